@@ -1,0 +1,33 @@
+# Everything from the system, by pkg-config or find_package; scripts/install-deps names the packages.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(ZLIB REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)  # SHA-256 of the weights
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(spdlog REQUIRED)
+if(ARENITE_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(ARENITE_BENCH)
+  find_package(benchmark REQUIRED)
+endif()
+
+pkg_check_modules(STARPU IMPORTED_TARGET starpu-1.4)
+if(NOT STARPU_FOUND)
+  pkg_check_modules(STARPU REQUIRED IMPORTED_TARGET starpu-1.3)
+endif()
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(LIBXSMM REQUIRED IMPORTED_TARGET libxsmm)
+message(STATUS "StarPU ${STARPU_VERSION}, LIBXSMM ${LIBXSMM_VERSION}, hwloc ${HWLOC_VERSION}")
+
+# LIBXSMM falls back to a BLAS for shapes it cannot JIT; we never call those paths, so the
+# no-BLAS stub closes the link.
+find_library(ARENITE_XSMM_NOBLAS xsmmnoblas REQUIRED)
+
+add_library(arenite_dependencies INTERFACE)
+target_link_libraries(arenite_dependencies INTERFACE
+  PkgConfig::STARPU PkgConfig::HWLOC PkgConfig::LIBXSMM ${ARENITE_XSMM_NOBLAS}
+  ZLIB::ZLIB OpenSSL::Crypto CLI11::CLI11 nlohmann_json::nlohmann_json spdlog::spdlog
+  OpenMP::OpenMP_CXX Threads::Threads ${CMAKE_DL_LIBS})
