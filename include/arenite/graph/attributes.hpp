@@ -1,0 +1,43 @@
+// Named constants of an op: stride, padding, momentum, … A small ordered map of typed values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace arenite::graph {
+
+using AttributeValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>>;
+
+class Attributes {
+ public:
+  Attributes() = default;
+  Attributes(std::initializer_list<std::pair<std::string, AttributeValue>> items);
+
+  void set(std::string_view name, AttributeValue value);
+  bool has(std::string_view name) const noexcept { return find(name) != nullptr; }
+  const AttributeValue* find(std::string_view name) const noexcept;
+
+  /// Typed reads; throw Error when the attribute is missing or of another type.
+  std::int64_t integer(std::string_view name) const;
+  double real(std::string_view name) const;  ///< accepts an integer too
+  const std::string& text(std::string_view name) const;
+  const std::vector<std::int64_t>& integers(std::string_view name) const;
+
+  /// In name order, so that printing and hashing never depend on insertion order.
+  const std::vector<std::pair<std::string, AttributeValue>>& items() const noexcept {
+    return items_;
+  }
+
+  friend bool operator==(const Attributes&, const Attributes&) = default;
+
+ private:
+  std::vector<std::pair<std::string, AttributeValue>> items_;
+};
+
+std::string to_string(const AttributeValue& value);  ///< as the text form writes it
+
+}  // namespace arenite::graph

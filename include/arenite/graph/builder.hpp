@@ -1,0 +1,54 @@
+// Appends values and ops to a graph; infers shapes, checks operands and attributes as it goes.
+#pragma once
+
+#include <arenite/graph/graph.hpp>
+#include <arenite/graph/operator.hpp>
+
+#include <unordered_set>
+
+namespace arenite::graph {
+
+/// Defaults for the ops a builder appends.
+struct OpContext {
+  Phase phase = Phase::forward;
+  int lane = Op::shared_lane;
+  std::string where;
+};
+
+class Builder {
+ public:
+  /// Both must outlive the builder.
+  Builder(Graph& graph, const OperatorTable& table) : graph_(&graph), table_(&table) {}
+
+  Graph& graph() noexcept { return *graph_; }
+  const Graph& graph() const noexcept { return *graph_; }
+  const OperatorTable& table() const noexcept { return *table_; }
+
+  /// Declares a value without a producer: a parameter, an input, a constant, … Names are unique
+  /// among declared values; throws Error otherwise.
+  ValueId declare(std::string name, DType type, Shape shape, StorageClass cls, Space space = {});
+
+  /// Appends an op; throws Error on an unknown operator, wrong operands, attributes or shapes.
+  std::vector<ValueId> add(std::string_view op, std::vector<ValueId> operands,
+                           Attributes attributes = {});
+  /// The same for an op with exactly one result.
+  ValueId add1(std::string_view op, std::vector<ValueId> operands, Attributes attributes = {});
+
+  /// Phase, lane and origin that the next ops get.
+  OpContext context;
+
+  /// Storage class of the values that the next ops produce (activation in forward, gradient in
+  /// backward).
+  StorageClass result_class() const noexcept;
+
+ private:
+  Graph* graph_;
+  const OperatorTable* table_;
+
+  bool name_taken(const std::string& name);
+
+  std::unordered_set<std::string> names_;  // of declared values among the first `indexed_`
+  std::size_t indexed_ = 0;
+};
+
+}  // namespace arenite::graph

@@ -1,0 +1,127 @@
+// An operator's definition: everything the graph and the planner need to know of it, as data.
+//
+// `graph` knows operators only through this interface; kernels are attached in runtime/kernel.hpp,
+// and codelets/<op>/ holds both. Definitions are immutable once registered and shared by every
+// graph; their functions must be pure and safe to call from any thread.
+#pragma once
+
+#include <arenite/graph/graph.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace arenite::graph {
+
+class Builder;
+
+struct OperandSchema {
+  std::string name;
+  Effect effect = Effect::read;
+  bool optional = false;
+};
+
+enum class AttributeType : std::uint8_t { integer, real, text, integers };
+
+struct AttributeSchema {
+  std::string name;
+  AttributeType type = AttributeType::integer;
+  std::optional<AttributeValue> default_value;  ///< none: the attribute must be given
+};
+
+/// What an op would produce: one entry a result.
+struct ResultType {
+  DType type = DType::float32;
+  Shape shape;
+};
+
+/// Says that a result has no bytes of its own but lies inside an operand's.
+struct ViewOf {
+  std::size_t operand = 0;
+  std::int64_t offset = 0;  ///< bytes from the operand's first byte
+};
+
+/// Work of one execution, for coarsening and reports.
+struct Cost {
+  double flops = 0;
+  double bytes = 0;  ///< read and written, counted once each
+};
+
+/// What a gradient rule sees: the forward op, the gradients of its results, and a builder that
+/// appends backward ops. The rule calls `set` for each operand that `wants` one.
+class GradientContext {
+ public:
+  static constexpr std::size_t no_seed = static_cast<std::size_t>(-1);
+
+  GradientContext(Builder& builder, OpId op, std::vector<ValueId> result_gradients,
+                  std::vector<bool> wanted, std::size_t seed = no_seed);
+
+  Builder& builder() noexcept { return *builder_; }
+  OpView forward() const;
+  ValueId operand(std::size_t i) const;
+  ValueId result(std::size_t i) const;
+  /// Gradient of result i; ValueId{} when nothing depends on it, or when the result is the seed.
+  ValueId result_gradient(std::size_t i) const { return result_gradients_.at(i); }
+  /// Result i is what is being differentiated: its gradient is 1 and no value holds it.
+  bool is_seed(std::size_t i) const { return seed_ == i; }
+  bool wants(std::size_t operand) const { return wanted_.at(operand); }
+  void set(std::size_t operand, ValueId gradient);
+  ValueId operand_gradient(std::size_t i) const { return operand_gradients_.at(i); }
+
+ private:
+  Builder* builder_;
+  OpId op_;
+  std::vector<ValueId> result_gradients_, operand_gradients_;
+  std::vector<bool> wanted_;
+  std::size_t seed_;
+};
+
+class OperatorDefinition {
+ public:
+  std::string name;
+  std::vector<OperandSchema> operands;
+  bool variadic = false;  ///< the last operand schema repeats, at least once
+  std::vector<std::string> results;
+  std::vector<AttributeSchema> attributes;
+
+  /// Shape rule. Called with attributes completed by defaults; op.results is empty. Throws Error.
+  std::function<std::vector<ResultType>(const OpView&)> infer;
+
+  /// For each result that is a view, where it lies; absent function: no result is one. An op all of
+  /// whose results are views has no kernel.
+  std::function<std::vector<std::optional<ViewOf>>(const OpView&)> views;
+
+  /// Builds the gradient graph-to-graph. Absent: the op cannot be differentiated.
+  std::function<void(GradientContext&)> gradient;
+
+  /// Pairs (result, operand): the result may overwrite the operand's bytes when no one else needs
+  /// them.
+  std::vector<std::pair<std::size_t, std::size_t>> in_place;
+
+  std::function<Cost(const OpView&)> cost;  ///< absent: the bytes of operands and results
+
+  /// What the codes mean that its kernels report to the status word.
+  std::vector<std::pair<std::uint32_t, std::string>> status_messages;
+
+  Effect effect(std::size_t operand) const noexcept;
+  const OperandSchema& operand_schema(std::size_t operand) const noexcept;
+};
+
+/// Operators by name. The process-wide table is `operators()`; tests make their own.
+class OperatorTable {
+ public:
+  /// Throws Error on a name already taken or an incomplete definition.
+  void add(OperatorDefinition definition);
+  std::shared_ptr<const OperatorDefinition> find(std::string_view name) const noexcept;
+  /// Throws Error that lists near names.
+  std::shared_ptr<const OperatorDefinition> at(std::string_view name) const;
+  std::vector<std::string> names() const;
+
+ private:
+  std::map<std::string, std::shared_ptr<const OperatorDefinition>, std::less<>> definitions_;
+};
+
+}  // namespace arenite::graph

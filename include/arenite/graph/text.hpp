@@ -1,0 +1,65 @@
+// The text form of a graph: what people write and read, and what a graph is saved as.
+//
+//   $1 = InputTensor(image, float32, [64, 28, 28, 1]);
+//   $2 = ParameterTensor(weight, float32, [4, 3, 3, 1]);
+//   $3 = conv2d($1, $2, _, padding=[1, 1]) @where("conv1");
+//   $4 @in($3) = relu($3);
+//   result = $4;
+//
+// A script is a list of statements, then the result; white space is free, `#` starts a comment.
+//
+//   statement  = [ target { "," target } "=" ] call { op-note } ";"
+//   target     = "$" number { value-note }             numbers are the script's own, each used once
+//   call       = operator "(" [ argument { "," argument } ] ")"
+//   argument   = "$" number                            an operand; operands come first
+//              | "_"                                   an optional operand that is absent
+//              | literal                               an attribute by its place in the schema
+//              | name "=" literal                      an attribute by name; these come last
+//   literal    = integer | real | "text" | name | "[" [ integer { "," integer } ] "]"
+//   result     = "result" "=" ( "_" | "$" number { "," "$" number } ) ";"
+//
+// Declarations are calls too: InputTensor, ConstantTensor, BufferTensor, ParameterTensor and
+// StateTensor (optimizer state) take (name, type, [shape]); a BufferTensor may leave out its name;
+// Tensor takes (name, type, [shape], storage class). A name with white space, `#` or quotes stands
+// in quotes. Operators whose names are no identifiers stand in quotes too.
+//
+// Notes say what cannot be derived; a derived one is not printed.
+//   value-note   @name("…") @class(output) @space(cuda, 0, device [, capacity]) @halo(1)
+//   @bytes(4096)
+//                @offset(64) @storage("…")   its storage's name, where it differs from the value's
+//                @in($3)                     shares the bytes of $3, as in-place results do
+//                @holds($1, $2)              the same said the other way round
+//                @workspace(4096)            not a result but the op's scratch bytes
+//   op-note      @init @forward @backward @update @evaluate @lane(0) @kernel("xsmm")
+//   @where("conv1")
+//
+// Blocks of region ops will follow a call in braces; until then `print` refuses graphs with
+// regions.
+//
+// All functions are pure and safe to call from any thread.
+#pragma once
+
+#include <arenite/graph/graph.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace arenite::graph {
+
+/// The graph as a script. Deterministic; values are numbered from 1 in order of appearance, so that
+/// equal graphs print alike but for the places of declarations. Expects a graph that `verify`
+/// accepts. Throws Error on a region op, or a merge into a storage that no value stands for.
+std::string print(const Graph& graph);
+
+/// Reads a script. Throws Error whose `where` is "filename:line:column" on whatever is wrong with
+/// it: syntax, unknown or repeated names, shapes and types, or a rule of `verify`. Time and memory
+/// are bounded by the length of the text, whatever its bytes.
+Graph parse(std::string_view text, const OperatorTable& table,
+            std::string_view filename = "<script>");
+
+/// True when the graphs say the same, whatever their ids: the same declared values in the same
+/// order, the same ops in program order, the same sharing of bytes. Otherwise `why` names the first
+/// difference.
+bool equal(const Graph& a, const Graph& b, std::string* why = nullptr);
+
+}  // namespace arenite::graph

@@ -1,0 +1,92 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/attributes.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace arenite::graph {
+namespace {
+
+const char* kind(const AttributeValue& value) {
+  constexpr const char* names[] = {"an integer", "a number", "a text", "a list of integers"};
+  return names[value.index()];
+}
+
+template <class T>
+const T& typed(const Attributes& attributes, std::string_view name, const char* expected) {
+  const AttributeValue* value = attributes.find(name);
+  if (!value) fail({.found = "no attribute '" + std::string(name) + "'", .expected = expected});
+  const T* held = std::get_if<T>(value);
+  if (!held)
+    fail({.found = "attribute '" + std::string(name) + "' is " + kind(*value),
+          .expected = expected});
+  return *held;
+}
+
+std::string shortest(double number) {
+  char text[40];
+  auto [end, error] = std::to_chars(text, text + sizeof text, number);
+  std::string result(text, end);
+  // Keep it a real when it is read back.
+  if (result.find_first_of(".en") == std::string::npos) result += ".0";
+  return result;
+}
+
+}  // namespace
+
+Attributes::Attributes(std::initializer_list<std::pair<std::string, AttributeValue>> items) {
+  for (const auto& [name, value] : items) set(name, value);
+}
+
+void Attributes::set(std::string_view name, AttributeValue value) {
+  auto at =
+      std::lower_bound(items_.begin(), items_.end(), name,
+                       [](const auto& item, std::string_view key) { return item.first < key; });
+  if (at != items_.end() && at->first == name) {
+    at->second = std::move(value);
+  } else {
+    items_.emplace(at, std::string(name), std::move(value));
+  }
+}
+
+const AttributeValue* Attributes::find(std::string_view name) const noexcept {
+  for (const auto& [key, value] : items_) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+std::int64_t Attributes::integer(std::string_view name) const {
+  return typed<std::int64_t>(*this, name, "an integer");
+}
+
+double Attributes::real(std::string_view name) const {
+  const AttributeValue* value = find(name);
+  if (value && std::holds_alternative<std::int64_t>(*value))
+    return static_cast<double>(std::get<std::int64_t>(*value));
+  return typed<double>(*this, name, "a number");
+}
+
+const std::string& Attributes::text(std::string_view name) const {
+  return typed<std::string>(*this, name, "a text");
+}
+
+const std::vector<std::int64_t>& Attributes::integers(std::string_view name) const {
+  return typed<std::vector<std::int64_t>>(*this, name, "a list of integers");
+}
+
+std::string to_string(const AttributeValue& value) {
+  struct {
+    std::string operator()(std::int64_t v) const { return std::to_string(v); }
+    std::string operator()(double v) const { return shortest(v); }
+    std::string operator()(const std::string& v) const { return v; }
+    std::string operator()(const std::vector<std::int64_t>& v) const {
+      std::string text = "[";
+      for (std::int64_t i : v) text += (text.size() == 1 ? "" : ", ") + std::to_string(i);
+      return text + "]";
+    }
+  } print;
+  return std::visit(print, value);
+}
+
+}  // namespace arenite::graph

@@ -1,0 +1,210 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/builder.hpp>
+
+#include <algorithm>
+
+#include "src/graph/notes.hpp"
+
+namespace arenite::graph {
+namespace {
+
+std::string title(const OperatorDefinition& definition, const OpContext& context) {
+  return definition.name + (context.where.empty() ? "" : " '" + context.where + "'");
+}
+
+void check_operands(const Graph& graph, const Op& op, const OpContext& context) {
+  const OperatorDefinition& definition = *op.definition;
+  const std::size_t given = op.operands.size(), known = definition.operands.size();
+  const auto required =
+      static_cast<std::size_t>(std::count_if(definition.operands.begin(), definition.operands.end(),
+                                             [](const auto& o) { return !o.optional; }));
+  if (given < required || (given > known && !definition.variadic)) {
+    std::string names;
+    for (const auto& operand : definition.operands) {
+      names += (names.empty() ? "" : ", ") + operand.name + (operand.optional ? "?" : "");
+    }
+    fail({.found = std::to_string(given) + " operands",
+          .expected = (required == known ? "" : "at least ") + std::to_string(required) + " (" +
+                      names + (definition.variadic ? ", …" : "") + ")",
+          .where = title(definition, context)});
+  }
+  for (std::size_t i = 0; i < given; ++i) {
+    const ValueId operand = op.operands[i];
+    const OperandSchema& schema = definition.operand_schema(i);
+    if (!operand && schema.optional) continue;
+    if (!operand || operand.index >= graph.value_count()) {
+      fail({.found = "operand '" + schema.name + "' names no value of this graph",
+            .expected = "a value made by this graph's builder",
+            .where = title(definition, context)});
+    }
+    const StorageClass cls = graph.root_storage(operand).cls;
+    if (schema.effect != Effect::read &&
+        (cls == StorageClass::constant || cls == StorageClass::input)) {
+      fail({.found = "operand '" + schema.name + "' would write '" + graph[operand].name +
+                     "', of class " + std::string(to_string(cls)),
+            .expected = "a value that may be written",
+            .where = title(definition, context)});
+    }
+  }
+}
+
+bool type_matches(const AttributeValue& value, AttributeType type) {
+  switch (type) {
+    case AttributeType::integer:
+      return std::holds_alternative<std::int64_t>(value);
+    case AttributeType::real:
+      return std::holds_alternative<double>(value) || std::holds_alternative<std::int64_t>(value);
+    case AttributeType::text:
+      return std::holds_alternative<std::string>(value);
+    case AttributeType::integers:
+      return std::holds_alternative<std::vector<std::int64_t>>(value);
+  }
+  return false;
+}
+
+Attributes complete(const OperatorDefinition& definition, const Attributes& given,
+                    const OpContext& context) {
+  Attributes all;
+  for (const AttributeSchema& schema : definition.attributes) {
+    const AttributeValue* value = given.find(schema.name);
+    if (!value && !schema.default_value) {
+      fail({.found = "no attribute '" + schema.name + "'",
+            .expected = schema.name + "=…",
+            .where = title(definition, context)});
+    }
+    if (value && !type_matches(*value, schema.type)) {
+      constexpr const char* kinds[] = {"an integer", "a number", "a text", "a list of integers"};
+      fail({.found = "attribute " + schema.name + "=" + to_string(*value),
+            .expected = kinds[static_cast<std::size_t>(schema.type)],
+            .where = title(definition, context)});
+    }
+    AttributeValue chosen = value ? *value : *schema.default_value;
+    if (schema.type == AttributeType::real && std::holds_alternative<std::int64_t>(chosen)) {
+      chosen = static_cast<double>(std::get<std::int64_t>(chosen));
+    }
+    all.set(schema.name, std::move(chosen));
+  }
+  for (const auto& [name, value] : given.items()) {
+    if (all.has(name)) continue;
+    std::string known;
+    for (const AttributeSchema& schema : definition.attributes)
+      known += (known.empty() ? "" : ", ") + schema.name;
+    fail({.found = "unknown attribute '" + name + "'",
+          .expected = known.empty() ? "no attributes" : "one of " + known,
+          .where = title(definition, context)});
+  }
+  return all;
+}
+
+}  // namespace
+
+GradientContext::GradientContext(Builder& builder, OpId op, std::vector<ValueId> result_gradients,
+                                 std::vector<bool> wanted, std::size_t seed)
+    : builder_(&builder),
+      op_(op),
+      result_gradients_(std::move(result_gradients)),
+      operand_gradients_(wanted.size()),
+      wanted_(std::move(wanted)),
+      seed_(seed) {}
+
+OpView GradientContext::forward() const { return {builder_->graph(), builder_->graph()[op_]}; }
+ValueId GradientContext::operand(std::size_t i) const {
+  return builder_->graph()[op_].operands.at(i);
+}
+ValueId GradientContext::result(std::size_t i) const {
+  return builder_->graph()[op_].results.at(i);
+}
+
+void GradientContext::set(std::size_t operand, ValueId gradient) {
+  const Value& value = builder_->graph()[this->operand(operand)];
+  const Value& given = builder_->graph()[gradient];
+  if (value.shape != given.shape) {
+    fail({.found = "a gradient of shape " + to_string(given.shape) + " for operand " +
+                   std::to_string(operand),
+          .expected = "the operand's shape " + to_string(value.shape),
+          .where = "gradient of " + describe(builder_->graph(), op_)});
+  }
+  operand_gradients_.at(operand) = gradient;
+}
+
+StorageClass Builder::result_class() const noexcept { return graph::result_class(context.phase); }
+
+bool Builder::name_taken(const std::string& name) {
+  for (; indexed_ < graph_->value_count(); ++indexed_) {
+    const Value& value = (*graph_)[ValueId(indexed_)];
+    if (!value.producer) names_.insert(value.name);
+  }
+  return names_.contains(name) && graph_->find(name);
+}
+
+ValueId Builder::declare(std::string name, DType type, Shape shape, StorageClass cls, Space space) {
+  if (name.empty() || name.find_first_of(",);") != std::string::npos) {
+    fail({.found = "a value named '" + name + "'", .expected = "a name without ',', ')' or ';'"});
+  }
+  if (name_taken(name)) {
+    fail({.found = "a second value named '" + name + "'",
+          .expected = "names of their own for declared values"});
+  }
+  const StorageId storage = graph_->add_storage(
+      {.name = name, .cls = cls, .space = space, .bytes = byte_size(type, shape)});
+  return graph_->add_value(
+      {.name = std::move(name), .type = type, .shape = shape, .storage = storage});
+}
+
+std::vector<ValueId> Builder::add(std::string_view name, std::vector<ValueId> operands,
+                                  Attributes attributes) {
+  Op op;
+  op.definition = table_->at(name);
+  op.operands = std::move(operands);
+  op.phase = context.phase;
+  op.lane = context.lane;
+  op.where = context.where;
+  const OperatorDefinition& definition = *op.definition;
+  check_operands(*graph_, op, context);
+  op.attributes = complete(definition, attributes, context);
+
+  std::vector<ResultType> types;
+  std::vector<std::optional<ViewOf>> views;
+  const OpView view(*graph_, op);
+  try {
+    types = definition.infer(view);
+    if (definition.views) views = definition.views(view);
+  } catch (const Error& error) {
+    ErrorText text = error.text();
+    text.where = title(definition, context) + (text.where.empty() ? "" : ", " + text.where);
+    throw Error(text);
+  }
+  views.resize(types.size());
+
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    Value value;
+    value.name = result_name(op, i, types.size());
+    value.type = types[i].type;
+    value.shape = types[i].shape;
+    if (views[i]) {
+      const Value& owner = (*graph_)[op.operands.at(views[i]->operand)];
+      value.storage = owner.storage;
+      value.offset = owner.offset + views[i]->offset;
+      value.layout = owner.layout;
+    } else {
+      value.storage = graph_->add_storage({.name = value.name,
+                                           .cls = result_class(),
+                                           .space = {},
+                                           .bytes = byte_size(value.type, value.shape)});
+    }
+    op.results.push_back(graph_->add_value(std::move(value)));
+  }
+  return (*graph_)[graph_->add_op(std::move(op))].results;
+}
+
+ValueId Builder::add1(std::string_view name, std::vector<ValueId> operands, Attributes attributes) {
+  std::vector<ValueId> results = add(name, std::move(operands), std::move(attributes));
+  if (results.size() != 1) {
+    fail({.found = "operator '" + std::string(name) + "' with " + std::to_string(results.size()) +
+                   " results",
+          .expected = "exactly one"});
+  }
+  return results.front();
+}
+
+}  // namespace arenite::graph

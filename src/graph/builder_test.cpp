@@ -1,0 +1,148 @@
+#include <arenite/graph/builder.hpp>
+#include <arenite/graph/verify.hpp>
+
+#include <gtest/gtest.h>
+
+#include "src/graph/test_operators.hpp"
+
+namespace arenite::graph {
+namespace {
+
+using testing::message;
+
+class BuilderTest : public ::testing::Test {
+ protected:
+  BuilderTest() : builder(graph, testing::table()) {
+    x = builder.declare("x", DType::float32, {2, 4, 4, 3}, StorageClass::input);
+  }
+
+  Graph graph;
+  Builder builder;
+  ValueId x;
+};
+
+TEST_F(BuilderTest, InfersShapesAndTypes) {
+  const auto results = builder.add("pool", {x});
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(graph[results[0]].shape, Shape({2, 2, 2, 3}));
+  EXPECT_EQ(graph[results[1]].type, DType::uint8);
+  EXPECT_EQ(graph.root_storage(results[0]).bytes, 2 * 2 * 2 * 3 * 4);
+  EXPECT_EQ(graph[results[1]].producer, OpId(0));
+  verify(graph);
+}
+
+TEST_F(BuilderTest, CompletesAttributes) {
+  builder.add("pool", {x}, {{"mode", std::string("mean")}});
+  EXPECT_EQ(graph[OpId(0)].attributes.integers("kernel"), (std::vector<std::int64_t>{2, 2}));
+  builder.add("scale", {x}, {{"by", std::int64_t{2}}});
+  EXPECT_EQ(*graph[OpId(1)].attributes.find("by"),
+            AttributeValue(2.0));  // an integer serves as a number
+}
+
+TEST_F(BuilderTest, ViewsShareStorage) {
+  const ValueId y = builder.add1("relu", {x});
+  const ValueId second =
+      builder.add1("slice", {y}, {{"begin", std::int64_t{1}}, {"end", std::int64_t{2}}});
+  const ValueId flat =
+      builder.add1("reshape", {second}, {{"shape", std::vector<std::int64_t>{48}}});
+  EXPECT_EQ(graph[flat].storage, graph[y].storage);
+  EXPECT_EQ(graph[flat].offset, 4 * 4 * 3 * 4);
+  EXPECT_EQ(graph.storage_count(), 2u);
+  verify(graph);
+}
+
+TEST_F(BuilderTest, NamesAndClassesFollowTheContext) {
+  builder.context = {.phase = Phase::backward, .lane = 1, .where = "conv1"};
+  const auto results = builder.add("pool", {x});
+  EXPECT_EQ(graph[results[1]].name, "conv1.pool.codes@1");
+  EXPECT_EQ(graph.root_storage(results[1]).cls, StorageClass::gradient);
+  EXPECT_EQ(graph[OpId(0)].lane, 1);
+  builder.context = {};
+  EXPECT_EQ(graph.root_storage(builder.add1("relu", {x})).cls, StorageClass::activation);
+}
+
+TEST_F(BuilderTest, ChecksDeclarations) {
+  EXPECT_EQ(message([&] { builder.declare("x", DType::float32, {}, StorageClass::input); }),
+            "a second value named 'x'; expected names of their own for declared values");
+  EXPECT_EQ(message([&] { builder.declare("", DType::float32, {}, StorageClass::input); }),
+            "a value named ''; expected a name without ',', ')' or ';'");
+  // Names given behind the builder's back count as well.
+  graph.add_value({.name = "late", .storage = graph[x].storage});
+  EXPECT_NE(message([&] { builder.declare("late", DType::float32, {}, StorageClass::input); }),
+            "no error");
+  graph[x].name = "renamed";
+  EXPECT_EQ(message([&] { builder.declare("x", DType::float32, {}, StorageClass::input); }),
+            "no error");
+}
+
+TEST_F(BuilderTest, ChecksOperands) {
+  builder.context.where = "net";
+  EXPECT_EQ(message([&] { builder.add("add", {x}); }), "add 'net': 1 operands; expected 2 (a, b)");
+  EXPECT_EQ(message([&] {
+              builder.add("scale", {x, x, x, x});
+            }),
+            "scale 'net': 4 operands; expected at least 1 (x, factor?, shift?)");
+  EXPECT_EQ(message([&] { builder.add("relu", {ValueId(77)}); }),
+            "relu 'net': operand 'x' names no value of this graph; expected a value made by this "
+            "graph's builder");
+  EXPECT_EQ(message([&] { builder.add("fill", {x}); }),
+            "fill 'net': operand 'into' would write 'x', of class input; expected a value that may "
+            "be written");
+  EXPECT_EQ(graph.op_count(), 0u);
+  EXPECT_EQ(message([&] { builder.add("scale", {x, ValueId{}, x}); }), "no error");
+  EXPECT_EQ(message([&] { builder.add("concat", {x, x, x, x, x}); }), "no error");
+}
+
+TEST_F(BuilderTest, ChecksAttributes) {
+  EXPECT_EQ(message([&] {
+              builder.add("slice", {x}, {{"begin", std::int64_t{0}}});
+            }),
+            "slice: no attribute 'end'; expected end=…");
+  EXPECT_EQ(message([&] {
+              builder.add("scale", {x}, {{"by", std::string("two")}});
+            }),
+            "scale: attribute by=two; expected a number");
+  EXPECT_EQ(message([&] {
+              builder.add("scale", {x}, {{"times", 2.0}});
+            }),
+            "scale: unknown attribute 'times'; expected one of by");
+}
+
+TEST_F(BuilderTest, ShapeErrorsNameTheOp) {
+  const ValueId y = builder.declare("y", DType::float32, {3}, StorageClass::input);
+  builder.context.where = "skip";
+  EXPECT_EQ(message([&] {
+              builder.add("add", {x, y});
+            }),
+            "add 'skip': [2, 4, 4, 3] and [3]; expected equal shapes");
+}
+
+TEST_F(BuilderTest, HintsAtOperatorsNearby) {
+  EXPECT_EQ(
+      message([&] { builder.add("poool", {x}); }),
+      "unknown operator 'poool'; expected a registered operator (hint: did you mean 'pool'?)");
+  EXPECT_EQ(message([&] { builder.add("transformer", {x}); }),
+            "unknown operator 'transformer'; expected a registered operator (hint: "
+            "register_operator adds one)");
+}
+
+TEST_F(BuilderTest, Add1WantsOneResult) {
+  EXPECT_EQ(message([&] { builder.add1("pool", {x}); }),
+            "operator 'pool' with 2 results; expected exactly one");
+}
+
+TEST(OperatorTable, RefusesIncompleteDefinitions) {
+  OperatorTable table;
+  EXPECT_EQ(message([&] { table.add({.name = "half"}); }),
+            "operator 'half' without a shape rule; expected a name and an `infer` function");
+  EXPECT_EQ(
+      message([&] { table.add({.name = "many", .variadic = true, .infer = testing::nothing}); }),
+      "variadic operator 'many' without operands; expected at least one operand to repeat");
+  table.add({.name = "one", .infer = testing::nothing});
+  EXPECT_EQ(message([&] { table.add({.name = "one", .infer = testing::nothing}); }),
+            "operator 'one' registered twice; expected a name of its own");
+  EXPECT_EQ(table.names(), std::vector<std::string>{"one"});
+}
+
+}  // namespace
+}  // namespace arenite::graph

@@ -1,0 +1,188 @@
+#include <arenite/graph/operator.hpp>
+#include <arenite/graph/text.hpp>
+
+#include <algorithm>
+#include <bit>
+
+namespace arenite::graph {
+namespace {
+
+bool same(const AttributeValue& a, const AttributeValue& b) {
+  const auto* x = std::get_if<double>(&a);
+  const auto* y = std::get_if<double>(&b);
+  // By bits, for -0 differs from 0; all NaN are one.
+  if (x && y)
+    return std::bit_cast<std::uint64_t>(*x) == std::bit_cast<std::uint64_t>(*y) ||
+           (*x != *x && *y != *y);
+  return a == b;
+}
+
+bool same(const Attributes& a, const Attributes& b) {
+  return std::equal(
+      a.items().begin(), a.items().end(), b.items().begin(), b.items().end(),
+      [](const auto& x, const auto& y) { return x.first == y.first && same(x.second, y.second); });
+}
+
+/// Walks both graphs in step and pairs what corresponds.
+class Comparison {
+ public:
+  Comparison(const Graph& a, const Graph& b)
+      : a_(a),
+        b_(b),
+        values_(a.value_count()),
+        storages_(a.storage_count()),
+        back_(b.storage_count()) {}
+
+  bool run() {
+    // Parameters of regions have no producer either; they are paired here too, in id order.
+    return declared() && regions() && outputs();
+  }
+
+  std::string why;
+
+ private:
+  bool differ(const std::string& what, const std::string& of_a, const std::string& of_b) {
+    why = what + ": " + of_a + " against " + of_b;
+    return false;
+  }
+  template <class T>
+  bool count(const std::string& what, const T& x, const T& y) {
+    return x.size() == y.size() ||
+           differ("number of " + what, std::to_string(x.size()), std::to_string(y.size()));
+  }
+
+  static std::vector<ValueId> without_producer(const Graph& graph) {
+    std::vector<ValueId> all;
+    for (std::size_t i = 0; i < graph.value_count(); ++i) {
+      if (!graph[ValueId(i)].producer) all.push_back(ValueId(i));
+    }
+    return all;
+  }
+
+  bool declared() {
+    const auto in_a = without_producer(a_), in_b = without_producer(b_);
+    if (!count("declared values", in_a, in_b)) return false;
+    for (std::size_t i = 0; i < in_a.size(); ++i) {
+      if (!define(in_a[i], in_b[i])) return false;
+    }
+    return true;
+  }
+
+  bool regions() {
+    std::vector<std::pair<RegionId, RegionId>> pending{{Graph::body, Graph::body}};
+    while (!pending.empty()) {
+      const auto [ra, rb] = pending.back();
+      pending.pop_back();
+      const auto &ops_a = a_[ra].ops, &ops_b = b_[rb].ops;
+      if (!count("ops", ops_a, ops_b)) return false;
+      for (std::size_t i = 0; i < ops_a.size(); ++i) {
+        if (!ops(ops_a[i], ops_b[i])) return false;
+        const Op &op_a = a_[ops_a[i]], &op_b = b_[ops_b[i]];
+        for (std::size_t r = 0; r < op_a.regions.size(); ++r)
+          pending.emplace_back(op_a.regions[r], op_b.regions[r]);
+      }
+      if (!uses("parameters of a region", a_[ra].parameters, b_[rb].parameters)) return false;
+      if (!uses("results of a region", a_[ra].results, b_[rb].results)) return false;
+    }
+    return true;
+  }
+
+  bool outputs() { return uses("outputs", a_.outputs, b_.outputs); }
+
+  bool ops(OpId ia, OpId ib) {
+    const Op &x = a_[ia], &y = b_[ib];
+    const std::string what = describe(a_, ia);
+    if (x.name() != y.name()) return differ("an op", what, describe(b_, ib));
+    if (!same(x.attributes, y.attributes)) return differ(what, "attributes", "others");
+    if (x.phase != y.phase)
+      return differ(what, std::string(to_string(x.phase)), std::string(to_string(y.phase)));
+    if (x.lane != y.lane)
+      return differ(what, "lane " + std::to_string(x.lane), "lane " + std::to_string(y.lane));
+    if (x.kernel != y.kernel)
+      return differ(what, "kernel '" + x.kernel + "'", "kernel '" + y.kernel + "'");
+    if (x.where != y.where)
+      return differ(what, "origin '" + x.where + "'", "origin '" + y.where + "'");
+    if (!count("regions of " + what, x.regions, y.regions)) return false;
+    if (!uses("operands of " + what, x.operands, y.operands)) return false;
+    if (!count("results of " + what, x.results, y.results)) return false;
+    for (std::size_t i = 0; i < x.results.size(); ++i) {
+      if (!define(x.results[i], y.results[i])) return false;
+    }
+    if (static_cast<bool>(x.workspace) != static_cast<bool>(y.workspace)) {
+      return differ(what, x.workspace ? "a workspace" : "no workspace",
+                    y.workspace ? "a workspace" : "no workspace");
+    }
+    return !x.workspace || define(x.workspace, y.workspace);
+  }
+
+  bool uses(const std::string& what, const std::vector<ValueId>& x, const std::vector<ValueId>& y) {
+    if (!count(what, x, y)) return false;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const ValueId expected = x[i] ? values_[x[i].index] : ValueId{};
+      if (expected != y[i])
+        return differ(what, "value " + name(a_, x[i]), "value " + name(b_, y[i]));
+    }
+    return true;
+  }
+
+  static std::string name(const Graph& graph, ValueId id) {
+    return id ? "'" + graph[id].name + "'" : "_";
+  }
+
+  bool define(ValueId ia, ValueId ib) {
+    values_[ia.index] = ib;
+    const Value &x = a_[ia], &y = b_[ib];
+    const std::string what = "value '" + x.name + "'";
+    if (x.name != y.name) return differ("a value's name", "'" + x.name + "'", "'" + y.name + "'");
+    if (x.type != y.type || x.shape != y.shape) {
+      return differ(what, std::string(to_string(x.type)) + to_string(x.shape),
+                    std::string(to_string(y.type)) + to_string(y.shape));
+    }
+    if (x.layout != y.layout) {
+      return differ(what, "halo " + std::to_string(x.layout.halo),
+                    "halo " + std::to_string(y.layout.halo));
+    }
+    if (x.offset != y.offset)
+      return differ(what, "offset " + std::to_string(x.offset),
+                    "offset " + std::to_string(y.offset));
+    return storages(x.storage, y.storage, what) &&
+           storages(a_.root(ia), b_.root(ib), "the root of " + what);
+  }
+
+  bool storages(StorageId ia, StorageId ib, const std::string& what) {
+    StorageId &there = storages_[ia.index], &back = back_[ib.index];
+    if (there == ib && back == ia) return true;
+    if (there || back) return differ(what, "one sharing of bytes", "another");
+    there = ib;
+    back = ia;
+    const Storage &x = a_.storage(ia), &y = b_.storage(ib);
+    if (x.name != y.name)
+      return differ("storage of " + what, "'" + x.name + "'", "'" + y.name + "'");
+    if (x.cls != y.cls)
+      return differ("storage of " + what, std::string(to_string(x.cls)),
+                    std::string(to_string(y.cls)));
+    if (x.space != y.space)
+      return differ("storage of " + what, to_string(x.space), to_string(y.space));
+    if (x.bytes != y.bytes) {
+      return differ("storage of " + what, std::to_string(x.bytes) + " bytes",
+                    std::to_string(y.bytes) + " bytes");
+    }
+    return true;
+  }
+
+  const Graph& a_;
+  const Graph& b_;
+  std::vector<ValueId> values_;             // of a, to b
+  std::vector<StorageId> storages_, back_;  // of a to b, and back
+};
+
+}  // namespace
+
+bool equal(const Graph& a, const Graph& b, std::string* why) {
+  Comparison comparison(a, b);
+  const bool same = comparison.run();
+  if (why) *why = std::move(comparison.why);
+  return same;
+}
+
+}  // namespace arenite::graph

@@ -1,0 +1,239 @@
+#include "src/graph/lexer.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace arenite::graph {
+namespace {
+
+// Not <cctype>: its answers depend on the locale, and bytes above 127 are undefined behaviour.
+bool is_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+bool is_letter(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+bool ends_raw_name(char c) noexcept {
+  return is_space(c) || is_control(c) || c == ',' || c == ')' || c == ';' || c == '#';
+}
+
+int hex_digit(char c) noexcept {
+  if (is_digit(c)) return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+void append_escaped(std::string& out, char c) {
+  constexpr const char* digits = "0123456789abcdef";
+  if (c == '"' || c == '\\') {
+    out += '\\';
+    out += c;
+  } else if (c == '\n') {
+    out += "\\n";
+  } else if (c == '\t') {
+    out += "\\t";
+  } else if (is_control(c)) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += "\\x";
+    out += digits[byte / 16];
+    out += digits[byte % 16];
+  } else {
+    out += c;
+  }
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t longest = 60;
+  std::string out;
+  for (char c : text.substr(0, longest)) {
+    if (c == '"') {
+      out += c;
+    } else {
+      append_escaped(out, c);
+    }
+  }
+  return text.size() > longest ? out + "…" : out;
+}
+
+std::string quote(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) append_escaped(out, c);
+  return out + "\"";
+}
+
+bool is_name(std::string_view text) noexcept {
+  return !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), [](char c) {
+    return is_letter(c) || is_digit(c) || c == '.';
+  });
+}
+
+bool is_raw_name(std::string_view text) noexcept {
+  return !text.empty() && text[0] != '"' && std::none_of(text.begin(), text.end(), ends_raw_name);
+}
+
+std::string describe(const Token& token) {
+  if (token.kind == TokenKind::end) return "the end of the script";
+  return "'" + printable(token.spelling) + "'";
+}
+
+Lexer::Lexer(std::string_view script, std::string_view filename)
+    : script_(script), filename_(filename) {}
+
+void Lexer::fail_at(Position position, ErrorText text) const {
+  text.where =
+      filename_ + ":" + std::to_string(position.line) + ":" + std::to_string(position.column);
+  throw Error(text);
+}
+
+char Lexer::peek(std::size_t ahead) const noexcept {
+  return ahead < script_.size() - at_ ? script_[at_ + ahead] : '\0';
+}
+
+void Lexer::skip_space() {
+  for (bool comment = false; at_ < script_.size(); ++at_) {
+    const char c = script_[at_];
+    if (c == '\n') {
+      comment = false;
+      ++line_;
+      line_start_ = at_ + 1;
+    } else if (c == '#') {
+      comment = true;
+    } else if (!comment && !is_space(c)) {
+      return;
+    }
+  }
+}
+
+Token Lexer::finish(Token token, std::size_t begin) const {
+  token.spelling = script_.substr(begin, at_ - begin);
+  return token;
+}
+
+Token Lexer::next() {
+  skip_space();
+  Token token{.position = position()};
+  if (at_ == script_.size()) return token;
+  const std::size_t begin = at_;
+  const char c = script_[at_];
+  if (c == '"') return quoted();
+  const bool sign = c == '-' || c == '+';
+  if (is_digit(c) || (sign && (is_digit(peek(1)) || is_letter(peek(1)) || peek(1) == '.')))
+    return number();
+  if (is_letter(c)) {
+    while (is_letter(peek()) || is_digit(peek()) || peek() == '.') ++at_;
+    token.kind = TokenKind::name;
+    token.text = script_.substr(begin, at_ - begin);
+    return finish(std::move(token), begin);
+  }
+  if (c == '$') {
+    ++at_;
+    while (is_digit(peek())) ++at_;
+    token.kind = TokenKind::reference;
+    token = finish(std::move(token), begin);
+    const auto [end, error] =
+        std::from_chars(script_.data() + begin + 1, script_.data() + at_, token.integer);
+    if (error != std::errc{}) {
+      fail_at(token.position,
+              {.found = describe(token), .expected = "'$' and a number below 2^63, as in $12"});
+    }
+    return token;
+  }
+  ++at_;
+  token.kind = TokenKind::symbol;
+  token = finish(std::move(token), begin);
+  if (std::string_view("=()[]{},;@").find(c) == std::string_view::npos) {
+    fail_at(token.position, {.found = "unexpected character " + describe(token),
+                             .expected = "a name, a number or punctuation"});
+  }
+  return token;
+}
+
+Token Lexer::number() {
+  Token token{.position = position()};
+  const std::size_t begin = at_++;
+  while (
+      is_letter(peek()) || is_digit(peek()) || peek() == '.' ||
+      ((peek() == '-' || peek() == '+') && (script_[at_ - 1] == 'e' || script_[at_ - 1] == 'E'))) {
+    ++at_;
+  }
+  token = finish(std::move(token), begin);
+  // from_chars reads no plus sign.
+  const bool plus = script_[begin] == '+';
+  const char* first = script_.data() + begin + (plus ? 1 : 0);
+  const char* last = script_.data() + at_;
+  const std::string_view digits(first, static_cast<std::size_t>(last - first));
+  if (digits.find_first_not_of("-0123456789") == std::string_view::npos) {
+    token.kind = TokenKind::integer;
+    const auto [end, error] = std::from_chars(first, last, token.integer);
+    if (error == std::errc::result_out_of_range) {
+      fail_at(token.position,
+              {.found = describe(token), .expected = "an integer of at most 64 bits"});
+    }
+    if (error == std::errc{} && end == last) return token;
+  } else {
+    token.kind = TokenKind::real;
+    const auto [end, error] = std::from_chars(first, last, token.real);
+    if (error == std::errc::result_out_of_range) {
+      fail_at(token.position,
+              {.found = describe(token), .expected = "a number that a double can hold"});
+    }
+    if (error == std::errc{} && end == last) return token;
+  }
+  fail_at(token.position, {.found = describe(token), .expected = "a number"});
+}
+
+Token Lexer::quoted() {
+  Token token{.kind = TokenKind::text, .position = position()};
+  const std::size_t begin = at_++;
+  while (true) {
+    if (at_ == script_.size() || script_[at_] == '\n') {
+      fail_at(token.position, {.found = "a text without an end",
+                               .expected = "'\"' on the same line",
+                               .hint = "a line break is written \\n"});
+    }
+    const char c = script_[at_++];
+    if (c == '"') break;
+    if (c == '\\') {
+      escape(token.text);
+    } else {
+      token.text += c;
+    }
+  }
+  return finish(std::move(token), begin);
+}
+
+void Lexer::escape(std::string& into) {
+  const char c = peek();
+  const int high = c == 'x' ? hex_digit(peek(1)) : -1, low = high < 0 ? -1 : hex_digit(peek(2));
+  if (low >= 0) {
+    into += static_cast<char>(high * 16 + low);
+    at_ += 3;
+    return;
+  }
+  const bool plain = c == '"' || c == '\\';
+  if (!plain && c != 'n' && c != 't') {
+    fail_at(position(), {.found = "unknown escape '\\" + printable(script_.substr(at_, 1)) + "'",
+                         .expected = "\\\", \\\\, \\n, \\t or \\x and two hexadecimal digits"});
+  }
+  into += plain ? c : c == 'n' ? '\n' : '\t';
+  ++at_;
+}
+
+Token Lexer::raw_name() {
+  skip_space();
+  if (peek() == '"') return quoted();
+  Token token{.kind = TokenKind::name, .position = position()};
+  const std::size_t begin = at_;
+  while (at_ < script_.size() && !ends_raw_name(script_[at_])) ++at_;
+  if (at_ == begin) {
+    const Token found = next();
+    fail_at(token.position, {.found = describe(found), .expected = "a name"});
+  }
+  token.text = script_.substr(begin, at_ - begin);
+  return finish(std::move(token), begin);
+}
+
+}  // namespace arenite::graph

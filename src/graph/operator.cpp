@@ -1,0 +1,81 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/operator.hpp>
+
+#include <algorithm>
+
+namespace arenite::graph {
+namespace {
+
+/// Levenshtein distance, for "did you mean".
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+const OperandSchema& OperatorDefinition::operand_schema(std::size_t operand) const noexcept {
+  return operands[std::min(operand, operands.size() - 1)];
+}
+
+Effect OperatorDefinition::effect(std::size_t operand) const noexcept {
+  return operands.empty() ? Effect::read : operand_schema(operand).effect;
+}
+
+void OperatorTable::add(OperatorDefinition definition) {
+  if (definition.name.empty() || !definition.infer) {
+    fail({.found = "operator '" + definition.name + "' without a " +
+                   (definition.name.empty() ? "name" : "shape rule"),
+          .expected = "a name and an `infer` function"});
+  }
+  if (definition.variadic && definition.operands.empty()) {
+    fail({.found = "variadic operator '" + definition.name + "' without operands",
+          .expected = "at least one operand to repeat"});
+  }
+  const std::string name = definition.name;
+  auto shared = std::make_shared<const OperatorDefinition>(std::move(definition));
+  if (!definitions_.emplace(name, std::move(shared)).second) {
+    fail({.found = "operator '" + name + "' registered twice", .expected = "a name of its own"});
+  }
+}
+
+std::shared_ptr<const OperatorDefinition> OperatorTable::find(
+    std::string_view name) const noexcept {
+  auto it = definitions_.find(name);
+  return it == definitions_.end() ? nullptr : it->second;
+}
+
+std::shared_ptr<const OperatorDefinition> OperatorTable::at(std::string_view name) const {
+  if (auto found = find(name)) return found;
+  std::string nearest;
+  std::size_t best = 4;  // a hint further away than three edits would be noise
+  for (const auto& [known, definition] : definitions_) {
+    const std::size_t shorter = std::min(name.size(), known.size()),
+                      longer = std::max(name.size(), known.size());
+    if (longer - shorter >= best) continue;  // no nearer than that, and the name may be a megabyte
+    const std::size_t d = distance(name, known);
+    if (d < best) best = d, nearest = known;
+  }
+  fail(
+      {.found = "unknown operator '" + std::string(name) + "'",
+       .expected = "a registered operator",
+       .hint = nearest.empty() ? "register_operator adds one" : "did you mean '" + nearest + "'?"});
+}
+
+std::vector<std::string> OperatorTable::names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, definition] : definitions_) all.push_back(name);
+  return all;
+}
+
+}  // namespace arenite::graph

@@ -1,0 +1,400 @@
+#include "src/graph/parser.hpp"
+
+#include <arenite/graph/operator.hpp>
+#include <arenite/graph/text.hpp>
+#include <arenite/graph/verify.hpp>
+
+#include <algorithm>
+
+#include "src/graph/flaw.hpp"
+#include "src/graph/views.hpp"
+
+namespace arenite::graph {
+
+Parser::Parser(std::string_view text, const OperatorTable& table, std::string_view filename)
+    : script_(text), filename_(filename), lexer_(text, filename), builder_(graph_, table) {}
+
+Graph Parser::run() {
+  advance();
+  while (!token_.is_name("result")) {
+    if (token_.kind == TokenKind::end)
+      unexpected("'result = $…;'", "a script ends by naming its result");
+    statement();
+  }
+  const Position position = token_.position;
+  result();
+  if (token_.kind != TokenKind::end) unexpected("nothing after the result");
+  // One step from every storage to its root, whatever chain the script made of them.
+  for (std::size_t i = 0; i < graph_.storage_count(); ++i) graph_.merge(StorageId(i), StorageId(i));
+  try {
+    verify(graph_);
+  } catch (const Flaw& flaw) {
+    const Position guilty = flaw.op      ? op_positions_[flaw.op.index]
+                            : flaw.value ? value_positions_[flaw.value.index]
+                                         : position;
+    at(guilty, [&] { throw Error(flaw.text()); });
+  }
+  return std::move(graph_);
+}
+
+void Parser::result() {
+  advance();
+  expect('=', "result");
+  if (token_.is_name("_")) {
+    advance();
+  } else {
+    do {
+      graph_.outputs.push_back(reference());
+    } while (accept(','));
+  }
+  expect(';', "the result");
+}
+
+void Parser::statement() {
+  std::vector<Target> left;
+  if (token_.kind == TokenKind::reference) {
+    left = targets();
+    expect('=', "$" + std::to_string(left.back().number));
+  }
+  if (token_.kind == TokenKind::name) {
+    for (const auto& [name, cls] : declarations()) {
+      if (token_.text == name) return declaration(left, cls, false);
+    }
+    if (token_.text == "Tensor") return declaration(left, StorageClass::activation, true);
+  }
+  const Call right = call();
+  expect(';', "the statement");
+  finish(left, right);
+}
+
+std::vector<Parser::Target> Parser::targets() {
+  std::vector<Target> all;
+  do {
+    if (token_.kind != TokenKind::reference) unexpected("'$' and a number, as in $12");
+    Target target{.number = token_.integer, .position = token_.position};
+    advance();
+    while (accept('@')) value_note(target.notes);
+    all.push_back(std::move(target));
+  } while (accept(','));
+  return all;
+}
+
+void Parser::define(const Target& target, ValueId id) {
+  const auto [known, fresh] = definitions_.emplace(target.number, Definition{id, target.position});
+  if (!fresh) {
+    lexer_.fail_at(target.position,
+                   {.found = "a second $" + std::to_string(target.number),
+                    .expected = "a number of its own for each value",
+                    .hint = "the first is in line " + std::to_string(known->second.position.line)});
+  }
+  value_positions_.resize(graph_.value_count());
+  value_positions_[id.index] = target.position;
+}
+
+void Parser::declaration(const std::vector<Target>& left, StorageClass cls, bool class_follows) {
+  const Position position = token_.position;
+  if (left.size() != 1) {
+    lexer_.fail_at(position,
+                   {.found = std::to_string(left.size()) + " values before " + describe(token_),
+                    .expected = "one"});
+  }
+  const std::string what = token_.text;
+  advance();
+  if (!token_.is('(')) unexpected("'(' after " + what);
+  Token name = lexer_.raw_name();  // not advance: a name here may be no token
+  advance();
+  expect(',', name.text.empty() ? "the name" : printable(name.text));
+  Token type = name;
+  if (cls == StorageClass::buffer && token_.is('[') && name.kind == TokenKind::name) {
+    name.text = "buffer_" + std::to_string(left[0].number);
+  } else {
+    if (token_.kind != TokenKind::name) unexpected("an element type");
+    type = token_;
+    advance();
+    expect(',', "the type");
+  }
+  const Position shape_position = token_.position;
+  const std::vector<std::int64_t> dims = integers();
+  if (class_follows) {
+    expect(',', "the shape");
+    const Position class_position = token_.position;
+    const std::string class_name = word("a storage class");
+    cls = at(class_position, [&] { return parse_storage_class(class_name); });
+  }
+  expect(')', "the arguments of " + what);
+  expect(';', "the statement");
+
+  const DType element = at(type.position, [&] { return parse_dtype(type.text); });
+  const Shape shape = at(shape_position, [&] { return Shape(dims); });
+  const ValueId id =
+      at(name.position, [&] { return builder_.declare(name.text, element, shape, cls); });
+  define(left[0], id);
+  at(left[0].position, [&] {
+    const ValueNotes& notes = left[0].notes;
+    if (notes.name || notes.cls || notes.workspace) {
+      fail({.found = "a name, class or workspace note on a declaration",
+            .expected = "other notes",
+            .hint = "a declaration says its name and class itself"});
+    }
+    apply(graph_, id, notes, false);
+  });
+  merge(left[0]);
+}
+
+Parser::Call Parser::call() {
+  Call made;
+  made.position = token_.position;
+  if (token_.kind != TokenKind::name && token_.kind != TokenKind::text) {
+    unexpected("a statement, as in '$3 = relu($2);'");
+  }
+  made.word = token_.text;
+  made.definition = at(token_.position, [&] { return builder_.table().at(made.word); });
+  advance();
+  expect('(', made.word);
+  std::size_t positional = 0;
+  if (!token_.is(')')) {
+    do {
+      argument(made, positional);
+    } while (accept(','));
+  }
+  expect(')', "the arguments of " + made.word);
+  while (accept('@')) op_note(made.notes);
+  return made;
+}
+
+void Parser::argument(Call& made, std::size_t& positional) {
+  const auto& schemas = made.definition->attributes;
+  const bool attributes_began = !made.attributes.items().empty();
+  if (token_.kind == TokenKind::reference || token_.is_name("_")) {
+    if (attributes_began) unexpected("an attribute: operands come first");
+    const bool absent = token_.kind == TokenKind::name;
+    if (absent) advance();
+    made.operands.push_back(absent ? ValueId{} : reference());
+    return;
+  }
+  const Token first = token_;
+  const auto named = [&](std::string_view name) {
+    const auto found =
+        std::find_if(schemas.begin(), schemas.end(), [&](const auto& s) { return s.name == name; });
+    return found == schemas.end() ? nullptr : &*found;
+  };
+  if (first.kind == TokenKind::name || first.kind == TokenKind::text) {
+    advance();
+    if (accept('=')) {
+      if (made.attributes.has(first.text)) {
+        lexer_.fail_at(first.position, {.found = "a second attribute " + describe(first),
+                                        .expected = "each attribute once"});
+      }
+      const AttributeSchema* known = named(first.text);
+      // At once, lest a script pile up attributes that the builder then refuses.
+      if (!known) unknown_attribute(first, *made.definition);
+      made.attributes.set(first.text, literal(known));
+      positional = schemas.size();
+      return;
+    }
+  }
+  if (positional >= schemas.size()) {
+    lexer_.fail_at(
+        first.position,
+        {.found = describe(first),
+         .expected = schemas.empty() ? "operands only" : "name=value for each further attribute"});
+  }
+  const AttributeSchema* schema = &schemas[positional++];
+  AttributeValue value;
+  if (first.kind == TokenKind::name || first.kind == TokenKind::text) {
+    value = first.text;
+  } else {
+    value = literal(schema);
+  }
+  made.attributes.set(schema->name, std::move(value));
+}
+
+void Parser::unknown_attribute(const Token& name, const OperatorDefinition& definition) const {
+  std::string known;
+  for (const auto& schema : definition.attributes)
+    known += (known.empty() ? "" : ", ") + schema.name;
+  lexer_.fail_at(name.position, {.found = definition.name + ": unknown attribute " + describe(name),
+                                 .expected = known.empty() ? "no attributes" : "one of " + known});
+}
+
+AttributeValue Parser::literal(const AttributeSchema* schema) {
+  const Token token = token_;
+  switch (token.kind) {
+    case TokenKind::integer:
+      advance();
+      return token.integer;
+    case TokenKind::real:
+      advance();
+      return token.real;
+    case TokenKind::name:
+      advance();
+      if (schema && schema->type == AttributeType::real) {
+        if (token.text == "inf") return std::numeric_limits<double>::infinity();
+        if (token.text == "nan") return std::numeric_limits<double>::quiet_NaN();
+      }
+      return token.text;
+    case TokenKind::text:
+      advance();
+      return token.text;
+    default:
+      break;
+  }
+  if (!token.is('[')) unexpected("a number, a text or a list of integers");
+  return integers();
+}
+
+/// Once all values of a statement are there, for they may share bytes with each other.
+void Parser::merge(const Target& target) {
+  const StorageId own = graph_[definitions_.at(target.number).value].storage;
+  const auto join = [&](const Token& other, bool into_other) {
+    const StorageId theirs = graph_[resolve(other)].storage;
+    at(other.position, [&] { into_other ? graph_.merge(own, theirs) : graph_.merge(theirs, own); });
+  };
+  if (target.notes.in) join(*target.notes.in, true);
+  for (const Token& held : target.notes.holds) join(held, false);
+}
+
+void Parser::finish(const std::vector<Target>& left, const Call& made) {
+  OpContext& context = builder_.context;
+  context = {};
+  context.phase = made.notes.phase.value_or(Phase::forward);
+  context.lane = static_cast<int>(made.notes.lane.value_or(Op::shared_lane));
+  context.where = made.notes.where.value_or("");
+
+  const std::vector<ValueId> results =
+      at(made.position, [&] { return builder_.add(made.word, made.operands, made.attributes); });
+  const OpId op(graph_.op_count() - 1);
+  op_positions_.push_back(made.position);
+  graph_[op].kernel = made.notes.kernel.value_or("");
+
+  const auto scratch = std::count_if(left.begin(), left.end(),
+                                     [](const Target& t) { return t.notes.workspace.has_value(); });
+  const std::size_t given = left.size() - static_cast<std::size_t>(scratch);
+  if (given != results.size() || scratch > 1) {
+    lexer_.fail_at(
+        left.empty() ? made.position : left[0].position,
+        {.found = std::to_string(given) + " results and " + std::to_string(scratch) +
+                  " workspaces of " + made.word,
+         .expected = std::to_string(results.size()) + " results and at most one workspace"});
+  }
+  const auto views = result_views(graph_, graph_[op]);
+  std::size_t next = 0;
+  for (const Target& target : left) {
+    if (target.notes.workspace) {
+      at(target.position, [&] {
+        const Shape shape{*target.notes.workspace};
+        const std::string name = workspace_name(graph_[op]);
+        const StorageId storage =
+            graph_.add_storage({.name = name, .cls = StorageClass::workspace});
+        graph_[op].workspace = graph_.add_value({.name = name,
+                                                 .type = DType::uint8,
+                                                 .shape = shape,
+                                                 .storage = storage,
+                                                 .producer = op});
+      });
+      define(target, graph_[op].workspace);
+      at(target.position, [&] { apply(graph_, graph_[op].workspace, target.notes, false); });
+      continue;
+    }
+    define(target, results[next]);
+    at(target.position,
+       [&] { apply(graph_, results[next], target.notes, views[next].has_value()); });
+    ++next;
+  }
+  for (const Target& target : left) merge(target);
+}
+
+bool Parser::accept(char symbol) {
+  if (!token_.is(symbol)) return false;
+  advance();
+  return true;
+}
+
+void Parser::expect(char symbol, std::string_view after) {
+  if (!accept(symbol)) unexpected(std::string("'") + symbol + "' after " + printable(after));
+}
+
+void Parser::unexpected(std::string expected, std::string hint) const {
+  lexer_.fail_at(
+      token_.position,
+      {.found = describe(token_), .expected = std::move(expected), .hint = std::move(hint)});
+}
+
+std::int64_t Parser::integer(std::string_view what) {
+  if (token_.kind != TokenKind::integer) unexpected(std::string(what));
+  const std::int64_t number = token_.integer;
+  advance();
+  return number;
+}
+
+std::string Parser::text(std::string_view what) {
+  if (token_.kind != TokenKind::text && token_.kind != TokenKind::name)
+    unexpected(std::string(what));
+  std::string held = token_.text;
+  advance();
+  return held;
+}
+
+std::string Parser::word(std::string_view what) {
+  if (token_.kind != TokenKind::name) unexpected(std::string(what));
+  return text(what);
+}
+
+std::vector<std::int64_t> Parser::integers() {
+  std::vector<std::int64_t> all;
+  if (!accept('[')) unexpected("'[' and integers");
+  if (accept(']')) return all;
+  do {
+    all.push_back(integer("an integer"));
+  } while (accept(','));
+  expect(']', "the list");
+  return all;
+}
+
+Token Parser::reference_token() {
+  if (token_.kind != TokenKind::reference) unexpected("'$' and a number, as in $12");
+  Token token = std::move(token_);
+  advance();
+  return token;
+}
+
+ValueId Parser::resolve(const Token& reference) const {
+  const auto known = definitions_.find(reference.integer);
+  if (known == definitions_.end()) unknown_reference(reference);
+  return known->second.value;
+}
+
+void Parser::unknown_reference(const Token& reference) const {
+  // Is it defined further down? Then the order is what is wrong.
+  Lexer ahead = lexer_;
+  std::size_t line = 0;
+  try {
+    bool left = token_.is(';');  // of a statement's '=', outside its notes
+    int depth = 0;
+    for (Token token = ahead.next(); token.kind != TokenKind::end && line == 0;
+         token = ahead.next()) {
+      if (token.is(';')) left = true, depth = 0;
+      if (token.is('=')) left = false;
+      if (token.is('(')) ++depth;
+      if (token.is(')')) --depth;
+      const bool same = token.kind == TokenKind::reference && token.integer == reference.integer;
+      if (same && left && depth == 0) line = token.position.line;
+    }
+  } catch (const Error&) {
+    line = 0;  // what follows has errors of its own; this one comes first
+  }
+  if (line > 0) {
+    lexer_.fail_at(reference.position,
+                   {.found = describe(reference) + " is used before its definition in line " +
+                             std::to_string(line),
+                    .expected = "definitions before uses"});
+  }
+  lexer_.fail_at(reference.position, {.found = "unknown reference " + describe(reference),
+                                      .expected = "a value defined above"});
+}
+
+Graph parse(std::string_view text, const OperatorTable& table, std::string_view filename) {
+  return Parser(text, table, filename).run();
+}
+
+}  // namespace arenite::graph

@@ -1,0 +1,101 @@
+// Recursive descent over the script's tokens: one token ahead, no recursion at all (only regions
+// will nest). Builds the graph through a Builder, so that shapes and types are checked as it reads.
+#pragma once
+
+#include <arenite/graph/builder.hpp>
+
+#include <unordered_map>
+#include <vector>
+
+#include "src/graph/lexer.hpp"
+#include "src/graph/notes.hpp"
+
+namespace arenite::graph {
+
+class Parser {
+ public:
+  Parser(std::string_view text, const OperatorTable& table, std::string_view filename);
+
+  Graph run();
+
+ private:
+  struct Target {
+    std::int64_t number = 0;
+    Position position;
+    ValueNotes notes;
+  };
+  struct Call {
+    std::string word;
+    Position position;
+    std::shared_ptr<const OperatorDefinition> definition;
+    std::vector<ValueId> operands;
+    Attributes attributes;
+    OpNotes notes;
+  };
+
+  // Statements (parser.cpp)
+  void statement();
+  void result();
+  std::vector<Target> targets();
+  void declaration(const std::vector<Target>& targets, StorageClass cls, bool class_follows);
+  Call call();
+  void argument(Call& call, std::size_t& positional);
+  void merge(const Target& target);
+  void finish(const std::vector<Target>& targets, const Call& call);
+  AttributeValue literal(const AttributeSchema* schema);
+  void check();
+
+  // Notes (parser_notes.cpp)
+  void value_note(ValueNotes& notes);
+  void op_note(OpNotes& notes);
+  Space space();
+  template <class T>
+  void set_once(std::optional<T>& note, const Token& name, T value);
+
+  // Tokens
+  void advance() { token_ = lexer_.next(); }
+  bool accept(char symbol);
+  void expect(char symbol, std::string_view after);
+  std::int64_t integer(std::string_view what);
+  std::string text(std::string_view what);
+  std::string word(std::string_view what);
+  std::vector<std::int64_t> integers();
+  Token reference_token();
+  ValueId resolve(const Token& reference) const;
+  ValueId reference() { return resolve(reference_token()); }
+  [[noreturn]] void unexpected(std::string expected, std::string hint = {}) const;
+  [[noreturn]] void unknown_reference(const Token& reference) const;
+  [[noreturn]] void unknown_attribute(const Token& name,
+                                      const OperatorDefinition& definition) const;
+  void define(const Target& target, ValueId id);
+
+  /// Runs `action`; an Error of it gets the position.
+  template <class Action>
+  auto at(Position position, Action action);
+
+  std::string_view script_;
+  std::string filename_;
+  Lexer lexer_;
+  Token token_;
+  Graph graph_;
+  Builder builder_;
+  struct Definition {
+    ValueId value;
+    Position position;
+  };
+  std::unordered_map<std::int64_t, Definition> definitions_;
+  std::vector<Position> op_positions_, value_positions_;  // by id
+};
+
+template <class Action>
+auto Parser::at(Position position, Action action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    ErrorText text = error.text();
+    if (!text.where.empty()) text.found = text.where + ": " + text.found;
+    lexer_.fail_at(position, std::move(text));
+  }
+}
+
+}  // namespace arenite::graph

@@ -1,0 +1,213 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/operator.hpp>
+#include <arenite/graph/text.hpp>
+
+#include <algorithm>
+
+#include "src/graph/lexer.hpp"
+#include "src/graph/notes.hpp"
+#include "src/graph/views.hpp"
+
+namespace arenite::graph {
+namespace {
+
+class Printer {
+ public:
+  explicit Printer(const Graph& graph)
+      : graph_(graph),
+        numbers_(graph.value_count(), 0),
+        stand_in_(graph.storage_count()),
+        held_(graph.storage_count()) {
+    for (std::size_t i = 0; i < graph.value_count(); ++i) {
+      if (!graph[ValueId(i)].producer) declared_.push_back(ValueId(i));
+    }
+  }
+
+  std::string run() {
+    if (graph_.region_count() > 1) {
+      fail({.found = "a graph with " + std::to_string(graph_.region_count() - 1) + " regions",
+            .expected = "a straight line of ops",
+            .where = "graph::print"});
+    }
+    for (OpId id : graph_[Graph::body].ops) {
+      declare_before(graph_[id]);
+      print_op(graph_[id]);
+    }
+    while (next_declared_ < declared_.size()) print_declared(declared_[next_declared_++]);
+    for (std::size_t i = 0; i < held_.size(); ++i) {
+      if (!held_[i].empty()) {
+        fail({.found = "storage '" + graph_.storage(StorageId(i)).name +
+                       "', that others are merged into and no value has",
+              .expected = "merges into a value's storage",
+              .where = "graph::print"});
+      }
+    }
+    out_ += "result = ";
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i)
+      out_ += (i ? ", " : "") + reference(graph_.outputs[i]);
+    out_ += graph_.outputs.empty() ? "_;\n" : ";\n";
+    return std::move(out_);
+  }
+
+ private:
+  /// Declarations keep their order among themselves. They are printed where their ids put them, or
+  /// where they are needed if that is earlier.
+  void declare_before(const Op& op) {
+    std::size_t limit = 0;  // declare every id below
+    for (ValueId operand : op.operands) {
+      if (operand && !graph_[operand].producer)
+        limit = std::max<std::size_t>(limit, operand.index + 1);
+    }
+    if (!op.results.empty()) {
+      const ValueId first = *std::min_element(op.results.begin(), op.results.end());
+      limit = std::max<std::size_t>(limit, first.index);
+    }
+    while (next_declared_ < declared_.size() && declared_[next_declared_].index < limit) {
+      print_declared(declared_[next_declared_++]);
+    }
+  }
+
+  void print_declared(ValueId id) {
+    const Value& value = graph_[id];
+    const StorageClass cls = graph_.storage(value.storage).cls;
+    target(id);
+    storage_notes(id, value.name, cls);
+    const auto known = std::find_if(declarations().begin(), declarations().end(),
+                                    [&](const auto& d) { return d.cls == cls; });
+    const bool own_word = known != declarations().end();
+    out_ += " = ";
+    out_ += own_word ? known->word : "Tensor";
+    out_ += "(" + (is_raw_name(value.name) ? value.name : quote(value.name)) + ", ";
+    out_ += to_string(value.type);
+    out_ += ", " + to_string(value.shape);
+    if (!own_word) out_ += ", " + std::string(to_string(cls));
+    out_ += ");\n";
+  }
+
+  void print_op(const Op& op) {
+    const auto views = result_views(graph_, op);
+    for (std::size_t i = 0; i < op.results.size(); ++i) {
+      const ValueId id = op.results[i];
+      const Value& value = graph_[id];
+      if (i > 0) out_ += ", ";
+      target(id);
+      if (const std::string name = result_name(op, i, op.results.size()); value.name != name)
+        note("name", quote(value.name));
+      if (!views[i]) {
+        storage_notes(id, value.name, result_class(op.phase));
+      } else if (const Value& owner = graph_[op.operands.at(views[i]->operand)];
+                 value.layout != owner.layout) {
+        note("halo", std::to_string(value.layout.halo));
+      }
+    }
+    if (op.workspace) {
+      const Value& scratch = graph_[op.workspace];
+      if (!op.results.empty()) out_ += ", ";
+      target(op.workspace);
+      note("workspace", std::to_string(scratch.shape.elements()));
+      if (scratch.name != workspace_name(op)) note("name", quote(scratch.name));
+      storage_notes(op.workspace, scratch.name, StorageClass::workspace);
+    }
+    if (!op.results.empty() || op.workspace) out_ += " = ";
+    call(op);
+    if (op.phase != Phase::forward) out_ += " @" + std::string(to_string(op.phase));
+    if (op.lane != Op::shared_lane) note("lane", std::to_string(op.lane));
+    if (!op.kernel.empty()) note("kernel", quote(op.kernel));
+    if (!op.where.empty()) note("where", quote(op.where));
+    out_ += ";\n";
+  }
+
+  void call(const Op& op) {
+    out_ += needs_quotes(op.name()) ? quote(op.name()) : std::string(op.name());
+    out_ += "(";
+    const char* comma = "";
+    for (ValueId operand : op.operands) {
+      out_ += comma + (operand ? reference(operand) : "_");
+      comma = ", ";
+    }
+    for (const auto& [name, value] : op.attributes.items()) {
+      const auto* text = std::get_if<std::string>(&value);
+      out_ += comma + (is_name(name) && name != "_" ? name : quote(name)) + "=" +
+              (text ? quote(*text) : to_string(value));
+      comma = ", ";
+    }
+    out_ += ")";
+  }
+
+  void target(ValueId id) {
+    numbers_[id.index] = ++last_number_;
+    out_ += "$" + std::to_string(last_number_);
+  }
+
+  std::string reference(ValueId id) const {
+    if (numbers_.at(id.index) == 0) {
+      fail({.found = "value '" + graph_[id].name + "' used before it is defined",
+            .expected = "a graph that verify accepts",
+            .where = "graph::print"});
+    }
+    return "$" + std::to_string(numbers_[id.index]);
+  }
+
+  void note(const char* name, const std::string& argument) {
+    out_ += std::string(" @") + name + "(" + argument + ")";
+  }
+
+  /// Everything about the bytes of a value that is no view, where it differs from the default.
+  void storage_notes(ValueId id, const std::string& name, StorageClass cls) {
+    const Value& value = graph_[id];
+    const Storage& storage = graph_.storage(value.storage);
+    if (storage.cls != cls) note("class", std::string(to_string(storage.cls)));
+    if (storage.space != Space{}) note("space", space(storage.space));
+    if (value.layout.halo != 0) note("halo", std::to_string(value.layout.halo));
+    if (value.offset != 0) note("offset", std::to_string(value.offset));
+    if (storage.bytes != value.offset + byte_size(value.type, value.shape, value.layout)) {
+      note("bytes", std::to_string(storage.bytes));
+    }
+    if (storage.name != name) note("storage", quote(storage.name));
+
+    ValueId& known = stand_in_[value.storage.index];
+    if (known) {
+      fail({.found = "value '" + value.name + "' in the storage of '" + graph_[known].name + "'",
+            .expected = "a graph that verify accepts",
+            .where = "graph::print"});
+    }
+    known = id;
+    const StorageId root = graph_.root(value.storage);
+    std::vector<ValueId>& held = held_[root.index];
+    if (root != value.storage) {
+      // Where the root's own value comes later, that one says it holds this one.
+      if (const ValueId in = stand_in_[root.index]) {
+        note("in", reference(in));
+      } else {
+        held.push_back(id);
+      }
+    } else if (!held.empty()) {
+      std::string all;
+      for (ValueId earlier : held) all += (all.empty() ? "" : ", ") + reference(earlier);
+      note("holds", all);
+      held.clear();
+    }
+  }
+
+  static std::string space(const Space& space) {
+    std::string text = space.device == DeviceKind::cpu ? "cpu, " : "cuda, ";
+    text +=
+        std::to_string(space.index) + (space.memory == MemoryKind::host ? ", host" : ", device");
+    if (space.capacity != Space{}.capacity) text += ", " + std::to_string(space.capacity);
+    return text;
+  }
+
+  const Graph& graph_;
+  std::string out_;
+  std::vector<std::size_t> numbers_;        // by value; 0: not printed yet
+  std::vector<ValueId> declared_;           // in id order
+  std::vector<ValueId> stand_in_;           // by storage: the printed value that has it
+  std::vector<std::vector<ValueId>> held_;  // by root storage: values printed before the root's own
+  std::size_t next_declared_ = 0, last_number_ = 0;
+};
+
+}  // namespace
+
+std::string print(const Graph& graph) { return Printer(graph).run(); }
+
+}  // namespace arenite::graph

@@ -1,0 +1,121 @@
+#include <algorithm>
+
+#include "src/graph/flaw.hpp"
+#include "src/graph/views.hpp"
+
+namespace arenite::graph {
+namespace {
+
+void check_attributes(const Graph& graph, OpId id) {
+  const Op& op = graph[id];
+  for (const AttributeSchema& schema : op.definition->attributes) {
+    const AttributeValue* value = op.attributes.find(schema.name);
+    constexpr const char* kinds[] = {"an integer", "a number", "a text", "a list of integers"};
+    const auto kind = static_cast<std::size_t>(schema.type);
+    // AttributeType and AttributeValue list the same four types in the same order.
+    if (!value || value->index() != kind) {
+      op_flaw(graph, id,
+              value ? "attribute " + schema.name + "=" + to_string(*value)
+                    : "no attribute '" + schema.name + "'",
+              kinds[kind]);
+    }
+  }
+  for (const auto& [name, value] : op.attributes.items()) {
+    const auto& schemas = op.definition->attributes;
+    const std::string& sought = name;
+    if (std::none_of(schemas.begin(), schemas.end(),
+                     [&](const auto& s) { return s.name == sought; })) {
+      op_flaw(graph, id, "unknown attribute '" + name + "'", "attributes of the operator's schema");
+    }
+  }
+}
+
+void check_view(const Graph& graph, OpId id, std::size_t result, const ViewOf& view) {
+  const Op& op = graph[id];
+  if (view.operand >= op.operands.size() || !op.operands[view.operand]) {
+    op_flaw(graph, id, "a view of operand " + std::to_string(view.operand),
+            "an operand that is there");
+  }
+  const ValueId owner_id = op.operands[view.operand];
+  const Value& value = graph[op.results[result]];
+  const Value& owner = graph[owner_id];
+  if (value.storage != owner.storage || value.offset != owner.offset + view.offset) {
+    value_flaw(graph, op.results[result],
+               "a view at offset " + std::to_string(value.offset) + " of storage #" +
+                   std::to_string(value.storage.index),
+               "offset " + std::to_string(owner.offset + view.offset) + " of storage #" +
+                   std::to_string(owner.storage.index) + ", that of its owner '" + owner.name +
+                   "'");
+  }
+  const std::int64_t bytes = byte_size(value.type, value.shape, value.layout);
+  const std::int64_t room = byte_size(owner.type, owner.shape, owner.layout);
+  if (view.offset < 0 || bytes > room || view.offset > room - bytes) {
+    value_flaw(graph, op.results[result],
+               std::to_string(bytes) + " bytes at offset " + std::to_string(view.offset) +
+                   " of its owner '" + owner.name + "' of " + std::to_string(room) + " bytes",
+               "a view inside its owner");
+  }
+  const bool plain = value.layout.halo == 0 && owner.layout.halo == 0;
+  if (!plain &&
+      (value.layout != owner.layout || value.shape.rank() != 4 || owner.shape.rank() != 4 ||
+       !std::equal(value.shape.begin() + 1, value.shape.end(), owner.shape.begin() + 1))) {
+    value_flaw(graph, op.results[result],
+               "a view of shape " + to_string(value.shape) + " and halo " +
+                   std::to_string(value.layout.halo) + " over shape " + to_string(owner.shape) +
+                   " and halo " + std::to_string(owner.layout.halo),
+               "the same halo and planes, or no halo at all");
+  }
+}
+
+}  // namespace
+
+void verify_op(const Graph& graph, OpId id) {
+  const Op& op = graph[id];
+  const OperatorDefinition& definition = *op.definition;
+  if (op.lane < Op::shared_lane)
+    op_flaw(graph, id, "lane " + std::to_string(op.lane), "-1 (shared) or more");
+
+  const auto required =
+      static_cast<std::size_t>(std::count_if(definition.operands.begin(), definition.operands.end(),
+                                             [](const auto& o) { return !o.optional; }));
+  const std::size_t given = op.operands.size(), known = definition.operands.size();
+  if (given < required || (given > known && !definition.variadic)) {
+    op_flaw(
+        graph, id, std::to_string(given) + " operands",
+        (required == known && !definition.variadic ? "" : "at least ") + std::to_string(required));
+  }
+  for (std::size_t i = 0; i < given; ++i) {
+    if (!op.operands[i] && !definition.operand_schema(i).optional) {
+      op_flaw(graph, id, "no operand '" + definition.operand_schema(i).name + "'",
+              "a value: it is not optional");
+    }
+  }
+  check_attributes(graph, id);
+
+  Op question = op;  // the shape rule sees an op without results
+  question.results.clear();
+  std::vector<ResultType> types;
+  std::vector<std::optional<ViewOf>> views;
+  try {
+    types = definition.infer(OpView(graph, question));
+    views = result_views(graph, op);
+  } catch (const Error& error) {
+    op_flaw(graph, id, error.text().found, error.text().expected);
+  }
+  if (types.size() != op.results.size()) {
+    op_flaw(graph, id, std::to_string(op.results.size()) + " results",
+            std::to_string(types.size()));
+  }
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const Value& value = graph[op.results[i]];
+    if (value.type != types[i].type || value.shape != types[i].shape) {
+      op_flaw(graph, id,
+              "result '" + value.name + "' is " + std::string(to_string(value.type)) +
+                  to_string(value.shape),
+              std::string(to_string(types[i].type)) + to_string(types[i].shape));
+    }
+    if (views[i]) check_view(graph, id, i, *views[i]);
+  }
+}
+
+}  // namespace arenite::graph

@@ -1,0 +1,269 @@
+#include <arenite/graph/operator.hpp>
+
+#include <algorithm>
+
+#include "src/graph/flaw.hpp"
+#include "src/graph/views.hpp"
+
+namespace arenite::graph {
+namespace {
+
+/// Evaluation follows forward and feeds nothing back, so it ranks with it.
+int rank(Phase phase) {
+  switch (phase) {
+    case Phase::init:
+      return 0;
+    case Phase::forward:
+    case Phase::evaluate:
+      return 1;
+    case Phase::backward:
+      return 2;
+    case Phase::update:
+      return 3;
+  }
+  return 0;
+}
+
+class OrderVerifier {
+ public:
+  explicit OrderVerifier(const Graph& graph)
+      : graph_(graph),
+        values_(graph.value_count()),
+        live_(graph.storage_count()),
+        updated_by_(graph.storage_count()) {}
+
+  void run() {
+    std::vector<bool> inner(graph_.value_count(), false);
+    for (std::size_t i = 0; i < graph_.region_count(); ++i) {
+      for (ValueId id : graph_[RegionId(i)].parameters) inner[id.index] = true;
+    }
+    frames_.push_back({.region = Graph::body});
+    for (std::size_t i = 0; i < graph_.value_count(); ++i) {
+      if (!graph_[ValueId(i)].producer && !inner[i]) define(ValueId(i));
+    }
+    while (!frames_.empty()) step();
+  }
+
+ private:
+  enum class State : std::uint8_t { undefined, visible, overwritten, out_of_scope };
+
+  struct Known {
+    State state = State::undefined;
+    std::uint32_t depth = 0;  // of the frame that defined it
+    OpId overwriter;
+  };
+
+  /// A region being walked. A stack of our own: nesting may be deeper than the call stack.
+  struct Frame {
+    RegionId region;
+    OpId holder;
+    std::size_t next_op = 0;
+    std::size_t next_region = 0;  // of the op at next_op
+    std::vector<ValueId> defined;
+  };
+
+  void step() {
+    Frame& frame = frames_.back();
+    const auto& ops = graph_[frame.region].ops;
+    if (frame.next_op == ops.size()) return leave();
+    const OpId id = ops[frame.next_op];
+    const Op& op = graph_[id];
+    if (frame.next_region == 0) before(id);
+    if (frame.next_region < op.regions.size()) {
+      enter(op.regions[frame.next_region++], id);
+      return;
+    }
+    after(id);
+    ++frame.next_op;
+    frame.next_region = 0;
+  }
+
+  void enter(RegionId region, OpId holder) {
+    frames_.push_back({.region = region, .holder = holder});
+    for (ValueId id : graph_[region].parameters) define(id);
+  }
+
+  void leave() {
+    const Frame& frame = frames_.back();
+    const bool body = frame.region == Graph::body;
+    const std::string reader =
+        body ? "the end of the graph" : "the end of a region of " + describe(graph_, frame.holder);
+    for (ValueId id : graph_[frame.region].results) require_visible(id, frame.holder, reader);
+    if (body) {
+      for (ValueId id : graph_.outputs) require_visible(id, {}, "the caller, as an output");
+    }
+    for (ValueId id : frame.defined) values_[id.index].state = State::out_of_scope;
+    frames_.pop_back();
+  }
+
+  /// What happens when an op starts: operands are looked at, and written as their effects say.
+  void before(OpId id) {
+    const Op& op = graph_[id];
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      const ValueId operand = op.operands[i];
+      if (!operand) continue;
+      require_visible(operand, id, {});
+      const Value& value = graph_[operand];
+      if (value.producer && rank(graph_[value.producer].phase) > rank(op.phase)) {
+        op_flaw(graph_, id,
+                "reads " + describe_value(graph_, operand) + " of phase " +
+                    std::string(to_string(graph_[value.producer].phase)),
+                "values of phase " + std::string(to_string(op.phase)) + " or earlier");
+      }
+      const StorageId root = graph_.root(operand);
+      if (op.effect(i) == Effect::read) {
+        const OpId update = updated_by_[root.index];
+        if (update && op.phase != Phase::update) {
+          op_flaw(graph_, id,
+                  "reads " + describe_value(graph_, operand) + " after " +
+                      describe(graph_, update) + " updated it",
+                  "forward and backward readers before the update");
+        }
+      } else {
+        check_write(id, operand, "operand");
+      }
+    }
+  }
+
+  void after(OpId id) {
+    const Op& op = graph_[id];
+    const auto views = result_views(graph_, op);
+    for (std::size_t i = 0; i < op.results.size(); ++i) {
+      if (!views[i]) overwrite(id, op.results[i], i);
+      define(op.results[i]);
+    }
+    if (op.workspace) {
+      overwrite(id, op.workspace, no_result);
+      values_[op.workspace.index].state = State::out_of_scope;
+    }
+  }
+
+  void define(ValueId id) {
+    values_[id.index] = {State::visible, static_cast<std::uint32_t>(frames_.size()), {}};
+    live_[graph_.root(id).index].push_back(id);
+    if (frames_.size() > 1) frames_.back().defined.push_back(id);
+  }
+
+  void require_visible(ValueId id, OpId reader, const std::string& reader_name) const {
+    const Known& known = values_[id.index];
+    if (known.state == State::visible) return;
+    const std::string who = reader_name.empty() ? describe(graph_, reader) : reader_name;
+    std::string found, expected;
+    if (known.state == State::overwritten) {
+      found = "reads " + describe_value(graph_, id) + " after " +
+              describe(graph_, known.overwriter) + " took its bytes";
+      expected = "no reader after an in-place result";
+    } else if (known.state == State::undefined) {
+      found = "reads " + describe_value(graph_, id) + " before it is defined";
+      expected = "definitions before uses, in program order";
+    } else {
+      found = "reads " + describe_value(graph_, id) + " outside its scope";
+      expected = "values of the same region or one around it";
+    }
+    throw Flaw({.found = found, .expected = expected, .where = who}, reader, id);
+  }
+
+  /// An op that makes inputs out of constants and other inputs, a step ahead of their readers.
+  bool refills_input(const Op& op, ValueId written, std::string_view role) const {
+    const bool own_bytes = graph_.root(written) == graph_[written].storage;
+    return role == "result" && own_bytes &&
+           std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId operand) {
+             const StorageClass cls =
+                 operand ? graph_.root_storage(operand).cls : StorageClass::constant;
+             return cls == StorageClass::constant || cls == StorageClass::input;
+           });
+  }
+
+  void check_write(OpId id, ValueId written, const char* role) {
+    const Op& op = graph_[id];
+    const StorageId root = graph_.root(written);
+    const StorageClass cls = graph_.storage(root).cls;
+    if (cls == StorageClass::input && refills_input(op, written, role)) return;
+    if (cls == StorageClass::constant || cls == StorageClass::input) {
+      op_flaw(graph_, id,
+              std::string(role) + " writes " + describe_value(graph_, written) + ", of class " +
+                  std::string(to_string(cls)),
+              "constants and inputs that nothing writes");
+    }
+    if (cls != StorageClass::parameter && cls != StorageClass::optimizer_state) return;
+    if (op.phase != Phase::update && op.phase != Phase::init) {
+      op_flaw(graph_, id,
+              std::string(role) + " of phase " + std::string(to_string(op.phase)) + " writes " +
+                  describe_value(graph_, written) + ", of class " + std::string(to_string(cls)),
+              "writers of phase update or init");
+    }
+    if (op.phase == Phase::update && cls == StorageClass::parameter) updated_by_[root.index] = id;
+  }
+
+  /// A result (or workspace) takes bytes: whoever lived there is gone.
+  void overwrite(OpId id, ValueId written, std::size_t result) {
+    check_write(id, written, result == no_result ? "workspace" : "result");
+    const auto [begin, end] = range(written);
+    std::vector<ValueId>& tenants = live_[graph_.root(written).index];
+    std::size_t kept = 0;
+    for (const ValueId tenant : tenants) {
+      Known& known = values_[tenant.index];
+      if (known.state != State::visible) continue;
+      const auto [from, to] = range(tenant);
+      if (from >= end || to <= begin) {
+        tenants[kept++] = tenant;
+        continue;
+      }
+      check_tenant(id, written, result, tenant);
+      known.state = State::overwritten;
+      known.overwriter = id;
+    }
+    tenants.resize(kept);
+  }
+
+  void check_tenant(OpId id, ValueId written, std::size_t result, ValueId tenant) const {
+    const Op& op = graph_[id];
+    if (graph_[tenant].producer == id) {
+      op_flaw(
+          graph_, id,
+          "results '" + graph_[tenant].name + "' and '" + graph_[written].name + "' share bytes",
+          "results with bytes of their own");
+    }
+    for (std::size_t i = 0; i < op.operands.size() && op.regions.empty(); ++i) {
+      if (op.operands[i] != tenant) continue;
+      const auto& allowed = op.definition->in_place;
+      const bool declared =
+          std::find(allowed.begin(), allowed.end(), std::pair{result, i}) != allowed.end();
+      if (!declared || range(tenant).first != range(written).first) {
+        op_flaw(graph_, id,
+                std::string(result == no_result ? "workspace '" : "result '") +
+                    graph_[written].name + "' takes the bytes of operand '" + graph_[tenant].name +
+                    "'",
+                "an operator that allows this in place, and equal offsets");
+      }
+    }
+    const std::uint32_t depth = values_[tenant.index].depth;
+    if (depth >= frames_.size()) return;
+    // The op that leads from the tenant's region inwards.
+    const auto& handed_in = graph_[frames_[depth].holder].operands;
+    if (std::find(handed_in.begin(), handed_in.end(), tenant) == handed_in.end()) {
+      op_flaw(graph_, id,
+              "takes the bytes of " + describe_value(graph_, tenant) + " from outside its region",
+              "captured values that stay as they are");
+    }
+  }
+
+  std::pair<std::int64_t, std::int64_t> range(ValueId id) const {
+    const Value& value = graph_[id];
+    return {value.offset, value.offset + byte_size(value.type, value.shape, value.layout)};
+  }
+
+  static constexpr std::size_t no_result = static_cast<std::size_t>(-1);
+
+  const Graph& graph_;
+  std::vector<Known> values_;
+  std::vector<std::vector<ValueId>> live_;  // by root storage
+  std::vector<OpId> updated_by_;            // by root storage; parameters only
+  std::vector<Frame> frames_;
+};
+
+}  // namespace
+
+void verify_order(const Graph& graph) { OrderVerifier(graph).run(); }
+
+}  // namespace arenite::graph
