@@ -1,0 +1,67 @@
+// The planner's answer, as data: an offset for every buffer, what it costs and how good it is.
+//
+// A plain value that owns everything in it: copy, compare, save (json.hpp), draw (draw.hpp) and
+// check (verify.hpp) it. Safe to read from several threads.
+#pragma once
+
+#include <arenite/plan/problem.hpp>
+#include <arenite/types.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace arenite::plan {
+
+/// What one space needs. All in bytes.
+struct SpacePlan {
+  Space space;
+  /// Of the block that holds it: the highest offset + bytes of a buffer (with bytes), rounded up
+  /// to the smallest alignment of these buffers. With alignment 1 that is the highest end itself.
+  std::int64_t peak = 0;
+  std::int64_t max_live = 0;     ///< what buffers alive together take at least, see lower_bounds()
+  std::int64_t lower_bound = 0;  ///< no plan of this space can have a lower peak
+  bool optimal = false;          ///< peak == lower_bound: proved, not hoped
+  std::string strategy;          ///< which one found the offsets
+
+  friend bool operator==(const SpacePlan&, const SpacePlan&) = default;
+};
+
+/// `next` takes bytes of `previous`, which is before it, and at least one of them had no other
+/// tenant in between. These pairs are the edges that reuse needs: what any other two tenants of a
+/// byte need follows from them by transitivity.
+struct Reuse {
+  std::size_t previous = 0;
+  std::size_t next = 0;
+
+  friend bool operator==(const Reuse&, const Reuse&) = default;
+};
+
+struct Plan {
+  /// A copy of the problem's, in its order. Where the problem had a precedence and no lifetimes,
+  /// they hold lifetimes that follow the order, for pictures and reuse.
+  std::vector<Buffer> buffers;
+  std::vector<std::int64_t> offsets;  ///< bytes from the start of the space's block, by buffer
+  std::vector<SpacePlan> spaces;      ///< those in use, ascending
+
+  // Sums over the spaces, in bytes.
+  std::int64_t peak = 0;
+  std::int64_t max_live = 0;
+  std::int64_t lower_bound = 0;
+  bool optimal = true;       ///< every space is
+  std::string strategy;      ///< of the spaces; several are joined by '+'
+  double milliseconds = 0;   ///< taken to plan; the only field that may vary between runs
+  std::vector<Reuse> reuse;  ///< sorted by (next, previous)
+
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+/// Whether i and j have a byte in common, at whatever times. Indices must be below buffers.size().
+bool share_bytes(const Plan& plan, std::size_t i, std::size_t j) noexcept;
+
+/// What Plan::reuse holds, recomputed from the buffers' lifetimes and offsets. O(n log n) and the
+/// size of the answer, which is O(n).
+std::vector<Reuse> find_reuse(const Plan& plan);
+
+}  // namespace arenite::plan

@@ -1,0 +1,128 @@
+// What is to be placed: buffers with sizes and times, and which of them may share bytes.
+//
+//   plan::Problem problem;
+//   problem.add({.name = "x", .bytes = 4096, .lifetime = {0, 3}});
+//   problem.add({.name = "y", .bytes = 8192, .lifetime = {3, 5}});   // may take x's bytes
+//
+// Time is either a line (each buffer has a lifetime) or a partial order of the buffers (a
+// Precedence), for programs whose tasks run in parallel. Two buffers conflict, and so need bytes of
+// their own, iff they live in the same space and neither is before the other.
+//
+// Plain values; safe to read from several threads, not to modify from several.
+#pragma once
+
+#include <arenite/types.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace arenite::plan {
+
+/// Half-open: the buffer holds its bytes at begin, …, end - 1. The unit is the caller's, usually
+/// the position of an op. {0, 0} means "none given".
+struct Lifetime {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  friend bool operator==(const Lifetime&, const Lifetime&) = default;
+};
+
+struct Buffer {
+  std::string name;                            ///< unique in its problem; decides every tie
+  std::int64_t bytes = 0;                      ///< may be 0: then it conflicts with nothing
+  Lifetime lifetime;                           ///< needed unless the problem has a Precedence
+  std::int64_t alignment = default_alignment;  ///< bytes, a power of two
+  Space space;
+  Phase phase = Phase::forward;        ///< for reports and pictures
+  std::string label;                   ///< class, for pictures: "activation", "gradient", …
+  std::optional<std::int64_t> offset;  ///< when set, the buffer's place is given
+
+  friend bool operator==(const Buffer&, const Buffer&) = default;
+};
+
+/// A strict partial order of n buffers as a matrix of bits: before(i, j) says that every access of
+/// buffer i happens before the first write of buffer j. Takes n²/8 bytes.
+class Precedence {
+ public:
+  static constexpr std::size_t max_size = std::size_t{1} << 17;
+
+  Precedence() = default;
+  explicit Precedence(std::size_t size);  ///< nothing ordered; throws Error above max_size
+
+  std::size_t size() const noexcept { return size_; }
+  bool before(std::size_t i, std::size_t j) const noexcept {
+    return (bits_[i * words_ + j / 64] >> (j % 64) & 1) != 0;
+  }
+  /// Says that i is before j. Throws Error when either index is out of range.
+  void set_before(std::size_t i, std::size_t j);
+  /// Adds every pair that follows by transitivity. O(n³/64).
+  void close();
+
+  /// Bit j of the row is before(i, j); bits past size() are 0.
+  std::span<const std::uint64_t> row(std::size_t i) const noexcept {
+    return {bits_.data() + i * words_, words_};
+  }
+
+ private:
+  std::size_t size_ = 0;
+  std::size_t words_ = 0;  // of a row
+  std::vector<std::uint64_t> bits_;
+};
+
+class Problem {
+ public:
+  /// Sizes, alignments and fixed offsets may sum to at most this many bytes, so that no sum of a
+  /// planner can overflow; times lie within ± this.
+  static constexpr std::int64_t limit = std::int64_t{1} << 60;
+
+  /// Appends a buffer and returns its index. Throws Error, and changes nothing, on an empty or used
+  /// name, a negative size, a lifetime that does not end after it begins (but {0, 0}), an alignment
+  /// that is no power of two, a negative or unaligned fixed offset, sums beyond `limit`, or a space
+  /// that differs from an earlier one in its capacity only.
+  std::size_t add(Buffer buffer);
+
+  /// From now on `precedence`, not the lifetimes, says who may share bytes. It is checked by
+  /// validate(): its size must be the number of buffers. Lifetimes then serve pictures only; give
+  /// all or none.
+  void set_precedence(Precedence precedence);
+
+  std::size_t size() const noexcept { return buffers_.size(); }
+  const std::vector<Buffer>& buffers() const noexcept { return buffers_; }
+  const Buffer& operator[](std::size_t i) const noexcept { return buffers_[i]; }
+  /// Null when time is a line.
+  const Precedence* precedence() const noexcept { return precedence_ ? &*precedence_ : nullptr; }
+
+  /// Every access of i happens before the first write of j.
+  bool before(std::size_t i, std::size_t j) const noexcept {
+    return precedence_ ? precedence_->before(i, j)
+                       : buffers_[i].lifetime.end <= buffers_[j].lifetime.begin;
+  }
+  /// Same space and neither before the other; i and j differ.
+  bool conflict(std::size_t i, std::size_t j) const noexcept {
+    return buffers_[i].space == buffers_[j].space && !before(i, j) && !before(j, i);
+  }
+
+  /// What only the whole problem can show; solve() and verify() call it. Throws Error on missing
+  /// lifetimes, a precedence of the wrong size, cyclic, not transitive or contradicted by the
+  /// lifetimes, and on conflicting buffers whose fixed offsets overlap.
+  void validate() const;
+
+ private:
+  void validate_lifetimes() const;
+  void validate_precedence() const;
+  void validate_fixed() const;
+
+  std::vector<Buffer> buffers_;
+  std::optional<Precedence> precedence_;
+  std::unordered_map<std::string, std::size_t> index_by_name_;
+  std::map<std::string, Space> space_by_name_;
+  std::int64_t total_ = 0;  // bytes and alignments, to keep below `limit`
+};
+
+}  // namespace arenite::plan

@@ -1,0 +1,64 @@
+// Gives every buffer of a problem its place.
+//
+//   plan::Plan plan = plan::solve(problem);
+//   std::cout << plan.peak << (plan.optimal ? " bytes, proved optimal\n" : " bytes\n");
+//
+// Pure functions: safe from any thread, no state, heap memory only while they run. A plan depends
+// on the problem's buffers alone: not on the order in which they were added, not on the machine.
+#pragma once
+
+#include <arenite/plan/plan.hpp>
+#include <arenite/plan/problem.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace arenite::plan {
+
+struct Options {
+  /// A name of strategies(), or "auto": the best of several, until one meets the lower bound.
+  std::string strategy = "auto";
+  /// Bytes that the peak of no space may pass, besides the space's own capacity.
+  std::int64_t capacity = std::numeric_limits<std::int64_t>::max();
+};
+
+/// Places every buffer; spaces are planned independently. Throws Error on an invalid problem
+/// (Problem::validate), an unknown strategy, and a capacity that was not met; the message then says
+/// whether that was proved impossible and which buffers are alive together where it is tightest.
+Plan solve(const Problem& problem, const Options& options = {});
+
+struct StrategyInfo {
+  std::string_view name;
+  std::string_view summary;
+};
+
+/// What Options::strategy may name, in the order in which "auto" tries them.
+std::vector<StrategyInfo> strategies();
+
+/// A peak that no plan of the space can be below.
+struct LowerBound {
+  Space space;
+  std::int64_t max_live = 0;         ///< bytes, from buffers that conflict pairwise
+  std::int64_t lower_bound = 0;      ///< max_live, or the highest end of a fixed buffer
+  std::vector<std::size_t> witness;  ///< buffers behind max_live, in name order
+};
+
+/// For each space in use, ascending. Throws Error on an invalid problem.
+///
+/// With lifetimes max_live is the maximum over time of the live bytes; with a precedence it is a
+/// maximum-weight antichain, found by one maximum flow (Dilworth's theorem with weights; Möhring,
+/// "Algorithmic aspects of comparability graphs and interval graphs", 1985).
+///
+/// Sizes are rounded up to an alignment only as far as that is sound: padding above a buffer may
+/// serve one that is aligned less strictly, and the topmost buffer is padded no further than the
+/// peak is (SpacePlan::peak), to the smallest alignment `g`. So for each alignment `a` in use, the
+/// buffers aligned to `a` or more take at least the sum of their sizes rounded up to `a`, less the
+/// most that rounding to `g` instead saves on one of them; max_live is the best of these sums.
+/// Where all alignments are equal it is simply the sum of the rounded sizes.
+std::vector<LowerBound> lower_bounds(const Problem& problem);
+
+}  // namespace arenite::plan

@@ -1,0 +1,57 @@
+// Reading JSON that may be anything: values that know the way to them, and a parser that bounds
+// what a text can cost.
+#pragma once
+
+#include <arenite/plan/problem.hpp>
+#include <arenite/types.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace arenite::plan {
+
+inline constexpr std::int64_t no_capacity = std::numeric_limits<std::int64_t>::max();
+
+/// A value and the way to it, for messages. What it refers to must outlive it.
+class Field {
+ public:
+  Field(const nlohmann::json& value, std::string path, std::string_view where)
+      : value_(value), path_(std::move(path)), where_(where) {}
+
+  [[noreturn]] void wrong(const std::string& found, const std::string& expected) const;
+
+  bool has(const char* key) const { return value_.contains(key); }
+  const nlohmann::json& value() const noexcept { return value_; }
+  /// The text's name and the way to the value.
+  std::string place() const;
+
+  // Each throws Error where the value is something else.
+  Field operator[](const char* key) const;
+  Field operator[](std::size_t i) const;  ///< below size()
+  std::size_t size() const;               ///< of an array
+  std::int64_t integer(std::int64_t low, std::int64_t high = Problem::limit * 2) const;
+  bool boolean() const;
+  double duration() const;
+  std::string text() const;
+
+ private:
+  const nlohmann::json& value_;
+  std::string path_;
+  std::string_view where_;
+};
+
+/// The inverse of to_string(Space), without the capacity.
+Space parse_space(const Field& field);
+
+/// Refuses texts beyond max_json_bytes, depth, which costs memory, and repeated keys, of which a
+/// parser would keep the last only. `levels` is what the expected text needs.
+nlohmann::json parse_document(std::string_view text, std::string_view where, int levels);
+
+/// The bytes of a file of at most max_json_bytes.
+std::string read_document(const std::filesystem::path& file);
+
+}  // namespace arenite::plan

@@ -1,0 +1,56 @@
+#include <arenite/plan/plan.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <numeric>
+
+namespace arenite::plan {
+
+bool share_bytes(const Plan& plan, std::size_t i, std::size_t j) noexcept {
+  const Buffer& a = plan.buffers[i];
+  const Buffer& b = plan.buffers[j];
+  return a.space == b.space && a.bytes > 0 && b.bytes > 0 &&
+         plan.offsets[i] < plan.offsets[j] + b.bytes && plan.offsets[j] < plan.offsets[i] + a.bytes;
+}
+
+// Keeps, for each space, the last tenant of every byte as a map of disjoint ranges. A new tenant
+// replaces what lies under it and splits at most two ranges, so that all work is linear in n.
+std::vector<Reuse> find_reuse(const Plan& plan) {
+  struct Range {
+    std::int64_t end;
+    std::size_t tenant;
+  };
+  std::map<Space, std::map<std::int64_t, Range>> last;
+  std::vector<std::size_t> by_begin(plan.buffers.size());
+  std::iota(by_begin.begin(), by_begin.end(), std::size_t{0});
+  std::stable_sort(by_begin.begin(), by_begin.end(), [&](std::size_t a, std::size_t b) {
+    return plan.buffers[a].lifetime.begin < plan.buffers[b].lifetime.begin;
+  });
+
+  std::vector<Reuse> reuse;
+  for (const std::size_t i : by_begin) {
+    if (plan.buffers[i].bytes == 0) continue;
+    auto& ranges = last[plan.buffers[i].space];
+    const std::int64_t start = plan.offsets[i];
+    const std::int64_t end = start + plan.buffers[i].bytes;
+
+    auto at = ranges.lower_bound(start);
+    if (at != ranges.begin() && std::prev(at)->second.end > start) --at;
+    while (at != ranges.end() && at->first < end) {
+      const auto [first, old] = *at;
+      reuse.push_back({old.tenant, i});
+      at = ranges.erase(at);
+      if (first < start) ranges.emplace(first, Range{start, old.tenant});
+      if (old.end > end) ranges.emplace(end, Range{old.end, old.tenant});
+    }
+    ranges.emplace(start, Range{end, i});
+  }
+  std::sort(reuse.begin(), reuse.end(), [](const Reuse& a, const Reuse& b) {
+    return a.next != b.next ? a.next < b.next : a.previous < b.previous;
+  });
+  reuse.erase(std::unique(reuse.begin(), reuse.end()), reuse.end());
+  return reuse;
+}
+
+}  // namespace arenite::plan

@@ -1,0 +1,173 @@
+#include <arenite/plan/solve.hpp>
+
+#include <arenite/error.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "src/plan/instance.hpp"
+#include "src/plan/strategy.hpp"
+#include "src/plan/text.hpp"
+#include "src/plan/topology.hpp"
+
+namespace arenite::plan {
+namespace {
+
+struct Attempt {
+  std::vector<std::int64_t> offsets;  // by item
+  std::int64_t peak = 0;
+  std::string_view strategy;
+};
+
+Attempt attempt(const Strategy& strategy, const Instance& instance) {
+  Attempt result{strategy.place(instance), 0, strategy.name};
+  for (std::size_t i = 0; i < instance.items.size(); ++i) {
+    result.peak = std::max(result.peak, result.offsets[i] + instance.items[i].bytes);
+  }
+  result.peak = round_up(result.peak, instance.granule);
+  return result;
+}
+
+/// The lowest peak of the strategies asked for; the earlier one of equals.
+Attempt best_attempt(const std::vector<const Strategy*>& chosen, const Instance& instance,
+                     std::int64_t lower_bound) {
+  Attempt best = attempt(*chosen.front(), instance);
+  for (std::size_t s = 1; s < chosen.size() && best.peak > lower_bound; ++s) {
+    if (Attempt next = attempt(*chosen[s], instance); next.peak < best.peak) {
+      best = std::move(next);
+    }
+  }
+  return best;
+}
+
+std::vector<const Strategy*> choose(const std::string& name) {
+  std::vector<const Strategy*> chosen;
+  std::string known = "auto";
+  for (const Strategy& strategy : all_strategies()) {
+    known += ", " + std::string(strategy.name);
+    if (name == strategy.name || (name == "auto" && strategy.in_auto)) {
+      chosen.push_back(&strategy);
+    }
+  }
+  if (chosen.empty()) {
+    fail({.found = "strategy '" + name + "'",
+          .expected = "one of " + known,
+          .where = "plan::solve"});
+  }
+  return chosen;
+}
+
+[[noreturn]] void report_capacity(const Problem& problem, const LowerBound& bound,
+                                  std::int64_t peak, std::int64_t capacity) {
+  const bool proved = bound.lower_bound > capacity;
+  std::vector<std::size_t> largest = bound.witness;
+  std::stable_sort(largest.begin(), largest.end(), [&](std::size_t a, std::size_t b) {
+    return problem[a].bytes > problem[b].bytes;
+  });
+  std::string names;
+  constexpr std::size_t shown = 6;
+  for (std::size_t i = 0; i < std::min(shown, largest.size()); ++i) {
+    names += (i == 0 ? "" : ", ") + quoted(problem[largest[i]]);
+  }
+  if (largest.size() > shown) {
+    names += " and " + std::to_string(largest.size() - shown) + " more";
+  }
+  fail({.found = (proved ? "infeasible: proved: at least " + digits(bound.lower_bound)
+                         : "not found within budget: the best plan takes " + digits(peak)) +
+                 " bytes",
+        .expected = "at most the capacity of " + digits(capacity) + " bytes",
+        .where = "space " + to_string(bound.space),
+        .hint = names.empty() ? "" : "alive together: " + names});
+}
+
+/// Lifetimes that follow a precedence: a buffer begins at the length of the longest chain before
+/// it, and ends where the first one after it begins.
+std::vector<Lifetime> lifetimes_of(const Precedence& order) {
+  const Topology topology(order);
+  const std::size_t n = order.size();
+  std::vector<std::int64_t> depth(n, 0);
+  std::vector<std::pair<std::size_t, std::size_t>> covers;
+  visit_covers(topology, [&](std::size_t a, std::size_t b) { covers.emplace_back(a, b); });
+  // Pairs come by descending first rank: read from the back, all that comes before a rank has
+  // been seen when the rank itself comes first.
+  for (auto it = covers.rbegin(); it != covers.rend(); ++it) {
+    depth[it->second] = std::max(depth[it->second], depth[it->first] + 1);
+  }
+  const std::int64_t last = n == 0 ? 0 : *std::max_element(depth.begin(), depth.end()) + 1;
+  std::vector<std::int64_t> end(n, last);
+  for (const auto& [a, b] : covers) end[a] = std::min(end[a], depth[b]);
+
+  std::vector<Lifetime> lifetimes(n);
+  for (std::size_t r = 0; r < n; ++r) lifetimes[topology.buffer[r]] = {depth[r], end[r]};
+  return lifetimes;
+}
+
+void sum_up(Plan& plan) {
+  for (const SpacePlan& space : plan.spaces) {
+    plan.peak += space.peak;
+    plan.max_live += space.max_live;
+    plan.lower_bound += space.lower_bound;
+    plan.optimal = plan.optimal && space.optimal;
+    if (("+" + plan.strategy + "+").find("+" + space.strategy + "+") == std::string::npos) {
+      plan.strategy += (plan.strategy.empty() ? "" : "+") + space.strategy;
+    }
+  }
+}
+
+}  // namespace
+
+Plan solve(const Problem& problem, const Options& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<const Strategy*> chosen = choose(options.strategy);
+  const std::vector<LowerBound> bounds = lower_bounds(problem);
+
+  Plan plan;
+  plan.buffers = problem.buffers();
+  plan.offsets.resize(problem.size(), 0);
+  for (std::size_t i = 0; i < problem.size(); ++i) {
+    plan.offsets[i] = problem[i].offset.value_or(0);
+  }
+  const std::vector<SpaceInstance> spaces = split_by_space(problem);
+  for (std::size_t s = 0; s < spaces.size(); ++s) {
+    const auto& [space, instance] = spaces[s];
+    const LowerBound& bound = bounds[s];
+    const std::int64_t capacity = std::min(options.capacity, space.capacity);
+    if (bound.lower_bound > capacity) report_capacity(problem, bound, 0, capacity);
+    const Attempt best = best_attempt(chosen, instance, bound.lower_bound);
+    if (best.peak > capacity) report_capacity(problem, bound, best.peak, capacity);
+
+    for (std::size_t i = 0; i < instance.items.size(); ++i) {
+      plan.offsets[instance.items[i].buffer] = best.offsets[i];
+    }
+    plan.spaces.push_back({.space = space,
+                           .peak = best.peak,
+                           .max_live = bound.max_live,
+                           .lower_bound = bound.lower_bound,
+                           .optimal = best.peak == bound.lower_bound,
+                           .strategy = std::string(best.strategy)});
+  }
+  sum_up(plan);
+  if (plan.strategy.empty()) plan.strategy = options.strategy;
+
+  const bool drawable =
+      problem.precedence() == nullptr || problem.size() == 0 || problem[0].lifetime != Lifetime{};
+  if (!drawable) {
+    const std::vector<Lifetime> lifetimes = lifetimes_of(*problem.precedence());
+    for (std::size_t i = 0; i < plan.buffers.size(); ++i) plan.buffers[i].lifetime = lifetimes[i];
+  }
+  plan.reuse = find_reuse(plan);
+  plan.milliseconds =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return plan;
+}
+
+std::vector<StrategyInfo> strategies() {
+  std::vector<StrategyInfo> infos;
+  for (const Strategy& strategy : all_strategies()) {
+    infos.push_back({strategy.name, strategy.summary});
+  }
+  return infos;
+}
+
+}  // namespace arenite::plan

@@ -1,0 +1,69 @@
+// What several of the planner's tests need.
+#pragma once
+
+#include <arenite/error.hpp>
+#include <arenite/plan/problem.hpp>
+
+#include <random>
+#include <string>
+
+namespace arenite::plan {
+
+/// The message of the Error that `action` throws.
+template <class Action>
+std::string error_of(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+#define EXPECT_ERROR(words, ...)                                                         \
+  do {                                                                                   \
+    const std::string message = ::arenite::plan::error_of([&] { __VA_ARGS__; });         \
+    EXPECT_NE(message.find(words), std::string::npos) << "the message was: " << message; \
+  } while (false)
+
+/// Below `end`; the same on every platform, which std::uniform_int_distribution is not.
+inline std::int64_t below(std::mt19937& random, std::int64_t end) {
+  return static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(end));
+}
+
+inline Problem random_intervals(std::mt19937& random, std::int64_t buffers) {
+  Problem problem;
+  for (std::int64_t i = 0; i < buffers; ++i) {
+    const std::int64_t begin = below(random, 6);
+    problem.add({.name = "b" + std::to_string(i),
+                 .bytes = below(random, 9),
+                 .lifetime = {begin, begin + 1 + below(random, 4)},
+                 .alignment = std::int64_t{1} << below(random, 3)});
+  }
+  return problem;
+}
+
+/// A random partial order: i before j only for i < j, closed.
+inline Precedence random_order(std::mt19937& random, std::size_t size, unsigned percent) {
+  Precedence order(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    for (std::size_t j = i + 1; j < size; ++j) {
+      if (random() % 100 < percent) order.set_before(i, j);
+    }
+  }
+  order.close();
+  return order;
+}
+
+inline Problem random_ordered(std::mt19937& random, std::int64_t buffers) {
+  Problem problem;
+  for (std::int64_t i = 0; i < buffers; ++i) {
+    problem.add({.name = "b" + std::to_string(i),
+                 .bytes = below(random, 9),
+                 .alignment = std::int64_t{1} << below(random, 3)});
+  }
+  problem.set_precedence(random_order(random, problem.size(), 10 + random() % 50));
+  return problem;
+}
+
+}  // namespace arenite::plan

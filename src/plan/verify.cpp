@@ -1,0 +1,247 @@
+#include <arenite/plan/verify.hpp>
+
+#include <arenite/error.hpp>
+#include <arenite/plan/solve.hpp>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "src/plan/overlap.hpp"
+#include "src/plan/text.hpp"
+
+namespace arenite::plan {
+namespace {
+
+constexpr const char* where = "plan::verify";
+
+std::string placed_text(const Buffer& buffer, std::int64_t offset) {
+  return quoted(buffer) + " at offset " + digits(offset);
+}
+
+class Verifier {
+ public:
+  Verifier(const Problem& problem, const Plan& plan) : problem_(problem), plan_(plan) {}
+
+  void run() {
+    problem_.validate();
+    match_buffers();
+    check_lifetimes();
+    for (std::size_t i = 0; i < problem_.size(); ++i) check_place(problem_[i], offsets_[i]);
+    check_overlaps();
+    check_spaces();
+    check_totals();
+    check_reuse();
+  }
+
+ private:
+  /// Fills offsets_ and plan_index_, by buffer of the problem.
+  void match_buffers() {
+    const std::size_t n = problem_.size();
+    if (plan_.buffers.size() != n || plan_.offsets.size() != n) {
+      fail({.found = "a plan of " + std::to_string(plan_.buffers.size()) + " buffers and " +
+                     std::to_string(plan_.offsets.size()) + " offsets",
+            .expected = std::to_string(n) + " of each, as in the problem",
+            .where = where});
+    }
+    std::unordered_map<std::string_view, std::size_t> by_name;
+    for (std::size_t p = 0; p < n; ++p) by_name.emplace(plan_.buffers[p].name, p);
+    for (std::size_t i = 0; i < n; ++i) {
+      const Buffer& wanted = problem_[i];
+      const auto found = by_name.find(wanted.name);
+      if (found == by_name.end()) {
+        fail({.found = "a plan without buffer '" + wanted.name + "'",
+              .expected = "every buffer of the problem once",
+              .where = where});
+      }
+      const Buffer& planned = plan_.buffers[found->second];
+      if (planned.bytes != wanted.bytes || planned.alignment != wanted.alignment ||
+          planned.space != wanted.space ||
+          (problem_.precedence() == nullptr && planned.lifetime != wanted.lifetime)) {
+        fail({.found = "a plan for " + quoted(planned) + ", aligned to " +
+                       digits(planned.alignment) + ", in " + to_string(planned.space),
+              .expected = quoted(wanted) + ", aligned to " + digits(wanted.alignment) + ", in " +
+                          to_string(wanted.space) + ", as the problem has it",
+              .where = where});
+      }
+      offsets_.push_back(plan_.offsets[found->second]);
+      plan_index_.push_back(found->second);
+    }
+  }
+
+  /// With a precedence, the plan's lifetimes carry its pictures and its reuse.
+  void check_lifetimes() const {
+    if (problem_.precedence() == nullptr) return;
+    for (std::size_t i = 0; i < problem_.size(); ++i) {
+      const Buffer& first = plan_.buffers[plan_index_[i]];
+      if (first.lifetime.begin >= first.lifetime.end) {
+        fail({.found = quoted(first), .expected = "a lifetime", .where = where});
+      }
+      for (std::size_t j = 0; j < problem_.size(); ++j) {
+        const Buffer& second = plan_.buffers[plan_index_[j]];
+        if (problem_.before(i, j) && first.lifetime.end > second.lifetime.begin) {
+          fail({.found = quoted(first) + " and " + quoted(second) + " overlap in time",
+                .expected = "lifetimes that follow the precedence: the first is before the second",
+                .where = where});
+        }
+      }
+    }
+  }
+
+  static void check_place(const Buffer& buffer, std::int64_t offset) {
+    if (offset < 0) {
+      fail({.found = placed_text(buffer, offset),
+            .expected = "an offset of at least 0",
+            .where = where});
+    }
+    // Sums of valid sizes stay below the limit, so no sensible plan comes near; offset + bytes
+    // must not overflow below.
+    if (offset > 2 * Problem::limit) {
+      fail({.found = placed_text(buffer, offset),
+            .expected = "an offset of at most 2^61",
+            .where = where});
+    }
+    if (offset % buffer.alignment != 0) {
+      fail({.found = placed_text(buffer, offset),
+            .expected = "a multiple of its alignment " + digits(buffer.alignment),
+            .where = where});
+    }
+    if (buffer.offset && offset != *buffer.offset) {
+      fail({.found = placed_text(buffer, offset),
+            .expected = "its fixed offset " + digits(*buffer.offset),
+            .where = where});
+    }
+  }
+
+  void check_overlaps() const {
+    std::vector<Placed> placed;
+    for (std::size_t i = 0; i < problem_.size(); ++i) placed.push_back({i, offsets_[i]});
+    if (const auto overlap = find_overlap(problem_, placed)) {
+      const auto& [low, high] = *overlap;
+      fail({.found = placed_text(problem_[low.buffer], low.offset) + " and " +
+                     placed_text(problem_[high.buffer], high.offset) +
+                     " overlap and may be alive together",
+            .expected = "bytes of their own for each",
+            .where = where + std::string(", space ") + to_string(problem_[low.buffer].space)});
+    }
+  }
+
+  void check_spaces() const {
+    struct Extent {
+      std::int64_t top = 0;
+      std::int64_t alignment = Problem::limit;  // the smallest
+    };
+    std::map<Space, Extent> extents;
+    for (std::size_t i = 0; i < problem_.size(); ++i) {
+      Extent& extent = extents[problem_[i].space];
+      if (problem_[i].bytes == 0) continue;
+      extent.top = std::max(extent.top, offsets_[i] + problem_[i].bytes);
+      extent.alignment = std::min(extent.alignment, problem_[i].alignment);
+    }
+    const std::vector<LowerBound> bounds = lower_bounds(problem_);
+    if (plan_.spaces.size() != extents.size()) {
+      fail({.found = "a plan of " + std::to_string(plan_.spaces.size()) + " spaces",
+            .expected = std::to_string(extents.size()),
+            .where = where});
+    }
+    std::size_t s = 0;
+    for (const auto& [space, extent] : extents) {
+      check_space(plan_.spaces[s++], space, round_up(extent.top, extent.alignment), bounds);
+    }
+  }
+
+  static void check_space(const SpacePlan& claim, const Space& space, std::int64_t peak,
+                          const std::vector<LowerBound>& bounds) {
+    if (claim.space != space) {
+      fail({.found =
+                "space " + to_string(claim.space) + " of capacity " + digits(claim.space.capacity),
+            .expected = to_string(space) + " of capacity " + digits(space.capacity),
+            .where = where});
+    }
+    const std::string place = where + std::string(", space ") + to_string(space);
+    if (claim.peak != peak) {
+      fail({.found = "a reported peak of " + digits(claim.peak),
+            .expected = digits(peak) + ", the highest end of a buffer, rounded up",
+            .where = place});
+    }
+    if (peak > space.capacity) {
+      fail({.found = "a peak of " + digits(peak),
+            .expected = "at most the capacity of " + digits(space.capacity),
+            .where = place});
+    }
+    const auto& bound = *std::find_if(bounds.begin(), bounds.end(),
+                                      [&](const LowerBound& b) { return b.space == space; });
+    if (claim.max_live != bound.max_live) {
+      fail({.found = "a reported max_live of " + digits(claim.max_live),
+            .expected = digits(bound.max_live),
+            .where = place});
+    }
+    if (claim.lower_bound < claim.max_live || claim.lower_bound > bound.lower_bound) {
+      fail({.found = "a claimed lower bound of " + digits(claim.lower_bound),
+            .expected = "between max_live " + digits(claim.max_live) + " and " +
+                        digits(bound.lower_bound) + ", which can be confirmed",
+            .where = place});
+    }
+    if (claim.optimal != (claim.peak == claim.lower_bound)) {
+      fail({.found = std::string("a plan called ") + (claim.optimal ? "" : "not ") +
+                     "optimal with peak " + digits(claim.peak) + " and lower bound " +
+                     digits(claim.lower_bound),
+            .expected = "'optimal' exactly when the two are equal",
+            .where = place});
+    }
+  }
+
+  void check_totals() const {
+    std::int64_t peak = 0;
+    std::int64_t live = 0;
+    std::int64_t bound = 0;
+    bool optimal = true;
+    for (const SpacePlan& space : plan_.spaces) {
+      peak += space.peak;
+      live += space.max_live;
+      bound += space.lower_bound;
+      optimal = optimal && space.optimal;
+    }
+    if (plan_.peak != peak || plan_.max_live != live || plan_.lower_bound != bound ||
+        plan_.optimal != optimal) {
+      const auto text = [](std::int64_t p, std::int64_t m, std::int64_t b, bool o) {
+        return "peak " + digits(p) + ", max_live " + digits(m) + ", lower bound " + digits(b) +
+               (o ? ", optimal" : ", not optimal");
+      };
+      fail({.found =
+                "totals of " + text(plan_.peak, plan_.max_live, plan_.lower_bound, plan_.optimal),
+            .expected = text(peak, live, bound, optimal) + ", as the spaces sum up",
+            .where = where});
+    }
+  }
+
+  void check_reuse() const {
+    const std::vector<Reuse> reuse = find_reuse(plan_);
+    if (plan_.reuse == reuse) return;
+    const auto [claim, right] =
+        std::mismatch(plan_.reuse.begin(), plan_.reuse.end(), reuse.begin(), reuse.end());
+    const auto text = [&](const std::vector<Reuse>& all, auto it) {
+      if (it == all.end()) return std::string("no further pair");
+      const std::size_t n = plan_.buffers.size();
+      if (it->previous >= n || it->next >= n) return std::string("an index out of range");
+      return "'" + plan_.buffers[it->next].name + "' after '" + plan_.buffers[it->previous].name +
+             "'";
+    };
+    fail({.found = "reuse of bytes: " + text(plan_.reuse, claim),
+          .expected = text(reuse, right),
+          .where = where});
+  }
+
+  const Problem& problem_;
+  const Plan& plan_;
+  std::vector<std::int64_t> offsets_;
+  std::vector<std::size_t> plan_index_;
+};
+
+}  // namespace
+
+void verify(const Problem& problem, const Plan& plan) { Verifier(problem, plan).run(); }
+
+}  // namespace arenite::plan
