@@ -1,0 +1,80 @@
+#include "codelets/testing.hpp"
+
+namespace arenite::codelets::testing {
+namespace {
+
+TEST(Accumulate, AddsEveryType) {
+  OpHarness h(3);
+  for (std::int64_t n : {1, 2, 7, 16, 33, 1000}) {
+    const Shape shape{n};
+    const std::string tag = std::to_string(n);
+    const auto size = static_cast<std::size_t>(n);
+
+    const auto a = h.random("a" + tag, shape), b = h.random("b" + tag, shape);
+    const auto before = h.read<float>(a), value = h.read<float>(b);
+    EXPECT_TRUE(h.op("accumulate", {a, b}).empty());
+    EXPECT_EQ(h.run("plain"), runtime::StatusWord::ok);
+    h.run("plain");
+    const auto after = h.read<float>(a);
+    for (std::size_t i = 0; i < size; ++i) EXPECT_EQ(after[i], before[i] + value[i] + value[i]);
+    EXPECT_EQ(h.read<float>(b), value);
+
+    const auto c = h.declare("c" + tag, DType::int64, shape),
+               d = h.declare("d" + tag, DType::int64, shape);
+    h.write<std::int64_t>(c, std::vector<std::int64_t>(size, std::int64_t{1} << 40));
+    h.write<std::int64_t>(d, std::vector<std::int64_t>(size, 3));
+    h.op("accumulate", {c, d});
+    h.run("plain");
+    EXPECT_EQ(h.read<std::int64_t>(c),
+              std::vector<std::int64_t>(size, (std::int64_t{1} << 40) + 3));
+
+    const auto e = h.declare("e" + tag, DType::float64, shape),
+               f = h.declare("f" + tag, DType::float64, shape);
+    h.write<double>(e, std::vector<double>(size, 1e17));
+    h.write<double>(f, std::vector<double>(size, 16));
+    h.op("accumulate", {e, f});
+    h.run("plain");
+    EXPECT_EQ(h.read<double>(e), std::vector<double>(size, 1e17 + 16));
+  }
+}
+
+TEST(Accumulate, IntegersWrapAround) {
+  OpHarness h;
+  const auto total = h.declare("total", DType::int64, {1}),
+             one = h.declare("one", DType::int64, {1});
+  h.write<std::int64_t>(total, {std::numeric_limits<std::int64_t>::max()});
+  h.write<std::int64_t>(one, {1});
+  h.op("accumulate", {total, one});
+  h.run("plain");
+  EXPECT_EQ(h.read<std::int64_t>(total).front(), std::numeric_limits<std::int64_t>::min());
+}
+
+TEST(Accumulate, RefusesWhatDoesNotMatch) {
+  OpHarness h;
+  const auto a = h.random("a", {2, 3}), b = h.random("b", {3, 2});
+  const auto c = h.declare("c", DType::int32, {2, 3}), d = h.declare("d", DType::float64, {2, 3});
+  expect_error(
+      [&] {
+        h.op("accumulate", {a, b});
+      },
+      "accumulate: operand 'value' (b) of shape [3, 2]; expected [2, 3], the shape of 'total'");
+  expect_error(
+      [&] {
+        h.op("accumulate", {a, d});
+      },
+      "accumulate: operand 'value' (d) of type float64; expected float32");
+  expect_error(
+      [&] {
+        h.op("accumulate", {c, c});
+      },
+      "accumulate: operand 'total' (c) of type int32; expected float32, float64 or int64");
+}
+
+TEST(Accumulate, ChangesItsTotal) {
+  EXPECT_EQ(operators().at("accumulate")->effect(0), graph::Effect::accumulate);
+  EXPECT_EQ(operators().at("accumulate")->effect(1), graph::Effect::read);
+  EXPECT_FALSE(operators().at("accumulate")->gradient);
+}
+
+}  // namespace
+}  // namespace arenite::codelets::testing

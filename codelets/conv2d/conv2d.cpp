@@ -1,0 +1,157 @@
+#include "codelets/conv2d/conv2d.hpp"
+
+namespace arenite::codelets {
+namespace conv2d {
+namespace {
+
+using graph::OpView;
+
+/// All but the kernel's size, which comes from another place in each op.
+Window window_of(const OpView& op, Pair kernel) {
+  const graph::Attributes& attributes = op.attributes();
+  return {.kernel = kernel,
+          .stride = pair_of(attributes, "stride", 1),
+          .padding = pair_of(attributes, "padding", 0),
+          .dilation = pair_of(attributes, "dilation", 1)};
+}
+
+std::vector<graph::ResultType> infer_forward(const OpView& op) {
+  const Shape& x = expect_rank4(op, 0, DType::float32, "[N, H, W, C]");
+  const Shape& weight = expect_rank4(op, 1, DType::float32, "[KH, KW, C, K]");
+  if (weight[2] != x[3]) {
+    fail({.found = operand_text(op, 1) + " of shape " + to_string(weight) + " for an input of " +
+                   std::to_string(x[3]) + " channels",
+          .expected = "[KH, KW, " + std::to_string(x[3]) + ", K]"});
+  }
+  if (op.has_operand(2)) {
+    expect_type(op, 2, DType::float32);
+    expect_shape(op, 2, Shape{weight[3]}, "one for each output channel");
+  }
+  const Pair out = window_of(op, {weight[0], weight[1]}).output({x[1], x[2]});
+  return {{DType::float32, Shape{x[0], out.h, out.w, weight[3]}}};
+}
+
+/// A gradient must have the shape that the forward op would give.
+void check_gradient(const OpView& op, std::size_t i, std::int64_t samples, Pair size) {
+  expect_shape(op, i, Shape{samples, size.h, size.w, op.operand(i).shape[3]},
+               "as the convolution's output has");
+}
+
+std::vector<graph::ResultType> infer_grad_input(const OpView& op) {
+  const Shape& gradient = expect_rank4(op, 0, DType::float32, "[N, OH, OW, K]");
+  const Shape& weight = expect_rank4(op, 1, DType::float32, "[KH, KW, C, K]");
+  if (weight[3] != gradient[3]) {
+    fail({.found = operand_text(op, 1) + " of shape " + to_string(weight) + " for a gradient of " +
+                   std::to_string(gradient[3]) + " channels",
+          .expected = "[KH, KW, C, " + std::to_string(gradient[3]) + "]"});
+  }
+  const Pair size = pair_of(op.attributes(), "size", 1);
+  check_gradient(op, 0, gradient[0], window_of(op, {weight[0], weight[1]}).output(size));
+  return {{DType::float32, Shape{gradient[0], size.h, size.w, weight[2]}}};
+}
+
+std::vector<graph::ResultType> infer_grad_weight(const OpView& op) {
+  const Shape& x = expect_rank4(op, 0, DType::float32, "[N, H, W, C]");
+  const Shape& gradient = expect_rank4(op, 1, DType::float32, "[N, OH, OW, K]");
+  const Pair kernel = pair_of(op.attributes(), "kernel", 1);
+  check_gradient(op, 1, x[0], window_of(op, kernel).output({x[1], x[2]}));
+  return {{DType::float32, Shape{kernel.h, kernel.w, x[3], gradient[3]}}};
+}
+
+void gradient(graph::GradientContext& ctx) {
+  const graph::ValueId g = ctx.result_gradient(0);
+  if (!g) return;
+  // Copied: appending ops moves what these refer to.
+  const OpView op = ctx.forward();
+  const Shape x = op.operand(0).shape, weight = op.operand(1).shape;
+  const bool biased = op.has_operand(2);
+  graph::Attributes attributes = op.attributes();
+  if (ctx.wants(0)) {
+    graph::Attributes sized = attributes;
+    sized.set("size", std::vector{x[1], x[2]});
+    ctx.set(0, ctx.builder().add1("conv2d_grad_input", {g, ctx.operand(1)}, sized));
+  }
+  if (ctx.wants(1)) {
+    attributes.set("kernel", std::vector{weight[0], weight[1]});
+    ctx.set(1, ctx.builder().add1("conv2d_grad_weight", {ctx.operand(0), g}, attributes));
+  }
+  if (biased && ctx.wants(2)) ctx.set(2, ctx.builder().add1("bias_grad", {g}));
+}
+
+std::vector<graph::AttributeSchema> schema(std::optional<std::string> extra = std::nullopt) {
+  using Kind = graph::AttributeType;
+  using List = std::vector<std::int64_t>;
+  std::vector<graph::AttributeSchema> all{{"stride", Kind::integers, List{1, 1}},
+                                          {"padding", Kind::integers, List{0, 0}},
+                                          {"dilation", Kind::integers, List{1, 1}}};
+  if (extra) all.push_back({*extra, Kind::integers, std::nullopt});
+  return all;
+}
+
+template <auto geometry>
+graph::Cost cost(const OpView& op) {
+  return {.flops = geometry(op).flops(), .bytes = bytes_touched(op)};
+}
+
+}  // namespace
+
+Geometry Geometry::forward(const OpView& op) {
+  const Shape& weight = op.operand(1).shape;
+  return {Image(op.operand(0)), Image(op.result(0)), window_of(op, {weight[0], weight[1]}),
+          op.has_operand(2)};
+}
+
+Geometry Geometry::grad_input(const OpView& op) {
+  const Shape& weight = op.operand(1).shape;
+  return {Image(op.result(0)), Image(op.operand(0)), window_of(op, {weight[0], weight[1]})};
+}
+
+Geometry Geometry::grad_weight(const OpView& op) {
+  return {Image(op.operand(0)), Image(op.operand(1)),
+          window_of(op, pair_of(op.attributes(), "kernel", 1))};
+}
+
+double Geometry::flops() const noexcept {
+  return 2.0 * static_cast<double>(y.n * y.h * y.w * y.c) * static_cast<double>(taps() * x.c);
+}
+
+std::vector<std::int64_t> Geometry::tap_offsets(std::int64_t row) const {
+  std::vector<std::int64_t> offsets;
+  for (std::int64_t ky = 0; ky < window.kernel.h; ++ky) {
+    for (std::int64_t kx = 0; kx < window.kernel.w; ++kx) {
+      offsets.push_back((ky * window.dilation.h - window.padding.h) * row +
+                        (kx * window.dilation.w - window.padding.w) * x.c);
+    }
+  }
+  return offsets;
+}
+
+}  // namespace conv2d
+
+void register_conv2d(Registry& registry) {
+  using namespace conv2d;
+  registry.add({.name = "conv2d",
+                .operands = {{"x"}, {"weight"}, {.name = "bias", .optional = true}},
+                .results = {"output"},
+                .attributes = schema(),
+                .infer = infer_forward,
+                .gradient = gradient,
+                .cost = cost<Geometry::forward>},
+               {direct_forward(), xsmm_forward(), plain_forward()});
+  registry.add({.name = "conv2d_grad_input",
+                .operands = {{"gradient"}, {"weight"}},
+                .results = {"output"},
+                .attributes = schema("size"),
+                .infer = infer_grad_input,
+                .cost = cost<Geometry::grad_input>},
+               {xsmm_grad_input(), plain_grad_input()});
+  registry.add({.name = "conv2d_grad_weight",
+                .operands = {{"x"}, {"gradient"}},
+                .results = {"output"},
+                .attributes = schema("kernel"),
+                .infer = infer_grad_weight,
+                .cost = cost<Geometry::grad_weight>},
+               {direct_grad_weight(), xsmm_grad_weight(), plain_grad_weight()});
+}
+
+}  // namespace arenite::codelets

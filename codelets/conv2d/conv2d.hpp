@@ -1,0 +1,53 @@
+// The convolution's pieces: geometry that its three ops share, and their CPU kernels.
+//
+// conv2d(x, weight, bias?) -> y
+//   y[n,oy,ox,k] = bias[k] + Σ x[n, oy·s−p+ky·d, ox·s−p+kx·d, c] · weight[ky,kx,c,k]
+//
+// conv2d_grad_input(gradient, weight) -> dx
+//   attributes plus `size`, the input's rows and columns
+//
+// conv2d_grad_weight(x, gradient) -> dw
+//   attributes plus `kernel`, the weight's rows and columns
+//
+// Images are [N, H, W, C], weights [KH, KW, C, K] with K contiguous; all float32.
+#pragma once
+
+#include "codelets/image.hpp"
+#include "codelets/registry.hpp"
+
+namespace arenite::codelets::conv2d {
+
+/// Input, output and window of a convolution, whichever of the three ops is looked at.
+struct Geometry {
+  Image x, y;
+  Window window;
+  bool biased = false;  ///< of the forward op: without a bias there may be no third address at all
+
+  static Geometry forward(const graph::OpView& op);
+  static Geometry grad_input(const graph::OpView& op);
+  static Geometry grad_weight(const graph::OpView& op);
+
+  std::int64_t taps() const noexcept { return window.area(); }
+  double flops() const noexcept;
+
+  /// From pixel (oy·s, ox·s) of a sample with this distance between rows to what tap (ky, kx) of
+  /// output (oy, ox) reads; in elements, one entry a tap.
+  std::vector<std::int64_t> tap_offsets(std::int64_t row) const;
+};
+
+/// Plain loops: any shape.
+runtime::Kernel plain_forward();
+runtime::Kernel plain_grad_input();
+runtime::Kernel plain_grad_weight();
+
+/// LIBXSMM batch-reduce GEMM over the taps, a row of pixels at a time.
+runtime::Kernel xsmm_forward();
+runtime::Kernel xsmm_grad_input();  ///< stride 1 only
+runtime::Kernel xsmm_grad_weight();
+
+/// AVX-512 lanes over (pixel, channel) pairs, for few channels; unsupported in builds without
+/// AVX-512.
+runtime::Kernel direct_forward();
+runtime::Kernel direct_grad_weight();
+
+}  // namespace arenite::codelets::conv2d

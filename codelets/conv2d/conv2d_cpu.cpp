@@ -1,0 +1,141 @@
+// Plain convolution kernels: any stride, dilation, padding and halo. The innermost loop always runs
+// over output channels, which lie side by side in weights and outputs.
+#include "codelets/conv2d/conv2d.hpp"
+
+namespace arenite::codelets::conv2d {
+namespace {
+
+using runtime::KernelCall;
+
+/// Calls f(tap, input row, input column) for the taps of output (oy, ox) that fall inside the
+/// image.
+template <class F>
+void for_each_tap(const Geometry& g, std::int64_t oy, std::int64_t ox, F f) {
+  const Window& window = g.window;
+  const std::int64_t top = oy * window.stride.h - window.padding.h,
+                     left = ox * window.stride.w - window.padding.w;
+  for (std::int64_t ky = 0; ky < window.kernel.h; ++ky) {
+    const std::int64_t iy = top + ky * window.dilation.h;
+    if (iy < 0 || iy >= g.x.h) continue;
+    for (std::int64_t kx = 0; kx < window.kernel.w; ++kx) {
+      const std::int64_t ix = left + kx * window.dilation.w;
+      if (ix >= 0 && ix < g.x.w) f(ky * window.kernel.w + kx, iy, ix);
+    }
+  }
+}
+
+template <class F>
+void for_each_output(const Geometry& g, F f) {
+  for (std::int64_t i = 0; i < g.y.n; ++i) {
+    for (std::int64_t oy = 0; oy < g.y.h; ++oy) {
+      for (std::int64_t ox = 0; ox < g.y.w; ++ox) f(i, oy, ox);
+    }
+  }
+}
+
+void run_forward(const KernelCall& call) {
+  const auto& g = *static_cast<const Geometry*>(call.state);
+  const float *x = call.in<float>(0), *weight = call.in<float>(1),
+              *bias = g.biased ? call.in<float>(2) : nullptr;
+  const std::int64_t channels = g.x.c, outputs = g.y.c;
+  for_each_output(g, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+    float* y = call.out<float>(0) + g.y.at(i, oy, ox);
+    if (bias) {
+      std::copy_n(bias, outputs, y);
+    } else {
+      std::fill_n(y, outputs, 0.0f);
+    }
+    for_each_tap(g, oy, ox, [&](std::int64_t tap, std::int64_t iy, std::int64_t ix) {
+      const float* pixel = x + g.x.at(i, iy, ix);
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const float* w = weight + (tap * channels + c) * outputs;
+        const float value = pixel[c];
+#pragma omp simd
+        for (std::int64_t k = 0; k < outputs; ++k) y[k] += value * w[k];
+      }
+    });
+  });
+  zero_halo(call.out<float>(0), g.y);
+}
+
+void run_grad_input(const KernelCall& call) {
+  const auto& g = *static_cast<const Geometry*>(call.state);
+  const float *gradient = call.in<float>(0), *weight = call.in<float>(1);
+  const std::int64_t channels = g.x.c, outputs = g.y.c;
+  float* dx = call.out<float>(0);
+  std::fill_n(dx, g.x.n * g.x.plane, 0.0f);
+  for_each_output(g, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+    const float* dy = gradient + g.y.at(i, oy, ox);
+    for_each_tap(g, oy, ox, [&](std::int64_t tap, std::int64_t iy, std::int64_t ix) {
+      float* pixel = dx + g.x.at(i, iy, ix);
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const float* w = weight + (tap * channels + c) * outputs;
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t k = 0; k < outputs; ++k) sum += dy[k] * w[k];
+        pixel[c] += sum;
+      }
+    });
+  });
+}
+
+void run_grad_weight(const KernelCall& call) {
+  const auto& g = *static_cast<const Geometry*>(call.state);
+  const float *x = call.in<float>(0), *gradient = call.in<float>(1);
+  const std::int64_t channels = g.x.c, outputs = g.y.c;
+  float* dw = call.out<float>(0);
+  std::fill_n(dw, g.taps() * channels * outputs, 0.0f);
+  for_each_output(g, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+    const float* dy = gradient + g.y.at(i, oy, ox);
+    for_each_tap(g, oy, ox, [&](std::int64_t tap, std::int64_t iy, std::int64_t ix) {
+      const float* pixel = x + g.x.at(i, iy, ix);
+      for (std::int64_t c = 0; c < channels; ++c) {
+        float* w = dw + (tap * channels + c) * outputs;
+        const float value = pixel[c];
+#pragma omp simd
+        for (std::int64_t k = 0; k < outputs; ++k) w[k] += value * dy[k];
+      }
+    });
+  });
+}
+
+/// Halos of images are skipped, so any will do; a weight must have none.
+template <std::size_t... images>
+int any_halo(const graph::OpView&, std::size_t operand) {
+  return ((operand == images) || ...) ? 0 : -1;
+}
+
+template <auto geometry>
+runtime::PreparedKernel prepare(runtime::KernelFunction run, const graph::OpView& op) {
+  return {run, std::make_shared<const Geometry>(geometry(op))};
+}
+
+}  // namespace
+
+runtime::Kernel plain_forward() {
+  return {.name = "plain",
+          .prepare =
+              [](const graph::OpView& op) { return prepare<Geometry::forward>(run_forward, op); },
+          .wanted_halo = any_halo<0>,
+          .writes_halo = true};
+}
+
+runtime::Kernel plain_grad_input() {
+  return {
+      .name = "plain",
+      .prepare =
+          [](const graph::OpView& op) { return prepare<Geometry::grad_input>(run_grad_input, op); },
+      .wanted_halo = any_halo<0>,
+      .writes_halo = true};
+}
+
+runtime::Kernel plain_grad_weight() {
+  return {.name = "plain",
+          .prepare =
+              [](const graph::OpView& op) {
+                return prepare<Geometry::grad_weight>(run_grad_weight, op);
+              },
+          .wanted_halo = any_halo<0, 1>};
+}
+
+}  // namespace arenite::codelets::conv2d

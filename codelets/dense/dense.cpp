@@ -1,0 +1,105 @@
+// dense(x [N, I], weight [I, O], bias [O]?) -> y [N, O] = x · weight + bias, and its gradients:
+//   dense_grad_input(gradient [N, O], weight [I, O]) -> dx [N, I] = gradient · weightᵀ
+//   dense_grad_weight(x [N, I], gradient [N, O]) -> dweight [I, O] = xᵀ · gradient
+// The bias' gradient is bias_grad(gradient).
+#include "codelets/dense/dense.hpp"
+
+#include "codelets/image.hpp"
+#include "codelets/rules.hpp"
+
+#include <cmath>
+
+namespace arenite::codelets {
+namespace {
+
+using graph::OpView;
+using graph::ValueId;
+using Results = std::vector<graph::ResultType>;
+
+void expect_matrix(const OpView& op, std::size_t i, const char* letters) {
+  expect_type(op, i, DType::float32);
+  expect_rank(op, i, 2, letters);
+}
+
+Results infer_dense(const OpView& op) {
+  expect_matrix(op, 0, "[N, I]");
+  expect_matrix(op, 1, "[I, O]");
+  const Shape &x = op.operand(0).shape, &weight = op.operand(1).shape;
+  expect_shape(op, 1, {x[1], weight[1]}, "[I, O] for x " + to_string(x));
+  if (op.has_operand(2)) {
+    expect_type(op, 2, DType::float32);
+    expect_shape(op, 2, {weight[1]}, "[O] of weight " + to_string(weight));
+  }
+  return {{DType::float32, {x[0], weight[1]}}};
+}
+
+Results infer_grad_input(const OpView& op) {
+  expect_matrix(op, 0, "[N, O]");
+  expect_matrix(op, 1, "[I, O]");
+  const Shape &gradient = op.operand(0).shape, &weight = op.operand(1).shape;
+  expect_shape(op, 1, {weight[0], gradient[1]}, "[I, O] for gradient " + to_string(gradient));
+  return {{DType::float32, {gradient[0], weight[0]}}};
+}
+
+Results infer_grad_weight(const OpView& op) {
+  expect_matrix(op, 0, "[N, I]");
+  expect_matrix(op, 1, "[N, O]");
+  const Shape &x = op.operand(0).shape, &gradient = op.operand(1).shape;
+  expect_shape(op, 1, {x[0], gradient[1]}, "[N, O] for x " + to_string(x));
+  return {{DType::float32, {x[1], gradient[1]}}};
+}
+
+void dense_gradient(graph::GradientContext& context) {
+  const ValueId gradient = context.result_gradient(0);
+  if (!gradient) return;
+  graph::Builder& builder = context.builder();
+  if (context.wants(0)) {
+    context.set(0, builder.add1("dense_grad_input", {gradient, context.operand(1)}));
+  }
+  if (context.wants(1)) {
+    context.set(1, builder.add1("dense_grad_weight", {context.operand(0), gradient}));
+  }
+  if (context.forward().has_operand(2) && context.wants(2)) {
+    context.set(2, builder.add1("bias_grad", {gradient}));
+  }
+}
+
+/// 2·N·I·O: each of the three products multiplies and adds once for every (sample, input, output).
+graph::Cost cost(const OpView& op) {
+  const Shape &a = op.operand(0).shape, &b = op.operand(1).shape, &c = op.result(0).shape;
+  // Every letter of N, I and O is an axis of exactly two of the three matrices.
+  const double squared = static_cast<double>(a.elements()) * static_cast<double>(b.elements()) *
+                         static_cast<double>(c.elements());
+  return {.flops = 2 * std::sqrt(squared), .bytes = bytes_touched(op)};
+}
+
+}  // namespace
+
+void register_dense(Registry& registry) {
+  graph::OperatorDefinition dense;
+  dense.name = "dense";
+  dense.operands = {{"x"}, {"weight"}, {"bias", graph::Effect::read, true}};
+  dense.results = {"y"};
+  dense.infer = infer_dense;
+  dense.gradient = dense_gradient;
+  dense.cost = cost;
+  registry.add(std::move(dense), dense_kernels());
+
+  graph::OperatorDefinition grad_input;
+  grad_input.name = "dense_grad_input";
+  grad_input.operands = {{"gradient"}, {"weight"}};
+  grad_input.results = {"dx"};
+  grad_input.infer = infer_grad_input;
+  grad_input.cost = cost;
+  registry.add(std::move(grad_input), dense_grad_input_kernels());
+
+  graph::OperatorDefinition grad_weight;
+  grad_weight.name = "dense_grad_weight";
+  grad_weight.operands = {{"x"}, {"gradient"}};
+  grad_weight.results = {"dweight"};
+  grad_weight.infer = infer_grad_weight;
+  grad_weight.cost = cost;
+  registry.add(std::move(grad_weight), dense_grad_weight_kernels());
+}
+
+}  // namespace arenite::codelets

@@ -1,0 +1,330 @@
+// In LIBXSMM's column-major eyes the row-major x [N, I] is I×N, weight [I, O] is O×I and y [N, O]
+// is O×N.
+#include "codelets/dense/dense.hpp"
+#include "codelets/dense/product.hpp"
+
+#include <algorithm>
+
+namespace arenite::codelets {
+namespace {
+
+using graph::OpView;
+using runtime::KernelCall;
+using runtime::PreparedKernel;
+using xsmm::Gemm;
+using xsmm::Product;
+
+struct Sizes {
+  std::int64_t n = 0, i = 0, o = 0;
+};
+
+Sizes forward_sizes(const OpView& op) {
+  return {op.operand(0).shape[0], op.operand(0).shape[1], op.operand(1).shape[1]};
+}
+Sizes grad_input_sizes(const OpView& op) {
+  return {op.operand(0).shape[0], op.operand(1).shape[0], op.operand(0).shape[1]};
+}
+Sizes grad_weight_sizes(const OpView& op) {
+  return {op.operand(0).shape[0], op.operand(0).shape[1], op.operand(1).shape[1]};
+}
+
+struct PlainState {
+  Sizes size;
+  bool has_bias = false;
+};
+
+/// A dimension is walked in tiles of 64 (four AVX-512 vectors: C's tile stays in registers) and a
+/// rest.
+constexpr std::int64_t tile = 64;
+
+/// One product for whole tiles of m, one for the rest.
+struct TiledProduct {
+  Product whole, rest;
+
+  explicit TiledProduct(const Gemm& gemm) : m_(gemm.m) {
+    Gemm part = gemm;
+    part.m = tile;
+    if (m_ >= tile) whole = Product(part);
+    part.m = m_ % tile;
+    if (part.m > 0) rest = Product(part);
+  }
+
+  explicit operator bool() const noexcept {
+    return m_ > 0 && (m_ < tile || whole) && (m_ % tile == 0 || rest);
+  }
+
+  /// `f(product, from, size)` for each tile.
+  template <class F>
+  void for_each(F f) const noexcept {
+    std::int64_t at = 0;
+    for (; at + tile <= m_; at += tile) f(whole, at, tile);
+    if (at < m_) f(rest, at, m_ - at);
+  }
+
+ private:
+  std::int64_t m_;
+};
+
+// y = x · weight + bias.
+
+struct ForwardState {
+  Sizes size;
+  bool has_bias = false;
+  TiledProduct product;
+
+  explicit ForwardState(const OpView& op)
+      : size(forward_sizes(op)),
+        has_bias(op.has_operand(2)),
+        product({.m = size.o,
+                 .n = size.n,
+                 .k = size.i,
+                 .lda = size.o,
+                 .ldb = size.i,
+                 .ldc = size.o,
+                 .accumulate = has_bias}) {}
+};
+
+void forward_xsmm(const KernelCall& call) {
+  const auto& state = *static_cast<const ForwardState*>(call.state);
+  const float *x = call.in<float>(0), *weight = call.in<float>(1);
+  const float* bias = state.has_bias ? call.in<float>(2) : nullptr;
+  float* y = call.out<float>(0);
+  state.product.for_each([&](const Product& product, std::int64_t from, std::int64_t width) {
+    // The tile starts as the bias, and the product adds to it while it is in cache.
+    for (std::int64_t s = 0; bias && s < state.size.n; ++s) {
+      std::copy_n(bias + from, width, y + s * state.size.o + from);
+    }
+    product(weight + from, x, y + from);
+  });
+}
+
+void forward_plain(const KernelCall& call) {
+  const auto& state = *static_cast<const PlainState*>(call.state);
+  // Plain variables: clang 14 takes no structured binding into an OpenMP loop.
+  const std::int64_t n = state.size.n, inputs = state.size.i, outputs = state.size.o;
+  const float *x = call.in<float>(0), *weight = call.in<float>(1);
+  const float* bias = state.has_bias ? call.in<float>(2) : nullptr;
+  float* y = call.out<float>(0);
+  for (std::int64_t s = 0; s < n; ++s) {
+    if (bias) std::copy_n(bias, outputs, y + s * outputs);
+    if (!bias) std::fill_n(y + s * outputs, outputs, 0.0f);
+  }
+  // A block of weights serves all samples before the next one comes from memory.
+  for (std::int64_t from = 0; from < inputs; from += tile) {
+    const std::int64_t to = std::min(from + tile, inputs);
+    for (std::int64_t s = 0; s < n; ++s) {
+      float* row = y + s * outputs;
+      for (std::int64_t i = from; i < to; ++i) {
+        const float factor = x[s * inputs + i];
+        const float* w = weight + i * outputs;
+#pragma omp simd
+        for (std::int64_t o = 0; o < outputs; ++o) row[o] += factor * w[o];
+      }
+    }
+  }
+}
+
+// dx = gradient · weightᵀ. LIBXSMM 1.17 multiplies by no transposed A, so something has to be
+// transposed: the weights, a tile of inputs at a time, or, when there are fewer samples than
+// outputs, the (smaller) gradient and dx.
+
+struct ByWeightState {
+  Sizes size;
+  TiledProduct product;
+  xsmm::Transpose whole, rest;
+
+  explicit ByWeightState(const Sizes& s)
+      : size(s),
+        product({.m = s.i, .n = s.n, .k = s.o, .lda = tile, .ldb = s.o, .ldc = s.i}),
+        whole(xsmm::dispatch_transpose(tile, s.o, tile)),
+        rest(xsmm::dispatch_transpose(s.i % tile, s.o, tile)) {}
+
+  explicit operator bool() const noexcept {
+    return product && whole && (size.i % tile == 0 || rest);
+  }
+  static std::int64_t floats(const Sizes& s) noexcept { return tile * s.o; }
+};
+
+void grad_input_by_weight(const KernelCall& call) {
+  const auto& state = *static_cast<const ByWeightState*>(call.state);
+  const float *gradient = call.in<float>(0), *weight = call.in<float>(1);
+  float* dx = call.out<float>(0);
+  auto* transposed = static_cast<float*>(call.workspace);
+  const unsigned from_row = static_cast<unsigned>(state.size.o), to_row = tile;
+  state.product.for_each([&](const Product& product, std::int64_t from, std::int64_t width) {
+    const xsmm::Transpose transpose = width == tile ? state.whole : state.rest;
+    transpose(weight + from * state.size.o, &from_row, transposed, &to_row);
+    product(transposed, gradient, dx + from);
+  });
+}
+
+struct BySampleState {
+  Sizes size;
+  Product whole, rest;
+  xsmm::Transpose gradient, whole_tile, rest_tile;
+
+  explicit BySampleState(const Sizes& s)
+      : size(s),
+        whole(gemm(s, tile)),
+        rest(gemm(s, s.i % tile)),
+        gradient(xsmm::dispatch_transpose(s.n, s.o, s.n)),
+        whole_tile(xsmm::dispatch_transpose(tile, s.n, s.i)),
+        rest_tile(xsmm::dispatch_transpose(s.i % tile, s.n, s.i)) {}
+
+  explicit operator bool() const noexcept {
+    const bool tail = size.i % tile == 0 || (rest && rest_tile);
+    return gradient && whole && whole_tile && tail;
+  }
+  static Gemm gemm(const Sizes& s, std::int64_t inputs) noexcept {
+    return {.m = s.n, .n = inputs, .k = s.o, .lda = s.n, .ldb = s.o, .ldc = s.n};
+  }
+  static std::int64_t floats(const Sizes& s) noexcept { return s.n * (s.o + tile); }
+  /// Samples fill vectors, and their tile of dx stays in cache.
+  static bool pays(const Sizes& s) noexcept {
+    return s.n < s.o && s.n % 16 == 0 && s.n <= 256 && s.i >= tile;
+  }
+};
+
+void grad_input_by_sample(const KernelCall& call) {
+  const auto& state = *static_cast<const BySampleState*>(call.state);
+  const auto [n, inputs, outputs] = state.size;
+  const float *gradient = call.in<float>(0), *weight = call.in<float>(1);
+  float* dx = call.out<float>(0);
+  auto* transposed = static_cast<float*>(call.workspace);
+  float* product_tile = transposed + n * outputs;
+  const unsigned o_row = static_cast<unsigned>(outputs), n_row = static_cast<unsigned>(n),
+                 i_row = static_cast<unsigned>(inputs);
+  state.gradient(gradient, &o_row, transposed, &n_row);
+  for (std::int64_t from = 0; from < inputs; from += tile) {
+    const bool whole = from + tile <= inputs;
+    (whole ? state.whole : state.rest)(transposed, weight + from * outputs, product_tile);
+    (whole ? state.whole_tile : state.rest_tile)(product_tile, &n_row, dx + from, &i_row);
+  }
+}
+
+bool grad_input_supported(const OpView& op) {
+  const Sizes size = grad_input_sizes(op);
+  return BySampleState::pays(size) ? static_cast<bool>(BySampleState(size))
+                                   : static_cast<bool>(ByWeightState(size));
+}
+
+std::int64_t grad_input_workspace(const OpView& op) {
+  const Sizes size = grad_input_sizes(op);
+  const std::int64_t floats =
+      BySampleState::pays(size) ? BySampleState::floats(size) : ByWeightState::floats(size);
+  return floats * static_cast<std::int64_t>(sizeof(float));
+}
+
+PreparedKernel prepare_grad_input(const OpView& op) {
+  const Sizes size = grad_input_sizes(op);
+  if (BySampleState::pays(size))
+    return {grad_input_by_sample, std::make_shared<const BySampleState>(size)};
+  return {grad_input_by_weight, std::make_shared<const ByWeightState>(size)};
+}
+
+void grad_input_plain(const KernelCall& call) {
+  const Sizes& size = static_cast<const PlainState*>(call.state)->size;
+  const std::int64_t n = size.n, inputs = size.i, outputs = size.o;
+  const float *gradient = call.in<float>(0), *weight = call.in<float>(1);
+  float* dx = call.out<float>(0);
+  for (std::int64_t from = 0; from < inputs; from += tile) {
+    const std::int64_t to = std::min(from + tile, inputs);
+    for (std::int64_t s = 0; s < n; ++s) {
+      const float* g = gradient + s * outputs;
+      for (std::int64_t i = from; i < to; ++i) {
+        const float* w = weight + i * outputs;
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t o = 0; o < outputs; ++o) sum += g[o] * w[o];
+        dx[s * inputs + i] = sum;
+      }
+    }
+  }
+}
+
+// dweight = xᵀ · gradient.
+
+struct GradWeightState {
+  Sizes size;
+  TiledProduct product;
+
+  explicit GradWeightState(const Sizes& s)
+      : size(s),
+        product({.m = s.o,
+                 .n = s.i,
+                 .k = s.n,
+                 .lda = s.o,
+                 .ldb = s.i,
+                 .ldc = s.o,
+                 .transpose_b = true}) {}
+};
+
+void grad_weight_xsmm(const KernelCall& call) {
+  const auto& state = *static_cast<const GradWeightState*>(call.state);
+  const float *x = call.in<float>(0), *gradient = call.in<float>(1);
+  float* dweight = call.out<float>(0);
+  state.product.for_each([&](const Product& product, std::int64_t from, std::int64_t) {
+    product(gradient + from, x, dweight + from);
+  });
+}
+
+void grad_weight_plain(const KernelCall& call) {
+  const Sizes& size = static_cast<const PlainState*>(call.state)->size;
+  const std::int64_t n = size.n, inputs = size.i, outputs = size.o;
+  const float *x = call.in<float>(0), *gradient = call.in<float>(1);
+  float* dweight = call.out<float>(0);
+  for (std::int64_t i = 0; i < inputs; ++i) {
+    float* row = dweight + i * outputs;
+    std::fill_n(row, outputs, 0.0f);
+    for (std::int64_t s = 0; s < n; ++s) {
+      const float factor = x[s * inputs + i];
+      const float* g = gradient + s * outputs;
+#pragma omp simd
+      for (std::int64_t o = 0; o < outputs; ++o) row[o] += factor * g[o];
+    }
+  }
+}
+
+runtime::Kernel plain(Sizes (*sizes)(const OpView&), runtime::KernelFunction run) {
+  return {
+      .name = "plain", .prepare = [sizes, run](const OpView& op) -> PreparedKernel {
+        return {run, std::make_shared<const PlainState>(PlainState{sizes(op), op.has_operand(2)})};
+      }};
+}
+
+}  // namespace
+
+std::vector<runtime::Kernel> dense_kernels() {
+  return {{.name = "xsmm",
+           .jit = true,
+           .supports = [](const OpView& op) { return static_cast<bool>(ForwardState(op).product); },
+           .prepare = [](const OpView& op) -> PreparedKernel {
+             return {forward_xsmm, std::make_shared<const ForwardState>(op)};
+           }},
+          plain(forward_sizes, forward_plain)};
+}
+
+std::vector<runtime::Kernel> dense_grad_input_kernels() {
+  return {{.name = "xsmm",
+           .jit = true,
+           .supports = grad_input_supported,
+           .workspace = grad_input_workspace,
+           .prepare = prepare_grad_input},
+          plain(grad_input_sizes, grad_input_plain)};
+}
+
+std::vector<runtime::Kernel> dense_grad_weight_kernels() {
+  return {
+      {.name = "xsmm",
+       .jit = true,
+       .supports =
+           [](const OpView& op) {
+             return static_cast<bool>(GradWeightState(grad_weight_sizes(op)).product);
+           },
+       .prepare = [](const OpView& op) -> PreparedKernel {
+         return {grad_weight_xsmm, std::make_shared<const GradWeightState>(grad_weight_sizes(op))};
+       }},
+      plain(grad_weight_sizes, grad_weight_plain)};
+}
+
+}  // namespace arenite::codelets

@@ -1,0 +1,219 @@
+#include "codelets/testing.hpp"
+
+namespace arenite::codelets::testing {
+namespace {
+
+struct Sizes {
+  std::int64_t n, i, o;
+};
+
+std::vector<double> reference(const std::vector<double>& x, const std::vector<double>& weight,
+                              const std::vector<double>& bias, Sizes s) {
+  std::vector<double> y(static_cast<std::size_t>(s.n * s.o));
+  const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+  for (std::int64_t n = 0; n < s.n; ++n) {
+    for (std::int64_t o = 0; o < s.o; ++o) {
+      double sum = bias.empty() ? 0 : bias[at(o)];
+      for (std::int64_t i = 0; i < s.i; ++i) sum += x[at(n * s.i + i)] * weight[at(i * s.o + o)];
+      y[at(n * s.o + o)] = sum;
+    }
+  }
+  return y;
+}
+
+std::vector<double> transposed(const std::vector<double>& a, std::int64_t rows,
+                               std::int64_t columns) {
+  std::vector<double> t(a.size());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      t[static_cast<std::size_t>(c * rows + r)] = a[static_cast<std::size_t>(r * columns + c)];
+    }
+  }
+  return t;
+}
+
+/// Forward and all three gradients on every kernel, against double.
+void check(OpHarness& h, Sizes s, bool with_bias, const std::string& tag) {
+  SCOPED_TRACE("N=" + std::to_string(s.n) + " I=" + std::to_string(s.i) +
+               " O=" + std::to_string(s.o));
+  const auto x = h.random("x" + tag, {s.n, s.i}), w = h.random("w" + tag, {s.i, s.o}),
+             b = h.random("b" + tag, {s.o}), g = h.random("g" + tag, {s.n, s.o});
+  const auto xs = as_doubles(h.read<float>(x)), ws = as_doubles(h.read<float>(w)),
+             bs = as_doubles(h.read<float>(b)), gs = as_doubles(h.read<float>(g));
+  auto operands = std::vector{x, w};
+  if (with_bias) operands.push_back(b);
+  const auto y = h.op("dense", operands).front();
+  const auto expected = reference(xs, ws, with_bias ? bs : std::vector<double>{}, s);
+  const auto dx = reference(gs, transposed(ws, s.i, s.o), {}, {s.n, s.o, s.i});
+  const auto dw = reference(transposed(xs, s.n, s.i), gs, {}, {s.i, s.n, s.o});
+  const auto db =
+      reference(std::vector<double>(static_cast<std::size_t>(s.n), 1), gs, {}, {1, s.n, s.o});
+  const auto names = h.cpu_kernels();
+  EXPECT_EQ(names.back(), "plain");
+  for (const std::string& kernel : names) {
+    SCOPED_TRACE(kernel);
+    ASSERT_EQ(h.run(kernel), runtime::StatusWord::ok);
+    expect_close(h.read<float>(y), expected, 2e-6);
+    const auto gradients = h.gradient({g}, std::vector<bool>(operands.size(), true), kernel);
+    expect_close(h.read<float>(gradients[0]), dx, 2e-6);
+    expect_close(h.read<float>(gradients[1]), dw, 2e-6);
+    if (with_bias) expect_close(h.read<float>(gradients[2]), db, 2e-6);
+  }
+}
+
+TEST(Dense, MatchesTheReferenceForNamedShapes) {
+  OpHarness h(17);
+  int number = 0;
+  for (Sizes s : {Sizes{64, 784, 512},
+                  {32, 784, 512},
+                  {64, 512, 10},
+                  {1, 676, 10},
+                  {10, 676, 10},
+                  {64, 676, 10},
+                  {32, 3136, 128},
+                  {5, 4200, 3},
+                  {1, 1, 1},
+                  {2, 1, 1},
+                  {65, 67, 71},
+                  {64, 64, 64},
+                  {16, 64, 17},
+                  {16, 130, 200},
+                  {128, 127, 129},
+                  {1000, 12, 10},
+                  {4100, 3, 5}}) {
+    check(h, s, number % 2 == 0, std::to_string(number) + "n");
+    ++number;
+  }
+}
+
+TEST(Dense, MatchesTheReferenceForRandomShapes) {
+  OpHarness h(19);
+  std::uniform_int_distribution<int> samples(1, 70), features(1, 200);
+  for (int i = 0; i < 60; ++i) {
+    // Every third one with whole vectors of samples.
+    const int n = i % 3 == 0 ? 16 * (1 + i / 20) : samples(h.engine());
+    check(h, {n, features(h.engine()), features(h.engine())}, i % 2 == 0, std::to_string(i));
+  }
+}
+
+TEST(Dense, SupportsTheFastKernelWhereTheMachineDoes) {
+  OpHarness h;
+  h.op("dense", {h.random("x", {64, 784}), h.random("w", {784, 512})});
+  const bool fast = h.cpu_kernels().front() == "xsmm";
+  h.op("dense", {h.random("x2", {3, 7}), h.random("w2", {7, 10})});
+  EXPECT_EQ(h.cpu_kernels().front() == "xsmm", fast);
+}
+
+TEST(Dense, GradientAgreesWithCentralDifferences) {
+  OpHarness h;
+  const Sizes s{3, 5, 4};
+  const auto x = h.random("x", {s.n, s.i}), w = h.random("w", {s.i, s.o}), b = h.random("b", {s.o}),
+             g = h.random("g", {s.n, s.o});
+  const auto xs = as_doubles(h.read<float>(x)), ws = as_doubles(h.read<float>(w)),
+             bs = as_doubles(h.read<float>(b)), gs = as_doubles(h.read<float>(g));
+  h.op("dense", {x, w, b});
+  const auto got = h.gradient({g}, {true, true, true});
+  using Doubles = std::vector<double>;
+  const auto by_x =
+      numeric_gradient([&](const Doubles& v) { return reference(v, ws, bs, s); }, xs, gs);
+  const auto by_w =
+      numeric_gradient([&](const Doubles& v) { return reference(xs, v, bs, s); }, ws, gs);
+  const auto by_b =
+      numeric_gradient([&](const Doubles& v) { return reference(xs, ws, v, s); }, bs, gs);
+  expect_close(h.read<float>(got[0]), by_x, 1e-6);
+  expect_close(h.read<float>(got[1]), by_w, 1e-6);
+  expect_close(h.read<float>(got[2]), by_b, 1e-6);
+}
+
+TEST(Dense, EmptyAxes) {
+  OpHarness h;
+  const auto b = h.random("b", {3});
+  const auto y = h.op("dense", {h.random("x", {2, 0}), h.random("w", {0, 3}), b}).front();
+  EXPECT_EQ(h.cpu_kernels(), std::vector<std::string>{"plain"});
+  h.run("plain");
+  const auto bias = h.read<float>(b), out = h.read<float>(y);
+  for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], bias[i % 3]);
+  // No sample: a gradient of zeros.
+  const auto dw =
+      h.op("dense_grad_weight", {h.random("x0", {0, 4}), h.random("g0", {0, 3})}).front();
+  h.run("plain");
+  EXPECT_EQ(h.read<float>(dw), std::vector<float>(12, 0));
+}
+
+TEST(Dense, NaNStaysInItsRow) {
+  OpHarness h;
+  const auto x = h.random("x", {3, 20}), w = h.random("w", {20, 10});
+  auto values = h.read<float>(x);
+  values[25] = std::numeric_limits<float>::quiet_NaN();
+  h.write(x, values);
+  const auto y = h.op("dense", {x, w}).front();
+  for (const std::string& kernel : h.cpu_kernels()) {
+    h.run(kernel);
+    const auto out = h.read<float>(y);
+    for (std::size_t i = 0; i < out.size(); ++i)
+      EXPECT_EQ(std::isnan(out[i]), i / 10 == 1) << kernel;
+  }
+}
+
+TEST(Dense, BuildsOnlyWantedGradients) {
+  OpHarness h;
+  h.op("dense", {h.random("x", {2, 3}), h.random("w", {3, 4})});
+  const auto g = h.random("g", {2, 4});
+  const std::size_t ops = h.graph().op_count();
+  const auto gradients = h.gradient({g}, {false, true});
+  EXPECT_FALSE(gradients[0]);
+  EXPECT_EQ(h.graph().op_count(), ops + 1);
+  EXPECT_EQ(h.graph()[graph::OpId(ops)].name(), "dense_grad_weight");
+}
+
+TEST(Dense, CountsItsWork) {
+  OpHarness h;
+  h.op("dense", {h.random("x", {64, 784}), h.random("w", {784, 512})});
+  const graph::OpView op(h.graph(), h.graph()[graph::OpId(0)]);
+  const graph::Cost cost = op.op().definition->cost(op);
+  EXPECT_DOUBLE_EQ(cost.flops, 2.0 * 64 * 784 * 512);
+  EXPECT_DOUBLE_EQ(cost.bytes, 4.0 * (64 * 784 + 784 * 512 + 64 * 512));
+}
+
+TEST(Dense, RefusesWhatDoesNotMatch) {
+  OpHarness h;
+  const auto x = h.random("x", {2, 3}), w = h.random("w", {4, 5}),
+             image = h.random("image", {2, 3, 4, 5}), b = h.random("b", {4}),
+             ok = h.random("ok", {3, 5});
+  const auto labels = h.declare("labels", DType::int32, {2, 3});
+  expect_error(
+      [&] {
+        h.op("dense", {x, w});
+      },
+      "dense: operand 'weight' (w) of shape [4, 5]; expected [3, 5], [I, O] for x [2, 3]");
+  expect_error(
+      [&] {
+        h.op("dense", {image, w});
+      },
+      "dense: operand 'x' (image) of shape [2, 3, 4, 5]; expected rank 2, [N, I]");
+  expect_error(
+      [&] {
+        h.op("dense", {labels, w});
+      },
+      "dense: operand 'x' (labels) of type int32; expected float32");
+  expect_error(
+      [&] {
+        h.op("dense", {x, ok, b});
+      },
+      "dense: operand 'bias' (b) of shape [4]; expected [5], [O] of weight [3, 5]");
+  expect_error(
+      [&] {
+        h.op("dense_grad_input", {x, w});
+      },
+      "dense_grad_input: operand 'weight' (w) of shape [4, 5]; expected [4, 3], [I, O] for "
+      "gradient [2, 3]");
+  expect_error(
+      [&] {
+        h.op("dense_grad_weight", {x, w});
+      },
+      "dense_grad_weight: operand 'gradient' (w) of shape [4, 5]; expected [2, 5], [N, O] for x "
+      "[2, 3]");
+}
+
+}  // namespace
+}  // namespace arenite::codelets::testing

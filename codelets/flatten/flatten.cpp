@@ -1,0 +1,92 @@
+// flatten(x [N, …]) -> [N, rest] and reshape(x, shape) : the same bytes under another shape. Both
+// are views, without a kernel; `select` therefore gives x no halo.
+#include "codelets/registry.hpp"
+#include "codelets/rules.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+using graph::OpView;
+
+std::vector<std::optional<graph::ViewOf>> view_of_x(const OpView&) {
+  return {graph::ViewOf{.operand = 0}};
+}
+
+/// The gradient of a view is the gradient itself, seen in the operand's shape.
+void reshape_gradient(graph::GradientContext& context) {
+  const graph::ValueId gradient = context.result_gradient(0);
+  if (!gradient || !context.wants(0)) return;
+  const auto dims = context.forward().operand(0).shape.dims();
+  context.set(
+      0, context.builder().add1("reshape", {gradient},
+                                {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())}}));
+}
+
+std::vector<graph::ResultType> infer_flatten(const OpView& op) {
+  const graph::Value& x = op.operand(0);
+  if (x.shape.rank() == 0) {
+    fail({.found = operand_text(op, 0) + " of shape []", .expected = "rank 1 or more, [N, …]"});
+  }
+  // Not elements / N: N may be 0.
+  const Shape rest(x.shape.dims().subspan(1));
+  return {{x.type, {x.shape[0], rest.elements()}}};
+}
+
+std::vector<graph::ResultType> infer_reshape(const OpView& op) {
+  const graph::Value& x = op.operand(0);
+  std::vector<std::int64_t> dims = op.attributes().integers("shape");
+  const std::string given = "shape=" + graph::to_string(*op.attributes().find("shape"));
+  std::size_t unknown = dims.size(), unknowns = 0;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == -1) unknown = i, ++unknowns;
+    if (dims[i] < -1) {
+      fail({.found = given,
+            .expected = "sizes of at least 0, and at most one -1 for the size that follows"});
+    }
+  }
+  if (unknowns > 1) {
+    fail({.found = given + " with " + std::to_string(unknowns) + " sizes of -1",
+          .expected = "at most one"});
+  }
+  const std::int64_t elements = x.shape.elements();
+  if (unknowns == 1) {
+    dims[unknown] = 1;
+    const std::int64_t known = Shape(dims).elements();
+    if (known == 0 || elements % known != 0) {
+      fail({.found =
+                given + " for " + std::to_string(elements) + " elements of " + to_string(x.shape),
+            .expected = "known sizes whose product divides the number of elements"});
+    }
+    dims[unknown] = elements / known;
+  }
+  const Shape shape(dims);
+  if (shape.elements() != elements) {
+    fail({.found = given + " of " + std::to_string(shape.elements()) + " elements",
+          .expected =
+              std::to_string(elements) + " elements, as x has the shape " + to_string(x.shape)});
+  }
+  return {{x.type, shape}};
+}
+
+}  // namespace
+
+void register_flatten(Registry& registry) {
+  graph::OperatorDefinition flatten;
+  flatten.name = "flatten";
+  flatten.operands = {{"x"}};
+  flatten.results = {"y"};
+  flatten.infer = infer_flatten;
+  flatten.views = view_of_x;
+  flatten.gradient = reshape_gradient;
+  flatten.cost = [](const OpView&) { return graph::Cost{}; };
+
+  graph::OperatorDefinition reshape = flatten;
+  reshape.name = "reshape";
+  reshape.attributes = {{"shape", graph::AttributeType::integers, {}}};
+  reshape.infer = infer_reshape;
+
+  registry.add(std::move(flatten), {});
+  registry.add(std::move(reshape), {});
+}
+
+}  // namespace arenite::codelets

@@ -1,0 +1,44 @@
+// Max pooling's pieces.
+//
+// max_pool2d(x) -> output, code   attributes kernel, stride (empty: the kernel), padding
+//   code[n,oy,ox,c] is the row-major number, in the window, of the tap that won: the first of
+//   equals. A NaN wins over everything (over another NaN the later one, as in PyTorch). Padding
+//   never wins.
+// max_pool2d_grad(gradient, code) -> dx   attributes plus `size`, the input's rows and columns
+//   Each gradient goes to the tap that won; where windows overlap they add up; pixels in no window
+//   get 0. A code with bit 7 set (`dead`) stands for no tap at all.
+#pragma once
+
+#include "codelets/image.hpp"
+#include "codelets/registry.hpp"
+
+namespace arenite::codelets::max_pool2d {
+
+constexpr std::int64_t max_area = 127;  ///< codes are 7 bits; bit 7 says "dead"
+
+struct Geometry {
+  Image x, y, code;
+  Window window;
+
+  static Geometry forward(const graph::OpView& op);
+  static Geometry grad(const graph::OpView& op);
+
+  /// The common case: no overlap, no padding, four taps.
+  bool is_2x2() const noexcept {
+    return window.kernel == Pair{2, 2} && window.stride == Pair{2, 2} &&
+           window.padding == Pair{0, 0};
+  }
+};
+
+/// Zeros the last row and column of an input gradient where 2×2 windows leave them out.
+void zero_uncovered(float* dx, const Geometry& g) noexcept;
+
+/// Any shape; one loop over channels for each window.
+runtime::Kernel plain_forward();
+runtime::Kernel plain_grad();
+
+/// AVX-512 lanes over several 2×2 windows of few channels; unsupported in builds without AVX-512.
+runtime::Kernel direct_forward();
+runtime::Kernel direct_grad();
+
+}  // namespace arenite::codelets::max_pool2d

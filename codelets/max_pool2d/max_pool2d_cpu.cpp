@@ -1,0 +1,199 @@
+// Max pooling on the CPU, for any window, stride, padding and halo.
+//
+// Rows of a window are contiguous only over channels, so the vector loop runs over them. Networks
+// pool mostly by 2×2, for which all taps stay in registers.
+#include "codelets/max_pool2d/max_pool2d.hpp"
+
+namespace arenite::codelets::max_pool2d {
+namespace {
+
+using graph::OpView;
+using runtime::KernelCall;
+
+/// The window of output (oy, ox), cut to the image: taps [top, bottom) × [left, right).
+struct Taps {
+  std::int64_t top, bottom, left, right;
+  std::int64_t y, x;  ///< of tap (0, 0); may lie in the padding
+};
+
+Taps taps_of(const Geometry& g, std::int64_t oy, std::int64_t ox) {
+  const Window& window = g.window;
+  const std::int64_t y = oy * window.stride.h - window.padding.h,
+                     x = ox * window.stride.w - window.padding.w;
+  return {.top = std::max<std::int64_t>(-y, 0),
+          .bottom = std::min(window.kernel.h, g.x.h - y),
+          .left = std::max<std::int64_t>(-x, 0),
+          .right = std::min(window.kernel.w, g.x.w - x),
+          .y = y,
+          .x = x};
+}
+
+void pool_window(const Geometry& g, const float* x, std::int64_t i, const Taps& taps, float* best,
+                 std::uint8_t* code) {
+  const std::int64_t channels = g.x.c;
+  bool first = true;
+  for (std::int64_t ky = taps.top; ky < taps.bottom; ++ky) {
+    for (std::int64_t kx = taps.left; kx < taps.right; ++kx) {
+      const float* value = x + g.x.at(i, taps.y + ky, taps.x + kx);
+      const auto tap = static_cast<std::uint8_t>(ky * g.window.kernel.w + kx);
+      if (first) {
+        std::copy_n(value, channels, best);
+        std::fill_n(code, channels, tap);
+        first = false;
+        continue;
+      }
+#pragma omp simd
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const bool wins = (value[c] > best[c]) | (value[c] != value[c]);
+        best[c] = wins ? value[c] : best[c];
+        code[c] = wins ? tap : code[c];
+      }
+    }
+  }
+}
+
+void run_forward(const KernelCall& call) {
+  const auto& g = *static_cast<const Geometry*>(call.state);
+  for (std::int64_t i = 0; i < g.y.n; ++i) {
+    for (std::int64_t oy = 0; oy < g.y.h; ++oy) {
+      for (std::int64_t ox = 0; ox < g.y.w; ++ox) {
+        pool_window(g, call.in<float>(0), i, taps_of(g, oy, ox),
+                    call.out<float>(0) + g.y.at(i, oy, ox),
+                    call.out<std::uint8_t>(1) + g.code.at(i, oy, ox));
+      }
+    }
+  }
+  zero_halo(call.out<float>(0), g.y);
+  zero_halo(call.out<std::uint8_t>(1), g.code);
+}
+
+/// `count` channels of the 2×2 window whose rows start at `upper` and `lower`. The taps are 32 bits
+/// wide until the end: with bytes in the loop the compiler would want 64 channels a vector.
+template <int count>
+void pool_2x2(const float* upper, const float* lower, std::int64_t channels, float* y,
+              std::uint8_t* code) {
+  std::int32_t tap[count];
+#pragma omp simd
+  for (int c = 0; c < count; ++c) {
+    float best = upper[c];
+    std::int32_t winner = 0;
+    const auto meet = [&](float value, std::int32_t t) {
+      const bool wins = (value > best) | (value != value);
+      best = wins ? value : best;
+      winner = wins ? t : winner;
+    };
+    meet(upper[channels + c], 1);
+    meet(lower[c], 2);
+    meet(lower[channels + c], 3);
+    y[c] = best;
+    tap[c] = winner;
+  }
+  for (int c = 0; c < count; ++c) code[c] = static_cast<std::uint8_t>(tap[c]);
+}
+
+/// 2×2 windows without overlap or padding.
+void run_forward_2x2(const KernelCall& call) {
+  const auto& g = *static_cast<const Geometry*>(call.state);
+  const std::int64_t channels = g.x.c;
+  for (std::int64_t i = 0; i < g.y.n; ++i) {
+    for (std::int64_t oy = 0; oy < g.y.h; ++oy) {
+      for (std::int64_t ox = 0; ox < g.y.w; ++ox) {
+        const float* upper = call.in<float>(0) + g.x.at(i, 2 * oy, 2 * ox);
+        const float* lower = upper + g.x.row;
+        float* y = call.out<float>(0) + g.y.at(i, oy, ox);
+        std::uint8_t* code = call.out<std::uint8_t>(1) + g.code.at(i, oy, ox);
+        std::int64_t c = 0;
+        for (; c + 16 <= channels; c += 16) {
+          pool_2x2<16>(upper + c, lower + c, channels, y + c, code + c);
+        }
+        for (; c < channels; ++c) pool_2x2<1>(upper + c, lower + c, channels, y + c, code + c);
+      }
+    }
+  }
+  zero_halo(call.out<float>(0), g.y);
+  zero_halo(call.out<std::uint8_t>(1), g.code);
+}
+
+void run_grad(const KernelCall& call) {
+  const auto& g = *static_cast<const Geometry*>(call.state);
+  const std::int64_t channels = g.x.c;
+  float* dx = call.out<float>(0);
+  std::fill_n(dx, g.x.n * g.x.plane, 0.0f);
+  for (std::int64_t i = 0; i < g.y.n; ++i) {
+    for (std::int64_t oy = 0; oy < g.y.h; ++oy) {
+      for (std::int64_t ox = 0; ox < g.y.w; ++ox) {
+        const float* dy = call.in<float>(0) + g.y.at(i, oy, ox);
+        const std::uint8_t* code = call.in<std::uint8_t>(1) + g.code.at(i, oy, ox);
+        const Taps taps = taps_of(g, oy, ox);
+        for (std::int64_t ky = taps.top; ky < taps.bottom; ++ky) {
+          for (std::int64_t kx = taps.left; kx < taps.right; ++kx) {
+            const auto tap = static_cast<std::uint8_t>(ky * g.window.kernel.w + kx);
+            float* to = dx + g.x.at(i, taps.y + ky, taps.x + kx);
+#pragma omp simd
+            for (std::int64_t c = 0; c < channels; ++c) to[c] += code[c] == tap ? dy[c] : 0.0f;
+          }
+        }
+      }
+    }
+  }
+}
+
+void run_grad_2x2(const KernelCall& call) {
+  const auto& g = *static_cast<const Geometry*>(call.state);
+  const std::int64_t channels = g.x.c;
+  for (std::int64_t i = 0; i < g.y.n; ++i) {
+    for (std::int64_t oy = 0; oy < g.y.h; ++oy) {
+      for (std::int64_t ox = 0; ox < g.y.w; ++ox) {
+        const float* dy = call.in<float>(0) + g.y.at(i, oy, ox);
+        const std::uint8_t* code = call.in<std::uint8_t>(1) + g.code.at(i, oy, ox);
+        float* upper = call.out<float>(0) + g.x.at(i, 2 * oy, 2 * ox);
+        float* lower = upper + g.x.row;
+#pragma omp simd
+        for (std::int64_t c = 0; c < channels; ++c) {
+          const std::int32_t tap = code[c];
+          upper[c] = tap == 0 ? dy[c] : 0.0f;
+          upper[channels + c] = tap == 1 ? dy[c] : 0.0f;
+          lower[c] = tap == 2 ? dy[c] : 0.0f;
+          lower[channels + c] = tap == 3 ? dy[c] : 0.0f;
+        }
+      }
+    }
+  }
+  zero_uncovered(call.out<float>(0), g);
+  zero_halo(call.out<float>(0), g.x);
+}
+
+runtime::KernelFunction forward_function(const Geometry& g) {
+  return g.is_2x2() ? run_forward_2x2 : run_forward;
+}
+
+runtime::KernelFunction grad_function(const Geometry& g) {
+  return g.is_2x2() ? run_grad_2x2 : run_grad;
+}
+
+template <auto geometry, auto function>
+runtime::PreparedKernel prepare(const OpView& op) {
+  const Geometry g = geometry(op);
+  return {function(g), std::make_shared<const Geometry>(g)};
+}
+
+/// Halos of operands are skipped, so any will do.
+int any_halo(const OpView&, std::size_t) { return 0; }
+
+}  // namespace
+
+runtime::Kernel plain_forward() {
+  return {.name = "plain",
+          .prepare = prepare<Geometry::forward, forward_function>,
+          .wanted_halo = any_halo,
+          .writes_halo = true};
+}
+
+runtime::Kernel plain_grad() {
+  return {.name = "plain",
+          .prepare = prepare<Geometry::grad, grad_function>,
+          .wanted_halo = any_halo,
+          .writes_halo = true};
+}
+
+}  // namespace arenite::codelets::max_pool2d

@@ -1,0 +1,58 @@
+#include "codelets/relu/relu.hpp"
+#include "codelets/rows.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+/// Where the runs of x (or of the gradient), of the result and of the output lie.
+struct State {
+  Rows in, out, output;
+};
+
+void run_relu(const runtime::KernelCall& call) {
+  const State& state = *static_cast<const State*>(call.state);
+  const std::int64_t length = state.out.length();
+  for (std::int64_t r = 0; r < state.out.count(); ++r) {
+    const float* x = call.in<float>(0) + state.in.at(r);
+    float* y = call.out<float>(0) + state.out.at(r);
+    // The comparison lets NaN through.
+#pragma omp simd
+    for (std::int64_t i = 0; i < length; ++i) y[i] = x[i] <= 0 ? 0 : x[i];
+  }
+  state.out.zero_halo(call.out<float>(0));
+}
+
+void run_relu_grad(const runtime::KernelCall& call) {
+  const State& state = *static_cast<const State*>(call.state);
+  const std::int64_t length = state.out.length();
+  for (std::int64_t r = 0; r < state.out.count(); ++r) {
+    const float* gradient = call.in<float>(0) + state.in.at(r);
+    const float* y = call.in<float>(1) + state.output.at(r);
+    float* dx = call.out<float>(0) + state.out.at(r);
+#pragma omp simd
+    for (std::int64_t i = 0; i < length; ++i) dx[i] = y[i] <= 0 ? 0 : gradient[i];
+  }
+  state.out.zero_halo(call.out<float>(0));
+}
+
+runtime::PreparedKernel prepare(const graph::OpView& op, runtime::KernelFunction run) {
+  const graph::Value &in = op.operand(0), &output = op.operand(op.operand_count() - 1),
+                     &out = op.result(0);
+  const bool by_row = any_halo({&in, &out, &output});
+  return {run, std::make_shared<const State>(
+                   State{Rows(in, by_row), Rows(out, by_row), Rows(output, by_row)})};
+}
+
+runtime::Kernel plain(runtime::KernelFunction run) {
+  return {.name = "plain",
+          .prepare = [run](const graph::OpView& op) { return prepare(op, run); },
+          .wanted_halo = [](const graph::OpView&, std::size_t) { return 0; },
+          .writes_halo = true};
+}
+
+}  // namespace
+
+std::vector<runtime::Kernel> relu_kernels() { return {plain(run_relu)}; }
+std::vector<runtime::Kernel> relu_grad_kernels() { return {plain(run_relu_grad)}; }
+
+}  // namespace arenite::codelets

@@ -1,0 +1,112 @@
+// softmax_cross_entropy(logits [N, C], labels int32 [N]), attribute divisor (0: N), in one pass:
+//   loss float32 [1]                 sum over samples of −log softmax(logits)[label], over divisor
+//   statistics float64 [2]           that sum, not divided; the number of samples whose largest
+//   logit is
+//                                    the label's (of equal ones the first counts; a row with NaN
+//                                    does not)
+//   logits_gradient float32 [N, C]   (softmax(logits) − onehot(labels)) / divisor
+// A lane gives the whole batch's size as divisor, so that the lanes' losses and gradients add up.
+//
+// scale_by(x, factor [1]) -> x · factor: the gradient when the loss is not where differentiation
+// starts.
+#include "codelets/softmax_cross_entropy/softmax_cross_entropy.hpp"
+
+#include "codelets/image.hpp"
+#include "codelets/rules.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+using graph::GradientContext;
+using graph::OpView;
+using graph::ValueId;
+using Results = std::vector<graph::ResultType>;
+
+Results infer_loss(const OpView& op) {
+  expect_type(op, 0, DType::float32);
+  expect_rank(op, 0, 2, "[N, C]");
+  const Shape& logits = op.operand(0).shape;
+  expect_type(op, 1, DType::int32);
+  expect_shape(op, 1, {logits[0]}, "one label for each row of logits " + to_string(logits));
+  if (logits.elements() == 0) {
+    fail({.found = operand_text(op, 0) + " of shape " + to_string(logits),
+          .expected = "at least one sample and one class"});
+  }
+  const std::int64_t divisor = op.integer("divisor");
+  if (divisor < 0) {
+    fail({.found = "divisor=" + std::to_string(divisor),
+          .expected = "at least 1, or 0 for the number of samples"});
+  }
+  return {{DType::float32, {1}}, {DType::float64, {2}}, {DType::float32, logits}};
+}
+
+void loss_gradient(GradientContext& context) {
+  if (!context.wants(0)) return;
+  for (std::size_t i : {1u, 2u}) {
+    if (!context.is_seed(i) && !context.result_gradient(i)) continue;
+    fail({.found = "a gradient of result '" + context.forward().op().definition->results[i] + "'",
+          .expected = "a gradient of 'loss' only",
+          .where = context.forward().op().where});
+  }
+  // The forward pass has computed it already; a seed of 1 changes nothing.
+  if (context.is_seed(0)) {
+    context.set(0, context.result(2));
+  } else if (const ValueId factor = context.result_gradient(0)) {
+    context.set(0, context.builder().add1("scale_by", {context.result(2), factor}));
+  }
+}
+
+Results infer_scale_by(const OpView& op) {
+  expect_type(op, 0, DType::float32);
+  expect_type(op, 1, DType::float32);
+  expect_shape(op, 1, {1}, "one number");
+  return {{DType::float32, op.operand(0).shape}};
+}
+
+void scale_by_gradient(GradientContext& context) {
+  const ValueId gradient = context.result_gradient(0);
+  if (!gradient) return;
+  if (context.wants(1)) {
+    fail({.found = "a gradient of operand 'factor'",
+          .expected = "a factor that nothing trained depends on",
+          .where = context.forward().op().where});
+  }
+  if (context.wants(0))
+    context.set(0, context.builder().add1("scale_by", {gradient, context.operand(1)}));
+}
+
+}  // namespace
+
+void register_softmax_cross_entropy(Registry& registry) {
+  graph::OperatorDefinition loss;
+  loss.name = "softmax_cross_entropy";
+  loss.operands = {{"logits"}, {"labels"}};
+  loss.results = {"loss", "statistics", "logits_gradient"};
+  loss.attributes = {{"divisor", graph::AttributeType::integer, std::int64_t{0}}};
+  loss.in_place = {{2, 0}};
+  loss.infer = infer_loss;
+  loss.gradient = loss_gradient;
+  loss.status_messages = {
+      {static_cast<std::uint32_t>(LabelFault::range), "a label that names no class of the logits"}};
+  loss.cost = [](const OpView& op) {
+    // About twenty operations an exponential.
+    return graph::Cost{.flops = 25 * static_cast<double>(op.operand(0).shape.elements()),
+                       .bytes = bytes_touched(op)};
+  };
+  registry.add(std::move(loss), softmax_cross_entropy_kernels());
+
+  graph::OperatorDefinition scale_by;
+  scale_by.name = "scale_by";
+  scale_by.operands = {{"x"}, {"factor"}};
+  scale_by.results = {"y"};
+  scale_by.in_place = {{0, 0}};
+  scale_by.infer = infer_scale_by;
+  scale_by.gradient = scale_by_gradient;
+  scale_by.cost = [](const OpView& op) {
+    return graph::Cost{.flops = static_cast<double>(op.result(0).shape.elements()),
+                       .bytes = bytes_touched(op)};
+  };
+  registry.add(std::move(scale_by), scale_by_kernels());
+}
+
+}  // namespace arenite::codelets

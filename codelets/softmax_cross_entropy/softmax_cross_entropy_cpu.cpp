@@ -1,0 +1,164 @@
+#include "codelets/softmax_cross_entropy/exponential.hpp"
+#include "codelets/softmax_cross_entropy/softmax_cross_entropy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace arenite::codelets {
+namespace {
+
+/// A row is worked on 16 classes at a time and folded in a fixed tree: the bits depend neither on
+/// the width of the machine's vectors nor on the compiler's choice.
+constexpr int lanes = 16;
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+
+struct alignas(64) Chunk {
+  float lane[lanes];
+};
+
+/// Classes [from, from + count) of a row, then `filler`.
+Chunk load(const float* row, std::int64_t count, float filler) noexcept {
+  Chunk chunk;
+#pragma omp simd
+  for (int i = 0; i < lanes; ++i) chunk.lane[i] = i < count ? row[i] : filler;
+  return chunk;
+}
+
+float maximum(const Chunk& of) noexcept {
+  Chunk chunk = of;
+  for (int half = lanes / 2; half > 0; half /= 2) {
+#pragma omp simd
+    for (int i = 0; i < half; ++i) {
+      const float a = chunk.lane[i], b = chunk.lane[i + half];
+      chunk.lane[i] = a > b ? a : b;
+    }
+  }
+  return chunk.lane[0];
+}
+
+float total(const Chunk& of) noexcept {
+  Chunk chunk = of;
+  for (int half = lanes / 2; half > 0; half /= 2) {
+#pragma omp simd
+    for (int i = 0; i < half; ++i) chunk.lane[i] += chunk.lane[i + half];
+  }
+  return chunk.lane[0];
+}
+
+float largest_logit(const float* logits, std::int64_t classes) noexcept {
+  Chunk largest = load(logits, classes, minus_infinity);
+  for (std::int64_t from = lanes; from < classes; from += lanes) {
+    const Chunk next = load(logits + from, classes - from, minus_infinity);
+#pragma omp simd
+    for (int i = 0; i < lanes; ++i) {
+      const float a = largest.lane[i], b = next.lane[i];
+      largest.lane[i] = b > a ? b : a;
+    }
+  }
+  return maximum(largest);
+}
+
+/// exp(logits − largest) into `row`; returns their sum. Long rows add up lane by lane, in float: at
+/// most C/16 + 4 roundings.
+float exponentials(const float* logits, std::int64_t classes, float largest, float* row) noexcept {
+  Chunk sums{};
+  for (std::int64_t from = 0; from < classes; from += lanes) {
+    const std::int64_t count = classes - from;
+    Chunk chunk = load(logits + from, count, minus_infinity);
+    float* out = row + from;
+#pragma omp simd
+    for (int i = 0; i < lanes; ++i) {
+      const float e = exponential(chunk.lane[i] - largest);
+      chunk.lane[i] = e;
+      // The lanes past the last class hold exp(−∞ − largest) = 0 unless the row's maximum is −∞ or
+      // NaN, and then the sum is NaN as it should be.
+      sums.lane[i] += e;
+    }
+#pragma omp simd
+    for (int i = 0; i < lanes; ++i) {
+      if (i < count) out[i] = chunk.lane[i];
+    }
+  }
+  return total(sums);
+}
+
+/// True when no class before `label` is as large.
+bool is_first(const float* logits, std::int64_t label, float largest) noexcept {
+  int equal = 0;
+#pragma omp simd reduction(| : equal)
+  for (std::int64_t c = 0; c < label; ++c) equal |= logits[c] == largest ? 1 : 0;
+  return equal == 0;
+}
+
+struct State {
+  std::int64_t rows = 0, classes = 0;
+  double divisor = 1;
+};
+
+void run_loss(const runtime::KernelCall& call) {
+  const State& state = *static_cast<const State*>(call.state);
+  const std::int64_t classes = state.classes;
+  const auto* labels = call.in<std::int32_t>(1);
+  const auto share = static_cast<float>(1 / state.divisor);
+  double losses = 0;
+  std::int64_t correct = 0;
+  for (std::int64_t r = 0; r < state.rows; ++r) {
+    const float* logits = call.in<float>(0) + r * classes;
+    float* gradient = call.out<float>(2) + r * classes;
+    const std::int64_t label = labels[r];
+    if (label < 0 || label >= classes) {
+      call.status->report(call.op, static_cast<std::uint32_t>(LabelFault::range));
+      std::fill_n(gradient, classes, 0.0f);
+      continue;
+    }
+    // All reads of the logits come before the row's gradient, which may lie in their place.
+    const float largest = largest_logit(logits, classes);
+    const float at_label = logits[label];
+    const bool hit = at_label == largest && is_first(logits, label, largest);
+    const float sum = exponentials(logits, classes, largest, gradient);
+    losses += std::log(static_cast<double>(sum)) +
+              (static_cast<double>(largest) - static_cast<double>(at_label));
+    // A NaN in the row reaches the sum.
+    correct += hit && sum == sum ? 1 : 0;
+    const float scale = share / sum;
+#pragma omp simd
+    for (std::int64_t c = 0; c < classes; ++c) gradient[c] *= scale;
+    gradient[label] -= share;
+  }
+  *call.out<float>(0) = static_cast<float>(losses / state.divisor);
+  call.out<double>(1)[0] = losses;
+  call.out<double>(1)[1] = static_cast<double>(correct);
+}
+
+runtime::PreparedKernel prepare_loss(const graph::OpView& op) {
+  const Shape& logits = op.operand(0).shape;
+  const std::int64_t divisor = op.integer("divisor") > 0 ? op.integer("divisor") : logits[0];
+  return {run_loss,
+          std::make_shared<const State>(State{
+              .rows = logits[0], .classes = logits[1], .divisor = static_cast<double>(divisor)})};
+}
+
+void run_scale_by(const runtime::KernelCall& call) {
+  const std::int64_t count = *static_cast<const std::int64_t*>(call.state);
+  const float* x = call.in<float>(0);
+  const float factor = *call.in<float>(1);
+  float* y = call.out<float>(0);
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] * factor;
+}
+
+}  // namespace
+
+std::vector<runtime::Kernel> softmax_cross_entropy_kernels() {
+  return {{.name = "plain", .prepare = prepare_loss}};
+}
+
+std::vector<runtime::Kernel> scale_by_kernels() {
+  return {{.name = "plain", .prepare = [](const graph::OpView& op) {
+             return runtime::PreparedKernel{
+                 run_scale_by, std::make_shared<const std::int64_t>(op.result(0).shape.elements())};
+           }}};
+}
+
+}  // namespace arenite::codelets

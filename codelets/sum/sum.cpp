@@ -1,0 +1,57 @@
+// sum(a, b, …): element by element, of values of one shape and type. The operands are added in a
+// fixed balanced tree, (a + b) + (c + d), so that the bits depend on nothing but their order.
+#include "codelets/sum/sum.hpp"
+
+#include "codelets/image.hpp"
+#include "codelets/rules.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+using graph::OpView;
+
+std::vector<graph::ResultType> infer(const OpView& op) {
+  const graph::Value& first = op.operand(0);
+  if (first.type == DType::uint8) {
+    fail({.found = operand_text(op, 0) + " of type uint8",
+          .expected = "float32, float64, int64 or int32"});
+  }
+  for (std::size_t i = 1; i < op.operand_count(); ++i) {
+    const graph::Value& other = op.operand(i);
+    if (other.type == first.type && other.shape == first.shape) continue;
+    const auto text = [](const graph::Value& v) {
+      return std::string(to_string(v.type)) + " " + to_string(v.shape);
+    };
+    fail({.found = "operand " + std::to_string(i) + " (" + other.name + ") of " + text(other),
+          .expected = text(first) + " like operand 0 (" + first.name + ")"});
+  }
+  return {{first.type, first.shape}};
+}
+
+}  // namespace
+
+void register_sum(Registry& registry) {
+  graph::OperatorDefinition sum;
+  sum.name = "sum";
+  sum.operands = {{"terms"}};
+  sum.variadic = true;
+  sum.results = {"y"};
+  sum.in_place = {{0, 0}};
+  sum.infer = infer;
+  sum.gradient = [](graph::GradientContext& context) {
+    const graph::ValueId gradient = context.result_gradient(0);
+    if (!gradient) return;
+    // Every term's gradient is the sum's own; nothing is copied.
+    for (std::size_t i = 0; i < context.forward().operand_count(); ++i) {
+      if (context.wants(i)) context.set(i, gradient);
+    }
+  };
+  sum.cost = [](const OpView& op) {
+    const auto n = static_cast<double>(op.result(0).shape.elements());
+    return graph::Cost{.flops = n * static_cast<double>(op.operand_count() - 1),
+                       .bytes = bytes_touched(op)};
+  };
+  registry.add(std::move(sum), sum_kernels());
+}
+
+}  // namespace arenite::codelets

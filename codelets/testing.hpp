@@ -1,0 +1,271 @@
+// Runs one op's kernels outside the runtime: random operands, poisoned results, any halo.
+//
+// For tests only. Values are float32, float64, int32, int64 or uint8; reads and writes of whole
+// tensors go through dense vectors, so that a test never sees a halo unless it asks for one.
+#pragma once
+
+#include <arenite/error.hpp>
+#include <arenite/graph/builder.hpp>
+#include <arenite/operators.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace arenite::codelets::testing {
+
+class OpHarness {
+ public:
+  explicit OpHarness(unsigned seed = 1) : random_(seed), builder_(graph_, operators()) {}
+
+  graph::Graph& graph() { return graph_; }
+  graph::Builder& builder() { return builder_; }
+
+  graph::ValueId declare(const std::string& name, DType type, Shape shape, int halo = 0,
+                         graph::StorageClass cls = graph::StorageClass::buffer) {
+    const graph::ValueId id = builder_.declare(name, type, std::move(shape), cls);
+    set_halo(id, halo);
+    return id;
+  }
+
+  /// A float32 operand with values uniform in [low, high).
+  graph::ValueId random(const std::string& name, Shape shape, float low = -1, float high = 1,
+                        int halo = 0) {
+    const graph::ValueId id = declare(name, DType::float32, shape, halo);
+    std::vector<float> values(static_cast<std::size_t>(shape.elements()));
+    std::uniform_real_distribution<float> uniform(low, high);
+    for (float& v : values) v = uniform(random_);
+    write(id, values);
+    return id;
+  }
+
+  std::mt19937& engine() { return random_; }
+
+  /// Adds an op and remembers it as the one that `run` runs.
+  std::vector<graph::ValueId> op(std::string_view name, std::vector<graph::ValueId> operands,
+                                 graph::Attributes attributes = {}) {
+    auto results = builder_.add(name, std::move(operands), std::move(attributes));
+    op_ = graph_[graph::Graph::body].ops.back();
+    return results;
+  }
+
+  void set_halo(graph::ValueId id, int halo) {
+    graph::Value& value = graph_[id];
+    value.layout.halo = halo;
+    graph_.storage(value.storage).bytes = graph::byte_size(value.type, value.shape, value.layout);
+  }
+
+  /// Names of the CPU kernels that support the op.
+  std::vector<std::string> cpu_kernels() const {
+    std::vector<std::string> names;
+    const graph::OpView view(graph_, graph_[op_]);
+    for (const auto& kernel : kernels().find(graph_[op_].name())) {
+      if (kernel.device == DeviceKind::cpu && (!kernel.supports || kernel.supports(view)))
+        names.push_back(kernel.name);
+    }
+    return names;
+  }
+
+  /// Runs the op once with results and workspace full of NaN bytes; returns the status word.
+  std::uint64_t run(const std::string& kernel_name) {
+    const graph::OpView view(graph_, graph_[op_]);
+    const auto& kernel = kernels().at(graph_[op_].name(), kernel_name, DeviceKind::cpu);
+    std::vector<void*> operands, results;
+    for (graph::ValueId id : graph_[op_].operands)
+      operands.push_back(id ? bytes(id).data() : nullptr);
+    for (graph::ValueId id : graph_[op_].results) {
+      auto& storage = bytes(id);
+      // An in-place result (see Graph::merge) lies in an operand's bytes: those are not poisoned.
+      if (!lies_in_an_operand(id)) std::fill(storage.begin(), storage.end(), std::byte{0xff});
+      results.push_back(storage.data());
+    }
+    const std::int64_t scratch = kernel.workspace ? kernel.workspace(view) : 0;
+    AlignedBytes workspace(static_cast<std::size_t>(scratch), std::byte{0xff});
+    const runtime::PreparedKernel prepared = kernel.prepare(view);
+    runtime::StatusWord status;
+    prepared.run({.operands = operands.data(),
+                  .results = results.data(),
+                  .workspace = workspace.data(),
+                  .state = prepared.state.get(),
+                  .status = &status,
+                  .op = op_.index});
+    return status.load();
+  }
+
+  /// Lets result i of the op live in the bytes of an operand.
+  void in_place(std::size_t result, std::size_t operand) {
+    graph_.merge(graph_[graph_[op_].results.at(result)].storage,
+                 graph_[graph_[op_].operands.at(operand)].storage);
+  }
+
+  /// Applies the op's gradient rule, runs each op that it appended with its first kernel (the named
+  /// one where an op has it), and returns the operands' gradients. Afterwards the op is again what
+  /// `run` runs.
+  std::vector<graph::ValueId> gradient(std::vector<graph::ValueId> result_gradients,
+                                       std::vector<bool> wanted,
+                                       const std::string& kernel_name = {},
+                                       std::size_t seed = graph::GradientContext::no_seed) {
+    const graph::OpId forward = op_;
+    const std::size_t before = graph_[graph::Graph::body].ops.size(), operands = wanted.size();
+    graph::GradientContext context(builder_, forward, std::move(result_gradients),
+                                   std::move(wanted), seed);
+    graph_[forward].definition->gradient(context);
+    for (std::size_t i = before; i < graph_[graph::Graph::body].ops.size(); ++i) {
+      op_ = graph_[graph::Graph::body].ops[i];
+      const std::vector<std::string> names = cpu_kernels();
+      if (names.empty()) continue;  // a view
+      const bool has = std::find(names.begin(), names.end(), kernel_name) != names.end();
+      run(has ? kernel_name : names.front());
+    }
+    op_ = forward;
+    std::vector<graph::ValueId> gradients;
+    for (std::size_t i = 0; i < operands; ++i) gradients.push_back(context.operand_gradient(i));
+    return gradients;
+  }
+
+  /// Elements without the halo, in NHWC (row-major) order.
+  template <class T>
+  std::vector<T> read(graph::ValueId id) {
+    std::vector<T> dense(static_cast<std::size_t>(graph_[id].shape.elements()));
+    const T* data = reinterpret_cast<const T*>(bytes(id).data());
+    for_each_row(id, [&](std::size_t from, std::size_t at, std::size_t n) {
+      std::copy_n(data + at, n, &dense[from]);
+    });
+    return dense;
+  }
+
+  template <class T>
+  void write(graph::ValueId id, const std::vector<T>& dense) {
+    T* data = reinterpret_cast<T*>(bytes(id).data());
+    for_each_row(id, [&](std::size_t from, std::size_t at, std::size_t n) {
+      std::copy_n(&dense[from], n, data + at);
+    });
+  }
+
+  /// True when every element of the value's halo is zero (NaN poison is not).
+  bool halo_is_zero(graph::ValueId id) {
+    std::vector<float> all(bytes(id).size() / sizeof(float));
+    std::memcpy(all.data(), bytes(id).data(), all.size() * sizeof(float));
+    for_each_row(
+        id, [&](std::size_t, std::size_t at, std::size_t n) { std::fill_n(&all[at], n, 0.0f); });
+    for (float v : all) {
+      if (!(v == 0)) return false;
+    }
+    return true;
+  }
+
+ private:
+  /// std::vector with the plan's alignment.
+  template <class T>
+  struct Aligned {
+    using value_type = T;
+    T* allocate(std::size_t n) {
+      return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(default_alignment)));
+    }
+    void deallocate(T* p, std::size_t) {
+      ::operator delete(p, std::align_val_t(default_alignment));
+    }
+    friend bool operator==(Aligned, Aligned) { return true; }
+  };
+  using AlignedBytes = std::vector<std::byte, Aligned<std::byte>>;
+
+  /// Bytes of a value's storage from the value's offset on; zeros when first asked for.
+  AlignedBytes& bytes(graph::ValueId id) {
+    AlignedBytes& storage = storages_[graph_.root(id).index];
+    const auto want = static_cast<std::size_t>(graph_.root_storage(id).bytes);
+    if (storage.size() != want) storage.assign(want, std::byte{0});
+    return storage;
+  }
+
+  bool lies_in_an_operand(graph::ValueId id) const {
+    for (graph::ValueId operand : graph_[op_].operands) {
+      if (operand && graph_.root(operand) == graph_.root(id)) return true;
+    }
+    return false;
+  }
+
+  template <class F>
+  void for_each_row(graph::ValueId id, F f) {
+    const graph::Value& value = graph_[id];
+    const auto total = static_cast<std::size_t>(value.shape.elements());
+    if (total == 0) return;
+    if (value.layout.halo == 0) return f(std::size_t{0}, std::size_t{0}, total);
+    const auto halo = static_cast<std::size_t>(value.layout.halo);
+    const auto n = static_cast<std::size_t>(value.shape[0]),
+               h = static_cast<std::size_t>(value.shape[1]),
+               row = static_cast<std::size_t>(value.shape[2] * value.shape[3]),
+               c = static_cast<std::size_t>(value.shape[3]);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t y = 0; y < h; ++y) {
+        f((i * h + y) * row, (i * (h + 2 * halo) + y + halo) * (row + 2 * halo * c) + halo * c,
+          row);
+      }
+    }
+  }
+
+  std::mt19937 random_;
+  graph::Graph graph_;
+  graph::Builder builder_;
+  graph::OpId op_;
+  std::map<std::uint32_t, AlignedBytes> storages_;
+};
+
+/// max|a−b| ≤ tol · max|b| over the whole tensor; NaN anywhere fails.
+template <class T, class U>
+void expect_close(const std::vector<T>& actual, const std::vector<U>& expected, double tol,
+                  const std::string& what = {}) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  double largest = 0, worst = 0;
+  std::size_t where = 0;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    const double a = static_cast<double>(actual[i]), e = static_cast<double>(expected[i]);
+    ASSERT_FALSE(std::isnan(a)) << what << ": NaN at " << i;
+    largest = std::max(largest, std::fabs(e));
+    if (std::fabs(a - e) > worst) worst = std::fabs(a - e), where = i;
+  }
+  EXPECT_LE(worst, tol * largest) << what << ": element " << where << " is " << actual.at(where)
+                                  << ", expected " << expected.at(where);
+}
+
+/// Gradient of sum(weights · f(x)) with respect to x by central differences, in double: the
+/// reference of every gradient rule. Keep x away from kinks.
+template <class F>
+std::vector<double> numeric_gradient(F f, std::vector<double> x, const std::vector<double>& weights,
+                                     double h = 1e-4) {
+  std::vector<double> gradient(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double middle = x[i];
+    x[i] = middle + h;
+    const std::vector<double> above = f(x);
+    x[i] = middle - h;
+    const std::vector<double> below = f(x);
+    x[i] = middle;
+    for (std::size_t j = 0; j < weights.size(); ++j)
+      gradient[i] += weights[j] * (above[j] - below[j]) / (2 * h);
+  }
+  return gradient;
+}
+
+/// The call throws an Error with exactly this message.
+template <class F>
+void expect_error(F call, const std::string& message) {
+  try {
+    call();
+    ADD_FAILURE() << "no error; expected: " << message;
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), message);
+  }
+}
+
+template <class T>
+std::vector<double> as_doubles(const std::vector<T>& values) {
+  return std::vector<double>(values.begin(), values.end());
+}
+
+}  // namespace arenite::codelets::testing

@@ -1,0 +1,61 @@
+// LIBXSMM's batch-reduce GEMM in single precision, as the kernels here use it.
+//
+// All matrices are column-major, so a row of an NHWC image (pixels by channels, channels
+// contiguous) is a matrix of channels by pixels. `dispatch` compiles (takes locks, may allocate):
+// call it while a program is built. What it returns is a bare function pointer that any thread may
+// call.
+#pragma once
+
+#include <libxsmm.h>
+
+#include <cstdint>
+#include <limits>
+
+namespace arenite::codelets::xsmm {
+
+/// C = [C +] sum over i of A_i · B_i; the addresses of A_i and B_i come as arrays, their number as
+/// the fourth argument (at least 1).
+using BatchReduce = libxsmm_smmfunction_reducebatch_addr;
+using Count = unsigned long long;
+
+/// A_i is m×k, B_i is k×n (n×k when transposed in memory), C is m×n.
+struct Gemm {
+  std::int64_t m = 0, n = 0, k = 0;
+  std::int64_t lda = 0, ldb = 0, ldc = 0;  ///< elements from a column to the next
+  bool transpose_b = false;
+  bool accumulate = false;  ///< add to C instead of overwriting it
+};
+
+/// nullptr when LIBXSMM has no kernel for this machine or shape.
+inline BatchReduce dispatch(const Gemm& gemm) {
+  constexpr std::int64_t limit = std::numeric_limits<int>::max();
+  for (const std::int64_t size : {gemm.m, gemm.n, gemm.k, gemm.lda, gemm.ldb, gemm.ldc}) {
+    if (size < 1 || size > limit) return nullptr;
+  }
+  const int lda = static_cast<int>(gemm.lda), ldb = static_cast<int>(gemm.ldb),
+            ldc = static_cast<int>(gemm.ldc);
+  const float alpha = 1, beta = gemm.accumulate ? 1 : 0;
+  const int flags = gemm.transpose_b ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
+  const int prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
+  return libxsmm_smmdispatch_reducebatch_addr(static_cast<int>(gemm.m), static_cast<int>(gemm.n),
+                                              static_cast<int>(gemm.k), &lda, &ldb, &ldc, &alpha,
+                                              &beta, &flags, &prefetch);
+}
+
+/// out[c][r] = in[r][c]; the distance between rows of each in elements is given by address.
+using Transpose = libxsmm_xtransfunction;
+
+/// For `rows`×`columns` row-major elements; `ldo` is the distance between rows of the result.
+/// nullptr when LIBXSMM has no kernel for this machine or shape.
+inline Transpose dispatch_transpose(std::int64_t rows, std::int64_t columns, std::int64_t ldo) {
+  constexpr std::int64_t limit = std::numeric_limits<int>::max();
+  for (const std::int64_t size : {rows, columns, ldo}) {
+    if (size < 1 || size > limit) return nullptr;
+  }
+  libxsmm_descriptor_blob blob;
+  return libxsmm_dispatch_trans(
+      libxsmm_trans_descriptor_init(&blob, sizeof(float), static_cast<unsigned>(columns),
+                                    static_cast<unsigned>(rows), static_cast<unsigned>(ldo)));
+}
+
+}  // namespace arenite::codelets::xsmm

@@ -1,0 +1,101 @@
+// A kernel: code for one operator on one kind of worker.
+//
+// Preparing happens once, while a program is built (JIT compilation, tables of offsets; may
+// allocate). Running happens every step, on a StarPU worker, with addresses from the plan: it must
+// not allocate, lock, or touch anything but its arguments. A prepared kernel may run on several
+// workers at once.
+#pragma once
+
+#include <arenite/graph/operator.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace arenite::runtime {
+
+/// What a step can only find out while running (an index out of range, a loop's trip count) is
+/// written here by the task, lowest op wins; the host reads it after the wait. 0 means all is well.
+class StatusWord {
+ public:
+  static constexpr std::uint64_t ok = 0;
+
+  void report(std::uint32_t op, std::uint32_t code) noexcept;
+  std::uint64_t load() const noexcept { return word_.load(std::memory_order_acquire); }
+  void clear() noexcept { word_.store(ok, std::memory_order_release); }
+  static std::uint32_t op_of(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word >> 32) - 1;
+  }
+  static std::uint32_t code_of(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word);
+  }
+
+ private:
+  std::atomic<std::uint64_t> word_{ok};
+};
+
+/// Arguments of one execution. Addresses are in the op's space and stay the same for a task set.
+struct KernelCall {
+  void* const* operands = nullptr;  ///< nullptr for an absent optional operand
+  void* const* results = nullptr;
+  void* workspace = nullptr;    ///< as many bytes as the kernel asked for, aligned to 256
+  const void* state = nullptr;  ///< what `prepare` returned
+  StatusWord* status = nullptr;
+  std::uint32_t op = 0;    ///< for status reports
+  void* stream = nullptr;  ///< cudaStream_t on CUDA workers
+
+  template <class T>
+  const T* in(std::size_t i) const noexcept {
+    return static_cast<const T*>(operands[i]);
+  }
+  template <class T>
+  T* inout(std::size_t i) const noexcept {
+    return static_cast<T*>(operands[i]);
+  }
+  template <class T>
+  T* out(std::size_t i) const noexcept {
+    return static_cast<T*>(results[i]);
+  }
+};
+
+using KernelFunction = void (*)(const KernelCall&);
+
+/// A kernel made ready for one op: bare function pointer and its immutable state.
+struct PreparedKernel {
+  KernelFunction run = nullptr;
+  std::shared_ptr<const void> state;
+};
+
+/// One way of running an operator. `select` takes the first that supports the op on the device,
+/// in registration order: register the fastest first and a plain one last.
+struct Kernel {
+  std::string name;  ///< "xsmm", "plain", "cudnn"
+  DeviceKind device = DeviceKind::cpu;
+  bool jit = false;  ///< invisible to sanitizers: not selected in ARENITE_PLAIN_KERNELS builds
+  std::function<bool(const graph::OpView&)> supports;           ///< absent: always
+  std::function<std::int64_t(const graph::OpView&)> workspace;  ///< bytes; absent: 0
+  std::function<PreparedKernel(const graph::OpView&)> prepare;
+  /// Halo that this kernel would like on operand i; -1: the operand must have none. Absent: -1 for
+  /// all. A kernel that wishes for a halo must still run without one (it may ask for workspace
+  /// instead).
+  std::function<int(const graph::OpView&, std::size_t)> wanted_halo;
+  bool writes_halo = false;  ///< writes the zeros of a halo around its results
+};
+
+class KernelTable {
+ public:
+  void add(std::string_view op,
+           Kernel kernel);  ///< throws Error on a second kernel of that name and device
+  const std::vector<Kernel>& find(std::string_view op) const noexcept;
+  /// The named kernel; throws Error when there is none.
+  const Kernel& at(std::string_view op, std::string_view kernel, DeviceKind device) const;
+
+ private:
+  std::map<std::string, std::vector<Kernel>, std::less<>> kernels_;
+};
+
+}  // namespace arenite::runtime
