@@ -1,0 +1,125 @@
+// The passes between a front end's graph and a plan, in the order a compiler runs them:
+//
+//   split_lanes → add_gradients (+ updates) → select → in_place → coarsen
+//
+// Each takes a graph and leaves a graph that `verify` accepts (it is called at the end of each).
+// All are deterministic and depend on nothing but their arguments.
+#pragma once
+
+#include <arenite/graph/builder.hpp>
+#include <arenite/graph/graph.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace arenite::graph {
+
+// ---- lanes -------------------------------------------------------------------------------------
+
+/// One lane's samples within a batch.
+struct LaneShare {
+  int lane = 0;
+  std::int64_t begin = 0, count = 0;
+};
+
+/// Splits `batch` samples into at most `lanes` shares whose sizes differ by at most one; a lane
+/// without a sample is absent.
+std::vector<LaneShare> lane_shares(std::int64_t batch, int lanes);
+
+/// Makes a lane's own version of a batched input: a value whose first axis is `share.count` long.
+using LaneInput = std::function<ValueId(Builder&, const Value& input, const LaneShare& share)>;
+
+struct LaneGraph {
+  /// Its outputs are the lanes' outputs, lane by lane: output i of lane l is outputs[l · n + i].
+  Graph graph;
+  std::vector<std::vector<ValueId>> outputs;  ///< [lane][i]: the lane's version of output i
+};
+
+/// Rebuilds a forward graph once for each share, sharing everything that does not depend on an
+/// input. Ops on batched values must treat samples independently (a loss takes its divisor as an
+/// attribute). `make_input` supplies each lane's inputs, whose first axis is the batch. Shared ops
+/// come first, then each lane's; a lane may accumulate into a shared value. Throws Error where that
+/// order would change what an op sees: a lane that overwrites a shared value or reads what lanes
+/// accumulate, a shared op that touches it afterwards.
+LaneGraph split_lanes(const Graph& graph, const OperatorTable& table,
+                      const std::vector<LaneShare>& shares, const LaneInput& make_input);
+
+// ---- gradients ---------------------------------------------------------------------------------
+
+/// Called as soon as the gradient of `wrt[index]` is complete: every reader of the value that the
+/// backward pass needs has been appended, so an update may be appended here.
+using GradientDone = std::function<void(std::size_t index, ValueId gradient)>;
+
+/// Appends the gradients of the sum of `losses` (scalars) to the builder's graph, from each
+/// operator's own rule. Contributions to one value are summed in a fixed tree, lane 0 first.
+/// Returns one value for each `wrt`; ValueId{} for one that no loss depends on.
+/// Throws Error when a path leads through an operator that has no gradient.
+std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>& losses,
+                                   const std::vector<ValueId>& wrt, const GradientDone& done = {});
+
+// ---- select ------------------------------------------------------------------------------------
+
+/// What `select` must know of kernels; the runtime implements it on its kernel table.
+class KernelSelector {
+ public:
+  virtual ~KernelSelector() = default;
+  /// The kernel for this op with the layouts it has now; throws Error when there is none.
+  virtual std::string choose(const OpView& op) const = 0;
+  /// Whether the kernel can run the op with the layouts it has now.
+  virtual bool supports(const OpView& op, const std::string& kernel) const = 0;
+  virtual std::int64_t workspace(const OpView& op, const std::string& kernel) const = 0;
+  virtual int wanted_halo(const OpView& op, const std::string& kernel,
+                          std::size_t operand) const = 0;
+  virtual bool writes_halo(const OpView& op, const std::string& kernel) const = 0;
+};
+
+/// Gives every op its kernel, its workspace, and the values between them their layouts. Kernels are
+/// chosen for values without a halo; one that cannot run with the halos agreed on is replaced.
+/// Throws Error when the replacement cannot read or write a halo that is there.
+void select(Graph& graph, const KernelSelector& selector);
+
+// ---- in place ----------------------------------------------------------------------------------
+
+/// Lets results overwrite operands where the operator allows it, the operand is a transient value
+/// of the same layout and size, is no output, and has no later reader. Returns how many were
+/// merged.
+int in_place(Graph& graph);
+
+// ---- coarsening --------------------------------------------------------------------------------
+
+using TaskId = Id<struct TaskTag>;
+
+/// Several ops of one lane that run one after another on one worker.
+struct Task {
+  std::vector<OpId> ops;  ///< in program order
+  Phase phase = Phase::forward;
+  int lane = Op::shared_lane;
+  /// Refills inputs: touches nothing that another step touches, so it may run a step ahead.
+  bool staging = false;
+  double microseconds = 0;           ///< estimate
+  std::vector<TaskId> predecessors;  ///< by data, without those implied by others
+};
+
+/// Tasks in a topological order.
+struct Schedule {
+  std::vector<Task> tasks;
+
+  const Task& operator[](TaskId id) const { return tasks.at(id.index); }
+};
+
+/// Costs that decide how much goes in one task. Part of the target profile, never of the moment.
+struct CostModel {
+  double gflops = 60;     ///< arithmetic rate of a worker
+  double gigabytes = 60;  ///< memory rate of a worker, GB/s: a lane's values stay in its cache
+  double op_microseconds = 0.3;   ///< fixed cost of a kernel call
+  double task_microseconds = 50;  ///< a task smaller than this is worth merging
+
+  double microseconds(const OpView& op) const;
+};
+
+/// Merges ops of one lane and phase into tasks of at least `model.task_microseconds`.
+Schedule coarsen(const Graph& graph, const CostModel& model = {});
+
+}  // namespace arenite::graph

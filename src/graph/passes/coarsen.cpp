@@ -1,0 +1,161 @@
+#include <arenite/graph/dependencies.hpp>
+#include <arenite/graph/passes.hpp>
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <set>
+#include <tuple>
+
+namespace arenite::graph {
+
+double CostModel::microseconds(const OpView& op) const {
+  Cost cost;
+  if (op.op().definition->cost) {
+    cost = op.op().definition->cost(op);
+  } else {
+    for (ValueId id : op.op().operands) {
+      if (id)
+        cost.bytes += static_cast<double>(byte_size(op.graph()[id].type, op.graph()[id].shape));
+    }
+    for (ValueId id : op.op().results) {
+      cost.bytes += static_cast<double>(byte_size(op.graph()[id].type, op.graph()[id].shape));
+    }
+  }
+  // Arithmetic and memory overlap: the slower of the two decides.
+  return op_microseconds + std::max(cost.flops / gflops, cost.bytes / gigabytes) * 1e-3;
+}
+
+namespace {
+
+using Bits = std::vector<bool>;
+
+/// An op that only refills inputs from constants and other inputs. One with a workspace is none:
+/// the step before may still use those bytes.
+bool is_staging(const Graph& graph, OpId id) {
+  const auto all = accesses(graph, id);
+  bool writes = false;
+  for (const auto& access : all) {
+    const StorageClass cls = graph.storage(access.storage).cls;
+    if (access.writes && cls != StorageClass::input) return false;
+    if (access.reads && cls != StorageClass::input && cls != StorageClass::constant) return false;
+    writes = writes || access.writes;
+  }
+  return writes;
+}
+
+class Coarsener {
+ public:
+  Coarsener(const Graph& graph, const CostModel& model)
+      : graph_(graph),
+        model_(model),
+        before_(dependencies(graph)),
+        task_of_(graph.op_count(), none) {}
+
+  Schedule run() {
+    for (OpId id : graph_[Graph::body].ops) {
+      if (!graph_[id].kernel.empty() || !accesses(graph_, id).empty()) place(id);
+    }
+    return sorted();
+  }
+
+ private:
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  /// Ops that may share a task: same lane, same phase, and staging apart from everything else.
+  using Key = std::tuple<int, Phase, bool>;
+
+  void place(OpId id) {
+    const Op& op = graph_[id];
+    std::vector<std::size_t> needs;
+    for (OpId p : before_.of(id)) {
+      if (task_of_[p.index] != none) needs.push_back(task_of_[p.index]);
+    }
+    // What has to follow the step's own work cannot run ahead of it.
+    const bool staging =
+        is_staging(graph_, id) &&
+        std::all_of(needs.begin(), needs.end(), [&](std::size_t p) { return tasks_[p].staging; });
+    const Key key{op.lane, op.phase, staging};
+    auto open = open_.find(key);
+    const bool join = open != open_.end() &&
+                      tasks_[open->second].microseconds < model_.task_microseconds &&
+                      std::none_of(needs.begin(), needs.end(), [&](std::size_t p) {
+                        return p != open->second && ancestors_[p][open->second];
+                      });
+    std::size_t mine = join ? open->second : tasks_.size();
+    if (!join) {
+      tasks_.push_back({.phase = op.phase, .lane = op.lane, .staging = staging});
+      ancestors_.emplace_back();
+      edges_.emplace_back();
+      for (Bits& bits : ancestors_) bits.resize(tasks_.size(), false);
+      open_[key] = mine;
+    }
+    tasks_[mine].ops.push_back(id);
+    tasks_[mine].microseconds += model_.microseconds({graph_, op});
+    task_of_[id.index] = mine;
+    for (std::size_t p : needs) follow(mine, p);
+  }
+
+  /// Task `mine` must follow `p`: whoever follows `mine` follows p's ancestors too.
+  void follow(std::size_t mine, std::size_t p) {
+    if (p == mine || !edges_[mine].insert(p).second) return;
+    for (std::size_t t = 0; t < tasks_.size(); ++t) {
+      if (t != mine && !ancestors_[t][mine]) continue;
+      ancestors_[t][p] = true;
+      for (std::size_t a = 0; a < tasks_.size(); ++a) {
+        if (ancestors_[p][a]) ancestors_[t][a] = true;
+      }
+    }
+  }
+
+  /// Renumbers the tasks topologically (smallest first op first) and drops implied edges.
+  Schedule sorted() {
+    const std::size_t n = tasks_.size();
+    std::vector<std::size_t> waiting(n, 0), number(n, none);
+    for (std::size_t t = 0; t < n; ++t) waiting[t] = edges_[t].size();
+    std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+    for (std::size_t t = 0; t < n; ++t) {
+      if (waiting[t] == 0) ready.push(t);
+    }
+    std::vector<std::size_t> order;
+    while (!ready.empty()) {
+      const std::size_t t = ready.top();
+      ready.pop();
+      number[t] = order.size();
+      order.push_back(t);
+      for (std::size_t s = 0; s < n; ++s) {
+        if (edges_[s].count(t) != 0 && --waiting[s] == 0) ready.push(s);
+      }
+    }
+
+    Schedule schedule;
+    for (std::size_t t : order) {
+      Task task = std::move(tasks_[t]);
+      for (std::size_t p : edges_[t]) {
+        const bool implied = std::any_of(edges_[t].begin(), edges_[t].end(),
+                                         [&](std::size_t other) { return ancestors_[other][p]; });
+        if (!implied) task.predecessors.emplace_back(number[p]);
+      }
+      std::sort(task.predecessors.begin(), task.predecessors.end());
+      schedule.tasks.push_back(std::move(task));
+    }
+    return schedule;
+  }
+
+  const Graph& graph_;
+  const CostModel& model_;
+  const Dependencies before_;
+  std::vector<std::size_t> task_of_;
+  std::vector<Task> tasks_;
+  std::vector<std::set<std::size_t>> edges_;  // direct predecessors
+  std::vector<Bits> ancestors_;
+  std::map<Key, std::size_t> open_;
+};
+
+}  // namespace
+
+Schedule coarsen(const Graph& graph, const CostModel& model) {
+  return Coarsener(graph, model).run();
+}
+
+}  // namespace arenite::graph

@@ -1,0 +1,96 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/dependencies.hpp>
+#include <arenite/graph/passes.hpp>
+#include <arenite/graph/verify.hpp>
+
+#include "src/graph/notes.hpp"
+
+#include <algorithm>
+
+namespace arenite::graph {
+namespace {
+
+/// The halo that a value's readers agree on: the widest wish, or none when one of them cannot have
+/// any.
+std::vector<int> agreed_halos(const Graph& graph, const KernelSelector& selector) {
+  constexpr int unasked = 0, refused = -1;
+  std::vector<int> halo(graph.value_count(), unasked);
+  for (OpId id : graph[Graph::body].ops) {
+    const Op& op = graph[id];
+    const OpView view(graph, op);
+    const bool moves_nothing = is_view_op(graph, id);
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      if (!op.operands[i]) continue;
+      int& known = halo[op.operands[i].index];
+      const int wish = moves_nothing ? refused : selector.wanted_halo(view, op.kernel, i);
+      known = wish == refused || known == refused ? refused : std::max(known, wish);
+    }
+  }
+  for (ValueId output : graph.outputs) halo[output.index] = refused;  // callers see plain tensors
+  return halo;
+}
+
+/// The kernel of an op whose values have their halos now.
+std::string settle(const Graph& graph, OpId id, const KernelSelector& selector) {
+  const OpView view(graph, graph[id]);
+  if (selector.supports(view, graph[id].kernel)) return graph[id].kernel;
+  // Halos were agreed with the first kernel; another may know nothing of them.
+  std::string kernel = selector.choose(view);
+  const auto refuse = [&](const Value& value, const std::string& what) {
+    fail({.found = "kernel '" + kernel + "' cannot " + what + " the halo of " +
+                   std::to_string(value.layout.halo) + " of '" + value.name + "'",
+          .expected = "a kernel that runs with the halos agreed on with '" + graph[id].kernel + "'",
+          .where = describe(graph, id)});
+  };
+  for (std::size_t i = 0; i < view.operand_count(); ++i) {
+    if (view.has_operand(i) && view.operand(i).layout.halo > 0 &&
+        selector.wanted_halo(view, kernel, i) < 0)
+      refuse(view.operand(i), "read past");
+  }
+  for (ValueId result : graph[id].results) {
+    if (graph[result].layout.halo > 0 && !selector.writes_halo(view, kernel))
+      refuse(graph[result], "write");
+  }
+  return kernel;
+}
+
+}  // namespace
+
+void select(Graph& graph, const KernelSelector& selector) {
+  const std::vector<OpId> ops = graph[Graph::body].ops;
+  for (OpId id : ops) {
+    if (!is_view_op(graph, id)) graph[id].kernel = selector.choose({graph, graph[id]});
+  }
+
+  const std::vector<int> halo = agreed_halos(graph, selector);
+  for (OpId id : ops) {
+    const OpView view(graph, graph[id]);
+    if (is_view_op(graph, id) || !selector.writes_halo(view, graph[id].kernel)) continue;
+    for (ValueId result : graph[id].results) {
+      Value& value = graph[result];
+      if (value.shape.rank() != 4 || halo[result.index] <= 0) continue;
+      value.layout.halo = halo[result.index];
+      graph.storage(value.storage).bytes = byte_size(value.type, value.shape, value.layout);
+    }
+  }
+
+  // Layouts are settled: a kernel may need less scratch now.
+  for (OpId id : ops) {
+    const OpView view(graph, graph[id]);
+    if (is_view_op(graph, id)) continue;
+    graph[id].kernel = settle(graph, id, selector);
+    const std::int64_t bytes = selector.workspace(view, graph[id].kernel);
+    if (bytes == 0) continue;
+    const std::string name = workspace_name(graph[id]);
+    const StorageId storage = graph.add_storage(
+        {.name = name, .cls = StorageClass::workspace, .space = {}, .bytes = bytes});
+    graph[id].workspace = graph.add_value({.name = name,
+                                           .type = DType::uint8,
+                                           .shape = Shape{bytes},
+                                           .storage = storage,
+                                           .producer = id});
+  }
+  verify(graph);
+}
+
+}  // namespace arenite::graph
