@@ -1,0 +1,357 @@
+#include <arenite/error.hpp>
+#include <arenite/plan/step_plan.hpp>
+
+#include <algorithm>
+#include <map>
+
+#include "src/plan/step_usage.hpp"
+#include "src/plan/task_order.hpp"
+
+namespace arenite::plan {
+namespace {
+
+using graph::Graph;
+using graph::OpId;
+using graph::Schedule;
+using graph::StorageClass;
+using graph::StorageId;
+
+class StepPlanner {
+ public:
+  StepPlanner(const Graph& graph, const Schedule& schedule, StateLayout& state,
+              const StepOptions& options)
+      : graph_(graph),
+        schedule_(schedule),
+        state_(state),
+        options_(options),
+        usage_(usages(graph, schedule)),
+        data_order_(schedule) {
+    std::size_t ops = 0;
+    for (const graph::Task& task : schedule.tasks) {
+      ops_before_.push_back(ops);
+      ops += task.ops.size();
+    }
+    find_spaces();
+  }
+
+  StepPlan run() {
+    plan_.layout = options_.layout;
+    if (options_.layout == ArenaLayout::reset) refuse_crossing();
+    for (const Space& space : spaces_) place_state(space);
+    for (const Space& space : spaces_) {
+      place_apart("input", space, [this](StorageId id) { return is_input(id); });
+    }
+    for (const Space& space : spaces_) {
+      place_apart("output", space, [this](StorageId id) { return is_output(id); });
+    }
+    const TaskOrder order(schedule_, lane_edges());
+    for (const Space& space : spaces_) {
+      if (options_.layout == ArenaLayout::two) {
+        pack("forward", space, order, [this](StorageId id) { return !late(id); });
+        pack("backward", space, order, [this](StorageId id) { return late(id); });
+      } else {
+        pack("step", space, order, [](StorageId) { return true; });
+      }
+    }
+    plan_.reuse_edges = necessary_edges(schedule_, std::move(needed_));
+    std::sort(plan_.placements.begin(), plan_.placements.end(),
+              [](const Placement& a, const Placement& b) { return a.storage < b.storage; });
+    measure_arenas();
+    measure_critical_path();
+    return std::move(plan_);
+  }
+
+ private:
+  template <class F>
+  void for_each_root(F f) {
+    for (std::size_t i = 0; i < graph_.storage_count(); ++i) {
+      const StorageId id(i);
+      if (graph_.root(id) == id) f(id, graph_.storage(id));
+    }
+  }
+
+  Placement describe(StorageId id) const {
+    const graph::Storage& storage = graph_.storage(id);
+    const Usage& usage = usage_[id.index];
+    return {.storage = id,
+            .name = storage.name,
+            .bytes = storage.bytes,
+            .cls = storage.cls,
+            .phase = usage.first_phase.value_or(Phase::init),
+            .saved = is_transient(storage.cls) && !usage.in_backward_arena() && usage.backward};
+  }
+
+  void refuse_crossing() {
+    std::string names;
+    int count = 0;
+    for_each_root([&](StorageId id, const graph::Storage& storage) {
+      if (usage_[id.index].output || !describe(id).saved) return;
+      if (++count <= 5) names += (names.empty() ? "" : ", ") + storage.name;
+    });
+    if (count == 0) return;
+    if (count > 5) names += ", …";
+    fail({.found = std::to_string(count) + " values cross from forward to backward (" + names + ")",
+          .expected = "none: one block with a full reset between the phases would destroy them",
+          .where = "arena layout 'reset'",
+          .hint = "use the layout 'overlay' (one block, sound) or 'two'"});
+  }
+
+  void place_state(const Space& space) {
+    const std::string name = "state" + block_suffix(space);
+    bool any = is_default(space);
+    for_each_root([&](StorageId id, const graph::Storage& storage) {
+      if (storage.space != space) return;
+      Placement place = describe(id);
+      if (is_persistent(storage.cls)) {
+        place.block = plan_.blocks.size();
+        place.offset = state_.place(storage.name, storage.bytes, space);
+        any = true;
+      } else if (storage.cls == StorageClass::constant) {
+        place.external = true;
+      } else {
+        return;
+      }
+      plan_.placements.push_back(std::move(place));
+    });
+    if (!any) return;
+    plan_.blocks.push_back(
+        {.name = name, .space = space, .bytes = state_.bytes(space), .persistent = true});
+  }
+
+  /// One after another, in a block that every task set has for itself.
+  template <class Chosen>
+  void place_apart(const std::string& name, const Space& space, Chosen chosen) {
+    std::int64_t end = 0;
+    bool any = is_default(space) && name == "input";
+    for_each_root([&](StorageId id, const graph::Storage& storage) {
+      if (storage.space != space || !chosen(id)) return;
+      Placement place = describe(id);
+      place.block = plan_.blocks.size();
+      place.offset = end;
+      end = round_up(end + storage.bytes, default_alignment);
+      plan_.placements.push_back(std::move(place));
+      any = true;
+    });
+    if (!any) return;
+    plan_.blocks.push_back(
+        {.name = name + block_suffix(space), .space = space, .bytes = end, .per_task_set = true});
+  }
+
+  /// Tasks of one lane run in their order: reuse within a lane may rely on it (at the price of an
+  /// edge).
+  std::vector<TaskEdge> lane_edges() const {
+    std::vector<TaskEdge> edges;
+    std::map<int, std::size_t> previous;
+    for (std::size_t t = 0; t < schedule_.tasks.size(); ++t) {
+      const graph::Task& task = schedule_.tasks[t];
+      if (task.lane == graph::Op::shared_lane || task.staging) continue;
+      if (auto it = previous.find(task.lane); it != previous.end())
+        edges.push_back({graph::TaskId(it->second), graph::TaskId(t)});
+      previous[task.lane] = t;
+    }
+    return edges;
+  }
+
+  template <class Chosen>
+  void pack(const std::string& name, const Space& space, const TaskOrder& order, Chosen chosen) {
+    std::vector<StorageId> members;
+    std::vector<const Usage*> uses;
+    for_each_root([&](StorageId id, const graph::Storage& storage) {
+      const Usage& usage = usage_[id.index];
+      if (storage.space != space || !is_transient(storage.cls) || usage.output ||
+          usage.tasks.empty() || !chosen(id))
+        return;
+      members.push_back(id);
+      uses.push_back(&usage);
+    });
+    if (members.empty() && !is_default(space)) return;
+
+    Problem problem;
+    for (StorageId id : members) problem.add(buffer(id));
+    problem.set_precedence(options_.reuse ? precedence(uses, order) : Precedence(members.size()));
+    Plan packing = solve(problem, options_.solve);
+    const std::size_t block = plan_.blocks.size();
+    plan_.blocks.push_back({.name = name + block_suffix(space),
+                            .space = space,
+                            .bytes = round_up(packing.peak, default_alignment)});
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      Placement place = describe(members[i]);
+      place.block = block;
+      place.offset = packing.offsets[i];
+      plan_.separate += round_up(place.bytes, default_alignment);
+      plan_.placements.push_back(std::move(place));
+    }
+    for (const Reuse& reuse : packing.reuse) need_edges(*uses[reuse.previous], *uses[reuse.next]);
+    plan_.lower_bound += packing.lower_bound;
+    plan_.packings.push_back(std::move(packing));
+  }
+
+  Buffer buffer(StorageId id) const {
+    const graph::Storage& storage = graph_.storage(id);
+    const TaskUse &first = usage_[id.index].tasks.front(), &last = usage_[id.index].tasks.back();
+    const Placement place = describe(id);
+    return {.name = storage.name + "#" + std::to_string(id.index),
+            .bytes = storage.bytes,
+            .lifetime = {static_cast<std::int64_t>(ops_before_[first.task] + first.first),
+                         static_cast<std::int64_t>(ops_before_[last.task] + last.last + 1)},
+            .alignment = default_alignment,
+            .space = storage.space,
+            .phase = place.phase,
+            .label = place.saved ? "saved" : std::string(to_string(storage.cls))};
+  }
+
+  /// Each user of the old tenant → each user of the new one, where no path leads there yet.
+  void need_edges(const Usage& old_tenant, const Usage& new_tenant) {
+    for (const TaskUse& p : old_tenant.tasks) {
+      for (const TaskUse& q : new_tenant.tasks) {
+        if (p.task == q.task || data_order_.before(p.task, q.task)) continue;
+        needed_.push_back({graph::TaskId(p.task), graph::TaskId(q.task)});
+      }
+    }
+  }
+
+  void measure_arenas() {
+    for (std::size_t b = 0; b < plan_.blocks.size(); ++b) {
+      const BlockPlan& block = plan_.blocks[b];
+      if (block.persistent || block.per_task_set) continue;
+      for (Phase phase : {Phase::forward, Phase::backward}) {
+        const std::string own = std::string(to_string(phase)) + block_suffix(block.space);
+        if (plan_.layout == ArenaLayout::two && block.name != own) continue;
+        measure_arena(b, phase);
+      }
+    }
+    plan_.optimal = std::all_of(plan_.packings.begin(), plan_.packings.end(),
+                                [](const Plan& p) { return p.optimal; });
+  }
+
+  void measure_arena(std::size_t block, Phase phase) {
+    ArenaPlan arena{.phase = phase, .block = plan_.blocks[block].name};
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+    for (const Placement& place : plan_.placements) {
+      if (place.external || place.block != block) continue;
+      if (late(place.storage) != (phase == Phase::backward)) continue;
+      ranges.emplace_back(place.offset, place.offset + round_up(place.bytes, default_alignment));
+      arena.separate += round_up(place.bytes, default_alignment);
+    }
+    std::sort(ranges.begin(), ranges.end());
+    std::int64_t end = 0;
+    for (const auto& [from, to] : ranges) {
+      arena.peak += std::max<std::int64_t>(0, to - std::max(from, end));
+      end = std::max(end, to);
+    }
+    plan_.arenas.push_back(std::move(arena));
+  }
+
+  double critical_path(bool with_reuse) const {
+    std::vector<std::vector<std::size_t>> edges(schedule_.tasks.size());
+    for (std::size_t t = 0; t < edges.size(); ++t) {
+      for (graph::TaskId p : schedule_.tasks[t].predecessors) edges[t].push_back(p.index);
+    }
+    if (with_reuse) {
+      for (const TaskEdge& edge : plan_.reuse_edges)
+        edges[edge.after.index].push_back(edge.before.index);
+    }
+    std::vector<double> finish(edges.size(), 0);
+    double longest = 0;
+    for (std::size_t t = 0; t < edges.size(); ++t) {
+      for (std::size_t p : edges[t]) finish[t] = std::max(finish[t], finish[p]);
+      finish[t] += schedule_.tasks[t].microseconds;
+      longest = std::max(longest, finish[t]);
+    }
+    return longest;
+  }
+
+  void measure_critical_path() {
+    plan_.critical_path_without = critical_path(false);
+    plan_.critical_path = critical_path(true);
+  }
+
+  static bool is_default(const Space& space) { return block_suffix(space).empty(); }
+  bool late(StorageId id) const { return usage_[id.index].in_backward_arena(); }
+  bool is_input(StorageId id) const { return graph_.storage(id).cls == StorageClass::input; }
+  bool is_output(StorageId id) const {
+    return usage_[id.index].output && is_transient(graph_.storage(id).cls);
+  }
+
+  /// The default space first; it is there even where nothing lives in it.
+  void find_spaces() {
+    std::map<std::string, Space> named;
+    for_each_root([&](StorageId, const graph::Storage& storage) {
+      const auto [it, added] = named.emplace(to_string(storage.space), storage.space);
+      if (added || it->second == storage.space) return;
+      fail({.found = "space " + it->first + " with capacities of " +
+                     std::to_string(it->second.capacity) + " and " +
+                     std::to_string(storage.space.capacity) + " bytes",
+            .expected = "one",
+            .where = "'" + storage.name + "'"});
+    });
+    named.emplace(to_string(Space{}), Space{});
+    spaces_.push_back(named.at(to_string(Space{})));
+    for (const auto& [name, space] : named) {
+      if (!is_default(space)) spaces_.push_back(space);
+    }
+  }
+
+  const Graph& graph_;
+  const Schedule& schedule_;
+  StateLayout& state_;
+  const StepOptions& options_;
+  const std::vector<Usage> usage_;
+  const TaskOrder data_order_;
+  std::vector<std::size_t> ops_before_;  // by task: ops of the tasks before it
+  std::vector<Space> spaces_;
+  std::vector<TaskEdge> needed_;
+  StepPlan plan_;
+};
+
+}  // namespace
+
+std::string_view to_string(ArenaLayout layout) noexcept {
+  switch (layout) {
+    case ArenaLayout::overlay:
+      return "overlay";
+    case ArenaLayout::two:
+      return "two";
+    case ArenaLayout::reset:
+      return "reset";
+  }
+  return "?";
+}
+
+ArenaLayout parse_arena_layout(std::string_view text) {
+  for (ArenaLayout layout : {ArenaLayout::overlay, ArenaLayout::two, ArenaLayout::reset}) {
+    if (to_string(layout) == text) return layout;
+  }
+  fail({.found = "unknown arena layout '" + std::string(text) + "'", .expected = "overlay or two"});
+}
+
+std::string block_suffix(const Space& space) {
+  const std::string name = to_string(space);
+  return name == to_string(Space{}) ? "" : "@" + name;
+}
+
+const Placement& StepPlan::placement(graph::StorageId root) const {
+  auto it =
+      std::lower_bound(placements.begin(), placements.end(), root,
+                       [](const Placement& p, graph::StorageId id) { return p.storage < id; });
+  if (it == placements.end() || it->storage != root) {
+    fail({.found = "storage " + std::to_string(root.index) + " has no place",
+          .expected = "a storage the step uses"});
+  }
+  return *it;
+}
+
+std::int64_t StepPlan::transient_bytes() const noexcept {
+  std::int64_t bytes = 0;
+  for (const BlockPlan& block : blocks) {
+    if (!block.persistent && !block.per_task_set) bytes += block.bytes;
+  }
+  return bytes;
+}
+
+StepPlan plan_step(const graph::Graph& graph, const graph::Schedule& schedule, StateLayout& state,
+                   const StepOptions& options) {
+  return StepPlanner(graph, schedule, state, options).run();
+}
+
+}  // namespace arenite::plan

@@ -1,0 +1,40 @@
+// Who touches a storage in a step, and which storages are therefore done before which.
+#pragma once
+
+#include <arenite/graph/graph.hpp>
+#include <arenite/graph/passes.hpp>
+#include <arenite/plan/problem.hpp>
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "src/plan/task_order.hpp"
+
+namespace arenite::plan {
+
+/// One task's accesses of a storage: the first and the last of its ops that touch it.
+struct TaskUse {
+  std::size_t task = 0, first = 0, last = 0;
+};
+
+/// Everything the planner asks about one root storage.
+struct Usage {
+  std::vector<TaskUse> tasks;  // ascending
+  std::optional<Phase> first_phase;
+  bool backward = false;  // accessed in backward or update
+  bool output = false;    // a caller reads it after the step
+
+  bool in_backward_arena() const {
+    return first_phase == Phase::backward || first_phase == Phase::update;
+  }
+};
+
+/// By storage; those of no root are empty.
+std::vector<Usage> usages(const graph::Graph& graph, const graph::Schedule& schedule);
+
+/// i before j iff every access of member i happens before every access of member j. Each member
+/// has at least one. O(n²) bit tests and the sum of all rows.
+Precedence precedence(std::span<const Usage* const> members, const TaskOrder& order);
+
+}  // namespace arenite::plan
