@@ -1,0 +1,145 @@
+// Programs: planned, scheduled graphs made into StarPU tasks that are built once and resubmitted.
+//
+//   runtime::ProgramSet programs(session, {{.name = "train", .graph = …, .schedule = …, .plan =
+//   …}}); runtime::Program& train = programs["train"]; for (…) {
+//     *train.input<std::int64_t>("cursor") = …;   // waits until the next task set is free
+//     train.submit();                             // returns at once
+//   }
+//   train.wait();                                 // throws what a task reported
+//
+// A ProgramSet owns the blocks, the handles over them and the tasks. After construction, submitting
+// and waiting allocate nothing, register nothing and decide nothing. One thread at a time may use a
+// set; programs of one set never run together (submitting one waits for the other).
+#pragma once
+
+#include <arenite/graph/graph.hpp>
+#include <arenite/graph/passes.hpp>
+#include <arenite/plan/handle_classes.hpp>
+#include <arenite/plan/step_plan.hpp>
+#include <arenite/runtime/block.hpp>
+#include <arenite/runtime/kernel.hpp>
+#include <arenite/runtime/session.hpp>
+
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace arenite::runtime {
+
+/// The selector that `graph::select` uses: the first kernel of the table that supports an op.
+std::unique_ptr<graph::KernelSelector> kernel_selector(const KernelTable& table,
+                                                       DeviceKind device = DeviceKind::cpu);
+
+/// Read-only bytes for a constant of the graph. Borrowed: must outlive the programs.
+struct ConstantBinding {
+  const void* data = nullptr;
+  std::int64_t bytes = 0;
+};
+
+struct ProgramSpec {
+  std::string name;
+  graph::Graph graph;  ///< after `select`
+  graph::Schedule schedule;
+  plan::StepPlan plan;
+  std::map<std::string, ConstantBinding> constants;
+};
+
+struct ProgramOptions {
+  int task_sets = 2;  ///< how many steps may be under way; at least 2
+};
+
+/// The table of a plan's arenas and blocks, before anything is allocated.
+void print_plan(std::ostream& out, const ProgramSpec& spec);
+
+class ProgramSet;
+
+class Program {
+ public:
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  const std::string& name() const noexcept;
+
+  /// The named input's bytes of the task set that the next `submit` will use. Waits until that
+  /// set's previous step has ended. Throws Error on an unknown name or another element type.
+  template <class T>
+  T* input(std::string_view name) {
+    return static_cast<T*>(input(name, sizeof(T)));
+  }
+
+  /// Starts the next step; steps run in order, at most `task_sets` at once. Throws Error when an
+  /// earlier step is known to have failed, of this program or of the one that ran before it.
+  void submit();
+
+  /// Waits for all submitted steps of this program. Throws Error when one failed, naming the
+  /// earliest: what was left of its updates, and those of the steps behind it, did not happen. The
+  /// step submitted next starts afresh.
+  void wait();
+
+  /// The index-th of the graph's outputs, as the last submitted step left it. Waits; throws as
+  /// `wait` does, and on a wrong index or element type. Valid until the next `submit`.
+  template <class T>
+  std::span<const T> output(std::size_t index) {
+    const std::span<const std::byte> bytes = output_bytes(index, dtype_of<T>);
+    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+
+  long steps() const noexcept;  ///< submitted since the beginning
+
+  /// Tasks, their ops and edges, for people.
+  void explain(std::ostream& out) const;
+  const ProgramSpec& spec() const noexcept;
+
+ private:
+  friend class ProgramSet;
+  struct Impl;
+  explicit Program(std::unique_ptr<Impl> impl);
+  void* input(std::string_view name, std::size_t element_bytes);
+  std::span<const std::byte> output_bytes(std::size_t index, DType type);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+class ProgramSet {
+ public:
+  ProgramSet(Session& session, const KernelTable& kernels, std::vector<ProgramSpec> specs,
+             const ProgramOptions& options = {});
+  ~ProgramSet();
+  ProgramSet(const ProgramSet&) = delete;
+  ProgramSet& operator=(const ProgramSet&) = delete;
+
+  /// Throws Error on an unknown name.
+  Program& operator[](std::string_view name);
+  bool has(std::string_view name) const noexcept;
+
+  /// Bytes of a parameter, optimizer state or buffer, shared by all programs. Only while no step is
+  /// under way. Throws Error on an unknown name or a size that is no multiple of T's.
+  template <class T>
+  std::span<T> state(std::string_view name) {
+    const std::span<std::byte> bytes = state_bytes(name, sizeof(T));
+    return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+
+  const std::vector<Block>& blocks() const noexcept;
+  const std::vector<plan::HandleClass>& handle_classes() const noexcept;
+
+  /// Every program's tasks, ops and edges, and the handle classes they share.
+  void explain(std::ostream& out) const;
+
+  /// The table people see before training: arenas, blocks, bounds, pinning.
+  void print_table(std::ostream& out, std::string_view program) const;
+
+ private:
+  friend class Program;
+  struct Impl;
+  std::span<std::byte> state_bytes(std::string_view name, std::size_t element_bytes);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace arenite::runtime

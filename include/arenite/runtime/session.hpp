@@ -1,0 +1,42 @@
+// StarPU and its workers, started once for the process.
+//
+// A Session is a share of the process's one StarPU: the first starts it, the last stops it. Asking
+// for other options while it runs is an error. Sessions may be made and destroyed by any thread.
+#pragma once
+
+#include <string>
+
+namespace arenite::runtime {
+
+struct SessionOptions {
+  /// CPU workers. 0: those of the session that runs, else as many as $STARPU_NCPU says, else one a
+  /// core. A number given here wins over the environment, whatever stands there.
+  int workers = 0;
+};
+
+class Session {
+ public:
+  /// Starts StarPU or joins it. Reads the environment only to start it. Throws Error when it runs
+  /// with other options, or an environment variable of StarPU's is not what it reads; Failure when
+  /// it cannot start.
+  explicit Session(const SessionOptions& options = {});
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  int workers() const noexcept;
+  /// "StarPU 1.3.10, 2 CPU workers".
+  std::string description() const;
+};
+
+/// What the runtime did since the process began; each stays still after warm-up. Atomic reads.
+struct Counters {
+  long handles = 0;  ///< registered with StarPU
+  long blocks = 0;   ///< real allocations made
+  long pins = 0;     ///< blocks pinned or locked
+  long tasks = 0;    ///< tasks built (not: submitted)
+};
+
+Counters counters() noexcept;
+
+}  // namespace arenite::runtime

@@ -1,0 +1,369 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/dependencies.hpp>
+#include <arenite/graph/passes.hpp>
+#include <arenite/operators.hpp>
+#include <arenite/runtime/program.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace arenite::graph {
+namespace {
+
+std::vector<std::string> op_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (OpId id : graph[Graph::body].ops) names.emplace_back(graph[id].name());
+  return names;
+}
+
+TEST(LaneShares, DifferByAtMostOneAndLeaveNoneEmpty) {
+  for (std::int64_t batch = 1; batch < 40; ++batch) {
+    for (int lanes = 1; lanes < 9; ++lanes) {
+      std::int64_t next = 0, least = batch, most = 0;
+      for (const LaneShare& share : lane_shares(batch, lanes)) {
+        EXPECT_EQ(share.begin, next);
+        next += share.count;
+        least = std::min(least, share.count);
+        most = std::max(most, share.count);
+      }
+      EXPECT_EQ(next, batch);
+      EXPECT_GE(least, 1);
+      EXPECT_LE(most - least, 1);
+    }
+  }
+  EXPECT_THROW(lane_shares(0, 1), Error);
+  EXPECT_THROW(lane_shares(4, 0), Error);
+}
+
+struct Fixture : ::testing::Test {
+  Graph graph;
+  Builder builder{graph, operators()};
+
+  ValueId declare(const std::string& name, Shape shape, StorageClass cls,
+                  DType type = DType::float32) {
+    return builder.declare(name, type, std::move(shape), cls);
+  }
+  ValueId loss_of(ValueId logits, ValueId labels, std::int64_t divisor) {
+    return builder.add("softmax_cross_entropy", {logits, labels}, {{"divisor", divisor}}).front();
+  }
+};
+
+struct Lanes : Fixture {};
+
+TEST_F(Lanes, CloneWhatDependsOnInputsAndShareTheRest) {
+  const ValueId x = declare("x", {6, 4}, StorageClass::input);
+  const ValueId w = declare("w", {4, 3}, StorageClass::parameter);
+  const ValueId half = builder.add1("relu", {w});  // no input behind it
+  graph.outputs = {builder.add1("dense", {x, half})};
+  const auto split =
+      split_lanes(graph, operators(), lane_shares(6, 4),
+                  [](Builder& b, const Value& input, const LaneShare& share) {
+                    return b.declare(input.name + "@" + std::to_string(share.lane), input.type,
+                                     input.shape.with(0, share.count), StorageClass::input);
+                  });
+  EXPECT_EQ(op_names(split.graph),
+            (std::vector<std::string>{"relu", "dense", "dense", "dense", "dense"}));
+  ASSERT_EQ(split.outputs.size(), 4u);
+  EXPECT_EQ(split.graph[split.outputs[0][0]].shape, Shape({2, 3}));
+  EXPECT_EQ(split.graph[split.outputs[3][0]].shape, Shape({1, 3}));
+  EXPECT_EQ(split.graph[split.graph[Graph::body].ops[3]].lane, 2);
+  EXPECT_EQ(split.graph.outputs, (std::vector<ValueId>{split.outputs[0][0], split.outputs[1][0],
+                                                       split.outputs[2][0], split.outputs[3][0]}));
+}
+
+ValueId lane_input(Builder& b, const Value& input, const LaneShare& share) {
+  return b.declare(input.name + std::to_string(share.lane), input.type,
+                   input.shape.with(0, share.count), StorageClass::input);
+}
+
+TEST_F(Lanes, CopyOpsWithoutResults) {
+  const ValueId x = declare("x", {6, 4}, StorageClass::input);
+  const ValueId w = declare("w", {4}, StorageClass::parameter);
+  const ValueId shared = declare("shared", {4}, StorageClass::buffer);
+  const ValueId total = declare("total", {2}, StorageClass::buffer, DType::float64);
+  const ValueId y = declare("y", {6}, StorageClass::input, DType::int32);
+  builder.add("accumulate", {shared, w});  // no input behind it: once
+  const auto loss = builder.add("softmax_cross_entropy", {x, y}, {{"divisor", std::int64_t{6}}});
+  builder.add("accumulate", {total, loss.at(1)});  // each lane's share
+  const auto split = split_lanes(graph, operators(), lane_shares(6, 2), lane_input);
+  EXPECT_EQ(op_names(split.graph),
+            (std::vector<std::string>{"accumulate", "softmax_cross_entropy", "accumulate",
+                                      "softmax_cross_entropy", "accumulate"}));
+}
+
+TEST_F(Lanes, KeepClassSpaceAndLayoutOfValues) {
+  const ValueId x = declare("x", {6, 4, 4, 2}, StorageClass::input);
+  const ValueId kept = builder.add1("relu", {x});
+  const ValueId view = builder.add1("flatten", {kept});
+  graph.storage(graph[kept].storage).cls = StorageClass::output;
+  graph.storage(graph[kept].storage).space.capacity = 4096;
+  const ValueId wide = builder.add1("relu", {x});
+  graph[wide].layout.halo = 1;
+  graph.storage(graph[wide].storage).bytes = byte_size(DType::float32, {6, 4, 4, 2}, {.halo = 1});
+  graph.outputs = {kept, wide, view};
+  const auto split = split_lanes(graph, operators(), lane_shares(6, 2), lane_input);
+  for (const auto& outputs : split.outputs) {
+    EXPECT_EQ(split.graph.root_storage(outputs[0]).cls, StorageClass::output);
+    EXPECT_EQ(split.graph.root_storage(outputs[0]).space.capacity, 4096);
+    EXPECT_EQ(split.graph[outputs[1]].layout.halo, 1);
+    EXPECT_EQ(split.graph.root_storage(outputs[1]).bytes,
+              byte_size(DType::float32, {3, 4, 4, 2}, {.halo = 1}));
+    EXPECT_EQ(split.graph.root(outputs[2]), split.graph.root(outputs[0]));
+  }
+}
+
+TEST_F(Lanes, RefuseWhatTheirOrderWouldChange) {
+  const ValueId x = declare("x", {6, 4}, StorageClass::input);
+  const ValueId total = declare("total", {6, 4}, StorageClass::buffer);
+  const auto why = [&] {
+    try {
+      split_lanes(graph, operators(), lane_shares(6, 2), lane_input);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  const Graph plain = graph;
+  const auto add = [](Graph& g, const char* op, std::vector<ValueId> operands) {
+    Builder(g, operators()).add(op, std::move(operands));
+  };
+  add(graph, "accumulate", {total, x});
+  add(graph, "relu", {total});
+  EXPECT_NE(why().find("after they accumulate into it"), std::string::npos) << why();
+  graph = plain;
+  add(graph, "sum", {x, total});
+  add(graph, "accumulate", {total, total});
+  EXPECT_NE(why().find("written after lanes read it"), std::string::npos) << why();
+  graph = plain;
+  add(graph, "accumulate", {total, x});
+  add(graph, "sum", {x, total});
+  EXPECT_NE(why().find("read by lanes that accumulate"), std::string::npos) << why();
+}
+
+struct Gradients : Fixture {};
+
+TEST_F(Gradients, SumContributionsOfEveryUse) {
+  const ValueId x = declare("x", {4, 8}, StorageClass::input);
+  const ValueId y = declare("y", {4}, StorageClass::input, DType::int32);
+  const ValueId w = declare("w", {8, 8}, StorageClass::parameter);
+  const ValueId h = builder.add1("dense", {builder.add1("dense", {x, w}), w});  // w twice
+  const ValueId twice = builder.add1("sum", {h, h});  // x + x counts twice
+  const auto gradients = add_gradients(builder, {loss_of(twice, y, 4)}, {w});
+  ASSERT_TRUE(gradients.front());
+  const auto names = op_names(graph);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "sum"),
+            3);  // forward, both slots of x + x, both uses of w
+  EXPECT_EQ(std::count(names.begin(), names.end(), "dense_grad_weight"), 2);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "dense_grad_input"), 1);  // x wants none
+}
+
+TEST_F(Gradients, AreAbsentWhereNoLossDepends) {
+  const ValueId x = declare("x", {4, 8}, StorageClass::input);
+  const ValueId y = declare("y", {4}, StorageClass::input, DType::int32);
+  const ValueId w = declare("w", {8, 8}, StorageClass::parameter);
+  const ValueId unused = declare("unused", {8, 8}, StorageClass::parameter);
+  builder.add1("dense", {x, unused});
+  std::vector<std::size_t> done;
+  const auto gradients =
+      add_gradients(builder, {loss_of(builder.add1("dense", {x, w}), y, 4)}, {unused, w},
+                    [&](std::size_t i, ValueId) { done.push_back(i); });
+  EXPECT_FALSE(gradients[0]);
+  EXPECT_TRUE(gradients[1]);
+  EXPECT_EQ(done, std::vector<std::size_t>{1});
+}
+
+TEST_F(Gradients, AreAnnouncedAfterTheLastReaderOfTheParameter) {
+  const ValueId x = declare("x", {4, 8}, StorageClass::input);
+  const ValueId y = declare("y", {4}, StorageClass::input, DType::int32);
+  std::vector<ValueId> w;
+  ValueId h = x;
+  for (int i = 0; i < 3; ++i) {
+    w.push_back(declare("w" + std::to_string(i), {8, 8}, StorageClass::parameter));
+    h = builder.add1("dense", {h, w.back()});
+  }
+  std::map<std::size_t, std::size_t> ops_when_done;
+  std::vector<std::size_t> order;
+  add_gradients(builder, {loss_of(h, y, 4)}, w, [&](std::size_t i, ValueId) {
+    ops_when_done[i] = graph[Graph::body].ops.size();
+    order.push_back(i);
+  });
+  EXPECT_EQ(order,
+            (std::vector<std::size_t>{2, 1, 0}));  // the last layer's first: updates run early
+  for (const auto& [i, count] : ops_when_done) {
+    for (std::size_t at = count; at < graph[Graph::body].ops.size(); ++at) {
+      const Op& op = graph[graph[Graph::body].ops[at]];
+      EXPECT_EQ(std::count(op.operands.begin(), op.operands.end(), w[i]), 0);
+    }
+  }
+}
+
+TEST_F(Gradients, NameTheOperatorThatHasNone) {
+  const ValueId x = declare("x", {4, 8}, StorageClass::input);
+  const ValueId w = declare("w", {4, 8}, StorageClass::parameter);
+  OperatorTable table;
+  table.add(
+      {.name = "opaque", .operands = {{"x"}, {"w"}}, .results = {"y"}, .infer = [](const OpView&) {
+         return std::vector<ResultType>{{DType::float32, Shape{1}}};
+       }});
+  Builder own(graph, table);
+  own.context.where = "layer1";
+  const ValueId loss = own.add1("opaque", {x, w});
+  try {
+    add_gradients(own, {loss}, {w});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "opaque 'layer1': an operator without a gradient on the way from a parameter to "
+                 "the loss; expected "
+                 "an operator whose definition has a `gradient` function");
+  }
+}
+
+struct InPlace : Fixture {
+  ValueId x = declare("x", {4, 8}, StorageClass::input);
+  ValueId w = declare("w", {8, 8}, StorageClass::parameter);
+  ValueId h = builder.add1("dense", {x, w});
+};
+
+TEST_F(InPlace, OverwritesAnOperandWithoutLaterReaders) {
+  const ValueId r = builder.add1("relu", {h});
+  EXPECT_EQ(in_place(graph), 1);
+  EXPECT_EQ(graph.root(r), graph.root(h));
+}
+
+TEST_F(InPlace, SparesASecondReader) {
+  builder.add1("relu", {h});
+  builder.add1("dense", {h, w});
+  EXPECT_EQ(in_place(graph), 0);
+}
+
+TEST_F(InPlace, SparesInputsParametersAndOutputs) {
+  builder.add1("relu", {x});
+  builder.add1("relu", {w});
+  graph.outputs = {h};
+  builder.add1("relu", {h});
+  EXPECT_EQ(in_place(graph), 0);
+}
+
+TEST_F(InPlace, SparesWhatBackwardStillReads) {
+  const ValueId y = declare("y", {4}, StorageClass::input, DType::int32);
+  const ValueId again = builder.add1("dense", {h, w});  // saves h for the gradient of w
+  const ValueId r = builder.add1("relu", {h});          // no forward op reads h after it
+  const ValueId loss = loss_of(builder.add1("sum", {r, again}), y, 4);
+  add_gradients(builder, {loss}, {w});
+  const auto names = op_names(graph);
+  ASSERT_EQ(std::count(names.begin(), names.end(), "dense_grad_weight"), 2);
+  in_place(graph);
+  EXPECT_NE(graph.root(r), graph.root(h));
+}
+
+TEST_F(InPlace, SparesAResultOfClassOutput) {
+  const ValueId r = builder.add1("relu", {h});
+  graph.storage(graph[r].storage).cls = StorageClass::output;
+  EXPECT_EQ(in_place(graph), 0);
+  EXPECT_EQ(graph.root_storage(r).cls, StorageClass::output);
+}
+
+TEST_F(InPlace, SparesAnOperandThatIsReadThroughAViewToo) {
+  const ValueId view = builder.add1("flatten", {h});  // the same shape, the same bytes
+  const ValueId s = builder.add1("relu_grad", {h, view});
+  EXPECT_EQ(in_place(graph), 0);
+  EXPECT_NE(graph.root(s), graph.root(h));
+}
+
+struct Coarsen : Fixture {
+  Graph lanes(int count) {
+    Graph forward;
+    Builder b(forward, operators());
+    ValueId v = b.declare("x", DType::float32, {64, 64}, StorageClass::input);
+    for (int i = 0; i < 12; ++i) {
+      const ValueId w =
+          b.declare("w" + std::to_string(i), DType::float32, {64, 64}, StorageClass::parameter);
+      v = b.add1("relu", {b.add1("dense", {v, w})});
+    }
+    forward.outputs = {v};
+    auto split =
+        split_lanes(forward, operators(), lane_shares(64, count),
+                    [](Builder& bb, const Value& input, const LaneShare& share) {
+                      return bb.declare(input.name + std::to_string(share.lane), input.type,
+                                        input.shape.with(0, share.count), StorageClass::input);
+                    });
+    select(split.graph, *runtime::kernel_selector(kernels()));
+    return std::move(split.graph);
+  }
+};
+
+/// True when the tasks are one, or a path of edges leads from a to b.
+bool leads(const Schedule& schedule, std::size_t a, std::size_t b) {
+  std::vector<std::size_t> open{b};
+  std::set<std::size_t> seen{b};
+  while (!open.empty()) {
+    const std::size_t t = open.back();
+    open.pop_back();
+    if (t == a) return true;
+    for (TaskId p : schedule.tasks[t].predecessors) {
+      if (seen.insert(p.index).second) open.push_back(p.index);
+    }
+  }
+  return false;
+}
+
+TEST_F(Coarsen, StagesOnlyWhatTouchesNothingOfAStep) {
+  OperatorTable table;
+  table.add(
+      {.name = "fetch", .operands = {{"from"}}, .results = {"to"}, .infer = [](const OpView&) {
+         return std::vector<ResultType>{{DType::float32, Shape{8}}};
+       }});
+  Builder own(graph, table);
+  const ValueId data = own.declare("data", DType::float32, {8}, StorageClass::constant);
+  const ValueId plain = own.add1("fetch", {data}), scratched = own.add1("fetch", {data});
+  for (ValueId id : {plain, scratched}) graph.storage(graph[id].storage).cls = StorageClass::input;
+  const StorageId scratch =
+      graph.add_storage({.name = "scratch", .cls = StorageClass::workspace, .bytes = 64});
+  Op& op = graph[graph[scratched].producer];
+  op.workspace =
+      graph.add_value({.name = "scratch", .type = DType::uint8, .shape = {64}, .storage = scratch});
+  const Schedule schedule = coarsen(graph);
+  ASSERT_EQ(schedule.tasks.size(), 2u);
+  for (const Task& task : schedule.tasks)
+    EXPECT_EQ(task.staging, task.ops.front() == graph[plain].producer);
+}
+
+TEST_F(Coarsen, KeepsLanesApartAndDependencies) {
+  for (int count : {1, 2, 4}) {
+    for (double grain : {0.0, 10.0, 1e9}) {
+      const Graph g = lanes(count);
+      CostModel model;
+      model.task_microseconds = grain;
+      const Schedule schedule = coarsen(g, model);
+      std::map<std::uint32_t, std::size_t> task_of;
+      std::size_t ops = 0;
+      for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
+        for (OpId id : schedule.tasks[t].ops) {
+          EXPECT_EQ(g[id].lane, schedule.tasks[t].lane);
+          task_of[id.index] = t;
+          ++ops;
+        }
+        for (TaskId p : schedule.tasks[t].predecessors) EXPECT_LT(p.index, t);
+      }
+      EXPECT_EQ(ops, g[Graph::body].ops.size());
+      const Dependencies needed = dependencies(g);
+      for (OpId op : needed.ops) {
+        for (OpId before : needed.of(op))
+          EXPECT_TRUE(leads(schedule, task_of[before.index], task_of[op.index]));
+      }
+      if (grain == 1e9) {
+        EXPECT_EQ(schedule.tasks.size(), static_cast<std::size_t>(count));
+      }
+      if (grain == 0.0) {
+        EXPECT_EQ(schedule.tasks.size(), ops);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace arenite::graph

@@ -1,0 +1,64 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/passes.hpp>
+#include <arenite/operators.hpp>
+
+#include <gtest/gtest.h>
+
+namespace arenite::graph {
+namespace {
+
+struct Select : ::testing::Test {
+  Graph graph;
+  Builder builder{graph, operators()};
+
+  /// Two relus on an image; "narrow" wants a halo of 1 and writes it.
+  struct Kernels final : KernelSelector {
+    bool narrow_takes_halos = true, other_takes_halos = false;
+
+    std::string choose(const OpView& op) const override {
+      return supports(op, "narrow") ? "narrow" : "other";
+    }
+    bool supports(const OpView& op, const std::string& kernel) const override {
+      const bool halo = op.operand(0).layout.halo > 0 || op.result(0).layout.halo > 0;
+      return kernel != "narrow" || !halo || narrow_takes_halos;
+    }
+    std::int64_t workspace(const OpView&, const std::string&) const override { return 0; }
+    int wanted_halo(const OpView&, const std::string& kernel, std::size_t) const override {
+      return kernel == "narrow" || other_takes_halos ? 1 : -1;
+    }
+    bool writes_halo(const OpView&, const std::string& kernel) const override {
+      return kernel == "narrow" || other_takes_halos;
+    }
+  } kernels;
+
+  ValueId x = builder.declare("x", DType::float32, {2, 4, 4, 3}, StorageClass::input);
+  ValueId h = builder.add1("relu", {x});
+  ValueId y = builder.add1("relu", {h});
+};
+
+TEST_F(Select, KeepsTheKernelThatAgreedOnTheHalos) {
+  select(graph, kernels);
+  EXPECT_EQ(graph[h].layout.halo, 1);
+  for (OpId id : graph[Graph::body].ops) EXPECT_EQ(graph[id].kernel, "narrow");
+}
+
+TEST_F(Select, TakesAnotherKernelOnlyIfItKnowsTheHalos) {
+  kernels.narrow_takes_halos = false;
+  const Graph before = graph;
+  try {
+    select(graph, kernels);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("kernel 'other' cannot write the halo of 1"),
+              std::string::npos)
+        << error.what();
+  }
+  graph = before;
+  kernels.other_takes_halos = true;
+  select(graph, kernels);
+  EXPECT_EQ(graph[h].layout.halo, 1);
+  for (OpId id : graph[Graph::body].ops) EXPECT_EQ(graph[id].kernel, "other");
+}
+
+}  // namespace
+}  // namespace arenite::graph

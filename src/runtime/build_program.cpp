@@ -1,0 +1,236 @@
+// From a planned graph to StarPU tasks, once: addresses, kernels, edges, and the ring of task sets.
+#include <arenite/error.hpp>
+#include <arenite/graph/dependencies.hpp>
+
+#include "src/runtime/counters.hpp"
+#include "src/runtime/program_impl.hpp"
+
+#include <algorithm>
+
+namespace arenite::runtime {
+namespace {
+
+/// Every task of ours runs this: the ops it was coarsened from, one after another.
+void run_task(void** /*buffers*/, void* argument) {
+  const TaskBody& body = *static_cast<const TaskBody*>(argument);
+  if (body.flags->dry) return;
+  for (const BoundKernel& kernel : body.kernels) {
+    // A failed step changes nothing that survives it, and neither do those behind it.
+    if (kernel.updates_state &&
+        (body.flags->failed.load() || body.status->load() != StatusWord::ok))
+      continue;
+    if constexpr (checked_build) {
+      for (const Claim& claim : kernel.claims) {
+        if (!claim.run()) body.status->report(kernel.call.op, status_overwritten);
+      }
+    }
+    kernel.run(kernel.call);
+  }
+  if (body.last && body.status->load() != StatusWord::ok) body.flags->failed = true;
+}
+
+}  // namespace
+
+void Program::Impl::build() {
+  starpu_codelet_init(&codelet);
+  codelet.cpu_funcs[0] = run_task;
+  codelet.cpu_funcs_name[0] = "arenite_task";
+  codelet.nbuffers = STARPU_VARIABLE_NBUFFERS;
+  codelet.name = spec.name.c_str();
+
+  std::vector<PreparedKernel> prepared(spec.graph.op_count());
+  for (const graph::Task& task : spec.schedule.tasks) {
+    for (graph::OpId id : task.ops) {
+      const graph::Op& op = spec.graph[id];
+      prepared[id.index] =
+          set.kernels.at(op.name(), op.kernel, DeviceKind::cpu).prepare({spec.graph, op});
+    }
+  }
+  for (int i = 0; i < set.options.task_sets; ++i) build_set(static_cast<std::size_t>(i), prepared);
+  for (graph::ValueId id : spec.graph.declared(graph::StorageClass::input))
+    inputs.push_back(slot(id));
+  for (graph::ValueId id : spec.graph.outputs) outputs.push_back(slot(id));
+  join_ring();
+}
+
+Program::Impl::Slot Program::Impl::slot(graph::ValueId value) {
+  Slot made{.value = value, .addresses = {}};
+  for (std::size_t i = 0; i < sets.size(); ++i) made.addresses.push_back(address(value, i));
+  return made;
+}
+
+std::byte* Program::Impl::address(graph::ValueId id, std::size_t number) {
+  const graph::Value& value = spec.graph[id];
+  if (byte_size(value.type, value.shape, value.layout) == 0) return nullptr;
+  const plan::Placement& place = spec.plan.placement(spec.graph.root(id));
+  if (!place.external) {
+    return set.blocks[set.block_index(spec, place, number)].data() + place.offset + value.offset;
+  }
+  auto it = spec.constants.find(place.name);
+  if (it == spec.constants.end() || !it->second.data) {
+    fail({.found = "constant '" + place.name + "' has no bytes",
+          .expected = std::to_string(place.bytes) + " bytes bound by that name",
+          .where = "program '" + spec.name + "'"});
+  }
+  if (it->second.bytes != place.bytes) {
+    fail({.found = "constant '" + place.name + "' bound to " + std::to_string(it->second.bytes) +
+                   " bytes",
+          .expected = std::to_string(place.bytes),
+          .where = "program '" + spec.name + "'"});
+  }
+  // Kernels take operands as void*; a constant's effect is always `read` (the verifier checks).
+  return static_cast<std::byte*>(const_cast<void*>(it->second.data)) + value.offset;
+}
+
+BoundKernel Program::Impl::bind(graph::OpId id, const PreparedKernel& prepared,
+                                std::size_t number) {
+  const graph::Op& op = spec.graph[id];
+  BoundKernel kernel;
+  kernel.run = prepared.run;
+  kernel.state = prepared.state;
+  for (graph::ValueId operand : op.operands)
+    kernel.operands.push_back(operand ? address(operand, number) : nullptr);
+  // Trailing optional operands may be left out of an op; kernels see them as absent.
+  while (kernel.operands.size() < op.definition->operands.size())
+    kernel.operands.push_back(nullptr);
+  for (graph::ValueId result : op.results) kernel.results.push_back(address(result, number));
+  for (const graph::Access& access : graph::accesses(spec.graph, id)) {
+    kernel.updates_state = kernel.updates_state ||
+                           (access.writes && is_persistent(spec.graph.storage(access.storage).cls));
+  }
+  // The vectors' elements stay where they are when the kernel is moved into its task.
+  kernel.call = {.operands = kernel.operands.data(),
+                 .results = kernel.results.data(),
+                 .workspace = op.workspace ? address(op.workspace, number) : nullptr,
+                 .state = kernel.state.get(),
+                 .status = &sets[number].status,
+                 .op = id.index};
+  if constexpr (checked_build) kernel.claims = claims_of(id, number);
+  return kernel;
+}
+
+std::vector<Claim> Program::Impl::claims_of(graph::OpId id, std::size_t number) {
+  std::vector<Claim> claims;
+  for (const graph::Access& access : graph::accesses(spec.graph, id)) {
+    const plan::Placement& place = spec.plan.placement(access.storage);
+    if (place.external || !is_transient(spec.graph.storage(access.storage).cls)) continue;
+    const std::size_t block = set.block_index(spec, place, number);
+    const std::int64_t begin = place.offset + access.offset, end = begin + access.bytes;
+    Claim claim{.first = set.owners[block].at(begin),
+                .count = static_cast<std::size_t>((end - 1) / default_alignment -
+                                                  begin / default_alignment + 1),
+                .owner = access.storage.index + 1,
+                .reads = access.reads,
+                .writes = access.writes};
+    // Poisoning is for whoever writes the range first; an earlier op's bytes are not ours to spoil.
+    const auto& ops = spec.graph[graph::Graph::body].ops;
+    const bool touched =
+        std::any_of(ops.begin(), std::find(ops.begin(), ops.end(), id), [&](graph::OpId earlier) {
+          const auto others = graph::accesses(spec.graph, earlier);
+          return std::any_of(others.begin(), others.end(), [&](const graph::Access& other) {
+            return other.storage == access.storage && other.offset < access.offset + access.bytes &&
+                   other.offset + other.bytes > access.offset;
+          });
+        });
+    if (access.writes && !access.reads && !touched) {
+      claim.poisoned = set.blocks[block].data() + begin;
+      claim.size = static_cast<std::size_t>(access.bytes);
+    }
+    claims.push_back(claim);
+  }
+  return claims;
+}
+
+void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKernel>& prepared) {
+  TaskSet& made = sets.emplace_back();
+  const std::size_t count = spec.schedule.tasks.size();
+  std::vector<std::vector<starpu_task*>> before(count);
+  std::vector<bool> has_successor(count, false);
+
+  const auto new_task = [&](const char* name, TaskBody body) {
+    body.flags = &flags;
+    body.status = &made.status;
+    made.bodies.push_back(std::move(body));
+    starpu_task* task = starpu_task_create();
+    task->cl = &codelet;
+    task->cl_arg = &made.bodies.back();
+    task->cl_arg_size = sizeof(TaskBody);
+    task->cl_arg_free = 0;
+    task->destroy = 0;
+    task->detach = 0;
+    task->sequential_consistency = 0;
+    task->nbuffers = 0;
+    task->name = name;
+    // No priorities: StarPU's queues allocate a node each time one of several priorities comes up.
+    made.tasks.push_back(task);
+    ++atomic_counters().tasks;
+    return task;
+  };
+  const auto follow = [&](std::size_t task, graph::TaskId first) {
+    before[task].push_back(made.tasks[first.index]);
+    has_successor[first.index] = true;
+  };
+
+  // Sorted by task, so that each edge is looked at once.
+  std::vector<plan::TaskEdge> reuse = spec.plan.reuse_edges;
+  std::sort(reuse.begin(), reuse.end(),
+            [](const auto& a, const auto& b) { return a.after < b.after; });
+  auto edge = reuse.begin();
+  for (std::size_t t = 0; t < count; ++t) {
+    const graph::Task& task = spec.schedule.tasks[t];
+    TaskBody body;
+    for (graph::OpId op : task.ops) body.kernels.push_back(bind(op, prepared[op.index], number));
+    starpu_task* mine = new_task(to_string(task.phase).data(), std::move(body));
+    for (const auto& use : set.uses[index][t]) {
+      const auto& copies = set.handles[use.index];
+      mine->handles[mine->nbuffers] = copies[copies.size() == 1 ? 0 : number];
+      mine->modes[mine->nbuffers] =
+          use.writes && set.classes[use.index].ordered ? STARPU_RW : STARPU_R;
+      ++mine->nbuffers;
+    }
+    for (graph::TaskId p : task.predecessors) follow(t, p);
+    for (; edge != reuse.end() && edge->after.index == t; ++edge) follow(t, edge->before);
+    if (!before[t].empty()) {
+      starpu_task_declare_deps_array(mine, static_cast<unsigned>(before[t].size()),
+                                     before[t].data());
+    }
+    const bool waits_for_work =
+        std::any_of(task.predecessors.begin(), task.predecessors.end(),
+                    [&](graph::TaskId p) { return !spec.schedule[p].staging; });
+    if (!task.staging && !waits_for_work) made.entries.push_back(mine);
+  }
+
+  std::vector<starpu_task*> sinks;
+  bool staging_sink = false;
+  for (std::size_t t = 0; t < count; ++t) {
+    if (has_successor[t]) continue;
+    sinks.push_back(made.tasks[t]);
+    staging_sink = staging_sink || spec.schedule.tasks[t].staging;
+  }
+  if (sinks.size() == 1 && !staging_sink) {
+    made.end = sinks.front();
+  } else {
+    made.end = new_task("end", {});
+    if (!sinks.empty())
+      starpu_task_declare_deps_array(made.end, static_cast<unsigned>(sinks.size()), sinks.data());
+    if (made.entries.empty()) made.entries.push_back(made.end);
+  }
+  static_cast<TaskBody*>(made.end->cl_arg)->last = true;
+}
+
+/// Each step's entries follow the previous step's end. An edge from a task that has already run
+/// counts as met, so one dry pass over all sets lets the ring be closed without a first step that
+/// waits for itself.
+void Program::Impl::join_ring() {
+  for (std::size_t i = 1; i < sets.size(); ++i) {
+    for (starpu_task* entry : sets[i].entries)
+      starpu_task_declare_deps_array(entry, 1, &sets[i - 1].end);
+  }
+  for (TaskSet& s : sets) s.submit();
+  drain();
+  for (starpu_task* entry : sets.front().entries)
+    starpu_task_declare_deps_array(entry, 1, &sets.back().end);
+  flags.dry = false;
+}
+
+}  // namespace arenite::runtime

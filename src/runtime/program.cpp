@@ -1,0 +1,115 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/dependencies.hpp>
+
+#include "src/runtime/program_impl.hpp"
+
+#include <algorithm>
+
+namespace arenite::runtime {
+
+Program::Program(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Program::~Program() = default;
+
+const std::string& Program::name() const noexcept { return impl_->spec.name; }
+const ProgramSpec& Program::spec() const noexcept { return impl_->spec; }
+long Program::steps() const noexcept { return impl_->steps; }
+
+Program::Impl::~Impl() {
+  // All sets before any task is destroyed: the last task of one notifies the first of the next.
+  drain();
+  if (set.active == this) set.active = nullptr;
+}
+
+void* Program::input(std::string_view name, std::size_t element_bytes) {
+  Impl& p = *impl_;
+  for (const Impl::Slot& slot : p.inputs) {
+    const graph::Value& value = p.spec.graph[slot.value];
+    if (value.name != name) continue;
+    if (static_cast<std::size_t>(size_of(value.type)) != element_bytes) {
+      fail({.found = "input '" + value.name + "' taken as elements of " +
+                     std::to_string(element_bytes) + " bytes",
+            .expected = std::string(to_string(value.type))});
+    }
+    p.sets[p.next].wait();
+    return slot.addresses[p.next];
+  }
+  fail({.found = "no input '" + std::string(name) + "'",
+        .expected = "a declared input of program '" + p.spec.name + "'"});
+}
+
+std::span<const std::byte> Program::output_bytes(std::size_t index, DType type) {
+  Impl& p = *impl_;
+  if (index >= p.outputs.size()) {
+    fail({.found = "output " + std::to_string(index) + " of program '" + p.spec.name + "'",
+          .expected = "one of its " + std::to_string(p.outputs.size()) + " outputs"});
+  }
+  if (p.steps == 0)
+    fail({.found = "an output before the first step", .expected = "a submitted step"});
+  const Impl::Slot& slot = p.outputs[index];
+  const graph::Value& value = p.spec.graph[slot.value];
+  if (value.type != type) {
+    fail({.found = "output '" + value.name + "' taken as " + std::string(to_string(type)),
+          .expected = std::string(to_string(value.type))});
+  }
+  wait();
+  const std::size_t last = (p.next + p.sets.size() - 1) % p.sets.size();
+  return {static_cast<const std::byte*>(slot.addresses[last]),
+          static_cast<std::size_t>(graph::byte_size(value.type, value.shape, value.layout))};
+}
+
+void Program::submit() {
+  Impl& p = *impl_;
+  if (p.broken) {
+    fail({.found = "program '" + p.spec.name + "' after StarPU refused one of its tasks",
+          .expected = "a program set built anew"});
+  }
+  p.set.activate(p);
+  TaskSet& mine = p.sets[p.next];
+  mine.wait();
+  // A failed step keeps its report until somebody waits: its word must not be reused before.
+  if (p.flags.failed.load()) wait();
+  try {
+    mine.submit();
+  } catch (...) {
+    p.broken = true;
+    throw;
+  }
+  mine.step = p.steps++;
+  p.next = (p.next + 1) % p.sets.size();
+}
+
+void Program::wait() {
+  impl_->drain();
+  impl_->report();
+}
+
+void Program::Impl::drain() noexcept {
+  for (TaskSet& s : sets) s.wait();
+}
+
+void Program::Impl::report() {
+  const TaskSet* first = nullptr;
+  for (const TaskSet& s : sets) {
+    if (s.status.load() != StatusWord::ok && (!first || s.step < first->step)) first = &s;
+  }
+  if (!first) return;
+  const std::uint64_t word = first->status.load();
+  const long step = first->step;
+  for (TaskSet& s : sets) s.status.clear();
+  flags.failed = false;
+
+  const graph::OpId op{StatusWord::op_of(word)};
+  const std::uint32_t code = StatusWord::code_of(word);
+  std::string found = "status code " + std::to_string(code);
+  if (code == status_overwritten)
+    found = "an operand's bytes were overwritten before this op read them";
+  for (const auto& [known, text] : spec.graph[op].definition->status_messages) {
+    if (known == code) found = text;
+  }
+  fail({.found = found,
+        .expected = "data within the op's limits",
+        .where = "program '" + spec.name + "', step " + std::to_string(step) + ", " +
+                 describe(spec.graph, op)});
+}
+
+}  // namespace arenite::runtime

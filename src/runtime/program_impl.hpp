@@ -1,0 +1,140 @@
+// The insides that ProgramSet and Program share.
+#pragma once
+
+#include <arenite/runtime/program.hpp>
+
+#include "src/runtime/checked.hpp"
+#include "src/runtime/starpu.hpp"
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace arenite::runtime {
+
+/// One op ready to run, with addresses of one task set.
+struct BoundKernel {
+  KernelFunction run = nullptr;
+  std::shared_ptr<const void> state;
+  std::vector<void*> operands, results;
+  KernelCall call;
+  bool updates_state = false;  ///< suppressed once this step or an earlier one has failed
+  std::vector<Claim> claims;   ///< checked build only
+};
+
+/// What all tasks of a program look at.
+struct ProgramFlags {
+  bool dry = true;                  ///< while the ring is primed: touch nothing
+  std::atomic<bool> failed{false};  ///< a step has failed: later ones leave persistent state alone
+};
+
+/// What a StarPU task of ours points at (`cl_arg`).
+struct TaskBody {
+  std::vector<BoundKernel> kernels;
+  ProgramFlags* flags = nullptr;
+  StatusWord* status = nullptr;  ///< of the task set, and so of one step
+  bool last = false;             ///< follows all others of its step
+};
+
+/// One complete set of a program's tasks. Resubmitted as a whole, once its last step has ended.
+class TaskSet {
+ public:
+  TaskSet() = default;
+  ~TaskSet();  ///< no set of the program may be under way: tasks notify those of the next set
+  TaskSet(const TaskSet&) = delete;
+  TaskSet& operator=(const TaskSet&) = delete;
+
+  /// Throws Error when StarPU refuses a task; the set can then be waited for, but not submitted
+  /// again.
+  void submit();
+  void wait() noexcept;
+
+  std::vector<starpu_task*> tasks;  // in topological order: those submitted never wait for the rest
+  std::deque<TaskBody> bodies;      // stable addresses
+  starpu_task* end = nullptr;       // follows all others
+  std::vector<starpu_task*> entries;  // must follow the previous step
+  StatusWord status;
+  long step = 0;  // the one last submitted
+
+ private:
+  std::size_t submitted_ = 0;
+};
+
+struct ProgramSet::Impl {
+  Impl(const KernelTable& table, ProgramOptions chosen) : kernels(table), options(chosen) {}
+  ~Impl();
+
+  /// Blocks of one name: shared by all programs, or, one a task set, a single program's own.
+  struct BlockGroup {
+    std::string name;
+    Space space;
+    std::string owner;      // program; empty for shared ones
+    std::size_t first = 0;  // in `blocks`
+    std::size_t copies = 1;
+  };
+
+  /// A class that a task touches.
+  struct ClassUse {
+    std::size_t index = 0;
+    bool writes = false;
+  };
+
+  void make_blocks(const std::vector<ProgramSpec>& specs);
+  void make_handles(const std::vector<ProgramSpec>& specs);
+  void make_programs(std::vector<ProgramSpec> specs);
+
+  std::size_t group(const ProgramSpec& spec, const plan::Placement& place) const;
+  std::size_t block_index(const ProgramSpec& spec, const plan::Placement& place,
+                          std::size_t set) const;
+  /// Waits for the program that may be under way, unless it is `next`; throws what it reported.
+  void activate(Program::Impl& next);
+
+  const KernelTable& kernels;
+  const ProgramOptions options;
+  Session session;  // keeps StarPU alive as long as the handles
+  std::vector<Block> blocks;
+  std::deque<Ownership> owners;  // by block; checked build only
+  std::vector<BlockGroup> groups;
+  std::vector<plan::HandleClass> classes;                  // blocks are groups here
+  std::vector<std::vector<starpu_data_handle_t>> handles;  // [class][copy]
+  std::vector<std::vector<std::vector<ClassUse>>> uses;    // [program][task]
+  std::vector<std::unique_ptr<Program>> programs;
+  Program::Impl* active = nullptr;  // whose steps may be under way
+};
+
+struct Program::Impl {
+  Impl(ProgramSet::Impl& owner, std::size_t number, ProgramSpec given)
+      : set(owner), index(number), spec(std::move(given)) {}
+  ~Impl();
+
+  struct Slot {
+    graph::ValueId value;
+    std::vector<void*> addresses;  // by task set
+  };
+
+  void build();
+  void build_set(std::size_t number, const std::vector<PreparedKernel>& prepared);
+  BoundKernel bind(graph::OpId op, const PreparedKernel& prepared, std::size_t number);
+  std::vector<Claim> claims_of(graph::OpId op, std::size_t number);
+  std::byte* address(graph::ValueId value, std::size_t number);
+  Slot slot(graph::ValueId value);
+  void join_ring();
+  void drain() noexcept;  ///< waits, reports nothing
+  void report();          ///< throws what the earliest failed step reported, and clears it
+
+  ProgramSet::Impl& set;
+  const std::size_t index;
+  ProgramSpec spec;
+  starpu_codelet codelet{};
+  ProgramFlags flags;
+  std::deque<TaskSet> sets;
+  std::vector<Slot> inputs, outputs;
+  std::size_t next = 0;
+  long steps = 0;
+  bool broken = false;  // StarPU refused a task: the ring's edges no longer add up
+};
+
+}  // namespace arenite::runtime

@@ -1,0 +1,214 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/dependencies.hpp>
+#include <arenite/plan/handle_classes.hpp>
+
+#include "src/plan/task_order.hpp"
+#include "src/runtime/counters.hpp"
+#include "src/runtime/program_impl.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace arenite::runtime {
+
+ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector<ProgramSpec> specs,
+                       const ProgramOptions& options)
+    : impl_(std::make_unique<Impl>(kernels, options)) {
+  static_cast<void>(session);  // asked for so that nobody builds programs before starting StarPU
+  if (options.task_sets < 2) {
+    fail({.found = std::to_string(options.task_sets) + " task sets",
+          .expected = "at least 2: a task can be resubmitted only after it has ended"});
+  }
+  std::vector<const plan::StepPlan*> plans;
+  for (const ProgramSpec& spec : specs) {
+    plan::verify_step(spec.graph, spec.schedule, spec.plan);
+    plans.push_back(&spec.plan);
+  }
+  plan::verify_together(plans);
+  impl_->make_blocks(specs);
+  impl_->make_handles(specs);
+  impl_->make_programs(std::move(specs));
+}
+
+ProgramSet::~ProgramSet() = default;
+
+ProgramSet::Impl::~Impl() {
+  programs.clear();  // waits for their tasks
+  for (const auto& copies : handles) {
+    for (starpu_data_handle_t handle : copies) starpu_data_unregister_no_coherency(handle);
+  }
+}
+
+void ProgramSet::Impl::make_blocks(const std::vector<ProgramSpec>& specs) {
+  std::vector<std::int64_t> bytes;  // by group
+  for (const ProgramSpec& spec : specs) {
+    for (const plan::BlockPlan& block : spec.plan.blocks) {
+      const std::string owner = block.per_task_set ? spec.name : "";
+      auto it = std::find_if(groups.begin(), groups.end(), [&](const BlockGroup& g) {
+        return g.name == block.name && g.space == block.space && g.owner == owner;
+      });
+      if (it == groups.end()) {
+        it =
+            groups.insert(groups.end(), {.name = block.name, .space = block.space, .owner = owner});
+        it->copies = block.per_task_set ? static_cast<std::size_t>(options.task_sets) : 1;
+        bytes.push_back(0);
+      }
+      std::int64_t& need = bytes[static_cast<std::size_t>(it - groups.begin())];
+      need = std::max(need, block.bytes);
+    }
+  }
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    groups[g].first = blocks.size();
+    for (std::size_t copy = 0; copy < groups[g].copies; ++copy) {
+      const std::string name = groups[g].owner.empty() ? groups[g].name
+                                                       : groups[g].owner + "/" + groups[g].name +
+                                                             "." + std::to_string(copy);
+      blocks.emplace_back(name, bytes[g], groups[g].space);
+      if constexpr (checked_build) owners.emplace_back(bytes[g]);
+    }
+  }
+}
+
+std::size_t ProgramSet::Impl::group(const ProgramSpec& spec, const plan::Placement& place) const {
+  const plan::BlockPlan& block = spec.plan.blocks.at(place.block);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (groups[g].name == block.name && groups[g].space == block.space &&
+        groups[g].owner == (block.per_task_set ? spec.name : "")) {
+      return g;
+    }
+  }
+  fail({.found = "no block '" + block.name + "'", .expected = "a block of the plan"});
+}
+
+std::size_t ProgramSet::Impl::block_index(const ProgramSpec& spec, const plan::Placement& place,
+                                          std::size_t set) const {
+  const BlockGroup& g = groups[group(spec, place)];
+  return g.first + (g.copies == 1 ? 0 : set);
+}
+
+void ProgramSet::Impl::make_handles(const std::vector<ProgramSpec>& specs) {
+  plan::HandleProblem problem;
+  problem.limit = starpu::max_buffers;
+  for (const BlockGroup& g : groups) problem.block_bytes.push_back(blocks[g.first].bytes());
+
+  std::vector<plan::TaskOrder> orders;
+  std::vector<std::pair<std::size_t, std::size_t>> local;  // task → (program, its number there)
+  for (std::size_t p = 0; p < specs.size(); ++p) {
+    const ProgramSpec& spec = specs[p];
+    orders.emplace_back(spec.schedule, spec.plan.reuse_edges);
+    for (std::size_t t = 0; t < spec.schedule.tasks.size(); ++t) {
+      for (graph::OpId op : spec.schedule.tasks[t].ops) {
+        for (const graph::Access& access : graph::accesses(spec.graph, op)) {
+          const plan::Placement& place = spec.plan.placement(access.storage);
+          if (place.external) continue;  // read-only memory of others: nothing for StarPU to guard
+          problem.accesses.push_back({.block = group(spec, place),
+                                      .begin = place.offset,
+                                      .end = place.offset + place.bytes,
+                                      .task = local.size(),
+                                      .writes = access.writes});
+        }
+      }
+      local.emplace_back(p, t);
+    }
+  }
+  problem.task_count = local.size();
+  problem.ordered = [&](std::size_t a, std::size_t b) {
+    const auto [program_a, task_a] = local[a];
+    const auto [program_b, task_b] = local[b];
+    if (program_a != program_b) return true;  // programs of one set never run together
+    const plan::TaskOrder& order = orders[program_a];
+    return order.before(task_a, task_b) || order.before(task_b, task_a);
+  };
+  classes = plan::handle_classes(problem);
+
+  for (const plan::HandleClass& c : classes) {
+    const BlockGroup& g = groups[c.block];
+    auto& copies = handles.emplace_back();
+    for (std::size_t copy = 0; copy < g.copies; ++copy) {
+      starpu_data_handle_t handle = nullptr;
+      std::byte* bytes = blocks[g.first + copy].data() + c.begin;
+      starpu_variable_data_register(&handle, STARPU_MAIN_RAM,
+                                    reinterpret_cast<std::uintptr_t>(bytes),
+                                    static_cast<std::size_t>(c.end - c.begin));
+      starpu_data_set_sequential_consistency_flag(handle, 0);
+      copies.push_back(handle);
+      ++atomic_counters().handles;
+    }
+  }
+
+  // Classes stand in (block, address) order, so the first that an access touches is found by
+  // search.
+  std::vector<std::map<std::size_t, bool>> touched(local.size());
+  for (const plan::HandleAccess& access : problem.accesses) {
+    auto it =
+        std::lower_bound(classes.begin(), classes.end(), access,
+                         [](const plan::HandleClass& c, const plan::HandleAccess& a) {
+                           return c.block < a.block || (c.block == a.block && c.end <= a.begin);
+                         });
+    for (; it != classes.end() && it->block == access.block && it->begin < access.end; ++it) {
+      bool& writes = touched[access.task][static_cast<std::size_t>(it - classes.begin())];
+      writes = writes || access.writes;
+    }
+  }
+  uses.resize(specs.size());
+  for (std::size_t t = 0; t < local.size(); ++t) {
+    auto& list = uses[local[t].first].emplace_back();
+    for (const auto& [index, writes] : touched[t]) list.push_back({index, writes});
+  }
+}
+
+void ProgramSet::Impl::make_programs(std::vector<ProgramSpec> specs) {
+  for (ProgramSpec& spec : specs) {
+    auto impl = std::make_unique<Program::Impl>(*this, programs.size(), std::move(spec));
+    impl->build();
+    programs.push_back(std::unique_ptr<Program>(new Program(std::move(impl))));
+  }
+}
+
+void ProgramSet::Impl::activate(Program::Impl& next) {
+  if (active == &next) return;
+  if (active) {
+    active->drain();
+    active->report();
+  }
+  active = &next;
+}
+
+Program& ProgramSet::operator[](std::string_view name) {
+  std::string known;
+  for (const auto& program : impl_->programs) {
+    if (program->name() == name) return *program;
+    known += (known.empty() ? "" : ", ") + program->name();
+  }
+  fail({.found = "no program '" + std::string(name) + "'", .expected = "one of " + known});
+}
+
+bool ProgramSet::has(std::string_view name) const noexcept {
+  return std::any_of(impl_->programs.begin(), impl_->programs.end(),
+                     [&](const auto& program) { return program->name() == name; });
+}
+
+std::span<std::byte> ProgramSet::state_bytes(std::string_view name, std::size_t element_bytes) {
+  if (impl_->active) impl_->active->drain();
+  for (const auto& program : impl_->programs) {
+    const ProgramSpec& spec = program->spec();
+    for (const plan::Placement& place : spec.plan.placements) {
+      if (!graph::is_persistent(place.cls) || place.name != name) continue;
+      if (place.bytes % static_cast<std::int64_t>(element_bytes) != 0) {
+        fail({.found = "'" + place.name + "' of " + std::to_string(place.bytes) + " bytes",
+              .expected = "a multiple of " + std::to_string(element_bytes)});
+      }
+      Block& block = impl_->blocks[impl_->block_index(spec, place, 0)];
+      return {block.data() + place.offset, static_cast<std::size_t>(place.bytes)};
+    }
+  }
+  fail({.found = "no persistent value '" + std::string(name) + "'",
+        .expected = "a parameter, optimizer state or buffer"});
+}
+
+const std::vector<Block>& ProgramSet::blocks() const noexcept { return impl_->blocks; }
+const std::vector<plan::HandleClass>& ProgramSet::handle_classes() const noexcept {
+  return impl_->classes;
+}
+
+}  // namespace arenite::runtime

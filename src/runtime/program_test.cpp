@@ -1,0 +1,283 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/builder.hpp>
+#include <arenite/graph/passes.hpp>
+#include <arenite/operators.hpp>
+#include <arenite/plan/step_plan.hpp>
+#include <arenite/runtime/program.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace arenite::runtime {
+namespace {
+
+using graph::Builder;
+using graph::StorageClass;
+using graph::ValueId;
+
+/// Operators of the tests: `probe_add` adds one float to another and, asked to, waits or reports
+/// first.
+struct ProbeState {
+  std::int64_t milliseconds = 0;
+  float refused = 0;  ///< an input of this value is reported to the status word
+};
+
+void probe_add(const KernelCall& call) {
+  const auto& state = *static_cast<const ProbeState*>(call.state);
+  if (state.milliseconds > 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(state.milliseconds));
+  const float x = call.in<float>(0)[0];
+  if (state.refused != 0 && x == state.refused) call.status->report(call.op, 7);
+  if (call.workspace) static_cast<float*>(call.workspace)[0] = x;
+  call.out<float>(0)[0] = x + call.in<float>(1)[0];
+}
+
+void register_probe() {
+  static const bool once = [] {
+    register_operator(
+        {.name = "probe_add",
+         .operands = {{"x"}, {"y"}},
+         .results = {"sum"},
+         .attributes = {{"milliseconds", graph::AttributeType::integer, std::int64_t{0}},
+                        {"refused", graph::AttributeType::real, 0.0},
+                        {"workspace", graph::AttributeType::integer, std::int64_t{0}}},
+         .infer =
+             [](const graph::OpView&) {
+               return std::vector<graph::ResultType>{{DType::float32, Shape{1}}};
+             },
+         .status_messages = {{7, "an input that is refused"}}},
+        {{.name = "plain",
+          .workspace = [](const graph::OpView& op) { return op.integer("workspace"); },
+          .prepare = [](const graph::OpView& op) -> PreparedKernel {
+            return {probe_add,
+                    std::make_shared<ProbeState>(ProbeState{
+                        op.integer("milliseconds"), static_cast<float>(op.real("refused"))})};
+          }}});
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+/// A program in the making: one op a task.
+struct Draft {
+  ProgramSpec spec;
+  Builder builder{spec.graph, operators()};
+
+  explicit Draft(std::string name) {
+    register_probe();
+    spec.name = std::move(name);
+    builder.context = {.phase = Phase::forward, .lane = 0, .where = ""};
+  }
+
+  ValueId declare(const std::string& name, StorageClass cls) {
+    return builder.declare(name, DType::float32, {1}, cls);
+  }
+
+  ProgramSpec finish(plan::StateLayout& state, double task_microseconds = 0) {
+    graph::select(spec.graph, *kernel_selector(kernels()));
+    graph::CostModel model;
+    model.task_microseconds = task_microseconds;
+    spec.schedule = graph::coarsen(spec.graph, model);
+    spec.plan = plan::plan_step(spec.graph, spec.schedule, state);
+    return std::move(spec);
+  }
+};
+
+/// total += input, through a slow op.
+ProgramSpec summing(const std::string& name, plan::StateLayout& state,
+                    std::int64_t milliseconds = 0, double refused = 0) {
+  Draft draft(name);
+  const ValueId x = draft.declare("x", StorageClass::input),
+                zero = draft.declare("zero", StorageClass::buffer),
+                total = draft.declare("total", StorageClass::buffer);
+  const ValueId y = draft.builder.add1("probe_add", {x, zero},
+                                       {{"milliseconds", milliseconds}, {"refused", refused}});
+  draft.builder.add("accumulate", {total, y});
+  return draft.finish(state);
+}
+
+template <class... Specs>
+ProgramSet make_set(Session& session, Specs... specs) {
+  std::vector<ProgramSpec> list;
+  (list.push_back(std::move(specs)), ...);
+  return ProgramSet(session, kernels(), std::move(list));
+}
+
+class Programs : public ::testing::TestWithParam<int> {
+ protected:
+  Session session{SessionOptions{.workers = GetParam()}};
+  plan::StateLayout state;
+};
+
+TEST_P(Programs, RunStepsInOrderAheadOfTheHost) {
+  auto set = make_set(session, summing("sum", state));
+  Program& program = set["sum"];
+  float expected = 0;
+  for (int i = 1; i <= 500; ++i) {
+    *program.input<float>("x") = static_cast<float>(i);
+    program.submit();
+    expected += static_cast<float>(i);
+  }
+  program.wait();
+  EXPECT_EQ(set.state<float>("total")[0], expected);
+  EXPECT_EQ(program.steps(), 500);
+}
+
+TEST_P(Programs, MayBeDestroyedWithStepsUnderWay) {
+  auto set = make_set(session, summing("sum", state, 20));
+  for (int i = 0; i < 3; ++i) {
+    *set["sum"].input<float>("x") = 1;
+    set["sum"].submit();
+  }
+}
+
+TEST_P(Programs, OfOneSetHaveInputsOfTheirOwn) {
+  auto set = make_set(session, summing("a", state, 5), summing("b", state, 5));
+  *set["a"].input<float>("x") = 1;
+  *set["b"].input<float>("x") = 10;
+  set["a"].submit();
+  set["b"].submit();
+  *set["a"].input<float>("x") = 100;
+  set["a"].submit();
+  set["a"].wait();
+  EXPECT_EQ(set.state<float>("total")[0], 111);
+}
+
+TEST_P(Programs, ReportAFailedStepAndKeepItFromThePersistentState) {
+  auto set = make_set(session, summing("sum", state, 1, 13));
+  Program& program = set["sum"];
+  for (float value : {1.0f, 2.0f}) *program.input<float>("x") = value, program.submit();
+  *program.input<float>("x") = 13;
+  program.submit();
+  try {
+    // Whatever the schedule: two good steps before, nothing of the bad one or of those behind it.
+    *program.input<float>("x") = 100;
+    program.submit();
+    program.wait();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "program 'sum', step 2, probe_add #0 (lane 0): an input that is refused; expected "
+                 "data within the "
+                 "op's limits");
+  }
+  EXPECT_EQ(set.state<float>("total")[0], 3);
+  *program.input<float>("x") = 4;
+  program.submit();
+  EXPECT_NO_THROW(program.wait());
+  EXPECT_EQ(set.state<float>("total")[0], 7);
+}
+
+TEST_P(Programs, DoNotHideTheErrorsOfOneAnother) {
+  auto set = make_set(session, summing("a", state, 1, 13), summing("b", state));
+  *set["a"].input<float>("x") = 13;
+  set["a"].submit();
+  *set["b"].input<float>("x") = 1;
+  EXPECT_THROW(set["b"].submit(), Error);
+  set["b"].submit();
+  set["b"].wait();
+  EXPECT_EQ(set.state<float>("total")[0], 1);
+}
+
+/// An op that refills an input with scratch of its own runs no step ahead: its scratch lies among
+/// what the previous step still uses.
+TEST_P(Programs, KeepScratchOfOneStepFromTheNext) {
+  Draft draft("staged");
+  const ValueId x = draft.declare("x", StorageClass::input),
+                y = draft.declare("y", StorageClass::input),
+                zero = draft.declare("zero", StorageClass::buffer),
+                total = draft.declare("total", StorageClass::buffer);
+  const ValueId refilled =
+      draft.builder.add1("probe_add", {x, y}, {{"workspace", std::int64_t{4096}}});
+  draft.spec.graph.storage(draft.spec.graph[refilled].storage).cls = StorageClass::input;
+  ValueId value = refilled;
+  for (int i = 0; i < 4; ++i)
+    value = draft.builder.add1("probe_add", {value, zero}, {{"milliseconds", std::int64_t{1}}});
+  draft.builder.add("accumulate", {total, value});
+  auto set = make_set(session, draft.finish(state));
+  for (int i = 0; i < 50; ++i) {
+    *set["staged"].input<float>("x") = 1;
+    *set["staged"].input<float>("y") = 0;
+    set["staged"].submit();
+  }
+  set["staged"].wait();
+  EXPECT_EQ(set.state<float>("total")[0], 50);
+}
+
+TEST_P(Programs, KeepOutputsForTheCaller) {
+  Draft draft("outputs");
+  const ValueId x = draft.declare("x", StorageClass::input),
+                zero = draft.declare("zero", StorageClass::buffer);
+  const ValueId first = draft.builder.add1("probe_add", {x, x});
+  ValueId value = first;
+  for (int i = 0; i < 6; ++i) value = draft.builder.add1("probe_add", {value, zero});
+  const ValueId last = draft.builder.add1("probe_add", {value, x});
+  draft.spec.graph.outputs = {first, last};
+  auto set = make_set(session, draft.finish(state));
+  Program& program = set["outputs"];
+  EXPECT_THROW(program.output<float>(0), Error);  // before the first step
+  for (int i = 1; i <= 5; ++i) {
+    *program.input<float>("x") = static_cast<float>(i);
+    program.submit();
+    EXPECT_EQ(program.output<float>(0)[0], static_cast<float>(2 * i));
+    EXPECT_EQ(program.output<float>(1)[0], static_cast<float>(3 * i));
+  }
+  EXPECT_THROW(program.output<double>(0), Error);
+  EXPECT_THROW(program.output<float>(2), Error);
+}
+
+TEST_P(Programs, NameWhatIsWrong) {
+  auto set = make_set(session, summing("sum", state));
+  const auto message = [](auto call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message([&] { set["train"]; }), "no program 'train'; expected one of sum");
+  EXPECT_EQ(message([&] { set["sum"].input<float>("q"); }),
+            "no input 'q'; expected a declared input of program 'sum'");
+  EXPECT_EQ(message([&] { set["sum"].input<double>("x"); }),
+            "input 'x' taken as elements of 8 bytes; expected float32");
+  EXPECT_EQ(message([&] { set.state<float>("x"); }),
+            "no persistent value 'x'; expected a parameter, optimizer state or buffer");
+  EXPECT_EQ(message([&] { ProgramSet(session, kernels(), {}, {.task_sets = 1}); }),
+            "1 task sets; expected at least 2: a task can be resubmitted only after it has ended");
+}
+
+TEST_P(Programs, AskForTheBytesOfConstants) {
+  Draft draft("constant");
+  const ValueId c = draft.declare("c", StorageClass::constant),
+                total = draft.declare("total", StorageClass::buffer);
+  draft.builder.add("accumulate", {total, draft.builder.add1("probe_add", {c, c})});
+  const ProgramSpec unbound = draft.finish(state);
+  const float value = 21;
+  for (const auto& [binding, text] : std::vector<std::pair<ConstantBinding, std::string>>{
+           {{}, "constant 'c' has no bytes; expected 4 bytes bound by that name"},
+           {{&value, 8}, "constant 'c' bound to 8 bytes; expected 4"}}) {
+    ProgramSpec spec = unbound;
+    spec.constants = {{"c", binding}};
+    try {
+      make_set(session, std::move(spec));
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()), "program 'constant': " + text);
+    }
+  }
+  ProgramSpec spec = unbound;
+  spec.constants = {{"c", {&value, 4}}};
+  auto set = make_set(session, std::move(spec));
+  set["constant"].submit();
+  set["constant"].wait();
+  EXPECT_EQ(set.state<float>("total")[0], 42);
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, Programs, ::testing::Values(1, 2));
+
+}  // namespace
+}  // namespace arenite::runtime

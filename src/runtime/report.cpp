@@ -1,0 +1,120 @@
+// What a program set says of itself: the memory table, and `--explain`.
+#include <spdlog/fmt/fmt.h>
+
+#include "src/runtime/program_impl.hpp"
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+
+namespace arenite::runtime {
+namespace {
+
+std::string bytes_text(std::int64_t bytes) {
+  if (bytes < 10 * 1024) return fmt::format("{} B", bytes);
+  if (bytes < 10 * 1024 * 1024) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
+  return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1024 * 1024));
+}
+
+struct BlockRow {
+  std::string name, pinned;
+  std::int64_t bytes = 0;
+};
+
+void print(std::ostream& out, const ProgramSpec& spec, const std::vector<BlockRow>& blocks) {
+  const plan::StepPlan& plan = spec.plan;
+  out << fmt::format("memory plan of '{}' (layout {})\n", spec.name, to_string(plan.layout));
+  out << fmt::format("  {:<10} {:<10} {:>12} {:>14} {:>7}\n", "arena", "in block", "peak",
+                     "separately", "ratio");
+  for (const plan::ArenaPlan& arena : plan.arenas) {
+    const double ratio = static_cast<double>(arena.peak) /
+                         static_cast<double>(std::max<std::int64_t>(1, arena.separate));
+    out << fmt::format("  {:<10} {:<10} {:>12} {:>14} {:>7}\n", to_string(arena.phase), arena.block,
+                       bytes_text(arena.peak), bytes_text(arena.separate),
+                       arena.separate == 0 ? "-" : fmt::format("{:.3f}", ratio));
+  }
+  out << fmt::format("  {:<21} {:>12}   pinned\n", "block", "bytes");
+  std::int64_t total = 0;
+  for (const BlockRow& block : blocks) {
+    out << fmt::format("  {:<21} {:>12}   {}\n", block.name, bytes_text(block.bytes), block.pinned);
+    total += block.bytes;
+  }
+  out << fmt::format("  {:<21} {:>12}\n", "total", bytes_text(total));
+  std::int64_t peak = 0;
+  for (const plan::Plan& packing : plan.packings) peak += packing.peak;
+  const double ratio = plan.lower_bound == 0
+                           ? 1.0
+                           : static_cast<double>(peak) / static_cast<double>(plan.lower_bound);
+  out << fmt::format(
+      "  max-live bound {}, peak {}: ratio {:.4f}{}; the same tensors allocated separately: {}\n",
+      bytes_text(plan.lower_bound), bytes_text(peak), ratio,
+      plan.optimal ? " (optimal, proved)" : "", bytes_text(plan.separate));
+}
+
+}  // namespace
+
+void print_plan(std::ostream& out, const ProgramSpec& spec) {
+  std::vector<BlockRow> rows;
+  for (const plan::BlockPlan& block : spec.plan.blocks) {
+    rows.push_back(
+        {block.name + (block.per_task_set ? " (one a task set)" : ""), "not yet", block.bytes});
+  }
+  print(out, spec, rows);
+}
+
+void ProgramSet::print_table(std::ostream& out, std::string_view program) const {
+  std::vector<BlockRow> rows;
+  for (const Block& block : impl_->blocks)
+    rows.push_back({block.name(), block.pinned(), block.bytes()});
+  for (const auto& p : impl_->programs) {
+    if (p->name() == program) print(out, p->spec(), rows);
+  }
+}
+
+void ProgramSet::explain(std::ostream& out) const {
+  for (const auto& program : impl_->programs) program->explain(out);
+  out << "handle classes, shared by the programs\n";
+  for (const plan::HandleClass& cls : impl_->classes) {
+    const Impl::BlockGroup& group = impl_->groups[cls.block];
+    out << fmt::format("  {:<24} {:>10} … {:<10} {}\n",
+                       group.owner.empty() ? group.name : group.owner + "/" + group.name, cls.begin,
+                       cls.end, cls.ordered ? "" : "ordered by edges alone, declared as read");
+  }
+}
+
+void Program::explain(std::ostream& out) const {
+  const ProgramSpec& spec = impl_->spec;
+  std::size_t edges = 0;
+  for (const graph::Task& task : spec.schedule.tasks) edges += task.predecessors.size();
+  out << fmt::format(
+      "program '{}': {} ops in {} tasks, {} data edges, {} reuse edges, {} handle classes, {} task "
+      "sets\n",
+      spec.name, spec.graph[graph::Graph::body].ops.size(), spec.schedule.tasks.size(), edges,
+      spec.plan.reuse_edges.size(), impl_->set.classes.size(), impl_->sets.size());
+  out << fmt::format("  critical path {:.0f} µs estimated ({:.0f} µs without the reuse edges)\n",
+                     spec.plan.critical_path, spec.plan.critical_path_without);
+  const graph::CostModel model;
+  for (std::size_t t = 0; t < spec.schedule.tasks.size(); ++t) {
+    const graph::Task& task = spec.schedule.tasks[t];
+    std::string after;
+    for (graph::TaskId p : task.predecessors) after += fmt::format(" {}", p.index);
+    for (const plan::TaskEdge& edge : spec.plan.reuse_edges) {
+      if (edge.after.index == t) after += fmt::format(" {}(reuse)", edge.before.index);
+    }
+    const auto lane = task.lane < 0 ? std::string("all lanes") : fmt::format("lane {}", task.lane);
+    out << fmt::format("  task {:>2}  {}{}, {}, ~{:.0f} µs, {} handle classes{}\n", t,
+                       to_string(task.phase), task.staging ? " (staging)" : "", lane,
+                       task.microseconds, impl_->set.uses[impl_->index][t].size(),
+                       after.empty() ? "" : ", after" + after);
+    for (graph::OpId id : task.ops) {
+      const graph::Op& op = spec.graph[id];
+      const graph::OpView view(spec.graph, op);
+      const std::string shape = op.results.empty() ? "" : " " + to_string(view.result(0).shape);
+      out << fmt::format("           {:<34} {:<8}{:<20} ~{:.1f} µs\n",
+                         fmt::format("{} {}", op.name(), op.where), op.kernel, shape,
+                         model.microseconds(view));
+    }
+  }
+}
+
+}  // namespace arenite::runtime
