@@ -1,0 +1,37 @@
+// Filled polygons on a small grey canvas, in integers only: the same bytes on every machine.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace arenite::data {
+
+struct Point {
+  int x = 0;
+  int y = 0;
+};
+
+using Polygon = std::vector<Point>;
+
+/// From the drawing board (0…256 both ways, y down) to the canvas, in 1/256 pixel:
+/// about the board's middle, then shifted.
+struct Affine {
+  int xx = 0, xy = 0, yx = 0, yy = 0;  ///< in 1/256 canvas units a board unit
+  int shift_x = 0, shift_y = 0;        ///< where the board's middle comes to lie, in 1/256 pixel
+
+  Point operator()(Point board) const noexcept;
+};
+
+class Canvas {
+ public:
+  static constexpr int size = 28;
+  static constexpr int full = 1024;  ///< a pixel wholly inside a polygon
+
+  using Coverage = std::array<std::int32_t, size * size>;
+
+  /// How much of every pixel lies inside the polygon (even-odd rule), 0…`full`; canvas coordinates.
+  static Coverage coverage(const Polygon& polygon);
+};
+
+}  // namespace arenite::data

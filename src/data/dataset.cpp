@@ -1,0 +1,176 @@
+#include <arenite/data/dataset.hpp>
+#include <arenite/data/idx.hpp>
+#include <arenite/error.hpp>
+
+#include "src/data/garments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace arenite::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct FileName {
+  const char* stem;
+  const char* kind;
+};
+
+constexpr FileName train_images{"train-images", "idx3-ubyte"};
+constexpr FileName train_labels{"train-labels", "idx1-ubyte"};
+constexpr FileName test_images{"t10k-images", "idx3-ubyte"};
+constexpr FileName test_labels{"t10k-labels", "idx1-ubyte"};
+constexpr std::array all_files{train_images, train_labels, test_images, test_labels};
+
+fs::path plain_path(const fs::path& folder, FileName file) {
+  return folder / (std::string(file.stem) + "-" + file.kind);
+}
+
+std::optional<fs::path> locate(const fs::path& folder, FileName file) {
+  for (const char* ending : {"", ".gz"}) {
+    for (const char* joint : {"-", "."}) {
+      fs::path path = folder / (std::string(file.stem) + joint + file.kind + ending);
+      std::error_code error;
+      if (fs::exists(path, error)) return path;
+    }
+  }
+  return std::nullopt;
+}
+
+bool holds_any(const fs::path& folder) {
+  return std::any_of(all_files.begin(), all_files.end(),
+                     [&](FileName f) { return locate(folder, f).has_value(); });
+}
+
+std::string fetch_hint(std::string_view name) {
+  if (name == "synthetic") return "write it with datasets/make-synthetic FOLDER, or name no folder";
+  return "fetch it with: datasets/fetch " + std::string(name);
+}
+
+IdxFile open_file(const fs::path& folder, FileName file, int rank, const std::string& dataset) {
+  if (const auto path = locate(folder, file)) return IdxFile::open(*path, rank);
+  std::error_code error;
+  const bool exists = fs::is_directory(folder, error);
+  fail({.found = exists ? "no file " + plain_path({}, file).string() + "[.gz] in this folder"
+                        : "no such folder",
+        .expected = "the four IDX files of " + dataset,
+        .where = folder.string(),
+        .hint = fetch_hint(dataset)});
+}
+
+Split make_split(const IdxFile& images, const IdxFile& labels, int classes) {
+  const Shape& shape = images.shape();
+  if (shape[0] != labels.shape()[0]) {
+    fail({.found = std::to_string(labels.shape()[0]) + " labels for " + std::to_string(shape[0]) +
+                   " images",
+          .expected = "one label an image",
+          .where = labels.name() + ", byte 4"});
+  }
+  check_labels(labels.values(), classes, labels.name());
+  return {.images = images.values(),
+          .labels = labels.values(),
+          .count = shape[0],
+          .height = shape[1],
+          .width = shape[2],
+          .channels = 1,
+          .classes = classes};
+}
+
+std::vector<fs::path> places(std::string_view name) {
+  std::vector<fs::path> list;
+  if (const char* root = std::getenv("ARENITE_DATASETS"); root && *root)
+    list.push_back(fs::path(root) / name);
+  list.push_back(cache_folder() / name);
+  return list;
+}
+
+std::vector<std::string> digit_names() {
+  return {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+}
+
+}  // namespace
+
+Split Split::first(std::int64_t n) const {
+  if (n < 1)
+    fail({.found = "a limit of " + std::to_string(n) + " samples", .expected = "at least 1"});
+  Split part = *this;
+  part.count = std::min(n, count);
+  part.images = images.first(static_cast<std::size_t>(part.count * image_bytes()));
+  part.labels = labels.first(static_cast<std::size_t>(part.count));
+  return part;
+}
+
+ImageData load_images(const fs::path& folder, std::string name,
+                      std::vector<std::string> class_names) {
+  const int classes = static_cast<int>(class_names.size());
+  // Labels first: they are small, and a wrong folder shows at once.
+  auto files = std::make_shared<std::array<IdxFile, 4>>(std::array{
+      open_file(folder, train_labels, 1, name), open_file(folder, test_labels, 1, name),
+      open_file(folder, train_images, 3, name), open_file(folder, test_images, 3, name)});
+  const auto& [labels, held_out_labels, images, held_out_images] = *files;
+  ImageData data{.name = std::move(name),
+                 .origin = folder.string(),
+                 .class_names = std::move(class_names),
+                 .train = make_split(images, labels, classes),
+                 .test = make_split(held_out_images, held_out_labels, classes),
+                 .bytes = files};
+  if (data.test.shape() != data.train.shape()) {
+    fail({.found = "test images of " + to_string(data.test.shape()),
+          .expected = "the training images' " + to_string(data.train.shape()),
+          .where = held_out_images.name() + ", byte 8"});
+  }
+  return data;
+}
+
+ImageData fashion_mnist(const fs::path& folder) {
+  return load_images(folder, "fashion-mnist", garment_names());
+}
+ImageData mnist(const fs::path& folder) { return load_images(folder, "mnist", digit_names()); }
+
+std::vector<std::string> names() { return {"fashion-mnist", "mnist", "synthetic"}; }
+
+fs::path default_folder(std::string_view name) {
+  const std::vector<fs::path> candidates = places(name);
+  const auto found = std::find_if(candidates.begin(), candidates.end(), holds_any);
+  return found != candidates.end() ? *found : candidates.back();
+}
+
+ImageData find(std::string_view name, const fs::path& folder) {
+  const std::vector<std::string> known = names();
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    fail({.found = "unknown data set '" + std::string(name) + "'",
+          .expected = "fashion-mnist, mnist or synthetic"});
+  }
+  if (folder.empty() && name == "synthetic") return synthetic();
+  const std::vector<fs::path> looked = folder.empty() ? places(name) : std::vector{folder};
+  const auto found = std::find_if(looked.begin(), looked.end(), holds_any);
+  if (found == looked.end()) {
+    std::string list;
+    for (const fs::path& place : looked) list += (list.empty() ? "" : ", ") + place.string();
+    fail({.found = "data set " + std::string(name) + " is in none of the places looked in: " + list,
+          .expected = "its four IDX files, plain or .gz",
+          .hint = fetch_hint(name) + "; or set ARENITE_DATASETS to the folder above " +
+                  std::string(name) + "/"});
+  }
+  return load_images(*found, std::string(name), name == "mnist" ? digit_names() : garment_names());
+}
+
+void save_images(const ImageData& data, const fs::path& folder) {
+  const auto save = [&](const Split& split, FileName images, FileName labels) {
+    if (split.channels != 1) {
+      fail({.found = "images of " + std::to_string(split.channels) + " channels",
+            .expected = "grey images"});
+    }
+    write_idx(plain_path(folder, images), {split.count, split.height, split.width}, split.images);
+    write_idx(plain_path(folder, labels), {split.count}, split.labels);
+  };
+  save(data.train, train_images, train_labels);
+  save(data.test, test_images, test_labels);
+}
+
+}  // namespace arenite::data

@@ -1,0 +1,191 @@
+#include "src/data/gzip.hpp"
+
+#include "src/data/cache.hpp"
+
+#include <arenite/data/idx.hpp>
+#include <arenite/error.hpp>
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <new>
+#include <optional>
+#include <vector>
+
+namespace arenite::data {
+namespace {
+
+constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
+
+// Deflate's limit: a match of 258 bytes takes at least two bits (zlib, "Technical details").
+constexpr std::int64_t max_expansion = 1032;
+
+class Inflater {
+ public:
+  Inflater() {
+    // 16 + 15: gzip wrapping with its checksum, the largest window.
+    if (::inflateInit2(&stream_, 16 + 15) != Z_OK) throw std::bad_alloc();
+  }
+  ~Inflater() { ::inflateEnd(&stream_); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  z_stream& stream() noexcept { return stream_; }
+
+ private:
+  z_stream stream_{};
+};
+
+// Passes bytes on, but never more than their own IDX header promises.
+class LimitedSink {
+ public:
+  LimitedSink(int rank, std::int64_t compressed_bytes, std::string file, const ByteSink& sink)
+      : rank_(rank), compressed_bytes_(compressed_bytes), file_(std::move(file)), sink_(sink) {}
+
+  void take(std::span<const std::uint8_t> bytes, std::int64_t offset) {
+    if (bytes.empty()) return;
+    collect_header(bytes);
+    total_ += std::ssize(bytes);
+    if (header_ && total_ > header_->file_bytes) {
+      fail({.found = "it unpacks to more than the " + std::to_string(header_->file_bytes) +
+                     " bytes its header promises",
+            .expected = "a header and " + to_string(header_->shape) + " elements",
+            .where = file_ + ", byte " + std::to_string(offset),
+            .hint = "the file is damaged, or made to fill the disk"});
+    }
+    sink_(bytes);
+  }
+
+  void finish() {
+    if (!header_) parse_idx_header(head_, rank_, file_ + " (unpacked)");
+    if (total_ < header_->file_bytes) {
+      fail({.found = "it unpacks to " + std::to_string(total_) + " bytes",
+            .expected = std::to_string(header_->file_bytes) + " bytes, by its header of " +
+                        to_string(header_->shape),
+            .where = file_ + " (unpacked), byte " + std::to_string(total_),
+            .hint = "the file was cut short before it was compressed"});
+    }
+  }
+
+ private:
+  void collect_header(std::span<const std::uint8_t> bytes) {
+    if (header_) return;
+    const std::size_t wanted = 4 + 4 * static_cast<std::size_t>(rank_) - head_.size();
+    const auto part = bytes.first(std::min(wanted, bytes.size()));
+    head_.insert(head_.end(), part.begin(), part.end());
+    if (part.size() < wanted) return;
+    header_ = parse_idx_header(head_, rank_, file_ + " (unpacked)");
+    if (header_->file_bytes / max_expansion > compressed_bytes_) {
+      fail({.found = std::to_string(compressed_bytes_) + " compressed bytes for " +
+                     to_string(header_->shape) + " elements",
+            .expected = "at least 1 for every " + std::to_string(max_expansion) + ", gzip's limit",
+            .where = file_ + " (unpacked), byte 4",
+            .hint = "the dimensions in the header are wrong"});
+    }
+  }
+
+  int rank_;
+  std::int64_t compressed_bytes_;
+  std::string file_;
+  const ByteSink& sink_;
+  std::vector<std::uint8_t> head_;
+  std::optional<IdxHeader> header_;
+  std::int64_t total_ = 0;
+};
+
+// Enough to tell contents apart without reading more than once: the size, a checksum of the
+// compressed bytes, and gzip's own checksum of what they hold.
+std::string content_key(std::span<const std::uint8_t> compressed) {
+  uLong checksum = ::crc32_z(0, nullptr, 0);
+  checksum = ::crc32_z(checksum, compressed.data(), compressed.size());
+  const auto trailer = compressed.last(std::min<std::size_t>(compressed.size(), 8));
+  std::array<char, 48> text{};
+  std::size_t used = static_cast<std::size_t>(
+      std::snprintf(text.data(), text.size(), "%zx-%08lx-", compressed.size(), checksum));
+  for (std::uint8_t byte : trailer) {
+    used += static_cast<std::size_t>(
+        std::snprintf(text.data() + used, text.size() - used, "%02x", byte));
+  }
+  return {text.data(), used};
+}
+
+std::optional<FileBytes> from_cache(const std::filesystem::path& path, int rank) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  try {
+    FileBytes file = map_file(path);
+    parse_idx(file.bytes, rank, path.string());
+    return file;
+  } catch (const Error&) {
+    return std::nullopt;  // damaged since: unpacked afresh, where real trouble is reported
+  }
+}
+
+}  // namespace
+
+void unpack_idx(std::span<const std::uint8_t> compressed, int rank, const std::string& file,
+                const ByteSink& sink) {
+  LimitedSink limited(rank, std::ssize(compressed), file, sink);
+  Inflater inflater;
+  z_stream& stream = inflater.stream();
+  std::vector<std::uint8_t> out(std::min(chunk_bytes, compressed.size() * max_expansion + 1));
+  std::size_t fed = 0;
+  int members = 0;
+  bool in_member = false;
+  while (true) {
+    if (stream.avail_in == 0 && fed < compressed.size()) {
+      // zlib counts in 32 bits; it never writes through next_in.
+      const std::size_t part = std::min(compressed.size() - fed, std::size_t{1} << 30);
+      stream.next_in = const_cast<Bytef*>(compressed.data() + fed);
+      stream.avail_in = static_cast<uInt>(part);
+      fed += part;
+    }
+    stream.next_out = out.data();
+    stream.avail_out = static_cast<uInt>(out.size());
+    const int status = ::inflate(&stream, Z_NO_FLUSH);
+    const std::int64_t offset = static_cast<std::int64_t>(fed - stream.avail_in);
+    const std::string where = file + ", byte " + std::to_string(offset);
+    if (status == Z_MEM_ERROR) throw std::bad_alloc();
+    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {
+      const std::string reason = stream.msg ? stream.msg : "not gzip data";
+      const bool trailing = members > 0 && !in_member;
+      fail({.found =
+                (trailing ? "trailing bytes that are no gzip member: " : "corrupt gzip data: ") +
+                reason,
+            .expected = trailing ? "the end of the file after the last member" : "intact gzip data",
+            .where = where,
+            .hint = "compare its SHA-256 with the publisher's, or fetch it again"});
+    }
+    in_member = true;
+    const std::size_t produced = out.size() - stream.avail_out;
+    limited.take(std::span(out).first(produced), offset);
+    if (status == Z_STREAM_END) {
+      ++members;
+      in_member = false;
+      if (stream.avail_in == 0 && fed == compressed.size()) break;
+      if (::inflateReset(&stream) != Z_OK) throw std::bad_alloc();
+    } else if (produced < out.size() && stream.avail_in == 0 && fed == compressed.size()) {
+      fail({.found = "the file ends inside gzip member " + std::to_string(members + 1),
+            .expected = "the member's end and checksum",
+            .where = where,
+            .hint = "the download was cut short; fetch it again"});
+    }
+  }
+  limited.finish();
+}
+
+FileBytes unpacked(const std::filesystem::path& path, int rank) {
+  FileBytes packed = map_file(path);
+  const std::string name = path.stem().string() + "-" + content_key(packed.bytes);
+  const std::filesystem::path target = writable_cache("unpacked") / name;
+  if (auto hit = from_cache(target, rank)) return *hit;
+  AtomicFile file(target);
+  unpack_idx(packed.bytes, rank, path.string(),
+             [&](std::span<const std::uint8_t> bytes) { file.write(bytes); });
+  file.commit();
+  return map_file(target);
+}
+
+}  // namespace arenite::data

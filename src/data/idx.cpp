@@ -1,0 +1,147 @@
+#include <arenite/data/idx.hpp>
+#include <arenite/error.hpp>
+
+#include "src/data/file.hpp"
+#include "src/data/gzip.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace arenite::data {
+namespace {
+
+constexpr std::uint8_t type_unsigned_byte = 0x08;
+
+std::string at_byte(const std::string& file, std::int64_t offset) {
+  return file + ", byte " + std::to_string(offset);
+}
+
+std::string hex(std::uint8_t byte) {
+  constexpr const char* digits = "0123456789abcdef";
+  return {'0', 'x', digits[byte >> 4], digits[byte & 15]};
+}
+
+}  // namespace
+
+IdxHeader parse_idx_header(std::span<const std::uint8_t> bytes, int rank, const std::string& file) {
+  if (rank < 1 || rank > Shape::max_rank) {
+    fail({.found = "an IDX rank of " + std::to_string(rank), .expected = "1 to 8", .where = file});
+  }
+  const std::int64_t header_bytes = 4 + 4 * std::int64_t{rank};
+  const std::int64_t available = std::ssize(bytes);
+  if (available >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) {
+    fail({.found = "gzip data under a name without .gz",
+          .expected = "an IDX file, which starts with two zero bytes",
+          .where = at_byte(file, 0),
+          .hint = "add .gz to its name, or unpack it"});
+  }
+  for (std::size_t i = 0; i < 2 && i < bytes.size(); ++i) {
+    if (bytes[i] != 0) {
+      fail({.found = "the magic number has " + hex(bytes[i]),
+            .expected = "0x00: an IDX file starts with two zero bytes",
+            .where = at_byte(file, static_cast<std::int64_t>(i))});
+    }
+  }
+  if (available >= 3 && bytes[2] != type_unsigned_byte) {
+    fail({.found = "type code " + hex(bytes[2]),
+          .expected = "0x08, unsigned bytes",
+          .where = at_byte(file, 2)});
+  }
+  if (available >= 4 && bytes[3] != rank) {
+    fail({.found = "rank " + std::to_string(bytes[3]),
+          .expected = "rank " + std::to_string(rank) +
+                      (rank == 1   ? " (labels)"
+                       : rank == 3 ? " (images)"
+                                   : ""),
+          .where = at_byte(file, 3),
+          .hint = "are the images' and the labels' files swapped?"});
+  }
+  if (available < header_bytes) {
+    fail({.found = "the file ends after " + std::to_string(available) + " bytes",
+          .expected = "a header of " + std::to_string(header_bytes) + " bytes",
+          .where = at_byte(file, available)});
+  }
+  std::array<std::int64_t, Shape::max_rank> dims{};
+  std::int64_t elements = 1;
+  for (int axis = 0; axis < rank; ++axis) {
+    const std::size_t at = 4 + 4 * static_cast<std::size_t>(axis);
+    const std::int64_t dim = std::int64_t{bytes[at]} << 24 | std::int64_t{bytes[at + 1]} << 16 |
+                             std::int64_t{bytes[at + 2]} << 8 | std::int64_t{bytes[at + 3]};
+    if (dim == 0 || dim > idx_max_bytes / elements) {
+      fail({.found = "dimension " + std::to_string(axis) + " is " + std::to_string(dim),
+            .expected = dim == 0 ? "at least 1"
+                                 : "at most " + std::to_string(idx_max_bytes) + " elements in all",
+            .where = at_byte(file, static_cast<std::int64_t>(at))});
+    }
+    dims[static_cast<std::size_t>(axis)] = dim;
+    elements *= dim;
+  }
+  return {Shape(std::span<const std::int64_t>(dims.data(), static_cast<std::size_t>(rank))),
+          header_bytes, header_bytes + elements};
+}
+
+IdxView parse_idx(std::span<const std::uint8_t> bytes, int rank, const std::string& file) {
+  const IdxHeader header = parse_idx_header(bytes, rank, file);
+  const std::int64_t size = std::ssize(bytes);
+  if (size != header.file_bytes) {
+    fail({.found = "a file of " + std::to_string(size) + " bytes",
+          .expected = std::to_string(header.file_bytes) +
+                      " bytes: " + std::to_string(header.header_bytes) + " of header and " +
+                      to_string(header.shape) + " elements",
+          .where = at_byte(file, std::min(size, header.file_bytes)),
+          .hint =
+              size < header.file_bytes ? "the file is cut short" : "the file has trailing bytes"});
+  }
+  return {header.shape, bytes.subspan(static_cast<std::size_t>(header.header_bytes))};
+}
+
+void check_labels(std::span<const std::uint8_t> labels, int classes, const std::string& file) {
+  const auto bad = std::find_if(labels.begin(), labels.end(),
+                                [classes](std::uint8_t l) { return l >= classes; });
+  if (bad == labels.end()) return;
+  fail({.found = "label " + std::to_string(*bad),
+        .expected = "0 to " + std::to_string(classes - 1),
+        .where = at_byte(file, 8 + (bad - labels.begin()))});
+}
+
+IdxFile IdxFile::open(const std::filesystem::path& path, int rank) {
+  const bool packed = path.extension() == ".gz";
+  const FileBytes file = packed ? unpacked(path, rank) : map_file(path);
+  std::string name = path.string() + (packed ? " (unpacked)" : "");
+  const IdxView view = parse_idx(file.bytes, rank, name);
+  return {file.owner, view, std::move(name)};
+}
+
+void write_idx(const std::filesystem::path& path, const Shape& shape,
+               std::span<const std::uint8_t> values) {
+  std::vector<std::uint8_t> header{0, 0, type_unsigned_byte,
+                                   static_cast<std::uint8_t>(shape.rank())};
+  for (std::int64_t dim : shape) {
+    for (int shift = 24; shift >= 0; shift -= 8)
+      header.push_back(static_cast<std::uint8_t>(dim >> shift));
+  }
+  // What we write, we can read: the same limits.
+  const IdxHeader parsed = parse_idx_header(header, shape.rank(), path.string());
+  if (parsed.shape != shape || shape.elements() != std::ssize(values)) {
+    fail({.found = std::to_string(values.size()) + " bytes for shape " + to_string(shape),
+          .expected = "as many bytes as elements, and dimensions below 2^32",
+          .where = path.string()});
+  }
+  std::error_code error;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  if (error) {
+    fail({.found = "cannot create the folder: " + error.message(),
+          .expected = "a writable folder",
+          .where = path.parent_path().string()});
+  }
+  AtomicFile file(path);
+  file.write(header);
+  file.write(values);
+  file.commit();
+}
+
+}  // namespace arenite::data
