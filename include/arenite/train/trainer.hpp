@@ -1,0 +1,138 @@
+// Trains a model on images: plans once, then submits steps.
+//
+//   train::Trainer trainer(session, model, data.shape(), {.batch = 64, .optimizer = optim::sgd({.lr
+//   = 0.02f})}); std::cout << trainer.plan(); trainer.fit(data.train, {.epochs = 10, .validation =
+//   &data.test});
+//
+// A Trainer owns its programs and their blocks. It builds them when it first sees the data; from
+// then on a step registers no handle and calls no allocator. One thread at a time.
+#pragma once
+
+#include <arenite/data/dataset.hpp>
+#include <arenite/nn/nn.hpp>
+#include <arenite/plan/step_plan.hpp>
+#include <arenite/runtime/program.hpp>
+#include <arenite/runtime/session.hpp>
+#include <arenite/train/optimizer.hpp>
+
+#include <atomic>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace arenite::train {
+
+/// How parameters begin.
+struct Initializer {
+  std::uint64_t seed = 1;
+  /// none: U(−1/√fan_in, 1/√fan_in), as PyTorch's layers do; else U(−range, range).
+  std::optional<float> range;
+};
+
+struct TrainerOptions {
+  std::int64_t batch = 64;
+  nn::Loss loss = nn::cross_entropy();
+  optim::Optimizer optimizer = optim::sgd({.lr = 0.02f, .momentum = 0.9f});
+  Initializer init;
+  /// Shares of a batch that run in parallel and whose gradients are summed in a fixed tree. 0:
+  /// chosen from the network and the batch alone, so that the bits do not depend on the machine.
+  int lanes = 0;
+  plan::ArenaLayout layout = plan::ArenaLayout::overlay;
+};
+
+/// Means over the samples of a pass.
+struct Metrics {
+  double loss = 0;
+  double accuracy = 0;  ///< 0 to 1
+  std::int64_t samples = 0;
+  double seconds = 0;
+};
+
+struct Progress {
+  int epoch = 0;  ///< from 0
+  int epochs = 0;
+  std::int64_t done = 0, total = 0;  ///< samples of this epoch
+  double loss = 0, accuracy = 0;     ///< of the samples done
+  double seconds = 0;                ///< of this epoch, training only
+};
+
+struct EpochReport {
+  int epoch = 0;  ///< from 0
+  Metrics train;  ///< on the batches as they pass
+  std::optional<Metrics> validation;
+};
+
+struct FitOptions {
+  int epochs = 10;
+  bool shuffle = true;
+  std::uint64_t seed = 1;  ///< of the shuffling
+  const data::Split* validation = nullptr;
+  std::function<void(const EpochReport&)> on_epoch;
+  /// Called at most every `progress_seconds`; each call waits for the steps under way.
+  std::function<void(const Progress&)> on_progress;
+  double progress_seconds = 0.25;
+  const std::atomic<bool>* stop =
+      nullptr;  ///< when it turns true, training ends after the current step
+};
+
+/// Prints the table of arenas, blocks, bounds and pinning.
+class PlanReport {
+ public:
+  explicit PlanReport(std::string text) : text_(std::move(text)) {}
+  friend std::ostream& operator<<(std::ostream& out, const PlanReport& report);
+
+ private:
+  std::string text_;
+};
+
+class Trainer {
+ public:
+  /// `image` is [H, W, C]. Throws Error when the model cannot take it, or an option is out of
+  /// range.
+  Trainer(runtime::Session& session, nn::Layer model, Shape image, TrainerOptions options);
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  /// Builds the programs for these splits now; `fit` and `evaluate` do it when needed. The splits'
+  /// bytes are borrowed until the trainer ends. Throws Error on a split that is empty, incomplete
+  /// or of another shape, and on a batch larger than the training set; the trainer is then as it
+  /// was. While programs are built for a new split, the old ones' memory is held beside theirs.
+  void prepare(const data::Split* train, const data::Split* test);
+
+  /// Returns the last epoch's report. Epochs go on counting over several calls. `on_epoch` may
+  /// evaluate; `on_progress` may not. Throws Error as `prepare` does, and what a step reports.
+  EpochReport fit(const data::Split& train, const FitOptions& options = {});
+  Metrics evaluate(const data::Split& test);
+
+  PlanReport plan() const;
+  void explain(std::ostream& out) const;
+  const plan::StepPlan& step_plan() const;
+  int lanes() const noexcept;
+
+  /// Parameters in declaration order, with their bytes (valid until the trainer ends or sees new
+  /// data).
+  struct NamedParameter {
+    std::string name;
+    Shape shape;
+    std::span<float> values;
+  };
+  std::vector<NamedParameter> parameters();
+
+  /// SHA-256 over names, shapes and bytes of all parameters, in hex.
+  std::string weights_sha256();
+
+  void set_learning_rate(float learning_rate);  ///< throws Error unless it is finite
+  long steps() const noexcept;                  ///< training steps submitted
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace arenite::train

@@ -1,0 +1,70 @@
+// A trainer's programs over all splits it has seen: built whole, or not at all.
+#pragma once
+
+#include <arenite/data/dataset.hpp>
+#include <arenite/runtime/program.hpp>
+#include <arenite/train/trainer.hpp>
+
+#include "src/train/step_program.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace arenite::train {
+
+/// The programs over one split: whole batches, and the batch's remainder.
+struct Pass {
+  data::Split split;
+  bool training = false;
+  std::int64_t batch = 0;           ///< no larger than the split
+  std::vector<std::int32_t> order;  ///< bound by address
+  runtime::Program* whole = nullptr;
+  runtime::Program* rest = nullptr;  ///< none when the batch divides the split
+};
+
+/// Throws Error unless every sample of the split is there, of this shape, and enough of them for a
+/// step.
+void check_split(const data::Split& split, bool training, const Shape& image, std::int64_t batch);
+
+/// What all programs of a trainer are made from. Borrowed.
+struct Recipe {
+  const nn::Layer& model;
+  const Shape& image;
+  const TrainerOptions& options;
+
+  StepRequest request(std::string name, std::int64_t batch, std::int64_t dataset,
+                      bool training) const;
+};
+
+class Programs {
+ public:
+  using Wanted = std::pair<data::Split, bool>;  ///< a checked split, and whether to train on it
+
+  /// `state` holds the places that names already have. Parameters get their first values.
+  Programs(runtime::Session& session, const Recipe& recipe,
+           const std::vector<nn::Parameter>& parameters, plan::StateLayout state,
+           const std::vector<Wanted>& wanted);
+
+  /// Takes over what both have: parameters, optimizer state, buffers.
+  void adopt(Programs& older);
+
+  Pass* find(const data::Split& split, bool training) noexcept;
+  std::vector<Wanted> wanted() const;
+  const std::vector<std::unique_ptr<Pass>>& passes() const noexcept { return passes_; }
+  bool has_state(std::string_view name) const noexcept;
+  runtime::ProgramSet& set() noexcept { return *set_; }
+  plan::StateLayout state() const { return state_; }
+
+ private:
+  void build(runtime::Session& session, const Recipe& recipe);
+  void initialise(const Initializer& how, const std::vector<nn::Parameter>& parameters);
+
+  std::vector<std::unique_ptr<Pass>> passes_;  // outlive the set, which reads their order
+  plan::StateLayout state_;
+  std::unique_ptr<runtime::ProgramSet> set_;
+};
+
+}  // namespace arenite::train

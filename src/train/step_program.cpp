@@ -1,0 +1,161 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/passes.hpp>
+#include <arenite/operators.hpp>
+
+#include "src/train/step_program.hpp"
+
+#include <numeric>
+#include <utility>
+
+namespace arenite::train {
+namespace {
+
+using graph::Builder;
+using graph::Graph;
+using graph::StorageClass;
+using graph::ValueId;
+
+struct Forward {
+  Graph graph;  ///< outputs: loss, statistics
+  std::vector<nn::Parameter> parameters;
+};
+
+Forward build_forward(const nn::Layer& model, const nn::Loss& loss, const StepRequest& request) {
+  Forward forward;
+  Builder builder(forward.graph, operators());
+  builder.context.phase = request.training ? Phase::forward : Phase::evaluate;
+  const Shape& image = request.image;
+  const ValueId x = builder.declare(
+      "x", DType::float32, {request.batch, image[0], image[1], image[2]}, StorageClass::input);
+  const ValueId y = builder.declare("y", DType::int32, {request.batch}, StorageClass::input);
+  nn::ModelBuilder layers(builder);
+  const ValueId logits = model(layers, x);
+  const nn::LossValues values = loss(layers, logits, y, request.batch);
+  forward.graph.outputs = {values.value, values.statistics};
+  forward.parameters = layers.parameters();
+  return forward;
+}
+
+/// Gathers each lane's samples from the data set; `x` and `y` of a lane come from one op.
+class Gatherer {
+ public:
+  explicit Gatherer(const StepRequest& request) : request_(request) {}
+
+  ValueId operator()(Builder& builder, const graph::Value& input, const graph::LaneShare& share) {
+    if (!images_) declare(builder);
+    if (share.lane != lane_) {
+      lane_ = share.lane;
+      builder.context.where = "batch";
+      gathered_ = builder.add("batch_gather", {images_, labels_, order_, cursor_},
+                              {{"begin", share.begin}, {"count", share.count}});
+      // Refilled each step, one copy for each task set: the next batch is gathered behind this
+      // step.
+      for (ValueId id : gathered_)
+        builder.graph().storage(builder.graph()[id].storage).cls = StorageClass::input;
+    }
+    return gathered_.at(input.name == "x" ? 0 : 1);
+  }
+
+ private:
+  void declare(Builder& builder) {
+    const std::int64_t m = request_.dataset;
+    const Shape& image = request_.image;
+    images_ = builder.declare(names::images, DType::uint8, {m, image[0], image[1], image[2]},
+                              StorageClass::constant);
+    labels_ = builder.declare(names::labels, DType::uint8, {m}, StorageClass::constant);
+    order_ = builder.declare(names::order, DType::int32, {m}, StorageClass::constant);
+    cursor_ = builder.declare(names::cursor, DType::int64, {1}, StorageClass::input);
+  }
+
+  const StepRequest& request_;
+  ValueId images_, labels_, order_, cursor_;
+  std::vector<ValueId> gathered_;
+  int lane_ = graph::Op::shared_lane;
+};
+
+void add_statistics(Builder& builder, const std::vector<ValueId>& lanes, Phase phase) {
+  builder.context = {.phase = phase, .lane = graph::Op::shared_lane, .where = "statistics"};
+  const ValueId total =
+      builder.declare(names::statistics, DType::float64, {2}, StorageClass::buffer);
+  const ValueId step = lanes.size() == 1 ? lanes.front() : builder.add1("sum", lanes);
+  builder.add("accumulate", {total, step});
+}
+
+void add_updates(Builder& builder, const std::vector<ValueId>& losses,
+                 const std::vector<nn::Parameter>& parameters, const optim::Optimizer& optimizer) {
+  const ValueId rate =
+      builder.declare(names::learning_rate, DType::float32, {1}, StorageClass::buffer);
+  std::vector<ValueId> wrt;
+  wrt.reserve(parameters.size());
+  for (const nn::Parameter& parameter : parameters)
+    wrt.push_back(builder.graph().find(parameter.name));
+  graph::add_gradients(builder, losses, wrt, [&](std::size_t index, ValueId gradient) {
+    const graph::OpContext saved = std::exchange(
+        builder.context,
+        {.phase = Phase::update, .lane = graph::Op::shared_lane, .where = parameters[index].name});
+    optimizer.append({.builder = builder,
+                      .name = parameters[index].name,
+                      .parameter = wrt[index],
+                      .gradient = gradient,
+                      .learning_rate = rate});
+    builder.context = saved;
+  });
+}
+
+StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
+                     const optim::Optimizer& optimizer, const StepRequest& request, int lanes) {
+  Forward forward = build_forward(model, loss, request);
+  const auto shares = graph::lane_shares(request.batch, lanes);
+  Gatherer gather(request);
+  graph::LaneGraph split = graph::split_lanes(forward.graph, operators(), shares, std::ref(gather));
+
+  Builder builder(split.graph, operators());
+  std::vector<ValueId> losses, statistics;
+  for (const auto& outputs : split.outputs)
+    losses.push_back(outputs.at(0)), statistics.push_back(outputs.at(1));
+  add_statistics(builder, statistics, request.training ? Phase::forward : Phase::evaluate);
+  if (request.training) add_updates(builder, losses, forward.parameters, optimizer);
+  // Nobody reads the lanes' losses: they are accumulated in `statistics`, and need no bytes that
+  // last.
+  split.graph.outputs.clear();
+
+  graph::select(split.graph, *runtime::kernel_selector(kernels()));
+  graph::in_place(split.graph);
+  StepProgram program;
+  program.spec.name = request.name;
+  program.spec.schedule = graph::coarsen(split.graph);
+  program.spec.graph = std::move(split.graph);
+  program.parameters = std::move(forward.parameters);
+  program.lanes = static_cast<int>(shares.size());
+  return program;
+}
+
+/// More lanes let more workers help, and cost a sum of gradients. Decided by the estimated work of
+/// a step alone, so that the order of arithmetic never depends on the machine's load or its cores.
+int lanes_for(double microseconds) {
+  if (microseconds < 150) return 1;
+  if (microseconds < 6000) return 2;
+  return 4;
+}
+
+}  // namespace
+
+StepProgram build_step(const nn::Layer& model, const nn::Loss& loss,
+                       const optim::Optimizer& optimizer, const StepRequest& request,
+                       plan::StateLayout& state) {
+  StepProgram program = assemble(model, loss, optimizer, request, std::max(1, request.lanes));
+  if (request.lanes == 0) {
+    const auto& tasks = program.spec.schedule.tasks;
+    const double work =
+        std::accumulate(tasks.begin(), tasks.end(), 0.0, [](double sum, const graph::Task& task) {
+          return sum + (task.staging ? 0 : task.microseconds);
+        });
+    if (const int lanes = lanes_for(work); lanes > 1)
+      program = assemble(model, loss, optimizer, request, lanes);
+  }
+  program.spec.plan = plan::plan_step(program.spec.graph, program.spec.schedule, state,
+                                      {.layout = request.layout, .solve = {}});
+  return program;
+}
+
+}  // namespace arenite::train

@@ -1,0 +1,43 @@
+// From a model to a program: the one place that runs all passes in their order.
+#pragma once
+
+#include <arenite/nn/nn.hpp>
+#include <arenite/plan/step_plan.hpp>
+#include <arenite/runtime/program.hpp>
+#include <arenite/train/optimizer.hpp>
+
+#include <string>
+
+namespace arenite::train {
+
+/// Names of the values that the trainer and its programs agree on.
+namespace names {
+inline constexpr const char* images = "images";                // constant uint8 [M, H, W, C]
+inline constexpr const char* labels = "labels";                // constant uint8 [M]
+inline constexpr const char* order = "order";                  // constant int32 [M]
+inline constexpr const char* cursor = "cursor";                // input int64 [1]
+inline constexpr const char* statistics = "statistics";        // buffer float64 [2]
+inline constexpr const char* learning_rate = "learning_rate";  // buffer float32 [1]
+}  // namespace names
+
+struct StepRequest {
+  std::string name;
+  std::int64_t batch = 0;    ///< samples of one step
+  std::int64_t dataset = 0;  ///< samples of the set that steps draw from
+  Shape image;               ///< [H, W, C]
+  bool training = true;      ///< else forward and statistics only
+  int lanes = 0;             ///< 0: chosen from the estimated work
+  plan::ArenaLayout layout = plan::ArenaLayout::overlay;
+};
+
+struct StepProgram {
+  runtime::ProgramSpec spec;              ///< constants not yet bound
+  std::vector<nn::Parameter> parameters;  ///< of the model, in declaration order
+  int lanes = 1;
+};
+
+StepProgram build_step(const nn::Layer& model, const nn::Loss& loss,
+                       const optim::Optimizer& optimizer, const StepRequest& request,
+                       plan::StateLayout& state);
+
+}  // namespace arenite::train

@@ -1,0 +1,255 @@
+#include <arenite/error.hpp>
+#include <arenite/random.hpp>
+#include <arenite/train/trainer.hpp>
+
+#include "src/train/programs.hpp"
+#include "src/train/sha256.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <ostream>
+#include <sstream>
+
+namespace arenite::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const PlanReport& report) {
+  return out << report.text_;
+}
+
+struct Trainer::Impl {
+  runtime::Session& session;
+  nn::Layer model;
+  Shape image;
+  TrainerOptions options;
+
+  plan::StateLayout state;  // the main program's; later programs keep its places
+  StepProgram preview;      // the main program before any data is known: its plan is the same
+  std::unique_ptr<Programs> programs;
+  bool running = false;
+  float learning_rate = 0;
+  int epochs_done = 0;
+  long steps = 0;
+
+  Impl(runtime::Session& s, nn::Layer m, Shape i, TrainerOptions o)
+      : session(s), model(std::move(m)), image(i), options(std::move(o)) {
+    if (image.rank() != 3)
+      fail({.found = "images of shape " + to_string(image), .expected = "[H, W, C]"});
+    constexpr std::int64_t most = 1 << 20;
+    if (options.batch < 1 || options.batch > most) {
+      fail({.found = "a batch of " + std::to_string(options.batch),
+            .expected = "1 to " + std::to_string(most)});
+    }
+    if (options.lanes < 0 || options.lanes > 64) {
+      fail({.found = std::to_string(options.lanes) + " lanes",
+            .expected = "1 to 64, or 0 to choose"});
+    }
+    if (options.init.range && !(std::isfinite(*options.init.range) && *options.init.range > 0)) {
+      fail({.found = "an initial range of " + std::to_string(*options.init.range),
+            .expected = "a finite number above 0"});
+    }
+    learning_rate = options.optimizer.learning_rate;
+    preview = build_step(model, options.loss, options.optimizer,
+                         recipe().request("train", options.batch, options.batch, true), state);
+  }
+
+  Recipe recipe() const { return {model, image, options}; }
+
+  /// Checks a split; true when there are no programs for it yet.
+  bool is_new(const data::Split* split, bool training) const {
+    if (!split) return false;
+    check_split(*split, training, image, options.batch);
+    return !programs || !programs->find(*split, training);
+  }
+
+  /// All that is needed exists afterwards, or nothing has changed.
+  void prepare(const data::Split* train, const data::Split* test) {
+    if (running) {
+      fail({.found = "a trainer asked for another pass in the middle of one",
+            .expected = "calls from outside `on_progress`"});
+    }
+    const bool new_train = is_new(train, true), new_test = is_new(test, false);
+    if (!new_train && !new_test) return;  // and allocate nothing: epochs come here
+    std::vector<Programs::Wanted> wanted;
+    if (programs) wanted = programs->wanted();
+    if (new_train) wanted.emplace_back(*train, true);
+    if (new_test) wanted.emplace_back(*test, false);
+    auto next = std::make_unique<Programs>(session, recipe(), preview.parameters,
+                                           programs ? programs->state() : state, wanted);
+    if (programs) next->adopt(*programs);
+    programs = std::move(next);
+    write_learning_rate();
+  }
+
+  void write_learning_rate() {
+    if (programs && programs->has_state(names::learning_rate))
+      programs->set().state<float>(names::learning_rate)[0] = learning_rate;
+  }
+
+  /// Runs one pass over a split. `tick` is called after each step with the samples submitted so far
+  /// and returns true to stop early.
+  template <class Tick>
+  std::int64_t run(Pass& pass, Tick tick) {
+    std::int64_t done = 0;
+    running = true;
+    struct Guard {
+      bool& flag;
+      ~Guard() { flag = false; }
+    } const guard{running};
+    const auto step = [&](runtime::Program& program, std::int64_t size) {
+      *program.input<std::int64_t>(names::cursor) = done;
+      program.submit();
+      done += size;
+      steps += pass.training ? 1 : 0;
+      return tick(done, program);
+    };
+    bool stopped = false;
+    while (!stopped && done + pass.batch <= pass.split.count)
+      stopped = step(*pass.whole, pass.batch);
+    pass.whole->wait();
+    if (!stopped && pass.rest) step(*pass.rest, pass.split.count - done);
+    if (pass.rest) pass.rest->wait();
+    return done;
+  }
+
+  std::pair<double, double> read_statistics() {
+    const auto statistics = programs->set().state<double>(names::statistics);
+    return {statistics[0], statistics[1]};
+  }
+  void clear_statistics() {
+    std::ranges::fill(programs->set().state<double>(names::statistics), 0.0);
+  }
+
+  Metrics metrics(std::int64_t samples, double seconds) {
+    const auto [loss, correct] = read_statistics();
+    const double n = static_cast<double>(std::max<std::int64_t>(1, samples));
+    return {.loss = loss / n, .accuracy = correct / n, .samples = samples, .seconds = seconds};
+  }
+};
+
+Trainer::Trainer(runtime::Session& session, nn::Layer model, Shape image, TrainerOptions options)
+    : impl_(std::make_unique<Impl>(session, std::move(model), image, std::move(options))) {}
+Trainer::~Trainer() = default;
+
+void Trainer::prepare(const data::Split* train, const data::Split* test) {
+  impl_->prepare(train, test);
+}
+
+EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
+  if (options.epochs < 0)
+    fail({.found = std::to_string(options.epochs) + " epochs", .expected = "at least 0"});
+  prepare(&train, options.validation);
+  Impl& self = *impl_;
+  EpochReport report;
+  const auto stopping = [&] {
+    return options.stop && options.stop->load(std::memory_order_relaxed);
+  };
+
+  for (int epoch = 0; epoch < options.epochs && !stopping(); ++epoch) {
+    // Found anew: what `on_epoch` evaluates may have built the programs again.
+    Pass& pass = *self.programs->find(train, true);
+    // Before the first step of an epoch nothing is under way, so the order may be rewritten.
+    if (options.shuffle) {
+      permutation(pass.order, options.seed, static_cast<std::uint32_t>(self.epochs_done));
+    } else {
+      std::iota(pass.order.begin(), pass.order.end(), 0);
+    }
+    self.clear_statistics();
+    const auto start = Clock::now();
+    auto last = start;
+    const std::int64_t done = self.run(pass, [&](std::int64_t samples, runtime::Program& program) {
+      if (options.on_progress && seconds_since(last) >= options.progress_seconds) {
+        program.wait();
+        const Metrics now = self.metrics(samples, seconds_since(start));
+        options.on_progress({.epoch = epoch,
+                             .epochs = options.epochs,
+                             .done = samples,
+                             .total = train.count,
+                             .loss = now.loss,
+                             .accuracy = now.accuracy,
+                             .seconds = now.seconds});
+        last = Clock::now();
+      }
+      return stopping();
+    });
+    report = {.epoch = epoch, .train = self.metrics(done, seconds_since(start)), .validation = {}};
+    ++self.epochs_done;
+    if (options.validation) report.validation = evaluate(*options.validation);
+    if (options.on_epoch) options.on_epoch(report);
+  }
+  return report;
+}
+
+Metrics Trainer::evaluate(const data::Split& test) {
+  prepare(nullptr, &test);
+  Impl& self = *impl_;
+  self.clear_statistics();
+  const auto start = Clock::now();
+  const std::int64_t done = self.run(*self.programs->find(test, false),
+                                     [](std::int64_t, runtime::Program&) { return false; });
+  return self.metrics(done, seconds_since(start));
+}
+
+PlanReport Trainer::plan() const {
+  std::ostringstream out;
+  if (impl_->programs && impl_->programs->set().has("train")) {
+    impl_->programs->set().print_table(out, "train");
+  } else {
+    runtime::print_plan(out, impl_->preview.spec);
+  }
+  return PlanReport(out.str());
+}
+
+void Trainer::explain(std::ostream& out) const {
+  if (impl_->programs) impl_->programs->set().explain(out);
+}
+
+const plan::StepPlan& Trainer::step_plan() const { return impl_->preview.spec.plan; }
+int Trainer::lanes() const noexcept { return impl_->preview.lanes; }
+long Trainer::steps() const noexcept { return impl_->steps; }
+
+std::vector<Trainer::NamedParameter> Trainer::parameters() {
+  if (!impl_->programs) {
+    fail({.found = "parameters asked for before any data was seen",
+          .expected = "a call of prepare, fit or evaluate first"});
+  }
+  std::vector<NamedParameter> all;
+  for (const nn::Parameter& parameter : impl_->preview.parameters) {
+    all.push_back(
+        {.name = parameter.name,
+         .shape = impl_->preview.spec.graph[impl_->preview.spec.graph.find(parameter.name)].shape,
+         .values = impl_->programs->set().state<float>(parameter.name)});
+  }
+  return all;
+}
+
+std::string Trainer::weights_sha256() {
+  Sha256 hash;
+  for (const NamedParameter& parameter : parameters()) {
+    const std::string head = parameter.name + to_string(parameter.shape);
+    hash.update(std::as_bytes(std::span(head)));
+    hash.update(std::as_bytes(parameter.values));
+  }
+  return hash.hex();
+}
+
+void Trainer::set_learning_rate(float learning_rate) {
+  if (!std::isfinite(learning_rate)) {
+    fail({.found = "a learning rate of " + std::to_string(learning_rate),
+          .expected = "a finite number"});
+  }
+  impl_->learning_rate = learning_rate;
+  impl_->write_learning_rate();
+}
+
+}  // namespace arenite::train

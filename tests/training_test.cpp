@@ -1,0 +1,350 @@
+// The whole way through the house: train, evaluate, count, compare.
+#include <arenite/arenite.hpp>
+
+#include <gtest/gtest.h>
+
+#include "tests/heap/heap_calls.hpp"
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <sstream>
+
+namespace arenite {
+namespace {
+
+const data::ImageData& small_set() {
+  // 333 and 77 are no multiples of any batch below: remainders everywhere.
+  static const data::ImageData data = data::synthetic({.seed = 3, .train = 333, .test = 77});
+  return data;
+}
+
+train::TrainerOptions options(std::int64_t batch, int lanes,
+                              plan::ArenaLayout layout = plan::ArenaLayout::overlay) {
+  return {.batch = batch,
+          .optimizer = optim::sgd({.lr = 0.02f, .momentum = 0.9f}),
+          .init = {.seed = 5, .range = {}},
+          .lanes = lanes,
+          .layout = layout};
+}
+
+struct Outcome {
+  train::EpochReport report;
+  std::string sha256;
+};
+
+Outcome train_once(const std::string& model, int workers, const train::TrainerOptions& how,
+                   int epochs = 1) {
+  runtime::Session session({.workers = workers});
+  train::Trainer trainer(session, nn::model(model).layers, small_set().shape(), how);
+  const auto report =
+      trainer.fit(small_set().train, {.epochs = epochs, .validation = &small_set().test});
+  return {report, trainer.weights_sha256()};
+}
+
+class Training : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Training, LearnsTheSyntheticSet) {
+  const Outcome outcome = train_once(GetParam(), 2, options(16, 2), 6);
+  EXPECT_EQ(outcome.report.train.samples, 333);  // the remainder is used, not dropped
+  EXPECT_EQ(outcome.report.validation->samples, 77);
+  EXPECT_GT(outcome.report.validation->accuracy, 0.5);
+  EXPECT_LT(outcome.report.train.loss, 1.5);
+}
+
+TEST_P(Training, HasTheSameBitsForAnyNumberOfWorkersAndEitherLayout) {
+  const Outcome one = train_once(GetParam(), 1, options(16, 2));
+  // More workers than cores have another scheduler.
+  for (int workers : {2, 3, 4})
+    EXPECT_EQ(train_once(GetParam(), workers, options(16, 2)).sha256, one.sha256) << workers;
+  EXPECT_EQ(train_once(GetParam(), 2, options(16, 2, plan::ArenaLayout::two)).sha256, one.sha256);
+  // Another order of the same sums shows: the comparison is no empty one.
+  EXPECT_NE(train_once(GetParam(), 1, options(16, 1)).sha256, one.sha256);
+}
+
+TEST_P(Training, LanesChangeRoundingOnly) {
+  const Outcome one = train_once(GetParam(), 1, options(32, 1)),
+                three = train_once(GetParam(), 1, options(32, 3));
+  EXPECT_NEAR(one.report.train.loss, three.report.train.loss, 1e-3 * one.report.train.loss);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Training, ::testing::Values("mlp", "cnn1"));
+
+TEST(TrainingStep, RegistersAndAllocatesNothingAfterWarmUp) {
+  // A thousand steps where heap calls are counted; fewer where plain kernels and sanitizers are
+  // slow.
+  const int epochs = testing::heap_calls() >= 0 ? 50 : 3;
+  for (int workers : {1, 2}) {
+    for (const char* model : {"mlp", "cnn1"}) {
+      runtime::Session session({.workers = workers});
+      train::Trainer trainer(session, nn::model(model).layers, small_set().shape(), options(16, 2));
+      trainer.fit(small_set().train, {.epochs = 1, .shuffle = false});  // warm-up
+      const auto before = runtime::counters();
+      const long heap = testing::heap_calls();
+      trainer.fit(small_set().train, {.epochs = epochs, .shuffle = false});
+      const auto after = runtime::counters();
+      EXPECT_EQ(after.handles, before.handles);
+      EXPECT_EQ(after.blocks, before.blocks);
+      EXPECT_EQ(after.pins, before.pins);
+      EXPECT_EQ(after.tasks, before.tasks);
+      if (heap >= 0) {
+        EXPECT_EQ(testing::heap_calls() - heap, 0) << model << " with " << workers << " workers";
+      }
+    }
+  }
+}
+
+TEST(TrainingStep, PrintsThePlanBeforeTheFirstStep) {
+  runtime::Session session;
+  train::Trainer trainer(session, nn::model("cnn1").layers, small_set().shape(), options(16, 2));
+  std::ostringstream before, after;
+  before << trainer.plan();
+  EXPECT_NE(before.str().find("not yet"), std::string::npos);
+  trainer.prepare(&small_set().train, &small_set().test);
+  after << trainer.plan();
+  for (const char* word :
+       {"forward", "backward", "max-live bound", "separately", "pinned", "input.1"}) {
+    EXPECT_NE(after.str().find(word), std::string::npos) << word << "\n" << after.str();
+  }
+}
+
+TEST(TrainingStep, ReportsALabelOutOfRange) {
+  // A set that claims 12 classes: the model's ten logits cannot hold label 11.
+  data::ImageData data = data::synthetic({.seed = 1, .train = 64, .test = 10});
+  std::vector<std::uint8_t> labels(data.train.labels.begin(), data.train.labels.end());
+  labels[40] = 11;
+  data::Split broken = data.train;
+  broken.labels = labels;
+  runtime::Session session;
+  train::Trainer trainer(session, nn::model("mlp").layers, data.shape(), options(16, 1));
+  try {
+    trainer.fit(broken, {.epochs = 1, .shuffle = false});
+    FAIL();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("label"), std::string::npos) << message;
+    EXPECT_NE(message.find("softmax_cross_entropy 'loss1'"), std::string::npos) << message;
+  }
+  EXPECT_NO_THROW(trainer.fit(data.train, {.epochs = 1}));  // the trainer is still usable
+}
+
+TEST(TrainingStep, RefusesABatchLargerThanTheSet) {
+  runtime::Session session;
+  train::Trainer trainer(session, nn::model("mlp").layers, small_set().shape(), options(1000, 1));
+  try {
+    trainer.fit(small_set().train, {.epochs = 1});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "a batch of 1000 from 333 training images; expected a batch no larger than the set "
+        "(hint: use a smaller --batch or a larger --limit)");
+  }
+}
+
+TEST(TrainingStep, KeepsParametersWhenANewSplitIsSeen) {
+  runtime::Session session;
+  train::Trainer trainer(session, nn::model("mlp").layers, small_set().shape(), options(16, 2));
+  trainer.fit(small_set().train, {.epochs = 1});
+  const std::string before = trainer.weights_sha256();
+  const auto a = trainer.evaluate(small_set().test);  // a new program over the same blocks
+  EXPECT_EQ(trainer.weights_sha256(), before);
+  const auto b = trainer.evaluate(small_set().test);
+  EXPECT_EQ(a.loss, b.loss);  // persistent buffers hold nothing over from the first evaluation
+  EXPECT_EQ(a.accuracy, b.accuracy);
+}
+
+/// Says whether an action throws an Error that holds `words`.
+template <class Action>
+::testing::AssertionResult refuses(Action action, const std::string& words) {
+  try {
+    action();
+  } catch (const Error& error) {
+    if (std::string(error.what()).find(words) != std::string::npos)
+      return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << error.what();
+  }
+  return ::testing::AssertionFailure() << "no error";
+}
+
+struct Trained : ::testing::Test {
+  runtime::Session session{{.workers = 1}};
+  train::Trainer trainer{session, nn::model("mlp").layers, small_set().shape(), options(16, 2)};
+  const data::Split& train = small_set().train;
+  const data::Split& test = small_set().test;
+};
+
+TEST_F(Trained, MayBeEvaluatedFirst) {
+  const auto untrained = trainer.evaluate(test);
+  EXPECT_EQ(untrained.samples, 77);
+  const auto report = trainer.fit(train, {.epochs = 1, .validation = &test});
+  EXPECT_EQ(report.train.samples, 333);
+  train::Trainer fresh(session, nn::model("mlp").layers, small_set().shape(), options(16, 2));
+  fresh.fit(train, {.epochs = 1, .validation = &test});
+  EXPECT_EQ(trainer.weights_sha256(), fresh.weights_sha256());
+}
+
+TEST_F(Trained, KeepsMomentumWhenANewSplitIsSeen) {
+  train::Trainer whole(session, nn::model("mlp").layers, small_set().shape(), options(16, 2));
+  whole.fit(train, {.epochs = 2});
+  trainer.fit(train, {.epochs = 1});
+  trainer.evaluate(test);
+  trainer.fit(train, {.epochs = 1});
+  EXPECT_EQ(trainer.weights_sha256(), whole.weights_sha256());
+}
+
+TEST_F(Trained, IsAsItWasAfterARefusedSplit) {
+  data::Split shape = test, labels = test, images = test, empty = test, none = test, many = test;
+  shape.width = 27;
+  labels.labels = labels.labels.first(70);
+  images.images = images.images.first(images.images.size() - 1);
+  empty.count = 0;
+  none = {};
+  many.count = std::int64_t{1} << 40;
+  const auto refuse_all = [&] {
+    for (const data::Split* bad : {&shape, &labels, &images, &empty, &none, &many}) {
+      EXPECT_THROW(trainer.evaluate(*bad), Error);
+      EXPECT_THROW(trainer.fit(train, {.epochs = 1, .validation = bad}), Error);
+      EXPECT_THROW(trainer.fit(*bad, {.epochs = 1}), Error);
+    }
+  };
+  refuse_all();  // before it saw any data
+  EXPECT_TRUE(refuses([&] { trainer.evaluate(labels); }, "70 test labels; expected 77"));
+  EXPECT_TRUE(
+      refuses([&] { trainer.evaluate(images); }, "bytes of test images; expected 77 images"));
+  EXPECT_TRUE(refuses([&] { trainer.evaluate(empty); }, "0 test images"));
+  EXPECT_TRUE(refuses([&] { trainer.fit(test.first(15)); }, "a batch of 16 from 15"));
+  EXPECT_EQ(trainer.fit(train, {.epochs = 1}).train.samples, 333);
+  const std::string before = trainer.weights_sha256();
+  refuse_all();
+  EXPECT_EQ(trainer.weights_sha256(), before);
+  trainer.fit(train, {.epochs = 1});
+  train::Trainer whole(session, nn::model("mlp").layers, small_set().shape(), options(16, 2));
+  whole.fit(train, {.epochs = 2});
+  EXPECT_EQ(trainer.weights_sha256(), whole.weights_sha256());
+}
+
+TEST_F(Trained, MayBeEvaluatedBetweenEpochsButNotWithinOne) {
+  int evaluated = 0;
+  train::FitOptions how{.epochs = 2};
+  how.on_epoch = [&](const train::EpochReport&) {
+    // A split that is new each time: the programs are built again under the running `fit`.
+    EXPECT_EQ(trainer.evaluate(test.first(20 + evaluated)).samples, 20 + evaluated);
+    ++evaluated;
+  };
+  EXPECT_EQ(trainer.fit(train, how).train.samples, 333);
+  EXPECT_EQ(evaluated, 2);
+
+  train::FitOptions within{.epochs = 1, .progress_seconds = 0};
+  within.on_progress = [&](const train::Progress&) { trainer.evaluate(test); };
+  EXPECT_TRUE(refuses([&] { trainer.fit(train, within); }, "in the middle"));
+  EXPECT_EQ(trainer.fit(train, {.epochs = 1}).train.samples, 333);
+}
+
+TEST_F(Trained, ReportsAValidationWhenItIsStopped) {
+  std::atomic<bool> stop = false;
+  train::FitOptions how{.epochs = 3, .validation = &test, .progress_seconds = 0};
+  how.on_progress = [&](const train::Progress&) { stop = true; };
+  how.stop = &stop;
+  const auto report = trainer.fit(train, how);
+  EXPECT_EQ(report.epoch, 0);
+  EXPECT_EQ(report.train.samples, 16);
+  EXPECT_TRUE(report.validation);
+}
+
+TEST_F(Trained, TakesFiniteLearningRatesOnly) {
+  EXPECT_THROW(trainer.set_learning_rate(std::nanf("")), Error);
+  trainer.set_learning_rate(0);
+  trainer.evaluate(test);  // has no learning rate
+  const std::string before = trainer.weights_sha256();
+  trainer.fit(train, {.epochs = 1});
+  EXPECT_EQ(trainer.weights_sha256(), before);
+}
+
+TEST(Registration, AddsAllOrNothing) {
+  const auto kernel = [](const char* name) {
+    return runtime::Kernel{
+        .name = name, .prepare = [](const graph::OpView&) { return runtime::PreparedKernel{}; }};
+  };
+  const auto definition = [] {
+    return graph::OperatorDefinition{.name = "nothing_at_all", .infer = [](const graph::OpView&) {
+                                       return std::vector<graph::ResultType>{};
+                                     }};
+  };
+  EXPECT_TRUE(refuses(
+      [&] {
+        register_operator(definition(), {kernel("a"), {.name = "b"}});
+      },
+      "without `prepare`"));
+  EXPECT_TRUE(refuses(
+      [&] {
+        register_operator(definition(), {kernel("a"), kernel("a")});
+      },
+      "registered twice"));
+  EXPECT_FALSE(operators().find("nothing_at_all"));
+  EXPECT_TRUE(kernels().find("nothing_at_all").empty());
+  register_operator(definition(), {kernel("a"), kernel("b")});
+  EXPECT_TRUE(operators().find("nothing_at_all"));
+  EXPECT_TRUE(refuses([&] { register_operator(definition(), {kernel("c")}); }, "registered twice"));
+  EXPECT_EQ(kernels().find("nothing_at_all").size(), 2u);
+}
+
+/// Sets a variable of the environment for a scope.
+class Variable {
+ public:
+  Variable(const char* name, const char* text) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    setenv(name, text, 1);
+  }
+  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+TEST(Session, TakesExplicitWorkersFirst) {
+  for (const char* text : {"64", "0", "abc", "", "3"}) {
+    const Variable set("STARPU_NCPU", text);
+    const Variable other("STARPU_NCUDA", "abc"), scheduler("STARPU_SCHED", "nosuch");
+    runtime::Session first({.workers = 1});
+    EXPECT_EQ(first.workers(), 1) << text;
+    runtime::Session second;  // joins: what the environment says no longer matters
+    EXPECT_EQ(second.workers(), 1) << text;
+    EXPECT_STREQ(std::getenv("STARPU_NCPU"), text);
+    EXPECT_STREQ(std::getenv("STARPU_NCUDA"), "abc");
+  }
+}
+
+TEST(Session, AsksTheEnvironmentNext) {
+  {
+    const Variable set("STARPU_NCPU", "3");
+    EXPECT_EQ(runtime::Session().workers(), 3);
+  }
+  for (const char* text : {"0", "-1", "abc", "2x", "99999999999999999999"}) {
+    const Variable set("STARPU_NCPU", text);
+    EXPECT_TRUE(refuses([] { runtime::Session(); }, std::string("STARPU_NCPU='") + text));
+  }
+  for (const char* text : {"x", "1-0", "0;1", "-1", "0-x"}) {
+    const Variable set("STARPU_WORKERS_CPUID", text);
+    EXPECT_TRUE(refuses([] { runtime::Session({.workers = 1}); }, "STARPU_WORKERS_CPUID='"));
+  }
+  for (const char* text : {"0", "0-", "0 0-0", ""}) {
+    const Variable set("STARPU_WORKERS_CPUID", text);
+    EXPECT_EQ(runtime::Session({.workers = 1}).workers(), 1) << text;
+  }
+}
+
+TEST(Session, IsOneForTheProcess) {
+  runtime::Session first({.workers = 1});
+  runtime::Session second;  // joins
+  EXPECT_EQ(second.workers(), 1);
+  EXPECT_THROW(runtime::Session({.workers = 2}), Error);
+  EXPECT_THROW(runtime::Session({.workers = -1}), Error);
+}
+
+}  // namespace
+}  // namespace arenite
