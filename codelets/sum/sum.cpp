@@ -34,7 +34,7 @@ void register_sum(Registry& registry) {
   graph::OperatorDefinition sum;
   sum.name = "sum";
   sum.operands = {{"terms"}};
-  sum.variadic = true;
+  sum.variadic = 1;
   sum.results = {"y"};
   sum.in_place = {{0, 0}};
   sum.infer = infer;

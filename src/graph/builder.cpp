@@ -18,7 +18,7 @@ void check_operands(const Graph& graph, const Op& op, const OpContext& context) 
   const auto required =
       static_cast<std::size_t>(std::count_if(definition.operands.begin(), definition.operands.end(),
                                              [](const auto& o) { return !o.optional; }));
-  if (given < required || (given > known && !definition.variadic)) {
+  if (!definition.takes(given)) {
     std::string names;
     for (const auto& operand : definition.operands) {
       names += (names.empty() ? "" : ", ") + operand.name + (operand.optional ? "?" : "");

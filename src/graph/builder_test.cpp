@@ -135,9 +135,8 @@ TEST(OperatorTable, RefusesIncompleteDefinitions) {
   OperatorTable table;
   EXPECT_EQ(message([&] { table.add({.name = "half"}); }),
             "operator 'half' without a shape rule; expected a name and an `infer` function");
-  EXPECT_EQ(
-      message([&] { table.add({.name = "many", .variadic = true, .infer = testing::nothing}); }),
-      "variadic operator 'many' without operands; expected at least one operand to repeat");
+  EXPECT_EQ(message([&] { table.add({.name = "many", .variadic = 1, .infer = testing::nothing}); }),
+            "variadic operator 'many' without operands; expected at least one operand to repeat");
   table.add({.name = "one", .infer = testing::nothing});
   EXPECT_EQ(message([&] { table.add({.name = "one", .infer = testing::nothing}); }),
             "operator 'one' registered twice; expected a name of its own");

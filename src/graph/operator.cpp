@@ -24,8 +24,17 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+bool OperatorDefinition::takes(std::size_t count) const noexcept {
+  const auto required = static_cast<std::size_t>(
+      std::count_if(operands.begin(), operands.end(), [](const auto& o) { return !o.optional; }));
+  if (count <= operands.size()) return count >= required;
+  return variadic > 0 && (count - operands.size()) % variadic == 0;
+}
+
 const OperandSchema& OperatorDefinition::operand_schema(std::size_t operand) const noexcept {
-  return operands[std::min(operand, operands.size() - 1)];
+  if (operand < operands.size() || variadic == 0)
+    return operands[std::min(operand, operands.size() - 1)];
+  return operands[operands.size() - variadic + (operand - operands.size()) % variadic];
 }
 
 Effect OperatorDefinition::effect(std::size_t operand) const noexcept {
@@ -38,9 +47,16 @@ void OperatorTable::add(OperatorDefinition definition) {
                    (definition.name.empty() ? "name" : "shape rule"),
           .expected = "a name and an `infer` function"});
   }
-  if (definition.variadic && definition.operands.empty()) {
+  if (definition.variadic > definition.operands.size()) {
     fail({.found = "variadic operator '" + definition.name + "' without operands",
           .expected = "at least one operand to repeat"});
+  }
+  if (definition.fusion &&
+      (definition.fusion->chain.size() < 2 || !definition.fusion->attributes)) {
+    fail({.found = "operator '" + definition.name + "' fused from a chain of " +
+                   std::to_string(definition.fusion->chain.size()) +
+                   (definition.fusion->attributes ? "" : " without a rule for its attributes"),
+          .expected = "at least two operators and an `attributes` function"});
   }
   const std::string name = definition.name;
   auto shared = std::make_shared<const OperatorDefinition>(std::move(definition));

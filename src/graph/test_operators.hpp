@@ -99,7 +99,7 @@ inline const OperatorTable& table() {
            .infer = like_first});
     t.add({.name = "concat",
            .operands = {{"part"}},
-           .variadic = true,
+           .variadic = 1,
            .results = {"y"},
            .infer = [](const OpView& op) {
              std::int64_t rows = 0;

@@ -79,7 +79,7 @@ void verify_op(const Graph& graph, OpId id) {
       static_cast<std::size_t>(std::count_if(definition.operands.begin(), definition.operands.end(),
                                              [](const auto& o) { return !o.optional; }));
   const std::size_t given = op.operands.size(), known = definition.operands.size();
-  if (given < required || (given > known && !definition.variadic)) {
+  if (!definition.takes(given)) {
     op_flaw(
         graph, id, std::to_string(given) + " operands",
         (required == known && !definition.variadic ? "" : "at least ") + std::to_string(required));

@@ -79,11 +79,20 @@ class GradientContext {
   std::size_t seed_;
 };
 
+/// A chain of ops that an operator does in one go. Op i+1 of the chain reads result 0 of op i as
+/// its operand 0, and nobody else reads it. The fused op takes the operands of the chain in order,
+/// less those; its result 0 is the last op's.
+struct Fusion {
+  std::vector<std::string> chain;  ///< operators, at least two
+  /// The fused op's attributes; none: this chain stays as it is.
+  std::function<std::optional<Attributes>(const std::vector<OpView>& chain)> attributes;
+};
+
 class OperatorDefinition {
  public:
   std::string name;
   std::vector<OperandSchema> operands;
-  bool variadic = false;  ///< the last operand schema repeats, at least once
+  std::size_t variadic = 0;  ///< so many last operand schemas repeat together, at least once
   std::vector<std::string> results;
   std::vector<AttributeSchema> attributes;
 
@@ -103,9 +112,19 @@ class OperatorDefinition {
 
   std::function<Cost(const OpView&)> cost;  ///< absent: the bytes of operands and results
 
+  /// The chain that `fuse` replaces by this operator.
+  std::optional<Fusion> fusion;
+
+  /// The operator that gives the sum of several of these ops' only results in one go, from the
+  /// operands of all of them in order; empty: there is none.
+  std::string sums_as;
+
   /// What the codes mean that its kernels report to the status word.
   std::vector<std::pair<std::uint32_t, std::string>> status_messages;
 
+  /// Whether an op may have so many operands: at least the required ones, beyond the known ones
+  /// only whole groups of those that repeat.
+  bool takes(std::size_t count) const noexcept;
   Effect effect(std::size_t operand) const noexcept;
   const OperandSchema& operand_schema(std::size_t operand) const noexcept;
 };
