@@ -148,14 +148,15 @@ class OpHarness {
     });
   }
 
-  /// True when every element of the value's halo is zero (NaN poison is not).
+  /// True when every element of the value's halo is zero (poison is not).
+  template <class T = float>
   bool halo_is_zero(graph::ValueId id) {
-    std::vector<float> all(bytes(id).size() / sizeof(float));
-    std::memcpy(all.data(), bytes(id).data(), all.size() * sizeof(float));
+    std::vector<T> all(bytes(id).size() / sizeof(T));
+    std::memcpy(all.data(), bytes(id).data(), all.size() * sizeof(T));
     for_each_row(
-        id, [&](std::size_t, std::size_t at, std::size_t n) { std::fill_n(&all[at], n, 0.0f); });
-    for (float v : all) {
-      if (!(v == 0)) return false;
+        id, [&](std::size_t, std::size_t at, std::size_t n) { std::fill_n(&all[at], n, T{0}); });
+    for (T v : all) {
+      if (!(v == T{0})) return false;
     }
     return true;
   }

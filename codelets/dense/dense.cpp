@@ -1,6 +1,7 @@
 // dense(x [N, I], weight [I, O], bias [O]?) -> y [N, O] = x · weight + bias, and its gradients:
 //   dense_grad_input(gradient [N, O], weight [I, O]) -> dx [N, I] = gradient · weightᵀ
-//   dense_grad_weight(x [N, I], gradient [N, O]) -> dweight [I, O] = xᵀ · gradient
+//   dense_grad_weight(x [N, I], gradient [N, O], …) -> dweight [I, O] = Σ xᵀ · gradient
+// The last takes any number of pairs, each with an N of its own: the lanes of a batch.
 // The bias' gradient is bias_grad(gradient).
 #include "codelets/dense/dense.hpp"
 
@@ -46,6 +47,14 @@ Results infer_grad_weight(const OpView& op) {
   expect_matrix(op, 1, "[N, O]");
   const Shape &x = op.operand(0).shape, &gradient = op.operand(1).shape;
   expect_shape(op, 1, {x[0], gradient[1]}, "[N, O] for x " + to_string(x));
+  for (std::size_t i = 2; i + 1 < op.operand_count(); i += 2) {
+    expect_matrix(op, i, "[N, I]");
+    expect_matrix(op, i + 1, "[N, O]");
+    const std::int64_t samples = op.operand(i).shape[0];
+    expect_shape(op, i, {samples, x[1]}, "[N, I] like the first x " + to_string(x));
+    expect_shape(op, i + 1, {samples, gradient[1]},
+                 "[N, O] for x " + to_string(op.operand(i).shape));
+  }
   return {{DType::float32, {x[1], gradient[1]}}};
 }
 
@@ -73,6 +82,15 @@ graph::Cost cost(const OpView& op) {
   return {.flops = 2 * std::sqrt(squared), .bytes = bytes_touched(op)};
 }
 
+graph::Cost grad_weight_cost(const OpView& op) {
+  graph::Cost total{.bytes = bytes_touched(op)};
+  for (std::size_t i = 0; i + 1 < op.operand_count(); i += 2) {
+    total.flops += 2 * static_cast<double>(op.operand(i).shape.elements()) *
+                   static_cast<double>(op.result(0).shape[1]);
+  }
+  return total;
+}
+
 }  // namespace
 
 void register_dense(Registry& registry) {
@@ -96,9 +114,11 @@ void register_dense(Registry& registry) {
   graph::OperatorDefinition grad_weight;
   grad_weight.name = "dense_grad_weight";
   grad_weight.operands = {{"x"}, {"gradient"}};
+  grad_weight.variadic = 2;
+  grad_weight.sums_as = "dense_grad_weight";
   grad_weight.results = {"dweight"};
   grad_weight.infer = infer_grad_weight;
-  grad_weight.cost = cost;
+  grad_weight.cost = grad_weight_cost;
   registry.add(std::move(grad_weight), dense_grad_weight_kernels());
 }
 

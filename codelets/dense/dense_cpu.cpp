@@ -4,6 +4,7 @@
 #include "codelets/dense/product.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace arenite::codelets {
 namespace {
@@ -24,10 +25,6 @@ Sizes forward_sizes(const OpView& op) {
 Sizes grad_input_sizes(const OpView& op) {
   return {op.operand(0).shape[0], op.operand(1).shape[0], op.operand(0).shape[1]};
 }
-Sizes grad_weight_sizes(const OpView& op) {
-  return {op.operand(0).shape[0], op.operand(0).shape[1], op.operand(1).shape[1]};
-}
-
 struct PlainState {
   Sizes size;
   bool has_bias = false;
@@ -242,45 +239,90 @@ void grad_input_plain(const KernelCall& call) {
   }
 }
 
-// dweight = xᵀ · gradient.
+// dweight = Σ xᵀ · gradient over the pairs of operands.
 
+struct Pairs {
+  std::int64_t inputs = 0, outputs = 0;
+  std::vector<std::int64_t> samples;  ///< of each pair
+
+  explicit Pairs(const OpView& op)
+      : inputs(op.operand(0).shape[1]), outputs(op.operand(1).shape[1]) {
+    for (std::size_t i = 0; i < op.operand_count(); i += 2)
+      samples.push_back(op.operand(i).shape[0]);
+  }
+};
+
+/// A tile of inputs times a tile of outputs stays in cache while all pairs are added to it.
 struct GradWeightState {
-  Sizes size;
-  TiledProduct product;
+  struct Tile {
+    std::int64_t from = 0;               ///< first input
+    std::vector<TiledProduct> products;  ///< one a pair; the first overwrites
+  };
+  Pairs pairs;
+  std::vector<Tile> tiles;
 
-  explicit GradWeightState(const Sizes& s)
-      : size(s),
-        product({.m = s.o,
-                 .n = s.i,
-                 .k = s.n,
-                 .lda = s.o,
-                 .ldb = s.i,
-                 .ldc = s.o,
-                 .transpose_b = true}) {}
+  explicit GradWeightState(const OpView& op) : pairs(op) {
+    // Products are as many as there are shapes: whole tiles share theirs.
+    std::vector<TiledProduct> whole;
+    for (std::int64_t from = 0; from < pairs.inputs; from += tile) {
+      const std::int64_t width = std::min(tile, pairs.inputs - from);
+      if (width == tile && whole.empty()) whole = products(width);
+      tiles.push_back({from, width == tile ? whole : products(width)});
+    }
+  }
+
+  explicit operator bool() const noexcept {
+    return pairs.inputs > 0 && std::all_of(tiles.begin(), tiles.end(), [](const Tile& t) {
+             return std::all_of(t.products.begin(), t.products.end(),
+                                [](const TiledProduct& p) { return static_cast<bool>(p); });
+           });
+  }
+
+ private:
+  std::vector<TiledProduct> products(std::int64_t width) const {
+    std::vector<TiledProduct> all;
+    for (const std::int64_t samples : pairs.samples) {
+      all.emplace_back(Gemm{.m = pairs.outputs,
+                            .n = width,
+                            .k = samples,
+                            .lda = pairs.outputs,
+                            .ldb = pairs.inputs,
+                            .ldc = pairs.outputs,
+                            .transpose_b = true,
+                            .accumulate = !all.empty()});
+    }
+    return all;
+  }
 };
 
 void grad_weight_xsmm(const KernelCall& call) {
   const auto& state = *static_cast<const GradWeightState*>(call.state);
-  const float *x = call.in<float>(0), *gradient = call.in<float>(1);
-  float* dweight = call.out<float>(0);
-  state.product.for_each([&](const Product& product, std::int64_t from, std::int64_t) {
-    product(gradient + from, x, dweight + from);
-  });
+  for (const auto& t : state.tiles) {
+    float* dweight = call.out<float>(0) + t.from * state.pairs.outputs;
+    for (std::size_t p = 0; p < t.products.size(); ++p) {
+      const float *x = call.in<float>(2 * p) + t.from, *gradient = call.in<float>(2 * p + 1);
+      t.products[p].for_each([&](const Product& product, std::int64_t from, std::int64_t) {
+        product(gradient + from, x, dweight + from);
+      });
+    }
+  }
 }
 
 void grad_weight_plain(const KernelCall& call) {
-  const Sizes& size = static_cast<const PlainState*>(call.state)->size;
-  const std::int64_t n = size.n, inputs = size.i, outputs = size.o;
-  const float *x = call.in<float>(0), *gradient = call.in<float>(1);
+  const Pairs& pairs = *static_cast<const Pairs*>(call.state);
+  const std::int64_t inputs = pairs.inputs, outputs = pairs.outputs;
   float* dweight = call.out<float>(0);
   for (std::int64_t i = 0; i < inputs; ++i) {
     float* row = dweight + i * outputs;
     std::fill_n(row, outputs, 0.0f);
-    for (std::int64_t s = 0; s < n; ++s) {
-      const float factor = x[s * inputs + i];
-      const float* g = gradient + s * outputs;
+    for (std::size_t p = 0; p < pairs.samples.size(); ++p) {
+      const float *x = call.in<float>(2 * p), *gradient = call.in<float>(2 * p + 1);
+      for (std::int64_t s = 0; s < pairs.samples[p]; ++s) {
+        const float factor = x[s * inputs + i];
+        const float* g = gradient + s * outputs;
 #pragma omp simd
-      for (std::int64_t o = 0; o < outputs; ++o) row[o] += factor * g[o];
+        for (std::int64_t o = 0; o < outputs; ++o) row[o] += factor * g[o];
+      }
     }
   }
 }
@@ -314,17 +356,15 @@ std::vector<runtime::Kernel> dense_grad_input_kernels() {
 }
 
 std::vector<runtime::Kernel> dense_grad_weight_kernels() {
-  return {
-      {.name = "xsmm",
-       .jit = true,
-       .supports =
-           [](const OpView& op) {
-             return static_cast<bool>(GradWeightState(grad_weight_sizes(op)).product);
-           },
-       .prepare = [](const OpView& op) -> PreparedKernel {
-         return {grad_weight_xsmm, std::make_shared<const GradWeightState>(grad_weight_sizes(op))};
-       }},
-      plain(grad_weight_sizes, grad_weight_plain)};
+  return {{.name = "xsmm",
+           .jit = true,
+           .supports = [](const OpView& op) { return static_cast<bool>(GradWeightState(op)); },
+           .prepare = [](const OpView& op) -> PreparedKernel {
+             return {grad_weight_xsmm, std::make_shared<const GradWeightState>(op)};
+           }},
+          {.name = "plain", .prepare = [](const OpView& op) -> PreparedKernel {
+             return {grad_weight_plain, std::make_shared<const Pairs>(op)};
+           }}};
 }
 
 }  // namespace arenite::codelets

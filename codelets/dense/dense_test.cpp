@@ -125,6 +125,29 @@ TEST(Dense, GradientAgreesWithCentralDifferences) {
   expect_close(h.read<float>(got[2]), by_b, 1e-6);
 }
 
+TEST(Dense, WeightGradientSumsItsPairs) {
+  OpHarness h(23);
+  const std::int64_t inputs = 130, outputs = 70;
+  for (const std::vector<std::int64_t>& lanes :
+       {std::vector<std::int64_t>{5, 5}, {32, 32}, {3, 1, 2}, {16, 16, 16, 16}}) {
+    std::vector<graph::ValueId> operands;
+    std::vector<double> expected(static_cast<std::size_t>(inputs * outputs));
+    for (const std::int64_t n : lanes) {
+      const std::string tag = std::to_string(h.graph().value_count());
+      const auto x = h.random("x" + tag, {n, inputs}), g = h.random("g" + tag, {n, outputs});
+      operands.insert(operands.end(), {x, g});
+      const auto one = reference(transposed(as_doubles(h.read<float>(x)), n, inputs),
+                                 as_doubles(h.read<float>(g)), {}, {inputs, n, outputs});
+      for (std::size_t i = 0; i < one.size(); ++i) expected[i] += one[i];
+    }
+    const auto dw = h.op("dense_grad_weight", operands).front();
+    for (const std::string& kernel : h.cpu_kernels()) {
+      ASSERT_EQ(h.run(kernel), runtime::StatusWord::ok);
+      expect_close(h.read<float>(dw), expected, 2e-6, kernel);
+    }
+  }
+}
+
 TEST(Dense, EmptyAxes) {
   OpHarness h;
   const auto b = h.random("b", {3});
