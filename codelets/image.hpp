@@ -171,6 +171,13 @@ inline int halo_for(Pair border) noexcept {
   return halo <= widest ? static_cast<int>(halo) : 0;
 }
 
+/// `Kernel::wanted_halo` of kernels that skip the halos of these operands, so that any will do, and
+/// want none on the others.
+template <std::size_t... images>
+int skipped_halo(const graph::OpView&, std::size_t operand) {
+  return ((operand == images) || ...) ? 0 : -1;
+}
+
 /// Bytes of all operands and results, read or written once each.
 inline double bytes_touched(const graph::OpView& op) {
   const auto bytes = [](const graph::Value& value) {

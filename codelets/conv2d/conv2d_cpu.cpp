@@ -99,12 +99,6 @@ void run_grad_weight(const KernelCall& call) {
   });
 }
 
-/// Halos of images are skipped, so any will do; a weight must have none.
-template <std::size_t... images>
-int any_halo(const graph::OpView&, std::size_t operand) {
-  return ((operand == images) || ...) ? 0 : -1;
-}
-
 template <auto geometry>
 runtime::PreparedKernel prepare(runtime::KernelFunction run, const graph::OpView& op) {
   return {run, std::make_shared<const Geometry>(geometry(op))};
@@ -116,7 +110,7 @@ runtime::Kernel plain_forward() {
   return {.name = "plain",
           .prepare =
               [](const graph::OpView& op) { return prepare<Geometry::forward>(run_forward, op); },
-          .wanted_halo = any_halo<0>,
+          .wanted_halo = skipped_halo<0>,
           .writes_halo = true};
 }
 
@@ -125,7 +119,7 @@ runtime::Kernel plain_grad_input() {
       .name = "plain",
       .prepare =
           [](const graph::OpView& op) { return prepare<Geometry::grad_input>(run_grad_input, op); },
-      .wanted_halo = any_halo<0>,
+      .wanted_halo = skipped_halo<0>,
       .writes_halo = true};
 }
 
@@ -135,7 +129,7 @@ runtime::Kernel plain_grad_weight() {
               [](const graph::OpView& op) {
                 return prepare<Geometry::grad_weight>(run_grad_weight, op);
               },
-          .wanted_halo = any_halo<0, 1>};
+          .wanted_halo = skipped_halo<0, 1>};
 }
 
 }  // namespace arenite::codelets::conv2d

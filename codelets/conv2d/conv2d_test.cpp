@@ -262,6 +262,33 @@ TEST(Conv2d, ReferenceGradientsAgreeWithCentralDifferences) {
   }
 }
 
+/// What the rule appends, on every kernel, against central differences of the reference.
+TEST(Conv2d, GradientRuleAgreesWithCentralDifferences) {
+  const Case plain{.n = 2, .h = 6, .w = 5, .c = 2, .k = 4, .kh = 3, .kw = 2};
+  Case strided = plain, padded = plain, dilated = plain, all = plain;
+  strided.sh = 2, strided.sw = 3;
+  padded.ph = 2, padded.pw = 1;
+  dilated.dh = 2, dilated.dw = 3;
+  all.sh = 3, all.sw = 2, all.ph = 1, all.pw = 2, all.dh = 2, all.dw = 3;
+  for (const Case& t : {plain, strided, padded, dilated, all}) {
+    OpHarness harness;
+    const ValueId x = harness.random("x", t.x()), w = harness.random("w", t.weight()),
+                  b = harness.random("b", {t.k}), g = harness.random("g", t.y());
+    const Values xs = as_doubles(harness.read<float>(x)), ws = as_doubles(harness.read<float>(w)),
+                 bs = as_doubles(harness.read<float>(b)), gs = as_doubles(harness.read<float>(g));
+    harness.op("conv2d", {x, w, b}, t.attributes());
+    const std::vector<Values> expected{
+        numeric_gradient([&](const Values& v) { return forward(t, v, ws, bs); }, xs, gs),
+        numeric_gradient([&](const Values& v) { return forward(t, xs, v, bs); }, ws, gs),
+        numeric_gradient([&](const Values& v) { return forward(t, xs, ws, v); }, bs, gs)};
+    for (const char* kernel : {"plain", "xsmm", "direct"}) {
+      const auto gradients = harness.gradient({g}, {true, true, true}, kernel);
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        expect_close(harness.read<float>(gradients[i]), expected[i], 1e-5, kernel + t.text());
+    }
+  }
+}
+
 TEST(Conv2d, GradientRuleAppendsWhatIsWanted) {
   OpHarness harness;
   const ValueId x = harness.random("x", {2, 6, 6, 3}), w = harness.random("w", {3, 3, 3, 4}),

@@ -1,0 +1,132 @@
+// What convolutions on LIBXSMM's batch-reduce GEMM are made of: one sample, one row at a time.
+//
+// m = output channels, n = pixels of a row, k = input channels, and one address a tap, so that
+// padding, stride and dilation are only addresses and leading dimensions. Kernels are compiled by
+// the constructors; what they return is used from any thread.
+#pragma once
+
+#include "codelets/conv2d/conv2d.hpp"
+#include "codelets/xsmm.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace arenite::codelets::conv2d {
+
+constexpr std::int64_t max_taps = 256;  ///< address arrays live on the stack
+
+/// out[x][k] = [out +] Σ over taps and channels of weight[tap][c][k] · source[x moved by the
+/// tap][c], for one row of outputs.
+struct RowProduct {
+  std::int64_t row_step = 0;              ///< source elements from one row of outputs to the next
+  std::vector<std::int64_t> tap_offsets;  ///< in the source, in elements
+  std::int64_t tap_size = 0;              ///< elements of one tap's weights
+  xsmm::BatchReduce gemm = nullptr;
+
+  void operator()(const float* sample, const float* weight, std::int64_t y, float* out) const {
+    const float *a[max_taps], *b[max_taps];
+    const xsmm::Count taps = tap_offsets.size();
+    const float* row = sample + y * row_step;
+    for (std::size_t t = 0; t < taps; ++t) {
+      a[t] = weight + static_cast<std::int64_t>(t) * tap_size;
+      b[t] = row + tap_offsets[t];
+    }
+    gemm(a, b, out, &taps);
+  }
+};
+
+/// The forward pass over samples whose rows lie `row` elements apart: `columns` outputs a row.
+inline RowProduct forward_product(const Geometry& g, std::int64_t row, std::int64_t columns,
+                                  bool accumulate) {
+  return {.row_step = g.window.stride.h * row,
+          .tap_offsets = g.tap_offsets(row),
+          .tap_size = g.x.c * g.y.c,
+          .gemm = xsmm::dispatch({.m = g.y.c,
+                                  .n = columns,
+                                  .k = g.x.c,
+                                  .lda = g.y.c,
+                                  .ldb = g.window.stride.w * g.x.c,
+                                  .ldc = g.y.c,
+                                  .accumulate = accumulate})};
+}
+
+/// The input gradient for stride 1: the output's gradient, correlated with the weights turned by
+/// 180 degrees (see `transpose_weights`).
+inline RowProduct grad_input_product(const Geometry& g, std::int64_t row) {
+  std::vector<std::int64_t> offsets;
+  for (std::int64_t ky = 0; ky < g.window.kernel.h; ++ky) {
+    for (std::int64_t kx = 0; kx < g.window.kernel.w; ++kx) {
+      offsets.push_back((g.window.padding.h - ky * g.window.dilation.h) * row +
+                        (g.window.padding.w - kx * g.window.dilation.w) * g.y.c);
+    }
+  }
+  return {.row_step = row,
+          .tap_offsets = std::move(offsets),
+          .tap_size = g.x.c * g.y.c,
+          .gemm = xsmm::dispatch(
+              {.m = g.x.c, .n = g.x.w, .k = g.y.c, .lda = g.x.c, .ldb = g.y.c, .ldc = g.x.c})};
+}
+
+/// Rows and columns that input gradients need around the output gradient.
+inline Pair gradient_border(const Window& window) {
+  const Pair reach = window.reach();
+  return {std::max<std::int64_t>(reach.h - window.padding.h, 0),
+          std::max<std::int64_t>(reach.w - window.padding.w, 0)};
+}
+
+/// [taps][C][K] → [taps][K][C], as the input gradient's product reads weights.
+inline void transpose_weights(const float* weight, std::int64_t taps, std::int64_t channels,
+                              std::int64_t outputs, float* transposed) {
+  for (std::int64_t t = 0; t < taps; ++t, weight += channels * outputs) {
+    for (std::int64_t k = 0; k < outputs; ++k) {
+      for (std::int64_t c = 0; c < channels; ++c) *transposed++ = weight[c * outputs + k];
+    }
+  }
+}
+
+/// dw[tap] += Σ over one sample's rows of gradient[row] · x[row moved by the tap]ᵀ.
+struct WeightProduct {
+  std::int64_t row_step = 0;  ///< x elements from one row of gradients to the next
+  std::vector<std::int64_t> tap_offsets;
+  std::int64_t tap_size = 0;
+  xsmm::BatchReduce gemm = nullptr;
+
+  /// `rows` rows of gradients lie `gradient_row` elements apart.
+  void operator()(const float* sample, const float* gradient, std::int64_t gradient_row,
+                  std::int64_t rows, float* dw) const {
+    const float *a[max_rows], *b[max_rows];
+    for (std::int64_t top = 0; top < rows; top += max_rows) {
+      const std::int64_t n = std::min(max_rows, rows - top);
+      const auto count = static_cast<xsmm::Count>(n);
+      for (std::size_t t = 0; t < tap_offsets.size(); ++t) {
+        for (std::int64_t r = 0; r < n; ++r) {
+          a[r] = gradient + (top + r) * gradient_row;
+          b[r] = sample + (top + r) * row_step + tap_offsets[t];
+        }
+        gemm(a, b, dw + static_cast<std::int64_t>(t) * tap_size, &count);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t max_rows = 64;  ///< of one batch
+};
+
+/// `columns` gradients a row.
+inline WeightProduct weight_product(const Geometry& g, std::int64_t row, std::int64_t columns) {
+  WeightProduct product;
+  product.row_step = g.window.stride.h * row;
+  product.tap_offsets = g.tap_offsets(row);
+  product.tap_size = g.x.c * g.y.c;
+  product.gemm = xsmm::dispatch({.m = g.y.c,
+                                 .n = g.x.c,
+                                 .k = columns,
+                                 .lda = g.y.c,
+                                 .ldb = g.window.stride.w * g.x.c,
+                                 .ldc = g.y.c,
+                                 .transpose_b = true,
+                                 .accumulate = true});
+  return product;
+}
+
+}  // namespace arenite::codelets::conv2d
