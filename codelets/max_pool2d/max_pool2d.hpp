@@ -9,7 +9,7 @@
 //   get 0. A code with bit 7 set (`dead`) stands for no tap at all.
 #pragma once
 
-#include "codelets/image.hpp"
+#include "codelets/pool2d.hpp"
 #include "codelets/registry.hpp"
 
 namespace arenite::codelets::max_pool2d {
@@ -22,16 +22,7 @@ struct Geometry {
 
   static Geometry forward(const graph::OpView& op);
   static Geometry grad(const graph::OpView& op);
-
-  /// The common case: no overlap, no padding, four taps.
-  bool is_2x2() const noexcept {
-    return window.kernel == Pair{2, 2} && window.stride == Pair{2, 2} &&
-           window.padding == Pair{0, 0};
-  }
 };
-
-/// Zeros the last row and column of an input gradient where 2×2 windows leave them out.
-void zero_uncovered(float* dx, const Geometry& g) noexcept;
 
 /// Any shape; one loop over channels for each window.
 runtime::Kernel plain_forward();

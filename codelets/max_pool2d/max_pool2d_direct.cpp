@@ -125,14 +125,14 @@ void run_grad(const KernelCall& call) {
       _mm512_mask_storeu_ps(upper + d.g.x.row, mask, _mm512_maskz_mov_ps(below, spread));
     }
   });
-  zero_uncovered(call.out<float>(0), d.g);
+  pool2d::zero_uncovered(call.out<float>(0), d.g.x, d.g.y);
   zero_halo(call.out<float>(0), d.g.x);
 }
 
 template <auto geometry>
 bool supports(const OpView& op) {
   const Geometry g = geometry(op);
-  return g.is_2x2() && g.x.c <= lanes / 2;
+  return pool2d::is_2x2(g.window) && g.x.c <= lanes / 2;
 }
 
 template <auto geometry, auto run>
@@ -140,16 +140,13 @@ runtime::PreparedKernel prepare(const OpView& op) {
   return {run, std::make_shared<const Direct>(direct(geometry(op)))};
 }
 
-/// Halos of operands are skipped, so any will do.
-int any_halo(const OpView&, std::size_t) { return 0; }
-
 }  // namespace
 
 Kernel direct_forward() {
   return {.name = "direct",
           .supports = supports<Geometry::forward>,
           .prepare = prepare<Geometry::forward, run_forward>,
-          .wanted_halo = any_halo,
+          .wanted_halo = skipped_halo<0>,
           .writes_halo = true};
 }
 
@@ -157,7 +154,7 @@ Kernel direct_grad() {
   return {.name = "direct",
           .supports = supports<Geometry::grad>,
           .prepare = prepare<Geometry::grad, run_grad>,
-          .wanted_halo = any_halo,
+          .wanted_halo = skipped_halo<0, 1>,
           .writes_halo = true};
 }
 

@@ -1,0 +1,82 @@
+#include "codelets/avg_pool2d/avg_pool2d.hpp"
+
+namespace arenite::codelets {
+namespace avg_pool2d {
+namespace {
+
+using graph::OpView;
+
+bool counts_padding(const OpView& op) {
+  const std::int64_t given = op.integer("count_padding");
+  if (given != 0 && given != 1) {
+    fail({.found = "count_padding=" + std::to_string(given),
+          .expected = "1 (divide by the window's area) or 0 (by its pixels inside the image)"});
+  }
+  return given == 1;
+}
+
+std::vector<graph::ResultType> infer_forward(const OpView& op) {
+  const Shape& x = expect_rank4(op, 0, DType::float32, "[N, H, W, C]");
+  static_cast<void>(counts_padding(op));
+  return {{DType::float32, pool2d::output_shape(pool2d::window_of(op), x)}};
+}
+
+std::vector<graph::ResultType> infer_grad(const OpView& op) {
+  static_cast<void>(counts_padding(op));
+  return {{DType::float32, pool2d::input_shape(pool2d::window_of(op), op)}};
+}
+
+void gradient(graph::GradientContext& ctx) {
+  const graph::ValueId g = ctx.result_gradient(0);
+  if (!g || !ctx.wants(0)) return;
+  const OpView op = ctx.forward();
+  graph::Attributes attributes = op.attributes();
+  attributes.set("size", std::vector{op.operand(0).shape[1], op.operand(0).shape[2]});
+  ctx.set(0, ctx.builder().add1("avg_pool2d_grad", {g}, attributes));
+}
+
+std::vector<graph::AttributeSchema> schema(std::optional<std::string> extra = std::nullopt) {
+  std::vector<graph::AttributeSchema> all = pool2d::schema(std::move(extra));
+  all.push_back({"count_padding", graph::AttributeType::integer, std::int64_t{1}});
+  return all;
+}
+
+/// One addition a tap.
+template <auto geometry>
+graph::Cost cost(const OpView& op) {
+  const Geometry g = geometry(op);
+  return pool2d::cost(op, g.y, g.window);
+}
+
+}  // namespace
+
+Geometry Geometry::forward(const OpView& op) {
+  return {Image(op.operand(0)), Image(op.result(0)), pool2d::window_of(op), counts_padding(op)};
+}
+
+Geometry Geometry::grad(const OpView& op) {
+  return {Image(op.result(0)), Image(op.operand(0)), pool2d::window_of(op), counts_padding(op)};
+}
+
+}  // namespace avg_pool2d
+
+void register_avg_pool2d(Registry& registry) {
+  using namespace avg_pool2d;
+  registry.add({.name = "avg_pool2d",
+                .operands = {{"x"}},
+                .results = {"output"},
+                .attributes = schema(),
+                .infer = infer_forward,
+                .gradient = gradient,
+                .cost = cost<Geometry::forward>},
+               {plain_forward()});
+  registry.add({.name = "avg_pool2d_grad",
+                .operands = {{"gradient"}},
+                .results = {"output"},
+                .attributes = schema("size"),
+                .infer = infer_grad,
+                .cost = cost<Geometry::grad>},
+               {plain_grad()});
+}
+
+}  // namespace arenite::codelets
