@@ -1,0 +1,103 @@
+// What the sparse backward kernels share: 16x16 transposes in registers.
+//
+// Backward of the fused convolution knows, from one code byte a pooled output, the only tap of each
+// window that has a gradient, or that none has. Visiting those alone does a quarter of the work
+// where windows are 2x2, and an eighth where half of them are dead.
+#pragma once
+
+#include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
+
+#if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#define ARENITE_SPARSE_KERNELS
+#include <immintrin.h>
+#endif
+
+namespace arenite::codelets::conv2d_relu_max_pool2d::sparse {
+
+constexpr std::int64_t lanes = 16;
+constexpr auto float_bytes = static_cast<std::int64_t>(sizeof(float));
+
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) noexcept {
+  return (a + b - 1) / b;
+}
+
+#ifndef ARENITE_SPARSE_KERNELS
+
+/// In place of a kernel that this build has no instructions for.
+inline runtime::Kernel unsupported(const std::string& name) {
+  return {.name = name,
+          .supports = [](const graph::OpView&) { return false; },
+          .prepare = [name](const graph::OpView&) -> runtime::PreparedKernel {
+            fail({.found = "kernel '" + name + "' in a build without AVX-512",
+                  .expected = "another kernel"});
+          }};
+}
+
+#else
+
+/// The first `count` lanes, or all of them.
+inline __mmask16 first_lanes(std::int64_t count) noexcept {
+  return count >= lanes ? 0xffff : static_cast<__mmask16>((1u << count) - 1);
+}
+
+/// Lane l of column c is element c of row l; rows are `stride` floats apart. Loads do half of the
+/// shuffling: each fills a vector with the same 4 columns of every fourth row.
+inline void transpose(const float* rows, std::int64_t stride, __m512 (&columns)[lanes]) noexcept {
+#pragma GCC unroll 4
+  for (int quad = 0; quad < 4; ++quad) {
+    __m512 part[4];  // lanes 4l…4l+3 of part r: 4 columns of row 4l + r
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) {
+      const float* from = rows + r * stride + 4 * quad;
+      part[r] = _mm512_castps128_ps512(_mm_loadu_ps(from));
+      part[r] = _mm512_maskz_insertf32x4(0xffff, part[r], _mm_loadu_ps(from + 4 * stride), 1);
+      part[r] = _mm512_maskz_insertf32x4(0xffff, part[r], _mm_loadu_ps(from + 8 * stride), 2);
+      part[r] = _mm512_maskz_insertf32x4(0xffff, part[r], _mm_loadu_ps(from + 12 * stride), 3);
+    }
+    const __m512d low01 = _mm512_castps_pd(_mm512_maskz_unpacklo_ps(0xffff, part[0], part[1])),
+                  low23 = _mm512_castps_pd(_mm512_maskz_unpacklo_ps(0xffff, part[2], part[3])),
+                  high01 = _mm512_castps_pd(_mm512_maskz_unpackhi_ps(0xffff, part[0], part[1])),
+                  high23 = _mm512_castps_pd(_mm512_maskz_unpackhi_ps(0xffff, part[2], part[3]));
+    columns[4 * quad] = _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(0xff, low01, low23));
+    columns[4 * quad + 1] = _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(0xff, low01, low23));
+    columns[4 * quad + 2] = _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(0xff, high01, high23));
+    columns[4 * quad + 3] = _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(0xff, high01, high23));
+  }
+}
+
+/// The same for bytes, in place, rows side by side at a multiple of 64 bytes.
+inline void transpose(std::uint8_t* bytes) noexcept {
+  const auto line = [&](int i) { return bytes + 64 * i; };
+  // Each dword of part j, lane quarter l: 4 columns (of quad j) of one row of 4l…4l+3.
+  __m512i part[4];
+#pragma GCC unroll 4
+  for (int r = 0; r < 4; ++r) {
+    const auto row = [&](int l) {
+      return _mm_load_si128(reinterpret_cast<const __m128i*>(line(l) + 16 * r));
+    };
+    part[r] = _mm512_castsi128_si512(row(0));
+    part[r] = _mm512_maskz_inserti32x4(0xffff, part[r], row(1), 1);
+    part[r] = _mm512_maskz_inserti32x4(0xffff, part[r], row(2), 2);
+    part[r] = _mm512_maskz_inserti32x4(0xffff, part[r], row(3), 3);
+  }
+  const __m512i low01 = _mm512_maskz_unpacklo_epi32(0xffff, part[0], part[1]),
+                low23 = _mm512_maskz_unpacklo_epi32(0xffff, part[2], part[3]),
+                high01 = _mm512_maskz_unpackhi_epi32(0xffff, part[0], part[1]),
+                high23 = _mm512_maskz_unpackhi_epi32(0xffff, part[2], part[3]);
+  part[0] = _mm512_maskz_unpacklo_epi64(0xff, low01, low23);
+  part[1] = _mm512_maskz_unpackhi_epi64(0xff, low01, low23);
+  part[2] = _mm512_maskz_unpacklo_epi64(0xff, high01, high23);
+  part[3] = _mm512_maskz_unpackhi_epi64(0xff, high01, high23);
+  // 4x4 bytes within each quarter, then 4x4 dwords across them.
+  const __m512i within = _mm512_set4_epi32(0x0f0b0703, 0x0e0a0602, 0x0d090501, 0x0c080400),
+                across = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; ++j) {
+    const __m512i columns = _mm512_shuffle_epi8(part[j], within);
+    _mm512_store_si512(line(j), _mm512_maskz_permutexvar_epi32(0xffff, across, columns));
+  }
+}
+
+#endif
+
+}  // namespace arenite::codelets::conv2d_relu_max_pool2d::sparse

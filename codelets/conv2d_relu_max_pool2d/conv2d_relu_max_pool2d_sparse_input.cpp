@@ -1,0 +1,278 @@
+// The input gradient from living windows alone.
+//
+// The (KH+1)x(KW+1) pixels below a 2x2 window are a patch of sums in registers; each channel of the
+// window that is alive adds gradient · weights to the KHxKW of them that its winner chose:
+//
+//   16·m channels   a vector is one pixel's 16 channels; the winner's column moves the weights by
+//                   one vector
+//   others          a vector is 16 of a row's (pixel, channel) pairs; a second copy of the weights,
+//                   moved by one pixel, serves winners of the right column
+//
+// A patch that has more sums than registers is cut into parts, each a pass over the windows.
+#include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d_sparse.hpp"
+
+#include <utility>
+
+namespace arenite::codelets::conv2d_relu_max_pool2d {
+
+using graph::OpView;
+using runtime::Kernel;
+using runtime::KernelCall;
+
+#ifdef ARENITE_SPARSE_KERNELS
+namespace {
+
+using namespace sparse;
+
+constexpr int max_sums = 28;  ///< leaves registers for the factors
+constexpr int max_rows = 4, max_vectors = 12;
+
+constexpr std::int64_t chunk = 64;  ///< output channels whose codes are one vector
+
+struct GradInput;
+struct Pass;
+
+/// Adds the share of output channels k…k+63 of sample i to the sums in `sample`.
+using AddWindows = void (*)(const GradInput& s, const Pass& pass, const KernelCall& call,
+                            std::int64_t i, std::int64_t k, float* sample);
+
+/// Part of the kernel: `rows` rows, `vectors` vectors of each.
+struct Pass {
+  std::int64_t y, vector;    ///< the first row and the first vector of each
+  std::int64_t channel = 0;  ///< the first, where vectors are pixels
+  std::int64_t rows, vectors;
+  std::int64_t weights;  ///< first element in workspace: [copies, K, rows, vectors, 16]
+  AddWindows add = nullptr;
+
+  std::int64_t size() const noexcept { return rows * vectors * lanes; }
+};
+
+struct GradInput {
+  Geometry g;
+  bool pixels;       ///< vectors are 16 channels of a pixel
+  std::int64_t row;  ///< floats of a padded row
+  std::vector<Pass> passes;
+  std::int64_t weights = 0;  ///< floats of all passes' weights
+
+  /// Of the weights: where vectors are pixels, both columns of a window share one.
+  std::int64_t copies() const noexcept { return pixels ? 1 : 2; }
+  /// From a vector of sums to the next of its row.
+  std::int64_t step() const noexcept { return pixels ? g.x.c : lanes; }
+  /// The last vector of a row may reach beyond it, the very last one beyond the sample.
+  std::int64_t sample() const noexcept { return (g.x.h + 2 * g.window.padding.h) * row + lanes; }
+};
+
+/// Adds the channels `winners`, whose winner is tap `tap`, to the patch.
+template <int tap, int rows, int vectors, bool pixels>
+void add_winners(std::uint64_t winners, const float* gradient, const float* weights,
+                 __m512 (&sum)[rows + 1][vectors + pixels]) {
+  constexpr int y = tap / 2, x = pixels ? tap % 2 : 0;
+  for (; winners; winners &= winners - 1) {
+    const auto k = __builtin_ctzll(winners);
+    const __m512 factor = _mm512_set1_ps(gradient[k]);
+    const float* w = weights + k * (rows * vectors * lanes);
+    asm("" : "+r"(w));  // one register and a displacement: indexed operands cost a second micro-op
+#pragma GCC unroll 32
+    for (int j = 0; j < rows * vectors; ++j) {
+      __m512& to = sum[j / vectors + y][j % vectors + x];
+      to = _mm512_fmadd_ps(factor, _mm512_load_ps(w + j * lanes), to);
+    }
+  }
+}
+
+template <int rows, int vectors, bool pixels>
+void add_windows(const GradInput& s, const Pass& pass, const KernelCall& call, std::int64_t i,
+                 std::int64_t k, float* sample) {
+  // Of a pixel's columns, the next window has all but two: they stay in registers.
+  constexpr int columns = vectors + pixels, kept = pixels ? columns - 2 : 0;
+  const Geometry& g = s.g;
+  const std::int64_t outputs = std::min(chunk, g.y.c - k), step = s.step();
+  const auto channels = ~std::uint64_t{0} >> (chunk - outputs);
+  const float* left = static_cast<const float*>(call.workspace) + pass.weights + k * pass.size();
+  const float* right = pixels ? left : left + g.y.c * pass.size();
+  for (std::int64_t oy = 0; oy < g.y.h; ++oy) {
+    const float* gradient = call.in<float>(0) + g.y.at(i, oy, 0) + k;
+    const std::uint8_t* code = call.in<std::uint8_t>(1) + g.code.at(i, oy, 0) + k;
+    float* patch = sample + (oy * 2 + pass.y) * s.row + pass.vector * step + pass.channel;
+    __m512 sum[rows + 1][columns];
+    const auto load = [&](int from) {
+#pragma GCC unroll 32
+      for (int j = 0; j < (rows + 1) * columns; ++j) {
+        const int r = j / columns, c = j % columns;
+        if (c >= from) sum[r][c] = _mm512_loadu_ps(patch + r * s.row + c * step);
+      }
+    };
+    const auto store = [&](int from, int to) {
+#pragma GCC unroll 32
+      for (int j = 0; j < (rows + 1) * columns; ++j) {
+        const int r = j / columns, c = j % columns;
+        if (c >= from && c < to) _mm512_storeu_ps(patch + r * s.row + c * step, sum[r][c]);
+      }
+    };
+    load(0);
+    for (std::int64_t ox = 0;;) {
+      const __m512i codes = _mm512_maskz_loadu_epi8(channels, code);
+      const auto winners = [&](int tap) {
+        return _mm512_mask_cmpeq_epi8_mask(channels, codes,
+                                           _mm512_set1_epi8(static_cast<char>(tap)));
+      };
+      add_winners<0, rows, vectors, pixels>(winners(0), gradient, left, sum);
+      add_winners<1, rows, vectors, pixels>(winners(1), gradient, right, sum);
+      add_winners<2, rows, vectors, pixels>(winners(2), gradient, left, sum);
+      add_winners<3, rows, vectors, pixels>(winners(3), gradient, right, sum);
+      store(0, columns - kept);
+      if (++ox == g.y.w) break;
+#pragma GCC unroll 32
+      for (int j = 0; j < (rows + 1) * kept; ++j) {
+        sum[j / kept][j % kept] = sum[j / kept][j % kept + 2];
+      }
+      gradient += g.y.c;
+      code += g.y.c;
+      patch += 2 * g.x.c;
+      load(kept);
+    }
+    store(columns - kept, columns);
+  }
+}
+
+constexpr bool fits(std::int64_t rows, std::int64_t vectors, bool pixels) noexcept {
+  return rows <= max_rows && vectors <= max_vectors &&
+         (rows + 1) * (vectors + (pixels ? 1 : 0)) <= max_sums;
+}
+
+AddWindows add_function(std::int64_t rows, std::int64_t vectors, bool pixels) {
+  AddWindows found = nullptr;
+  const auto look = [&]<int r, int v>(std::integer_sequence<int, r, v>) {
+    if (rows != r || vectors != v) return;
+    if constexpr (fits(r, v, true)) {
+      if (pixels) found = add_windows<r, v, true>;
+    }
+    if constexpr (fits(r, v, false)) {
+      if (!pixels) found = add_windows<r, v, false>;
+    }
+  };
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    (look(std::integer_sequence<int, i / max_vectors + 1, i % max_vectors + 1>{}), ...);
+  }
+  (std::make_integer_sequence<int, max_rows * max_vectors>{});
+  return found;
+}
+
+/// Brings a pass's weights into the order in which they are added. Lanes without a weight are 0.
+void arrange(const GradInput& s, const Pass& pass, const float* weight, float* to) {
+  const std::int64_t outputs = s.g.y.c, inputs = s.g.x.c, run = s.g.window.kernel.w * inputs;
+  for (std::int64_t copy = 0; copy < s.copies(); ++copy) {
+    for (std::int64_t r = 0; r < pass.rows; ++r) {
+      for (std::int64_t v = 0; v < pass.vectors; ++v) {
+        const std::int64_t first = (pass.vector + v) * s.step() + pass.channel - copy * inputs;
+        for (std::int64_t k = 0; k < outputs; k += lanes) {
+          const __mmask16 mask = first_lanes(outputs - k);
+          alignas(64) float tile[lanes * lanes];
+          for (std::int64_t l = 0; l < lanes; ++l) {
+            const bool inside = first + l >= 0 && first + l < run;
+            const float* from = weight + ((pass.y + r) * run + first + l) * outputs + k;
+            _mm512_store_ps(tile + l * lanes, _mm512_maskz_loadu_ps(inside ? mask : 0, from));
+          }
+          __m512 columns[lanes];
+          transpose(tile, lanes, columns);
+          float* vectors = to + (copy * outputs + k) * pass.size() + (r * pass.vectors + v) * lanes;
+#pragma GCC unroll 16
+          for (std::int64_t c = 0; c < lanes; ++c) {
+            if (k + c < outputs) _mm512_store_ps(vectors + c * pass.size(), columns[c]);
+          }
+        }
+      }
+    }
+  }
+}
+
+void run(const KernelCall& call) {
+  const auto& s = *static_cast<const GradInput*>(call.state);
+  const Geometry& g = s.g;
+  auto* weights = static_cast<float*>(call.workspace);
+  float *sample = weights + s.weights, *dx = call.out<float>(0);
+  for (const Pass& pass : s.passes) arrange(s, pass, call.in<float>(2), weights + pass.weights);
+  for (std::int64_t i = 0; i < g.y.n; ++i) {
+    std::fill_n(sample, s.sample(), 0.0f);
+    for (const Pass& pass : s.passes) {
+      for (std::int64_t k = 0; k < g.y.c; k += chunk) pass.add(s, pass, call, i, k, sample);
+    }
+    const float* from = sample + g.window.padding.h * s.row + g.window.padding.w * g.x.c;
+    for (std::int64_t y = 0; y < g.x.h; ++y) {
+      std::copy_n(from + y * s.row, g.x.w * g.x.c, dx + g.x.at(i, y, 0));
+    }
+  }
+  zero_halo(dx, g.x);
+}
+
+GradInput grad_input(const OpView& op) {
+  const Geometry g = Geometry::grad_input(op);
+  GradInput s{
+      .g = g, .pixels = g.x.c % lanes == 0, .row = (g.x.w + 2 * g.window.padding.w) * g.x.c};
+  const std::int64_t height = g.window.kernel.h,
+                     vectors = s.pixels ? g.window.kernel.w
+                                        : divide_up((g.window.kernel.w + 1) * g.x.c, lanes);
+  // As many rows as leave room for all vectors; else all rows that leave room for one.
+  std::int64_t rows = std::min<std::int64_t>(height, max_rows), widest = vectors;
+  while (rows > 1 && !fits(rows, vectors, s.pixels)) --rows;
+  if (!fits(rows, vectors, s.pixels)) {
+    rows = std::min<std::int64_t>(height, max_rows);
+    while (!fits(rows, widest, s.pixels)) --widest;
+  }
+  const std::int64_t parts = divide_up(vectors, widest), row_parts = divide_up(height, rows);
+  for (std::int64_t channel = 0; channel < (s.pixels ? g.x.c : 1); channel += lanes) {
+    for (std::int64_t a = 0; a < row_parts; ++a) {
+      for (std::int64_t b = 0; b < parts; ++b) {
+        Pass pass{.y = a * height / row_parts,
+                  .vector = b * vectors / parts,
+                  .channel = channel,
+                  .weights = s.weights};
+        pass.rows = (a + 1) * height / row_parts - pass.y;
+        pass.vectors = (b + 1) * vectors / parts - pass.vector;
+        pass.add = add_function(pass.rows, pass.vectors, s.pixels);
+        s.weights += s.copies() * g.y.c * pass.size();
+        s.passes.push_back(pass);
+      }
+    }
+  }
+  return s;
+}
+
+bool supports(const OpView& op) {
+  const Geometry g = Geometry::grad_input(op);
+  const Window& w = g.window;
+  constexpr std::int64_t most_taps = 7 * 7;
+  // In floating point: what is too large for scratch might not fit an integer.
+  const double padded = static_cast<double>(g.x.h + 2 * w.padding.h) *
+                        static_cast<double>(g.x.w + 2 * w.padding.w) * static_cast<double>(g.x.c);
+  constexpr double most = 1 << 28;  // floats
+  return w.stride == Pair{1, 1} && w.dilation == Pair{1, 1} && g.pool == Pair{2, 2} &&
+         g.taps() <= most_taps && w.kernel.w <= 7 && padded <= most;
+}
+
+}  // namespace
+
+Kernel sparse_grad_input() {
+  return {
+      .name = "sparse",
+      .supports = supports,
+      .workspace =
+          [](const OpView& op) {
+            const GradInput s = grad_input(op);
+            return (s.weights + s.sample()) * float_bytes;
+          },
+      .prepare =
+          [](const OpView& op) {
+            return runtime::PreparedKernel{run, std::make_shared<const GradInput>(grad_input(op))};
+          },
+      .wanted_halo = skipped_halo<0, 1>,
+      .writes_halo = true};
+}
+
+#else
+
+Kernel sparse_grad_input() { return sparse::unsupported("sparse"); }
+
+#endif
+
+}  // namespace arenite::codelets::conv2d_relu_max_pool2d
