@@ -37,8 +37,8 @@ runtime::ProgramSpec chains(int width, int depth, plan::StateLayout& state) {
     for (int i = 0; i < depth; ++i) value = builder.add1("bench_nothing", {value});
   }
   graph::select(spec.graph, *runtime::kernel_selector(kernels()));
-  graph::CostModel one_op_a_task;
-  one_op_a_task.task_microseconds = 0;
+  graph::TargetProfile one_op_a_task;
+  one_op_a_task.task_microseconds = one_op_a_task.phase_microseconds = 0;
   spec.schedule = graph::coarsen(spec.graph, one_op_a_task);
   spec.plan = plan::plan_step(spec.graph, spec.schedule, state);
   return spec;

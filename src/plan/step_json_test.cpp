@@ -37,8 +37,8 @@ struct StepJson : ::testing::Test {
       }
       graph.outputs.push_back(h);
     }
-    graph::CostModel model;
-    model.task_microseconds = 0;
+    graph::TargetProfile model;
+    model.task_microseconds = model.phase_microseconds = 0;
     schedule = graph::coarsen(graph, model);
     plan = plan_step(graph, schedule, state);
     plan.reuse_edges.push_back({graph::TaskId(0), graph::TaskId(schedule.tasks.size() - 1)});

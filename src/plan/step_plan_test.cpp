@@ -63,8 +63,8 @@ struct Network {
     });
     graph::select(split.graph, *runtime::kernel_selector(kernels()));
     graph::in_place(split.graph);
-    graph::CostModel model;
-    model.task_microseconds = task_microseconds;
+    graph::TargetProfile model;
+    model.task_microseconds = model.phase_microseconds = task_microseconds;
     schedule = graph::coarsen(split.graph, model);
     graph = std::move(split.graph);
   }
@@ -359,8 +359,8 @@ TEST(StepPlan, PlansThousandsOfTasks) {
     builder.context.lane = lane;
     for (int i = 0; i < 600; ++i) x = builder.add1("relu", {x});
   }
-  graph::CostModel model;
-  model.task_microseconds = 0;
+  graph::TargetProfile model;
+  model.task_microseconds = model.phase_microseconds = 0;
   const graph::Schedule schedule = graph::coarsen(graph, model);
   ASSERT_EQ(schedule.tasks.size(), 4800u);
   StateLayout state;

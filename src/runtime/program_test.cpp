@@ -78,8 +78,8 @@ struct Draft {
 
   ProgramSpec finish(plan::StateLayout& state, double task_microseconds = 0) {
     graph::select(spec.graph, *kernel_selector(kernels()));
-    graph::CostModel model;
-    model.task_microseconds = task_microseconds;
+    graph::TargetProfile model;
+    model.task_microseconds = model.phase_microseconds = task_microseconds;
     spec.schedule = graph::coarsen(spec.graph, model);
     spec.plan = plan::plan_step(spec.graph, spec.schedule, state);
     return std::move(spec);

@@ -93,7 +93,7 @@ void Program::explain(std::ostream& out) const {
       spec.plan.reuse_edges.size(), impl_->set.classes.size(), impl_->sets.size());
   out << fmt::format("  critical path {:.0f} µs estimated ({:.0f} µs without the reuse edges)\n",
                      spec.plan.critical_path, spec.plan.critical_path_without);
-  const graph::CostModel model;
+  out << fmt::format("  costs estimated from the target profile '{}'\n", spec.target.name);
   for (std::size_t t = 0; t < spec.schedule.tasks.size(); ++t) {
     const graph::Task& task = spec.schedule.tasks[t];
     std::string after;
@@ -112,7 +112,7 @@ void Program::explain(std::ostream& out) const {
       const std::string shape = op.results.empty() ? "" : " " + to_string(view.result(0).shape);
       out << fmt::format("           {:<34} {:<8}{:<20} ~{:.1f} µs\n",
                          fmt::format("{} {}", op.name(), op.where), op.kernel, shape,
-                         model.microseconds(view));
+                         spec.target.microseconds(view));
     }
   }
 }

@@ -1,6 +1,6 @@
 // The passes between a front end's graph and a plan, in the order a compiler runs them:
 //
-//   split_lanes → add_gradients (+ updates) → select → in_place → coarsen
+//   fuse → split_lanes → add_gradients (+ updates) → merge_sums → select → in_place → coarsen
 //
 // Each takes a graph and leaves a graph that `verify` accepts (it is called at the end of each).
 // All are deterministic and depend on nothing but their arguments.
@@ -8,6 +8,7 @@
 
 #include <arenite/graph/builder.hpp>
 #include <arenite/graph/graph.hpp>
+#include <arenite/graph/target.hpp>
 
 #include <functional>
 #include <optional>
@@ -15,6 +16,14 @@
 #include <vector>
 
 namespace arenite::graph {
+
+// ---- fusion ------------------------------------------------------------------------------------
+
+/// Replaces chains of ops by the operators that do them in one go (`OperatorDefinition::fusion`),
+/// the longest chain first. An intermediate value that anybody else reads, or that is an output,
+/// stays, and so does its chain. For forward graphs, before their gradients; a graph with regions
+/// is left alone. Returns how many chains were replaced.
+int fuse(Graph& graph, const OperatorTable& table);
 
 // ---- lanes -------------------------------------------------------------------------------------
 
@@ -58,6 +67,14 @@ using GradientDone = std::function<void(std::size_t index, ValueId gradient)>;
 /// Throws Error when a path leads through an operator that has no gradient.
 std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>& losses,
                                    const std::vector<ValueId>& wrt, const GradientDone& done = {});
+
+// ---- sums --------------------------------------------------------------------------------------
+
+/// Replaces `sum` over the results of several ops of one kind by the operator that sums as it goes
+/// (`OperatorDefinition::sums_as`), where nobody else reads those results: a gradient over all
+/// lanes that is written once. It takes the lanes in their order. Returns how many sums were
+/// replaced.
+int merge_sums(Graph& graph, const OperatorTable& table);
 
 // ---- select ------------------------------------------------------------------------------------
 
@@ -109,17 +126,8 @@ struct Schedule {
   const Task& operator[](TaskId id) const { return tasks.at(id.index); }
 };
 
-/// Costs that decide how much goes in one task. Part of the target profile, never of the moment.
-struct CostModel {
-  double gflops = 60;     ///< arithmetic rate of a worker
-  double gigabytes = 60;  ///< memory rate of a worker, GB/s: a lane's values stay in its cache
-  double op_microseconds = 0.3;   ///< fixed cost of a kernel call
-  double task_microseconds = 50;  ///< a task smaller than this is worth merging
-
-  double microseconds(const OpView& op) const;
-};
-
-/// Merges ops of one lane and phase into tasks of at least `model.task_microseconds`.
-Schedule coarsen(const Graph& graph, const CostModel& model = {});
+/// Merges ops of one lane and phase into tasks of at least `target.task_microseconds`; all of them
+/// into one where they take less than `target.phase_microseconds` together.
+Schedule coarsen(const Graph& graph, const TargetProfile& target = default_target());
 
 }  // namespace arenite::graph

@@ -18,6 +18,7 @@
 #include <arenite/plan/step_plan.hpp>
 #include <arenite/runtime/block.hpp>
 #include <arenite/runtime/kernel.hpp>
+#include <arenite/runtime/profile.hpp>
 #include <arenite/runtime/session.hpp>
 
 #include <iosfwd>
@@ -44,6 +45,7 @@ struct ProgramSpec {
   std::string name;
   graph::Graph graph;  ///< after `select`
   graph::Schedule schedule;
+  graph::TargetProfile target = graph::default_target();  ///< that the schedule was made for
   plan::StepPlan plan;
   std::map<std::string, ConstantBinding> constants;
 };
@@ -90,6 +92,16 @@ class Program {
   }
 
   long steps() const noexcept;  ///< submitted since the beginning
+
+  /// Records where the next `steps` steps spend their time, at most 100,000. Waits for the steps
+  /// under way, throwing what they reported, and allocates; the steps themselves still do not.
+  /// Submit them in one go: the time between them, or in another program, counts as the runtime's.
+  /// Throws Error on another number. A profile under way is begun anew.
+  void start_profile(long steps);
+
+  /// Waits and gives the profile of the steps since; `wait` still reports a step that failed.
+  /// Throws Error when no profile was started.
+  Profile stop_profile();
 
   /// Tasks, their ops and edges, for people.
   void explain(std::ostream& out) const;

@@ -9,23 +9,6 @@
 
 namespace arenite::graph {
 
-double CostModel::microseconds(const OpView& op) const {
-  Cost cost;
-  if (op.op().definition->cost) {
-    cost = op.op().definition->cost(op);
-  } else {
-    for (ValueId id : op.op().operands) {
-      if (id)
-        cost.bytes += static_cast<double>(byte_size(op.graph()[id].type, op.graph()[id].shape));
-    }
-    for (ValueId id : op.op().results) {
-      cost.bytes += static_cast<double>(byte_size(op.graph()[id].type, op.graph()[id].shape));
-    }
-  }
-  // Arithmetic and memory overlap: the slower of the two decides.
-  return op_microseconds + std::max(cost.flops / gflops, cost.bytes / gigabytes) * 1e-3;
-}
-
 namespace {
 
 using Bits = std::vector<bool>;
@@ -46,13 +29,19 @@ bool is_staging(const Graph& graph, OpId id) {
 
 class Coarsener {
  public:
-  Coarsener(const Graph& graph, const CostModel& model)
+  Coarsener(const Graph& graph, const TargetProfile& target)
       : graph_(graph),
-        model_(model),
+        target_(target),
         before_(dependencies(graph)),
         task_of_(graph.op_count(), none) {}
 
   Schedule run() {
+    for (OpId id : graph_[Graph::body].ops) {
+      const Op& op = graph_[id];
+      Work& work = work_[{op.lane, op.phase}];
+      work.all += target_.microseconds({graph_, op});
+      work.left = work.all;
+    }
     for (OpId id : graph_[Graph::body].ops) {
       if (!graph_[id].kernel.empty() || !accesses(graph_, id).empty()) place(id);
     }
@@ -61,6 +50,10 @@ class Coarsener {
 
  private:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  struct Work {
+    double all = 0, left = 0;  // microseconds; left: of ops not yet in a task
+  };
 
   /// Ops that may share a task: same lane, same phase, and staging apart from everything else.
   using Key = std::tuple<int, Phase, bool>;
@@ -77,8 +70,7 @@ class Coarsener {
         std::all_of(needs.begin(), needs.end(), [&](std::size_t p) { return tasks_[p].staging; });
     const Key key{op.lane, op.phase, staging};
     auto open = open_.find(key);
-    const bool join = open != open_.end() &&
-                      tasks_[open->second].microseconds < model_.task_microseconds &&
+    const bool join = open != open_.end() && wants_more(tasks_[open->second], op) &&
                       std::none_of(needs.begin(), needs.end(), [&](std::size_t p) {
                         return p != open->second && ancestors_[p][open->second];
                       });
@@ -91,9 +83,19 @@ class Coarsener {
       open_[key] = mine;
     }
     tasks_[mine].ops.push_back(id);
-    tasks_[mine].microseconds += model_.microseconds({graph_, op});
+    const double microseconds = target_.microseconds({graph_, op});
+    tasks_[mine].microseconds += microseconds;
+    work_[{op.lane, op.phase}].left -= microseconds;
     task_of_[id.index] = mine;
     for (std::size_t p : needs) follow(mine, p);
+  }
+
+  /// A task takes ops until it is large enough; all of a small phase, and what would be too little
+  /// for a task of its own at a phase's end.
+  bool wants_more(const Task& task, const Op& op) const {
+    const Work& work = work_.at({op.lane, op.phase});
+    return work.all < target_.phase_microseconds || work.left < target_.task_microseconds ||
+           task.microseconds < target_.task_microseconds;
   }
 
   /// Task `mine` must follow `p`: whoever follows `mine` follows p's ancestors too.
@@ -143,19 +145,20 @@ class Coarsener {
   }
 
   const Graph& graph_;
-  const CostModel& model_;
+  const TargetProfile& target_;
   const Dependencies before_;
   std::vector<std::size_t> task_of_;
   std::vector<Task> tasks_;
   std::vector<std::set<std::size_t>> edges_;  // direct predecessors
   std::vector<Bits> ancestors_;
   std::map<Key, std::size_t> open_;
+  std::map<std::pair<int, Phase>, Work> work_;
 };
 
 }  // namespace
 
-Schedule coarsen(const Graph& graph, const CostModel& model) {
-  return Coarsener(graph, model).run();
+Schedule coarsen(const Graph& graph, const TargetProfile& target) {
+  return Coarsener(graph, target).run();
 }
 
 }  // namespace arenite::graph

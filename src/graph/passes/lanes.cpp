@@ -2,6 +2,8 @@
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/verify.hpp>
 
+#include "src/graph/passes/rebuild.hpp"
+
 #include <algorithm>
 
 namespace arenite::graph {
@@ -107,11 +109,8 @@ class LaneSplitter {
     const SharedValues checked(source_, batched_);
     std::vector<ValueId> common(source_.value_count());
     for (std::size_t i = 0; i < source_.value_count(); ++i) {
-      const Value& value = source_[ValueId(i)];
-      if (value.producer || batched_.values[i]) continue;
-      const Storage& storage = source_.storage(value.storage);
-      common[i] = builder_.declare(value.name, value.type, value.shape, storage.cls, storage.space);
-      like(value, common[i]);
+      if (!source_[ValueId(i)].producer && !batched_.values[i])
+        common[i] = copy_declared(source_, ValueId(i), builder_);
     }
     copy_ops(common, false, Op::shared_lane);
 
@@ -142,30 +141,8 @@ class LaneSplitter {
               .where = describe(source_, id)});
       }
       if (batched_.ops[id.index] != batched) continue;
-      std::vector<ValueId> operands;
-      for (ValueId operand : op.operands)
-        operands.push_back(operand ? map[operand.index] : ValueId{});
-      builder_.context = {.phase = op.phase, .lane = lane, .where = op.where};
-      const auto results = builder_.add(op.name(), operands, op.attributes);
-      for (std::size_t i = 0; i < results.size(); ++i) {
-        map[op.results[i].index] = results[i];
-        const bool view = std::any_of(operands.begin(), operands.end(), [&](ValueId operand) {
-          return operand && out_.graph[operand].storage == out_.graph[results[i]].storage;
-        });
-        if (!view) like(source_[op.results[i]], results[i]);  // a view lies as its owner does
-      }
+      copy_op(source_, id, lane, map, builder_);
     }
-  }
-
-  /// Gives a copy the storage class, space and layout that the original was given by hand.
-  void like(const Value& original, ValueId id) {
-    const Storage& from = source_.storage(original.storage);
-    Value& copy = out_.graph[id];
-    Storage& storage = out_.graph.storage(copy.storage);
-    copy.layout = original.layout;
-    storage.cls = from.cls;
-    storage.space = from.space;
-    storage.bytes = byte_size(copy.type, copy.shape, copy.layout);
   }
 
   const Graph& source_;

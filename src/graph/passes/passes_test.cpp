@@ -332,12 +332,53 @@ TEST_F(Coarsen, StagesOnlyWhatTouchesNothingOfAStep) {
     EXPECT_EQ(task.staging, task.ops.front() == graph[plain].producer);
 }
 
+/// Ops of 10 µs each, whatever they are.
+TargetProfile ten_microseconds_an_op() {
+  return {.otherwise = {1e30, 1e30},
+          .op_microseconds = 10,
+          .task_microseconds = 50,
+          .phase_microseconds = 200};
+}
+
+std::vector<std::size_t> sizes(const Schedule& schedule) {
+  std::vector<std::size_t> all;
+  for (const Task& task : schedule.tasks) all.push_back(task.ops.size());
+  return all;
+}
+
+TEST_F(Coarsen, FillsTasksAndLeavesNoSmallOneAtTheEnd) {
+  // 24 ops, 240 µs: five a task, and the last four, too little for a task, join the fourth.
+  const Schedule schedule = coarsen(lanes(1), ten_microseconds_an_op());
+  EXPECT_EQ(sizes(schedule), (std::vector<std::size_t>{5, 5, 5, 9}));
+  EXPECT_DOUBLE_EQ(schedule.tasks.back().microseconds, 90);
+}
+
+TEST_F(Coarsen, MakesASmallPhaseOneTaskALane) {
+  TargetProfile target = ten_microseconds_an_op();
+  target.phase_microseconds = 241;
+  EXPECT_EQ(sizes(coarsen(lanes(2), target)), (std::vector<std::size_t>{24, 24}));
+  target.phase_microseconds = 239;
+  EXPECT_EQ(sizes(coarsen(lanes(1), target)).size(), 4u);
+}
+
+TEST_F(Coarsen, TakesRatesByOperatorAndKernel) {
+  const Graph g = lanes(1);
+  const Op& dense = g[g[Graph::body].ops.front()];
+  TargetProfile target;
+  target.op_microseconds = 1;
+  target.kernels["dense/" + dense.kernel] = {.gflops = 2, .gigabytes = 1e9};
+  // 2 · 64 · 64 · 64 operations at 2 GFLOP/s.
+  EXPECT_NEAR(target.microseconds({g, dense}), 1 + 262.144, 1e-9);
+  target.kernels["dense/" + dense.kernel] = {.gflops = 1e9, .gigabytes = 1};
+  EXPECT_NEAR(target.microseconds({g, dense}), 1 + 3 * 64 * 64 * 4 * 1e-3, 1e-9);
+}
+
 TEST_F(Coarsen, KeepsLanesApartAndDependencies) {
   for (int count : {1, 2, 4}) {
     for (double grain : {0.0, 10.0, 1e9}) {
       const Graph g = lanes(count);
-      CostModel model;
-      model.task_microseconds = grain;
+      TargetProfile model;
+      model.task_microseconds = model.phase_microseconds = grain;
       const Schedule schedule = coarsen(g, model);
       std::map<std::uint32_t, std::size_t> task_of;
       std::size_t ops = 0;

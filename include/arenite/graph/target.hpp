@@ -1,0 +1,43 @@
+// What kernels cost on the kind of machine a program is built for: measured once, kept as data.
+//
+// The number of lanes, the size of tasks, and everything else that orders arithmetic, are decided
+// from the network, the batch and a target profile alone, never from a machine's cores or load: the
+// same profile gives the same program, and its results the same bits, everywhere. A profile that
+// fits a machine badly makes steps slower, not wrong.
+#pragma once
+
+#include <arenite/graph/graph.hpp>
+
+#include <map>
+#include <string>
+
+namespace arenite::graph {
+
+/// Of one worker. The slower of the two decides what an op takes.
+struct KernelRate {
+  double gflops = 0;     ///< 10⁹ operations of the definition's cost a second
+  double gigabytes = 0;  ///< 10⁹ bytes of operands and results a second
+
+  friend bool operator==(const KernelRate&, const KernelRate&) = default;
+};
+
+struct TargetProfile {
+  std::string name = "unmeasured";
+  std::map<std::string, KernelRate, std::less<>> kernels;  ///< by "operator/kernel"
+  KernelRate otherwise{60, 60};   ///< of kernels that are not listed; values stay in caches
+  double op_microseconds = 0.3;   ///< fixed cost of a kernel call
+  double task_microseconds = 50;  ///< ops of a lane are merged into tasks of at least this
+  /// Where all ops of a lane and phase take less than this, they are one task.
+  double phase_microseconds = 200;
+
+  /// What an op is estimated to take, with the kernel that `select` gave it.
+  double microseconds(const OpView& op) const;
+
+  friend bool operator==(const TargetProfile&, const TargetProfile&) = default;
+};
+
+/// The profile that programs are built for unless another one is given: AVX-512 cores with kernels
+/// of this build (bench/NOTES.md says how it was measured).
+const TargetProfile& default_target();
+
+}  // namespace arenite::graph

@@ -1,0 +1,173 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/passes.hpp>
+#include <arenite/graph/text.hpp>
+#include <arenite/operators.hpp>
+
+#include <gtest/gtest.h>
+
+namespace arenite::graph {
+namespace {
+
+using List = std::vector<std::int64_t>;
+
+std::vector<std::string> op_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (OpId id : graph[Graph::body].ops) names.emplace_back(graph[id].name());
+  return names;
+}
+
+struct Fuse : ::testing::Test {
+  Graph graph;
+  Builder builder{graph, operators()};
+  ValueId x = builder.declare("x", DType::float32, {2, 8, 8, 3}, StorageClass::input);
+  ValueId weight = builder.declare("w", DType::float32, {3, 3, 3, 4}, StorageClass::parameter);
+  ValueId bias = builder.declare("b", DType::float32, {4}, StorageClass::parameter);
+
+  ValueId conv(ValueId of, ValueId with) {
+    builder.context.where = "conv1";
+    return builder.add1("conv2d", {of, with, bias},
+                        {{"padding", List{1, 1}}, {"stride", List{2, 1}}});
+  }
+  std::vector<ValueId> pool(ValueId of, Attributes attributes = {}) {
+    builder.context.where = "pool1";
+    return builder.add("max_pool2d", {of}, std::move(attributes));
+  }
+  ValueId relu(ValueId of) { return builder.add1("relu", {of}); }
+
+  int run() { return fuse(graph, operators()); }
+  void expect_unchanged() {
+    const Graph before = graph;
+    EXPECT_EQ(run(), 0);
+    EXPECT_TRUE(equal(graph, before));
+  }
+};
+
+TEST_F(Fuse, ReplacesAChainByOneOp) {
+  const ValueId y = pool(relu(conv(x, weight)), {{"kernel", List{2, 4}}}).front();
+  graph.outputs = {relu(y)};
+  EXPECT_EQ(run(), 1);
+  EXPECT_EQ(op_names(graph), (std::vector<std::string>{"conv2d_relu_max_pool2d", "relu"}));
+  const Op& op = graph[graph[Graph::body].ops.front()];
+  EXPECT_EQ(op.where, "conv1");
+  EXPECT_EQ(op.attributes.integers("stride"), (List{2, 1}));
+  EXPECT_EQ(op.attributes.integers("padding"), (List{1, 1}));
+  EXPECT_EQ(op.attributes.integers("pool"), (List{2, 4}));
+  ASSERT_EQ(op.operands.size(), 3u);
+  EXPECT_EQ(graph[op.operands[0]].name, "x");
+  EXPECT_EQ(graph[op.operands[1]].name, "w");
+  EXPECT_EQ(graph[op.operands[2]].name, "b");
+  EXPECT_EQ(graph[graph.outputs.front()].shape, (Shape{2, 2, 2, 4}));
+  expect_unchanged();
+}
+
+TEST_F(Fuse, EveryChainOfAGraph) {
+  const ValueId first = pool(relu(conv(x, weight))).front();
+  const ValueId deeper =
+      builder.declare("w2", DType::float32, {1, 1, 4, 4}, StorageClass::parameter);
+  const ValueId second = pool(relu(conv(first, deeper))).front();
+  graph.outputs = {second};
+  EXPECT_EQ(run(), 2);
+  EXPECT_EQ(op_names(graph), (std::vector<std::string>(2, "conv2d_relu_max_pool2d")));
+}
+
+TEST_F(Fuse, OutputsOfTheChainsEndFollow) {
+  graph.outputs = {pool(relu(conv(x, weight))).front()};
+  EXPECT_EQ(run(), 1);
+  EXPECT_EQ(graph[graph.outputs.front()].producer, graph[Graph::body].ops.front());
+}
+
+TEST_F(Fuse, LeavesWhatOthersRead) {
+  const ValueId between = conv(x, weight);
+  graph.outputs = {pool(relu(between)).front(), relu(between)};
+  expect_unchanged();
+}
+
+TEST_F(Fuse, LeavesIntermediateOutputs) {
+  const ValueId between = relu(conv(x, weight));
+  graph.outputs = {pool(between).front(), between};
+  expect_unchanged();
+}
+
+TEST_F(Fuse, LeavesCodesThatOthersRead) {
+  graph.outputs = {pool(relu(conv(x, weight))).at(1)};
+  expect_unchanged();
+}
+
+TEST_F(Fuse, LeavesOverlappingAndPaddedWindows) {
+  graph.outputs = {
+      pool(relu(conv(x, weight)), {{"kernel", List{3, 3}}, {"stride", List{2, 2}}}).front(),
+      pool(relu(conv(x, weight)), {{"padding", List{1, 1}}}).front()};
+  expect_unchanged();
+}
+
+TEST_F(Fuse, LeavesAnotherOrder) {
+  graph.outputs = {relu(pool(conv(x, weight)).front())};
+  expect_unchanged();
+}
+
+TEST_F(Fuse, LeavesChainsWhoseWeightChangesInBetween) {
+  const ValueId gradient = builder.declare("g", DType::float32, {3, 3, 3, 4}, StorageClass::buffer);
+  const ValueId between = conv(x, weight);
+  builder.add("accumulate", {weight, gradient});
+  graph.outputs = {pool(relu(between)).front()};
+  expect_unchanged();
+}
+
+TEST_F(Fuse, KeepsPhasesApart) {
+  const ValueId between = conv(x, weight);
+  builder.context.phase = Phase::evaluate;
+  graph.outputs = {pool(relu(between)).front()};
+  expect_unchanged();
+}
+
+/// Two rules for one start: the longer chain wins where it is there, the shorter one elsewhere.
+TEST(FuseTable, PrefersTheLongestChain) {
+  OperatorTable table;
+  const auto like_first = [](const OpView& op) {
+    return std::vector<ResultType>{{op.operand(0).type, op.operand(0).shape}};
+  };
+  const auto always = [](const std::vector<OpView>&) {
+    return std::optional<Attributes>(Attributes{});
+  };
+  table.add({.name = "a", .operands = {{"x"}}, .results = {"y"}, .infer = like_first});
+  table.add({.name = "ab",
+             .operands = {{"x"}},
+             .results = {"y"},
+             .infer = like_first,
+             .fusion = Fusion{{"a", "b"}, always}});
+  table.add({.name = "aba",
+             .operands = {{"x"}},
+             .results = {"y"},
+             .infer = like_first,
+             .fusion = Fusion{{"a", "b", "a"}, always}});
+  table.add({.name = "b", .operands = {{"x"}}, .results = {"y"}, .infer = like_first});
+  Graph graph;
+  Builder builder(graph, table);
+  ValueId value = builder.declare("x", DType::float32, {3}, StorageClass::input);
+  for (const char* name : {"a", "b", "a", "b", "b", "a", "b"}) value = builder.add1(name, {value});
+  graph.outputs = {value};
+  EXPECT_EQ(fuse(graph, table), 2);
+  EXPECT_EQ(op_names(graph), (std::vector<std::string>{"aba", "b", "b", "ab"}));
+}
+
+TEST(FuseTable, RefusesARuleThatIsNone) {
+  OperatorTable table;
+  const auto infer = [](const OpView&) { return std::vector<ResultType>{}; };
+  const auto message = [&](Fusion fusion) -> std::string {
+    try {
+      table.add({.name = "f", .infer = infer, .fusion = std::move(fusion)});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message({{"a"}, [](const auto&) { return std::optional<Attributes>(); }}),
+            "operator 'f' fused from a chain of 1; expected at least two operators and an "
+            "`attributes` function");
+  EXPECT_EQ(message({{"a", "b"}, {}}),
+            "operator 'f' fused from a chain of 2 without a rule for its attributes; expected at "
+            "least two operators and an `attributes` function");
+}
+
+}  // namespace
+}  // namespace arenite::graph

@@ -1,0 +1,85 @@
+#include <arenite/graph/passes.hpp>
+#include <arenite/graph/text.hpp>
+#include <arenite/operators.hpp>
+
+#include <gtest/gtest.h>
+
+namespace arenite::graph {
+namespace {
+
+std::vector<std::string> op_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (OpId id : graph[Graph::body].ops) names.emplace_back(graph[id].name());
+  return names;
+}
+
+struct MergeSums : ::testing::Test {
+  Graph graph;
+  Builder builder{graph, operators()};
+  int lanes = 0;
+
+  MergeSums() { builder.context = {.phase = Phase::backward, .where = "dense1"}; }
+
+  /// One lane's weight gradient, over samples of its own.
+  ValueId lane(std::int64_t samples) {
+    const std::string number = std::to_string(lanes++);
+    builder.context.lane = lanes - 1;
+    return builder.add1(
+        "dense_grad_weight",
+        {builder.declare("x" + number, DType::float32, {samples, 5}, StorageClass::buffer),
+         builder.declare("g" + number, DType::float32, {samples, 3}, StorageClass::buffer)});
+  }
+  ValueId sum(std::vector<ValueId> terms) {
+    builder.context.lane = Op::shared_lane;
+    return builder.add1("sum", std::move(terms));
+  }
+  void expect_unchanged() {
+    const Graph before = graph;
+    EXPECT_EQ(merge_sums(graph, operators()), 0);
+    EXPECT_TRUE(equal(graph, before));
+  }
+};
+
+TEST_F(MergeSums, WritesTheGradientOfAllLanesOnce) {
+  graph.outputs = {sum({lane(4), lane(4), lane(3)})};
+  EXPECT_EQ(merge_sums(graph, operators()), 1);
+  EXPECT_EQ(op_names(graph), (std::vector<std::string>{"dense_grad_weight"}));
+  const Op& op = graph[graph[Graph::body].ops.front()];
+  ASSERT_EQ(op.operands.size(), 6u);
+  const char* names[] = {"x0", "g0", "x1", "g1", "x2", "g2"};
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(graph[op.operands[i]].name, names[i]);
+  EXPECT_EQ(op.lane, Op::shared_lane);
+  EXPECT_EQ(op.phase, Phase::backward);
+  EXPECT_EQ(op.where, "dense1");
+  EXPECT_EQ(graph[graph.outputs.front()].shape, (Shape{5, 3}));
+  expect_unchanged();
+}
+
+TEST_F(MergeSums, LeavesTermsThatOthersRead) {
+  const ValueId first = lane(2);
+  graph.outputs = {sum({first, lane(2)}), first};
+  expect_unchanged();
+}
+
+TEST_F(MergeSums, LeavesATermCountedTwice) {
+  const ValueId only = lane(2);
+  graph.outputs = {sum({only, only})};
+  expect_unchanged();
+}
+
+TEST_F(MergeSums, LeavesMixedTerms) {
+  const ValueId other = builder.declare("other", DType::float32, {5, 3}, StorageClass::buffer);
+  graph.outputs = {sum({lane(2), other}), sum({other, lane(2)}), sum({lane(2)})};
+  expect_unchanged();
+}
+
+TEST_F(MergeSums, LeavesOperandsThatChangeBeforeTheSum) {
+  const ValueId first = lane(2), second = lane(2);
+  const ValueId more = builder.declare("more", DType::float32, {2, 5}, StorageClass::buffer);
+  builder.add("accumulate", {graph.find("x0"), more});
+  graph.outputs = {sum({first, second})};
+  expect_unchanged();
+}
+
+}  // namespace
+}  // namespace arenite::graph

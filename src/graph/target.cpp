@@ -1,0 +1,74 @@
+#include <arenite/graph/operator.hpp>
+#include <arenite/graph/target.hpp>
+
+#include <algorithm>
+
+namespace arenite::graph {
+namespace {
+
+Cost cost_of(const OpView& op) {
+  if (op.op().definition->cost) return op.op().definition->cost(op);
+  Cost cost;
+  const auto count = [&](ValueId id) {
+    if (!id) return;
+    cost.bytes += static_cast<double>(byte_size(op.graph()[id].type, op.graph()[id].shape));
+  };
+  std::for_each(op.op().operands.begin(), op.op().operands.end(), count);
+  std::for_each(op.op().results.begin(), op.op().results.end(), count);
+  return cost;
+}
+
+}  // namespace
+
+double TargetProfile::microseconds(const OpView& op) const {
+  const Cost cost = cost_of(op);
+  const auto known = kernels.find(std::string(op.op().name()) + "/" + op.op().kernel);
+  const KernelRate& rate = known == kernels.end() ? otherwise : known->second;
+  // Arithmetic and memory overlap: the slower of the two decides.
+  return op_microseconds + std::max(cost.flops / rate.gflops, cost.bytes / rate.gigabytes) * 1e-3;
+}
+
+const TargetProfile& default_target() {
+  // Operations count as the definitions do: fused gradients visit the living winners only, and
+  // Winograd saves multiplications, so that these are rates of finished work.
+  static const TargetProfile target{
+      .name = "avx512",
+      .kernels = {{"batch_gather/plain", {60, 6}},
+                  {"bias_grad/plain", {4, 20}},
+                  {"conv2d/direct", {40, 60}},
+                  {"conv2d/plain", {3, 60}},
+                  {"conv2d/xsmm", {110, 60}},
+                  {"conv2d_grad_input/plain", {3, 60}},
+                  {"conv2d_grad_input/xsmm", {110, 60}},
+                  {"conv2d_grad_weight/direct", {40, 60}},
+                  {"conv2d_grad_weight/plain", {3, 60}},
+                  {"conv2d_grad_weight/xsmm", {110, 60}},
+                  {"conv2d_relu_max_pool2d/direct", {70, 60}},
+                  {"conv2d_relu_max_pool2d/plain", {3, 60}},
+                  {"conv2d_relu_max_pool2d/winograd", {200, 60}},
+                  {"conv2d_relu_max_pool2d/xsmm", {100, 60}},
+                  {"conv2d_relu_max_pool2d_grad_input/plain", {1, 60}},
+                  {"conv2d_relu_max_pool2d_grad_input/sparse", {90, 60}},
+                  {"conv2d_relu_max_pool2d_grad_input/xsmm", {28, 60}},
+                  {"conv2d_relu_max_pool2d_grad_weight/plain", {1, 60}},
+                  {"conv2d_relu_max_pool2d_grad_weight/sparse", {90, 60}},
+                  {"conv2d_relu_max_pool2d_grad_weight/sparse_patch", {20, 60}},
+                  {"conv2d_relu_max_pool2d_grad_weight/xsmm", {28, 60}},
+                  {"dense/plain", {8, 60}},
+                  {"dense/xsmm", {75, 60}},
+                  {"dense_grad_input/plain", {8, 60}},
+                  {"dense_grad_input/xsmm", {80, 60}},
+                  {"dense_grad_weight/plain", {8, 60}},
+                  {"dense_grad_weight/xsmm", {80, 60}},
+                  {"max_pool2d/plain", {5, 30}},
+                  {"max_pool2d_grad/plain", {5, 30}},
+                  {"relu/plain", {60, 30}},
+                  {"relu_grad/plain", {60, 30}},
+                  {"sgd/plain", {60, 30}},
+                  {"softmax_cross_entropy/plain", {3, 60}},
+                  {"sum/plain", {60, 40}}},
+      .otherwise = {60, 40}};
+  return target;
+}
+
+}  // namespace arenite::graph
