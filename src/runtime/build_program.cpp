@@ -10,21 +10,36 @@
 namespace arenite::runtime {
 namespace {
 
+inline void run_op(const TaskBody& body, const BoundKernel& kernel) {
+  // A failed step changes nothing that survives it, and neither do those behind it.
+  if (kernel.updates_state && (body.flags->failed.load() || body.status->load() != StatusWord::ok))
+    return;
+  if constexpr (checked_build) {
+    for (const Claim& claim : kernel.claims) {
+      if (!claim.run()) body.status->report(kernel.call.op, status_overwritten);
+    }
+  }
+  kernel.run(kernel.call);
+}
+
+/// Apart from the loop that does not look at the clock, and never inlined into it.
+[[gnu::noinline]] void run_recorded(const TaskBody& body, StepRecords& records) {
+  std::int64_t* stamp = records.begin(*body.step, body.number, starpu_worker_get_id());
+  if (stamp) *stamp = StepRecords::now();
+  for (const BoundKernel& kernel : body.kernels) {
+    run_op(body, kernel);
+    if (stamp) *++stamp = StepRecords::now();
+  }
+}
+
 /// Every task of ours runs this: the ops it was coarsened from, one after another.
 void run_task(void** /*buffers*/, void* argument) {
   const TaskBody& body = *static_cast<const TaskBody*>(argument);
   if (body.flags->dry) return;
-  for (const BoundKernel& kernel : body.kernels) {
-    // A failed step changes nothing that survives it, and neither do those behind it.
-    if (kernel.updates_state &&
-        (body.flags->failed.load() || body.status->load() != StatusWord::ok))
-      continue;
-    if constexpr (checked_build) {
-      for (const Claim& claim : kernel.claims) {
-        if (!claim.run()) body.status->report(kernel.call.op, status_overwritten);
-      }
-    }
-    kernel.run(kernel.call);
+  if (StepRecords* records = body.flags->records) [[unlikely]] {
+    run_recorded(body, *records);
+  } else {
+    for (const BoundKernel& kernel : body.kernels) run_op(body, kernel);
   }
   if (body.last && body.status->load() != StatusWord::ok) body.flags->failed = true;
 }
@@ -145,11 +160,14 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
   TaskSet& made = sets.emplace_back();
   const std::size_t count = spec.schedule.tasks.size();
   std::vector<std::vector<starpu_task*>> before(count);
+  made.predecessors.resize(count);
   std::vector<bool> has_successor(count, false);
 
   const auto new_task = [&](const char* name, TaskBody body) {
     body.flags = &flags;
     body.status = &made.status;
+    body.step = &made.step;
+    body.number = made.tasks.size();
     made.bodies.push_back(std::move(body));
     starpu_task* task = starpu_task_create();
     task->cl = &codelet;
@@ -168,6 +186,7 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
   };
   const auto follow = [&](std::size_t task, graph::TaskId first) {
     before[task].push_back(made.tasks[first.index]);
+    made.predecessors[task].push_back(first.index);
     has_successor[first.index] = true;
   };
 
@@ -201,16 +220,19 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
   }
 
   std::vector<starpu_task*> sinks;
+  std::vector<std::size_t> sink_numbers;
   bool staging_sink = false;
   for (std::size_t t = 0; t < count; ++t) {
     if (has_successor[t]) continue;
     sinks.push_back(made.tasks[t]);
+    sink_numbers.push_back(t);
     staging_sink = staging_sink || spec.schedule.tasks[t].staging;
   }
   if (sinks.size() == 1 && !staging_sink) {
     made.end = sinks.front();
   } else {
     made.end = new_task("end", {});
+    made.predecessors.push_back(std::move(sink_numbers));
     if (!sinks.empty())
       starpu_task_declare_deps_array(made.end, static_cast<unsigned>(sinks.size()), sinks.data());
     if (made.entries.empty()) made.entries.push_back(made.end);

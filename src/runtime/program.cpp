@@ -68,13 +68,15 @@ void Program::submit() {
   mine.wait();
   // A failed step keeps its report until somebody waits: its word must not be reused before.
   if (p.flags.failed.load()) wait();
+  mine.step = p.steps;
+  if (p.recording) p.recording->records.submitting(p.steps);
   try {
     mine.submit();
   } catch (...) {
     p.broken = true;
     throw;
   }
-  mine.step = p.steps++;
+  ++p.steps;
   p.next = (p.next + 1) % p.sets.size();
 }
 

@@ -4,6 +4,7 @@
 #include <arenite/runtime/program.hpp>
 
 #include "src/runtime/checked.hpp"
+#include "src/runtime/profile_records.hpp"
 #include "src/runtime/starpu.hpp"
 
 #include <atomic>
@@ -29,6 +30,7 @@ struct BoundKernel {
 struct ProgramFlags {
   bool dry = true;                  ///< while the ring is primed: touch nothing
   std::atomic<bool> failed{false};  ///< a step has failed: later ones leave persistent state alone
+  StepRecords* records = nullptr;   ///< while steps are profiled; changes when none is under way
 };
 
 /// What a StarPU task of ours points at (`cl_arg`).
@@ -36,6 +38,8 @@ struct TaskBody {
   std::vector<BoundKernel> kernels;
   ProgramFlags* flags = nullptr;
   StatusWord* status = nullptr;  ///< of the task set, and so of one step
+  const long* step = nullptr;    ///< of the task set, too
+  std::size_t number = 0;        ///< among the tasks of the set
   bool last = false;             ///< follows all others of its step
 };
 
@@ -53,9 +57,10 @@ class TaskSet {
   void wait() noexcept;
 
   std::vector<starpu_task*> tasks;  // in topological order: those submitted never wait for the rest
-  std::deque<TaskBody> bodies;      // stable addresses
-  starpu_task* end = nullptr;       // follows all others
-  std::vector<starpu_task*> entries;  // must follow the previous step
+  std::vector<std::vector<std::size_t>> predecessors;  // by task: numbers of those it follows
+  std::deque<TaskBody> bodies;                         // stable addresses
+  starpu_task* end = nullptr;                          // follows all others
+  std::vector<starpu_task*> entries;                   // must follow the previous step
   StatusWord status;
   long step = 0;  // the one last submitted
 
@@ -105,6 +110,12 @@ struct ProgramSet::Impl {
   Program::Impl* active = nullptr;  // whose steps may be under way
 };
 
+/// A profile under way.
+struct Recording {
+  StepShape shape;
+  StepRecords records;
+};
+
 struct Program::Impl {
   Impl(ProgramSet::Impl& owner, std::size_t number, ProgramSpec given)
       : set(owner), index(number), spec(std::move(given)) {}
@@ -122,6 +133,7 @@ struct Program::Impl {
   std::byte* address(graph::ValueId value, std::size_t number);
   Slot slot(graph::ValueId value);
   void join_ring();
+  StepShape shape() const;
   void drain() noexcept;  ///< waits, reports nothing
   void report();          ///< throws what the earliest failed step reported, and clears it
 
@@ -134,7 +146,8 @@ struct Program::Impl {
   std::vector<Slot> inputs, outputs;
   std::size_t next = 0;
   long steps = 0;
-  bool broken = false;  // StarPU refused a task: the ring's edges no longer add up
+  std::unique_ptr<Recording> recording;  // none unless a profile was asked for
+  bool broken = false;                   // StarPU refused a task: the ring's edges no longer add up
 };
 
 }  // namespace arenite::runtime
