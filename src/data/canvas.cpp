@@ -9,9 +9,9 @@ constexpr int pixel = 256;
 constexpr int rows_a_pixel = 4;  // scan lines; horizontally coverage is exact
 
 // Adds what the stretch [from, to) of one scan line covers of each pixel of a row.
-void add_stretch(std::int32_t* row, int from, int to) {
-  from = std::clamp(from, 0, Canvas::size * pixel);
-  to = std::clamp(to, 0, Canvas::size * pixel);
+void add_stretch(std::int32_t* row, int size, int from, int to) {
+  from = std::clamp(from, 0, size * pixel);
+  to = std::clamp(to, 0, size * pixel);
   for (int x = from / pixel; x * pixel < to; ++x) {
     row[x] += std::min(to, (x + 1) * pixel) - std::max(from, x * pixel);
   }
@@ -25,9 +25,9 @@ Point Affine::operator()(Point board) const noexcept {
   return {shift_x + (xx * dx + xy * dy) / 256, shift_y + (yx * dx + yy * dy) / 256};
 }
 
-Canvas::Coverage Canvas::coverage(const Polygon& polygon) {
+std::vector<std::int32_t> Canvas::coverage(const Polygon& polygon, int size) {
   static_assert(pixel * rows_a_pixel == full);
-  Coverage result{};
+  std::vector<std::int32_t> result(static_cast<std::size_t>(size * size));
   std::vector<int> crossings;
   for (int line = 0; line < size * rows_a_pixel; ++line) {
     const int y = line * (pixel / rows_a_pixel) + pixel / rows_a_pixel / 2;
@@ -41,7 +41,7 @@ Canvas::Coverage Canvas::coverage(const Polygon& polygon) {
     }
     std::sort(crossings.begin(), crossings.end());
     for (std::size_t i = 0; i + 1 < crossings.size(); i += 2) {
-      add_stretch(result.data() + line / rows_a_pixel * size, crossings[i], crossings[i + 1]);
+      add_stretch(result.data() + line / rows_a_pixel * size, size, crossings[i], crossings[i + 1]);
     }
   }
   return result;

@@ -1,7 +1,6 @@
-// Filled polygons on a small grey canvas, in integers only: the same bytes on every machine.
+// Filled polygons on a small square canvas, in integers only: the same bytes on every machine.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -25,13 +24,11 @@ struct Affine {
 
 class Canvas {
  public:
-  static constexpr int size = 28;
   static constexpr int full = 1024;  ///< a pixel wholly inside a polygon
 
-  using Coverage = std::array<std::int32_t, size * size>;
-
-  /// How much of every pixel lies inside the polygon (even-odd rule), 0…`full`; canvas coordinates.
-  static Coverage coverage(const Polygon& polygon);
+  /// How much of every pixel of a canvas of `size`×`size` lies inside the polygon (even-odd rule),
+  /// 0…`full`; canvas coordinates.
+  static std::vector<std::int32_t> coverage(const Polygon& polygon, int size);
 };
 
 }  // namespace arenite::data

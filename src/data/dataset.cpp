@@ -132,7 +132,9 @@ ImageData fashion_mnist(const fs::path& folder) {
 }
 ImageData mnist(const fs::path& folder) { return load_images(folder, "mnist", digit_names()); }
 
-std::vector<std::string> names() { return {"fashion-mnist", "mnist", "synthetic"}; }
+std::vector<std::string> names() {
+  return {"fashion-mnist", "mnist", "synthetic", "synthetic-color"};
+}
 
 fs::path default_folder(std::string_view name) {
   const std::vector<fs::path> candidates = places(name);
@@ -144,9 +146,15 @@ ImageData find(std::string_view name, const fs::path& folder) {
   const std::vector<std::string> known = names();
   if (std::find(known.begin(), known.end(), name) == known.end()) {
     fail({.found = "unknown data set '" + std::string(name) + "'",
-          .expected = "fashion-mnist, mnist or synthetic"});
+          .expected = "fashion-mnist, mnist, synthetic or synthetic-color"});
   }
   if (folder.empty() && name == "synthetic") return synthetic();
+  if (name == "synthetic-color") {
+    if (folder.empty()) return synthetic_color();
+    fail({.found = "a folder for synthetic-color: " + folder.string(),
+          .expected = "none: the set is drawn in memory and has no files",
+          .hint = "name the data set that the folder holds"});
+  }
   const std::vector<fs::path> looked = folder.empty() ? places(name) : std::vector{folder};
   const auto found = std::find_if(looked.begin(), looked.end(), holds_any);
   if (found == looked.end()) {

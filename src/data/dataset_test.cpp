@@ -175,6 +175,69 @@ TEST_F(DatasetTest, SyntheticClassesAreBalancedAndDrawn) {
       10u);
 }
 
+TEST_F(DatasetTest, SyntheticColorIsTheSameEverywhere) {
+  const ImageData data = find("synthetic-color");
+  EXPECT_EQ(data.name, "synthetic-color");
+  EXPECT_EQ(data.train.count, 6000);
+  EXPECT_EQ(data.test.count, 1000);
+  EXPECT_EQ(data.shape(), Shape({32, 32, 3}));
+  EXPECT_EQ(data.class_names, synthetic({.train = 10, .test = 10}).class_names);
+  EXPECT_EQ(fnv1a(data.train.images), 0x1b8913b4fd521e90u);
+  EXPECT_EQ(fnv1a(data.train.labels), 0x73a6ddfa85f7b3e9u);
+  EXPECT_EQ(fnv1a(data.test.images), 0x609d8d4bc56262f3u);
+}
+
+TEST_F(DatasetTest, SyntheticColorDependsOnTheSeedAndNotOnTheOtherSplit) {
+  const ImageData a = synthetic_color({.seed = 1, .train = 100, .test = 10});
+  const ImageData b = synthetic_color({.seed = 1, .train = 100, .test = 20});
+  const ImageData c = synthetic_color({.seed = 2, .train = 100, .test = 10});
+  EXPECT_EQ(fnv1a(a.train.images), fnv1a(b.train.images));
+  EXPECT_NE(fnv1a(a.train.images), fnv1a(c.train.images));
+  EXPECT_THROW(synthetic_color({.train = 9}), Error);
+}
+
+TEST_F(DatasetTest, SyntheticColorIsBalancedDrawnAndColoured) {
+  const ImageData data = synthetic_color({.train = 1000, .test = 10});
+  std::array<int, 10> seen{};
+  std::array<int, 6> strongest{};  // hues by the order of their channels
+  for (std::int64_t i = 0; i < data.train.count; ++i) {
+    ++seen.at(data.train.labels[static_cast<std::size_t>(i)]);
+    const auto image = data.train.image(i);
+    // The garment is what differs from its column's topmost pixels: those are background, under the
+    // same light.
+    int drawn = 0;
+    std::array<long, 3> light{};
+    for (std::size_t at = 0; at < image.size(); at += 3) {
+      int difference = 0;
+      for (std::size_t channel = 0; channel < 3; ++channel) {
+        const int here = image[at + channel], above = image[at % 96 + channel];
+        difference = std::max(difference, std::abs(here - above));
+        light[channel] += here;
+      }
+      if (difference > 40) ++drawn;
+    }
+    EXPECT_GT(drawn, 15) << "sample " << i << " shows nothing";
+    EXPECT_LT(drawn, 850) << "sample " << i << " shows no background";
+    const std::size_t first = light[0] > light[1] ? 0 : 1,
+                      top = light[2] > light[first] ? 2 : first;
+    const bool rising = light[(top + 1) % 3] > light[(top + 2) % 3];
+    ++strongest.at(2 * top + (rising ? 1 : 0));
+  }
+  for (int n : seen) EXPECT_EQ(n, 100);
+  for (int n : strongest) EXPECT_GT(n, 100) << "a sixth of the wheel is missing";
+}
+
+TEST_F(DatasetTest, SyntheticColorHasNoFiles) {
+  put_set(folder_, 5);
+  EXPECT_EQ(find_error("synthetic-color", folder_),
+            "a folder for synthetic-color: " + folder_.string() +
+                "; expected none: the set is drawn in memory and has no files (hint: name the data "
+                "set that the folder holds)");
+  EXPECT_THROW(save_images(synthetic_color({.train = 10, .test = 10}), folder_ / "out"), Error);
+  for (const std::string& name : names())
+    EXPECT_FALSE(says(find_error(name), "unknown data set")) << name;
+}
+
 TEST_F(DatasetTest, SyntheticSurvivesItsFiles) {
   const ImageData made = synthetic({.seed = 3, .train = 50, .test = 20});
   save_images(made, folder_ / "out");

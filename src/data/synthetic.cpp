@@ -4,6 +4,7 @@
 
 #include "src/data/canvas.hpp"
 #include "src/data/garments.hpp"
+#include "src/data/palette.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,20 +16,44 @@ namespace arenite::data {
 namespace {
 
 constexpr int classes = 10;
-constexpr int side = Canvas::size;
-constexpr int image_bytes = side * side;
 
-// Words of randomness a sample: its dice, then a byte of noise a pixel.
-constexpr std::uint64_t words_a_sample = 512;
+// What a set's images look like, and where its random numbers lie. A sample has `words` of them:
+// its dice, then from `noise_word` on a byte of noise a pixel and channel.
+struct Style {
+  const char* name;
+  int side, channels;
+  int fit;  // pixels of a garment at full size
+  Palette (*roll_palette)(Dice&);
+  std::uint64_t words;
+  std::uint32_t stream;  // of the training images; the test images have the next one
+
+  constexpr int image_bytes() const noexcept { return side * side * channels; }
+};
+
 constexpr std::uint64_t noise_word = 256;
-static_assert(noise_word + image_bytes / 4 <= words_a_sample);
+constexpr Style grey{.name = "synthetic",
+                     .side = 28,
+                     .channels = 1,
+                     .fit = 24,
+                     .roll_palette = roll_grey_palette,
+                     .words = 512,
+                     .stream = 0};
+constexpr Style coloured{.name = "synthetic-color",
+                         .side = 32,
+                         .channels = 3,
+                         .fit = 27,
+                         .roll_palette = roll_colour_palette,
+                         .words = 1024,
+                         .stream = 2};
+static_assert(noise_word + grey.image_bytes() / 4 <= grey.words);
+static_assert(noise_word + coloured.image_bytes() / 4 <= coloured.words);
 
-// Brightness of cloth at a pixel, in percent of the sample's colour.
+// Where the accent is mixed into the cloth, and how much of it.
 struct Pattern {
   int kind = 0;  // plain, rows, columns, checks, diagonals
   int period = 4;
   int phase = 0;
-  int contrast = 0;
+  int contrast = 0;  // percent
 
   int operator()(int x, int y) const noexcept {
     const auto dark = [this](int position) { return (position + phase) % period < period / 2; };
@@ -49,7 +74,7 @@ struct Pattern {
       default:
         break;
     }
-    return shaded ? 100 - contrast : 100;
+    return shaded ? contrast : 0;
   }
 };
 
@@ -60,53 +85,73 @@ Pattern roll_pattern(Dice& dice) {
           .contrast = dice.roll(15, 60)};
 }
 
-Affine roll_placement(Dice& dice) {
-  // 24 of the 28 pixels at full size: a board unit is 24/256 pixel, so 24·256 in 1/256 of 1/256
-  // pixel.
-  const int wide = 24 * dice.roll(190, 282);
-  const int high = 24 * dice.roll(200, 276);
+Affine roll_placement(const Style& style, Dice& dice) {
+  // A board unit is fit/256 pixel, so fit·256 in 1/256 of 1/256 pixel.
+  const int wide = style.fit * dice.roll(190, 282);
+  const int high = style.fit * dice.roll(200, 276);
   const int flip = dice.chance(50) ? -1 : 1;
   return {.xx = flip * wide,
           .xy = wide * dice.roll(-36, 36) / 256,
           .yx = flip * high * dice.roll(-20, 20) / 256,
           .yy = high,
-          .shift_x = side * 128 + dice.roll(-600, 600),
-          .shift_y = side * 128 + dice.roll(-600, 600)};
+          .shift_x = style.side * 128 + dice.roll(-600, 600),
+          .shift_y = style.side * 128 + dice.roll(-600, 600)};
 }
 
-void paint(const Part& part, const Affine& place, int colour, const Pattern& pattern,
-           std::array<int, image_bytes>& image) {
-  Polygon outline = part.outline;
-  for (Point& p : outline) p = place(p);
-  const Canvas::Coverage coverage = Canvas::coverage(outline);
-  for (std::size_t i = 0; i < image.size(); ++i) {
-    if (coverage[i] == 0) continue;
-    const int x = static_cast<int>(i) % side, y = static_cast<int>(i) / side;
-    const int tone = part.finish == Finish::cloth   ? colour * pattern(x, y) / 100
-                     : part.finish == Finish::plain ? colour * part.tone / 100
-                                                    : 0;
-    image[i] += (tone - image[i]) * coverage[i] / Canvas::full;
+// One channel of a part's pixel.
+int tone_of(const Part& part, const Palette& palette, int accent_percent, std::size_t channel) {
+  switch (part.finish) {
+    case Finish::cloth:
+      return (palette.cloth[channel] * (100 - accent_percent) +
+              palette.accent[channel] * accent_percent) /
+             100;
+    case Finish::plain:
+      return palette.cloth[channel] * part.tone / 100;
+    default:
+      return palette.background[channel];
   }
 }
 
-void draw_sample(const Philox& random, std::uint64_t sample, int label, std::uint8_t* out) {
-  Dice dice(random, sample * words_a_sample);
-  const Affine place = roll_placement(dice);
-  const int colour = dice.roll(70, 240);
+void paint(const Style& style, const Part& part, const Affine& place, const Palette& palette,
+           const Pattern& pattern, std::vector<int>& image) {
+  Polygon outline = part.outline;
+  for (Point& p : outline) p = place(p);
+  const std::vector<std::int32_t> coverage = Canvas::coverage(outline, style.side);
+  const auto channels = static_cast<std::size_t>(style.channels);
+  for (std::size_t i = 0; i < coverage.size(); ++i) {
+    if (coverage[i] == 0) continue;
+    const int x = static_cast<int>(i) % style.side, y = static_cast<int>(i) / style.side;
+    const int accent_percent = pattern(x, y);
+    for (std::size_t channel = 0; channel < channels; ++channel) {
+      int& value = image[i * channels + channel];
+      value +=
+          (tone_of(part, palette, accent_percent, channel) - value) * coverage[i] / Canvas::full;
+    }
+  }
+}
+
+void draw_sample(const Style& style, const Philox& random, std::uint64_t sample, int label,
+                 std::uint8_t* out) {
+  Dice dice(random, sample * style.words);
+  const Affine place = roll_placement(style, dice);
+  const Palette palette = style.roll_palette(dice);
   const Pattern pattern = roll_pattern(dice);
   const int light = dice.roll(-40, 40);  // percent more or less at the right edge
   const int noise = dice.roll(4, 32);
-  std::array<int, image_bytes> image{};
-  PhiloxCounter words{};
-  for (const Part& part : draw_garment(label, dice)) paint(part, place, colour, pattern, image);
+  const auto channels = static_cast<std::size_t>(style.channels);
+  std::vector<int> image(static_cast<std::size_t>(style.image_bytes()));
+  for (std::size_t i = 0; i < image.size(); ++i) image[i] = palette.background[i % channels];
+  for (const Part& part : draw_garment(label, dice))
+    paint(style, part, place, palette, pattern, image);
 
-  const std::uint64_t first = (sample * words_a_sample + noise_word) / 4;
+  PhiloxCounter words{};
+  const std::uint64_t first = (sample * style.words + noise_word) / 4;
   for (std::size_t i = 0; i < image.size(); ++i) {
     // Sixteen bytes of noise a block of four words.
     if (i % 16 == 0) words = random.block(first + i / 16);
     const int byte = static_cast<int>(words[i % 16 / 4] >> (8 * (i % 4)) & 255);
-    const int x = static_cast<int>(i) % side;
-    const int lit = image[i] * (100 + light * (2 * x - side) / side) / 100;
+    const int x = static_cast<int>(i / channels) % style.side;
+    const int lit = image[i] * (100 + light * (2 * x - style.side) / style.side) / 100;
     out[i] = static_cast<std::uint8_t>(std::clamp(lit + (byte - 128) * noise / 128, 0, 255));
   }
 }
@@ -116,47 +161,53 @@ struct Memory {
   std::vector<std::uint8_t> labels;
 };
 
-Memory draw_split(std::uint64_t seed, std::uint32_t stream, std::int64_t count) {
-  Memory memory{.images = std::vector<std::uint8_t>(static_cast<std::size_t>(count * image_bytes)),
-                .labels = std::vector<std::uint8_t>(static_cast<std::size_t>(count))};
+Memory draw_split(const Style& style, std::uint64_t seed, std::uint32_t stream,
+                  std::int64_t count) {
+  const auto image_bytes = static_cast<std::size_t>(style.image_bytes());
+  const auto samples = static_cast<std::size_t>(count);
+  Memory memory{.images = std::vector<std::uint8_t>(samples * image_bytes),
+                .labels = std::vector<std::uint8_t>(samples)};
   const Philox random(seed, Purpose::synthetic, stream);
   // Equal classes in a random order: the order of a permutation that no epoch's shuffle can repeat.
   std::vector<std::int32_t> order = permutation(count, ~seed, stream);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::size_t at = static_cast<std::size_t>(i);
-    memory.labels[at] = static_cast<std::uint8_t>(order[at] % classes);
-    draw_sample(random, at, memory.labels[at], &memory.images[at * image_bytes]);
+  for (std::size_t i = 0; i < samples; ++i) {
+    memory.labels[i] = static_cast<std::uint8_t>(order[i] % classes);
+    draw_sample(style, random, i, memory.labels[i], &memory.images[i * image_bytes]);
   }
   return memory;
 }
 
-Split view(const Memory& memory) {
+Split view(const Style& style, const Memory& memory) {
   return {.images = memory.images,
           .labels = memory.labels,
           .count = std::ssize(memory.labels),
-          .height = side,
-          .width = side,
-          .channels = 1,
+          .height = style.side,
+          .width = style.side,
+          .channels = style.channels,
           .classes = classes};
 }
 
-}  // namespace
-
-ImageData synthetic(const SyntheticOptions& options) {
+ImageData draw(const Style& style, const SyntheticOptions& options) {
   for (std::int64_t count : {options.train, options.test}) {
     if (count < classes || count > 1'000'000) {
       fail({.found = "a synthetic split of " + std::to_string(count) + " images",
             .expected = "10 to 1000000"});
     }
   }
-  auto memory = std::make_shared<std::array<Memory, 2>>(std::array{
-      draw_split(options.seed, 0, options.train), draw_split(options.seed, 1, options.test)});
-  return {.name = "synthetic",
+  auto memory = std::make_shared<std::array<Memory, 2>>(
+      std::array{draw_split(style, options.seed, style.stream, options.train),
+                 draw_split(style, options.seed, style.stream + 1, options.test)});
+  return {.name = style.name,
           .origin = "drawn in memory, seed " + std::to_string(options.seed),
           .class_names = garment_names(),
-          .train = view((*memory)[0]),
-          .test = view((*memory)[1]),
+          .train = view(style, (*memory)[0]),
+          .test = view(style, (*memory)[1]),
           .bytes = memory};
 }
+
+}  // namespace
+
+ImageData synthetic(const SyntheticOptions& options) { return draw(grey, options); }
+ImageData synthetic_color(const SyntheticOptions& options) { return draw(coloured, options); }
 
 }  // namespace arenite::data

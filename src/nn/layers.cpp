@@ -1,6 +1,10 @@
 #include <arenite/error.hpp>
 #include <arenite/nn/nn.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 namespace arenite::nn {
 namespace {
 
@@ -14,6 +18,70 @@ void need_rank(ModelBuilder& model, graph::ValueId x, int rank, const std::strin
         .hint = rank == 2 ? "put nn::flatten() before it" : ""});
 }
 
+std::string text(Extent extent) {
+  return std::to_string(extent.rows) + "x" + std::to_string(extent.columns);
+}
+
+std::vector<std::int64_t> attribute(Extent extent) { return {extent.rows, extent.columns}; }
+
+/// `what` names the option: "a kernel".
+void need_extent(Extent extent, std::int64_t least, const std::string& what,
+                 const std::string& layer) {
+  // As operators limit them: sums and products stay far below 2^63.
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  const auto outside = [&](std::int64_t v) { return v < least || v > most; };
+  if (!outside(extent.rows) && !outside(extent.columns)) return;
+  fail({.found = what + " of " + text(extent),
+        .expected = "rows and columns of at least " + std::to_string(least) + " and below 2^31",
+        .where = "layer '" + layer + "'"});
+}
+
+/// The zeros on each side; the kernel and its dilation are checked already.
+Extent zeros(const Padding& padding, Extent kernel, Extent dilation, const std::string& layer) {
+  if (!padding.is_same) {
+    need_extent(padding, 0, "a padding", layer);
+    return padding;
+  }
+  const Extent reach{(kernel.rows - 1) * dilation.rows, (kernel.columns - 1) * dilation.columns};
+  if (reach.rows % 2 != 0 || reach.columns % 2 != 0) {
+    fail({.found = "padding nn::same with a kernel of " + text(kernel),
+          .expected = "a kernel with a middle: odd rows and columns",
+          .where = "layer '" + layer + "'",
+          .hint = "give the zeros on each side as a number"});
+  }
+  const Extent sides{reach.rows / 2, reach.columns / 2};
+  need_extent(sides, 0, "a padding nn::same", layer);
+  return sides;
+}
+
+/// Attributes of a pooling with these options.
+template <class Options>
+graph::Attributes pool_attributes(const Options& options, const std::string& layer) {
+  const Extent kernel = options.kernel;
+  need_extent(kernel, 1, "a kernel", layer);
+  need_extent(options.stride, 0, "a stride", layer);
+  const Extent stride{options.stride.rows == 0 ? kernel.rows : options.stride.rows,
+                      options.stride.columns == 0 ? kernel.columns : options.stride.columns};
+  return {{"kernel", attribute(kernel)},
+          {"stride", attribute(stride)},
+          {"padding", attribute(zeros(options.padding, kernel, 1, layer))}};
+}
+
+double gain_of(WeightInit init) { return init == WeightInit::he ? std::sqrt(6.0) : 1.0; }
+
+void need_outputs(std::int64_t count, const std::string& what, const std::string& layer) {
+  if (count >= 1) return;
+  fail({.found = std::to_string(count) + " output " + what,
+        .expected = "at least 1",
+        .where = "layer '" + layer + "'"});
+}
+
+std::string begin_pool(ModelBuilder& model, graph::ValueId x) {
+  std::string name = model.begin("pool");
+  need_rank(model, x, 4, name, "images [N, H, W, C]");
+  return name;
+}
+
 }  // namespace
 
 std::string ModelBuilder::begin(const std::string& kind) {
@@ -22,10 +90,11 @@ std::string ModelBuilder::begin(const std::string& kind) {
   return name;
 }
 
-graph::ValueId ModelBuilder::parameter(const std::string& name, Shape shape, std::int64_t fan_in) {
+graph::ValueId ModelBuilder::parameter(const std::string& name, Shape shape, std::int64_t fan_in,
+                                       double gain) {
   const graph::ValueId value =
       builder_.declare(name, DType::float32, shape, graph::StorageClass::parameter);
-  parameters_.push_back({.name = name, .value = value, .fan_in = fan_in});
+  parameters_.push_back({.name = name, .value = value, .fan_in = fan_in, .gain = gain});
   return value;
 }
 
@@ -33,35 +102,44 @@ Layer conv2d(Conv2dOptions options) {
   return [options](ModelBuilder& model, graph::ValueId x) {
     const std::string name = model.begin("conv");
     need_rank(model, x, 4, name, "images [N, H, W, C]");
-    if (options.channels < 1 || options.kernel < 1) {
-      fail({.found = std::to_string(options.channels) + " channels and a kernel of " +
-                     std::to_string(options.kernel),
-            .expected = "at least 1 of both",
-            .where = "layer '" + name + "'"});
-    }
-    const std::int64_t in = model.shape(x)[3], k = options.kernel;
-    const std::int64_t fan_in = k * k * in;
+    need_outputs(options.channels, "channels", name);
+    const Extent kernel = options.kernel;
+    need_extent(kernel, 1, "a kernel", name);
+    need_extent(options.stride, 1, "a stride", name);
+    need_extent(options.dilation, 1, "a dilation", name);
+    const Extent padding = zeros(options.padding, kernel, options.dilation, name);
+    const std::int64_t in = model.shape(x)[3];
+    // Made first: it refuses sizes whose product would not fit.
+    const Shape weight{kernel.rows, kernel.columns, in, options.channels};
+    const std::int64_t fan_in = kernel.rows * kernel.columns * in;
     std::vector<graph::ValueId> operands{
-        x, model.parameter(name + ".weight", Shape{k, k, in, options.channels}, fan_in)};
+        x, model.parameter(name + ".weight", weight, fan_in, gain_of(options.init))};
     if (options.bias)
       operands.push_back(model.parameter(name + ".bias", Shape{options.channels}, fan_in));
-    return model.graph().add1(
-        "conv2d", std::move(operands),
-        {{"stride", std::vector<std::int64_t>{options.stride, options.stride}},
-         {"padding", std::vector<std::int64_t>{options.padding, options.padding}}});
+    return model.graph().add1("conv2d", std::move(operands),
+                              {{"stride", attribute(options.stride)},
+                               {"padding", attribute(padding)},
+                               {"dilation", attribute(options.dilation)}});
+  };
+}
+
+Layer dense(DenseOptions options) {
+  return [options](ModelBuilder& model, graph::ValueId x) {
+    const std::string name = model.begin("dense");
+    need_rank(model, x, 2, name, "[N, features]");
+    need_outputs(options.features, "features", name);
+    const std::int64_t in = model.shape(x)[1];
+    std::vector<graph::ValueId> operands{
+        x,
+        model.parameter(name + ".weight", Shape{in, options.features}, in, gain_of(options.init))};
+    if (options.bias)
+      operands.push_back(model.parameter(name + ".bias", Shape{options.features}, in));
+    return model.graph().add1("dense", std::move(operands));
   };
 }
 
 Layer dense(std::int64_t features, bool bias) {
-  return [features, bias](ModelBuilder& model, graph::ValueId x) {
-    const std::string name = model.begin("dense");
-    need_rank(model, x, 2, name, "[N, features]");
-    const std::int64_t in = model.shape(x)[1];
-    std::vector<graph::ValueId> operands{
-        x, model.parameter(name + ".weight", Shape{in, features}, in)};
-    if (bias) operands.push_back(model.parameter(name + ".bias", Shape{features}, in));
-    return model.graph().add1("dense", std::move(operands));
-  };
+  return dense(DenseOptions{.features = features, .bias = bias});
 }
 
 Layer relu() {
@@ -71,15 +149,31 @@ Layer relu() {
   };
 }
 
-Layer max_pool2d(std::int64_t kernel, std::int64_t stride) {
-  return [kernel, stride = stride == 0 ? kernel : stride](ModelBuilder& model, graph::ValueId x) {
-    const std::string name = model.begin("pool");
-    need_rank(model, x, 4, name, "images [N, H, W, C]");
-    return model.graph()
-        .add("max_pool2d", {x},
-             {{"kernel", std::vector<std::int64_t>{kernel, kernel}},
-              {"stride", std::vector<std::int64_t>{stride, stride}}})
-        .front();
+Layer max_pool2d(MaxPool2dOptions options) {
+  return [options](ModelBuilder& model, graph::ValueId x) {
+    const std::string name = begin_pool(model, x);
+    return model.graph().add("max_pool2d", {x}, pool_attributes(options, name)).front();
+  };
+}
+
+Layer max_pool2d(Extent kernel) { return max_pool2d(MaxPool2dOptions{.kernel = kernel}); }
+
+Layer avg_pool2d(AvgPool2dOptions options) {
+  return [options](ModelBuilder& model, graph::ValueId x) {
+    const std::string name = begin_pool(model, x);
+    graph::Attributes attributes = pool_attributes(options, name);
+    attributes.set("count_padding", std::int64_t{options.count_padding});
+    return model.graph().add1("avg_pool2d", {x}, std::move(attributes));
+  };
+}
+
+Layer avg_pool2d(Extent kernel) { return avg_pool2d(AvgPool2dOptions{.kernel = kernel}); }
+
+Layer global_avg_pool() {
+  return [](ModelBuilder& model, graph::ValueId x) {
+    begin_pool(model, x);
+    const Shape& shape = model.shape(x);
+    return model.graph().add1("avg_pool2d", {x}, {{"kernel", attribute({shape[1], shape[2]})}});
   };
 }
 

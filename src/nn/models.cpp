@@ -2,22 +2,42 @@
 #include <arenite/nn/nn.hpp>
 
 namespace arenite::nn {
+namespace {
+
+constexpr const char* grey = "fashion-mnist";
+constexpr const char* colour = "synthetic-color";
+
+Layer conv3x3(std::int64_t channels, WeightInit init = WeightInit::standard) {
+  return sequential(conv2d({.channels = channels, .kernel = 3, .padding = same, .init = init}),
+                    relu());
+}
+
+/// Two convolutions and a pooling, which halves rows and columns.
+Layer vgg_block(std::int64_t channels) {
+  return sequential(conv3x3(channels, WeightInit::he), conv3x3(channels, WeightInit::he),
+                    max_pool2d(2));
+}
+
+}  // namespace
 
 const std::vector<NamedModel>& models() {
   static const std::vector<NamedModel> all{
-      {"mlp", "784-512-10, one hidden layer with ReLU",
+      {"mlp", "dense 512, ReLU, dense 10", grey,
        sequential(flatten(), dense(512), relu(), dense(10))},
-      {"cnn1", "conv 3x3x4, ReLU, max-pool 2, dense 10",
+      {"cnn1", "conv 3x3x4, ReLU, max-pool 2, dense 10", grey,
        sequential(conv2d({.channels = 4, .kernel = 3}), relu(), max_pool2d(2), flatten(),
                   dense(10))},
-      {"lenet5", "conv 5x5x6, pool, conv 5x5x16, pool, dense 120, 84, 10",
+      {"lenet5", "conv 5x5x6, pool, conv 5x5x16, pool, dense 120, 84, 10", grey,
        sequential(conv2d({.channels = 6, .kernel = 5, .padding = 2}), relu(), max_pool2d(2),
                   conv2d({.channels = 16, .kernel = 5}), relu(), max_pool2d(2), flatten(),
                   dense(120), relu(), dense(84), relu(), dense(10))},
-      {"cnn2", "conv 3x3x32, pool, conv 3x3x64, pool, dense 128, 10",
-       sequential(conv2d({.channels = 32, .kernel = 3, .padding = 1}), relu(), max_pool2d(2),
-                  conv2d({.channels = 64, .kernel = 3, .padding = 1}), relu(), max_pool2d(2),
-                  flatten(), dense(128), relu(), dense(10))},
+      {"cnn2", "conv 3x3x32, pool, conv 3x3x64, pool, dense 128, 10", grey,
+       sequential(conv3x3(32), max_pool2d(2), conv3x3(64), max_pool2d(2), flatten(), dense(128),
+                  relu(), dense(10))},
+      {"vgg-small",
+       "conv 3x3x64 twice, pool, 3x3x128 twice, pool, 3x3x256 twice, pool, dense 512, 10", colour,
+       sequential(vgg_block(64), vgg_block(128), vgg_block(256), flatten(),
+                  dense({.features = 512, .init = WeightInit::he}), relu(), dense(10))},
   };
   return all;
 }

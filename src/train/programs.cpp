@@ -78,7 +78,9 @@ StepRequest Recipe::request(std::string name, std::int64_t batch, std::int64_t d
           .image = image,
           .training = training,
           .lanes = options.lanes,
-          .layout = options.layout};
+          .layout = options.layout,
+          .fuse = options.fuse,
+          .target = options.target};
 }
 
 Programs::Programs(runtime::Session& session, const Recipe& recipe,
@@ -135,7 +137,8 @@ void Programs::build(runtime::Session& session, const Recipe& recipe) {
 void Programs::initialise(const Initializer& how, const std::vector<nn::Parameter>& parameters) {
   std::uint32_t stream = 0;
   for (const nn::Parameter& parameter : parameters) {
-    const float range = how.range.value_or(1.0f / std::sqrt(static_cast<float>(parameter.fan_in)));
+    const float range = how.range.value_or(
+        static_cast<float>(parameter.gain / std::sqrt(static_cast<double>(parameter.fan_in))));
     const Philox random(how.seed, Purpose::initialise, stream++);
     auto values = set_->state<float>(parameter.name);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = random.uniform(i, -range, range);

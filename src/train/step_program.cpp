@@ -105,6 +105,7 @@ void add_updates(Builder& builder, const std::vector<ValueId>& losses,
 StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
                      const optim::Optimizer& optimizer, const StepRequest& request, int lanes) {
   Forward forward = build_forward(model, loss, request);
+  if (request.fuse) graph::fuse(forward.graph, operators());
   const auto shares = graph::lane_shares(request.batch, lanes);
   Gatherer gather(request);
   graph::LaneGraph split = graph::split_lanes(forward.graph, operators(), shares, std::ref(gather));
@@ -119,11 +120,13 @@ StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
   // last.
   split.graph.outputs.clear();
 
+  graph::merge_sums(split.graph, operators());
   graph::select(split.graph, *runtime::kernel_selector(kernels()));
   graph::in_place(split.graph);
   StepProgram program;
   program.spec.name = request.name;
-  program.spec.schedule = graph::coarsen(split.graph);
+  program.spec.schedule = graph::coarsen(split.graph, request.target);
+  program.spec.target = request.target;
   program.spec.graph = std::move(split.graph);
   program.parameters = std::move(forward.parameters);
   program.lanes = static_cast<int>(shares.size());

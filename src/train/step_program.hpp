@@ -28,6 +28,8 @@ struct StepRequest {
   bool training = true;      ///< else forward and statistics only
   int lanes = 0;             ///< 0: chosen from the estimated work
   plan::ArenaLayout layout = plan::ArenaLayout::overlay;
+  bool fuse = true;
+  graph::TargetProfile target = graph::default_target();
 };
 
 struct StepProgram {

@@ -148,6 +148,10 @@ void Trainer::prepare(const data::Split* train, const data::Split* test) {
 EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
   if (options.epochs < 0)
     fail({.found = std::to_string(options.epochs) + " epochs", .expected = "at least 0"});
+  if (options.profile_steps < 0) {
+    fail({.found = "a profile of " + std::to_string(options.profile_steps) + " steps",
+          .expected = "at least 0"});
+  }
   prepare(&train, options.validation);
   Impl& self = *impl_;
   EpochReport report;
@@ -165,6 +169,8 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
       std::iota(pass.order.begin(), pass.order.end(), 0);
     }
     self.clear_statistics();
+    const bool profiled = options.profile_steps > 0 && epoch + 1 == options.epochs;
+    if (profiled) pass.whole->start_profile(options.profile_steps);
     const auto start = Clock::now();
     auto last = start;
     const std::int64_t done = self.run(pass, [&](std::int64_t samples, runtime::Program& program) {
@@ -183,6 +189,7 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
       return stopping();
     });
     report = {.epoch = epoch, .train = self.metrics(done, seconds_since(start)), .validation = {}};
+    if (profiled) report.profile = pass.whole->stop_profile();
     ++self.epochs_done;
     if (options.validation) report.validation = evaluate(*options.validation);
     if (options.on_epoch) options.on_epoch(report);

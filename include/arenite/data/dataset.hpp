@@ -75,10 +75,15 @@ struct SyntheticOptions {
 /// passes 90 %: for trying things out where no real data is at hand, not for comparing models.
 ImageData synthetic(const SyntheticOptions& options = {});
 
-/// The set called `name` (fashion-mnist, mnist or synthetic). `folder`, if given, is the set's own
-/// folder and the only place looked in. Else the first of $ARENITE_DATASETS/<name> and
-/// <cache folder>/<name> that holds any of its files; `synthetic` is made in memory. Never another
-/// set: throws Error with every place looked in and how to fetch it.
+/// The same garments in colour, 32×32 red, green and blue: cloth, pattern and background each have
+/// a hue of their own, so that neither brightness nor a colour tells the class. Made in memory, the
+/// same bytes everywhere; it has no files.
+ImageData synthetic_color(const SyntheticOptions& options = {});
+
+/// The set called `name` (fashion-mnist, mnist, synthetic or synthetic-color). `folder`, if given,
+/// is the set's own folder and the only place looked in. Else the first of $ARENITE_DATASETS/<name>
+/// and <cache folder>/<name> that holds any of its files; the synthetic sets are made in memory.
+/// Never another set: throws Error with every place looked in and how to fetch it.
 ImageData find(std::string_view name, const std::filesystem::path& folder = {});
 
 /// The folder where `find` would take `name` from; where it is nowhere, the one that

@@ -1,8 +1,8 @@
 // Layers: small functions that append ops to a graph and name their parameters.
 //
-//   auto model = nn::sequential(nn::conv2d({.channels = 32, .kernel = 3, .padding = 1}),
-//   nn::relu(),
-//                               nn::max_pool2d(2), nn::flatten(), nn::dense(10));
+//   auto model = nn::sequential(
+//       nn::conv2d({.channels = 32, .kernel = 3, .padding = nn::same}), nn::relu(),
+//       nn::max_pool2d(2), nn::flatten(), nn::dense(10));
 //
 // A model is a plain value that can be built into any number of graphs. Images are [N, H, W, C],
 // float32; `dense` takes [N, features].
@@ -10,6 +10,7 @@
 
 #include <arenite/graph/builder.hpp>
 
+#include <concepts>
 #include <functional>
 #include <map>
 #include <string>
@@ -24,6 +25,7 @@ struct Parameter {
   std::string name;  ///< "conv1.weight"
   graph::ValueId value;
   std::int64_t fan_in = 1;  ///< inputs that one output sums over
+  double gain = 1;          ///< values begin in ±gain/√fan_in
 };
 
 /// What a layer builds with: appends ops, hands out names ("conv1", "conv2", "dense1", …).
@@ -36,7 +38,8 @@ class ModelBuilder {
 
   /// Starts a layer of this kind: the ops that follow carry its name. Returns the name.
   std::string begin(const std::string& kind);
-  graph::ValueId parameter(const std::string& name, Shape shape, std::int64_t fan_in);
+  graph::ValueId parameter(const std::string& name, Shape shape, std::int64_t fan_in,
+                           double gain = 1);
 
   const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
 
@@ -49,19 +52,86 @@ class ModelBuilder {
 /// Takes a value, appends ops, returns the result. Throws Error on a shape it cannot take.
 using Layer = std::function<graph::ValueId(ModelBuilder&, graph::ValueId)>;
 
-struct Conv2dOptions {
-  std::int64_t channels = 0;  ///< of the output
-  std::int64_t kernel = 3;    ///< height and width
-  std::int64_t stride = 1;
-  std::int64_t padding = 0;  ///< zeros on each side
-  bool bias = true;
+/// Something for rows and something for columns: `3` means (3, 3), `{5, 3}` five rows and three
+/// columns.
+struct Extent {
+  std::int64_t rows, columns;
+
+  template <std::integral T>
+  constexpr Extent(T both) : rows(static_cast<std::int64_t>(both)), columns(rows) {}
+  constexpr Extent(std::int64_t r, std::int64_t c) : rows(r), columns(c) {}
+
+  friend bool operator==(const Extent&, const Extent&) = default;
 };
 
+struct Same {};
+
+/// The padding (kernel − 1)·dilation / 2 on each side: the output is as large as the input divided
+/// by the stride, rounded up. Only kernels whose (kernel − 1)·dilation is even have it, all odd
+/// ones do; any other is an Error when the layer is built.
+inline constexpr Same same;
+
+/// Zeros around an image: `1`, `{rows, columns}` (on each side) or `same`.
+struct Padding : Extent {
+  using Extent::Extent;
+  constexpr Padding(Same) : Extent(0), is_same(true) {}
+
+  bool is_same = false;
+};
+
+/// The range ±r in which a layer's weights begin, unless the trainer is given one.
+enum class WeightInit : std::uint8_t {
+  standard,  ///< r = 1/√fan_in, as PyTorch's layers: a signal shrinks √6-fold a layer with ReLU
+  /// r = √(6/fan_in): a signal keeps its size through layers with ReLU, which networks of more than
+  /// about five of them need (He et al., "Delving deep into rectifiers", 2015).
+  he,
+};
+
+struct Conv2dOptions {
+  std::int64_t channels = 0;  ///< of the output
+  Extent kernel = 3;
+  Extent stride = 1;
+  Padding padding = 0;
+  Extent dilation = 1;  ///< from one tap of the kernel to the next
+  bool bias = true;
+  WeightInit init = WeightInit::standard;
+};
+
+/// [N, H, W, C] → [N, OH, OW, channels], OH = ⌊(H + 2·padding − (kernel − 1)·dilation − 1) /
+/// stride⌋ + 1 for rows and likewise for columns.
 Layer conv2d(Conv2dOptions options);
+
+struct DenseOptions {
+  std::int64_t features = 0;  ///< of the output
+  bool bias = true;
+  WeightInit init = WeightInit::standard;
+};
+
+Layer dense(DenseOptions options);  ///< [N, K] → [N, features]
 Layer dense(std::int64_t features, bool bias = true);
 Layer relu();
-Layer max_pool2d(std::int64_t kernel, std::int64_t stride = 0);  ///< stride 0: the kernel's size
-Layer flatten();                                                 ///< [N, …] → [N, rest]
+
+struct MaxPool2dOptions {
+  Extent kernel = 2;
+  Extent stride = 0;    ///< 0: the kernel's size, windows side by side
+  Padding padding = 0;  ///< below the kernel's size; never the maximum itself
+};
+
+struct AvgPool2dOptions {
+  Extent kernel = 2;
+  Extent stride = 0;          ///< 0: the kernel's size, windows side by side
+  Padding padding = 0;        ///< below the kernel's size
+  bool count_padding = true;  ///< divide by the window's area, else by its pixels inside the image
+};
+
+/// [N, H, W, C] → [N, OH, OW, C], sizes as of a convolution. Pixels that fill no whole window at
+/// the lower and right edge are left out.
+Layer max_pool2d(MaxPool2dOptions options);
+Layer max_pool2d(Extent kernel);  ///< windows side by side
+Layer avg_pool2d(AvgPool2dOptions options);
+Layer avg_pool2d(Extent kernel);  ///< windows side by side
+Layer global_avg_pool();          ///< the mean of each channel: [N, H, W, C] → [N, 1, 1, C]
+Layer flatten();                  ///< [N, …] → [N, rest]
 
 Layer sequential(std::vector<Layer> layers);
 
@@ -86,6 +156,7 @@ Loss cross_entropy();  ///< softmax cross-entropy with integer labels
 /// The networks of the command line by name. Throws Error on an unknown one.
 struct NamedModel {
   std::string name, summary;
+  std::string dataset;  ///< the images it is meant for, as `data::find` names them
   Layer layers;
 };
 

@@ -30,7 +30,8 @@ namespace arenite::train {
 /// How parameters begin.
 struct Initializer {
   std::uint64_t seed = 1;
-  /// none: U(−1/√fan_in, 1/√fan_in), as PyTorch's layers do; else U(−range, range).
+  /// none: what each layer asks for, U(−1/√fan_in, 1/√fan_in) unless it says otherwise, as
+  /// PyTorch's layers do; else U(−range, range).
   std::optional<float> range;
 };
 
@@ -43,6 +44,10 @@ struct TrainerOptions {
   /// chosen from the network and the batch alone, so that the bits do not depend on the machine.
   int lanes = 0;
   plan::ArenaLayout layout = plan::ArenaLayout::overlay;
+  /// Do chains of ops in one go where an operator can (convolution, ReLU and pooling).
+  bool fuse = true;
+  /// Costs that lanes and tasks are chosen from.
+  graph::TargetProfile target = graph::default_target();
 };
 
 /// Means over the samples of a pass.
@@ -65,6 +70,7 @@ struct EpochReport {
   int epoch = 0;  ///< from 0
   Metrics train;  ///< on the batches as they pass
   std::optional<Metrics> validation;
+  std::optional<runtime::Profile> profile;  ///< of whole batches, when FitOptions asks for it
 };
 
 struct FitOptions {
@@ -76,6 +82,8 @@ struct FitOptions {
   /// Called at most every `progress_seconds`; each call waits for the steps under way.
   std::function<void(const Progress&)> on_progress;
   double progress_seconds = 0.25;
+  /// Records where this many of the last epoch's first steps spend their time. 0: none.
+  long profile_steps = 0;
   const std::atomic<bool>* stop =
       nullptr;  ///< when it turns true, training ends after the current step
 };
