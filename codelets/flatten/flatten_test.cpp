@@ -49,6 +49,21 @@ TEST(Flatten, GradientHasTheOperandsShapeAndNoBytes) {
   EXPECT_FALSE(h.gradient({g2}, {false}).front());
 }
 
+TEST(Flatten, GradientAgreesWithCentralDifferences) {
+  OpHarness h;
+  const auto x = h.random("x", {2, 3, 2, 2}), g = h.random("g", {2, 12}),
+             g2 = h.random("g2", {4, 6});
+  // A view's elements stay in their order, under whichever shape.
+  const auto expected = [&](graph::ValueId weights) {
+    return numeric_gradient([](const std::vector<double>& v) { return v; },
+                            as_doubles(h.read<float>(x)), as_doubles(h.read<float>(weights)));
+  };
+  h.op("flatten", {x});
+  expect_close(h.read<float>(h.gradient({g}, {true}).front()), expected(g), 1e-6);
+  h.op("reshape", {x}, {{"shape", List{4, 6}}});
+  expect_close(h.read<float>(h.gradient({g2}, {true}).front()), expected(g2), 1e-6);
+}
+
 TEST(Reshape, FindsTheUnknownSize) {
   OpHarness h;
   const auto x = h.random("x", {4, 6});

@@ -266,5 +266,20 @@ TEST(ScaleBy, ScalesInPlaceAndRefusesAGradientOfItsFactor) {
       "scale_by: operand 'factor' (pair) of shape [2]; expected [1], one number");
 }
 
+TEST(ScaleBy, GradientAgreesWithCentralDifferences) {
+  OpHarness h;
+  const auto x = h.random("x", {3, 7}), factor = h.random("factor", {1}), g = h.random("g", {3, 7});
+  h.op("scale_by", {x, factor});
+  const auto dx = h.gradient({g}, {true, false}).front();
+  const double by = h.read<float>(factor).front();
+  const auto scaled = [&](std::vector<double> v) {
+    for (double& e : v) e *= by;
+    return v;
+  };
+  expect_close(h.read<float>(dx),
+               numeric_gradient(scaled, as_doubles(h.read<float>(x)), as_doubles(h.read<float>(g))),
+               1e-6);
+}
+
 }  // namespace
 }  // namespace arenite::codelets::testing

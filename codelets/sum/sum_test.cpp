@@ -99,6 +99,28 @@ TEST(Sum, GradientIsTheSameForEveryTerm) {
   EXPECT_EQ(h.graph().op_count(), ops);
 }
 
+TEST(Sum, GradientAgreesWithCentralDifferences) {
+  OpHarness h;
+  const Shape shape{2, 5};
+  const auto a = h.random("a", shape), b = h.random("b", shape), g = h.random("g", shape);
+  h.op("sum", {a, b, a});
+  const auto gradients = h.gradient({g}, {true, true, true});
+  const std::vector<float> one = h.read<float>(a), other = h.read<float>(b);
+  // Each slot by itself: a's whole gradient is that of its two together.
+  for (std::size_t slot = 0; slot < 3; ++slot) {
+    const auto y = [&](const std::vector<double>& moved) {
+      std::vector<double> sums = moved;
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        sums[i] += slot == 1 ? 2 * double{one[i]} : double{one[i]} + double{other[i]};
+      return sums;
+    };
+    expect_close(
+        h.read<float>(gradients[slot]),
+        numeric_gradient(y, as_doubles(slot == 1 ? other : one), as_doubles(h.read<float>(g))),
+        1e-6);
+  }
+}
+
 TEST(Sum, NaNAndOverflow) {
   OpHarness h;
   const auto a = h.declare("a", DType::int32, {1}), f = h.declare("f", DType::float32, {2});

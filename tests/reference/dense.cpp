@@ -1,0 +1,69 @@
+// Fully connected layers: x [N, I], weight [I, O], bias [O], y [N, O].
+#include "tests/reference/rules.hpp"
+
+namespace arenite::reference {
+namespace {
+
+/// Calls f(index in x, in weight, in y) for every product of y = x · weight.
+template <class F>
+void each_product(std::int64_t samples, std::int64_t inputs, std::int64_t outputs, F f) {
+  for (std::int64_t n = 0; n < samples; ++n) {
+    for (std::int64_t i = 0; i < inputs; ++i) {
+      for (std::int64_t o = 0; o < outputs; ++o)
+        f(n * inputs + i, i * outputs + o, n * outputs + o);
+    }
+  }
+}
+
+void dense(Call& call) {
+  const Tensor &x = call.in(0), &weight = call.in(1);
+  Tensor& y = call.out(0);
+  const std::int64_t outputs = weight.shape[1];
+  if (call.has(2)) {
+    const Tensor& b = call.in(2);
+    for (std::int64_t i = 0; i < y.shape.elements(); ++i) y[i] = b[i % outputs];
+  }
+  each_product(x.shape[0], x.shape[1], outputs,
+               [&](auto xi, auto wi, auto yi) { y[yi] += x[xi] * weight[wi]; });
+}
+
+void dense_grad_input(Call& call) {
+  const Tensor &gradient = call.in(0), &weight = call.in(1);
+  Tensor& dx = call.out(0);
+  each_product(gradient.shape[0], weight.shape[0], weight.shape[1],
+               [&](auto xi, auto wi, auto yi) { dx[xi] += gradient[yi] * weight[wi]; });
+}
+
+/// Over any number of pairs (x, gradient), each with samples of its own.
+void dense_grad_weight(Call& call) {
+  Tensor& dweight = call.out(0);
+  for (std::size_t i = 0; i < call.operands(); i += 2) {
+    const Tensor &x = call.in(i), &gradient = call.in(i + 1);
+    each_product(x.shape[0], x.shape[1], gradient.shape[1],
+                 [&](auto xi, auto wi, auto yi) { dweight[wi] += x[xi] * gradient[yi]; });
+  }
+}
+
+/// x [..., C] + bias [C]
+void bias(Call& call) {
+  const Tensor &x = call.in(0), &b = call.in(1);
+  for (std::int64_t i = 0; i < x.shape.elements(); ++i) call.out(0)[i] = x[i] + b[i % b.shape[0]];
+}
+
+void bias_grad(Call& call) {
+  const Tensor& gradient = call.in(0);
+  for (std::int64_t i = 0; i < gradient.shape.elements(); ++i)
+    call.out(0)[i % gradient.shape.at(-1)] += gradient[i];
+}
+
+}  // namespace
+
+void add_dense_rules(Rules& rules) {
+  rules["dense"] = dense;
+  rules["dense_grad_input"] = dense_grad_input;
+  rules["dense_grad_weight"] = dense_grad_weight;
+  rules["bias"] = bias;
+  rules["bias_grad"] = bias_grad;
+}
+
+}  // namespace arenite::reference

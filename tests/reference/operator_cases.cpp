@@ -1,0 +1,196 @@
+#include "tests/reference/operator_cases.hpp"
+
+#include "tests/reference/differences.hpp"
+
+#include <algorithm>
+
+namespace arenite::reference {
+namespace {
+
+using List = std::vector<std::int64_t>;
+
+std::vector<OperatorCase> convolutions() {
+  // Every attribute by itself, then together and unequal for rows and columns.
+  const CaseOperand x{{2, 7, 6, 3}}, weight{{3, 2, 3, 4}}, bias{{4}};
+  const graph::Attributes stride{{"stride", List{2, 3}}}, padding{{"padding", List{2, 1}}},
+      dilation{{"dilation", List{2, 3}}},
+      all{{"stride", List{3, 2}}, {"padding", List{1, 2}}, {"dilation", List{2, 1}}};
+  return {{"conv2d", {x, weight, bias}, {}},           {"conv2d", {x, weight}, {}},
+          {"conv2d", {x, weight, bias}, stride},       {"conv2d", {x, weight, bias}, padding},
+          {"conv2d", {x, weight, bias}, dilation},     {"conv2d", {x, weight, bias}, all},
+          {"conv2d", {x, {{1, 1, 3, 17}}, {{17}}}, {}}};
+}
+
+std::vector<OperatorCase> fused_convolutions() {
+  const std::string op = "conv2d_relu_max_pool2d";
+  const CaseOperand x{{2, 8, 9, 3}}, weight{{3, 2, 3, 4}}, bias{{4}};
+  return {{op, {x, weight, bias}, {}},
+          {op, {x, weight}, {{"padding", List{1, 1}}}},
+          {op, {x, weight, bias}, {{"pool", List{3, 2}}, {"padding", List{2, 0}}}},
+          {op, {x, weight, bias}, {{"stride", List{2, 1}}, {"pool", List{1, 3}}}},
+          {op, {x, weight, bias}, {{"dilation", List{2, 3}}, {"padding", List{1, 2}}}},
+          {op, {{{2, 6, 6, 1}}, {{3, 3, 1, 16}}, {{16}}}, {{"pool", List{1, 1}}}}};
+}
+
+std::vector<OperatorCase> poolings() {
+  const CaseOperand x{{2, 7, 8, 3}};
+  // Windows side by side, overlapping, apart; padding at the edges.
+  const std::vector<graph::Attributes> windows{
+      {},
+      {{"kernel", List{3, 2}}, {"stride", List{1, 2}}, {"padding", List{1, 1}}},
+      {{"kernel", List{2, 2}}, {"stride", List{3, 4}}},
+      {{"kernel", List{3, 3}}, {"padding", List{2, 1}}}};
+  std::vector<OperatorCase> all;
+  for (const graph::Attributes& window : windows) {
+    all.push_back({"max_pool2d", {x}, window});
+    for (std::int64_t counted : {0, 1}) {
+      graph::Attributes attributes = window;
+      attributes.set("count_padding", counted);
+      all.push_back({"avg_pool2d", {x}, attributes});
+    }
+  }
+  return all;
+}
+
+std::vector<OperatorCase> losses() {
+  const CaseOperand logits{.shape = {5, 7}, .low = -3, .high = 3},
+      labels{.shape = {5}, .wanted = false, .type = DType::int32, .low = 0, .high = 6};
+  std::vector<OperatorCase> all;
+  for (std::int64_t divisor : {0, 12}) {
+    for (bool is_loss : {false, true})
+      all.push_back({"softmax_cross_entropy", {logits, labels}, {{"divisor", divisor}}, is_loss});
+  }
+  return all;
+}
+
+/// What a step has besides a network.
+std::vector<OperatorCase> surroundings() {
+  const CaseOperand images{{4, 3, 2, 2}, false, DType::uint8, 0, 255},
+      labels{{4}, false, DType::uint8, 0, 9}, order{{6}, false, DType::int32, 0, 3},
+      cursor{{1}, false, DType::int64, 0, 2}, weight{{3, 5}}, rate{{1}};
+  return {{"batch_gather",
+           {images, labels, order, cursor},
+           {{"count", std::int64_t{3}}, {"begin", std::int64_t{1}}}},
+          {"accumulate", {{{3, 7}}, {{3, 7}}}, {}},
+          {"accumulate", {{{7}, false, DType::float64}, {{7}, false, DType::float64}}, {}},
+          {"sgd", {weight, weight, rate}, {{"weight_decay", 0.1}}},
+          {"sgd", {weight, weight, rate, weight}, {{"momentum", 0.9}, {"weight_decay", 0.1}}}};
+}
+
+std::vector<OperatorCase> gather_cases() {
+  const CaseOperand image{{2, 3, 3, 4}}, factor{.shape = {1}, .wanted = false};
+  std::vector<OperatorCase> all{
+      {"bias", {image, {{4}}}, {}},
+      {"bias", {{{5, 17}}, {{17}}}, {}},
+      {"relu", {image}, {}},
+      {"relu", {{{5, 17}}}, {}},
+      {"sum", {image, image, image}, {}},
+      {"sum", {{{7}}}, {}},
+      {"scale_by", {image, factor}, {}},
+      {"flatten", {image}, {}},
+      {"reshape", {image}, {{"shape", List{6, -1, 2}}}},
+      {"dense", {{{3, 5}}, {{5, 4}}, {{4}}}, {}},
+      {"dense", {{{5, 33}}, {{33, 17}}}, {}},
+      // Two lanes' gradients of one weight, summed on the way.
+      {"dense_grad_weight", {{{3, 5}}, {{3, 4}}, {{2, 5}}, {{2, 4}}}, {}}};
+  for (auto&& more : {convolutions(), fused_convolutions(), poolings(), losses(), surroundings()})
+    all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+}  // namespace
+
+const std::vector<OperatorCase>& operator_cases() {
+  static const std::vector<OperatorCase> all = gather_cases();
+  return all;
+}
+
+std::vector<std::string> uncovered(const graph::OperatorTable& table,
+                                   const std::vector<OperatorCase>& cases) {
+  // A gradient's own ops are covered by the rule that appends them.
+  std::vector<std::string> seen;
+  for (const OperatorCase& one : cases) {
+    const OperatorGraph built(one, table);
+    for (std::size_t i = 0; i < built.graph.op_count(); ++i)
+      seen.emplace_back(built.graph[graph::OpId(i)].name());
+  }
+  std::vector<std::string> missing;
+  for (const std::string& name : table.names()) {
+    const bool differentiable = static_cast<bool>(table.at(name)->gradient);
+    const bool has_case = std::ranges::find(cases, name, &OperatorCase::op) != cases.end();
+    const bool is_seen = std::ranges::find(seen, name) != seen.end();
+    if (!(differentiable ? has_case : is_seen)) missing.push_back(name);
+  }
+  return missing;
+}
+
+OperatorGraph::OperatorGraph(const OperatorCase& what, const graph::OperatorTable& table) {
+  graph::Builder builder(graph, table);
+  std::vector<bool> wanted;
+  for (const CaseOperand& operand : what.operands) {
+    operands.push_back(builder.declare("operand" + std::to_string(operands.size()), operand.type,
+                                       operand.shape, graph::StorageClass::buffer));
+    wanted.push_back(operand.wanted);
+  }
+  const auto results = builder.add(what.op, operands, what.attributes);
+  if (!results.empty()) result = results.front();
+  const auto rule = table.at(what.op)->gradient;
+  if (!rule) return;
+  std::vector<graph::ValueId> result_gradients(results.size());
+  if (!what.is_loss) {
+    weights = builder.declare("weights", DType::float32, Shape(graph[result].shape),
+                              graph::StorageClass::buffer);
+    result_gradients.front() = weights;
+  }
+  graph::GradientContext context(builder, graph[graph::Graph::body].ops.front(), result_gradients,
+                                 wanted, what.is_loss ? 0 : graph::GradientContext::no_seed);
+  rule(context);
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    gradients.push_back(context.operand_gradient(i));
+}
+
+void fill(const OperatorCase& what, const OperatorGraph& op, Evaluator& evaluator,
+          std::mt19937& random) {
+  const auto draw = [&](graph::ValueId id, const CaseOperand& from) {
+    std::uniform_real_distribution<double> real(from.low, from.high);
+    std::uniform_int_distribution<int> integer(static_cast<int>(from.low),
+                                               static_cast<int>(from.high));
+    const bool is_real = from.type == DType::float32 || from.type == DType::float64;
+    for (double& v : evaluator[id].data)
+      v = is_real ? static_cast<double>(static_cast<float>(real(random))) : integer(random);
+  };
+  for (std::size_t i = 0; i < op.operands.size(); ++i) draw(op.operands[i], what.operands[i]);
+  if (op.weights) draw(op.weights, {.shape = op.graph[op.weights].shape});
+}
+
+OperatorAgreement check_gradient(const OperatorCase& what, const graph::OperatorTable& table,
+                                 std::mt19937& random) {
+  const OperatorGraph op(what, table);
+  Evaluator evaluator(op.graph);
+  fill(what, op, evaluator, random);
+  evaluator.run();
+  const auto loss = [&] {
+    const Tensor& y = evaluator[op.result];
+    if (what.is_loss) return y[0];
+    double sum = 0;
+    for (std::int64_t i = 0; i < y.shape.elements(); ++i) sum += evaluator[op.weights][i] * y[i];
+    return sum;
+  };
+  OperatorAgreement all;
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    if (!what.operands[i].wanted) continue;
+    evaluator.run();
+    const std::vector<double> gradient = evaluator[op.gradients.at(i)].data;
+    for (std::int64_t e = 0; e < evaluator[op.operands[i]].shape.elements(); ++e) {
+      const Direction one{{e, 1.0}};
+      // Each is of order 1 and at most quadratic nearby, but for the loss: h² and the rounding of
+      // f, 1e-15 / h, are both below 1e-9.
+      const auto slope = central_difference(evaluator, op.operands[i], one, 1e-5, loss);
+      slope ? ++all.compared : ++all.kinks;
+      if (slope) all.worst = std::max(all.worst, disagreement(*slope, one, gradient));
+    }
+  }
+  return all;
+}
+
+}  // namespace arenite::reference

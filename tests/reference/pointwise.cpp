@@ -1,0 +1,59 @@
+// Element by element, and views: y[i] depends on the operands' i-th elements only.
+#include "tests/reference/rules.hpp"
+
+#include <cmath>
+
+namespace arenite::reference {
+namespace {
+
+std::int64_t count(const Tensor& tensor) { return tensor.shape.elements(); }
+
+void relu(Call& call) {
+  const Tensor& x = call.in(0);
+  for (std::int64_t i = 0; i < count(x); ++i) {
+    const bool alive = x[i] > 0;
+    call.out(0)[i] = alive ? x[i] : 0;
+    call.decide(alive, std::fabs(x[i]));
+  }
+}
+
+void relu_grad(Call& call) {
+  const Tensor &gradient = call.in(0), &output = call.in(1);
+  for (std::int64_t i = 0; i < count(gradient); ++i)
+    call.out(0)[i] = output[i] > 0 ? gradient[i] : 0;
+}
+
+void sum(Call& call) {
+  for (std::size_t term = 0; term < call.operands(); ++term) {
+    const Tensor& x = call.in(term);
+    for (std::int64_t i = 0; i < count(x); ++i) call.out(0)[i] += x[i];
+  }
+}
+
+void scale_by(Call& call) {
+  const Tensor &x = call.in(0), &factor = call.in(1);
+  for (std::int64_t i = 0; i < count(x); ++i) call.out(0)[i] = x[i] * factor[0];
+}
+
+void accumulate(Call& call) {
+  Tensor& total = call.inout(0);
+  const Tensor& value = call.in(1);
+  for (std::int64_t i = 0; i < count(value); ++i) total[i] += value[i];
+}
+
+/// flatten, reshape: the same elements under another shape.
+void copy(Call& call) { call.out(0).data = call.in(0).data; }
+
+}  // namespace
+
+void add_pointwise_rules(Rules& rules) {
+  rules["relu"] = relu;
+  rules["relu_grad"] = relu_grad;
+  rules["sum"] = sum;
+  rules["scale_by"] = scale_by;
+  rules["accumulate"] = accumulate;
+  rules["flatten"] = copy;
+  rules["reshape"] = copy;
+}
+
+}  // namespace arenite::reference

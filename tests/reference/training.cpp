@@ -1,0 +1,85 @@
+// What stands at both ends of a training step: batches, the loss, updates.
+#include "tests/reference/rules.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace arenite::reference {
+namespace {
+
+/// Sample j is image order[cursor + begin + j], times `scale`.
+void batch_gather(Call& call) {
+  const Tensor &images = call.in(0), &labels = call.in(1), &order = call.in(2);
+  const std::int64_t first = static_cast<std::int64_t>(call.in(3)[0]) +
+                             call.attributes().integer("begin"),
+                     pixels = images.shape.elements() / images.shape[0];
+  for (std::int64_t j = 0; j < call.attributes().integer("count"); ++j) {
+    const auto image = static_cast<std::int64_t>(order[first + j]);
+    for (std::int64_t i = 0; i < pixels; ++i)
+      call.out(0)[j * pixels + i] = images[image * pixels + i] * call.attributes().real("scale");
+    call.out(1)[j] = labels[image];
+  }
+}
+
+/// loss = Σ (log Σ exp(logits) − logits[label]) / divisor, and its gradient; the statistics are the
+/// sum, not divided, and how many rows are largest at their label (the first of equals).
+void softmax_cross_entropy(Call& call) {
+  const Tensor &logits = call.in(0), &labels = call.in(1);
+  const std::int64_t samples = logits.shape[0], classes = logits.shape[1],
+                     given = call.attributes().integer("divisor");
+  const auto divisor = static_cast<double>(given == 0 ? samples : given);
+  Tensor& statistics = call.out(1);
+  for (std::int64_t n = 0; n < samples; ++n) {
+    const auto row = logits.data.begin() + n * classes;
+    const auto largest = std::max_element(row, row + classes);
+    const auto label = static_cast<std::int64_t>(labels[n]);
+    double sum = 0;
+    for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(row[c] - *largest);
+    statistics[0] += *largest + std::log(sum) - row[label];
+    statistics[1] += largest - row == label ? 1 : 0;
+    for (std::int64_t c = 0; c < classes; ++c) {
+      const double probability = std::exp(row[c] - *largest) / sum;
+      call.out(2)[n * classes + c] = (probability - (c == label ? 1 : 0)) / divisor;
+    }
+  }
+  call.out(0)[0] = statistics[0] / divisor;
+}
+
+/// PyTorch's form: velocity ← momentum · velocity + g, weight ← weight − rate · velocity.
+void sgd(Call& call) {
+  const double momentum = call.attributes().real("momentum"),
+               decay = call.attributes().real("weight_decay"), rate = call.in(2)[0];
+  Tensor& weight = call.inout(0);
+  const Tensor& gradient = call.in(1);
+  Tensor* velocity = call.has(3) ? &call.inout(3) : nullptr;
+  for (std::int64_t i = 0; i < weight.shape.elements(); ++i) {
+    double g = gradient[i] + decay * weight[i];
+    if (velocity) g = (*velocity)[i] = momentum * (*velocity)[i] + g;
+    weight[i] -= rate * g;
+  }
+}
+
+Rules gather_rules() {
+  Rules all;
+  add_pointwise_rules(all);
+  add_dense_rules(all);
+  add_convolution_rules(all);
+  add_pooling_rules(all);
+  add_training_rules(all);
+  return all;
+}
+
+}  // namespace
+
+void add_training_rules(Rules& rules) {
+  rules["batch_gather"] = batch_gather;
+  rules["softmax_cross_entropy"] = softmax_cross_entropy;
+  rules["sgd"] = sgd;
+}
+
+const Rules& rules() {
+  static const Rules all = gather_rules();
+  return all;
+}
+
+}  // namespace arenite::reference
