@@ -38,5 +38,10 @@ TEST_F(Accuracy, OfMlpIsAtLeast87AndAHalfPercent) {
   EXPECT_GE(accuracy_after_ten_epochs("mlp"), 0.875);
 }
 
+TEST_F(Accuracy, OfLenet5IsAtLeast89AndAHalfPercent) {
+  EXPECT_GE(accuracy_after_ten_epochs("lenet5"), 0.895);
+}
+TEST_F(Accuracy, OfCnn2IsAtLeast91Percent) { EXPECT_GE(accuracy_after_ten_epochs("cnn2"), 0.910); }
+
 }  // namespace
 }  // namespace arenite

@@ -111,6 +111,14 @@ class WrongInput(unittest.TestCase):
             done = train("--dataset", "fashion-mnist", ARENITE_DATASETS=folder)
             self.refused(done, "fashion-mnist", folder)
 
+    def test_a_set_without_files_takes_no_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.refused(train("--dataset", "synthetic-color", "--data", folder), "synthetic-color", folder)
+
+    def test_the_models_own_set_may_be_missing(self):
+        done = run(*small("--model", "cnn1", without=["--dataset"]))
+        self.refused(done, "data set fashion-mnist", "datasets/fetch fashion-mnist")
+
     def test_environment(self):
         # Without --workers the environment counts, and must be a number.
         for name, text in [("STARPU_NCPU", "abc"), ("STARPU_NCPU", "0"), ("STARPU_NCPU", "-2"),
@@ -174,6 +182,27 @@ class Run(unittest.TestCase):
             self.assertLessEqual(max(line["train_accuracy"], line["test_accuracy"]), 1)
             self.assertEqual(line["samples"], 200)
         self.assertRegex(lines[-1]["weights_sha256"], "^[0-9a-f]{64}$")
+
+    def test_profile(self):
+        done = train("--profile")
+        self.trained(done)
+        self.assertRegex(done.stdout, r"where \d+ steps of 'train' went: [\d.]+ µs a step on 1 worker\n")
+        self.assertRegex(done.stdout, r"\n  dense +\S+ +\S+ +[\d.]+ +[\d.]+ %")
+        self.assertNotIn("steps of 'train' went", train().stdout)
+
+    def test_a_model_names_its_data_set(self):
+        if SANITIZER:
+            self.skipTest("a thousand images take this network minutes")
+        own = run(*small("--model", "vgg-small", "--epochs", "0", without=["--dataset"]))
+        self.trained(own)
+        self.assertIn("synthetic-color (drawn in memory, seed 1): 200 training", own.stdout)
+        self.assertIn("images of [32, 32, 3]", own.stdout)
+        explicit = run(*small("--model", "vgg-small", "--dataset", "synthetic", "--epochs", "0"))
+        self.trained(explicit)
+        self.assertIn("synthetic (drawn in memory, seed 1): 200 training", explicit.stdout)
+        text = " ".join(run("train", "--help").stdout.split())
+        self.assertIn("else those the model is meant for", text)
+        self.assertIn("meant for synthetic-color", text)
 
     def test_no_epochs(self):
         self.trained(train("--epochs", "0"))

@@ -32,6 +32,7 @@ train::TrainerOptions options(std::int64_t batch, int lanes,
 struct Outcome {
   train::EpochReport report;
   std::string sha256;
+  std::int64_t peak = 0;  ///< bytes of a training step's transient values
 };
 
 Outcome train_once(const std::string& model, int workers, const train::TrainerOptions& how,
@@ -40,13 +41,22 @@ Outcome train_once(const std::string& model, int workers, const train::TrainerOp
   train::Trainer trainer(session, nn::model(model).layers, small_set().shape(), how);
   const auto report =
       trainer.fit(small_set().train, {.epochs = epochs, .validation = &small_set().test});
-  return {report, trainer.weights_sha256()};
+  std::int64_t peak = 0;
+  for (const plan::Plan& packing : trainer.step_plan().packings) peak += packing.peak;
+  return {report, trainer.weights_sha256(), peak};
+}
+
+/// Plain kernels under sanitizers would take minutes for the larger two.
+std::vector<const char*> networks() {
+  if (ARENITE_PLAIN_KERNELS) return {"mlp", "cnn1"};
+  return {"mlp", "cnn1", "lenet5", "cnn2"};
 }
 
 class Training : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Training, LearnsTheSyntheticSet) {
-  const Outcome outcome = train_once(GetParam(), 2, options(16, 2), 6);
+  const bool deep = std::string(GetParam()) == "lenet5" || std::string(GetParam()) == "cnn2";
+  const Outcome outcome = train_once(GetParam(), 2, options(16, 2), deep ? 15 : 6);
   EXPECT_EQ(outcome.report.train.samples, 333);  // the remainder is used, not dropped
   EXPECT_EQ(outcome.report.validation->samples, 77);
   EXPECT_GT(outcome.report.validation->accuracy, 0.5);
@@ -69,14 +79,25 @@ TEST_P(Training, LanesChangeRoundingOnly) {
   EXPECT_NEAR(one.report.train.loss, three.report.train.loss, 1e-3 * one.report.train.loss);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Training, ::testing::Values("mlp", "cnn1"));
+TEST_P(Training, FusionChangesRoundingOnlyAndSavesMemory) {
+  train::TrainerOptions apart = options(32, 2);
+  apart.fuse = false;
+  const Outcome fused = train_once(GetParam(), 2, options(32, 2)),
+                unfused = train_once(GetParam(), 2, apart);
+  EXPECT_NEAR(fused.report.train.loss, unfused.report.train.loss, 1e-3 * unfused.report.train.loss);
+  const bool convolves = std::string(GetParam()) != "mlp";
+  EXPECT_EQ(fused.peak < unfused.peak, convolves);
+  EXPECT_EQ(fused.sha256 != unfused.sha256, convolves);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Training, ::testing::ValuesIn(networks()));
 
 TEST(TrainingStep, RegistersAndAllocatesNothingAfterWarmUp) {
   // A thousand steps where heap calls are counted; fewer where plain kernels and sanitizers are
   // slow.
   const int epochs = testing::heap_calls() >= 0 ? 50 : 3;
   for (int workers : {1, 2}) {
-    for (const char* model : {"mlp", "cnn1"}) {
+    for (const char* model : networks()) {
       runtime::Session session({.workers = workers});
       train::Trainer trainer(session, nn::model(model).layers, small_set().shape(), options(16, 2));
       trainer.fit(small_set().train, {.epochs = 1, .shuffle = false});  // warm-up

@@ -28,7 +28,7 @@ namespace {
 
 struct TrainArguments {
   std::string model = "cnn2";
-  std::string dataset = "fashion-mnist";
+  std::string dataset;  // empty: the model's own
   std::string data;
   int epochs = 10;
   std::int64_t batch = 64;
@@ -42,11 +42,16 @@ struct TrainArguments {
   std::string shuffle = "on";
   std::string init = "default";
   std::string arenas = "overlay";
+  std::string fuse = "on";
   std::string log;
   bool explain = false;
   bool draw = false;
+  bool profile = false;
   std::string plan_svg, plan_json;
 };
+
+/// Enough for means; the records of more would outgrow the caches.
+constexpr long profiled_steps = 1000;
 
 std::atomic<bool> interrupted{false};
 
@@ -103,7 +108,7 @@ int run_train(const TrainArguments& a) {
   const plan::ArenaLayout layout = plan::parse_arena_layout(a.arenas);
   const optim::Optimizer optimizer =
       optim::sgd({.lr = a.lr, .momentum = a.momentum, .weight_decay = a.weight_decay});
-  const data::ImageData data = data::find(a.dataset, a.data);
+  const data::ImageData data = data::find(a.dataset.empty() ? model.dataset : a.dataset, a.data);
   const data::Split train_split = a.limit > 0 ? data.train.first(a.limit) : data.train;
   // Opened before the long work begins, so that a wrong path costs nothing.
   std::unique_ptr<TrainingLog> log;
@@ -116,7 +121,8 @@ int run_train(const TrainArguments& a) {
                           .optimizer = optimizer,
                           .init = {.seed = a.seed, .range = range},
                           .lanes = a.lanes,
-                          .layout = layout});
+                          .layout = layout,
+                          .fuse = a.fuse == "on"});
   trainer.prepare(&train_split, &data.test);
 
   std::cout << samples_text(data, train_split) << '\n';
@@ -138,6 +144,7 @@ int run_train(const TrainArguments& a) {
   train::FitOptions fit{
       .epochs = a.epochs, .shuffle = a.shuffle == "on", .seed = a.seed, .validation = &data.test};
   fit.stop = &interrupted;
+  if (a.profile) fit.profile_steps = profiled_steps;
   if (display.on_terminal())
     fit.on_progress = [&](const train::Progress& progress) { display.show(progress); };
   fit.on_epoch = [&](const train::EpochReport& report) {
@@ -155,6 +162,7 @@ int run_train(const TrainArguments& a) {
       training_seconds > 0 ? static_cast<double>(trainer.steps()) / training_seconds : 0;
   const std::string sha256 = trainer.weights_sha256();
   if (log) log->end(accuracy, sha256, rate, peak_rss_bytes());
+  if (a.profile && last.profile) std::cout << *last.profile;
   std::cout << fmt::format(
                    "{} steps, {:.1f} steps/s; handles registered after warm-up: {}; peak RSS "
                    "{:.1f} MiB\n",
@@ -167,7 +175,8 @@ int run_train(const TrainArguments& a) {
 
 std::string model_help() {
   std::string text = "network to train:";
-  for (const nn::NamedModel& model : nn::models()) text += "\n" + model.name + ": " + model.summary;
+  for (const nn::NamedModel& model : nn::models())
+    text += "\n" + model.name + ": " + model.summary + "; meant for " + model.dataset;
   return text;
 }
 
@@ -182,9 +191,11 @@ Command add_train(CLI::App& app) {
   for (const nn::NamedModel& model : nn::models()) models.push_back(model.name);
   constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
   train->add_option("--model", a.model, model_help())->check(one_of(models))->capture_default_str();
-  train->add_option("--dataset", a.dataset, "images to train on; never replaced by another set")
-      ->check(one_of(data::names()))
-      ->capture_default_str();
+  train
+      ->add_option("--dataset", a.dataset,
+                   "images to train on (else those the model is meant for); never replaced by "
+                   "another set")
+      ->check(one_of(data::names()));
   train
       ->add_option("--data", a.data,
                    "the data set's own folder (else $ARENITE_DATASETS/<dataset>, else the cache)")
@@ -224,10 +235,18 @@ Command add_train(CLI::App& app) {
       ->capture_default_str();
   train->add_option("--arenas", a.arenas, "overlay (one block) or two (forward and backward apart)")
       ->capture_default_str();
+  train
+      ->add_option("--fuse", a.fuse,
+                   "do convolution, ReLU and max pooling in one go, which keeps one byte an output")
+      ->check(one_of({"on", "off"}))
+      ->capture_default_str();
   train->add_option("--log", a.log, "write JSON lines, one an epoch, to this file")
       ->check(not_empty());
   train->add_flag("--explain", a.explain, "list tasks, ops, handle classes and edges");
   train->add_flag("--draw", a.draw, "draw the step's memory plan as text");
+  train->add_flag("--profile", a.profile,
+                  fmt::format("say where the time of the last epoch's steps went (of the first {})",
+                              profiled_steps));
   train->add_option("--plan-svg", a.plan_svg, "write the step's memory plan as a picture")
       ->check(not_empty());
   train->add_option("--plan-json", a.plan_json, "write the step's memory plan as JSON")
