@@ -1,0 +1,29 @@
+// One cell of the training tables: a network, a batch, a number of workers, ours or oneDNN's.
+//
+// Each runs in a process of its own, so that no engine's threads disturb the other's:
+// `measure_apart` starts this program anew, and `measure` is what runs there.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace arenite::bench {
+
+struct Case {
+  std::string engine;  ///< "arenite" or "onednn"
+  std::string network;
+  std::int64_t batch = 64;
+  int workers = 1;
+  double seconds = 0.5;  ///< of measured training, roughly
+};
+
+/// {"samples_per_second": …, "loss": …, "lanes": …, "profile": {…}}. The loss is that of the last
+/// epoch, to see that it was training. Only "arenite" has lanes and a profile (runtime::to_json),
+/// which is taken when the rate is known.
+nlohmann::json measure(const Case& what);
+
+/// `measure` in a child process. Throws Error with what the child said when it fails.
+nlohmann::json measure_apart(const Case& what);
+
+}  // namespace arenite::bench
