@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codelets/rules.hpp"
+#include "codelets/sizes.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -93,7 +94,34 @@ struct Image {
   std::int64_t at(std::int64_t i, std::int64_t y, std::int64_t x) const noexcept {
     return i * plane + (y + halo) * row + (x + halo) * c;
   }
+  /// Elements of a sample, its halo left out.
+  std::int64_t sample() const noexcept { return h * w * c; }
 };
+
+/// Calls f(sample, row, column) for every pixel.
+template <class F>
+void for_each_pixel(const Image& image, F f) {
+  for (std::int64_t i = 0; i < image.n; ++i) {
+    for (std::int64_t y = 0; y < image.h; ++y) {
+      for (std::int64_t x = 0; x < image.w; ++x) f(i, y, x);
+    }
+  }
+}
+
+/// Calls f(tap, row, column) for those taps of output (y, x) that lie inside the image.
+template <class F>
+void for_each_tap(const Window& window, const Image& image, Pair output, F f) {
+  const std::int64_t top = output.h * window.stride.h - window.padding.h,
+                     left = output.w * window.stride.w - window.padding.w;
+  for (std::int64_t ky = 0; ky < window.kernel.h; ++ky) {
+    const std::int64_t y = top + ky * window.dilation.h;
+    if (y < 0 || y >= image.h) continue;
+    for (std::int64_t kx = 0; kx < window.kernel.w; ++kx) {
+      const std::int64_t x = left + kx * window.dilation.w;
+      if (x >= 0 && x < image.w) f(ky * window.kernel.w + kx, y, x);
+    }
+  }
+}
 
 /// Writes the zeros around every image of a result.
 template <class T>
@@ -119,24 +147,22 @@ class PaddedSamples {
  public:
   PaddedSamples(const Image& image, Pair border) : image_(image), border_(border) {
     copies_ = image.halo < std::max(border.h, border.w);
-    // In floating point: with a wild padding the product might not fit an integer.
     const double copied = static_cast<double>(image.h + 2 * border.h) *
                           static_cast<double>(image.w + 2 * border.w) *
                           static_cast<double>(image.c);
-    fits_ = !copies_ || copied <= max_copy;
+    fits_ = !copies_ || in_proportion(copied, static_cast<double>(image.sample()));
     if (!copies_) row_ = image.row;
     if (copies_ && fits_) row_ = (image.w + 2 * border.w) * image.c;
   }
 
-  /// False when the copy would be unreasonably large; nothing else may be asked then.
+  /// False when the copy would be out of proportion; nothing else may be asked then.
   bool fits() const noexcept { return fits_; }
 
   const Image& image() const noexcept { return image_; }
   std::int64_t row() const noexcept { return row_; }  ///< elements from a pixel to the one below
 
   std::int64_t scratch_bytes() const noexcept {
-    return copies_ ? (image_.h + 2 * border_.h) * row_ * static_cast<std::int64_t>(sizeof(float))
-                   : 0;
+    return copies_ ? (image_.h + 2 * border_.h) * row_ * float_bytes : 0;
   }
 
   /// Once a run, before the first sample.
@@ -155,8 +181,6 @@ class PaddedSamples {
   }
 
  private:
-  static constexpr double max_copy = 1 << 28;  // elements
-
   Image image_;
   Pair border_;
   std::int64_t row_ = 0;
@@ -169,6 +193,13 @@ inline int halo_for(Pair border) noexcept {
   constexpr std::int64_t widest = 16;
   const std::int64_t halo = std::max(border.h, border.w);
   return halo <= widest ? static_cast<int>(halo) : 0;
+}
+
+/// `Kernel::wanted_halo` of kernels that read images, operand 0, with their window's padding around
+/// them; `others`: what they wish for on other operands.
+template <auto geometry, int others = -1>
+int padding_halo(const graph::OpView& op, std::size_t operand) {
+  return operand == 0 ? halo_for(geometry(op).window.padding) : others;
 }
 
 /// `Kernel::wanted_halo` of kernels that skip the halos of these operands, so that any will do, and

@@ -1,4 +1,4 @@
-// What the poolings share: the window's attributes, and the walk over windows and their taps.
+// What the poolings share: the window's attributes, the codes of winners, and a window's taps.
 //
 // Rows of a window are contiguous only over channels, so vector loops run over them. Networks pool
 // mostly by 2×2, for which kernels have loops of their own.
@@ -35,6 +35,19 @@ inline Window window_of(const graph::OpView& op) {
           .expected = "padding smaller than the kernel, so that no window is all padding"});
   }
   return window;
+}
+
+/// A code is the number of the tap that won in a window, 0 … area − 1, or has bit 7 set, whatever
+/// the other bits, where none did. Kernels write `dead` for the latter; no other code is valid.
+constexpr std::uint8_t dead = 0x80;
+constexpr std::int64_t max_area = 127;  ///< taps that codes can name
+
+/// Throws Error, which says `found`, on a window of more taps.
+inline void expect_codes_suffice(Pair window, const std::string& found) {
+  if (window.h <= max_area && window.w <= max_area && window.h * window.w <= max_area) return;
+  fail({.found = found,
+        .expected = "at most " + std::to_string(max_area) + " taps",
+        .hint = "pool in two steps"});
 }
 
 /// The shape of the pooled values, from the input's.
@@ -82,16 +95,6 @@ inline Taps taps_of(const Window& window, const Image& image, std::int64_t oy,
           .right = std::min(window.kernel.w, image.w - x),
           .y = y,
           .x = x};
-}
-
-/// Calls f(sample, row, column) for every pixel of the pooled values.
-template <class F>
-void for_each_output(const Image& y, F f) {
-  for (std::int64_t i = 0; i < y.n; ++i) {
-    for (std::int64_t oy = 0; oy < y.h; ++oy) {
-      for (std::int64_t ox = 0; ox < y.w; ++ox) f(i, oy, ox);
-    }
-  }
 }
 
 /// Zeros the last row and column of an input gradient where 2×2 windows leave them out.

@@ -1,8 +1,11 @@
-// Runs one op's kernels outside the runtime: random operands, poisoned results, any halo.
+// Runs one op's kernels outside the runtime: random operands, poisoned results, any halo, and guard
+// pages around everything that a kernel is given.
 //
 // For tests only. Values are float32, float64, int32, int64 or uint8; reads and writes of whole
 // tensors go through dense vectors, so that a test never sees a halo unless it asks for one.
 #pragma once
+
+#include "codelets/guarded_bytes.hpp"
 
 #include <arenite/error.hpp>
 #include <arenite/graph/builder.hpp>
@@ -72,30 +75,21 @@ class OpHarness {
     return names;
   }
 
-  /// Runs the op once with results and workspace full of NaN bytes; returns the status word.
+  /// Runs the op on what the operands hold, results and workspace full of NaN bytes; returns the
+  /// status word. It runs twice from the same state: what it is given lies once just behind a guard
+  /// page and once just before one.
   std::uint64_t run(const std::string& kernel_name) {
-    const graph::OpView view(graph_, graph_[op_]);
     const auto& kernel = kernels().at(graph_[op_].name(), kernel_name, DeviceKind::cpu);
-    std::vector<void*> operands, results;
-    for (graph::ValueId id : graph_[op_].operands)
-      operands.push_back(id ? bytes(id).data() : nullptr);
-    for (graph::ValueId id : graph_[op_].results) {
-      auto& storage = bytes(id);
-      // An in-place result (see Graph::merge) lies in an operand's bytes: those are not poisoned.
-      if (!lies_in_an_operand(id)) std::fill(storage.begin(), storage.end(), std::byte{0xff});
-      results.push_back(storage.data());
+    std::map<graph::ValueId, std::vector<std::byte>> kept;
+    for (graph::ValueId id : graph_[op_].operands) {
+      if (id) kept[id].assign(bytes(id).begin(), bytes(id).end());
     }
-    const std::int64_t scratch = kernel.workspace ? kernel.workspace(view) : 0;
-    AlignedBytes workspace(static_cast<std::size_t>(scratch), std::byte{0xff});
-    const runtime::PreparedKernel prepared = kernel.prepare(view);
-    runtime::StatusWord status;
-    prepared.run({.operands = operands.data(),
-                  .results = results.data(),
-                  .workspace = workspace.data(),
-                  .state = prepared.state.get(),
-                  .status = &status,
-                  .op = op_.index});
-    return status.load();
+    const std::uint64_t in_front = run_at(kernel, GuardedBytes::Side::front);
+    for (const auto& [id, values] : kept)
+      std::copy(values.begin(), values.end(), bytes(id).begin());
+    const std::uint64_t at_the_back = run_at(kernel, GuardedBytes::Side::back);
+    EXPECT_EQ(in_front, at_the_back) << kernel_name;
+    return at_the_back;
   }
 
   /// Lets result i of the op live in the bytes of an operand.
@@ -133,7 +127,7 @@ class OpHarness {
   template <class T>
   std::vector<T> read(graph::ValueId id) {
     std::vector<T> dense(static_cast<std::size_t>(graph_[id].shape.elements()));
-    const T* data = reinterpret_cast<const T*>(bytes(id).data());
+    const T* data = reinterpret_cast<const T*>(first_byte(id));
     for_each_row(id, [&](std::size_t from, std::size_t at, std::size_t n) {
       std::copy_n(data + at, n, &dense[from]);
     });
@@ -142,7 +136,7 @@ class OpHarness {
 
   template <class T>
   void write(graph::ValueId id, const std::vector<T>& dense) {
-    T* data = reinterpret_cast<T*>(bytes(id).data());
+    T* data = reinterpret_cast<T*>(first_byte(id));
     for_each_row(id, [&](std::size_t from, std::size_t at, std::size_t n) {
       std::copy_n(&dense[from], n, data + at);
     });
@@ -162,33 +156,95 @@ class OpHarness {
   }
 
  private:
-  /// std::vector with the plan's alignment.
-  template <class T>
-  struct Aligned {
-    using value_type = T;
-    T* allocate(std::size_t n) {
-      return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(default_alignment)));
-    }
-    void deallocate(T* p, std::size_t) {
-      ::operator delete(p, std::align_val_t(default_alignment));
-    }
-    friend bool operator==(Aligned, Aligned) { return true; }
-  };
-  using AlignedBytes = std::vector<std::byte, Aligned<std::byte>>;
-
-  /// Bytes of a value's storage from the value's offset on; zeros when first asked for.
-  AlignedBytes& bytes(graph::ValueId id) {
-    AlignedBytes& storage = storages_[graph_.root(id).index];
+  /// Bytes of a value's storage; zeros when first asked for.
+  GuardedBytes& bytes(graph::ValueId id) {
+    GuardedBytes& storage = storages_[graph_.root(id).index];
     const auto want = static_cast<std::size_t>(graph_.root_storage(id).bytes);
-    if (storage.size() != want) storage.assign(want, std::byte{0});
+    if (storage.size() != want || !storage.data()) storage = GuardedBytes(want);
     return storage;
   }
+
+  /// A slice does not begin where its storage does.
+  std::byte* first_byte(graph::ValueId id) { return bytes(id).data() + graph_[id].offset; }
 
   bool lies_in_an_operand(graph::ValueId id) const {
     for (graph::ValueId operand : graph_[op_].operands) {
       if (operand && graph_.root(operand) == graph_.root(id)) return true;
     }
     return false;
+  }
+
+  /// Values may begin anywhere in a storage, so that kernels cannot count on the plan's alignment
+  /// of theirs; of the workspace they can, as far as vectors go.
+  static constexpr std::size_t vector_bytes = 64;
+
+  std::uint64_t run_at(const runtime::Kernel& kernel, GuardedBytes::Side side) {
+    const graph::OpView view(graph_, graph_[op_]);
+    const auto &inputs = graph_[op_].operands, &outputs = graph_[op_].results;
+    std::vector<void*> operands, results;
+    std::vector<graph::ValueId> poisoned;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i]) bytes(inputs[i]).move_to(side);
+      if (inputs[i] && skips_halo(kernel, i)) poisoned.push_back(inputs[i]);
+      operands.push_back(inputs[i] ? first_byte(inputs[i]) : nullptr);
+    }
+    for (graph::ValueId id : poisoned) fill_halo(id, std::byte{0xff});
+    for (graph::ValueId id : outputs) {
+      // An in-place result (see Graph::merge) lies in an operand's bytes: those are not poisoned.
+      if (!lies_in_an_operand(id)) {
+        bytes(id).move_to(side);
+        std::fill(bytes(id).begin(), bytes(id).end(), std::byte{0xff});
+      }
+      results.push_back(first_byte(id));
+    }
+    const std::int64_t scratch = kernel.workspace ? kernel.workspace(view) : 0;
+    GuardedBytes workspace(static_cast<std::size_t>(scratch), vector_bytes);
+    workspace.move_to(side);
+    std::fill(workspace.begin(), workspace.end(), std::byte{0xff});
+    const runtime::PreparedKernel prepared = kernel.prepare(view);
+    runtime::StatusWord status;
+    prepared.run({.operands = operands.data(),
+                  .results = results.data(),
+                  .workspace = workspace.data(),
+                  .state = prepared.state.get(),
+                  .status = &status,
+                  .op = op_.index});
+    EXPECT_TRUE(workspace.intact()) << kernel.name << " wrote outside its workspace";
+    const auto expect_intact = [&](graph::ValueId id) {
+      EXPECT_TRUE(!id || bytes(id).intact()) << kernel.name << " wrote outside " << graph_[id].name;
+    };
+    std::for_each(inputs.begin(), inputs.end(), expect_intact);
+    std::for_each(outputs.begin(), outputs.end(), expect_intact);
+    for (graph::ValueId id : poisoned) fill_halo(id, std::byte{0});
+    return status.load();
+  }
+
+  /// A kernel that wishes for no halo on an operand has no use for the one that is there, and may
+  /// not read it. (Not told of bytes that another operand or a result has too.)
+  bool skips_halo(const runtime::Kernel& kernel, std::size_t operand) const {
+    const graph::OpView view(graph_, graph_[op_]);
+    const graph::ValueId id = graph_[op_].operands[operand];
+    if (graph_[id].layout.halo == 0 || !kernel.wanted_halo ||
+        kernel.wanted_halo(view, operand) != 0)
+      return false;
+    const auto shares = [&](graph::ValueId other) {
+      return other && graph_.root(other) == graph_.root(id);
+    };
+    const auto &inputs = graph_[op_].operands, &outputs = graph_[op_].results;
+    return std::count_if(inputs.begin(), inputs.end(), shares) == 1 &&
+           std::none_of(outputs.begin(), outputs.end(), shares);
+  }
+
+  void fill_halo(graph::ValueId id, std::byte with) {
+    const graph::Value& value = graph_[id];
+    const auto size = static_cast<std::size_t>(byte_size(value.type, value.shape, value.layout)),
+               element = static_cast<std::size_t>(size_of(value.type));
+    std::byte* first = first_byte(id);
+    const std::vector<std::byte> kept(first, first + size);
+    std::fill_n(first, size, with);
+    for_each_row(id, [&](std::size_t, std::size_t at, std::size_t n) {
+      std::copy_n(&kept[at * element], n * element, first + at * element);
+    });
   }
 
   template <class F>
@@ -214,7 +270,7 @@ class OpHarness {
   graph::Graph graph_;
   graph::Builder builder_;
   graph::OpId op_;
-  std::map<std::uint32_t, AlignedBytes> storages_;
+  std::map<std::uint32_t, GuardedBytes> storages_;
 };
 
 /// max|a−b| ≤ tol · max|b| over the whole tensor; NaN anywhere fails.

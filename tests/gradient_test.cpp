@@ -310,6 +310,51 @@ TEST(Reference, AWrongBackwardOpIsCaught) {
   EXPECT_GE(broken, 4);
 }
 
+struct Sliced : ::testing::Test {
+  graph::Graph graph;
+  graph::Builder builder{graph, operators()};
+
+  ValueId declare(const std::string& name, std::int64_t rows) {
+    return builder.declare(name, DType::float32, {rows}, graph::StorageClass::buffer);
+  }
+  ValueId slice(ValueId x, std::int64_t begin, std::int64_t end) {
+    return builder.add1("slice", {x}, {{"begin", begin}, {"end", end}});
+  }
+};
+
+TEST_F(Sliced, AWriteChangesTheWholeAndEverySliceOfIt) {
+  const ValueId x = declare("x", 5), one = declare("one", 2), seen = declare("seen", 4);
+  // Taken before the write, read behind it.
+  const ValueId most = slice(x, 1, 5), inner = slice(most, 1, 3);
+  const ValueId flat = builder.add1("flatten", {most});
+  const ValueId before = builder.add1("relu", {most});
+  builder.add("accumulate", {inner, one});
+  builder.add("accumulate", {seen, most});
+  const ValueId after = builder.add1("relu", {flat});
+  Evaluator evaluator(graph);
+  evaluator["x"].data = {1, 2, 3, 4, 5};
+  evaluator["one"].data = {10, 20};
+  evaluator.run();
+  using Doubles = std::vector<double>;
+  EXPECT_EQ(evaluator["x"].data, (Doubles{1, 2, 13, 24, 5}));
+  EXPECT_EQ(evaluator[before].data, (Doubles{2, 3, 4, 5}));
+  EXPECT_EQ(evaluator["seen"].data, (Doubles{2, 13, 24, 5}));
+  EXPECT_EQ(evaluator[after].data, (Doubles{2, 13, 24, 5}));
+  // The rerun of what depends on `one` starts from what x and `seen` are now.
+  evaluator["one"].data = {1, 1};
+  evaluator.rerun(one);
+  EXPECT_EQ(evaluator["x"].data, (Doubles{1, 2, 14, 25, 5}));
+  EXPECT_EQ(evaluator["seen"].data, (Doubles{4, 27, 49, 10}));
+  EXPECT_EQ(evaluator[after].data, (Doubles{2, 14, 25, 5}));
+}
+
+TEST_F(Sliced, AWriteToWhatAnOpMakesIsRefused) {
+  const ValueId x = declare("x", 5), one = declare("one", 2);
+  builder.add("accumulate", {slice(builder.add1("relu", {x}), 0, 2), one});
+  Evaluator evaluator(graph);
+  EXPECT_THROW(evaluator.run(), Error);
+}
+
 TEST(Reference, RefusesAnOperatorWithoutARule) {
   graph::Graph graph;
   graph::Builder builder(graph, operators());

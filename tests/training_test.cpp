@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "src/train/step_program.hpp"
 #include "tests/heap/heap_calls.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -52,6 +54,22 @@ std::vector<const char*> networks() {
   return {"mlp", "cnn1", "lenet5", "cnn2"};
 }
 
+/// Ops of a training step that take rows of a weight or its velocity.
+std::ptrdiff_t slices(const char* model, const train::TrainerOptions& how) {
+  plan::StateLayout state;
+  const auto step = train::build_step(nn::model(model).layers, how.loss, how.optimizer,
+                                      {.name = "step",
+                                       .batch = how.batch,
+                                       .dataset = how.batch,
+                                       .image = small_set().shape(),
+                                       .lanes = how.lanes,
+                                       .target = how.target},
+                                      state);
+  const graph::Graph& graph = step.spec.graph;
+  return std::ranges::count_if(graph[graph::Graph::body].ops,
+                               [&](graph::OpId id) { return graph[id].name() == "slice"; });
+}
+
 class Training : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Training, LearnsTheSyntheticSet) {
@@ -88,6 +106,19 @@ TEST_P(Training, FusionChangesRoundingOnlyAndSavesMemory) {
   const bool convolves = std::string(GetParam()) != "mlp";
   EXPECT_EQ(fused.peak < unfused.peak, convolves);
   EXPECT_EQ(fused.sha256 != unfused.sha256, convolves);
+}
+
+TEST(TrainingStep, SplittingLargeUpdatesKeepsTheBits) {
+  for (const char* model : networks()) {
+    train::TrainerOptions split = options(64, 2), whole = split;
+    split.target.task_microseconds = 1;  // all that has two tiles
+    whole.target.task_microseconds = 1e9;
+    EXPECT_GT(slices(model, split), 0) << model;
+    EXPECT_EQ(slices(model, whole), 0) << model;
+    const std::string expected = train_once(model, 1, whole).sha256;
+    for (int workers : {1, 2, 4})
+      EXPECT_EQ(train_once(model, workers, split).sha256, expected) << model << " " << workers;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Training, ::testing::ValuesIn(networks()));

@@ -43,7 +43,7 @@ void average(const Image& x, const Taps& taps, float weight, const float* first,
 
 void run_forward(const KernelCall& call) {
   const auto& g = *static_cast<const Geometry*>(call.state);
-  pool2d::for_each_output(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+  for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     const Taps taps = pool2d::taps_of(g.window, g.x, oy, ox);
     const float weight = g.weight(taps);
     const float* first = call.in<float>(0) + g.x.at(i, taps.y + taps.top, taps.x + taps.left);
@@ -59,7 +59,7 @@ void run_forward(const KernelCall& call) {
 void run_forward_2x2(const KernelCall& call) {
   const auto& g = *static_cast<const Geometry*>(call.state);
   const std::int64_t channels = g.x.c;
-  pool2d::for_each_output(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+  for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     const float* upper = call.in<float>(0) + g.x.at(i, 2 * oy, 2 * ox);
     const float* lower = upper + g.x.row;
     float* y = call.out<float>(0) + g.y.at(i, oy, ox);
@@ -98,7 +98,7 @@ void run_grad(const KernelCall& call) {
 void run_grad_2x2(const KernelCall& call) {
   const auto& g = *static_cast<const Geometry*>(call.state);
   const std::int64_t channels = g.x.c;
-  pool2d::for_each_output(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+  for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     const float* dy = call.in<float>(0) + g.y.at(i, oy, ox);
     float* upper = call.out<float>(0) + g.x.at(i, 2 * oy, 2 * ox);
     float* lower = upper + g.x.row;

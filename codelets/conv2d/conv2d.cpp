@@ -1,32 +1,16 @@
 #include "codelets/conv2d/conv2d.hpp"
 
+#include "codelets/conv2d/rules.hpp"
+
 namespace arenite::codelets {
 namespace conv2d {
 namespace {
 
 using graph::OpView;
 
-/// All but the kernel's size, which comes from another place in each op.
-Window window_of(const OpView& op, Pair kernel) {
-  const graph::Attributes& attributes = op.attributes();
-  return {.kernel = kernel,
-          .stride = pair_of(attributes, "stride", 1),
-          .padding = pair_of(attributes, "padding", 0),
-          .dilation = pair_of(attributes, "dilation", 1)};
-}
-
 std::vector<graph::ResultType> infer_forward(const OpView& op) {
-  const Shape& x = expect_rank4(op, 0, DType::float32, "[N, H, W, C]");
-  const Shape& weight = expect_rank4(op, 1, DType::float32, "[KH, KW, C, K]");
-  if (weight[2] != x[3]) {
-    fail({.found = operand_text(op, 1) + " of shape " + to_string(weight) + " for an input of " +
-                   std::to_string(x[3]) + " channels",
-          .expected = "[KH, KW, " + std::to_string(x[3]) + ", K]"});
-  }
-  if (op.has_operand(2)) {
-    expect_type(op, 2, DType::float32);
-    expect_shape(op, 2, Shape{weight[3]}, "one for each output channel");
-  }
+  expect_forward_operands(op);
+  const Shape &x = op.operand(0).shape, &weight = op.operand(1).shape;
   const Pair out = window_of(op, {weight[0], weight[1]}).output({x[1], x[2]});
   return {{DType::float32, Shape{x[0], out.h, out.w, weight[3]}}};
 }
@@ -38,13 +22,8 @@ void check_gradient(const OpView& op, std::size_t i, std::int64_t samples, Pair 
 }
 
 std::vector<graph::ResultType> infer_grad_input(const OpView& op) {
-  const Shape& gradient = expect_rank4(op, 0, DType::float32, "[N, OH, OW, K]");
-  const Shape& weight = expect_rank4(op, 1, DType::float32, "[KH, KW, C, K]");
-  if (weight[3] != gradient[3]) {
-    fail({.found = operand_text(op, 1) + " of shape " + to_string(weight) + " for a gradient of " +
-                   std::to_string(gradient[3]) + " channels",
-          .expected = "[KH, KW, C, " + std::to_string(gradient[3]) + "]"});
-  }
+  expect_grad_input_operands(op, 1);
+  const Shape &gradient = op.operand(0).shape, &weight = op.operand(1).shape;
   const Pair size = pair_of(op.attributes(), "size", 1);
   check_gradient(op, 0, gradient[0], window_of(op, {weight[0], weight[1]}).output(size));
   return {{DType::float32, Shape{gradient[0], size.h, size.w, weight[2]}}};
@@ -76,16 +55,6 @@ void gradient(graph::GradientContext& ctx) {
     ctx.set(1, ctx.builder().add1("conv2d_grad_weight", {ctx.operand(0), g}, attributes));
   }
   if (biased && ctx.wants(2)) ctx.set(2, ctx.builder().add1("bias_grad", {g}));
-}
-
-std::vector<graph::AttributeSchema> schema(std::optional<std::string> extra = std::nullopt) {
-  using Kind = graph::AttributeType;
-  using List = std::vector<std::int64_t>;
-  std::vector<graph::AttributeSchema> all{{"stride", Kind::integers, List{1, 1}},
-                                          {"padding", Kind::integers, List{0, 0}},
-                                          {"dilation", Kind::integers, List{1, 1}}};
-  if (extra) all.push_back({*extra, Kind::integers, std::nullopt});
-  return all;
 }
 
 template <auto geometry>
@@ -141,14 +110,14 @@ void register_conv2d(Registry& registry) {
   registry.add({.name = "conv2d_grad_input",
                 .operands = {{"gradient"}, {"weight"}},
                 .results = {"output"},
-                .attributes = schema("size"),
+                .attributes = schema({{"size", graph::AttributeType::integers, std::nullopt}}),
                 .infer = infer_grad_input,
                 .cost = cost<Geometry::grad_input>},
                {xsmm_grad_input(), plain_grad_input()});
   registry.add({.name = "conv2d_grad_weight",
                 .operands = {{"x"}, {"gradient"}},
                 .results = {"output"},
-                .attributes = schema("kernel"),
+                .attributes = schema({{"kernel", graph::AttributeType::integers, std::nullopt}}),
                 .infer = infer_grad_weight,
                 .cost = cost<Geometry::grad_weight>},
                {direct_grad_weight(), xsmm_grad_weight(), plain_grad_weight()});

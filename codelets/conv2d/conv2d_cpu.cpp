@@ -7,45 +7,19 @@ namespace {
 
 using runtime::KernelCall;
 
-/// Calls f(tap, input row, input column) for the taps of output (oy, ox) that fall inside the
-/// image.
-template <class F>
-void for_each_tap(const Geometry& g, std::int64_t oy, std::int64_t ox, F f) {
-  const Window& window = g.window;
-  const std::int64_t top = oy * window.stride.h - window.padding.h,
-                     left = ox * window.stride.w - window.padding.w;
-  for (std::int64_t ky = 0; ky < window.kernel.h; ++ky) {
-    const std::int64_t iy = top + ky * window.dilation.h;
-    if (iy < 0 || iy >= g.x.h) continue;
-    for (std::int64_t kx = 0; kx < window.kernel.w; ++kx) {
-      const std::int64_t ix = left + kx * window.dilation.w;
-      if (ix >= 0 && ix < g.x.w) f(ky * window.kernel.w + kx, iy, ix);
-    }
-  }
-}
-
-template <class F>
-void for_each_output(const Geometry& g, F f) {
-  for (std::int64_t i = 0; i < g.y.n; ++i) {
-    for (std::int64_t oy = 0; oy < g.y.h; ++oy) {
-      for (std::int64_t ox = 0; ox < g.y.w; ++ox) f(i, oy, ox);
-    }
-  }
-}
-
 void run_forward(const KernelCall& call) {
   const auto& g = *static_cast<const Geometry*>(call.state);
   const float *x = call.in<float>(0), *weight = call.in<float>(1),
               *bias = g.biased ? call.in<float>(2) : nullptr;
   const std::int64_t channels = g.x.c, outputs = g.y.c;
-  for_each_output(g, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+  for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     float* y = call.out<float>(0) + g.y.at(i, oy, ox);
     if (bias) {
       std::copy_n(bias, outputs, y);
     } else {
       std::fill_n(y, outputs, 0.0f);
     }
-    for_each_tap(g, oy, ox, [&](std::int64_t tap, std::int64_t iy, std::int64_t ix) {
+    for_each_tap(g.window, g.x, {oy, ox}, [&](std::int64_t tap, std::int64_t iy, std::int64_t ix) {
       const float* pixel = x + g.x.at(i, iy, ix);
       for (std::int64_t c = 0; c < channels; ++c) {
         const float* w = weight + (tap * channels + c) * outputs;
@@ -64,9 +38,9 @@ void run_grad_input(const KernelCall& call) {
   const std::int64_t channels = g.x.c, outputs = g.y.c;
   float* dx = call.out<float>(0);
   std::fill_n(dx, g.x.n * g.x.plane, 0.0f);
-  for_each_output(g, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+  for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     const float* dy = gradient + g.y.at(i, oy, ox);
-    for_each_tap(g, oy, ox, [&](std::int64_t tap, std::int64_t iy, std::int64_t ix) {
+    for_each_tap(g.window, g.x, {oy, ox}, [&](std::int64_t tap, std::int64_t iy, std::int64_t ix) {
       float* pixel = dx + g.x.at(i, iy, ix);
       for (std::int64_t c = 0; c < channels; ++c) {
         const float* w = weight + (tap * channels + c) * outputs;
@@ -85,9 +59,9 @@ void run_grad_weight(const KernelCall& call) {
   const std::int64_t channels = g.x.c, outputs = g.y.c;
   float* dw = call.out<float>(0);
   std::fill_n(dw, g.taps() * channels * outputs, 0.0f);
-  for_each_output(g, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+  for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     const float* dy = gradient + g.y.at(i, oy, ox);
-    for_each_tap(g, oy, ox, [&](std::int64_t tap, std::int64_t iy, std::int64_t ix) {
+    for_each_tap(g.window, g.x, {oy, ox}, [&](std::int64_t tap, std::int64_t iy, std::int64_t ix) {
       const float* pixel = x + g.x.at(i, iy, ix);
       for (std::int64_t c = 0; c < channels; ++c) {
         float* w = dw + (tap * channels + c) * outputs;

@@ -7,11 +7,8 @@
 //
 //   K = 4     y:  p0k0 p0k1 p0k2 p0k3 p1k0 … p3k3      phase 0, and that is all: period 1
 //             x:  p0   p0   p0   p0   p1   … p3        4 floats loaded, spread by {0,0,0,0,1, …, 3}
+#include "codelets/avx512.hpp"
 #include "codelets/conv2d/conv2d.hpp"
-
-#ifdef __AVX512F__
-#include <immintrin.h>
-#endif
 
 #include <array>
 #include <numeric>
@@ -22,10 +19,9 @@ using graph::OpView;
 using runtime::Kernel;
 using runtime::KernelCall;
 
-#ifdef __AVX512F__
+#ifdef ARENITE_AVX512
 namespace {
 
-constexpr std::int64_t lanes = 16;
 constexpr std::int64_t max_weights = 128;  ///< taps · input channels
 
 /// What the lanes of every period-th vector have in common.
@@ -68,9 +64,9 @@ Direct direct(const Geometry& g) {
   const std::int64_t outputs = g.y.c, row = g.y.w * outputs, pixel = g.window.stride.w * g.x.c;
   d.phases.resize(static_cast<std::size_t>(outputs / std::gcd(outputs, lanes)));
   d.period_input = lanes * d.period() / outputs * pixel;
-  d.vectors = (row + lanes - 1) / lanes;
+  d.vectors = divide_up(row, lanes);
   const std::int64_t rest = row - (d.vectors - 1) * lanes;
-  d.last = static_cast<__mmask16>((1u << rest) - 1);
+  d.last = first_lanes(rest);
   for (std::int64_t p = 0; p < d.period(); ++p) {
     Phase& phase = d.phases[static_cast<std::size_t>(p)];
     phase.first = p * lanes / outputs * pixel;
@@ -90,7 +86,7 @@ Direct direct(const Geometry& g) {
 /// measured limit is `single`.
 bool supports(const Geometry& g, std::int64_t single) {
   const bool few = g.x.c == 1 ? g.y.c <= single : g.y.c < 24 && g.y.c % lanes != 0;
-  const std::int64_t pixel = g.window.stride.w * g.x.c, spanned = (lanes - 1 + g.y.c - 1) / g.y.c;
+  const std::int64_t pixel = g.window.stride.w * g.x.c, spanned = divide_up(lanes - 1, g.y.c);
   return few && g.taps() <= max_weights && g.x.c <= max_weights &&
          g.taps() * g.x.c <= max_weights && pixel < lanes && spanned * pixel < lanes &&
          PaddedSamples(g.x, g.window.padding).fits();
@@ -234,7 +230,7 @@ void run_grad_weight(const KernelCall& call) {
   float* padded = sums + d.weights() * d.period() * lanes;
   std::fill(sums, padded, 0.0f);
   d.x.clear(padded);
-  const std::int64_t blocks = (d.weights() + max_block - 1) / max_block;
+  const std::int64_t blocks = divide_up(d.weights(), max_block);
   for (std::int64_t i = 0; i < d.y.n; ++i) {
     const float* sample = d.x.sample(call.in<float>(0), i, padded);
     const float* gradient = call.in<float>(1) + d.y.at(i, 0, 0);
@@ -282,10 +278,7 @@ Kernel direct_forward() {
                 return prepare<Geometry::forward>(
                     op, {run_forward<4>, run_forward<8>, run_forward<16>});
               },
-          .wanted_halo =
-              [](const OpView& op, std::size_t i) {
-                return i == 0 ? halo_for(Geometry::forward(op).window.padding) : -1;
-              },
+          .wanted_halo = padding_halo<Geometry::forward>,
           .writes_halo = true};
 }
 
@@ -302,29 +295,13 @@ Kernel direct_grad_weight() {
                 return prepare<Geometry::grad_weight>(
                     op, {run_grad_weight<4>, run_grad_weight<8>, run_grad_weight<16>});
               },
-          .wanted_halo =
-              [](const OpView& op, std::size_t i) {
-                return i == 0 ? halo_for(Geometry::grad_weight(op).window.padding) : 0;
-              }};
+          .wanted_halo = padding_halo<Geometry::grad_weight, 0>};
 }
 
 #else
 
-namespace {
-
-Kernel unsupported() {
-  return {.name = "direct",
-          .supports = [](const OpView&) { return false; },
-          .prepare = [](const OpView&) -> runtime::PreparedKernel {
-            fail({.found = "the direct convolution in a build without AVX-512",
-                  .expected = "another kernel"});
-          }};
-}
-
-}  // namespace
-
-Kernel direct_forward() { return unsupported(); }
-Kernel direct_grad_weight() { return unsupported(); }
+Kernel direct_forward() { return without_avx512("direct"); }
+Kernel direct_grad_weight() { return without_avx512("direct"); }
 
 #endif
 

@@ -377,6 +377,35 @@ TEST(Conv2d, ShapeRuleErrors) {
       "as the convolution's output has");
 }
 
+/// Row products keep their taps' addresses on the stack; the weight gradient has no such limit.
+TEST(Conv2d, ManyTapsReachTheGemmWhereTheyMay) {
+  const auto kernels_of = [](std::string_view op, const Case& t) {
+    OpHarness harness;
+    graph::Attributes attributes = t.attributes();
+    const ValueId x = harness.declare("x", DType::float32, t.x()),
+                  w = harness.declare("w", DType::float32, t.weight()),
+                  g = harness.declare("g", DType::float32, t.y());
+    if (op == "conv2d") harness.op(op, {x, w}, attributes);
+    if (op == "conv2d_grad_input") {
+      attributes.set("size", std::vector{t.h, t.w});
+      harness.op(op, {g, w}, attributes);
+    }
+    if (op == "conv2d_grad_weight") {
+      attributes.set("kernel", std::vector{t.kh, t.kw});
+      harness.op(op, {x, g}, attributes);
+    }
+    return harness.cpu_kernels();
+  };
+  using Names = std::vector<std::string>;
+  const Case few{.n = 1, .h = 20, .w = 20, .c = 32, .k = 32, .kh = 16, .kw = 16},
+      many{.n = 1, .h = 20, .w = 20, .c = 32, .k = 32, .kh = 17, .kw = 17};
+  const Names both = kernels_of("conv2d", few);  // where LIBXSMM has kernels for this machine
+  EXPECT_EQ(kernels_of("conv2d_grad_input", few), both);
+  EXPECT_EQ(kernels_of("conv2d", many), Names{"plain"});
+  EXPECT_EQ(kernels_of("conv2d_grad_input", many), Names{"plain"});
+  EXPECT_EQ(kernels_of("conv2d_grad_weight", many), both);
+}
+
 /// A padding that no copy could hold leaves the plain kernel, and no arithmetic overflows on the
 /// way.
 TEST(Conv2d, WildPaddingIsServedByPlainLoops) {
@@ -391,6 +420,18 @@ TEST(Conv2d, WildPaddingIsServedByPlainLoops) {
   EXPECT_EQ(harness.graph()[y].shape, (Shape{1, 3, 3, 3}));
   EXPECT_EQ(harness.cpu_kernels(), std::vector<std::string>{"plain"});
   EXPECT_EQ(harness.run("plain"), runtime::StatusWord::ok);
+}
+
+/// Scratch is in proportion to the operands: a padding that would take hundreds of megabytes for a
+/// few kilobytes leaves the plain kernel too.
+TEST(Conv2d, LargePaddingIsServedByPlainLoops) {
+  OpHarness harness;
+  const auto size = std::vector<std::int64_t>{5000, 5000};
+  harness.op("conv2d",
+             {harness.declare("x", DType::float32, {1, 3, 3, 2}),
+              harness.declare("w", DType::float32, {1, 1, 2, 32})},
+             {{"padding", size}, {"stride", size}});
+  EXPECT_EQ(harness.cpu_kernels(), std::vector<std::string>{"plain"});
 }
 
 }  // namespace

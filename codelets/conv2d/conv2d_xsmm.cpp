@@ -1,5 +1,5 @@
-// Convolution kernels on LIBXSMM: whole batches of what conv2d_xsmm.hpp does for a row.
-#include "codelets/conv2d/conv2d_xsmm.hpp"
+// Convolution kernels on LIBXSMM: whole batches of what products.hpp does for a row or a sample.
+#include "codelets/conv2d/products.hpp"
 
 namespace arenite::codelets::conv2d {
 namespace {
@@ -59,7 +59,7 @@ void run_forward(const KernelCall& call) {
 Correlation grad_input(const OpView& op) {
   const Geometry g = Geometry::grad_input(op);
   PaddedSamples gradient(g.y, gradient_border(g.window));
-  const std::int64_t weights = g.taps() * g.x.c * g.y.c * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t weights = g.taps() * g.x.c * g.y.c * float_bytes;
   return {.source = gradient,
           .target = g.x,
           .product = grad_input_product(g, gradient.row()),
@@ -91,8 +91,7 @@ void run_grad_weight(const KernelCall& call) {
   const auto& s = *static_cast<const GradWeight*>(call.state);
   auto* padded = static_cast<float*>(call.workspace);
   float* dw = call.out<float>(0);
-  std::fill_n(dw, static_cast<std::int64_t>(s.product.tap_offsets.size()) * s.product.tap_size,
-              0.0f);
+  std::fill_n(dw, s.product.weights(), 0.0f);
   s.x.clear(padded);
   for (std::int64_t i = 0; i < s.gradient.n; ++i) {
     s.product(s.x.sample(call.in<float>(0), i, padded), call.in<float>(1) + s.gradient.at(i, 0, 0),
@@ -114,54 +113,41 @@ runtime::PreparedKernel prepare(const OpView& op) {
 runtime::Kernel xsmm_forward() {
   return {.name = "xsmm",
           .jit = true,
-          .supports =
-              [](const OpView& op) {
-                return Geometry::forward(op).taps() <= max_taps && usable(forward(op));
-              },
+          .supports = [](const OpView& op) { return usable(forward(op)); },
           .workspace = [](const OpView& op) { return forward(op).source.scratch_bytes(); },
           .prepare = prepare<forward, run_forward>,
-          .wanted_halo =
-              [](const OpView& op, std::size_t i) {
-                return i == 0 ? halo_for(Geometry::forward(op).window.padding) : -1;
-              },
+          .wanted_halo = padding_halo<Geometry::forward>,
           .writes_halo = true};
 }
 
 runtime::Kernel xsmm_grad_input() {
-  return {.name = "xsmm",
-          .jit = true,
-          .supports =
-              [](const OpView& op) {
-                const Window window = Geometry::grad_input(op).window;
-                return window.stride == Pair{1, 1} && window.area() <= max_taps &&
-                       usable(grad_input(op));
-              },
-          .workspace =
-              [](const OpView& op) {
-                const Correlation s = grad_input(op);
-                return s.scratch + s.source.scratch_bytes();
-              },
-          .prepare = prepare<grad_input, run_grad_input>,
-          .wanted_halo =
-              [](const OpView& op, std::size_t i) {
-                return i == 0 ? halo_for(gradient_border(Geometry::grad_input(op).window)) : -1;
-              },
-          .writes_halo = true};
+  return {
+      .name = "xsmm",
+      .jit = true,
+      .supports =
+          [](const OpView& op) {
+            return Geometry::grad_input(op).window.stride == Pair{1, 1} && usable(grad_input(op));
+          },
+      .workspace =
+          [](const OpView& op) {
+            const Correlation s = grad_input(op);
+            return s.scratch + s.source.scratch_bytes();
+          },
+      .prepare = prepare<grad_input, run_grad_input>,
+      .wanted_halo =
+          [](const OpView& op, std::size_t i) {
+            return i == 0 ? halo_for(gradient_border(Geometry::grad_input(op).window)) : -1;
+          },
+      .writes_halo = true};
 }
 
 runtime::Kernel xsmm_grad_weight() {
   return {.name = "xsmm",
           .jit = true,
-          .supports =
-              [](const OpView& op) {
-                return Geometry::grad_weight(op).taps() <= max_taps && usable(grad_weight(op));
-              },
+          .supports = [](const OpView& op) { return usable(grad_weight(op)); },
           .workspace = [](const OpView& op) { return grad_weight(op).x.scratch_bytes(); },
           .prepare = prepare<grad_weight, run_grad_weight>,
-          .wanted_halo =
-              [](const OpView& op, std::size_t i) {
-                return i == 0 ? halo_for(Geometry::grad_weight(op).window.padding) : 0;
-              }};
+          .wanted_halo = padding_halo<Geometry::grad_weight, 0>};
 }
 
 }  // namespace arenite::codelets::conv2d

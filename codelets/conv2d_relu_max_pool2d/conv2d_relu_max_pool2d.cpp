@@ -1,27 +1,17 @@
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 
+#include "codelets/conv2d/rules.hpp"
+
 namespace arenite::codelets {
 namespace conv2d_relu_max_pool2d {
 namespace {
 
+using conv2d::window_of;
 using graph::OpView;
-
-/// All but the kernel's size, which comes from another place in each op.
-Window window_of(const OpView& op, Pair kernel) {
-  const graph::Attributes& attributes = op.attributes();
-  return {.kernel = kernel,
-          .stride = pair_of(attributes, "stride", 1),
-          .padding = pair_of(attributes, "padding", 0),
-          .dilation = pair_of(attributes, "dilation", 1)};
-}
 
 Pair pool_of(const OpView& op) {
   const Pair pool = pair_of(op.attributes(), "pool", 1);
-  if (pool.h > max_area || pool.w > max_area || pool.h * pool.w > max_area) {
-    fail({.found = "pooling windows of " + to_string(pool),
-          .expected = "at most " + std::to_string(max_area) + " taps",
-          .hint = "pool in two steps"});
-  }
+  pool2d::expect_codes_suffice(pool, "pooling windows of " + to_string(pool));
   return pool;
 }
 
@@ -37,17 +27,8 @@ Pair pooled(const OpView& op, Pair image, Pair kernel) {
 }
 
 std::vector<graph::ResultType> infer_forward(const OpView& op) {
-  const Shape& x = expect_rank4(op, 0, DType::float32, "[N, H, W, C]");
-  const Shape& weight = expect_rank4(op, 1, DType::float32, "[KH, KW, C, K]");
-  if (weight[2] != x[3]) {
-    fail({.found = operand_text(op, 1) + " of shape " + to_string(weight) + " for an input of " +
-                   std::to_string(x[3]) + " channels",
-          .expected = "[KH, KW, " + std::to_string(x[3]) + ", K]"});
-  }
-  if (op.has_operand(2)) {
-    expect_type(op, 2, DType::float32);
-    expect_shape(op, 2, Shape{weight[3]}, "one for each output channel");
-  }
+  conv2d::expect_forward_operands(op);
+  const Shape &x = op.operand(0).shape, &weight = op.operand(1).shape;
   const Pair out = pooled(op, {x[1], x[2]}, {weight[0], weight[1]});
   const Shape y{x[0], out.h, out.w, weight[3]};
   return {{DType::float32, y}, {DType::uint8, y}};
@@ -64,13 +45,8 @@ void check_gradient(const OpView& op, std::size_t i, std::int64_t samples, Pair 
 }
 
 std::vector<graph::ResultType> infer_grad_input(const OpView& op) {
-  const Shape& gradient = expect_rank4(op, 0, DType::float32, "[N, OH, OW, K]");
-  const Shape& weight = expect_rank4(op, 2, DType::float32, "[KH, KW, C, K]");
-  if (weight[3] != gradient[3]) {
-    fail({.found = operand_text(op, 2) + " of shape " + to_string(weight) + " for a gradient of " +
-                   std::to_string(gradient[3]) + " channels",
-          .expected = "[KH, KW, C, " + std::to_string(gradient[3]) + "]"});
-  }
+  conv2d::expect_grad_input_operands(op, 2);
+  const Shape &gradient = op.operand(0).shape, &weight = op.operand(2).shape;
   const Pair size = pair_of(op.attributes(), "size", 1);
   check_gradient(op, 0, gradient[0], size, {weight[0], weight[1]});
   return {{DType::float32, Shape{gradient[0], size.h, size.w, weight[2]}}};
@@ -121,13 +97,10 @@ std::optional<graph::Attributes> fuse(const std::vector<OpView>& chain) {
                            {"pool", kernel}};
 }
 
+/// `extra`: the attribute that a gradient op has besides.
 std::vector<graph::AttributeSchema> schema(std::optional<std::string> extra = std::nullopt) {
   using Kind = graph::AttributeType;
-  using List = std::vector<std::int64_t>;
-  std::vector<graph::AttributeSchema> all{{"stride", Kind::integers, List{1, 1}},
-                                          {"padding", Kind::integers, List{0, 0}},
-                                          {"dilation", Kind::integers, List{1, 1}},
-                                          {"pool", Kind::integers, List{2, 2}}};
+  auto all = conv2d::schema({{"pool", Kind::integers, std::vector<std::int64_t>{2, 2}}});
   if (extra) all.push_back({*extra, Kind::integers, std::nullopt});
   return all;
 }

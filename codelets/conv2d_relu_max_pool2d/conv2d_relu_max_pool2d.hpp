@@ -5,6 +5,9 @@
 //   overlapping, rows and columns that fill no window left out
 //   code[n,oy,ox,k]: the row-major number, in the pooling window, of the tap that won (the first of
 //   equals), or `dead` where no tap is above 0: such an output passes no gradient on. A NaN wins.
+//   Backward takes any byte with bit 7 set for `dead`; others that name no tap are not allowed.
+//   The fast kernels add the bias after pooling: of taps that only its rounding makes equal they
+//   may name another one.
 //
 // conv2d_relu_max_pool2d_grad_input(gradient, code, weight) -> dx
 //   attributes plus `size`, the input's rows and columns
@@ -15,15 +18,17 @@
 // Images are [N, H, W, C] float32, weights [KH, KW, C, K], codes uint8 in the output's shape. The
 // codes are all that backward keeps of the convolution's own output, which never exists in memory:
 // of `pool` taps at most one has a gradient, so that backward does at most 1/area of the work.
+//
+// Values that are not finite may spread in the fast kernels: to the outputs of neighbouring windows
+// as NaN, and to gradients that losers multiply by 0.
 #pragma once
 
-#include "codelets/image.hpp"
+#include "codelets/pool2d.hpp"
 #include "codelets/registry.hpp"
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 
-constexpr std::int64_t max_area = 127;  ///< codes are 7 bits
-constexpr std::uint8_t dead = 0x80;
+using pool2d::dead;
 
 /// Input, pooled output and windows of whichever of the three ops is looked at.
 struct Geometry {

@@ -7,52 +7,29 @@ namespace {
 using graph::OpView;
 using runtime::KernelCall;
 
-/// Calls f(tap, index of the pixel in x) for the taps of output (oy, ox) of the convolution that
-/// lie inside the image.
-template <class F>
-void for_each_tap(const Geometry& g, std::int64_t i, Pair output, F f) {
-  const Window& w = g.window;
-  for (std::int64_t ky = 0; ky < w.kernel.h; ++ky) {
-    const std::int64_t y = output.h * w.stride.h - w.padding.h + ky * w.dilation.h;
-    if (y < 0 || y >= g.x.h) continue;
-    for (std::int64_t kx = 0; kx < w.kernel.w; ++kx) {
-      const std::int64_t x = output.w * w.stride.w - w.padding.w + kx * w.dilation.w;
-      if (x >= 0 && x < g.x.w) f(ky * w.kernel.w + kx, g.x.at(i, y, x));
-    }
-  }
-}
-
-/// Calls f(sample, oy, ox) for every window.
-template <class F>
-void for_each_window(const Geometry& g, F f) {
-  for (std::int64_t i = 0; i < g.y.n; ++i) {
-    for (std::int64_t oy = 0; oy < g.y.h; ++oy) {
-      for (std::int64_t ox = 0; ox < g.y.w; ++ox) f(i, oy, ox);
-    }
-  }
-}
-
 void run_forward(const KernelCall& call) {
   const auto& g = *static_cast<const Geometry*>(call.state);
   const float *x = call.in<float>(0), *weight = call.in<float>(1);
   const float* bias = g.biased ? call.in<float>(2) : nullptr;
   auto* value = static_cast<float*>(call.workspace);
   const std::int64_t outputs = g.y.c, channels = g.x.c;
-  for_each_window(g, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+  for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     float* best = call.out<float>(0) + g.y.at(i, oy, ox);
     std::uint8_t* code = call.out<std::uint8_t>(1) + g.code.at(i, oy, ox);
     for (std::int64_t p = 0; p < g.pool.h * g.pool.w; ++p) {
       const auto tap = static_cast<std::uint8_t>(p);
       if (bias) std::copy_n(bias, outputs, value);
       if (!bias) std::fill_n(value, outputs, 0.0f);
-      for_each_tap(g, i, g.winner(oy, ox, tap), [&](std::int64_t t, std::int64_t pixel) {
-        for (std::int64_t c = 0; c < channels; ++c) {
-          const float factor = x[pixel + c];
-          const float* w = weight + (t * channels + c) * outputs;
+      for_each_tap(g.window, g.x, g.winner(oy, ox, tap),
+                   [&](std::int64_t t, std::int64_t iy, std::int64_t ix) {
+                     const float* pixel = x + g.x.at(i, iy, ix);
+                     for (std::int64_t c = 0; c < channels; ++c) {
+                       const float factor = pixel[c];
+                       const float* w = weight + (t * channels + c) * outputs;
 #pragma omp simd
-          for (std::int64_t k = 0; k < outputs; ++k) value[k] += factor * w[k];
-        }
-      });
+                       for (std::int64_t k = 0; k < outputs; ++k) value[k] += factor * w[k];
+                     }
+                   });
       if (p == 0) {
         std::copy_n(value, outputs, best);
         std::fill_n(code, outputs, tap);
@@ -82,15 +59,17 @@ void run_grad_input(const KernelCall& call) {
   const auto* codes = call.in<std::uint8_t>(1);
   float* dx = call.out<float>(0);
   std::fill_n(dx, g.x.n * g.x.plane, 0.0f);
-  for_each_window(g, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+  for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     const float* dy = gradient + g.y.at(i, oy, ox);
     const std::uint8_t* code = codes + g.code.at(i, oy, ox);
     for (std::int64_t k = 0; k < g.y.c; ++k) {
       if (code[k] & dead) continue;
-      for_each_tap(g, i, g.winner(oy, ox, code[k]), [&](std::int64_t t, std::int64_t pixel) {
-        const float* w = weight + t * g.x.c * g.y.c + k;
-        for (std::int64_t c = 0; c < g.x.c; ++c) dx[pixel + c] += dy[k] * w[c * g.y.c];
-      });
+      for_each_tap(g.window, g.x, g.winner(oy, ox, code[k]),
+                   [&](std::int64_t t, std::int64_t iy, std::int64_t ix) {
+                     const float* w = weight + t * g.x.c * g.y.c + k;
+                     float* pixel = dx + g.x.at(i, iy, ix);
+                     for (std::int64_t c = 0; c < g.x.c; ++c) pixel[c] += dy[k] * w[c * g.y.c];
+                   });
     }
   });
 }
@@ -102,16 +81,18 @@ void run_grad_weight(const KernelCall& call) {
   float *dw = call.out<float>(0), *db = call.out<float>(1);
   std::fill_n(dw, g.taps() * g.x.c * g.y.c, 0.0f);
   std::fill_n(db, g.y.c, 0.0f);
-  for_each_window(g, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+  for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     const float* dy = gradient + g.y.at(i, oy, ox);
     const std::uint8_t* code = codes + g.code.at(i, oy, ox);
     for (std::int64_t k = 0; k < g.y.c; ++k) {
       if (code[k] & dead) continue;
       db[k] += dy[k];
-      for_each_tap(g, i, g.winner(oy, ox, code[k]), [&](std::int64_t t, std::int64_t pixel) {
-        float* w = dw + t * g.x.c * g.y.c + k;
-        for (std::int64_t c = 0; c < g.x.c; ++c) w[c * g.y.c] += dy[k] * x[pixel + c];
-      });
+      for_each_tap(g.window, g.x, g.winner(oy, ox, code[k]),
+                   [&](std::int64_t t, std::int64_t iy, std::int64_t ix) {
+                     float* w = dw + t * g.x.c * g.y.c + k;
+                     const float* pixel = x + g.x.at(i, iy, ix);
+                     for (std::int64_t c = 0; c < g.x.c; ++c) w[c * g.y.c] += dy[k] * pixel[c];
+                   });
     }
   });
 }
@@ -125,10 +106,7 @@ runtime::PreparedKernel prepare(const OpView& op, runtime::KernelFunction run) {
 
 runtime::Kernel plain_forward() {
   return {.name = "plain",
-          .workspace =
-              [](const OpView& op) {
-                return Geometry::forward(op).y.c * static_cast<std::int64_t>(sizeof(float));
-              },
+          .workspace = [](const OpView& op) { return Geometry::forward(op).y.c * float_bytes; },
           .prepare = [](const OpView& op) { return prepare<Geometry::forward>(op, run_forward); },
           .wanted_halo = skipped_halo<0>,
           .writes_halo = true};

@@ -1,351 +1,21 @@
 // The fused convolution for few channels, where a GEMM over channels would leave the machine idle:
-// the outputs of whole pooling windows stay in registers until they are pooled.
-//
-//   K ≥ 16   lanes are output channels: a vector of weights times one pixel, for 2 rows × up to 14
-//            columns of outputs, 28 sums
-//   K < 16   lanes are pooled columns: a vector of pixels times one weight, for the 4 taps of the
-//            windows of up to 6 channels, 24 sums. The columns of a sample are dealt out first,
-//            because neighbouring windows read every other pixel:
-//
-//            row:  p0 p1 p2 p3 p4 p5 …    →    p0 p2 p4 …   p1 p3 p5 …
-//            left taps at kernel column 0, 1, 2:   p0 p2 …   p1 p3 …   p2 p4 …
-#include "codelets/conv2d/conv2d.hpp"
-#include "codelets/conv2d_relu_max_pool2d/pooling_avx512.hpp"
-
-#include <array>
-#include <utility>
+// the outputs of whole pooling windows stay in registers until they are pooled. Lanes are output
+// channels where there are enough of them, else pooled columns.
+#include "codelets/conv2d_relu_max_pool2d/direct.hpp"
+#include "codelets/conv2d_relu_max_pool2d/forward_cost.hpp"
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 
 using graph::OpView;
 using runtime::Kernel;
-using runtime::KernelCall;
 
-#ifdef ARENITE_POOLING_AVX512
+#ifdef ARENITE_AVX512
 namespace {
 
-// ---- lanes are output channels -----------------------------------------------------------------
-
-constexpr std::int64_t max_windows = 7;  ///< side by side in one tile
-
-struct Channels {
-  Geometry g;
-  PaddedSamples x;
-  std::vector<std::int64_t> offsets;  ///< one a weight: tap-major, channels inside
-  std::int64_t column;                ///< input elements from one column of outputs to the next
-  std::int64_t row;                   ///< and from one row
-  std::vector<Part> tiles;            ///< of a row of windows
-};
-
-Channels channels(const Geometry& g) {
-  const PaddedSamples x(g.x, g.window.padding);
-  Channels s{.g = g,
-             .x = x,
-             .offsets = {},
-             .column = g.window.stride.w * g.x.c,
-             .row = g.window.stride.h * x.row(),
-             .tiles = split(g.y.w, max_windows)};
-  const conv2d::Geometry convolution{.x = g.x, .y = g.y, .window = g.window};
-  for (const std::int64_t tap : convolution.tap_offsets(x.row())) {
-    for (std::int64_t c = 0; c < g.x.c; ++c) s.offsets.push_back(tap + c);
-  }
-  return s;
-}
-
-/// Where 16 channels of one tile are read and written.
-struct Tile {
-  const float *x, *weight, *bias;
-  float* y;
-  std::uint8_t* code;
-};
-
-/// `pixel` is 0 where the distance between columns is only known at run time.
-template <int windows, int pixel>
-void channels_tile(const Channels& s, const Tile& tile) {
-  constexpr int columns = 2 * windows;
-  __m512 upper[columns], lower[columns];
-#pragma GCC unroll 14
-  for (int p = 0; p < columns; ++p) upper[p] = lower[p] = _mm512_setzero_ps();
-  const float* weight = tile.weight;
-  const std::int64_t column = pixel ? pixel : s.column, row = s.row, outputs = s.g.y.c;
-  for (const std::int64_t offset : s.offsets) {
-    const __m512 w = _mm512_loadu_ps(weight);
-    weight += outputs;
-    const float *x = tile.x + offset, *below = x + row;
-    // Without this GCC keeps pixels for the next weight, and has no registers for them.
-    asm("" : "+r"(x), "+r"(below));
-#pragma GCC unroll 14
-    for (int p = 0; p < columns; ++p) {
-      upper[p] = _mm512_fmadd_ps(w, _mm512_set1_ps(x[p * column]), upper[p]);
-      lower[p] = _mm512_fmadd_ps(w, _mm512_set1_ps(below[p * column]), lower[p]);
-    }
-  }
-  const __m512 bias = tile.bias ? _mm512_loadu_ps(tile.bias) : _mm512_setzero_ps();
-#pragma GCC unroll 7
-  for (int p = 0; p < windows; ++p) {
-    const Pooled best =
-        pool({upper[2 * p], upper[2 * p + 1], lower[2 * p], lower[2 * p + 1]}, bias);
-    _mm512_storeu_ps(tile.y + p * outputs, best.value);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(tile.code + p * outputs), best.code);
-  }
-}
-
-using ChannelsTile = void (*)(const Channels&, const Tile&);
-
-template <int pixel>
-constexpr auto channels_tiles = []<int... count>(std::integer_sequence<int, count...>) {
-  return std::array<ChannelsTile, max_windows>{channels_tile<count + 1, pixel>...};
-}
-(std::make_integer_sequence<int, max_windows>{});
-
-template <int pixel>
-void run_channels(const KernelCall& call) {
-  const auto& s = *static_cast<const Channels*>(call.state);
-  const Geometry& g = s.g;
-  const float *weight = call.in<float>(1), *bias = g.biased ? call.in<float>(2) : nullptr;
-  auto* padded = static_cast<float*>(call.workspace);
-  s.x.clear(padded);
-  for (std::int64_t i = 0; i < g.y.n; ++i) {
-    const float* sample = s.x.sample(call.in<float>(0), i, padded);
-    for (std::int64_t oy = 0; oy < g.y.h; ++oy) {
-      for (const auto [ox, windows] : s.tiles) {
-        const float* x = sample + 2 * (oy * s.row + ox * s.column);
-        float* y = call.out<float>(0) + g.y.at(i, oy, ox);
-        std::uint8_t* code = call.out<std::uint8_t>(1) + g.code.at(i, oy, ox);
-        for (std::int64_t from = 0; from < g.y.c; from += lanes) {
-          // The last vector overlaps the one before: what both hold comes out the same.
-          const std::int64_t k = std::min(from, g.y.c - lanes);
-          channels_tiles<pixel>[static_cast<std::size_t>(windows - 1)](
-              s, {x, weight + k, bias ? bias + k : nullptr, y + k, code + k});
-        }
-      }
-    }
-  }
-  zero_halo(call.out<float>(0), g.y);
-  zero_halo(call.out<std::uint8_t>(1), g.code);
-}
-
-// ---- lanes are pooled columns ------------------------------------------------------------------
-
-constexpr std::int64_t max_block = 6;   ///< output channels at a time
-constexpr std::int64_t max_stride = 4;  ///< of columns
-
-/// Where a weight's pixels lie, from the first of the row that the window begins in.
-struct Taps {
-  std::int64_t left, right;
-};
-
-struct Columns {
-  Geometry g;
-  std::int64_t phases;       ///< column p of the padded sample lies at p / phases of run p % phases
-  std::int64_t length;       ///< of a run
-  std::vector<Part> blocks;  ///< of output channels
-  std::vector<Taps> taps;    ///< one a weight: tap-major, channels inside
-
-  std::int64_t pixels() const noexcept { return g.x.c * phases * length; }  ///< floats of a row
-  std::int64_t rows() const noexcept { return g.x.h + 2 * g.window.padding.h; }
-  std::int64_t bytes() const noexcept {
-    return rows() * pixels() * static_cast<std::int64_t>(sizeof(float));
-  }
-};
-
-Columns columns(const Geometry& g) {
-  const Window& w = g.window;
-  Columns s{
-      .g = g, .phases = 2 * w.stride.w, .length = 0, .blocks = split(g.y.c, max_block), .taps = {}};
-  const std::int64_t vectors = (g.y.w + lanes - 1) / lanes, padded = g.x.w + 2 * w.padding.w,
-                     last = w.reach().w + w.stride.w;  // the right tap's last kernel column
-  s.length = round_up(std::max(vectors * lanes + last / s.phases, padded / s.phases + 1), lanes);
-  for (std::int64_t ky = 0; ky < w.kernel.h; ++ky) {
-    for (std::int64_t kx = 0; kx < w.kernel.w; ++kx) {
-      for (std::int64_t c = 0; c < g.x.c; ++c) {
-        const auto at = [&](std::int64_t x) {
-          return ky * w.dilation.h * s.pixels() + (c * s.phases + x % s.phases) * s.length +
-                 x / s.phases;
-        };
-        const std::int64_t x = kx * w.dilation.w;
-        s.taps.push_back({at(x), at(x + w.stride.w)});
-      }
-    }
-  }
-  return s;
-}
-
-/// Every other pixel of `rows` rows, `count` of each; the rows lie so many elements apart.
-void deal_pixels(const float* from, std::int64_t from_row, std::int64_t rows, std::int64_t count,
-                 float* to, std::int64_t to_row) {
-  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-  for (std::int64_t j = 0; j < count; j += lanes) {
-    const std::int64_t left = std::min(count - j, lanes);
-    const auto pixels = static_cast<std::uint32_t>((std::uint64_t{1} << (2 * left - 1)) - 1);
-    const auto low = static_cast<__mmask16>(pixels), high = static_cast<__mmask16>(pixels >> lanes),
-               written = static_cast<__mmask16>((1u << left) - 1);
-    for (std::int64_t y = 0; y < rows; ++y) {
-      const float* x = from + y * from_row + 2 * j;
-      const __m512 dealt = _mm512_maskz_permutex2var_ps(0xffff, _mm512_maskz_loadu_ps(low, x), even,
-                                                        _mm512_maskz_loadu_ps(high, x + lanes));
-      _mm512_mask_storeu_ps(to + y * to_row + j, written, dealt);
-    }
-  }
-}
-
-/// Deals one sample's columns out; the zeros around it are there.
-void deal_sample(const Columns& s, const float* x, std::int64_t i, float* to) {
-  const Image& image = s.g.x;
-  const Pair padding = s.g.window.padding;
-  const std::int64_t step = s.phases * image.c;
-  for (std::int64_t phase = 0; phase < s.phases; ++phase) {
-    const std::int64_t first = (phase + s.phases - padding.w % s.phases) % s.phases,
-                       count = (image.w - first + s.phases - 1) / s.phases,
-                       at = phase * s.length + (first + padding.w) / s.phases;
-    const float* from = x + image.at(i, 0, first);
-    float* run = to + padding.h * s.pixels() + at;
-    if (step == 2) {
-      deal_pixels(from, image.row, image.h, count, run, s.pixels());
-      continue;
-    }
-    for (std::int64_t y = 0; y < image.h; ++y, from += image.row, run += s.pixels()) {
-      for (std::int64_t c = 0; c < image.c; ++c) {
-        float* out = run + c * s.phases * s.length;
-        for (std::int64_t j = 0; j < count; ++j) out[j] = from[j * step + c];
-      }
-    }
-  }
-}
-
-/// Up to 16 channels of 16 windows, channel by channel; rounded up to whole groups of four.
-struct Block {
-  alignas(64) float value[lanes][lanes] = {};
-  alignas(16) std::uint8_t code[lanes][lanes] = {};
-};
-
-/// `count` channels; x: the first pixels of the upper row.
-template <int count>
-void columns_block(const Columns& s, const float* x, const float* weight, const float* bias,
-                   float (*value)[lanes], std::uint8_t (*code)[lanes]) {
-  __m512 sum[count][4];
-#pragma GCC unroll 6
-  for (auto& taps : sum) {
-#pragma GCC unroll 4
-    for (__m512& tap : taps) tap = _mm512_setzero_ps();
-  }
-  const float* below = x + s.g.window.stride.h * s.pixels();
-  const std::int64_t outputs = s.g.y.c;
-  for (const Taps& at : s.taps) {
-    const __m512 pixels[4] = {_mm512_loadu_ps(x + at.left), _mm512_loadu_ps(x + at.right),
-                              _mm512_loadu_ps(below + at.left), _mm512_loadu_ps(below + at.right)};
-#pragma GCC unroll 6
-    for (int k = 0; k < count; ++k) {
-      const __m512 w = _mm512_set1_ps(weight[k]);
-#pragma GCC unroll 4
-      for (int t = 0; t < 4; ++t) sum[k][t] = _mm512_fmadd_ps(w, pixels[t], sum[k][t]);
-    }
-    weight += outputs;
-  }
-#pragma GCC unroll 6
-  for (int k = 0; k < count; ++k) {
-    const Pooled best = pool(sum[k], bias ? _mm512_set1_ps(bias[k]) : _mm512_setzero_ps());
-    _mm512_store_ps(value[k], best.value);
-    _mm_store_si128(reinterpret_cast<__m128i*>(code[k]), best.code);
-  }
-}
-
-using ColumnsBlock = void (*)(const Columns&, const float*, const float*, const float*,
-                              float (*)[lanes], std::uint8_t (*)[lanes]);
-
-constexpr auto columns_blocks = []<int... count>(std::integer_sequence<int, count...>) {
-  return std::array<ColumnsBlock, max_block>{columns_block<count + 1>...};
-}
-(std::make_integer_sequence<int, max_block>{});
-
-/// Writes the first `windows` columns of a block channels-last, four channels at a time.
-void store_block(const Block& block, std::int64_t channels, std::int64_t windows, float* y,
-                 std::uint8_t* code) {
-  for (std::int64_t k = 0; k < channels; k += 4) {
-    const auto mask = static_cast<__mmask8>((1u << std::min<std::int64_t>(channels - k, 4)) - 1);
-    const auto load = [&](std::int64_t c) { return _mm512_load_ps(block.value[k + c]); };
-    const auto codes = [&](std::int64_t c) {
-      return _mm_load_si128(reinterpret_cast<const __m128i*>(block.code[k + c]));
-    };
-    // Lanes 4j … 4j+3 of quads[m] are the channels of window 4j + m.
-    alignas(64) float quads[4][lanes];
-    const __m512 a = _mm512_maskz_unpacklo_ps(0xffff, load(0), load(1)),
-                 b = _mm512_maskz_unpackhi_ps(0xffff, load(0), load(1)),
-                 c = _mm512_maskz_unpacklo_ps(0xffff, load(2), load(3)),
-                 d = _mm512_maskz_unpackhi_ps(0xffff, load(2), load(3));
-    _mm512_store_ps(quads[0], _mm512_maskz_shuffle_ps(0xffff, a, c, 0x44));
-    _mm512_store_ps(quads[1], _mm512_maskz_shuffle_ps(0xffff, a, c, 0xee));
-    _mm512_store_ps(quads[2], _mm512_maskz_shuffle_ps(0xffff, b, d, 0x44));
-    _mm512_store_ps(quads[3], _mm512_maskz_shuffle_ps(0xffff, b, d, 0xee));
-    // Bytes 4j … 4j+3 are the channels of window j.
-    alignas(16) std::uint8_t bytes[4 * lanes];
-    const auto at = [&](std::int64_t j) { return reinterpret_cast<__m128i*>(bytes + j * lanes); };
-    const __m128i e = _mm_unpacklo_epi8(codes(0), codes(1)),
-                  f = _mm_unpackhi_epi8(codes(0), codes(1)),
-                  g = _mm_unpacklo_epi8(codes(2), codes(3)),
-                  h = _mm_unpackhi_epi8(codes(2), codes(3));
-    _mm_store_si128(at(0), _mm_unpacklo_epi16(e, g));
-    _mm_store_si128(at(1), _mm_unpackhi_epi16(e, g));
-    _mm_store_si128(at(2), _mm_unpacklo_epi16(f, h));
-    _mm_store_si128(at(3), _mm_unpackhi_epi16(f, h));
-    for (std::int64_t j = 0; j < windows; ++j) {
-      _mm_mask_storeu_ps(y + j * channels + k, mask, _mm_load_ps(&quads[j % 4][j / 4 * 4]));
-      _mm_mask_storeu_epi8(code + j * channels + k, mask, _mm_loadu_si32(bytes + 4 * j));
-    }
-  }
-}
-
-void run_columns(const KernelCall& call) {
-  const auto& s = *static_cast<const Columns*>(call.state);
-  const Geometry& g = s.g;
-  const float *weight = call.in<float>(1), *bias = g.biased ? call.in<float>(2) : nullptr;
-  auto* sample = static_cast<float*>(call.workspace);
-  std::memset(sample, 0, static_cast<std::size_t>(s.bytes()));
-  Block block;
-  for (std::int64_t i = 0; i < g.y.n; ++i) {
-    deal_sample(s, call.in<float>(0), i, sample);
-    for (std::int64_t oy = 0; oy < g.y.h; ++oy) {
-      const float* row = sample + 2 * oy * g.window.stride.h * s.pixels();
-      for (std::int64_t ox = 0; ox < g.y.w; ox += lanes) {
-        for (const auto [k, count] : s.blocks) {
-          columns_blocks[static_cast<std::size_t>(count - 1)](
-              s, row + ox, weight + k, bias ? bias + k : nullptr, block.value + k, block.code + k);
-        }
-        store_block(block, g.y.c, std::min(lanes, g.y.w - ox),
-                    call.out<float>(0) + g.y.at(i, oy, ox),
-                    call.out<std::uint8_t>(1) + g.code.at(i, oy, ox));
-      }
-    }
-  }
-  zero_halo(call.out<float>(0), g.y);
-  zero_halo(call.out<std::uint8_t>(1), g.code);
-}
-
-// ---- kernels -----------------------------------------------------------------------------------
-
-/// False where narrow images would make the dealt-out columns unreasonably large.
-bool columns_fit(const Geometry& g) {
-  constexpr std::int64_t most = std::int64_t{1} << 30;  // bytes
-  return columns(g).bytes() <= most;
-}
-
-bool by_columns(const Geometry& g) { return g.y.c < lanes; }
-
-/// Where this is faster than a GEMM, by measurement. Many weights are a matter of cache: those of
-/// 16 output channels lie K apart.
 bool supports(const OpView& op) {
   const Geometry g = Geometry::forward(op);
-  const std::int64_t most = by_columns(g) ? 1024 : 160;  // weights of an output channel
-  if (g.pool != Pair{2, 2} || g.taps() > most || g.taps() * g.x.c > most ||
-      !PaddedSamples(g.x, g.window.padding).fits()) {
-    return false;
-  }
-  if (by_columns(g) && (g.window.stride.w > max_stride || !columns_fit(g))) return false;
-  // Pooling what a GEMM wrote is slow for channels that fill no vector.
-  const auto weights = static_cast<double>(g.taps() * g.x.c),
-             vectors = static_cast<double>((g.y.c + lanes - 1) / lanes),
-             rest = static_cast<double>(g.y.c % lanes);
-  return direct_cycles(g) < vectors * (2.5 * weights + 40) + 14 * rest;
+  return g.pool == Pair{2, 2} && direct_cycles(g) < gemm_cycles(g) &&
+         (by_columns(g) ? direct::columns_support(g) : direct::channels_support(g));
 }
 
 }  // namespace
@@ -356,37 +26,24 @@ Kernel direct_forward() {
           .workspace =
               [](const OpView& op) {
                 const Geometry g = Geometry::forward(op);
-                return by_columns(g) ? columns(g).bytes()
-                                     : PaddedSamples(g.x, g.window.padding).scratch_bytes();
+                return by_columns(g) ? direct::columns_workspace(g) : direct::channels_workspace(g);
               },
-          .prepare = [](const OpView& op) -> runtime::PreparedKernel {
-            const Geometry g = Geometry::forward(op);
-            if (by_columns(g)) return {run_columns, std::make_shared<const Columns>(columns(g))};
-            constexpr std::array runs{run_channels<0>, run_channels<1>, run_channels<2>,
-                                      run_channels<3>, run_channels<4>, run_channels<0>,
-                                      run_channels<6>};
-            const auto s = std::make_shared<const Channels>(channels(g));
-            const auto column = static_cast<std::size_t>(s->column);
-            return {runs[column < runs.size() ? column : 0], s};
-          },
+          .prepare =
+              [](const OpView& op) {
+                const Geometry g = Geometry::forward(op);
+                return by_columns(g) ? direct::prepare_columns(g) : direct::prepare_channels(g);
+              },
           .wanted_halo =
               [](const OpView& op, std::size_t i) {
-                const Geometry g = Geometry::forward(op);
-                return i != 0 ? -1 : by_columns(g) ? 0 : halo_for(g.window.padding);
+                const bool copies = by_columns(Geometry::forward(op));
+                return i == 0 && copies ? 0 : padding_halo<Geometry::forward>(op, i);
               },
           .writes_halo = true};
 }
 
 #else
 
-Kernel direct_forward() {
-  return {.name = "direct",
-          .supports = [](const OpView&) { return false; },
-          .prepare = [](const OpView&) -> runtime::PreparedKernel {
-            fail({.found = "the direct fused convolution in a build without AVX-512",
-                  .expected = "another kernel"});
-          }};
-}
+Kernel direct_forward() { return without_avx512("direct"); }
 
 #endif
 

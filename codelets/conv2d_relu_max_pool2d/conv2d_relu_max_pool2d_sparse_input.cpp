@@ -9,7 +9,8 @@
 //                   moved by one pixel, serves winners of the right column
 //
 // A patch that has more sums than registers is cut into parts, each a pass over the windows.
-#include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d_sparse.hpp"
+#include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
+#include "codelets/conv2d_relu_max_pool2d/transpose.hpp"
 
 #include <utility>
 
@@ -19,7 +20,7 @@ using graph::OpView;
 using runtime::Kernel;
 using runtime::KernelCall;
 
-#ifdef ARENITE_SPARSE_KERNELS
+#ifdef ARENITE_AVX512
 namespace {
 
 using namespace sparse;
@@ -122,9 +123,11 @@ void add_windows(const GradInput& s, const Pass& pass, const KernelCall& call, s
       add_winners<3, rows, vectors, pixels>(winners(3), gradient, right, sum);
       store(0, columns - kept);
       if (++ox == g.y.w) break;
+      if constexpr (kept > 0) {
 #pragma GCC unroll 32
-      for (int j = 0; j < (rows + 1) * kept; ++j) {
-        sum[j / kept][j % kept] = sum[j / kept][j % kept + 2];
+        for (int j = 0; j < (rows + 1) * kept; ++j) {
+          sum[j / kept][j % kept] = sum[j / kept][j % kept + 2];
+        }
       }
       gradient += g.y.c;
       code += g.y.c;
@@ -219,17 +222,16 @@ GradInput grad_input(const OpView& op) {
     rows = std::min<std::int64_t>(height, max_rows);
     while (!fits(rows, widest, s.pixels)) --widest;
   }
-  const std::int64_t parts = divide_up(vectors, widest), row_parts = divide_up(height, rows);
   for (std::int64_t channel = 0; channel < (s.pixels ? g.x.c : 1); channel += lanes) {
-    for (std::int64_t a = 0; a < row_parts; ++a) {
-      for (std::int64_t b = 0; b < parts; ++b) {
-        Pass pass{.y = a * height / row_parts,
-                  .vector = b * vectors / parts,
-                  .channel = channel,
-                  .weights = s.weights};
-        pass.rows = (a + 1) * height / row_parts - pass.y;
-        pass.vectors = (b + 1) * vectors / parts - pass.vector;
-        pass.add = add_function(pass.rows, pass.vectors, s.pixels);
+    for (const Part& part : split(height, rows)) {
+      for (const Part& run : split(vectors, widest)) {
+        const Pass pass{.y = part.first,
+                        .vector = run.first,
+                        .channel = channel,
+                        .rows = part.count,
+                        .vectors = run.count,
+                        .weights = s.weights,
+                        .add = add_function(part.count, run.count, s.pixels)};
         s.weights += s.copies() * g.y.c * pass.size();
         s.passes.push_back(pass);
       }
@@ -242,12 +244,11 @@ bool supports(const OpView& op) {
   const Geometry g = Geometry::grad_input(op);
   const Window& w = g.window;
   constexpr std::int64_t most_taps = 7 * 7;
-  // In floating point: what is too large for scratch might not fit an integer.
   const double padded = static_cast<double>(g.x.h + 2 * w.padding.h) *
                         static_cast<double>(g.x.w + 2 * w.padding.w) * static_cast<double>(g.x.c);
-  constexpr double most = 1 << 28;  // floats
   return w.stride == Pair{1, 1} && w.dilation == Pair{1, 1} && g.pool == Pair{2, 2} &&
-         g.taps() <= most_taps && w.kernel.w <= 7 && padded <= most;
+         g.taps() <= most_taps && w.kernel.w <= 7 &&
+         in_proportion(padded, static_cast<double>(g.x.sample()));
 }
 
 }  // namespace
@@ -271,7 +272,7 @@ Kernel sparse_grad_input() {
 
 #else
 
-Kernel sparse_grad_input() { return sparse::unsupported("sparse"); }
+Kernel sparse_grad_input() { return without_avx512("sparse"); }
 
 #endif
 

@@ -2,7 +2,8 @@
 //
 // Lanes are output channels. The 4x4 pixels below a window are one register, and each lane picks
 // the tap of its winner out of it; lanes that are dead add 0.
-#include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d_sparse.hpp"
+#include "codelets/avx512.hpp"
+#include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 
@@ -10,10 +11,8 @@ using graph::OpView;
 using runtime::Kernel;
 using runtime::KernelCall;
 
-#ifdef ARENITE_SPARSE_KERNELS
+#ifdef ARENITE_AVX512
 namespace {
-
-using namespace sparse;
 
 struct Patches {
   Geometry g;
@@ -119,15 +118,12 @@ Kernel sparse_patch_grad_weight() {
               [](const OpView& op) {
                 return runtime::PreparedKernel{run, std::make_shared<const Patches>(patches(op))};
               },
-          .wanted_halo =
-              [](const OpView& op, std::size_t i) {
-                return i == 0 ? halo_for(Geometry::grad_weight(op).window.padding) : 0;
-              }};
+          .wanted_halo = padding_halo<Geometry::grad_weight, 0>};
 }
 
 #else
 
-Kernel sparse_patch_grad_weight() { return sparse::unsupported("sparse_patch"); }
+Kernel sparse_patch_grad_weight() { return without_avx512("sparse_patch"); }
 
 #endif
 

@@ -8,7 +8,7 @@
 //
 // More channels than that are cut into blocks, each copied side by side: then the pixels below a
 // list's windows stay in the first-level cache while 16 lists are walked.
-#include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d_sparse_lists.hpp"
+#include "codelets/conv2d_relu_max_pool2d/winner_lists.hpp"
 
 #include <array>
 #include <utility>
@@ -19,7 +19,7 @@ using graph::OpView;
 using runtime::Kernel;
 using runtime::KernelCall;
 
-#ifdef ARENITE_SPARSE_KERNELS
+#ifdef ARENITE_AVX512
 namespace {
 
 using namespace sparse;
@@ -280,28 +280,22 @@ void run(const KernelCall& call) {
 /// Cuts the taps into passes. Taps with pixels between them are no single run: each column of the
 /// kernel is one then.
 std::vector<Pass> passes(const Window& w, std::int64_t width) {
-  const std::int64_t runs = w.dilation.w == 1 ? 1 : w.kernel.w, length = w.kernel.w / runs * width,
-                     vectors = divide_up(length, lanes),
-                     row_parts = divide_up(w.kernel.h, max_rows);
+  const std::int64_t runs = w.dilation.w == 1 ? 1 : w.kernel.w, length = w.kernel.w / runs * width;
   std::vector<Pass> all;
   std::int64_t slot = 0;
   for (std::int64_t run = 0; run < runs; ++run) {
-    for (std::int64_t a = 0; a < row_parts; ++a) {
-      const std::int64_t y = a * w.kernel.h / row_parts,
-                         rows = (a + 1) * w.kernel.h / row_parts - y,
-                         parts = divide_up(vectors, most_vectors(rows));
-      for (std::int64_t b = 0; b < parts; ++b) {
-        const std::int64_t from = b * vectors / parts, to = (b + 1) * vectors / parts,
-                           count = std::min(length, to * lanes) - from * lanes;
+    for (const auto [y, rows] : split(w.kernel.h, max_rows)) {
+      for (const auto [from, vectors] : split(divide_up(length, lanes), most_vectors(rows))) {
+        const std::int64_t count = std::min(length - from * lanes, vectors * lanes);
         all.push_back({.y = y,
                        .x = run,
                        .element = from * lanes,
                        .slot = slot,
                        .rows = rows,
-                       .vectors = to - from,
+                       .vectors = vectors,
                        .count = count,
                        .add = add_function(rows, count)});
-        slot += rows * (to - from);
+        slot += rows * vectors;
       }
     }
   }
@@ -361,11 +355,12 @@ bool supports(const OpView& op) {
   constexpr std::int64_t most_taps = 1024;
   const std::int64_t area = g.pool.h * g.pool.w;
   if (area > lanes || (area == 1 && g.y.c >= lanes) || g.taps() > most_taps) return false;
-  // Offsets in a sample are 32 bits wide. In floating point: the product might not fit an integer.
-  const double sample = static_cast<double>(g.x.h + 2 * std::max(padding.h, g.x.halo)) *
-                        static_cast<double>(g.x.w + 2 * std::max(padding.w, g.x.halo)) *
-                        static_cast<double>(g.x.c);
-  return sample <= 1 << 28 && PaddedSamples(g.x, padding).fits();
+  const double copied = static_cast<double>(g.x.h + 2 * padding.h) *
+                        static_cast<double>(g.x.w + 2 * padding.w) * static_cast<double>(g.x.c);
+  // Offsets in a sample are 32 bits wide.
+  constexpr double most = 1 << 30;
+  return copied <= most && static_cast<double>(g.x.plane) <= most &&
+         in_proportion(copied, static_cast<double>(g.x.sample()));
 }
 
 }  // namespace
@@ -383,15 +378,12 @@ Kernel sparse_grad_weight() {
                 return runtime::PreparedKernel{run,
                                                std::make_shared<const GradWeight>(grad_weight(op))};
               },
-          .wanted_halo =
-              [](const OpView& op, std::size_t i) {
-                return i == 0 ? halo_for(Geometry::grad_weight(op).window.padding) : 0;
-              }};
+          .wanted_halo = padding_halo<Geometry::grad_weight, 0>};
 }
 
 #else
 
-Kernel sparse_grad_weight() { return sparse::unsupported("sparse"); }
+Kernel sparse_grad_weight() { return without_avx512("sparse"); }
 
 #endif
 

@@ -9,7 +9,8 @@
 //   y = Aᵀ M A    the window's four outputs
 //
 // Where a pixel or a weight is infinite, the transforms may turn an infinite output into a NaN.
-#include "codelets/conv2d_relu_max_pool2d/pooling_avx512.hpp"
+#include "codelets/conv2d_relu_max_pool2d/forward_cost.hpp"
+#include "codelets/conv2d_relu_max_pool2d/pooling.hpp"
 
 #include <array>
 #include <utility>
@@ -20,10 +21,9 @@ using graph::OpView;
 using runtime::Kernel;
 using runtime::KernelCall;
 
-#ifdef ARENITE_POOLING_AVX512
+#ifdef ARENITE_AVX512
 namespace {
 
-constexpr auto float_bytes = static_cast<std::int64_t>(sizeof(float));
 constexpr std::int64_t elements = 16;      ///< of a transformed tile
 constexpr int max_tiles = 14;              ///< at a time: with 2 vectors of channels, 28 sums
 constexpr std::int64_t panel = 2 * lanes;  ///< output channels at a time
@@ -34,7 +34,7 @@ struct Winograd {
   std::int64_t block;  ///< tiles at a time
 
   std::int64_t tiles() const noexcept { return g.y.n * g.y.h * g.y.w; }
-  std::int64_t groups() const noexcept { return (g.x.c + lanes - 1) / lanes; }  ///< of channels
+  std::int64_t groups() const noexcept { return divide_up(g.x.c, lanes); }  ///< of channels
   /// From a group of a block's channels to the next: [group][tile][16 channels].
   std::int64_t group_step() const noexcept { return block * lanes; }
   /// From an element of the transformed input (of the products) to the next. The odd line keeps a
@@ -53,10 +53,6 @@ Winograd winograd(const Geometry& g) {
   return {.g = g,
           .x = PaddedSamples(g.x, g.window.padding),
           .block = std::min<std::int64_t>(g.y.n * g.y.h * g.y.w, max_tiles)};
-}
-
-__mmask16 first_lanes(std::int64_t count) {
-  return static_cast<__mmask16>((1u << std::min(count, lanes)) - 1);
 }
 
 // ---- transforms --------------------------------------------------------------------------------
@@ -278,10 +274,7 @@ bool supports(const OpView& op) {
       !PaddedSamples(g.x, w.padding).fits()) {
     return false;
   }
-  const auto vectors = static_cast<double>((g.y.c + lanes - 1) / lanes),
-             groups = static_cast<double>((g.x.c + lanes - 1) / lanes);
-  const double cycles = vectors * (8 * static_cast<double>(g.x.c) + 45) + 60 * groups;
-  return cycles < direct_cycles(g);
+  return winograd_cycles(g) < direct_cycles(g);
 }
 
 }  // namespace
@@ -298,23 +291,13 @@ Kernel winograd_forward() {
           .prepare = [](const OpView& op) -> runtime::PreparedKernel {
             return {run, std::make_shared<const Winograd>(winograd(Geometry::forward(op)))};
           },
-          .wanted_halo =
-              [](const OpView& op, std::size_t i) {
-                return i == 0 ? halo_for(Geometry::forward(op).window.padding) : -1;
-              },
+          .wanted_halo = padding_halo<Geometry::forward>,
           .writes_halo = true};
 }
 
 #else
 
-Kernel winograd_forward() {
-  return {.name = "winograd",
-          .supports = [](const OpView&) { return false; },
-          .prepare = [](const OpView&) -> runtime::PreparedKernel {
-            fail({.found = "the Winograd convolution in a build without AVX-512",
-                  .expected = "another kernel"});
-          }};
-}
+Kernel winograd_forward() { return without_avx512("winograd"); }
 
 #endif
 

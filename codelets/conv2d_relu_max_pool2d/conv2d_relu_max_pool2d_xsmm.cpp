@@ -3,7 +3,7 @@
 //   forward   the rows of one row of windows, then their maxima while they are in cache
 //   backward  one sample's gradient spread over its windows (zeros but for the winners), then the
 //             convolution's own gradient products
-#include "codelets/conv2d/conv2d_xsmm.hpp"
+#include "codelets/conv2d/products.hpp"
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
@@ -12,19 +12,10 @@ namespace {
 using graph::OpView;
 using runtime::KernelCall;
 
-constexpr auto float_bytes = static_cast<std::int64_t>(sizeof(float));
-
-/// The convolution's own output, as far as windows cover it: `samples` of it, never in the plan.
-Image convolved_image(const Geometry& g, std::int64_t samples, std::int64_t halo) {
-  const Pair size = g.convolved();
-  graph::Value value;
-  value.shape = Shape{samples, size.h, size.w, g.y.c};
-  value.layout.halo = static_cast<int>(halo);
-  return Image(value);
-}
-
-conv2d::Geometry convolution(const Geometry& g, std::int64_t halo = 0) {
-  return {.x = g.x, .y = convolved_image(g, g.y.n, halo), .window = g.window, .biased = g.biased};
+/// What the products need to know: the pooled output stands for the convolution's, which has its
+/// channels.
+conv2d::Geometry convolution(const Geometry& g) {
+  return {.x = g.x, .y = g.y, .window = g.window, .biased = g.biased};
 }
 
 // ---- forward -----------------------------------------------------------------------------------
@@ -73,7 +64,7 @@ void pool_channels(const Forward& s, const float* window, const float* bias, flo
   }
 #pragma omp simd
   for (int c = 0; c < count; ++c) {
-    // Rounding keeps the order, so that the bias may come after the maximum.
+    // Rounding keeps the order, so that the bias may come after the maximum (see `pool`).
     const float value = best[c] + (bias ? bias[c] : 0.0f);
     y[c] = value <= 0 ? 0 : value;
     winner[c] = value <= 0 ? dead : winner[c];
@@ -115,9 +106,29 @@ void run_forward(const KernelCall& call) {
 
 // ---- backward ----------------------------------------------------------------------------------
 
+/// The gradient of one sample's convolution output, as far as windows cover it, in scratch.
+struct Spread {
+  Pair border;  ///< rows and columns of zeros above and left
+  Pair size;    ///< rows and columns, zeros on all sides included
+  std::int64_t channels = 0;
+
+  std::int64_t row() const noexcept { return size.w * channels; }
+  /// In floating point: with wild dilations the product might not fit an integer.
+  double floats() const noexcept {
+    return static_cast<double>(size.h) * static_cast<double>(size.w) *
+           static_cast<double>(channels);
+  }
+  std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(floats()) * float_bytes; }
+  std::int64_t at(std::int64_t y, std::int64_t x) const noexcept {
+    return (y + border.h) * row() + (x + border.w) * channels;
+  }
+};
+
 /// Spreads one sample's gradient over its windows: every covered pixel of `to` is written.
 void spread(const Geometry& g, std::int64_t i, const float* gradient, const std::uint8_t* codes,
-            const Image& convolved, float* to) {
+            const Spread& s, float* to) {
+  const std::int64_t row = s.row();
+  float* first = to + s.at(0, 0);
   for (std::int64_t oy = 0; oy < g.y.h; ++oy) {
     for (std::int64_t ox = 0; ox < g.y.w; ++ox) {
       const float* dy = gradient + g.y.at(i, oy, ox);
@@ -125,7 +136,7 @@ void spread(const Geometry& g, std::int64_t i, const float* gradient, const std:
       for (std::int64_t p = 0; p < g.pool.h * g.pool.w; ++p) {
         const auto tap = static_cast<std::uint8_t>(p);
         const Pair pixel = g.winner(oy, ox, tap);
-        float* out = to + convolved.at(0, pixel.h, pixel.w);
+        float* out = first + pixel.h * row + pixel.w * g.y.c;
 #pragma omp simd
         for (std::int64_t k = 0; k < g.y.c; ++k) {
           out[k] = static_cast<std::int32_t>(code[k]) == tap ? dy[k] : 0.0f;
@@ -137,24 +148,25 @@ void spread(const Geometry& g, std::int64_t i, const float* gradient, const std:
 
 struct GradInput {
   Geometry g;
-  Image convolved;  ///< one sample, with the zeros that the products read around it
-  conv2d::RowProduct product;
+  Spread spread;  ///< with the zeros that the products read around it
+  conv2d::RowProduct product = {};
 
   std::int64_t weights_bytes() const noexcept {
     return round_up(g.taps() * g.x.c * g.y.c * float_bytes, default_alignment);
   }
 };
 
-/// Stride 1 only.
+/// Stride 1 only. No product where the zeros would be out of proportion.
 GradInput grad_input(const OpView& op) {
   const Geometry g = Geometry::grad_input(op);
   const Pair border = conv2d::gradient_border(g.window), covered = g.convolved(),
-             all = g.window.output({g.x.h, g.x.w});
-  const std::int64_t halo = std::max(border.h + all.h - covered.h, border.w + all.w - covered.w);
-  const Image convolved = convolved_image(g, 1, halo);
-  return {.g = g,
-          .convolved = convolved,
-          .product = conv2d::grad_input_product(convolution(g, halo), convolved.row)};
+             all = g.window.output({g.x.h, g.x.w}),
+             size = {all.h + 2 * border.h, all.w + 2 * border.w};
+  GradInput s{.g = g, .spread = {.border = border, .size = size, .channels = g.y.c}};
+  if (in_proportion(s.spread.floats(), static_cast<double>(covered.h * covered.w * g.y.c))) {
+    s.product = conv2d::grad_input_product(convolution(g), s.spread.row());
+  }
+  return s;
 }
 
 void run_grad_input(const KernelCall& call) {
@@ -163,11 +175,11 @@ void run_grad_input(const KernelCall& call) {
   float* sample = transposed + s.weights_bytes() / float_bytes;
   float* dx = call.out<float>(0);
   conv2d::transpose_weights(call.in<float>(2), s.g.taps(), s.g.x.c, s.g.y.c, transposed);
-  zero_halo(sample, s.convolved);
+  std::memset(sample, 0, static_cast<std::size_t>(s.spread.bytes()));
   for (std::int64_t i = 0; i < s.g.y.n; ++i) {
-    spread(s.g, i, call.in<float>(0), call.in<std::uint8_t>(1), s.convolved, sample);
+    spread(s.g, i, call.in<float>(0), call.in<std::uint8_t>(1), s.spread, sample);
     for (std::int64_t y = 0; y < s.g.x.h; ++y) {
-      s.product(sample + s.convolved.at(0, 0, 0), transposed, y, dx + s.g.x.at(i, y, 0));
+      s.product(sample + s.spread.at(0, 0), transposed, y, dx + s.g.x.at(i, y, 0));
     }
   }
   zero_halo(dx, s.g.x);
@@ -175,20 +187,18 @@ void run_grad_input(const KernelCall& call) {
 
 struct GradWeight {
   Geometry g;
-  Image convolved;  ///< one sample
+  Spread spread;
   PaddedSamples x;
   conv2d::WeightProduct product;
 
-  std::int64_t sample_bytes() const noexcept {
-    return round_up(convolved.plane * float_bytes, default_alignment);
-  }
+  std::int64_t spread_bytes() const noexcept { return round_up(spread.bytes(), default_alignment); }
 };
 
 GradWeight grad_weight(const OpView& op) {
   const Geometry g = Geometry::grad_weight(op);
   PaddedSamples x(g.x, g.window.padding);
   return {.g = g,
-          .convolved = convolved_image(g, 1, 0),
+          .spread = {.border = {}, .size = g.convolved(), .channels = g.y.c},
           .x = x,
           .product = conv2d::weight_product(convolution(g), x.row(), g.convolved().w)};
 }
@@ -196,24 +206,24 @@ GradWeight grad_weight(const OpView& op) {
 void run_grad_weight(const KernelCall& call) {
   const auto& s = *static_cast<const GradWeight*>(call.state);
   auto* spread_out = static_cast<float*>(call.workspace);
-  float* padded = spread_out + s.sample_bytes() / float_bytes;
+  float* padded = spread_out + s.spread_bytes() / float_bytes;
   const float* gradient = call.in<float>(1);
   const auto* codes = call.in<std::uint8_t>(2);
   float *dw = call.out<float>(0), *db = call.out<float>(1);
   const std::int64_t outputs = s.g.y.c;
-  std::fill_n(dw, s.g.taps() * s.g.x.c * outputs, 0.0f);
+  std::fill_n(dw, s.product.weights(), 0.0f);
   std::fill_n(db, outputs, 0.0f);
   s.x.clear(padded);
   for (std::int64_t i = 0; i < s.g.y.n; ++i) {
-    spread(s.g, i, gradient, codes, s.convolved, spread_out);
-    s.product(s.x.sample(call.in<float>(0), i, padded), spread_out, s.convolved.row, s.convolved.h,
+    spread(s.g, i, gradient, codes, s.spread, spread_out);
+    s.product(s.x.sample(call.in<float>(0), i, padded), spread_out, s.spread.row(), s.spread.size.h,
               dw);
     for (std::int64_t oy = 0; oy < s.g.y.h; ++oy) {
       for (std::int64_t ox = 0; ox < s.g.y.w; ++ox) {
         const float* dy = gradient + s.g.y.at(i, oy, ox);
         const std::uint8_t* code = codes + s.g.code.at(i, oy, ox);
 #pragma omp simd
-        for (std::int64_t k = 0; k < outputs; ++k) db[k] += code[k] == dead ? 0.0f : dy[k];
+        for (std::int64_t k = 0; k < outputs; ++k) db[k] += code[k] < dead ? dy[k] : 0.0f;
       }
     }
   }
@@ -224,18 +234,6 @@ void run_grad_weight(const KernelCall& call) {
 bool usable(const Forward& s) { return s.product.gemm && s.x.fits(); }
 bool usable(const GradInput& s) { return s.product.gemm; }
 bool usable(const GradWeight& s) { return s.product.gemm && s.x.fits(); }
-
-template <auto geometry, auto build>
-bool supports(const OpView& op) {
-  const Geometry g = geometry(op);
-  const Pair border = g.window.reach(), size = g.convolved();
-  // In floating point: what is too large for scratch might not fit an integer.
-  const double spread_out = static_cast<double>(size.h + 2 * border.h + 2 * g.pool.h) *
-                            static_cast<double>(size.w + 2 * border.w + 2 * g.pool.w) *
-                            static_cast<double>(g.y.c);
-  constexpr double most = 1 << 28;  // floats
-  return g.taps() <= conv2d::max_taps && spread_out <= most && usable(build(op));
-}
 
 template <auto build>
 runtime::PreparedKernel prepare(const OpView& op, runtime::KernelFunction run) {
@@ -248,7 +246,7 @@ runtime::PreparedKernel prepare(const OpView& op, runtime::KernelFunction run) {
 runtime::Kernel xsmm_forward() {
   return {.name = "xsmm",
           .jit = true,
-          .supports = supports<Geometry::forward, forward>,
+          .supports = [](const OpView& op) { return usable(forward(op)); },
           .workspace =
               [](const OpView& op) {
                 const Forward s = forward(op);
@@ -259,45 +257,39 @@ runtime::Kernel xsmm_forward() {
                 const bool common = Geometry::forward(op).pool == Pair{2, 2};
                 return prepare<forward>(op, common ? run_forward<2> : run_forward<0>);
               },
-          .wanted_halo =
-              [](const OpView& op, std::size_t i) {
-                return i == 0 ? halo_for(Geometry::forward(op).window.padding) : -1;
-              },
+          .wanted_halo = padding_halo<Geometry::forward>,
           .writes_halo = true};
 }
 
 runtime::Kernel xsmm_grad_input() {
-  return {.name = "xsmm",
-          .jit = true,
-          .supports =
-              [](const OpView& op) {
-                return Geometry::grad_input(op).window.stride == Pair{1, 1} &&
-                       supports<Geometry::grad_input, grad_input>(op);
-              },
-          .workspace =
-              [](const OpView& op) {
-                const GradInput s = grad_input(op);
-                return s.weights_bytes() + s.convolved.plane * float_bytes;
-              },
-          .prepare = [](const OpView& op) { return prepare<grad_input>(op, run_grad_input); },
-          .wanted_halo = skipped_halo<0, 1>,
-          .writes_halo = true};
+  return {
+      .name = "xsmm",
+      .jit = true,
+      .supports =
+          [](const OpView& op) {
+            return Geometry::grad_input(op).window.stride == Pair{1, 1} && usable(grad_input(op));
+          },
+      .workspace =
+          [](const OpView& op) {
+            const GradInput s = grad_input(op);
+            return s.weights_bytes() + s.spread.bytes();
+          },
+      .prepare = [](const OpView& op) { return prepare<grad_input>(op, run_grad_input); },
+      .wanted_halo = skipped_halo<0, 1>,
+      .writes_halo = true};
 }
 
 runtime::Kernel xsmm_grad_weight() {
   return {.name = "xsmm",
           .jit = true,
-          .supports = supports<Geometry::grad_weight, grad_weight>,
+          .supports = [](const OpView& op) { return usable(grad_weight(op)); },
           .workspace =
               [](const OpView& op) {
                 const GradWeight s = grad_weight(op);
-                return s.sample_bytes() + s.x.scratch_bytes();
+                return s.spread_bytes() + s.x.scratch_bytes();
               },
           .prepare = [](const OpView& op) { return prepare<grad_weight>(op, run_grad_weight); },
-          .wanted_halo =
-              [](const OpView& op, std::size_t i) {
-                return i == 0 ? halo_for(Geometry::grad_weight(op).window.padding) : 0;
-              }};
+          .wanted_halo = padding_halo<Geometry::grad_weight, 0>};
 }
 
 }  // namespace arenite::codelets::conv2d_relu_max_pool2d

@@ -1,7 +1,8 @@
 // dense(x [N, I], weight [I, O], bias [O]?) -> y [N, O] = x · weight + bias, and its gradients:
 //   dense_grad_input(gradient [N, O], weight [I, O]) -> dx [N, I] = gradient · weightᵀ
 //   dense_grad_weight(x [N, I], gradient [N, O], …) -> dweight [I, O] = Σ xᵀ · gradient
-// The last takes any number of pairs, each with an N of its own: the lanes of a batch.
+// The last takes any number of pairs, each with an N of its own: the lanes of a batch. Its `rows`,
+// [begin, end), ask for those rows of dweight only.
 // The bias' gradient is bias_grad(gradient).
 #include "codelets/dense/dense.hpp"
 
@@ -55,7 +56,14 @@ Results infer_grad_weight(const OpView& op) {
     expect_shape(op, i + 1, {samples, gradient[1]},
                  "[N, O] for x " + to_string(op.operand(i).shape));
   }
-  return {{DType::float32, {x[1], gradient[1]}}};
+  const auto& rows = op.attributes().integers("rows");
+  if (rows.empty()) return {{DType::float32, {x[1], gradient[1]}}};
+  if (rows.size() != 2 || rows[0] < 0 || rows[1] <= rows[0] || rows[1] > x[1]) {
+    fail({.found = "rows=" + graph::to_string(*op.attributes().find("rows")),
+          .expected = "none, or [begin, end) with 0 ≤ begin < end ≤ " + std::to_string(x[1]) +
+                      ", the I of x " + to_string(x)});
+  }
+  return {{DType::float32, {rows[1] - rows[0], gradient[1]}}};
 }
 
 void dense_gradient(graph::GradientContext& context) {
@@ -82,11 +90,15 @@ graph::Cost cost(const OpView& op) {
   return {.flops = 2 * std::sqrt(squared), .bytes = bytes_touched(op)};
 }
 
+/// Of x only the columns count that make the rows asked for.
 graph::Cost grad_weight_cost(const OpView& op) {
-  graph::Cost total{.bytes = bytes_touched(op)};
+  const auto rows = static_cast<double>(op.result(0).shape[0]),
+             outputs = static_cast<double>(op.result(0).shape[1]);
+  graph::Cost total{.bytes = rows * outputs * sizeof(float)};
   for (std::size_t i = 0; i + 1 < op.operand_count(); i += 2) {
-    total.flops += 2 * static_cast<double>(op.operand(i).shape.elements()) *
-                   static_cast<double>(op.result(0).shape[1]);
+    const auto samples = static_cast<double>(op.operand(i).shape[0]);
+    total.flops += 2 * samples * rows * outputs;
+    total.bytes += samples * (rows + outputs) * sizeof(float);
   }
   return total;
 }
@@ -117,6 +129,8 @@ void register_dense(Registry& registry) {
   grad_weight.variadic = 2;
   grad_weight.sums_as = "dense_grad_weight";
   grad_weight.results = {"dweight"};
+  grad_weight.attributes = {{"rows", graph::AttributeType::integers, std::vector<std::int64_t>{}}};
+  grad_weight.row_range = "rows";
   grad_weight.infer = infer_grad_weight;
   grad_weight.cost = grad_weight_cost;
   registry.add(std::move(grad_weight), dense_grad_weight_kernels());

@@ -50,6 +50,9 @@ struct TiledProduct {
     return m_ > 0 && (m_ < tile || whole) && (m_ % tile == 0 || rest);
   }
 
+  /// The product for the tile that begins at `from`.
+  const Product& at(std::int64_t from) const noexcept { return from + tile <= m_ ? whole : rest; }
+
   /// `f(product, from, size)` for each tile.
   template <class F>
   void for_each(F f) const noexcept {
@@ -239,14 +242,17 @@ void grad_input_plain(const KernelCall& call) {
   }
 }
 
-// dweight = Σ xᵀ · gradient over the pairs of operands.
+// dweight = Σ xᵀ · gradient over the pairs of operands, or some of its rows.
 
 struct Pairs {
   std::int64_t inputs = 0, outputs = 0;
+  std::int64_t begin = 0, end = 0;    ///< rows of dweight: inputs
   std::vector<std::int64_t> samples;  ///< of each pair
 
   explicit Pairs(const OpView& op)
-      : inputs(op.operand(0).shape[1]), outputs(op.operand(1).shape[1]) {
+      : inputs(op.operand(0).shape[1]), outputs(op.operand(1).shape[1]), end(inputs) {
+    const auto& rows = op.attributes().integers("rows");
+    if (!rows.empty()) begin = rows[0], end = rows[1];
     for (std::size_t i = 0; i < op.operand_count(); i += 2)
       samples.push_back(op.operand(i).shape[0]);
   }
@@ -254,33 +260,25 @@ struct Pairs {
 
 /// A tile of inputs times a tile of outputs stays in cache while all pairs are added to it.
 struct GradWeightState {
-  struct Tile {
-    std::int64_t from = 0;               ///< first input
-    std::vector<TiledProduct> products;  ///< one a pair; the first overwrites
-  };
   Pairs pairs;
-  std::vector<Tile> tiles;
+  /// One a pair, the first of which overwrites: for whole tiles of inputs, and for the last one.
+  std::vector<TiledProduct> whole, rest;
 
-  explicit GradWeightState(const OpView& op) : pairs(op) {
-    // Products are as many as there are shapes: whole tiles share theirs.
-    std::vector<TiledProduct> whole;
-    for (std::int64_t from = 0; from < pairs.inputs; from += tile) {
-      const std::int64_t width = std::min(tile, pairs.inputs - from);
-      if (width == tile && whole.empty()) whole = products(width);
-      tiles.push_back({from, width == tile ? whole : products(width)});
-    }
-  }
+  explicit GradWeightState(const OpView& op)
+      : pairs(op),
+        whole(products(std::min(tile, pairs.end - pairs.begin) / tile * tile)),
+        rest(products((pairs.end - pairs.begin) % tile)) {}
 
   explicit operator bool() const noexcept {
-    return pairs.inputs > 0 && std::all_of(tiles.begin(), tiles.end(), [](const Tile& t) {
-             return std::all_of(t.products.begin(), t.products.end(),
-                                [](const TiledProduct& p) { return static_cast<bool>(p); });
-           });
+    const auto usable = [](const TiledProduct& p) { return static_cast<bool>(p); };
+    return pairs.begin < pairs.end && std::all_of(whole.begin(), whole.end(), usable) &&
+           std::all_of(rest.begin(), rest.end(), usable);
   }
 
  private:
   std::vector<TiledProduct> products(std::int64_t width) const {
     std::vector<TiledProduct> all;
+    if (width == 0) return all;
     for (const std::int64_t samples : pairs.samples) {
       all.emplace_back(Gemm{.m = pairs.outputs,
                             .n = width,
@@ -297,13 +295,14 @@ struct GradWeightState {
 
 void grad_weight_xsmm(const KernelCall& call) {
   const auto& state = *static_cast<const GradWeightState*>(call.state);
-  for (const auto& t : state.tiles) {
-    float* dweight = call.out<float>(0) + t.from * state.pairs.outputs;
-    for (std::size_t p = 0; p < t.products.size(); ++p) {
-      const float *x = call.in<float>(2 * p) + t.from, *gradient = call.in<float>(2 * p + 1);
-      t.products[p].for_each([&](const Product& product, std::int64_t from, std::int64_t) {
-        product(gradient + from, x, dweight + from);
-      });
+  const Pairs& pairs = state.pairs;
+  for (std::int64_t i = pairs.begin; i < pairs.end; i += tile) {
+    const auto& products = i + tile <= pairs.end ? state.whole : state.rest;
+    float* dweight = call.out<float>(0) + (i - pairs.begin) * pairs.outputs;
+    for (std::int64_t o = 0; o < pairs.outputs; o += tile) {
+      for (std::size_t p = 0; p < products.size(); ++p) {
+        products[p].at(o)(call.in<float>(2 * p + 1) + o, call.in<float>(2 * p) + i, dweight + o);
+      }
     }
   }
 }
@@ -312,8 +311,8 @@ void grad_weight_plain(const KernelCall& call) {
   const Pairs& pairs = *static_cast<const Pairs*>(call.state);
   const std::int64_t inputs = pairs.inputs, outputs = pairs.outputs;
   float* dweight = call.out<float>(0);
-  for (std::int64_t i = 0; i < inputs; ++i) {
-    float* row = dweight + i * outputs;
+  for (std::int64_t i = pairs.begin; i < pairs.end; ++i) {
+    float* row = dweight + (i - pairs.begin) * outputs;
     std::fill_n(row, outputs, 0.0f);
     for (std::size_t p = 0; p < pairs.samples.size(); ++p) {
       const float *x = call.in<float>(2 * p), *gradient = call.in<float>(2 * p + 1);

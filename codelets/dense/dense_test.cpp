@@ -148,6 +148,36 @@ TEST(Dense, WeightGradientSumsItsPairs) {
   }
 }
 
+TEST(Dense, WeightGradientGivesSomeRowsWithTheBitsOfAll) {
+  OpHarness h(24);
+  const std::int64_t inputs = 200, outputs = 70;
+  const std::vector operands{h.random("x", {9, inputs}), h.random("g", {9, outputs}),
+                             h.random("x2", {16, inputs}), h.random("g2", {16, outputs})};
+  h.op("dense_grad_weight", operands);
+  for (const std::string& kernel : h.cpu_kernels()) {
+    const auto all = h.op("dense_grad_weight", operands).front();
+    h.run(kernel);
+    const auto whole = h.read<float>(all);
+    for (const auto& [begin, end] : {std::pair{0, 64}, {64, 192}, {128, 200}, {192, 200}}) {
+      const auto part =
+          h.op("dense_grad_weight", operands, {{"rows", std::vector<std::int64_t>{begin, end}}})
+              .front();
+      ASSERT_EQ(h.graph()[part].shape, Shape({end - begin, outputs}));
+      ASSERT_EQ(h.run(kernel), runtime::StatusWord::ok);
+      EXPECT_EQ(h.read<float>(part),
+                std::vector<float>(whole.begin() + begin * outputs, whole.begin() + end * outputs))
+          << kernel << " " << begin << " to " << end;
+    }
+    // Tiles that begin elsewhere may round in another way.
+    const auto part =
+        h.op("dense_grad_weight", operands, {{"rows", std::vector<std::int64_t>{7, 142}}}).front();
+    h.run(kernel);
+    expect_close(h.read<float>(part),
+                 std::vector<float>(whole.begin() + 7 * outputs, whole.begin() + 142 * outputs),
+                 2e-6);
+  }
+}
+
 TEST(Dense, EmptyAxes) {
   OpHarness h;
   const auto b = h.random("b", {3});
@@ -156,6 +186,18 @@ TEST(Dense, EmptyAxes) {
   h.run("plain");
   const auto bias = h.read<float>(b), out = h.read<float>(y);
   for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], bias[i % 3]);
+  // An empty pair among full ones adds nothing.
+  const auto x = h.random("x3", {3, 4}), g = h.random("g3", {3, 5});
+  const auto two = h.op("dense_grad_weight", {x, g, x, g}).front();
+  h.run("plain");
+  const auto twice = h.read<float>(two);
+  const auto three =
+      h.op("dense_grad_weight", {x, g, h.random("x4", {0, 4}), h.random("g4", {0, 5}), x, g})
+          .front();
+  for (const std::string& kernel : h.cpu_kernels()) {
+    h.run(kernel);
+    expect_close(h.read<float>(three), twice, 2e-6, kernel);
+  }
   // No sample: a gradient of zeros.
   const auto dw =
       h.op("dense_grad_weight", {h.random("x0", {0, 4}), h.random("g0", {0, 3})}).front();
@@ -198,6 +240,21 @@ TEST(Dense, CountsItsWork) {
   EXPECT_DOUBLE_EQ(cost.bytes, 4.0 * (64 * 784 + 784 * 512 + 64 * 512));
 }
 
+TEST(Dense, CountsTheWorkOfSomeRows) {
+  OpHarness h;
+  const std::vector operands{h.random("x", {64, 784}), h.random("g", {64, 512}),
+                             h.random("x2", {32, 784}), h.random("g2", {32, 512})};
+  const auto cost = [&](std::vector<std::int64_t> rows) {
+    h.op("dense_grad_weight", operands, {{"rows", std::move(rows)}});
+    const graph::OpView op(h.graph(), h.graph()[h.graph()[graph::Graph::body].ops.back()]);
+    return op.op().definition->cost(op);
+  };
+  EXPECT_DOUBLE_EQ(cost({}).flops, 2.0 * 96 * 784 * 512);
+  EXPECT_DOUBLE_EQ(cost({}).bytes, 4.0 * (96 * (784 + 512) + 784 * 512));
+  EXPECT_DOUBLE_EQ(cost({64, 192}).flops, 2.0 * 96 * 128 * 512);
+  EXPECT_DOUBLE_EQ(cost({64, 192}).bytes, 4.0 * (96 * (128 + 512) + 128 * 512));
+}
+
 TEST(Dense, RefusesWhatDoesNotMatch) {
   OpHarness h;
   const auto x = h.random("x", {2, 3}), w = h.random("w", {4, 5}),
@@ -236,6 +293,40 @@ TEST(Dense, RefusesWhatDoesNotMatch) {
       },
       "dense_grad_weight: operand 'gradient' (w) of shape [4, 5]; expected [2, 5], [N, O] for x "
       "[2, 3]");
+  const auto pair = h.random("pair", {2, 5});
+  expect_error(
+      [&] {
+        h.op("dense_grad_weight", {x, pair, w, pair});
+      },
+      "dense_grad_weight: operand 'x' (w) of shape [4, 5]; expected [4, 3], [N, I] like the first "
+      "x "
+      "[2, 3]");
+  expect_error(
+      [&] {
+        h.op("dense_grad_weight", {x, pair, x, ok});
+      },
+      "dense_grad_weight: operand 'gradient' (ok) of shape [3, 5]; expected [2, 5], [N, O] for x "
+      "[2, 3]");
+  expect_error(
+      [&] {
+        h.op("dense_grad_weight", {x, pair, x});
+      },
+      "dense_grad_weight: 3 operands; expected 2 (x, gradient, …), and any number of the last 2 "
+      "again");
+  const auto rows = [&](std::vector<std::int64_t> range) {
+    const std::string text = graph::to_string(graph::AttributeValue(range));
+    expect_error(
+        [&] {
+          h.op("dense_grad_weight", {x, pair}, {{"rows", range}});
+        },
+        "dense_grad_weight: rows=" + text +
+            "; expected none, or [begin, end) with 0 ≤ begin < end ≤ 3, the I of x [2, 3]");
+  };
+  rows({1});
+  rows({-1, 2});
+  rows({2, 2});
+  rows({1, 4});
+  rows({0, 1, 2});
 }
 
 }  // namespace

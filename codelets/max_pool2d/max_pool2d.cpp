@@ -9,11 +9,7 @@ using graph::OpView;
 /// A pooling's window with few enough taps for the codes.
 Window window_of(const OpView& op) {
   const Window window = pool2d::window_of(op);
-  if (window.kernel.h > max_area || window.kernel.w > max_area || window.area() > max_area) {
-    fail({.found = "kernel " + to_string(window.kernel),
-          .expected = "at most " + std::to_string(max_area) + " taps",
-          .hint = "pool in two steps"});
-  }
+  pool2d::expect_codes_suffice(window.kernel, "kernel " + to_string(window.kernel));
   return window;
 }
 

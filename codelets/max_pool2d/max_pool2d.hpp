@@ -6,15 +6,13 @@
 //   never wins.
 // max_pool2d_grad(gradient, code) -> dx   attributes plus `size`, the input's rows and columns
 //   Each gradient goes to the tap that won; where windows overlap they add up; pixels in no window
-//   get 0. A code with bit 7 set (`dead`) stands for no tap at all.
+//   get 0. A code with bit 7 set (see `pool2d::dead`) stands for no tap at all.
 #pragma once
 
 #include "codelets/pool2d.hpp"
 #include "codelets/registry.hpp"
 
 namespace arenite::codelets::max_pool2d {
-
-constexpr std::int64_t max_area = 127;  ///< codes are 7 bits; bit 7 says "dead"
 
 struct Geometry {
   Image x, y, code;

@@ -36,7 +36,7 @@ void pool_window(const Geometry& g, const float* x, std::int64_t i, const Taps& 
 
 void run_forward(const KernelCall& call) {
   const auto& g = *static_cast<const Geometry*>(call.state);
-  pool2d::for_each_output(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+  for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     pool_window(g, call.in<float>(0), i, taps_of(g.window, g.x, oy, ox),
                 call.out<float>(0) + g.y.at(i, oy, ox),
                 call.out<std::uint8_t>(1) + g.code.at(i, oy, ox));
@@ -73,7 +73,7 @@ void pool_2x2(const float* upper, const float* lower, std::int64_t channels, flo
 void run_forward_2x2(const KernelCall& call) {
   const auto& g = *static_cast<const Geometry*>(call.state);
   const std::int64_t channels = g.x.c;
-  pool2d::for_each_output(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+  for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     const float* upper = call.in<float>(0) + g.x.at(i, 2 * oy, 2 * ox);
     const float* lower = upper + g.x.row;
     float* y = call.out<float>(0) + g.y.at(i, oy, ox);
@@ -116,7 +116,7 @@ void run_grad(const KernelCall& call) {
 void run_grad_2x2(const KernelCall& call) {
   const auto& g = *static_cast<const Geometry*>(call.state);
   const std::int64_t channels = g.x.c;
-  pool2d::for_each_output(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+  for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     const float* dy = call.in<float>(0) + g.y.at(i, oy, ox);
     const std::uint8_t* code = call.in<std::uint8_t>(1) + g.code.at(i, oy, ox);
     float* upper = call.out<float>(0) + g.x.at(i, 2 * oy, 2 * ox);

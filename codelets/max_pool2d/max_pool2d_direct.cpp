@@ -3,11 +3,8 @@
 //   C = 4     upper row:  p0 p1 | p2 p3 | p4 p5 | p6 p7      32 floats, two loads
 //             left taps:  p0      p2      p4      p6         one permutation of both
 //             right taps: p1      p3      p5      p7         another
+#include "codelets/avx512.hpp"
 #include "codelets/max_pool2d/max_pool2d.hpp"
-
-#ifdef __AVX512F__
-#include <immintrin.h>
-#endif
 
 #include <array>
 
@@ -17,10 +14,8 @@ using graph::OpView;
 using runtime::Kernel;
 using runtime::KernelCall;
 
-#ifdef __AVX512F__
+#ifdef ARENITE_AVX512
 namespace {
-
-constexpr std::int64_t lanes = 16;
 
 using Lanes = std::array<std::int32_t, lanes>;
 
@@ -160,21 +155,8 @@ Kernel direct_grad() {
 
 #else
 
-namespace {
-
-Kernel unsupported() {
-  return {.name = "direct",
-          .supports = [](const OpView&) { return false; },
-          .prepare = [](const OpView&) -> runtime::PreparedKernel {
-            fail({.found = "the direct max pooling in a build without AVX-512",
-                  .expected = "another kernel"});
-          }};
-}
-
-}  // namespace
-
-Kernel direct_forward() { return unsupported(); }
-Kernel direct_grad() { return unsupported(); }
+Kernel direct_forward() { return without_avx512("direct"); }
+Kernel direct_grad() { return without_avx512("direct"); }
 
 #endif
 

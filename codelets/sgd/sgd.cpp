@@ -65,6 +65,7 @@ void register_sgd(Registry& registry) {
   sgd.attributes = {{"momentum", graph::AttributeType::real, 0.0},
                     {"weight_decay", graph::AttributeType::real, 0.0}};
   sgd.infer = infer;
+  sgd.by_rows = true;
   sgd.cost = cost;
   registry.add(std::move(sgd), sgd_kernels());
 }

@@ -14,18 +14,10 @@ std::string title(const OperatorDefinition& definition, const OpContext& context
 
 void check_operands(const Graph& graph, const Op& op, const OpContext& context) {
   const OperatorDefinition& definition = *op.definition;
-  const std::size_t given = op.operands.size(), known = definition.operands.size();
-  const auto required =
-      static_cast<std::size_t>(std::count_if(definition.operands.begin(), definition.operands.end(),
-                                             [](const auto& o) { return !o.optional; }));
+  const std::size_t given = op.operands.size();
   if (!definition.takes(given)) {
-    std::string names;
-    for (const auto& operand : definition.operands) {
-      names += (names.empty() ? "" : ", ") + operand.name + (operand.optional ? "?" : "");
-    }
     fail({.found = std::to_string(given) + " operands",
-          .expected = (required == known ? "" : "at least ") + std::to_string(required) + " (" +
-                      names + (definition.variadic ? ", …" : "") + ")",
+          .expected = definition.expected_operands(),
           .where = title(definition, context)});
   }
   for (std::size_t i = 0; i < given; ++i) {

@@ -24,10 +24,29 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+namespace {
+
+std::size_t required(const OperatorDefinition& definition) {
+  const auto& all = definition.operands;
+  return static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const auto& o) { return !o.optional; }));
+}
+
+}  // namespace
+
+std::string OperatorDefinition::expected_operands() const {
+  std::string names;
+  for (const OperandSchema& operand : operands)
+    names += (names.empty() ? "" : ", ") + operand.name + (operand.optional ? "?" : "");
+  const std::size_t least = required(*this);
+  std::string groups;
+  if (variadic > 1) groups = ", and any number of the last " + std::to_string(variadic) + " again";
+  return (least == operands.size() ? "" : "at least ") + std::to_string(least) + " (" + names +
+         (variadic > 0 ? ", …" : "") + ")" + groups;
+}
+
 bool OperatorDefinition::takes(std::size_t count) const noexcept {
-  const auto required = static_cast<std::size_t>(
-      std::count_if(operands.begin(), operands.end(), [](const auto& o) { return !o.optional; }));
-  if (count <= operands.size()) return count >= required;
+  if (count <= operands.size()) return count >= required(*this);
   return variadic > 0 && (count - operands.size()) % variadic == 0;
 }
 
@@ -57,6 +76,23 @@ void OperatorTable::add(OperatorDefinition definition) {
                    std::to_string(definition.fusion->chain.size()) +
                    (definition.fusion->attributes ? "" : " without a rule for its attributes"),
           .expected = "at least two operators and an `attributes` function"});
+  }
+  const auto selects_rows = [&](const AttributeSchema& schema) {
+    const AttributeValue none = std::vector<std::int64_t>{};
+    return schema.name == definition.row_range && schema.default_value == none;
+  };
+  if (!definition.row_range.empty() &&
+      (definition.results.size() != 1 ||
+       std::none_of(definition.attributes.begin(), definition.attributes.end(), selects_rows))) {
+    fail({.found = "operator '" + definition.name + "' whose rows '" + definition.row_range +
+                   "' selects",
+          .expected = "one result, and a list of integers of this name that is empty by default"});
+  }
+  if (definition.by_rows && (!definition.results.empty() || definition.operands.empty())) {
+    fail({.found = "operator '" + definition.name + "' by rows with " +
+                   std::to_string(definition.operands.size()) + " operands and " +
+                   std::to_string(definition.results.size()) + " results",
+          .expected = "at least one operand, and no results"});
   }
   const std::string name = definition.name;
   auto shared = std::make_shared<const OperatorDefinition>(std::move(definition));

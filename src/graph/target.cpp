@@ -1,3 +1,4 @@
+#include <arenite/error.hpp>
 #include <arenite/graph/operator.hpp>
 #include <arenite/graph/target.hpp>
 
@@ -28,12 +29,42 @@ double TargetProfile::microseconds(const OpView& op) const {
   return op_microseconds + std::max(cost.flops / rate.gflops, cost.bytes / rate.gigabytes) * 1e-3;
 }
 
+int TargetProfile::lanes(double step_microseconds) const noexcept {
+  if (step_microseconds < two_lanes_microseconds) return 1;
+  return step_microseconds < four_lanes_microseconds ? 2 : 4;
+}
+
+void check(const TargetProfile& target) {
+  const auto number = [](double value) { return to_string(AttributeValue(value)); };
+  const auto check_rate = [&](const std::string& kernel, const KernelRate& rate) {
+    if (rate.gflops > 0 && rate.gigabytes > 0) return;  // NaN is refused too
+    fail({.found =
+              number(rate.gflops) + " GFLOP/s and " + number(rate.gigabytes) + " GB/s of " + kernel,
+          .expected = "rates above 0",
+          .where = "target profile '" + target.name + "'"});
+  };
+  check_rate("other kernels", target.otherwise);
+  for (const auto& [kernel, rate] : target.kernels) check_rate("'" + kernel + "'", rate);
+  for (const double time :
+       {target.op_microseconds, target.task_microseconds, target.phase_microseconds,
+        target.two_lanes_microseconds, target.four_lanes_microseconds}) {
+    if (time >= 0) continue;
+    fail({.found = "a time of " + number(time) + " µs",
+          .expected = "times of at least 0",
+          .where = "target profile '" + target.name + "'"});
+  }
+}
+
 const TargetProfile& default_target() {
   // Operations count as the definitions do: fused gradients visit the living winners only, and
   // Winograd saves multiplications, so that these are rates of finished work.
   static const TargetProfile target{
       .name = "avx512",
-      .kernels = {{"batch_gather/plain", {60, 6}},
+      .kernels = {{"accumulate/plain", {60, 40}},
+                  {"avg_pool2d/plain", {12, 60}},
+                  {"avg_pool2d_grad/plain", {5, 30}},
+                  {"batch_gather/plain", {60, 6}},
+                  {"bias/plain", {60, 40}},
                   {"bias_grad/plain", {4, 20}},
                   {"conv2d/direct", {40, 60}},
                   {"conv2d/plain", {3, 60}},
@@ -60,10 +91,13 @@ const TargetProfile& default_target() {
                   {"dense_grad_input/xsmm", {80, 60}},
                   {"dense_grad_weight/plain", {8, 60}},
                   {"dense_grad_weight/xsmm", {80, 60}},
+                  {"max_pool2d/direct", {7, 40}},
                   {"max_pool2d/plain", {5, 30}},
+                  {"max_pool2d_grad/direct", {5, 30}},
                   {"max_pool2d_grad/plain", {5, 30}},
                   {"relu/plain", {60, 30}},
                   {"relu_grad/plain", {60, 30}},
+                  {"scale_by/plain", {60, 40}},
                   {"sgd/plain", {60, 30}},
                   {"softmax_cross_entropy/plain", {3, 60}},
                   {"sum/plain", {60, 40}}},

@@ -75,14 +75,9 @@ void verify_op(const Graph& graph, OpId id) {
   if (op.lane < Op::shared_lane)
     op_flaw(graph, id, "lane " + std::to_string(op.lane), "-1 (shared) or more");
 
-  const auto required =
-      static_cast<std::size_t>(std::count_if(definition.operands.begin(), definition.operands.end(),
-                                             [](const auto& o) { return !o.optional; }));
-  const std::size_t given = op.operands.size(), known = definition.operands.size();
+  const std::size_t given = op.operands.size();
   if (!definition.takes(given)) {
-    op_flaw(
-        graph, id, std::to_string(given) + " operands",
-        (required == known && !definition.variadic ? "" : "at least ") + std::to_string(required));
+    op_flaw(graph, id, std::to_string(given) + " operands", definition.expected_operands());
   }
   for (std::size_t i = 0; i < given; ++i) {
     if (!op.operands[i] && !definition.operand_schema(i).optional) {

@@ -241,7 +241,7 @@ TEST_F(Verify, Lanes) {
 
 TEST_F(Verify, NumberOfOperands) {
   op(1).operands.pop_back();
-  EXPECT_EQ(flaw(), "add #1: 1 operands; expected 2");
+  EXPECT_EQ(flaw(), "add #1: 1 operands; expected 2 (a, b)");
 }
 
 TEST_F(Verify, AbsentOperands) {

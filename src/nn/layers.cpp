@@ -156,8 +156,6 @@ Layer max_pool2d(MaxPool2dOptions options) {
   };
 }
 
-Layer max_pool2d(Extent kernel) { return max_pool2d(MaxPool2dOptions{.kernel = kernel}); }
-
 Layer avg_pool2d(AvgPool2dOptions options) {
   return [options](ModelBuilder& model, graph::ValueId x) {
     const std::string name = begin_pool(model, x);
@@ -166,8 +164,6 @@ Layer avg_pool2d(AvgPool2dOptions options) {
     return model.graph().add1("avg_pool2d", {x}, std::move(attributes));
   };
 }
-
-Layer avg_pool2d(Extent kernel) { return avg_pool2d(AvgPool2dOptions{.kernel = kernel}); }
 
 Layer global_avg_pool() {
   return [](ModelBuilder& model, graph::ValueId x) {

@@ -118,7 +118,7 @@ TEST_F(LayersTest, SameKeepsTheSizeAndStridesDivideItRoundedUp) {
 
 TEST_F(LayersTest, PoolingsTakeNumbersAndPairs) {
   EXPECT_EQ(shape_of(max_pool2d(2)), (Shape{2, 6, 5, 3}));
-  EXPECT_EQ(shape_of(max_pool2d(Extent(3, 2))), (Shape{2, 4, 5, 3}));
+  EXPECT_EQ(shape_of(max_pool2d({.kernel = {3, 2}})), (Shape{2, 4, 5, 3}));
   EXPECT_EQ(shape_of(max_pool2d({.kernel = 3, .stride = 2, .padding = 1})), (Shape{2, 6, 5, 3}));
   EXPECT_EQ(shape_of(max_pool2d({.kernel = {5, 3}, .stride = {2, 1}, .padding = {2, 0}})),
             (Shape{2, 6, 8, 3}));

@@ -121,6 +121,7 @@ StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
   split.graph.outputs.clear();
 
   graph::merge_sums(split.graph, operators());
+  graph::split_rows(split.graph, operators(), request.target);
   graph::select(split.graph, *runtime::kernel_selector(kernels()));
   graph::in_place(split.graph);
   StepProgram program;
@@ -131,14 +132,6 @@ StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
   program.parameters = std::move(forward.parameters);
   program.lanes = static_cast<int>(shares.size());
   return program;
-}
-
-/// More lanes let more workers help, and cost a sum of gradients. Decided by the estimated work of
-/// a step alone, so that the order of arithmetic never depends on the machine's load or its cores.
-int lanes_for(double microseconds) {
-  if (microseconds < 150) return 1;
-  if (microseconds < 6000) return 2;
-  return 4;
 }
 
 }  // namespace
@@ -153,7 +146,8 @@ StepProgram build_step(const nn::Layer& model, const nn::Loss& loss,
         std::accumulate(tasks.begin(), tasks.end(), 0.0, [](double sum, const graph::Task& task) {
           return sum + (task.staging ? 0 : task.microseconds);
         });
-    if (const int lanes = lanes_for(work); lanes > 1)
+    // By estimated work alone, so that the order of arithmetic never depends on a machine's load.
+    if (const int lanes = request.target.lanes(work); lanes > 1)
       program = assemble(model, loss, optimizer, request, lanes);
   }
   program.spec.plan = plan::plan_step(program.spec.graph, program.spec.schedule, state,

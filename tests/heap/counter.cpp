@@ -61,6 +61,18 @@ std::atomic<Realloc> real_realloc{nullptr};
 std::atomic<Align> real_memalign{nullptr}, real_aligned{nullptr};
 std::atomic<PosixAlign> real_posix{nullptr};
 
+/// Before anybody asks: dlerror calls realloc, and looking that up by dlsym there would free the
+/// message that dlerror is still writing.
+[[gnu::constructor]] void resolve_all() {
+  resolve(real_malloc, "malloc");
+  resolve(real_free, "free");
+  resolve(real_calloc, "calloc");
+  resolve(real_realloc, "realloc");
+  resolve(real_memalign, "memalign");
+  resolve(real_aligned, "aligned_alloc");
+  resolve(real_posix, "posix_memalign");
+}
+
 }  // namespace
 
 extern "C" {

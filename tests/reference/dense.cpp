@@ -34,14 +34,19 @@ void dense_grad_input(Call& call) {
                [&](auto xi, auto wi, auto yi) { dx[xi] += gradient[yi] * weight[wi]; });
 }
 
-/// Over any number of pairs (x, gradient), each with samples of its own.
+/// Over any number of pairs (x, gradient), each with samples of its own; all rows, or some.
 void dense_grad_weight(Call& call) {
-  Tensor& dweight = call.out(0);
+  const std::int64_t outputs = call.in(1).shape[1];
+  Tensor dweight({call.in(0).shape[1], outputs});
   for (std::size_t i = 0; i < call.operands(); i += 2) {
     const Tensor &x = call.in(i), &gradient = call.in(i + 1);
     each_product(x.shape[0], x.shape[1], gradient.shape[1],
                  [&](auto xi, auto wi, auto yi) { dweight[wi] += x[xi] * gradient[yi]; });
   }
+  const auto& rows = call.attributes().integers("rows");
+  const std::int64_t from = rows.empty() ? 0 : rows[0] * outputs;
+  for (std::int64_t i = 0; i < call.out(0).shape.elements(); ++i)
+    call.out(0)[i] = dweight[from + i];
 }
 
 /// x [..., C] + bias [C]

@@ -1,4 +1,5 @@
 #include <arenite/error.hpp>
+#include <arenite/graph/dependencies.hpp>
 
 #include "tests/reference/evaluator.hpp"
 
@@ -10,11 +11,31 @@ using graph::Graph;
 using graph::OpId;
 using graph::ValueId;
 
+namespace {
+
+/// What a slice is a part of; ValueId{} for any other value.
+ValueId sliced(const Graph& graph, ValueId id) {
+  const OpId producer = graph[id].producer;
+  return producer && graph[producer].name() == "slice" ? graph[producer].operands[0] : ValueId{};
+}
+
+/// What a view lies in; ValueId{} for a value with bytes of its own.
+ValueId owner(const Graph& graph, ValueId id) {
+  const OpId producer = graph[id].producer;
+  if (!producer || !is_view_op(graph, producer)) return {};
+  const graph::Op& op = graph[producer];
+  return op.operands.at(op.definition->views({graph, op}).front()->operand);
+}
+
+}  // namespace
+
 Tensor& Call::inout(std::size_t i) {
   const ValueId id = op_.operands.at(i);
-  if (op_.effect(i) == graph::Effect::read || graph_[id].producer) {
+  ValueId whole = id;
+  while (sliced(graph_, whole)) whole = sliced(graph_, whole);
+  if (op_.effect(i) == graph::Effect::read || graph_[whole].producer) {
     fail({.found = "a rule that writes '" + graph_[id].name + "'",
-          .expected = "a declared value that its operator writes",
+          .expected = "a declared value, or a slice of one, that its operator writes",
           .where = "reference rule of '" + std::string(op_.name()) + "'"});
   }
   used_[i] = true;
@@ -59,11 +80,32 @@ Tensor& Evaluator::operator[](std::string_view declared) {
 
 void Evaluator::run(OpId id) {
   const graph::Op& op = graph_[id];
+  for (ValueId operand : op.operands) {
+    if (operand) refresh(operand);
+  }
   for (ValueId result : op.results) std::ranges::fill((*this)[result].data, 0.0);
   decisions_[id.index].clear();
   Call call(graph_, op, values_, decisions_[id.index]);
   (*rules_[id.index])(call);
   call.check_used();
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    if (op.operands[i] && op.effect(i) != graph::Effect::read) write_back(op.operands[i]);
+  }
+}
+
+void Evaluator::refresh(ValueId view) {
+  if (!owner(graph_, view)) return;
+  run(graph_[view].producer);  // which refreshes its operand first
+}
+
+void Evaluator::write_back(ValueId slice) {
+  const ValueId whole = sliced(graph_, slice);
+  if (!whole) return;
+  const Tensor& rows = (*this)[slice];
+  const std::int64_t begin = graph_[graph_[slice].producer].attributes.integer("begin");
+  const std::int64_t row = graph_[whole].shape.with(0, 1).elements();
+  std::ranges::copy(rows.data, (*this)[whole].data.begin() + begin * row);
+  write_back(whole);
 }
 
 void Evaluator::run() {
@@ -73,17 +115,17 @@ void Evaluator::run() {
 void Evaluator::rerun(ValueId changed) {
   const auto [entry, is_new] = dependents_.try_emplace(changed);
   if (is_new) {
-    std::vector<bool> affected(graph_.value_count());
-    affected[changed.index] = true;
+    // A view changes with what it lies in, and that with the view.
+    std::vector<bool> affected(graph_.storage_count());
+    const auto at = [&](ValueId v) { return affected[graph_[v].storage.index]; };
+    at(changed) = true;
     for (OpId id : graph_[Graph::body].ops) {
       const graph::Op& op = graph_[id];
-      if (std::ranges::none_of(op.operands, [&](ValueId v) { return v && affected[v.index]; }))
-        continue;
+      if (std::ranges::none_of(op.operands, [&](ValueId v) { return v && at(v); })) continue;
       entry->second.push_back(id);
-      for (ValueId result : op.results) affected[result.index] = true;
+      for (ValueId result : op.results) at(result) = true;
       for (std::size_t i = 0; i < op.operands.size(); ++i) {
-        if (op.operands[i] && op.effect(i) != graph::Effect::read)
-          affected[op.operands[i].index] = true;
+        if (op.operands[i] && op.effect(i) != graph::Effect::read) at(op.operands[i]) = true;
       }
     }
   }

@@ -67,8 +67,9 @@ class Call {
     used_.at(i) = true;
     return values_.at(op_.operands.at(i).index);
   }
-  /// An operand that the op writes. Throws Error when the operator does not say so, and on a value
-  /// that another op makes: views of it would not see the change.
+  /// An operand that the op writes: a declared value, or a slice of one, which changes with it.
+  /// Throws Error when the operator does not say so, and on any other value: views of it would not
+  /// see the change.
   Tensor& inout(std::size_t i);
   /// Zeros, in the shape that the graph gives the result.
   Tensor& out(std::size_t i) { return values_.at(op_.results.at(i).index); }
@@ -113,6 +114,10 @@ class Evaluator {
 
  private:
   void run(graph::OpId id);
+  /// A view sees what has been written to its owner since.
+  void refresh(graph::ValueId view);
+  /// A slice that has been written to changes its owner.
+  void write_back(graph::ValueId slice);
 
   const graph::Graph& graph_;
   std::vector<const Rule*> rules_;  // by op

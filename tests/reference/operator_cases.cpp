@@ -89,10 +89,13 @@ std::vector<OperatorCase> gather_cases() {
       {"scale_by", {image, factor}, {}},
       {"flatten", {image}, {}},
       {"reshape", {image}, {{"shape", List{6, -1, 2}}}},
+      {"slice", {image}, {{"begin", std::int64_t{1}}, {"end", std::int64_t{2}}}},
+      {"slice", {{{7, 3}}}, {{"begin", std::int64_t{2}}, {"end", std::int64_t{6}}}},
       {"dense", {{{3, 5}}, {{5, 4}}, {{4}}}, {}},
       {"dense", {{{5, 33}}, {{33, 17}}}, {}},
       // Two lanes' gradients of one weight, summed on the way.
-      {"dense_grad_weight", {{{3, 5}}, {{3, 4}}, {{2, 5}}, {{2, 4}}}, {}}};
+      {"dense_grad_weight", {{{3, 5}}, {{3, 4}}, {{2, 5}}, {{2, 4}}}, {}},
+      {"dense_grad_weight", {{{3, 9}}, {{3, 4}}, {{2, 9}}, {{2, 4}}}, {{"rows", List{2, 7}}}}};
   for (auto&& more : {convolutions(), fused_convolutions(), poolings(), losses(), surroundings()})
     all.insert(all.end(), more.begin(), more.end());
   return all;

@@ -41,6 +41,20 @@ void accumulate(Call& call) {
   for (std::int64_t i = 0; i < count(value); ++i) total[i] += value[i];
 }
 
+/// Rows [begin, end) of the first axis, and zeros around them on the way back.
+void slice(Call& call) {
+  const Tensor& x = call.in(0);
+  const std::int64_t from = call.attributes().integer("begin") * x.shape.with(0, 1).elements();
+  for (std::int64_t i = 0; i < count(call.out(0)); ++i) call.out(0)[i] = x[from + i];
+}
+
+void slice_grad(Call& call) {
+  const Tensor& gradient = call.in(0);
+  const std::int64_t row = gradient.shape.with(0, 1).elements();
+  for (std::int64_t i = 0; i < count(gradient); ++i)
+    call.out(0)[call.attributes().integer("begin") * row + i] = gradient[i];
+}
+
 /// flatten, reshape: the same elements under another shape.
 void copy(Call& call) { call.out(0).data = call.in(0).data; }
 
@@ -52,6 +66,8 @@ void add_pointwise_rules(Rules& rules) {
   rules["sum"] = sum;
   rules["scale_by"] = scale_by;
   rules["accumulate"] = accumulate;
+  rules["slice"] = slice;
+  rules["slice_grad"] = slice_grad;
   rules["flatten"] = copy;
   rules["reshape"] = copy;
 }

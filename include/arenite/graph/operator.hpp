@@ -80,8 +80,9 @@ class GradientContext {
 };
 
 /// A chain of ops that an operator does in one go. Op i+1 of the chain reads result 0 of op i as
-/// its operand 0, and nobody else reads it. The fused op takes the operands of the chain in order,
-/// less those; its result 0 is the last op's.
+/// its operand 0, nobody else reads it, and none of them writes an operand. The fused op takes the
+/// operands of the chain in order, less those (an optional one that was left out keeps its place);
+/// its result 0 is the last op's.
 struct Fusion {
   std::vector<std::string> chain;  ///< operators, at least two
   /// The fused op's attributes; none: this chain stays as it is.
@@ -115,9 +116,18 @@ class OperatorDefinition {
   /// The chain that `fuse` replaces by this operator.
   std::optional<Fusion> fusion;
 
-  /// The operator that gives the sum of several of these ops' only results in one go, from the
-  /// operands of all of them in order; empty: there is none.
+  /// The operator that gives the sum of several of these ops' only results in one go: it has the
+  /// same attributes, and takes the operands of all of them in order (`variadic` by the number of
+  /// operands). Empty: there is none.
   std::string sums_as;
+
+  /// The attribute, `integers` and empty by default, that asks for rows [begin, end) of the only
+  /// result: the same bits as those rows of the whole. Empty: there is none.
+  std::string row_range;
+
+  /// The op has no results, and what it does to a row of operand 0 depends on nothing but the same
+  /// row of the operands of that shape, and on the other operands, which it only reads.
+  bool by_rows = false;
 
   /// What the codes mean that its kernels report to the status word.
   std::vector<std::pair<std::uint32_t, std::string>> status_messages;
@@ -125,6 +135,8 @@ class OperatorDefinition {
   /// Whether an op may have so many operands: at least the required ones, beyond the known ones
   /// only whole groups of those that repeat.
   bool takes(std::size_t count) const noexcept;
+  /// What `takes` asks for: "2 (x, gradient, …)".
+  std::string expected_operands() const;
   Effect effect(std::size_t operand) const noexcept;
   const OperandSchema& operand_schema(std::size_t operand) const noexcept;
 };

@@ -1,6 +1,7 @@
 // The passes between a front end's graph and a plan, in the order a compiler runs them:
 //
-//   fuse → split_lanes → add_gradients (+ updates) → merge_sums → select → in_place → coarsen
+//   fuse → split_lanes → add_gradients (+ updates) → merge_sums → split_rows →
+//   select → in_place → coarsen
 //
 // Each takes a graph and leaves a graph that `verify` accepts (it is called at the end of each).
 // All are deterministic and depend on nothing but their arguments.
@@ -75,6 +76,16 @@ std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>&
 /// lanes that is written once. It takes the lanes in their order. Returns how many sums were
 /// replaced.
 int merge_sums(Graph& graph, const OperatorTable& table);
+
+// ---- rows --------------------------------------------------------------------------------------
+
+/// Splits an op that can give its result by rows (`OperatorDefinition::row_range`), and the one op
+/// that reads it and works by rows (`by_rows`), in parts that may run side by side, where the op is
+/// estimated to take several tasks' time: one worker then makes a part of a large weight's gradient
+/// and updates that part. The number of parts depends on the op and the profile only; results keep
+/// their bits. Needs the operator `slice`. Returns how many pairs of ops were split.
+int split_rows(Graph& graph, const OperatorTable& table,
+               const TargetProfile& target = default_target());
 
 // ---- select ------------------------------------------------------------------------------------
 

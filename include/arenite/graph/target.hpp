@@ -8,15 +8,17 @@
 
 #include <arenite/graph/graph.hpp>
 
+#include <limits>
 #include <map>
 #include <string>
 
 namespace arenite::graph {
 
-/// Of one worker. The slower of the two decides what an op takes.
+/// Of one worker. The slower of the two decides what an op takes; one that is not given never does.
 struct KernelRate {
-  double gflops = 0;     ///< 10⁹ operations of the definition's cost a second
-  double gigabytes = 0;  ///< 10⁹ bytes of operands and results a second
+  /// 10⁹ operations, and 10⁹ bytes of operands and results, of the definition's cost a second.
+  double gflops = std::numeric_limits<double>::infinity();
+  double gigabytes = std::numeric_limits<double>::infinity();
 
   friend bool operator==(const KernelRate&, const KernelRate&) = default;
 };
@@ -29,12 +31,20 @@ struct TargetProfile {
   double task_microseconds = 50;  ///< ops of a lane are merged into tasks of at least this
   /// Where all ops of a lane and phase take less than this, they are one task.
   double phase_microseconds = 200;
+  /// From how much work of a step on its batch is split in two lanes, and in four. More lanes let
+  /// more workers help, and cost sums of gradients.
+  double two_lanes_microseconds = 150, four_lanes_microseconds = 6000;
 
   /// What an op is estimated to take, with the kernel that `select` gave it.
   double microseconds(const OpView& op) const;
+  /// Lanes for a step that takes this long with one.
+  int lanes(double step_microseconds) const noexcept;
 
   friend bool operator==(const TargetProfile&, const TargetProfile&) = default;
 };
+
+/// Throws Error unless all rates are above 0 and all times at least 0.
+void check(const TargetProfile& target);
 
 /// The profile that programs are built for unless another one is given: AVX-512 cores with kernels
 /// of this build (bench/NOTES.md says how it was measured).

@@ -58,7 +58,8 @@ struct Extent {
   std::int64_t rows, columns;
 
   template <std::integral T>
-  constexpr Extent(T both) : rows(static_cast<std::int64_t>(both)), columns(rows) {}
+  requires(!std::same_as<T, bool>) constexpr Extent(T both)
+      : rows(static_cast<std::int64_t>(both)), columns(rows) {}
   constexpr Extent(std::int64_t r, std::int64_t c) : rows(r), columns(c) {}
 
   friend bool operator==(const Extent&, const Extent&) = default;
@@ -75,6 +76,8 @@ inline constexpr Same same;
 struct Padding : Extent {
   using Extent::Extent;
   constexpr Padding(Same) : Extent(0), is_same(true) {}
+
+  friend bool operator==(const Padding&, const Padding&) = default;
 
   bool is_same = false;
 };
@@ -127,11 +130,18 @@ struct AvgPool2dOptions {
 /// [N, H, W, C] → [N, OH, OW, C], sizes as of a convolution. Pixels that fill no whole window at
 /// the lower and right edge are left out.
 Layer max_pool2d(MaxPool2dOptions options);
-Layer max_pool2d(Extent kernel);  ///< windows side by side
+/// Windows of this many rows and columns side by side.
+template <std::integral T>
+Layer max_pool2d(T kernel) {
+  return max_pool2d(MaxPool2dOptions{.kernel = kernel});
+}
 Layer avg_pool2d(AvgPool2dOptions options);
-Layer avg_pool2d(Extent kernel);  ///< windows side by side
-Layer global_avg_pool();          ///< the mean of each channel: [N, H, W, C] → [N, 1, 1, C]
-Layer flatten();                  ///< [N, …] → [N, rest]
+template <std::integral T>
+Layer avg_pool2d(T kernel) {
+  return avg_pool2d(AvgPool2dOptions{.kernel = kernel});
+}
+Layer global_avg_pool();  ///< the mean of each channel: [N, H, W, C] → [N, 1, 1, C]
+Layer flatten();          ///< [N, …] → [N, rest]
 
 Layer sequential(std::vector<Layer> layers);
 

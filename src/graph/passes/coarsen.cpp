@@ -38,12 +38,13 @@ class Coarsener {
   Schedule run() {
     for (OpId id : graph_[Graph::body].ops) {
       const Op& op = graph_[id];
+      if (!runs(id) || is_staging(graph_, id)) continue;
       Work& work = work_[{op.lane, op.phase}];
       work.all += target_.microseconds({graph_, op});
       work.left = work.all;
     }
     for (OpId id : graph_[Graph::body].ops) {
-      if (!graph_[id].kernel.empty() || !accesses(graph_, id).empty()) place(id);
+      if (runs(id)) place(id);
     }
     return sorted();
   }
@@ -51,9 +52,12 @@ class Coarsener {
  private:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
+  /// Of one lane and phase, without staging.
   struct Work {
     double all = 0, left = 0;  // microseconds; left: of ops not yet in a task
   };
+
+  bool runs(OpId id) const { return !graph_[id].kernel.empty() || !accesses(graph_, id).empty(); }
 
   /// Ops that may share a task: same lane, same phase, and staging apart from everything else.
   using Key = std::tuple<int, Phase, bool>;
@@ -85,7 +89,7 @@ class Coarsener {
     tasks_[mine].ops.push_back(id);
     const double microseconds = target_.microseconds({graph_, op});
     tasks_[mine].microseconds += microseconds;
-    work_[{op.lane, op.phase}].left -= microseconds;
+    if (!is_staging(graph_, id)) work_[{op.lane, op.phase}].left -= microseconds;
     task_of_[id.index] = mine;
     for (std::size_t p : needs) follow(mine, p);
   }
@@ -93,7 +97,8 @@ class Coarsener {
   /// A task takes ops until it is large enough; all of a small phase, and what would be too little
   /// for a task of its own at a phase's end.
   bool wants_more(const Task& task, const Op& op) const {
-    const Work& work = work_.at({op.lane, op.phase});
+    const auto found = work_.find({op.lane, op.phase});
+    const Work work = found == work_.end() ? Work{} : found->second;
     return work.all < target_.phase_microseconds || work.left < target_.task_microseconds ||
            task.microseconds < target_.task_microseconds;
   }
@@ -158,6 +163,7 @@ class Coarsener {
 }  // namespace
 
 Schedule coarsen(const Graph& graph, const TargetProfile& target) {
+  check(target);
   return Coarsener(graph, target).run();
 }
 

@@ -120,6 +120,97 @@ TEST_F(Fuse, KeepsPhasesApart) {
   expect_unchanged();
 }
 
+TEST_F(Fuse, LeavesIntermediatesOfAClassThatLasts) {
+  const ValueId between = relu(conv(x, weight));
+  graph.storage(graph[between].storage).cls = StorageClass::buffer;
+  graph.outputs = {pool(between).front()};
+  expect_unchanged();
+}
+
+/// What the rules of the tests below have in common.
+std::vector<ResultType> like_first_operand(const OpView& op) {
+  return {{op.operand(0).type, op.operand(0).shape}};
+}
+std::optional<Attributes> no_attributes(const std::vector<OpView>&) { return Attributes{}; }
+
+TEST(FuseTable, KeepsThePlacesOfOptionalOperands) {
+  OperatorTable table;
+  table.add({.name = "lin",
+             .operands = {{"x"}, {"w"}, {.name = "bias", .optional = true}},
+             .results = {"y"},
+             .infer = like_first_operand});
+  table.add({.name = "prelu",
+             .operands = {{"x"}, {"slope"}},
+             .results = {"y"},
+             .infer = like_first_operand});
+  table.add({.name = "lin_prelu",
+             .operands = {{"x"}, {"w"}, {.name = "bias", .optional = true}, {"slope"}},
+             .results = {"y"},
+             .infer = like_first_operand,
+             .fusion = Fusion{{"lin", "prelu"}, no_attributes}});
+  Graph graph;
+  Builder builder(graph, table);
+  const auto declare = [&](const char* name) {
+    return builder.declare(name, DType::float32, {3}, StorageClass::buffer);
+  };
+  const ValueId x = declare("x"), w = declare("w"), slope = declare("slope");
+  graph.outputs = {builder.add1("prelu", {builder.add1("lin", {x, w}), slope})};
+  EXPECT_EQ(fuse(graph, table), 1);
+  const Op& op = graph[graph[Graph::body].ops.front()];
+  ASSERT_EQ(op.operands.size(), 4u);
+  EXPECT_FALSE(op.operands[2]);
+  EXPECT_EQ(graph[op.operands[3]].name, "slope");
+}
+
+/// A chain that writes would change what others between its ops see.
+TEST(FuseTable, LeavesChainsThatWrite) {
+  OperatorTable table;
+  table.add({.name = "norm",
+             .operands = {{"x"}, {"running", Effect::read_write}},
+             .results = {"y"},
+             .infer = like_first_operand});
+  table.add({.name = "relu", .operands = {{"x"}}, .results = {"y"}, .infer = like_first_operand});
+  table.add({.name = "store", .operands = {{"x"}}, .infer = [](const OpView&) {
+               return std::vector<ResultType>{};
+             }});
+  table.add({.name = "norm_relu",
+             .operands = {{"x"}, {"running", Effect::read_write}},
+             .results = {"y"},
+             .infer = like_first_operand,
+             .fusion = Fusion{{"norm", "relu"}, no_attributes}});
+  table.add({.name = "relu_store",
+             .operands = {{"x"}},
+             .infer = [](const OpView&) { return std::vector<ResultType>{}; },
+             .fusion = Fusion{{"relu", "store"}, no_attributes}});
+  Graph graph;
+  Builder builder(graph, table);
+  const ValueId x = builder.declare("x", DType::float32, {3}, StorageClass::input),
+                running = builder.declare("running", DType::float32, {3}, StorageClass::buffer);
+  const ValueId normed = builder.add1("norm", {x, running});
+  const ValueId seen = builder.add1("relu", {running});
+  graph.outputs = {seen, builder.add1("relu", {normed})};
+  builder.add("store", {builder.add1("relu", {x})});  // ends in an op without a result
+  EXPECT_EQ(fuse(graph, table), 0);
+}
+
+TEST(FuseTable, NamesAChainOfUnknownOperators) {
+  OperatorTable table;
+  table.add({.name = "f",
+             .operands = {{"x"}},
+             .results = {"y"},
+             .infer = like_first_operand,
+             .fusion = Fusion{{"f", "rleu"}, no_attributes}});
+  Graph graph;
+  try {
+    fuse(graph, table);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "operator 'f' fused from a chain with 'rleu'; expected a chain of registered "
+              "operators");
+  }
+}
+
 /// Two rules for one start: the longer chain wins where it is there, the shorter one elsewhere.
 TEST(FuseTable, PrefersTheLongestChain) {
   OperatorTable table;

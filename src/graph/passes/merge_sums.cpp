@@ -1,6 +1,5 @@
-#include <arenite/graph/dependencies.hpp>
+#include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
-#include <arenite/graph/verify.hpp>
 
 #include "src/graph/passes/rebuild.hpp"
 
@@ -9,114 +8,98 @@
 namespace arenite::graph {
 namespace {
 
+/// `sums_as` has to name an operator that takes the operands of several such ops.
+void check_rules(const OperatorTable& table) {
+  for (const std::string& name : table.names()) {
+    const auto definition = table.find(name);
+    if (definition->sums_as.empty()) continue;
+    const auto sum = table.find(definition->sums_as);
+    const std::size_t group = definition->operands.size();
+    if (sum && sum->operands.size() == group && sum->variadic == group &&
+        sum->results.size() == 1 && definition->results.size() == 1) {
+      continue;
+    }
+    fail({.found = "operator '" + name + "', whose sums '" + definition->sums_as + "' gives",
+          .expected = "a registered operator with one result that takes groups of " +
+                      std::to_string(group) + " operands, any number of times"});
+  }
+}
+
 class SumMerger {
  public:
   explicit SumMerger(const Graph& graph)
-      : source_(graph), readers_(graph.value_count(), 0), part_of_(graph.op_count()) {
-    for (OpId id : source_[Graph::body].ops) {
-      for (ValueId operand : source_[id].operands) {
-        if (operand) ++readers_[operand.index];
-      }
-    }
-    for (ValueId output : source_.outputs) ++readers_[output.index];
-    for (OpId id : source_[Graph::body].ops) {
+      : graph_(graph), readers_(graph), role_(graph.op_count(), Role::none) {
+    for (OpId id : graph_[Graph::body].ops) {
       if (!mergeable(id)) continue;
-      for (ValueId term : source_[id].operands) part_of_[source_[term].producer.index] = id;
+      for (ValueId term : graph_[id].operands) role_[graph_[term].producer.index] = Role::term;
+      role_[id.index] = Role::sum;
       ++merged_;
     }
   }
 
   int merged() const noexcept { return merged_; }
 
-  Graph rebuild(const OperatorTable& table) const {
-    Graph target;
-    Builder builder(target, table);
-    std::vector<ValueId> map(source_.value_count());
-    for (std::size_t i = 0; i < source_.value_count(); ++i) {
-      if (!source_[ValueId(i)].producer) map[i] = copy_declared(source_, ValueId(i), builder);
-    }
-    for (OpId id : source_[Graph::body].ops) {
-      if (part_of_[id.index]) continue;
-      const Op& op = source_[id];
-      const auto& terms = op.operands;
-      const bool merged = op.name() == "sum" && part_of_[source_[terms[0]].producer.index] == id;
-      if (merged) {
-        add_merged(id, map, builder);
-      } else {
-        copy_op(source_, id, op.lane, map, builder);
-      }
-    }
-    for (ValueId output : source_.outputs) target.outputs.push_back(map[output.index]);
-    return target;
+  bool replace(OpId id, std::vector<ValueId>& map, Builder& builder) const {
+    if (role_[id.index] == Role::sum) add_merged(id, map, builder);
+    return role_[id.index] != Role::none;
   }
 
  private:
+  enum class Role : std::uint8_t { none, term, sum };
+
   /// A sum of results that nothing else reads, all of ops that differ in their operands only.
   bool mergeable(OpId id) const {
-    const Op& sum = source_[id];
+    const Op& sum = graph_[id];
     if (sum.name() != "sum" || sum.operands.size() < 2) return false;
-    const OpId first = source_[sum.operands[0]].producer;
-    if (!first || source_[first].definition->sums_as.empty()) return false;
+    const OpId first = graph_[sum.operands[0]].producer;
+    if (!first || graph_[first].definition->sums_as.empty()) return false;
     return std::all_of(sum.operands.begin(), sum.operands.end(), [&](ValueId term) {
-      const OpId producer = source_[term].producer;
-      if (!producer) return false;
-      const Op& op = source_[producer];
-      return op.definition == source_[first].definition && op.results.size() == 1 &&
-             op.attributes == source_[first].attributes && op.phase == sum.phase &&
-             readers_[term.index] == 1 && reads_only(op) && unchanged(producer, id);
+      const OpId producer = graph_[term].producer;
+      return producer && alike(graph_[producer], graph_[first]) &&
+             graph_[producer].phase == sum.phase && readers_.only_one(term) &&
+             only_reads(graph_[producer]) && !overwritten_between(graph_, producer, producer, id);
     });
   }
 
-  static bool reads_only(const Op& op) {
-    for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      if (op.effect(i) != Effect::read) return false;
-    }
-    return true;
-  }
-
-  /// Nobody writes what op `from` reads before the sum, where it will be read instead.
-  bool unchanged(OpId from, OpId sum) const {
-    const auto& ops = source_[Graph::body].ops;
-    for (auto at = std::find(ops.begin(), ops.end(), from) + 1; *at != sum; ++at) {
-      for (const auto& access : accesses(source_, *at)) {
-        if (!access.writes) continue;
-        for (ValueId operand : source_[from].operands) {
-          if (operand && source_.root(operand) == access.storage) return false;
-        }
-      }
-    }
-    return true;
+  static bool alike(const Op& a, const Op& b) {
+    const auto whole = [](const Op& op) {
+      return op.operands.size() == op.definition->operands.size() &&
+             std::all_of(op.operands.begin(), op.operands.end(), [](ValueId v) { return bool(v); });
+    };
+    return a.definition == b.definition && a.attributes == b.attributes && whole(a) && whole(b);
   }
 
   void add_merged(OpId id, std::vector<ValueId>& map, Builder& builder) const {
-    const Op& sum = source_[id];
+    const Op& sum = graph_[id];
     std::vector<ValueId> operands;
     for (ValueId term : sum.operands) {
-      for (ValueId operand : source_[source_[term].producer].operands)
-        operands.push_back(operand ? map[operand.index] : ValueId{});
+      for (ValueId operand : graph_[graph_[term].producer].operands)
+        operands.push_back(map[operand.index]);
     }
-    const Op& first = source_[source_[sum.operands[0]].producer];
+    const Op& first = graph_[graph_[sum.operands[0]].producer];
     builder.context = {.phase = sum.phase, .lane = sum.lane, .where = first.where};
     const ValueId result = builder.add1(first.definition->sums_as, operands, first.attributes);
     map[sum.results[0].index] = result;
-    copy_placement(source_, sum.results[0], builder.graph(), result);
+    copy_placement(graph_, sum.results[0], builder.graph(), result);
   }
 
-  const Graph& source_;
-  std::vector<int> readers_;
-  std::vector<OpId> part_of_;  // op → the sum it becomes a part of
+  const Graph& graph_;
+  const Readers readers_;
+  std::vector<Role> role_;  // by op
   int merged_ = 0;
 };
 
 }  // namespace
 
 int merge_sums(Graph& graph, const OperatorTable& table) {
+  expect_before_select(graph, "merge_sums");
+  check_rules(table);
   if (graph.region_count() > 1) return 0;
   const SumMerger merger(graph);
   if (merger.merged() == 0) return 0;
-  Graph merged = merger.rebuild(table);
-  verify(merged);
-  graph = std::move(merged);
+  graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
+    return merger.replace(id, map, builder);
+  });
   return merger.merged();
 }
 

@@ -1,3 +1,4 @@
+#include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/text.hpp>
 #include <arenite/operators.hpp>
@@ -71,6 +72,62 @@ TEST_F(MergeSums, LeavesMixedTerms) {
   const ValueId other = builder.declare("other", DType::float32, {5, 3}, StorageClass::buffer);
   graph.outputs = {sum({lane(2), other}), sum({other, lane(2)}), sum({lane(2)})};
   expect_unchanged();
+}
+
+TEST_F(MergeSums, LeavesSumsOfDeclaredValuesBesideOneThatMerges) {
+  const ValueId a = builder.declare("a", DType::float32, {4}, StorageClass::buffer),
+                b = builder.declare("b", DType::float32, {4}, StorageClass::buffer);
+  graph.outputs = {sum({a, b}), sum({lane(2), lane(2)}), sum({b, a})};
+  EXPECT_EQ(merge_sums(graph, operators()), 1);
+  EXPECT_EQ(op_names(graph), (std::vector<std::string>{"sum", "dense_grad_weight", "sum"}));
+}
+
+TEST_F(MergeSums, LeavesTermsOfAClassThatLasts) {
+  const ValueId first = lane(2);
+  graph.storage(graph[first].storage).cls = StorageClass::output;
+  graph.outputs = {sum({first, lane(2)})};
+  expect_unchanged();
+}
+
+TEST_F(MergeSums, KeepsNamesGivenByHand) {
+  const ValueId total = sum({lane(2), lane(2)});
+  const ValueId seen = builder.add1("relu", {total});
+  graph[seen].name = "features";
+  graph.storage(graph[seen].storage).name = "feature bytes";
+  graph.outputs = {seen};
+  EXPECT_EQ(merge_sums(graph, operators()), 1);
+  EXPECT_EQ(graph[graph.outputs[0]].name, "features");
+  EXPECT_EQ(graph.root_storage(graph.outputs[0]).name, "feature bytes");
+}
+
+TEST_F(MergeSums, RefusesAGraphAfterSelect) {
+  graph.outputs = {sum({lane(2), lane(2)})};
+  graph[graph[Graph::body].ops.front()].kernel = "plain";
+  try {
+    merge_sums(graph, operators());
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "dense_grad_weight 'dense1' (lane 0): merge_sums on a graph whose ops have kernels; "
+              "expected a "
+              "graph before `select`");
+  }
+}
+
+TEST_F(MergeSums, RefusesARuleThatNamesNoSuchOperator) {
+  OperatorTable table;
+  const auto infer = [](const OpView& op) {
+    return std::vector<ResultType>{{op.operand(0).type, op.operand(0).shape}};
+  };
+  table.add({.name = "g", .operands = {{"x"}}, .results = {"y"}, .infer = infer, .sums_as = "gg"});
+  try {
+    merge_sums(graph, table);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "operator 'g', whose sums 'gg' gives; expected a registered operator with one result "
+              "that takes groups of 1 operands, any number of times");
+  }
 }
 
 TEST_F(MergeSums, LeavesOperandsThatChangeBeforeTheSum) {

@@ -373,6 +373,23 @@ TEST_F(Coarsen, TakesRatesByOperatorAndKernel) {
   EXPECT_NEAR(target.microseconds({g, dense}), 1 + 3 * 64 * 64 * 4 * 1e-3, 1e-9);
 }
 
+TEST_F(Coarsen, RefusesRatesAndTimesThatAreNone) {
+  const auto message = [&](TargetProfile target) -> std::string {
+    try {
+      coarsen(graph, target);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message({.kernels = {{"dense/xsmm", {.gflops = 0}}}}),
+            "target profile 'unmeasured': 0.0 GFLOP/s and inf GB/s of 'dense/xsmm'; expected rates "
+            "above 0");
+  EXPECT_EQ(message({.task_microseconds = -1}),
+            "target profile 'unmeasured': a time of -1.0 µs; expected times of at least 0");
+  EXPECT_EQ(message({.kernels = {{"dense/xsmm", {.gflops = 5}}}}), "no error");
+}
+
 TEST_F(Coarsen, KeepsLanesApartAndDependencies) {
   for (int count : {1, 2, 4}) {
     for (double grain : {0.0, 10.0, 1e9}) {

@@ -4,11 +4,12 @@
 // 16 windows by 16 channels are transposed in registers and compressed to what is alive.
 #pragma once
 
-#include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d_sparse.hpp"
+#include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
+#include "codelets/conv2d_relu_max_pool2d/transpose.hpp"
+
+#ifdef ARENITE_AVX512
 
 namespace arenite::codelets::conv2d_relu_max_pool2d::sparse {
-
-#ifdef ARENITE_SPARSE_KERNELS
 
 constexpr std::int64_t list_capacity = 256;                  ///< windows
 constexpr std::int64_t list_stride = list_capacity + lanes;  ///< whole vectors are stored
@@ -104,6 +105,6 @@ class WinnerLists {
   alignas(64) std::int32_t window_offsets_[lanes] = {};
 };
 
-#endif
-
 }  // namespace arenite::codelets::conv2d_relu_max_pool2d::sparse
+
+#endif

@@ -1,44 +1,15 @@
-// What the sparse backward kernels share: 16x16 transposes in registers.
+// 16x16 transposes in registers, for the sparse backward kernels.
 //
 // Backward of the fused convolution knows, from one code byte a pooled output, the only tap of each
 // window that has a gradient, or that none has. Visiting those alone does a quarter of the work
 // where windows are 2x2, and an eighth where half of them are dead.
 #pragma once
 
-#include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
+#include "codelets/avx512.hpp"
 
-#if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
-#define ARENITE_SPARSE_KERNELS
-#include <immintrin.h>
-#endif
+#ifdef ARENITE_AVX512
 
 namespace arenite::codelets::conv2d_relu_max_pool2d::sparse {
-
-constexpr std::int64_t lanes = 16;
-constexpr auto float_bytes = static_cast<std::int64_t>(sizeof(float));
-
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) noexcept {
-  return (a + b - 1) / b;
-}
-
-#ifndef ARENITE_SPARSE_KERNELS
-
-/// In place of a kernel that this build has no instructions for.
-inline runtime::Kernel unsupported(const std::string& name) {
-  return {.name = name,
-          .supports = [](const graph::OpView&) { return false; },
-          .prepare = [name](const graph::OpView&) -> runtime::PreparedKernel {
-            fail({.found = "kernel '" + name + "' in a build without AVX-512",
-                  .expected = "another kernel"});
-          }};
-}
-
-#else
-
-/// The first `count` lanes, or all of them.
-inline __mmask16 first_lanes(std::int64_t count) noexcept {
-  return count >= lanes ? 0xffff : static_cast<__mmask16>((1u << count) - 1);
-}
 
 /// Lane l of column c is element c of row l; rows are `stride` floats apart. Loads do half of the
 /// shuffling: each fills a vector with the same 4 columns of every fourth row.
@@ -98,6 +69,6 @@ inline void transpose(std::uint8_t* bytes) noexcept {
   }
 }
 
-#endif
-
 }  // namespace arenite::codelets::conv2d_relu_max_pool2d::sparse
+
+#endif

@@ -1,8 +1,9 @@
 // What convolutions on LIBXSMM's batch-reduce GEMM are made of: one sample, one row at a time.
 //
 // m = output channels, n = pixels of a row, k = input channels, and one address a tap, so that
-// padding, stride and dilation are only addresses and leading dimensions. Kernels are compiled by
-// the constructors; what they return is used from any thread.
+// padding, stride and dilation are only addresses and leading dimensions. The functions that make a
+// product compile its kernel (take locks, may allocate); the product is used from any thread. Its
+// `gemm` is nullptr where LIBXSMM has none, or a row product would have too many taps.
 #pragma once
 
 #include "codelets/conv2d/conv2d.hpp"
@@ -13,11 +14,11 @@
 
 namespace arenite::codelets::conv2d {
 
-constexpr std::int64_t max_taps = 256;  ///< address arrays live on the stack
-
 /// out[x][k] = [out +] Σ over taps and channels of weight[tap][c][k] · source[x moved by the
 /// tap][c], for one row of outputs.
 struct RowProduct {
+  static constexpr std::int64_t max_taps = 256;  ///< their addresses stand on the stack
+
   std::int64_t row_step = 0;              ///< source elements from one row of outputs to the next
   std::vector<std::int64_t> tap_offsets;  ///< in the source, in elements
   std::int64_t tap_size = 0;              ///< elements of one tap's weights
@@ -38,6 +39,7 @@ struct RowProduct {
 /// The forward pass over samples whose rows lie `row` elements apart: `columns` outputs a row.
 inline RowProduct forward_product(const Geometry& g, std::int64_t row, std::int64_t columns,
                                   bool accumulate) {
+  if (g.taps() > RowProduct::max_taps) return {};
   return {.row_step = g.window.stride.h * row,
           .tap_offsets = g.tap_offsets(row),
           .tap_size = g.x.c * g.y.c,
@@ -53,6 +55,7 @@ inline RowProduct forward_product(const Geometry& g, std::int64_t row, std::int6
 /// The input gradient for stride 1: the output's gradient, correlated with the weights turned by
 /// 180 degrees (see `transpose_weights`).
 inline RowProduct grad_input_product(const Geometry& g, std::int64_t row) {
+  if (g.taps() > RowProduct::max_taps) return {};
   std::vector<std::int64_t> offsets;
   for (std::int64_t ky = 0; ky < g.window.kernel.h; ++ky) {
     for (std::int64_t kx = 0; kx < g.window.kernel.w; ++kx) {
@@ -86,24 +89,33 @@ inline void transpose_weights(const float* weight, std::int64_t taps, std::int64
 
 /// dw[tap] += Σ over one sample's rows of gradient[row] · x[row moved by the tap]ᵀ.
 struct WeightProduct {
-  std::int64_t row_step = 0;  ///< x elements from one row of gradients to the next
-  std::vector<std::int64_t> tap_offsets;
-  std::int64_t tap_size = 0;
+  Window window;
+  std::int64_t row = 0;       ///< x elements from a pixel to the one below
+  std::int64_t channels = 0;  ///< and to the one on the right
+  std::int64_t outputs = 0;
   xsmm::BatchReduce gemm = nullptr;
+
+  /// Elements of all taps' weights.
+  std::int64_t weights() const noexcept { return window.area() * channels * outputs; }
 
   /// `rows` rows of gradients lie `gradient_row` elements apart.
   void operator()(const float* sample, const float* gradient, std::int64_t gradient_row,
                   std::int64_t rows, float* dw) const {
     const float *a[max_rows], *b[max_rows];
+    const std::int64_t step = window.stride.h * row, tap_size = channels * outputs;
     for (std::int64_t top = 0; top < rows; top += max_rows) {
       const std::int64_t n = std::min(max_rows, rows - top);
       const auto count = static_cast<xsmm::Count>(n);
-      for (std::size_t t = 0; t < tap_offsets.size(); ++t) {
-        for (std::int64_t r = 0; r < n; ++r) {
-          a[r] = gradient + (top + r) * gradient_row;
-          b[r] = sample + (top + r) * row_step + tap_offsets[t];
+      for (std::int64_t ky = 0; ky < window.kernel.h; ++ky) {
+        for (std::int64_t kx = 0; kx < window.kernel.w; ++kx) {
+          const float* first = sample + (ky * window.dilation.h - window.padding.h) * row +
+                               (kx * window.dilation.w - window.padding.w) * channels;
+          for (std::int64_t r = 0; r < n; ++r) {
+            a[r] = gradient + (top + r) * gradient_row;
+            b[r] = first + (top + r) * step;
+          }
+          gemm(a, b, dw + (ky * window.kernel.w + kx) * tap_size, &count);
         }
-        gemm(a, b, dw + static_cast<std::int64_t>(t) * tap_size, &count);
       }
     }
   }
@@ -112,12 +124,13 @@ struct WeightProduct {
   static constexpr std::int64_t max_rows = 64;  ///< of one batch
 };
 
-/// `columns` gradients a row.
+/// For samples whose rows lie `row` elements apart, with `columns` gradients a row.
 inline WeightProduct weight_product(const Geometry& g, std::int64_t row, std::int64_t columns) {
   WeightProduct product;
-  product.row_step = g.window.stride.h * row;
-  product.tap_offsets = g.tap_offsets(row);
-  product.tap_size = g.x.c * g.y.c;
+  product.window = g.window;
+  product.row = row;
+  product.channels = g.x.c;
+  product.outputs = g.y.c;
   product.gemm = xsmm::dispatch({.m = g.y.c,
                                  .n = g.x.c,
                                  .k = columns,

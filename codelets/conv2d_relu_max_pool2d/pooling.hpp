@@ -1,46 +1,14 @@
 // 2×2 max pooling of a convolution's outputs while they are in registers.
-//
-// Only for kernels compiled for AVX-512 with bytes and words: ARENITE_POOLING_AVX512 says whether
-// this one is.
 #pragma once
 
+#include "codelets/avx512.hpp"
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
-#define ARENITE_POOLING_AVX512 1
-#include <immintrin.h>
+#ifdef ARENITE_AVX512
 
 #include <algorithm>
-#include <vector>
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
-
-constexpr std::int64_t lanes = 16;
-
-/// The direct kernel's cycles a window, fitted to measurements: products, pooling, and for few
-/// output channels dealing out the columns.
-inline double direct_cycles(const Geometry& g) {
-  const auto channels = static_cast<double>(g.x.c), outputs = static_cast<double>(g.y.c),
-             products = 2.2 * static_cast<double>(g.taps()) * channels;
-  const auto vectors = [](std::int64_t n) { return static_cast<double>((n + lanes - 1) / lanes); };
-  if (g.y.c >= lanes) return vectors(g.y.c) * (products + 12);
-  return outputs * (products + 22) * vectors(g.y.w) / static_cast<double>(g.y.w) + 4 * channels;
-}
-
-struct Part {
-  std::int64_t first, count;
-};
-
-/// 0 … total−1 in as few parts of at most `most` as possible, nearly equal ones.
-inline std::vector<Part> split(std::int64_t total, std::int64_t most) {
-  const std::int64_t count = (total + most - 1) / most;
-  std::vector<Part> parts;
-  for (std::int64_t p = 0; p < count; ++p) {
-    const std::int64_t first = p * total / count;
-    parts.push_back({first, (p + 1) * total / count - first});
-  }
-  return parts;
-}
 
 struct Pooled {
   __m512 value;
@@ -61,7 +29,8 @@ constexpr Codes make_codes() {
 }
 
 /// The greatest of a window's taps in row-major order, the first of equals, plus the bias; then
-/// ReLU. (Rounding keeps the order, so that the bias may come after the maximum.)
+/// ReLU. (Rounding keeps the order, so that the bias may come after the maximum; it may make equals
+/// of two taps, of which the greater was chosen then.)
 inline Pooled pool(const __m512 (&tap)[4], __m512 bias) {
   static constexpr Codes table = make_codes();
   // Hidden from GCC, which would make every constant in a register, on the port that compares.

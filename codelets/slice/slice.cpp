@@ -1,0 +1,83 @@
+// slice(x [R, …], begin, end) -> [end − begin, …] : rows of the first axis, a view without a
+// kernel. Its gradient is slice_grad(gradient [n, …], begin, rows) -> dx [rows, …]: zeros outside
+// the slice.
+#include "codelets/slice/slice.hpp"
+
+#include "codelets/rules.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+using graph::OpView;
+
+std::vector<graph::ResultType> infer_slice(const OpView& op) {
+  const graph::Value& x = op.operand(0);
+  if (x.shape.rank() == 0) {
+    fail({.found = operand_text(op, 0) + " of shape []", .expected = "rank 1 or more, [R, …]"});
+  }
+  const std::int64_t begin = op.integer("begin"), end = op.integer("end");
+  if (begin < 0 || end < begin || end > x.shape[0]) {
+    fail({.found = "rows " + std::to_string(begin) + " to " + std::to_string(end),
+          .expected = "0 ≤ begin ≤ end ≤ " + std::to_string(x.shape[0]) + ", as x has the shape " +
+                      to_string(x.shape)});
+  }
+  return {{x.type, x.shape.with(0, end - begin)}};
+}
+
+std::vector<std::optional<graph::ViewOf>> view_of_rows(const OpView& op) {
+  const graph::Value& x = op.operand(0);
+  // Behind the rows ahead of it; a row of images is an image with its halo.
+  const Shape ahead = x.shape.with(0, op.integer("begin"));
+  return {graph::ViewOf{.operand = 0, .offset = graph::byte_size(x.type, ahead, x.layout)}};
+}
+
+void slice_gradient(graph::GradientContext& context) {
+  const graph::ValueId gradient = context.result_gradient(0);
+  if (!gradient || !context.wants(0)) return;
+  const OpView forward = context.forward();
+  const std::int64_t begin = forward.integer("begin"), rows = forward.operand(0).shape[0];
+  context.set(0,
+              context.builder().add1("slice_grad", {gradient}, {{"begin", begin}, {"rows", rows}}));
+}
+
+std::vector<graph::ResultType> infer_slice_grad(const OpView& op) {
+  expect_type(op, 0, DType::float32);
+  const Shape& gradient = op.operand(0).shape;
+  if (gradient.rank() == 0) {
+    fail({.found = operand_text(op, 0) + " of shape []", .expected = "rank 1 or more, [R, …]"});
+  }
+  const std::int64_t begin = op.integer("begin"), rows = op.integer("rows");
+  if (begin < 0 || rows < gradient[0] || begin > rows - gradient[0]) {
+    fail({.found = std::to_string(gradient[0]) + " rows from begin=" + std::to_string(begin) +
+                   " in rows=" + std::to_string(rows),
+          .expected = "0 ≤ begin ≤ rows − " + std::to_string(gradient[0])});
+  }
+  return {{DType::float32, gradient.with(0, rows)}};
+}
+
+}  // namespace
+
+void register_slice(Registry& registry) {
+  graph::OperatorDefinition slice;
+  slice.name = "slice";
+  slice.operands = {{"x"}};
+  slice.results = {"y"};
+  slice.attributes = {{"begin", graph::AttributeType::integer, {}},
+                      {"end", graph::AttributeType::integer, {}}};
+  slice.infer = infer_slice;
+  slice.views = view_of_rows;
+  slice.gradient = slice_gradient;
+  slice.cost = [](const OpView&) { return graph::Cost{}; };
+  registry.add(std::move(slice), {});
+
+  graph::OperatorDefinition slice_grad;
+  slice_grad.name = "slice_grad";
+  slice_grad.operands = {{"gradient"}};
+  slice_grad.results = {"dx"};
+  slice_grad.attributes = {{"begin", graph::AttributeType::integer, {}},
+                           {"rows", graph::AttributeType::integer, {}}};
+  slice_grad.infer = infer_slice_grad;
+  registry.add(std::move(slice_grad), slice_grad_kernels());
+}
+
+}  // namespace arenite::codelets

@@ -1,0 +1,53 @@
+#include "codelets/rows.hpp"
+#include "codelets/slice/slice.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+/// Counts are floats of dx, halos included.
+struct State {
+  Rows from, into;          ///< the gradient, and its rows within dx
+  std::int64_t before = 0;  ///< the rows ahead of the slice
+  std::int64_t after = 0;   ///< where those behind it begin
+  std::int64_t all = 0;
+};
+
+void run(const runtime::KernelCall& call) {
+  const State& state = *static_cast<const State*>(call.state);
+  const float* gradient = call.in<float>(0);
+  float* dx = call.out<float>(0);
+  float* slice = dx + state.before;
+  std::fill(dx, slice, 0.0f);
+  for (std::int64_t r = 0; r < state.from.count(); ++r)
+    std::copy_n(gradient + state.from.at(r), state.from.length(), slice + state.into.at(r));
+  state.into.zero_halo(slice);
+  std::fill(dx + state.after, dx + state.all, 0.0f);
+}
+
+runtime::PreparedKernel prepare(const graph::OpView& op) {
+  const graph::Value &gradient = op.operand(0), &dx = op.result(0);
+  const bool by_row = any_halo({&gradient, &dx});
+  graph::Value part = dx;
+  part.shape = gradient.shape;
+  const auto floats = [&](std::int64_t rows) {
+    return graph::byte_size(dx.type, dx.shape.with(0, rows), dx.layout) /
+           static_cast<std::int64_t>(sizeof(float));
+  };
+  const std::int64_t begin = op.integer("begin"), rows = op.integer("rows");
+  return {run, std::make_shared<const State>(State{.from = Rows(gradient, by_row),
+                                                   .into = Rows(part, by_row),
+                                                   .before = floats(begin),
+                                                   .after = floats(begin + gradient.shape[0]),
+                                                   .all = floats(rows)})};
+}
+
+}  // namespace
+
+std::vector<runtime::Kernel> slice_grad_kernels() {
+  return {{.name = "plain",
+           .prepare = prepare,
+           .wanted_halo = [](const graph::OpView&, std::size_t) { return 0; },
+           .writes_halo = true}};
+}
+
+}  // namespace arenite::codelets

@@ -1,0 +1,165 @@
+#include <arenite/graph/dependencies.hpp>
+#include <arenite/graph/passes.hpp>
+
+#include "src/graph/notes.hpp"
+#include "src/graph/passes/rebuild.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace arenite::graph {
+namespace {
+
+/// Parts begin where kernels begin tiles of the whole anyway: both have the same bits.
+constexpr std::int64_t granule = 64;
+constexpr double most_parts = 8;  ///< more would only add tasks
+
+struct Rows {
+  std::int64_t begin = 0, end = 0;
+};
+
+/// How many tasks' worth of work make a split pay: each part still fills two.
+constexpr double least_tasks = 4, tasks_of_part = 2;
+
+std::vector<Rows> parts_of(std::int64_t rows, double microseconds, const TargetProfile& target) {
+  if (microseconds < least_tasks * target.task_microseconds) return {};
+  const std::int64_t granules = (rows + granule - 1) / granule;
+  const auto wanted = static_cast<std::int64_t>(
+      std::min(most_parts, microseconds / (tasks_of_part * target.task_microseconds)));
+  const std::int64_t n = std::min(wanted, granules);
+  std::vector<Rows> parts;
+  for (std::int64_t i = 0; i < n; ++i) {
+    parts.push_back({.begin = granules * i / n * granule,
+                     .end = std::min(rows, granules * (i + 1) / n * granule)});
+  }
+  return parts;
+}
+
+class RowSplitter {
+ public:
+  RowSplitter(const Graph& graph, const TargetProfile& target)
+      : graph_(graph), readers_(graph), is_split_(graph.op_count()) {
+    for (OpId id : graph_[Graph::body].ops) {
+      if (!splittable(id)) continue;
+      const ValueId result = graph_[id].results[0];
+      auto parts =
+          parts_of(graph_[result].shape[0], target.microseconds({graph_, graph_[id]}), target);
+      const OpId reader = readers_.of(result).front();
+      if (parts.size() < 2 || pairs_.contains(reader)) continue;
+      is_split_[id.index] = true;
+      pairs_.emplace(reader, Pair{id, std::move(parts)});
+    }
+  }
+
+  int count() const noexcept { return static_cast<int>(pairs_.size()); }
+
+  bool replace(OpId id, const std::vector<ValueId>& map, Builder& builder) const {
+    if (const auto pair = pairs_.find(id); pair != pairs_.end()) {
+      for (const Rows& rows : pair->second.parts) add_part(pair->second.op, id, rows, map, builder);
+      return true;
+    }
+    return is_split_[id.index];
+  }
+
+ private:
+  struct Pair {
+    OpId op;
+    std::vector<Rows> parts;
+  };
+
+  /// The op's result, as nobody asked for it by hand, goes to one op that works row by row.
+  bool splittable(OpId id) const {
+    const Op& op = graph_[id];
+    const std::string& range = op.definition->row_range;
+    if (range.empty() || !op.attributes.integers(range).empty() || !only_reads(op)) return false;
+    const ValueId result = op.results[0];
+    const Value& value = graph_[result];
+    const Storage& storage = graph_.storage(value.storage);
+    if (!readers_.only_one(result) || storage.cls != result_class(op.phase) ||
+        storage.space != Space{} || value.layout != Layout{}) {
+      return false;
+    }
+    const OpId reader = readers_.of(result).front();
+    return graph_[reader].definition->by_rows && graph_[reader].operands[0] &&
+           value.shape.rank() > 0 && value.shape == rows_shape(reader) && independent(id, reader) &&
+           !overwritten_between(graph_, id, id, reader);
+  }
+
+  const Shape& rows_shape(OpId reader) const { return graph_[graph_[reader].operands[0]].shape; }
+
+  bool has_rows(OpId reader, ValueId operand) const {
+    return graph_[operand].shape == rows_shape(reader);
+  }
+
+  /// No part sees what another one writes: each of the reader's operands lies in a storage of its
+  /// own, where it writes any, and the op reads none of them.
+  bool independent(OpId id, OpId reader) const {
+    const Op& by_rows = graph_[reader];
+    std::vector<ValueId> read = graph_[id].operands;
+    for (std::size_t i = 0; i < by_rows.operands.size(); ++i) {
+      const ValueId operand = by_rows.operands[i];
+      if (operand && by_rows.effect(i) == Effect::read) read.push_back(operand);
+    }
+    std::vector<StorageId> written;
+    for (std::size_t i = 0; i < by_rows.operands.size(); ++i) {
+      const ValueId operand = by_rows.operands[i];
+      if (!operand || by_rows.effect(i) == Effect::read) continue;
+      if (!has_rows(reader, operand)) return false;
+      const StorageId storage = graph_.root(operand);
+      const auto lies_here = [&](ValueId v) { return v && graph_.root(v) == storage; };
+      if (std::any_of(read.begin(), read.end(), lies_here)) return false;
+      if (std::find(written.begin(), written.end(), storage) != written.end()) return false;
+      written.push_back(storage);
+    }
+    return true;
+  }
+
+  void add_part(OpId id, OpId reader, const Rows& rows, const std::vector<ValueId>& map,
+                Builder& builder) const {
+    const Op &op = graph_[id], &by_rows = graph_[reader];
+    std::vector<ValueId> operands;
+    for (ValueId operand : op.operands)
+      operands.push_back(operand ? map[operand.index] : ValueId{});
+    Attributes attributes = op.attributes;
+    attributes.set(op.definition->row_range, std::vector<std::int64_t>{rows.begin, rows.end});
+    builder.context = {.phase = op.phase, .lane = op.lane, .where = op.where};
+    const ValueId part = builder.add1(op.name(), operands, attributes);
+
+    builder.context = {.phase = by_rows.phase, .lane = by_rows.lane, .where = by_rows.where};
+    operands.clear();
+    for (ValueId operand : by_rows.operands) {
+      if (!operand) {
+        operands.emplace_back();
+      } else if (operand == op.results[0]) {
+        operands.push_back(part);
+      } else if (has_rows(reader, operand)) {
+        operands.push_back(builder.add1("slice", {map[operand.index]},
+                                        {{"begin", rows.begin}, {"end", rows.end}}));
+      } else {
+        operands.push_back(map[operand.index]);
+      }
+    }
+    builder.add(by_rows.name(), operands, by_rows.attributes);
+  }
+
+  const Graph& graph_;
+  const Readers readers_;
+  std::vector<bool> is_split_;  // by op: one that is given in parts
+  std::map<OpId, Pair> pairs_;  // by reader
+};
+
+}  // namespace
+
+int split_rows(Graph& graph, const OperatorTable& table, const TargetProfile& target) {
+  expect_before_select(graph, "split_rows");
+  check(target);
+  if (graph.region_count() > 1) return 0;
+  const RowSplitter splitter(graph, target);
+  if (splitter.count() == 0) return 0;
+  graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
+    return splitter.replace(id, map, builder);
+  });
+  return splitter.count();
+}
+
+}  // namespace arenite::graph
