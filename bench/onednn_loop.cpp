@@ -13,6 +13,10 @@
 #include <unordered_map>
 #include <vector>
 
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
 namespace arenite::bench {
 namespace {
 
@@ -42,6 +46,15 @@ dnnl::primitive_attr with_relu() {
   return attributes;
 }
 
+/// On every thread that computes, as our workers do: momentum of dead weights turns denormal within
+/// a thousand steps.
+void flush_denormals() {
+#if defined(__SSE__)
+#pragma omp parallel
+  _mm_setcsr(_mm_getcsr() | 0x8040);  // flush to zero, denormals are zero
+#endif
+}
+
 /// Weights or a bias, with its momentum and gradient, all in one format.
 struct Parameter {
   memory value, velocity, gradient;
@@ -64,6 +77,7 @@ struct OnednnLoop::Impl {
             .expected = "1 to " + std::to_string(train.count)});
     }
     omp_set_num_threads(options.threads);
+    flush_denormals();
     order.resize(static_cast<std::size_t>(train.count));
     build();
     scratchpad = memory({{static_cast<memory::dim>(std::max<std::size_t>(scratch_bytes, 1))},

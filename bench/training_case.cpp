@@ -4,6 +4,7 @@
 
 #include "bench/onednn_loop.hpp"
 
+#include <sched.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -95,10 +96,12 @@ json measure_onednn(const Case& what) {
 std::vector<std::string> child_environment(const Case& what) {
   std::vector<std::string> list;
   for (char** entry = environ; *entry; ++entry) {
-    if (std::strncmp(*entry, "OMP_", 4) != 0 && std::strncmp(*entry, "STARPU_NCPU", 11) != 0)
+    if (std::strncmp(*entry, "OMP_", 4) != 0 && std::strncmp(*entry, "STARPU_NCPU", 11) != 0 &&
+        std::strncmp(*entry, "STARPU_WORKERS_", 15) != 0)
       list.emplace_back(*entry);
   }
   list.push_back("OMP_NUM_THREADS=" + std::to_string(what.workers));
+  list.emplace_back("STARPU_WORKERS_GETBIND=1");  // else it binds workers to cores we did not give
   // Only the rival has threads to bind. Libgomp's own waiting, a spin and then a sleep, is as fast
   // as OMP_WAIT_POLICY=active on a quiet machine, and does not collapse on another.
   if (what.engine == "onednn") list.emplace_back("OMP_PROC_BIND=close");
@@ -116,9 +119,34 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   throw Failure({.found = "no process for a measurement: " + why, .expected = "a child process"});
 }
 
-/// What the program says on its standard output until it ends; its errors go where ours go.
+/// While it lives, this thread and the processes it starts keep to the first `count` of its cores
+/// (all, if there are fewer).
+class FewerCores {
+ public:
+  explicit FewerCores(int count) {
+    if (sched_getaffinity(0, sizeof(cpu_set_t), &before_) != 0) no_child(std::strerror(errno));
+    cpu_set_t fewer;
+    CPU_ZERO(&fewer);
+    for (int cpu = 0, left = count; cpu < CPU_SETSIZE && left > 0; ++cpu) {
+      if (!CPU_ISSET(cpu, &before_)) continue;
+      CPU_SET(cpu, &fewer);
+      --left;
+    }
+    if (sched_setaffinity(0, sizeof(cpu_set_t), &fewer) != 0) no_child(std::strerror(errno));
+  }
+  ~FewerCores() { sched_setaffinity(0, sizeof(cpu_set_t), &before_); }
+  FewerCores(const FewerCores&) = delete;
+  FewerCores& operator=(const FewerCores&) = delete;
+
+ private:
+  cpu_set_t before_{};
+};
+
+/// What the program says on its standard output until it ends, kept to that many cores; its errors
+/// go where ours go.
 std::string output_of(std::vector<std::string> arguments, std::vector<std::string> environment,
-                      int& status) {
+                      int cores, int& status) {
+  const FewerCores kept(cores);
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) no_child(std::strerror(errno));
   posix_spawn_file_actions_t actions;
@@ -161,7 +189,7 @@ json measure_apart(const Case& what) {
       output_of({"training_table", "--measure", what.engine, "--network", what.network, "--batch",
                  std::to_string(what.batch), "--workers", std::to_string(what.workers), "--seconds",
                  std::to_string(what.seconds)},
-                child_environment(what), status);
+                child_environment(what), what.workers, status);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     throw Failure({.found = "a measurement that ended with status " + std::to_string(status),
                    .expected = "a line of JSON",

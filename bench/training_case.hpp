@@ -1,7 +1,8 @@
 // One cell of the training tables: a network, a batch, a number of workers, ours or oneDNN's.
 //
-// Each runs in a process of its own, so that no engine's threads disturb the other's:
-// `measure_apart` starts this program anew, and `measure` is what runs there.
+// Each runs in a process of its own, so that no engine's threads disturb the other's, on as many
+// cores as it has workers: ours has a thread besides that submits, and must not have a core for it
+// that the other lacks. `measure_apart` starts this program anew, and `measure` is what runs there.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ struct Case {
 /// which is taken when the rate is known.
 nlohmann::json measure(const Case& what);
 
-/// `measure` in a child process. Throws Error with what the child said when it fails.
+/// `measure` in a child process. Throws Failure with the status that the child ended with; what it
+/// had to say went to our standard error.
 nlohmann::json measure_apart(const Case& what);
 
 }  // namespace arenite::bench

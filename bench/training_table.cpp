@@ -131,19 +131,22 @@ std::vector<Cell> measure_all(const Arguments& a) {
 }
 
 void print_rates(const std::vector<Cell>& cells, int rounds) {
-  std::cout << fmt::format(
-                   "\nTable 1: samples a second (median of {}; spread: fastest / slowest)\n",
-                   rounds)
-            << fmt::format("  {:<10} {:>5} {:>7} {:>5} {:>11} {:>7} {:>11} {:>7} {:>7}\n",
-                           "network", "batch", "workers", "lanes", "samples/s", "spread", "oneDNN",
-                           "spread", "ratio");
+  const std::string version = bench::onednn_version();
+  std::cout
+      << fmt::format(
+             "\nTable 1: samples a second, on as many cores as workers (median of {}; spread: "
+             "fastest / slowest)\n",
+             rounds)
+      << fmt::format("  {:<10} {:>5} {:>7} {:>5} {:>11} {:>7} {:>13} {:>7} {:>7}\n", "network",
+                     "batch", "workers", "lanes", "samples/s", "spread",
+                     version.empty() ? "no oneDNN" : "oneDNN " + version, "spread", "ratio");
   for (const Cell& cell : cells) {
     std::string text =
         fmt::format("  {:<10} {:>5} {:>7} {:>5} {:>11.0f} {:>7.2f}", cell.what.network,
                     cell.what.batch, cell.what.workers, cell.ours.back().at("lanes").get<int>(),
                     rate(cell.ours), spread(cell.ours));
     if (!cell.rival.empty()) {
-      text += fmt::format(" {:>11.0f} {:>7.2f} {:>7.2f}", rate(cell.rival), spread(cell.rival),
+      text += fmt::format(" {:>13.0f} {:>7.2f} {:>7.2f}", rate(cell.rival), spread(cell.rival),
                           rate(cell.ours) / rate(cell.rival));
     }
     std::cout << text << '\n';

@@ -189,6 +189,10 @@ class Run(unittest.TestCase):
         self.assertRegex(done.stdout, r"where \d+ steps of 'train' went: [\d.]+ µs a step on 1 worker\n")
         self.assertRegex(done.stdout, r"\n  dense +\S+ +\S+ +[\d.]+ +[\d.]+ %")
         self.assertNotIn("steps of 'train' went", train().stdout)
+        none = train("--profile", "--epochs", "0")
+        self.trained(none)
+        self.assertIn("\nno profile: training ended before the last epoch, whose steps it is made of\n",
+                      none.stdout)
 
     def test_a_model_names_its_data_set(self):
         if SANITIZER:

@@ -162,7 +162,11 @@ int run_train(const TrainArguments& a) {
       training_seconds > 0 ? static_cast<double>(trainer.steps()) / training_seconds : 0;
   const std::string sha256 = trainer.weights_sha256();
   if (log) log->end(accuracy, sha256, rate, peak_rss_bytes());
-  if (a.profile && last.profile) std::cout << *last.profile;
+  if (a.profile && last.profile) {
+    std::cout << *last.profile;
+  } else if (a.profile) {
+    std::cout << "no profile: training ended before the last epoch, whose steps it is made of\n";
+  }
   std::cout << fmt::format(
                    "{} steps, {:.1f} steps/s; handles registered after warm-up: {}; peak RSS "
                    "{:.1f} MiB\n",

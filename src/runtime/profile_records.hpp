@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,8 @@ struct StepShape {
 };
 
 /// Times of some steps, in memory taken when it is made. The host stamps the steps it submits;
-/// each worker writes what belongs to its task. Read it when no step is under way.
+/// each worker writes what belongs to its task, to cache lines that no other task writes. Read it
+/// when no step is under way.
 class StepRecords {
  public:
   /// `counted` steps from `first` on are analysed; those that may run beside the last of them are
@@ -54,8 +56,9 @@ class StepRecords {
   std::int64_t* begin(long step, std::size_t task, int worker) noexcept {
     const std::size_t row = row_of(step);
     if (row >= capacity_) return nullptr;
-    workers_[row * tasks_ + task] = worker;
-    return &stamps_[row * stride_ + offsets_[task]];
+    std::int64_t* const mine = slots(row, task);
+    *mine = worker;
+    return mine + 1;
   }
 
   long first() const noexcept { return first_; }
@@ -63,21 +66,29 @@ class StepRecords {
   std::size_t capacity() const noexcept { return capacity_; }
   std::int64_t submitted(std::size_t row) const noexcept { return submitted_[row]; }
   int worker(std::size_t row, std::size_t task) const noexcept {
-    return workers_[row * tasks_ + task];
+    return static_cast<int>(*slots(row, task));
   }
   const std::int64_t* stamps(std::size_t row, std::size_t task) const noexcept {
-    return &stamps_[row * stride_ + offsets_[task]];
+    return slots(row, task) + 1;
   }
 
  private:
+  struct Free {
+    void operator()(std::int64_t* slots) const noexcept;
+  };
+
   std::size_t row_of(long step) const noexcept { return static_cast<std::size_t>(step - first_); }
+  /// The task's worker, its begin, and the end of each op.
+  std::int64_t* slots(std::size_t row, std::size_t task) const noexcept {
+    return slots_.get() + row * stride_ + offsets_[task];
+  }
 
   long first_;
-  std::size_t counted_, capacity_, tasks_;
-  std::size_t stride_ = 0;            // stamps of a step
-  std::vector<std::size_t> offsets_;  // by task, in its step's stamps
-  std::vector<std::int64_t> stamps_, submitted_;
-  std::vector<int> workers_;
+  std::size_t counted_, capacity_;
+  std::size_t stride_ = 0;                       // slots of a step
+  std::vector<std::size_t> offsets_;             // by task, in its step's slots
+  std::unique_ptr<std::int64_t[], Free> slots_;  // whole cache lines a task
+  std::vector<std::int64_t> submitted_;
 };
 
 /// `done` steps were submitted, and have ended, since the records began.

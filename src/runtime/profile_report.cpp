@@ -37,8 +37,8 @@ std::ostream& operator<<(std::ostream& out, const Profile& profile) {
   if (profile.workers.size() > 1) out << row("all", profile, all);
   out << fmt::format(
       "  {:.1f} % of the runtime's part passed before the host submitted the step; in {:.1f} % of "
-      "the idle time a\n  ready task waited for another worker; a reading of the clock takes "
-      "{:.0f} ns\n",
+      "the idle time a\n  task, ready and submitted, waited for another worker; a reading of the "
+      "clock takes {:.0f} ns\n",
       percent(profile.unsubmitted, all.runtime), percent(profile.beside_ready, all.idle),
       profile.clock);
   std::size_t op_width = 2, where_width = 5, kernel_width = 6;

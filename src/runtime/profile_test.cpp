@@ -1,3 +1,4 @@
+// Profiles of steps that take known times.
 #include <arenite/error.hpp>
 #include <arenite/graph/builder.hpp>
 #include <arenite/graph/passes.hpp>
@@ -21,100 +22,6 @@ namespace {
 using graph::Builder;
 using graph::StorageClass;
 using graph::ValueId;
-
-// ---- the division of time, on stamps made up by hand ------------------------------------------
-
-/// Writes a run of one task by hand.
-void record(StepRecords& records, long step, std::size_t task, int worker,
-            std::vector<std::int64_t> stamps) {
-  std::int64_t* at = records.begin(step, task, worker);
-  ASSERT_NE(at, nullptr);
-  std::copy(stamps.begin(), stamps.end(), at);
-}
-
-void expect_parts(const TimeParts& parts, std::int64_t kernels, std::int64_t staging,
-                  std::int64_t runtime, std::int64_t idle) {
-  EXPECT_EQ(parts.kernels, kernels);
-  EXPECT_EQ(parts.staging, staging);
-  EXPECT_EQ(parts.runtime, runtime);
-  EXPECT_EQ(parts.idle, idle);
-}
-
-/// A diamond behind a staging task:   stage ─► a ─► b, c ─► d
-StepShape diamond() {
-  StepShape shape;
-  shape.workers = 2;
-  shape.ops = {{"gather", "plain", "batch", 0},
-               {"mul", "fast", "left", 1000},
-               {"mul", "fast", "left", 3000},
-               {"mul", "plain", "right", 0}};
-  shape.tasks = {{.before = {}, .ops = {0}, .staging = true},
-                 {.before = {0}, .ops = {1}, .entry = true},
-                 {.before = {1}, .ops = {2}},
-                 {.before = {1}, .ops = {3}},
-                 {.before = {2, 3}, .ops = {}}};
-  shape.end = 4;
-  return shape;
-}
-
-TEST(ProfileAnalysis, DividesEachWorkersTime) {
-  const StepShape shape = diamond();
-  StepRecords records(shape, 7, 1);
-  record(records, 7, 0, 0, {1000, 1100});
-  record(records, 7, 1, 0, {1130, 1330});  // ready at 1100
-  record(records, 7, 2, 0, {1340, 1740});  // ready at 1330
-  record(records, 7, 3, 1, {1400, 1500});  // ready at 1330
-  record(records, 7, 4, 1, {1760});        // ready at 1740
-  const Profile profile = analyse(shape, records, 1);
-  EXPECT_EQ(profile.steps, 1);
-  EXPECT_EQ(profile.wall, 760);
-  ASSERT_EQ(profile.workers.size(), 2u);
-  // After its last task a worker is idle: 20 ns of worker 0.
-  expect_parts(profile.workers[0], 600, 100, 30 + 10, 20);
-  expect_parts(profile.workers[1], 100, 0, (1400 - 1330) + 20, 330 + (1740 - 1500));
-  EXPECT_EQ(profile.all().total(), 2 * profile.wall);
-  // Worker 1 was idle while `a` waited for 30 ns, and worker 0 while the end waited for 20.
-  EXPECT_EQ(profile.beside_ready, 30 + 20);
-
-  ASSERT_EQ(profile.ops.size(), 3u);  // both ops called "left" are one row
-  EXPECT_EQ(profile.ops[0].where, "left");
-  EXPECT_DOUBLE_EQ(profile.ops[0].microseconds, 0.6);
-  EXPECT_DOUBLE_EQ(profile.ops[0].share, 600.0 / 800);
-  EXPECT_DOUBLE_EQ(profile.ops[0].gflops, 4000.0 / 600);
-  EXPECT_EQ(profile.ops[1].gflops, 0);
-}
-
-TEST(ProfileAnalysis, FollowsTheRingAndEndsWithTheLastCountedStep) {
-  // stage ─► work, one worker, two sets: `work` follows the step before, and `stage` the last of
-  // its set.
-  StepShape shape;
-  shape.ops = {{"gather", "plain", "", 0}, {"mul", "plain", "", 100}};
-  shape.tasks = {{.before = {}, .ops = {0}, .staging = true},
-                 {.before = {0}, .ops = {1}, .entry = true}};
-  shape.end = 1;
-  StepRecords records(shape, 0, 3);
-  EXPECT_EQ(records.capacity(), 4u);
-  EXPECT_EQ(records.begin(4, 0, 0), nullptr);
-  record(records, 0, 0, 0, {100, 110});
-  record(records, 0, 1, 0, {115, 200});
-  record(records, 1, 0, 0, {205, 215});  // nothing it follows: 5 of the runtime
-  record(records, 1, 1, 0, {218, 300});  // ready at 215: 3 of the runtime
-  record(records, 2, 0, 0, {310, 320});  // ready at 200, when its set was free
-  record(records, 3, 0, 0, {330, 350});  // runs ahead beside the last counted step
-  record(records, 2, 1, 0, {352, 400});
-  record(records, 3, 1, 0, {500, 600});  // outside
-  const Profile profile = analyse(shape, records, 4);
-  EXPECT_EQ(profile.steps, 3);
-  EXPECT_EQ(profile.wall, 300);
-  expect_parts(profile.workers[0], 85 + 82 + 48, 10 + 10 + 10 + 20, 5 + 5 + 3 + 10 + 10 + 2, 0);
-  EXPECT_EQ(profile.all().total(), 300);
-  EXPECT_DOUBLE_EQ(profile.per_step(300), 0.1);
-  // Fewer steps than asked for.
-  EXPECT_EQ(analyse(shape, records, 2).wall, 200);
-  EXPECT_EQ(analyse(shape, records, 0).wall, 0);
-}
-
-// ---- steps that take known times --------------------------------------------------------------
 
 /// What the naps themselves say they took: a witness that is right on a busy machine, too.
 std::atomic<std::int64_t> napped{0};

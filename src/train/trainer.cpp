@@ -9,8 +9,10 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <ostream>
 #include <sstream>
+#include <utility>
 
 namespace arenite::train {
 namespace {
@@ -20,6 +22,24 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+/// A profile of a program's next steps, forgotten when an exception takes the way past `take`.
+class Recording {
+ public:
+  Recording(runtime::Program& program, long steps) : program_(&program) {
+    program.start_profile(steps);
+  }
+  ~Recording() {
+    if (program_) program_->drop_profile();
+  }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  runtime::Profile take() { return std::exchange(program_, nullptr)->stop_profile(); }
+
+ private:
+  runtime::Program* program_;
+};
 
 }  // namespace
 
@@ -148,9 +168,9 @@ void Trainer::prepare(const data::Split* train, const data::Split* test) {
 EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
   if (options.epochs < 0)
     fail({.found = std::to_string(options.epochs) + " epochs", .expected = "at least 0"});
-  if (options.profile_steps < 0) {
+  if (options.profile_steps < 0 || options.profile_steps > runtime::max_profile_steps) {
     fail({.found = "a profile of " + std::to_string(options.profile_steps) + " steps",
-          .expected = "at least 0"});
+          .expected = "0 to " + std::to_string(runtime::max_profile_steps)});
   }
   prepare(&train, options.validation);
   Impl& self = *impl_;
@@ -169,8 +189,12 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
       std::iota(pass.order.begin(), pass.order.end(), 0);
     }
     self.clear_statistics();
-    const bool profiled = options.profile_steps > 0 && epoch + 1 == options.epochs;
-    if (profiled) pass.whole->start_profile(options.profile_steps);
+    std::optional<Recording> recording;
+    if (options.profile_steps > 0 && epoch + 1 == options.epochs) {
+      // An epoch has no more steps than this: records of more would only take memory.
+      recording.emplace(*pass.whole, std::min(options.profile_steps,
+                                              static_cast<long>(train.count / pass.batch)));
+    }
     const auto start = Clock::now();
     auto last = start;
     const std::int64_t done = self.run(pass, [&](std::int64_t samples, runtime::Program& program) {
@@ -189,7 +213,7 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
       return stopping();
     });
     report = {.epoch = epoch, .train = self.metrics(done, seconds_since(start)), .validation = {}};
-    if (profiled) report.profile = pass.whole->stop_profile();
+    if (recording) report.profile = recording->take();
     ++self.epochs_done;
     if (options.validation) report.validation = evaluate(*options.validation);
     if (options.on_epoch) options.on_epoch(report);

@@ -5,6 +5,9 @@
 
 namespace arenite::testing {
 
+/// Whether ctest preloads the counter in this build: sanitizers have a malloc of their own.
+inline constexpr bool heap_counted = ARENITE_HEAP_COUNTED;
+
 /// Heap calls of the whole process so far; -1 when the counter is not preloaded.
 inline long heap_calls() {
   using Counter = long (*)();

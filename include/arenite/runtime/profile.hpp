@@ -12,6 +12,13 @@
 //   runtime   after that: a ready task waited for StarPU, or for the host to submit it
 // A task follows its data and reuse edges, the step before it, and the last step of its task set.
 //
+// The wall time begins with the first step's first task that is no staging, and ends with the last
+// step. The first step's own staging lies before it, and within it that of the step behind the
+// last: N stagings in N steps, one less where no step follows. The times of ops are of the N steps'
+// own.
+//
+// A recording takes at least 64 bytes a task and step, from start_profile to stop_profile.
+//
 // Times are of std::chrono::steady_clock, one reading at a task's begin and one after each op. A
 // Profile is plain data: safe to copy, read from any thread.
 #pragma once
@@ -23,6 +30,9 @@
 
 namespace arenite::runtime {
 
+/// The most steps that one recording holds.
+inline constexpr long max_profile_steps = 100'000;
+
 /// Nanoseconds of workers.
 struct TimeParts {
   std::int64_t kernels = 0, staging = 0, idle = 0, runtime = 0;
@@ -31,7 +41,7 @@ struct TimeParts {
   TimeParts& operator+=(const TimeParts& other) noexcept;
 };
 
-/// One op of the network, over its lanes and all steps.
+/// One op of the network, over its lanes and all steps, each execution counted whole.
 struct OpTime {
   std::string op, kernel, where;  ///< "conv2d", "xsmm", "conv1"
   double microseconds = 0;        ///< of workers, a step
@@ -42,11 +52,11 @@ struct OpTime {
 struct Profile {
   std::string program;
   long steps = 0;
-  std::int64_t wall = 0;  ///< ns from the first task's begin to the last one's end
+  std::int64_t wall = 0;  ///< ns, from the first task that is no staging to the last one's end
   std::vector<TimeParts> workers;
   /// Of the runtime part: before the host began to submit the step. ns of workers.
   std::int64_t unsubmitted = 0;
-  /// Of the idle part: while a ready task waited for another worker. ns of workers.
+  /// Of the idle part: while a task, ready and submitted, waited for another worker. ns of workers.
   std::int64_t beside_ready = 0;
   std::vector<OpTime> ops;  ///< longest first
   double clock = 0;         ///< ns that one reading of the clock took

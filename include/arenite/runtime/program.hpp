@@ -93,15 +93,17 @@ class Program {
 
   long steps() const noexcept;  ///< submitted since the beginning
 
-  /// Records where the next `steps` steps spend their time, at most 100,000. Waits for the steps
-  /// under way, throwing what they reported, and allocates; the steps themselves still do not.
-  /// Submit them in one go: the time between them, or in another program, counts as the runtime's.
-  /// Throws Error on another number. A profile under way is begun anew.
+  /// Records where the next `steps` steps spend their time, at most max_profile_steps. Waits for
+  /// the steps under way, throwing what they reported, and allocates; the steps themselves still do
+  /// not. Submit them in one go: the time between them, or in another program, counts as the
+  /// runtime's. Throws Error on another number. A profile under way is begun anew.
   void start_profile(long steps);
 
   /// Waits and gives the profile of the steps since; `wait` still reports a step that failed.
   /// Throws Error when no profile was started.
   Profile stop_profile();
+  /// Waits and forgets the profile under way, if there is one.
+  void drop_profile() noexcept;
 
   /// Tasks, their ops and edges, for people.
   void explain(std::ostream& out) const;

@@ -70,7 +70,8 @@ struct EpochReport {
   int epoch = 0;  ///< from 0
   Metrics train;  ///< on the batches as they pass
   std::optional<Metrics> validation;
-  std::optional<runtime::Profile> profile;  ///< of whole batches, when FitOptions asks for it
+  /// Of whole batches, when FitOptions asks for it and the last epoch began.
+  std::optional<runtime::Profile> profile;
 };
 
 struct FitOptions {
@@ -82,7 +83,8 @@ struct FitOptions {
   /// Called at most every `progress_seconds`; each call waits for the steps under way.
   std::function<void(const Progress&)> on_progress;
   double progress_seconds = 0.25;
-  /// Records where this many of the last epoch's first steps spend their time. 0: none.
+  /// Records where this many of the last epoch's first steps on whole batches spend their time: 0,
+  /// for none, to runtime::max_profile_steps. Room is taken for no more steps than the epoch has.
   long profile_steps = 0;
   const std::atomic<bool>* stop =
       nullptr;  ///< when it turns true, training ends after the current step
