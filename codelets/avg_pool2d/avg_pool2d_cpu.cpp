@@ -3,6 +3,7 @@
 // Sums are in float, a window row at a time and then over rows: pooling a whole image rounds no
 // more often than its rows and columns are many.
 #include "codelets/avg_pool2d/avg_pool2d.hpp"
+#include "codelets/prepare.hpp"
 
 #include <type_traits>
 
@@ -121,12 +122,6 @@ runtime::KernelFunction forward_function(const Geometry& g) {
 
 runtime::KernelFunction grad_function(const Geometry& g) {
   return pool2d::is_2x2(g.window) ? run_grad_2x2 : run_grad;
-}
-
-template <auto geometry, auto function>
-runtime::PreparedKernel prepare(const OpView& op) {
-  const Geometry g = geometry(op);
-  return {function(g), std::make_shared<const Geometry>(g)};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Plain convolution kernels: any stride, dilation, padding and halo. The innermost loop always runs
 // over output channels, which lie side by side in weights and outputs.
 #include "codelets/conv2d/conv2d.hpp"
+#include "codelets/prepare.hpp"
 
 namespace arenite::codelets::conv2d {
 namespace {
@@ -73,36 +74,25 @@ void run_grad_weight(const KernelCall& call) {
   });
 }
 
-template <auto geometry>
-runtime::PreparedKernel prepare(runtime::KernelFunction run, const graph::OpView& op) {
-  return {run, std::make_shared<const Geometry>(geometry(op))};
-}
-
 }  // namespace
 
 runtime::Kernel plain_forward() {
   return {.name = "plain",
-          .prepare =
-              [](const graph::OpView& op) { return prepare<Geometry::forward>(run_forward, op); },
+          .prepare = prepare<Geometry::forward, run_forward>,
           .wanted_halo = skipped_halo<0>,
           .writes_halo = true};
 }
 
 runtime::Kernel plain_grad_input() {
-  return {
-      .name = "plain",
-      .prepare =
-          [](const graph::OpView& op) { return prepare<Geometry::grad_input>(run_grad_input, op); },
-      .wanted_halo = skipped_halo<0>,
-      .writes_halo = true};
+  return {.name = "plain",
+          .prepare = prepare<Geometry::grad_input, run_grad_input>,
+          .wanted_halo = skipped_halo<0>,
+          .writes_halo = true};
 }
 
 runtime::Kernel plain_grad_weight() {
   return {.name = "plain",
-          .prepare =
-              [](const graph::OpView& op) {
-                return prepare<Geometry::grad_weight>(run_grad_weight, op);
-              },
+          .prepare = prepare<Geometry::grad_weight, run_grad_weight>,
           .wanted_halo = skipped_halo<0, 1>};
 }
 

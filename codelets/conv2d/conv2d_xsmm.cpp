@@ -1,5 +1,6 @@
 // Convolution kernels on LIBXSMM: whole batches of what products.hpp does for a row or a sample.
 #include "codelets/conv2d/products.hpp"
+#include "codelets/prepare.hpp"
 
 namespace arenite::codelets::conv2d {
 namespace {
@@ -101,12 +102,6 @@ void run_grad_weight(const KernelCall& call) {
 
 bool usable(const Correlation& s) { return s.product.gemm && s.source.fits(); }
 bool usable(const GradWeight& s) { return s.product.gemm && s.x.fits(); }
-
-template <auto build, auto run>
-runtime::PreparedKernel prepare(const OpView& op) {
-  auto state = build(op);
-  return {run, std::make_shared<const decltype(state)>(std::move(state))};
-}
 
 }  // namespace
 

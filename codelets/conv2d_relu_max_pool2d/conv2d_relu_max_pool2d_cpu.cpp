@@ -1,5 +1,6 @@
 // Plain loops for any shape: slow, never wrong.
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
+#include "codelets/prepare.hpp"
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 namespace {
@@ -97,33 +98,26 @@ void run_grad_weight(const KernelCall& call) {
   });
 }
 
-template <auto geometry>
-runtime::PreparedKernel prepare(const OpView& op, runtime::KernelFunction run) {
-  return {run, std::make_shared<const Geometry>(geometry(op))};
-}
-
 }  // namespace
 
 runtime::Kernel plain_forward() {
   return {.name = "plain",
           .workspace = [](const OpView& op) { return Geometry::forward(op).y.c * float_bytes; },
-          .prepare = [](const OpView& op) { return prepare<Geometry::forward>(op, run_forward); },
+          .prepare = prepare<Geometry::forward, run_forward>,
           .wanted_halo = skipped_halo<0>,
           .writes_halo = true};
 }
 
 runtime::Kernel plain_grad_input() {
-  return {
-      .name = "plain",
-      .prepare = [](const OpView& op) { return prepare<Geometry::grad_input>(op, run_grad_input); },
-      .wanted_halo = skipped_halo<0, 1>,
-      .writes_halo = true};
+  return {.name = "plain",
+          .prepare = prepare<Geometry::grad_input, run_grad_input>,
+          .wanted_halo = skipped_halo<0, 1>,
+          .writes_halo = true};
 }
 
 runtime::Kernel plain_grad_weight() {
   return {.name = "plain",
-          .prepare =
-              [](const OpView& op) { return prepare<Geometry::grad_weight>(op, run_grad_weight); },
+          .prepare = prepare<Geometry::grad_weight, run_grad_weight>,
           .wanted_halo = skipped_halo<0, 1, 2>};
 }
 

@@ -11,6 +11,7 @@
 // A patch that has more sums than registers is cut into parts, each a pass over the windows.
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 #include "codelets/conv2d_relu_max_pool2d/transpose.hpp"
+#include "codelets/prepare.hpp"
 
 #include <utility>
 
@@ -254,20 +255,16 @@ bool supports(const OpView& op) {
 }  // namespace
 
 Kernel sparse_grad_input() {
-  return {
-      .name = "sparse",
-      .supports = supports,
-      .workspace =
-          [](const OpView& op) {
-            const GradInput s = grad_input(op);
-            return (s.weights + s.sample()) * float_bytes;
-          },
-      .prepare =
-          [](const OpView& op) {
-            return runtime::PreparedKernel{run, std::make_shared<const GradInput>(grad_input(op))};
-          },
-      .wanted_halo = skipped_halo<0, 1>,
-      .writes_halo = true};
+  return {.name = "sparse",
+          .supports = supports,
+          .workspace =
+              [](const OpView& op) {
+                const GradInput s = grad_input(op);
+                return (s.weights + s.sample()) * float_bytes;
+              },
+          .prepare = prepare<grad_input, run>,
+          .wanted_halo = skipped_halo<0, 1>,
+          .writes_halo = true};
 }
 
 #else

@@ -4,6 +4,7 @@
 // the tap of its winner out of it; lanes that are dead add 0.
 #include "codelets/avx512.hpp"
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
+#include "codelets/prepare.hpp"
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 
@@ -114,10 +115,7 @@ Kernel sparse_patch_grad_weight() {
   return {.name = "sparse_patch",
           .supports = supports,
           .workspace = [](const OpView& op) { return patches(op).x.scratch_bytes(); },
-          .prepare =
-              [](const OpView& op) {
-                return runtime::PreparedKernel{run, std::make_shared<const Patches>(patches(op))};
-              },
+          .prepare = prepare<patches, run>,
           .wanted_halo = padding_halo<Geometry::grad_weight, 0>};
 }
 

@@ -9,6 +9,7 @@
 // More channels than that are cut into blocks, each copied side by side: then the pixels below a
 // list's windows stay in the first-level cache while 16 lists are walked.
 #include "codelets/conv2d_relu_max_pool2d/winner_lists.hpp"
+#include "codelets/prepare.hpp"
 
 #include <array>
 #include <utility>
@@ -373,11 +374,7 @@ Kernel sparse_grad_weight() {
                 const GradWeight s = grad_weight(op);
                 return s.sums() * float_bytes + lists_bytes + s.copied_bytes();
               },
-          .prepare =
-              [](const OpView& op) {
-                return runtime::PreparedKernel{run,
-                                               std::make_shared<const GradWeight>(grad_weight(op))};
-              },
+          .prepare = prepare<grad_weight, run>,
           .wanted_halo = padding_halo<Geometry::grad_weight, 0>};
 }
 

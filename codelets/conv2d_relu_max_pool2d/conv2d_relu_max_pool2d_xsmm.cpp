@@ -5,6 +5,7 @@
 //             convolution's own gradient products
 #include "codelets/conv2d/products.hpp"
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
+#include "codelets/prepare.hpp"
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 namespace {
@@ -229,17 +230,15 @@ void run_grad_weight(const KernelCall& call) {
   }
 }
 
+runtime::KernelFunction forward_function(const Forward& s) {
+  return s.g.pool == Pair{2, 2} ? run_forward<2> : run_forward<0>;
+}
+
 // ---- kernels -----------------------------------------------------------------------------------
 
 bool usable(const Forward& s) { return s.product.gemm && s.x.fits(); }
 bool usable(const GradInput& s) { return s.product.gemm; }
 bool usable(const GradWeight& s) { return s.product.gemm && s.x.fits(); }
-
-template <auto build>
-runtime::PreparedKernel prepare(const OpView& op, runtime::KernelFunction run) {
-  auto state = build(op);
-  return {run, std::make_shared<const decltype(state)>(std::move(state))};
-}
 
 }  // namespace
 
@@ -252,11 +251,7 @@ runtime::Kernel xsmm_forward() {
                 const Forward s = forward(op);
                 return s.rows_bytes() + s.x.scratch_bytes();
               },
-          .prepare =
-              [](const OpView& op) {
-                const bool common = Geometry::forward(op).pool == Pair{2, 2};
-                return prepare<forward>(op, common ? run_forward<2> : run_forward<0>);
-              },
+          .prepare = prepare<forward, forward_function>,
           .wanted_halo = padding_halo<Geometry::forward>,
           .writes_halo = true};
 }
@@ -274,7 +269,7 @@ runtime::Kernel xsmm_grad_input() {
             const GradInput s = grad_input(op);
             return s.weights_bytes() + s.spread.bytes();
           },
-      .prepare = [](const OpView& op) { return prepare<grad_input>(op, run_grad_input); },
+      .prepare = prepare<grad_input, run_grad_input>,
       .wanted_halo = skipped_halo<0, 1>,
       .writes_halo = true};
 }
@@ -288,7 +283,7 @@ runtime::Kernel xsmm_grad_weight() {
                 const GradWeight s = grad_weight(op);
                 return s.spread_bytes() + s.x.scratch_bytes();
               },
-          .prepare = [](const OpView& op) { return prepare<grad_weight>(op, run_grad_weight); },
+          .prepare = prepare<grad_weight, run_grad_weight>,
           .wanted_halo = padding_halo<Geometry::grad_weight, 0>};
 }
 

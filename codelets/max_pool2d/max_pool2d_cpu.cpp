@@ -1,6 +1,7 @@
 // Max pooling on the CPU, for any window, stride, padding and halo. Of 2×2 windows all taps stay in
 // registers.
 #include "codelets/max_pool2d/max_pool2d.hpp"
+#include "codelets/prepare.hpp"
 
 namespace arenite::codelets::max_pool2d {
 namespace {
@@ -140,12 +141,6 @@ runtime::KernelFunction forward_function(const Geometry& g) {
 
 runtime::KernelFunction grad_function(const Geometry& g) {
   return pool2d::is_2x2(g.window) ? run_grad_2x2 : run_grad;
-}
-
-template <auto geometry, auto function>
-runtime::PreparedKernel prepare(const OpView& op) {
-  const Geometry g = geometry(op);
-  return {function(g), std::make_shared<const Geometry>(g)};
 }
 
 }  // namespace

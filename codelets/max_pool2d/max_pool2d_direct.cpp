@@ -5,6 +5,7 @@
 //             right taps: p1      p3      p5      p7         another
 #include "codelets/avx512.hpp"
 #include "codelets/max_pool2d/max_pool2d.hpp"
+#include "codelets/prepare.hpp"
 
 #include <array>
 
@@ -125,14 +126,14 @@ void run_grad(const KernelCall& call) {
 }
 
 template <auto geometry>
+Direct build(const OpView& op) {
+  return direct(geometry(op));
+}
+
+template <auto geometry>
 bool supports(const OpView& op) {
   const Geometry g = geometry(op);
   return pool2d::is_2x2(g.window) && g.x.c <= lanes / 2;
-}
-
-template <auto geometry, auto run>
-runtime::PreparedKernel prepare(const OpView& op) {
-  return {run, std::make_shared<const Direct>(direct(geometry(op)))};
 }
 
 }  // namespace
@@ -140,7 +141,7 @@ runtime::PreparedKernel prepare(const OpView& op) {
 Kernel direct_forward() {
   return {.name = "direct",
           .supports = supports<Geometry::forward>,
-          .prepare = prepare<Geometry::forward, run_forward>,
+          .prepare = prepare<build<Geometry::forward>, run_forward>,
           .wanted_halo = skipped_halo<0>,
           .writes_halo = true};
 }
@@ -148,7 +149,7 @@ Kernel direct_forward() {
 Kernel direct_grad() {
   return {.name = "direct",
           .supports = supports<Geometry::grad>,
-          .prepare = prepare<Geometry::grad, run_grad>,
+          .prepare = prepare<build<Geometry::grad>, run_grad>,
           .wanted_halo = skipped_halo<0, 1>,
           .writes_halo = true};
 }
