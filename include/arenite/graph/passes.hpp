@@ -73,8 +73,8 @@ std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>&
 
 /// Replaces `sum` over the results of several ops of one kind by the operator that sums as it goes
 /// (`OperatorDefinition::sums_as`), where nobody else reads those results: a gradient over all
-/// lanes that is written once. It takes the lanes in their order. Returns how many sums were
-/// replaced.
+/// lanes that is written once. It takes the lanes one after the other, where `sum` would have built
+/// a tree. A graph with regions is left alone. Returns how many sums were replaced.
 int merge_sums(Graph& graph, const OperatorTable& table);
 
 // ---- rows --------------------------------------------------------------------------------------

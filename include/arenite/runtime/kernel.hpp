@@ -79,9 +79,9 @@ struct Kernel {
   std::function<bool(const graph::OpView&)> supports;           ///< absent: always
   std::function<std::int64_t(const graph::OpView&)> workspace;  ///< bytes; absent: 0
   std::function<PreparedKernel(const graph::OpView&)> prepare;
-  /// Halo that this kernel would like on operand i; -1: the operand must have none. Absent: -1 for
-  /// all. A kernel that wishes for a halo must still run without one (it may ask for workspace
-  /// instead).
+  /// Halo that this kernel would like on operand i; 0: any will do, and its bytes are not read; -1:
+  /// the operand must have none. Absent: -1 for all. A kernel that wishes for a halo must still run
+  /// without one (it may ask for workspace instead).
   std::function<int(const graph::OpView&, std::size_t)> wanted_halo;
   bool writes_halo = false;  ///< writes the zeros of a halo around its results
 };
