@@ -32,8 +32,8 @@ inline void run_op(const TaskBody& body, const BoundKernel& kernel) {
   }
 }
 
-/// Every task of ours runs this: the ops it was coarsened from, one after another.
-void run_task(void** /*buffers*/, void* argument) {
+/// The ops that a task was coarsened from, one after another.
+void run_ops(void* argument) {
   const TaskBody& body = *static_cast<const TaskBody*>(argument);
   if (body.flags->dry) return;
   if (StepRecords* records = body.flags->records) [[unlikely]] {
@@ -42,6 +42,11 @@ void run_task(void** /*buffers*/, void* argument) {
     for (const BoundKernel& kernel : body.kernels) run_op(body, kernel);
   }
   if (body.last && body.status->load() != StatusWord::ok) body.flags->failed = true;
+}
+
+/// What StarPU calls for every task of ours.
+void run_task(void** /*buffers*/, void* argument) {
+  static_cast<TaskBody*>(argument)->order.run(run_ops, argument);
 }
 
 }  // namespace
@@ -187,6 +192,7 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
   const auto follow = [&](std::size_t task, graph::TaskId first) {
     before[task].push_back(made.tasks[first.index]);
     made.predecessors[task].push_back(first.index);
+    made.bodies[task].order.follow(made.bodies[first.index].order.end());
     has_successor[first.index] = true;
   };
 
@@ -217,6 +223,7 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
         std::any_of(task.predecessors.begin(), task.predecessors.end(),
                     [&](graph::TaskId p) { return !spec.schedule[p].staging; });
     if (!task.staging && !waits_for_work) made.entries.push_back(mine);
+    if (before[t].empty()) made.bodies[t].order.follow(made.submission);
   }
 
   std::vector<starpu_task*> sinks;
@@ -235,6 +242,7 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
     made.predecessors.push_back(std::move(sink_numbers));
     if (!sinks.empty())
       starpu_task_declare_deps_array(made.end, static_cast<unsigned>(sinks.size()), sinks.data());
+    for (starpu_task* sink : sinks) order_of(made.end).follow(order_of(sink).end());
     if (made.entries.empty()) made.entries.push_back(made.end);
   }
   static_cast<TaskBody*>(made.end->cl_arg)->last = true;
@@ -244,14 +252,16 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
 /// counts as met, so one dry pass over all sets lets the ring be closed without a first step that
 /// waits for itself.
 void Program::Impl::join_ring() {
-  for (std::size_t i = 1; i < sets.size(); ++i) {
-    for (starpu_task* entry : sets[i].entries)
-      starpu_task_declare_deps_array(entry, 1, &sets[i - 1].end);
-  }
+  const auto join = [](TaskSet& before, TaskSet& after) {
+    for (starpu_task* entry : after.entries) {
+      starpu_task_declare_deps_array(entry, 1, &before.end);
+      order_of(entry).follow(order_of(before.end).end());
+    }
+  };
+  for (std::size_t i = 1; i < sets.size(); ++i) join(sets[i - 1], sets[i]);
   for (TaskSet& s : sets) s.submit();
   drain();
-  for (starpu_task* entry : sets.front().entries)
-    starpu_task_declare_deps_array(entry, 1, &sets.back().end);
+  join(sets.back(), sets.front());
   flags.dry = false;
 }
 

@@ -5,6 +5,7 @@
 
 #include "src/runtime/checked.hpp"
 #include "src/runtime/profile_records.hpp"
+#include "src/runtime/race_check.hpp"
 #include "src/runtime/starpu.hpp"
 
 #include <atomic>
@@ -41,7 +42,12 @@ struct TaskBody {
   const long* step = nullptr;    ///< of the task set, too
   std::size_t number = 0;        ///< among the tasks of the set
   bool last = false;             ///< follows all others of its step
+  OrderedTask order;
 };
+
+inline OrderedTask& order_of(starpu_task* task) {
+  return static_cast<TaskBody*>(task->cl_arg)->order;
+}
 
 /// One complete set of a program's tasks. Resubmitted as a whole, once its last step has ended.
 class TaskSet {
@@ -61,6 +67,7 @@ class TaskSet {
   std::deque<TaskBody> bodies;                         // stable addresses
   starpu_task* end = nullptr;                          // follows all others
   std::vector<starpu_task*> entries;                   // must follow the previous step
+  OrderPoint submission;
   StatusWord status;
   long step = 0;  // the one last submitted
 

@@ -21,10 +21,10 @@ ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector
   }
   std::vector<const plan::StepPlan*> plans;
   for (const ProgramSpec& spec : specs) {
-    plan::verify_step(spec.graph, spec.schedule, spec.plan);
+    if (options.verify) plan::verify_step(spec.graph, spec.schedule, spec.plan);
     plans.push_back(&spec.plan);
   }
-  plan::verify_together(plans);
+  if (options.verify) plan::verify_together(plans);
   impl_->make_blocks(specs);
   impl_->make_handles(specs);
   impl_->make_programs(std::move(specs));

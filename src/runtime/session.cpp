@@ -2,6 +2,7 @@
 #include <arenite/runtime/session.hpp>
 
 #include "src/runtime/counters.hpp"
+#include "src/runtime/idle.hpp"
 #include "src/runtime/starpu.hpp"
 
 #include <algorithm>
@@ -179,6 +180,7 @@ void start(int workers) {
                    .hint = "ask for fewer with --workers"});
   }
   starpu_execute_on_each_worker(flush_denormals, nullptr, STARPU_CPU);
+  idle_watch().start();
 }
 
 }  // namespace
@@ -211,7 +213,9 @@ Session::Session(const SessionOptions& options) {
 Session::~Session() {
   Shared& s = shared();
   const std::lock_guard lock(s.mutex);
-  if (--s.users == 0) starpu_shutdown();
+  if (--s.users > 0) return;
+  idle_watch().stop();
+  starpu_shutdown();
 }
 
 int Session::workers() const noexcept { return static_cast<int>(starpu_cpu_worker_get_count()); }

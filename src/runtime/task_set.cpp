@@ -1,5 +1,6 @@
 #include <arenite/error.hpp>
 
+#include "src/runtime/idle.hpp"
 #include "src/runtime/program_impl.hpp"
 
 #include <cstring>
@@ -11,6 +12,8 @@ TaskSet::~TaskSet() {
 }
 
 void TaskSet::submit() {
+  const IdleWatch::Submission awake(idle_watch());
+  submission.reached();
   for (submitted_ = 0; submitted_ < tasks.size(); ++submitted_) {
     const int error = starpu_task_submit(tasks[submitted_]);
     if (error == 0) continue;
@@ -26,6 +29,7 @@ void TaskSet::wait() noexcept {
   // error StarPU knows here is a task that cannot be waited for, and ours all can.
   [[maybe_unused]] const int error =
       starpu_task_wait_array(tasks.data(), static_cast<unsigned>(submitted_));
+  order_of(end).end().follow();
   submitted_ = 0;
 }
 

@@ -52,6 +52,8 @@ struct ProgramSpec {
 
 struct ProgramOptions {
   int task_sets = 2;  ///< how many steps may be under way; at least 2
+  /// Check the plans first. Only for showing what becomes of a wrong one.
+  bool verify = true;
 };
 
 /// The table of a plan's arenas and blocks, before anything is allocated.

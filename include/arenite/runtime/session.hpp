@@ -2,6 +2,10 @@
 //
 // A Session is a share of the process's one StarPU: the first starts it, the last stops it. Asking
 // for other options while it runs is an error. Sessions may be made and destroyed by any thread.
+//
+// Within 50 ms of the last step's end the workers go to sleep and cost no processor time, until a
+// program's next step wakes them. Who submits StarPU tasks of his own, past this library, has to
+// keep them awake himself: starpu_resume before, starpu_pause behind.
 #pragma once
 
 #include <string>

@@ -1,0 +1,65 @@
+#include "src/runtime/idle.hpp"
+
+#include "src/runtime/starpu.hpp"
+
+namespace arenite::runtime {
+
+IdleWatch& idle_watch() noexcept {
+  static IdleWatch instance;
+  return instance;
+}
+
+void IdleWatch::start(std::chrono::microseconds period) {
+  ending_ = false;
+  thread_ = std::thread(&IdleWatch::watch, this, period);
+}
+
+void IdleWatch::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+  resume();
+}
+
+/// Submissions first: one that ends between the two has its tasks counted.
+bool IdleWatch::nothing_to_do() const noexcept {
+  return under_way_.load() == 0 && starpu_task_nsubmitted() == 0;
+}
+
+void IdleWatch::watch(std::chrono::microseconds period) {
+  std::unique_lock lock(mutex_);
+  std::uint64_t seen = submissions_.load();
+  bool idle = false;  // at the last look
+  while (!ending_) {
+    if (paused_.load()) {
+      changed_.wait(lock, [&] { return ending_ || !paused_.load(); });
+      idle = false;
+      continue;
+    }
+    changed_.wait_for(lock, period, [&] { return ending_; });
+    const std::uint64_t now = submissions_.load();
+    const bool was_idle = idle && now == seen;
+    seen = now;
+    idle = nothing_to_do();
+    if (!idle || !was_idle || ending_) continue;
+    paused_.store(true);
+    starpu_pause();
+    if (!nothing_to_do()) {  // a submission that may not have seen the pause
+      starpu_resume();
+      paused_.store(false);
+    }
+  }
+}
+
+void IdleWatch::resume() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!paused_.load()) return;
+  starpu_resume();
+  paused_.store(false);
+  changed_.notify_one();
+}
+
+}  // namespace arenite::runtime
