@@ -1,6 +1,8 @@
 // What must hold for all built-in operators together.
+#include <arenite/graph/builder.hpp>
 #include <arenite/graph/target.hpp>
 #include <arenite/operators.hpp>
+#include <arenite/runtime/program.hpp>
 
 #include <gtest/gtest.h>
 
@@ -20,6 +22,24 @@ TEST(Operators, KernelsOfOperatorsWithACostHaveARate) {
     }
   }
   EXPECT_GT(seen, 30u);
+}
+
+/// A JIT would take seconds over such sizes, and get them wrong.
+TEST(Operators, HugeSizesAreLeftToPlainLoops) {
+  constexpr std::int64_t huge = (std::int64_t{1} << 31) - 1;
+  graph::Graph graph;
+  graph::Builder builder(graph, operators());
+  const auto declare = [&](const char* name, Shape shape) {
+    return builder.declare(name, DType::float32, shape, graph::StorageClass::parameter);
+  };
+  const graph::ValueId x = declare("x", {huge, 16}), w = declare("w", {16, 1});
+  builder.add("dense", {x, w});
+  builder.add("dense_grad_input", {declare("g", {huge, 1}), w});
+  builder.add("conv2d", {declare("image", {1, 1, huge, 16}), declare("taps", {1, 1, 16, 16})});
+  for (graph::OpId id : graph[graph::Graph::body].ops) {
+    const graph::OpView op(graph, graph[id]);
+    EXPECT_EQ(runtime::kernel_selector(kernels())->choose(op), "plain") << op.op().name();
+  }
 }
 
 /// And no rate is of a kernel that is gone.

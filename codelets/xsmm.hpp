@@ -9,7 +9,7 @@
 #include <libxsmm.h>
 
 #include <cstdint>
-#include <limits>
+#include <initializer_list>
 
 namespace arenite::codelets::xsmm {
 
@@ -26,12 +26,19 @@ struct Gemm {
   bool accumulate = false;  ///< add to C instead of overwriting it
 };
 
+/// Generating code for 2^31 columns takes LIBXSMM seconds, and its displacements have 32 bits: what
+/// is larger is left to other kernels.
+constexpr bool in_reach(std::initializer_list<std::int64_t> sizes) noexcept {
+  constexpr std::int64_t limit = 1 << 22;
+  for (const std::int64_t size : sizes) {
+    if (size < 1 || size > limit) return false;
+  }
+  return true;
+}
+
 /// nullptr when LIBXSMM has no kernel for this machine or shape.
 inline BatchReduce dispatch(const Gemm& gemm) {
-  constexpr std::int64_t limit = std::numeric_limits<int>::max();
-  for (const std::int64_t size : {gemm.m, gemm.n, gemm.k, gemm.lda, gemm.ldb, gemm.ldc}) {
-    if (size < 1 || size > limit) return nullptr;
-  }
+  if (!in_reach({gemm.m, gemm.n, gemm.k, gemm.lda, gemm.ldb, gemm.ldc})) return nullptr;
   const int lda = static_cast<int>(gemm.lda), ldb = static_cast<int>(gemm.ldb),
             ldc = static_cast<int>(gemm.ldc);
   const float alpha = 1, beta = gemm.accumulate ? 1 : 0;
@@ -48,10 +55,7 @@ using Transpose = libxsmm_xtransfunction;
 /// For `rows`×`columns` row-major elements; `ldo` is the distance between rows of the result.
 /// nullptr when LIBXSMM has no kernel for this machine or shape.
 inline Transpose dispatch_transpose(std::int64_t rows, std::int64_t columns, std::int64_t ldo) {
-  constexpr std::int64_t limit = std::numeric_limits<int>::max();
-  for (const std::int64_t size : {rows, columns, ldo}) {
-    if (size < 1 || size > limit) return nullptr;
-  }
+  if (!in_reach({rows, columns, ldo})) return nullptr;
   libxsmm_descriptor_blob blob;
   return libxsmm_dispatch_trans(
       libxsmm_trans_descriptor_init(&blob, sizeof(float), static_cast<unsigned>(columns),

@@ -59,7 +59,8 @@ class Differentiator {
     for (ValueId loss : losses_) {
       if (graph()[loss].shape.elements() != 1) {
         fail({.found = "a loss of shape " + to_string(graph()[loss].shape),
-              .expected = "a single element"});
+              .expected = "a single element",
+              .where = "value '" + graph()[loss].name + "'"});
       }
       reaches[loss.index] = true;
     }

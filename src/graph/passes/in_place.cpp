@@ -7,12 +7,17 @@
 namespace arenite::graph {
 namespace {
 
-/// Position in program order of the last op that touches each storage.
+/// Position in program order of the last op that touches each storage or names a value in it.
 std::vector<std::size_t> last_access(const Graph& graph) {
   std::vector<std::size_t> last(graph.storage_count(), 0);
   const auto& ops = graph[Graph::body].ops;
   for (std::size_t at = 0; at < ops.size(); ++at) {
     for (const auto& access : accesses(graph, ops[at])) last[access.storage.index] = at;
+    // A view that nobody reads, or of no bytes, touches nothing, but may not be taken of a value
+    // that is gone.
+    for (ValueId operand : graph[ops[at]].operands) {
+      if (operand) last[graph.root(operand).index] = at;
+    }
   }
   return last;
 }

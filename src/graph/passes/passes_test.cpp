@@ -264,6 +264,20 @@ TEST_F(InPlace, SparesAResultOfClassOutput) {
   EXPECT_EQ(graph.root_storage(r).cls, StorageClass::output);
 }
 
+TEST_F(InPlace, SparesAnOperandOfALaterViewThatNobodyReads) {
+  builder.add1("relu", {h});
+  builder.add1("flatten", {h});
+  EXPECT_EQ(in_place(graph), 0);
+}
+
+TEST_F(InPlace, SparesAnOperandOfALaterReaderOfNoBytes) {
+  using Rows = std::int64_t;
+  const ValueId none = builder.add1("slice", {h}, {{"begin", Rows{2}}, {"end", Rows{2}}});
+  builder.add1("relu", {h});
+  builder.add1("relu", {none});
+  EXPECT_EQ(in_place(graph), 0);
+}
+
 TEST_F(InPlace, SparesAnOperandThatIsReadThroughAViewToo) {
   const ValueId view = builder.add1("flatten", {h});  // the same shape, the same bytes
   const ValueId s = builder.add1("relu_grad", {h, view});

@@ -32,9 +32,9 @@ void expect_before_select(const Graph& graph, std::string_view pass) {
   }
   for (std::size_t i = 0; i < graph.storage_count(); ++i) {
     if (!graph.storage(StorageId(i)).merged_into) continue;
-    fail({.found = std::string(pass) + " on a graph with results in place ('" +
-                   graph.storage(StorageId(i)).name + "')",
-          .expected = "a graph before `in_place`"});
+    fail({.found = std::string(pass) + " on a graph with results in place",
+          .expected = "a graph before `in_place`",
+          .where = "storage '" + graph.storage(StorageId(i)).name + "'"});
   }
 }
 

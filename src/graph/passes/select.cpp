@@ -81,6 +81,13 @@ void select(Graph& graph, const KernelSelector& selector) {
     graph[id].kernel = settle(graph, id, selector);
     const std::int64_t bytes = selector.workspace(view, graph[id].kernel);
     if (bytes == 0) continue;
+    // Shape's own limit, which would not say whose bytes these are.
+    if (bytes > std::int64_t{1} << 48) {
+      fail({.found = "kernel '" + graph[id].kernel + "' with a workspace of " +
+                     std::to_string(bytes) + " bytes",
+            .expected = "at most 2^48",
+            .where = describe(graph, id)});
+    }
     const std::string name = workspace_name(graph[id]);
     const StorageId storage = graph.add_storage(
         {.name = name, .cls = StorageClass::workspace, .space = {}, .bytes = bytes});

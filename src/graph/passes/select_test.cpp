@@ -14,6 +14,7 @@ struct Select : ::testing::Test {
   /// Two relus on an image; "narrow" wants a halo of 1 and writes it.
   struct Kernels final : KernelSelector {
     bool narrow_takes_halos = true, other_takes_halos = false;
+    std::int64_t scratch = 0;
 
     std::string choose(const OpView& op) const override {
       return supports(op, "narrow") ? "narrow" : "other";
@@ -22,7 +23,7 @@ struct Select : ::testing::Test {
       const bool halo = op.operand(0).layout.halo > 0 || op.result(0).layout.halo > 0;
       return kernel != "narrow" || !halo || narrow_takes_halos;
     }
-    std::int64_t workspace(const OpView&, const std::string&) const override { return 0; }
+    std::int64_t workspace(const OpView&, const std::string&) const override { return scratch; }
     int wanted_halo(const OpView&, const std::string& kernel, std::size_t) const override {
       return kernel == "narrow" || other_takes_halos ? 1 : -1;
     }
@@ -58,6 +59,18 @@ TEST_F(Select, TakesAnotherKernelOnlyIfItKnowsTheHalos) {
   select(graph, kernels);
   EXPECT_EQ(graph[h].layout.halo, 1);
   for (OpId id : graph[Graph::body].ops) EXPECT_EQ(graph[id].kernel, "other");
+}
+
+TEST_F(Select, RefusesAWorkspaceBeyondAllMemory) {
+  kernels.scratch = (std::int64_t{1} << 48) + 1;
+  try {
+    select(graph, kernels);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "relu #0: kernel 'narrow' with a workspace of 281474976710657 bytes; expected at "
+                 "most 2^48");
+  }
 }
 
 }  // namespace
