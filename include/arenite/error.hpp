@@ -27,7 +27,8 @@ class Error : public std::runtime_error {
   ErrorText text_;
 };
 
-/// The input was right, but the run could not go on: a full disk, memory refused, StarPU refused.
+/// The input was right, but the run could not go on: memory refused, StarPU refused, nobody reads
+/// the output.
 class Failure : public Error {
  public:
   using Error::Error;

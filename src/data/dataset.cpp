@@ -31,12 +31,14 @@ fs::path plain_path(const fs::path& folder, FileName file) {
   return folder / (std::string(file.stem) + "-" + file.kind);
 }
 
+/// The first of the file's names that is not known to be absent: what opens it says more of a link
+/// that leads nowhere, or of a folder that may not be searched.
 std::optional<fs::path> locate(const fs::path& folder, FileName file) {
   for (const char* ending : {"", ".gz"}) {
     for (const char* joint : {"-", "."}) {
       fs::path path = folder / (std::string(file.stem) + joint + file.kind + ending);
       std::error_code error;
-      if (fs::exists(path, error)) return path;
+      if (fs::symlink_status(path, error).type() != fs::file_type::not_found) return path;
     }
   }
   return std::nullopt;
@@ -55,9 +57,11 @@ std::string fetch_hint(std::string_view name) {
 IdxFile open_file(const fs::path& folder, FileName file, int rank, const std::string& dataset) {
   if (const auto path = locate(folder, file)) return IdxFile::open(*path, rank);
   std::error_code error;
-  const bool exists = fs::is_directory(folder, error);
-  fail({.found = exists ? "no file " + plain_path({}, file).string() + "[.gz] in this folder"
-                        : "no such folder",
+  const fs::file_status status = fs::status(folder, error);
+  fail({.found = fs::is_directory(status)
+                     ? "no file " + plain_path({}, file).string() + "[.gz] in this folder"
+                 : fs::exists(status) ? "not a folder"
+                                      : "no such folder",
         .expected = "the four IDX files of " + dataset,
         .where = folder.string(),
         .hint = fetch_hint(dataset)});
@@ -155,7 +159,11 @@ ImageData find(std::string_view name, const fs::path& folder) {
           .expected = "none: the set is drawn in memory and has no files",
           .hint = "name the data set that the folder holds"});
   }
-  const std::vector<fs::path> looked = folder.empty() ? places(name) : std::vector{folder};
+  const auto load = [&](const fs::path& from) {
+    return load_images(from, std::string(name), name == "mnist" ? digit_names() : garment_names());
+  };
+  if (!folder.empty()) return load(folder);
+  const std::vector<fs::path> looked = places(name);
   const auto found = std::find_if(looked.begin(), looked.end(), holds_any);
   if (found == looked.end()) {
     std::string list;
@@ -165,7 +173,7 @@ ImageData find(std::string_view name, const fs::path& folder) {
           .hint = fetch_hint(name) + "; or set ARENITE_DATASETS to the folder above " +
                   std::string(name) + "/"});
   }
-  return load_images(*found, std::string(name), name == "mnist" ? digit_names() : garment_names());
+  return load(*found);
 }
 
 void save_images(const ImageData& data, const fs::path& folder) {

@@ -128,6 +128,22 @@ TEST_F(DatasetTest, AHalfFilledFolderIsNotSkipped) {
   EXPECT_TRUE(says(find_error("mnist"), "no file train-images-idx3-ubyte[.gz]"));
 }
 
+TEST_F(DatasetTest, WhatCannotBeOpenedIsNotSkipped) {
+  const ScopedVariable root("ARENITE_DATASETS", (folder_ / "sets").string());
+  put_set(folder_ / "sets" / "mnist", 3);
+  put_set(folder_ / "cache" / "mnist", 3);
+  const auto images = folder_ / "sets" / "mnist" / "train-images-idx3-ubyte";
+  std::filesystem::remove(images);
+  std::filesystem::create_symlink("nowhere", images);
+  EXPECT_TRUE(says(find_error("mnist"),
+                   images.string() + ": cannot open it: No such file or directory (a link to "
+                                     "nowhere); expected a readable file"));
+  if (::geteuid() == 0) return;  // root may search every folder
+  std::filesystem::permissions(folder_ / "sets" / "mnist", std::filesystem::perms::none);
+  EXPECT_TRUE(says(find_error("mnist"), "cannot open it: Permission denied"));
+  std::filesystem::permissions(folder_ / "sets" / "mnist", std::filesystem::perms::owner_all);
+}
+
 std::uint64_t fnv1a(std::span<const std::uint8_t> bytes) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (std::uint8_t byte : bytes) hash = (hash ^ byte) * 0x100000001b3u;

@@ -1,5 +1,6 @@
 #include "src/data/gzip.hpp"
 
+#include "src/base/atomic_file.hpp"
 #include "src/data/cache.hpp"
 
 #include <arenite/data/idx.hpp>

@@ -1,6 +1,7 @@
 #include <arenite/data/idx.hpp>
 #include <arenite/error.hpp>
 
+#include "src/base/atomic_file.hpp"
 #include "src/data/file.hpp"
 #include "src/data/gzip.hpp"
 

@@ -99,9 +99,9 @@ TEST_F(IdxTest, OpensPlainFiles) {
 
 TEST_F(IdxTest, WhatIsNoDataFileIsRefused) {
   expect_error([&] { IdxFile::open(folder_ / "none", 3); }, {"none", "No such file"});
-  expect_error([&] { IdxFile::open(folder_, 3); }, {"not a regular file"});
+  expect_error([&] { IdxFile::open(folder_, 3); }, {"a folder; expected a regular file"});
   expect_error([&] { IdxFile::open(put("empty", {}), 3); }, {"the file is empty"});
-  expect_error([&] { IdxFile::open("/dev/zero", 3); }, {"not a regular file"});
+  expect_error([&] { IdxFile::open("/dev/zero", 3); }, {"a device; expected a regular file"});
   expect_error([&] { IdxFile::open(put("packed", gzip(idx_file({1}, {1}))), 1); }, {"without .gz"});
 }
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <string_view>
 
+#include "src/base/atomic_file.hpp"
 #include "src/plan/picture.hpp"
 #include "src/plan/text.hpp"
-#include "src/plan/write_file.hpp"
 
 namespace arenite::plan {
 namespace {

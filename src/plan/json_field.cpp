@@ -3,7 +3,10 @@
 #include <arenite/error.hpp>
 #include <arenite/plan/json.hpp>
 
+#include "src/base/atomic_file.hpp"
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -160,6 +163,7 @@ json parse_document(std::string_view text, std::string_view where, int levels) {
 }
 
 std::string read_document(const std::filesystem::path& file) {
+  errno = 0;
   std::ifstream stream(file, std::ios::binary);
   std::string text;
   std::string piece(std::size_t{1} << 16, '\0');
@@ -169,7 +173,7 @@ std::string read_document(const std::filesystem::path& file) {
     if (text.size() > max_json_bytes) refuse_size(file.string());
   }
   if (!stream.eof()) {
-    fail({.found = "a file that cannot be read",
+    fail({.found = "cannot read it" + (errno != 0 ? ": " + system_reason() : ""),
           .expected = "a plan as write_json() writes it",
           .where = file.string()});
   }

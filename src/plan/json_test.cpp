@@ -173,11 +173,13 @@ TEST(Json, FilesAreWholeOrNotThere) {
   EXPECT_EQ(read_json(folder / "plan.json"), plan);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
 
-  EXPECT_ERROR("cannot be written", write_json(plan, folder / "missing" / "plan.json"));
-  EXPECT_ERROR("cannot be written", write_json(plan, folder));  // a folder
+  EXPECT_ERROR("missing/plan.json: cannot create it: No such file or directory; expected a path in",
+               write_json(plan, folder / "missing" / "plan.json"));
+  EXPECT_ERROR("cannot create it: Is a directory", write_json(plan, folder));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
-  EXPECT_ERROR("cannot be read", read_json(folder / "nothing.json"));
-  EXPECT_ERROR("arenite_plan_json_test", read_json(folder));
+  EXPECT_ERROR("nothing.json: cannot read it: No such file or directory; expected a plan as",
+               read_json(folder / "nothing.json"));
+  EXPECT_ERROR("arenite_plan_json_test: cannot read it: Is a directory", read_json(folder));
   std::ofstream(folder / "bad.json") << "{";
   EXPECT_ERROR("bad.json, byte 1", read_json(folder / "bad.json"));
   std::filesystem::resize_file(folder / "bad.json", max_json_bytes + 1);

@@ -7,8 +7,8 @@
 #include <array>
 #include <optional>
 
+#include "src/base/atomic_file.hpp"
 #include "src/plan/json_field.hpp"
-#include "src/plan/write_file.hpp"
 
 namespace arenite::plan {
 namespace {

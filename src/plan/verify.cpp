@@ -199,6 +199,12 @@ class Verifier {
     std::int64_t bound = 0;
     bool optimal = true;
     for (const SpacePlan& space : plan_.spaces) {
+      // Bounds are no larger than the peaks they belong to.
+      if (space.peak > 2 * Problem::limit - peak) {
+        fail({.found = "spaces whose peaks pass 2^61 bytes in sum",
+              .expected = "a sum of at most 2^61",
+              .where = where});
+      }
       peak += space.peak;
       live += space.max_live;
       bound += space.lower_bound;

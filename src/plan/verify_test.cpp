@@ -130,6 +130,25 @@ TEST_F(Verify, ChecksLifetimesAgainstAPrecedence) {
   EXPECT_ERROR("lifetimes that follow the precedence", verify(ordered, sound));
 }
 
+TEST(VerifySpaces, RefusesPeaksWhoseSumPassesTheLimit) {
+  Problem problem;
+  for (int i = 0; i < 4; ++i) {
+    problem.add({.name = std::string(1, static_cast<char>('a' + i)),
+                 .bytes = 256,
+                 .lifetime = {0, 1},
+                 .space = {.index = i}});
+  }
+  Plan plan = solve(problem);
+  // Four times 2^61 is one more than an offset can be.
+  plan.offsets.assign(4, 2 * Problem::limit - 256);
+  for (SpacePlan& space : plan.spaces) {
+    space.peak = 2 * Problem::limit;
+    space.optimal = false;
+  }
+  EXPECT_ERROR("plan::verify: spaces whose peaks pass 2^61 bytes in sum; expected a sum of at most",
+               verify(problem, plan));
+}
+
 /// Straight from the definition, for plans whose offsets were moved.
 bool sound_places(const Problem& problem, const Plan& plan) {
   for (std::size_t i = 0; i < problem.size(); ++i) {

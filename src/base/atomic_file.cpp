@@ -1,0 +1,129 @@
+#include "src/base/atomic_file.hpp"
+
+#include <arenite/error.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace arenite {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* expected_folder = "a path in a folder that exists and may be written";
+
+}  // namespace
+
+fs::path followed(fs::path path) {
+  std::error_code error;
+  for (int links = 0; links < 40 && fs::is_symlink(path, error); ++links)
+    path = path.parent_path() / fs::read_symlink(path, error);
+  return path;
+}
+
+std::string system_reason() { return std::generic_category().message(errno); }
+
+AtomicFile::AtomicFile(fs::path path, std::string what)
+    : path_(std::move(path)), what_(std::move(what)) {
+  if (!open_directly()) open_temporary();
+}
+
+AtomicFile::~AtomicFile() {
+  ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+/// False when there is a regular file, or none, at the path.
+bool AtomicFile::open_directly() {
+  struct stat there {};
+  if (::stat(path_.c_str(), &there) != 0) return false;
+  if (S_ISDIR(there.st_mode)) {
+    errno = EISDIR;
+    fail_system("create", "a path of a file");
+  }
+  for (const int standard : {STDOUT_FILENO, STDERR_FILENO}) {
+    // Opened anew, a file would be written from its start, over what is printed.
+    struct stat open {};
+    if (::fstat(standard, &open) != 0 || open.st_dev != there.st_dev || open.st_ino != there.st_ino)
+      continue;
+    descriptor_ = ::fcntl(standard, F_DUPFD_CLOEXEC, 0);
+    regular_ = false;
+    if (descriptor_ < 0) fail_system("open", "a file that may be written");
+    return true;
+  }
+  if (S_ISREG(there.st_mode)) {
+    // The folder may let us replace what its owner does not let us write.
+    if (::access(path_.c_str(), W_OK) != 0) fail_system("replace", "a file that may be written");
+    mode_ = static_cast<int>(there.st_mode & 0777);
+    return false;
+  }
+  regular_ = false;
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor_ < 0) fail_system("open", "something that may be written");
+  return true;
+}
+
+void AtomicFile::open_temporary() {
+  path_ = followed(path_);  // only that may be renamed over
+  // Distinct for every process and call, so that two writers of one file never mix.
+  static std::atomic<unsigned> calls{0};
+  do {
+    temporary_ =
+        path_.string() + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(calls++);
+    descriptor_ =
+        ::open(temporary_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EEXIST);
+  if (descriptor_ >= 0) return;
+  temporary_.clear();
+  fail_system("create", expected_folder);
+}
+
+void AtomicFile::write(std::span<const std::uint8_t> bytes) {
+  const std::size_t size = bytes.size();
+  const off_t before = regular_ ? ::lseek(descriptor_, 0, SEEK_END) : 0;
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const int reason = errno;
+      [[maybe_unused]] const int shortened = regular_ ? ::ftruncate(descriptor_, before) : 0;
+      errno = reason;
+      fail_system("write", "room for " + std::to_string(size) + " more bytes");
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::write(std::string_view text) {
+  write(std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+}
+
+void AtomicFile::commit() {
+  if (temporary_.empty()) return;
+  if (mode_ >= 0 && ::fchmod(descriptor_, static_cast<mode_t>(mode_)) != 0)
+    fail_system("create", expected_folder);
+  // Synced before the rename: after a power cut the name must not lead to missing bytes.
+  if (::fsync(descriptor_) != 0) fail_system("write", "a disk that keeps what is written");
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_system("create", expected_folder);
+  temporary_.clear();
+}
+
+void write_file(const fs::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+void AtomicFile::fail_system(const std::string& action, const std::string& expected) const {
+  fail({.found = "cannot " + action + " it: " + system_reason(),
+        .expected = expected,
+        .where = what_});
+}
+
+}  // namespace arenite
