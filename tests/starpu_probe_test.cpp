@@ -1,9 +1,9 @@
 // What the runtime is built on, asked of StarPU itself: tasks that are built once and resubmitted
 // in a ring of sets, waited for by their own program, without a heap call a step.
 #include <gtest/gtest.h>
+#include <arenite/runtime/heap_calls.hpp>
 
 #include "src/runtime/starpu.hpp"
-#include "tests/heap/heap_calls.hpp"
 
 #include <array>
 #include <cstdint>
@@ -143,21 +143,19 @@ long heap_calls_of(Ring& ring) {
   constexpr int steps = 1000;
   ring.make_room(2 * steps);
   ring.run_steps(steps);
-  const long before = testing::heap_calls();
+  const long before = *heap_calls();
   ring.run_steps(steps);
-  return testing::heap_calls() - before;
+  return *heap_calls() - before;
 }
 
 TEST_P(StarpuProbe, AResubmittedStepMakesNoHeapCall) {
-  if (testing::heap_calls() < 0)
-    GTEST_SKIP() << "the heap counter is not preloaded (run through ctest)";
+  if (!heap_calls()) GTEST_SKIP() << "the heap counter is not preloaded (run through ctest)";
   Ring ring(false);
   EXPECT_EQ(heap_calls_of(ring), 0);
 }
 
 TEST_P(StarpuProbe, WritersOfOneHandleWithoutAnEdgeCostHeapCalls) {
-  if (testing::heap_calls() < 0)
-    GTEST_SKIP() << "the heap counter is not preloaded (run through ctest)";
+  if (!heap_calls()) GTEST_SKIP() << "the heap counter is not preloaded (run through ctest)";
   // StarPU queues the second writer in a request that it allocates: why every two accesses of a
   // handle must be ordered by edges, and a handle class holds only what is.
   Ring ring(true);

@@ -4,14 +4,15 @@
 #include <gtest/gtest.h>
 
 #include "src/train/step_program.hpp"
-#include "tests/heap/heap_calls.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <sstream>
+#include <thread>
 
 namespace arenite {
 namespace {
@@ -122,30 +123,6 @@ TEST(TrainingStep, SplittingLargeUpdatesKeepsTheBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Training, ::testing::ValuesIn(networks()));
-
-TEST(TrainingStep, RegistersAndAllocatesNothingAfterWarmUp) {
-  // A thousand steps where heap calls are counted; fewer where plain kernels and sanitizers are
-  // slow.
-  const int epochs = testing::heap_calls() >= 0 ? 50 : 3;
-  for (int workers : {1, 2}) {
-    for (const char* model : networks()) {
-      runtime::Session session({.workers = workers});
-      train::Trainer trainer(session, nn::model(model).layers, small_set().shape(), options(16, 2));
-      trainer.fit(small_set().train, {.epochs = 1, .shuffle = false});  // warm-up
-      const auto before = runtime::counters();
-      const long heap = testing::heap_calls();
-      trainer.fit(small_set().train, {.epochs = epochs, .shuffle = false});
-      const auto after = runtime::counters();
-      EXPECT_EQ(after.handles, before.handles);
-      EXPECT_EQ(after.blocks, before.blocks);
-      EXPECT_EQ(after.pins, before.pins);
-      EXPECT_EQ(after.tasks, before.tasks);
-      if (heap >= 0) {
-        EXPECT_EQ(testing::heap_calls() - heap, 0) << model << " with " << workers << " workers";
-      }
-    }
-  }
-}
 
 TEST(TrainingStep, PrintsThePlanBeforeTheFirstStep) {
   runtime::Session session;
@@ -303,6 +280,34 @@ TEST_F(Trained, ReportsAValidationWhenItIsStopped) {
   EXPECT_EQ(report.epoch, 0);
   EXPECT_EQ(report.train.samples, 16);
   EXPECT_TRUE(report.validation);
+}
+
+TEST_F(Trained, EndsWithinAStepOfBeingStopped) {
+  std::atomic<bool> stop = false;
+  int after = 0;  // steps that began when `stop` was already true
+  train::FitOptions how{.epochs = 1000, .progress_seconds = 0};
+  bool seen = false;
+  how.on_progress = [&](const train::Progress&) {
+    after += seen ? 1 : 0;
+    seen = stop;
+  };
+  how.stop = &stop;
+  for (int round = 0; round < 20; ++round) {
+    stop = seen = false;
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1 + round));
+      stop = true;
+    });
+    trainer.fit(train, how);
+    other.join();
+    // It may turn true between the callback and the look at it; then nothing begins.
+    EXPECT_EQ(after, 0);
+  }
+  how.on_progress = [&](const train::Progress& now) { stop = now.done == 5 * 16; };
+  stop = false;
+  const long before = trainer.steps();
+  EXPECT_EQ(trainer.fit(train, how).train.samples, 5 * 16);
+  EXPECT_EQ(trainer.steps(), before + 5);
 }
 
 TEST_F(Trained, TakesFiniteLearningRatesOnly) {

@@ -21,6 +21,7 @@
 #include <arenite/plan/step_plan.hpp>
 #include <arenite/plan/verify.hpp>
 #include <arenite/random.hpp>
+#include <arenite/runtime/heap_calls.hpp>
 #include <arenite/runtime/program.hpp>
 #include <arenite/runtime/session.hpp>
 #include <arenite/train/optimizer.hpp>

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 namespace arenite::cli {
 namespace {
@@ -20,6 +19,13 @@ std::optional<T> parse(const std::string& text) {
   return value;
 }
 
+/// Through a double, which holds what is too small for a float.
+std::optional<float> parse_float(const std::string& text) {
+  const auto value = parse<double>(text);
+  if (!value) return std::nullopt;
+  return static_cast<float>(*value);
+}
+
 CLI::Validator expecting(const std::string& what, std::function<bool(const std::string&)> right) {
   return {[what, right = std::move(right)](std::string& text) {
             return right(text) ? std::string() : fmt::format("'{}'; expected {}", text, what);
@@ -29,29 +35,27 @@ CLI::Validator expecting(const std::string& what, std::function<bool(const std::
 
 }  // namespace
 
-CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+std::optional<std::uint64_t> whole_number(const std::string& text, std::uint64_t least,
+                                          std::uint64_t most) {
+  const auto value = parse<std::uint64_t>(text);
+  return value && *value >= least && *value <= most ? value : std::nullopt;
+}
+
+std::string whole_number_text(std::uint64_t least, std::uint64_t most) {
   constexpr std::uint64_t unlimited = std::numeric_limits<std::int64_t>::max();
-  std::string what = fmt::format("a whole number of {} to {}", least, most);
-  if (most == unlimited) what = fmt::format("a whole number of at least {}", least);
-  if (most > unlimited) what = fmt::format("a whole number of {} to 2^64 - 1", least);
-  return expecting(what, [least, most](const std::string& text) {
-    const auto value = parse<std::uint64_t>(text);
-    return value && *value >= least && *value <= most;
-  });
+  if (most == unlimited) return fmt::format("a whole number of at least {}", least);
+  if (most > unlimited) return fmt::format("a whole number of {} to 2^64 - 1", least);
+  return fmt::format("a whole number of {} to {}", least, most);
 }
 
-CLI::Validator number_of_at_least_0() {
-  return expecting("a finite number of at least 0", [](const std::string& text) {
-    const auto value = parse<float>(text);
-    return value && std::isfinite(*value) && *value >= 0;
-  });
+std::optional<float> number_of_at_least_0(const std::string& text) {
+  const auto value = parse_float(text);
+  return value && std::isfinite(*value) && *value >= 0 ? value : std::nullopt;
 }
 
-CLI::Validator number_from_0_to_below_1() {
-  return expecting("a number from 0 to below 1", [](const std::string& text) {
-    const auto value = parse<float>(text);
-    return value && *value >= 0 && *value < 1;
-  });
+std::optional<float> number_from_0_to_below_1(const std::string& text) {
+  const auto value = parse_float(text);
+  return value && *value >= 0 && *value < 1 ? value : std::nullopt;
 }
 
 CLI::Validator one_of(std::vector<std::string> names) {

@@ -1,18 +1,55 @@
-// What an option's text must be: read strictly, from the first character to the last. The parser's
-// own conversions saturate, wrap around and take octal.
+// Options whose texts are read strictly, from the first character to the last. The parser's own
+// conversions saturate, wrap around, and take 010 for 8.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace arenite::cli {
 
-CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
-CLI::Validator number_of_at_least_0();
-CLI::Validator number_from_0_to_below_1();
+/// What a text means; none where it means nothing.
+template <class T>
+using Meaning = std::function<std::optional<T>(const std::string& text)>;
+
+/// Finite, and at least 0; what is too small for a float is 0.
+std::optional<float> number_of_at_least_0(const std::string& text);
+std::optional<float> number_from_0_to_below_1(const std::string& text);
+
 CLI::Validator one_of(std::vector<std::string> names);
 CLI::Validator not_empty();
+
+/// An option that becomes what `meaning` makes of its text; a text that means nothing is refused
+/// with "NAME: 'TEXT'; expected WHAT".
+template <class T>
+CLI::Option* add_option(CLI::App& app, const std::string& name, T& into, Meaning<T> meaning,
+                        const std::string& what, const std::string& help) {
+  const auto refuse = [meaning, what](const std::string& text) {
+    return meaning(text) ? std::string() : "'" + text + "'; expected " + what;
+  };
+  return app
+      .add_option_function<std::string>(
+          name, [&into, meaning](const std::string& text) { into = *meaning(text); }, help)
+      ->check(CLI::Validator(refuse, what));
+}
+
+/// What `add_whole_number` takes.
+std::optional<std::uint64_t> whole_number(const std::string& text, std::uint64_t least,
+                                          std::uint64_t most);
+std::string whole_number_text(std::uint64_t least, std::uint64_t most);
+
+/// An option of decimal digits only. `most` must fit into a T.
+template <class T>
+CLI::Option* add_whole_number(CLI::App& app, const std::string& name, T& into, std::uint64_t least,
+                              std::uint64_t most, const std::string& help) {
+  const auto meaning = [least, most](const std::string& text) -> std::optional<T> {
+    const auto number = whole_number(text, least, most);
+    return number ? std::optional<T>(static_cast<T>(*number)) : std::nullopt;
+  };
+  return add_option<T>(app, name, into, meaning, whole_number_text(least, most), help);
+}
 
 }  // namespace arenite::cli

@@ -1,10 +1,14 @@
 #include <arenite/error.hpp>
 #include <arenite/runtime/devices.hpp>
 
+#include "src/cli/command_line.hpp"
 #include "src/cli/commands.hpp"
+#include "src/cli/progress.hpp"
+#include "src/cli/train_arguments.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
+#include <csignal>
 #include <iostream>
 
 namespace {
@@ -20,7 +24,7 @@ std::string version_text() {
   return text;
 }
 
-int complain(const char* message, int status) {
+int complain(const std::string& message, int status) {
   std::cout << std::flush;
   std::cerr << "arenite: " << message << '\n';
   return status;
@@ -30,30 +34,23 @@ int complain(const char* message, int status) {
 
 int main(int argc, char** argv) {
   using namespace arenite;
+  // What cannot be written, for want of a reader or beyond a limit, is an error and no reason to
+  // die.
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   CLI::App app{
       "Arenite trains neural networks with their memory planned and proven before the first step."};
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
   app.footer(
       "Exit status: 0 done, 1 a run failed, 2 wrong arguments, files or data, 130 interrupted.");
-  const cli::Command train = cli::add_train(app);
-
+  cli::TrainArguments arguments;
+  cli::add_train_options(app, arguments);
+  const auto ending = cli::read_command_line(app, argc, argv);
+  if (ending && ending->status != cli::exit_ok) return complain(ending->text, ending->status);
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    if (app.get_subcommands().empty() && !app.remaining().empty()) {
-      const std::string what = "unknown subcommand or option '" + app.remaining().front() +
-                               "'; expected train (hint: see --help)";
-      return complain(what.c_str(), cli::exit_bad_input);
-    }
-    return complain((std::string(error.what()) + " (hint: see --help)").c_str(),
-                    cli::exit_bad_input);
-  }
-  try {
-    const int status = train();
-    // What was not written was not reported.
-    if (!std::cout.flush()) return complain("the output could not be written", cli::exit_failure);
+    if (ending) std::cout << ending->text;
+    const int status = ending ? ending->status : cli::run_train(arguments);
+    cli::flush_output();
     return status;
   } catch (const Failure& error) {
     return complain(error.what(), cli::exit_failure);

@@ -1,3 +1,6 @@
+#include <arenite/error.hpp>
+
+#include "src/base/atomic_file.hpp"
 #include "src/cli/progress.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -7,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iostream>
 
 namespace arenite::cli {
 namespace {
@@ -23,6 +27,12 @@ std::string duration_text(double seconds) {
   const long s = std::lround(seconds);
   if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
   return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+void flush_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.flush()) return;
+  throw Failure({.found = "the output could not be written: " + system_reason(),
+                 .expected = "a standard output that takes it"});
 }
 
 ProgressDisplay::ProgressDisplay(int epochs)
@@ -57,7 +67,7 @@ void ProgressDisplay::epoch_done(const train::EpochReport& report) {
   text += fmt::format("  {:.2f} s  {:.0f} samples/s\n", m.seconds,
                       m.seconds > 0 ? static_cast<double>(m.samples) / m.seconds : 0);
   std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
+  flush_output();
 }
 
 }  // namespace arenite::cli

@@ -21,6 +21,9 @@ class ProgressDisplay {
   bool terminal_;
 };
 
+/// Throws Failure where standard output takes no more: what was not written was not reported.
+void flush_output();
+
 std::string duration_text(double seconds);  ///< "3.2 s", "1:05", "2:03:11"
 
 }  // namespace arenite::cli

@@ -4,6 +4,7 @@
 
 #include "src/train/programs.hpp"
 #include "src/train/sha256.hpp"
+#include "src/train/step_costs.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -56,6 +57,7 @@ struct Trainer::Impl {
   plan::StateLayout state;  // the main program's; later programs keep its places
   StepProgram preview;      // the main program before any data is known: its plan is the same
   std::unique_ptr<Programs> programs;
+  CostMeter meter;
   bool running = false;
   float learning_rate = 0;
   int epochs_done = 0;
@@ -121,6 +123,7 @@ struct Trainer::Impl {
   template <class Tick>
   std::int64_t run(Pass& pass, Tick tick) {
     std::int64_t done = 0;
+    long submitted = 0;
     running = true;
     struct Guard {
       bool& flag;
@@ -130,15 +133,19 @@ struct Trainer::Impl {
       *program.input<std::int64_t>(names::cursor) = done;
       program.submit();
       done += size;
+      ++submitted;
       steps += pass.training ? 1 : 0;
       return tick(done, program);
     };
+    meter.begin();
     bool stopped = false;
     while (!stopped && done + pass.batch <= pass.split.count)
       stopped = step(*pass.whole, pass.batch);
     pass.whole->wait();
     if (!stopped && pass.rest) step(*pass.rest, pass.split.count - done);
     if (pass.rest) pass.rest->wait();
+    meter.end();
+    (pass.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += submitted;
     return done;
   }
 
@@ -200,6 +207,7 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
     const std::int64_t done = self.run(pass, [&](std::int64_t samples, runtime::Program& program) {
       if (options.on_progress && seconds_since(last) >= options.progress_seconds) {
         program.wait();
+        self.meter.end();  // what a display costs is its own affair
         const Metrics now = self.metrics(samples, seconds_since(start));
         options.on_progress({.epoch = epoch,
                              .epochs = options.epochs,
@@ -209,6 +217,7 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
                              .accuracy = now.accuracy,
                              .seconds = now.seconds});
         last = Clock::now();
+        self.meter.begin();
       }
       return stopping();
     });
@@ -248,6 +257,7 @@ void Trainer::explain(std::ostream& out) const {
 const plan::StepPlan& Trainer::step_plan() const { return impl_->preview.spec.plan; }
 int Trainer::lanes() const noexcept { return impl_->preview.lanes; }
 long Trainer::steps() const noexcept { return impl_->steps; }
+StepCosts Trainer::costs() const noexcept { return impl_->meter.costs(); }
 
 std::vector<Trainer::NamedParameter> Trainer::parameters() {
   if (!impl_->programs) {

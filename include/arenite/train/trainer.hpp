@@ -90,6 +90,19 @@ struct FitOptions {
       nullptr;  ///< when it turns true, training ends after the current step
 };
 
+/// What steps asked of the system, training and evaluation together: every call of the process
+/// while they were under way, whoever made it. Between passes and during `on_progress` nothing is
+/// counted.
+///
+/// All of them count, from the first on: the warm-up is the building of their programs, which
+/// submits each task once, dry, before any data moves. Both sums stay 0, but for one heap call a
+/// session that StarPU may make where there are more workers than cores.
+struct StepCosts {
+  long training_steps = 0, evaluation_steps = 0;  ///< of passes that came to their end
+  /// As in arenite/runtime/heap_calls.hpp. None where nobody counts, or before the first pass.
+  std::optional<long> heap_calls, map_calls;
+};
+
 /// Prints the table of arenas, blocks, bounds and pinning.
 class PlanReport {
  public:
@@ -139,6 +152,7 @@ class Trainer {
 
   void set_learning_rate(float learning_rate);  ///< throws Error unless it is finite
   long steps() const noexcept;                  ///< training steps submitted
+  StepCosts costs() const noexcept;             ///< of all passes so far
 
  private:
   struct Impl;

@@ -1,0 +1,97 @@
+#include <arenite/error.hpp>
+#include <arenite/runtime/heap_calls.hpp>
+
+#include "src/cli/count_heap.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace arenite::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* option = "--count-heap";
+constexpr std::string_view library = ARENITE_HEAP_COUNTER;  // empty: this build has none
+constexpr const char* begun_again =
+    "ARENITE_COUNT_HEAP";  // holds the process's number, which stays
+
+/// Beside the program, as it is built, or where an installation keeps a program's own libraries.
+fs::path find_library() {
+  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path installed = (folder / "../lib/arenite").lexically_normal();
+  for (const fs::path& place : {folder, installed}) {
+    std::error_code error;
+    if (fs::exists(place / library, error)) return place / library;
+  }
+  fail({.found = "no " + std::string(library),
+        .expected = "it in '" + folder.string() + "' or '" + installed.string() + "'",
+        .where = option,
+        .hint = "it is the build's target arenite_heap_counter"});
+}
+
+/// As the process was given them.
+std::vector<std::string> arguments() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::string> all;
+  for (std::size_t at = 0; at < text.size(); at += all.back().size() + 1)
+    all.emplace_back(text.c_str() + at);
+  return all;
+}
+
+[[noreturn]] void begin_again() {
+  std::vector<std::string> texts = arguments();
+  std::vector<char*> list;
+  list.reserve(texts.size() + 1);
+  for (std::string& text : texts) list.push_back(text.data());
+  list.push_back(nullptr);
+  execv("/proc/self/exe", list.data());
+  throw Failure({.found = std::string("the program could not begin again: ") + std::strerror(errno),
+                 .expected = "the same program with the counter preloaded",
+                 .where = option});
+}
+
+}  // namespace
+
+void count_heap() {
+  const std::string self = std::to_string(getpid());
+  const char* mark = std::getenv(begun_again);
+  const bool again = mark && mark == self;
+  unsetenv(begun_again);
+  if (runtime::heap_calls()) return;
+  if (library.empty()) {
+    fail({.found = "a build with a sanitizer, which has a malloc of its own",
+          .expected = "a build without",
+          .where = option,
+          .hint = "use the preset release"});
+  }
+  const fs::path file = find_library();
+  if (file.string().find_first_of(" :") != std::string::npos) {
+    fail({.found = "the library '" + file.string() + "'",
+          .expected = "a path without spaces and colons: LD_PRELOAD divides its list at them",
+          .where = option});
+  }
+  if (again) {
+    throw Failure({.found = "'" + file.string() + "' was not preloaded",
+                   .expected = "a system that heeds LD_PRELOAD",
+                   .where = option,
+                   .hint = "it does not for programs with privileges of their own"});
+  }
+  // In front: a malloc that is preloaded, too, then serves behind the counter.
+  const char* others = std::getenv("LD_PRELOAD");
+  setenv("LD_PRELOAD", (file.string() + (others ? std::string(":") + others : "")).c_str(), 1);
+  setenv(begun_again, self.c_str(), 1);
+  begin_again();
+}
+
+}  // namespace arenite::cli

@@ -1,0 +1,15 @@
+// Ctrl-C and SIGTERM end a command in order: what is under way is finished, and nothing is left
+// half done.
+#pragma once
+
+#include <atomic>
+
+namespace arenite::cli {
+
+/// From now on the first of these signals says on standard error what will happen and turns
+/// `interrupted` true; the second one ends the process, as either would have done before.
+void catch_interrupts();
+
+const std::atomic<bool>& interrupted() noexcept;
+
+}  // namespace arenite::cli

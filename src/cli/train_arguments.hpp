@@ -1,0 +1,45 @@
+// The options of `arenite train`, and what they were when the command line was read.
+#pragma once
+
+#include <arenite/plan/step_plan.hpp>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace arenite::cli {
+
+/// Each is in the range that its option's help names.
+struct TrainArguments {
+  std::string model = "cnn2";
+  std::string dataset;  ///< empty: the model's own
+  std::string data;
+  int epochs = 10;
+  std::int64_t batch = 64;
+  float lr = 0.02f;
+  float momentum = 0.9f;
+  float weight_decay = 0;
+  std::uint64_t seed = 1;
+  int workers = 0;  ///< 0: not given, and likewise lanes and limit
+  int lanes = 0;
+  std::int64_t limit = 0;
+  bool shuffle = true;
+  std::optional<float> init;  ///< the A of uniform:A
+  plan::ArenaLayout arenas = plan::ArenaLayout::overlay;
+  bool fuse = true;
+  std::string log;
+  bool explain = false;
+  bool draw = false;
+  bool profile = false;
+  bool count_heap = false;
+  std::string plan_svg, plan_json;
+};
+
+/// Steps that --profile records: enough for means; the records of more would outgrow the caches.
+inline constexpr long profiled_steps = 1000;
+
+/// Adds the subcommand to the parser, which fills `arguments` while it reads.
+CLI::App* add_train_options(CLI::App& app, TrainArguments& arguments);
+
+}  // namespace arenite::cli
