@@ -1,34 +1,92 @@
-// Any bytes as a script: an Error, or a graph that prints and reads back to an equal one.
-#include <arenite/error.hpp>
+// Any bytes as a script: an Error, or a graph that prints and reads back to an equal one, and that
+// the passes behind the parser take or refuse.
+// Input: one byte that chooses the operators ('0': small stand-ins, '1': all built-in ones), then
+// the script.
 #include <arenite/graph/dependencies.hpp>
+#include <arenite/graph/passes.hpp>
 #include <arenite/graph/text.hpp>
-
-#include <cstdio>
-#include <cstdlib>
+#include <arenite/operators.hpp>
+#include <arenite/plan/step_plan.hpp>
+#include <arenite/runtime/program.hpp>
 
 #include "src/graph/test_operators.hpp"
+#include "tests/fuzz/fuzzing.hpp"
+
+#include <vector>
+
+namespace {
 
 using namespace arenite;
+using fuzzing::accepted;
+using fuzzing::require;
+using graph::Graph;
+
+void prints_and_reads_back(const Graph& read, const graph::OperatorTable& table) {
+  const std::string once = graph::print(read);
+  const Graph again = graph::parse(once, table);
+  std::string why;
+  require(graph::equal(read, again, &why) && graph::print(again) == once,
+          "no fixed point: " + why + "\n" + once);
+  require(graph::dependencies(read).ops.size() == read.op_count(), "ops lost");
+}
+
+/// What kernels say of an op whose shapes nobody chose with care; those that need a JIT too, which
+/// `select` leaves out here.
+void ask_kernels(const Graph& read) {
+  for (std::size_t i = 0; i < read.op_count(); ++i) {
+    const graph::OpView op(read, read[graph::OpId(i)]);
+    require(graph::default_target().microseconds(op) >= 0, "a cost below 0");
+    for (const runtime::Kernel& kernel : kernels().find(op.op().name())) {
+      if (kernel.supports && !kernel.supports(op)) continue;
+      if (kernel.workspace) require(kernel.workspace(op) >= 0, "a workspace below 0");
+      for (std::size_t k = 0; kernel.wanted_halo && k < op.operand_count(); ++k) {
+        if (op.has_operand(k)) require(kernel.wanted_halo(op, k) >= -1, "a halo below -1");
+      }
+    }
+  }
+}
+
+void differentiate(Graph read) {
+  graph::fuse(read, operators());
+  std::vector<graph::ValueId> losses;
+  for (graph::ValueId output : read.outputs) {
+    if (read[output].shape.elements() == 1) losses.push_back(output);
+  }
+  graph::Builder builder(read, operators());
+  builder.context.phase = Phase::backward;
+  graph::add_gradients(builder, losses, read.declared(graph::StorageClass::parameter));
+  graph::merge_sums(read, operators());
+  graph::split_rows(read, operators());
+}
+
+/// The passes from kernels to a plan; a script may name kernels and workspaces itself.
+void place(Graph read) {
+  bool chosen = false;
+  for (std::size_t i = 0; i < read.op_count(); ++i)
+    chosen = chosen || !read[graph::OpId(i)].kernel.empty() || read[graph::OpId(i)].workspace;
+  if (!chosen) graph::select(read, *runtime::kernel_selector(kernels()));
+  graph::in_place(read);
+  prints_and_reads_back(read, operators());
+  const graph::Schedule schedule = graph::coarsen(read);
+  plan::StateLayout state;
+  plan::StepPlan step;
+  if (accepted([&] { step = plan::plan_step(read, schedule, state, {}); }))
+    plan::verify_step(read, schedule, step);
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view script(reinterpret_cast<const char*>(data), size);
-  graph::Graph read;
-  try {
-    read = graph::parse(script, graph::testing::table());
-  } catch (const Error& error) {
-    if (error.text().where.empty() || error.text().found.empty() || error.text().expected.empty()) {
-      std::fprintf(stderr, "an error that says too little: %s\n", error.what());
-      std::abort();
-    }
-    return 0;
-  }
-  const std::string once = graph::print(read);
-  const graph::Graph again = graph::parse(once, graph::testing::table());
-  std::string why;
-  if (!graph::equal(read, again, &why) || graph::print(again) != once) {
-    std::fprintf(stderr, "no fixed point: %s\n%s\n", why.c_str(), once.c_str());
-    std::abort();
-  }
-  if (graph::dependencies(read).ops.size() != read.op_count()) std::abort();
+  if (size == 0) return 0;
+  const bool built_in = data[0] % 2 == 1;
+  const graph::OperatorTable& table = built_in ? operators() : graph::testing::table();
+  const std::string_view script(reinterpret_cast<const char*>(data) + 1, size - 1);
+  Graph read;
+  if (!accepted([&] { read = graph::parse(script, table); })) return 0;
+  prints_and_reads_back(read, table);
+  if (!built_in) return 0;
+  ask_kernels(read);
+  accepted([&] { differentiate(read); });
+  accepted([&] { place(read); });
   return 0;
 }

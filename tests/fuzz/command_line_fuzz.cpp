@@ -1,0 +1,91 @@
+// Arguments of `arenite`, cut from the bytes at each line break: a message, or values in the ranges
+// that --help names, each read as what its text says.
+#include "src/cli/command_line.hpp"
+#include "src/cli/train_arguments.hpp"
+#include "tests/fuzz/fuzzing.hpp"
+
+#include <arenite/data/dataset.hpp>
+#include <arenite/nn/nn.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace arenite;
+using fuzzing::require;
+
+std::vector<std::string> lines(std::string_view text) {
+  std::vector<std::string> all{"arenite"};
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    // As the system passes them: no argument holds a zero byte.
+    all.emplace_back(line.substr(0, line.find('\0')));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return all;
+}
+
+void check_ranges(const cli::TrainArguments& a) {
+  const auto within = [](auto value, auto least, auto most) {
+    return value >= least && value <= most;
+  };
+  require(within(a.epochs, 0, 1000000), "--epochs");
+  require(within(a.batch, 1, 1 << 20), "--batch");
+  require(std::isfinite(a.lr) && a.lr >= 0, "--lr");
+  require(a.momentum >= 0 && a.momentum < 1, "--momentum");
+  require(std::isfinite(a.weight_decay) && a.weight_decay >= 0, "--weight-decay");
+  require(within(a.workers, 0, 1024), "--workers");
+  require(within(a.lanes, 0, 64), "--lanes");
+  require(a.limit >= 0, "--limit");
+  require(!a.init || (std::isfinite(*a.init) && *a.init > 0), "--init");
+  require(!plan::to_string(a.arenas).empty(), "--arenas");
+  require(nn::model(a.model).name == a.model, "--model");
+  const std::vector<std::string> sets = data::names();
+  require(a.dataset.empty() || std::find(sets.begin(), sets.end(), a.dataset) != sets.end(),
+          "--dataset");
+}
+
+/// Where `--name` and digits stand side by side, that is the number.
+void check_digits(const std::vector<std::string>& arguments, const std::string& name,
+                  std::uint64_t value) {
+  const auto at = std::find(arguments.begin(), arguments.end(), name);
+  if (at == arguments.end() || at + 1 == arguments.end()) return;
+  const std::string& text = at[1];
+  if (text.empty() || text.size() > 19 || text.find_first_not_of("0123456789") != std::string::npos)
+    return;
+  std::uint64_t number = 0;
+  for (const char digit : text) number = number * 10 + static_cast<std::uint64_t>(digit - '0');
+  require(number == value, name + " " + text + " read as " + std::to_string(value));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto arguments = lines({reinterpret_cast<const char*>(data), size});
+  std::vector<const char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
+
+  CLI::App app;
+  app.require_subcommand(1);
+  cli::TrainArguments read;
+  cli::add_train_options(app, read);
+  const auto ending =
+      cli::read_command_line(app, static_cast<int>(pointers.size()), pointers.data());
+  if (ending) {
+    require(!ending->text.empty() && (ending->status == 0 || ending->status == 2), "no message");
+    require(ending->status == 0 || ending->text.find("; expected ") != std::string::npos,
+            "a message that says too little: " + ending->text);
+    return 0;
+  }
+  check_ranges(read);
+  check_digits(arguments, "--epochs", static_cast<std::uint64_t>(read.epochs));
+  check_digits(arguments, "--batch", static_cast<std::uint64_t>(read.batch));
+  check_digits(arguments, "--seed", read.seed);
+  check_digits(arguments, "--limit", static_cast<std::uint64_t>(read.limit));
+  return 0;
+}
