@@ -1,0 +1,400 @@
+// Random ops: any operator reads any value of a shape that fits, so that values get several users,
+// views, views of views, and writers; what nobody reads at the end is an output, is accumulated, or
+// stays unread.
+#include "tests/oracle/random_values.hpp"
+
+namespace arenite::oracle {
+namespace {
+
+using graph::Attributes;
+using graph::StorageClass;
+using graph::ValueId;
+using List = std::vector<std::int64_t>;
+
+constexpr std::int64_t samples = 11;  // of the set that batches are gathered from
+constexpr std::int64_t classes = 3;   // of its labels
+
+class RandomOps : private RandomValues {
+ public:
+  RandomOps(std::uint32_t seed, std::uint32_t data)
+      : RandomValues(seed), data_(~seed + 7919 * data), trained_(draw.chance(40)) {}
+
+  RandomProgram make() {
+    lanes_ = static_cast<int>(draw.between(0, 3));
+    if (draw.chance(10) && !trained_) phase_ = Phase::evaluate;
+    builder.context.phase = phase_;
+    pointwise();  // so that there is something to run
+    for (std::int64_t i = draw.between(4, 34); i > 0; --i) {
+      add_op();
+      if (!trained_ && draw.chance(8)) next_phase();
+    }
+    if (trained_ && draw.chance(30)) graph::fuse(graph, operators());
+    if (trained_) train();
+    finish();
+    return compile();
+  }
+
+ private:
+  // ---- ops -------------------------------------------------------------------------------------
+
+  void add_op() {
+    builder.context = {.phase = phase_, .lane = lane(), .where = {}};
+    using Make = void (RandomOps::*)();
+    static const std::vector<Make> always{
+        &RandomOps::convolution, &RandomOps::pooling,    &RandomOps::dense, &RandomOps::bias,
+        &RandomOps::pointwise,   &RandomOps::pointwise,  &RandomOps::sum,   &RandomOps::view,
+        &RandomOps::view,        &RandomOps::accumulate, &RandomOps::gather};
+    // These have no gradient themselves, or only of some results.
+    static const std::vector<Make> untrained{
+        &RandomOps::loss,     &RandomOps::loss,     &RandomOps::gradient,    &RandomOps::gradient,
+        &RandomOps::gradient, &RandomOps::gradient, &RandomOps::lanes_dense, &RandomOps::update};
+    const std::size_t kinds = always.size() + (trained_ ? 0 : untrained.size());
+    const std::size_t kind = draw.below(kinds);
+    (this->*(kind < always.size() ? always[kind] : untrained[kind - always.size()]))();
+  }
+
+  int lane() {
+    return lanes_ == 0 || draw.chance(15) ? graph::Op::shared_lane
+                                          : static_cast<int>(draw.between(0, lanes_ - 1));
+  }
+
+  void next_phase() {
+    if (phase_ == Phase::forward || phase_ == Phase::evaluate) {
+      phase_ = Phase::backward;
+    } else {
+      phase_ = Phase::update;
+    }
+  }
+
+  struct Window {
+    List kernel, stride, padding, dilation, output;
+  };
+
+  /// One that fits the image, smaller paddings than kernels.
+  Window window(const Shape& x, bool dilated) {
+    Window w;
+    for (int axis : {1, 2}) {
+      const std::int64_t wanted = draw.between(1, 3), padding = draw.between(0, wanted - 1),
+                         step = dilated && x[axis] > 1 ? draw.between(1, 2) : 1,
+                         size = x[axis] + 2 * padding;
+      const std::int64_t kernel = std::max(padding + 1, std::min(wanted, (size - 1) / step + 1));
+      const bool fits = (kernel - 1) * step < size;
+      w.kernel.push_back(kernel);
+      w.padding.push_back(padding);
+      w.dilation.push_back(fits ? step : 1);
+      w.stride.push_back(draw.between(1, 2));
+      w.output.push_back((size - (kernel - 1) * w.dilation.back() - 1) / w.stride.back() + 1);
+    }
+    return w;
+  }
+
+  void convolution() {
+    const ValueId x = image();
+    const Shape of = shape(x);
+    const Window w = window(of, true);
+    const std::int64_t outputs = draw.of<std::int64_t>({1, 3, 5, 16});
+    const std::int64_t fan_in = w.kernel[0] * w.kernel[1] * of[3];
+    std::vector<ValueId> operands{x, weight({w.kernel[0], w.kernel[1], of[3], outputs}, fan_in)};
+    if (draw.chance(60)) operands.push_back(floats({outputs}));
+    Attributes attributes{{"stride", w.stride}, {"padding", w.padding}, {"dilation", w.dilation}};
+    if (draw.chance(70)) {
+      builder.add("conv2d", operands, attributes);
+      return;
+    }
+    attributes.set("pool", List{draw.between(1, std::min<std::int64_t>(3, w.output[0])),
+                                draw.between(1, std::min<std::int64_t>(3, w.output[1]))});
+    builder.add("conv2d_relu_max_pool2d", operands, attributes);
+  }
+
+  void pooling() {
+    const ValueId x = image();
+    const Window w = window(shape(x), false);
+    Attributes attributes{{"kernel", w.kernel}, {"padding", w.padding}};
+    if (draw.chance(60)) attributes.set("stride", w.stride);
+    const bool averages = draw.chance(70);
+    if (averages) attributes.set("count_padding", draw.between(0, 1));
+    builder.add(averages ? "avg_pool2d" : "max_pool2d", {x}, attributes);
+  }
+
+  void dense() { add_dense(matrix(), draw.of<std::int64_t>({1, 3, 5, 10, 17})); }
+
+  ValueId add_dense(ValueId x, std::int64_t outputs) {
+    const std::int64_t inputs = shape(x)[1];
+    std::vector<ValueId> operands{x, weight({inputs, outputs}, inputs)};
+    if (draw.chance(60)) operands.push_back(floats({outputs}));
+    return builder.add1("dense", operands);
+  }
+
+  /// One weight's gradient over two lanes, sometimes some rows of it.
+  void lanes_dense() {
+    const ValueId x = matrix();
+    const std::int64_t inputs = shape(x)[1], outputs = draw.between(1, 5),
+                       more = draw.between(1, 3);
+    const std::int64_t n = shape(x)[0];
+    const std::vector<ValueId> operands{x, floats({n, outputs}), floats({more, inputs}),
+                                        floats({more, outputs})};
+    Attributes attributes;
+    if (draw.chance(40)) {
+      const std::int64_t begin = draw.between(0, inputs - 1);
+      attributes.set("rows", List{begin, draw.between(begin + 1, inputs)});
+    }
+    builder.add("dense_grad_weight", operands, attributes);
+  }
+
+  void bias() {
+    const ValueId x = tensor();
+    builder.add("bias", {x, floats({shape(x).at(-1)})});
+  }
+
+  void pointwise() {
+    const ValueId x = tensor();
+    if (draw.chance(70)) {
+      builder.add("relu", {x});
+    } else {
+      // No factor that a gradient could be asked of.
+      builder.add("scale_by", {x, declare(DType::float32, {1}, {0.5, 1.5},
+                                          draw.of({StorageClass::buffer, StorageClass::input}))});
+    }
+  }
+
+  void sum() {
+    const ValueId first = any([&](ValueId id) { return graph[id].type != DType::uint8; });
+    if (!first || shape(first).elements() > most_elements) return;
+    std::vector<ValueId> terms{first};
+    for (std::int64_t more = draw.between(0, 3); more > 0; --more) {
+      const bool again = draw.chance(25) || graph[first].type != DType::float32;
+      terms.push_back(again ? first : floats(shape(first)));
+    }
+    builder.add("sum", terms);
+  }
+
+  void view() {
+    const ValueId x = any([&](ValueId id) { return shape(id).rank() > 0; });
+    if (!x) return;
+    const Shape of = shape(x);
+    const std::int64_t rows = of[0];
+    switch (draw.below(4)) {
+      case 0:
+        builder.add("flatten", {x});
+        break;
+      case 1:
+        builder.add("reshape", {x}, {{"shape", List{of.elements()}}});
+        break;
+      default: {
+        const std::int64_t begin = draw.between(0, std::max<std::int64_t>(0, rows - 1)),
+                           end = draw.between(std::min(begin + 1, rows), rows);
+        // An empty one now and then.
+        builder.add("slice", {x}, {{"begin", begin}, {"end", draw.chance(4) ? begin : end}});
+      }
+    }
+  }
+
+  ValueId labels(std::int64_t count, std::int64_t of) {
+    ValueId found;
+    if (of >= classes && draw.chance(60)) {
+      found = any([&](ValueId id) {
+        if (graph[id].type != DType::int32 || shape(id) != Shape{count}) return false;
+        if (graph[id].producer) return graph[graph[id].producer].name() == "batch_gather";
+        return range(id).high < static_cast<double>(of);
+      });
+    }
+    if (found) return found;
+    return declare(DType::int32, {count}, {0, static_cast<double>(of - 1)},
+                   draw.of({StorageClass::constant, StorageClass::input}));
+  }
+
+  void loss() {
+    // Of a single class, loss and gradient are 0 whatever the logits.
+    const ValueId logits = matrix();
+    if (shape(logits)[1] > 1) add_loss(logits);
+  }
+
+  ValueId add_loss(ValueId logits) {
+    const ValueId truth = labels(shape(logits)[0], shape(logits)[1]);
+    return builder.add("softmax_cross_entropy", {logits, truth}, {{"divisor", draw.between(0, 8)}})
+        .front();
+  }
+
+  /// Where an op may write: nothing else that it reads may lie there.
+  ValueId target(bool weights_too) {
+    return any([&](ValueId id) {
+      const StorageClass kind = cls(id);
+      const bool floating = graph[id].type == DType::float32 || graph[id].type == DType::float64;
+      const bool state = kind == StorageClass::buffer || kind == StorageClass::activation ||
+                         kind == StorageClass::gradient;
+      return floating && (state || (weights_too && kind == StorageClass::parameter));
+    });
+  }
+
+  void accumulate() {
+    ValueId total = target(false);
+    if (!total || draw.chance(40)) {
+      total = declare(DType::float32, shape(tensor()), {}, StorageClass::buffer);
+    }
+    const ValueId value = like(graph[total].type, shape(total), {});
+    if (value != total && graph.root(value) == graph.root(total)) return;
+    builder.add("accumulate", {total, value});
+  }
+
+  void update() {
+    const ValueId w = target(phase_ == Phase::update);
+    if (!w || graph[w].type != DType::float32) return;
+    const ValueId gradient = floats(shape(w));
+    if (graph.root(gradient) == graph.root(w)) return;
+    const ValueId rate = declare(DType::float32, {1}, {0.01, 0.1}, StorageClass::buffer);
+    ValueId velocity;
+    if (phase_ == Phase::update && draw.chance(50))
+      velocity = declare(DType::float32, shape(w), {}, StorageClass::optimizer_state);
+    builder.add("sgd", {w, gradient, rate, velocity},
+                {{"momentum", velocity ? 0.9 : 0.0}, {"weight_decay", draw.of({0.0, 0.01})}});
+  }
+
+  void gather() {
+    if (gathers_ >= 2) return;
+    ++gathers_;
+    const std::int64_t side = draw.of<std::int64_t>({3, 5, 7});
+    const StorageClass fixed = StorageClass::constant;
+    const ValueId images = declare(
+        DType::uint8, {samples, side, side, draw.of<std::int64_t>({1, 3})}, {0, 255}, fixed);
+    const ValueId truth = declare(DType::uint8, {samples}, {0, classes - 1}, fixed);
+    const ValueId order = declare(DType::int32, {samples}, {0, samples - 1}, fixed);
+    const std::int64_t count = draw.between(1, 4), begin = draw.between(0, 3);
+    const double last = static_cast<double>(samples - begin - count);
+    const ValueId cursor = declare(DType::int64, {1}, {0, last}, StorageClass::input);
+    const auto made = builder.add("batch_gather", {images, truth, order, cursor},
+                                  {{"count", count}, {"begin", begin}});
+    // Half of them run a step ahead.
+    for (ValueId id : made) {
+      if (gathers_ == 1) graph.storage(graph[id].storage).cls = StorageClass::input;
+    }
+  }
+
+  /// What the gradient rule of an earlier op appends, for gradients from anywhere.
+  void gradient() {
+    std::vector<graph::OpId> all;
+    for (graph::OpId id : graph[graph::Graph::body].ops) {
+      if (graph[id].definition->gradient) all.push_back(id);
+    }
+    if (all.empty()) return;
+    const graph::OpId id = draw.of(all);
+    const ValueId result = graph[id].results.front();
+    if (graph[result].type != DType::float32) return;
+    const graph::Op op = graph[id];
+    std::vector<ValueId> gradients(op.results.size());
+    gradients.front() = floats(shape(result));
+    std::vector<bool> wanted;
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      const bool factor = op.name() == "scale_by" && i == 1;
+      wanted.push_back(op.operands[i] && !factor && graph[op.operands[i]].type == DType::float32 &&
+                       draw.chance(80));
+    }
+    graph::GradientContext context(builder, id, gradients, wanted);
+    op.definition->gradient(context);
+  }
+
+  // ---- the end ---------------------------------------------------------------------------------
+
+  /// A loss or two, their gradients, and updates of some parameters.
+  void train() {
+    // The logits of all first: no loss may depend on another.
+    std::vector<ValueId> logits, losses;
+    for (std::int64_t i = draw.between(1, 2); i > 0; --i) {
+      builder.context = {.phase = Phase::forward, .lane = lane(), .where = {}};
+      logits.push_back(add_dense(matrix(), draw.between(2, 10)));
+    }
+    for (ValueId id : logits) {
+      builder.context.lane = lane();
+      losses.push_back(add_loss(id));
+    }
+    const ValueId rate = declare(DType::float32, {1}, {0.01, 0.05}, StorageClass::buffer);
+    std::vector<ValueId> wrt;
+    for (ValueId id : graph.declared(StorageClass::parameter)) {
+      if (graph[id].type == DType::float32 && draw.chance(80)) wrt.push_back(id);
+    }
+    graph::add_gradients(builder, losses, wrt, [&](std::size_t i, ValueId gradient) {
+      const graph::OpContext saved = std::exchange(
+          builder.context,
+          {.phase = Phase::update, .lane = graph::Op::shared_lane, .where = graph[wrt[i]].name});
+      ValueId velocity;
+      if (draw.chance(50)) {
+        const Shape of = shape(wrt[i]);
+        velocity = declare(DType::float32, of, {0, 0}, StorageClass::optimizer_state);
+      }
+      builder.add("sgd", {wrt[i], gradient, rate, velocity},
+                  {{"momentum", velocity ? 0.9 : 0.0}, {"weight_decay", draw.of({0.0, 0.01})}});
+      builder.context = saved;
+    });
+    phase_ = Phase::update;
+  }
+
+  void finish() {
+    builder.context = {.phase = phase_, .lane = lane(), .where = {}};
+    const std::vector<bool> read = is_read();
+    for (std::size_t i = 0; i < read.size(); ++i) {
+      const ValueId id(i);
+      if (read[i] || !graph[id].producer || graph[id].type != DType::float32) continue;
+      if (draw.chance(50)) {
+        graph.outputs.push_back(id);
+      } else if (draw.chance(60)) {
+        builder.add("accumulate",
+                    {declare(DType::float32, shape(id), {}, StorageClass::buffer), id});
+      }
+    }
+    // Outputs that are read as well, views, inputs, parameters; the same one twice.
+    for (std::int64_t i = draw.between(0, 2); i > 0; --i) graph.outputs.push_back(tensor());
+    if (draw.chance(30)) graph.outputs.push_back(builder.add1("flatten", {tensor()}));
+    if (graph.outputs.empty()) graph.outputs.push_back(tensor());
+    if (draw.chance(10)) graph.outputs.push_back(graph.outputs.front());
+    const ValueId pinned = draw.of(graph.outputs);
+    if (draw.chance(20) && graph::is_transient(cls(pinned)))
+      graph.storage(graph.root(pinned)).cls = StorageClass::output;
+  }
+
+  RandomProgram compile() {
+    RandomProgram program;
+    runtime::ProgramSpec& spec = program.programs.emplace_back();
+    spec.name = "ops";
+    spec.target = random_target(draw);
+    if (draw.chance(70)) graph::merge_sums(graph, operators());
+    if (draw.chance(70)) graph::split_rows(graph, operators(), spec.target);
+    graph::select(graph, *runtime::kernel_selector(kernels()));
+    graph::in_place(graph);
+    spec.schedule = graph::coarsen(graph, spec.target);
+    plan::StateLayout state;
+    plan::StepOptions options;
+    options.layout = draw.of({plan::ArenaLayout::overlay, plan::ArenaLayout::two});
+    options.solve.strategy = draw.of<std::string>({"auto", "auto", "first_fit_by_area"});
+    spec.plan = plan::plan_step(graph, spec.schedule, state, options);
+    NamedBytes constants;
+    program.steps.resize(4);
+    for (std::size_t i = 0; i < graph.value_count(); ++i) {
+      const graph::Value& value = graph[ValueId(i)];
+      if (value.producer) continue;
+      const Range numbers = range(ValueId(i));
+      const auto bytes = [&] {
+        return random_bytes(data_, value.type, value.shape.elements(), numbers.low, numbers.high);
+      };
+      const StorageClass kind = cls(ValueId(i));
+      if (kind == StorageClass::constant) constants[value.name] = bytes();
+      if (graph::is_persistent(kind)) program.state[value.name] = bytes();
+      if (kind != StorageClass::input) continue;
+      for (Step& step : program.steps) step.inputs[value.name] = bytes();
+    }
+    spec.graph = std::move(graph);
+    complete(program, std::move(constants), state);
+    return program;
+  }
+
+  Draw data_;
+  const bool trained_;
+  int lanes_ = 0, gathers_ = 0;
+  Phase phase_ = Phase::forward;
+};
+
+}  // namespace
+
+RandomProgram random_ops(std::uint32_t seed, std::uint32_t data) {
+  return RandomOps(seed, data).make();
+}
+
+}  // namespace arenite::oracle

@@ -1,0 +1,93 @@
+#include "tests/oracle/random_program.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace arenite::oracle {
+namespace {
+
+template <class T>
+void put(Bytes& bytes, std::int64_t index, double value) {
+  const T element = static_cast<T>(value);
+  std::memcpy(bytes.data() + static_cast<std::size_t>(index) * sizeof(T), &element, sizeof(T));
+}
+
+}  // namespace
+
+RandomProgram random_program(std::uint32_t number, std::uint32_t data) {
+  return number % 2 == 0 ? random_ops(number / 2, data) : random_network(number / 2, data);
+}
+
+RandomProgram without_sharing(const RandomProgram& program) {
+  RandomProgram apart = program;
+  plan::StateLayout state;
+  for (runtime::ProgramSpec& spec : apart.programs) {
+    for (std::size_t i = 0; i < spec.graph.storage_count(); ++i)
+      spec.graph.storage(graph::StorageId(i)).merged_into = {};
+    spec.schedule = graph::coarsen(spec.graph, spec.target);
+    spec.plan = plan::plan_step(spec.graph, spec.schedule, state,
+                                {.layout = spec.plan.layout, .reuse = false, .solve = {}});
+  }
+  complete(apart, *program.constants, state);
+  return apart;
+}
+
+bool trusts_its_data(const RandomProgram& program) {
+  for (const runtime::ProgramSpec& spec : program.programs) {
+    for (graph::OpId id : spec.graph[graph::Graph::body].ops) {
+      const graph::OpView op(spec.graph, spec.graph[id]);
+      if (op.op().kernel.empty()) continue;
+      for (std::size_t i = 0; i < op.operand_count(); ++i) {
+        if (op.has_operand(i) && op.operand(i).type == DType::uint8 &&
+            spec.graph.root_storage(op.op().operands[i]).cls != graph::StorageClass::constant)
+          return true;
+      }
+    }
+  }
+  return false;
+}
+
+graph::TargetProfile random_target(Draw& draw) {
+  graph::TargetProfile target;
+  target.name = "random";
+  target.task_microseconds = draw.of({0.0, 0.0, 0.0, 0.7, 2.0, 10.0});
+  target.phase_microseconds = draw.of({0.0, 0.0, 0.0, 0.0, 5.0, 200.0});
+  return target;
+}
+
+Bytes random_bytes(Draw& draw, DType type, std::int64_t count, double low, double high) {
+  Bytes bytes(static_cast<std::size_t>(count * size_of(type)));
+  for (std::int64_t i = 0; i < count; ++i) {
+    switch (type) {
+      case DType::float32:
+        put<float>(bytes, i, draw.real(low, high));
+        break;
+      case DType::float64:
+        put<double>(bytes, i, draw.real(low, high));
+        break;
+      case DType::int64:
+        put<std::int64_t>(bytes, i, draw.real(low, high + 1));
+        break;
+      case DType::int32:
+        put<std::int32_t>(bytes, i, draw.real(low, high + 1));
+        break;
+      case DType::uint8:
+        put<std::uint8_t>(bytes, i, draw.real(low, high + 1));
+    }
+  }
+  return bytes;
+}
+
+void complete(RandomProgram& program, NamedBytes constants, const plan::StateLayout& state) {
+  program.constants = std::make_shared<const NamedBytes>(std::move(constants));
+  for (runtime::ProgramSpec& spec : program.programs) {
+    spec.constants.clear();
+    for (const auto& [name, bytes] : *program.constants)
+      spec.constants[name] = {bytes.data(), static_cast<std::int64_t>(bytes.size())};
+    for (plan::BlockPlan& block : spec.plan.blocks) {
+      if (block.persistent) block.bytes = state.bytes(block.space);
+    }
+  }
+}
+
+}  // namespace arenite::oracle
