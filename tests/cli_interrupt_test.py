@@ -97,8 +97,7 @@ class Interrupt(unittest.TestCase):
         if cli_testing.SANITIZER:
             self.skipTest("an evaluation takes minutes")
         # One short step an epoch: nearly all of the time goes into evaluations.
-        process = self.start("--model", "vgg-small", "--dataset", "synthetic-color", "--batch", "1", "--limit", "1",
-                             "--epochs", "1000")
+        process = self.start("--model", "vgg-small", "--dataset", "synthetic-color", "--limit", "64", "--epochs", "1000")
         printed = self.lines_until(process, "epoch 1/")
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)
