@@ -49,7 +49,8 @@ CLI::Option* add_whole_number(CLI::App& app, const std::string& name, T& into, s
     const auto number = whole_number(text, least, most);
     return number ? std::optional<T>(static_cast<T>(*number)) : std::nullopt;
   };
-  return add_option<T>(app, name, into, meaning, whole_number_text(least, most), help);
+  return add_option<T>(app, name, into, meaning, whole_number_text(least, most), help)
+      ->type_name("INT");
 }
 
 }  // namespace arenite::cli

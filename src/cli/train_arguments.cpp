@@ -57,14 +57,17 @@ void add_hyperparameters(CLI::App& app, TrainArguments& a) {
       ->default_str(text(a.epochs));
   add_whole_number(app, "--batch", a.batch, 1, 1 << 20, "samples of a step")
       ->default_str(text(a.batch));
+  const auto add_float = [&](const std::string& name, float& into, Meaning<float> meaning,
+                             const std::string& what, const std::string& help) {
+    add_option<float>(app, name, into, meaning, what, help)
+        ->type_name("FLOAT")
+        ->default_str(text(into));
+  };
   const std::string positive = "a finite number of at least 0";
-  add_option<float>(app, "--lr", a.lr, number_of_at_least_0, positive, "learning rate")
-      ->default_str(text(a.lr));
-  add_option<float>(app, "--momentum", a.momentum, number_from_0_to_below_1,
-                    "a number from 0 to below 1", "of SGD")
-      ->default_str(text(a.momentum));
-  add_option<float>(app, "--weight-decay", a.weight_decay, number_of_at_least_0, positive, "of SGD")
-      ->default_str(text(a.weight_decay));
+  add_float("--lr", a.lr, number_of_at_least_0, positive, "learning rate");
+  add_float("--momentum", a.momentum, number_from_0_to_below_1, "a number from 0 to below 1",
+            "of SGD");
+  add_float("--weight-decay", a.weight_decay, number_of_at_least_0, positive, "of SGD");
   add_whole_number(app, "--seed", a.seed, 0, std::numeric_limits<std::uint64_t>::max(),
                    "of initial weights and shuffling")
       ->default_str(text(a.seed));
