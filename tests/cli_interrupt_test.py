@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import signal
 import tempfile
 import time
@@ -143,7 +144,9 @@ class Interrupt(unittest.TestCase):
         # A write that waits for room must go on after the signal.
         process = self.start("--explain", "--draw", "--lanes", "32", "--model", "lenet5", "--epochs", "1000000")
         fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
-        time.sleep(3)
+        ready, _, _ = select.select([process.stdout], [], [], 120)
+        self.assertTrue(ready, "nothing is printed")
+        time.sleep(0.5)  # now the pipe is full
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.stderr.readline(), MESSAGE)
         time.sleep(0.2)
