@@ -10,7 +10,6 @@
 namespace arenite::codelets::avg_pool2d {
 namespace {
 
-using graph::OpView;
 using pool2d::Taps;
 using runtime::KernelCall;
 

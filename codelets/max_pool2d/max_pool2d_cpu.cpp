@@ -6,7 +6,6 @@
 namespace arenite::codelets::max_pool2d {
 namespace {
 
-using graph::OpView;
 using pool2d::Taps;
 using pool2d::taps_of;
 using runtime::KernelCall;
