@@ -169,7 +169,7 @@ void check_against_exhaustive(const Problem& problem, int& optimal) {
   }
   const std::int64_t least = round_up(Exhaustive(problem).least_peak(), granule);
   for (const StrategyInfo& info : strategies()) {
-    const Plan plan = solve(problem, {.strategy = std::string(info.name)});
+    const Plan plan = solve(problem, {.strategy = std::string(info.name), .effort = Effort::fast});
     ASSERT_NO_THROW(verify(problem, plan));
     ASSERT_GE(plan.peak, least);
     ASSERT_LE(plan.lower_bound, least);
@@ -178,7 +178,7 @@ void check_against_exhaustive(const Problem& problem, int& optimal) {
       ASSERT_EQ(plan.peak, least);
     }
   }
-  if (solve(problem).optimal) ++optimal;
+  if (solve(problem, {.effort = Effort::fast}).optimal) ++optimal;
 }
 
 TEST(LowerBound, NeverAboveTheOptimumOfIntervals) {

@@ -24,6 +24,7 @@ ordered_json space_object(const SpacePlan& plan) {
   object["peak"] = plan.peak;
   object["max_live"] = plan.max_live;
   object["lower_bound"] = plan.lower_bound;
+  object["proof"] = to_string(plan.proof);
   object["optimal"] = plan.optimal;
   object["strategy"] = plan.strategy;
   return object;
@@ -43,6 +44,13 @@ ordered_json buffer_object(const Buffer& buffer, std::int64_t offset) {
   return object;
 }
 
+Proof parse_proof(const Field& field) {
+  for (const Proof proof : {Proof::live, Proof::fixed, Proof::search}) {
+    if (field.text() == to_string(proof)) return proof;
+  }
+  field.wrong("'" + field.text() + "'", "'live', 'fixed' or 'search'");
+}
+
 using Spaces = std::map<std::string, Space>;
 
 void read_space(const Field& entry, Plan& plan, Spaces& spaces) {
@@ -52,6 +60,7 @@ void read_space(const Field& entry, Plan& plan, Spaces& spaces) {
   space.peak = entry["peak"].integer(0);
   space.max_live = entry["max_live"].integer(0);
   space.lower_bound = entry["lower_bound"].integer(0);
+  if (entry.has("proof")) space.proof = parse_proof(entry["proof"]);
   space.optimal = entry["optimal"].boolean();
   space.strategy = entry["strategy"].text();
   if (!spaces.emplace(to_string(space.space), space.space).second) {

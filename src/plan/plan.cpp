@@ -7,6 +7,18 @@
 
 namespace arenite::plan {
 
+std::string_view to_string(Proof proof) noexcept {
+  switch (proof) {
+    case Proof::live:
+      return "live";
+    case Proof::fixed:
+      return "fixed";
+    case Proof::search:
+      return "search";
+  }
+  return "live";
+}
+
 bool share_bytes(const Plan& plan, std::size_t i, std::size_t j) noexcept {
   const Buffer& a = plan.buffers[i];
   const Buffer& b = plan.buffers[j];

@@ -15,29 +15,37 @@ namespace arenite::plan {
 namespace {
 
 struct Attempt {
-  std::vector<std::int64_t> offsets;  // by item
+  Packing packing;
   std::int64_t peak = 0;
   std::string_view strategy;
 };
 
-Attempt attempt(const Strategy& strategy, const Instance& instance) {
-  Attempt result{strategy.place(instance), 0, strategy.name};
-  for (std::size_t i = 0; i < instance.items.size(); ++i) {
-    result.peak = std::max(result.peak, result.offsets[i] + instance.items[i].bytes);
+std::int64_t work_of(Effort effort) {
+  switch (effort) {
+    case Effort::fast:
+      return 5'000'000;
+    case Effort::normal:
+      return 300'000'000;
+    case Effort::max:
+      return 30'000'000'000;
   }
-  result.peak = round_up(result.peak, instance.granule);
-  return result;
+  return 0;
 }
 
-/// The lowest peak of the strategies asked for; the earlier one of equals.
+/// The lowest peak of the strategies asked for, the earlier one of equals, and the best bound.
 Attempt best_attempt(const std::vector<const Strategy*>& chosen, const Instance& instance,
-                     std::int64_t lower_bound) {
-  Attempt best = attempt(*chosen.front(), instance);
-  for (std::size_t s = 1; s < chosen.size() && best.peak > lower_bound; ++s) {
-    if (Attempt next = attempt(*chosen[s], instance); next.peak < best.peak) {
-      best = std::move(next);
+                     Limits limits) {
+  Attempt best;
+  for (const Strategy* strategy : chosen) {
+    Packing packing = strategy->pack(instance, limits);
+    limits.lower_bound = std::max(limits.lower_bound, packing.lower_bound);
+    const std::int64_t peak = peak_of(instance, packing.offsets);
+    if (best.strategy.empty() || peak < best.peak) {
+      best = {std::move(packing), peak, strategy->name};
     }
+    if (best.peak <= limits.lower_bound) break;
   }
+  best.packing.lower_bound = limits.lower_bound;
   return best;
 }
 
@@ -59,8 +67,9 @@ std::vector<const Strategy*> choose(const std::string& name) {
 }
 
 [[noreturn]] void report_capacity(const Problem& problem, const LowerBound& bound,
-                                  std::int64_t peak, std::int64_t capacity) {
-  const bool proved = bound.lower_bound > capacity;
+                                  std::int64_t lower_bound, std::int64_t peak,
+                                  std::int64_t capacity) {
+  const bool proved = lower_bound > capacity;
   std::vector<std::size_t> largest = bound.witness;
   std::stable_sort(largest.begin(), largest.end(), [&](std::size_t a, std::size_t b) {
     return problem[a].bytes > problem[b].bytes;
@@ -73,7 +82,7 @@ std::vector<const Strategy*> choose(const std::string& name) {
   if (largest.size() > shown) {
     names += " and " + std::to_string(largest.size() - shown) + " more";
   }
-  fail({.found = (proved ? "infeasible: proved: at least " + digits(bound.lower_bound)
+  fail({.found = (proved ? "infeasible: proved: at least " + digits(lower_bound)
                          : "not found within budget: the best plan takes " + digits(peak)) +
                  " bytes",
         .expected = "at most the capacity of " + digits(capacity) + " bytes",
@@ -133,19 +142,27 @@ Plan solve(const Problem& problem, const Options& options) {
     const auto& [space, instance] = spaces[s];
     const LowerBound& bound = bounds[s];
     const std::int64_t capacity = std::min(options.capacity, space.capacity);
-    if (bound.lower_bound > capacity) report_capacity(problem, bound, 0, capacity);
-    const Attempt best = best_attempt(chosen, instance, bound.lower_bound);
-    if (best.peak > capacity) report_capacity(problem, bound, best.peak, capacity);
-
-    for (std::size_t i = 0; i < instance.items.size(); ++i) {
-      plan.offsets[instance.items[i].buffer] = best.offsets[i];
+    if (bound.lower_bound > capacity) {
+      report_capacity(problem, bound, bound.lower_bound, 0, capacity);
     }
+    const auto [packing, peak, strategy] =
+        best_attempt(chosen, instance, {bound.lower_bound, work_of(options.effort)});
+    if (peak > capacity) {
+      report_capacity(problem, bound, packing.lower_bound, peak, capacity);
+    }
+    for (std::size_t i = 0; i < instance.items.size(); ++i) {
+      plan.offsets[instance.items[i].buffer] = packing.offsets[i];
+    }
+    const Proof proof = packing.lower_bound > bound.lower_bound ? Proof::search
+                        : bound.lower_bound > bound.max_live    ? Proof::fixed
+                                                                : Proof::live;
     plan.spaces.push_back({.space = space,
-                           .peak = best.peak,
+                           .peak = peak,
                            .max_live = bound.max_live,
-                           .lower_bound = bound.lower_bound,
-                           .optimal = best.peak == bound.lower_bound,
-                           .strategy = std::string(best.strategy)});
+                           .lower_bound = packing.lower_bound,
+                           .proof = proof,
+                           .optimal = peak == packing.lower_bound,
+                           .strategy = std::string(strategy)});
   }
   sum_up(plan);
   if (plan.strategy.empty()) plan.strategy = options.strategy;

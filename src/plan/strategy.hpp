@@ -11,20 +11,36 @@
 
 namespace arenite::plan {
 
+/// What a strategy may know besides the instance.
+struct Limits {
+  std::int64_t lower_bound = 0;  ///< no peak is below it: stop there
+  std::int64_t work = 0;         ///< steps of search, some ten nanoseconds each; 0 for none
+};
+
+struct Packing {
+  /// Of each item: aligned, the fixed one where given, and disjoint for items that conflict.
+  std::vector<std::int64_t> offsets;
+  /// At least that of the limits; higher where a search proved it.
+  std::int64_t lower_bound = 0;
+};
+
 struct Strategy {
   std::string_view name;
   std::string_view summary;
   bool in_auto = false;  // one of those that "auto" tries
-  /// Returns the offset of each item: aligned, the fixed one where given, and disjoint for items
-  /// that conflict. Ties are broken by item index, nothing depends on time or randomness.
-  std::vector<std::int64_t> (*place)(const Instance& instance) = nullptr;
+  /// Ties are broken by item index; nothing depends on time, the machine or randomness.
+  Packing (*pack)(const Instance& instance, const Limits& limits) = nullptr;
 };
 
 std::span<const Strategy> all_strategies();
 
+// By item. Each looks at the instance alone.
 std::vector<std::int64_t> bump(const Instance& instance);
 std::vector<std::int64_t> first_fit_by_size(const Instance& instance);
 std::vector<std::int64_t> first_fit_by_area(const Instance& instance);
 std::vector<std::int64_t> first_fit_by_extent(const Instance& instance);
+
+/// The highest end of an item, rounded up to the granule.
+std::int64_t peak_of(const Instance& instance, const std::vector<std::int64_t>& offsets);
 
 }  // namespace arenite::plan

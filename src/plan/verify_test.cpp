@@ -138,7 +138,7 @@ TEST(VerifySpaces, RefusesPeaksWhoseSumPassesTheLimit) {
                  .lifetime = {0, 1},
                  .space = {.index = i}});
   }
-  Plan plan = solve(problem);
+  Plan plan = solve(problem, {.effort = Effort::fast});
   // Four times 2^61 is one more than an offset can be.
   plan.offsets.assign(4, 2 * Problem::limit - 256);
   for (SpacePlan& space : plan.spaces) {
@@ -167,7 +167,7 @@ TEST(VerifyProperty, RefusesExactlyTheUnsoundOfMovedPlans) {
   for (int round = 0; round < 6000; ++round) {
     const Problem problem = round % 2 == 0 ? random_intervals(random, 2 + below(random, 7))
                                            : random_ordered(random, 2 + below(random, 7));
-    Plan plan = solve(problem);
+    Plan plan = solve(problem, {.effort = Effort::fast});
     const std::size_t moved = random() % problem.size();
     plan.offsets[moved] += below(random, 13) - 6;
     if (!sound_places(problem, plan)) {

@@ -8,8 +8,8 @@
 //    "reuse": [[previous, next], …]}
 //
 // A space without a limit has no "capacity"; a buffer whose offset was given by the problem has
-// "fixed": true. Optional when reading: format, reuse, capacity, fixed, and a buffer's alignment
-// (256), space ("cpu:0/host"), phase (forward) and label. Unknown fields are ignored.
+// "fixed": true. Optional when reading: format, reuse, capacity, proof, fixed, and a buffer's
+// alignment (256), space ("cpu:0/host"), phase (forward) and label. Unknown fields are ignored.
 //
 // Safe from any thread. Reading proves the form only: verify() says whether a plan is sound.
 #pragma once

@@ -10,9 +10,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace arenite::plan {
+
+/// What shows a lower bound.
+enum class Proof : std::uint8_t {
+  live,    ///< the buffers alive together: max_live
+  fixed,   ///< the end of a buffer whose place was given
+  search,  ///< an exact search that ended without a lower plan; too long to repeat in verify()
+};
+
+std::string_view to_string(Proof proof) noexcept;
 
 /// What one space needs. All in bytes.
 struct SpacePlan {
@@ -22,6 +32,7 @@ struct SpacePlan {
   std::int64_t peak = 0;
   std::int64_t max_live = 0;     ///< what buffers alive together take at least, see lower_bounds()
   std::int64_t lower_bound = 0;  ///< no plan of this space can have a lower peak
+  Proof proof = Proof::live;     ///< of the lower bound
   bool optimal = false;          ///< peak == lower_bound: proved, not hoped
   std::string strategy;          ///< which one found the offsets
 

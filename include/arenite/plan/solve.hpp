@@ -19,9 +19,18 @@
 
 namespace arenite::plan {
 
+/// How long the search for a better plan may go on. Counted in steps, not in time, so that the plan
+/// is the same on every machine; the times are those of one core of 2.5 GHz or so.
+enum class Effort : std::uint8_t {
+  fast,    ///< some 50 ms for a space
+  normal,  ///< some 3 s
+  max,     ///< some 5 minutes
+};
+
 struct Options {
-  /// A name of strategies(), or "auto": the best of several, until one meets the lower bound.
+  /// A name of strategies(), or "auto": the best of several, until one is proved optimal.
   std::string strategy = "auto";
+  Effort effort = Effort::normal;  ///< of strategies that search
   /// Bytes that the peak of no space may pass, besides the space's own capacity.
   std::int64_t capacity = std::numeric_limits<std::int64_t>::max();
 };

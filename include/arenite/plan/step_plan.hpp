@@ -116,7 +116,8 @@ struct StepPlan {
 struct StepOptions {
   ArenaLayout layout = ArenaLayout::overlay;
   bool reuse = true;  ///< false: every storage has bytes of its own (the oracle's reference)
-  Options solve;
+  /// A step has several packings, most of them solved at once.
+  Options solve = {.effort = Effort::fast};
 };
 
 /// Places every storage of the graph. Persistent ones get their place from `state`. Outputs (the

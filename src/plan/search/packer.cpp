@@ -1,0 +1,232 @@
+#include "src/plan/search/packer.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+namespace arenite::plan {
+namespace {
+
+/// What the failures of one call weigh in the next.
+constexpr double memory = 0.5;
+
+bool intersect(const std::uint64_t* a, const std::uint64_t* b, std::size_t words) {
+  for (std::size_t w = 0; w < words; ++w) {
+    if ((a[w] & b[w]) != 0) return true;
+  }
+  return false;
+}
+
+bool empty(const Bits& set) {
+  return std::all_of(set.begin(), set.end(), [](std::uint64_t word) { return word == 0; });
+}
+
+}  // namespace
+
+Packer::Packer(const Instance& instance, const Sections& sections)
+    : instance_(instance),
+      sections_(sections),
+      skyline_(instance, sections),
+      offsets_(instance.items.size(), 0),
+      failures_(sections.count, 0) {
+  using Kind = std::tuple<std::vector<std::int32_t>, std::int64_t, std::int64_t>;
+  std::map<Kind, std::size_t> kinds;
+  for (std::size_t i = 0; i < instance.items.size(); ++i) {
+    const Item& item = instance.items[i];
+    if (item.fixed >= 0) {
+      offsets_[i] = item.fixed;
+      twin_.push_back(i);
+      continue;
+    }
+    const auto of = sections.of(i);
+    const auto bytes = round_up(item.bytes, instance.granule);
+    Kind kind{{of.begin(), of.end()}, bytes, item.alignment};
+    twin_.push_back(kinds.try_emplace(std::move(kind), i).first->second);
+  }
+}
+
+Packer::Outcome Packer::pack(std::int64_t capacity, const std::vector<std::uint32_t>& ranks,
+                             std::int64_t budget) {
+  if (!skyline_.reset(capacity)) return Outcome::impossible;
+  ranks_ = ranks;
+  limit_ = work() + budget;
+  gave_up_ = false;
+  for (double& count : failures_) count *= memory;
+  frame(0).open = skyline_.all();
+  if (solve_rest({0, sections_.count, {}}, 0)) return Outcome::found;
+  return gave_up_ ? Outcome::gave_up : Outcome::impossible;
+}
+
+Packer::Frame& Packer::frame(std::size_t depth) {
+  while (frames_.size() <= depth) frames_.emplace_back();
+  return frames_[depth];
+}
+
+bool Packer::has_fallen_apart(const Part& part) const {
+  for (std::size_t s = part.first; s < part.last; ++s) {
+    if (skyline_.load(s) == 0 || (s > part.first && skyline_.bridges(s) == 0)) return true;
+  }
+  return false;
+}
+
+bool Packer::solve_rest(const Part& part, std::size_t depth) {
+  Frame& here = frame(depth);
+  if (empty(here.open)) return true;
+  here.parts.clear();
+  if (!sections_.line || !has_fallen_apart(part)) {
+    here.parts.push_back({part.first, part.last, here.open});
+    return solve(here.parts.front(), depth + 1);
+  }
+  for (std::size_t s = part.first; s < part.last; ++s) {
+    if (skyline_.load(s) == 0) continue;
+    if (here.parts.empty() || here.parts.back().last != s || skyline_.bridges(s) == 0) {
+      here.parts.push_back({s, s, Bits(sections_.words, 0)});
+    }
+    Part& piece = here.parts.back();
+    piece.last = s + 1;
+    for (std::size_t w = 0; w < sections_.words; ++w) {
+      piece.open[w] |= here.open[w] & sections_.in(s)[w];
+    }
+  }
+  return std::all_of(here.parts.begin(), here.parts.end(),
+                     [&](const Part& piece) { return solve(piece, depth + 1); });
+}
+
+bool Packer::solve(const Part& part, std::size_t depth) {
+  nodes_ += 1 + static_cast<std::int64_t>(part.last - part.first) / 8;
+  if (work() > limit_) {
+    gave_up_ = true;
+    return false;
+  }
+  const std::size_t valley = choose_valley(part);
+  std::vector<std::size_t>& candidates = frame(depth).candidates;
+  list_candidates(part, valley, candidates);
+  for (const std::size_t item : candidates) {
+    if (try_item(part, item, depth)) return true;
+    if (gave_up_) return false;
+    // In nobody's way: then the rest fails wherever it lies.
+    if (!intersect(part.open.data(), sections_.around(item), sections_.words)) return false;
+  }
+  return try_waste(part, valley, depth);
+}
+
+std::size_t Packer::choose_valley(const Part& part) const {
+  std::size_t best = part.last;
+  double best_need = std::numeric_limits<double>::max();
+  const auto consider = [&](std::size_t s) {
+    const double need = static_cast<double>(skyline_.slack(s) + 1) / (1 + failures_[s]);
+    if (need < best_need) {
+      best_need = need;
+      best = s;
+    }
+  };
+  if (!sections_.line) {
+    // What conflicts with an item may be in any section: only the lowest floor is surely a valley.
+    std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t s = part.first; s < part.last; ++s) {
+      if (skyline_.load(s) > 0) lowest = std::min(lowest, skyline_.floor(s));
+    }
+    for (std::size_t s = part.first; s < part.last; ++s) {
+      if (skyline_.load(s) > 0 && skyline_.floor(s) == lowest) consider(s);
+    }
+    return best;
+  }
+  for (std::size_t s = part.first; s < part.last;) {
+    const std::int64_t floor = skyline_.floor(s);
+    std::size_t end = s;
+    while (end < part.last && skyline_.floor(end) == floor) ++end;
+    const bool left = s == part.first || skyline_.floor(s - 1) > floor;
+    const bool right = end == part.last || skyline_.floor(end) > floor;
+    for (; s < end; ++s) {
+      if (left && right) consider(s);
+    }
+  }
+  return best;
+}
+
+void Packer::list_candidates(const Part& part, std::size_t valley,
+                             std::vector<std::size_t>& list) const {
+  list.clear();
+  const std::uint64_t* members = sections_.in(valley);
+  for (std::size_t w = 0; w < sections_.words; ++w) {
+    for (std::uint64_t bits = part.open[w] & members[w]; bits != 0; bits &= bits - 1) {
+      const std::size_t i = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+      if (skyline_.head(i) == skyline_.floor(valley)) list.push_back(i);
+    }
+  }
+  std::sort(list.begin(), list.end(), [&](auto a, auto b) { return ranks_[a] < ranks_[b]; });
+  // Of twins, one is tried.
+  std::size_t kept = 0;
+  for (const std::size_t i : list) {
+    const bool seen = std::any_of(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(kept),
+                                  [&](std::size_t other) { return twin_[other] == twin_[i]; });
+    if (!seen) list[kept++] = i;
+  }
+  list.resize(kept);
+}
+
+bool Packer::try_item(const Part& part, std::size_t item, std::size_t depth) {
+  const std::size_t mark = skyline_.mark();
+  Bits& open = frame(depth).open;
+  open = part.open;
+  open[item / 64] &= ~(std::uint64_t{1} << (item % 64));
+  offsets_[item] = skyline_.head(item);
+  if (!skyline_.place(item, open)) {
+    ++failures_[skyline_.failed()];
+  } else if (solve_rest(part, depth)) {
+    return true;
+  }
+  skyline_.undo(mark);
+  return false;
+}
+
+// None of the section's items lies on its floor. The lowest of them is kept from it by an open
+// item of other sections, which then lies below.
+bool Packer::try_waste(const Part& part, std::size_t valley, std::size_t depth) {
+  const std::int64_t next = next_floor(part, valley);
+  if (next == std::numeric_limits<std::int64_t>::max()) return false;
+  if (skyline_.slack(valley, next) < 0) {
+    ++failures_[valley];
+    return false;
+  }
+  const std::size_t mark = skyline_.mark();
+  Bits& open = frame(depth).open;
+  open = part.open;
+  if (!skyline_.raise(valley, next, open)) {
+    ++failures_[skyline_.failed()];
+  } else if (solve_rest(part, depth)) {
+    return true;
+  }
+  skyline_.undo(mark);
+  return false;
+}
+
+std::int64_t Packer::next_floor(const Part& part, std::size_t valley) const {
+  const std::int64_t floor = skyline_.floor(valley);
+  const std::uint64_t* members = sections_.in(valley);
+  std::int64_t next = std::numeric_limits<std::int64_t>::max();
+  Bits lowest(sections_.words, 0);
+  for (std::size_t w = 0; w < sections_.words; ++w) {
+    for (std::uint64_t bits = part.open[w] & members[w]; bits != 0; bits &= bits - 1) {
+      const std::size_t i = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+      if (skyline_.head(i) > floor) {
+        next = std::min(next, skyline_.head(i));
+      } else {
+        lowest[w] |= std::uint64_t{1} << (i % 64);
+      }
+    }
+  }
+  for (std::size_t w = 0; w < sections_.words; ++w) {
+    for (std::uint64_t bits = part.open[w] & ~members[w]; bits != 0; bits &= bits - 1) {
+      const std::size_t i = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+      if (skyline_.top(i) < next &&
+          intersect(sections_.around(i), lowest.data(), sections_.words)) {
+        next = skyline_.top(i);
+      }
+    }
+  }
+  return next;
+}
+
+}  // namespace arenite::plan

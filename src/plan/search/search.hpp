@@ -1,0 +1,20 @@
+// The lowest peak that a budget of work finds, and what it proves on the way.
+#pragma once
+
+#include <cstddef>
+
+#include "src/plan/instance.hpp"
+#include "src/plan/strategy.hpp"
+
+namespace arenite::plan {
+
+/// What the search's books grow with: the square of the items, and with a precedence the cliques.
+/// Larger leaves (leaves.hpp) get the first-fit strategies only.
+inline constexpr std::size_t most_items_on_a_line = 4096;
+inline constexpr std::size_t most_items_in_an_order = 512;
+
+/// Searches at the lower bound first, then between it and the best packing found, with ever larger
+/// budgets, in units of Packer::work(). Begins with the first-fit strategies, whatever the budget.
+Packing search(const Instance& instance, const Limits& limits);
+
+}  // namespace arenite::plan

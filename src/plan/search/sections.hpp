@@ -1,0 +1,57 @@
+// Which items stand in each other's way, as sets: what the exact search keeps its books by.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/plan/instance.hpp"
+
+namespace arenite::plan {
+
+/// A set of items by index.
+using Bits = std::vector<std::uint64_t>;
+
+/// Sections: sets of items that conflict pairwise, such that every conflict lies within one of
+/// them. The bytes of a section's items lie above each other, all in one tower.
+///
+/// Where time is a line they are the maximal sets of items alive together, in order of time, and
+/// an item's sections are consecutive. With a precedence they are maximal cliques of the conflict
+/// graph, taken until they cover it.
+struct Sections {
+  std::size_t items = 0;
+  std::size_t count = 0;
+  std::size_t words = 0;                  // of a set of items
+  bool line = true;                       // time is a line
+  std::vector<std::int32_t> first;        // by item: where its sections begin in `of_item`
+  std::vector<std::int32_t> of_item;      // ascending for each item
+  std::vector<std::uint64_t> members;     // a row of `words` for each section
+  std::vector<std::uint64_t> neighbours;  // a row for each item: what it conflicts with, not itself
+
+  std::span<const std::int32_t> of(std::size_t item) const noexcept {
+    return {of_item.data() + first[item], of_item.data() + first[item + 1]};
+  }
+  const std::uint64_t* in(std::size_t section) const noexcept {
+    return members.data() + section * words;
+  }
+  const std::uint64_t* around(std::size_t item) const noexcept {
+    return neighbours.data() + item * words;
+  }
+};
+
+/// O(n²/64 + the sum of the sections' sizes) for lifetimes.
+Sections make_sections(const Instance& instance);
+
+/// Calls visit(i) for every item of the set, ascending.
+template <class Visit>
+void visit_bits(const std::uint64_t* set, std::size_t words, Visit&& visit) {
+  for (std::size_t w = 0; w < words; ++w) {
+    for (std::uint64_t bits = set[w]; bits != 0; bits &= bits - 1) {
+      visit(w * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+    }
+  }
+}
+
+}  // namespace arenite::plan

@@ -1,0 +1,171 @@
+#include "src/plan/search/skyline.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace arenite::plan {
+
+Skyline::Skyline(const Instance& instance, const Sections& sections)
+    : instance_(instance), sections_(sections), all_(sections.words, 0) {
+  const std::size_t n = instance.items.size();
+  for (const Item& item : instance.items) {
+    bytes_.push_back(round_up(item.bytes, instance.granule));
+    any_fixed_ = any_fixed_ || item.fixed >= 0;
+  }
+  fixed_around_.resize(n);
+  fixed_in_.resize(sections.count);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t fixed = instance.items[i].fixed;
+    if (fixed < 0) {
+      all_[i / 64] |= std::uint64_t{1} << (i % 64);
+      continue;
+    }
+    const Range range{fixed, fixed + bytes_[i]};
+    visit_bits(sections.around(i), sections.words,
+               [&](std::size_t k) { fixed_around_[k].push_back(range); });
+    for (const auto s : sections.of(i)) fixed_in_[static_cast<std::size_t>(s)].push_back(range);
+  }
+  const auto lower = [](const Range& a, const Range& b) { return a.begin < b.begin; };
+  for (auto& ranges : fixed_around_) std::sort(ranges.begin(), ranges.end(), lower);
+  for (auto& ranges : fixed_in_) std::sort(ranges.begin(), ranges.end(), lower);
+}
+
+bool Skyline::reset(std::int64_t capacity) {
+  capacity_ = capacity;
+  trail_.clear();
+  head_.assign(bytes_.size(), 0);
+  floor_.assign(sections_.count, 0);
+  load_.assign(sections_.count, 0);
+  bridges_.assign(sections_.count, 0);
+  watched_.assign(sections_.count, 0);
+  bool fits = true;
+  visit_bits(all_.data(), all_.size(), [&](std::size_t i) {
+    for (const auto s : sections_.of(i)) {
+      load_[static_cast<std::size_t>(s)] += bytes_[i];
+      watched_[static_cast<std::size_t>(s)] = i;
+    }
+    for (const auto s : sections_.of(i).subspan(1)) ++bridges_[static_cast<std::size_t>(s)];
+    fits = lift(i, 0) && fits;
+  });
+  if (any_fixed_) {
+    for (std::size_t i = 0; i < bytes_.size(); ++i) {
+      const std::int64_t fixed = instance_.items[i].fixed;
+      fits = fits && (fixed < 0 || fixed + bytes_[i] <= capacity);
+    }
+  }
+  for (std::size_t s = 0; s < sections_.count; ++s) fits = fits && slack(s) >= 0;
+  touched_begin_ = 0;
+  touched_end_ = sections_.count;
+  return fits && update_floors(all_);
+}
+
+// Once over everything at or above `offset` that may be in the way.
+std::int64_t Skyline::settle(std::size_t item, std::int64_t offset) const {
+  const std::int64_t alignment = instance_.items[item].alignment;
+  offset = round_up(offset, alignment);
+  for (const Range& range : fixed_around_[item]) {
+    if (range.begin >= offset + bytes_[item]) break;
+    if (range.end > offset) offset = round_up(range.end, alignment);
+  }
+  return offset;
+}
+
+// Of the fixed bytes, those that open items of the section cannot have.
+std::int64_t Skyline::fixed_above(std::size_t section, std::int64_t floor) const noexcept {
+  std::int64_t sum = 0;
+  for (const Range& range : fixed_in_[section]) {
+    sum += std::max<std::int64_t>(0, range.end - std::max(range.begin, floor));
+  }
+  return sum;
+}
+
+void Skyline::touch(std::size_t item) {
+  const auto of = sections_.of(item);
+  touched_begin_ = std::min(touched_begin_, static_cast<std::size_t>(of.front()));
+  touched_end_ = std::max(touched_end_, static_cast<std::size_t>(of.back()) + 1);
+}
+
+bool Skyline::lift(std::size_t item, std::int64_t offset) {
+  set(head_[item], settle(item, offset));
+  touch(item);
+  if (top(item) <= capacity_) return true;
+  failed_ = static_cast<std::size_t>(sections_.of(item).front());
+  return false;
+}
+
+bool Skyline::place(std::size_t item, const Bits& open) {
+  const std::int64_t above = top(item);
+  touched_begin_ = sections_.count;
+  touched_end_ = 0;
+  touch(item);
+  for (const auto s : sections_.of(item)) {
+    std::int64_t& load = load_[static_cast<std::size_t>(s)];
+    set(load, load - bytes_[item]);
+  }
+  for (const auto s : sections_.of(item).subspan(1)) {
+    std::int64_t& bridges = bridges_[static_cast<std::size_t>(s)];
+    set(bridges, bridges - 1);
+  }
+  const std::uint64_t* around = sections_.around(item);
+  for (std::size_t w = 0; w < open.size(); ++w) {
+    for (std::uint64_t bits = open[w] & around[w]; bits != 0; bits &= bits - 1) {
+      const std::size_t i = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+      ++work_;
+      if (head_[i] < above && !lift(i, above)) return false;
+    }
+  }
+  return update_floors(open);
+}
+
+bool Skyline::raise(std::size_t section, std::int64_t offset, const Bits& open) {
+  touched_begin_ = sections_.count;
+  touched_end_ = 0;
+  const std::uint64_t* members = sections_.in(section);
+  for (std::size_t w = 0; w < open.size(); ++w) {
+    for (std::uint64_t bits = open[w] & members[w]; bits != 0; bits &= bits - 1) {
+      const std::size_t i = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+      ++work_;
+      if (head_[i] < offset && !lift(i, offset)) return false;
+    }
+  }
+  return update_floors(open);
+}
+
+bool Skyline::update_floors(const Bits& open) {
+  for (std::size_t s = touched_begin_; s < touched_end_; ++s) {
+    if (load_[s] == 0) continue;
+    const std::size_t watched = watched_[s];
+    const bool held =
+        head_[watched] == floor_[s] && (open[watched / 64] >> (watched % 64) & 1) != 0;
+    if (held) continue;
+    std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
+    const std::uint64_t* members = sections_.in(s);
+    for (std::size_t w = 0; w < open.size() && lowest != floor_[s]; ++w) {
+      for (std::uint64_t bits = open[w] & members[w]; bits != 0; bits &= bits - 1) {
+        const std::size_t i = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+        ++work_;
+        if (head_[i] >= lowest) continue;
+        lowest = head_[i];
+        watched_[s] = i;
+        if (lowest == floor_[s]) break;
+      }
+    }
+    if (lowest == floor_[s]) continue;
+    set(floor_[s], lowest);
+    if (slack(s) < 0) {
+      failed_ = s;
+      return false;
+    }
+  }
+  work_ += static_cast<std::int64_t>(touched_end_ - touched_begin_) / 8 + 1;
+  return true;
+}
+
+void Skyline::undo(std::size_t mark) noexcept {
+  while (trail_.size() > mark) {
+    *trail_.back().where = trail_.back().old;
+    trail_.pop_back();
+  }
+}
+
+}  // namespace arenite::plan
