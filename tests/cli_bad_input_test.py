@@ -66,10 +66,10 @@ class Arguments(BadInput):
                 self.refused(train(option, text), f"{option}: '{text}'; expected {NAMES[option]}{HELP}")
 
     def test_form(self):
-        self.refused(run(), "no subcommand; expected train (hint: see arenite --help)")
+        self.refused(run(), "no subcommand; expected train or plan (hint: see arenite --help)")
         for text in ("trian", "--batch", "-x"):
             self.refused(run(text), f"unknown subcommand or option '{text}'; expected train "
-                                    "(hint: see arenite --help)")
+                                    "or plan (hint: see arenite --help)")
         for text in ("--epoch", "extra", "train", "-x", "-", "--no-log"):
             self.refused(train(text), f"unknown argument '{text}'; expected options of train{HELP}")
         self.refused(train("--", "--batch"), f"unknown argument '--batch'; expected options of train{HELP}")

@@ -78,7 +78,7 @@ std::size_t heap_bytes() {
 class ProfiledEpochs : public ::testing::Test {
  protected:
   // Where the heap is not counted, any epoch will do.
-  static constexpr std::int64_t batches = testing::heap_counted ? 2000 : 50;
+  static constexpr std::int64_t batches = testing::heap_counted ? 2000 : 200;
   static constexpr std::size_t a_recording = 64 * 3 * batches;  // bytes of three tasks, at least
 
   /// One epoch over a split with a profile. Calls `then` after each step.

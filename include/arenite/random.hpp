@@ -34,7 +34,14 @@ constexpr PhiloxCounter philox4x32_10(PhiloxCounter counter, PhiloxKey key) noex
 }
 
 /// Keeps users of one seed apart. `Purpose{1000}` and above are free for code outside the library.
-enum class Purpose : std::uint16_t { initialise = 1, shuffle, dropout, augment, synthetic, planning };
+enum class Purpose : std::uint16_t {
+  initialise = 1,
+  shuffle,
+  dropout,
+  augment,
+  synthetic,
+  planning
+};
 
 /// A sequence of random numbers addressed by index. A small value: make one where it is needed.
 class Philox {

@@ -38,7 +38,7 @@ std::string refusal(const CLI::App& app, const CLI::ParseError& error) {
   if (chosen.empty()) {
     const std::string found =
         left.empty() ? "no subcommand" : "unknown subcommand or option '" + left.front() + "'";
-    return found + "; expected train (hint: see arenite --help)";
+    return found + "; expected train or plan (hint: see arenite --help)";
   }
   const std::string name = chosen.front()->get_name();
   std::string text = error.what();

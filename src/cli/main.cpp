@@ -3,6 +3,7 @@
 
 #include "src/cli/command_line.hpp"
 #include "src/cli/commands.hpp"
+#include "src/cli/plan_arguments.hpp"
 #include "src/cli/progress.hpp"
 #include "src/cli/train_arguments.hpp"
 
@@ -42,14 +43,19 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
   app.footer(
-      "Exit status: 0 done, 1 a run failed, 2 wrong arguments, files or data, 130 interrupted.");
+      "Exit status: 0 done, 1 a run failed, 2 wrong arguments, files or data, 3 a plan needs more "
+      "than the capacity, 130 interrupted.");
   cli::TrainArguments arguments;
   cli::add_train_options(app, arguments);
+  cli::PlanArguments plan_arguments;
+  const CLI::App* plan = cli::add_plan_options(app, plan_arguments);
   const auto ending = cli::read_command_line(app, argc, argv);
   if (ending && ending->status != cli::exit_ok) return complain(ending->text, ending->status);
   try {
     if (ending) std::cout << ending->text;
-    const int status = ending ? ending->status : cli::run_train(arguments);
+    const int status = ending           ? ending->status
+                       : plan->parsed() ? cli::run_plan(plan_arguments)
+                                        : cli::run_train(arguments);
     cli::flush_output();
     return status;
   } catch (const Failure& error) {

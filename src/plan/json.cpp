@@ -51,6 +51,15 @@ Proof parse_proof(const Field& field) {
   field.wrong("'" + field.text() + "'", "'live', 'fixed' or 'search'");
 }
 
+std::string shortfall_lines(const Plan& plan, const Shortfall& shortfall) {
+  ordered_json names = ordered_json::array();
+  for (const std::size_t i : shortfall.buffers) names.push_back(plan.buffers[i].name);
+  return " \"verdict\": " + ordered_json(shortfall.verdict()).dump() +
+         ", \"capacity\": " + std::to_string(shortfall.capacity) +
+         ", \"bytes_needed\": " + std::to_string(shortfall.needed) +
+         ",\n \"buffers_at_peak\": " + names.dump() + ",\n";
+}
+
 using Spaces = std::map<std::string, Space>;
 
 void read_space(const Field& entry, Plan& plan, Spaces& spaces) {
@@ -133,10 +142,11 @@ Plan read_plan(const json& document, std::string_view where) {
 
 }  // namespace
 
-std::string to_json(const Plan& plan) {
+std::string to_json(const Plan& plan, const std::optional<Shortfall>& shortfall) {
   const auto line = [](const ordered_json& object) { return object.dump(); };
   try {
     std::string text = "{\"format\": " + line(format_name) + ",\n";
+    if (shortfall) text += shortfall_lines(plan, *shortfall);
     text += " \"peak\": " + line(plan.peak) + ", \"max_live\": " + line(plan.max_live);
     text += ", \"lower_bound\": " + line(plan.lower_bound);
     text += ",\n \"optimal\": " + line(plan.optimal) + ", \"strategy\": " + line(plan.strategy);

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <set>
 
+#include "src/plan/text.hpp"
+
 namespace arenite::plan {
 namespace {
 
@@ -122,29 +124,10 @@ std::string Field::text() const {
   return value_.get<std::string>();
 }
 
-/// The inverse of to_string(Space), without the capacity.
 Space parse_space(const Field& field) {
-  const std::string text = field.text();
-  Space space;
-  std::string_view rest = text;
-  const auto take = [&](std::string_view prefix) {
-    const bool match = rest.starts_with(prefix);
-    if (match) rest.remove_prefix(prefix.size());
-    return match;
-  };
-  bool good = take("cpu:");
-  if (!good) {
-    good = take("cuda:");
-    space.device = DeviceKind::cuda;
-  }
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), space.index);
-  good = good && error == std::errc{} && space.index >= 0;
-  if (good) rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-  if (rest == "/device") space.memory = MemoryKind::device;
-  if (!good || (rest != "/host" && rest != "/device") || to_string(space) != text) {
-    field.wrong("'" + text + "'", "a space such as 'cpu:0/host' or 'cuda:1/device'");
-  }
-  return space;
+  const auto space = parse_space(field.text());
+  if (!space) field.wrong("'" + field.text() + "'", std::string(a_space));
+  return *space;
 }
 
 json parse_document(std::string_view text, std::string_view where, int levels) {

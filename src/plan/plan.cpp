@@ -19,6 +19,10 @@ std::string_view to_string(Proof proof) noexcept {
   return "live";
 }
 
+std::string_view Shortfall::verdict() const noexcept {
+  return proved ? "infeasible: proved" : "not found within budget";
+}
+
 bool share_bytes(const Plan& plan, std::size_t i, std::size_t j) noexcept {
   const Buffer& a = plan.buffers[i];
   const Buffer& b = plan.buffers[j];

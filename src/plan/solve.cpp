@@ -66,30 +66,6 @@ std::vector<const Strategy*> choose(const std::string& name) {
   return chosen;
 }
 
-[[noreturn]] void report_capacity(const Problem& problem, const LowerBound& bound,
-                                  std::int64_t lower_bound, std::int64_t peak,
-                                  std::int64_t capacity) {
-  const bool proved = lower_bound > capacity;
-  std::vector<std::size_t> largest = bound.witness;
-  std::stable_sort(largest.begin(), largest.end(), [&](std::size_t a, std::size_t b) {
-    return problem[a].bytes > problem[b].bytes;
-  });
-  std::string names;
-  constexpr std::size_t shown = 6;
-  for (std::size_t i = 0; i < std::min(shown, largest.size()); ++i) {
-    names += (i == 0 ? "" : ", ") + quoted(problem[largest[i]]);
-  }
-  if (largest.size() > shown) {
-    names += " and " + std::to_string(largest.size() - shown) + " more";
-  }
-  fail({.found = (proved ? "infeasible: proved: at least " + digits(lower_bound)
-                         : "not found within budget: the best plan takes " + digits(peak)) +
-                 " bytes",
-        .expected = "at most the capacity of " + digits(capacity) + " bytes",
-        .where = "space " + to_string(bound.space),
-        .hint = names.empty() ? "" : "alive together: " + names});
-}
-
 /// Lifetimes that follow a precedence: a buffer begins at the length of the longest chain before
 /// it, and ends where the first one after it begins.
 std::vector<Lifetime> lifetimes_of(const Precedence& order) {
@@ -142,14 +118,10 @@ Plan solve(const Problem& problem, const Options& options) {
     const auto& [space, instance] = spaces[s];
     const LowerBound& bound = bounds[s];
     const std::int64_t capacity = std::min(options.capacity, space.capacity);
-    if (bound.lower_bound > capacity) {
-      report_capacity(problem, bound, bound.lower_bound, 0, capacity);
-    }
+    // No search for what cannot be.
+    const Effort effort = bound.lower_bound > capacity ? Effort::fast : options.effort;
     const auto [packing, peak, strategy] =
-        best_attempt(chosen, instance, {bound.lower_bound, work_of(options.effort)});
-    if (peak > capacity) {
-      report_capacity(problem, bound, packing.lower_bound, peak, capacity);
-    }
+        best_attempt(chosen, instance, {bound.lower_bound, work_of(effort)});
     for (std::size_t i = 0; i < instance.items.size(); ++i) {
       plan.offsets[instance.items[i].buffer] = packing.offsets[i];
     }
@@ -165,6 +137,9 @@ Plan solve(const Problem& problem, const Options& options) {
                            .strategy = std::string(strategy)});
   }
   sum_up(plan);
+  if (const auto shortfall = find_shortfall(problem, plan, options.capacity)) {
+    fail(describe(problem, *shortfall));
+  }
   if (plan.strategy.empty()) plan.strategy = options.strategy;
 
   const bool drawable =
@@ -177,6 +152,42 @@ Plan solve(const Problem& problem, const Options& options) {
   plan.milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return plan;
+}
+
+std::optional<Shortfall> find_shortfall(const Problem& problem, const Plan& plan,
+                                        std::int64_t capacity) {
+  for (const SpacePlan& space : plan.spaces) {
+    const std::int64_t allowed = std::min(capacity, space.space.capacity);
+    if (space.peak <= allowed) continue;
+    const bool proved = space.lower_bound > allowed;
+    Shortfall result{space.space, allowed, proved ? space.lower_bound : space.peak, proved, {}};
+    const auto bounds = lower_bounds(problem);
+    const auto bound = std::find_if(bounds.begin(), bounds.end(),
+                                    [&](const LowerBound& b) { return b.space == space.space; });
+    if (bound != bounds.end()) result.buffers = bound->witness;
+    std::stable_sort(
+        result.buffers.begin(), result.buffers.end(),
+        [&](std::size_t a, std::size_t b) { return problem[a].bytes > problem[b].bytes; });
+    return result;
+  }
+  return std::nullopt;
+}
+
+ErrorText describe(const Problem& problem, const Shortfall& shortfall) {
+  std::string names;
+  constexpr std::size_t shown = 6;
+  for (std::size_t i = 0; i < std::min(shown, shortfall.buffers.size()); ++i) {
+    names += (i == 0 ? "" : ", ") + quoted(problem[shortfall.buffers[i]]);
+  }
+  if (shortfall.buffers.size() > shown) {
+    names += " and " + std::to_string(shortfall.buffers.size() - shown) + " more";
+  }
+  return {.found = std::string(shortfall.verdict()) +
+                   (shortfall.proved ? ": at least " : ": the best plan takes ") +
+                   digits(shortfall.needed) + " bytes",
+          .expected = "at most the capacity of " + digits(shortfall.capacity) + " bytes",
+          .where = "space " + to_string(shortfall.space),
+          .hint = names.empty() ? "" : "alive together: " + names};
 }
 
 std::vector<StrategyInfo> strategies() {

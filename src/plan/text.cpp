@@ -46,4 +46,26 @@ std::string quoted(const Buffer& buffer) {
   return text + ")";
 }
 
+std::optional<Space> parse_space(std::string_view text) {
+  Space space;
+  std::string_view rest = text;
+  const auto take = [&](std::string_view prefix) {
+    const bool match = rest.starts_with(prefix);
+    if (match) rest.remove_prefix(prefix.size());
+    return match;
+  };
+  if (!take("cpu:")) {
+    if (!take("cuda:")) return std::nullopt;
+    space.device = DeviceKind::cuda;
+  }
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), space.index);
+  if (error != std::errc{} || space.index < 0) return std::nullopt;
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  if (rest == "/device") space.memory = MemoryKind::device;
+  if (rest != "/host" && rest != "/device") return std::nullopt;
+  // One text for each: no +0, no 007.
+  if (to_string(space) != text) return std::nullopt;
+  return space;
+}
+
 }  // namespace arenite::plan

@@ -4,7 +4,9 @@
 #include <arenite/plan/problem.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace arenite::plan {
 
@@ -14,5 +16,9 @@ std::string decimal(double number, int places);
 std::string bytes_text(std::int64_t bytes);    ///< "512 B", "12.5 KiB", "3.00 MiB"
 std::string lifetime_text(Lifetime lifetime);  ///< "[0, 3)"
 std::string quoted(const Buffer& buffer);      ///< "'x' (4,096 bytes, lifetime [0, 3))"
+
+/// The inverse of to_string(Space), without the capacity; none where the text is no space.
+std::optional<Space> parse_space(std::string_view text);
+inline constexpr std::string_view a_space = "a space such as 'cpu:0/host' or 'cuda:1/device'";
 
 }  // namespace arenite::plan

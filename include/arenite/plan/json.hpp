@@ -17,6 +17,7 @@
 #include <arenite/plan/plan.hpp>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,7 +27,8 @@ namespace arenite::plan {
 inline constexpr std::size_t max_json_bytes = std::size_t{64} << 20;
 
 /// One line for each space and buffer. Throws Error when a name or label is not UTF-8.
-std::string to_json(const Plan& plan);
+/// With a shortfall it says besides: "verdict", "capacity", "bytes_needed" and "buffers_at_peak".
+std::string to_json(const Plan& plan, const std::optional<Shortfall>& shortfall = {});
 
 /// Throws Error with the byte offset (malformed text) or the path of the field (wrong contents),
 /// what was found and what was expected; `where` names the text in these messages.

@@ -68,6 +68,20 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
+/// Why a plan does not do: a space that needs more than it may have.
+struct Shortfall {
+  Space space;
+  std::int64_t capacity = 0;         ///< bytes it may have
+  std::int64_t needed = 0;           ///< bytes: the lower bound where proved, else the best peak
+  bool proved = false;               ///< no plan fits; otherwise none was found
+  std::vector<std::size_t> buffers;  ///< alive together where it is tightest, largest first
+
+  /// "infeasible: proved" or "not found within budget".
+  std::string_view verdict() const noexcept;
+
+  friend bool operator==(const Shortfall&, const Shortfall&) = default;
+};
+
 /// Whether i and j have a byte in common, at whatever times. Indices must be below buffers.size().
 bool share_bytes(const Plan& plan, std::size_t i, std::size_t j) noexcept;
 

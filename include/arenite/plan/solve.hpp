@@ -7,12 +7,14 @@
 // on the problem's buffers alone: not on the order in which they were added, not on the machine.
 #pragma once
 
+#include <arenite/error.hpp>
 #include <arenite/plan/plan.hpp>
 #include <arenite/plan/problem.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +41,16 @@ struct Options {
 /// (Problem::validate), an unknown strategy, and a capacity that was not met; the message then says
 /// whether that was proved impossible and which buffers are alive together where it is tightest.
 Plan solve(const Problem& problem, const Options& options = {});
+
+/// The first space of the plan that needs more than `capacity` bytes or its own, if one does. For
+/// those who want the plan all the same; solve() throws.
+std::optional<Shortfall> find_shortfall(
+    const Problem& problem, const Plan& plan,
+    std::int64_t capacity = std::numeric_limits<std::int64_t>::max());
+
+/// "infeasible: proved: at least 5 bytes; expected at most the capacity of 4 …", with the buffers
+/// that are alive together.
+ErrorText describe(const Problem& problem, const Shortfall& shortfall);
 
 struct StrategyInfo {
   std::string_view name;

@@ -55,8 +55,6 @@ class LeafSearch {
   }
   std::int64_t lower() const noexcept { return leaf_.base + lower_; }
   std::int64_t upper() const noexcept { return leaf_.base + upper_; }
-  /// How often the range between them has been searched.
-  int round() const noexcept { return round_; }
 
   void write_to(std::vector<std::int64_t>& offsets) const {
     for (std::size_t i = 0; i < best_.size(); ++i) {
@@ -64,11 +62,13 @@ class LeafSearch {
     }
   }
 
-  /// One step towards `goal`, a peak below which nobody needs to get. Returns the work done.
-  std::int64_t step(std::int64_t goal, std::int64_t budget) {
+  /// One step towards `goal`, a peak below which nobody needs to get. It takes about `share` of
+  /// work, twice that in each later round, and at most `budget`. Returns the work done.
+  std::int64_t step(std::int64_t goal, std::int64_t share, std::int64_t budget) {
     if (!engine_) engine_ = std::make_unique<Engine>(leaf_.instance);
     const std::int64_t before = engine_->packer.work();
-    advance(goal, before + budget);
+    const std::int64_t dives = 16 * engine_->dive;  // with less, nothing can come of it
+    advance(goal, before + std::min(budget, std::max(share, dives) << std::min(round_, 5)));
     return engine_->packer.work() - before;
   }
 
@@ -125,8 +125,8 @@ class LeafSearch {
   std::int64_t lower_ = 0;
   std::int64_t upper_ = 0;
   std::vector<std::int64_t> best_;
-  std::unique_ptr<Engine> engine_;  // once it is needed
-  int round_ = 0;
+  std::unique_ptr<Engine> engine_;        // once it is needed
+  int round_ = 0;                         // how often the range between them has been searched
   std::optional<std::int64_t> given_up_;  // the highest capacity, in this round
 };
 
@@ -151,8 +151,7 @@ Packing search(const Instance& instance, const Limits& limits) {
       result.lower_bound = std::max(result.lower_bound, leaf->lower());
     }
     if (highest.upper() <= result.lower_bound || highest.too_large()) break;
-    const std::int64_t share = std::max<std::int64_t>(limits.work / 32, 1);
-    work -= highest.step(result.lower_bound, std::min(work, share << std::min(highest.round(), 5)));
+    work -= highest.step(result.lower_bound, limits.work / 32, work);
   }
   for (const auto& leaf : searches) {
     result.lower_bound = std::max(result.lower_bound, leaf->lower());

@@ -1,0 +1,29 @@
+// The options of `arenite plan`.
+#pragma once
+
+#include <arenite/plan/solve.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace arenite::cli {
+
+struct PlanArguments {
+  std::string input;
+  std::string out;
+  std::string csv;
+  std::string svg;
+  std::string verify;
+  std::string strategy = "auto";
+  plan::Effort effort = plan::Effort::normal;
+  std::optional<std::int64_t> capacity;
+  std::int64_t alignment = 1;
+};
+
+/// Adds the subcommand, which fills `a`.
+CLI::App* add_plan_options(CLI::App& app, PlanArguments& a);
+
+}  // namespace arenite::cli

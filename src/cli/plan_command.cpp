@@ -1,0 +1,144 @@
+// `arenite plan`: reads a problem, plans it or checks a plan of it, and writes what was asked for.
+
+#include <arenite/error.hpp>
+#include <arenite/plan/csv.hpp>
+#include <arenite/plan/draw.hpp>
+#include <arenite/plan/json.hpp>
+#include <arenite/plan/solve.hpp>
+#include <arenite/plan/verify.hpp>
+
+#include "src/base/atomic_file.hpp"
+#include "src/cli/commands.hpp"
+#include "src/cli/plan_arguments.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+namespace arenite::cli {
+namespace {
+
+std::string read_input(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    fail({.found = "a folder", .expected = "a CSV file", .where = "'" + path + "'", .hint = {}});
+  }
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  if (file) {
+    // One byte more than may be read shows that there is more.
+    text.resize(plan::max_csv_bytes + 1);
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+  }
+  if (!file.is_open() || file.bad()) {
+    fail({.found = system_reason(),
+          .expected = "a CSV file that can be read",
+          .where = "'" + path + "'",
+          .hint = {}});
+  }
+  return text;
+}
+
+/// An output that is made before the work, so that a wrong path shows at once.
+class Output {
+ public:
+  Output(const std::string& option, const std::string& path) {
+    if (!path.empty()) {
+      file_ = std::make_unique<AtomicFile>(path, option + " '" + path + "'");
+    }
+  }
+  template <class Text>
+  void write(Text text) {
+    if (file_) file_->write(text());
+  }
+  void commit() {
+    if (file_) file_->commit();
+  }
+
+ private:
+  std::unique_ptr<AtomicFile> file_;
+};
+
+std::string number(std::int64_t n) {
+  std::string text = std::to_string(n);
+  for (std::size_t i = text.size(); i > 3;) text.insert(i -= 3, ",");
+  return text;
+}
+
+/// Without reuse.
+std::int64_t bytes_in_sum(const plan::Problem& problem) {
+  std::int64_t sum = 0;
+  for (const plan::Buffer& buffer : problem.buffers()) {
+    sum += round_up(buffer.bytes, buffer.alignment);
+  }
+  return sum;
+}
+
+std::string summary(const plan::Problem& problem, const plan::Plan& plan) {
+  std::string text =
+      fmt::format("{} buffers of {} bytes in sum\n",
+                  number(static_cast<std::int64_t>(problem.size())), number(bytes_in_sum(problem)));
+  for (const plan::SpacePlan& space : plan.spaces) {
+    const std::string gap =
+        space.optimal ? "optimal: proved"
+        : space.lower_bound == 0
+            ? ""
+            : fmt::format("at most {:.2f} % above the optimum",
+                          100.0 * static_cast<double>(space.peak - space.lower_bound) /
+                              static_cast<double>(space.lower_bound));
+    text += fmt::format("{}: peak {} bytes, {} ({})\n", to_string(space.space), number(space.peak),
+                        gap, space.strategy);
+    text += fmt::format("  lower bound {} ({}), max-live {}\n", number(space.lower_bound),
+                        plan::to_string(space.proof), number(space.max_live));
+  }
+  return text;
+}
+
+int run_verify(const PlanArguments& arguments, const plan::Problem& problem) {
+  const plan::Plan plan = plan::read_json(arguments.verify);
+  plan::verify(problem, plan);
+  std::cout << "sound: " << summary(problem, plan);
+  for (const plan::SpacePlan& space : plan.spaces) {
+    if (space.proof == plan::Proof::search) {
+      std::cout << "  (the lower bound of " << to_string(space.space)
+                << " is what a search claims to have proved: not confirmed)\n";
+    }
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+int run_plan(const PlanArguments& arguments) {
+  const std::string text = read_input(arguments.input);
+  const plan::Problem problem = plan::read_csv(text, arguments.input, arguments.alignment);
+  if (!arguments.verify.empty()) return run_verify(arguments, problem);
+
+  Output out("--out", arguments.out);
+  Output csv("--csv", arguments.csv);
+  Output svg("--svg", arguments.svg);
+  const plan::Plan plan =
+      plan::solve(problem, {.strategy = arguments.strategy, .effort = arguments.effort});
+  plan::verify(problem, plan);
+  const auto shortfall = plan::find_shortfall(
+      problem, plan, arguments.capacity.value_or(std::numeric_limits<std::int64_t>::max()));
+
+  out.write([&] { return plan::to_json(plan, shortfall); });
+  csv.write([&] { return plan::write_csv(text, arguments.input, plan); });
+  svg.write([&] { return plan::to_svg(plan); });
+  for (Output* output : {&out, &csv, &svg}) output->commit();
+  std::cout << summary(problem, plan) << fmt::format("planned in {:.1f} ms\n", plan.milliseconds);
+  if (!shortfall) return exit_ok;
+  std::cout << std::flush;
+  std::cerr << "arenite: " << Error(plan::describe(problem, *shortfall)).what() << '\n';
+  return exit_capacity;
+}
+
+}  // namespace arenite::cli
