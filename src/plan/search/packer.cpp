@@ -25,8 +25,7 @@ bool empty(const Bits& set) {
 }  // namespace
 
 Packer::Packer(const Instance& instance, const Sections& sections)
-    : instance_(instance),
-      sections_(sections),
+    : sections_(sections),
       skyline_(instance, sections),
       offsets_(instance.items.size(), 0),
       failures_(sections.count, 0) {

@@ -63,7 +63,6 @@ class Packer {
   std::int64_t next_floor(const Part& part, std::size_t valley) const;
   Frame& frame(std::size_t depth);
 
-  const Instance& instance_;
   const Sections& sections_;
   Skyline skyline_;
   std::vector<std::size_t> twin_;  // by item: the first that is the same but in name
