@@ -11,13 +11,6 @@ namespace {
 /// What the failures of one call weigh in the next.
 constexpr double memory = 0.5;
 
-bool intersect(const std::uint64_t* a, const std::uint64_t* b, std::size_t words) {
-  for (std::size_t w = 0; w < words; ++w) {
-    if ((a[w] & b[w]) != 0) return true;
-  }
-  return false;
-}
-
 bool empty(const Bits& set) {
   return std::all_of(set.begin(), set.end(), [](std::uint64_t word) { return word == 0; });
 }
@@ -147,13 +140,10 @@ std::size_t Packer::choose_valley(const Part& part) const {
 void Packer::list_candidates(const Part& part, std::size_t valley,
                              std::vector<std::size_t>& list) const {
   list.clear();
-  const std::uint64_t* members = sections_.in(valley);
-  for (std::size_t w = 0; w < sections_.words; ++w) {
-    for (std::uint64_t bits = part.open[w] & members[w]; bits != 0; bits &= bits - 1) {
-      const std::size_t i = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-      if (skyline_.head(i) == skyline_.floor(valley)) list.push_back(i);
-    }
-  }
+  all_common(part.open.data(), sections_.in(valley), sections_.words, [&](std::size_t i) {
+    if (skyline_.head(i) == skyline_.floor(valley)) list.push_back(i);
+    return true;
+  });
   std::sort(list.begin(), list.end(), [&](auto a, auto b) { return ranks_[a] < ranks_[b]; });
   // Of twins, one is tried.
   std::size_t kept = 0;
@@ -169,7 +159,7 @@ bool Packer::try_item(const Part& part, std::size_t item, std::size_t depth) {
   const std::size_t mark = skyline_.mark();
   Bits& open = frame(depth).open;
   open = part.open;
-  open[item / 64] &= ~(std::uint64_t{1} << (item % 64));
+  clear_bit(open.data(), item);
   offsets_[item] = skyline_.head(item);
   if (!skyline_.place(item, open)) {
     ++failures_[skyline_.failed()];
@@ -206,25 +196,20 @@ std::int64_t Packer::next_floor(const Part& part, std::size_t valley) const {
   const std::uint64_t* members = sections_.in(valley);
   std::int64_t next = std::numeric_limits<std::int64_t>::max();
   Bits lowest(sections_.words, 0);
-  for (std::size_t w = 0; w < sections_.words; ++w) {
-    for (std::uint64_t bits = part.open[w] & members[w]; bits != 0; bits &= bits - 1) {
-      const std::size_t i = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-      if (skyline_.head(i) > floor) {
-        next = std::min(next, skyline_.head(i));
-      } else {
-        lowest[w] |= std::uint64_t{1} << (i % 64);
-      }
+  all_common(part.open.data(), members, sections_.words, [&](std::size_t i) {
+    if (skyline_.head(i) > floor) {
+      next = std::min(next, skyline_.head(i));
+    } else {
+      set_bit(lowest.data(), i);
     }
-  }
-  for (std::size_t w = 0; w < sections_.words; ++w) {
-    for (std::uint64_t bits = part.open[w] & ~members[w]; bits != 0; bits &= bits - 1) {
-      const std::size_t i = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-      if (skyline_.top(i) < next &&
-          intersect(sections_.around(i), lowest.data(), sections_.words)) {
-        next = skyline_.top(i);
-      }
+    return true;
+  });
+  visit_bits(part.open.data(), sections_.words, [&](std::size_t i) {
+    if (!has_bit(members, i) && skyline_.top(i) < next &&
+        intersect(sections_.around(i), lowest.data(), sections_.words)) {
+      next = skyline_.top(i);
     }
-  }
+  });
   return next;
 }
 

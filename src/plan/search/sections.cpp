@@ -7,9 +7,6 @@
 namespace arenite::plan {
 namespace {
 
-void set_bit(std::uint64_t* set, std::size_t i) { set[i / 64] |= std::uint64_t{1} << (i % 64); }
-bool has_bit(const std::uint64_t* set, std::size_t i) { return (set[i / 64] >> (i % 64) & 1) != 0; }
-
 /// What is alive when something ends, if something began since the last such moment.
 std::vector<Bits> along_the_line(const Instance& instance, std::size_t words) {
   const auto& items = instance.items;
@@ -32,7 +29,7 @@ std::vector<Bits> along_the_line(const Instance& instance, std::size_t words) {
     }
     if (begun > before) sections.push_back(live);
     for (; ended < items.size() && items[by_end[ended]].end == now; ++ended) {
-      live[by_end[ended] / 64] &= ~(std::uint64_t{1} << (by_end[ended] % 64));
+      clear_bit(live.data(), by_end[ended]);
     }
   }
   return sections;
@@ -97,7 +94,7 @@ Sections make_sections(const Instance& instance) {
     sections = clique_cover(result.items, result.words, result.neighbours);
   }
   for (std::size_t i = 0; i < result.items; ++i) {
-    result.neighbours[i * result.words + i / 64] &= ~(std::uint64_t{1} << (i % 64));
+    clear_bit(result.neighbours.data() + i * result.words, i);
   }
 
   result.count = sections.size();

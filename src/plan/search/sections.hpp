@@ -1,18 +1,15 @@
 // Which items stand in each other's way, as sets: what the exact search keeps its books by.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "src/plan/instance.hpp"
+#include "src/plan/search/bits.hpp"
 
 namespace arenite::plan {
-
-/// A set of items by index.
-using Bits = std::vector<std::uint64_t>;
 
 /// Sections: sets of items that conflict pairwise, such that every conflict lies within one of
 /// them. The bytes of a section's items lie above each other, all in one tower.
@@ -43,15 +40,5 @@ struct Sections {
 
 /// O(n²/64 + the sum of the sections' sizes) for lifetimes.
 Sections make_sections(const Instance& instance);
-
-/// Calls visit(i) for every item of the set, ascending.
-template <class Visit>
-void visit_bits(const std::uint64_t* set, std::size_t words, Visit&& visit) {
-  for (std::size_t w = 0; w < words; ++w) {
-    for (std::uint64_t bits = set[w]; bits != 0; bits &= bits - 1) {
-      visit(w * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
-    }
-  }
-}
 
 }  // namespace arenite::plan

@@ -17,7 +17,7 @@ Skyline::Skyline(const Instance& instance, const Sections& sections)
   for (std::size_t i = 0; i < n; ++i) {
     const std::int64_t fixed = instance.items[i].fixed;
     if (fixed < 0) {
-      all_[i / 64] |= std::uint64_t{1} << (i % 64);
+      set_bit(all_.data(), i);
       continue;
     }
     const Range range{fixed, fixed + bytes_[i]};
@@ -106,50 +106,36 @@ bool Skyline::place(std::size_t item, const Bits& open) {
     std::int64_t& bridges = bridges_[static_cast<std::size_t>(s)];
     set(bridges, bridges - 1);
   }
-  const std::uint64_t* around = sections_.around(item);
-  for (std::size_t w = 0; w < open.size(); ++w) {
-    for (std::uint64_t bits = open[w] & around[w]; bits != 0; bits &= bits - 1) {
-      const std::size_t i = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-      ++work_;
-      if (head_[i] < above && !lift(i, above)) return false;
-    }
-  }
-  return update_floors(open);
+  return lift_all(sections_.around(item), above, open) && update_floors(open);
 }
 
 bool Skyline::raise(std::size_t section, std::int64_t offset, const Bits& open) {
   touched_begin_ = sections_.count;
   touched_end_ = 0;
-  const std::uint64_t* members = sections_.in(section);
-  for (std::size_t w = 0; w < open.size(); ++w) {
-    for (std::uint64_t bits = open[w] & members[w]; bits != 0; bits &= bits - 1) {
-      const std::size_t i = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-      ++work_;
-      if (head_[i] < offset && !lift(i, offset)) return false;
-    }
-  }
-  return update_floors(open);
+  return lift_all(sections_.in(section), offset, open) && update_floors(open);
+}
+
+bool Skyline::lift_all(const std::uint64_t* items, std::int64_t offset, const Bits& open) {
+  return all_common(open.data(), items, open.size(), [&](std::size_t i) {
+    ++work_;
+    return head_[i] >= offset || lift(i, offset);
+  });
 }
 
 bool Skyline::update_floors(const Bits& open) {
   for (std::size_t s = touched_begin_; s < touched_end_; ++s) {
     if (load_[s] == 0) continue;
     const std::size_t watched = watched_[s];
-    const bool held =
-        head_[watched] == floor_[s] && (open[watched / 64] >> (watched % 64) & 1) != 0;
+    const bool held = head_[watched] == floor_[s] && has_bit(open.data(), watched);
     if (held) continue;
     std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
-    const std::uint64_t* members = sections_.in(s);
-    for (std::size_t w = 0; w < open.size() && lowest != floor_[s]; ++w) {
-      for (std::uint64_t bits = open[w] & members[w]; bits != 0; bits &= bits - 1) {
-        const std::size_t i = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-        ++work_;
-        if (head_[i] >= lowest) continue;
-        lowest = head_[i];
-        watched_[s] = i;
-        if (lowest == floor_[s]) break;
-      }
-    }
+    all_common(open.data(), sections_.in(s), open.size(), [&](std::size_t i) {
+      ++work_;
+      if (head_[i] >= lowest) return true;
+      lowest = head_[i];
+      watched_[s] = i;
+      return lowest != floor_[s];
+    });
     if (lowest == floor_[s]) continue;
     set(floor_[s], lowest);
     if (slack(s) < 0) {

@@ -40,7 +40,7 @@ class Skyline {
   std::size_t failed() const noexcept { return failed_; }
 
   // Both return whether what is open may still fit; if not, call undo(). `open` are the open items
-  // after the change; sections outside [first, last) are not looked at.
+  // after the change, or those of them that the search looks at: a part with sections of its own.
 
   /// Puts the item at its head. Open items that conflict with it rise above it.
   bool place(std::size_t item, const Bits& open);
@@ -73,6 +73,7 @@ class Skyline {
   std::int64_t settle(std::size_t item, std::int64_t offset) const;
   std::int64_t fixed_above(std::size_t section, std::int64_t floor) const noexcept;
   bool lift(std::size_t item, std::int64_t offset);
+  bool lift_all(const std::uint64_t* items, std::int64_t offset, const Bits& open);
   bool update_floors(const Bits& open);
   void touch(std::size_t item);
 
