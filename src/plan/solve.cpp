@@ -37,6 +37,7 @@ Attempt best_attempt(const std::vector<const Strategy*>& chosen, const Instance&
                      Limits limits) {
   Attempt best;
   for (const Strategy* strategy : chosen) {
+    limits.incumbent = best.strategy.empty() ? nullptr : &best.packing.offsets;
     Packing packing = strategy->pack(instance, limits);
     limits.lower_bound = std::max(limits.lower_bound, packing.lower_bound);
     const std::int64_t peak = peak_of(instance, packing.offsets);

@@ -15,6 +15,8 @@ namespace arenite::plan {
 struct Limits {
   std::int64_t lower_bound = 0;  ///< no peak is below it: stop there
   std::int64_t work = 0;         ///< steps of search, some ten nanoseconds each; 0 for none
+  /// The best offsets that others found, to begin with; null where there are none.
+  const std::vector<std::int64_t>* incumbent = nullptr;
 };
 
 struct Packing {

@@ -42,7 +42,13 @@ struct Engine {
 /// A leaf between the peaks that are proved impossible and the best one found.
 class LeafSearch {
  public:
-  explicit LeafSearch(Leaf leaf) : leaf_(std::move(leaf)), lower_(leaf_.lower_bound) {
+  /// The incumbent, where there is one, is a packing of the leaf.
+  LeafSearch(Leaf leaf, const std::vector<std::int64_t>* incumbent)
+      : leaf_(std::move(leaf)), lower_(leaf_.lower_bound) {
+    if (incumbent != nullptr) {
+      keep(*incumbent);
+      return;
+    }
     for (const auto place : {first_fit_by_size, first_fit_by_area, first_fit_by_extent}) {
       keep(place(leaf_.instance));
       if (upper_ == lower_) break;
@@ -139,7 +145,8 @@ Packing search(const Instance& instance, const Limits& limits) {
   for (Leaf& leaf : leaves.leaves) {
     const bool whole = leaf.instance.items.size() == instance.items.size();
     if (whole) leaf.lower_bound = limits.lower_bound;
-    searches.push_back(std::make_unique<LeafSearch>(std::move(leaf)));
+    searches.push_back(
+        std::make_unique<LeafSearch>(std::move(leaf), whole ? limits.incumbent : nullptr));
   }
   std::int64_t work = limits.work;
   while (work > 0 && !searches.empty()) {

@@ -14,7 +14,8 @@ inline constexpr std::size_t most_items_on_a_line = 4096;
 inline constexpr std::size_t most_items_in_an_order = 512;
 
 /// Searches at the lower bound first, then between it and the best packing found, with ever larger
-/// budgets, in units of Packer::work(). Begins with the first-fit strategies, whatever the budget.
+/// budgets, in units of Packer::work(). Begins with the incumbent or, where there is none or the
+/// instance splits, with the first-fit strategies, whatever the budget.
 Packing search(const Instance& instance, const Limits& limits);
 
 }  // namespace arenite::plan
