@@ -112,7 +112,7 @@ class Plan(unittest.TestCase):
                      f"'{self.root / 'none'}': No such file or directory; expected a CSV file that can be read")
 
     def test_bad_arguments(self):
-        self.refused(run("plan"), f"INPUT is required{HELP}")
+        self.refused(run("plan"), f"no INPUT; expected a path{HELP}")
         self.refused(self.plan("--effort", "more"), f"--effort: 'more'; expected one of fast, default, max{HELP}")
         self.refused(self.plan("--align", "3"), f"--align: '3'; expected a power of two of at most 2^40{HELP}")
         self.refused(self.plan("--capacity", "-1"),

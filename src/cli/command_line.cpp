@@ -32,6 +32,15 @@ std::string mismatch(const CLI::App& command, const std::string& words) {
   return words;
 }
 
+/// The first that must be given and was not.
+std::string missing(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_required() && option->count() == 0)
+      return fmt::format("no {}; expected {}", option->get_name(), expected_of(*option));
+  }
+  return "too few arguments; expected more";
+}
+
 std::string refusal(const CLI::App& app, const CLI::ParseError& error) {
   const auto chosen = app.get_subcommands();
   const auto left = app.remaining(true);
@@ -46,6 +55,8 @@ std::string refusal(const CLI::App& app, const CLI::ParseError& error) {
     text = fmt::format("unknown argument '{}'; expected options of {}", left.front(), name);
   } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     text = mismatch(*chosen.front(), text);
+  } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    text = missing(*chosen.front());
   }
   return fmt::format("{} (hint: see arenite {} --help)", text, name);
 }

@@ -10,6 +10,7 @@
 #include "src/base/atomic_file.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/plan_arguments.hpp"
+#include "src/plan/text.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -66,12 +67,6 @@ class Output {
   std::unique_ptr<AtomicFile> file_;
 };
 
-std::string number(std::int64_t n) {
-  std::string text = std::to_string(n);
-  for (std::size_t i = text.size(); i > 3;) text.insert(i -= 3, ",");
-  return text;
-}
-
 /// Without reuse.
 std::int64_t bytes_in_sum(const plan::Problem& problem) {
   std::int64_t sum = 0;
@@ -82,21 +77,19 @@ std::int64_t bytes_in_sum(const plan::Problem& problem) {
 }
 
 std::string summary(const plan::Problem& problem, const plan::Plan& plan) {
-  std::string text =
-      fmt::format("{} buffers of {} bytes in sum\n",
-                  number(static_cast<std::int64_t>(problem.size())), number(bytes_in_sum(problem)));
+  std::string text = fmt::format("{} buffers of {} bytes in sum\n",
+                                 plan::digits(static_cast<std::int64_t>(problem.size())),
+                                 plan::digits(bytes_in_sum(problem)));
   for (const plan::SpacePlan& space : plan.spaces) {
     const std::string gap =
         space.optimal ? "optimal: proved"
-        : space.lower_bound == 0
-            ? ""
-            : fmt::format("at most {:.2f} % above the optimum",
-                          100.0 * static_cast<double>(space.peak - space.lower_bound) /
-                              static_cast<double>(space.lower_bound));
-    text += fmt::format("{}: peak {} bytes, {} ({})\n", to_string(space.space), number(space.peak),
-                        gap, space.strategy);
-    text += fmt::format("  lower bound {} ({}), max-live {}\n", number(space.lower_bound),
-                        plan::to_string(space.proof), number(space.max_live));
+                      : fmt::format("at most {:.2f} % above the optimum",
+                                    100.0 * static_cast<double>(space.peak - space.lower_bound) /
+                                        static_cast<double>(space.lower_bound));
+    text += fmt::format("{}: peak {} bytes, {} ({})\n", to_string(space.space),
+                        plan::digits(space.peak), gap, space.strategy);
+    text += fmt::format("  lower bound {} ({}), max-live {}\n", plan::digits(space.lower_bound),
+                        plan::to_string(space.proof), plan::digits(space.max_live));
   }
   return text;
 }
