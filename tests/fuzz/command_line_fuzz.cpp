@@ -1,6 +1,7 @@
 // Arguments of `arenite`, cut from the bytes at each line break: a message, or values in the ranges
 // that --help names, each read as what its text says.
 #include "src/cli/command_line.hpp"
+#include "src/cli/plan_arguments.hpp"
 #include "src/cli/train_arguments.hpp"
 #include "tests/fuzz/fuzzing.hpp"
 
@@ -8,6 +9,7 @@
 #include <arenite/nn/nn.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -50,6 +52,15 @@ void check_ranges(const cli::TrainArguments& a) {
           "--dataset");
 }
 
+void check_ranges(const cli::PlanArguments& a) {
+  require(!a.capacity || (*a.capacity >= 0 && *a.capacity <= plan::Problem::limit), "--capacity");
+  require(std::has_single_bit(static_cast<std::uint64_t>(a.alignment)), "--align");
+  const auto known = plan::strategies();
+  require(a.strategy == "auto" || std::any_of(known.begin(), known.end(),
+                                              [&](const auto& s) { return s.name == a.strategy; }),
+          "--strategy");
+}
+
 /// Where `--name` and digits stand side by side, that is the number.
 void check_digits(const std::vector<std::string>& arguments, const std::string& name,
                   std::uint64_t value) {
@@ -74,6 +85,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   app.require_subcommand(1);
   cli::TrainArguments read;
   cli::add_train_options(app, read);
+  cli::PlanArguments read_plan;
+  const CLI::App* plan = cli::add_plan_options(app, read_plan);
   const auto ending =
       cli::read_command_line(app, static_cast<int>(pointers.size()), pointers.data());
   if (ending) {
@@ -83,6 +96,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   check_ranges(read);
+  check_ranges(read_plan);
+  if (plan->parsed()) {
+    require(!read_plan.input.empty(), "INPUT");
+    check_digits(arguments, "--capacity",
+                 static_cast<std::uint64_t>(read_plan.capacity.value_or(0)));
+    return 0;
+  }
   check_digits(arguments, "--epochs", static_cast<std::uint64_t>(read.epochs));
   check_digits(arguments, "--batch", static_cast<std::uint64_t>(read.batch));
   check_digits(arguments, "--seed", read.seed);
