@@ -20,6 +20,8 @@ void fill_order(const Precedence& order, Instance& instance) {
   const auto mark = [&](std::size_t i, std::size_t j) {
     instance.ordered[i * words + j / 64] |= std::uint64_t{1} << (j % 64);
   };
+  const bool timed = std::any_of(instance.items.begin(), instance.items.end(),
+                                 [](const Item& i) { return i.end > i.begin; });
   for (std::size_t i = 0; i < n; ++i) {
     const auto row = order.row(instance.items[i].buffer);
     for (std::size_t w = 0; w < row.size(); ++w) {
@@ -28,6 +30,7 @@ void fill_order(const Precedence& order, Instance& instance) {
         if (j == none) continue;  // of another space
         mark(i, j);
         mark(j, i);
+        if (!timed) ++instance.items[j].begin;
       }
     }
   }

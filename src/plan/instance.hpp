@@ -12,7 +12,9 @@ namespace arenite::plan {
 struct Item {
   std::int64_t bytes = 0;  // > 0
   std::int64_t alignment = 1;
-  std::int64_t begin = 0;  // unused with a precedence
+  // With a precedence these decide no conflict, but begins still agree with it: they are given, or
+  // count the items before.
+  std::int64_t begin = 0;
   std::int64_t end = 0;
   std::int64_t fixed = -1;  // offset, or -1
   /// How long it is in the way: ticks of its lifetime, or with a precedence its conflicts.

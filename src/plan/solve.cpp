@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "src/plan/instance.hpp"
-#include "src/plan/strategy.hpp"
+#include "src/plan/strategies/strategy.hpp"
 #include "src/plan/text.hpp"
 #include "src/plan/topology.hpp"
 

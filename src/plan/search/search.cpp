@@ -10,6 +10,7 @@
 #include "src/plan/search/orders.hpp"
 #include "src/plan/search/packer.hpp"
 #include "src/plan/search/sections.hpp"
+#include "src/plan/strategies/ordered_fit.hpp"
 
 namespace arenite::plan {
 namespace {
@@ -49,8 +50,8 @@ class LeafSearch {
       keep(*incumbent);
       return;
     }
-    for (const auto place : {first_fit_by_size, first_fit_by_area, first_fit_by_extent}) {
-      keep(place(leaf_.instance));
+    for (const auto order : {by_size, by_area, by_extent}) {
+      keep(fit_in_order(leaf_.instance, order(leaf_.instance), Gap::lowest));
       if (upper_ == lower_) break;
     }
   }

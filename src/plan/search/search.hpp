@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "src/plan/instance.hpp"
-#include "src/plan/strategy.hpp"
+#include "src/plan/strategies/strategy.hpp"
 
 namespace arenite::plan {
 

@@ -36,12 +36,6 @@ struct Strategy {
 
 std::span<const Strategy> all_strategies();
 
-// By item. Each looks at the instance alone.
-std::vector<std::int64_t> bump(const Instance& instance);
-std::vector<std::int64_t> first_fit_by_size(const Instance& instance);
-std::vector<std::int64_t> first_fit_by_area(const Instance& instance);
-std::vector<std::int64_t> first_fit_by_extent(const Instance& instance);
-
 /// The highest end of an item, rounded up to the granule.
 std::int64_t peak_of(const Instance& instance, const std::vector<std::int64_t>& offsets);
 
