@@ -3,27 +3,9 @@
 
 #include <algorithm>
 
+#include "src/base/nearest.hpp"
+
 namespace arenite::graph {
-namespace {
-
-/// Levenshtein distance, for "did you mean".
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
-}  // namespace
-
 namespace {
 
 std::size_t required(const OperatorDefinition& definition) {
@@ -109,19 +91,11 @@ std::shared_ptr<const OperatorDefinition> OperatorTable::find(
 
 std::shared_ptr<const OperatorDefinition> OperatorTable::at(std::string_view name) const {
   if (auto found = find(name)) return found;
-  std::string nearest;
-  std::size_t best = 4;  // a hint further away than three edits would be noise
-  for (const auto& [known, definition] : definitions_) {
-    const std::size_t shorter = std::min(name.size(), known.size()),
-                      longer = std::max(name.size(), known.size());
-    if (longer - shorter >= best) continue;  // no nearer than that, and the name may be a megabyte
-    const std::size_t d = distance(name, known);
-    if (d < best) best = d, nearest = known;
-  }
-  fail(
-      {.found = "unknown operator '" + std::string(name) + "'",
-       .expected = "a registered operator",
-       .hint = nearest.empty() ? "register_operator adds one" : "did you mean '" + nearest + "'?"});
+  Nearest nearest(name);
+  for (const auto& [known, definition] : definitions_) nearest.consider(known);
+  fail({.found = "unknown operator '" + std::string(name) + "'",
+        .expected = "a registered operator",
+        .hint = nearest.hint("register_operator adds one")});
 }
 
 std::vector<std::string> OperatorTable::names() const {

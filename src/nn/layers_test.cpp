@@ -192,8 +192,10 @@ TEST_F(LayersTest, EveryNamedModelTakesItsDataSet) {
   for (const NamedModel& named : models()) {
     EXPECT_NE(std::find(known.begin(), known.end(), named.dataset), known.end()) << named.name;
     const bool coloured = named.dataset == "synthetic-color";
-    EXPECT_EQ(shape_of(named.layers, coloured ? Shape{4, 32, 32, 3} : Shape{4, 28, 28, 1}),
-              (Shape{4, 10}))
+    const Shape image = named.image;
+    EXPECT_EQ(image, coloured ? data::synthetic_color({.train = 10, .test = 10}).shape()
+                              : data::synthetic({.train = 10, .test = 10}).shape());
+    EXPECT_EQ(shape_of(named.layers, {4, image[0], image[1], image[2]}), (Shape{4, 10}))
         << named.name;
   }
   EXPECT_EQ(model("vgg-small").dataset, "synthetic-color");
@@ -202,6 +204,12 @@ TEST_F(LayersTest, EveryNamedModelTakesItsDataSet) {
               return x;
             }),
             "unknown model 'vgg'; expected one of mlp, cnn1, lenet5, cnn2, vgg-small");
+  EXPECT_EQ(refusal([](ModelBuilder&, graph::ValueId x) {
+              model("cnn");
+              return x;
+            }),
+            "unknown model 'cnn'; expected one of mlp, cnn1, lenet5, cnn2, vgg-small (hint: did "
+            "you mean 'cnn1'?)");
 }
 
 TEST_F(LayersTest, VggSmallIsTheNetworkItSays) {

@@ -167,6 +167,7 @@ Loss cross_entropy();  ///< softmax cross-entropy with integer labels
 struct NamedModel {
   std::string name, summary;
   std::string dataset;  ///< the images it is meant for, as `data::find` names them
+  Shape image;          ///< one of them: [H, W, C]
   Layer layers;
 };
 
