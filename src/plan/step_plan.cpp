@@ -2,8 +2,8 @@
 #include <arenite/plan/step_plan.hpp>
 
 #include <algorithm>
-#include <map>
 
+#include "src/plan/step_problems.hpp"
 #include "src/plan/step_usage.hpp"
 #include "src/plan/task_order.hpp"
 
@@ -11,7 +11,6 @@ namespace arenite::plan {
 namespace {
 
 using graph::Graph;
-using graph::OpId;
 using graph::Schedule;
 using graph::StorageClass;
 using graph::StorageId;
@@ -25,18 +24,12 @@ class StepPlanner {
         state_(state),
         options_(options),
         usage_(usages(graph, schedule)),
-        data_order_(schedule) {
-    std::size_t ops = 0;
-    for (const graph::Task& task : schedule.tasks) {
-      ops_before_.push_back(ops);
-      ops += task.ops.size();
-    }
-    find_spaces();
-  }
+        data_order_(schedule),
+        spaces_(spaces_of(graph)) {}
 
   StepPlan run() {
     plan_.layout = options_.layout;
-    if (options_.layout == ArenaLayout::reset) refuse_crossing();
+    const std::vector<StepProblem> problems = step_problems(graph_, schedule_, usage_, options_);
     for (const Space& space : spaces_) place_state(space);
     for (const Space& space : spaces_) {
       place_apart("input", space, [this](StorageId id) { return is_input(id); });
@@ -44,15 +37,7 @@ class StepPlanner {
     for (const Space& space : spaces_) {
       place_apart("output", space, [this](StorageId id) { return is_output(id); });
     }
-    const TaskOrder order(schedule_, lane_edges());
-    for (const Space& space : spaces_) {
-      if (options_.layout == ArenaLayout::two) {
-        pack("forward", space, order, [this](StorageId id) { return !late(id); });
-        pack("backward", space, order, [this](StorageId id) { return late(id); });
-      } else {
-        pack("step", space, order, [](StorageId) { return true; });
-      }
-    }
+    for (const StepProblem& problem : problems) pack(problem);
     plan_.reuse_edges = necessary_edges(schedule_, std::move(needed_));
     std::sort(plan_.placements.begin(), plan_.placements.end(),
               [](const Placement& a, const Placement& b) { return a.storage < b.storage; });
@@ -62,14 +47,6 @@ class StepPlanner {
   }
 
  private:
-  template <class F>
-  void for_each_root(F f) {
-    for (std::size_t i = 0; i < graph_.storage_count(); ++i) {
-      const StorageId id(i);
-      if (graph_.root(id) == id) f(id, graph_.storage(id));
-    }
-  }
-
   Placement describe(StorageId id) const {
     const graph::Storage& storage = graph_.storage(id);
     const Usage& usage = usage_[id.index];
@@ -78,28 +55,13 @@ class StepPlanner {
             .bytes = storage.bytes,
             .cls = storage.cls,
             .phase = usage.first_phase.value_or(Phase::init),
-            .saved = is_transient(storage.cls) && !usage.in_backward_arena() && usage.backward};
-  }
-
-  void refuse_crossing() {
-    std::string names;
-    int count = 0;
-    for_each_root([&](StorageId id, const graph::Storage& storage) {
-      if (usage_[id.index].output || !describe(id).saved) return;
-      if (++count <= 5) names += (names.empty() ? "" : ", ") + storage.name;
-    });
-    if (count == 0) return;
-    if (count > 5) names += ", …";
-    fail({.found = std::to_string(count) + " values cross from forward to backward (" + names + ")",
-          .expected = "none: one block with a full reset between the phases would destroy them",
-          .where = "arena layout 'reset'",
-          .hint = "use the layout 'overlay' (one block, sound) or 'two'"});
+            .saved = is_saved(storage, usage)};
   }
 
   void place_state(const Space& space) {
     const std::string name = "state" + block_suffix(space);
     bool any = is_default(space);
-    for_each_root([&](StorageId id, const graph::Storage& storage) {
+    for_each_root(graph_, [&](StorageId id, const graph::Storage& storage) {
       if (storage.space != space) return;
       Placement place = describe(id);
       if (is_persistent(storage.cls)) {
@@ -123,7 +85,7 @@ class StepPlanner {
   void place_apart(const std::string& name, const Space& space, Chosen chosen) {
     std::int64_t end = 0;
     bool any = is_default(space) && name == "input";
-    for_each_root([&](StorageId id, const graph::Storage& storage) {
+    for_each_root(graph_, [&](StorageId id, const graph::Storage& storage) {
       if (storage.space != space || !chosen(id)) return;
       Placement place = describe(id);
       place.block = plan_.blocks.size();
@@ -137,67 +99,25 @@ class StepPlanner {
         {.name = name + block_suffix(space), .space = space, .bytes = end, .per_task_set = true});
   }
 
-  /// Tasks of one lane run in their order: reuse within a lane may rely on it (at the price of an
-  /// edge).
-  std::vector<TaskEdge> lane_edges() const {
-    std::vector<TaskEdge> edges;
-    std::map<int, std::size_t> previous;
-    for (std::size_t t = 0; t < schedule_.tasks.size(); ++t) {
-      const graph::Task& task = schedule_.tasks[t];
-      if (task.lane == graph::Op::shared_lane || task.staging) continue;
-      if (auto it = previous.find(task.lane); it != previous.end())
-        edges.push_back({graph::TaskId(it->second), graph::TaskId(t)});
-      previous[task.lane] = t;
-    }
-    return edges;
-  }
-
-  template <class Chosen>
-  void pack(const std::string& name, const Space& space, const TaskOrder& order, Chosen chosen) {
-    std::vector<StorageId> members;
-    std::vector<const Usage*> uses;
-    for_each_root([&](StorageId id, const graph::Storage& storage) {
-      const Usage& usage = usage_[id.index];
-      if (storage.space != space || !is_transient(storage.cls) || usage.output ||
-          usage.tasks.empty() || !chosen(id))
-        return;
-      members.push_back(id);
-      uses.push_back(&usage);
-    });
-    if (members.empty() && !is_default(space)) return;
-
-    Problem problem;
-    for (StorageId id : members) problem.add(buffer(id));
-    problem.set_precedence(options_.reuse ? precedence(uses, order) : Precedence(members.size()));
-    Plan packing = solve(problem, options_.solve);
+  void pack(const StepProblem& step) {
+    Plan packing = solve(step.problem, options_.solve);
     const std::size_t block = plan_.blocks.size();
-    plan_.blocks.push_back({.name = name + block_suffix(space),
-                            .space = space,
+    plan_.blocks.push_back({.name = step.block,
+                            .space = step.space,
                             .bytes = round_up(packing.peak, default_alignment)});
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      Placement place = describe(members[i]);
+    for (std::size_t i = 0; i < step.storages.size(); ++i) {
+      Placement place = describe(step.storages[i]);
       place.block = block;
       place.offset = packing.offsets[i];
       plan_.separate += round_up(place.bytes, default_alignment);
       plan_.placements.push_back(std::move(place));
     }
-    for (const Reuse& reuse : packing.reuse) need_edges(*uses[reuse.previous], *uses[reuse.next]);
+    const auto usage = [&](std::size_t i) -> const Usage& {
+      return usage_[step.storages[i].index];
+    };
+    for (const Reuse& reuse : packing.reuse) need_edges(usage(reuse.previous), usage(reuse.next));
     plan_.lower_bound += packing.lower_bound;
     plan_.packings.push_back(std::move(packing));
-  }
-
-  Buffer buffer(StorageId id) const {
-    const graph::Storage& storage = graph_.storage(id);
-    const TaskUse &first = usage_[id.index].tasks.front(), &last = usage_[id.index].tasks.back();
-    const Placement place = describe(id);
-    return {.name = storage.name + "#" + std::to_string(id.index),
-            .bytes = storage.bytes,
-            .lifetime = {static_cast<std::int64_t>(ops_before_[first.task] + first.first),
-                         static_cast<std::int64_t>(ops_before_[last.task] + last.last + 1)},
-            .alignment = default_alignment,
-            .space = storage.space,
-            .phase = place.phase,
-            .label = place.saved ? "saved" : std::string(to_string(storage.cls))};
   }
 
   /// Each user of the old tenant → each user of the new one, where no path leads there yet.
@@ -266,30 +186,10 @@ class StepPlanner {
     plan_.critical_path = critical_path(true);
   }
 
-  static bool is_default(const Space& space) { return block_suffix(space).empty(); }
   bool late(StorageId id) const { return usage_[id.index].in_backward_arena(); }
   bool is_input(StorageId id) const { return graph_.storage(id).cls == StorageClass::input; }
   bool is_output(StorageId id) const {
     return usage_[id.index].output && is_transient(graph_.storage(id).cls);
-  }
-
-  /// The default space first; it is there even where nothing lives in it.
-  void find_spaces() {
-    std::map<std::string, Space> named;
-    for_each_root([&](StorageId, const graph::Storage& storage) {
-      const auto [it, added] = named.emplace(to_string(storage.space), storage.space);
-      if (added || it->second == storage.space) return;
-      fail({.found = "space " + it->first + " with capacities of " +
-                     std::to_string(it->second.capacity) + " and " +
-                     std::to_string(storage.space.capacity) + " bytes",
-            .expected = "one",
-            .where = "'" + storage.name + "'"});
-    });
-    named.emplace(to_string(Space{}), Space{});
-    spaces_.push_back(named.at(to_string(Space{})));
-    for (const auto& [name, space] : named) {
-      if (!is_default(space)) spaces_.push_back(space);
-    }
   }
 
   const Graph& graph_;
@@ -298,8 +198,7 @@ class StepPlanner {
   const StepOptions& options_;
   const std::vector<Usage> usage_;
   const TaskOrder data_order_;
-  std::vector<std::size_t> ops_before_;  // by task: ops of the tasks before it
-  std::vector<Space> spaces_;
+  const std::vector<Space> spaces_;
   std::vector<TaskEdge> needed_;
   StepPlan plan_;
 };
@@ -323,11 +222,6 @@ ArenaLayout parse_arena_layout(std::string_view text) {
     if (to_string(layout) == text) return layout;
   }
   fail({.found = "unknown arena layout '" + std::string(text) + "'", .expected = "overlay or two"});
-}
-
-std::string block_suffix(const Space& space) {
-  const std::string name = to_string(space);
-  return name == to_string(Space{}) ? "" : "@" + name;
 }
 
 const Placement& StepPlan::placement(graph::StorageId root) const {

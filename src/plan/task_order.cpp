@@ -50,6 +50,19 @@ void TaskOrder::follow(std::size_t first, std::size_t task) {
   into[first / 64] |= std::uint64_t{1} << (first % 64);
 }
 
+// Nothing more follows from these: where a → b or b → c is one of them, c ≥ a + in_flight.
+void TaskOrder::let_at_most(std::size_t in_flight) {
+  if (in_flight == 0) {
+    fail({.found = "0 tasks in flight", .expected = "at least 1", .where = "TaskOrder"});
+  }
+  for (std::size_t t = in_flight; t < size_; ++t) {
+    const std::size_t ended = t - in_flight + 1;  // tasks 0 … t - in_flight
+    std::uint64_t* row = bits_.data() + t * words_;
+    std::fill_n(row, ended / 64, ~std::uint64_t{0});
+    if (ended % 64 != 0) row[ended / 64] |= (std::uint64_t{1} << (ended % 64)) - 1;
+  }
+}
+
 void TaskOrder::add(std::size_t a, std::size_t b) {
   check_edge(a, b, size_);
   if (before(a, b)) return;

@@ -26,6 +26,8 @@ class TaskOrder {
   std::span<const std::uint64_t> ancestors(std::size_t task) const noexcept {
     return {bits_.data() + task * words_, words_};
   }
+  /// Adds a → b for every b ≥ a + in_flight. Throws Error below 1. O(n²/64).
+  void let_at_most(std::size_t in_flight);
   /// Adds a → b (a < b) and all that follows from it. O(n²/64): give many edges to the constructor.
   void add(std::size_t a, std::size_t b);
 

@@ -1,6 +1,10 @@
 // A step's memory: where every storage of a scheduled graph lives, and the edges that makes
 // necessary.
 //
+//   plan::StateLayout state;
+//   plan::StepPlan plan = plan::plan_step(graph, schedule, state, {.in_flight =
+//   plan::InFlight(4)});
+//
 // `plan_step` turns a graph and its tasks into planning problems, solves them and translates the
 // answers back. Every space has blocks of its own. Blocks are named; programs that use blocks of
 // one name share them (the largest need decides its size). Pure: knows no StarPU, allocates only
@@ -12,8 +16,9 @@
 #include <arenite/plan/plan.hpp>
 #include <arenite/plan/solve.hpp>
 
-#include <iosfwd>
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +34,34 @@ enum class ArenaLayout : std::uint8_t {
 
 std::string_view to_string(ArenaLayout layout) noexcept;
 ArenaLayout parse_arena_layout(std::string_view text);
+
+/// How many tasks of a step may be under way at once: what reuse may rely on. What it does rely on
+/// becomes edges between tasks, so that more tasks in flight mean fewer edges, and more memory.
+class InFlight {
+ public:
+  /// Each lane's tasks in their order, the lanes side by side.
+  static constexpr InFlight lanes() noexcept { return {}; }
+  /// As many as the data allows: no edge is added.
+  static constexpr InFlight unlimited() noexcept { return InFlight(all, 0); }
+  /// At most `tasks` of them in the schedule's order: task i ends before task i + tasks begins.
+  /// With 1 that is one after the other. Throws Error below 1.
+  explicit InFlight(std::size_t tasks);
+  constexpr InFlight() noexcept = default;
+
+  constexpr bool is_lanes() const noexcept { return tasks_ == 0; }
+  constexpr bool is_unlimited() const noexcept { return tasks_ == all; }
+  constexpr std::size_t tasks() const noexcept { return tasks_; }  ///< 0: lanes
+
+  friend constexpr bool operator==(InFlight, InFlight) = default;
+
+ private:
+  static constexpr std::size_t all = static_cast<std::size_t>(-1);
+  constexpr InFlight(std::size_t tasks, int) noexcept : tasks_(tasks) {}
+
+  std::size_t tasks_ = 0;
+};
+
+std::string to_string(InFlight in_flight);  ///< "lanes", "unlimited", "4"
 
 struct BlockPlan {
   /// "state", "input", "output", "step", or "forward" and "backward"; in another space than the
@@ -116,6 +149,7 @@ struct StepPlan {
 struct StepOptions {
   ArenaLayout layout = ArenaLayout::overlay;
   bool reuse = true;  ///< false: every storage has bytes of its own (the oracle's reference)
+  InFlight in_flight;
   /// A step has several packings, most of them solved at once.
   Options solve = {.effort = Effort::fast};
 };
@@ -128,6 +162,24 @@ struct StepOptions {
 /// order.
 StepPlan plan_step(const graph::Graph& graph, const graph::Schedule& schedule, StateLayout& state,
                    const StepOptions& options = {});
+
+/// What is to be packed into one transient block.
+struct StepProblem {
+  std::string block;  ///< its name
+  Space space;
+  std::vector<graph::StorageId> storages;  ///< roots, in the problem's order
+  Problem problem;  ///< with a precedence; a buffer is named after its storage and the storage's id
+};
+
+/// The problems that plan_step solves: StepPlan::packings has their answers, in this order. Throws
+/// Error as plan_step does.
+std::vector<StepProblem> step_problems(const graph::Graph& graph, const graph::Schedule& schedule,
+                                       const StepOptions& options = {});
+
+/// All of a step's problems as one, and the packings as a plan of it: for files, bounds over all
+/// spaces, and verify(). Throws Error where two blocks are in one space, as in the layout `two`.
+Problem whole_problem(std::span<const StepProblem> problems);
+Plan whole_plan(const StepPlan& plan);
 
 /// Checks a step's plan from first principles:
 ///  - every op is scheduled once, every edge leads to a later task, and a path leads from each op

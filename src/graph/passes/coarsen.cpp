@@ -57,7 +57,10 @@ class Coarsener {
     double all = 0, left = 0;  // microseconds; left: of ops not yet in a task
   };
 
-  bool runs(OpId id) const { return !graph_[id].kernel.empty() || !accesses(graph_, id).empty(); }
+  bool runs(OpId id) const {
+    if (is_view_op(graph_, id)) return false;  // whatever kernel a script gave it
+    return !graph_[id].kernel.empty() || !accesses(graph_, id).empty();
+  }
 
   /// Ops that may share a task: same lane, same phase, and staging apart from everything else.
   using Key = std::tuple<int, Phase, bool>;
