@@ -290,4 +290,24 @@ std::string write_csv(std::string_view text, std::string_view where, const Plan&
   return result;
 }
 
+std::string write_csv(const Plan& plan) {
+  std::string result = "id,lower,upper,size,alignment,space,offset\n";
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    const Buffer& buffer = plan.buffers[i];
+    if (buffer.name.find('\n') != std::string::npos) {
+      fail({.found = "the line break in buffer name " + shown(buffer.name),
+            .expected = "names of one line",
+            .where = "a table of the plan",
+            .hint = {}});
+    }
+    result += field_text(buffer.name);
+    for (const std::int64_t number :
+         {buffer.lifetime.begin, buffer.lifetime.end, buffer.bytes, buffer.alignment}) {
+      result += "," + std::to_string(number);
+    }
+    result += "," + to_string(buffer.space) + "," + std::to_string(plan.offsets[i]) + '\n';
+  }
+  return result;
+}
+
 }  // namespace arenite::plan

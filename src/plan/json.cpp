@@ -142,7 +142,8 @@ Plan read_plan(const json& document, std::string_view where) {
 
 }  // namespace
 
-std::string to_json(const Plan& plan, const std::optional<Shortfall>& shortfall) {
+std::string to_json(const Plan& plan, const std::optional<Shortfall>& shortfall,
+                    std::string_view more) {
   const auto line = [](const ordered_json& object) { return object.dump(); };
   try {
     std::string text = "{\"format\": " + line(format_name) + ",\n";
@@ -150,7 +151,9 @@ std::string to_json(const Plan& plan, const std::optional<Shortfall>& shortfall)
     text += " \"peak\": " + line(plan.peak) + ", \"max_live\": " + line(plan.max_live);
     text += ", \"lower_bound\": " + line(plan.lower_bound);
     text += ",\n \"optimal\": " + line(plan.optimal) + ", \"strategy\": " + line(plan.strategy);
-    text += ", \"milliseconds\": " + line(plan.milliseconds) + ",\n \"spaces\": [";
+    text += ", \"milliseconds\": " + line(plan.milliseconds) + ",\n ";
+    if (!more.empty()) text += std::string(more) + ",\n ";
+    text += "\"spaces\": [";
     for (std::size_t i = 0; i < plan.spaces.size(); ++i) {
       text += (i == 0 ? "\n  " : ",\n  ") + line(space_object(plan.spaces[i]));
     }

@@ -34,4 +34,8 @@ Problem read_csv(std::string_view text, std::string_view where, std::int64_t ali
 /// a text that read_csv refuses, and where the plan lacks a buffer.
 std::string write_csv(std::string_view text, std::string_view where, const Plan& plan);
 
+/// A table of a plan's buffers: id,lower,upper,size,alignment,space,offset. Throws Error on a name
+/// with a line break, which a table cannot hold.
+std::string write_csv(const Plan& plan);
+
 }  // namespace arenite::plan

@@ -28,7 +28,9 @@ inline constexpr std::size_t max_json_bytes = std::size_t{64} << 20;
 
 /// One line for each space and buffer. Throws Error when a name or label is not UTF-8.
 /// With a shortfall it says besides: "verdict", "capacity", "bytes_needed" and "buffers_at_peak".
-std::string to_json(const Plan& plan, const std::optional<Shortfall>& shortfall = {});
+/// `more` are further fields, as in `"tasks": 12, "lanes": 4`; reading ignores them.
+std::string to_json(const Plan& plan, const std::optional<Shortfall>& shortfall = {},
+                    std::string_view more = {});
 
 /// Throws Error with the byte offset (malformed text) or the path of the field (wrong contents),
 /// what was found and what was expected; `where` names the text in these messages.
