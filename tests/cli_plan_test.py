@@ -24,7 +24,19 @@ h,5,6,2
 HELP = " (hint: see arenite plan --help)"
 
 
-class Plan(unittest.TestCase):
+# Each result needs the one before it alone: two of the three 256 KiB between are alive at a time.
+SCRIPT = """# three layers
+$1 = InputTensor(x, float32, [256, 256]);
+$2 = ParameterTensor(w, float32, [256, 256]);
+$3 = dense($1, $2);
+$4 = relu($3);
+$5 = dense($4, $2);
+$6 = relu($5);
+result = $6;
+"""
+
+
+class Case(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -38,6 +50,8 @@ class Plan(unittest.TestCase):
     def refused(self, result, message, status=2):
         self.assertEqual((result.returncode, result.stdout, result.stderr), (status, "", f"arenite: {message}\n"))
 
+
+class Table(Case):
     def test_outputs(self):
         out, offsets, svg = (self.root / name for name in ("plan.json", "offsets.csv", "plan.svg"))
         result = self.plan("--out", out, "--csv", offsets, "--svg", svg)
@@ -107,11 +121,15 @@ class Plan(unittest.TestCase):
                 self.table.write_text(text)
                 self.refused(self.plan("--out", self.root / "plan.json"), f"{self.table}{message}")
         self.assertEqual(os.listdir(self.root), ["table.csv"])
-        self.refused(run("plan", str(self.root)), f"'{self.root}': a folder; expected a CSV file")
+        self.refused(run("plan", str(self.root)), f"'{self.root}': a folder; expected a table or a graph script")
         self.refused(run("plan", str(self.root / "none")),
-                     f"'{self.root / 'none'}': No such file or directory; expected a CSV file that can be read")
+                     f"'{self.root / 'none'}': No such file or directory; "
+                     "expected a table or a graph script that can be read")
 
     def test_bad_arguments(self):
+        for tasks in ("0", "-1", "", "2.0", "all"):
+            self.refused(self.plan("--in-flight", tasks), f"--in-flight: '{tasks}'; expected lanes, unlimited or "
+                         f"a whole number of 1 to 1152921504606846976{HELP}")
         self.refused(run("plan"), f"no INPUT; expected a path{HELP}")
         self.refused(self.plan("--effort", "more"), f"--effort: 'more'; expected one of fast, default, max{HELP}")
         self.refused(self.plan("--align", "3"), f"--align: '3'; expected a power of two of at most 2^40{HELP}")
@@ -121,6 +139,206 @@ class Plan(unittest.TestCase):
         result = self.plan("--out", self.root / "no" / "plan.json")
         self.assertEqual(result.returncode, 2)
         self.assertIn("No such file or directory", result.stderr)
+
+    def test_in_flight(self):
+        out, offsets = self.root / "plan.json", self.root / "offsets.csv"
+        result = self.plan("--in-flight", "2", "--out", out, "--csv", offsets)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("2 tasks in flight: lifetimes end 1 later\n", result.stdout)
+        plan = json.loads(out.read_text())
+        self.assertEqual((plan["in_flight"], plan["max_live"]), (2, 6))
+        self.assertEqual({b["name"]: b["end"] for b in plan["buffers"]}["h"], 7)
+        self.assertIn("\nh,5,6,2,", offsets.read_text())
+        self.assertEqual(self.plan("--in-flight", "2", "--verify", out).returncode, 0)
+        result = self.plan("--verify", out)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("lifetime [0, 2)", result.stderr)
+        for mode, hint in (("lanes", "a table has one line of times and no lanes"),
+                           ("unlimited", "with no order in time no two buffers could share bytes")):
+            self.refused(self.plan("--in-flight", mode), f"'{self.table}': --in-flight {mode} for a table; "
+                         f"expected a whole number of at least 1 (hint: {hint})")
+        result = self.plan("--in-flight", 2**60)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("buffer 'b': a lifetime that ends 1,152,921,504,606,846,975 moments after 3", result.stderr)
+
+
+class Step(Case):
+    def planned(self, text, *arguments):
+        """The JSON plan of an input, and what was said."""
+        out = self.root / "plan.json"
+        result = run("plan", str(text), "--out", str(out), *map(str, arguments))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return json.loads(out.read_text()), result.stdout
+
+    def script(self, text=SCRIPT, name="net.txt"):
+        path = self.root / name
+        path.write_text(text)
+        return path
+
+    def test_script(self):
+        path = self.script()
+        offsets, svg = self.root / "offsets.csv", self.root / "plan.svg"
+        plan, said = self.planned(path, "--csv", offsets, "--svg", svg)
+        size = 256 * 256 * 4
+        self.assertTrue(said.startswith(
+            f"graph script {path}\n4 ops in 2 tasks; in flight: lanes\n3 buffers of 786,432 bytes in sum\n"
+            "cpu:0/host: peak 524,288 bytes, optimal: proved (first_fit_by_size)\n"
+            "  lower bound 524,288 (live), max-live 524,288\n"), said)
+        self.assertIn("blocks apart from these, in bytes: state 262,144, input 262,144 a task set, "
+                      "output 262,144 a task set\n", said)
+        self.assertEqual([plan[key] for key in ("peak", "max_live", "lower_bound", "optimal", "separate", "tasks")],
+                         [2 * size, 2 * size, 2 * size, True, 3 * size, 2])
+        self.assertEqual(plan["in_flight"], "lanes")
+        header, *rows = offsets.read_text().splitlines()
+        self.assertEqual(header, "id,lower,upper,size,alignment,space,offset")
+        placed = {b["name"]: f"{b['begin']},{b['end']},{b['bytes']},256,cpu:0/host,{b['offset']}" for b in plan["buffers"]}
+        self.assertEqual(rows, [f"{name},{rest}" for name, rest in placed.items()])
+        self.assertTrue(xml.etree.ElementTree.parse(svg).getroot().tag.endswith("svg"))
+        # A row each, with a place that the table's own rules accept.
+        again = run("plan", str(offsets))
+        self.assertIn("peak 524,288 bytes", again.stdout)
+
+    def test_what_is_a_script(self):
+        for name, text in (("net", SCRIPT), ("a.csv.txt", " \r\n" + SCRIPT[SCRIPT.index("$"):]), ("none", "result = _;")):
+            self.assertTrue(run("plan", str(self.script(text, name))).stdout.startswith("graph script"))
+        self.refused(run("plan", str(self.script(name="net.csv"))),
+                     f"{self.root / 'net.csv'}, line 1, column 1: no column 'id'; "
+                     "expected the columns id, lower, upper (or end) and size")
+        for table in (GADGET, "result,id,lower,upper,size\n,a,0,1,2\n"):
+            self.assertEqual(run("plan", str(self.script(table, "table"))).returncode, 0)
+
+    def test_bad_scripts(self):
+        for change, message in (
+                (("relu($3)", "rellu($3)"), ":5:6: unknown operator 'rellu'; expected a registered operator "
+                                            "(hint: did you mean 'relu'?)"),
+                (("dense($4, $2)", "dense($4, $1, $2, $1)"), ":6:6: "),
+                (("= dense($4, $2);", "= dense($4, $2)"), ":7:1: '$6'; expected ';' after the statement"),
+                (("result = $6;", ""), ":9:1: the end of the script; expected 'result = $…;'")):
+            with self.subTest(change=change):
+                path = self.script(SCRIPT.replace(*change))
+                result = run("plan", str(path))
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                self.assertTrue(result.stderr.startswith(f"arenite: {path}{message}"), result.stderr)
+        path = self.script()
+        self.refused(run("plan", str(path), "--align", "64"),
+                     f"'{path}': --align 64 for a script or a model; expected a table "
+                     "(hint: the buffers of a step are aligned to 256 bytes)")
+
+    def test_verify(self):
+        path, out = self.script(), self.root / "plan.json"
+        plan, said = self.planned(path)
+        sound = run("plan", str(path), "--verify", str(out))
+        self.assertEqual(sound.returncode, 0)
+        self.assertEqual(sound.stdout, "sound: " + "".join(said.splitlines(keepends=True)[:5]))
+        for buffer in plan["buffers"]:
+            buffer["offset"] = 0
+        out.write_text(json.dumps(plan))
+        result = run("plan", str(path), "--verify", str(out))
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("overlap and may be alive together", result.stderr)
+        # Another model's, and one that is no plan.
+        self.assertEqual(run("plan", "model:mlp", "--verify", str(out)).returncode, 2)
+        self.assertEqual(run("plan", str(path), "--verify", str(path)).returncode, 2)
+
+    def test_capacity(self):
+        path = self.script()
+        self.assertEqual(run("plan", str(path), "--capacity", "524288").returncode, 0)
+        result = run("plan", str(path), "--capacity", "524287", "--out", str(self.root / "plan.json"))
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("space cpu:0/host: infeasible: proved: at least 524,288 bytes", result.stderr)
+        plan = json.loads((self.root / "plan.json").read_text())
+        self.assertEqual([plan[key] for key in ("verdict", "bytes_needed")], ["infeasible: proved", 524288])
+
+    def test_spaces_share_one_file(self):
+        path = self.script(SCRIPT.replace("$4 =", "$4 @space(cuda, 0, device) ="))
+        plan, _ = self.planned(path)
+        self.assertEqual([space["space"] for space in plan["spaces"]], ["cpu:0/host", "cuda:0/device"])
+        self.assertEqual(plan["peak"], 2 * 262144)
+        self.assertEqual(run("plan", str(path), "--verify", str(self.root / "plan.json")).returncode, 0)
+
+    def test_models_are_planned_as_training_does(self):
+        for model, lanes, layout in (("cnn1", 1, "overlay"), ("cnn1", 2, "two"), ("mlp", 0, "overlay")):
+            given = ["--lanes", str(lanes)] if lanes else []
+            files = self.root / "train.json"
+            trained = run("train", "--model", model, "--dataset", "synthetic", "--limit", "64", "--batch", "32",
+                          "--epochs", "0", "--workers", "1", "--arenas", layout, "--plan-json", str(files), *given)
+            self.assertEqual((trained.returncode, trained.stderr), (0, ""))
+            plan, said = self.planned(f"model:{model}?batch=32" + (f"&lanes={lanes}" if lanes else ""))
+            packings = [json.loads(p.read_text()) for p in sorted(self.root.glob("train.json*"))]
+            if layout == "two":
+                self.assertEqual(sum(p["peak"] for p in packings), plan["two_arenas"])
+                continue
+            self.assertEqual([packings[0][key] for key in ("buffers", "spaces", "reuse")],
+                             [plan[key] for key in ("buffers", "spaces", "reuse")])
+            self.assertIn(f"training step of model {model}, batch 32 in ", said)
+
+    def test_models(self):
+        train, said = self.planned("model:lenet5")
+        self.assertIn("training step of model lenet5, batch 64 in 2 lanes\n", said)
+        self.assertIn("forward values: ", said)
+        self.assertIn("backward values: ", said)
+        self.assertEqual([arena["phase"] for arena in train["arenas"]], ["forward", "backward"])
+        self.assertGreaterEqual(train["two_arenas"], train["peak"])
+        self.assertGreater(train["separate"], train["two_arenas"])
+        self.assertGreaterEqual(train["critical_path"], train["critical_path_without"])
+        run_only, said = self.planned("model:lenet5?mode=inference&batch=64&lanes=1")
+        self.assertIn("inference step of model lenet5, batch 64 in 1 lane\n", said)
+        self.assertLess(run_only["peak"], train["peak"])
+
+    def test_bad_models(self):
+        options = "batch=N, mode=train, mode=inference or lanes=N"
+        models = "one of mlp, cnn1, lenet5, cnn2, vgg-small"
+        for text, message in (
+                ("model:", f"unknown model ''; expected {models}"),
+                ("model:cnn3", f"unknown model 'cnn3'; expected {models} (hint: did you mean 'cnn1'?)"),
+                ("model:CNN2?batch=1", f"unknown model 'CNN2'; expected {models} (hint: did you mean 'cnn2'?)"),
+                ("model:cnn2?bacth=64", f"unknown option 'bacth'; expected {options} (hint: did you mean 'batch'?)"),
+                ("model:cnn2?", f"an option without a name; expected {options}"),
+                ("model:cnn2?batch=1&&lanes=1", f"an option without a name; expected {options}"),
+                ("model:cnn2?batch=1&batch=1", "option 'batch' twice; expected each once"),
+                ("model:cnn2?batch", "batch ''; expected a whole number of 1 to 1048576"),
+                ("model:cnn2?batch=0", "batch '0'; expected a whole number of 1 to 1048576"),
+                ("model:cnn2?batch=-1", "batch '-1'; expected a whole number of 1 to 1048576"),
+                ("model:cnn2?batch=1048577", "batch '1048577'; expected a whole number of 1 to 1048576"),
+                ("model:cnn2?batch=99999999999999999999",
+                 "batch '99999999999999999999'; expected a whole number of 1 to 1048576"),
+                ("model:cnn2?lanes=65", "lanes '65'; expected a whole number of 1 to 64"),
+                ("model:cnn2?mode=training",
+                 "mode 'training'; expected train or inference (hint: did you mean 'train'?)")):
+            with self.subTest(text=text):
+                self.refused(run("plan", text), f"'{text}': {message}")
+        for text in ("modle:cnn2?batch=64", "cnn2"):
+            self.refused(run("plan", text), f"'{text}': No such file or directory; expected a table or a graph "
+                         "script that can be read (hint: did you mean 'model:cnn2'?)")
+        self.refused(run("plan", "model:mlp", "--align", "1"),
+                     "'model:mlp': --align 1 for a script or a model; expected a table "
+                     "(hint: the buffers of a step are aligned to 256 bytes)")
+
+    def test_huge_batch(self):
+        plan, _ = self.planned("model:cnn1?batch=1048576", "--effort", "fast")
+        self.assertGreater(plan["peak"], 2**30)
+
+    def test_in_flight(self):
+        plans = {}
+        for mode in ("1", "2", "4", "lanes", "unlimited"):
+            plans[mode], said = self.planned("model:lenet5", "--in-flight", mode)
+            self.assertIn(f" tasks; in flight: {mode}\n", said)
+            self.assertEqual(str(plans[mode]["in_flight"]), mode)
+            self.assertIn(f"reuse adds {plans[mode]['added_edges']} edges between tasks: critical path ", said)
+            self.assertEqual(run("plan", "model:lenet5", "--in-flight", mode, "--verify",
+                                 str(self.root / "plan.json")).returncode, 0)
+        live = [plans[mode]["max_live"] for mode in ("1", "2", "4", "unlimited")]
+        self.assertEqual(live, sorted(live))
+        self.assertLess(live[0], live[-1])
+        free = plans["unlimited"]
+        self.assertEqual((free["added_edges"], free["critical_path"]), (0, free["critical_path_without"]))
+        self.assertGreater(plans["1"]["added_edges"], 0)
+        self.assertGreater(plans["1"]["critical_path"], free["critical_path"])
+        # A plan that counts on one task after another is none where they may run side by side.
+        out = self.root / "plan.json"
+        self.planned("model:lenet5", "--in-flight", "1")
+        result = run("plan", "model:lenet5", "--verify", str(out))
+        self.assertEqual(result.returncode, 2)
 
 
 if __name__ == "__main__":

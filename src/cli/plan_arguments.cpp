@@ -1,6 +1,10 @@
 #include "src/cli/plan_arguments.hpp"
 
+#include <arenite/nn/nn.hpp>
+
 #include "src/cli/checks.hpp"
+
+#include <spdlog/fmt/fmt.h>
 
 #include <array>
 #include <bit>
@@ -21,10 +25,36 @@ std::optional<plan::Effort> parse_effort(const std::string& text) {
   return std::nullopt;
 }
 
-std::optional<std::int64_t> parse_alignment(const std::string& text) {
+using Alignment = std::optional<std::int64_t>;
+
+std::optional<Alignment> parse_alignment(const std::string& text) {
   const auto bytes = whole_number(text, 1, std::uint64_t{1} << 40);
   if (!bytes || !std::has_single_bit(*bytes)) return std::nullopt;
-  return static_cast<std::int64_t>(*bytes);
+  return std::make_optional<Alignment>(static_cast<std::int64_t>(*bytes));
+}
+
+std::optional<std::optional<plan::InFlight>> parse_in_flight(const std::string& text) {
+  using Given = std::optional<plan::InFlight>;
+  if (text == "lanes") return Given(plan::InFlight::lanes());
+  if (text == "unlimited") return Given(plan::InFlight::unlimited());
+  const auto tasks = whole_number(text, 1, plan::Problem::limit);
+  if (!tasks) return std::nullopt;
+  return Given(plan::InFlight(*tasks));
+}
+
+std::string input_help() {
+  std::string models;
+  for (const nn::NamedModel& model : nn::models())
+    models += (models.empty() ? "" : ", ") + model.name;
+  return "one of three\n"
+         "a table: a CSV with the columns id, lower, upper (or end, inclusive) and size; optional "
+         "are alignment, space and offset\n"
+         "a graph script, planned as it stands: kernels, workspaces and shared bytes are those it "
+         "names. A file is a script if its name does not end with .csv and it begins with $, # or "
+         "result =\n"
+         "model:NAME?batch=64&mode=train&lanes=2, a step of a model as `arenite train` plans it, "
+         "with mode train or inference; without lanes as many as training takes. Models are " +
+         models;
 }
 
 std::string strategy_help() {
@@ -40,15 +70,14 @@ std::string strategy_help() {
 
 CLI::App* add_plan_options(CLI::App& app, PlanArguments& a) {
   CLI::App* plan = app.add_subcommand(
-      "plan", "Give every buffer of a table its place, in the least memory that can be found");
-  plan->add_option(
-          "INPUT", a.input,
-          "a CSV with the columns id, lower, upper (or end, inclusive) and size; optional are "
-          "alignment, space and offset")
-      ->required()
-      ->check(not_empty());
+      "plan",
+      "Give every buffer of a table, a graph or a model its place, in the least memory that can be "
+      "found");
+  plan->add_option("INPUT", a.input, input_help())->required()->check(not_empty());
   plan->add_option("--out", a.out, "write the plan as JSON")->check(not_empty());
-  plan->add_option("--csv", a.csv, "write the input's rows with an offset each")
+  plan->add_option(
+          "--csv", a.csv,
+          "write a table's own rows with an offset each, else a row for each buffer of the step")
       ->check(not_empty());
   plan->add_option("--svg", a.svg, "draw the plan")->check(not_empty());
   add_option<plan::Effort>(
@@ -71,13 +100,26 @@ CLI::App* add_plan_options(CLI::App& app, PlanArguments& a) {
       },
       whole_number_text(0, most), "bytes that no space may pass; status 3 if one does")
       ->type_name("INT");
-  add_option<std::int64_t>(*plan, "--align", a.alignment, parse_alignment,
-                           "a power of two of at most 2^40",
-                           "alignment of rows without one of their own, in bytes")
+  add_option<Alignment>(
+      *plan, "--align", a.alignment, parse_alignment, "a power of two of at most 2^40",
+      fmt::format("bytes that rows without an alignment of their own are aligned to; tables only: "
+                  "buffers of scripts and models are aligned to {}",
+                  default_alignment))
       ->type_name("INT")
       ->default_str("1");
-  plan->add_option("--verify", a.verify,
-                   "check this JSON plan, whoever made it, against the input instead of making one")
+  add_option<std::optional<plan::InFlight>>(
+      *plan, "--in-flight", a.in_flight, parse_in_flight,
+      "lanes, unlimited or " + whole_number_text(1, most),
+      "tasks that may be under way at once, which reuse then relies on, adding edges between "
+      "tasks\nlanes: each lane's tasks in their order, as training has it; the default of scripts "
+      "and models\nN: task i ends before task i + N begins. In a table, a moment is a task: bytes "
+      "are free N - 1 moments after their buffer's end; the default is 1\nunlimited: no edges, so "
+      "that reuse follows the data alone")
+      ->type_name("N");
+  plan->add_option(
+          "--verify", a.verify,
+          "check this JSON plan, whoever made it, against the input instead of making one; "
+          "with the same --in-flight")
       ->check(not_empty());
   return plan;
 }

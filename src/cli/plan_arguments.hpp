@@ -2,6 +2,7 @@
 #pragma once
 
 #include <arenite/plan/solve.hpp>
+#include <arenite/plan/step_plan.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -20,7 +21,8 @@ struct PlanArguments {
   std::string strategy = "auto";
   plan::Effort effort = plan::Effort::normal;
   std::optional<std::int64_t> capacity;
-  std::int64_t alignment = 1;
+  std::optional<std::int64_t> alignment;    ///< of a table; none: not given
+  std::optional<plan::InFlight> in_flight;  ///< none: not given
 };
 
 /// Adds the subcommand, which fills `a`.

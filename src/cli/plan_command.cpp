@@ -1,7 +1,6 @@
 // `arenite plan`: reads a problem, plans it or checks a plan of it, and writes what was asked for.
 
 #include <arenite/error.hpp>
-#include <arenite/plan/csv.hpp>
 #include <arenite/plan/draw.hpp>
 #include <arenite/plan/json.hpp>
 #include <arenite/plan/solve.hpp>
@@ -10,42 +9,18 @@
 #include "src/base/atomic_file.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/plan_arguments.hpp"
+#include "src/cli/plan_input.hpp"
+#include "src/cli/plan_subject.hpp"
 #include "src/plan/text.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
+#include <limits>
 #include <memory>
-#include <sstream>
 
 namespace arenite::cli {
 namespace {
-
-std::string read_input(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    fail({.found = "a folder", .expected = "a CSV file", .where = "'" + path + "'", .hint = {}});
-  }
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  if (file) {
-    // One byte more than may be read shows that there is more.
-    text.resize(plan::max_csv_bytes + 1);
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(file.gcount()));
-  }
-  if (!file.is_open() || file.bad()) {
-    fail({.found = system_reason(),
-          .expected = "a CSV file that can be read",
-          .where = "'" + path + "'",
-          .hint = {}});
-  }
-  return text;
-}
 
 /// An output that is made before the work, so that a wrong path shows at once.
 class Output {
@@ -67,6 +42,13 @@ class Output {
   std::unique_ptr<AtomicFile> file_;
 };
 
+std::unique_ptr<PlanSubject> read_subject(const PlanArguments& arguments) {
+  if (names_model(arguments.input)) return model_subject(arguments);
+  std::string text = read_input(arguments.input);
+  if (is_script(arguments.input, text)) return script_subject(text, arguments);
+  return table_subject(std::move(text), arguments);
+}
+
 /// Without reuse.
 std::int64_t bytes_in_sum(const plan::Problem& problem) {
   std::int64_t sum = 0;
@@ -76,10 +58,12 @@ std::int64_t bytes_in_sum(const plan::Problem& problem) {
   return sum;
 }
 
-std::string summary(const plan::Problem& problem, const plan::Plan& plan) {
-  std::string text = fmt::format("{} buffers of {} bytes in sum\n",
-                                 plan::digits(static_cast<std::int64_t>(problem.size())),
-                                 plan::digits(bytes_in_sum(problem)));
+std::string summary(const PlanSubject& subject, const plan::Plan& plan) {
+  const plan::Problem& problem = subject.problem();
+  std::string text =
+      subject.title() + fmt::format("{} buffers of {} bytes in sum\n",
+                                    plan::digits(static_cast<std::int64_t>(problem.size())),
+                                    plan::digits(bytes_in_sum(problem)));
   for (const plan::SpacePlan& space : plan.spaces) {
     const std::string gap =
         space.optimal ? "optimal: proved"
@@ -94,10 +78,10 @@ std::string summary(const plan::Problem& problem, const plan::Plan& plan) {
   return text;
 }
 
-int run_verify(const PlanArguments& arguments, const plan::Problem& problem) {
+int run_verify(const PlanArguments& arguments, const PlanSubject& subject) {
   const plan::Plan plan = plan::read_json(arguments.verify);
-  plan::verify(problem, plan);
-  std::cout << "sound: " << summary(problem, plan);
+  plan::verify(subject.problem(), plan);
+  std::cout << "sound: " << summary(subject, plan);
   for (const plan::SpacePlan& space : plan.spaces) {
     if (space.proof == plan::Proof::search) {
       std::cout << "  (the lower bound of " << to_string(space.space)
@@ -110,27 +94,27 @@ int run_verify(const PlanArguments& arguments, const plan::Problem& problem) {
 }  // namespace
 
 int run_plan(const PlanArguments& arguments) {
-  const std::string text = read_input(arguments.input);
-  const plan::Problem problem = plan::read_csv(text, arguments.input, arguments.alignment);
-  if (!arguments.verify.empty()) return run_verify(arguments, problem);
+  const std::unique_ptr<PlanSubject> subject = read_subject(arguments);
+  if (!arguments.verify.empty()) return run_verify(arguments, *subject);
 
   Output out("--out", arguments.out);
   Output csv("--csv", arguments.csv);
   Output svg("--svg", arguments.svg);
-  const plan::Plan plan =
-      plan::solve(problem, {.strategy = arguments.strategy, .effort = arguments.effort});
-  plan::verify(problem, plan);
-  const auto shortfall = plan::find_shortfall(
-      problem, plan, arguments.capacity.value_or(std::numeric_limits<std::int64_t>::max()));
+  const plan::Plan plan = subject->solve();
+  plan::verify(subject->problem(), plan);
+  const auto shortfall =
+      plan::find_shortfall(subject->problem(), plan,
+                           arguments.capacity.value_or(std::numeric_limits<std::int64_t>::max()));
 
-  out.write([&] { return plan::to_json(plan, shortfall); });
-  csv.write([&] { return plan::write_csv(text, arguments.input, plan); });
+  out.write([&] { return plan::to_json(plan, shortfall, subject->json_fields()); });
+  csv.write([&] { return subject->csv(plan); });
   svg.write([&] { return plan::to_svg(plan); });
   for (Output* output : {&out, &csv, &svg}) output->commit();
-  std::cout << summary(problem, plan) << fmt::format("planned in {:.1f} ms\n", plan.milliseconds);
+  std::cout << summary(*subject, plan) << subject->report()
+            << fmt::format("planned in {:.1f} ms\n", plan.milliseconds);
   if (!shortfall) return exit_ok;
   std::cout << std::flush;
-  std::cerr << "arenite: " << Error(plan::describe(problem, *shortfall)).what() << '\n';
+  std::cerr << "arenite: " << Error(plan::describe(subject->problem(), *shortfall)).what() << '\n';
   return exit_capacity;
 }
 

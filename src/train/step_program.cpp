@@ -136,20 +136,25 @@ StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
 
 }  // namespace
 
+StepProgram assemble_step(const nn::Layer& model, const nn::Loss& loss,
+                          const optim::Optimizer& optimizer, const StepRequest& request) {
+  StepProgram program = assemble(model, loss, optimizer, request, std::max(1, request.lanes));
+  if (request.lanes != 0) return program;
+  const auto& tasks = program.spec.schedule.tasks;
+  const double work =
+      std::accumulate(tasks.begin(), tasks.end(), 0.0, [](double sum, const graph::Task& task) {
+        return sum + (task.staging ? 0 : task.microseconds);
+      });
+  // By estimated work alone, so that the order of arithmetic never depends on a machine's load.
+  if (const int lanes = request.target.lanes(work); lanes > 1)
+    program = assemble(model, loss, optimizer, request, lanes);
+  return program;
+}
+
 StepProgram build_step(const nn::Layer& model, const nn::Loss& loss,
                        const optim::Optimizer& optimizer, const StepRequest& request,
                        plan::StateLayout& state) {
-  StepProgram program = assemble(model, loss, optimizer, request, std::max(1, request.lanes));
-  if (request.lanes == 0) {
-    const auto& tasks = program.spec.schedule.tasks;
-    const double work =
-        std::accumulate(tasks.begin(), tasks.end(), 0.0, [](double sum, const graph::Task& task) {
-          return sum + (task.staging ? 0 : task.microseconds);
-        });
-    // By estimated work alone, so that the order of arithmetic never depends on a machine's load.
-    if (const int lanes = request.target.lanes(work); lanes > 1)
-      program = assemble(model, loss, optimizer, request, lanes);
-  }
+  StepProgram program = assemble_step(model, loss, optimizer, request);
   program.spec.plan = plan::plan_step(program.spec.graph, program.spec.schedule, state,
                                       {.layout = request.layout, .solve = {}});
   return program;

@@ -38,6 +38,11 @@ struct StepProgram {
   int lanes = 1;
 };
 
+/// All passes: everything but the plan.
+StepProgram assemble_step(const nn::Layer& model, const nn::Loss& loss,
+                          const optim::Optimizer& optimizer, const StepRequest& request);
+
+/// The same with its plan.
 StepProgram build_step(const nn::Layer& model, const nn::Loss& loss,
                        const optim::Optimizer& optimizer, const StepRequest& request,
                        plan::StateLayout& state);

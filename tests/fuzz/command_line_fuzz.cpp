@@ -2,10 +2,12 @@
 // that --help names, each read as what its text says.
 #include "src/cli/command_line.hpp"
 #include "src/cli/plan_arguments.hpp"
+#include "src/cli/plan_input.hpp"
 #include "src/cli/train_arguments.hpp"
 #include "tests/fuzz/fuzzing.hpp"
 
 #include <arenite/data/dataset.hpp>
+#include <arenite/error.hpp>
 #include <arenite/nn/nn.hpp>
 
 #include <algorithm>
@@ -54,11 +56,24 @@ void check_ranges(const cli::TrainArguments& a) {
 
 void check_ranges(const cli::PlanArguments& a) {
   require(!a.capacity || (*a.capacity >= 0 && *a.capacity <= plan::Problem::limit), "--capacity");
-  require(std::has_single_bit(static_cast<std::uint64_t>(a.alignment)), "--align");
+  require(!a.alignment || std::has_single_bit(static_cast<std::uint64_t>(*a.alignment)), "--align");
   const auto known = plan::strategies();
   require(a.strategy == "auto" || std::any_of(known.begin(), known.end(),
                                               [&](const auto& s) { return s.name == a.strategy; }),
           "--strategy");
+}
+
+/// "model:…" is a step of a known model, or refused.
+void check_model(const std::string& input) {
+  if (!cli::names_model(input)) return;
+  try {
+    const cli::ModelRequest wanted = cli::parse_model(input);
+    require(wanted.model != nullptr, "model");
+    require(wanted.batch >= 1 && wanted.batch <= 1 << 20, "batch");
+    require(wanted.lanes >= 0 && wanted.lanes <= 64, "lanes");
+  } catch (const Error& error) {
+    require(!error.text().expected.empty(), "a message that says too little");
+  }
 }
 
 /// Where `--name` and digits stand side by side, that is the number.
@@ -99,6 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_ranges(read_plan);
   if (plan->parsed()) {
     require(!read_plan.input.empty(), "INPUT");
+    check_model(read_plan.input);
     check_digits(arguments, "--capacity",
                  static_cast<std::uint64_t>(read_plan.capacity.value_or(0)));
     return 0;

@@ -364,6 +364,9 @@ class RandomOps : private RandomValues {
     plan::StepOptions options;
     options.layout = draw.of({plan::ArenaLayout::overlay, plan::ArenaLayout::two});
     options.solve.strategy = draw.of<std::string>({"auto", "auto", "first_fit_by_area"});
+    using plan::InFlight;
+    options.in_flight = draw.of(
+        {InFlight::lanes(), InFlight::lanes(), InFlight(1), InFlight(3), InFlight::unlimited()});
     spec.plan = plan::plan_step(graph, spec.schedule, state, options);
     NamedBytes constants;
     program.steps.resize(4);

@@ -1,0 +1,197 @@
+// Graph scripts and models, as `arenite plan` reads them: the memory of one step.
+#include <arenite/error.hpp>
+#include <arenite/graph/passes.hpp>
+#include <arenite/graph/text.hpp>
+#include <arenite/operators.hpp>
+#include <arenite/plan/csv.hpp>
+#include <arenite/plan/step_plan.hpp>
+#include <arenite/train/trainer.hpp>
+
+#include "src/cli/plan_arguments.hpp"
+#include "src/cli/plan_input.hpp"
+#include "src/cli/plan_subject.hpp"
+#include "src/plan/text.hpp"
+#include "src/train/step_program.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
+namespace arenite::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using plan::ArenaLayout;
+using plan::digits;
+
+class StepSubject : public PlanSubject {
+ public:
+  StepSubject(graph::Graph graph, graph::Schedule schedule, std::string title,
+              const PlanArguments& arguments)
+      : graph_(std::move(graph)),
+        schedule_(std::move(schedule)),
+        title_(std::move(title)),
+        options_{.in_flight = arguments.in_flight.value_or(plan::InFlight::lanes()),
+                 .solve = {.strategy = arguments.strategy, .effort = arguments.effort}},
+        problem_(plan::whole_problem(plan::step_problems(graph_, schedule_, options_))) {
+    for (const graph::Task& task : schedule_.tasks) ops_ += task.ops.size();
+  }
+
+  const plan::Problem& problem() const override { return problem_; }
+  plan::Plan solve() override {
+    overlay_ = solve_layout(ArenaLayout::overlay);
+    two_ = solve_layout(ArenaLayout::two);
+    return plan::whole_plan(overlay_);
+  }
+
+  std::string csv(const plan::Plan& plan) const override { return plan::write_csv(plan); }
+  std::string title() const override {
+    return fmt::format("{}\n{} in {}; in flight: {}\n", title_, counted(ops_, "op"),
+                       counted(schedule_.tasks.size(), "task"),
+                       plan::to_string(options_.in_flight));
+  }
+
+  std::string report() const override {
+    std::string text;
+    for (const plan::ArenaPlan& arena : overlay_.arenas) {
+      if (arena.separate == 0) continue;
+      text +=
+          fmt::format("{} values: {} bytes of block {}, separately {}\n", to_string(arena.phase),
+                      digits(arena.peak), arena.block, digits(arena.separate));
+    }
+    text += fmt::format("forward and backward in blocks of their own: {} bytes{}\n",
+                        digits(two_.transient_bytes()), two_.optimal ? ", optimal: proved" : "");
+    text += fmt::format(
+        "reuse adds {} between tasks: critical path {:.0f} µs, {:.1f} % longer (estimated)\n",
+        counted(overlay_.reuse_edges.size(), "edge"), overlay_.critical_path, 100 * growth());
+    std::string apart;
+    for_each_block_apart([&](const plan::BlockPlan& block) {
+      apart += fmt::format("{}{} {}{}", apart.empty() ? "" : ", ", block.name, digits(block.bytes),
+                           block.per_task_set ? " a task set" : "");
+    });
+    if (!apart.empty()) text += "blocks apart from these, in bytes: " + apart + "\n";
+    return text;
+  }
+
+  std::string json_fields() const override {
+    const plan::InFlight in_flight = options_.in_flight;
+    ordered_json fields{{"ops", ops_}, {"tasks", schedule_.tasks.size()}};
+    fields["in_flight"] = plan::to_string(in_flight);
+    if (!in_flight.is_lanes() && !in_flight.is_unlimited()) fields["in_flight"] = in_flight.tasks();
+    fields["separate"] = overlay_.separate;
+    fields["two_arenas"] = two_.transient_bytes();
+    fields["two_arenas_optimal"] = two_.optimal;
+    fields["added_edges"] = overlay_.reuse_edges.size();
+    fields["critical_path"] = overlay_.critical_path;
+    fields["critical_path_without"] = overlay_.critical_path_without;
+    for (const plan::ArenaPlan& arena : overlay_.arenas) {
+      fields["arenas"].push_back({{"phase", to_string(arena.phase)},
+                                  {"block", arena.block},
+                                  {"peak", arena.peak},
+                                  {"separate", arena.separate}});
+    }
+    for_each_block_apart([&](const plan::BlockPlan& block) {
+      fields["blocks_apart"].push_back(
+          {{"block", block.name}, {"bytes", block.bytes}, {"per_task_set", block.per_task_set}});
+    });
+    std::string text;
+    for (const auto& [name, value] : fields.items())
+      text += (text.empty() ? "" : ", ") + ordered_json(name).dump() + ": " + value.dump();
+    return text;
+  }
+
+ private:
+  /// "1 task", "2 tasks".
+  static std::string counted(std::size_t number, const char* what) {
+    return digits(static_cast<std::int64_t>(number)) + " " + what + (number == 1 ? "" : "s");
+  }
+
+  /// Of the estimated critical path, by the edges that reuse needs.
+  double growth() const {
+    const double without = overlay_.critical_path_without;
+    return without > 0 ? overlay_.critical_path / without - 1 : 0;
+  }
+
+  /// Blocks that no plan can make smaller.
+  template <class F>
+  void for_each_block_apart(F f) const {
+    for (const plan::BlockPlan& block : overlay_.blocks) {
+      if (block.bytes > 0 && (block.persistent || block.per_task_set)) f(block);
+    }
+  }
+
+  plan::StepPlan solve_layout(ArenaLayout layout) const {
+    plan::StepOptions options = options_;
+    options.layout = layout;
+    plan::StateLayout state;
+    plan::StepPlan plan = plan::plan_step(graph_, schedule_, state, options);
+    plan::verify_step(graph_, schedule_, plan);
+    return plan;
+  }
+
+  const graph::Graph graph_;
+  const graph::Schedule schedule_;
+  const std::string title_;
+  const plan::StepOptions options_;
+  const plan::Problem problem_;
+  std::size_t ops_ = 0;
+  plan::StepPlan overlay_, two_;
+};
+
+void refuse_alignment(const PlanArguments& arguments) {
+  if (!arguments.alignment) return;
+  fail({.found = fmt::format("--align {} for a script or a model", *arguments.alignment),
+        .expected = "a table",
+        .where = "'" + arguments.input + "'",
+        .hint = fmt::format("the buffers of a step are aligned to {} bytes", default_alignment)});
+}
+
+}  // namespace
+
+std::unique_ptr<PlanSubject> script_subject(const std::string& text,
+                                            const PlanArguments& arguments) {
+  if (text.size() > max_script_bytes) {
+    fail({.found = "a graph script of more than " +
+                   digits(static_cast<std::int64_t>(max_script_bytes)) + " bytes",
+          .expected = "at most as many",
+          .where = "'" + arguments.input + "'",
+          .hint = {}});
+  }
+  refuse_alignment(arguments);
+  graph::Graph graph = graph::parse(text, operators(), arguments.input);
+  if (graph.op_count() > max_script_ops) {
+    fail({.found =
+              "a graph script of " + digits(static_cast<std::int64_t>(graph.op_count())) + " ops",
+          .expected = "at most " + digits(static_cast<std::int64_t>(max_script_ops)),
+          .where = "'" + arguments.input + "'",
+          .hint = {}});
+  }
+  graph::Schedule schedule = graph::coarsen(graph);
+  return std::make_unique<StepSubject>(std::move(graph), std::move(schedule),
+                                       "graph script " + arguments.input, arguments);
+}
+
+std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments) {
+  const ModelRequest wanted = parse_model(arguments.input);
+  refuse_alignment(arguments);
+  // What `arenite train` takes for what is not said.
+  const train::TrainerOptions defaults;
+  const nn::NamedModel& model = *wanted.model;
+  train::StepProgram step = train::assemble_step(model.layers, defaults.loss, defaults.optimizer,
+                                                 {.name = wanted.training ? "train" : "evaluate",
+                                                  .batch = wanted.batch,
+                                                  .dataset = wanted.batch,
+                                                  .image = model.image,
+                                                  .training = wanted.training,
+                                                  .lanes = wanted.lanes,
+                                                  .fuse = defaults.fuse,
+                                                  .target = defaults.target});
+  const std::string title = fmt::format(
+      "{} step of model {}, batch {} in {} {}", wanted.training ? "training" : "inference",
+      model.name, digits(wanted.batch), step.lanes, step.lanes == 1 ? "lane" : "lanes");
+  return std::make_unique<StepSubject>(std::move(step.spec.graph), std::move(step.spec.schedule),
+                                       title, arguments);
+}
+
+}  // namespace arenite::cli

@@ -1,0 +1,38 @@
+// What `arenite plan` plans, whatever it was read from.
+#pragma once
+
+#include <arenite/plan/plan.hpp>
+#include <arenite/plan/problem.hpp>
+
+#include <memory>
+#include <string>
+
+namespace arenite::cli {
+
+struct PlanArguments;
+
+class PlanSubject {
+ public:
+  virtual ~PlanSubject() = default;
+
+  virtual const plan::Problem& problem() const = 0;
+  /// Called once.
+  virtual plan::Plan solve() = 0;
+
+  virtual std::string csv(const plan::Plan& plan) const = 0;
+  /// A line above the plan's summary, or none.
+  virtual std::string title() const = 0;
+  /// Lines below it, or none, and fields for its JSON, or none; after solve().
+  virtual std::string report() const = 0;
+  virtual std::string json_fields() const = 0;
+};
+
+/// A table of buffers. These borrow the arguments, and throw Error on what they cannot plan.
+std::unique_ptr<PlanSubject> table_subject(std::string text, const PlanArguments& arguments);
+/// A graph script, whose tasks are made from its ops as they stand.
+std::unique_ptr<PlanSubject> script_subject(const std::string& text,
+                                            const PlanArguments& arguments);
+/// A step of a named model.
+std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments);
+
+}  // namespace arenite::cli
