@@ -91,6 +91,30 @@ TEST(Csv, SaysWhatIsWrongAndWhere) {
                read_csv("id,size,lower,end\na,1,3,2", "t"));
 }
 
+TEST(Csv, WritesPlansThatCameFromNoTable) {
+  const Space device{.device = DeviceKind::cuda, .memory = MemoryKind::device};
+  Problem problem;
+  problem.add({.name = "a, \"b\" #1", .bytes = 100, .lifetime = {-3, 3}});
+  problem.add({.name = " c", .bytes = 0, .lifetime = {1, 2}, .alignment = 1, .space = device});
+  Problem late;
+  late.add({.name = "a\nb", .bytes = 100, .lifetime = {0, 3}});
+
+  const Plan plan = solve(problem);
+  const std::string table = write_csv(plan);
+  EXPECT_EQ(table,
+            "id,lower,upper,size,alignment,space,offset\n"
+            "\"a, \"\"b\"\" #1\",-3,3,100,256,cpu:0/host,0\n"
+            "\" c\",1,2,0,1,cuda:0/device,0\n");
+  const Problem again = read_csv(table, "t");
+  ASSERT_EQ(again.size(), 2u);
+  EXPECT_EQ(again[0].offset, 0);
+  EXPECT_EQ(again[0].alignment, 256);
+  EXPECT_EQ(again[1].name, " c");
+  EXPECT_EQ(again[1].space, device);
+  EXPECT_ERROR("the line break in buffer name 'a?b'; expected names of one line",
+               write_csv(solve(late)));
+}
+
 TEST(Csv, SurvivesAnyText) {
   std::mt19937 random(5);
   const std::string good =

@@ -55,6 +55,15 @@ TEST(Json, HasTheFieldsThatOthersRead) {
   EXPECT_EQ(json["spaces"][1]["capacity"], 1 << 20);
 }
 
+TEST(Json, HoldsFurtherFieldsThatReadingIgnores) {
+  const Plan plan = solve(sample());
+  const std::string text = to_json(plan, {}, R"("tasks": 4, "arenas": [{"peak": 1}])");
+  const auto json = nlohmann::json::parse(text);
+  EXPECT_EQ(json["tasks"], 4);
+  EXPECT_EQ(json["arenas"][0]["peak"], 1);
+  EXPECT_EQ(from_json(text), plan);
+}
+
 TEST(Json, RoundTripsRandomPlans) {
   std::mt19937 random(4);
   for (int round = 0; round < 300; ++round) {

@@ -224,6 +224,23 @@ ArenaLayout parse_arena_layout(std::string_view text) {
   fail({.found = "unknown arena layout '" + std::string(text) + "'", .expected = "overlay or two"});
 }
 
+InFlight::InFlight(std::size_t tasks) : tasks_(tasks) {
+  if (tasks == 0) {
+    fail({.found = "0 tasks in flight",
+          .expected = "at least 1",
+          .hint = "InFlight::unlimited() adds no order"});
+  }
+}
+
+std::string to_string(InFlight in_flight) {
+  if (in_flight.is_lanes()) return "lanes";
+  return in_flight.is_unlimited() ? "unlimited" : std::to_string(in_flight.tasks());
+}
+
+std::string block_suffix(const Space& space) {
+  return is_default(space) ? "" : "@" + to_string(space);
+}
+
 const Placement& StepPlan::placement(graph::StorageId root) const {
   auto it =
       std::lower_bound(placements.begin(), placements.end(), root,

@@ -141,23 +141,6 @@ class StepProblems {
 
 }  // namespace
 
-InFlight::InFlight(std::size_t tasks) : tasks_(tasks) {
-  if (tasks == 0) {
-    fail({.found = "0 tasks in flight",
-          .expected = "at least 1",
-          .hint = "InFlight::unlimited() adds no order"});
-  }
-}
-
-std::string to_string(InFlight in_flight) {
-  if (in_flight.is_lanes()) return "lanes";
-  return in_flight.is_unlimited() ? "unlimited" : std::to_string(in_flight.tasks());
-}
-
-std::string block_suffix(const Space& space) {
-  return is_default(space) ? "" : "@" + to_string(space);
-}
-
 bool is_default(const Space& space) { return to_string(space) == to_string(Space{}); }
 
 std::vector<Space> spaces_of(const Graph& graph) {
