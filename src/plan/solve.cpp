@@ -25,7 +25,7 @@ std::int64_t work_of(Effort effort) {
     case Effort::fast:
       return 5'000'000;
     case Effort::normal:
-      return 300'000'000;
+      return 500'000'000;
     case Effort::max:
       return 30'000'000'000;
   }

@@ -21,7 +21,9 @@ Packer::Packer(const Instance& instance, const Sections& sections)
     : sections_(sections),
       skyline_(instance, sections),
       offsets_(instance.items.size(), 0),
-      failures_(sections.count, 0) {
+      failures_(sections.count, 0),
+      fits_(instance.items.size(), 0),
+      near_(sections.words, 0) {
   using Kind = std::tuple<std::vector<std::int32_t>, std::int64_t, std::int64_t>;
   std::map<Kind, std::size_t> kinds;
   for (std::size_t i = 0; i < instance.items.size(); ++i) {
@@ -38,10 +40,9 @@ Packer::Packer(const Instance& instance, const Sections& sections)
   }
 }
 
-Packer::Outcome Packer::pack(std::int64_t capacity, const std::vector<std::uint32_t>& ranks,
-                             std::int64_t budget) {
+Packer::Outcome Packer::pack(std::int64_t capacity, Preference preference, std::int64_t budget) {
   if (!skyline_.reset(capacity)) return Outcome::impossible;
-  ranks_ = ranks;
+  preference_ = std::move(preference);
   limit_ = work() + budget;
   gave_up_ = false;
   for (double& count : failures_) count *= memory;
@@ -86,7 +87,7 @@ bool Packer::solve_rest(const Part& part, std::size_t depth) {
 }
 
 bool Packer::solve(const Part& part, std::size_t depth) {
-  nodes_ += 1 + static_cast<std::int64_t>(part.last - part.first) / 8;
+  nodes_ += 1 + static_cast<std::int64_t>(part.last - part.first) / 3;
   if (work() > limit_) {
     gave_up_ = true;
     return false;
@@ -137,14 +138,21 @@ std::size_t Packer::choose_valley(const Part& part) const {
   return best;
 }
 
-void Packer::list_candidates(const Part& part, std::size_t valley,
-                             std::vector<std::size_t>& list) const {
+void Packer::list_candidates(const Part& part, std::size_t valley, std::vector<std::size_t>& list) {
   list.clear();
   all_common(part.open.data(), sections_.in(valley), sections_.words, [&](std::size_t i) {
-    if (skyline_.head(i) == skyline_.floor(valley)) list.push_back(i);
+    if (skyline_.head(i) == skyline_.floor(valley) && may_lie(i)) list.push_back(i);
     return true;
   });
-  std::sort(list.begin(), list.end(), [&](auto a, auto b) { return ranks_[a] < ranks_[b]; });
+  const auto& ranks = preference_.ranks;
+  if (preference_.fit_first && sections_.line) {
+    for (const std::size_t i : list) fits_[i] = fit(part, i);
+    std::sort(list.begin(), list.end(), [&](auto a, auto b) {
+      return fits_[a] != fits_[b] ? fits_[a] > fits_[b] : ranks[a] < ranks[b];
+    });
+  } else {
+    std::sort(list.begin(), list.end(), [&](auto a, auto b) { return ranks[a] < ranks[b]; });
+  }
   // Of twins, one is tried.
   std::size_t kept = 0;
   for (const std::size_t i : list) {
@@ -153,6 +161,30 @@ void Packer::list_candidates(const Part& part, std::size_t valley,
     if (!seen) list[kept++] = i;
   }
   list.resize(kept);
+}
+
+// Without more waste below it than its sections have to spare. place() would find that too, later.
+bool Packer::may_lie(std::size_t item) const {
+  const auto of = sections_.of(item);
+  return std::all_of(of.begin(), of.end(), [&](std::int32_t section) {
+    return skyline_.slack(static_cast<std::size_t>(section), skyline_.head(item)) >= 0;
+  });
+}
+
+// Two for each side at which it stands against a wall, as it leaves no gap there, and one more
+// where it ends level with that wall. So do skyline heuristics for packing strips (Leung, Zhang and
+// Sim, "A two-stage intelligent search algorithm for the two-dimensional strip packing problem",
+// 2011).
+int Packer::fit(const Part& part, std::size_t item) const {
+  const auto of = sections_.of(item);
+  const auto first = static_cast<std::size_t>(of.front());
+  const auto last = static_cast<std::size_t>(of.back());
+  const auto beside = [&](bool end_of_part, std::size_t neighbour) {
+    if (end_of_part) return 3;
+    const std::int64_t wall = skyline_.floor(neighbour);
+    return wall <= skyline_.head(item) ? 0 : wall == skyline_.top(item) ? 3 : 2;
+  };
+  return beside(first == part.first, first - 1) + beside(last + 1 == part.last, last + 1);
 }
 
 bool Packer::try_item(const Part& part, std::size_t item, std::size_t depth) {
@@ -191,24 +223,24 @@ bool Packer::try_waste(const Part& part, std::size_t valley, std::size_t depth) 
   return false;
 }
 
-std::int64_t Packer::next_floor(const Part& part, std::size_t valley) const {
+std::int64_t Packer::next_floor(const Part& part, std::size_t valley) {
   const std::int64_t floor = skyline_.floor(valley);
   const std::uint64_t* members = sections_.in(valley);
   std::int64_t next = std::numeric_limits<std::int64_t>::max();
-  Bits lowest(sections_.words, 0);
+  std::fill(near_.begin(), near_.end(), 0);  // what conflicts with one that could lie on the floor
   all_common(part.open.data(), members, sections_.words, [&](std::size_t i) {
     if (skyline_.head(i) > floor) {
       next = std::min(next, skyline_.head(i));
     } else {
-      set_bit(lowest.data(), i);
+      const std::uint64_t* around = sections_.around(i);
+      for (std::size_t w = 0; w < sections_.words; ++w) near_[w] |= around[w];
     }
     return true;
   });
-  visit_bits(part.open.data(), sections_.words, [&](std::size_t i) {
-    if (!has_bit(members, i) && skyline_.top(i) < next &&
-        intersect(sections_.around(i), lowest.data(), sections_.words)) {
-      next = skyline_.top(i);
-    }
+  for (std::size_t w = 0; w < sections_.words; ++w) near_[w] &= ~members[w];
+  all_common(part.open.data(), near_.data(), sections_.words, [&](std::size_t i) {
+    next = std::min(next, skyline_.top(i));
+    return true;
   });
   return next;
 }

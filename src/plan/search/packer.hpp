@@ -24,13 +24,19 @@ namespace arenite::plan {
 /// canonical order, by ascending offset over all sections, wanders between distant ones.)
 class Packer {
  public:
+  /// Which of the items for a valley comes first.
+  struct Preference {
+    std::vector<std::uint32_t> ranks;  ///< by item; the lower is preferred
+    bool fit_first = false;            ///< only among those that fit the valley equally well
+  };
+
   Packer(const Instance& instance, const Sections& sections);
 
   enum class Outcome { found, impossible, gave_up };
 
-  /// Prefers items of lower rank; gives up when its work() has grown by more than `budget`. The
-  /// sections that failed are preferred in later calls.
-  Outcome pack(std::int64_t capacity, const std::vector<std::uint32_t>& ranks, std::int64_t budget);
+  /// Gives up when its work() has grown by more than `budget`. The sections that failed are
+  /// preferred in later calls.
+  Outcome pack(std::int64_t capacity, Preference preference, std::int64_t budget);
 
   /// By item, after `found`.
   const std::vector<std::int64_t>& offsets() const noexcept { return offsets_; }
@@ -59,16 +65,20 @@ class Packer {
 
   bool has_fallen_apart(const Part& part) const;
   std::size_t choose_valley(const Part& part) const;
-  void list_candidates(const Part& part, std::size_t valley, std::vector<std::size_t>& list) const;
-  std::int64_t next_floor(const Part& part, std::size_t valley) const;
+  void list_candidates(const Part& part, std::size_t valley, std::vector<std::size_t>& list);
+  bool may_lie(std::size_t item) const;
+  int fit(const Part& part, std::size_t item) const;
+  std::int64_t next_floor(const Part& part, std::size_t valley);
   Frame& frame(std::size_t depth);
 
   const Sections& sections_;
   Skyline skyline_;
   std::vector<std::size_t> twin_;  // by item: the first that is the same but in name
-  std::vector<std::uint32_t> ranks_;
+  Preference preference_;
   std::vector<std::int64_t> offsets_;
   std::vector<double> failures_;  // by section
+  std::vector<int> fits_;         // by item; for the candidates at hand
+  Bits near_;                     // scratch of next_floor()
   std::deque<Frame> frames_;      // by depth; stay where they are when it grows
   std::int64_t nodes_ = 0;
   std::int64_t limit_ = 0;

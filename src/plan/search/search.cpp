@@ -40,6 +40,11 @@ struct Engine {
   std::uint32_t restarts = 0;
 };
 
+bool too_large(const Leaf& leaf) noexcept {
+  const bool line = leaf.instance.words == 0;
+  return leaf.instance.items.size() > (line ? most_items_on_a_line : most_items_in_an_order);
+}
+
 /// A leaf between the peaks that are proved impossible and the best one found.
 class LeafSearch {
  public:
@@ -56,10 +61,7 @@ class LeafSearch {
     }
   }
 
-  bool too_large() const noexcept {
-    const bool line = leaf_.instance.words == 0;
-    return leaf_.instance.items.size() > (line ? most_items_on_a_line : most_items_in_an_order);
-  }
+  bool can_be_searched() const noexcept { return !too_large(leaf_); }
   std::int64_t lower() const noexcept { return leaf_.base + lower_; }
   std::int64_t upper() const noexcept { return leaf_.base + upper_; }
 
@@ -114,7 +116,9 @@ class LeafSearch {
     while (packer.work() < end) {
       const std::int64_t share =
           std::min(patience * dive * luby(restarts + 1), end - packer.work());
-      switch (packer.pack(capacity, orders.ranks(restarts++), share)) {
+      const Packer::Preference preference{orders.ranks(restarts), restarts % 2 == 1};
+      ++restarts;
+      switch (packer.pack(capacity, preference, share)) {
         case Packer::Outcome::found:
           keep(packer.offsets());
           return;
@@ -141,6 +145,11 @@ class LeafSearch {
 
 Packing search(const Instance& instance, const Limits& limits) {
   Leaves leaves = split(instance);
+  // Nothing comes of it if the rest must stay as it is.
+  if (limits.incumbent != nullptr &&
+      std::any_of(leaves.leaves.begin(), leaves.leaves.end(), too_large)) {
+    return {*limits.incumbent, limits.lower_bound};
+  }
   Packing result{std::move(leaves.offsets), limits.lower_bound};
   std::vector<std::unique_ptr<LeafSearch>> searches;
   for (Leaf& leaf : leaves.leaves) {
@@ -158,7 +167,7 @@ Packing search(const Instance& instance, const Limits& limits) {
     for (const auto& leaf : searches) {
       result.lower_bound = std::max(result.lower_bound, leaf->lower());
     }
-    if (highest.upper() <= result.lower_bound || highest.too_large()) break;
+    if (highest.upper() <= result.lower_bound || !highest.can_be_searched()) break;
     work -= highest.step(result.lower_bound, limits.work / 32, work);
   }
   for (const auto& leaf : searches) {

@@ -6,55 +6,55 @@
 
 namespace arenite::plan {
 
-template <class Visit>
-void Shelf::visit_conflicts(std::size_t item, const std::int64_t* from, Visit visit) const {
-  const auto walk = [&](auto conflict) {
-    for (const Run& run : runs_) {
-      for (const Entry& entry : run) {
-        if (entry.top > *from && conflict(entry) && !visit(entry)) return;
-      }
-    }
-  };
+template <class Search>
+std::int64_t Shelf::with_conflicts_of(std::size_t item, Search search) const {
   if (instance_.words != 0) {
-    walk([&](const Entry& e) { return instance_.conflict(item, e.item); });
-  } else {
-    walk([begin = instance_.items[item].begin, end = instance_.items[item].end](const Entry& e) {
-      return (begin < e.end) & (e.begin < end);
-    });
+    return search([&](const Entry& e) { return instance_.conflict(item, e.item); });
   }
+  return search([begin = instance_.items[item].begin, end = instance_.items[item].end](
+                    const Entry& e) { return (begin < e.end) & (e.begin < end); });
 }
 
 std::int64_t Shelf::lowest(std::size_t item) const {
   const Item& it = instance_.items[item];
-  std::int64_t candidate = 0;
-  visit_conflicts(item, &candidate, [&](const Entry& entry) {
-    // Those after it start higher still.
-    if (entry.offset >= candidate + it.bytes) return false;
-    candidate = round_up(entry.top, it.alignment);
-    return true;
+  return with_conflicts_of(item, [&](auto conflict) {
+    std::int64_t candidate = 0;
+    for (const Run& run : runs_) {
+      for (const Entry& entry : run) {
+        // Whoever it is, the gap below it is open, and all after it start higher still.
+        if (entry.offset >= candidate + it.bytes) return candidate;
+        // Without a branch: nobody could predict it.
+        const bool lifts = conflict(entry) & (entry.top > candidate);
+        candidate = lifts ? round_up(entry.top, it.alignment) : candidate;
+      }
+    }
+    return candidate;
   });
-  return candidate;
 }
 
 std::int64_t Shelf::tightest(std::size_t item) const {
   const Item& it = instance_.items[item];
-  std::int64_t best = 0;
-  std::int64_t smallest = std::numeric_limits<std::int64_t>::max();
-  std::int64_t top = 0;  // of the conflicting ones so far
-  const auto gap_until = [&](std::int64_t end) {
-    const std::int64_t offset = round_up(top, it.alignment);
-    if (end - offset >= it.bytes && end - top < smallest) {
+  return with_conflicts_of(item, [&](auto conflict) {
+    constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+    std::int64_t best = 0;
+    std::int64_t smallest = any;
+    std::int64_t top = 0;  // of the conflicting ones so far
+    const auto gap_until = [&](std::int64_t end) {
+      const std::int64_t offset = round_up(top, it.alignment);
+      if (end - offset < it.bytes || end - top >= smallest) return;
       smallest = end - top;
       best = offset;
+    };
+    for (const Run& run : runs_) {
+      for (const Entry& entry : run) {
+        if (entry.top <= top || !conflict(entry)) continue;
+        gap_until(entry.offset);
+        top = entry.top;
+      }
     }
-  };
-  visit_conflicts(item, &top, [&](const Entry& entry) {
-    gap_until(entry.offset);
-    top = entry.top;
-    return true;
+    gap_until(top_);
+    return smallest == any ? round_up(top, it.alignment) : best;
   });
-  gap_until(top_);
-  return smallest == std::numeric_limits<std::int64_t>::max() ? round_up(top, it.alignment) : best;
 }
 
 void Shelf::insert(std::size_t item, std::int64_t offset) {

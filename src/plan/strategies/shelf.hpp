@@ -37,10 +37,9 @@ class Shelf {
   using Run = std::vector<Entry>;
   static constexpr std::size_t longest_run = 512;
 
-  /// Calls visit(entry) for all that conflict with the item and end above `*from`, by ascending
-  /// offset, until it returns false. Entries that end at `*from` or below are skipped unseen.
-  template <class Visit>
-  void visit_conflicts(std::size_t item, const std::int64_t* from, Visit visit) const;
+  /// search(conflict), where conflict(entry) says whether it is in the item's way.
+  template <class Search>
+  std::int64_t with_conflicts_of(std::size_t item, Search search) const;
 
   const Instance& instance_;
   std::vector<Run> runs_;
