@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "src/plan/alias.hpp"
 #include "src/plan/instance.hpp"
 #include "src/plan/max_flow.hpp"
 #include "src/plan/topology.hpp"
@@ -152,6 +153,14 @@ Live max_live(const Problem& problem, const Instance& instance) {
 
 std::vector<LowerBound> lower_bounds(const Problem& problem) {
   problem.validate();
+  if (has_aliases(problem.buffers())) {
+    const AliasGroups groups(problem.buffers());
+    std::vector<LowerBound> bounds = lower_bounds(merge(problem, groups));
+    for (LowerBound& bound : bounds) {
+      for (std::size_t& g : bound.witness) g = groups.first[g];
+    }
+    return bounds;
+  }
   std::vector<LowerBound> bounds;
   for (const auto& [space, instance] : split_by_space(problem)) {
     Live live = max_live(problem, instance);

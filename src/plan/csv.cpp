@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "src/plan/alias.hpp"
 #include "src/plan/text.hpp"
 
 namespace arenite::plan {
@@ -233,6 +234,7 @@ Buffer read_buffer(const Table& table, const Row& row, std::int64_t alignment) {
   if (table.has("offset") && !table.cell(row, "offset").text.empty()) {
     buffer.offset = table.integer(row, "offset", 0);
   }
+  if (table.has("alias")) buffer.alias = table.cell(row, "alias").text;
   return buffer;
 }
 
@@ -291,12 +293,14 @@ std::string write_csv(std::string_view text, std::string_view where, const Plan&
 }
 
 std::string write_csv(const Plan& plan) {
-  std::string result = "id,lower,upper,size,alignment,space,offset\n";
+  const bool aliases = has_aliases(plan.buffers);
+  std::string result = "id,lower,upper,size,alignment,space,";
+  result += aliases ? "alias,offset\n" : "offset\n";
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     const Buffer& buffer = plan.buffers[i];
-    if (buffer.name.find('\n') != std::string::npos) {
-      fail({.found = "the line break in buffer name " + shown(buffer.name),
-            .expected = "names of one line",
+    if ((buffer.name + buffer.alias).find('\n') != std::string::npos) {
+      fail({.found = "the line break in the name or alias of " + shown(buffer.name),
+            .expected = "one line",
             .where = "a table of the plan",
             .hint = {}});
     }
@@ -305,7 +309,9 @@ std::string write_csv(const Plan& plan) {
          {buffer.lifetime.begin, buffer.lifetime.end, buffer.bytes, buffer.alignment}) {
       result += "," + std::to_string(number);
     }
-    result += "," + to_string(buffer.space) + "," + std::to_string(plan.offsets[i]) + '\n';
+    result += "," + to_string(buffer.space) + ",";
+    if (aliases) result += field_text(buffer.alias) + ",";
+    result += std::to_string(plan.offsets[i]) + '\n';
   }
   return result;
 }

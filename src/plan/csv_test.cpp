@@ -111,7 +111,7 @@ TEST(Csv, WritesPlansThatCameFromNoTable) {
   EXPECT_EQ(again[0].alignment, 256);
   EXPECT_EQ(again[1].name, " c");
   EXPECT_EQ(again[1].space, device);
-  EXPECT_ERROR("the line break in buffer name 'a?b'; expected names of one line",
+  EXPECT_ERROR("the line break in the name or alias of 'a?b'; expected one line",
                write_csv(solve(late)));
 }
 

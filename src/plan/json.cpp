@@ -41,6 +41,7 @@ ordered_json buffer_object(const Buffer& buffer, std::int64_t offset) {
                       {"phase", to_string(buffer.phase)},
                       {"label", buffer.label}};
   if (buffer.offset) object["fixed"] = true;
+  if (!buffer.alias.empty()) object["alias"] = buffer.alias;
   return object;
 }
 
@@ -91,6 +92,7 @@ void read_buffer(const Field& entry, Plan& plan, const Spaces& spaces, Problem& 
   if (known == spaces.end()) entry.wrong("space '" + space + "'", "one listed in 'spaces'");
   buffer.space = known->second;
   if (entry.has("label")) buffer.label = entry["label"].text();
+  if (entry.has("alias")) buffer.alias = entry["alias"].text();
   const std::int64_t offset = entry["offset"].integer(0);
   if (entry.has("fixed") && entry["fixed"].boolean()) buffer.offset = offset;
   try {

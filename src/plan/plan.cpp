@@ -5,7 +5,16 @@
 #include <map>
 #include <numeric>
 
+#include "src/plan/alias.hpp"
+
 namespace arenite::plan {
+namespace {
+
+bool by_next(const Reuse& a, const Reuse& b) noexcept {
+  return a.next != b.next ? a.next < b.next : a.previous < b.previous;
+}
+
+}  // namespace
 
 std::string_view to_string(Proof proof) noexcept {
   switch (proof) {
@@ -33,6 +42,13 @@ bool share_bytes(const Plan& plan, std::size_t i, std::size_t j) noexcept {
 // Keeps, for each space, the last tenant of every byte as a map of disjoint ranges. A new tenant
 // replaces what lies under it and splits at most two ranges, so that all work is linear in n.
 std::vector<Reuse> find_reuse(const Plan& plan) {
+  if (has_aliases(plan.buffers)) {
+    const AliasGroups groups(plan.buffers);
+    std::vector<Reuse> reuse = merge(plan, groups).reuse;
+    for (Reuse& pair : reuse) pair = {groups.first[pair.previous], groups.first[pair.next]};
+    std::sort(reuse.begin(), reuse.end(), by_next);
+    return reuse;
+  }
   struct Range {
     std::int64_t end;
     std::size_t tenant;
@@ -62,9 +78,7 @@ std::vector<Reuse> find_reuse(const Plan& plan) {
     }
     ranges.emplace(start, Range{end, i});
   }
-  std::sort(reuse.begin(), reuse.end(), [](const Reuse& a, const Reuse& b) {
-    return a.next != b.next ? a.next < b.next : a.previous < b.previous;
-  });
+  std::sort(reuse.begin(), reuse.end(), by_next);
   reuse.erase(std::unique(reuse.begin(), reuse.end()), reuse.end());
   return reuse;
 }

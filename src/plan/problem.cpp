@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "src/plan/alias.hpp"
 #include "src/plan/overlap.hpp"
 #include "src/plan/text.hpp"
 #include "src/plan/topology.hpp"
@@ -102,7 +103,36 @@ void Problem::validate() const {
   } else {
     validate_lifetimes();
   }
-  validate_fixed();
+  validate_aliases();
+  if (has_aliases(buffers_)) {
+    merge(*this, AliasGroups(buffers_)).validate_fixed();
+  } else {
+    validate_fixed();
+  }
+}
+
+void Problem::validate_aliases() const {
+  std::unordered_map<std::string_view, std::size_t> first;
+  std::unordered_map<std::string_view, std::size_t> fixed;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const Buffer& buffer = buffers_[i];
+    if (buffer.alias.empty()) continue;
+    const Buffer& other = buffers_[first.try_emplace(buffer.alias, i).first->second];
+    if (other.space != buffer.space) {
+      fail({.found = quoted(other) + " in " + to_string(other.space) + " and " + quoted(buffer) +
+                     " in " + to_string(buffer.space),
+            .expected = "one space for all with the alias '" + buffer.alias + "'",
+            .where = "plan::Problem"});
+    }
+    if (!buffer.offset) continue;
+    const Buffer& placed = buffers_[fixed.try_emplace(buffer.alias, i).first->second];
+    if (placed.offset != buffer.offset) {
+      fail({.found = quoted(placed) + " fixed at " + digits(*placed.offset) + " and " +
+                     quoted(buffer) + " fixed at " + digits(*buffer.offset),
+            .expected = "one place for all with the alias '" + buffer.alias + "'",
+            .where = "plan::Problem"});
+    }
+  }
 }
 
 void Problem::validate_lifetimes() const {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <numeric>
 
+#include "src/plan/alias.hpp"
 #include "src/plan/instance.hpp"
 #include "src/plan/strategies/strategy.hpp"
 #include "src/plan/text.hpp"
@@ -101,11 +102,46 @@ void sum_up(Plan& plan) {
   }
 }
 
+/// Where the problem has none to draw.
+void give_lifetimes(const Problem& problem, Plan& plan) {
+  if (problem.precedence() == nullptr || problem.size() == 0 || problem[0].lifetime != Lifetime{}) {
+    return;
+  }
+  const std::vector<Lifetime> lifetimes = lifetimes_of(*problem.precedence());
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) plan.buffers[i].lifetime = lifetimes[i];
+}
+
+/// Plans alias groups as buffers, and puts each of a group's buffers at its place.
+Plan solve_groups(const Problem& problem, const Options& options) {
+  const AliasGroups groups(problem.buffers());
+  Plan plan = solve(merge(problem, groups), options);
+  const std::vector<std::int64_t> offsets = std::move(plan.offsets);
+  plan.buffers = problem.buffers();
+  plan.offsets.assign(problem.size(), 0);
+  for (std::size_t g = 0; g < groups.members.size(); ++g) {
+    for (const std::size_t i : groups.members[g]) plan.offsets[i] = offsets[g];
+  }
+  give_lifetimes(problem, plan);
+  plan.reuse = find_reuse(plan);
+  return plan;
+}
+
+double since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
 }  // namespace
 
 Plan solve(const Problem& problem, const Options& options) {
   const auto start = std::chrono::steady_clock::now();
   const std::vector<const Strategy*> chosen = choose(options.strategy);
+  if (has_aliases(problem.buffers())) {
+    problem.validate();
+    Plan plan = solve_groups(problem, options);
+    plan.milliseconds = since(start);
+    return plan;
+  }
   const std::vector<LowerBound> bounds = lower_bounds(problem);
 
   Plan plan;
@@ -143,15 +179,9 @@ Plan solve(const Problem& problem, const Options& options) {
   }
   if (plan.strategy.empty()) plan.strategy = options.strategy;
 
-  const bool drawable =
-      problem.precedence() == nullptr || problem.size() == 0 || problem[0].lifetime != Lifetime{};
-  if (!drawable) {
-    const std::vector<Lifetime> lifetimes = lifetimes_of(*problem.precedence());
-    for (std::size_t i = 0; i < plan.buffers.size(); ++i) plan.buffers[i].lifetime = lifetimes[i];
-  }
+  give_lifetimes(problem, plan);
   plan.reuse = find_reuse(plan);
-  plan.milliseconds =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  plan.milliseconds = since(start);
   return plan;
 }
 

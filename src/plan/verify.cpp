@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "src/plan/alias.hpp"
 #include "src/plan/overlap.hpp"
 #include "src/plan/text.hpp"
 
@@ -24,6 +25,25 @@ std::string placed_text(const Buffer& buffer, std::int64_t offset) {
 class Verifier {
  public:
   Verifier(const Problem& problem, const Plan& plan) : problem_(problem), plan_(plan) {}
+
+  /// What each buffer of an alias group has to be by itself.
+  void check_members() {
+    match_buffers();
+    check_lifetimes();
+    std::unordered_map<std::string_view, std::size_t> first;
+    for (std::size_t i = 0; i < problem_.size(); ++i) {
+      check_place(problem_[i], offsets_[i]);
+      if (problem_[i].alias.empty()) continue;
+      const std::size_t other = first.try_emplace(problem_[i].alias, i).first->second;
+      if (offsets_[i] != offsets_[other]) {
+        fail({.found = placed_text(problem_[other], offsets_[other]) + " and " +
+                       placed_text(problem_[i], offsets_[i]),
+              .expected = "one offset for all with the alias '" + problem_[i].alias + "'",
+              .where = where});
+      }
+    }
+    check_reuse();
+  }
 
   void run() {
     problem_.validate();
@@ -58,12 +78,15 @@ class Verifier {
       }
       const Buffer& planned = plan_.buffers[found->second];
       if (planned.bytes != wanted.bytes || planned.alignment != wanted.alignment ||
-          planned.space != wanted.space ||
+          planned.space != wanted.space || planned.alias != wanted.alias ||
           (problem_.precedence() == nullptr && planned.lifetime != wanted.lifetime)) {
-        fail({.found = "a plan for " + quoted(planned) + ", aligned to " +
-                       digits(planned.alignment) + ", in " + to_string(planned.space),
-              .expected = quoted(wanted) + ", aligned to " + digits(wanted.alignment) + ", in " +
-                          to_string(wanted.space) + ", as the problem has it",
+        const auto text = [](const Buffer& buffer) {
+          return quoted(buffer) + ", aligned to " + digits(buffer.alignment) + ", in " +
+                 to_string(buffer.space) +
+                 (buffer.alias.empty() ? "" : ", with the alias '" + buffer.alias + "'");
+        };
+        fail({.found = "a plan for " + text(planned),
+              .expected = text(wanted) + ", as the problem has it",
               .where = where});
       }
       offsets_.push_back(plan_.offsets[found->second]);
@@ -252,6 +275,16 @@ class Verifier {
 
 }  // namespace
 
-void verify(const Problem& problem, const Plan& plan) { Verifier(problem, plan).run(); }
+void verify(const Problem& problem, const Plan& plan) {
+  if (!has_aliases(problem.buffers()) && !has_aliases(plan.buffers)) {
+    Verifier(problem, plan).run();
+    return;
+  }
+  problem.validate();
+  Verifier(problem, plan).check_members();
+  const Problem groups = merge(problem, AliasGroups(problem.buffers()));
+  const Plan of_groups = merge(plan, AliasGroups(plan.buffers));
+  Verifier(groups, of_groups).run();
+}
 
 }  // namespace arenite::plan

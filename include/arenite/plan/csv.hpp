@@ -6,9 +6,10 @@
 //
 // Columns, in any order: `id`; `lower` and `upper`, the half-open lifetime, or `end` instead of
 // `upper` for the last moment of it; `size` in bytes; optional are `alignment` (bytes), `space`
-// ("cpu:0/host") and `offset`, which gives the buffer its place where the field is not empty. Other
-// columns are kept and ignored. Rows may come in any order. Fields may be in double quotes; what
-// is between rows or around fields, spaces and carriage returns, does not count.
+// ("cpu:0/host"), `alias`, one word for all that begin at the same place, and `offset`, which gives
+// the buffer its place where the field is not empty. Other columns are kept and ignored. Rows may
+// come in any order. Fields may be in double quotes; what is between rows or around fields, spaces
+// and carriage returns, does not count.
 //
 // Safe from any thread.
 #pragma once

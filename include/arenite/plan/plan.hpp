@@ -40,8 +40,9 @@ struct SpacePlan {
 };
 
 /// `next` takes bytes of `previous`, which is before it, and at least one of them had no other
-/// tenant in between. These pairs are the edges that reuse needs: what any other two tenants of a
-/// byte need follows from them by transitivity.
+/// tenant in between; of an alias group, the first by name stands for all. These pairs are the
+/// edges that reuse needs: what any other two tenants of a byte need follows from them by
+/// transitivity.
 struct Reuse {
   std::size_t previous = 0;
   std::size_t next = 0;

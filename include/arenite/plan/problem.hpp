@@ -42,6 +42,9 @@ struct Buffer {
   Phase phase = Phase::forward;        ///< for reports and pictures
   std::string label;                   ///< class, for pictures: "activation", "gradient", …
   std::optional<std::int64_t> offset;  ///< when set, the buffer's place is given
+  /// Buffers with the same alias begin at the same place: views of the same bytes. These are kept
+  /// from the first begin to the last end among them. Empty: none.
+  std::string alias;
 
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
@@ -103,17 +106,19 @@ class Problem {
     return precedence_ ? precedence_->before(i, j)
                        : buffers_[i].lifetime.end <= buffers_[j].lifetime.begin;
   }
-  /// Same space and neither before the other; i and j differ.
+  /// Same space and neither before the other; i and j differ. Knows nothing of aliases.
   bool conflict(std::size_t i, std::size_t j) const noexcept {
     return buffers_[i].space == buffers_[j].space && !before(i, j) && !before(j, i);
   }
 
   /// What only the whole problem can show; solve() and verify() call it. Throws Error on missing
   /// lifetimes, a precedence of the wrong size, cyclic, not transitive or contradicted by the
-  /// lifetimes, and on conflicting buffers whose fixed offsets overlap.
+  /// lifetimes, on aliases in two spaces or at two fixed offsets, and on conflicting buffers whose
+  /// fixed offsets overlap.
   void validate() const;
 
  private:
+  void validate_aliases() const;
   void validate_lifetimes() const;
   void validate_precedence() const;
   void validate_fixed() const;
