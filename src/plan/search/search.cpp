@@ -145,9 +145,12 @@ class LeafSearch {
 
 Packing search(const Instance& instance, const Limits& limits) {
   Leaves leaves = split(instance);
-  // Nothing comes of it if the rest must stay as it is.
-  if (limits.incumbent != nullptr &&
-      std::any_of(leaves.leaves.begin(), leaves.leaves.end(), too_large)) {
+  const auto highest_bound = std::max_element(
+      leaves.leaves.begin(), leaves.leaves.end(),
+      [](const Leaf& a, const Leaf& b) { return a.base + a.lower_bound < b.base + b.lower_bound; });
+  // Only the highest leaf counts, and this one would not be searched.
+  if (limits.incumbent != nullptr && highest_bound != leaves.leaves.end() &&
+      too_large(*highest_bound)) {
     return {*limits.incumbent, limits.lower_bound};
   }
   Packing result{std::move(leaves.offsets), limits.lower_bound};

@@ -7,6 +7,7 @@
 #include <arenite/random.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -266,6 +267,38 @@ TEST(Search, IsTheOptimumAroundAlignedFixedOffsets) {
 }
 TEST(Search, IsTheOptimumAroundFixedOffsetsWithPrecedence) {
   compare_many(60000, instances, true, true, true);
+}
+
+// What cannot be searched is no reason to leave the rest.
+TEST(Search, WorksBesideALongChain) {
+  Problem problem;
+  std::mt19937 random(7);
+  Problem hard;
+  std::int64_t found = 0;
+  std::int64_t least = 0;
+  while (found == least) {
+    hard = Problem();
+    for (std::int64_t i = 0; i < 24; ++i) {
+      const std::int64_t begin = below(random, 12);
+      hard.add({.name = "h" + std::to_string(i),
+                .bytes = 1 + below(random, 9),
+                .lifetime = {begin, begin + 1 + below(random, 5)},
+                .alignment = 1});
+    }
+    least = solve(hard).peak;
+    found = std::numeric_limits<std::int64_t>::max();
+    for (const char* name : {"first_fit_by_size", "first_fit_by_area", "first_fit_by_lifetime"}) {
+      found = std::min(found, solve(hard, {.strategy = name}).peak);
+    }
+  }
+  for (const Buffer& buffer : hard.buffers()) problem.add(buffer);
+  for (std::int64_t i = 0; i < 5000; ++i) {
+    problem.add({.name = "c" + std::to_string(i),
+                 .bytes = 1,
+                 .lifetime = {100 + i, 102 + i},
+                 .alignment = 1});
+  }
+  EXPECT_EQ(solve(problem).peak, least);
 }
 
 }  // namespace
