@@ -50,9 +50,9 @@ class Climber {
     for (std::size_t p = 0; p < from; ++p) {
       if (instance_.conflict(order_[p], item)) before.push_back(p);
     }
-    // Nothing was in its way but fixed items, or it is the first: then it lies as low as it can.
-    const std::size_t to =
-        before.empty() ? below(random_, from + 1) : before[below(random_, before.size())];
+    // Nothing is in its way but fixed items: it lies as low as it can.
+    if (before.empty()) return false;
+    const std::size_t to = before[below(random_, before.size())];
     move(from, to);
     std::vector<std::int64_t> offsets = fit_in_order(instance_, order_, Gap::lowest);
     const std::int64_t peak = peak_of(instance_, offsets);
@@ -93,10 +93,10 @@ class Climber {
 Packing hill_climb(const Instance& instance, const Limits& limits) {
   Climber climber(instance, limits.lower_bound);
   const auto n = static_cast<std::int64_t>(instance.items.size());
-  // Of a move: each item looks at half of the others, some ten of them a step of work.
-  const std::int64_t cost = 64 + 8 * n + n * n / 16;
+  // Of a move, in steps of some ten nanoseconds: each item looks at half of the others.
+  const std::int64_t cost = 64 + 16 * n + n * n / 3;
   const std::int64_t enough = 20 * n * n;  // few items have few orders
-  if (n > 1) climber.climb(std::min(limits.work / cost, enough));
+  if (n > 1) climber.climb(std::clamp(limits.work / cost, std::int64_t{8}, enough));
   return {std::move(climber).best(), limits.lower_bound};
 }
 

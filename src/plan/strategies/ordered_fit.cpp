@@ -46,7 +46,7 @@ std::vector<std::int64_t> fit_in_order(const Instance& instance, const ItemOrder
     if (forget && previous != nullptr && previous->begin < items[i].begin) {
       shelf.forget_until(items[i].begin);
     }
-    offsets[i] = gap == Gap::lowest ? shelf.lowest(i) : shelf.tightest(i);
+    offsets[i] = gap == Gap::lowest ? shelf.lowest(i) : shelf.tightest(i, gap == Gap::free_block);
     shelf.insert(i, offsets[i]);
     previous = &items[i];
   }

@@ -13,8 +13,10 @@ namespace arenite::plan {
 using ItemOrder = std::vector<std::size_t>;
 
 enum class Gap {
-  lowest,    ///< first fit
-  tightest,  ///< best fit
+  lowest,      ///< first fit
+  tightest,    ///< best fit: the smallest below something that is in the way, else on top
+  free_block,  ///< the same for an allocator, to whom the room below the highest end so far is one
+               ///< block more
 };
 
 /// Offsets by item. Fixed items are where they are, before all others. O(n²), and in an order of

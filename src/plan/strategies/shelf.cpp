@@ -32,7 +32,7 @@ std::int64_t Shelf::lowest(std::size_t item) const {
   });
 }
 
-std::int64_t Shelf::tightest(std::size_t item) const {
+std::int64_t Shelf::tightest(std::size_t item, bool tail) const {
   const Item& it = instance_.items[item];
   return with_conflicts_of(item, [&](auto conflict) {
     constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
@@ -41,8 +41,8 @@ std::int64_t Shelf::tightest(std::size_t item) const {
     std::int64_t top = 0;  // of the conflicting ones so far
     const auto gap_until = [&](std::int64_t end) {
       const std::int64_t offset = round_up(top, it.alignment);
-      if (end - offset < it.bytes || end - top >= smallest) return;
-      smallest = end - top;
+      if (end - offset < it.bytes || end - offset >= smallest) return;
+      smallest = end - offset;
       best = offset;
     };
     for (const Run& run : runs_) {
@@ -52,7 +52,7 @@ std::int64_t Shelf::tightest(std::size_t item) const {
         top = entry.top;
       }
     }
-    gap_until(top_);
+    if (tail) gap_until(top_);
     return smallest == any ? round_up(top, it.alignment) : best;
   });
 }

@@ -17,10 +17,10 @@ class Shelf {
 
   /// The lowest aligned offset at which `item` overlaps nothing that it conflicts with.
   std::int64_t lowest(std::size_t item) const;
-  /// The lower end of the smallest such gap, the lowest of equals. What lies between the last item
-  /// that conflicts and the highest end so far is a gap like the others; above it is room for all
-  /// that has none.
-  std::int64_t tightest(std::size_t item) const;
+  /// The lower end of the smallest gap below an item that conflicts, the lowest of equals, measured
+  /// from where the item would begin; above all of these where there is none. With `tail`, what
+  /// lies between them and the highest end so far is a gap like the others.
+  std::int64_t tightest(std::size_t item, bool tail) const;
 
   void insert(std::size_t item, std::int64_t offset);
   /// Takes out what ends at `time` or before. Only where time is a line.

@@ -72,6 +72,32 @@ TEST(FirstFitInTime, TakesTheLowestBlockThatFits) {
   EXPECT_EQ(solve(problem, {.strategy = "best_fit_in_time"}).offsets[4], 40);
 }
 
+// As in TFLite's arena: room above all that is alive together is no gap, however small.
+TEST(BestFitBySize, LooksBelowWhatIsInTheWay) {
+  Problem problem;
+  const auto add = [&](const char* name, std::int64_t bytes, Lifetime lifetime) {
+    problem.add({.name = name, .bytes = bytes, .lifetime = lifetime, .alignment = 1});
+  };
+  add("x", 100, {0, 10});
+  add("y", 90, {0, 2});
+  add("z", 80, {0, 10});
+  add("w", 70, {0, 1});
+  add("e", 60, {5, 6});
+  EXPECT_EQ(solve(problem, {.strategy = "best_fit_by_size"}).offsets,
+            (Offsets{0, 100, 190, 270, 100}));
+}
+
+TEST(HillClimbing, EndsWhereNoOrderHelps) {
+  Problem problem;
+  problem.add({.name = "f", .bytes = 10, .lifetime = {0, 2}, .alignment = 1, .offset = 50});
+  problem.add({.name = "x", .bytes = 100, .lifetime = {0, 2}, .alignment = 1});
+  for (std::int64_t i = 0; i < 300; ++i) {
+    problem.add(
+        {.name = "b" + std::to_string(i), .bytes = 3, .lifetime = {i, i + 2}, .alignment = 1});
+  }
+  EXPECT_EQ(solve(problem, {.strategy = "hill_climbing"}).peak, 160);
+}
+
 TEST(ByConflicts, CountsThemOnALineAndInAnOrder) {
   Problem line;
   line.add({.name = "a", .bytes = 9, .lifetime = {0, 2}});

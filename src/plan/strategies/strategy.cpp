@@ -52,7 +52,7 @@ constexpr std::array table{
              .pack = fit<in_time, Gap::lowest>},
     Strategy{.name = "best_fit_in_time",
              .summary = "as a run-time allocator that takes the smallest free block",
-             .pack = fit<in_time, Gap::tightest>},
+             .pack = fit<in_time, Gap::free_block>},
     Strategy{.name = "storage_tokens",
              .summary = "whole slots, of 1/16 to 16 times the size, as TVM's graph planner",
              .pack = simple<storage_tokens>},
