@@ -70,8 +70,9 @@ plan::Problem random_step(std::int64_t buffers) {
 Result run(const Table& table, const std::string& strategy, plan::Effort effort) {
   const plan::Plan plan = plan::solve(table.problem, {.strategy = strategy, .effort = effort});
   plan::verify(table.problem, plan);
-  const double bound = static_cast<double>(std::max<std::int64_t>(table.lower_bound, 1));
-  return {static_cast<double>(plan.peak) / bound, plan.milliseconds, plan.optimal};
+  const double ratio =
+      plan.peak == 0 ? 1 : static_cast<double>(plan.peak) / static_cast<double>(table.lower_bound);
+  return {ratio, plan.milliseconds, plan.optimal};
 }
 
 /// Ten characters for a doubled peak.
@@ -121,8 +122,13 @@ int main(int argc, char** argv) {
   bool max = false;
   app.add_option("TABLE", paths, "CSV tables as for `arenite plan`");
   app.add_option("--random", sizes, "also a random training step of so many buffers")
+      ->allow_extra_args(false)
       ->check(CLI::Range(3, 10'000'000));
-  app.add_option("--strategy", only, "only these");
+  std::vector<std::string> names{"auto"};
+  for (const plan::StrategyInfo& info : plan::strategies()) names.emplace_back(info.name);
+  app.add_option("--strategy", only, "only this one; may be given several times")
+      ->check(CLI::IsMember(names))
+      ->allow_extra_args(false);
   app.add_flag("--max", max, "also at --effort max");
   CLI11_PARSE(app, argc, argv);
   try {
