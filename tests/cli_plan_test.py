@@ -3,12 +3,14 @@
 import json
 import os
 import pathlib
+import signal
 import tempfile
+import time
 import unittest
 import xml.etree.ElementTree
 
 import cli_testing
-from cli_testing import run
+from cli_testing import run, start_command
 
 # 4 bytes are live at any time, but no plan takes less than 5.
 GADGET = """id,lower,upper,size
@@ -98,6 +100,27 @@ class Table(Case):
             plan = json.loads(out.read_text())
             self.assertEqual([plan[key] for key in ("verdict", "capacity", "bytes_needed", "buffers_at_peak")],
                              [verdict, capacity, needed, ["a", "b"]])
+
+    def test_interrupts_leave_nothing(self):
+        with open(self.table, "w") as table:  # no plan can be proved optimal, so that the search goes on
+            table.write("id,lower,upper,size\n")
+            for i in range(300):
+                table.write(f"{i},{i * 37 % 101},{i * 37 % 101 + 1 + i * i % 43},{1 + i * 7919 % 1009}\n")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = start_command("plan", str(self.table), "--effort", "max", "--out", str(self.root / "plan.json"))
+            time.sleep(1)
+            process.send_signal(number)
+            process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130)
+            self.assertEqual(os.listdir(self.root), ["table.csv"])
+
+    def test_verify_judges_the_capacity_and_makes_nothing(self):
+        out = self.root / "plan.json"
+        self.plan("--out", out)
+        result = self.plan("--verify", out, "--capacity", "4")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("infeasible: proved: at least 5 bytes", result.stderr)
+        self.assertIn("--svg excludes --verify", self.plan("--verify", out, "--svg", self.root / "a.svg").stderr)
 
     def test_bad_plans(self):
         out = self.root / "plan.json"

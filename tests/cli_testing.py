@@ -47,10 +47,15 @@ def train(*arguments, **environment):
     return run(*small(*arguments), **environment)
 
 
+def start_command(*arguments, **environment):
+    """As `run`, under way."""
+    return subprocess.Popen([COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, env=clean_environment(**environment))
+
+
 def start(*arguments, **environment):
     """As `train`, under way."""
-    return subprocess.Popen([COMMAND, *small(*arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True, env=clean_environment(**environment))
+    return start_command(*small(*arguments), **environment)
 
 
 def idx(dims, values):

@@ -6,6 +6,8 @@
 #include <csignal>
 #include <string_view>
 
+#include "src/cli/commands.hpp"
+
 namespace arenite::cli {
 namespace {
 
@@ -29,16 +31,24 @@ void on_signal(int /*signal*/) {
   errno = saved;
 }
 
-}  // namespace
-
-void catch_interrupts() {
-  message = ::isatty(STDERR_FILENO) != 0 ? on_terminal : elsewhere;
+void install(void (*handler)(int)) {
   struct sigaction action {};
-  action.sa_handler = on_signal;
+  action.sa_handler = handler;
   // Else a write that waits for a slow reader would fail instead of going on.
   action.sa_flags = SA_RESTART;
   for (const int number : signals) ::sigaddset(&action.sa_mask, number);
   for (const int number : signals) ::sigaction(number, &action, nullptr);
+}
+
+}  // namespace
+
+void catch_interrupts() {
+  message = ::isatty(STDERR_FILENO) != 0 ? on_terminal : elsewhere;
+  install(on_signal);
+}
+
+void exit_on_interrupts() {
+  install([](int /*signal*/) { ::_exit(exit_interrupted); });
 }
 
 const std::atomic<bool>& interrupted() noexcept { return flag; }

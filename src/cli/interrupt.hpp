@@ -10,6 +10,9 @@ namespace arenite::cli {
 /// `interrupted` true; the second one ends the process, as either would have done before.
 void catch_interrupts();
 
+/// From now on either of these signals ends the process at once, with status 130.
+void exit_on_interrupts();
+
 const std::atomic<bool>& interrupted() noexcept;
 
 }  // namespace arenite::cli

@@ -77,7 +77,9 @@ CLI::App* add_plan_options(CLI::App& app, PlanArguments& a) {
   plan->add_option("--out", a.out, "write the plan as JSON")->check(not_empty());
   plan->add_option(
           "--csv", a.csv,
-          "write a table's own rows with an offset each, else a row for each buffer of the step")
+          "write a table's own rows with an offset each, else a row for each buffer of the step; "
+          "its lifetimes are those of one task after the other, so with more tasks in flight "
+          "they say less than the plan had to keep to")
       ->check(not_empty());
   plan->add_option("--svg", a.svg, "draw the plan")->check(not_empty());
   add_option<plan::Effort>(
@@ -120,7 +122,8 @@ CLI::App* add_plan_options(CLI::App& app, PlanArguments& a) {
           "--verify", a.verify,
           "check this JSON plan, whoever made it, against the input instead of making one; "
           "with the same --in-flight")
-      ->check(not_empty());
+      ->check(not_empty())
+      ->excludes("--out", "--csv", "--svg", "--effort", "--strategy");
   return plan;
 }
 

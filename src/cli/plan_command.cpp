@@ -8,6 +8,7 @@
 
 #include "src/base/atomic_file.hpp"
 #include "src/cli/commands.hpp"
+#include "src/cli/interrupt.hpp"
 #include "src/cli/plan_arguments.hpp"
 #include "src/cli/plan_input.hpp"
 #include "src/cli/plan_subject.hpp"
@@ -18,20 +19,24 @@
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <utility>
 
 namespace arenite::cli {
 namespace {
 
-/// An output that is made before the work, so that a wrong path shows at once.
+/// A file to write. That it can be made shows before the work; it is not there meanwhile, so that
+/// an interrupt leaves none.
 class Output {
  public:
-  Output(const std::string& option, const std::string& path) {
-    if (!path.empty()) {
-      file_ = std::make_unique<AtomicFile>(path, option + " '" + path + "'");
-    }
+  Output(std::string option, std::string path)
+      : option_(std::move(option)), path_(std::move(path)) {
+    open();
+    file_.reset();
   }
   template <class Text>
   void write(Text text) {
+    open();
     if (file_) file_->write(text());
   }
   void commit() {
@@ -39,6 +44,12 @@ class Output {
   }
 
  private:
+  void open() {
+    if (!path_.empty()) file_ = std::make_unique<AtomicFile>(path_, option_ + " '" + path_ + "'");
+  }
+
+  std::string option_;
+  std::string path_;
   std::unique_ptr<AtomicFile> file_;
 };
 
@@ -78,6 +89,21 @@ std::string summary(const PlanSubject& subject, const plan::Plan& plan) {
   return text;
 }
 
+/// The status, and on standard error what is missing.
+int judge(const PlanSubject& subject, const std::optional<plan::Shortfall>& shortfall) {
+  if (!shortfall) return exit_ok;
+  std::cout << std::flush;
+  std::cerr << "arenite: " << Error(plan::describe(subject.problem(), *shortfall)).what() << '\n';
+  return exit_capacity;
+}
+
+std::optional<plan::Shortfall> shortfall_of(const PlanArguments& arguments,
+                                            const PlanSubject& subject, const plan::Plan& plan) {
+  return plan::find_shortfall(
+      subject.problem(), plan,
+      arguments.capacity.value_or(std::numeric_limits<std::int64_t>::max()));
+}
+
 int run_verify(const PlanArguments& arguments, const PlanSubject& subject) {
   const plan::Plan plan = plan::read_json(arguments.verify);
   plan::verify(subject.problem(), plan);
@@ -88,12 +114,13 @@ int run_verify(const PlanArguments& arguments, const PlanSubject& subject) {
                 << " is what a search claims to have proved: not confirmed)\n";
     }
   }
-  return exit_ok;
+  return judge(subject, shortfall_of(arguments, subject, plan));
 }
 
 }  // namespace
 
 int run_plan(const PlanArguments& arguments) {
+  exit_on_interrupts();
   const std::unique_ptr<PlanSubject> subject = read_subject(arguments);
   if (!arguments.verify.empty()) return run_verify(arguments, *subject);
 
@@ -102,9 +129,7 @@ int run_plan(const PlanArguments& arguments) {
   Output svg("--svg", arguments.svg);
   const plan::Plan plan = subject->solve();
   plan::verify(subject->problem(), plan);
-  const auto shortfall =
-      plan::find_shortfall(subject->problem(), plan,
-                           arguments.capacity.value_or(std::numeric_limits<std::int64_t>::max()));
+  const auto shortfall = shortfall_of(arguments, *subject, plan);
 
   out.write([&] { return plan::to_json(plan, shortfall, subject->json_fields()); });
   csv.write([&] { return subject->csv(plan); });
@@ -112,10 +137,7 @@ int run_plan(const PlanArguments& arguments) {
   for (Output* output : {&out, &csv, &svg}) output->commit();
   std::cout << summary(*subject, plan) << subject->report()
             << fmt::format("planned in {:.1f} ms\n", plan.milliseconds);
-  if (!shortfall) return exit_ok;
-  std::cout << std::flush;
-  std::cerr << "arenite: " << Error(plan::describe(subject->problem(), *shortfall)).what() << '\n';
-  return exit_capacity;
+  return judge(*subject, shortfall);
 }
 
 }  // namespace arenite::cli
