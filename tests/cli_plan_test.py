@@ -102,13 +102,15 @@ class Table(Case):
                              [verdict, capacity, needed, ["a", "b"]])
 
     def test_interrupts_leave_nothing(self):
-        with open(self.table, "w") as table:  # no plan can be proved optimal, so that the search goes on
-            table.write("id,lower,upper,size\n")
-            for i in range(300):
-                table.write(f"{i},{i * 37 % 101},{i * 37 % 101 + 1 + i * i % 43},{1 + i * 7919 % 1009}\n")
+        self.table.unlink()
+        os.mkfifo(self.table)
         for number in (signal.SIGINT, signal.SIGTERM):
             process = start_command("plan", str(self.table), "--effort", "max", "--out", str(self.root / "plan.json"))
-            time.sleep(1)
+            with open(self.table, "w") as table:  # waits for the command, however slow it is to start
+                table.write("id,lower,upper,size\n")
+                for i in range(300):  # no plan of these is proved optimal: the search goes on
+                    table.write(f"{i},{i * 37 % 101},{i * 37 % 101 + 1 + i * i % 43},{1 + i * 7919 % 1009}\n")
+            time.sleep(0.5)
             process.send_signal(number)
             process.communicate(timeout=60)
             self.assertEqual(process.returncode, 130)

@@ -14,8 +14,10 @@
 #include "src/train/step_program.hpp"
 
 #include <spdlog/fmt/fmt.h>
+
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace arenite::cli {
@@ -41,7 +43,12 @@ class StepSubject : public PlanSubject {
   const plan::Problem& problem() const override { return problem_; }
   plan::Plan solve() override {
     overlay_ = solve_layout(ArenaLayout::overlay);
-    two_ = solve_layout(ArenaLayout::two);
+    // Without backward values their block would be empty, and the other one the same.
+    const bool backward = std::any_of(overlay_.arenas.begin(), overlay_.arenas.end(),
+                                      [](const plan::ArenaPlan& arena) {
+                                        return arena.phase == Phase::backward && arena.separate > 0;
+                                      });
+    two_ = backward ? solve_layout(ArenaLayout::two) : overlay_;
     return plan::whole_plan(overlay_);
   }
 

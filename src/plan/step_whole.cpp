@@ -31,6 +31,7 @@ void append(Plan& whole, const Plan& part) {
 }  // namespace
 
 Problem whole_problem(std::span<const StepProblem> problems) {
+  if (problems.size() == 1) return problems.front().problem;
   Problem whole;
   std::set<Space> spaces;
   for (const StepProblem& step : problems) {
