@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view format_name = "arenite plan 1";
 
-ordered_json space_object(const SpacePlan& plan) {
+ordered_json space_object(const SpacePlan& plan, const std::vector<PhaseBytes>& phases) {
   ordered_json object{{"space", to_string(plan.space)}};
   if (plan.space.capacity != no_capacity) object["capacity"] = plan.space.capacity;
   object["peak"] = plan.peak;
@@ -27,6 +27,9 @@ ordered_json space_object(const SpacePlan& plan) {
   object["proof"] = to_string(plan.proof);
   object["optimal"] = plan.optimal;
   object["strategy"] = plan.strategy;
+  for (const PhaseBytes& phase : phases) {
+    object[std::string(to_string(phase.phase)) + "_bytes"] = phase.bytes;
+  }
   return object;
 }
 
@@ -157,7 +160,8 @@ std::string to_json(const Plan& plan, const std::optional<Shortfall>& shortfall,
     if (!more.empty()) text += std::string(more) + ",\n ";
     text += "\"spaces\": [";
     for (std::size_t i = 0; i < plan.spaces.size(); ++i) {
-      text += (i == 0 ? "\n  " : ",\n  ") + line(space_object(plan.spaces[i]));
+      text += (i == 0 ? "\n  " : ",\n  ") +
+              line(space_object(plan.spaces[i], phase_bytes(plan, plan.spaces[i].space)));
     }
     text += "\n ],\n \"buffers\": [";
     for (std::size_t i = 0; i < plan.buffers.size(); ++i) {

@@ -14,6 +14,21 @@
 namespace arenite::plan {
 namespace {
 
+TEST(PhaseBytes, AreWhatEachPhaseHoldsAtSomeTime) {
+  Problem problem;
+  problem.add({.name = "x", .bytes = 100, .lifetime = {0, 2}});
+  problem.add({.name = "saved", .bytes = 300, .lifetime = {1, 4}});
+  problem.add({.name = "g", .bytes = 200, .lifetime = {2, 4}, .phase = Phase::backward});
+  problem.add({.name = "h", .bytes = 250, .lifetime = {4, 5}, .phase = Phase::backward});
+  Plan plan = solve(problem);
+  plan.offsets = {512, 0, 512, 256};
+  EXPECT_EQ(phase_bytes(plan, {}),
+            (std::vector<PhaseBytes>{{Phase::forward, 768}, {Phase::backward, 512}}));
+  EXPECT_TRUE(phase_bytes(plan, {.index = 1}).empty());
+  const std::string text = to_json(plan);
+  EXPECT_NE(text.find("\"forward_bytes\":768,\"backward_bytes\":512"), std::string::npos) << text;
+}
+
 Problem sample() {
   Problem problem;
   const Space gpu{DeviceKind::cuda, 1, MemoryKind::device, 1 << 20};

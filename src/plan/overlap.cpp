@@ -66,4 +66,16 @@ std::optional<Pair> find_overlap(const Problem& problem, std::span<const Placed>
   return std::nullopt;
 }
 
+std::int64_t bytes_covered(std::vector<ByteRange> ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
+  std::int64_t covered = 0;
+  std::int64_t end = 0;  // of those so far
+  for (const ByteRange& range : ranges) {
+    covered += std::max<std::int64_t>(0, range.end - std::max(range.begin, end));
+    end = std::max(end, range.end);
+  }
+  return covered;
+}
+
 }  // namespace arenite::plan

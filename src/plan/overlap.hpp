@@ -23,4 +23,12 @@ struct Placed {
 std::optional<std::pair<Placed, Placed>> find_overlap(const Problem& problem,
                                                       std::span<const Placed> placed);
 
+struct ByteRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// Bytes that at least one of the ranges holds.
+std::int64_t bytes_covered(std::vector<ByteRange> ranges);
+
 }  // namespace arenite::plan

@@ -4,8 +4,10 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "src/plan/alias.hpp"
+#include "src/plan/overlap.hpp"
 
 namespace arenite::plan {
 namespace {
@@ -30,6 +32,21 @@ std::string_view to_string(Proof proof) noexcept {
 
 std::string_view Shortfall::verdict() const noexcept {
   return proved ? "infeasible: proved" : "not found within budget";
+}
+
+std::vector<PhaseBytes> phase_bytes(const Plan& plan, const Space& space) {
+  std::map<Phase, std::vector<ByteRange>> ranges;
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    const Buffer& buffer = plan.buffers[i];
+    if (buffer.space != space || buffer.bytes == 0) continue;
+    ranges[buffer.phase].push_back(
+        {plan.offsets[i], plan.offsets[i] + round_up(buffer.bytes, buffer.alignment)});
+  }
+  std::vector<PhaseBytes> result;
+  for (auto& [phase, of_phase] : ranges) {
+    result.push_back({phase, bytes_covered(std::move(of_phase))});
+  }
+  return result;
 }
 
 bool share_bytes(const Plan& plan, std::size_t i, std::size_t j) noexcept {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "src/plan/overlap.hpp"
 #include "src/plan/step_problems.hpp"
 #include "src/plan/step_usage.hpp"
 #include "src/plan/task_order.hpp"
@@ -146,19 +147,15 @@ class StepPlanner {
 
   void measure_arena(std::size_t block, Phase phase) {
     ArenaPlan arena{.phase = phase, .block = plan_.blocks[block].name};
-    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+    std::vector<ByteRange> ranges;
     for (const Placement& place : plan_.placements) {
       if (place.external || place.block != block) continue;
       if (late(place.storage) != (phase == Phase::backward)) continue;
-      ranges.emplace_back(place.offset, place.offset + round_up(place.bytes, default_alignment));
-      arena.separate += round_up(place.bytes, default_alignment);
+      const std::int64_t bytes = round_up(place.bytes, default_alignment);
+      ranges.push_back({place.offset, place.offset + bytes});
+      arena.separate += bytes;
     }
-    std::sort(ranges.begin(), ranges.end());
-    std::int64_t end = 0;
-    for (const auto& [from, to] : ranges) {
-      arena.peak += std::max<std::int64_t>(0, to - std::max(from, end));
-      end = std::max(end, to);
-    }
+    arena.peak = bytes_covered(std::move(ranges));
     plan_.arenas.push_back(std::move(arena));
   }
 

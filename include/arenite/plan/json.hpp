@@ -2,14 +2,16 @@
 //
 //   {"format": "arenite plan 1", "peak": 12288, "max_live": 12288, "lower_bound": 12288,
 //    "optimal": true, "strategy": "first_fit_by_size", "milliseconds": 0.012,
-//    "spaces": [{"space": "cpu:0/host", "capacity": 65536, "peak": 12288, …}],
+//    "spaces": [{"space": "cpu:0/host", "capacity": 65536, "peak": 12288, …,
+//                "forward_bytes": 12288}],
 //    "buffers": [{"name": "x", "bytes": 4096, "offset": 0, "begin": 0, "end": 3,
 //                 "alignment": 256, "space": "cpu:0/host", "phase": "forward", "label": ""}, …],
 //    "reuse": [[previous, next], …]}
 //
-// A space without a limit has no "capacity"; a buffer whose offset was given by the problem has
-// "fixed": true. Optional when reading: format, reuse, capacity, proof, fixed, and a buffer's
-// alignment (256), space ("cpu:0/host"), phase (forward) and label. Unknown fields are ignored.
+// A space's bytes by phase are those of phase_bytes(); reading ignores them. A space without a
+// limit has no "capacity"; a buffer whose offset was given by the problem has "fixed": true.
+// Optional when reading: format, reuse, capacity, proof, fixed, and a buffer's alignment (256),
+// space ("cpu:0/host"), phase (forward) and label. Unknown fields are ignored.
 //
 // Safe from any thread. Reading proves the form only: verify() says whether a plan is sound.
 #pragma once

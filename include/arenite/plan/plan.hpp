@@ -83,6 +83,18 @@ struct Shortfall {
   friend bool operator==(const Shortfall&, const Shortfall&) = default;
 };
 
+struct PhaseBytes {
+  Phase phase = Phase::forward;
+  std::int64_t bytes = 0;
+
+  friend bool operator==(const PhaseBytes&, const PhaseBytes&) = default;
+};
+
+/// For each phase that has buffers in the space, in the order of phases: how many bytes of its
+/// block hold them at some time, each rounded up to its alignment. In sum more than the peak where
+/// phases share bytes. O(n log n).
+std::vector<PhaseBytes> phase_bytes(const Plan& plan, const Space& space);
+
 /// Whether i and j have a byte in common, at whatever times. Indices must be below buffers.size().
 bool share_bytes(const Plan& plan, std::size_t i, std::size_t j) noexcept;
 
