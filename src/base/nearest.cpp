@@ -29,10 +29,13 @@ Nearest::Nearest(std::string_view name)
     : name_(name), edits_(std::min<std::size_t>(4, name.size())) {}
 
 void Nearest::consider(std::string_view candidate) {
-  const auto [shorter, longer] = std::minmax(name_.size(), candidate.size());
+  const std::size_t longer = std::max(name_.size(), candidate.size());
+  const std::size_t shorter = std::min(name_.size(), candidate.size());
   if (longer - shorter >= edits_) return;  // no nearer than that, and the name may be a megabyte
   const std::size_t edits = distance(name_, candidate);
-  if (edits < edits_) edits_ = edits, found_ = candidate;
+  if (edits >= edits_) return;
+  edits_ = edits;
+  found_ = candidate;
 }
 
 std::string Nearest::hint(std::string otherwise) const {
