@@ -15,7 +15,8 @@ inline constexpr std::size_t most_items_in_an_order = 512;
 
 /// Searches at the lower bound first, then between it and the best packing found, with ever larger
 /// budgets, in units of Packer::work(). Begins with the incumbent or, where there is none or the
-/// instance splits, with the first-fit strategies, whatever the budget.
+/// instance splits, with the first-fit strategies, whatever the budget. Where the part with the
+/// highest bound is too large to be searched, the incumbent is the answer.
 Packing search(const Instance& instance, const Limits& limits);
 
 }  // namespace arenite::plan
