@@ -96,10 +96,8 @@ void sum_up(Plan& plan) {
     plan.max_live += space.max_live;
     plan.lower_bound += space.lower_bound;
     plan.optimal = plan.optimal && space.optimal;
-    if (("+" + plan.strategy + "+").find("+" + space.strategy + "+") == std::string::npos) {
-      plan.strategy += (plan.strategy.empty() ? "" : "+") + space.strategy;
-    }
   }
+  plan.strategy = strategies_text(plan.spaces);
 }
 
 /// Where the problem has none to draw.

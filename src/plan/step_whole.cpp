@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "src/plan/text.hpp"
+
 namespace arenite::plan {
 namespace {
 
@@ -59,13 +61,11 @@ Plan whole_plan(const StepPlan& plan) {
   for (const Plan& packing : plan.packings) append(whole, packing);
   std::sort(whole.spaces.begin(), whole.spaces.end(),
             [](const SpacePlan& a, const SpacePlan& b) { return a.space < b.space; });
-  std::set<std::string> strategies;
   for (std::size_t s = 0; s < whole.spaces.size(); ++s) {
     const SpacePlan& space = whole.spaces[s];
     if (s > 0 && whole.spaces[s - 1].space == space.space) refuse_shared_space(space.space);
-    if (strategies.insert(space.strategy).second)
-      whole.strategy += (whole.strategy.empty() ? "" : "+") + space.strategy;
   }
+  whole.strategy = strategies_text(whole.spaces);
   return whole;
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <set>
 
 namespace arenite::plan {
 
@@ -66,6 +67,15 @@ std::optional<Space> parse_space(std::string_view text) {
   // One text for each: no +0, no 007.
   if (to_string(space) != text) return std::nullopt;
   return space;
+}
+
+std::string strategies_text(const std::vector<SpacePlan>& spaces) {
+  std::string text;
+  std::set<std::string_view> seen;
+  for (const SpacePlan& space : spaces) {
+    if (seen.insert(space.strategy).second) text += (text.empty() ? "" : "+") + space.strategy;
+  }
+  return text;
 }
 
 }  // namespace arenite::plan

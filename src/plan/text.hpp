@@ -1,12 +1,13 @@
 // Words for messages and pictures.
 #pragma once
 
-#include <arenite/plan/problem.hpp>
+#include <arenite/plan/plan.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace arenite::plan {
 
@@ -20,5 +21,8 @@ std::string quoted(const Buffer& buffer);      ///< "'x' (4,096 bytes, lifetime 
 /// The inverse of to_string(Space), without the capacity; none where the text is no space.
 std::optional<Space> parse_space(std::string_view text);
 inline constexpr std::string_view a_space = "a space such as 'cpu:0/host' or 'cuda:1/device'";
+
+/// The strategies of the spaces, each once, joined by '+'.
+std::string strategies_text(const std::vector<SpacePlan>& spaces);
 
 }  // namespace arenite::plan
