@@ -40,6 +40,9 @@ std::string shown(std::string_view text) {
   return "'" + result + (text.size() > most ? "…" : "") + "'";
 }
 
+/// What some editors put before the text of a file: not a part of it.
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+
 bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 class Reader {
@@ -51,7 +54,7 @@ class Reader {
             .where = std::string(where),
             .hint = {}});
     }
-    if (text_.starts_with("\xef\xbb\xbf")) at_ = start_ = 3;
+    if (text_.starts_with(byte_order_mark)) at_ = start_ = byte_order_mark.size();
   }
 
   /// The next row that is not blank; none at the end.
@@ -240,9 +243,10 @@ Buffer read_buffer(const Table& table, const Row& row, std::int64_t alignment) {
 
 /// In quotes where a reader would need them.
 std::string field_text(const std::string& text) {
-  const bool plain = text.find_first_of(",\"\n") == std::string::npos && !text.empty() &&
-                     !blank(text.front()) && !blank(text.back());
-  if (plain || text.empty()) return text;
+  if (text.empty()) return text;
+  const bool plain = text.find_first_of(",\"\n") == std::string::npos && !blank(text.front()) &&
+                     !blank(text.back()) && !text.starts_with(byte_order_mark);
+  if (plain) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
   return quoted + '"';

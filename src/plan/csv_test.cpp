@@ -115,6 +115,18 @@ TEST(Csv, WritesPlansThatCameFromNoTable) {
                write_csv(solve(late)));
 }
 
+TEST(Csv, KeepsAByteOrderMarkThatIsPartOfAName) {
+  Problem problem;
+  problem.add({.name = "\xef\xbb\xbfsize", .bytes = 10, .lifetime = {0, 1}});
+  const std::string text = "\xef\xbb\xbf\xef\xbb\xbfsize,id,lower,upper,size\n1,a,0,1,10\n";
+
+  const std::string table = write_csv(text, "t", solve(read_csv(text, "t")));
+
+  EXPECT_EQ(table, "\"\xef\xbb\xbfsize\",id,lower,upper,size,offset\n1,a,0,1,10,0\n");
+  EXPECT_EQ(read_csv(table, "t").size(), 1u);
+  EXPECT_EQ(read_csv(write_csv(solve(problem)), "t")[0].name, "\xef\xbb\xbfsize");
+}
+
 TEST(Csv, SurvivesAnyText) {
   std::mt19937 random(5);
   const std::string good =
