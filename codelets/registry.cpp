@@ -1,5 +1,7 @@
 #include "codelets/registry.hpp"
 
+#include <arenite/graph/regions.hpp>
+
 #include <mutex>
 
 namespace arenite {
@@ -15,6 +17,7 @@ struct Tables {
 #define ARENITE_OPERATOR(folder) codelets::register_##folder(registry);
 #include "codelets/operators.def"
 #undef ARENITE_OPERATOR
+    graph::add_region_operators(operators);
   }
 };
 

@@ -1,5 +1,6 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/builder.hpp>
+#include <arenite/graph/regions.hpp>
 
 #include <algorithm>
 
@@ -124,7 +125,7 @@ StorageClass Builder::result_class() const noexcept { return graph::result_class
 bool Builder::name_taken(const std::string& name) {
   for (; indexed_ < graph_->value_count(); ++indexed_) {
     const Value& value = (*graph_)[ValueId(indexed_)];
-    if (!value.producer) names_.insert(value.name);
+    if (value.is_declared()) names_.insert(value.name);
   }
   return names_.contains(name) && graph_->find(name);
 }
@@ -143,29 +144,89 @@ ValueId Builder::declare(std::string name, DType type, Shape shape, StorageClass
       {.name = std::move(name), .type = type, .shape = shape, .storage = storage});
 }
 
-std::vector<ValueId> Builder::add(std::string_view name, std::vector<ValueId> operands,
-                                  Attributes attributes) {
+/// Runs an operator's rule; an Error of it gets the op's title.
+template <class Rule>
+auto Builder::within(const OperatorDefinition& definition, Rule rule) const {
+  try {
+    return rule();
+  } catch (const Error& error) {
+    ErrorText text = error.text();
+    text.where = title(definition, context) + (text.where.empty() ? "" : ", " + text.where);
+    throw Error(text);
+  }
+}
+
+Op Builder::begin(std::string_view name, std::vector<ValueId> operands,
+                  const Attributes& attributes) const {
   Op op;
   op.definition = table_->at(name);
   op.operands = std::move(operands);
   op.phase = context.phase;
   op.lane = context.lane;
   op.where = context.where;
-  const OperatorDefinition& definition = *op.definition;
   check_operands(*graph_, op, context);
-  op.attributes = complete(definition, attributes, context);
+  op.attributes = complete(*op.definition, attributes, context);
+  return op;
+}
+
+RegionId Builder::begin_region(std::string_view name, const std::vector<ValueId>& operands,
+                               const Attributes& attributes, std::size_t index) {
+  const Op op = begin(name, operands, attributes);
+  const OperatorDefinition& definition = *op.definition;
+  if (index >= definition.regions.size()) {
+    fail({.found = "block " + std::to_string(index + 1),
+          .expected = std::to_string(definition.regions.size()) + " of them",
+          .where = title(definition, context)});
+  }
+  if (open_.size() == max_region_depth) {
+    fail({.found = "a block in " + std::to_string(open_.size()) + " others",
+          .expected = "blocks nested at most " + std::to_string(max_region_depth) + " deep",
+          .where = title(definition, context)});
+  }
+  std::vector<ResultType> types;
+  if (definition.parameters) {
+    types = within(definition, [&] { return definition.parameters({*graph_, op}, index); });
+  }
+  const RegionId region = graph_->add_region();
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    Value value{.name = parameter_name(op, i),
+                .type = types[i].type,
+                .shape = types[i].shape,
+                .parameter_of = region};
+    value.storage = graph_->add_storage({.name = value.name,
+                                         .cls = result_class(),
+                                         .space = {},
+                                         .bytes = byte_size(value.type, value.shape)});
+    (*graph_)[region].parameters.push_back(graph_->add_value(std::move(value)));
+  }
+  open_.push_back(region);
+  return region;
+}
+
+void Builder::end_region(std::vector<ValueId> results) {
+  if (open_.empty()) fail({.found = "the end of a region", .expected = "one that was begun"});
+  (*graph_)[open_.back()].results = std::move(results);
+  open_.pop_back();
+}
+
+std::vector<ValueId> Builder::add(std::string_view name, std::vector<ValueId> operands,
+                                  Attributes attributes, std::vector<RegionId> regions) {
+  Op op = begin(name, std::move(operands), attributes);
+  const OperatorDefinition& definition = *op.definition;
+  op.regions = std::move(regions);
+  if (op.regions.size() != definition.regions.size()) {
+    fail({.found = std::to_string(op.regions.size()) + " blocks",
+          .expected = std::to_string(definition.regions.size()),
+          .where = title(definition, context)});
+  }
 
   std::vector<ResultType> types;
   std::vector<std::optional<ViewOf>> views;
   const OpView view(*graph_, op);
-  try {
+  within(definition, [&] {
     types = definition.infer(view);
     if (definition.views) views = definition.views(view);
-  } catch (const Error& error) {
-    ErrorText text = error.text();
-    text.where = title(definition, context) + (text.where.empty() ? "" : ", " + text.where);
-    throw Error(text);
-  }
+  });
   views.resize(types.size());
 
   for (std::size_t i = 0; i < types.size(); ++i) {
@@ -186,7 +247,8 @@ std::vector<ValueId> Builder::add(std::string_view name, std::vector<ValueId> op
     }
     op.results.push_back(graph_->add_value(std::move(value)));
   }
-  return (*graph_)[graph_->add_op(std::move(op))].results;
+  const RegionId into = open_.empty() ? Graph::body : open_.back();
+  return (*graph_)[graph_->add_op(std::move(op), into)].results;
 }
 
 ValueId Builder::add1(std::string_view name, std::vector<ValueId> operands, Attributes attributes) {

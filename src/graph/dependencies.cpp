@@ -169,6 +169,8 @@ std::vector<Access> accesses(const Graph& graph, OpId id) {
     for (RegionId region : op.regions) {
       const auto& inner = graph[region].ops;
       pending.insert(pending.end(), inner.begin(), inner.end());
+      for (ValueId parameter : graph[region].parameters) collect.add(parameter, true, true);
+      for (ValueId yielded : graph[region].results) collect.add(yielded, true, false);
     }
   }
   merge_equal_ranges(list);

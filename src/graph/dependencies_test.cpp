@@ -123,20 +123,17 @@ TEST_F(DependenciesTest, CountsHalosAndSkipsEmptyValues) {
 }
 
 TEST_F(DependenciesTest, RegionsCountAsWhatTheyCapture) {
-  const ValueId y = relu(x);          // 0
-  builder.add("block", {x});          // 1, around 2
-  builder.add("accumulate", {b, y});  // 2: into the region
-  const RegionId region = graph.add_region();
-  auto& body = graph[Graph::body].ops;
-  graph[OpId(1)].regions = {region};
-  graph[region].ops = {body.back()};
-  body.pop_back();
-  relu(b);  // 3
+  const ValueId y = relu(x);  // 0
+  const RegionId region = builder.begin_region("block", {x});
+  builder.add("accumulate", {b, y});  // 1: in the region
+  builder.end_region({});
+  builder.add("block", {x}, {}, {region});  // 2
+  relu(b);                                  // 3
   const Dependencies all = dependencies(graph);
-  EXPECT_EQ(all.ops, ids({0, 1, 3}));
-  EXPECT_EQ(all.predecessors[1], ids({0}));
-  EXPECT_EQ(all.predecessors[2], Ids{});
-  EXPECT_EQ(all.predecessors[3], ids({1}));
+  EXPECT_EQ(all.ops, ids({0, 2, 3}));
+  EXPECT_EQ(all.predecessors[1], Ids{});
+  EXPECT_EQ(all.predecessors[2], ids({0}));
+  EXPECT_EQ(all.predecessors[3], ids({2}));
 }
 
 /// Every pair of ops that meets in a byte, at least one of them writing.

@@ -33,10 +33,7 @@ class Comparison {
         storages_(a.storage_count()),
         back_(b.storage_count()) {}
 
-  bool run() {
-    // Parameters of regions have no producer either; they are paired here too, in id order.
-    return declared() && regions() && outputs();
-  }
+  bool run() { return declared() && regions() && outputs(); }
 
   std::string why;
 
@@ -51,16 +48,16 @@ class Comparison {
            differ("number of " + what, std::to_string(x.size()), std::to_string(y.size()));
   }
 
-  static std::vector<ValueId> without_producer(const Graph& graph) {
+  static std::vector<ValueId> declared_values(const Graph& graph) {
     std::vector<ValueId> all;
     for (std::size_t i = 0; i < graph.value_count(); ++i) {
-      if (!graph[ValueId(i)].producer) all.push_back(ValueId(i));
+      if (graph[ValueId(i)].is_declared()) all.push_back(ValueId(i));
     }
     return all;
   }
 
   bool declared() {
-    const auto in_a = without_producer(a_), in_b = without_producer(b_);
+    const auto in_a = declared_values(a_), in_b = declared_values(b_);
     if (!count("declared values", in_a, in_b)) return false;
     for (std::size_t i = 0; i < in_a.size(); ++i) {
       if (!define(in_a[i], in_b[i])) return false;
@@ -69,20 +66,39 @@ class Comparison {
   }
 
   bool regions() {
-    std::vector<std::pair<RegionId, RegionId>> pending{{Graph::body, Graph::body}};
-    while (!pending.empty()) {
-      const auto [ra, rb] = pending.back();
-      pending.pop_back();
-      const auto &ops_a = a_[ra].ops, &ops_b = b_[rb].ops;
-      if (!count("ops", ops_a, ops_b)) return false;
-      for (std::size_t i = 0; i < ops_a.size(); ++i) {
-        if (!ops(ops_a[i], ops_b[i])) return false;
-        const Op &op_a = a_[ops_a[i]], &op_b = b_[ops_b[i]];
-        for (std::size_t r = 0; r < op_a.regions.size(); ++r)
-          pending.emplace_back(op_a.regions[r], op_b.regions[r]);
+    // Inner regions first, as their ops stand before what follows their holder.
+    struct Frame {
+      RegionId a, b;
+      std::size_t next_op = 0, next_region = 0;
+    };
+    std::vector<Frame> frames;
+    const auto enter = [&](RegionId a, RegionId b) {
+      frames.push_back({a, b});
+      const auto &in_a = a_[a].parameters, &in_b = b_[b].parameters;
+      if (!count("parameters of a region", in_a, in_b)) return false;
+      for (std::size_t i = 0; i < in_a.size(); ++i) {
+        if (!define(in_a[i], in_b[i])) return false;
       }
-      if (!uses("parameters of a region", a_[ra].parameters, b_[rb].parameters)) return false;
-      if (!uses("results of a region", a_[ra].results, b_[rb].results)) return false;
+      return count("ops", a_[a].ops, b_[b].ops);
+    };
+    if (!enter(Graph::body, Graph::body)) return false;
+    while (!frames.empty()) {
+      Frame& frame = frames.back();
+      const auto &ops_a = a_[frame.a].ops, &ops_b = b_[frame.b].ops;
+      if (frame.next_op == ops_a.size()) {
+        if (!uses("results of a region", a_[frame.a].results, b_[frame.b].results)) return false;
+        frames.pop_back();
+        continue;
+      }
+      const OpId a = ops_a[frame.next_op], b = ops_b[frame.next_op];
+      if (frame.next_region == 0 && !ops(a, b)) return false;
+      if (frame.next_region < a_[a].regions.size()) {
+        const std::size_t r = frame.next_region++;
+        if (!enter(a_[a].regions[r], b_[b].regions[r])) return false;
+        continue;
+      }
+      ++frame.next_op;
+      frame.next_region = 0;
     }
     return true;
   }

@@ -139,14 +139,14 @@ std::vector<ValueId> Graph::declared(StorageClass cls) const {
   std::vector<ValueId> found;
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const ValueId id(i);
-    if (!values_[i].producer && storage(values_[i].storage).cls == cls) found.push_back(id);
+    if (values_[i].is_declared() && storage(values_[i].storage).cls == cls) found.push_back(id);
   }
   return found;
 }
 
 ValueId Graph::find(std::string_view name) const noexcept {
   for (std::size_t i = 0; i < values_.size(); ++i) {
-    if (!values_[i].producer && values_[i].name == name) return ValueId(i);
+    if (values_[i].is_declared() && values_[i].name == name) return ValueId(i);
   }
   return {};
 }

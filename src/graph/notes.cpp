@@ -19,6 +19,21 @@ std::string result_name(const Op& op, std::size_t i, std::size_t count) {
   return name;
 }
 
+std::string parameter_name(const Op& op, std::size_t i) {
+  std::string name(op.where.empty() ? op.name() : op.where);
+  const auto& names = op.definition->parameter_names;
+  if (names.empty()) {
+    name += "." + std::to_string(i);
+  } else if (i < names.size()) {
+    name += "." + names[i];
+    // The last name may stand for many.
+  } else {
+    name += "." + names.back() + std::to_string(i + 1 - names.size());
+  }
+  if (op.lane >= 0) name += "@" + std::to_string(op.lane);
+  return name;
+}
+
 std::string workspace_name(const Op& op) {
   std::string name(op.name());
   if (!op.where.empty()) name += " '" + op.where + "'";
@@ -42,8 +57,8 @@ const std::vector<Declaration>& declarations() {
 
 bool needs_quotes(std::string_view name) noexcept {
   // Words of the grammar, present and foreseen.
-  constexpr std::array<std::string_view, 8> reserved{"_",    "result", "Tensor", "if",
-                                                     "else", "loop",   "grad",   "train"};
+  constexpr std::array<std::string_view, 7> reserved{"_",     "result", "Tensor", "else",
+                                                     "yield", "grad",   "train"};
   const auto& declared = declarations();
   return !is_name(name) || std::find(reserved.begin(), reserved.end(), name) != reserved.end() ||
          std::any_of(declared.begin(), declared.end(),

@@ -15,6 +15,8 @@ namespace arenite::graph {
 
 /// Name of an op's i-th of `count` results unless someone renames it.
 std::string result_name(const Op& op, std::size_t i, std::size_t count);
+/// Name of the i-th parameter of an op's region unless someone renames it.
+std::string parameter_name(const Op& op, std::size_t i);
 /// Name of an op's workspace unless someone renames it.
 std::string workspace_name(const Op& op);
 /// Class of what an op of this phase produces, unless someone says otherwise.

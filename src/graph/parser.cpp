@@ -62,8 +62,13 @@ void Parser::statement() {
     }
     if (token_.text == "Tensor") return declaration(left, StorageClass::activation, true);
   }
-  const Call right = call();
-  expect(';', "the statement");
+  Call right = call();
+  if (right.definition->regions.empty()) {
+    expect(';', "the statement");
+  } else {
+    blocks(right);
+    accept(';');
+  }
   finish(left, right);
 }
 
@@ -93,6 +98,10 @@ void Parser::define(const Target& target, ValueId id) {
 
 void Parser::declaration(const std::vector<Target>& left, StorageClass cls, bool class_follows) {
   const Position position = token_.position;
+  if (builder_.in_region()) {
+    lexer_.fail_at(position, {.found = describe(token_) + " in a block",
+                              .expected = "declarations outside, before the statement"});
+  }
   if (left.size() != 1) {
     lexer_.fail_at(position,
                    {.found = std::to_string(left.size()) + " values before " + describe(token_),
@@ -254,15 +263,17 @@ void Parser::merge(const Target& target) {
   for (const Token& held : target.notes.holds) join(held, false);
 }
 
-void Parser::finish(const std::vector<Target>& left, const Call& made) {
-  OpContext& context = builder_.context;
-  context = {};
-  context.phase = made.notes.phase.value_or(Phase::forward);
-  context.lane = static_cast<int>(made.notes.lane.value_or(Op::shared_lane));
-  context.where = made.notes.where.value_or("");
+void Parser::set_context(const OpNotes& notes) {
+  builder_.context = {.phase = notes.phase.value_or(Phase::forward),
+                      .lane = static_cast<int>(notes.lane.value_or(Op::shared_lane)),
+                      .where = notes.where.value_or("")};
+}
 
-  const std::vector<ValueId> results =
-      at(made.position, [&] { return builder_.add(made.word, made.operands, made.attributes); });
+void Parser::finish(const std::vector<Target>& left, const Call& made) {
+  set_context(made.notes);
+  const std::vector<ValueId> results = at(made.position, [&] {
+    return builder_.add(made.word, made.operands, made.attributes, made.regions);
+  });
   const OpId op(graph_.op_count() - 1);
   op_positions_.push_back(made.position);
   graph_[op].kernel = made.notes.kernel.value_or("");
@@ -373,7 +384,7 @@ void Parser::unknown_reference(const Token& reference) const {
     int depth = 0;
     for (Token token = ahead.next(); token.kind != TokenKind::end && line == 0;
          token = ahead.next()) {
-      if (token.is(';')) left = true, depth = 0;
+      if (token.is(';') || token.is('{') || token.is('}')) left = true, depth = 0;
       if (token.is('=')) left = false;
       if (token.is('(')) ++depth;
       if (token.is(')')) --depth;

@@ -1,5 +1,6 @@
-// Recursive descent over the script's tokens: one token ahead, no recursion at all (only regions
-// will nest). Builds the graph through a Builder, so that shapes and types are checked as it reads.
+// Recursive descent over the script's tokens: one token ahead, recursion only into blocks, which
+// nest at most max_region_depth deep. Builds the graph through a Builder, so that shapes and types
+// are checked as it reads.
 #pragma once
 
 #include <arenite/graph/builder.hpp>
@@ -31,6 +32,7 @@ class Parser {
     std::vector<ValueId> operands;
     Attributes attributes;
     OpNotes notes;
+    std::vector<RegionId> regions;
   };
 
   // Statements (parser.cpp)
@@ -40,10 +42,15 @@ class Parser {
   void declaration(const std::vector<Target>& targets, StorageClass cls, bool class_follows);
   Call call();
   void argument(Call& call, std::size_t& positional);
+  void set_context(const OpNotes& notes);
   void merge(const Target& target);
   void finish(const std::vector<Target>& targets, const Call& call);
   AttributeValue literal(const AttributeSchema* schema);
-  void check();
+
+  // Blocks (parser_blocks.cpp)
+  void blocks(Call& call);
+  void block(Call& call);
+  std::vector<ValueId> yielded();
 
   // Notes (parser_notes.cpp)
   void value_note(ValueNotes& notes);

@@ -1,5 +1,5 @@
 #include <arenite/error.hpp>
-#include <arenite/graph/operator.hpp>
+#include <arenite/graph/regions.hpp>
 #include <arenite/graph/text.hpp>
 
 #include <algorithm>
@@ -19,16 +19,11 @@ class Printer {
         stand_in_(graph.storage_count()),
         held_(graph.storage_count()) {
     for (std::size_t i = 0; i < graph.value_count(); ++i) {
-      if (!graph[ValueId(i)].producer) declared_.push_back(ValueId(i));
+      if (graph[ValueId(i)].is_declared()) declared_.push_back(ValueId(i));
     }
   }
 
   std::string run() {
-    if (graph_.region_count() > 1) {
-      fail({.found = "a graph with " + std::to_string(graph_.region_count() - 1) + " regions",
-            .expected = "a straight line of ops",
-            .where = "graph::print"});
-    }
     for (OpId id : graph_[Graph::body].ops) {
       declare_before(graph_[id]);
       print_op(graph_[id]);
@@ -53,11 +48,7 @@ class Printer {
   /// Declarations keep their order among themselves. They are printed where their ids put them, or
   /// where they are needed if that is earlier.
   void declare_before(const Op& op) {
-    std::size_t limit = 0;  // declare every id below
-    for (ValueId operand : op.operands) {
-      if (operand && !graph_[operand].producer)
-        limit = std::max<std::size_t>(limit, operand.index + 1);
-    }
+    std::size_t limit = needed_by(op);  // declare every id below
     if (!op.results.empty()) {
       const ValueId first = *std::min_element(op.results.begin(), op.results.end());
       limit = std::max<std::size_t>(limit, first.index);
@@ -65,6 +56,20 @@ class Printer {
     while (next_declared_ < declared_.size() && declared_[next_declared_].index < limit) {
       print_declared(declared_[next_declared_++]);
     }
+  }
+
+  /// One more than the last declared value that the op, or an op that it holds, reads.
+  std::size_t needed_by(const Op& op) const {
+    std::size_t limit = 0;
+    const auto need = [&](ValueId id) {
+      if (id && graph_[id].is_declared()) limit = std::max<std::size_t>(limit, id.index + 1);
+    };
+    for (ValueId operand : op.operands) need(operand);
+    for (RegionId region : op.regions) {
+      for (ValueId result : graph_[region].results) need(result);
+      for (OpId inner : graph_[region].ops) limit = std::max(limit, needed_by(graph_[inner]));
+    }
+    return limit;
   }
 
   void print_declared(ValueId id) {
@@ -85,12 +90,17 @@ class Printer {
   }
 
   void print_op(const Op& op) {
+    for (ValueId id : op.results) number(id);
+    if (op.workspace) number(op.workspace);
+    // Before the notes on the results, which say what they hold of the values in blocks.
+    const std::string blocks = print_regions(op);
+    indent();
     const auto views = result_views(graph_, op);
     for (std::size_t i = 0; i < op.results.size(); ++i) {
       const ValueId id = op.results[i];
       const Value& value = graph_[id];
       if (i > 0) out_ += ", ";
-      target(id);
+      out_ += reference(id);
       if (const std::string name = result_name(op, i, op.results.size()); value.name != name)
         note("name", quote(value.name));
       if (!views[i]) {
@@ -103,7 +113,7 @@ class Printer {
     if (op.workspace) {
       const Value& scratch = graph_[op.workspace];
       if (!op.results.empty()) out_ += ", ";
-      target(op.workspace);
+      out_ += reference(op.workspace);
       note("workspace", std::to_string(scratch.shape.elements()));
       if (scratch.name != workspace_name(op)) note("name", quote(scratch.name));
       storage_notes(op.workspace, scratch.name, StorageClass::workspace);
@@ -114,8 +124,56 @@ class Printer {
     if (op.lane != Op::shared_lane) note("lane", std::to_string(op.lane));
     if (!op.kernel.empty()) note("kernel", quote(op.kernel));
     if (!op.where.empty()) note("where", quote(op.where));
-    out_ += ";\n";
+    out_ += blocks.empty() ? ";\n" : blocks + "\n";
   }
+
+  std::string print_regions(const Op& op) {
+    if (op.regions.size() != op.definition->regions.size() || depth_ > max_region_depth) {
+      fail({.found = describe_regions(op),
+            .expected = "a graph that verify accepts",
+            .where = "graph::print"});
+    }
+    if (op.regions.empty()) return {};
+    std::string outside = std::move(out_);
+    out_.clear();
+    for (std::size_t r = 0; r < op.regions.size(); ++r) {
+      if (r > 0) out_ += " " + op.definition->regions[r];
+      print_region(op, graph_[op.regions[r]]);
+    }
+    std::swap(out_, outside);
+    return outside;
+  }
+
+  static std::string describe_regions(const Op& op) {
+    return "an op '" + std::string(op.name()) + "' with " + std::to_string(op.regions.size()) +
+           " regions, nested";
+  }
+
+  void print_region(const Op& op, const Region& region) {
+    for (std::size_t i = 0; i < region.parameters.size(); ++i) {
+      const ValueId id = region.parameters[i];
+      out_ += i == 0 ? " (" : ", ";
+      target(id);
+      const Value& value = graph_[id];
+      if (value.name != parameter_name(op, i)) note("name", quote(value.name));
+      storage_notes(id, value.name, result_class(op.phase));
+    }
+    out_ += region.parameters.empty() ? " {\n" : ") {\n";
+    ++depth_;
+    for (OpId inner : region.ops) print_op(graph_[inner]);
+    indent();
+    out_ += "yield";
+    for (std::size_t i = 0; i < region.results.size(); ++i) {
+      out_ += i == 0 ? " " : ", ";
+      out_ += region.results[i] ? reference(region.results[i]) : "_";
+    }
+    out_ += ";\n";
+    --depth_;
+    indent();
+    out_ += "}";
+  }
+
+  void indent() { out_.append(2 * depth_, ' '); }
 
   void call(const Op& op) {
     out_ += needs_quotes(op.name()) ? quote(op.name()) : std::string(op.name());
@@ -134,9 +192,11 @@ class Printer {
     out_ += ")";
   }
 
+  void number(ValueId id) { numbers_[id.index] = ++last_number_; }
+
   void target(ValueId id) {
-    numbers_[id.index] = ++last_number_;
-    out_ += "$" + std::to_string(last_number_);
+    number(id);
+    out_ += reference(id);
   }
 
   std::string reference(ValueId id) const {
@@ -204,6 +264,7 @@ class Printer {
   std::vector<ValueId> stand_in_;           // by storage: the printed value that has it
   std::vector<std::vector<ValueId>> held_;  // by root storage: values printed before the root's own
   std::size_t next_declared_ = 0, last_number_ = 0;
+  std::size_t depth_ = 0;  // of blocks
 };
 
 }  // namespace

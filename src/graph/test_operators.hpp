@@ -3,6 +3,7 @@
 
 #include <arenite/error.hpp>
 #include <arenite/graph/builder.hpp>
+#include <arenite/graph/regions.hpp>
 
 #include <string>
 
@@ -14,6 +15,10 @@ inline std::vector<ResultType> like_first(const OpView& op) {
 
 inline std::vector<ResultType> nothing(const OpView&) { return {}; }
 
+inline std::vector<ResultType> block_types(const OpView& op) {
+  return op.has_operand(0) ? like_first(op) : std::vector<ResultType>{};
+}
+
 inline ResultType pooled(const OpView& op) {
   const Shape& x = op.operand(0).shape;
   const auto& kernel = op.attributes().integers("kernel");
@@ -24,7 +29,8 @@ inline ResultType pooled(const OpView& op) {
   return {op.operand(0).type, Shape{x[0], x[1] / kernel[0], x[2] / kernel[1], x[3]}};
 }
 
-/// relu, add, reshape, slice, pool, scale, concat, sgd, accumulate, fill, block, "odd name".
+/// relu, add, reshape, slice, pool, scale, concat, sgd, accumulate, fill, block, "odd name", and
+/// those of regions.hpp.
 inline const OperatorTable& table() {
   static const OperatorTable all = [] {
     OperatorTable t;
@@ -120,10 +126,12 @@ inline const OperatorTable& table() {
     t.add({.name = "block",
            .operands = {{"x", Effect::read, true}},
            .results = {"y"},
-           .infer = [](const OpView& op) {
-             return op.has_operand(0) ? like_first(op) : std::vector<ResultType>{};
-           }});
+           .regions = {"body"},
+           .parameters = [](const OpView& op, std::size_t) { return block_types(op); },
+           .parameter_names = {"p"},
+           .infer = block_types});
     t.add({.name = "odd name", .operands = {{"x"}}, .results = {"y"}, .infer = like_first});
+    add_region_operators(t);
     return t;
   }();
   return all;

@@ -72,13 +72,6 @@ TEST(Text, ReadsDeepChains) {
   EXPECT_TRUE(equal(graph, parse(print(graph), table())));
 }
 
-TEST(Text, RefusesToPrintRegions) {
-  Graph graph;
-  graph.add_region();
-  EXPECT_EQ(testing::message([&] { print(graph); }),
-            "graph::print: a graph with 1 regions; expected a straight line of ops");
-}
-
 TEST(Equal, NamesTheDifference) {
   const auto script = [](const std::string& op) {
     return parse("$1 = InputTensor(x, float32, [2]); $2 = relu($1); $3 " + op + "; result = $3;",

@@ -1,3 +1,4 @@
+#include <arenite/graph/regions.hpp>
 #include <arenite/graph/verify.hpp>
 
 #include <algorithm>
@@ -101,7 +102,8 @@ class Verifier {
       const Region& region = graph_[RegionId(i)];
       const bool values =
           std::all_of(region.parameters.begin(), region.parameters.end(), known_value) &&
-          std::all_of(region.results.begin(), region.results.end(), known_value);
+          std::all_of(region.results.begin(), region.results.end(),
+                      [&](ValueId id) { return !id || known_value(id); });
       const bool ops = std::all_of(region.ops.begin(), region.ops.end(),
                                    [&](OpId id) { return id.index < graph_.op_count(); });
       if (!values || !ops) {
@@ -186,13 +188,17 @@ class Verifier {
     }
     // With one holder each, a region that the body does not reach holds itself in a circle.
     std::vector<bool> reached(graph_.region_count(), false);
-    std::vector<RegionId> pending{Graph::body};
+    std::vector<std::pair<RegionId, std::size_t>> pending{{Graph::body, 0}};
     while (!pending.empty()) {
-      const RegionId region = pending.back();
+      const auto [region, depth] = pending.back();
       pending.pop_back();
       reached[region.index] = true;
+      if (depth > max_region_depth) {
+        graph_flaw(describe_region(region.index), "in " + number(depth - 1) + " others",
+                   "regions nested at most " + number(max_region_depth) + " deep");
+      }
       for (OpId op : graph_[region].ops) {
-        pending.insert(pending.end(), graph_[op].regions.begin(), graph_[op].regions.end());
+        for (RegionId inner : graph_[op].regions) pending.emplace_back(inner, depth + 1);
       }
     }
     for (std::size_t i = 0; i < reached.size(); ++i) {
@@ -202,14 +208,28 @@ class Verifier {
     if (!graph_[Graph::body].results.empty()) {
       graph_flaw("the body", "results of a region", "outputs of the graph instead");
     }
-    is_parameter_.assign(graph_.value_count(), false);
+    check_parameters();
+  }
+
+  void check_parameters() const {
+    std::vector<bool> listed(graph_.value_count(), false);
     for (std::size_t i = 0; i < graph_.region_count(); ++i) {
       for (ValueId id : graph_[RegionId(i)].parameters) {
-        if (i == Graph::body.index || is_parameter_[id.index] || graph_[id].producer) {
+        if (i == Graph::body.index || listed[id.index] || graph_[id].producer ||
+            graph_[id].parameter_of != RegionId(i)) {
           value_flaw(graph_, id, "a parameter of " + describe_region(i),
-                     "parameters only of nested regions, of one region each, without a producer");
+                     "parameters only of nested regions, of one region each that they name, "
+                     "without a producer");
         }
-        is_parameter_[id.index] = true;
+        listed[id.index] = true;
+      }
+    }
+    for (std::size_t i = 0; i < listed.size(); ++i) {
+      if (graph_[ValueId(i)].parameter_of && !listed[i]) {
+        value_flaw(
+            graph_, ValueId(i),
+            "said to be a parameter of " + describe_region(graph_[ValueId(i)].parameter_of.index),
+            "to be among its parameters");
       }
     }
   }
@@ -313,7 +333,7 @@ class Verifier {
     for (std::size_t i = 0; i < graph_.value_count(); ++i) {
       const ValueId id(i);
       const Value& value = graph_[id];
-      if (value.producer || is_parameter_[i]) continue;
+      if (!value.is_declared()) continue;
       if (value.name.empty() || value.name.find_first_of(",);") != std::string::npos) {
         value_flaw(graph_, id, "a declared value of this name", "a name without ',', ')' or ';'");
       }
@@ -330,7 +350,6 @@ class Verifier {
   }
 
   const Graph& graph_;
-  std::vector<bool> is_parameter_;  // of a region
 };
 
 }  // namespace

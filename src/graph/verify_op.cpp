@@ -1,3 +1,5 @@
+#include <arenite/graph/regions.hpp>
+
 #include <algorithm>
 
 #include "src/graph/flaw.hpp"
@@ -67,6 +69,70 @@ void check_view(const Graph& graph, OpId id, std::size_t result, const ViewOf& v
   }
 }
 
+void check_regions(const Graph& graph, OpId id) {
+  const Op& op = graph[id];
+  const OperatorDefinition& definition = *op.definition;
+  if (op.regions.size() != definition.regions.size()) {
+    op_flaw(graph, id, std::to_string(op.regions.size()) + " regions",
+            std::to_string(definition.regions.size()));
+  }
+  for (std::size_t r = 0; r < op.regions.size(); ++r) {
+    std::vector<ResultType> types;
+    try {
+      if (definition.parameters) types = definition.parameters({graph, op}, r);
+    } catch (const Error& error) {
+      op_flaw(graph, id, error.text().found, error.text().expected);
+    }
+    const Region& region = graph[op.regions[r]];
+    const std::string name = "region '" + definition.regions[r] + "' with ";
+    if (region.parameters.size() != types.size()) {
+      op_flaw(graph, id, name + std::to_string(region.parameters.size()) + " parameters",
+              std::to_string(types.size()));
+    }
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      const Value& value = graph[region.parameters[i]];
+      if (value.type == types[i].type && value.shape == types[i].shape) continue;
+      op_flaw(graph, id,
+              name + "parameter '" + value.name + "' of " + std::string(to_string(value.type)) +
+                  to_string(value.shape),
+              std::string(to_string(types[i].type)) + to_string(types[i].shape));
+    }
+    const bool whole = std::all_of(region.results.begin(), region.results.end(),
+                                   [](ValueId result) { return static_cast<bool>(result); });
+    if (!whole && definition.control == Control::none)
+      op_flaw(graph, id, name + "a result left out", "all of them");
+  }
+}
+
+/// Values are handed over byte by byte, and none may meet another on its way out of a loop.
+void check_handovers(const Graph& graph, OpId id) {
+  const Op& op = graph[id];
+  std::vector<Handover> all = handovers_at_entry(graph, op);
+  const std::vector<Handover> exits = handovers_at_exit(graph, op);
+  all.insert(all.end(), exits.begin(), exits.end());
+  for (std::size_t r = 0; r < op.regions.size(); ++r) {
+    const auto ends = handovers_at_end(graph, op, r);
+    all.insert(all.end(), ends.begin(), ends.end());
+  }
+  for (const auto& [from, into, staged] : all) {
+    if (graph[from].layout == graph[into].layout) continue;
+    op_flaw(graph, id,
+            "'" + graph[from].name + "' with a halo of " + std::to_string(graph[from].layout.halo) +
+                " handed over to '" + graph[into].name + "' with one of " +
+                std::to_string(graph[into].layout.halo),
+            "equal halos");
+  }
+  for (const auto& [from, into, staged] : exits) {
+    for (const ValueId carried : graph[op.regions[0]].parameters) {
+      if (graph.root(carried) != graph.root(into)) continue;
+      op_flaw(graph, id,
+              "result '" + graph[into].name + "' in the bytes of parameter '" +
+                  graph[carried].name + "'",
+              "those of '" + graph[from].name + "', or of no parameter");
+    }
+  }
+}
+
 }  // namespace
 
 void verify_op(const Graph& graph, OpId id) {
@@ -86,6 +152,7 @@ void verify_op(const Graph& graph, OpId id) {
     }
   }
   check_attributes(graph, id);
+  check_regions(graph, id);
 
   Op question = op;  // the shape rule sees an op without results
   question.results.clear();
@@ -111,6 +178,7 @@ void verify_op(const Graph& graph, OpId id) {
     }
     if (views[i]) check_view(graph, id, i, *views[i]);
   }
+  if (definition.control != Control::none) check_handovers(graph, id);
 }
 
 }  // namespace arenite::graph

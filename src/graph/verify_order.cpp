@@ -1,4 +1,5 @@
 #include <arenite/graph/operator.hpp>
+#include <arenite/graph/regions.hpp>
 
 #include <algorithm>
 
@@ -30,16 +31,20 @@ class OrderVerifier {
       : graph_(graph),
         values_(graph.value_count()),
         live_(graph.storage_count()),
-        updated_by_(graph.storage_count()) {}
+        updated_by_(graph.storage_count()),
+        changed_(graph.storage_count(), false) {}
 
   void run() {
-    std::vector<bool> inner(graph_.value_count(), false);
-    for (std::size_t i = 0; i < graph_.region_count(); ++i) {
-      for (ValueId id : graph_[RegionId(i)].parameters) inner[id.index] = true;
+    for (std::size_t i = 0; i < graph_.op_count(); ++i) {
+      const Op& op = graph_[OpId(i)];
+      for (std::size_t o = 0; o < op.operands.size(); ++o) {
+        if (op.operands[o] && op.effect(o) != Effect::read)
+          changed_[graph_.root(op.operands[o]).index] = true;
+      }
     }
     frames_.push_back({.region = Graph::body});
     for (std::size_t i = 0; i < graph_.value_count(); ++i) {
-      if (!graph_[ValueId(i)].producer && !inner[i]) define(ValueId(i));
+      if (graph_[ValueId(i)].is_declared()) define(ValueId(i));
     }
     while (!frames_.empty()) step();
   }
@@ -80,15 +85,51 @@ class OrderVerifier {
 
   void enter(RegionId region, OpId holder) {
     frames_.push_back({.region = region, .holder = holder});
-    for (ValueId id : graph_[region].parameters) define(id);
+    const auto& parameters = graph_[region].parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (is_loop(holder)) take_over(holder, parameters[i], i);
+      define(parameters[i]);
+    }
   }
+
+  /// A loop's parameter takes bytes: those of its own first value, or nobody's.
+  void take_over(OpId loop, ValueId parameter, std::size_t i) {
+    const auto& operands = graph_[loop].operands;
+    const auto [begin, end] = range(parameter);
+    for (const ValueId tenant : live_[graph_.root(parameter).index]) {
+      Known& known = values_[tenant.index];
+      const auto [from, to] = range(tenant);
+      if (known.state != State::visible || from >= end || to <= begin) continue;
+      if (i == 0 || graph_.root(operands[i + 1]) != graph_.root(parameter) ||
+          range(operands[i + 1]).first != begin) {
+        op_flaw(graph_, loop,
+                "parameter '" + graph_[parameter].name + "' in the bytes of " +
+                    describe_value(graph_, tenant),
+                i == 0 ? "bytes of its own"
+                       : "those of its first value '" + graph_[operands[i + 1]].name +
+                             "', or bytes of its own");
+      }
+      if (known.depth + 1 < frames_.size()) {
+        op_flaw(graph_, loop,
+                "takes the bytes of " + describe_value(graph_, tenant) + " from outside its region",
+                "captured values that stay as they are");
+      }
+      check_write(loop, parameter, "parameter");
+      known.state = State::overwritten;
+      known.overwriter = loop;
+    }
+  }
+
+  bool is_loop(OpId op) const { return graph_[op].definition->control == Control::loop; }
 
   void leave() {
     const Frame& frame = frames_.back();
     const bool body = frame.region == Graph::body;
     const std::string reader =
         body ? "the end of the graph" : "the end of a region of " + describe(graph_, frame.holder);
-    for (ValueId id : graph_[frame.region].results) require_visible(id, frame.holder, reader);
+    for (ValueId id : graph_[frame.region].results) {
+      if (id) require_visible(id, frame.holder, reader);
+    }
     if (body) {
       for (ValueId id : graph_.outputs) require_visible(id, {}, "the caller, as an output");
     }
@@ -146,7 +187,10 @@ class OrderVerifier {
 
   void require_visible(ValueId id, OpId reader, const std::string& reader_name) const {
     const Known& known = values_[id.index];
-    if (known.state == State::visible) return;
+    if (known.state == State::visible) {
+      if (is_partial(graph_, id)) require_side(id, reader, reader_name);
+      return;
+    }
     const std::string who = reader_name.empty() ? describe(graph_, reader) : reader_name;
     std::string found, expected;
     if (known.state == State::overwritten) {
@@ -161,6 +205,33 @@ class OrderVerifier {
       expected = "values of the same region or one around it";
     }
     throw Flaw({.found = found, .expected = expected, .where = who}, reader, id);
+  }
+
+  /// A partial result exists where its condition went the same way.
+  void require_side(ValueId id, OpId reader, const std::string& reader_name) const {
+    const Op& source = graph_[graph_[id].producer];
+    const ValueId condition = source.operands[0];
+    const std::size_t side = side_of(graph_, id);
+    const std::string who = reader_name.empty() ? describe(graph_, reader) : reader_name;
+    if (changed_[graph_.root(condition).index]) {
+      throw Flaw({.found = describe_value(graph_, id) + ", left out by one block, with condition " +
+                           describe_value(graph_, condition) + ", which an op changes",
+                  .expected = "a condition that stays as it is",
+                  .where = who},
+                 reader, id);
+    }
+    for (std::size_t f = 1; f < frames_.size(); ++f) {
+      const Op& holder = graph_[frames_[f].holder];
+      if (holder.definition->control == Control::branch && holder.operands[0] == condition &&
+          holder.regions[side] == frames_[f].region)
+        return;
+    }
+    throw Flaw({.found = "reads " + describe_value(graph_, id) + ", which " +
+                         describe(graph_, graph_[id].producer) + " has only where its block '" +
+                         source.definition->regions[side] + "' ran",
+                .expected = "readers in such a block on the same condition",
+                .where = who},
+               reader, id);
   }
 
   /// An op that makes inputs out of constants and other inputs, a step ahead of their readers.
@@ -239,6 +310,13 @@ class OrderVerifier {
     }
     const std::uint32_t depth = values_[tenant.index].depth;
     if (depth >= frames_.size()) return;
+    for (std::size_t f = depth; f < frames_.size(); ++f) {
+      if (!is_loop(frames_[f].holder)) continue;
+      op_flaw(graph_, id,
+              "takes the bytes of " + describe_value(graph_, tenant) + " from outside " +
+                  describe(graph_, frames_[f].holder),
+              "values that its next trip finds as they are");
+    }
     // The op that leads from the tenant's region inwards.
     const auto& handed_in = graph_[frames_[depth].holder].operands;
     if (std::find(handed_in.begin(), handed_in.end(), tenant) == handed_in.end()) {
@@ -259,6 +337,7 @@ class OrderVerifier {
   std::vector<Known> values_;
   std::vector<std::vector<ValueId>> live_;  // by root storage
   std::vector<OpId> updated_by_;            // by root storage; parameters only
+  std::vector<bool> changed_;  // by root storage: an operand with another effect than read
   std::vector<Frame> frames_;
 };
 

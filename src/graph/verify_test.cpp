@@ -32,15 +32,11 @@ class Verify : public ::testing::Test {
   Storage& storage(ValueId id) { return graph.storage(graph[id].storage); }
   /// An op with a region, and a value `p` that is the region's parameter.
   OpId add_block(ValueId operand) {
-    builder.add("block", {operand});
-    const OpId id(graph.op_count() - 1);
-    const RegionId region = graph.add_region();
-    graph[id].regions = {region};
-    const StorageId bytes = graph.add_storage({.name = "p", .bytes = 96});
-    p = graph.add_value({.name = "p", .shape = {4, 6}, .storage = bytes});
-    graph[region].parameters = {p};
-    inner = region;
-    return id;
+    inner = builder.begin_region("block", {operand});
+    builder.end_region({});
+    p = graph[inner].parameters[0];
+    builder.add("block", {operand}, {}, {inner});
+    return OpId(graph.op_count() - 1);
   }
   /// Moves the last op of the body into the region of add_block.
   void move_inside() {
@@ -165,8 +161,7 @@ TEST_F(Verify, RegionParameters) {
   graph[Graph::body].parameters = {x};
   EXPECT_EQ(flaw(),
             "value 'x' (#0): a parameter of region #0; expected parameters only of nested regions, "
-            "of one region each, "
-            "without a producer");
+            "of one region each that they name, without a producer");
 }
 
 TEST_F(Verify, TheBodyHasOutputsInstead) {
@@ -373,7 +368,7 @@ TEST_F(Verify, CapturesAreVisibleAndScopesEnd) {
   graph.outputs = {};
   graph[inner].results = {graph[block].results[0]};
   EXPECT_EQ(flaw(),
-            "the end of a region of block #2: reads value 'block' (#7) before it is defined; "
+            "the end of a region of block #2: reads value 'block' (#8) before it is defined; "
             "expected definitions "
             "before uses, in program order");
 }

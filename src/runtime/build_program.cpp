@@ -62,6 +62,11 @@ void Program::Impl::build() {
   for (const graph::Task& task : spec.schedule.tasks) {
     for (graph::OpId id : task.ops) {
       const graph::Op& op = spec.graph[id];
+      if (!op.regions.empty()) {
+        fail({.found = "an op that holds blocks",
+              .expected = "ops without: blocks are planned, but cannot be run yet",
+              .where = "program '" + spec.name + "', " + describe(spec.graph, id)});
+      }
       prepared[id.index] =
           set.kernels.at(op.name(), op.kernel, DeviceKind::cpu).prepare({spec.graph, op});
     }

@@ -250,6 +250,27 @@ TEST_P(Programs, NameWhatIsWrong) {
             "1 task sets; expected at least 2: a task can be resubmitted only after it has ended");
 }
 
+TEST_P(Programs, RefuseBlocks) {
+  Draft draft("branches");
+  const ValueId c = draft.builder.declare("c", DType::int32, {1}, StorageClass::input);
+  const ValueId x = draft.declare("x", StorageClass::input);
+  std::vector<graph::RegionId> blocks;
+  for (int side = 0; side < 2; ++side) {
+    blocks.push_back(draft.builder.begin_region("if", {c}));
+    draft.builder.end_region({draft.builder.add1("probe_add", {x, x})});
+  }
+  draft.spec.graph.outputs = draft.builder.add("if", {c}, {}, blocks);
+  const ProgramSpec spec = draft.finish(state);
+  try {
+    make_set(session, spec);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "program 'branches', if #2 (lane 0): an op that holds blocks; expected ops "
+                 "without: blocks are planned, but cannot be run yet");
+  }
+}
+
 TEST_P(Programs, AskForTheBytesOfConstants) {
   Draft draft("constant");
   const ValueId c = draft.declare("c", StorageClass::constant),

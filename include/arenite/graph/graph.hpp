@@ -81,6 +81,10 @@ struct Value {
   StorageId storage;
   std::int64_t offset = 0;  ///< bytes from the storage's start (a slice is a view at an offset)
   OpId producer;            ///< none for a declared value (parameter, input, …)
+  RegionId parameter_of;    ///< the region that it is a parameter of, if it is one: not declared
+
+  /// A parameter, an input, a constant, …
+  bool is_declared() const noexcept { return !producer && !parameter_of; }
 };
 
 struct Op {
@@ -101,11 +105,12 @@ struct Op {
   Effect effect(std::size_t operand) const noexcept;
 };
 
-/// A block of ops with parameters and results, held by region ops. Region 0 is the graph's body.
+/// A block of ops with parameters and results, held by region ops (see regions.hpp). Region 0 is
+/// the graph's body.
 struct Region {
   std::vector<ValueId> parameters;
-  std::vector<OpId> ops;  ///< in program order
-  std::vector<ValueId> results;
+  std::vector<OpId> ops;         ///< in program order
+  std::vector<ValueId> results;  ///< what it yields; ValueId{} for one left out
 };
 
 class Graph {

@@ -89,6 +89,9 @@ struct Fusion {
   std::function<std::optional<Attributes>(const std::vector<OpView>& chain)> attributes;
 };
 
+/// How an op runs the regions that it holds (see regions.hpp).
+enum class Control : std::uint8_t { none, branch, loop };
+
 class OperatorDefinition {
  public:
   std::string name;
@@ -96,6 +99,14 @@ class OperatorDefinition {
   std::size_t variadic = 0;  ///< so many last operand schemas repeat together, at least once
   std::vector<std::string> results;
   std::vector<AttributeSchema> attributes;
+
+  /// Blocks of ops that each op holds, by name; the first one's is not written in scripts.
+  std::vector<std::string> regions;
+  Control control = Control::none;
+  /// Types of a region's parameters; absent: it has none. Called before the regions are there.
+  /// Throws Error.
+  std::function<std::vector<ResultType>(const OpView&, std::size_t region)> parameters;
+  std::vector<std::string> parameter_names;  ///< of regions; the last one goes for all that follow
 
   /// Shape rule. Called with attributes completed by defaults; op.results is empty. Throws Error.
   std::function<std::vector<ResultType>(const OpView&)> infer;

@@ -8,7 +8,7 @@
 //
 // A script is a list of statements, then the result; white space is free, `#` starts a comment.
 //
-//   statement  = [ target { "," target } "=" ] call { op-note } ";"
+//   statement  = [ target { "," target } "=" ] call { op-note } ( ";" | blocks [ ";" ] )
 //   target     = "$" number { value-note }             numbers are the script's own, each used once
 //   call       = operator "(" [ argument { "," argument } ] ")"
 //   argument   = "$" number                            an operand; operands come first
@@ -16,12 +16,16 @@
 //              | literal                               an attribute by its place in the schema
 //              | name "=" literal                      an attribute by name; these come last
 //   literal    = integer | real | "text" | name | "[" [ integer { "," integer } ] "]"
+//   blocks     = block { name block }                  of region ops: if(…) {…} else {…}
+//   block      = [ "(" target { "," target } ")" ]     the block's parameters
+//                "{" { statement } "yield" [ yielded { "," yielded } ] ";" "}"
+//   yielded    = "_" | "$" number                      "_" leaves the result out: see regions.hpp
 //   result     = "result" "=" ( "_" | "$" number { "," "$" number } ) ";"
 //
-// Declarations are calls too: InputTensor, ConstantTensor, BufferTensor, ParameterTensor and
-// StateTensor (optimizer state) take (name, type, [shape]); a BufferTensor may leave out its name;
-// Tensor takes (name, type, [shape], storage class). A name with white space, `#` or quotes stands
-// in quotes. Operators whose names are no identifiers stand in quotes too.
+// Declarations are calls too, outside blocks: InputTensor, ConstantTensor, BufferTensor,
+// ParameterTensor and StateTensor (optimizer state) take (name, type, [shape]); a BufferTensor may
+// leave out its name; Tensor takes (name, type, [shape], storage class). A name with white space,
+// `#` or quotes stands in quotes. Operators whose names are no identifiers stand in quotes too.
 //
 // Notes say what cannot be derived; a derived one is not printed.
 //   value-note   @name("…") @class(output) @space(cuda, 0, device [, capacity]) @halo(1)
@@ -32,9 +36,6 @@
 //                @workspace(4096)            not a result but the op's scratch bytes
 //   op-note      @init @forward @backward @update @evaluate @lane(0) @kernel("xsmm")
 //   @where("conv1")
-//
-// Blocks of region ops will follow a call in braces; until then `print` refuses graphs with
-// regions.
 //
 // All functions are pure and safe to call from any thread.
 #pragma once
@@ -48,7 +49,7 @@ namespace arenite::graph {
 
 /// The graph as a script. Deterministic; values are numbered from 1 in order of appearance, so that
 /// equal graphs print alike but for the places of declarations. Expects a graph that `verify`
-/// accepts. Throws Error on a region op, or a merge into a storage that no value stands for.
+/// accepts. Throws Error on a merge into a storage that no value stands for.
 std::string print(const Graph& graph);
 
 /// Reads a script. Throws Error whose `where` is "filename:line:column" on whatever is wrong with

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "src/graph/passes/sharing.hpp"
+
 namespace arenite::graph {
 namespace {
 
@@ -43,10 +45,10 @@ class Differentiator {
     for (ValueId id : wrt_) wanted_[id.index] = true;
     for (OpId id : forward_) {
       const Op& op = graph()[id];
-      if (std::any_of(op.operands.begin(), op.operands.end(),
-                      [&](ValueId v) { return v && wanted_[v.index]; })) {
-        for (ValueId result : op.results) wanted_[result.index] = true;
-      }
+      bool reads = false;  // in a block perhaps
+      for_each_named(graph(), id, [&](ValueId v) { reads = reads || wanted_[v.index]; });
+      if (!reads) continue;
+      for (ValueId result : op.results) wanted_[result.index] = true;
     }
   }
 

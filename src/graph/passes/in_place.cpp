@@ -1,71 +1,81 @@
-#include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
+#include <arenite/graph/regions.hpp>
 #include <arenite/graph/verify.hpp>
+
+#include "src/graph/passes/sharing.hpp"
 
 #include <algorithm>
 
 namespace arenite::graph {
 namespace {
 
-/// Position in program order of the last op that touches each storage or names a value in it.
-std::vector<std::size_t> last_access(const Graph& graph) {
-  std::vector<std::size_t> last(graph.storage_count(), 0);
-  const auto& ops = graph[Graph::body].ops;
-  for (std::size_t at = 0; at < ops.size(); ++at) {
-    for (const auto& access : accesses(graph, ops[at])) last[access.storage.index] = at;
-    // A view that nobody reads, or of no bytes, touches nothing, but may not be taken of a value
-    // that is gone.
-    for (ValueId operand : graph[ops[at]].operands) {
-      if (operand) last[graph.root(operand).index] = at;
-    }
-  }
-  return last;
-}
+/// One region's ops: results take the bytes of operands that live and die in it.
+class InPlace {
+ public:
+  InPlace(Graph& graph, const Sharing& sharing, RegionId region)
+      : graph_(graph),
+        sharing_(sharing),
+        region_(region),
+        ops_(graph[region].ops),
+        last_(last_access()) {}
 
-bool covers_storage(const Graph& graph, ValueId id) {
-  const Value& value = graph[id];
-  return value.offset == 0 &&
-         byte_size(value.type, value.shape, value.layout) == graph.root_storage(id).bytes;
-}
+  int run() {
+    int merged = 0;
+    for (std::size_t at = 0; at < ops_.size(); ++at) {
+      const Op& op = graph_[ops_[at]];
+      for (const auto& [result, operand] : op.definition->in_place) {
+        if (operand >= op.operands.size() || !op.operands[operand]) continue;
+        if (!may_take(at, op.results[result], op.operands[operand])) continue;
+        const StorageId source = graph_.root(op.results[result]);
+        const StorageId target = graph_.root(op.operands[operand]);
+        graph_.merge(source, target);
+        last_[target.index] = last_[source.index];
+        ++merged;
+        break;
+      }
+    }
+    return merged;
+  }
+
+ private:
+  /// Position in program order of the last op that names a value in each storage.
+  std::vector<std::size_t> last_access() const {
+    std::vector<std::size_t> last(graph_.storage_count(), 0);
+    for (std::size_t at = 0; at < ops_.size(); ++at) {
+      for_each_named(graph_, ops_[at], [&](ValueId id) { last[graph_.root(id).index] = at; });
+    }
+    for (ValueId yielded : graph_[region_].results) {
+      if (yielded) last[graph_.root(yielded).index] = ops_.size();
+    }
+    return last;
+  }
+
+  bool may_take(std::size_t at, ValueId from, ValueId into) const {
+    const StorageId target = graph_.root(into);
+    // Another operand may be a view of the same bytes.
+    const auto& operands = graph_[ops_[at]].operands;
+    const auto readers = std::count_if(operands.begin(), operands.end(),
+                                       [&](ValueId id) { return id && graph_.root(id) == target; });
+    // Values from outside a region are not its own to overwrite.
+    return last_[target.index] == at && readers == 1 && sharing_.fits(from, into) &&
+           (region_ == Graph::body || sharing_.made_inside(region_, into));
+  }
+
+  Graph& graph_;
+  const Sharing& sharing_;
+  const RegionId region_;
+  const std::vector<OpId> ops_;
+  std::vector<std::size_t> last_;
+};
 
 }  // namespace
 
 int in_place(Graph& graph) {
-  std::vector<std::size_t> last = last_access(graph);
-  std::vector<bool> pinned(graph.storage_count(), false);
-  for (ValueId output : graph.outputs) pinned[graph.root(output).index] = true;
-  for (std::size_t i = 0; i < graph.storage_count(); ++i) {
-    if (graph.storage(StorageId(i)).cls == StorageClass::output)
-      pinned[graph.root(StorageId(i)).index] = true;
-  }
-
+  const Sharing sharing(graph);
   int merged = 0;
-  const auto& ops = graph[Graph::body].ops;
-  for (std::size_t at = 0; at < ops.size(); ++at) {
-    const Op& op = graph[ops[at]];
-    for (const auto& [result, operand] : op.definition->in_place) {
-      if (operand >= op.operands.size() || !op.operands[operand]) continue;
-      const ValueId from = op.results[result], into = op.operands[operand];
-      const StorageId source = graph.root(from), target = graph.root(into);
-      const StorageClass cls = graph.storage(target).cls;
-      const bool transient = cls == StorageClass::activation || cls == StorageClass::gradient;
-      // Another operand may be a view of the same bytes.
-      const auto readers = std::count_if(op.operands.begin(), op.operands.end(), [&](ValueId id) {
-        return id && graph.root(id) == target;
-      });
-      if (source == target || !transient || !is_transient(graph.storage(source).cls) ||
-          pinned[target.index] || pinned[source.index] || last[target.index] != at ||
-          readers != 1 || !covers_storage(graph, into) || !covers_storage(graph, from) ||
-          graph[from].layout != graph[into].layout ||
-          graph.storage(source).bytes != graph.storage(target).bytes) {
-        continue;
-      }
-      graph.merge(source, target);
-      last[target.index] = last[source.index];
-      ++merged;
-      break;
-    }
-  }
+  for (std::size_t i = 0; i < graph.region_count(); ++i)
+    merged += InPlace(graph, sharing, RegionId(i)).run();
+  if (graph.region_count() > 1) merged += join_handovers(graph);
   verify(graph);
   return merged;
 }

@@ -108,7 +108,7 @@ Graph rebuild(const Graph& source, const OperatorTable& table, const Replace& re
   Builder builder(target, table);
   std::vector<ValueId> map(source.value_count());
   for (std::size_t i = 0; i < source.value_count(); ++i) {
-    if (!source[ValueId(i)].producer) map[i] = copy_declared(source, ValueId(i), builder);
+    if (source[ValueId(i)].is_declared()) map[i] = copy_declared(source, ValueId(i), builder);
   }
   for (OpId id : source[Graph::body].ops) {
     if (!replace(id, map, builder)) copy_op(source, id, source[id].lane, map, builder);

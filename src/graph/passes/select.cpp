@@ -1,6 +1,7 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
+#include <arenite/graph/regions.hpp>
 #include <arenite/graph/verify.hpp>
 
 #include "src/graph/notes.hpp"
@@ -10,15 +11,20 @@
 namespace arenite::graph {
 namespace {
 
+/// Views have none, and what holds regions runs those of the ops in it.
+bool has_kernel(const Graph& graph, OpId id) {
+  return graph[id].regions.empty() && !is_view_op(graph, id);
+}
+
 /// The halo that a value's readers agree on: the widest wish, or none when one of them cannot have
 /// any.
 std::vector<int> agreed_halos(const Graph& graph, const KernelSelector& selector) {
   constexpr int unasked = 0, refused = -1;
   std::vector<int> halo(graph.value_count(), unasked);
-  for (OpId id : graph[Graph::body].ops) {
+  for (OpId id : nested_ops(graph)) {
     const Op& op = graph[id];
     const OpView view(graph, op);
-    const bool moves_nothing = is_view_op(graph, id);
+    const bool moves_nothing = !has_kernel(graph, id);
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
       if (!op.operands[i]) continue;
       int& known = halo[op.operands[i].index];
@@ -26,7 +32,18 @@ std::vector<int> agreed_halos(const Graph& graph, const KernelSelector& selector
       known = wish == refused || known == refused ? refused : std::max(known, wish);
     }
   }
-  for (ValueId output : graph.outputs) halo[output.index] = refused;  // callers see plain tensors
+  // Callers see plain tensors, and so do both sides of a block's end.
+  for (ValueId output : graph.outputs) halo[output.index] = refused;
+  for (OpId id : nested_ops(graph)) {
+    if (graph[id].regions.empty()) continue;
+    for (ValueId result : graph[id].results) halo[result.index] = refused;
+    for (RegionId region : graph[id].regions) {
+      for (ValueId parameter : graph[region].parameters) halo[parameter.index] = refused;
+      for (ValueId yielded : graph[region].results) {
+        if (yielded) halo[yielded.index] = refused;
+      }
+    }
+  }
   return halo;
 }
 
@@ -57,15 +74,16 @@ std::string settle(const Graph& graph, OpId id, const KernelSelector& selector) 
 }  // namespace
 
 void select(Graph& graph, const KernelSelector& selector) {
-  const std::vector<OpId> ops = graph[Graph::body].ops;
+  std::vector<OpId> ops = nested_ops(graph);
+  std::erase_if(ops, [&](OpId id) { return !has_kernel(graph, id); });
   for (OpId id : ops) {
-    if (!is_view_op(graph, id)) graph[id].kernel = selector.choose({graph, graph[id]});
+    graph[id].kernel = selector.choose({graph, graph[id]});
   }
 
   const std::vector<int> halo = agreed_halos(graph, selector);
   for (OpId id : ops) {
     const OpView view(graph, graph[id]);
-    if (is_view_op(graph, id) || !selector.writes_halo(view, graph[id].kernel)) continue;
+    if (!selector.writes_halo(view, graph[id].kernel)) continue;
     for (ValueId result : graph[id].results) {
       Value& value = graph[result];
       if (value.shape.rank() != 4 || halo[result.index] <= 0) continue;
@@ -77,7 +95,6 @@ void select(Graph& graph, const KernelSelector& selector) {
   // Layouts are settled: a kernel may need less scratch now.
   for (OpId id : ops) {
     const OpView view(graph, graph[id]);
-    if (is_view_op(graph, id)) continue;
     graph[id].kernel = settle(graph, id, selector);
     const std::int64_t bytes = selector.workspace(view, graph[id].kernel);
     if (bytes == 0) continue;

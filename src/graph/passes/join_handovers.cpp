@@ -1,0 +1,136 @@
+#include <arenite/graph/regions.hpp>
+
+#include "src/graph/notes.hpp"
+#include "src/graph/passes/sharing.hpp"
+
+#include <algorithm>
+
+namespace arenite::graph {
+namespace {
+
+class Joiner {
+ public:
+  Joiner(Graph& graph, const Sharing& sharing) : graph_(graph), sharing_(sharing) {}
+
+  int run() {
+    std::vector<OpId> ops = nested_ops(graph_);
+    std::reverse(ops.begin(), ops.end());  // what an op holds before the op
+    for (OpId id : ops) {
+      if (graph_[id].definition->control == Control::branch) join_branch(id);
+      if (graph_[id].definition->control == Control::loop) join_loop(id);
+      add_workspace(id);
+    }
+    return merged_;
+  }
+
+ private:
+  void join_branch(OpId id) {
+    const Op op = graph_[id];
+    for (RegionId region : op.regions) {
+      for (std::size_t i = 0; i < op.results.size(); ++i) {
+        const ValueId yielded = graph_[region].results[i];
+        if (yielded && may_leave(region, yielded) && sharing_.becomes(yielded, op.results[i]))
+          join(yielded, op.results[i]);
+      }
+    }
+  }
+
+  void join_loop(OpId id) {
+    const Op op = graph_[id];
+    const RegionId body = op.regions[0];
+    const std::size_t conditions = graph_[body].results.size() - op.results.size();
+    for (std::size_t i = 0; i < op.results.size(); ++i) {
+      const ValueId carried = graph_[body].parameters[i + 1], result = op.results[i];
+      if (sharing_.becomes(carried, result)) join(carried, result);
+      const ValueId yielded = graph_[body].results[i + conditions];
+      if (may_leave(body, yielded) && sharing_.becomes(yielded, carried) &&
+          done_before(body, carried, yielded))
+        join(yielded, carried);
+      const ValueId first = op.operands[i + 2];
+      if (sharing_.fits(carried, first) && dies_in(id, first)) join(carried, first);
+    }
+  }
+
+  /// Made in the region for itself, in bytes that no parameter and no other yielded value has.
+  bool may_leave(RegionId region, ValueId yielded) const {
+    const StorageId root = graph_.root(yielded);
+    const auto in_root = [&](ValueId id) { return id && graph_.root(id) == root; };
+    const auto& parameters = graph_[region].parameters;
+    const auto& results = graph_[region].results;
+    return std::none_of(parameters.begin(), parameters.end(), in_root) &&
+           std::count_if(results.begin(), results.end(), in_root) == 1 &&
+           sharing_.made_inside(region, yielded);
+  }
+
+  /// Nobody needs a carried value any more when the bytes of the next one are first written.
+  bool done_before(RegionId body, ValueId carried, ValueId next) const {
+    const StorageId old = graph_.root(carried), fresh = graph_.root(next);
+    for (ValueId yielded : graph_[body].results) {
+      if (yielded && graph_.root(yielded) == old) return false;
+    }
+    bool begun = false;
+    for (OpId id : graph_[body].ops) {
+      // Blocks leave values from outside alone, even those that nobody reads any more.
+      if (!begun && touches(id, fresh) && !graph_[id].regions.empty()) return false;
+      begun = begun || touches(id, fresh);
+      if (begun && touches(id, old)) return false;
+    }
+    return true;
+  }
+
+  /// The loop is the last to read a first value, and reads it once, before it begins.
+  bool dies_in(OpId loop, ValueId first) const {
+    const RegionId region = sharing_.region_of(loop);
+    if (region != Graph::body && !sharing_.made_inside(region, first)) return false;
+    const StorageId root = graph_.root(first);
+    const auto in_root = [&](ValueId id) { return id && graph_.root(id) == root; };
+    const Op& op = graph_[loop];
+    if (std::count_if(op.operands.begin(), op.operands.end(), in_root) != 1) return false;
+    const Region& body = graph_[op.regions[0]];
+    const auto& ops = graph_[region].ops;
+    const auto& yielded = graph_[region].results;
+    return std::none_of(body.results.begin(), body.results.end(), in_root) &&
+           std::none_of(body.ops.begin(), body.ops.end(),
+                        [&](OpId id) { return touches(id, root); }) &&
+           std::none_of(std::find(ops.begin(), ops.end(), loop) + 1, ops.end(),
+                        [&](OpId id) { return touches(id, root); }) &&
+           std::none_of(yielded.begin(), yielded.end(), in_root);
+  }
+
+  bool touches(OpId id, StorageId root) const {
+    bool found = false;
+    for_each_named(graph_, id, [&](ValueId value) { found |= graph_.root(value) == root; });
+    return found;
+  }
+
+  void join(ValueId from, ValueId into) {
+    graph_.merge(graph_.root(from), graph_.root(into));
+    ++merged_;
+  }
+
+  void add_workspace(OpId id) {
+    const std::int64_t bytes = staging_bytes(graph_, graph_[id]);
+    if (bytes == 0 || graph_[id].workspace) return;
+    const std::string name = workspace_name(graph_[id]);
+    const StorageId storage = graph_.add_storage(
+        {.name = name, .cls = StorageClass::workspace, .space = {}, .bytes = bytes});
+    graph_[id].workspace = graph_.add_value({.name = name,
+                                             .type = DType::uint8,
+                                             .shape = Shape{bytes},
+                                             .storage = storage,
+                                             .producer = id});
+  }
+
+  Graph& graph_;
+  const Sharing& sharing_;
+  int merged_ = 0;
+};
+
+}  // namespace
+
+int join_handovers(Graph& graph) {
+  const Sharing sharing(graph);
+  return Joiner(graph, sharing).run();
+}
+
+}  // namespace arenite::graph

@@ -1,0 +1,60 @@
+// What passes that let values share bytes ask of a graph.
+#pragma once
+
+#include <arenite/graph/graph.hpp>
+
+#include <vector>
+
+namespace arenite::graph {
+
+/// Calls f(value) for all that an op names, itself or in its regions: a view that nobody reads
+/// touches nothing, but may not be taken of a value that is gone.
+template <class F>
+void for_each_named(const Graph& graph, OpId id, const F& f) {
+  const auto visit = [&](const std::vector<ValueId>& list) {
+    for (ValueId value : list) {
+      if (value) f(value);
+    }
+  };
+  const Op& op = graph[id];
+  visit(op.operands);
+  visit(op.results);
+  if (op.workspace) f(op.workspace);
+  for (RegionId region : op.regions) {
+    visit(graph[region].parameters);
+    for (OpId inner : graph[region].ops) for_each_named(graph, inner, f);
+    visit(graph[region].results);
+  }
+}
+
+/// Facts that merges of what may be shared leave as they are.
+class Sharing {
+ public:
+  explicit Sharing(const Graph& graph);
+
+  /// The region that an op stands in.
+  RegionId region_of(OpId op) const { return region_of_op_.at(op.index); }
+  /// All that shares the value's bytes is made in the region, or in regions of its ops.
+  bool made_inside(RegionId region, ValueId value) const;
+
+  /// `from` may move into the bytes of `into`, as far as their storages go: both transient, neither
+  /// read by a caller, each alone in its storage but for what shares it already, of one layout,
+  /// size and space.
+  bool fits(ValueId from, ValueId into) const;
+  /// The same for a value that is handed over to `into`, which may be an output.
+  bool becomes(ValueId from, ValueId into) const;
+  /// A caller reads some of the bytes after the step.
+  bool holds_output(ValueId value) const { return pinned_[graph_.root(value).index]; }
+
+ private:
+  /// Produced, or a parameter of; the body for declared values.
+  RegionId region_of(ValueId value) const;
+  bool covers_storage(ValueId id) const;
+
+  const Graph& graph_;
+  std::vector<bool> pinned_;  // by storage
+  std::vector<RegionId> region_of_op_;
+  std::vector<RegionId> around_;  // by region: the one that its holder stands in; none for the body
+};
+
+}  // namespace arenite::graph
