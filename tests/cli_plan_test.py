@@ -37,6 +37,28 @@ $6 = relu($5);
 result = $6;
 """
 
+# One way into the loop holds two values at a time, the other one only its result; each trip holds two.
+BLOCKS = """# a gate, then three passes over the same weights
+$1 = InputTensor(gate, int64, [1]);
+$2 = InputTensor(x, float32, [256, 256]);
+$3 = ParameterTensor(w, float32, [256, 256]);
+$4 = if($1) {
+  $5 = dense($2, $3);
+  $6 = relu($5);
+  $7 = dense($6, $3);
+  yield $7;
+} else {
+  $8 = relu($2);
+  yield $8;
+}
+$10 = loop(_, _, $4, max_trips=3) ($11, $12) {
+  $13 = dense($12, $3);
+  yield $13;
+}
+$14 = relu($10);
+result = $14;
+"""
+
 
 class Case(unittest.TestCase):
     def setUp(self):
@@ -248,6 +270,23 @@ class Step(Case):
         self.refused(run("plan", str(path), "--align", "64"),
                      f"'{path}': --align 64 for a script or a model; expected a table "
                      "(hint: the buffers of a step are aligned to 256 bytes)")
+
+    def test_blocks(self):
+        """A network with a branch and a loop: the values of blocks that exclude each other share their bytes."""
+        path = self.script(BLOCKS)
+        result = run("plan", str(path))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("3 ops in ", result.stdout)
+        self.assertIn("cpu:0/host: peak 524,544 bytes, optimal: proved", result.stdout)
+        swap = self.script("""$1 = InputTensor(a, float32, [64]);
+$2, $3 = loop(_, _, $1, $1, max_trips=3) ($4, $5, $6) {
+  yield $6, $5;
+}
+result = $2, $3;
+""")
+        self.assertEqual(run("plan", str(swap)).returncode, 0)
+        self.refused(run("plan", str(self.script(BLOCKS.replace("yield $7", "yield $9")))),
+                     f"{self.root}/net.txt:9:9: unknown reference '$9'; expected a value defined above")
 
     def test_verify(self):
         path, out = self.script(), self.root / "plan.json"

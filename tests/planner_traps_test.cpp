@@ -26,6 +26,16 @@
 //   a parameter that no gradient reaches .... AnUnreachedParameterKeepsItsBits
 //     its gradient .......................... Gradients.AreAbsentWhereNoLossDepends
 //   NaN in dead bytes times zeros ........... MasksSelect
+//   the last use inside a block's result .... Liveness.BlocksOfAnIfAreDifferentSteps
+//   a capture that one block reads .......... RegionPlans.ACaptureOfOneBlockEndsThere
+//   blocks in blocks ........................ RegionPlans.NestedBlocksShareAtEachLevel
+//   first allocated in one of two blocks .... RegionPlans.ReplayAsWithBytesOfTheirOwn
+//   blocks of unequal size .................. RegionPlans.BlocksThatExcludeEachOtherShare…
+//   "may share" taken for "shares" .......... RegionPlans.AResultThatIsAValueFromOutsideIsCopied
+//   a loop that reads a value from outside .. RegionPlans.ALoopFindsItsCapturesInEveryTrip
+//   carried values that swap ................ RegionPlans.CarriedValuesThatSwapAreSetAside
+//   a prefix sum's two blocks ............... RegionPlans.APrefixSumTakesTwoBlocks
+//   a path that greedy colouring gets wrong . Solve.APathTakesTwoSlotsWhateverItsNames
 #include <arenite/error.hpp>
 #include <arenite/graph/builder.hpp>
 #include <arenite/graph/passes.hpp>

@@ -1,7 +1,9 @@
 // Graph scripts and models, as `arenite plan` reads them: the memory of one step.
 #include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
+#include <arenite/graph/regions.hpp>
 #include <arenite/graph/text.hpp>
+#include <arenite/graph/verify.hpp>
 #include <arenite/operators.hpp>
 #include <arenite/plan/csv.hpp>
 #include <arenite/plan/step_plan.hpp>
@@ -173,6 +175,10 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
           .expected = "at most " + digits(static_cast<std::int64_t>(max_script_ops)),
           .where = "'" + arguments.input + "'",
           .hint = {}});
+  }
+  if (graph.region_count() > 1) {
+    graph::join_handovers(graph);
+    graph::verify(graph);
   }
   graph::Schedule schedule = graph::coarsen(graph);
   return std::make_unique<StepSubject>(std::move(graph), std::move(schedule),

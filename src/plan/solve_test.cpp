@@ -146,6 +146,23 @@ TEST(Solve, AChainNeedsTwoSlots) {
   EXPECT_TRUE(plan.optimal);
 }
 
+// Of four equal buffers each conflicts with its neighbours in xs1 - xs2 - xs3 - xs0 only. Whoever
+// gives them slots by name puts xs1 where xs0 is, and takes three (Futhark's memory-block tests,
+// limitation0).
+TEST(Solve, APathTakesTwoSlotsWhateverItsNames) {
+  Problem problem;
+  for (const auto& [name, lifetime] : std::vector<std::pair<const char*, Lifetime>>{
+           {"xs0", {5, 7}}, {"xs1", {0, 2}}, {"xs2", {1, 4}}, {"xs3", {3, 6}}}) {
+    problem.add({.name = name, .bytes = 256, .lifetime = lifetime});
+  }
+  for (const Effort effort : {Effort::fast, Effort::normal}) {
+    const Plan plan = solve(problem, {.effort = effort});
+    verify(problem, plan);
+    EXPECT_EQ(plan.peak, 512);
+    EXPECT_TRUE(plan.optimal);
+  }
+}
+
 TEST(Solve, ADiamondSharesNothingAcrossItsBranches) {
   // a -> (b, c) -> d as tasks; a value each, read by the next. The branches run in parallel.
   Problem problem;

@@ -44,13 +44,8 @@ class StepProblems {
       : graph_(graph),
         usage_(usages),
         options_(options),
-        order_(assumed_order(schedule, options.in_flight)) {
-    std::size_t ops = 0;
-    for (const graph::Task& task : schedule.tasks) {
-      ops_before_.push_back(ops);
-      ops += task.ops.size();
-    }
-  }
+        order_(assumed_order(schedule, options.in_flight)),
+        steps_before_(steps_before(graph, schedule)) {}
 
   std::vector<StepProblem> run() {
     check_sum();
@@ -121,8 +116,8 @@ class StepProblems {
     return {
         .name = storage.name + "#" + std::to_string(id.index),
         .bytes = storage.bytes,
-        .lifetime = {static_cast<std::int64_t>(ops_before_[first.task] + first.first),
-                     static_cast<std::int64_t>(ops_before_[last.task] + last.last + 1)},
+        .lifetime = {static_cast<std::int64_t>(steps_before_[first.task] + first.first),
+                     static_cast<std::int64_t>(steps_before_[last.task] + last.last + 1)},
         .alignment = default_alignment,
         .space = storage.space,
         .phase = usage.first_phase.value_or(Phase::init),
@@ -135,7 +130,7 @@ class StepProblems {
   const std::vector<Usage>& usage_;
   const StepOptions& options_;
   const TaskOrder order_;
-  std::vector<std::size_t> ops_before_;  // by task: ops of the tasks before it
+  const std::vector<std::size_t> steps_before_;  // by task
   std::vector<StepProblem> problems_;
 };
 

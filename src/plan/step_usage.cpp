@@ -1,25 +1,98 @@
 #include "src/plan/step_usage.hpp"
 
 #include <arenite/graph/dependencies.hpp>
+#include <arenite/graph/liveness.hpp>
 
 #include <algorithm>
 #include <numeric>
 
 namespace arenite::plan {
 
+namespace {
+
+/// Its first and last step in the op; in between it may be dead, see LiveSpan.
+struct Hull {
+  graph::StorageId storage;
+  std::size_t first = 0, last = 0;
+};
+
+struct OpSteps {
+  std::size_t count = 1;
+  std::vector<Hull> hulls;
+};
+
+class StepCounter {
+ public:
+  StepCounter(const graph::Graph& graph, const graph::Schedule& schedule) : graph_(graph) {
+    if (graph.region_count() == 1) return;
+    std::size_t at = 0;
+    last_.resize(graph.storage_count(), 0);
+    for (const graph::Task& task : schedule.tasks) {
+      for (const graph::OpId op : task.ops) {
+        ++at;
+        for (const auto& access : graph::accesses(graph, op)) last_[access.storage.index] = at;
+      }
+    }
+    for (graph::ValueId id : graph.outputs) last_[graph.root(id).index] = at + 1;
+  }
+
+  /// Call once for each op of the schedule, in order.
+  OpSteps next(graph::OpId op) {
+    ++at_;
+    OpSteps steps;
+    if (graph_[op].regions.empty()) {
+      for (const auto& access : graph::accesses(graph_, op))
+        steps.hulls.push_back({access.storage, 0, 0});
+      return steps;
+    }
+    std::vector<bool> needed(last_.size());
+    for (std::size_t i = 0; i < needed.size(); ++i) needed[i] = last_[i] > at_;
+    const graph::OpLiveness live = graph::liveness(graph_, op, needed);
+    steps.count = live.steps;
+    for (const graph::LiveSpan& span : live.spans) {
+      if (steps.hulls.empty() || steps.hulls.back().storage != span.storage)
+        steps.hulls.push_back({span.storage, span.first, 0});
+      steps.hulls.back().last = span.last;
+    }
+    return steps;
+  }
+
+ private:
+  const graph::Graph& graph_;
+  std::vector<std::size_t> last_;  // by storage: the number of the last op that touches it
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::size_t> steps_before(const graph::Graph& graph, const graph::Schedule& schedule) {
+  std::vector<std::size_t> before;
+  StepCounter counter(graph, schedule);
+  std::size_t steps = 0;
+  for (const graph::Task& task : schedule.tasks) {
+    before.push_back(steps);
+    for (graph::OpId op : task.ops) steps += counter.next(op).count;
+  }
+  return before;
+}
+
 std::vector<Usage> usages(const graph::Graph& graph, const graph::Schedule& schedule) {
   std::vector<Usage> all(graph.storage_count());
+  StepCounter counter(graph, schedule);
   for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
-    const auto& ops = schedule.tasks[t].ops;
-    for (std::size_t at = 0; at < ops.size(); ++at) {
-      const Phase phase = graph[ops[at]].phase;
-      for (const auto& access : graph::accesses(graph, ops[at])) {
-        Usage& usage = all[access.storage.index];
-        if (usage.tasks.empty() || usage.tasks.back().task != t) usage.tasks.push_back({t, at, at});
-        usage.tasks.back().last = at;
+    std::size_t step = 0;
+    for (const graph::OpId op : schedule.tasks[t].ops) {
+      const Phase phase = graph[op].phase;
+      const OpSteps steps = counter.next(op);
+      for (const Hull& hull : steps.hulls) {
+        Usage& usage = all[hull.storage.index];
+        if (usage.tasks.empty() || usage.tasks.back().task != t)
+          usage.tasks.push_back({t, step + hull.first, 0});
+        usage.tasks.back().last = step + hull.last;
         if (!usage.first_phase) usage.first_phase = phase;
         usage.backward = usage.backward || phase == Phase::backward || phase == Phase::update;
       }
+      step += steps.count;
     }
   }
   for (graph::ValueId id : graph.outputs) all[graph.root(id).index].output = true;

@@ -13,7 +13,8 @@
 
 namespace arenite::plan {
 
-/// One task's accesses of a storage: the first and the last of its ops that touch it.
+/// One task's accesses of a storage: the first and the last of its steps that need it. An op is a
+/// step, one with regions several (see graph/liveness.hpp).
 struct TaskUse {
   std::size_t task = 0, first = 0, last = 0;
 };
@@ -29,6 +30,9 @@ struct Usage {
     return first_phase == Phase::backward || first_phase == Phase::update;
   }
 };
+
+/// By task: steps of the tasks before it.
+std::vector<std::size_t> steps_before(const graph::Graph& graph, const graph::Schedule& schedule);
 
 /// By storage; those of no root are empty.
 std::vector<Usage> usages(const graph::Graph& graph, const graph::Schedule& schedule);

@@ -133,11 +133,13 @@ struct StepPlan {
   std::vector<Placement> placements;  ///< by storage id
   std::vector<TaskEdge> reuse_edges;  ///< beyond the schedule's own, each implied by no other
   std::vector<Plan> packings;         ///< the solved problem of each transient block
-  std::int64_t lower_bound = 0;       ///< no placement in these blocks needs less
-  std::int64_t separate = 0;          ///< sum of the transient storages allocated one by one
-  bool optimal = false;               ///< every packing's peak equals its bound
-  double critical_path = 0;           ///< µs, estimated, with the reuse edges
-  double critical_path_without = 0;   ///< µs, estimated, without them
+  /// No placement of the packings' buffers needs less. In an op that holds regions a buffer counts
+  /// from its first live step to its last one, also where it is dead in between.
+  std::int64_t lower_bound = 0;
+  std::int64_t separate = 0;         ///< sum of the transient storages allocated one by one
+  bool optimal = false;              ///< every packing's peak equals its bound
+  double critical_path = 0;          ///< µs, estimated, with the reuse edges
+  double critical_path_without = 0;  ///< µs, estimated, without them
 
   /// Throws Error when the storage has no place.
   const Placement& placement(graph::StorageId root) const;
