@@ -18,9 +18,15 @@ class Flow {
         roots_.push_back(access.storage);
     }
     live_.resize(roots_.size());
-    Set live(roots_.size());
-    for (std::size_t i = 0; i < roots_.size(); ++i) live[i] = needed[roots_[i].index];
-    visit(id, live);
+    // A loop is walked once in each round, lest loops in loops in loops take for ever; a round more
+    // than they are deep settles them all.
+    do {
+      settled_ = true;
+      step_ = 0;
+      Set live(roots_.size());
+      for (std::size_t i = 0; i < roots_.size(); ++i) live[i] = needed[roots_[i].index];
+      visit(id, live);
+    } while (!settled_);
 
     OpLiveness result{.steps = step_, .spans = {}};
     for (std::size_t i = 0; i < roots_.size(); ++i) add_spans(i, result.spans);
@@ -88,16 +94,16 @@ class Flow {
       }
     }
     const Set after = live;
-    Set begin(roots_.size());  // live when a trip begins
-    const std::size_t last_step = step_;
-    for (;;) {
-      step_ = last_step;
-      Set trip = after;
-      for (std::size_t i = 0; i < trip.size(); ++i) trip[i] = trip[i] || begin[i];
-      hand_over(op, handovers_at_end(graph_, op, 0), body, body.parameters[0], trip);
-      visit(body.ops, trip);
-      if (trip == begin) break;
+    Set trip = after;
+    if (const auto known = begins_.find(op.regions[0]); known != begins_.end()) {
+      for (std::size_t i = 0; i < trip.size(); ++i) trip[i] = trip[i] || known->second[i];
+    }
+    hand_over(op, handovers_at_end(graph_, op, 0), body, body.parameters[0], trip);
+    visit(body.ops, trip);
+    Set& begin = begins_[op.regions[0]];
+    if (trip != begin) {
       begin = std::move(trip);
+      settled_ = false;
     }
     // There may be no trip at all.
     for (std::size_t i = 0; i < live.size(); ++i) live[i] = after[i] || begin[i];
@@ -207,7 +213,9 @@ class Flow {
   const Graph& graph_;
   std::vector<StorageId> roots_;
   std::unordered_map<StorageId, std::size_t> index_;
-  std::vector<Set> live_;  // by root: at which steps
+  std::vector<Set> live_;                     // by root: at which steps
+  std::unordered_map<RegionId, Set> begins_;  // of loops: live when a trip begins, as far as known
+  bool settled_ = true;                       // no begin has changed in this round
   std::size_t step_ = 0;
 };
 

@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <iostream>
-
 #include "src/graph/random_regions.hpp"
 #include "src/plan/region_replay.hpp"
 
@@ -67,7 +65,7 @@ void expect_sound(const Graph& plain, unsigned run) {
 
 TEST(RegionPlans, ReplayAsWithBytesOfTheirOwn) {
   std::size_t ops = 0;
-  for (unsigned seed = 0; seed < 400; ++seed) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
     const Graph plain = graph::testing::RandomRegions(seed).make();
     Graph joined = plain, shared = plain;
     graph::join_handovers(joined);
@@ -76,7 +74,7 @@ TEST(RegionPlans, ReplayAsWithBytesOfTheirOwn) {
     for (const Graph* graph : {&joined, &shared}) {
       const Planned planned(*graph);
       ASSERT_NO_THROW(planned.verify()) << "seed " << seed << "\n" << graph::print(*graph);
-      for (unsigned run = 0; run < 8; ++run) {
+      for (unsigned run = 0; run < 4; ++run) {
         RegionReplay expected(plain, schedule, nullptr, run);
         RegionReplay seen(planned.graph, planned.schedule, &planned.plan, run);
         ASSERT_EQ(seen.run(), expected.run()) << "seed " << seed << "\n" << graph::print(*graph);
@@ -84,14 +82,14 @@ TEST(RegionPlans, ReplayAsWithBytesOfTheirOwn) {
       }
     }
   }
-  EXPECT_GT(ops, 10000u);
+  EXPECT_GT(ops, 5000u);
 }
 
 /// The verifier finds what a replay finds: two storages put in one place, wherever that is wrong.
 TEST(RegionPlans, WrongOnesAreFound) {
-  std::size_t found = 0, harmless = 0, missed = 0;
+  std::size_t found = 0, missed = 0;
   std::mt19937 random(3);
-  for (unsigned seed = 0; seed < 400; ++seed) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
     Graph graph = graph::testing::RandomRegions(seed).make();
     graph::in_place(graph);
     Planned planned(std::move(graph));
@@ -126,12 +124,10 @@ TEST(RegionPlans, WrongOnesAreFound) {
             RegionReplay(planned.graph, planned.schedule, &planned.plan, run).run() != right[run];
       if (differs && !refused) ++missed;
       if (differs && refused) ++found;
-      if (!differs && refused) ++harmless;  // for these inputs
     }
   }
   EXPECT_EQ(missed, 0u);
-  EXPECT_GT(found, 100u);
-  std::cout << found << " found, " << harmless << " refused that no run saw\n";
+  EXPECT_GT(found, 50u);
 }
 
 // ---- what earlier planners got wrong, and what the rules for blocks save ----
@@ -233,6 +229,26 @@ TEST(RegionPlans, APrefixSumTakesTwoBlocks) {
                     }
                     $10 = relu($4); result = $10;)"),
             4 + 4 + 1);
+}
+
+// Each loop walked until it settles, inside one that is walked until it settles, … would take 2^64.
+TEST(RegionPlans, LoopsInLoopsTakeTimeThatGrowsWithTheirDepthOnly) {
+  std::string script, ends;
+  std::size_t number = 10;
+  std::string carried = "$2";
+  for (std::size_t depth = 0; depth < graph::max_region_depth; ++depth) {
+    const auto name = [&](std::size_t k) { return "$" + std::to_string(number + k); };
+    script += name(0) + " = loop($1, _, " + carried + ", max_trips=3) (" + name(1) + ", " +
+              name(2) + ") {\n";
+    const bool innermost = depth + 1 == graph::max_region_depth;
+    ends = "yield " + name(innermost ? 2 : 3) + "; }\n" + ends;
+    carried = name(2);
+    number += 3;
+  }
+  Graph graph = read(script + ends + "result = $10;");
+  graph::in_place(graph);
+  const Planned planned(std::move(graph));
+  planned.verify();
 }
 
 TEST(RegionPlans, EveryBlockIsAPartOfItsOpsTask) {

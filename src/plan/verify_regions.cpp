@@ -27,11 +27,16 @@ class RegionVerifier {
   }
 
   void run(const std::vector<bool>& held, const std::vector<bool>& needed) {
-    State state(roots_.size());
-    for (std::size_t i = 0; i < roots_.size(); ++i) {
-      if (held[roots_[i].index]) state[i].content = Content::valid;
-    }
-    visit(op_, state);
+    // A loop is run once in each round: loops in loops would take for ever otherwise.
+    State state;
+    do {
+      settled_ = true;
+      state.assign(roots_.size(), {});
+      for (std::size_t i = 0; i < roots_.size(); ++i) {
+        if (held[roots_[i].index]) state[i].content = Content::valid;
+      }
+      visit(op_, state);
+    } while (!settled_);
     for (std::size_t i = 0; i < roots_.size(); ++i) {
       if (needed[roots_[i].index]) require(state, i, "whoever needs it later");
     }
@@ -148,7 +153,7 @@ class RegionVerifier {
 
   // ---- the walk ----
 
-  void visit(OpId id, State& state) const {
+  void visit(OpId id, State& state) {
     const Op& op = graph_[id];
     const std::string reader = describe(graph_, id);
     if (op.regions.empty()) {
@@ -193,7 +198,7 @@ class RegionVerifier {
          .hint = "graph::in_place adds it"});
   }
 
-  void region(const Op& op, std::size_t r, State& state) const {
+  void region(const Op& op, std::size_t r, State& state) {
     const graph::Region& region = graph_[op.regions[r]];
     for (OpId inner : region.ops) visit(inner, state);
     for (ValueId yielded : region.results) {
@@ -206,7 +211,7 @@ class RegionVerifier {
     hand_over(state, op, handovers_at_end(graph_, op, r));
   }
 
-  void branch(const Op& op, State& state) const {
+  void branch(const Op& op, State& state) {
     const State before = state;
     for (std::size_t r = 0; r < op.regions.size(); ++r) {
       State side = before;
@@ -215,17 +220,21 @@ class RegionVerifier {
     }
   }
 
-  void loop(const Op& op, State& state) const {
+  void loop(const Op& op, State& state) {
     hand_over(state, op, handovers_at_entry(graph_, op));
     const auto& parameters = graph_[op.regions[0]].parameters;
     write(state, parameters[0]);
-    for (;;) {
-      State after = state;
-      write(after, parameters[0]);
-      region(op, 0, after);
-      after = meet(state, after);
-      if (after == state) break;  // cells only get worse: it ends
-      state = std::move(after);
+    if (const auto known = begins_.find(op.regions[0]); known != begins_.end())
+      state = meet(state, known->second);
+    State after = state;
+    write(after, parameters[0]);
+    region(op, 0, after);
+    state = meet(state, after);
+    // Cells only get worse: it ends.
+    State& begin = begins_[op.regions[0]];
+    if (begin != state) {
+      begin = state;
+      settled_ = false;
     }
     hand_over(state, op, handovers_at_exit(graph_, op));
   }
@@ -246,6 +255,8 @@ class RegionVerifier {
   std::vector<StorageId> roots_;
   std::map<StorageId, std::size_t> index_;
   std::vector<std::vector<std::size_t>> rivals_;
+  std::map<RegionId, State> begins_;  // of loops: in front of a trip, as far as known
+  bool settled_ = true;               // no begin has changed in this round
 };
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace arenite::plan {
 
 /// Runs the op on states instead of values: every storage is unborn, valid or clobbered, a write
 /// clobbers all that shares a byte with it, and a read of what is clobbered is a flaw. Both blocks
-/// of an `if` are run and their states met; a loop's block runs until the state in front of it no
-/// longer changes. This is the definition of a sound plan, and shares nothing with liveness.cpp.
+/// of an `if` are run and their states met; loops run until the states in front of them no longer
+/// change. This is the definition of a sound plan, and shares nothing with liveness.cpp.
 ///
 /// place_of has the place of each root storage, or null. `held` says of each whether it holds bytes
 /// when the op begins that count (an op before wrote it), `needed` whether an op after it, or the
