@@ -178,6 +178,14 @@ TEST(Regions, LoopsFindOutsideValuesAsTheyAre) {
       "expected those of its first value 'x', or bytes of its own");
 }
 
+TEST(Regions, CarriedValuesLieApart) {
+  EXPECT_EQ(
+      error("$4 = relu($2); $5, $6 = loop(_, _, $4, $4, max_trips=3) ($7, $8 @in($4), $9 @in($4)) "
+            "{ yield $8, $9; } result = $5;"),
+      "net.txt:4:25: loop #1: parameters 'loop.carried' and 'loop.carried1' share bytes; "
+      "expected parameters with bytes of their own");
+}
+
 std::vector<std::pair<std::string, std::string>> names(const Graph& graph,
                                                        const std::vector<Handover>& all) {
   std::vector<std::pair<std::string, std::string>> list;

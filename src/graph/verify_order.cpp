@@ -100,6 +100,12 @@ class OrderVerifier {
       Known& known = values_[tenant.index];
       const auto [from, to] = range(tenant);
       if (known.state != State::visible || from >= end || to <= begin) continue;
+      if (graph_[tenant].parameter_of == graph_[parameter].parameter_of) {
+        op_flaw(graph_, loop,
+                "parameters '" + graph_[tenant].name + "' and '" + graph_[parameter].name +
+                    "' share bytes",
+                "parameters with bytes of their own");
+      }
       if (i == 0 || graph_.root(operands[i + 1]) != graph_.root(parameter) ||
           range(operands[i + 1]).first != begin) {
         op_flaw(graph_, loop,
