@@ -36,6 +36,7 @@ Buffer AliasGroups::merged(const std::vector<Buffer>& buffers, std::size_t g) co
     if (part.offset) whole.offset = part.offset;
   }
   whole.alias.clear();
+  if (members[g].size() > 1) whole.gaps.clear();
   return whole;
 }
 
@@ -45,17 +46,27 @@ Problem merge(const Problem& problem, const AliasGroups& groups) {
     result.add(groups.merged(problem.buffers(), g));
   }
   if (problem.precedence() == nullptr) return result;
-  Precedence order(groups.members.size());
-  const auto all_before = [&](std::size_t g, std::size_t h) {
+  // By piece of the result, the pieces behind it: of a group of several, all of theirs.
+  std::vector<std::vector<std::size_t>> parts(result.piece_count());
+  for (std::size_t g = 0; g < groups.members.size(); ++g) {
     for (const std::size_t i : groups.members[g]) {
-      for (const std::size_t j : groups.members[h]) {
-        if (!problem.before(i, j)) return false;
+      for (std::size_t p = problem.first_piece(i); p <= problem.last_piece(i); ++p) {
+        const bool alone = groups.members[g].size() == 1;
+        parts[result.first_piece(g) + (alone ? p - problem.first_piece(i) : 0)].push_back(p);
+      }
+    }
+  }
+  const auto all_before = [&](std::size_t g, std::size_t h) {
+    for (const std::size_t p : parts[g]) {
+      for (const std::size_t q : parts[h]) {
+        if (!problem.precedence()->before(p, q)) return false;
       }
     }
     return true;
   };
-  for (std::size_t g = 0; g < groups.members.size(); ++g) {
-    for (std::size_t h = 0; h < groups.members.size(); ++h) {
+  Precedence order(parts.size());
+  for (std::size_t g = 0; g < parts.size(); ++g) {
+    for (std::size_t h = 0; h < parts.size(); ++h) {
       if (g != h && all_before(g, h)) order.set_before(g, h);
     }
   }

@@ -13,7 +13,7 @@ bool has_aliases(const std::vector<Buffer>& buffers) noexcept;
 
 /// Each alias group as one buffer: the largest size and alignment, alive from its first begin to
 /// its last end, since the bytes stay between a write and whatever view reads them last. Buffers
-/// without a group are groups of one.
+/// without a group are groups of one, and keep their gaps.
 struct AliasGroups {
   explicit AliasGroups(const std::vector<Buffer>& buffers);
 

@@ -30,19 +30,40 @@ std::int64_t saving(const Instance& instance, const Item& item, std::int64_t ali
   return round_up(item.bytes, alignment) - round_up(item.bytes, instance.granule);
 }
 
+/// What an item holds its bytes for, without a gap.
+struct Piece {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::size_t item = 0;
+  std::size_t number = 0;  // in the problem
+};
+
+std::vector<Piece> pieces_of(const Problem& problem, const Instance& instance) {
+  std::vector<Piece> result;
+  for (std::size_t i = 0; i < instance.items.size(); ++i) {
+    const std::size_t buffer = instance.items[i].buffer;
+    std::size_t number = problem.first_piece(buffer);
+    for (const auto [begin, end] : pieces(problem[buffer])) {
+      result.push_back({begin, end, i, number++});
+    }
+  }
+  return result;
+}
+
 /// The maximum over time of the rounded sizes less the largest saving, of the items aligned to
 /// `alignment` or more.
-Live max_live_at(const Instance& instance, std::int64_t alignment) {
+Live max_live_at(const Instance& instance, const std::vector<Piece>& pieces,
+                 std::int64_t alignment) {
   const auto& items = instance.items;
-  std::vector<std::size_t> by_begin;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (items[i].alignment >= alignment) by_begin.push_back(i);
+  std::vector<Piece> by_begin;
+  for (const Piece& piece : pieces) {
+    if (items[piece.item].alignment >= alignment) by_begin.push_back(piece);
   }
-  std::vector<std::size_t> by_end = by_begin;
+  std::vector<Piece> by_end = by_begin;
   std::sort(by_begin.begin(), by_begin.end(),
-            [&](std::size_t a, std::size_t b) { return items[a].begin < items[b].begin; });
+            [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
   std::sort(by_end.begin(), by_end.end(),
-            [&](std::size_t a, std::size_t b) { return items[a].end < items[b].end; });
+            [](const Piece& a, const Piece& b) { return a.end < b.end; });
 
   Live best;
   std::int64_t best_time = 0;
@@ -50,14 +71,14 @@ Live max_live_at(const Instance& instance, std::int64_t alignment) {
   std::multiset<std::int64_t> savings;  // those above 0
   std::size_t ended = 0;
   for (std::size_t b = 0; b < by_begin.size();) {
-    const std::int64_t now = items[by_begin[b]].begin;
-    for (; b < by_begin.size() && items[by_begin[b]].begin == now; ++b) {
-      const Item& item = items[by_begin[b]];
+    const std::int64_t now = by_begin[b].begin;
+    for (; b < by_begin.size() && by_begin[b].begin == now; ++b) {
+      const Item& item = items[by_begin[b].item];
       rounded += round_up(item.bytes, alignment);
       if (const auto saved = saving(instance, item, alignment); saved > 0) savings.insert(saved);
     }
-    for (; items[by_end[ended]].end <= now; ++ended) {
-      const Item& item = items[by_end[ended]];
+    for (; by_end[ended].end <= now; ++ended) {
+      const Item& item = items[by_end[ended].item];
       rounded -= round_up(item.bytes, alignment);
       if (const auto saved = saving(instance, item, alignment); saved > 0)
         savings.erase(savings.find(saved));
@@ -68,25 +89,28 @@ Live max_live_at(const Instance& instance, std::int64_t alignment) {
       best_time = now;
     }
   }
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (items[i].alignment >= alignment && items[i].begin <= best_time &&
-        best_time < items[i].end) {
-      best.buffers.push_back(items[i].buffer);
+  for (const Piece& piece : pieces) {
+    if (items[piece.item].alignment >= alignment && piece.begin <= best_time &&
+        best_time < piece.end) {
+      best.buffers.push_back(items[piece.item].buffer);
     }
   }
   return best;
 }
 
-/// A maximum-weight antichain of the items aligned to `alignment` or more, weighing their rounded
-/// sizes; less the largest saving in it.
+/// A maximum-weight antichain of the pieces of items aligned to `alignment` or more, weighing their
+/// rounded sizes; less the largest saving in it. It has one piece of an item at most, for the
+/// others are before or after it.
 ///
-/// In the network, what flows from an item's upper node to a later item's lower node joins two
-/// pieces of chain; each item gives and takes at most its weight, and flow may pass through items.
-/// So weight that finds no partner must start a chain, and by Dilworth's theorem the least total of
-/// chains that cover all weights, sum - flow, is the heaviest antichain. It consists of the items
-/// whose upper node lies on the source's side of a minimum cut and whose lower node does not.
-Live antichain_at(const Instance& instance, const Topology& topology, std::int64_t alignment) {
-  const std::size_t n = instance.items.size();
+/// In the network, what flows from a piece's upper node to a later piece's lower node joins two
+/// parts of a chain; each piece gives and takes at most its weight, and flow may pass through
+/// pieces. So weight that finds no partner must start a chain, and by Dilworth's theorem the least
+/// total of chains that cover all weights, sum - flow, is the heaviest antichain. It consists of
+/// the pieces whose upper node lies on the source's side of a minimum cut and whose lower node does
+/// not.
+Live antichain_at(const Instance& instance, const std::vector<Piece>& pieces,
+                  const Topology& topology, std::int64_t alignment) {
+  const std::size_t n = pieces.size();
   const std::size_t source = 2 * n;
   const std::size_t sink = source + 1;
   const auto upper = [](std::size_t i) { return 2 * i; };
@@ -94,7 +118,7 @@ Live antichain_at(const Instance& instance, const Topology& topology, std::int64
 
   MaxFlow network(2 * n + 2);
   for (std::size_t i = 0; i < n; ++i) {
-    const Item& item = instance.items[i];
+    const Item& item = instance.items[pieces[i].item];
     network.add_arc(lower(i), upper(i), MaxFlow::unlimited);
     if (item.alignment < alignment) continue;  // weighs nothing, but still joins chains
     network.add_arc(source, upper(i), round_up(item.bytes, alignment));
@@ -109,7 +133,7 @@ Live antichain_at(const Instance& instance, const Topology& topology, std::int64
   Live result;
   std::int64_t largest_saving = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const Item& item = instance.items[i];
+    const Item& item = instance.items[pieces[i].item];
     if (item.alignment < alignment || !side[upper(i)] || side[lower(i)]) continue;
     result.bytes += round_up(item.bytes, alignment);
     largest_saving = std::max(largest_saving, saving(instance, item, alignment));
@@ -119,13 +143,13 @@ Live antichain_at(const Instance& instance, const Topology& topology, std::int64
   return result;
 }
 
-/// The order of the instance's items alone.
-Precedence order_of_items(const Problem& problem, const Instance& instance) {
-  const std::size_t n = instance.items.size();
+/// The order of these pieces alone.
+Precedence order_of(const Problem& problem, const std::vector<Piece>& pieces) {
+  const std::size_t n = pieces.size();
   Precedence order(n);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j) {
-      if (problem.before(instance.items[i].buffer, instance.items[j].buffer)) {
+      if (problem.precedence()->before(pieces[i].number, pieces[j].number)) {
         order.set_before(i, j);
       }
     }
@@ -138,12 +162,15 @@ Live max_live(const Problem& problem, const Instance& instance) {
   const auto keep = [&](Live live) {
     if (live.bytes > best.bytes) best = std::move(live);
   };
+  const std::vector<Piece> pieces = pieces_of(problem, instance);
   if (problem.precedence() == nullptr) {
-    for (const auto alignment : alignments(instance)) keep(max_live_at(instance, alignment));
-  } else {
-    const Topology topology(order_of_items(problem, instance));
     for (const auto alignment : alignments(instance)) {
-      keep(antichain_at(instance, topology, alignment));
+      keep(max_live_at(instance, pieces, alignment));
+    }
+  } else {
+    const Topology topology(order_of(problem, pieces));
+    for (const auto alignment : alignments(instance)) {
+      keep(antichain_at(instance, pieces, topology, alignment));
     }
   }
   return best;

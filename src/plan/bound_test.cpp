@@ -201,6 +201,18 @@ TEST(LowerBound, NeverAboveTheOptimumOfOrders) {
   EXPECT_GT(optimal, 2000);
 }
 
+TEST(LowerBound, NeverAboveTheOptimumWithGaps) {
+  std::mt19937 random(4);
+  int optimal = 0;
+  for (int round = 0; round < 4000; ++round) {
+    const std::int64_t n = 1 + below(random, 6);
+    check_against_exhaustive(
+        round % 2 == 0 ? random_gaps(random, n) : random_gaps_ordered(random, n), optimal);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(optimal, 2000);
+}
+
 TEST(LowerBound, NeverAboveTheOptimumWithFixedBuffers) {
   std::mt19937 random(3);
   int optimal = 0;

@@ -219,11 +219,48 @@ Lifetime read_lifetime(const Table& table, const Row& row) {
   return lifetime;
 }
 
+/// "4-6 9-12", each in the lifetime's form.
+std::vector<Lifetime> read_gaps(const Table& table, const Row& row) {
+  std::vector<Lifetime> gaps;
+  if (!table.has("gaps")) return gaps;
+  const Cell& cell = table.cell(row, "gaps");
+  const char* at = cell.text.data();
+  const char* end = at + cell.text.size();
+  const auto number = [&](std::int64_t& value) {
+    const auto [stop, error] = std::from_chars(at, end, value);
+    at = stop;
+    return error == std::errc{} && value >= -Problem::limit && value < Problem::limit;
+  };
+  while (at != end) {
+    Lifetime gap;
+    bool good = number(gap.begin) && at != end && *at++ == '-' && number(gap.end);
+    if (!table.has("upper")) ++gap.end;
+    good = good && (at == end || *at == ' ');
+    if (!good) {
+      table.wrong(row, cell, "gaps " + shown(cell.text),
+                  "pairs of times such as '4-6 9-12', within ±2^60");
+    }
+    while (at != end && *at == ' ') ++at;
+    gaps.push_back(gap);
+  }
+  return gaps;
+}
+
+/// The inverse.
+std::string gaps_text(const std::vector<Lifetime>& gaps) {
+  std::string text;
+  for (const auto [begin, end] : gaps) {
+    text += (text.empty() ? "" : " ") + std::to_string(begin) + "-" + std::to_string(end);
+  }
+  return text;
+}
+
 Buffer read_buffer(const Table& table, const Row& row, std::int64_t alignment) {
   Buffer buffer;
   buffer.name = table.cell(row, "id").text;
   buffer.bytes = table.integer(row, "size", 0);
   buffer.lifetime = read_lifetime(table, row);
+  buffer.gaps = read_gaps(table, row);
   buffer.alignment = alignment;
   if (table.has("alignment") && !table.cell(row, "alignment").text.empty()) {
     buffer.alignment = table.integer(row, "alignment", 1);
@@ -298,8 +335,10 @@ std::string write_csv(std::string_view text, std::string_view where, const Plan&
 
 std::string write_csv(const Plan& plan) {
   const bool aliases = has_aliases(plan.buffers);
+  const bool gaps = std::any_of(plan.buffers.begin(), plan.buffers.end(),
+                                [](const Buffer& buffer) { return !buffer.gaps.empty(); });
   std::string result = "id,lower,upper,size,alignment,space,";
-  result += aliases ? "alias,offset\n" : "offset\n";
+  result += std::string(gaps ? "gaps," : "") + (aliases ? "alias," : "") + "offset\n";
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     const Buffer& buffer = plan.buffers[i];
     if ((buffer.name + buffer.alias).find('\n') != std::string::npos) {
@@ -314,6 +353,7 @@ std::string write_csv(const Plan& plan) {
       result += "," + std::to_string(number);
     }
     result += "," + to_string(buffer.space) + ",";
+    if (gaps) result += gaps_text(buffer.gaps) + ",";
     if (aliases) result += field_text(buffer.alias) + ",";
     result += std::to_string(plan.offsets[i]) + '\n';
   }

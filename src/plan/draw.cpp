@@ -235,23 +235,29 @@ class PanelDrawer {
     for (const std::size_t i : panel_.buffers) {
       const Buffer& buffer = plan_.buffers[i];
       const auto offset = static_cast<double>(plan_.offsets[i]);
-      const double x0 = x(buffer.lifetime.begin);
       const double y0 = y(offset + static_cast<double>(buffer.bytes));
       // What is too thin to see still shows that there is something.
-      const double width = std::max(0.3, x(buffer.lifetime.end) - x0);
       const double height = std::max(0.3, y(offset) - y0);
       std::string what(to_string(buffer.phase));
       if (!buffer.label.empty()) what += ", " + buffer.label;
-      svg_ += "<rect class=\"c" + std::to_string(palette_.index(buffer)) + "\" x=\"" + px(x0) +
-              "\" y=\"" + px(y0) + "\" width=\"" + px(width) + "\" height=\"" + px(height) +
-              "\"><title>" +
-              escape(buffer.name + "\n" + digits(buffer.bytes) + " bytes at offset " +
-                     digits(plan_.offsets[i]) + "\nlifetime " + lifetime_text(buffer.lifetime) +
-                     "\n" + what) +
-              "</title></rect>\n";
-      label(buffer, x0, y0, width, height);
+      const std::string title =
+          escape(buffer.name + "\n" + digits(buffer.bytes) + " bytes at offset " +
+                 digits(plan_.offsets[i]) + "\nlifetime " + lifetime_text(buffer) + "\n" + what);
+      for (const auto [begin, end] : pieces(buffer)) {
+        const double width = std::max(0.3, x(end) - x(begin));
+        svg_ += "<rect class=\"c" + std::to_string(palette_.index(buffer)) + "\" x=\"" +
+                px(x(begin)) + "\" y=\"" + px(y0) + "\" width=\"" + px(width) + "\" height=\"" +
+                px(height) + "\"><title>" + title + "</title></rect>\n";
+        label(buffer, x(begin), y0, width, height);
+      }
+      gap_lines(buffer, y0 + height / 2);
     }
     svg_ += "</g>\n";
+  }
+
+  /// What belongs together.
+  void gap_lines(const Buffer& buffer, double middle) {
+    for (const auto [begin, end] : buffer.gaps) line(x(begin), middle, x(end), middle, "gap");
   }
 
   /// The name where it fits, upright in narrow boxes, with the size below it where that fits too.
@@ -317,6 +323,7 @@ constexpr std::string_view style =
     ".facts{font-size:12px;font-weight:400;fill:#444}"
     ".grid{stroke:#e6e6e6}.axis{stroke:#666}"
     ".boxes{stroke:#fff}.boxes rect:hover{stroke:#000;stroke-width:2}"
+    ".gap{stroke:#555;stroke-width:1;stroke-dasharray:2 3}"
     ".names{pointer-events:none}.names text{text-anchor:middle;fill:#111}"
     ".names .size{font-size:10px;fill:#333}"
     "path{fill:none;pointer-events:none}"

@@ -106,8 +106,10 @@ class TextPanel {
     std::set<std::int64_t> times;
     std::set<std::int64_t> addresses{0};
     for (const std::size_t i : panel_.buffers) {
-      times.insert(plan_.buffers[i].lifetime.begin);
-      times.insert(plan_.buffers[i].lifetime.end);
+      for (const auto [begin, end] : pieces(plan_.buffers[i])) {
+        times.insert(begin);
+        times.insert(end);
+      }
       addresses.insert(plan_.offsets[i]);
     }
     // Padding up to the next buffer counts as the lower one's: a row for it would only distract.
@@ -154,22 +156,25 @@ class TextPanel {
   void paint() {
     cells_.assign(address_.size(), std::string(time_.size(), '.'));
     for (const std::size_t i : panel_.buffers) {
-      const Lifetime& lifetime = plan_.buffers[i].lifetime;
-      const auto [first_row, last_row] = cover(address_, plan_.offsets[i], top_.at(i));
-      const auto [first, last] = cover(time_, lifetime.begin, lifetime.end);
-      if (first_row >= last_row || first >= last) continue;
-      const auto known = symbol_.find(i);
-      const char fill = known == symbol_.end() ? '#' : known->second;
-      for (std::size_t r = first_row; r < last_row; ++r) {
-        std::fill(cells_[r].begin() + static_cast<std::ptrdiff_t>(first),
-                  cells_[r].begin() + static_cast<std::ptrdiff_t>(last), fill);
-      }
-      // The name in the middle, with a letter left on both sides.
-      const std::string name = " " + plain(plan_.buffers[i].name, 40) + " ";
-      if (name.size() + 2 <= last - first) {
-        cells_[(first_row + last_row - 1) / 2].replace(first + (last - first - name.size()) / 2,
-                                                       name.size(), name);
-      }
+      for (const Lifetime& piece : pieces(plan_.buffers[i])) paint(i, piece);
+    }
+  }
+
+  void paint(std::size_t i, const Lifetime& piece) {
+    const auto [first_row, last_row] = cover(address_, plan_.offsets[i], top_.at(i));
+    const auto [first, last] = cover(time_, piece.begin, piece.end);
+    if (first_row >= last_row || first >= last) return;
+    const auto known = symbol_.find(i);
+    const char fill = known == symbol_.end() ? '#' : known->second;
+    for (std::size_t r = first_row; r < last_row; ++r) {
+      std::fill(cells_[r].begin() + static_cast<std::ptrdiff_t>(first),
+                cells_[r].begin() + static_cast<std::ptrdiff_t>(last), fill);
+    }
+    // The name in the middle, with a letter left on both sides.
+    const std::string name = " " + plain(plan_.buffers[i].name, 40) + " ";
+    if (name.size() + 2 <= last - first) {
+      cells_[(first_row + last_row - 1) / 2].replace(first + (last - first - name.size()) / 2,
+                                                     name.size(), name);
     }
   }
 
@@ -216,7 +221,7 @@ class TextPanel {
       name.resize(name_width, ' ');
       std::string line = std::string("  ") + known->second + "  " + name + "  " +
                          right_aligned(digits(buffer.bytes), bytes_width) + " bytes at " +
-                         digits(plan_.offsets[i]) + ", " + lifetime_text(buffer.lifetime) + ", " +
+                         digits(plan_.offsets[i]) + ", " + lifetime_text(buffer) + ", " +
                          std::string(to_string(buffer.phase));
       if (!buffer.label.empty()) line += " " + buffer.label;
       text_ += plain(line, margin + columns) + "\n";

@@ -30,6 +30,8 @@ Problem with_tasks_in_flight(const Problem& problem, std::int64_t tasks) {
             .hint = "fewer tasks in flight"});
     }
     buffer.lifetime.end += tasks - 1;
+    for (Lifetime& gap : buffer.gaps) gap.begin = std::min(gap.begin + tasks - 1, gap.end);
+    std::erase_if(buffer.gaps, [](const Lifetime& gap) { return gap.begin == gap.end; });
     longer.add(std::move(buffer));
   }
   return longer;

@@ -43,6 +43,7 @@ ordered_json buffer_object(const Buffer& buffer, std::int64_t offset) {
                       {"space", to_string(buffer.space)},
                       {"phase", to_string(buffer.phase)},
                       {"label", buffer.label}};
+  for (const auto [begin, end] : buffer.gaps) object["gaps"].push_back({begin, end});
   if (buffer.offset) object["fixed"] = true;
   if (!buffer.alias.empty()) object["alias"] = buffer.alias;
   return object;
@@ -88,6 +89,15 @@ void read_buffer(const Field& entry, Plan& plan, const Spaces& spaces, Problem& 
   buffer.bytes = entry["bytes"].integer(0);
   buffer.lifetime.begin = entry["begin"].integer(-Problem::limit, Problem::limit);
   buffer.lifetime.end = entry["end"].integer(buffer.lifetime.begin + 1, Problem::limit);
+  if (entry.has("gaps")) {
+    const Field gaps = entry["gaps"];
+    for (std::size_t i = 0; i < gaps.size(); ++i) {
+      const Field pair = gaps[i];
+      if (pair.size() != 2) pair.wrong(std::to_string(pair.size()) + " entries", "two");
+      buffer.gaps.push_back({pair[std::size_t{0}].integer(-Problem::limit, Problem::limit),
+                             pair[std::size_t{1}].integer(-Problem::limit, Problem::limit)});
+    }
+  }
   if (entry.has("alignment")) buffer.alignment = entry["alignment"].integer(1);
   const std::string space =
       entry.has("space") ? to_string(parse_space(entry["space"])) : to_string(Space{});

@@ -82,8 +82,9 @@ TEST(Json, HoldsFurtherFieldsThatReadingIgnores) {
 TEST(Json, RoundTripsRandomPlans) {
   std::mt19937 random(4);
   for (int round = 0; round < 300; ++round) {
-    const Problem problem =
-        round % 2 == 0 ? random_intervals(random, 10) : random_ordered(random, 10);
+    const Problem problem = round % 3 == 0   ? random_intervals(random, 10)
+                            : round % 3 == 1 ? random_ordered(random, 10)
+                                             : random_gaps(random, 10);
     const Plan plan = solve(problem, {.effort = Effort::fast});
     const Plan again = from_json(to_json(plan));
     ASSERT_EQ(again, plan);

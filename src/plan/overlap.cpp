@@ -8,25 +8,30 @@ namespace {
 
 using Pair = std::pair<Placed, Placed>;
 
+/// Without a gap.
+struct Stay {
+  Lifetime time;
+  Placed placed;
+};
+
 // Sweeps over time with the live buffers in address order. As these never overlap each other (the
 // sweep ends when they do), a new one can only hit its two neighbours.
 std::optional<Pair> sweep_time(const Problem& problem, const std::vector<Placed>& placed) {
-  std::vector<Placed> by_begin = placed;
-  std::vector<Placed> by_end = placed;
-  const auto lifetime = [&](const Placed& p) { return problem[p.buffer].lifetime; };
+  std::vector<Stay> by_begin;
+  for (const Placed& p : placed) {
+    for (const Lifetime& piece : pieces(problem[p.buffer])) by_begin.push_back({piece, p});
+  }
+  std::vector<Stay> by_end = by_begin;
   const auto top = [&](const Placed& p) { return p.offset + problem[p.buffer].bytes; };
-  std::sort(by_begin.begin(), by_begin.end(), [&](const Placed& a, const Placed& b) {
-    return lifetime(a).begin < lifetime(b).begin;
-  });
+  std::sort(by_begin.begin(), by_begin.end(),
+            [](const Stay& a, const Stay& b) { return a.time.begin < b.time.begin; });
   std::sort(by_end.begin(), by_end.end(),
-            [&](const Placed& a, const Placed& b) { return lifetime(a).end < lifetime(b).end; });
+            [](const Stay& a, const Stay& b) { return a.time.end < b.time.end; });
 
   std::map<std::int64_t, Placed> live;  // by offset
   std::size_t ended = 0;
-  for (const Placed& fresh : by_begin) {
-    while (lifetime(by_end[ended]).end <= lifetime(fresh).begin) {
-      live.erase(by_end[ended++].offset);
-    }
+  for (const auto& [time, fresh] : by_begin) {
+    while (by_end[ended].time.end <= time.begin) live.erase(by_end[ended++].placed.offset);
     const auto above = live.lower_bound(fresh.offset);
     if (above != live.end() && above->first < top(fresh)) return Pair{fresh, above->second};
     if (above != live.begin()) {

@@ -14,8 +14,10 @@ namespace {
 void fill_times(const Plan& plan, Panel& panel) {
   std::map<std::int64_t, std::int64_t> changes;
   for (const std::size_t i : panel.buffers) {
-    changes[plan.buffers[i].lifetime.begin] += plan.buffers[i].bytes;
-    changes[plan.buffers[i].lifetime.end] -= plan.buffers[i].bytes;
+    for (const Lifetime& piece : pieces(plan.buffers[i])) {
+      changes[piece.begin] += plan.buffers[i].bytes;
+      changes[piece.end] -= plan.buffers[i].bytes;
+    }
   }
   if (changes.empty()) return;
   panel.begin = changes.begin()->first;
@@ -59,6 +61,13 @@ std::vector<Panel> panels(const Plan& plan) {
     const auto [begin, end] = buffer.lifetime;
     if (begin >= end || begin < -Problem::limit || end > Problem::limit) {
       fail({.found = "buffer " + quoted(buffer), .expected = "a lifetime", .where = where});
+    }
+    for (const Lifetime& piece : pieces(buffer)) {
+      if (piece.begin >= piece.end) {
+        fail({.found = "buffer " + quoted(buffer),
+              .expected = "gaps within its lifetime, ascending and apart",
+              .where = where});
+      }
     }
     if (plan.offsets[i] < 0 || plan.offsets[i] > most || buffer.bytes > Problem::limit) {
       fail({.found = "buffer " + quoted(buffer) + " at offset " + digits(plan.offsets[i]),

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "src/plan/alias.hpp"
 #include "src/plan/overlap.hpp"
+#include "src/plan/piece_reuse.hpp"
 
 namespace arenite::plan {
 namespace {
@@ -58,28 +58,30 @@ bool share_bytes(const Plan& plan, std::size_t i, std::size_t j) noexcept {
 
 // Keeps, for each space, the last tenant of every byte as a map of disjoint ranges. A new tenant
 // replaces what lies under it and splits at most two ranges, so that all work is linear in n.
-std::vector<Reuse> find_reuse(const Plan& plan) {
-  if (has_aliases(plan.buffers)) {
-    const AliasGroups groups(plan.buffers);
-    std::vector<Reuse> reuse = merge(plan, groups).reuse;
-    for (Reuse& pair : reuse) pair = {groups.first[pair.previous], groups.first[pair.next]};
-    std::sort(reuse.begin(), reuse.end(), by_next);
-    return reuse;
-  }
+std::vector<PieceReuse> find_piece_reuse(const Plan& plan) {
+  struct Tenant {
+    BufferPiece piece;
+    std::int64_t begin;
+  };
   struct Range {
     std::int64_t end;
-    std::size_t tenant;
+    BufferPiece tenant;
   };
   std::map<Space, std::map<std::int64_t, Range>> last;
-  std::vector<std::size_t> by_begin(plan.buffers.size());
-  std::iota(by_begin.begin(), by_begin.end(), std::size_t{0});
-  std::stable_sort(by_begin.begin(), by_begin.end(), [&](std::size_t a, std::size_t b) {
-    return plan.buffers[a].lifetime.begin < plan.buffers[b].lifetime.begin;
-  });
-
-  std::vector<Reuse> reuse;
-  for (const std::size_t i : by_begin) {
+  std::vector<Tenant> by_begin;
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     if (plan.buffers[i].bytes == 0) continue;
+    std::size_t number = 0;
+    for (const Lifetime& piece : pieces(plan.buffers[i])) {
+      by_begin.push_back({{i, number++}, piece.begin});
+    }
+  }
+  std::stable_sort(by_begin.begin(), by_begin.end(),
+                   [](const Tenant& a, const Tenant& b) { return a.begin < b.begin; });
+
+  std::vector<PieceReuse> reuse;
+  for (const auto& [tenant, begin] : by_begin) {
+    const std::size_t i = tenant.buffer;
     auto& ranges = last[plan.buffers[i].space];
     const std::int64_t start = plan.offsets[i];
     const std::int64_t end = start + plan.buffers[i].bytes;
@@ -88,12 +90,28 @@ std::vector<Reuse> find_reuse(const Plan& plan) {
     if (at != ranges.begin() && std::prev(at)->second.end > start) --at;
     while (at != ranges.end() && at->first < end) {
       const auto [first, old] = *at;
-      reuse.push_back({old.tenant, i});
+      if (old.tenant.buffer != i) reuse.push_back({tenant, old.tenant});
       at = ranges.erase(at);
       if (first < start) ranges.emplace(first, Range{start, old.tenant});
       if (old.end > end) ranges.emplace(end, Range{old.end, old.tenant});
     }
-    ranges.emplace(start, Range{end, i});
+    ranges.emplace(start, Range{end, tenant});
+  }
+  std::sort(reuse.begin(), reuse.end());
+  reuse.erase(std::unique(reuse.begin(), reuse.end()), reuse.end());
+  return reuse;
+}
+
+std::vector<Reuse> find_reuse(const Plan& plan) {
+  std::vector<Reuse> reuse;
+  if (has_aliases(plan.buffers)) {
+    const AliasGroups groups(plan.buffers);
+    reuse = merge(plan, groups).reuse;
+    for (Reuse& pair : reuse) pair = {groups.first[pair.previous], groups.first[pair.next]};
+  } else {
+    for (const auto& [next, previous] : find_piece_reuse(plan)) {
+      reuse.push_back({previous.buffer, next.buffer});
+    }
   }
   std::sort(reuse.begin(), reuse.end(), by_next);
   reuse.erase(std::unique(reuse.begin(), reuse.end()), reuse.end());

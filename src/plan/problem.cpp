@@ -32,6 +32,17 @@ void check_local(const Buffer& buffer, const std::string& where) {
           .where = where,
           .hint = "lifetimes are half-open: a buffer used at 3 only has {3, 4}"});
   }
+  std::int64_t piece = begin;  // where the one before a gap begins
+  for (const Lifetime& gap : buffer.gaps) {
+    if (gap.begin > piece && gap.end > gap.begin && gap.end < end) {
+      piece = gap.end;
+      continue;
+    }
+    fail({.found = "the gap " + lifetime_text(gap) + " in the lifetime " +
+                   lifetime_text(buffer.lifetime),
+          .expected = "gaps that are not empty, ascending, apart and none at either end",
+          .where = where});
+  }
   if (buffer.alignment <= 0 || !std::has_single_bit(static_cast<std::uint64_t>(buffer.alignment))) {
     fail({.found = "an alignment of " + digits(buffer.alignment),
           .expected = "a power of two",
@@ -51,6 +62,19 @@ void check_local(const Buffer& buffer, const std::string& where) {
 }
 
 }  // namespace
+
+std::vector<Lifetime> pieces(const Lifetime& lifetime, const std::vector<Lifetime>& gaps) {
+  std::vector<Lifetime> result;
+  std::int64_t begin = lifetime.begin;
+  for (const Lifetime& gap : gaps) {
+    result.push_back({begin, gap.begin});
+    begin = gap.end;
+  }
+  result.push_back({begin, lifetime.end});
+  return result;
+}
+
+std::vector<Lifetime> pieces(const Buffer& buffer) { return pieces(buffer.lifetime, buffer.gaps); }
 
 std::size_t Problem::add(Buffer buffer) {
   if (buffer.name.empty()) {
@@ -91,11 +115,42 @@ std::size_t Problem::add(Buffer buffer) {
   space_by_name_.emplace(space_name, buffer.space);
   index_by_name_.emplace(buffer.name, buffers_.size());
   total_ = total;
+  first_piece_.push_back(piece_count_);
+  piece_count_ += 1 + buffer.gaps.size();
   buffers_.push_back(std::move(buffer));
   return buffers_.size() - 1;
 }
 
 void Problem::set_precedence(Precedence precedence) { precedence_ = std::move(precedence); }
+
+bool Problem::pieces_meet(std::size_t i, std::size_t j) const noexcept {
+  const Buffer &a = buffers_[i], &b = buffers_[j];
+  if (precedence_) {
+    for (std::size_t p = first_piece(i); p <= last_piece(i); ++p) {
+      for (std::size_t q = first_piece(j); q <= last_piece(j); ++q) {
+        if (!precedence_->before(p, q) && !precedence_->before(q, p)) return true;
+      }
+    }
+    return false;
+  }
+  // The k-th piece of either, side by side.
+  const auto piece = [](const Buffer& buffer, std::size_t k) {
+    return Lifetime{k == 0 ? buffer.lifetime.begin : buffer.gaps[k - 1].end,
+                    k == buffer.gaps.size() ? buffer.lifetime.end : buffer.gaps[k].begin};
+  };
+  std::size_t k = 0, l = 0;
+  while (k <= a.gaps.size() && l <= b.gaps.size()) {
+    const Lifetime p = piece(a, k), q = piece(b, l);
+    if (p.end <= q.begin) {
+      ++k;
+    } else if (q.end <= p.begin) {
+      ++l;
+    } else {
+      return true;
+    }
+  }
+  return false;
+}
 
 void Problem::validate() const {
   if (precedence_) {
@@ -144,12 +199,29 @@ void Problem::validate_lifetimes() const {
             .hint = "give .lifetime = {begin, end}, or set_precedence() for the whole problem"});
     }
   }
+  if (has_gaps() && size() > Precedence::max_size) {
+    fail({.found = "gaps in a problem of " + std::to_string(size()) + " buffers",
+          .expected = "at most " + std::to_string(Precedence::max_size) + " with gaps",
+          .where = "plan::Problem"});
+  }
 }
 
 void Problem::validate_precedence() const {
   const std::string where = "plan::Precedence";
-  const std::size_t n = size();
-  const auto name = [&](std::size_t i) { return "'" + buffers_[i].name + "'"; };
+  const std::size_t n = piece_count();
+  std::vector<Lifetime> lifetimes;
+  std::vector<std::size_t> owner;
+  for (std::size_t i = 0; i < size(); ++i) {
+    for (const Lifetime& piece : pieces(buffers_[i])) {
+      lifetimes.push_back(piece);
+      owner.push_back(i);
+    }
+  }
+  const auto name = [&](std::size_t p) {
+    const Buffer& buffer = buffers_[owner[p]];
+    return "'" + buffer.name + "'" +
+           (buffer.gaps.empty() ? "" : " in " + lifetime_text(lifetimes[p]));
+  };
   const auto cycle = [&](std::size_t i, std::size_t j) {
     fail({.found = name(i) + " before " + name(j) + " and " + name(j) + " before " + name(i),
           .expected = "an order without cycles",
@@ -164,8 +236,10 @@ void Problem::validate_precedence() const {
   };
 
   if (precedence_->size() != n) {
-    fail({.found = "an order of " + std::to_string(precedence_->size()) + " buffers",
-          .expected = std::to_string(n) + ", the number of buffers",
+    fail({.found = "an order of " + std::to_string(precedence_->size()) +
+                   (has_gaps() ? " pieces" : " buffers"),
+          .expected = std::to_string(n) + ", the number of " +
+                      (has_gaps() ? "the buffers' pieces" : "buffers"),
           .where = where});
   }
   std::size_t with_lifetime = 0;
@@ -175,11 +249,16 @@ void Problem::validate_precedence() const {
             .expected = "an order without cycles",
             .where = where});
     }
-    if (buffers_[i].lifetime != Lifetime{}) ++with_lifetime;
+    if (lifetimes[i] != Lifetime{}) ++with_lifetime;
+    if (i > 0 && owner[i - 1] == owner[i] && !precedence_->before(i - 1, i)) {
+      fail({.found = name(i - 1) + " not before " + name(i),
+            .expected = "a buffer's pieces in their order",
+            .where = where});
+    }
   }
   if (with_lifetime != 0 && with_lifetime != n) {
     fail({.found = "lifetimes for " + std::to_string(with_lifetime) + " of " + std::to_string(n) +
-                   " buffers",
+                   (has_gaps() ? " pieces" : " buffers"),
           .expected = "all or none when a precedence is set",
           .where = where});
   }
@@ -198,10 +277,9 @@ void Problem::validate_precedence() const {
         if (precedence_->before(j, i)) cycle(i, j);
         // j's successors are all i's too, and j itself is one more, if the order is sound.
         if (topology.successors[j] >= topology.successors[i]) not_transitive(i, j, missing(i, j));
-        if (with_lifetime != 0 && buffers_[i].lifetime.end > buffers_[j].lifetime.begin) {
+        if (with_lifetime != 0 && lifetimes[i].end > lifetimes[j].begin) {
           fail({.found = name(i) + " before " + name(j) + ", but with lifetimes " +
-                         lifetime_text(buffers_[i].lifetime) + " and " +
-                         lifetime_text(buffers_[j].lifetime),
+                         lifetime_text(lifetimes[i]) + " and " + lifetime_text(lifetimes[j]),
                 .expected = "lifetimes that follow the order, or none",
                 .where = where});
         }

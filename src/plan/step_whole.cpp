@@ -41,13 +41,13 @@ Problem whole_problem(std::span<const StepProblem> problems) {
     for (const Buffer& buffer : step.problem.buffers()) whole.add(buffer);
   }
   // Buffers of different spaces need no order: they never share bytes.
-  Precedence order(whole.size());
+  Precedence order(whole.piece_count());
   std::size_t first = 0;
   for (const StepProblem& step : problems) {
-    const std::size_t size = step.problem.size();
+    const std::size_t size = step.problem.piece_count();
     for (std::size_t i = 0; i < size; ++i) {
       for (std::size_t j = 0; j < size; ++j) {
-        if (step.problem.before(i, j)) order.set_before(first + i, first + j);
+        if (step.problem.precedence()->before(i, j)) order.set_before(first + i, first + j);
       }
     }
     first += size;

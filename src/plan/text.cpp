@@ -1,5 +1,6 @@
 #include "src/plan/text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <set>
@@ -41,9 +42,19 @@ std::string lifetime_text(Lifetime lifetime) {
   return "[" + std::to_string(lifetime.begin) + ", " + std::to_string(lifetime.end) + ")";
 }
 
+std::string lifetime_text(const Buffer& buffer) {
+  constexpr std::size_t shown = 4;
+  std::string text = lifetime_text(buffer.lifetime);
+  for (std::size_t i = 0; i < std::min(shown, buffer.gaps.size()); ++i) {
+    text += (i == 0 ? " without " : ", ") + lifetime_text(buffer.gaps[i]);
+  }
+  if (buffer.gaps.size() > shown) text += ", …";
+  return text;
+}
+
 std::string quoted(const Buffer& buffer) {
   std::string text = "'" + buffer.name + "' (" + digits(buffer.bytes) + " bytes";
-  if (buffer.lifetime != Lifetime{}) text += ", lifetime " + lifetime_text(buffer.lifetime);
+  if (buffer.lifetime != Lifetime{}) text += ", lifetime " + lifetime_text(buffer);
   return text + ")";
 }
 

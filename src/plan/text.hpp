@@ -14,9 +14,10 @@ namespace arenite::plan {
 std::string digits(std::int64_t number);  ///< "1,048,576"
 /// Never with a comma, whatever the process's locale; JSON and SVG need that.
 std::string decimal(double number, int places);
-std::string bytes_text(std::int64_t bytes);    ///< "512 B", "12.5 KiB", "3.00 MiB"
-std::string lifetime_text(Lifetime lifetime);  ///< "[0, 3)"
-std::string quoted(const Buffer& buffer);      ///< "'x' (4,096 bytes, lifetime [0, 3))"
+std::string bytes_text(std::int64_t bytes);       ///< "512 B", "12.5 KiB", "3.00 MiB"
+std::string lifetime_text(Lifetime lifetime);     ///< "[0, 3)"
+std::string lifetime_text(const Buffer& buffer);  ///< "[0, 9) without [2, 3), [5, 7)"
+std::string quoted(const Buffer& buffer);         ///< "'x' (4,096 bytes, lifetime [0, 3))"
 
 /// The inverse of to_string(Space), without the capacity; none where the text is no space.
 std::optional<Space> parse_space(std::string_view text);

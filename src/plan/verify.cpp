@@ -79,7 +79,9 @@ class Verifier {
       const Buffer& planned = plan_.buffers[found->second];
       if (planned.bytes != wanted.bytes || planned.alignment != wanted.alignment ||
           planned.space != wanted.space || planned.alias != wanted.alias ||
-          (problem_.precedence() == nullptr && planned.lifetime != wanted.lifetime)) {
+          planned.gaps.size() != wanted.gaps.size() ||
+          (problem_.precedence() == nullptr &&
+           (planned.lifetime != wanted.lifetime || planned.gaps != wanted.gaps))) {
         const auto text = [](const Buffer& buffer) {
           return quoted(buffer) + ", aligned to " + digits(buffer.alignment) + ", in " +
                  to_string(buffer.space) +
@@ -97,15 +99,22 @@ class Verifier {
   /// With a precedence, the plan's lifetimes carry its pictures and its reuse.
   void check_lifetimes() const {
     if (problem_.precedence() == nullptr) return;
+    std::vector<Lifetime> times;  // by piece
+    std::vector<const Buffer*> owners;
     for (std::size_t i = 0; i < problem_.size(); ++i) {
-      const Buffer& first = plan_.buffers[plan_index_[i]];
-      if (first.lifetime.begin >= first.lifetime.end) {
-        fail({.found = quoted(first), .expected = "a lifetime", .where = where});
+      const Buffer& buffer = plan_.buffers[plan_index_[i]];
+      for (const Lifetime& piece : pieces(buffer)) {
+        times.push_back(piece);
+        owners.push_back(&buffer);
+        if (piece.begin >= piece.end) {
+          fail({.found = quoted(buffer), .expected = "a lifetime", .where = where});
+        }
       }
-      for (std::size_t j = 0; j < problem_.size(); ++j) {
-        const Buffer& second = plan_.buffers[plan_index_[j]];
-        if (problem_.before(i, j) && first.lifetime.end > second.lifetime.begin) {
-          fail({.found = quoted(first) + " and " + quoted(second) + " overlap in time",
+    }
+    for (std::size_t p = 0; p < times.size(); ++p) {
+      for (std::size_t q = 0; q < times.size(); ++q) {
+        if (problem_.precedence()->before(p, q) && times[p].end > times[q].begin) {
+          fail({.found = quoted(*owners[p]) + " and " + quoted(*owners[q]) + " overlap in time",
                 .expected = "lifetimes that follow the precedence: the first is before the second",
                 .where = where});
         }

@@ -165,8 +165,11 @@ TEST(VerifyProperty, RefusesExactlyTheUnsoundOfMovedPlans) {
   int refused = 0;
   int accepted = 0;
   for (int round = 0; round < 6000; ++round) {
-    const Problem problem = round % 2 == 0 ? random_intervals(random, 2 + below(random, 7))
-                                           : random_ordered(random, 2 + below(random, 7));
+    const std::int64_t n = 2 + below(random, 7);
+    const Problem problem = round % 4 == 0   ? random_intervals(random, n)
+                            : round % 4 == 1 ? random_ordered(random, n)
+                            : round % 4 == 2 ? random_gaps(random, n)
+                                             : random_gaps_ordered(random, n);
     Plan plan = solve(problem, {.effort = Effort::fast});
     const std::size_t moved = random() % problem.size();
     plan.offsets[moved] += below(random, 13) - 6;

@@ -42,7 +42,8 @@ struct SpacePlan {
 /// `next` takes bytes of `previous`, which is before it, and at least one of them had no other
 /// tenant in between; of an alias group, the first by name stands for all. These pairs are the
 /// edges that reuse needs: what any other two tenants of a byte need follows from them by
-/// transitivity.
+/// transitivity. Where `previous` has gaps, a piece of it is before one of `next`: two buffers may
+/// take turns.
 struct Reuse {
   std::size_t previous = 0;
   std::size_t next = 0;

@@ -15,6 +15,7 @@ Instance subset(const Instance& whole, const Items& items) {
     part.items.push_back(whole.items[i]);
     part.items.back().buffer = i;
   }
+  fill_rows(part);
   return part;
 }
 
@@ -23,8 +24,10 @@ std::int64_t max_live(const Instance& instance) {
   std::vector<std::pair<std::int64_t, std::int64_t>> changes;
   for (const Item& item : instance.items) {
     const std::int64_t bytes = round_up(item.bytes, instance.granule);
-    changes.emplace_back(item.begin, bytes);
-    changes.emplace_back(item.end, -bytes);  // sorts before what begins then
+    for (const auto [begin, end] : pieces(item)) {
+      changes.emplace_back(begin, bytes);
+      changes.emplace_back(end, -bytes);  // sorts before what begins then
+    }
   }
   std::sort(changes.begin(), changes.end());
   std::int64_t live = 0;
@@ -34,7 +37,7 @@ std::int64_t max_live(const Instance& instance) {
 }
 
 /// The items in pieces, none of which has an item alive together with one of another.
-std::vector<Items> pieces(const Instance& instance, Items items) {
+std::vector<Items> components(const Instance& instance, Items items) {
   std::stable_sort(items.begin(), items.end(), [&](auto a, auto b) {
     return instance.items[a].begin < instance.items[b].begin;
   });
@@ -63,7 +66,7 @@ class Splitter {
     std::iota(all.begin(), all.end(), std::size_t{0});
     const bool fixed = std::any_of(instance_.items.begin(), instance_.items.end(),
                                    [](const Item& item) { return item.fixed >= 0; });
-    if (instance_.words != 0 || fixed) {
+    if (!instance_.line || fixed) {
       Instance whole = instance_;
       for (const std::size_t i : all) whole.items[i].buffer = i;
       result_.leaves.push_back({std::move(whole), 0, 0});
@@ -82,7 +85,7 @@ class Splitter {
     while (!todo.empty()) {
       const auto [some, below] = std::move(todo.back());
       todo.pop_back();
-      for (Items& piece : pieces(instance_, some)) {
+      for (Items& piece : components(instance_, some)) {
         std::int64_t bottom = below;
         Items rest = patience < piece.size() ? piece : take_spans(piece, bottom);
         patience -= std::min(patience, piece.size());
@@ -112,7 +115,7 @@ class Splitter {
       const Item& item = instance_.items[i];
       const std::int64_t bytes = round_up(item.bytes, instance_.granule);
       // Padding below others would be a decision, not a necessity.
-      if (item.begin == begin && item.end == end && bytes % alignment == 0) {
+      if (item.begin == begin && item.end == end && item.gaps.empty() && bytes % alignment == 0) {
         result_.offsets[i] = bottom;
         bottom += bytes;
       } else {

@@ -57,23 +57,23 @@ Packer::Frame& Packer::frame(std::size_t depth) {
 }
 
 bool Packer::has_fallen_apart(const Part& part) const {
-  for (std::size_t s = part.first; s < part.last; ++s) {
-    if (skyline_.load(s) == 0 || (s > part.first && skyline_.bridges(s) == 0)) return true;
+  for (std::size_t s = part.first + 1; s < part.last; ++s) {
+    if (skyline_.bridges(s) == 0) return true;
   }
-  return false;
+  return skyline_.load(part.first) == 0;
 }
 
 bool Packer::solve_rest(const Part& part, std::size_t depth) {
   Frame& here = frame(depth);
   if (empty(here.open)) return true;
   here.parts.clear();
-  if (!sections_.line || !has_fallen_apart(part)) {
+  if (!sections_.in_time || !has_fallen_apart(part)) {
     here.parts.push_back({part.first, part.last, here.open});
     return solve(here.parts.front(), depth + 1);
   }
   for (std::size_t s = part.first; s < part.last; ++s) {
     if (skyline_.load(s) == 0) continue;
-    if (here.parts.empty() || here.parts.back().last != s || skyline_.bridges(s) == 0) {
+    if (here.parts.empty() || skyline_.bridges(s) == 0) {
       here.parts.push_back({s, s, Bits(sections_.words, 0)});
     }
     Part& piece = here.parts.back();

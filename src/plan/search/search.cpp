@@ -41,8 +41,8 @@ struct Engine {
 };
 
 bool too_large(const Leaf& leaf) noexcept {
-  const bool line = leaf.instance.words == 0;
-  return leaf.instance.items.size() > (line ? most_items_on_a_line : most_items_in_an_order);
+  const std::size_t most = leaf.instance.line ? most_items_on_a_line : most_items_in_an_order;
+  return leaf.instance.items.size() > most;
 }
 
 /// A leaf between the peaks that are proved impossible and the best one found.

@@ -99,6 +99,20 @@ class Draw {
     return problem;
   }
 
+  /// Half of what is long enough is left alone for a tick.
+  Problem with_gaps(const Problem& whole) {
+    Problem result;
+    for (Buffer buffer : whole.buffers()) {
+      const std::int64_t inner = buffer.lifetime.end - buffer.lifetime.begin - 2;
+      if (inner > 0 && below(2) == 0) {
+        const std::int64_t gap = buffer.lifetime.begin + 1 + below(inner);
+        buffer.gaps.push_back({gap, gap + 1});
+      }
+      result.add(std::move(buffer));
+    }
+    return result;
+  }
+
  private:
   /// One or two buffers get a place that overlaps nothing.
   Problem with_fixed(const Problem& loose) {
@@ -267,6 +281,17 @@ TEST(Search, IsTheOptimumAroundAlignedFixedOffsets) {
 }
 TEST(Search, IsTheOptimumAroundFixedOffsetsWithPrecedence) {
   compare_many(60000, instances, true, true, true);
+}
+
+TEST(Search, IsTheOptimumWithGaps) {
+  int above = 0;
+  for (std::uint32_t i = 0; i < instances && !HasFatalFailure(); ++i) {
+    Draw draw(80000 + i);
+    const Problem whole =
+        i % 2 == 0 ? draw.near_gadget() : draw.problem(6, true, false, i % 4 == 1);
+    compare(draw.with_gaps(whole), "number " + std::to_string(i), above);
+  }
+  EXPECT_GT(above, instances / 50);
 }
 
 // What cannot be searched is no reason to leave the rest.

@@ -1,35 +1,42 @@
 #include "src/plan/search/sections.hpp"
 
+#include "src/plan/search/search.hpp"
+
 #include <algorithm>
 #include <functional>
-#include <numeric>
 
 namespace arenite::plan {
 namespace {
 
 /// What is alive when something ends, if something began since the last such moment.
 std::vector<Bits> along_the_line(const Instance& instance, std::size_t words) {
-  const auto& items = instance.items;
-  std::vector<std::size_t> by_begin(items.size());
-  std::iota(by_begin.begin(), by_begin.end(), std::size_t{0});
-  std::vector<std::size_t> by_end = by_begin;
-  std::stable_sort(by_begin.begin(), by_begin.end(),
-                   [&](auto a, auto b) { return items[a].begin < items[b].begin; });
-  std::stable_sort(by_end.begin(), by_end.end(),
-                   [&](auto a, auto b) { return items[a].end < items[b].end; });
+  struct Change {
+    std::int64_t time;
+    std::size_t item;
+  };
+  std::vector<Change> begins, ends;
+  for (std::size_t i = 0; i < instance.items.size(); ++i) {
+    for (const auto [begin, end] : pieces(instance.items[i])) {
+      begins.push_back({begin, i});
+      ends.push_back({end, i});
+    }
+  }
+  const auto by_time = [](const Change& a, const Change& b) { return a.time < b.time; };
+  std::stable_sort(begins.begin(), begins.end(), by_time);
+  std::stable_sort(ends.begin(), ends.end(), by_time);
 
   std::vector<Bits> sections;
   Bits live(words, 0);
   std::size_t begun = 0;
-  for (std::size_t ended = 0; ended < items.size();) {
-    const std::int64_t now = items[by_end[ended]].end;
+  for (std::size_t ended = 0; ended < ends.size();) {
+    const std::int64_t now = ends[ended].time;
     const std::size_t before = begun;
-    for (; begun < items.size() && items[by_begin[begun]].begin < now; ++begun) {
-      set_bit(live.data(), by_begin[begun]);
+    for (; begun < begins.size() && begins[begun].time < now; ++begun) {
+      set_bit(live.data(), begins[begun].item);
     }
     if (begun > before) sections.push_back(live);
-    for (; ended < items.size() && items[by_end[ended]].end == now; ++ended) {
-      clear_bit(live.data(), by_end[ended]);
+    for (; ended < ends.size() && ends[ended].time == now; ++ended) {
+      clear_bit(live.data(), ends[ended].item);
     }
   }
   return sections;
@@ -71,11 +78,12 @@ Sections make_sections(const Instance& instance) {
   Sections result;
   result.items = instance.items.size();
   result.words = (result.items + 63) / 64;
-  result.line = instance.words == 0;
+  result.in_time = instance.line && (instance.words == 0 || result.items > most_items_in_an_order);
+  result.line = instance.line && instance.words == 0;
   result.neighbours.assign(result.items * result.words, 0);
 
   std::vector<Bits> sections;
-  if (result.line) {
+  if (result.in_time) {
     sections = along_the_line(instance, result.words);
     for (const Bits& section : sections) {
       visit_bits(section.data(), result.words, [&](std::size_t i) {

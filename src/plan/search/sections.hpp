@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "src/plan/instance.hpp"
@@ -14,19 +15,24 @@ namespace arenite::plan {
 /// Sections: sets of items that conflict pairwise, such that every conflict lies within one of
 /// them. The bytes of a section's items lie above each other, all in one tower.
 ///
-/// Where time is a line they are the maximal sets of items alive together, in order of time, and
-/// an item's sections are consecutive. With a precedence they are maximal cliques of the conflict
-/// graph, taken until they cover it.
+/// Where time is a line they are the sets of items alive together, in order of time, and the
+/// sections of an item without gaps are consecutive. With a precedence they are maximal cliques of
+/// the conflict graph, taken until they cover it.
 struct Sections {
   std::size_t items = 0;
   std::size_t count = 0;
   std::size_t words = 0;                  // of a set of items
-  bool line = true;                       // time is a line
+  bool in_time = true;                    // in order of time
+  bool line = true;                       // and without gaps
   std::vector<std::int32_t> first;        // by item: where its sections begin in `of_item`
   std::vector<std::int32_t> of_item;      // ascending for each item
   std::vector<std::uint64_t> members;     // a row of `words` for each section
   std::vector<std::uint64_t> neighbours;  // a row for each item: what it conflicts with, not itself
 
+  /// The item's first section and its last, and what lies between them.
+  std::pair<std::size_t, std::size_t> hull(std::size_t item) const noexcept {
+    return {static_cast<std::size_t>(of(item).front()), static_cast<std::size_t>(of(item).back())};
+  }
   std::span<const std::int32_t> of(std::size_t item) const noexcept {
     return {of_item.data() + first[item], of_item.data() + first[item + 1]};
   }

@@ -44,7 +44,10 @@ bool Skyline::reset(std::int64_t capacity) {
       load_[static_cast<std::size_t>(s)] += bytes_[i];
       watched_[static_cast<std::size_t>(s)] = i;
     }
-    for (const auto s : sections_.of(i).subspan(1)) ++bridges_[static_cast<std::size_t>(s)];
+    if (sections_.in_time) {
+      const auto [first, last] = sections_.hull(i);
+      for (std::size_t s = first; s < last; ++s) ++bridges_[s + 1];
+    }
     fits = lift(i, 0) && fits;
   });
   if (any_fixed_) {
@@ -102,9 +105,9 @@ bool Skyline::place(std::size_t item, const Bits& open) {
     std::int64_t& load = load_[static_cast<std::size_t>(s)];
     set(load, load - bytes_[item]);
   }
-  for (const auto s : sections_.of(item).subspan(1)) {
-    std::int64_t& bridges = bridges_[static_cast<std::size_t>(s)];
-    set(bridges, bridges - 1);
+  if (sections_.in_time) {
+    const auto [first, last] = sections_.hull(item);
+    for (std::size_t s = first; s < last; ++s) set(bridges_[s + 1], bridges_[s + 1] - 1);
   }
   return lift_all(sections_.around(item), above, open) && update_floors(open);
 }

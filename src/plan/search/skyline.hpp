@@ -28,7 +28,7 @@ class Skyline {
   std::int64_t floor(std::size_t section) const noexcept { return floor_[section]; }
   /// Bytes of the open items in it; 0 iff it has none.
   std::int64_t load(std::size_t section) const noexcept { return load_[section]; }
-  /// Where time is a line: how many open items are in it and in the one before.
+  /// Where time is a line: how many open items are in it or a later one, and in one before.
   std::int64_t bridges(std::size_t section) const noexcept { return bridges_[section]; }
   /// Bytes that may stay unused in it above its floor.
   std::int64_t slack(std::size_t section) const noexcept { return slack(section, floor_[section]); }

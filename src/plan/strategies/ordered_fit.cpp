@@ -70,21 +70,33 @@ ItemOrder by_extent(const Instance& instance) {
 }
 
 ItemOrder by_conflicts(const Instance& instance) {
-  if (instance.words != 0) return by_extent(instance);
-  // All that begin before its end, but those that end before it begins.
-  std::vector<std::int64_t> begins;
-  std::vector<std::int64_t> ends;
-  for (const Item& item : instance.items) {
-    begins.push_back(item.begin);
-    ends.push_back(item.end);
+  const auto& items = instance.items;
+  std::vector<std::int64_t> conflicts;
+  if (instance.words != 0) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      conflicts.push_back(static_cast<std::int64_t>(conflicts_of(instance, i)));
+    }
+  } else {
+    // All that begin before its end, but those that end before it begins.
+    std::vector<std::int64_t> begins;
+    std::vector<std::int64_t> ends;
+    for (const Item& item : items) {
+      begins.push_back(item.begin);
+      ends.push_back(item.end);
+    }
+    std::sort(begins.begin(), begins.end());
+    std::sort(ends.begin(), ends.end());
+    for (const Item& item : items) {
+      const auto begun = std::lower_bound(begins.begin(), begins.end(), item.end) - begins.begin();
+      const auto over = std::upper_bound(ends.begin(), ends.end(), item.begin) - ends.begin();
+      conflicts.push_back(begun - over);
+    }
   }
-  std::sort(begins.begin(), begins.end());
-  std::sort(ends.begin(), ends.end());
-  return descending(instance, [&](const Item& item) {
-    const auto begun = std::lower_bound(begins.begin(), begins.end(), item.end) - begins.begin();
-    const auto over = std::upper_bound(ends.begin(), ends.end(), item.begin) - ends.begin();
-    return std::pair(begun - over, item.bytes);
+  ItemOrder order = by_index(instance);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(conflicts[a], items[a].bytes) > std::pair(conflicts[b], items[b].bytes);
   });
+  return order;
 }
 
 ItemOrder in_time(const Instance& instance) {
