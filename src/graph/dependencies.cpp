@@ -157,6 +157,12 @@ bool is_view_op(const Graph& graph, OpId op) {
          std::all_of(views.begin(), views.end(), [](const auto& v) { return v.has_value(); });
 }
 
+bool fills_storage(const Graph& graph, ValueId id) {
+  const Value& value = graph[id];
+  return value.offset == 0 &&
+         byte_size(value.type, value.shape, value.layout) == graph.root_storage(id).bytes;
+}
+
 std::vector<Access> accesses(const Graph& graph, OpId id) {
   std::vector<Access> list;
   AccessList collect(graph, list);

@@ -160,11 +160,11 @@ class Flow {
     void read(ValueId id) {
       flow_.with(id, [&](std::size_t i) { read(i); });
     }
-    /// All of the value: what lay there before is dead.
+    /// All of the value: what lay there before is dead, unless there is more of it.
     void write(ValueId id) {
       flow_.with(id, [&](std::size_t i) {
         touch(i);
-        live_[i] = false;
+        if (fills_storage(flow_.graph_, id)) live_[i] = false;
       });
     }
 

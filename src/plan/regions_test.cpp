@@ -63,8 +63,20 @@ void expect_sound(const Graph& plain, unsigned run) {
       << graph::print(shared);
 }
 
+/// Pairs that share bytes, one in a gap of the other.
+std::size_t turns_taken(const Plan& plan) {
+  std::size_t turns = 0;
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const Lifetime &a = plan.buffers[i].lifetime, &b = plan.buffers[j].lifetime;
+      turns += share_bytes(plan, i, j) && a.begin < b.end && b.begin < a.end;
+    }
+  }
+  return turns;
+}
+
 TEST(RegionPlans, ReplayAsWithBytesOfTheirOwn) {
-  std::size_t ops = 0;
+  std::size_t ops = 0, turns = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
     const Graph plain = graph::testing::RandomRegions(seed).make();
     Graph joined = plain, shared = plain;
@@ -74,6 +86,7 @@ TEST(RegionPlans, ReplayAsWithBytesOfTheirOwn) {
     for (const Graph* graph : {&joined, &shared}) {
       const Planned planned(*graph);
       ASSERT_NO_THROW(planned.verify()) << "seed " << seed << "\n" << graph::print(*graph);
+      for (const Plan& packing : planned.plan.packings) turns += turns_taken(packing);
       for (unsigned run = 0; run < 4; ++run) {
         RegionReplay expected(plain, schedule, nullptr, run);
         RegionReplay seen(planned.graph, planned.schedule, &planned.plan, run);
@@ -83,6 +96,39 @@ TEST(RegionPlans, ReplayAsWithBytesOfTheirOwn) {
     }
   }
   EXPECT_GT(ops, 5000u);
+  EXPECT_GT(turns, 1000u);
+}
+
+/// The same buffers, needed from their first access to their last.
+Problem without_gaps(const Problem& problem) {
+  Problem result;
+  for (Buffer buffer : problem.buffers()) {
+    buffer.gaps.clear();
+    result.add(std::move(buffer));
+  }
+  Precedence order(result.size());
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    for (std::size_t j = 0; j < result.size(); ++j) {
+      if (problem.before(i, j)) order.set_before(i, j);
+    }
+  }
+  result.set_precedence(std::move(order));
+  return result;
+}
+
+TEST(RegionPlans, GapsSaveBytes) {
+  std::int64_t with = 0, without = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Graph graph = graph::testing::RandomRegions(seed).make();
+    graph::in_place(graph);
+    for (const StepProblem& step : step_problems(graph, graph::coarsen(graph), StepOptions{})) {
+      const Plan plan = solve(step.problem);
+      EXPECT_TRUE(plan.optimal);
+      with += plan.peak;
+      without += solve(without_gaps(step.problem)).peak;
+    }
+  }
+  EXPECT_LT(with, without - without / 6);  // 19 % less
 }
 
 /// The verifier finds what a replay finds: two storages put in one place, wherever that is wrong.
@@ -219,7 +265,8 @@ TEST(RegionPlans, CarriedValuesThatSwapAreSetAside) {
 
 TEST(RegionPlans, APrefixSumTakesTwoBlocks) {
   // Each trip adds to every element the one before it, at twice the distance: what it reads is a
-  // part of what it would overwrite. Two blocks, however many trips (and the trip's number).
+  // part of what it would overwrite. Two blocks, however many trips; the trip's number, which
+  // nobody reads, lies in one of them while it is free.
   EXPECT_EQ(rows(R"($3 = concat($2, $2, $2, $2);
                     $4 = loop(_, _, $3, max_trips=8) ($5, $6) {
                       $7 = slice($6, begin=0, end=192);
@@ -228,7 +275,7 @@ TEST(RegionPlans, APrefixSumTakesTwoBlocks) {
                       yield $9;
                     }
                     $10 = relu($4); result = $10;)"),
-            4 + 4 + 1);
+            4 + 4);
 }
 
 // Each loop walked until it settles, inside one that is walked until it settles, … would take 2^64.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "src/plan/overlap.hpp"
+#include "src/plan/piece_reuse.hpp"
 #include "src/plan/step_problems.hpp"
 #include "src/plan/step_usage.hpp"
 #include "src/plan/task_order.hpp"
@@ -113,18 +114,19 @@ class StepPlanner {
       plan_.separate += round_up(place.bytes, default_alignment);
       plan_.placements.push_back(std::move(place));
     }
-    const auto usage = [&](std::size_t i) -> const Usage& {
-      return usage_[step.storages[i].index];
+    const auto uses = [&](const BufferPiece& piece) {
+      return usage_[step.storages[piece.buffer].index].pieces()[piece.piece];
     };
-    for (const Reuse& reuse : packing.reuse) need_edges(usage(reuse.previous), usage(reuse.next));
+    for (const auto& [next, previous] : find_piece_reuse(packing))
+      need_edges(uses(previous), uses(next));
     plan_.lower_bound += packing.lower_bound;
     plan_.packings.push_back(std::move(packing));
   }
 
   /// Each user of the old tenant → each user of the new one, where no path leads there yet.
-  void need_edges(const Usage& old_tenant, const Usage& new_tenant) {
-    for (const TaskUse& p : old_tenant.tasks) {
-      for (const TaskUse& q : new_tenant.tasks) {
+  void need_edges(std::span<const TaskUse> old_tenant, std::span<const TaskUse> new_tenant) {
+    for (const TaskUse& p : old_tenant) {
+      for (const TaskUse& q : new_tenant) {
         if (p.task == q.task || data_order_.before(p.task, q.task)) continue;
         needed_.push_back({graph::TaskId(p.task), graph::TaskId(q.task)});
       }

@@ -93,7 +93,7 @@ class StepProblems {
   template <class Chosen>
   void add(const std::string& name, const Space& space, Chosen chosen) {
     StepProblem step{.block = name + block_suffix(space), .space = space};
-    std::vector<const Usage*> uses;
+    std::vector<std::span<const TaskUse>> pieces;
     for_each_root(graph_, [&](StorageId id, const graph::Storage& storage) {
       const Usage& usage = usage_[id.index];
       if (storage.space != space || !is_transient(storage.cls) || usage.output ||
@@ -101,23 +101,32 @@ class StepProblems {
         return;
       step.storages.push_back(id);
       step.problem.add(buffer(id));
-      uses.push_back(&usage);
+      for (const auto piece : usage.pieces()) pieces.push_back(piece);
     });
-    if (uses.empty() && !is_default(space)) return;
-    step.problem.set_precedence(options_.reuse ? precedence(uses, order_)
-                                               : Precedence(uses.size()));
+    if (pieces.empty() && !is_default(space)) return;
+    step.problem.set_precedence(options_.reuse ? precedence(pieces, order_)
+                                               : Precedence(step.problem.size()));
     problems_.push_back(std::move(step));
   }
 
   Buffer buffer(StorageId id) const {
     const graph::Storage& storage = graph_.storage(id);
     const Usage& usage = usage_[id.index];
-    const TaskUse &first = usage.tasks.front(), &last = usage.tasks.back();
+    const auto pieces = usage.pieces();
+    const auto begin = [&](const TaskUse& use) {
+      return static_cast<std::int64_t>(steps_before_[use.task] + use.first);
+    };
+    const auto end = [&](const TaskUse& use) {
+      return static_cast<std::int64_t>(steps_before_[use.task] + use.last + 1);
+    };
+    std::vector<Lifetime> gaps;
+    for (std::size_t i = 1; options_.reuse && i < pieces.size(); ++i)
+      gaps.push_back({end(pieces[i - 1].back()), begin(pieces[i].front())});
     return {
         .name = storage.name + "#" + std::to_string(id.index),
         .bytes = storage.bytes,
-        .lifetime = {static_cast<std::int64_t>(steps_before_[first.task] + first.first),
-                     static_cast<std::int64_t>(steps_before_[last.task] + last.last + 1)},
+        .lifetime = {begin(usage.tasks.front()), end(usage.tasks.back())},
+        .gaps = std::move(gaps),
         .alignment = default_alignment,
         .space = storage.space,
         .phase = usage.first_phase.value_or(Phase::init),

@@ -10,17 +10,6 @@ namespace arenite::plan {
 
 namespace {
 
-/// Its first and last step in the op; in between it may be dead, see LiveSpan.
-struct Hull {
-  graph::StorageId storage;
-  std::size_t first = 0, last = 0;
-};
-
-struct OpSteps {
-  std::size_t count = 1;
-  std::vector<Hull> hulls;
-};
-
 class StepCounter {
  public:
   StepCounter(const graph::Graph& graph, const graph::Schedule& schedule) : graph_(graph) {
@@ -37,24 +26,17 @@ class StepCounter {
   }
 
   /// Call once for each op of the schedule, in order.
-  OpSteps next(graph::OpId op) {
+  graph::OpLiveness next(graph::OpId op) {
     ++at_;
-    OpSteps steps;
     if (graph_[op].regions.empty()) {
+      graph::OpLiveness live;
       for (const auto& access : graph::accesses(graph_, op))
-        steps.hulls.push_back({access.storage, 0, 0});
-      return steps;
+        live.spans.push_back({access.storage, 0, 0});
+      return live;
     }
     std::vector<bool> needed(last_.size());
     for (std::size_t i = 0; i < needed.size(); ++i) needed[i] = last_[i] > at_;
-    const graph::OpLiveness live = graph::liveness(graph_, op, needed);
-    steps.count = live.steps;
-    for (const graph::LiveSpan& span : live.spans) {
-      if (steps.hulls.empty() || steps.hulls.back().storage != span.storage)
-        steps.hulls.push_back({span.storage, span.first, 0});
-      steps.hulls.back().last = span.last;
-    }
-    return steps;
+    return graph::liveness(graph_, op, needed);
   }
 
  private:
@@ -71,7 +53,7 @@ std::vector<std::size_t> steps_before(const graph::Graph& graph, const graph::Sc
   std::size_t steps = 0;
   for (const graph::Task& task : schedule.tasks) {
     before.push_back(steps);
-    for (graph::OpId op : task.ops) steps += counter.next(op).count;
+    for (graph::OpId op : task.ops) steps += counter.next(op).steps;
   }
   return before;
 }
@@ -83,16 +65,21 @@ std::vector<Usage> usages(const graph::Graph& graph, const graph::Schedule& sche
     std::size_t step = 0;
     for (const graph::OpId op : schedule.tasks[t].ops) {
       const Phase phase = graph[op].phase;
-      const OpSteps steps = counter.next(op);
-      for (const Hull& hull : steps.hulls) {
-        Usage& usage = all[hull.storage.index];
-        if (usage.tasks.empty() || usage.tasks.back().task != t)
-          usage.tasks.push_back({t, step + hull.first, 0});
-        usage.tasks.back().last = step + hull.last;
+      const graph::OpLiveness live = counter.next(op);
+      graph::StorageId previous;
+      for (const graph::LiveSpan& span : live.spans) {
+        Usage& usage = all[span.storage.index];
+        // What it holds between two ops stays.
+        const bool gap =
+            span.storage == previous && step + span.first > usage.tasks.back().last + 1;
+        previous = span.storage;
+        if (gap || usage.tasks.empty() || usage.tasks.back().task != t)
+          usage.tasks.push_back({t, step + span.first, 0});
+        usage.tasks.back().last = step + span.last;
         if (!usage.first_phase) usage.first_phase = phase;
         usage.backward = usage.backward || phase == Phase::backward || phase == Phase::update;
       }
-      step += steps.count;
+      step += live.steps;
     }
   }
   for (graph::ValueId id : graph.outputs) all[graph.root(id).index].output = true;
@@ -104,22 +91,32 @@ std::vector<Usage> usages(const graph::Graph& graph, const graph::Schedule& sche
   return all;
 }
 
-Precedence precedence(std::span<const Usage* const> members, const TaskOrder& order) {
-  const std::size_t n = members.size();
+std::vector<std::span<const TaskUse>> Usage::pieces() const {
+  std::vector<std::span<const TaskUse>> result;
+  std::size_t first = 0;
+  for (std::size_t i = 1; i <= tasks.size(); ++i) {
+    if (i < tasks.size() && tasks[i].task != tasks[i - 1].task) continue;
+    result.push_back(std::span(tasks).subspan(first, i - first));
+    first = i;
+  }
+  return result;
+}
+
+Precedence precedence(std::span<const std::span<const TaskUse>> pieces, const TaskOrder& order) {
+  const std::size_t n = pieces.size();
   Precedence result(n);
   // Edges lead to higher numbers: only what ends by j's first task can be before j.
   std::vector<std::size_t> by_end(n);
   std::iota(by_end.begin(), by_end.end(), std::size_t{0});
   std::sort(by_end.begin(), by_end.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(members[a]->tasks.back().task, a) <
-           std::pair(members[b]->tasks.back().task, b);
+    return std::pair(pieces[a].back().task, a) < std::pair(pieces[b].back().task, b);
   });
 
   std::vector<std::uint64_t> early;  // the tasks that each task of j follows, or is
   for (std::size_t j = 0; j < n; ++j) {
-    const TaskUse& first = members[j]->tasks.front();
+    const TaskUse& first = pieces[j].front();
     early.assign(first.task / 64 + 1, ~std::uint64_t{0});
-    for (const TaskUse& use : members[j]->tasks) {
+    for (const TaskUse& use : pieces[j]) {
       const auto row = order.ancestors(use.task);
       for (std::size_t w = 0; w < early.size(); ++w) {
         const std::uint64_t self =
@@ -128,10 +125,10 @@ Precedence precedence(std::span<const Usage* const> members, const TaskOrder& or
       }
     }
     for (const std::size_t i : by_end) {
-      const TaskUse& last = members[i]->tasks.back();
+      const TaskUse& last = pieces[i].back();
       if (last.task > first.task) break;
       if (last.task == first.task && last.last >= first.first) continue;
-      const auto& tasks = members[i]->tasks;
+      const auto tasks = pieces[i];
       const bool all_early = std::all_of(tasks.begin(), tasks.end(), [&](const TaskUse& use) {
         return (early[use.task / 64] >> (use.task % 64) & 1) != 0;
       });

@@ -4,6 +4,8 @@
 #include <arenite/plan/step_plan.hpp>
 
 #include <algorithm>
+#include <compare>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -41,7 +43,9 @@ class StepVerifier {
 
  private:
   struct Point {
-    std::size_t task, position;
+    std::size_t task = 0, position = 0;
+
+    friend auto operator<=>(const Point&, const Point&) = default;
   };
   /// The first and the last position in a task that touch a storage.
   struct Use {
@@ -57,6 +61,7 @@ class StepVerifier {
     std::vector<int> seen(graph_.op_count(), 0);
     where_.resize(graph_.op_count());
     uses_.resize(graph_.storage_count());
+    points_.resize(graph_.storage_count());
     for (std::size_t t = 0; t < schedule_.tasks.size(); ++t) {
       const auto& ops = schedule_.tasks[t].ops;
       if (ops.empty()) reject("task " + std::to_string(t) + " without ops", "at least one");
@@ -70,6 +75,8 @@ class StepVerifier {
           auto& uses = uses_[access.storage.index];
           if (uses.empty() || uses.back().task != t) uses.push_back({t, at, at});
           uses.back().last = at;
+          auto& points = points_[access.storage.index];
+          if (points.empty() || points.back() != Point{t, at}) points.push_back({t, at});
         }
       }
     }
@@ -245,19 +252,48 @@ class StepVerifier {
                    (is_transient(cls) ? "an output" : "of class " + std::string(to_string(cls))),
                "bytes of its own");
     }
-    if (!all_before(a, b) && !all_before(b, a))
+    if (!may_share(a.storage, b.storage))
       reject(both() + " with no order between their accesses", "an edge for each");
   }
 
+  bool before(const Point& p, const Point& q) const {
+    return p.task != q.task ? task_before(p.task, q.task) : p.position < q.position;
+  }
+
+  bool may_share(StorageId a, StorageId b) const {
+    std::vector<Point> both;
+    std::set_intersection(points_[a.index].begin(), points_[a.index].end(),
+                          points_[b.index].begin(), points_[b.index].end(),
+                          std::back_inserter(both));
+    if (both.empty()) return all_before(a, b) || all_before(b, a);
+    // What happens within an op that holds regions is for verify_regions to say. It knows of one
+    // of the two what comes in, and of one what is needed later.
+    if (both.size() > 1 || op_at(both[0].task, both[0].position).regions.empty()) return false;
+    const auto x = sides(a, both[0]), y = sides(b, both[0]);
+    return x && y && !(x->before && y->before) && !(x->after && y->after);
+  }
+
+  struct Sides {
+    bool before = false, after = false;
+  };
+
+  /// Where the other accesses of a storage are, if each has an order to this one.
+  std::optional<Sides> sides(StorageId id, const Point& op) const {
+    Sides result;
+    for (const Point& point : points_[id.index]) {
+      if (point == op) continue;
+      const bool earlier = before(point, op);
+      if (!earlier && !before(op, point)) return std::nullopt;
+      (earlier ? result.before : result.after) = true;
+    }
+    return result;
+  }
+
   /// Every access of one storage before every access of the other.
-  bool all_before(const Placement& a, const Placement& b) const {
-    for (const Use& x : uses_[a.storage.index]) {
-      for (const Use& y : uses_[b.storage.index]) {
-        if (x.task != y.task ? task_before(x.task, y.task) : x.last < y.first) continue;
-        // What happens within an op that holds regions is for verify_regions to say.
-        if (x.task == y.task && x.last == y.first && !op_at(x.task, x.last).regions.empty())
-          continue;
-        return false;
+  bool all_before(StorageId a, StorageId b) const {
+    for (const Use& x : uses_[a.index]) {
+      for (const Use& y : uses_[b.index]) {
+        if (x.task != y.task ? !task_before(x.task, y.task) : x.last >= y.first) return false;
       }
     }
     return true;
@@ -336,6 +372,7 @@ class StepVerifier {
   const StepPlan& plan_;
   std::vector<std::optional<Point>> where_;  // by op
   std::vector<std::vector<Use>> uses_;       // by root storage, tasks ascending
+  std::vector<std::vector<Point>> points_;   // by root storage, ascending
   std::vector<bool> output_;                 // by root storage
   std::vector<const Placement*> place_of_;   // by root storage
   std::vector<std::vector<std::size_t>> predecessors_;

@@ -29,6 +29,9 @@ struct Access {
 /// True when all results of the op are views: it has no kernel, runs nothing, touches nothing.
 bool is_view_op(const Graph& graph, OpId op);
 
+/// True when the value is all that its root storage holds.
+bool fills_storage(const Graph& graph, ValueId value);
+
 /// Everything the op reads and writes: operands by their effects (an accumulation reads and
 /// writes), results and workspace as writes, and for a region op whatever the ops inside it touch.
 /// Sorted by (storage, offset, bytes); the same range is listed once, so `x + x` reads x once.

@@ -133,8 +133,8 @@ struct StepPlan {
   std::vector<Placement> placements;  ///< by storage id
   std::vector<TaskEdge> reuse_edges;  ///< beyond the schedule's own, each implied by no other
   std::vector<Plan> packings;         ///< the solved problem of each transient block
-  /// No placement of the packings' buffers needs less. In an op that holds regions a buffer counts
-  /// from its first live step to its last one, also where it is dead in between.
+  /// No placement of the packings' buffers needs less. They have gaps where an op that holds
+  /// regions leaves them dead for a while; between ops they keep their bytes to the last one.
   std::int64_t lower_bound = 0;
   std::int64_t separate = 0;         ///< sum of the transient storages allocated one by one
   bool optimal = false;              ///< every packing's peak equals its bound

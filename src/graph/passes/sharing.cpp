@@ -1,5 +1,7 @@
 #include "src/graph/passes/sharing.hpp"
 
+#include <arenite/graph/dependencies.hpp>
+
 namespace arenite::graph {
 
 Sharing::Sharing(const Graph& graph)
@@ -46,15 +48,9 @@ bool Sharing::becomes(ValueId from, ValueId into) const {
   const bool working =
       target.cls == StorageClass::activation || target.cls == StorageClass::gradient;
   return graph_.root(from) != graph_.root(into) && working && is_transient(source.cls) &&
-         !holds_output(from) && covers_storage(from) && covers_storage(into) &&
+         !holds_output(from) && fills_storage(graph_, from) && fills_storage(graph_, into) &&
          graph_[from].layout == graph_[into].layout && source.bytes == target.bytes &&
          source.space == target.space;
-}
-
-bool Sharing::covers_storage(ValueId id) const {
-  const Value& value = graph_[id];
-  return value.offset == 0 &&
-         byte_size(value.type, value.shape, value.layout) == graph_.root_storage(id).bytes;
 }
 
 }  // namespace arenite::graph

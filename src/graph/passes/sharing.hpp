@@ -49,7 +49,6 @@ class Sharing {
  private:
   /// Produced, or a parameter of; the body for declared values.
   RegionId region_of(ValueId value) const;
-  bool covers_storage(ValueId id) const;
 
   const Graph& graph_;
   std::vector<bool> pinned_;  // by storage
