@@ -228,13 +228,13 @@ class Step(Case):
         plan, said = self.planned(path, "--csv", offsets, "--svg", svg)
         size = 256 * 256 * 4
         self.assertTrue(said.startswith(
-            f"graph script {path}\n4 ops in 2 tasks; in flight: lanes\n3 buffers of 786,432 bytes in sum\n"
+            f"graph script {path}\n4 ops in 2 tasks; in flight: lanes\n2 buffers of 524,288 bytes in sum\n"
             "cpu:0/host: peak 524,288 bytes, optimal: proved (first_fit_by_size)\n"
             "  lower bound 524,288 (live), max-live 524,288\n"), said)
         self.assertIn("blocks apart from these, in bytes: state 262,144, input 262,144 a task set, "
                       "output 262,144 a task set\n", said)
         self.assertEqual([plan[key] for key in ("peak", "max_live", "lower_bound", "optimal", "separate", "tasks")],
-                         [2 * size, 2 * size, 2 * size, True, 3 * size, 2])
+                         [2 * size, 2 * size, 2 * size, True, 2 * size, 2])
         self.assertEqual(plan["in_flight"], "lanes")
         header, *rows = offsets.read_text().splitlines()
         self.assertEqual(header, "id,lower,upper,size,alignment,space,offset")

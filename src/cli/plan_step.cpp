@@ -1,9 +1,7 @@
 // Graph scripts and models, as `arenite plan` reads them: the memory of one step.
 #include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
-#include <arenite/graph/regions.hpp>
 #include <arenite/graph/text.hpp>
-#include <arenite/graph/verify.hpp>
 #include <arenite/operators.hpp>
 #include <arenite/plan/csv.hpp>
 #include <arenite/plan/step_plan.hpp>
@@ -176,10 +174,7 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
           .where = "'" + arguments.input + "'",
           .hint = {}});
   }
-  if (graph.region_count() > 1) {
-    graph::join_handovers(graph);
-    graph::verify(graph);
-  }
+  graph::in_place(graph);
   graph::Schedule schedule = graph::coarsen(graph);
   return std::make_unique<StepSubject>(std::move(graph), std::move(schedule),
                                        "graph script " + arguments.input, arguments);
