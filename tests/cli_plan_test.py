@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import tempfile
 import time
@@ -315,6 +316,10 @@ result = $2, $3;
 
     def test_spaces_share_one_file(self):
         path = self.script(SCRIPT.replace("$4 =", "$4 @space(cuda, 0, device) ="))
+        self.refused(run("plan", str(path)), f"{path}:2:1: a value without a space, where others have one; "
+                                             "expected @space(…) for all but views, or for none")
+        spaces = {number: "cuda, 0, device" if number == 4 else "cpu, 0, host" for number in range(1, 7)}
+        path = self.script(re.sub(r"^\$(\d) =", lambda m: f"${m[1]} @space({spaces[int(m[1])]}) =", SCRIPT, flags=re.M))
         plan, _ = self.planned(path)
         self.assertEqual([space["space"] for space in plan["spaces"]], ["cpu:0/host", "cuda:0/device"])
         self.assertEqual(plan["peak"], 2 * 262144)

@@ -24,6 +24,7 @@ Graph Parser::run() {
   const Position position = token_.position;
   result();
   if (token_.kind != TokenKind::end) unexpected("nothing after the result");
+  check_spaces();
   // One step from every storage to its root, whatever chain the script made of them.
   for (std::size_t i = 0; i < graph_.storage_count(); ++i) graph_.merge(StorageId(i), StorageId(i));
   try {
@@ -35,6 +36,22 @@ Graph Parser::run() {
     at(guilty, [&] { throw Error(flaw.text()); });
   }
   return std::move(graph_);
+}
+
+void Parser::annotate(const Target& target, ValueId id, bool is_view) {
+  at(target.position, [&] { apply(graph_, id, target.notes, is_view); });
+  if (target.notes.space) {
+    spaces_given_ = true;
+  } else if (!is_view && !space_missing_) {
+    space_missing_ = target.position;
+  }
+}
+
+// A value that was overlooked would be planned in a memory where no worker of its op looks for it.
+void Parser::check_spaces() const {
+  if (!spaces_given_ || !space_missing_) return;
+  lexer_.fail_at(*space_missing_, {.found = "a value without a space, where others have one",
+                                   .expected = "@space(…) for all but views, or for none"});
 }
 
 void Parser::result() {
@@ -123,7 +140,7 @@ void Parser::declaration(const std::vector<Target>& left, StorageClass cls, bool
     expect(',', "the type");
   }
   const Position shape_position = token_.position;
-  const std::vector<std::int64_t> dims = integers();
+  const std::vector<std::int64_t> dims = dimensions(name.text);
   if (class_follows) {
     expect(',', "the shape");
     const Position class_position = token_.position;
@@ -145,8 +162,8 @@ void Parser::declaration(const std::vector<Target>& left, StorageClass cls, bool
             .expected = "other notes",
             .hint = "a declaration says its name and class itself"});
     }
-    apply(graph_, id, notes, false);
   });
+  annotate(left[0], id);
   merge(left[0]);
 }
 
@@ -304,12 +321,11 @@ void Parser::finish(const std::vector<Target>& left, const Call& made) {
                                                  .producer = op});
       });
       define(target, graph_[op].workspace);
-      at(target.position, [&] { apply(graph_, graph_[op].workspace, target.notes, false); });
+      annotate(target, graph_[op].workspace);
       continue;
     }
     define(target, results[next]);
-    at(target.position,
-       [&] { apply(graph_, results[next], target.notes, views[next].has_value()); });
+    annotate(target, results[next], views[next].has_value());
     ++next;
   }
   for (const Target& target : left) merge(target);
@@ -352,11 +368,25 @@ std::string Parser::word(std::string_view what) {
 }
 
 std::vector<std::int64_t> Parser::integers() {
+  return list([&] { return integer("an integer"); });
+}
+
+std::vector<std::int64_t> Parser::dimensions(const std::string& value) {
+  return list([&] {
+    if (token_.kind == TokenKind::name)
+      unexpected("a dimension of '" + value + "'",
+                 "a size known only at run time is given as its upper bound, and planned at it");
+    return integer("an integer");
+  });
+}
+
+template <class One>
+std::vector<std::int64_t> Parser::list(One one) {
   std::vector<std::int64_t> all;
   if (!accept('[')) unexpected("'[' and integers");
   if (accept(']')) return all;
   do {
-    all.push_back(integer("an integer"));
+    all.push_back(one());
   } while (accept(','));
   expect(']', "the list");
   return all;

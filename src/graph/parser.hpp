@@ -67,6 +67,9 @@ class Parser {
   std::string text(std::string_view what);
   std::string word(std::string_view what);
   std::vector<std::int64_t> integers();
+  std::vector<std::int64_t> dimensions(const std::string& value);
+  template <class One>
+  std::vector<std::int64_t> list(One one);
   Token reference_token();
   ValueId resolve(const Token& reference) const;
   ValueId reference() { return resolve(reference_token()); }
@@ -75,6 +78,9 @@ class Parser {
   [[noreturn]] void unknown_attribute(const Token& name,
                                       const OperatorDefinition& definition) const;
   void define(const Target& target, ValueId id);
+  /// Gives a value what its notes say.
+  void annotate(const Target& target, ValueId id, bool is_view = false);
+  void check_spaces() const;
 
   /// Runs `action`; an Error of it gets the position.
   template <class Action>
@@ -92,6 +98,8 @@ class Parser {
   };
   std::unordered_map<std::int64_t, Definition> definitions_;
   std::vector<Position> op_positions_, value_positions_;  // by id
+  bool spaces_given_ = false;                             // some value has a note of its space
+  std::optional<Position> space_missing_;                 // the first that has none, and is no view
 };
 
 template <class Action>

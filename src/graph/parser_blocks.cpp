@@ -33,7 +33,7 @@ void Parser::block(Call& made) {
     }
     for (std::size_t i = 0; i < left.size(); ++i) {
       define(left[i], parameters[i]);
-      at(left[i].position, [&] { apply(graph_, parameters[i], left[i].notes, false); });
+      annotate(left[i], parameters[i]);
     }
     for (const Target& target : left) merge(target);
   }

@@ -67,6 +67,9 @@ TEST(Parser, FindsWrongDeclarations) {
             "net.txt:2:30: dimension 0 is -1; expected a size of at least 0");
   EXPECT_EQ(error("$2 = InputTensor(a, float32, [99999999999999999999]);"),
             "net.txt:2:31: '99999999999999999999'; expected an integer of at most 64 bits");
+  EXPECT_EQ(error("$2 = InputTensor(a, float32, [rows, 2]);"),
+            "net.txt:2:31: 'rows'; expected a dimension of 'a' (hint: a size known only at run "
+            "time is given as its upper bound, and planned at it)");
   EXPECT_EQ(error("$2 = InputTensor(a, float32, [281474976710656, 2]);"),
             "net.txt:2:30: a shape of more than 2^48 elements; expected at most 2^48 elements");
   EXPECT_EQ(error("$2 = InputTensor(a, float32, [[2]]);"),
@@ -186,6 +189,26 @@ TEST(Parser, FindsWrongNotes) {
   EXPECT_EQ(error("$2, $3 @workspace(8), $4 @workspace(8) = relu($1);"),
             "net.txt:2:1: 1 results and 2 workspaces of relu; expected 1 results and at most one "
             "workspace");
+}
+
+TEST(Parser, WantsASpaceForAllOrForNone) {
+  const std::string half =
+      ":1: a value without a space, where others have one; expected @space(…) "
+      "for all but views, or for none";
+  EXPECT_EQ(error("$2 @space(cuda, 0, device) = relu($1); result = $2;"), "net.txt:1" + half);
+  const auto script = [](const std::string& rest) {
+    return testing::message([&] {
+      parse("$1 @space(cuda, 0, device) = InputTensor(x, float32, [4]);\n" + rest, testing::table(),
+            "net.txt");
+    });
+  };
+  EXPECT_EQ(script("$2 = relu($1); result = $2;"), "net.txt:2" + half);
+  EXPECT_EQ(script("$2 @space(cpu, 0, host), $3 @workspace(64) = relu($1); result = $2;"),
+            "net.txt:2:26" + half.substr(2));
+  // A view lies where its owner does.
+  EXPECT_EQ(script("$2 = reshape($1, shape=[2, 2]);\n$3 @space(cuda, 0, device) = relu($2);\n"
+                   "result = $3;"),
+            "no error");
 }
 
 TEST(Parser, PointsAtWhatTheVerifierFinds) {

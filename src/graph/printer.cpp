@@ -21,6 +21,8 @@ class Printer {
     for (std::size_t i = 0; i < graph.value_count(); ++i) {
       if (graph[ValueId(i)].is_declared()) declared_.push_back(ValueId(i));
     }
+    for (std::size_t i = 0; i < graph.storage_count(); ++i)
+      spaces_ = spaces_ || graph.storage(StorageId(i)).space != Space{};
   }
 
   std::string run() {
@@ -217,7 +219,7 @@ class Printer {
     const Value& value = graph_[id];
     const Storage& storage = graph_.storage(value.storage);
     if (storage.cls != cls) note("class", std::string(to_string(storage.cls)));
-    if (storage.space != Space{}) note("space", space(storage.space));
+    if (spaces_) note("space", space(storage.space));
     if (value.layout.halo != 0) note("halo", std::to_string(value.layout.halo));
     if (value.offset != 0) note("offset", std::to_string(value.offset));
     if (storage.bytes != value.offset + byte_size(value.type, value.shape, value.layout)) {
@@ -259,6 +261,7 @@ class Printer {
 
   const Graph& graph_;
   std::string out_;
+  bool spaces_ = false;                     // said of all, as soon as one is not the default
   std::vector<std::size_t> numbers_;        // by value; 0: not printed yet
   std::vector<ValueId> declared_;           // in id order
   std::vector<ValueId> stand_in_;           // by storage: the printed value that has it

@@ -28,14 +28,14 @@
 // `#` or quotes stands in quotes. Operators whose names are no identifiers stand in quotes too.
 //
 // Notes say what cannot be derived; a derived one is not printed.
-//   value-note   @name("…") @class(output) @space(cuda, 0, device [, capacity]) @halo(1)
-//   @bytes(4096)
+//   value-note   @name("…") @class(output) @halo(1) @bytes(4096)
+//                @space(cuda, 0, device [, capacity])   for all values but views, or for none
 //                @offset(64) @storage("…")   its storage's name, where it differs from the value's
 //                @in($3)                     shares the bytes of $3, as in-place results do
 //                @holds($1, $2)              the same said the other way round
 //                @workspace(4096)            not a result but the op's scratch bytes
 //   op-note      @init @forward @backward @update @evaluate @lane(0) @kernel("xsmm")
-//   @where("conv1")
+//                @where("conv1")
 //
 // All functions are pure and safe to call from any thread.
 #pragma once
