@@ -255,6 +255,12 @@ class Step(Case):
         for table in (GADGET, "result,id,lower,upper,size\n,a,0,1,2\n"):
             self.assertEqual(run("plan", str(self.script(table, "table"))).returncode, 0)
 
+    def test_misspelt_strategies(self):
+        result = run("plan", str(self.script()), "--strategy", "serch")
+        self.assertEqual(result.returncode, 2)
+        self.assertTrue(result.stderr.startswith("arenite: --strategy: 'serch' (did you mean 'search'?); expected one of"),
+                        result.stderr)
+
     def test_bad_scripts(self):
         for change, message in (
                 (("relu($3)", "rellu($3)"), ":5:6: unknown operator 'rellu'; expected a registered operator "

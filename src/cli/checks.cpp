@@ -1,5 +1,7 @@
 #include "src/cli/checks.hpp"
 
+#include "src/base/nearest.hpp"
+
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
@@ -60,9 +62,15 @@ std::optional<float> number_from_0_to_below_1(const std::string& text) {
 
 CLI::Validator one_of(std::vector<std::string> names) {
   const std::string what = fmt::format("one of {}", fmt::join(names, ", "));
-  return expecting(what, [names = std::move(names)](const std::string& text) {
-    return std::find(names.begin(), names.end(), text) != names.end();
-  });
+  return {[what, names = std::move(names)](std::string& text) {
+            if (std::find(names.begin(), names.end(), text) != names.end()) return std::string();
+            Nearest nearest(text);
+            for (const std::string& name : names) nearest.consider(name);
+            const std::string guess = nearest.hint();
+            return fmt::format("'{}'{}; expected {}", text,
+                               guess.empty() ? guess : fmt::format(" ({})", guess), what);
+          },
+          what};
 }
 
 CLI::Validator not_empty() {
