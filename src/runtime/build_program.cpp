@@ -4,53 +4,11 @@
 
 #include "src/runtime/counters.hpp"
 #include "src/runtime/program_impl.hpp"
+#include "src/runtime/run_task.hpp"
 
 #include <algorithm>
 
 namespace arenite::runtime {
-namespace {
-
-inline void run_op(const TaskBody& body, const BoundKernel& kernel) {
-  // A failed step changes nothing that survives it, and neither do those behind it.
-  if (kernel.updates_state && (body.flags->failed.load() || body.status->load() != StatusWord::ok))
-    return;
-  if constexpr (checked_build) {
-    for (const Claim& claim : kernel.claims) {
-      if (!claim.run()) body.status->report(kernel.call.op, status_overwritten);
-    }
-  }
-  kernel.run(kernel.call);
-}
-
-/// Apart from the loop that does not look at the clock, and never inlined into it.
-[[gnu::noinline]] void run_recorded(const TaskBody& body, StepRecords& records) {
-  std::int64_t* stamp = records.begin(*body.step, body.number, starpu_worker_get_id());
-  if (stamp) *stamp = StepRecords::now();
-  for (const BoundKernel& kernel : body.kernels) {
-    run_op(body, kernel);
-    if (stamp) *++stamp = StepRecords::now();
-  }
-}
-
-/// The ops that a task was coarsened from, one after another.
-void run_ops(void* argument) {
-  const TaskBody& body = *static_cast<const TaskBody*>(argument);
-  if (body.flags->dry) return;
-  if (StepRecords* records = body.flags->records) [[unlikely]] {
-    run_recorded(body, *records);
-  } else {
-    for (const BoundKernel& kernel : body.kernels) run_op(body, kernel);
-  }
-  if (body.last && body.status->load() != StatusWord::ok) body.flags->failed = true;
-}
-
-/// What StarPU calls for every task of ours.
-void run_task(void** /*buffers*/, void* argument) {
-  static_cast<TaskBody*>(argument)->order.run(run_ops, argument);
-}
-
-}  // namespace
-
 void Program::Impl::build() {
   starpu_codelet_init(&codelet);
   codelet.cpu_funcs[0] = run_task;
@@ -59,17 +17,17 @@ void Program::Impl::build() {
   codelet.name = spec.name.c_str();
 
   std::vector<PreparedKernel> prepared(spec.graph.op_count());
-  for (const graph::Task& task : spec.schedule.tasks) {
-    for (graph::OpId id : task.ops) {
-      const graph::Op& op = spec.graph[id];
-      if (!op.regions.empty()) {
-        fail({.found = "an op that holds blocks",
-              .expected = "ops without: blocks are planned, but cannot be run yet",
-              .where = "program '" + spec.name + "', " + describe(spec.graph, id)});
-      }
-      prepared[id.index] =
-          set.kernels.at(op.name(), op.kernel, DeviceKind::cpu).prepare({spec.graph, op});
+  for (graph::OpId id : graph::nested_ops(spec.graph)) {
+    const graph::Op& op = spec.graph[id];
+    if (op.definition->control != graph::Control::none || graph::is_view_op(spec.graph, id))
+      continue;
+    if (!op.regions.empty()) {
+      fail({.found = "an op that holds blocks, and does not say how they run",
+            .expected = "'if' or 'loop'",
+            .where = "program '" + spec.name + "', " + describe(spec.graph, id)});
     }
+    prepared[id.index] =
+        set.kernels.at(op.name(), op.kernel, DeviceKind::cpu).prepare({spec.graph, op});
   }
   for (int i = 0; i < set.options.task_sets; ++i) build_set(static_cast<std::size_t>(i), prepared);
   for (graph::ValueId id : spec.graph.declared(graph::StorageClass::input))
@@ -107,12 +65,13 @@ std::byte* Program::Impl::address(graph::ValueId id, std::size_t number) {
   return static_cast<std::byte*>(const_cast<void*>(it->second.data)) + value.offset;
 }
 
-BoundKernel Program::Impl::bind(graph::OpId id, const PreparedKernel& prepared,
+BoundKernel Program::Impl::bind(graph::OpId id, const std::vector<PreparedKernel>& prepared,
                                 std::size_t number) {
   const graph::Op& op = spec.graph[id];
   BoundKernel kernel;
-  kernel.run = prepared.run;
-  kernel.state = prepared.state;
+  kernel.run = prepared[id.index].run;
+  kernel.state = prepared[id.index].state;
+  if (!op.regions.empty()) kernel.control = bind_control(op, prepared, number);
   for (graph::ValueId operand : op.operands)
     kernel.operands.push_back(operand ? address(operand, number) : nullptr);
   // Trailing optional operands may be left out of an op; kernels see them as absent.
@@ -134,23 +93,121 @@ BoundKernel Program::Impl::bind(graph::OpId id, const PreparedKernel& prepared,
   return kernel;
 }
 
+std::shared_ptr<const BoundControl> Program::Impl::bind_control(
+    const graph::Op& op, const std::vector<PreparedKernel>& prepared, std::size_t number) {
+  auto control = std::make_shared<BoundControl>();
+  control->loop = op.definition->control == graph::Control::loop;
+  const auto& first = spec.graph[op.regions[0]];
+  if (control->loop) {
+    if (op.operands[0])
+      control->trips = reinterpret_cast<const std::int64_t*>(address(op.operands[0], number));
+    if (op.operands[1]) control->condition = bind_condition(op.operands[1], number);
+    control->max_trips = op.attributes.integer("max_trips");
+    control->counter = reinterpret_cast<std::int64_t*>(address(first.parameters[0], number));
+    if constexpr (checked_build) control->counter_claims = claim(first.parameters[0], true, number);
+    control->entry = bind_copies(op, handovers_at_entry(spec.graph, op), number);
+    control->exit = bind_copies(op, handovers_at_exit(spec.graph, op), number);
+  } else {
+    control->condition = bind_condition(op.operands[0], number);
+  }
+  for (std::size_t r = 0; r < op.regions.size(); ++r) {
+    const graph::Region& region = spec.graph[op.regions[r]];
+    BoundBlock& block = control->blocks.emplace_back();
+    for (graph::OpId inner : region.ops) {
+      if (!graph::is_view_op(spec.graph, inner))
+        block.kernels.push_back(bind(inner, prepared, number));
+    }
+    if (region.results.size() > op.results.size()) {
+      block.next = bind_condition(region.results[0], number);
+      if constexpr (checked_build) block.claims = claim(region.results[0], false, number);
+    }
+    block.copies = bind_copies(op, handovers_at_end(spec.graph, op, r), number);
+  }
+  return control;
+}
+
+Condition Program::Impl::bind_condition(graph::ValueId value, std::size_t number) {
+  return {address(value, number), spec.graph[value].type};
+}
+
+/// What others would overwrite is set aside before, one behind the other in the workspace.
+std::vector<Copy> Program::Impl::bind_copies(const graph::Op& op,
+                                             const std::vector<graph::Handover>& handovers,
+                                             std::size_t number) {
+  std::vector<Copy> aside, copies;
+  std::int64_t used = 0;
+  const auto add = [&](std::vector<Copy>& list, void* into, const void* from,
+                       std::int64_t bytes) -> Copy& {
+    return list.emplace_back(into, from, static_cast<std::size_t>(bytes));
+  };
+  const auto check = [&](Copy& copy, graph::ValueId read, graph::ValueId written) {
+    if constexpr (!checked_build) return;
+    copy.claims = claim(read, false, number);
+    for (const Claim& one : claim(written, true, number)) copy.claims.push_back(one);
+  };
+  for (const graph::Handover& handover : handovers) {
+    const graph::Value& value = spec.graph[handover.into];
+    const std::int64_t bytes = byte_size(value.type, value.shape, value.layout);
+    if (bytes == 0) continue;
+    std::byte* from = address(handover.from, number);
+    if (handover.staged) {
+      std::byte* slot = address(op.workspace, number) + used;
+      used += round_up(bytes, default_alignment);
+      check(add(aside, slot, from, bytes), handover.from, op.workspace);
+      from = slot;
+    }
+    check(add(copies, address(handover.into, number), from, bytes),
+          handover.staged ? op.workspace : handover.from, handover.into);
+  }
+  aside.insert(aside.end(), copies.begin(), copies.end());
+  return aside;
+}
+
+Claim Program::Impl::claim(const graph::Access& access, const plan::Placement& place,
+                           std::size_t number) {
+  const std::int64_t begin = place.offset + access.offset, end = begin + access.bytes;
+  return {.first = set.owners[set.block_index(spec, place, number)].at(begin),
+          .count = static_cast<std::size_t>((end - 1) / default_alignment -
+                                            begin / default_alignment + 1),
+          .owner = access.storage.index + 1,
+          .reads = access.reads,
+          .writes = access.writes};
+}
+
+std::vector<Claim> Program::Impl::claim(graph::ValueId id, bool writes, std::size_t number) {
+  const graph::Value& value = spec.graph[id];
+  const graph::Access access{.storage = spec.graph.root(id),
+                             .offset = value.offset,
+                             .bytes = byte_size(value.type, value.shape, value.layout),
+                             .reads = !writes,
+                             .writes = writes};
+  const plan::Placement& place = spec.plan.placement(access.storage);
+  if (place.external || access.bytes == 0 || !is_transient(spec.graph.storage(access.storage).cls))
+    return {};
+  return {claim(access, place, number)};
+}
+
 std::vector<Claim> Program::Impl::claims_of(graph::OpId id, std::size_t number) {
+  const graph::Op& holder = spec.graph[id];
   std::vector<Claim> claims;
+  if (!holder.regions.empty()) {
+    // What happens within, the ops within claim when they run.
+    for (graph::ValueId operand : holder.operands) {
+      if (!operand) continue;
+      for (const Claim& one : claim(operand, false, number)) claims.push_back(one);
+    }
+    return claims;
+  }
+  const auto& ops = spec.graph[graph::Graph::body].ops;
+  const auto self = std::find(ops.begin(), ops.end(), id);
   for (const graph::Access& access : graph::accesses(spec.graph, id)) {
     const plan::Placement& place = spec.plan.placement(access.storage);
     if (place.external || !is_transient(spec.graph.storage(access.storage).cls)) continue;
-    const std::size_t block = set.block_index(spec, place, number);
-    const std::int64_t begin = place.offset + access.offset, end = begin + access.bytes;
-    Claim claim{.first = set.owners[block].at(begin),
-                .count = static_cast<std::size_t>((end - 1) / default_alignment -
-                                                  begin / default_alignment + 1),
-                .owner = access.storage.index + 1,
-                .reads = access.reads,
-                .writes = access.writes};
-    // Poisoning is for whoever writes the range first; an earlier op's bytes are not ours to spoil.
-    const auto& ops = spec.graph[graph::Graph::body].ops;
+    Claim made = claim(access, place, number);
+    // Poisoning is for whoever writes the range first; an earlier op's bytes are not ours to spoil,
+    // and in a block an earlier trip may have written them.
     const bool touched =
-        std::any_of(ops.begin(), std::find(ops.begin(), ops.end(), id), [&](graph::OpId earlier) {
+        self == ops.end() || std::any_of(ops.begin(), self, [&](graph::OpId earlier) {
           const auto others = graph::accesses(spec.graph, earlier);
           return std::any_of(others.begin(), others.end(), [&](const graph::Access& other) {
             return other.storage == access.storage && other.offset < access.offset + access.bytes &&
@@ -158,10 +215,11 @@ std::vector<Claim> Program::Impl::claims_of(graph::OpId id, std::size_t number) 
           });
         });
     if (access.writes && !access.reads && !touched) {
-      claim.poisoned = set.blocks[block].data() + begin;
-      claim.size = static_cast<std::size_t>(access.bytes);
+      const std::size_t block = set.block_index(spec, place, number);
+      made.poisoned = set.blocks[block].data() + place.offset + access.offset;
+      made.size = static_cast<std::size_t>(access.bytes);
     }
-    claims.push_back(claim);
+    claims.push_back(made);
   }
   return claims;
 }
@@ -209,7 +267,7 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
   for (std::size_t t = 0; t < count; ++t) {
     const graph::Task& task = spec.schedule.tasks[t];
     TaskBody body;
-    for (graph::OpId op : task.ops) body.kernels.push_back(bind(op, prepared[op.index], number));
+    for (graph::OpId op : task.ops) body.kernels.push_back(bind(op, prepared, number));
     starpu_task* mine = new_task(to_string(task.phase).data(), std::move(body));
     for (const auto& use : set.uses[index][t]) {
       const auto& copies = set.handles[use.index];

@@ -1,6 +1,8 @@
 // The insides that ProgramSet and Program share.
 #pragma once
 
+#include <arenite/graph/dependencies.hpp>
+#include <arenite/graph/regions.hpp>
 #include <arenite/runtime/program.hpp>
 
 #include "src/runtime/checked.hpp"
@@ -17,6 +19,8 @@
 
 namespace arenite::runtime {
 
+struct BoundControl;
+
 /// One op ready to run, with addresses of one task set.
 struct BoundKernel {
   KernelFunction run = nullptr;
@@ -25,6 +29,42 @@ struct BoundKernel {
   KernelCall call;
   bool updates_state = false;  ///< suppressed once this step or an earlier one has failed
   std::vector<Claim> claims;   ///< checked build only
+  std::shared_ptr<const BoundControl> control;  ///< of an op that holds blocks, instead of `run`
+};
+
+/// One integer, of which 0 means no.
+struct Condition {
+  const void* address = nullptr;  ///< none: always yes
+  DType type = DType::int64;
+
+  bool holds() const noexcept;
+};
+
+/// One value becomes equal to another.
+struct Copy {
+  void* into = nullptr;
+  const void* from = nullptr;
+  std::size_t bytes = 0;
+  std::vector<Claim> claims;  ///< checked build only
+};
+
+struct BoundBlock {
+  std::vector<BoundKernel> kernels;
+  Condition next;             ///< a loop's next condition, taken before the copies
+  std::vector<Copy> copies;   ///< at the block's end, in this order
+  std::vector<Claim> claims;  ///< of that condition; checked build only
+};
+
+/// An `if` or a `loop`: see graph/regions.hpp for what they mean.
+struct BoundControl {
+  bool loop = false;
+  Condition condition;
+  const std::int64_t* trips = nullptr;  ///< none: as many as there may be
+  std::int64_t max_trips = 0;
+  std::int64_t* counter = nullptr;  ///< gets the number of the trip
+  std::vector<Claim> counter_claims;
+  std::vector<BoundBlock> blocks;
+  std::vector<Copy> entry, exit;  ///< before a loop's first trip, and behind the last one
 };
 
 /// What all tasks of a program look at.
@@ -135,8 +175,17 @@ struct Program::Impl {
 
   void build();
   void build_set(std::size_t number, const std::vector<PreparedKernel>& prepared);
-  BoundKernel bind(graph::OpId op, const PreparedKernel& prepared, std::size_t number);
+  BoundKernel bind(graph::OpId op, const std::vector<PreparedKernel>& prepared, std::size_t number);
+  std::shared_ptr<const BoundControl> bind_control(const graph::Op& op,
+                                                   const std::vector<PreparedKernel>& prepared,
+                                                   std::size_t number);
+  std::vector<Copy> bind_copies(const graph::Op& op, const std::vector<graph::Handover>& handovers,
+                                std::size_t number);
+  Condition bind_condition(graph::ValueId value, std::size_t number);
   std::vector<Claim> claims_of(graph::OpId op, std::size_t number);
+  /// Of one access of a value; none where its bytes are nobody else's.
+  std::vector<Claim> claim(graph::ValueId value, bool writes, std::size_t number);
+  Claim claim(const graph::Access& access, const plan::Placement& place, std::size_t number);
   std::byte* address(graph::ValueId value, std::size_t number);
   Slot slot(graph::ValueId value);
   void join_ring();

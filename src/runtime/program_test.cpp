@@ -250,25 +250,40 @@ TEST_P(Programs, NameWhatIsWrong) {
             "1 task sets; expected at least 2: a task can be resubmitted only after it has ended");
 }
 
-TEST_P(Programs, RefuseBlocks) {
-  Draft draft("branches");
-  const ValueId c = draft.builder.declare("c", DType::int32, {1}, StorageClass::input);
-  const ValueId x = draft.declare("x", StorageClass::input);
-  std::vector<graph::RegionId> blocks;
-  for (int side = 0; side < 2; ++side) {
-    blocks.push_back(draft.builder.begin_region("if", {c}));
-    draft.builder.end_region({draft.builder.add1("probe_add", {x, x})});
-  }
-  draft.spec.graph.outputs = draft.builder.add("if", {c}, {}, blocks);
-  const ProgramSpec spec = draft.finish(state);
+TEST_P(Programs, UpdateStateInBlocks) {
+  Draft draft("branch");
+  const ValueId c = draft.builder.declare("c", DType::int32, {1}, StorageClass::input),
+                x = draft.declare("x", StorageClass::input),
+                zero = draft.declare("zero", StorageClass::buffer),
+                total = draft.declare("total", StorageClass::buffer);
+  std::vector<graph::RegionId> blocks{draft.builder.begin_region("if", {c})};
+  draft.builder.add("accumulate",
+                    {total, draft.builder.add1("probe_add", {x, zero}, {{"refused", 13.0}})});
+  draft.builder.end_region({});
+  blocks.push_back(draft.builder.begin_region("if", {c}));
+  draft.builder.end_region({});
+  draft.builder.add("if", {c}, {}, blocks);
+  auto set = make_set(session, draft.finish(state));
+  Program& program = set["branch"];
+  const auto step = [&](std::int32_t condition, float value) {
+    *program.input<std::int32_t>("c") = condition;
+    *program.input<float>("x") = value;
+    program.submit();
+    program.wait();
+    return set.state<float>("total")[0];
+  };
+  EXPECT_EQ(step(1, 5), 5);
+  EXPECT_EQ(step(0, 7), 5);
+  EXPECT_EQ(step(0, 13), 5);  // not looked at
+  EXPECT_EQ(step(-1, 2), 7);
   try {
-    make_set(session, spec);
+    step(1, 13);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "program 'branches', if #2 (lane 0): an op that holds blocks; expected ops "
-                 "without: blocks are planned, but cannot be run yet");
+    EXPECT_NE(std::string(error.what()).find("probe_add #0"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("an input that is refused"), std::string::npos);
   }
+  EXPECT_EQ(set.state<float>("total")[0], 7);
 }
 
 TEST_P(Programs, AskForTheBytesOfConstants) {

@@ -1,0 +1,108 @@
+#include "src/runtime/run_task.hpp"
+
+#include "src/runtime/program_impl.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace arenite::runtime {
+namespace {
+
+void run_control(const TaskBody& body, const BoundKernel& kernel);
+
+void check(const TaskBody& body, const BoundKernel& kernel, const std::vector<Claim>& claims) {
+  if constexpr (checked_build) {
+    for (const Claim& claim : claims) {
+      if (!claim.run()) body.status->report(kernel.call.op, status_overwritten);
+    }
+  }
+}
+
+inline void run_op(const TaskBody& body, const BoundKernel& kernel) {
+  // A failed step changes nothing that survives it, and neither do those behind it.
+  if (kernel.updates_state && (body.flags->failed.load() || body.status->load() != StatusWord::ok))
+    return;
+  check(body, kernel, kernel.claims);
+  if (kernel.control) {
+    run_control(body, kernel);
+  } else {
+    kernel.run(kernel.call);
+  }
+}
+
+void hand_over(const TaskBody& body, const BoundKernel& kernel, const std::vector<Copy>& copies) {
+  for (const Copy& copy : copies) {
+    check(body, kernel, copy.claims);
+    std::memmove(copy.into, copy.from, copy.bytes);
+  }
+}
+
+/// Whether a loop goes on, as far as its block says.
+bool run_block(const TaskBody& body, const BoundKernel& kernel, const BoundBlock& block) {
+  for (const BoundKernel& inner : block.kernels) run_op(body, inner);
+  check(body, kernel, block.claims);
+  const bool more = block.next.holds();
+  hand_over(body, kernel, block.copies);
+  return more;
+}
+
+void run_control(const TaskBody& body, const BoundKernel& kernel) {
+  const BoundControl& control = *kernel.control;
+  if (!control.loop) {
+    run_block(body, kernel, control.blocks[control.condition.holds() ? 0 : 1]);
+    return;
+  }
+  // Read before the values of the first trip, which may take their bytes.
+  const std::int64_t trips =
+      control.trips ? std::min(*control.trips, control.max_trips) : control.max_trips;
+  bool more = control.condition.holds();
+  hand_over(body, kernel, control.entry);
+  for (std::int64_t trip = 0; more && trip < trips; ++trip) {
+    check(body, kernel, control.counter_claims);
+    *control.counter = trip;
+    more = run_block(body, kernel, control.blocks[0]);
+  }
+  hand_over(body, kernel, control.exit);
+}
+
+/// Apart from the loop that does not look at the clock, and never inlined into it.
+[[gnu::noinline]] void run_recorded(const TaskBody& body, StepRecords& records) {
+  std::int64_t* stamp = records.begin(*body.step, body.number, starpu_worker_get_id());
+  if (stamp) *stamp = StepRecords::now();
+  for (const BoundKernel& kernel : body.kernels) {
+    run_op(body, kernel);
+    if (stamp) *++stamp = StepRecords::now();
+  }
+}
+
+/// The ops that a task was coarsened from, one after another.
+void run_ops(void* argument) {
+  const TaskBody& body = *static_cast<const TaskBody*>(argument);
+  if (body.flags->dry) return;
+  if (StepRecords* records = body.flags->records) [[unlikely]] {
+    run_recorded(body, *records);
+  } else {
+    for (const BoundKernel& kernel : body.kernels) run_op(body, kernel);
+  }
+  if (body.last && body.status->load() != StatusWord::ok) body.flags->failed = true;
+}
+
+}  // namespace
+
+bool Condition::holds() const noexcept {
+  if (address == nullptr) return true;
+  switch (type) {
+    case DType::int64:
+      return *static_cast<const std::int64_t*>(address) != 0;
+    case DType::int32:
+      return *static_cast<const std::int32_t*>(address) != 0;
+    default:
+      return *static_cast<const std::uint8_t*>(address) != 0;
+  }
+}
+
+void run_task(void** /*buffers*/, void* argument) {
+  static_cast<TaskBody*>(argument)->order.run(run_ops, argument);
+}
+
+}  // namespace arenite::runtime
