@@ -63,7 +63,9 @@ class Arguments(BadInput):
                                                 "uniform:1x", "uniform:1e-60", "uniform", "", "normal:1")]
         for option, text in cases:
             with self.subTest(option=option, text=text):
-                self.refused(train(option, text), f"{option}: '{text}'; expected {NAMES[option]}{HELP}")
+                guess = {"cnn_1": " (did you mean 'cnn1'?)", "fashion_mnist": " (did you mean 'fashion-mnist'?)"}
+                self.refused(train(option, text),
+                             f"{option}: '{text}'{guess.get(text, '')}; expected {NAMES[option]}{HELP}")
 
     def test_form(self):
         self.refused(run(), "no subcommand; expected train or plan (hint: see arenite --help)")
