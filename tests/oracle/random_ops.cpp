@@ -41,9 +41,9 @@ class RandomOps : private RandomValues {
     builder.context = {.phase = phase_, .lane = lane(), .where = {}};
     using Make = void (RandomOps::*)();
     static const std::vector<Make> always{
-        &RandomOps::convolution, &RandomOps::pooling,    &RandomOps::dense, &RandomOps::bias,
-        &RandomOps::pointwise,   &RandomOps::pointwise,  &RandomOps::sum,   &RandomOps::view,
-        &RandomOps::view,        &RandomOps::accumulate, &RandomOps::gather};
+        &RandomOps::convolution, &RandomOps::pooling,    &RandomOps::dense,  &RandomOps::bias,
+        &RandomOps::pointwise,   &RandomOps::pointwise,  &RandomOps::sum,    &RandomOps::view,
+        &RandomOps::view,        &RandomOps::accumulate, &RandomOps::gather, &RandomOps::zeros};
     // These have no gradient themselves, or only of some results.
     static const std::vector<Make> untrained{
         &RandomOps::loss,     &RandomOps::loss,     &RandomOps::gradient,    &RandomOps::gradient,
@@ -155,6 +155,11 @@ class RandomOps : private RandomValues {
       builder.add("scale_by", {x, declare(DType::float32, {1}, {0.5, 1.5},
                                           draw.of({StorageClass::buffer, StorageClass::input}))});
     }
+  }
+
+  void zeros() {
+    const auto dims = shape(tensor()).dims();
+    builder.add("zeros", {}, {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())}});
   }
 
   void sum() {

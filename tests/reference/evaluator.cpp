@@ -1,5 +1,6 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/dependencies.hpp>
+#include <arenite/graph/regions.hpp>
 
 #include "tests/reference/evaluator.hpp"
 
@@ -25,6 +26,20 @@ ValueId owner(const Graph& graph, ValueId id) {
   if (!producer || !is_view_op(graph, producer)) return {};
   const graph::Op& op = graph[producer];
   return op.operands.at(op.definition->views({graph, op}).front()->operand);
+}
+
+/// What an op reads, itself or in its blocks.
+std::vector<ValueId> named(const Graph& graph, OpId id) {
+  std::vector<ValueId> all;
+  const auto add = [&](const std::vector<ValueId>& list) {
+    std::ranges::copy_if(list, std::back_inserter(all), [](ValueId v) { return bool(v); });
+  };
+  add(graph[id].operands);
+  for (graph::RegionId region : graph[id].regions) {
+    for (OpId inner : graph[region].ops) add(named(graph, inner));
+    add(graph[region].results);
+  }
+  return all;
 }
 
 }  // namespace
@@ -54,8 +69,9 @@ void Call::check_used() const {
 
 Evaluator::Evaluator(const Graph& graph, const Rules& rules)
     : graph_(graph), rules_(graph.op_count()), decisions_(graph.op_count()) {
-  for (OpId id : graph[Graph::body].ops) {
+  for (OpId id : nested_ops(graph)) {
     const graph::Op& op = graph[id];
+    if (op.definition->control != graph::Control::none) continue;
     const auto rule = rules.find(op.name());
     if (rule == rules.end() || !op.regions.empty()) {
       fail({.found = "operator '" + std::string(op.name()) + "' without a reference rule",
@@ -78,13 +94,59 @@ Tensor& Evaluator::operator[](std::string_view declared) {
   return (*this)[id];
 }
 
+void Evaluator::run_branch(const graph::Op& op) {
+  const graph::Region& region = graph_[op.regions[(*this)[op.operands[0]][0] != 0 ? 0 : 1]];
+  for (OpId inner : region.ops) run(inner);
+  for (std::size_t i = 0; i < op.results.size(); ++i) {
+    if (!region.results[i]) continue;
+    refresh(region.results[i]);
+    (*this)[op.results[i]].data = (*this)[region.results[i]].data;
+  }
+}
+
+void Evaluator::run_loop(const graph::Op& op) {
+  const graph::Region& body = graph_[op.regions[0]];
+  const std::size_t conditions = body.results.size() - op.results.size();
+  auto trips = static_cast<double>(op.attributes.integer("max_trips"));
+  if (op.operands[0]) trips = std::min(trips, (*this)[op.operands[0]][0]);
+  bool more = !op.operands[1] || (*this)[op.operands[1]][0] != 0;
+  std::vector<std::vector<double>> carried;
+  for (std::size_t i = 2; i < op.operands.size(); ++i)
+    carried.push_back((*this)[op.operands[i]].data);
+  for (double trip = 0; more && trip < trips; ++trip) {
+    (*this)[body.parameters[0]][0] = trip;
+    for (std::size_t i = 0; i < carried.size(); ++i)
+      (*this)[body.parameters[i + 1]].data = carried[i];
+    for (OpId inner : body.ops) run(inner);
+    for (ValueId yielded : body.results) refresh(yielded);
+    if (conditions > 0) more = (*this)[body.results[0]][0] != 0;
+    for (std::size_t i = 0; i < carried.size(); ++i)
+      carried[i] = (*this)[body.results[i + conditions]].data;
+  }
+  for (std::size_t i = 0; i < carried.size(); ++i) (*this)[op.results[i]].data = carried[i];
+}
+
+/// Of an op, and of all that its blocks may have decided.
+void Evaluator::forget_decisions(OpId id) {
+  decisions_[id.index].clear();
+  for (graph::RegionId region : graph_[id].regions) {
+    for (OpId inner : graph_[region].ops) forget_decisions(inner);
+  }
+}
+
 void Evaluator::run(OpId id) {
   const graph::Op& op = graph_[id];
   for (ValueId operand : op.operands) {
     if (operand) refresh(operand);
   }
   for (ValueId result : op.results) std::ranges::fill((*this)[result].data, 0.0);
-  decisions_[id.index].clear();
+  if (in_block_ == 0) forget_decisions(id);  // within, several trips decide
+  if (op.definition->control != graph::Control::none) {
+    ++in_block_;
+    op.definition->control == graph::Control::loop ? run_loop(op) : run_branch(op);
+    --in_block_;
+    return;
+  }
   Call call(graph_, op, values_, decisions_[id.index]);
   (*rules_[id.index])(call);
   call.check_used();
@@ -121,7 +183,7 @@ void Evaluator::rerun(ValueId changed) {
     at(changed) = true;
     for (OpId id : graph_[Graph::body].ops) {
       const graph::Op& op = graph_[id];
-      if (std::ranges::none_of(op.operands, [&](ValueId v) { return v && at(v); })) continue;
+      if (std::ranges::none_of(named(graph_, id), at)) continue;
       entry->second.push_back(id);
       for (ValueId result : op.results) at(result) = true;
       for (std::size_t i = 0; i < op.operands.size(); ++i) {

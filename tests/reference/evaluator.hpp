@@ -98,7 +98,8 @@ const Rules& rules();
 
 class Evaluator {
  public:
-  /// The graph is borrowed. Throws Error on an operator without a rule, and on region ops.
+  /// The graph is borrowed. Throws Error on an operator without a rule. Blocks run as
+  /// graph/regions.hpp says; a result that the taken side leaves out is zeros.
   explicit Evaluator(const graph::Graph& graph, const Rules& rules = reference::rules());
 
   Tensor& operator[](graph::ValueId id) { return values_.at(id.index); }
@@ -114,6 +115,9 @@ class Evaluator {
 
  private:
   void run(graph::OpId id);
+  void run_branch(const graph::Op& op);
+  void run_loop(const graph::Op& op);
+  void forget_decisions(graph::OpId id);
   /// A view sees what has been written to its owner since.
   void refresh(graph::ValueId view);
   /// A slice that has been written to changes its owner.
@@ -123,6 +127,7 @@ class Evaluator {
   std::vector<const Rule*> rules_;  // by op
   std::vector<Tensor> values_;
   std::vector<Decisions> decisions_;  // by op
+  int in_block_ = 0;
   std::map<graph::ValueId, std::vector<graph::OpId>> dependents_;
 };
 

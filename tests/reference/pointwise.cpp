@@ -70,6 +70,7 @@ void add_pointwise_rules(Rules& rules) {
   rules["slice_grad"] = slice_grad;
   rules["flatten"] = copy;
   rules["reshape"] = copy;
+  rules["zeros"] = [](Call&) {};  // as results begin
 }
 
 }  // namespace arenite::reference
