@@ -65,7 +65,9 @@ using GradientDone = std::function<void(std::size_t index, ValueId gradient)>;
 /// Appends the gradients of the sum of `losses` (scalars) to the builder's graph, from each
 /// operator's own rule. Contributions to one value are summed in a fixed tree, lane 0 first.
 /// Returns one value for each `wrt`; ValueId{} for one that no loss depends on.
-/// Throws Error when a path leads through an operator that has no gradient.
+/// An `if` goes backward as an `if`, which finds what the taken block saved; a block that does not
+/// depend on a value yields zeros. Throws Error when a path leads through an operator that has no
+/// gradient, or through a loop.
 std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>& losses,
                                    const std::vector<ValueId>& wrt, const GradientDone& done = {});
 

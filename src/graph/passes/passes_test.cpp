@@ -220,23 +220,20 @@ TEST_F(Gradients, NameTheOperatorThatHasNone) {
 }
 
 /// A block reads the parameter; no operand does. To leave its gradient out would be silent.
-TEST_F(Gradients, DoNotOverlookWhatBlocksRead) {
+TEST_F(Gradients, DoNotOverlookWhatLoopsRead) {
   const ValueId x = declare("x", {4, 8}, StorageClass::input);
   const ValueId y = declare("y", {4}, StorageClass::input, DType::int32);
-  const ValueId c = declare("c", {1}, StorageClass::input, DType::int32);
   const ValueId w = declare("w", {8, 8}, StorageClass::parameter);
-  std::vector<RegionId> blocks;
-  for (int side = 0; side < 2; ++side) {
-    blocks.push_back(builder.begin_region("if", {c}));
-    builder.end_region({builder.add1("dense", {x, w})});
-  }
-  const ValueId h = builder.add("if", {c}, {}, blocks).front();
+  const Attributes trips{{"max_trips", std::int64_t{3}}};
+  const RegionId body = builder.begin_region("loop", {{}, {}, x}, trips);
+  builder.end_region({builder.add1("dense", {graph[body].parameters[1], w})});
+  const ValueId h = builder.add("loop", {{}, {}, x}, trips, {body}).front();
   const ValueId loss = loss_of(h, y, 4);
   try {
     add_gradients(builder, {loss}, {w});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).find("if #2: an operator without a gradient"), 0u)
+    EXPECT_EQ(std::string(error.what()).find("loop #1: an operator without a gradient"), 0u)
         << error.what();
   }
 }

@@ -1,0 +1,62 @@
+// The gradients of a list of ops, of a graph's body or of a block.
+#pragma once
+
+#include <arenite/graph/builder.hpp>
+#include <arenite/graph/passes.hpp>
+
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace arenite::graph {
+
+/// By value: on a path from one of `wrt`, in blocks too.
+std::vector<bool> values_after(const Graph& graph, const std::vector<ValueId>& wrt);
+
+/// Appends the gradients of ops to the region that the builder is in, the last op's first.
+class Backward {
+ public:
+  /// `ops` are those of `forward`; gradients go to values in `wanted` (see values_after) alone.
+  Backward(Builder& builder, RegionId forward, RegionId into, const std::vector<bool>& wanted);
+
+  /// A scalar whose gradient is 1. Before `run`.
+  void add_loss(ValueId loss);
+  /// A value's gradient, or a part of it. Before `run`.
+  void add_part(ValueId value, ValueId gradient);
+
+  /// `complete(value)` is called as soon as all that a value gets has been appended.
+  void run(const std::function<void(ValueId)>& complete = {});
+
+  /// The sum of what was contributed so far, lane 0 first (ops are visited last to first). None
+  /// where nothing was.
+  ValueId total(ValueId value);
+
+ private:
+  const Graph& graph() const { return builder_.graph(); }
+  bool wanted(ValueId id) const { return id && id.index < wanted_.size() && wanted_[id.index]; }
+  bool is_loss(ValueId id) const;
+
+  void mark_relevant();
+  std::vector<ValueId> sources(OpId id) const;
+  void differentiate(OpId id);
+  void finish_complete(OpId id, const std::function<void(ValueId)>& complete);
+
+  // `if`: see backward_branch.cpp.
+  void differentiate_branch(OpId id);
+  void restore(RegionId backward, OpId forward, std::size_t side);
+  ValueId save(OpId branch, std::size_t side, ValueId value);
+  ValueId add_into(RegionId region, std::size_t position, std::string_view op,
+                   std::vector<ValueId> operands, const Attributes& attributes);
+  ValueId add_zeros(RegionId region, ValueId like);
+
+  Builder& builder_;
+  const RegionId forward_, into_;
+  const std::vector<OpId> ops_;  // before we appended any
+  const std::vector<bool>& wanted_;
+  std::vector<ValueId> losses_;
+  std::map<ValueId, std::vector<ValueId>> parts_;
+  std::vector<bool> relevant_;  // by op: on a path from a wanted value to a loss or a given part
+  std::map<ValueId, int> pending_;  // contributions still to come
+};
+
+}  // namespace arenite::graph

@@ -1,0 +1,178 @@
+// An `if` goes backward as an `if` on the same condition, whose blocks hold the gradients of the
+// forward blocks. It yields a gradient for each value that one of these reads from outside; a block
+// that does not depend on the value yields zeros.
+//
+// What a backward block reads of its forward block becomes a further result of the forward op,
+// which the other block leaves out: only the taken side saves anything. Deeper down, where the
+// condition itself has to be saved, the other block yields zeros instead.
+#include <arenite/graph/dependencies.hpp>
+#include <arenite/graph/regions.hpp>
+
+#include <algorithm>
+#include <map>
+
+#include "src/graph/passes/backward.hpp"
+#include "src/graph/views.hpp"
+
+namespace arenite::graph {
+namespace {
+
+/// Views lie where their owner does, which is another value now.
+void move_views(Graph& graph, OpId id) {
+  const Op op = graph[id];
+  const auto views = result_views(graph, op);
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    if (!views[i]) continue;
+    const Value owner = graph[op.operands.at(views[i]->operand)];
+    Value& view = graph[op.results[i]];
+    view.storage = owner.storage;
+    view.offset = owner.offset + views[i]->offset;
+    view.layout = owner.layout;
+  }
+}
+
+}  // namespace
+
+void Backward::differentiate_branch(OpId id) {
+  const Op op = graph()[id];
+  const bool any = std::any_of(op.results.begin(), op.results.end(),
+                               [&](ValueId result) { return parts_.contains(result); });
+  if (!any) return;
+
+  // A result of one side only has parts that exist there only: they are summed within.
+  std::vector<std::vector<ValueId>> given;
+  for (ValueId result : op.results) {
+    const ValueId whole = is_partial(graph(), result) ? ValueId{} : total(result);
+    given.push_back(whole ? std::vector<ValueId>{whole} : parts_[result]);
+  }
+
+  const OpContext context = builder_.context;
+  std::vector<ValueId> reached;  // from outside, ascending
+  std::vector<RegionId> regions;
+  std::vector<std::map<ValueId, ValueId>> gradients(op.regions.size());
+  const std::vector<ValueId> captured = sources(id);
+  for (std::size_t side = 0; side < op.regions.size(); ++side) {
+    const RegionId region = builder_.begin_region(op.name(), op.operands, {}, side);
+    regions.push_back(region);
+    Backward backward(builder_, op.regions[side], region, wanted_);
+    for (std::size_t i = 0; i < op.results.size(); ++i) {
+      const ValueId yielded = graph()[op.regions[side]].results[i];
+      if (!wanted(yielded)) continue;
+      for (ValueId gradient : given[i]) backward.add_part(yielded, gradient);
+    }
+    backward.run();
+    for (ValueId source : captured) {
+      if (!wanted(source)) continue;
+      if (const ValueId gradient = backward.total(source)) gradients[side][source] = gradient;
+    }
+    builder_.end_region({});
+    builder_.context = context;
+  }
+  for (ValueId source : captured) {
+    if (std::any_of(gradients.begin(), gradients.end(),
+                    [&](const auto& side) { return side.contains(source); }))
+      reached.push_back(source);
+  }
+  for (std::size_t side = 0; side < regions.size(); ++side) {
+    std::vector<ValueId> yielded;
+    for (ValueId source : reached) {
+      const auto known = gradients[side].find(source);
+      const bool elsewhere = is_partial(graph(), source) && side_of(graph(), source) != side;
+      yielded.push_back(known != gradients[side].end() ? known->second
+                        : elsewhere                    ? ValueId{}
+                                                       : add_zeros(regions[side], source));
+    }
+    builder_.graph()[regions[side]].results = std::move(yielded);
+    restore(regions[side], id, side);
+  }
+  if (reached.empty()) return;
+  const std::vector<ValueId> results = builder_.add(op.name(), op.operands, {}, regions);
+  for (std::size_t i = 0; i < reached.size(); ++i) add_part(reached[i], results[i]);
+}
+
+/// Replaces what ops of a backward block read of the forward block.
+void Backward::restore(RegionId backward, OpId forward, std::size_t side) {
+  const RegionId origin = graph()[forward].regions[side];
+  std::map<ValueId, ValueId> restored;
+  std::size_t front = 0;  // of the block: views made anew
+  const auto find = [&](const auto& self, ValueId id) -> ValueId {
+    if (!id || !graph()[id].producer) return id;
+    const auto& ops = graph()[origin].ops;
+    const OpId producer = graph()[id].producer;
+    if (std::find(ops.begin(), ops.end(), producer) == ops.end()) return id;
+    if (const auto known = restored.find(id); known != restored.end()) return known->second;
+    ValueId there;
+    if (is_view_op(graph(), producer) && graph()[producer].results.size() == 1) {
+      const Op view = graph()[producer];
+      std::vector<ValueId> operands;
+      for (ValueId operand : view.operands) operands.push_back(self(self, operand));
+      there = add_into(backward, front++, view.name(), std::move(operands), view.attributes);
+    } else {
+      there = save(forward, side, id);
+    }
+    restored[id] = there;
+    return there;
+  };
+  const auto visit = [&](const auto& self, RegionId region) -> void {
+    const std::vector<OpId> ops = graph()[region].ops;
+    for (OpId id : ops) {
+      std::vector<ValueId> operands = graph()[id].operands;
+      for (ValueId& operand : operands) operand = find(find, operand);
+      builder_.graph()[id].operands = std::move(operands);
+      move_views(builder_.graph(), id);
+      const std::vector<RegionId> inner = graph()[id].regions;
+      for (RegionId deeper : inner) self(self, deeper);
+    }
+    std::vector<ValueId> results = graph()[region].results;
+    for (ValueId& result : results) result = find(find, result);
+    builder_.graph()[region].results = std::move(results);
+  };
+  visit(visit, backward);
+}
+
+/// One more result of a forward `if`.
+ValueId Backward::save(OpId branch, std::size_t side, ValueId value) {
+  Graph& graph = builder_.graph();
+  const Value inner = graph[value];
+  const std::string name = inner.name + ".saved";
+  const StorageId storage =
+      graph.add_storage({.name = name,
+                         .cls = StorageClass::activation,
+                         .space = graph.storage(graph.root(value)).space,
+                         .bytes = byte_size(inner.type, inner.shape, inner.layout)});
+  const ValueId saved = graph.add_value({.name = name,
+                                         .type = inner.type,
+                                         .shape = inner.shape,
+                                         .layout = inner.layout,
+                                         .storage = storage,
+                                         .producer = branch});
+  graph[branch].results.push_back(saved);
+  const std::vector<RegionId> regions = graph[branch].regions;
+  for (std::size_t r = 0; r < regions.size(); ++r) {
+    const ValueId other = forward_ == Graph::body ? ValueId{} : add_zeros(regions[r], value);
+    graph[regions[r]].results.push_back(r == side ? value : other);
+  }
+  return saved;
+}
+
+/// Appends to a region that has ended.
+ValueId Backward::add_into(RegionId region, std::size_t position, std::string_view op,
+                           std::vector<ValueId> operands, const Attributes& attributes) {
+  const ValueId result = builder_.add1(op, std::move(operands), attributes);
+  Graph& graph = builder_.graph();
+  std::vector<OpId>& here = graph[into_].ops;
+  const OpId id = here.back();
+  here.pop_back();
+  std::vector<OpId>& ops = graph[region].ops;
+  ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(position), id);
+  return result;
+}
+
+ValueId Backward::add_zeros(RegionId region, ValueId like) {
+  const auto dims = graph()[like].shape.dims();
+  return add_into(region, graph()[region].ops.size(), "zeros", {},
+                  {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())},
+                   {"type", std::string(to_string(graph()[like].type))}});
+}
+
+}  // namespace arenite::graph

@@ -1,0 +1,227 @@
+// Gradients through blocks: random networks of `if`s in `if`s, computed in double from the graph
+// that the rules make, against central differences; then as programs, against the same.
+#include <arenite/arenite.hpp>
+#include <arenite/graph/regions.hpp>
+
+#include <gtest/gtest.h>
+
+#include "tests/reference/differences.hpp"
+
+#include <random>
+
+namespace arenite {
+namespace {
+
+using graph::Graph;
+using graph::RegionId;
+using graph::StorageClass;
+using graph::ValueId;
+using reference::Evaluator;
+
+constexpr std::int64_t rows = 3, width = 4;
+
+/// Layers of one width, some of them in blocks, and the gradients of their loss.
+class RandomNetwork {
+ public:
+  explicit RandomNetwork(unsigned seed) : random_(seed) {
+    for (int i = 0; i < 3; ++i) {
+      const std::string n = std::to_string(i);
+      conditions_.push_back(builder_.declare("c" + n, DType::int32, {1}, StorageClass::input));
+      weights_.push_back(
+          builder_.declare("w" + n, DType::float32, {width, width}, StorageClass::parameter));
+      biases_.push_back(
+          builder_.declare("b" + n, DType::float32, {width}, StorageClass::parameter));
+    }
+    const ValueId x = builder_.declare("x", DType::float32, {rows, width}, StorageClass::input);
+    const ValueId labels = builder_.declare("labels", DType::int32, {rows}, StorageClass::input);
+    values_.push_back(x);
+    layers(3 + below(4), 0);
+    // All of them lead to the loss.
+    const ValueId logits = builder_.add1("sum", values_);
+    loss = builder_.add("softmax_cross_entropy", {logits, labels}, {{"divisor", rows}}).front();
+    forward = graph;
+    wrt.push_back(x);
+    for (const auto& list : {weights_, biases_}) wrt.insert(wrt.end(), list.begin(), list.end());
+    gradients = add_gradients(builder_, {loss}, wrt);
+    graph.outputs = {loss};
+    for (ValueId id : gradients) {
+      if (id) graph.outputs.push_back(id);
+    }
+  }
+
+  Graph graph, forward;
+  std::vector<ValueId> wrt, gradients;
+  ValueId loss;
+  int branches = 0, deepest = 0;
+
+ private:
+  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+  ValueId any(const std::vector<ValueId>& list) {
+    return list[static_cast<std::size_t>(below(static_cast<int>(list.size())))];
+  }
+  ValueId dense(ValueId x) { return builder_.add1("dense", {x, any(weights_)}); }
+
+  void layers(int count, int depth) {
+    for (int i = 0; i < count; ++i) {
+      switch (below(depth < 3 ? 7 : 5)) {
+        case 0:
+          values_.push_back(builder_.add1("relu", {any(values_)}));
+          break;
+        case 1:
+          values_.push_back(dense(any(values_)));
+          break;
+        case 2:
+          values_.push_back(builder_.add1("bias", {any(values_), any(biases_)}));
+          break;
+        case 3:
+          values_.push_back(builder_.add1("sum", {any(values_), any(values_)}));
+          break;
+        case 4:  // a view, and what reads it again in its gradient
+          values_.push_back(dense(builder_.add1(
+              "reshape", {any(values_)}, {{"shape", std::vector<std::int64_t>{rows, width}}})));
+          break;
+        default:
+          branch(depth);
+          break;
+      }
+    }
+  }
+
+  void branch(int depth) {
+    ++branches;
+    deepest = std::max(deepest, depth + 1);
+    const ValueId condition = any(conditions_);
+    const int results = 1 + below(2);
+    std::vector<RegionId> blocks;
+    for (int side = 0; side < 2; ++side) {
+      const std::size_t outside = values_.size();
+      blocks.push_back(builder_.begin_region("if", {condition}));
+      layers(below(4), depth + 1);
+      std::vector<ValueId> yielded;
+      for (int i = 0; i < results; ++i) yielded.push_back(any(values_));
+      builder_.end_region(yielded);
+      values_.resize(outside);
+    }
+    const auto made = builder_.add("if", {condition}, {}, blocks);
+    values_.insert(values_.end(), made.begin(), made.end());
+  }
+
+  std::mt19937 random_;
+  graph::Builder builder_{graph, operators()};
+  std::vector<ValueId> conditions_, weights_, biases_, values_;
+};
+
+using Inputs = std::map<std::string, std::vector<double>>;
+
+/// As float32 holds them.
+Inputs draw(const Graph& graph, std::mt19937& random) {
+  Inputs inputs;
+  for (std::size_t i = 0; i < graph.value_count(); ++i) {
+    const graph::Value& value = graph[ValueId(i)];
+    if (!value.is_declared()) continue;
+    for (std::int64_t e = 0; e < value.shape.elements(); ++e) {
+      const float real = static_cast<float>(random() % 2001) / 1000 - 1;
+      const auto integer = static_cast<double>(random() % (value.name == "labels" ? width : 2));
+      inputs[value.name].push_back(value.type == DType::float32 ? static_cast<double>(real)
+                                                                : integer);
+    }
+  }
+  return inputs;
+}
+
+void set(Evaluator& evaluator, const Inputs& inputs) {
+  for (const auto& [name, data] : inputs) evaluator[name].data = data;
+}
+
+TEST(BlockGradients, AreTheSlopesOfTheLoss) {
+  std::mt19937 random(1);
+  const unsigned networks = ARENITE_CHECKED ? 30 : 120;
+  int compared = 0, kinks = 0, branches = 0, deepest = 0;
+  for (unsigned seed = 0; seed < networks; ++seed) {
+    const RandomNetwork network(seed);
+    branches += network.branches;
+    deepest = std::max(deepest, network.deepest);
+    Evaluator forward(network.forward), backward(network.graph);
+    for (int round = 0; round < 4; ++round) {
+      const Inputs inputs = draw(network.forward, random);
+      set(forward, inputs);
+      set(backward, inputs);
+      forward.run();
+      backward.run();
+      EXPECT_EQ(backward[network.loss].data, forward[network.loss].data);
+      for (std::size_t i = 0; i < network.wrt.size(); ++i) {
+        const ValueId v = network.wrt[i], gradient = network.gradients[i];
+        for (std::int64_t e = 0; e < forward[v].shape.elements(); ++e) {
+          forward.run();
+          const auto slope = reference::central_difference(
+              forward, v, {{e, 1.0}}, 1e-5, [&] { return forward[network.loss][0]; });
+          slope ? ++compared : ++kinks;
+          if (!slope) continue;
+          ASSERT_NEAR(*slope, gradient ? backward[gradient][e] : 0, 1e-7)
+              << "seed " << seed << ", " << network.forward[v].name << "[" << e << "]\n"
+              << print(network.graph);
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 200 * static_cast<int>(networks));
+  EXPECT_LT(kinks, compared / 20);
+  EXPECT_GT(branches, static_cast<int>(networks));
+  EXPECT_GE(deepest, 3);
+}
+
+runtime::ProgramSpec program(const RandomNetwork& network, bool share, plan::StateLayout& state) {
+  runtime::ProgramSpec spec{.name = "step", .graph = network.graph};
+  graph::select(spec.graph, *runtime::kernel_selector(kernels()));
+  if (share) graph::in_place(spec.graph);
+  spec.schedule = graph::coarsen(spec.graph);
+  spec.plan = plan::plan_step(spec.graph, spec.schedule, state, {.reuse = share});
+  return spec;
+}
+
+TEST(BlockGradients, AreWhatProgramsCompute) {
+  std::mt19937 random(2);
+  runtime::Session session({.workers = 2});
+  double worst = 0;
+  for (unsigned seed = 0; seed < (ARENITE_CHECKED ? 30u : 120u); ++seed) {
+    const RandomNetwork network(seed);
+    Evaluator expected(network.graph);
+    for (const bool share : {false, true}) {
+      plan::StateLayout state;
+      std::vector<runtime::ProgramSpec> specs;
+      specs.push_back(program(network, share, state));
+      runtime::ProgramSet set_of(session, kernels(), std::move(specs));
+      runtime::Program& step = set_of["step"];
+      for (int round = 0; round < 4; ++round) {
+        const Inputs inputs = draw(network.forward, random);
+        set(expected, inputs);
+        expected.run();
+        for (const auto& [name, data] : inputs) {
+          const graph::Value& value = network.graph[network.graph.find(name)];
+          if (value.type == DType::int32) {
+            std::ranges::copy(data, step.input<std::int32_t>(name));
+          } else if (name == "x") {
+            std::ranges::copy(data, step.input<float>(name));
+          } else {
+            std::ranges::copy(data, set_of.state<float>(name).begin());
+          }
+        }
+        step.submit();
+        for (std::size_t i = 0; i < network.graph.outputs.size(); ++i) {
+          const auto seen = step.output<float>(i);
+          const std::vector<double>& right = expected[network.graph.outputs[i]].data;
+          const double largest = std::ranges::max(right, {}, [](double v) { return std::abs(v); });
+          for (std::size_t e = 0; e < seen.size(); ++e)
+            worst =
+                std::max(worst, std::abs(seen[e] - right[e]) / std::max(1e-3, std::abs(largest)));
+        }
+        ASSERT_LT(worst, 1e-4) << "seed " << seed << (share ? ", shared\n" : "\n")
+                               << print(network.graph);
+      }
+    }
+  }
+  EXPECT_GT(worst, 0);  // it is float32
+}
+
+}  // namespace
+}  // namespace arenite
