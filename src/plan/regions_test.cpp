@@ -99,6 +99,94 @@ TEST(RegionPlans, ReplayAsWithBytesOfTheirOwn) {
   EXPECT_GT(turns, 1000u);
 }
 
+/// The tasks in some order that the edges of the schedule and the plan allow.
+Schedule shuffled(const Schedule& schedule, const StepPlan& plan, std::mt19937& random) {
+  std::vector<std::size_t> waits_for(schedule.tasks.size(), 0);
+  std::vector<std::vector<std::size_t>> next(schedule.tasks.size());
+  const auto edge = [&](std::size_t before, std::size_t after) {
+    next[before].push_back(after);
+    ++waits_for[after];
+  };
+  for (std::size_t t = 0; t < next.size(); ++t) {
+    for (graph::TaskId p : schedule.tasks[t].predecessors) edge(p.index, t);
+  }
+  for (const TaskEdge& e : plan.reuse_edges) edge(e.before.index, e.after.index);
+  std::vector<std::size_t> ready;
+  for (std::size_t t = 0; t < next.size(); ++t) {
+    if (waits_for[t] == 0) ready.push_back(t);
+  }
+  Schedule result;
+  while (!ready.empty()) {
+    std::swap(ready[random() % ready.size()], ready.back());
+    const std::size_t t = ready.back();
+    ready.pop_back();
+    result.tasks.push_back(schedule.tasks[t]);
+    for (std::size_t after : next[t]) {
+      if (--waits_for[after] == 0) ready.push_back(after);
+    }
+  }
+  return result;
+}
+
+/// Each op a task, on lanes drawn: readers run beside blocks that leave a value dead.
+TEST(RegionPlans, ReplayInAnyOrderOfTheirTasks) {
+  std::mt19937 random(5);
+  std::size_t turns = 0, beside = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Graph graph = graph::testing::RandomRegions(seed).make();
+    const auto lane = [&](const auto& self, graph::OpId id, int number) -> void {
+      graph[id].lane = number;
+      const std::vector<graph::RegionId> regions = graph[id].regions;
+      for (graph::RegionId region : regions) {
+        for (graph::OpId inner : graph[region].ops) self(self, inner, number);
+      }
+    };
+    for (graph::OpId id : graph[Graph::body].ops)
+      lane(lane, id, static_cast<int>(random() % 4) - 1);
+    const Graph plain = graph;
+    graph::in_place(graph);
+    graph::TargetProfile target;
+    target.task_microseconds = target.phase_microseconds = 0;
+    const Schedule schedule = graph::coarsen(graph, target);
+    for (const InFlight in_flight : {InFlight::lanes(), InFlight::unlimited(), InFlight(2)}) {
+      StateLayout state;
+      const StepPlan plan = plan_step(graph, schedule, state, {.in_flight = in_flight});
+      ASSERT_NO_THROW(verify_step(graph, schedule, plan)) << "seed " << seed << graph::print(graph);
+      for (const Plan& packing : plan.packings) turns += turns_taken(packing);
+      beside += schedule.tasks.size() > 3;
+      for (unsigned run = 0; run < 4; ++run) {
+        const Schedule order = shuffled(schedule, plan, random);
+        ASSERT_EQ(RegionReplay(graph, order, &plan, run).run(),
+                  RegionReplay(plain, graph::coarsen(plain), nullptr, run).run())
+            << "seed " << seed << "\n"
+            << graph::print(graph);
+      }
+    }
+  }
+  EXPECT_GT(turns, 1000u);
+  EXPECT_GT(beside, 300u);
+}
+
+// A value that both blocks of an `if` read last is dead in the rest of the first one. Who reads it
+// beside the `if` keeps it all the same, by the edges of the data or else at the price of one.
+TEST(RegionPlans, AReaderBesideTheBlocksKeepsItsValue) {
+  for (const std::string lanes : {"@lane(1)", "@lane(2)", ""}) {
+    Graph graph = read("$3 = relu($2) @lane(0); $4 = relu($3) @lane(1); $5 = if($1) " + lanes +
+                       R"({ $6 = relu($3); $7 = relu($6); $8 = add($7, $7); yield $8; }
+                     else { $9 = relu($3); $10 = relu($9); $11 = add($10, $9); yield $11; }
+                     $12 = relu($5); $13 = concat($12, $12, $12);
+                     $14 = slice($13, begin=0, end=64); $15 = add($14, $4); result = $15;)");
+    graph::in_place(graph);
+    graph::TargetProfile target;
+    target.task_microseconds = target.phase_microseconds = 0;
+    const Schedule schedule = graph::coarsen(graph, target);
+    for (const InFlight in_flight : {InFlight::lanes(), InFlight::unlimited(), InFlight(2)}) {
+      StateLayout state;
+      verify_step(graph, schedule, plan_step(graph, schedule, state, {.in_flight = in_flight}));
+    }
+  }
+}
+
 /// The same buffers, needed from their first access to their last.
 Problem without_gaps(const Problem& problem) {
   Problem result;

@@ -45,6 +45,31 @@ class StepCounter {
   std::size_t at_ = 0;
 };
 
+/// Closes the gaps of a storage in ops that another of its users may run beside: whoever took the
+/// bytes there would take them from that user. By the edges of the schedule alone: a gap is to cost
+/// none.
+void close_gaps(const TaskOrder& order, std::vector<TaskUse>& uses) {
+  const auto ordered = [&](std::size_t gap) {
+    const std::size_t task = uses[gap].task;
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      const std::size_t other = uses[i].task;
+      if (other != task && !(i < gap ? order.before(other, task) : order.before(task, other)))
+        return false;
+    }
+    return true;
+  };
+  std::vector<TaskUse> kept;
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const bool gap = i > 0 && uses[i].task == uses[i - 1].task;
+    if (gap && !ordered(i)) {
+      kept.back().last = uses[i].last;
+    } else {
+      kept.push_back(uses[i]);
+    }
+  }
+  uses = std::move(kept);
+}
+
 }  // namespace
 
 std::vector<std::size_t> steps_before(const graph::Graph& graph, const graph::Schedule& schedule) {
@@ -80,6 +105,12 @@ std::vector<Usage> usages(const graph::Graph& graph, const graph::Schedule& sche
         usage.backward = usage.backward || phase == Phase::backward || phase == Phase::update;
       }
       step += live.steps;
+    }
+  }
+  if (graph.region_count() > 1) {
+    const TaskOrder order(schedule);
+    for (Usage& usage : all) {
+      if (usage.pieces().size() > 1) close_gaps(order, usage.tasks);
     }
   }
   for (graph::ValueId id : graph.outputs) all[graph.root(id).index].output = true;

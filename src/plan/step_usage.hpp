@@ -15,7 +15,8 @@ namespace arenite::plan {
 
 /// One task's accesses of a storage: the first and the last of its steps that need it. An op is a
 /// step, one with regions several (see graph/liveness.hpp). A task has two of them where such an op
-/// leaves the storage dead in between: a gap.
+/// leaves the storage dead for some of its steps, and all other users come before the op or after
+/// it: a gap.
 struct TaskUse {
   std::size_t task = 0, first = 0, last = 0;
 };

@@ -40,9 +40,13 @@ struct Engine {
   std::uint32_t restarts = 0;
 };
 
+/// Gaps count where there is a section for each end of a piece.
 bool too_large(const Leaf& leaf) noexcept {
-  const std::size_t most = leaf.instance.line ? most_items_on_a_line : most_items_in_an_order;
-  return leaf.instance.items.size() > most;
+  const auto& items = leaf.instance.items;
+  if (items.size() <= most_items_in_an_order) return false;
+  std::size_t pieces = items.size();
+  for (const Item& item : items) pieces += item.gaps.size();
+  return !leaf.instance.line || pieces > most_items_on_a_line;
 }
 
 /// A leaf between the peaks that are proved impossible and the best one found.
