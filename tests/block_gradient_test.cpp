@@ -170,6 +170,96 @@ TEST(BlockGradients, AreTheSlopesOfTheLoss) {
   EXPECT_GE(deepest, 3);
 }
 
+/// Of a script's result, for conditions c and d, x and w; `$5` are labels.
+void compare(const std::string& rest) {
+  Graph graph = graph::parse(R"($1 = InputTensor(c, int32, [1]); $2 = InputTensor(d, int32, [1]);
+                                $3 = InputTensor(x, float32, [3, 4]);
+                                $4 = ParameterTensor(w, float32, [4, 4]);
+                                $5 = InputTensor(labels, int32, [3]);)" +
+                                 rest,
+                             operators());
+  const Graph forward = graph;
+  const ValueId loss = graph.outputs.front();
+  const std::vector<ValueId> wrt{graph.find("x"), graph.find("w")};
+  graph::Builder builder(graph, operators());
+  const std::vector<ValueId> gradients = add_gradients(builder, {loss}, wrt);
+  Evaluator slopes(forward), rules(graph);
+  std::mt19937 random(3);
+  for (int round = 0; round < 4; ++round) {
+    Inputs inputs = draw(forward, random);
+    inputs["c"] = {static_cast<double>(round % 2)};
+    inputs["d"] = {static_cast<double>(round / 2)};
+    set(slopes, inputs);
+    set(rules, inputs);
+    rules.run();
+    for (std::size_t i = 0; i < wrt.size(); ++i) {
+      for (std::int64_t e = 0; e < rules[wrt[i]].shape.elements(); ++e) {
+        slopes.run();
+        const auto slope = reference::central_difference(slopes, wrt[i], {{e, 1.0}}, 1e-5,
+                                                         [&] { return slopes[loss][0]; });
+        if (!slope) continue;
+        ASSERT_NEAR(*slope, gradients[i] ? rules[gradients[i]][e] : 0, 1e-7)
+            << "round " << round << ", [" << e << "]\n"
+            << print(graph);
+      }
+    }
+  }
+}
+
+std::string loss_of(const std::string& value) {
+  return " $90, $91, $92 = softmax_cross_entropy(" + value + ", $5, divisor=3); result = $90;";
+}
+
+TEST(BlockGradients, OfLossesThatBlocksYield) {
+  compare(R"($10 = if($1) { $11 = dense($3, $4);
+                            $12, $13, $14 = softmax_cross_entropy($11, $5, divisor=3); yield $12; }
+                   else { $21 = relu($3); $15 = dense($21, $4);
+                          $16, $17, $18 = softmax_cross_entropy($15, $5, divisor=3); yield $16; }
+             result = $10;)");
+  compare(R"($10 = if($1) { $20 = if($2) { $11 = dense($3, $4);
+                              $12, $13, $14 = softmax_cross_entropy($11, $5, divisor=3); yield $12; }
+                            else { $16, $17, $18 = softmax_cross_entropy($3, $5, divisor=3);
+                                   yield $16; }
+                            yield $20; }
+                   else { $31, $32, $33 = softmax_cross_entropy($3, $5, divisor=1); yield $31; }
+             result = $10;)");
+  try {
+    compare(
+        "$10 = dense($3, $4); $11, $12, $13 = softmax_cross_entropy($10, $5, divisor=3); "
+        "$14 = if($1) { yield $11; } else { yield $11; } result = $14;");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("a loss that a block takes from outside"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(BlockGradients, OfWhatOneSideSaved) {
+  const std::string partial =
+      "$10, $30 = if($1) { $11 = dense($3, $4); yield $11, $3; } "
+      "else { yield _, $3; } ";
+  // Read on the same side of the same condition, there within another one on either side of it.
+  compare(partial +
+          "$12 = if($1) { $14 = dense($10, $4); yield $14; } else { yield $3; } "
+          "$15 = if($1) { $16 = relu($10); yield $16; } else { yield $12; } "
+          "$40 = sum($12, $30, $15);" +
+          loss_of("$40"));
+  compare(partial +
+          "$12 = if($1) { $13 = if($2) { $14 = dense($10, $4); yield $14; } "
+          "else { yield $3; } yield $13; } else { yield $3; } $40 = sum($12, $30);" +
+          loss_of("$40"));
+  compare(partial +
+          "$12 = if($1) { $13 = if($2) { yield $3; } else { $14 = dense($10, $4); "
+          "yield $14; } yield $13; } else { yield $3; } $40 = sum($12, $30);" +
+          loss_of("$40"));
+  // All of it within a block.
+  compare("$80 = if($2) { " + partial +
+          "$12 = if($1) { $14 = dense($10, $4); yield $14; } else { yield $3; } "
+          "$40 = sum($12, $30); yield $40; } else { yield $3; }" +
+          loss_of("$80"));
+}
+
 runtime::ProgramSpec program(const RandomNetwork& network, bool share, plan::StateLayout& state) {
   runtime::ProgramSpec spec{.name = "step", .graph = network.graph};
   graph::select(spec.graph, *runtime::kernel_selector(kernels()));

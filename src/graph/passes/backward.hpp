@@ -45,6 +45,9 @@ class Backward {
   void differentiate_branch(OpId id);
   void restore(RegionId backward, OpId forward, std::size_t side);
   ValueId save(OpId branch, std::size_t side, ValueId value);
+  ValueId condition_of(ValueId partial) const;
+  void add_loss_of(Backward& block, OpId branch, std::size_t side, std::size_t result);
+  void make_whole(ValueId partial);
   ValueId add_into(RegionId region, std::size_t position, std::string_view op,
                    std::vector<ValueId> operands, const Attributes& attributes);
   ValueId add_zeros(RegionId region, ValueId like);

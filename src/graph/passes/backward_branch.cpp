@@ -4,7 +4,9 @@
 //
 // What a backward block reads of its forward block becomes a further result of the forward op,
 // which the other block leaves out: only the taken side saves anything. Deeper down, where the
-// condition itself has to be saved, the other block yields zeros instead.
+// condition itself has to be saved, the other block yields zeros instead, also for results that it
+// left out before.
+#include <arenite/error.hpp>
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/regions.hpp>
 
@@ -35,15 +37,19 @@ void move_views(Graph& graph, OpId id) {
 
 void Backward::differentiate_branch(OpId id) {
   const Op op = graph()[id];
-  const bool any = std::any_of(op.results.begin(), op.results.end(),
-                               [&](ValueId result) { return parts_.contains(result); });
+  const bool any = std::any_of(op.results.begin(), op.results.end(), [&](ValueId result) {
+    return is_loss(result) || parts_.contains(result);
+  });
   if (!any) return;
 
   // A result of one side only has parts that exist there only: they are summed within.
   std::vector<std::vector<ValueId>> given;
   for (ValueId result : op.results) {
     const ValueId whole = is_partial(graph(), result) ? ValueId{} : total(result);
-    given.push_back(whole ? std::vector<ValueId>{whole} : parts_[result]);
+    const auto parts = parts_.find(result);
+    given.push_back(whole                   ? std::vector<ValueId>{whole}
+                    : parts != parts_.end() ? parts->second
+                                            : std::vector<ValueId>{});
   }
 
   const OpContext context = builder_.context;
@@ -59,6 +65,7 @@ void Backward::differentiate_branch(OpId id) {
       const ValueId yielded = graph()[op.regions[side]].results[i];
       if (!wanted(yielded)) continue;
       for (ValueId gradient : given[i]) backward.add_part(yielded, gradient);
+      if (is_loss(op.results[i])) add_loss_of(backward, id, side, i);
     }
     backward.run();
     for (ValueId source : captured) {
@@ -77,7 +84,8 @@ void Backward::differentiate_branch(OpId id) {
     std::vector<ValueId> yielded;
     for (ValueId source : reached) {
       const auto known = gradients[side].find(source);
-      const bool elsewhere = is_partial(graph(), source) && side_of(graph(), source) != side;
+      const bool elsewhere = is_partial(graph(), source) && side_of(graph(), source) != side &&
+                             condition_of(source) == op.operands[0];
       yielded.push_back(known != gradients[side].end() ? known->second
                         : elsewhere                    ? ValueId{}
                                                        : add_zeros(regions[side], source));
@@ -88,6 +96,41 @@ void Backward::differentiate_branch(OpId id) {
   if (reached.empty()) return;
   const std::vector<ValueId> results = builder_.add(op.name(), op.operands, {}, regions);
   for (std::size_t i = 0; i < reached.size(); ++i) add_part(reached[i], results[i]);
+}
+
+ValueId Backward::condition_of(ValueId partial) const {
+  return graph()[graph()[partial].producer].operands[0];
+}
+
+/// A loss that a block yields is one of the block's.
+void Backward::add_loss_of(Backward& block, OpId branch, std::size_t side, std::size_t result) {
+  const Op& op = graph()[branch];
+  const RegionId region = op.regions[side];
+  const ValueId yielded = graph()[region].results[result];
+  if (parts_.contains(op.results[result])) {
+    fail({.found = "a loss that other losses depend on",
+          .expected = "losses that nothing reads",
+          .where = describe(graph(), branch)});
+  }
+  const auto& ops = graph()[region].ops;
+  if (std::find(ops.begin(), ops.end(), graph()[yielded].producer) == ops.end()) {
+    fail({.found = "a loss that a block takes from outside, '" + graph()[yielded].name + "'",
+          .expected = "one that is made in the block",
+          .where = describe(graph(), branch)});
+  }
+  block.add_loss(yielded);
+}
+
+/// Lets the block that leaves a result out yield zeros. Nobody will look at them.
+void Backward::make_whole(ValueId partial) {
+  const Op op = graph()[graph()[partial].producer];
+  const auto at = static_cast<std::size_t>(
+      std::find(op.results.begin(), op.results.end(), partial) - op.results.begin());
+  for (RegionId region : op.regions) {
+    if (graph()[region].results[at]) continue;
+    const ValueId zeros = add_zeros(region, partial);
+    builder_.graph()[region].results[at] = zeros;
+  }
 }
 
 /// Replaces what ops of a backward block read of the forward block.
@@ -108,6 +151,7 @@ void Backward::restore(RegionId backward, OpId forward, std::size_t side) {
       for (ValueId operand : view.operands) operands.push_back(self(self, operand));
       there = add_into(backward, front++, view.name(), std::move(operands), view.attributes);
     } else {
+      if (is_partial(graph(), id)) make_whole(id);
       there = save(forward, side, id);
     }
     restored[id] = there;
