@@ -48,9 +48,10 @@ std::string input_help() {
     models += (models.empty() ? "" : ", ") + model.name;
   return "one of three\n"
          "a table: a CSV with the columns id, lower, upper (or end, inclusive) and size; optional "
-         "are alignment, space and offset\n"
-         "a graph script, planned as it stands: kernels, workspaces and shared bytes are those it "
-         "names. A file is a script if its name does not end with .csv and it begins with $, # or "
+         "are alignment, space, alias, gaps and offset\n"
+         "a graph script: kernels and workspaces are those it names, results take the bytes of "
+         "operands that nobody needs any more. A file is a script if its name does not end with "
+         ".csv and it begins with $, # or "
          "result =\n"
          "model:NAME?batch=64&mode=train&lanes=2, a step of a model as `arenite train` plans it, "
          "with mode train or inference; without lanes as many as training takes. Models are " +
