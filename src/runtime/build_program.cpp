@@ -138,7 +138,9 @@ std::vector<Copy> Program::Impl::bind_copies(const graph::Op& op,
   std::int64_t used = 0;
   const auto add = [&](std::vector<Copy>& list, void* into, const void* from,
                        std::int64_t bytes) -> Copy& {
-    return list.emplace_back(into, from, static_cast<std::size_t>(bytes));
+    list.push_back(
+        {.into = into, .from = from, .bytes = static_cast<std::size_t>(bytes), .claims = {}});
+    return list.back();
   };
   const auto check = [&](Copy& copy, graph::ValueId read, graph::ValueId written) {
     if constexpr (!checked_build) return;
