@@ -111,4 +111,20 @@ Space Parser::space() {
   return read;
 }
 
+void Parser::annotate(const Target& target, ValueId id, bool is_view) {
+  at(target.position, [&] { apply(graph_, id, target.notes, is_view); });
+  if (target.notes.space) {
+    spaces_given_ = true;
+  } else if (!is_view && !space_missing_) {
+    space_missing_ = target.position;
+  }
+}
+
+// A value that was overlooked would be planned in a memory where no worker of its op looks for it.
+void Parser::check_spaces() const {
+  if (!spaces_given_ || !space_missing_) return;
+  lexer_.fail_at(*space_missing_, {.found = "a value without a space, where others have one",
+                                   .expected = "@space(…) for all but views, or for none"});
+}
+
 }  // namespace arenite::graph

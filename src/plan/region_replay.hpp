@@ -160,4 +160,34 @@ class RegionReplay {
   std::size_t ops_run_ = 0;
 };
 
+/// The tasks in some order that the edges of the schedule and the plan allow.
+inline graph::Schedule shuffled(const graph::Schedule& schedule, const StepPlan& plan,
+                                std::mt19937& random) {
+  std::vector<std::size_t> waits_for(schedule.tasks.size(), 0);
+  std::vector<std::vector<std::size_t>> next(schedule.tasks.size());
+  const auto edge = [&](std::size_t before, std::size_t after) {
+    next[before].push_back(after);
+    ++waits_for[after];
+  };
+  for (std::size_t t = 0; t < next.size(); ++t) {
+    for (graph::TaskId p : schedule.tasks[t].predecessors) edge(p.index, t);
+  }
+  for (const TaskEdge& e : plan.reuse_edges) edge(e.before.index, e.after.index);
+  std::vector<std::size_t> ready;
+  for (std::size_t t = 0; t < next.size(); ++t) {
+    if (waits_for[t] == 0) ready.push_back(t);
+  }
+  graph::Schedule result;
+  while (!ready.empty()) {
+    std::swap(ready[random() % ready.size()], ready.back());
+    const std::size_t t = ready.back();
+    ready.pop_back();
+    result.tasks.push_back(schedule.tasks[t]);
+    for (std::size_t after : next[t]) {
+      if (--waits_for[after] == 0) ready.push_back(after);
+    }
+  }
+  return result;
+}
+
 }  // namespace arenite::plan::testing

@@ -8,8 +8,9 @@
 
 namespace arenite::plan {
 
-/// What the search's books grow with: the square of the items, and with a precedence the cliques.
-/// Larger leaves (leaves.hpp) get the first-fit strategies only.
+/// What the search's books grow with: the square of the items, on a line the moments at which one
+/// of their pieces ends, else the cliques. Larger leaves (leaves.hpp) get the first-fit strategies
+/// only.
 inline constexpr std::size_t most_items_on_a_line = 4096;
 inline constexpr std::size_t most_items_in_an_order = 512;
 
