@@ -59,7 +59,7 @@ TEST(RandomPrograms, HaveEverythingInThemOften) {
     EXPECT_GE(found["halos"], 200);
   }
   for (const std::string& op : operators().names()) {
-    if (operators().at(op)->control != graph::Control::none) continue;  // runtime_control_test
+    if (operators().at(op)->control != graph::Control::none) continue;  // block_program_test
     EXPECT_GE(found["op " + op], 8)
         << "operator '" << op << "' is hardly used: add it to tests/oracle/random_ops.cpp";
   }
