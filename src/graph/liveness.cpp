@@ -3,7 +3,10 @@
 #include <arenite/graph/regions.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
+
+#include "src/graph/nesting.hpp"
 
 namespace arenite::graph {
 namespace {
@@ -70,11 +73,7 @@ class Flow {
     for (std::size_t r = op.regions.size(); r-- > 0;) {
       Set side = after;
       const Region& region = graph_[op.regions[r]];
-      for (std::size_t i = 0; i < op.results.size() && op.definition->control != Control::none;
-           ++i) {
-        // A result that this block leaves out does not exist on this way.
-        if (!region.results[i]) erase(side, op.results[i]);
-      }
+      if (op.definition->control != Control::none) erase_left_out(op, region, side);
       hand_over(op, handovers_at_end(graph_, op, r), region, {}, side);
       visit(region.ops, side);
       for (std::size_t i = 0; i < side.size(); ++i) before[i] = before[i] || side[i];
@@ -164,7 +163,7 @@ class Flow {
     void write(ValueId id) {
       flow_.with(id, [&](std::size_t i) {
         touch(i);
-        if (fills_storage(flow_.graph_, id)) live_[i] = false;
+        if (flow_.covers_storage(id)) live_[i] = false;
       });
     }
 
@@ -174,14 +173,28 @@ class Flow {
     Set marked_, read_;
   };
 
+  bool covers_storage(ValueId id) {
+    if (fills_storage(graph_, id)) return true;
+    if (!nesting_) nesting_.emplace(graph_);
+    return nesting_->covers_storage(id);
+  }
+
   template <class F>
   void with(ValueId id, F f) const {
     if (!id) return;
     if (const auto at = index_.find(graph_.root(id)); at != index_.end()) f(at->second);
   }
 
-  void erase(Set& set, ValueId id) const {
-    with(id, [&](std::size_t i) { set[i] = false; });
+  /// A result that a block leaves out does not exist on this way; one that the block yields may
+  /// have its bytes.
+  void erase_left_out(const Op& op, const Region& block, Set& live) const {
+    const Set after = live;
+    for (std::size_t i = 0; i < op.results.size(); ++i) {
+      if (!block.results[i]) with(op.results[i], [&](std::size_t at) { live[at] = false; });
+    }
+    for (std::size_t i = 0; i < op.results.size(); ++i) {
+      if (block.results[i]) with(op.results[i], [&](std::size_t at) { live[at] = after[at]; });
+    }
   }
 
   /// Views are no writes.
@@ -211,6 +224,7 @@ class Flow {
   }
 
   const Graph& graph_;
+  std::optional<Nesting> nesting_;  // made when it is first asked
   std::vector<StorageId> roots_;
   std::unordered_map<StorageId, std::size_t> index_;
   std::vector<Set> live_;                     // by root: at which steps

@@ -29,6 +29,12 @@ class RandomRegions {
   }
 
  private:
+  /// A result that one block leaves out.
+  struct Saved {
+    ValueId condition, value;
+    std::size_t side;
+  };
+
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
   bool one_in(int n) { return below(n) == 0; }
   ValueId any(const std::vector<ValueId>& list) {
@@ -78,14 +84,22 @@ class RandomRegions {
     }
   }
 
-  /// Yields a few values of the wanted shapes, or of any.
+  /// Yields a few values of the wanted shapes, or of any, and what is for blocks of the same side
+  /// only. Often on a condition that has left such values behind.
   void add_if(int depth) {
-    const ValueId condition = any_integer();
+    const bool again = !saved_.empty() && !one_in(3);
+    const ValueId condition =
+        again ? saved_[static_cast<std::size_t>(below(static_cast<int>(saved_.size())))].condition
+              : any_integer();
     std::vector<RegionId> regions;
-    std::vector<ValueId> first;
-    for (int side = 0; side < 2; ++side) {
-      const auto floats = floats_.size(), integers = integers_.size();
+    std::vector<ValueId> first;      // for every reader
+    std::vector<std::size_t> sides;  // of the others
+    for (std::size_t side = 0; side < 2; ++side) {
+      const auto floats = floats_.size(), integers = integers_.size(), saved = saved_.size();
       regions.push_back(builder_.begin_region("if", {condition}));
+      for (const Saved& known : saved_) {
+        if (known.condition == condition && known.side == side) floats_.push_back(known.value);
+      }
       ops(1 + below(4), depth + 1);
       std::vector<ValueId> yielded;
       if (side == 0) {
@@ -93,13 +107,27 @@ class RandomRegions {
         first = yielded;
       } else {
         for (ValueId other : first) yielded.push_back(other_like(other));
+        yielded.resize(yielded.size() + sides.size());
+      }
+      for (int n = below(3); n > 0; --n) {
+        yielded.push_back(any_float());
+        sides.push_back(side);
       }
       builder_.end_region(yielded);
       floats_.resize(floats);
       integers_.resize(integers);
+      saved_.resize(saved);
     }
+    // What the second block alone yields.
+    graph_[regions[0]].results.resize(first.size() + sides.size());
     const auto results = builder_.add("if", {condition}, {}, regions);
-    floats_.insert(floats_.end(), results.begin(), results.end());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (i < first.size()) {
+        floats_.push_back(results[i]);
+      } else {
+        saved_.push_back({condition, results[i], sides[i - first.size()]});
+      }
+    }
   }
 
   /// A visible value of the shape, made where there is none.
@@ -122,7 +150,7 @@ class RandomRegions {
     for (int n = 1 + below(3); n > 0; --n)
       operands.push_back(operands.size() > 2 && one_in(2) ? like(operands[2]) : any_float());
     const Attributes attributes{{"max_trips", std::int64_t{1 + below(3)}}};
-    const auto floats = floats_.size(), integers = integers_.size();
+    const auto floats = floats_.size(), integers = integers_.size(), saved = saved_.size();
     const RegionId region = builder_.begin_region("loop", operands, attributes);
     const std::vector<ValueId> parameters = graph_[region].parameters;
     integers_.push_back(parameters[0]);
@@ -134,6 +162,7 @@ class RandomRegions {
     builder_.end_region(yielded);
     floats_.resize(floats);
     integers_.resize(integers);
+    saved_.resize(saved);
     const auto results = builder_.add("loop", operands, attributes, {region});
     floats_.insert(floats_.end(), results.begin(), results.end());
   }
@@ -142,6 +171,7 @@ class RandomRegions {
   Graph graph_;
   Builder builder_{graph_, table()};
   std::vector<ValueId> floats_, integers_;  // visible here
+  std::vector<Saved> saved_;                // visible here, in blocks of that side
 };
 
 }  // namespace arenite::graph::testing

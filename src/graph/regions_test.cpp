@@ -236,5 +236,47 @@ TEST(JoinHandovers, KeepsWhatTheNextTripReads) {
   EXPECT_EQ(names(graph, handovers_at_end(graph, loop, 0)), (Names{{"add", "loop.carried"}}));
 }
 
+TEST(JoinSides, PairsEqualSizesFirst) {
+  Graph graph = read(
+      "$4, $5, $6, $7, $8 = if($1) { $9 = concat($2, $2); $10 = relu($2); $11 = relu($2); "
+      "yield $9, $10, $11, _, _; } else { $12 = relu($2); $13 = concat($2, $2, $2); "
+      "yield _, _, _, $12, $13; } result = $2;");
+  EXPECT_EQ(join_sides(graph), 2);
+  verify(graph);
+  const Op& op = graph[graph[Graph::body].ops[0]];
+  const auto root = [&](std::size_t i) { return graph.root(op.results[i]); };
+  EXPECT_EQ(root(1), root(3));  // a row each
+  EXPECT_EQ(root(0), root(4));  // two rows and three
+  EXPECT_EQ(graph.storage(root(0)).bytes, 3 * 256);
+  EXPECT_NE(root(2), root(0));
+  EXPECT_NE(root(2), root(1));
+  EXPECT_EQ(join_sides(graph), 0);
+}
+
+TEST(JoinSides, LeaveAloneWhatBothSidesMayNeed) {
+  // Both of one side; and where the condition changes nobody knows which side ran.
+  for (const std::string script :
+       {"$4, $5 = if($1) { $9 = relu($2); $10 = relu($9); yield $9, $10; } else { $12 = relu($2); "
+        "yield $12, $12; } result = $4, $5;",
+        "$4, $5 = if($1) { $9 = relu($2); $10 = relu($9); yield $9, $10; } else { yield _, _; } "
+        "result = $2;"}) {
+    Graph graph = read(script);
+    EXPECT_EQ(join_sides(graph), 0) << script;
+  }
+  Graph changing = parse(
+      "$1 = BufferTensor(c, int64, [1]); $2 = InputTensor(x, float32, [64]);\n"
+      "$3, $4 = if($1) { $5 = relu($2); yield $5, _; } else { $6 = relu($2); yield _, $6; }\n"
+      "fill($1); result = $2;",
+      table());
+  EXPECT_EQ(join_sides(changing), 0);
+}
+
+TEST(JoinSides, NobodyElseMayShareResults) {
+  EXPECT_EQ(error("$4, $5 @in($4) = if($1) { $9 = relu($2); yield $9, $9; } else { $12 = relu($2); "
+                  "yield $12, $12; } result = $4;"),
+            "net.txt:4:18: if #2: results 'if.0' and 'if.1' share bytes; expected results with bytes "
+            "of their own");
+}
+
 }  // namespace
 }  // namespace arenite::graph

@@ -282,7 +282,7 @@ class OrderVerifier {
       Known& known = values_[tenant.index];
       if (known.state != State::visible) continue;
       const auto [from, to] = range(tenant);
-      if (from >= end || to <= begin) {
+      if (from >= end || to <= begin || (result != no_result && exclude(tenant, written))) {
         tenants[kept++] = tenant;
         continue;
       }
@@ -291,6 +291,12 @@ class OrderVerifier {
       known.overwriter = id;
     }
     tenants.resize(kept);
+  }
+
+  /// Results of one `if`, each of which only the other one's block leaves out.
+  bool exclude(ValueId a, ValueId b) const {
+    return graph_[a].producer == graph_[b].producer && is_partial(graph_, a) &&
+           is_partial(graph_, b) && side_of(graph_, a) != side_of(graph_, b);
   }
 
   void check_tenant(OpId id, ValueId written, std::size_t result, ValueId tenant) const {

@@ -195,6 +195,23 @@ TEST(RegionPlans, GapsSaveBytes) {
   EXPECT_LT(with, without - without / 6);
 }
 
+TEST(RegionPlans, JoinedSidesSaveBytes) {
+  std::int64_t with = 0, without = 0;
+  int merged = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Graph apart = graph::testing::RandomRegions(seed).make();
+    graph::join_handovers(apart);
+    Graph joined = apart;
+    merged += graph::join_sides(joined);
+    without += Planned(std::move(apart)).plan.transient_bytes();
+    with += Planned(std::move(joined)).plan.transient_bytes();
+  }
+  RecordProperty("bytes_with", static_cast<int>(with));
+  RecordProperty("bytes_without", static_cast<int>(without));
+  EXPECT_GT(merged, 100);
+  EXPECT_LT(with, without);
+}
+
 /// The verifier finds what a replay finds: two storages put in one place, wherever that is wrong.
 TEST(RegionPlans, WrongOnesAreFound) {
   std::size_t found = 0, missed = 0;
@@ -257,6 +274,25 @@ TEST(RegionPlans, BlocksThatExcludeEachOtherShareAndTheLargerCounts) {
                     }
                     $11 = relu($4); result = $11;)"),
             5);
+}
+
+// What a block saves for a later one on the same condition: a row or, after a concat, four.
+TEST(RegionPlans, WhatIsLeftForOneSideSharesWithWhatIsLeftForTheOther) {
+  const auto saved = [](const std::string& one, const std::string& other) {
+    return "$3, $4, $5 = if($1) { $6 = " + one +
+           "; $7 = slice($6, begin=0, end=64); $8 = relu($7); yield $8, $6, _; } else { $9 = " +
+           other + R"(; $10 = slice($9, begin=0, end=64); $11 = relu($10); yield $11, _, $9; }
+                    $12 = add($3, $3);
+                    $13 = if($1) { $14 = slice($4, begin=0, end=64); $15 = add($12, $14); yield $15;
+                    } else { $16 = slice($5, begin=0, end=64); $17 = add($12, $16); yield $17; }
+                    $18 = relu($13); result = $18;)";
+  };
+  const std::string row = "relu($2)", four = "concat($2, $2, $2, $2)";
+  EXPECT_EQ(rows(saved(row, row)), 1 + 2);
+  EXPECT_EQ(rows(saved(row, row), false), 2 + 2);  // each has a row of its own
+  EXPECT_EQ(rows(saved(four, four)), 4 + 2);
+  EXPECT_EQ(rows(saved(row, four)), 4 + 2);
+  EXPECT_EQ(rows(saved(four, row)), 4 + 2);
 }
 
 TEST(RegionPlans, ACaptureOfOneBlockEndsThere) {

@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
+
+#include "src/graph/nesting.hpp"
 
 namespace arenite::plan {
 namespace {
@@ -123,11 +127,17 @@ class RegionVerifier {
     }
   }
 
+  bool covers_storage(ValueId id) const {
+    if (graph::fills_storage(graph_, id)) return true;
+    if (!nesting_) nesting_.emplace(graph_);
+    return nesting_->covers_storage(id);
+  }
+
   /// All of a value. What else its storage holds does not come back by that.
   void write(State& state, ValueId id) const {
     const graph::Value& value = graph_[id];
-    const std::int64_t bytes = byte_size(value.type, value.shape, value.layout);
-    if (bytes > 0) write(state, graph_.root(id), bytes == graph_.root_storage(id).bytes);
+    if (byte_size(value.type, value.shape, value.layout) > 0)
+      write(state, graph_.root(id), covers_storage(id));
   }
 
   /// Views are no writes.
@@ -217,7 +227,23 @@ class RegionVerifier {
     for (std::size_t r = 0; r < op.regions.size(); ++r) {
       State side = before;
       region(op, r, side);
+      forget_left_out(op, graph_[op.regions[r]], side);
       state = r == 0 ? std::move(side) : meet(state, side);
+    }
+  }
+
+  /// A result that a block leaves out does not exist on this way, whatever was there in an earlier
+  /// trip of a loop around it; one that it yields may have the same bytes.
+  void forget_left_out(const Op& op, const graph::Region& block, State& state) const {
+    std::set<StorageId> yielded;
+    for (std::size_t i = 0; i < op.results.size() && i < block.results.size(); ++i) {
+      if (block.results[i]) yielded.insert(graph_.root(op.results[i]));
+    }
+    for (std::size_t i = 0; i < op.results.size() && i < block.results.size(); ++i) {
+      const StorageId root = graph_.root(op.results[i]);
+      const auto at = index_.find(root);
+      if (!block.results[i] && !yielded.contains(root) && at != index_.end())
+        state[at->second] = {};
     }
   }
 
@@ -251,6 +277,7 @@ class RegionVerifier {
   }
 
   const Graph& graph_;
+  mutable std::optional<graph::Nesting> nesting_;  // made when it is first asked
   const OpId op_;
   const std::span<const Placement* const> place_of_;
   std::vector<StorageId> roots_;

@@ -68,6 +68,12 @@ std::int64_t staging_bytes(const Graph& graph, const Op& op);
 /// merged.
 int join_handovers(Graph& graph);
 
+/// Lets what one block of an `if` leaves behind, and the other leaves out, live where the other's
+/// lives: only one of the blocks runs. Those of one size first, for they cost neither block a byte;
+/// of the others the larger counts, in both. After `join_handovers`; `in_place` calls it. Returns
+/// how many were merged.
+int join_sides(Graph& graph);
+
 /// All ops with those in regions, in program order: an op before those that it holds.
 std::vector<OpId> nested_ops(const Graph& graph);
 

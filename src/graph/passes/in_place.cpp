@@ -75,7 +75,7 @@ int in_place(Graph& graph) {
   int merged = 0;
   for (std::size_t i = 0; i < graph.region_count(); ++i)
     merged += InPlace(graph, sharing, RegionId(i)).run();
-  if (graph.region_count() > 1) merged += join_handovers(graph);
+  if (graph.region_count() > 1) merged += join_handovers(graph) + join_sides(graph);
   verify(graph);
   return merged;
 }

@@ -80,7 +80,7 @@ class Joiner {
 
   /// The loop is the last to read a first value, and reads it once, before it begins.
   bool dies_in(OpId loop, ValueId first) const {
-    const RegionId region = sharing_.region_of(loop);
+    const RegionId region = sharing_.nesting().region_of(loop);
     if (region != Graph::body && !sharing_.made_inside(region, first)) return false;
     const StorageId root = graph_.root(first);
     const auto in_root = [&](ValueId id) { return id && graph_.root(id) == root; };

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "src/graph/nesting.hpp"
+
 namespace arenite::graph {
 
 /// Calls f(value) for all that an op names, itself or in its regions: a view that nobody reads
@@ -32,10 +34,11 @@ class Sharing {
  public:
   explicit Sharing(const Graph& graph);
 
-  /// The region that an op stands in.
-  RegionId region_of(OpId op) const { return region_of_op_.at(op.index); }
+  const Nesting& nesting() const noexcept { return nesting_; }
   /// All that shares the value's bytes is made in the region, or in regions of its ops.
   bool made_inside(RegionId region, ValueId value) const;
+  /// All that shares the value's bytes is made where the condition goes to this block of an `if`.
+  bool made_on_side(ValueId value, ValueId condition, std::size_t side) const;
 
   /// `from` may move into the bytes of `into`, as far as their storages go: both transient, neither
   /// read by a caller, each alone in its storage but for what shares it already, of one layout,
@@ -43,17 +46,15 @@ class Sharing {
   bool fits(ValueId from, ValueId into) const;
   /// The same for a value that is handed over to `into`, which may be an output.
   bool becomes(ValueId from, ValueId into) const;
+  /// An activation or a gradient: for the planner to place.
+  bool is_working(ValueId value) const;
   /// A caller reads some of the bytes after the step.
   bool holds_output(ValueId value) const { return pinned_[graph_.root(value).index]; }
 
  private:
-  /// Produced, or a parameter of; the body for declared values.
-  RegionId region_of(ValueId value) const;
-
   const Graph& graph_;
   std::vector<bool> pinned_;  // by storage
-  std::vector<RegionId> region_of_op_;
-  std::vector<RegionId> around_;  // by region: the one that its holder stands in; none for the body
+  const Nesting nesting_;
 };
 
 }  // namespace arenite::graph

@@ -1,0 +1,82 @@
+#include "src/graph/nesting.hpp"
+
+#include <arenite/graph/dependencies.hpp>
+#include <arenite/graph/regions.hpp>
+
+#include <algorithm>
+
+namespace arenite::graph {
+
+Nesting::Nesting(const Graph& graph)
+    : graph_(graph),
+      region_of_op_(graph.op_count()),
+      holder_(graph.region_count()),
+      changed_(graph.storage_count(), false) {
+  for (std::size_t i = 0; i < graph.region_count(); ++i) {
+    for (OpId id : graph[RegionId(i)].ops) {
+      const Op& op = graph[id];
+      region_of_op_[id.index] = RegionId(i);
+      for (std::size_t r = 0; r < op.regions.size(); ++r) holder_[op.regions[r].index] = {id, r};
+      for (std::size_t o = 0; o < op.operands.size(); ++o) {
+        if (op.operands[o] && op.effect(o) != Effect::read)
+          changed_[graph.root(op.operands[o]).index] = true;
+      }
+    }
+  }
+}
+
+RegionId Nesting::region_of(ValueId id) const {
+  const Value& value = graph_[id];
+  if (value.parameter_of) return value.parameter_of;
+  return value.producer ? region_of(value.producer) : Graph::body;
+}
+
+RegionId Nesting::around(RegionId region) const {
+  const OpId holder = holder_[region.index].first;
+  return holder ? region_of(holder) : RegionId{};
+}
+
+std::vector<Nesting::Side> Nesting::sides(ValueId value) const {
+  std::vector<Side> list;
+  const auto add = [&](OpId branch, std::size_t side) {
+    const ValueId condition = graph_[branch].operands[0];
+    if (!changed_[graph_.root(condition).index]) list.emplace_back(condition, side);
+  };
+  if (is_partial(graph_, value)) add(graph_[value].producer, side_of(graph_, value));
+  for (RegionId at = region_of(value); at && at != Graph::body; at = around(at)) {
+    const auto [holder, side] = holder_[at.index];
+    if (graph_[holder].definition->control == Control::branch) add(holder, side);
+  }
+  return list;
+}
+
+bool Nesting::on_side(ValueId value, ValueId condition, std::size_t side) const {
+  const auto all = sides(value);
+  return std::ranges::find(all, Side{condition, side}) != all.end();
+}
+
+bool Nesting::exclude(ValueId a, ValueId b) const {
+  const auto first = sides(a), second = sides(b);
+  return std::ranges::any_of(first, [&](const Side& side) {
+    return std::ranges::find(second, Side{side.first, 1 - side.second}) != second.end();
+  });
+}
+
+bool Nesting::covers_storage(ValueId value) const {
+  if (fills_storage(graph_, value)) return true;
+  const auto range = [&](ValueId id) {
+    const Value& v = graph_[id];
+    return std::pair{v.offset, v.offset + byte_size(v.type, v.shape, v.layout)};
+  };
+  const auto [begin, end] = range(value);
+  const StorageId root = graph_.root(value);
+  for (std::size_t i = 0; i < graph_.value_count(); ++i) {
+    const ValueId other(i);
+    if (graph_.root(other) != root) continue;
+    const auto [from, to] = range(other);
+    if ((from < begin || to > end) && !exclude(value, other)) return false;
+  }
+  return true;
+}
+
+}  // namespace arenite::graph
