@@ -43,7 +43,8 @@ class RandomOps : private RandomValues {
     static const std::vector<Make> always{
         &RandomOps::convolution, &RandomOps::pooling,    &RandomOps::dense,  &RandomOps::bias,
         &RandomOps::pointwise,   &RandomOps::pointwise,  &RandomOps::sum,    &RandomOps::view,
-        &RandomOps::view,        &RandomOps::accumulate, &RandomOps::gather, &RandomOps::zeros};
+        &RandomOps::view,        &RandomOps::accumulate, &RandomOps::gather, &RandomOps::zeros,
+        &RandomOps::indexed_rows};
     // These have no gradient themselves, or only of some results.
     static const std::vector<Make> untrained{
         &RandomOps::loss,     &RandomOps::loss,     &RandomOps::gradient,    &RandomOps::gradient,
@@ -192,6 +193,48 @@ class RandomOps : private RandomValues {
         builder.add("slice", {x}, {{"begin", begin}, {"end", draw.chance(4) ? begin : end}});
       }
     }
+  }
+
+  void indexed_rows() {
+    // Codes of pooling windows are addresses: no others may take their place.
+    const ValueId x = any([&](ValueId id) {
+      return shape(id).rank() > 0 && shape(id).elements() <= most_elements &&
+             graph[id].type != DType::uint8;
+    });
+    if (!x) return;
+    const std::int64_t rows = shape(x)[0],
+                       taken = draw.between(std::min<std::int64_t>(rows, 1), rows);
+    const ValueId begin = index(rows - taken);
+    if (draw.chance(50)) {
+      builder.add("dynamic_slice", {x, begin}, {{"rows", taken}});
+    } else {
+      // Integers may become labels.
+      const Range range = graph[x].type == DType::float32 ? Range{} : Range{0, classes - 1};
+      const ValueId rows_of_x = like(graph[x].type, shape(x).with(0, taken), range);
+      builder.add("replace_slice", {x, rows_of_x, begin});
+    }
+  }
+
+  /// A number from 0 to `last`, both included: a declared one, or a sum of such.
+  ValueId index(std::int64_t last) {
+    const auto up_to = [&](std::int64_t most) {
+      return declare(DType::int64, {1}, {0, static_cast<double>(most)},
+                     draw.of({StorageClass::constant, StorageClass::input, StorageClass::buffer}));
+    };
+    if (draw.chance(40)) return up_to(last);
+    std::int64_t offset = draw.between(0, last), scale = draw.between(1, 3);
+    const std::int64_t most = draw.between(0, last - offset), more = (last - offset - most) / scale;
+    if (draw.chance(30)) {
+      offset += scale * more;
+      scale = -scale;
+    }
+    if (draw.chance(25)) {
+      const ValueId from = up_to(last);
+      return builder.add1("index_sum", {builder.add1("index_sum", {from}, {{"offset", -offset}})},
+                          {{"offset", offset}});
+    }
+    return builder.add1("index_sum", {up_to(most), up_to(more)},
+                        {{"scale", scale}, {"offset", offset}});
   }
 
   ValueId labels(std::int64_t count, std::int64_t of) {

@@ -77,6 +77,18 @@ std::vector<OperatorCase> surroundings() {
           {"sgd", {weight, weight, rate, weight}, {{"momentum", 0.9}, {"weight_decay", 0.1}}}};
 }
 
+/// Indices are drawn so that all rows are there.
+std::vector<OperatorCase> indexing() {
+  const CaseOperand rows{{7, 3}}, images{{4, 3, 2, 5}}, four{{4, 3}}, one{{1, 3, 2, 5}},
+      index{{1}, false, DType::int64, 0, 3}, far{{1}, false, DType::int64, -1000, 1000};
+  return {{"dynamic_slice", {rows, index}, {{"rows", std::int64_t{4}}}},
+          {"dynamic_slice", {images, index}, {{"rows", std::int64_t{1}}}},
+          {"replace_slice", {rows, four, index}, {}},
+          {"replace_slice", {images, one, index}, {}},
+          {"index_sum", {far, far}, {{"scale", std::int64_t{-3}}, {"offset", std::int64_t{7}}}},
+          {"index_sum", {far}, {{"offset", std::int64_t{-5}}}}};
+}
+
 std::vector<OperatorCase> gather_cases() {
   const CaseOperand image{{2, 3, 3, 4}}, factor{.shape = {1}, .wanted = false};
   std::vector<OperatorCase> all{
@@ -97,7 +109,8 @@ std::vector<OperatorCase> gather_cases() {
       // Two lanes' gradients of one weight, summed on the way.
       {"dense_grad_weight", {{{3, 5}}, {{3, 4}}, {{2, 5}}, {{2, 4}}}, {}},
       {"dense_grad_weight", {{{3, 9}}, {{3, 4}}, {{2, 9}}, {{2, 4}}}, {{"rows", List{2, 7}}}}};
-  for (auto&& more : {convolutions(), fused_convolutions(), poolings(), losses(), surroundings()})
+  for (auto&& more :
+       {convolutions(), fused_convolutions(), poolings(), losses(), surroundings(), indexing()})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }

@@ -1,0 +1,44 @@
+#include "codelets/dynamic_rows.hpp"
+#include "codelets/dynamic_slice/dynamic_slice.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+struct State {
+  ByteRows x, y;
+  std::int64_t last = 0;  ///< begin that there is room for
+  std::int64_t rows = 0;
+};
+
+void run(const runtime::KernelCall& call) {
+  const State& state = *static_cast<const State*>(call.state);
+  const std::int64_t begin = *call.in<std::int64_t>(1);
+  auto* y = call.out<std::uint8_t>(0);
+  if (begin < 0 || begin > state.last) {
+    call.status->report(call.op, static_cast<std::uint32_t>(RowsFault::begin));
+    // All zero bits are the number 0 in each type.
+    std::fill_n(y, state.y.span(state.rows), std::uint8_t{0});
+    return;
+  }
+  const std::uint8_t* from = call.in<std::uint8_t>(0) + state.x.span(begin);
+  state.x.copy(from, state.y, y, state.rows);
+  state.y.zero_halo(y);
+}
+
+runtime::PreparedKernel prepare(const graph::OpView& op) {
+  const graph::Value &x = op.operand(0), &y = op.result(0);
+  const bool by_row = any_halo({&x, &y});
+  return {run, std::make_shared<const State>(State{.x = ByteRows(x, by_row),
+                                                   .y = ByteRows(y, by_row),
+                                                   .last = x.shape[0] - y.shape[0],
+                                                   .rows = y.shape[0]})};
+}
+
+}  // namespace
+
+std::vector<runtime::Kernel> dynamic_slice_kernels() {
+  return {
+      {.name = "plain", .prepare = prepare, .wanted_halo = skipped_halo<0>, .writes_halo = true}};
+}
+
+}  // namespace arenite::codelets

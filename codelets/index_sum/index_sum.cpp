@@ -1,0 +1,35 @@
+// index_sum(a int64 [1], b int64 [1] or none, scale=1, offset=0) -> y int64 [1]: a + scale · b +
+// offset, for the indices of dynamic_slice and its like. Integers wrap around; none has a gradient.
+#include "codelets/index_sum/index_sum.hpp"
+
+#include "codelets/rules.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+using graph::OpView;
+
+std::vector<graph::ResultType> infer(const OpView& op) {
+  for (std::size_t i = 0; i < op.operand_count(); ++i) {
+    if (!op.has_operand(i)) continue;
+    expect_type(op, i, DType::int64);
+    expect_shape(op, i, {1}, "one index");
+  }
+  return {{DType::int64, {1}}};
+}
+
+}  // namespace
+
+void register_index_sum(Registry& registry) {
+  graph::OperatorDefinition sum;
+  sum.name = "index_sum";
+  sum.operands = {{"a"}, {.name = "b", .optional = true}};
+  sum.results = {"y"};
+  sum.attributes = {{"scale", graph::AttributeType::integer, std::int64_t{1}},
+                    {"offset", graph::AttributeType::integer, std::int64_t{0}}};
+  sum.infer = infer;
+  sum.in_place = {{0, 0}};
+  registry.add(std::move(sum), index_sum_kernels());
+}
+
+}  // namespace arenite::codelets

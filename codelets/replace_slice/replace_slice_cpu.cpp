@@ -1,0 +1,48 @@
+#include "codelets/dynamic_rows.hpp"
+#include "codelets/replace_slice/replace_slice.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+struct State {
+  ByteRows x, replacement, y;
+  std::int64_t rows = 0, replaced = 0;
+};
+
+void run(const runtime::KernelCall& call) {
+  const State& state = *static_cast<const State*>(call.state);
+  const std::int64_t begin = *call.in<std::int64_t>(2);
+  const auto *x = call.in<std::uint8_t>(0), *replacement = call.in<std::uint8_t>(1);
+  auto* y = call.out<std::uint8_t>(0);
+  const bool inside = begin >= 0 && begin <= state.rows - state.replaced;
+  if (!inside) call.status->report(call.op, static_cast<std::uint32_t>(RowsFault::begin));
+  const std::int64_t first = inside ? begin : 0, end = inside ? begin + state.replaced : 0;
+  // In place the other rows are there already, and the zeros around all of them.
+  if (x != y) {
+    state.x.copy(x, state.y, y, first);
+    state.x.copy(x + state.x.span(end), state.y, y + state.y.span(end), state.rows - end);
+    state.y.zero_halo(y);
+  }
+  state.replacement.copy(replacement, state.y, y + state.y.span(first), end - first);
+}
+
+runtime::PreparedKernel prepare(const graph::OpView& op) {
+  const graph::Value &x = op.operand(0), &replacement = op.operand(1), &y = op.result(0);
+  const bool by_row = any_halo({&x, &replacement, &y});
+  return {run, std::make_shared<const State>(State{.x = ByteRows(x, by_row),
+                                                   .replacement = ByteRows(replacement, by_row),
+                                                   .y = ByteRows(y, by_row),
+                                                   .rows = y.shape[0],
+                                                   .replaced = replacement.shape[0]})};
+}
+
+}  // namespace
+
+std::vector<runtime::Kernel> replace_slice_kernels() {
+  return {{.name = "plain",
+           .prepare = prepare,
+           .wanted_halo = skipped_halo<0, 1>,
+           .writes_halo = true}};
+}
+
+}  // namespace arenite::codelets
