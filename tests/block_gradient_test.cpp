@@ -1,5 +1,6 @@
-// Gradients through blocks: random networks of `if`s in `if`s, computed in double from the graph
-// that the rules make, against central differences; then as programs, against the same.
+// Gradients through blocks: random networks of `if`s and loops in each other, computed in double
+// from the graph that the rules make, against central differences; then as programs, against the
+// same.
 #include <arenite/arenite.hpp>
 #include <arenite/graph/regions.hpp>
 
@@ -27,6 +28,7 @@ class RandomNetwork {
     for (int i = 0; i < 3; ++i) {
       const std::string n = std::to_string(i);
       conditions_.push_back(builder_.declare("c" + n, DType::int32, {1}, StorageClass::input));
+      trips_.push_back(builder_.declare("t" + n, DType::int64, {1}, StorageClass::input));
       weights_.push_back(
           builder_.declare("w" + n, DType::float32, {width, width}, StorageClass::parameter));
       biases_.push_back(
@@ -52,7 +54,7 @@ class RandomNetwork {
   Graph graph, forward;
   std::vector<ValueId> wrt, gradients;
   ValueId loss;
-  int branches = 0, deepest = 0;
+  int branches = 0, loops = 0, deepest = 0;
 
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
@@ -63,7 +65,7 @@ class RandomNetwork {
 
   void layers(int count, int depth) {
     for (int i = 0; i < count; ++i) {
-      switch (below(depth < 3 ? 7 : 5)) {
+      switch (below(depth < 3 ? 8 : 5)) {
         case 0:
           values_.push_back(builder_.add1("relu", {any(values_)}));
           break;
@@ -79,6 +81,9 @@ class RandomNetwork {
         case 4:  // a view, and what reads it again in its gradient
           values_.push_back(dense(builder_.add1(
               "reshape", {any(values_)}, {{"shape", std::vector<std::int64_t>{rows, width}}})));
+          break;
+        case 5:
+          loop(depth);
           break;
         default:
           branch(depth);
@@ -106,9 +111,32 @@ class RandomNetwork {
     values_.insert(values_.end(), made.begin(), made.end());
   }
 
+  void loop(int depth) {
+    ++loops;
+    deepest = std::max(deepest, depth + 1);
+    std::vector<ValueId> operands{below(3) ? any(trips_) : ValueId{},
+                                  below(3) ? ValueId{} : any(conditions_)};
+    for (int n = 1 + below(2); n > 0; --n) operands.push_back(any(values_));
+    const graph::Attributes attributes{{"max_trips", std::int64_t{1 + below(3)}}};
+    const std::size_t outside = values_.size(), trips = trips_.size();
+    const RegionId region = builder_.begin_region("loop", operands, attributes);
+    const std::vector<ValueId> parameters = graph[region].parameters;
+    trips_.push_back(parameters[0]);
+    values_.insert(values_.end(), parameters.begin() + 1, parameters.end());
+    layers(1 + below(3), depth + 1);
+    std::vector<ValueId> yielded;
+    if (operands[1]) yielded.push_back(any(conditions_));
+    for (std::size_t i = 1; i < parameters.size(); ++i) yielded.push_back(any(values_));
+    builder_.end_region(yielded);
+    values_.resize(outside);
+    trips_.resize(trips);
+    const auto made = builder_.add("loop", operands, attributes, {region});
+    values_.insert(values_.end(), made.begin(), made.end());
+  }
+
   std::mt19937 random_;
   graph::Builder builder_{graph, operators()};
-  std::vector<ValueId> conditions_, weights_, biases_, values_;
+  std::vector<ValueId> trips_, conditions_, weights_, biases_, values_;
 };
 
 using Inputs = std::map<std::string, std::vector<double>>;
@@ -121,7 +149,9 @@ Inputs draw(const Graph& graph, std::mt19937& random) {
     if (!value.is_declared()) continue;
     for (std::int64_t e = 0; e < value.shape.elements(); ++e) {
       const float real = static_cast<float>(random() % 2001) / 1000 - 1;
-      const auto integer = static_cast<double>(random() % (value.name == "labels" ? width : 2));
+      // Classes, conditions, and trips from none to too many.
+      const std::uint64_t choices = value.name == "labels" ? width : value.name[0] == 't' ? 5 : 2;
+      const auto integer = static_cast<double>(random() % choices);
       inputs[value.name].push_back(value.type == DType::float32 ? static_cast<double>(real)
                                                                 : integer);
     }
@@ -136,10 +166,11 @@ void set(Evaluator& evaluator, const Inputs& inputs) {
 TEST(BlockGradients, AreTheSlopesOfTheLoss) {
   std::mt19937 random(1);
   const unsigned networks = ARENITE_CHECKED ? 30 : 120;
-  int compared = 0, kinks = 0, branches = 0, deepest = 0;
+  int compared = 0, kinks = 0, branches = 0, loops = 0, deepest = 0;
   for (unsigned seed = 0; seed < networks; ++seed) {
     const RandomNetwork network(seed);
     branches += network.branches;
+    loops += network.loops;
     deepest = std::max(deepest, network.deepest);
     Evaluator forward(network.forward), backward(network.graph);
     for (int round = 0; round < 4; ++round) {
@@ -157,7 +188,8 @@ TEST(BlockGradients, AreTheSlopesOfTheLoss) {
               forward, v, {{e, 1.0}}, 1e-5, [&] { return forward[network.loss][0]; });
           slope ? ++compared : ++kinks;
           if (!slope) continue;
-          ASSERT_NEAR(*slope, gradient ? backward[gradient][e] : 0, 1e-7)
+          ASSERT_NEAR(*slope, gradient ? backward[gradient][e] : 0,
+                      1e-7 * std::max(1.0, std::abs(*slope)))
               << "seed " << seed << ", " << network.forward[v].name << "[" << e << "]\n"
               << print(network.graph);
         }
@@ -167,6 +199,7 @@ TEST(BlockGradients, AreTheSlopesOfTheLoss) {
   EXPECT_GT(compared, 200 * static_cast<int>(networks));
   EXPECT_LT(kinks, compared / 20);
   EXPECT_GT(branches, static_cast<int>(networks));
+  EXPECT_GT(loops, static_cast<int>(networks) / 2);
   EXPECT_GE(deepest, 3);
 }
 
@@ -263,7 +296,11 @@ TEST(BlockGradients, OfWhatOneSideSaved) {
 runtime::ProgramSpec program(const RandomNetwork& network, bool share, plan::StateLayout& state) {
   runtime::ProgramSpec spec{.name = "step", .graph = network.graph};
   graph::select(spec.graph, *runtime::kernel_selector(kernels()));
-  if (share) graph::in_place(spec.graph);
+  if (share) {
+    graph::in_place(spec.graph);
+  } else {
+    graph::join_handovers(spec.graph);  // where values swap they need a workspace
+  }
   spec.schedule = graph::coarsen(spec.graph);
   spec.plan = plan::plan_step(spec.graph, spec.schedule, state, {.reuse = share});
   return spec;
@@ -290,6 +327,8 @@ TEST(BlockGradients, AreWhatProgramsCompute) {
           const graph::Value& value = network.graph[network.graph.find(name)];
           if (value.type == DType::int32) {
             std::ranges::copy(data, step.input<std::int32_t>(name));
+          } else if (value.type == DType::int64) {
+            std::ranges::copy(data, step.input<std::int64_t>(name));
           } else if (name == "x") {
             std::ranges::copy(data, step.input<float>(name));
           } else {

@@ -11,6 +11,26 @@
 namespace arenite::graph {
 namespace {
 
+void follow(const Graph& graph, RegionId region, std::vector<bool>& marked);
+
+/// A carried value is marked when its first value is, or the next one that a trip yields.
+void follow_loop(const Graph& graph, const Op& op, std::vector<bool>& marked) {
+  const Region& body = graph[op.regions[0]];
+  const std::size_t conditions = body.results.size() - op.results.size();
+  for (bool settled = false; !settled;) {
+    settled = true;
+    for (std::size_t i = 0; i < op.results.size(); ++i) {
+      const ValueId carried = body.parameters[i + 1];
+      if (marked[carried.index] ||
+          !(marked[op.operands[i + 2].index] || marked[body.results[i + conditions].index]))
+        continue;
+      marked[carried.index] = marked[op.results[i].index] = true;
+      settled = false;
+    }
+    if (!settled) follow(graph, op.regions[0], marked);
+  }
+}
+
 /// Marks what the ops make of marked values.
 void follow(const Graph& graph, RegionId region, std::vector<bool>& marked) {
   const auto is_marked = [&](ValueId id) { return id && marked[id.index]; };
@@ -23,6 +43,10 @@ void follow(const Graph& graph, RegionId region, std::vector<bool>& marked) {
           if (is_marked(graph[inner].results[i])) marked[op.results[i].index] = true;
         }
       }
+      continue;
+    }
+    if (op.definition->control == Control::loop) {
+      follow_loop(graph, op, marked);
       continue;
     }
     bool reads = false;  // in a block perhaps
@@ -79,7 +103,15 @@ void Backward::run(const std::function<void(ValueId)>& complete) {
 /// block's captures count once.
 std::vector<ValueId> Backward::sources(OpId id) const {
   const Op& op = graph()[id];
-  if (op.definition->control != Control::branch) return op.operands;
+  std::vector<ValueId> all = captures(id);
+  if (op.definition->control != Control::branch)
+    all.insert(all.end(), op.operands.begin(), op.operands.end());
+  return all;
+}
+
+/// What an op's blocks read from outside, ascending.
+std::vector<ValueId> Backward::captures(OpId id) const {
+  const Op& op = graph()[id];
   std::set<ValueId> made, named;
   const auto visit = [&](const auto& self, RegionId region) -> void {
     for (OpId inner : graph()[region].ops) {
@@ -93,7 +125,10 @@ std::vector<ValueId> Backward::sources(OpId id) const {
     }
     named.insert(graph()[region].results.begin(), graph()[region].results.end());
   };
-  for (RegionId region : op.regions) visit(visit, region);
+  for (RegionId region : op.regions) {
+    made.insert(graph()[region].parameters.begin(), graph()[region].parameters.end());
+    visit(visit, region);
+  }
   std::vector<ValueId> captured;
   std::set_difference(named.begin(), named.end(), made.begin(), made.end(),
                       std::back_inserter(captured));
@@ -123,6 +158,7 @@ void Backward::differentiate(OpId id) {
   const Op op = graph()[id];
   builder_.context = {.phase = Phase::backward, .lane = op.lane, .where = op.where};
   if (op.definition->control == Control::branch) return differentiate_branch(id);
+  if (op.definition->control == Control::loop) return differentiate_loop(id);
   std::vector<ValueId> result_gradients;
   std::size_t seed = GradientContext::no_seed;
   bool any = false;
@@ -159,7 +195,11 @@ ValueId Backward::total(ValueId id) {
   std::vector<ValueId>& parts = known->second;
   if (parts.size() > 1) {
     std::reverse(parts.begin(), parts.end());
-    const auto lane_of = [&](ValueId part) { return graph()[graph()[part].producer].lane; };
+    // A loop carries some: they are of its lane, as all in it.
+    const auto lane_of = [&](ValueId part) {
+      const OpId producer = graph()[part].producer;
+      return producer ? graph()[producer].lane : builder_.context.lane;
+    };
     int lane = lane_of(parts.front());
     for (ValueId part : parts) {
       if (lane_of(part) != lane) lane = Op::shared_lane;

@@ -38,19 +38,36 @@ class Backward {
 
   void mark_relevant();
   std::vector<ValueId> sources(OpId id) const;
+  std::vector<ValueId> captures(OpId id) const;
   void differentiate(OpId id);
   void finish_complete(OpId id, const std::function<void(ValueId)>& complete);
 
-  // `if`: see backward_branch.cpp.
-  void differentiate_branch(OpId id);
-  void restore(RegionId backward, OpId forward, std::size_t side);
-  ValueId save(OpId branch, std::size_t side, ValueId value);
-  ValueId condition_of(ValueId partial) const;
-  void add_loss_of(Backward& block, OpId branch, std::size_t side, std::size_t result);
+  // Of both kinds of blocks: see restore.cpp.
+
+  /// Brings a value of the forward block to the place in the backward block where it is needed.
+  using Bring = std::function<ValueId(ValueId value, std::size_t& position)>;
+  /// Replaces what ops of a backward block read of the forward block.
+  void restore(RegionId backward, RegionId forward, const Bring& bring);
   void make_whole(ValueId partial);
   ValueId add_into(RegionId region, std::size_t position, std::string_view op,
                    std::vector<ValueId> operands, const Attributes& attributes);
   ValueId add_zeros(RegionId region, ValueId like);
+
+  // `if`: see backward_branch.cpp.
+  void differentiate_branch(OpId id);
+  ValueId save(OpId branch, std::size_t side, ValueId value);
+  ValueId condition_of(ValueId partial) const;
+  void add_loss_of(Backward& block, OpId branch, std::size_t side, std::size_t result);
+
+  // `loop`: see backward_loop.cpp.
+  struct Carried {
+    ValueId parameter, result;
+  };
+  void differentiate_loop(OpId id);
+  ValueId count_trips(OpId loop);
+  ValueId stack(OpId loop, ValueId value);
+  Carried add_carried(OpId loop, const std::string& name, ValueId first);
+  std::size_t position_of(RegionId region, OpId op) const;
 
   Builder& builder_;
   const RegionId forward_, into_;

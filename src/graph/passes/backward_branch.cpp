@@ -7,33 +7,14 @@
 // condition itself has to be saved, the other block yields zeros instead, also for results that it
 // left out before.
 #include <arenite/error.hpp>
-#include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/regions.hpp>
 
 #include <algorithm>
 #include <map>
 
 #include "src/graph/passes/backward.hpp"
-#include "src/graph/views.hpp"
 
 namespace arenite::graph {
-namespace {
-
-/// Views lie where their owner does, which is another value now.
-void move_views(Graph& graph, OpId id) {
-  const Op op = graph[id];
-  const auto views = result_views(graph, op);
-  for (std::size_t i = 0; i < views.size(); ++i) {
-    if (!views[i]) continue;
-    const Value owner = graph[op.operands.at(views[i]->operand)];
-    Value& view = graph[op.results[i]];
-    view.storage = owner.storage;
-    view.offset = owner.offset + views[i]->offset;
-    view.layout = owner.layout;
-  }
-}
-
-}  // namespace
 
 void Backward::differentiate_branch(OpId id) {
   const Op op = graph()[id];
@@ -91,7 +72,10 @@ void Backward::differentiate_branch(OpId id) {
                                                        : add_zeros(regions[side], source));
     }
     builder_.graph()[regions[side]].results = std::move(yielded);
-    restore(regions[side], id, side);
+    restore(regions[side], op.regions[side], [&](ValueId value, std::size_t&) {
+      if (is_partial(graph(), value)) make_whole(value);
+      return save(id, side, value);
+    });
   }
   if (reached.empty()) return;
   const std::vector<ValueId> results = builder_.add(op.name(), op.operands, {}, regions);
@@ -121,59 +105,6 @@ void Backward::add_loss_of(Backward& block, OpId branch, std::size_t side, std::
   block.add_loss(yielded);
 }
 
-/// Lets the block that leaves a result out yield zeros. Nobody will look at them.
-void Backward::make_whole(ValueId partial) {
-  const Op op = graph()[graph()[partial].producer];
-  const auto at = static_cast<std::size_t>(
-      std::find(op.results.begin(), op.results.end(), partial) - op.results.begin());
-  for (RegionId region : op.regions) {
-    if (graph()[region].results[at]) continue;
-    const ValueId zeros = add_zeros(region, partial);
-    builder_.graph()[region].results[at] = zeros;
-  }
-}
-
-/// Replaces what ops of a backward block read of the forward block.
-void Backward::restore(RegionId backward, OpId forward, std::size_t side) {
-  const RegionId origin = graph()[forward].regions[side];
-  std::map<ValueId, ValueId> restored;
-  std::size_t front = 0;  // of the block: views made anew
-  const auto find = [&](const auto& self, ValueId id) -> ValueId {
-    if (!id || !graph()[id].producer) return id;
-    const auto& ops = graph()[origin].ops;
-    const OpId producer = graph()[id].producer;
-    if (std::find(ops.begin(), ops.end(), producer) == ops.end()) return id;
-    if (const auto known = restored.find(id); known != restored.end()) return known->second;
-    ValueId there;
-    if (is_view_op(graph(), producer) && graph()[producer].results.size() == 1) {
-      const Op view = graph()[producer];
-      std::vector<ValueId> operands;
-      for (ValueId operand : view.operands) operands.push_back(self(self, operand));
-      there = add_into(backward, front++, view.name(), std::move(operands), view.attributes);
-    } else {
-      if (is_partial(graph(), id)) make_whole(id);
-      there = save(forward, side, id);
-    }
-    restored[id] = there;
-    return there;
-  };
-  const auto visit = [&](const auto& self, RegionId region) -> void {
-    const std::vector<OpId> ops = graph()[region].ops;
-    for (OpId id : ops) {
-      std::vector<ValueId> operands = graph()[id].operands;
-      for (ValueId& operand : operands) operand = find(find, operand);
-      builder_.graph()[id].operands = std::move(operands);
-      move_views(builder_.graph(), id);
-      const std::vector<RegionId> inner = graph()[id].regions;
-      for (RegionId deeper : inner) self(self, deeper);
-    }
-    std::vector<ValueId> results = graph()[region].results;
-    for (ValueId& result : results) result = find(find, result);
-    builder_.graph()[region].results = std::move(results);
-  };
-  visit(visit, backward);
-}
-
 /// One more result of a forward `if`.
 ValueId Backward::save(OpId branch, std::size_t side, ValueId value) {
   Graph& graph = builder_.graph();
@@ -197,26 +128,6 @@ ValueId Backward::save(OpId branch, std::size_t side, ValueId value) {
     graph[regions[r]].results.push_back(r == side ? value : other);
   }
   return saved;
-}
-
-/// Appends to a region that has ended.
-ValueId Backward::add_into(RegionId region, std::size_t position, std::string_view op,
-                           std::vector<ValueId> operands, const Attributes& attributes) {
-  const ValueId result = builder_.add1(op, std::move(operands), attributes);
-  Graph& graph = builder_.graph();
-  std::vector<OpId>& here = graph[into_].ops;
-  const OpId id = here.back();
-  here.pop_back();
-  std::vector<OpId>& ops = graph[region].ops;
-  ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(position), id);
-  return result;
-}
-
-ValueId Backward::add_zeros(RegionId region, ValueId like) {
-  const auto dims = graph()[like].shape.dims();
-  return add_into(region, graph()[region].ops.size(), "zeros", {},
-                  {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())},
-                   {"type", std::string(to_string(graph()[like].type))}});
 }
 
 }  // namespace arenite::graph
