@@ -268,6 +268,47 @@ TEST(BlockGradients, OfLossesThatBlocksYield) {
   }
 }
 
+TEST(BlockGradients, OfLossesThatLoopsCarry) {
+  const std::string body = R"(($20, $21, $22) {
+      $23 = dense($22, $4); $24 = relu($23);
+      $25, $26, $27 = softmax_cross_entropy($23, $5, divisor=3);
+      $28 = sum($21, $25); yield $28, $24; })";
+  compare("$9 = full(shape=[1]); $10, $11 = loop(_, _, $9, $3, max_trips=3) " + body +
+          " result = $10;");
+  // In a block, and what the loop leaves is read as well.
+  compare("$9 = full(shape=[1]); $80 = if($1) { $10, $11 = loop(_, _, $9, $3, max_trips=3) " +
+          body +
+          "$12, $13, $14 = softmax_cross_entropy($11, $5, divisor=3); $15 = sum($10, $12); "
+          "yield $15; } else { yield $9; } " +
+          "$90 = sum($80, $80); result = $90;");
+}
+
+// What adds losses up knows nothing of being one.
+TEST(BlockGradients, OfSumsOfLosses) {
+  compare(
+      "$9 = dense($3, $4); $10, $11, $12 = softmax_cross_entropy($9, $5, divisor=3); "
+      "$13, $14, $15 = softmax_cross_entropy($3, $5, divisor=3); $16 = sum($10, $13); "
+      "result = $16;");
+}
+
+// A value of one side that a loop in a later block of that side reads, and one that a block in a
+// loop leaves for a later one in the same trip.
+TEST(BlockGradients, OfWhatLoopsFindOfOneSide) {
+  compare(R"($10, $11 = if($1) { $12 = dense($3, $4); $13 = relu($12); yield $12, $13; }
+                         else { yield $3, _; }
+             $20 = if($1) { $21 = loop(_, _, $10, max_trips=2) ($22, $23) {
+                              $24 = sum($23, $11); $25 = dense($24, $4); yield $25; }
+                            yield $21; }
+                   else { yield $10; })" +
+          loss_of("$20"));
+  compare(R"($10 = loop(_, _, $3, max_trips=3) ($11, $12) {
+               $13, $14 = if($1) { $15 = dense($12, $4); $16 = relu($15); yield $15, $16; }
+                              else { yield $12, _; }
+               $17 = if($1) { $18 = sum($13, $14); yield $18; } else { yield $13; }
+               yield $17; })" +
+          loss_of("$10"));
+}
+
 TEST(BlockGradients, OfWhatOneSideSaved) {
   const std::string partial =
       "$10, $30 = if($1) { $11 = dense($3, $4); yield $11, $3; } "

@@ -28,7 +28,7 @@ void gradient(graph::GradientContext& context) {
   const graph::Value& x = context.forward().operand(0);
   if (!gradient || !context.wants(0) || x.type != DType::float32) return;
   const std::vector<std::int64_t> shape(x.shape.begin(), x.shape.end());
-  const graph::ValueId zeros = context.builder().add1("zeros", {}, {{"shape", shape}});
+  const graph::ValueId zeros = context.builder().add1("full", {}, {{"shape", shape}});
   context.set(0, context.builder().add1("replace_slice", {zeros, gradient, context.operand(1)}));
 }
 

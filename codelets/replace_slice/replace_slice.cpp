@@ -35,7 +35,7 @@ void gradient(graph::GradientContext& context) {
   if (context.wants(1))
     context.set(1, builder.add1("dynamic_slice", {gradient, begin}, {{"rows", shape[0]}}));
   if (context.wants(0)) {
-    const graph::ValueId zeros = builder.add1("zeros", {}, {{"shape", shape}});
+    const graph::ValueId zeros = builder.add1("full", {}, {{"shape", shape}});
     context.set(0, builder.add1("replace_slice", {gradient, zeros, begin}));
   }
 }

@@ -100,6 +100,19 @@ GradientContext::GradientContext(Builder& builder, OpId op, std::vector<ValueId>
       wanted_(std::move(wanted)),
       seed_(seed) {}
 
+ValueId GradientContext::result_gradient(std::size_t i) {
+  ValueId& gradient = result_gradients_.at(i);
+  if (is_seed(i) && !gradient) {
+    const Value like = builder_->graph()[result(i)];
+    const auto dims = like.shape.dims();
+    gradient = builder_->add1("full", {},
+                              {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())},
+                               {"value", 1.0},
+                               {"type", std::string(to_string(like.type))}});
+  }
+  return gradient;
+}
+
 OpView GradientContext::forward() const { return {builder_->graph(), builder_->graph()[op_]}; }
 ValueId GradientContext::operand(std::size_t i) const {
   return builder_->graph()[op_].operands.at(i);

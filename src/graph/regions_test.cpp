@@ -272,10 +272,11 @@ TEST(JoinSides, LeaveAloneWhatBothSidesMayNeed) {
 }
 
 TEST(JoinSides, NobodyElseMayShareResults) {
-  EXPECT_EQ(error("$4, $5 @in($4) = if($1) { $9 = relu($2); yield $9, $9; } else { $12 = relu($2); "
-                  "yield $12, $12; } result = $4;"),
-            "net.txt:4:18: if #2: results 'if.0' and 'if.1' share bytes; expected results with bytes "
-            "of their own");
+  EXPECT_EQ(
+      error("$4, $5 @in($4) = if($1) { $9 = relu($2); yield $9, $9; } else { $12 = relu($2); "
+            "yield $12, $12; } result = $4;"),
+      "net.txt:4:18: if #2: results 'if.0' and 'if.1' share bytes; expected results with bytes "
+      "of their own");
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ TEST(DroppedEdge, ShowsInTheBitsIfItMatters) {
 /// was there, as does a sum of one term; some rows of a weight's gradient come from some columns;
 /// rows that are not taken, or replaced, play no part; and much of what is made of zeros is zeros.
 bool may_lose_sight(const graph::Op& op) {
-  return op.name() == "relu" || op.name() == "relu_grad" || op.name() == "zeros" ||
+  return op.name() == "relu" || op.name() == "relu_grad" || op.name() == "full" ||
          op.name() == "dynamic_slice" || op.name() == "replace_slice" ||
          (op.name() == "sum" && op.operands.size() == 1) ||
          (op.name() == "dense_grad_weight" && !op.attributes.integers("rows").empty());

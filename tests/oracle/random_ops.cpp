@@ -43,7 +43,7 @@ class RandomOps : private RandomValues {
     static const std::vector<Make> always{
         &RandomOps::convolution, &RandomOps::pooling,    &RandomOps::dense,  &RandomOps::bias,
         &RandomOps::pointwise,   &RandomOps::pointwise,  &RandomOps::sum,    &RandomOps::view,
-        &RandomOps::view,        &RandomOps::accumulate, &RandomOps::gather, &RandomOps::zeros,
+        &RandomOps::view,        &RandomOps::accumulate, &RandomOps::gather, &RandomOps::full,
         &RandomOps::indexed_rows};
     // These have no gradient themselves, or only of some results.
     static const std::vector<Make> untrained{
@@ -158,9 +158,11 @@ class RandomOps : private RandomValues {
     }
   }
 
-  void zeros() {
+  void full() {
     const auto dims = shape(tensor()).dims();
-    builder.add("zeros", {}, {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())}});
+    builder.add("full", {},
+                {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())},
+                 {"value", draw.chance(50) ? 0.0 : 0.5}});
   }
 
   void sum() {

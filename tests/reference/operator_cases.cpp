@@ -101,7 +101,7 @@ std::vector<OperatorCase> gather_cases() {
       {"scale_by", {image, factor}, {}},
       {"flatten", {image}, {}},
       {"reshape", {image}, {{"shape", List{6, -1, 2}}}},
-      {"zeros", {}, {{"shape", List{3, 5}}}},
+      {"full", {}, {{"shape", List{3, 5}}, {"value", 1.5}}},
       {"slice", {image}, {{"begin", std::int64_t{1}}, {"end", std::int64_t{2}}}},
       {"slice", {{{7, 3}}}, {{"begin", std::int64_t{2}}, {"end", std::int64_t{6}}}},
       {"dense", {{{3, 5}}, {{5, 4}}, {{4}}}, {}},

@@ -63,9 +63,10 @@ class GradientContext {
   OpView forward() const;
   ValueId operand(std::size_t i) const;
   ValueId result(std::size_t i) const;
-  /// Gradient of result i; ValueId{} when nothing depends on it, or when the result is the seed.
-  ValueId result_gradient(std::size_t i) const { return result_gradients_.at(i); }
-  /// Result i is what is being differentiated: its gradient is 1 and no value holds it.
+  /// Gradient of result i; ValueId{} when nothing depends on it. That of the seed is 1, in a value
+  /// made when it is first asked for.
+  ValueId result_gradient(std::size_t i);
+  /// Result i is what is being differentiated: a rule may know what its gradient of 1 comes to.
   bool is_seed(std::size_t i) const { return seed_ == i; }
   bool wants(std::size_t operand) const { return wanted_.at(operand); }
   void set(std::size_t operand, ValueId gradient);

@@ -51,7 +51,7 @@ class Backward {
   void make_whole(ValueId partial);
   ValueId add_into(RegionId region, std::size_t position, std::string_view op,
                    std::vector<ValueId> operands, const Attributes& attributes);
-  ValueId add_zeros(RegionId region, ValueId like);
+  ValueId add_full(RegionId region, ValueId like, double number);
 
   // `if`: see backward_branch.cpp.
   void differentiate_branch(OpId id);

@@ -69,7 +69,7 @@ void Backward::differentiate_branch(OpId id) {
                              condition_of(source) == op.operands[0];
       yielded.push_back(known != gradients[side].end() ? known->second
                         : elsewhere                    ? ValueId{}
-                                                       : add_zeros(regions[side], source));
+                                                       : add_full(regions[side], source, 0));
     }
     builder_.graph()[regions[side]].results = std::move(yielded);
     restore(regions[side], op.regions[side], [&](ValueId value, std::size_t&) {
@@ -124,7 +124,7 @@ ValueId Backward::save(OpId branch, std::size_t side, ValueId value) {
   graph[branch].results.push_back(saved);
   const std::vector<RegionId> regions = graph[branch].regions;
   for (std::size_t r = 0; r < regions.size(); ++r) {
-    const ValueId other = forward_ == Graph::body ? ValueId{} : add_zeros(regions[r], value);
+    const ValueId other = forward_ == Graph::body ? ValueId{} : add_full(regions[r], value, 0);
     graph[regions[r]].results.push_back(r == side ? value : other);
   }
   return saved;

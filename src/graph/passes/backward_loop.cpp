@@ -48,14 +48,9 @@ void Backward::differentiate_loop(OpId id) {
   std::vector<std::size_t> moving;  // carried values that have gradients
   bool any = false;
   for (std::size_t i = 0; i < carried.size(); ++i) {
-    if (is_loss(op.results[i])) {
-      fail({.found = "a loss that a loop carries, '" + graph()[op.results[i]].name + "'",
-            .expected = "a loss that an op makes of what the loop leaves",
-            .where = describe(graph(), id)});
-    }
     if (!wanted(carried[i]) || !is_real(graph()[carried[i]])) continue;
     moving.push_back(i);
-    any = any || parts_.contains(op.results[i]);
+    any = any || is_loss(op.results[i]) || parts_.contains(op.results[i]);
   }
   if (!any) return;
   std::vector<ValueId> captured;
@@ -67,7 +62,13 @@ void Backward::differentiate_loop(OpId id) {
   std::vector<ValueId> operands{count_trips(id), ValueId{}};
   for (std::size_t i : moving) {
     const ValueId given = total(op.results[i]);
-    operands.push_back(given ? given : add_zeros(into_, op.results[i]));
+    const bool loss = is_loss(op.results[i]);
+    if (loss && given) {
+      fail({.found = "a loss that other losses depend on",
+            .expected = "losses that nothing reads",
+            .where = describe(graph(), id)});
+    }
+    operands.push_back(given ? given : add_full(into_, op.results[i], loss ? 1 : 0));
   }
   const Attributes attributes{{"max_trips", op.attributes.integer("max_trips")}};
   const RegionId region = builder_.begin_region(op.name(), operands, attributes);
@@ -93,10 +94,10 @@ void Backward::differentiate_loop(OpId id) {
   builder_.end_region({});
   builder_.context = context;
   for (std::size_t m = 0; m < moving.size(); ++m) {
-    if (!results[m]) results[m] = add_zeros(region, carried[moving[m]]);
+    if (!results[m]) results[m] = add_full(region, carried[moving[m]], 0);
   }
   for (std::size_t s = 0; s < reached.size(); ++s) {
-    operands.push_back(add_zeros(into_, reached[s]));
+    operands.push_back(add_full(into_, reached[s], 0));
     const ValueId sum = add_parameter(builder_.graph(), region,
                                       graph()[reached[s]].name + ".gradient", operands.back());
     results.push_back(add_into(region, graph()[region].ops.size(), "sum", {sum, sums[s]}, {}));
@@ -150,7 +151,7 @@ ValueId Backward::count_trips(OpId loop) {
   builder_.context = {.phase = graph()[loop].phase, .lane = graph()[loop].lane};
   const RegionId body = graph()[loop].regions[0];
   const ValueId none = add_into(
-      forward_, position_of(forward_, loop), "zeros", {},
+      forward_, position_of(forward_, loop), "full", {},
       {{"shape", std::vector<std::int64_t>{1}}, {"type", std::string(to_string(DType::int64))}});
   const Carried count = add_carried(loop, "trips", none);
   const ValueId next = add_into(body, graph()[body].ops.size(), "index_sum",
@@ -168,7 +169,7 @@ ValueId Backward::stack(OpId loop, ValueId value) {
   const std::int64_t rows = graph()[loop].attributes.integer("max_trips");
   const Value saved = graph()[value];
   const ValueId empty =
-      add_into(forward_, position_of(forward_, loop), "zeros", {},
+      add_into(forward_, position_of(forward_, loop), "full", {},
                {{"shape", std::vector<std::int64_t>{rows, saved.shape.elements()}},
                 {"type", std::string(to_string(saved.type))}});
   const Carried stack = add_carried(loop, saved.name + ".saved", empty);

@@ -78,7 +78,7 @@ void Backward::make_whole(ValueId partial) {
       std::find(op.results.begin(), op.results.end(), partial) - op.results.begin());
   for (RegionId region : op.regions) {
     if (graph()[region].results[at]) continue;
-    const ValueId zeros = add_zeros(region, partial);
+    const ValueId zeros = add_full(region, partial, 0);
     builder_.graph()[region].results[at] = zeros;
   }
 }
@@ -96,10 +96,11 @@ ValueId Backward::add_into(RegionId region, std::size_t position, std::string_vi
   return result;
 }
 
-ValueId Backward::add_zeros(RegionId region, ValueId like) {
+ValueId Backward::add_full(RegionId region, ValueId like, double number) {
   const auto dims = graph()[like].shape.dims();
-  return add_into(region, graph()[region].ops.size(), "zeros", {},
+  return add_into(region, graph()[region].ops.size(), "full", {},
                   {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())},
+                   {"value", number},
                    {"type", std::string(to_string(graph()[like].type))}});
 }
 

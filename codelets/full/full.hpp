@@ -4,6 +4,6 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> zeros_kernels();
+std::vector<runtime::Kernel> full_kernels();
 
 }  // namespace arenite::codelets

@@ -1,0 +1,51 @@
+#include "codelets/full/full.hpp"
+#include "codelets/rows.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+template <class T>
+struct State {
+  Rows rows;
+  T value;
+};
+
+template <class T>
+void run(const runtime::KernelCall& call) {
+  const auto& state = *static_cast<const State<T>*>(call.state);
+  T* y = call.out<T>(0);
+  for (std::int64_t r = 0; r < state.rows.count(); ++r)
+    std::fill_n(y + state.rows.at(r), state.rows.length(), state.value);
+  state.rows.zero_halo(y);
+}
+
+template <class T>
+runtime::PreparedKernel prepare_for(const graph::OpView& op) {
+  const graph::Value& y = op.result(0);
+  return {run<T>, std::make_shared<const State<T>>(
+                      State<T>{Rows(y, any_halo({&y})), static_cast<T>(op.real("value"))})};
+}
+
+runtime::PreparedKernel prepare(const graph::OpView& op) {
+  switch (op.result(0).type) {
+    case DType::float32:
+      return prepare_for<float>(op);
+    case DType::float64:
+      return prepare_for<double>(op);
+    case DType::int64:
+      return prepare_for<std::int64_t>(op);
+    case DType::int32:
+      return prepare_for<std::int32_t>(op);
+    case DType::uint8:
+      return prepare_for<std::uint8_t>(op);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<runtime::Kernel> full_kernels() {
+  return {{.name = "plain", .prepare = prepare, .writes_halo = true}};
+}
+
+}  // namespace arenite::codelets
