@@ -283,12 +283,59 @@ TEST(BlockGradients, OfLossesThatLoopsCarry) {
           "$90 = sum($80, $80); result = $90;");
 }
 
+// Beside the loss a loop carries what has no gradient.
+TEST(BlockGradients, OfLossesThatLoopsCarryBesideStatistics) {
+  compare(R"($8 = full(shape=[2], type="float64"); $9 = full(shape=[1]);
+             $10, $11, $12 = loop(_, _, $9, $8, $3, max_trips=3) ($20, $21, $19, $22) {
+               $23 = dense($22, $4); $24 = relu($23);
+               $25, $26, $27 = softmax_cross_entropy($23, $5, divisor=3);
+               $28 = sum($21, $25); $29 = sum($19, $26); yield $28, $29, $24; }
+             result = $10;)");
+}
+
 // What adds losses up knows nothing of being one.
 TEST(BlockGradients, OfSumsOfLosses) {
   compare(
       "$9 = dense($3, $4); $10, $11, $12 = softmax_cross_entropy($9, $5, divisor=3); "
       "$13, $14, $15 = softmax_cross_entropy($3, $5, divisor=3); $16 = sum($10, $13); "
       "result = $16;");
+}
+
+/// What add_gradients says of a script whose results are the losses.
+std::string refusal(const std::string& rest) {
+  Graph graph = graph::parse(
+      "$1 = InputTensor(c, int32, [1]); $3 = InputTensor(x, float32, [3, 4]); "
+      "$4 = InputTensor(labels, int32, [3]);" +
+          rest,
+      operators());
+  graph::Builder builder(graph, operators());
+  const std::vector<ValueId> losses = graph.outputs;
+  try {
+    add_gradients(builder, losses, graph.declared(StorageClass::input));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(BlockGradients, RefuseLossesGivenTwice) {
+  const std::string loss = "$5, $6, $7 = softmax_cross_entropy($3, $4, divisor=3); ";
+  EXPECT_EQ(refusal(loss + "result = $5, $5;"),
+            "gradients: a loss given twice, 'softmax_cross_entropy.loss'; expected each loss once "
+            "(hint: its double is the sum of it and itself)");
+  EXPECT_EQ(refusal("$8, $9 = if($1) { " + loss + "yield $5, $5; } else { " +
+                    "$15, $16, $17 = softmax_cross_entropy($3, $4, divisor=3); yield $15, $15; } " +
+                    "result = $8, $9;"),
+            refusal(loss + "result = $5, $5;"));
+}
+
+TEST(BlockGradients, RefuseMoreTripsThanCanBeSaved) {
+  EXPECT_EQ(refusal("$10 = InputTensor(y, float32, [1, 262144]); $11 = InputTensor(k, int32, [1]); "
+                    "$12 = loop(_, _, $10, max_trips=2147483648) ($13, $14) { $15 = relu($14); "
+                    "yield $15; } $16, $17, $18 = softmax_cross_entropy($12, $11, divisor=1); "
+                    "result = $16;"),
+            "loop #1: 'relu' of shape [1, 262144], saved in each of 2147483648 trips; expected at "
+            "most 2^48 elements in all (hint: give the loop a smaller max_trips)");
 }
 
 // A value of one side that a loop in a later block of that side reads, and one that a block in a
@@ -326,6 +373,16 @@ TEST(BlockGradients, OfWhatOneSideSaved) {
   compare(partial +
           "$12 = if($1) { $13 = if($2) { yield $3; } else { $14 = dense($10, $4); "
           "yield $14; } yield $13; } else { yield $3; } $40 = sum($12, $30);" +
+          loss_of("$40"));
+  // The later block on the condition stands in another one, or in a loop.
+  compare(partial +
+          "$12 = if($2) { $13 = if($1) { $14 = dense($10, $4); yield $14; } else { yield $3; } "
+          "yield $13; } else { yield $3; } $40 = sum($12, $30);" +
+          loss_of("$40"));
+  compare(partial +
+          "$12 = loop(_, _, $3, max_trips=3) ($20, $21) { $13 = if($1) { $14 = dense($10, $4); "
+          "$15 = sum($14, $21); yield $15; } else { yield $21; } yield $13; } "
+          "$40 = sum($12, $30);" +
           loss_of("$40"));
   // All of it within a block.
   compare("$80 = if($2) { " + partial +

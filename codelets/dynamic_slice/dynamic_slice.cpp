@@ -26,9 +26,10 @@ std::vector<graph::ResultType> infer(const OpView& op) {
 void gradient(graph::GradientContext& context) {
   const graph::ValueId gradient = context.result_gradient(0);
   const graph::Value& x = context.forward().operand(0);
-  if (!gradient || !context.wants(0) || x.type != DType::float32) return;
+  if (!gradient || !context.wants(0) || !is_real(x.type)) return;
   const std::vector<std::int64_t> shape(x.shape.begin(), x.shape.end());
-  const graph::ValueId zeros = context.builder().add1("full", {}, {{"shape", shape}});
+  const graph::ValueId zeros = context.builder().add1(
+      "full", {}, {{"shape", shape}, {"type", std::string(to_string(x.type))}});
   context.set(0, context.builder().add1("replace_slice", {zeros, gradient, context.operand(1)}));
 }
 

@@ -116,7 +116,14 @@ TEST(DynamicSlice, OnlyFloatsHaveAGradient) {
   OpHarness h;
   const auto x = h.declare("x", DType::float64, {5, 3}), g = h.declare("g", DType::float64, {2, 3});
   Slice slice(h, x, 2);
-  EXPECT_FALSE(h.gradient({g}, {true, false})[0]);
+  const auto gradient = h.gradient({g}, {true, false})[0];
+  ASSERT_TRUE(gradient);
+  EXPECT_EQ(h.graph()[gradient].type, DType::float64);
+  OpHarness other;
+  const auto i = other.declare("i", DType::int32, {5, 3}),
+             j = other.declare("j", DType::int32, {2, 3});
+  Slice integers(other, i, 2);
+  EXPECT_FALSE(other.gradient({j}, {true, false})[0]);
 }
 
 TEST(DynamicSlice, RefusesWhatDoesNotMatch) {

@@ -28,14 +28,15 @@ std::vector<graph::ResultType> infer(const OpView& op) {
 void gradient(graph::GradientContext& context) {
   const graph::ValueId gradient = context.result_gradient(0), begin = context.operand(2);
   const graph::Value& replacement = context.forward().operand(1);
-  if (!gradient || replacement.type != DType::float32) return;
+  if (!gradient || !is_real(replacement.type)) return;
+  const std::string type(to_string(replacement.type));
   const std::vector<std::int64_t> shape(replacement.shape.begin(), replacement.shape.end());
   graph::Builder& builder = context.builder();
   // First what reads the gradient: then the other may take its place.
   if (context.wants(1))
     context.set(1, builder.add1("dynamic_slice", {gradient, begin}, {{"rows", shape[0]}}));
   if (context.wants(0)) {
-    const graph::ValueId zeros = builder.add1("full", {}, {{"shape", shape}});
+    const graph::ValueId zeros = builder.add1("full", {}, {{"shape", shape}, {"type", type}});
     context.set(0, builder.add1("replace_slice", {gradient, zeros, begin}));
   }
 }

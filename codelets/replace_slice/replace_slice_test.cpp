@@ -136,10 +136,15 @@ TEST(ReplaceSlice, OnlyWantedGradientsAreMade) {
   EXPECT_EQ(ops(), before + 3);
   EXPECT_FALSE(h.gradient({{}}, {true, true, false})[0]);
   EXPECT_EQ(ops(), before + 3);
-  // Of other types there are none.
-  const auto d = h.declare("d", DType::float64, {5});
+  // Those of floats are of their type, integers have none.
+  const auto d = h.declare("d", DType::float64, {5}), i = h.declare("i", DType::int32, {5});
   h.op("replace_slice", {d, d, begin});
-  EXPECT_FALSE(h.gradient({d}, {true, true, false})[0]);
+  const auto of_d = h.gradient({d}, {true, true, false});
+  ASSERT_TRUE(of_d[0] && of_d[1]);
+  EXPECT_EQ(h.graph()[of_d[0]].type, DType::float64);
+  EXPECT_EQ(h.graph()[of_d[1]].type, DType::float64);
+  h.op("replace_slice", {i, i, begin});
+  EXPECT_FALSE(h.gradient({i}, {true, true, false})[0]);
 }
 
 TEST(ReplaceSlice, RefusesWhatDoesNotMatch) {

@@ -36,6 +36,15 @@ RegionId Nesting::around(RegionId region) const {
   return holder ? region_of(holder) : RegionId{};
 }
 
+bool Nesting::within_branch_on(OpId op, ValueId condition) const {
+  for (RegionId at = region_of(op); at && at != Graph::body; at = around(at)) {
+    const Op& holder = graph_[holder_[at.index].first];
+    if (holder.definition->control == Control::branch && holder.operands[0] == condition)
+      return true;
+  }
+  return false;
+}
+
 std::vector<Nesting::Side> Nesting::sides(ValueId value) const {
   std::vector<Side> list;
   const auto add = [&](OpId branch, std::size_t side) {

@@ -20,6 +20,8 @@ class Nesting {
   /// The region that a region's holder stands in; none for the body.
   RegionId around(RegionId region) const;
 
+  /// The op stands in a block of an `if` on this condition.
+  bool within_branch_on(OpId op, ValueId condition) const;
   /// Made only where this condition goes to this block of an `if`; false where an op changes it.
   bool on_side(ValueId value, ValueId condition, std::size_t side) const;
   /// Never there at the same time: one is made where a condition goes one way, the other where it

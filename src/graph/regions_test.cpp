@@ -271,6 +271,16 @@ TEST(JoinSides, LeaveAloneWhatBothSidesMayNeed) {
   EXPECT_EQ(join_sides(changing), 0);
 }
 
+// The inner else never runs. What it reads stands beside what the loop takes.
+TEST(JoinSides, LeaveAloneWhatStandsInABlockOnTheSameCondition) {
+  Graph graph = read(
+      "$4 = if($1) { $5, $6 = if($1) { $7 = relu($2); yield $7, _; } "
+      "else { $8 = relu($2); yield _, $8; } "
+      "$9 = loop(_, _, $5, max_trips=2) ($10, $11) { $12 = relu($11); yield $12; } "
+      "$13 = if($1) { yield $9; } else { yield $6; } yield $13; } else { yield $2; } result = $4;");
+  EXPECT_NO_THROW(in_place(graph));
+}
+
 TEST(JoinSides, NobodyElseMayShareResults) {
   EXPECT_EQ(
       error("$4, $5 @in($4) = if($1) { $9 = relu($2); yield $9, $9; } else { $12 = relu($2); "

@@ -79,6 +79,12 @@ void Backward::add_loss(ValueId loss) {
           .expected = "a single element",
           .where = "value '" + graph()[loss].name + "'"});
   }
+  if (is_loss(loss)) {
+    fail({.found = "a loss given twice, '" + graph()[loss].name + "'",
+          .expected = "each loss once",
+          .where = "gradients",
+          .hint = "its double is the sum of it and itself"});
+  }
   losses_.push_back(loss);
 }
 
@@ -135,15 +141,25 @@ std::vector<ValueId> Backward::captures(OpId id) const {
   return captured;
 }
 
+/// One of these values that have gradients is a result of the op.
+bool Backward::leads(OpId id, const std::set<ValueId>& to) const {
+  const Op& op = graph()[id];
+  return std::any_of(op.results.begin(), op.results.end(),
+                     [&](ValueId v) { return to.contains(v) && wanted(v); });
+}
+
+/// For what is added beside an op of the forward part.
+OpContext Backward::context_of(OpId forward) const {
+  const Op& op = graph()[forward];
+  return {.phase = op.phase, .lane = op.lane, .where = op.where};
+}
+
 void Backward::mark_relevant() {
   relevant_.assign(graph().op_count(), false);
   std::set<ValueId> reaches(losses_.begin(), losses_.end());
   for (const auto& [value, gradients] : parts_) reaches.insert(value);
   for (auto it = ops_.rbegin(); it != ops_.rend(); ++it) {
-    const Op& op = graph()[*it];
-    const bool leads = std::any_of(op.results.begin(), op.results.end(),
-                                   [&](ValueId v) { return reaches.contains(v) && wanted(v); });
-    if (!leads) continue;
+    if (!leads(*it, reaches)) continue;
     relevant_[it->index] = true;
     for (ValueId source : sources(*it)) {
       if (!wanted(source)) continue;

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace arenite::graph {
@@ -37,6 +38,8 @@ class Backward {
   bool is_loss(ValueId id) const;
 
   void mark_relevant();
+  bool leads(OpId id, const std::set<ValueId>& to) const;
+  OpContext context_of(OpId forward) const;
   std::vector<ValueId> sources(OpId id) const;
   std::vector<ValueId> captures(OpId id) const;
   void differentiate(OpId id);
@@ -56,6 +59,7 @@ class Backward {
   // `if`: see backward_branch.cpp.
   void differentiate_branch(OpId id);
   ValueId save(OpId branch, std::size_t side, ValueId value);
+  bool stands_in(RegionId region, OpId id) const;
   ValueId condition_of(ValueId partial) const;
   void add_loss_of(Backward& block, OpId branch, std::size_t side, std::size_t result);
 
@@ -64,6 +68,8 @@ class Backward {
     ValueId parameter, result;
   };
   void differentiate_loop(OpId id);
+  std::vector<std::size_t> carried_gradients(const Op& loop, const std::vector<ValueId>& carried,
+                                             const std::vector<ValueId>& yielded) const;
   ValueId count_trips(OpId loop);
   ValueId stack(OpId loop, ValueId value);
   Carried add_carried(OpId loop, const std::string& name, ValueId first);

@@ -65,8 +65,10 @@ void Backward::differentiate_branch(OpId id) {
     std::vector<ValueId> yielded;
     for (ValueId source : reached) {
       const auto known = gradients[side].find(source);
+      // Nearer than in another block, where it may be yielded further.
       const bool elsewhere = is_partial(graph(), source) && side_of(graph(), source) != side &&
-                             condition_of(source) == op.operands[0];
+                             condition_of(source) == op.operands[0] &&
+                             stands_in(forward_, graph()[source].producer);
       yielded.push_back(known != gradients[side].end() ? known->second
                         : elsewhere                    ? ValueId{}
                                                        : add_full(regions[side], source, 0));
@@ -80,6 +82,11 @@ void Backward::differentiate_branch(OpId id) {
   if (reached.empty()) return;
   const std::vector<ValueId> results = builder_.add(op.name(), op.operands, {}, regions);
   for (std::size_t i = 0; i < reached.size(); ++i) add_part(reached[i], results[i]);
+}
+
+bool Backward::stands_in(RegionId region, OpId id) const {
+  const auto& ops = graph()[region].ops;
+  return std::find(ops.begin(), ops.end(), id) != ops.end();
 }
 
 ValueId Backward::condition_of(ValueId partial) const {
@@ -122,11 +129,15 @@ ValueId Backward::save(OpId branch, std::size_t side, ValueId value) {
                                          .storage = storage,
                                          .producer = branch});
   graph[branch].results.push_back(saved);
+  const OpContext context = builder_.context;
+  builder_.context = context_of(branch);
   const std::vector<RegionId> regions = graph[branch].regions;
   for (std::size_t r = 0; r < regions.size(); ++r) {
-    const ValueId other = forward_ == Graph::body ? ValueId{} : add_full(regions[r], value, 0);
-    graph[regions[r]].results.push_back(r == side ? value : other);
+    ValueId yielded = value;
+    if (r != side) yielded = forward_ == Graph::body ? ValueId{} : add_full(regions[r], value, 0);
+    graph[regions[r]].results.push_back(yielded);
   }
+  builder_.context = context;
   return saved;
 }
 

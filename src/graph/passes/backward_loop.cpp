@@ -8,6 +8,7 @@
 #include <arenite/graph/regions.hpp>
 
 #include <algorithm>
+#include <set>
 
 #include "src/graph/notes.hpp"
 #include "src/graph/passes/backward.hpp"
@@ -45,14 +46,8 @@ void Backward::differentiate_loop(OpId id) {
   const std::vector<ValueId> yielded(
       graph()[body].results.end() - static_cast<std::ptrdiff_t>(carried.size()),
       graph()[body].results.end());
-  std::vector<std::size_t> moving;  // carried values that have gradients
-  bool any = false;
-  for (std::size_t i = 0; i < carried.size(); ++i) {
-    if (!wanted(carried[i]) || !is_real(graph()[carried[i]])) continue;
-    moving.push_back(i);
-    any = any || is_loss(op.results[i]) || parts_.contains(op.results[i]);
-  }
-  if (!any) return;
+  const std::vector<std::size_t> moving = carried_gradients(op, carried, yielded);
+  if (moving.empty()) return;
   std::vector<ValueId> captured;
   for (ValueId source : captures(id)) {
     if (wanted(source) && is_real(graph()[source])) captured.push_back(source);
@@ -123,6 +118,36 @@ void Backward::differentiate_loop(OpId id) {
     add_part(reached[s], gradients[moving.size() + s]);
 }
 
+/// The carried values that have gradients: those whose results have some, or are losses, and what
+/// a trip's gradients of these reach.
+std::vector<std::size_t> Backward::carried_gradients(const Op& loop,
+                                                     const std::vector<ValueId>& carried,
+                                                     const std::vector<ValueId>& yielded) const {
+  std::set<ValueId> reached;
+  for (std::size_t i = 0; i < carried.size(); ++i) {
+    if (is_loss(loop.results[i]) || parts_.contains(loop.results[i])) reached.insert(carried[i]);
+  }
+  std::vector<std::size_t> moving;
+  for (std::size_t known = reached.size() + 1; known != reached.size();) {
+    known = reached.size();
+    moving.clear();
+    for (std::size_t i = 0; i < carried.size(); ++i) {
+      if (!reached.contains(carried[i]) || !wanted(carried[i]) || !is_real(graph()[carried[i]]))
+        continue;
+      moving.push_back(i);
+      reached.insert(yielded[i]);
+    }
+    const auto& ops = graph()[loop.regions[0]].ops;
+    for (auto id = ops.rbegin(); id != ops.rend(); ++id) {
+      if (!leads(*id, reached)) continue;
+      for (ValueId source : sources(*id)) {
+        if (wanted(source)) reached.insert(source);
+      }
+    }
+  }
+  return moving;
+}
+
 std::size_t Backward::position_of(RegionId region, OpId op) const {
   const auto& ops = graph()[region].ops;
   return static_cast<std::size_t>(std::find(ops.begin(), ops.end(), op) - ops.begin());
@@ -148,7 +173,7 @@ Backward::Carried Backward::add_carried(OpId loop, const std::string& name, Valu
 /// How many trips the loop has made.
 ValueId Backward::count_trips(OpId loop) {
   const OpContext context = builder_.context;
-  builder_.context = {.phase = graph()[loop].phase, .lane = graph()[loop].lane};
+  builder_.context = context_of(loop);
   const RegionId body = graph()[loop].regions[0];
   const ValueId none = add_into(
       forward_, position_of(forward_, loop), "full", {},
@@ -164,10 +189,18 @@ ValueId Backward::count_trips(OpId loop) {
 /// What a value of the body was in each trip, [max_trips, elements].
 ValueId Backward::stack(OpId loop, ValueId value) {
   const OpContext context = builder_.context;
-  builder_.context = {.phase = graph()[loop].phase, .lane = graph()[loop].lane};
+  builder_.context = context_of(loop);
   const RegionId body = graph()[loop].regions[0];
   const std::int64_t rows = graph()[loop].attributes.integer("max_trips");
   const Value saved = graph()[value];
+  constexpr std::int64_t most = std::int64_t{1} << 48;
+  if (saved.shape.elements() > most / rows) {
+    fail({.found = "'" + saved.name + "' of shape " + to_string(saved.shape) +
+                   ", saved in each of " + std::to_string(rows) + " trips",
+          .expected = "at most 2^48 elements in all",
+          .where = describe(graph(), loop),
+          .hint = "give the loop a smaller max_trips"});
+  }
   const ValueId empty =
       add_into(forward_, position_of(forward_, loop), "full", {},
                {{"shape", std::vector<std::int64_t>{rows, saved.shape.elements()}},

@@ -27,6 +27,8 @@ class SideJoiner {
 
  private:
   void join(OpId id) {
+    // One of the sides never runs there, and what it seems to read may stand beside the other's.
+    if (sharing_.nesting().within_branch_on(id, graph_[id].operands[0])) return;
     std::array<std::vector<Left>, 2> sides;
     for (ValueId result : graph_[id].results) {
       if (!is_partial(graph_, result)) continue;

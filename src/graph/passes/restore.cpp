@@ -76,11 +76,14 @@ void Backward::make_whole(ValueId partial) {
   const Op op = graph()[graph()[partial].producer];
   const auto at = static_cast<std::size_t>(
       std::find(op.results.begin(), op.results.end(), partial) - op.results.begin());
+  const OpContext context = builder_.context;
+  builder_.context = context_of(graph()[partial].producer);
   for (RegionId region : op.regions) {
     if (graph()[region].results[at]) continue;
     const ValueId zeros = add_full(region, partial, 0);
     builder_.graph()[region].results[at] = zeros;
   }
+  builder_.context = context;
 }
 
 /// Appends to a region that has ended.
