@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/random_block_network.hpp"
 #include "tests/reference/differences.hpp"
 
 #include <random>
@@ -18,146 +19,9 @@ using graph::RegionId;
 using graph::StorageClass;
 using graph::ValueId;
 using reference::Evaluator;
-
-constexpr std::int64_t rows = 3, width = 4;
-
-/// Layers of one width, some of them in blocks, and the gradients of their loss.
-class RandomNetwork {
- public:
-  explicit RandomNetwork(unsigned seed) : random_(seed) {
-    for (int i = 0; i < 3; ++i) {
-      const std::string n = std::to_string(i);
-      conditions_.push_back(builder_.declare("c" + n, DType::int32, {1}, StorageClass::input));
-      trips_.push_back(builder_.declare("t" + n, DType::int64, {1}, StorageClass::input));
-      weights_.push_back(
-          builder_.declare("w" + n, DType::float32, {width, width}, StorageClass::parameter));
-      biases_.push_back(
-          builder_.declare("b" + n, DType::float32, {width}, StorageClass::parameter));
-    }
-    const ValueId x = builder_.declare("x", DType::float32, {rows, width}, StorageClass::input);
-    const ValueId labels = builder_.declare("labels", DType::int32, {rows}, StorageClass::input);
-    values_.push_back(x);
-    layers(3 + below(4), 0);
-    // All of them lead to the loss.
-    const ValueId logits = builder_.add1("sum", values_);
-    loss = builder_.add("softmax_cross_entropy", {logits, labels}, {{"divisor", rows}}).front();
-    forward = graph;
-    wrt.push_back(x);
-    for (const auto& list : {weights_, biases_}) wrt.insert(wrt.end(), list.begin(), list.end());
-    gradients = add_gradients(builder_, {loss}, wrt);
-    graph.outputs = {loss};
-    for (ValueId id : gradients) {
-      if (id) graph.outputs.push_back(id);
-    }
-  }
-
-  Graph graph, forward;
-  std::vector<ValueId> wrt, gradients;
-  ValueId loss;
-  int branches = 0, loops = 0, deepest = 0;
-
- private:
-  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
-  ValueId any(const std::vector<ValueId>& list) {
-    return list[static_cast<std::size_t>(below(static_cast<int>(list.size())))];
-  }
-  ValueId dense(ValueId x) { return builder_.add1("dense", {x, any(weights_)}); }
-
-  void layers(int count, int depth) {
-    for (int i = 0; i < count; ++i) {
-      switch (below(depth < 3 ? 8 : 5)) {
-        case 0:
-          values_.push_back(builder_.add1("relu", {any(values_)}));
-          break;
-        case 1:
-          values_.push_back(dense(any(values_)));
-          break;
-        case 2:
-          values_.push_back(builder_.add1("bias", {any(values_), any(biases_)}));
-          break;
-        case 3:
-          values_.push_back(builder_.add1("sum", {any(values_), any(values_)}));
-          break;
-        case 4:  // a view, and what reads it again in its gradient
-          values_.push_back(dense(builder_.add1(
-              "reshape", {any(values_)}, {{"shape", std::vector<std::int64_t>{rows, width}}})));
-          break;
-        case 5:
-          loop(depth);
-          break;
-        default:
-          branch(depth);
-          break;
-      }
-    }
-  }
-
-  void branch(int depth) {
-    ++branches;
-    deepest = std::max(deepest, depth + 1);
-    const ValueId condition = any(conditions_);
-    const int results = 1 + below(2);
-    std::vector<RegionId> blocks;
-    for (int side = 0; side < 2; ++side) {
-      const std::size_t outside = values_.size();
-      blocks.push_back(builder_.begin_region("if", {condition}));
-      layers(below(4), depth + 1);
-      std::vector<ValueId> yielded;
-      for (int i = 0; i < results; ++i) yielded.push_back(any(values_));
-      builder_.end_region(yielded);
-      values_.resize(outside);
-    }
-    const auto made = builder_.add("if", {condition}, {}, blocks);
-    values_.insert(values_.end(), made.begin(), made.end());
-  }
-
-  void loop(int depth) {
-    ++loops;
-    deepest = std::max(deepest, depth + 1);
-    std::vector<ValueId> operands{below(3) ? any(trips_) : ValueId{},
-                                  below(3) ? ValueId{} : any(conditions_)};
-    for (int n = 1 + below(2); n > 0; --n) operands.push_back(any(values_));
-    const graph::Attributes attributes{{"max_trips", std::int64_t{1 + below(3)}}};
-    const std::size_t outside = values_.size(), trips = trips_.size();
-    const RegionId region = builder_.begin_region("loop", operands, attributes);
-    const std::vector<ValueId> parameters = graph[region].parameters;
-    trips_.push_back(parameters[0]);
-    values_.insert(values_.end(), parameters.begin() + 1, parameters.end());
-    layers(1 + below(3), depth + 1);
-    std::vector<ValueId> yielded;
-    if (operands[1]) yielded.push_back(any(conditions_));
-    for (std::size_t i = 1; i < parameters.size(); ++i) yielded.push_back(any(values_));
-    builder_.end_region(yielded);
-    values_.resize(outside);
-    trips_.resize(trips);
-    const auto made = builder_.add("loop", operands, attributes, {region});
-    values_.insert(values_.end(), made.begin(), made.end());
-  }
-
-  std::mt19937 random_;
-  graph::Builder builder_{graph, operators()};
-  std::vector<ValueId> trips_, conditions_, weights_, biases_, values_;
-};
-
-using Inputs = std::map<std::string, std::vector<double>>;
-
-/// As float32 holds them.
-Inputs draw(const Graph& graph, std::mt19937& random) {
-  Inputs inputs;
-  for (std::size_t i = 0; i < graph.value_count(); ++i) {
-    const graph::Value& value = graph[ValueId(i)];
-    if (!value.is_declared()) continue;
-    for (std::int64_t e = 0; e < value.shape.elements(); ++e) {
-      const float real = static_cast<float>(random() % 2001) / 1000 - 1;
-      // Classes, conditions, and trips from none to too many.
-      const std::uint64_t choices = value.name == "labels" ? width : value.name[0] == 't' ? 5 : 2;
-      const auto integer = static_cast<double>(random() % choices);
-      inputs[value.name].push_back(value.type == DType::float32 ? static_cast<double>(real)
-                                                                : integer);
-    }
-  }
-  return inputs;
-}
+using testing::draw;
+using testing::Inputs;
+using testing::RandomNetwork;
 
 void set(Evaluator& evaluator, const Inputs& inputs) {
   for (const auto& [name, data] : inputs) evaluator[name].data = data;

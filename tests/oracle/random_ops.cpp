@@ -217,28 +217,6 @@ class RandomOps : private RandomValues {
     }
   }
 
-  /// A number from 0 to `last`, both included: a declared one, or a sum of such.
-  ValueId index(std::int64_t last) {
-    const auto up_to = [&](std::int64_t most) {
-      return declare(DType::int64, {1}, {0, static_cast<double>(most)},
-                     draw.of({StorageClass::constant, StorageClass::input, StorageClass::buffer}));
-    };
-    if (draw.chance(40)) return up_to(last);
-    std::int64_t offset = draw.between(0, last), scale = draw.between(1, 3);
-    const std::int64_t most = draw.between(0, last - offset), more = (last - offset - most) / scale;
-    if (draw.chance(30)) {
-      offset += scale * more;
-      scale = -scale;
-    }
-    if (draw.chance(25)) {
-      const ValueId from = up_to(last);
-      return builder.add1("index_sum", {builder.add1("index_sum", {from}, {{"offset", -offset}})},
-                          {{"offset", offset}});
-    }
-    return builder.add1("index_sum", {up_to(most), up_to(more)},
-                        {{"scale", scale}, {"offset", offset}});
-  }
-
   ValueId labels(std::int64_t count, std::int64_t of) {
     ValueId found;
     if (of >= classes && draw.chance(60)) {

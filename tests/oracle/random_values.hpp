@@ -78,6 +78,29 @@ class RandomValues {
 
   graph::ValueId floats(const Shape& of) { return like(DType::float32, of, {}); }
 
+  /// A number from 0 to `last`, both included: a declared one, or a sum of such.
+  graph::ValueId index(std::int64_t last) {
+    const auto up_to = [&](std::int64_t most) {
+      return declare(DType::int64, {1}, {0, static_cast<double>(most)},
+                     draw.of({graph::StorageClass::constant, graph::StorageClass::input,
+                              graph::StorageClass::buffer}));
+    };
+    if (draw.chance(40)) return up_to(last);
+    std::int64_t offset = draw.between(0, last), scale = draw.between(1, 3);
+    const std::int64_t most = draw.between(0, last - offset), more = (last - offset - most) / scale;
+    if (draw.chance(30)) {
+      offset += scale * more;
+      scale = -scale;
+    }
+    if (draw.chance(25)) {
+      const graph::ValueId from = up_to(last);
+      return builder.add1("index_sum", {builder.add1("index_sum", {from}, {{"offset", -offset}})},
+                          {{"offset", offset}});
+    }
+    return builder.add1("index_sum", {up_to(most), up_to(more)},
+                        {{"scale", scale}, {"offset", offset}});
+  }
+
   /// A weight of which an output sums over `fan_in` inputs.
   graph::ValueId weight(const Shape& of, std::int64_t fan_in) {
     const double range = 1 / std::sqrt(static_cast<double>(fan_in));
