@@ -10,12 +10,16 @@ namespace arenite::graph {
 Nesting::Nesting(const Graph& graph)
     : graph_(graph),
       region_of_op_(graph.op_count()),
+      position_(graph.op_count()),
       holder_(graph.region_count()),
       changed_(graph.storage_count(), false) {
   for (std::size_t i = 0; i < graph.region_count(); ++i) {
-    for (OpId id : graph[RegionId(i)].ops) {
+    const auto& ops = graph[RegionId(i)].ops;
+    for (std::size_t at = 0; at < ops.size(); ++at) {
+      const OpId id = ops[at];
       const Op& op = graph[id];
       region_of_op_[id.index] = RegionId(i);
+      position_[id.index] = at;
       for (std::size_t r = 0; r < op.regions.size(); ++r) holder_[op.regions[r].index] = {id, r};
       for (std::size_t o = 0; o < op.operands.size(); ++o) {
         if (op.operands[o] && op.effect(o) != Effect::read)

@@ -15,6 +15,8 @@ class Nesting {
 
   /// The region that an op stands in.
   RegionId region_of(OpId op) const { return region_of_op_.at(op.index); }
+  /// Among the ops of its region.
+  std::size_t position_of(OpId op) const { return position_.at(op.index); }
   /// Produced, or a parameter of; the body for declared values.
   RegionId region_of(ValueId value) const;
   /// The region that a region's holder stands in; none for the body.
@@ -40,6 +42,7 @@ class Nesting {
 
   const Graph& graph_;
   std::vector<RegionId> region_of_op_;
+  std::vector<std::size_t> position_;                 // by op
   std::vector<std::pair<OpId, std::size_t>> holder_;  // by region; none for the body
   std::vector<bool> changed_;  // by storage: an op writes it, not as a result
 };

@@ -12,7 +12,7 @@ namespace {
 /// One region's ops: results take the bytes of operands that live and die in it.
 class InPlace {
  public:
-  InPlace(Graph& graph, const Sharing& sharing, RegionId region)
+  InPlace(Graph& graph, Sharing& sharing, RegionId region)
       : graph_(graph),
         sharing_(sharing),
         region_(region),
@@ -28,7 +28,7 @@ class InPlace {
         if (!may_take(at, op.results[result], op.operands[operand])) continue;
         const StorageId source = graph_.root(op.results[result]);
         const StorageId target = graph_.root(op.operands[operand]);
-        graph_.merge(source, target);
+        sharing_.merge(source, target);
         last_[target.index] = last_[source.index];
         ++merged;
         break;
@@ -62,7 +62,7 @@ class InPlace {
   }
 
   Graph& graph_;
-  const Sharing& sharing_;
+  Sharing& sharing_;
   const RegionId region_;
   const std::vector<OpId> ops_;
   std::vector<std::size_t> last_;
@@ -71,7 +71,7 @@ class InPlace {
 }  // namespace
 
 int in_place(Graph& graph) {
-  const Sharing sharing(graph);
+  Sharing sharing(graph);
   int merged = 0;
   for (std::size_t i = 0; i < graph.region_count(); ++i)
     merged += InPlace(graph, sharing, RegionId(i)).run();

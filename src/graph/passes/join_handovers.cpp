@@ -10,7 +10,7 @@ namespace {
 
 class Joiner {
  public:
-  Joiner(Graph& graph, const Sharing& sharing) : graph_(graph), sharing_(sharing) {}
+  Joiner(Graph& graph, Sharing& sharing) : graph_(graph), sharing_(sharing) {}
 
   int run() {
     std::vector<OpId> ops = nested_ops(graph_);
@@ -68,14 +68,14 @@ class Joiner {
     for (ValueId yielded : graph_[body].results) {
       if (yielded && graph_.root(yielded) == old) return false;
     }
-    bool begun = false;
-    for (OpId id : graph_[body].ops) {
-      // Blocks leave values from outside alone, even those that nobody reads any more.
-      if (!begun && touches(id, fresh) && !graph_[id].regions.empty()) return false;
-      begun = begun || touches(id, fresh);
-      if (begun && touches(id, old)) return false;
-    }
-    return true;
+    const auto& ops = graph_[body].ops;
+    std::size_t begun = ops.size();
+    sharing_.each_use(fresh, body, [&](std::size_t at) { begun = std::min(begun, at); });
+    if (begun == ops.size()) return true;
+    // Blocks leave values from outside alone, even those that nobody reads any more.
+    bool done = graph_[ops[begun]].regions.empty();
+    sharing_.each_use(old, body, [&](std::size_t at) { done = done && at < begun; });
+    return done;
   }
 
   /// The loop is the last to read a first value, and reads it once, before it begins.
@@ -86,25 +86,19 @@ class Joiner {
     const auto in_root = [&](ValueId id) { return id && graph_.root(id) == root; };
     const Op& op = graph_[loop];
     if (std::count_if(op.operands.begin(), op.operands.end(), in_root) != 1) return false;
-    const Region& body = graph_[op.regions[0]];
-    const auto& ops = graph_[region].ops;
-    const auto& yielded = graph_[region].results;
-    return std::none_of(body.results.begin(), body.results.end(), in_root) &&
-           std::none_of(body.ops.begin(), body.ops.end(),
-                        [&](OpId id) { return touches(id, root); }) &&
-           std::none_of(std::find(ops.begin(), ops.end(), loop) + 1, ops.end(),
-                        [&](OpId id) { return touches(id, root); }) &&
-           std::none_of(yielded.begin(), yielded.end(), in_root);
-  }
-
-  bool touches(OpId id, StorageId root) const {
-    bool found = false;
-    for_each_named(graph_, id, [&](ValueId value) { found |= graph_.root(value) == root; });
-    return found;
+    for (RegionId yields : {region, op.regions[0]}) {
+      const auto& results = graph_[yields].results;
+      if (std::any_of(results.begin(), results.end(), in_root)) return false;
+    }
+    const std::size_t here = sharing_.nesting().position_of(loop);
+    bool dies = true;
+    sharing_.each_use(root, region, [&](std::size_t at) { dies = dies && at <= here; });
+    sharing_.each_use(root, op.regions[0], [&](std::size_t) { dies = false; });
+    return dies;
   }
 
   void join(ValueId from, ValueId into) {
-    graph_.merge(graph_.root(from), graph_.root(into));
+    sharing_.merge(graph_.root(from), graph_.root(into));
     ++merged_;
   }
 
@@ -122,14 +116,14 @@ class Joiner {
   }
 
   Graph& graph_;
-  const Sharing& sharing_;
+  Sharing& sharing_;
   int merged_ = 0;
 };
 
 }  // namespace
 
 int join_handovers(Graph& graph) {
-  const Sharing sharing(graph);
+  Sharing sharing(graph);
   return Joiner(graph, sharing).run();
 }
 

@@ -16,7 +16,7 @@ struct Left {
 
 class SideJoiner {
  public:
-  SideJoiner(Graph& graph, const Sharing& sharing) : graph_(graph), sharing_(sharing) {}
+  SideJoiner(Graph& graph, Sharing& sharing) : graph_(graph), sharing_(sharing) {}
 
   int run() {
     for (OpId id : nested_ops(graph_)) {
@@ -68,19 +68,19 @@ class SideJoiner {
 
   void merge(const Left& a, const Left& b) {
     if (!may_merge(a, b)) return;
-    graph_.merge(a.bytes < b.bytes ? a.root : b.root, a.bytes < b.bytes ? b.root : a.root);
+    sharing_.merge(a.bytes < b.bytes ? a.root : b.root, a.bytes < b.bytes ? b.root : a.root);
     ++merged_;
   }
 
   Graph& graph_;
-  const Sharing& sharing_;
+  Sharing& sharing_;
   int merged_ = 0;
 };
 
 }  // namespace
 
 int join_sides(Graph& graph) {
-  const Sharing sharing(graph);
+  Sharing sharing(graph);
   return SideJoiner(graph, sharing).run();
 }
 

@@ -29,10 +29,24 @@ void for_each_named(const Graph& graph, OpId id, const F& f) {
   }
 }
 
-/// Facts that merges of what may be shared leave as they are.
+/// What shares bytes, and where it is named, by an index: merges go through it.
 class Sharing {
  public:
-  explicit Sharing(const Graph& graph);
+  explicit Sharing(Graph& graph);
+
+  /// Lets what lives in one root storage live in another.
+  void merge(StorageId from, StorageId into);
+
+  /// Calls f(position) for the ops of a region, by position, that name a value of the root storage,
+  /// themselves or in regions of theirs; some more than once, in no order.
+  template <class F>
+  void each_use(StorageId root, RegionId region, F f) const {
+    for (ValueId value : values_[root.index]) {
+      for (const Use& use : uses_[value.index]) {
+        if (use.region == region) f(use.position);
+      }
+    }
+  }
 
   const Nesting& nesting() const noexcept { return nesting_; }
   /// All that shares the value's bytes is made in the region, or in regions of its ops.
@@ -52,8 +66,15 @@ class Sharing {
   bool holds_output(ValueId value) const { return pinned_[graph_.root(value).index]; }
 
  private:
-  const Graph& graph_;
-  std::vector<bool> pinned_;  // by storage
+  struct Use {
+    RegionId region;
+    std::size_t position;
+  };
+
+  Graph& graph_;
+  std::vector<bool> pinned_;                  // by storage
+  std::vector<std::vector<ValueId>> values_;  // by root storage
+  std::vector<std::vector<Use>> uses_;        // by value; in each region around them
   const Nesting nesting_;
 };
 
