@@ -68,7 +68,7 @@ using GradientDone = std::function<void(std::size_t index, ValueId gradient)>;
 /// An `if` goes backward as an `if`, which finds what the taken block saved; a block that does not
 /// depend on a value yields zeros. A loop goes backward as a loop, from its last trip to its first,
 /// which finds what each trip saved: max_trips times the bytes of one. Throws Error when a path
-/// leads through an operator that has no gradient.
+/// leads through an operator that has no gradient, or when a loss is given twice.
 std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>& losses,
                                    const std::vector<ValueId>& wrt, const GradientDone& done = {});
 

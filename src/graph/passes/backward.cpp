@@ -88,6 +88,12 @@ void Backward::add_loss(ValueId loss) {
   losses_.push_back(loss);
 }
 
+void Backward::refuse_read_loss(OpId id) const {
+  fail({.found = "a loss that other losses depend on",
+        .expected = "losses that nothing reads",
+        .where = describe(graph(), id)});
+}
+
 void Backward::add_part(ValueId value, ValueId gradient) { parts_[value].push_back(gradient); }
 
 bool Backward::is_loss(ValueId id) const {
@@ -181,11 +187,7 @@ void Backward::differentiate(OpId id) {
   for (std::size_t i = 0; i < op.results.size(); ++i) {
     result_gradients.push_back(total(op.results[i]));
     const bool loss = is_loss(op.results[i]);
-    if (loss && result_gradients.back()) {
-      fail({.found = "a loss that other losses depend on",
-            .expected = "losses that nothing reads",
-            .where = describe(graph(), id)});
-    }
+    if (loss && result_gradients.back()) refuse_read_loss(id);
     if (loss) seed = i;
     any = any || loss || result_gradients.back();
   }

@@ -36,6 +36,7 @@ class Backward {
   const Graph& graph() const { return builder_.graph(); }
   bool wanted(ValueId id) const { return id && id.index < wanted_.size() && wanted_[id.index]; }
   bool is_loss(ValueId id) const;
+  [[noreturn]] void refuse_read_loss(OpId id) const;
 
   void mark_relevant();
   bool leads(OpId id, const std::set<ValueId>& to) const;
@@ -52,6 +53,8 @@ class Backward {
   /// Replaces what ops of a backward block read of the forward block.
   void restore(RegionId backward, RegionId forward, const Bring& bring);
   void make_whole(ValueId partial);
+  std::size_t position_of(RegionId region, OpId op) const;
+  bool stands_in(RegionId region, OpId op) const;
   ValueId add_into(RegionId region, std::size_t position, std::string_view op,
                    std::vector<ValueId> operands, const Attributes& attributes);
   ValueId add_full(RegionId region, ValueId like, double number);
@@ -59,7 +62,6 @@ class Backward {
   // `if`: see backward_branch.cpp.
   void differentiate_branch(OpId id);
   ValueId save(OpId branch, std::size_t side, ValueId value);
-  bool stands_in(RegionId region, OpId id) const;
   ValueId condition_of(ValueId partial) const;
   void add_loss_of(Backward& block, OpId branch, std::size_t side, std::size_t result);
 
@@ -73,7 +75,6 @@ class Backward {
   ValueId count_trips(OpId loop);
   ValueId stack(OpId loop, ValueId value);
   Carried add_carried(OpId loop, const std::string& name, ValueId first);
-  std::size_t position_of(RegionId region, OpId op) const;
 
   Builder& builder_;
   const RegionId forward_, into_;

@@ -5,7 +5,7 @@
 // What a backward block reads of its forward block becomes a further result of the forward op,
 // which the other block leaves out: only the taken side saves anything. Deeper down, where the
 // condition itself has to be saved, the other block yields zeros instead, also for results that it
-// left out before.
+// left out before. Gradients of such results are left out, and become zeros, by the same rule.
 #include <arenite/error.hpp>
 #include <arenite/graph/regions.hpp>
 
@@ -65,7 +65,8 @@ void Backward::differentiate_branch(OpId id) {
     std::vector<ValueId> yielded;
     for (ValueId source : reached) {
       const auto known = gradients[side].find(source);
-      // Nearer than in another block, where it may be yielded further.
+      // Left out only beside the `if` that made it: what stands deeper yields further out, to where
+      // nobody knows which way the condition went.
       const bool elsewhere = is_partial(graph(), source) && side_of(graph(), source) != side &&
                              condition_of(source) == op.operands[0] &&
                              stands_in(forward_, graph()[source].producer);
@@ -84,11 +85,6 @@ void Backward::differentiate_branch(OpId id) {
   for (std::size_t i = 0; i < reached.size(); ++i) add_part(reached[i], results[i]);
 }
 
-bool Backward::stands_in(RegionId region, OpId id) const {
-  const auto& ops = graph()[region].ops;
-  return std::find(ops.begin(), ops.end(), id) != ops.end();
-}
-
 ValueId Backward::condition_of(ValueId partial) const {
   return graph()[graph()[partial].producer].operands[0];
 }
@@ -98,13 +94,8 @@ void Backward::add_loss_of(Backward& block, OpId branch, std::size_t side, std::
   const Op& op = graph()[branch];
   const RegionId region = op.regions[side];
   const ValueId yielded = graph()[region].results[result];
-  if (parts_.contains(op.results[result])) {
-    fail({.found = "a loss that other losses depend on",
-          .expected = "losses that nothing reads",
-          .where = describe(graph(), branch)});
-  }
-  const auto& ops = graph()[region].ops;
-  if (std::find(ops.begin(), ops.end(), graph()[yielded].producer) == ops.end()) {
+  if (parts_.contains(op.results[result])) refuse_read_loss(branch);
+  if (!stands_in(region, graph()[yielded].producer)) {
     fail({.found = "a loss that a block takes from outside, '" + graph()[yielded].name + "'",
           .expected = "one that is made in the block",
           .where = describe(graph(), branch)});

@@ -58,11 +58,7 @@ void Backward::differentiate_loop(OpId id) {
   for (std::size_t i : moving) {
     const ValueId given = total(op.results[i]);
     const bool loss = is_loss(op.results[i]);
-    if (loss && given) {
-      fail({.found = "a loss that other losses depend on",
-            .expected = "losses that nothing reads",
-            .where = describe(graph(), id)});
-    }
+    if (loss && given) refuse_read_loss(id);
     operands.push_back(given ? given : add_full(into_, op.results[i], loss ? 1 : 0));
   }
   const Attributes attributes{{"max_trips", op.attributes.integer("max_trips")}};
@@ -146,11 +142,6 @@ std::vector<std::size_t> Backward::carried_gradients(const Op& loop,
     }
   }
   return moving;
-}
-
-std::size_t Backward::position_of(RegionId region, OpId op) const {
-  const auto& ops = graph()[region].ops;
-  return static_cast<std::size_t>(std::find(ops.begin(), ops.end(), op) - ops.begin());
 }
 
 /// The loop's op is there already.

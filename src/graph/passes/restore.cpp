@@ -33,9 +33,7 @@ void Backward::restore(RegionId backward, RegionId forward, const Bring& bring) 
   std::size_t position = 0;  // of the backward block's op that is looked at
   const auto made_there = [&](ValueId id) {
     const OpId producer = graph()[id].producer;
-    const auto& ops = graph()[forward].ops;
-    return producer ? std::find(ops.begin(), ops.end(), producer) != ops.end()
-                    : graph()[id].parameter_of == forward;
+    return producer ? stands_in(forward, producer) : graph()[id].parameter_of == forward;
   };
   const auto find = [&](const auto& self, ValueId id) -> ValueId {
     if (!id || !made_there(id)) return id;
@@ -86,7 +84,17 @@ void Backward::make_whole(ValueId partial) {
   builder_.context = context;
 }
 
-/// Appends to a region that has ended.
+/// Among the ops of the region; their number for an op that stands elsewhere.
+std::size_t Backward::position_of(RegionId region, OpId op) const {
+  const auto& ops = graph()[region].ops;
+  return static_cast<std::size_t>(std::find(ops.begin(), ops.end(), op) - ops.begin());
+}
+
+bool Backward::stands_in(RegionId region, OpId op) const {
+  return position_of(region, op) < graph()[region].ops.size();
+}
+
+/// Makes an op in a region that has ended, in front of the one at the position.
 ValueId Backward::add_into(RegionId region, std::size_t position, std::string_view op,
                            std::vector<ValueId> operands, const Attributes& attributes) {
   const ValueId result = builder_.add1(op, std::move(operands), attributes);
