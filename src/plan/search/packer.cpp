@@ -44,11 +44,10 @@ Packer::Outcome Packer::pack(std::int64_t capacity, Preference preference, std::
   if (!skyline_.reset(capacity)) return Outcome::impossible;
   preference_ = std::move(preference);
   limit_ = work() + budget;
-  gave_up_ = false;
   for (double& count : failures_) count *= memory;
   frame(0).open = skyline_.all();
-  if (solve_rest({0, sections_.count, {}}, 0)) return Outcome::found;
-  return gave_up_ ? Outcome::gave_up : Outcome::impossible;
+  split({0, sections_.count, {}}, frame(0));
+  return solve();
 }
 
 Packer::Frame& Packer::frame(std::size_t depth) {
@@ -63,46 +62,75 @@ bool Packer::has_fallen_apart(const Part& part) const {
   return skyline_.load(part.first) == 0;
 }
 
-bool Packer::solve_rest(const Part& part, std::size_t depth) {
-  Frame& here = frame(depth);
-  if (empty(here.open)) return true;
-  here.parts.clear();
+void Packer::split(const Part& part, Frame& frame) const {
+  frame.parts.clear();
+  frame.solved = 0;
+  if (empty(frame.open)) return;
   if (!sections_.in_time || !has_fallen_apart(part)) {
-    here.parts.push_back({part.first, part.last, here.open});
-    return solve(here.parts.front(), depth + 1);
+    frame.parts.push_back({part.first, part.last, frame.open});
+    return;
   }
   for (std::size_t s = part.first; s < part.last; ++s) {
     if (skyline_.load(s) == 0) continue;
-    if (here.parts.empty() || skyline_.bridges(s) == 0) {
-      here.parts.push_back({s, s, Bits(sections_.words, 0)});
+    if (frame.parts.empty() || skyline_.bridges(s) == 0) {
+      frame.parts.push_back({s, s, Bits(sections_.words, 0)});
     }
-    Part& piece = here.parts.back();
+    Part& piece = frame.parts.back();
     piece.last = s + 1;
     for (std::size_t w = 0; w < sections_.words; ++w) {
-      piece.open[w] |= here.open[w] & sections_.in(s)[w];
+      piece.open[w] |= frame.open[w] & sections_.in(s)[w];
     }
   }
-  return std::all_of(here.parts.begin(), here.parts.end(),
-                     [&](const Part& piece) { return solve(piece, depth + 1); });
 }
 
-bool Packer::solve(const Part& part, std::size_t depth) {
+Packer::Outcome Packer::solve() {
+  std::size_t depth = 0;
+  for (;;) {
+    Frame& here = frame(depth);
+    if (here.solved == here.parts.size()) {
+      if (depth == 0) return Outcome::found;
+      ++frame(--depth).solved;
+      continue;
+    }
+    if (!enter(here.parts[here.solved], frame(++depth))) return Outcome::gave_up;
+    while (!advance(frame(depth))) {
+      if (--depth == 0) return Outcome::impossible;
+    }
+  }
+}
+
+bool Packer::enter(const Part& part, Frame& frame) {
   // A node costs what placing some dozen items does, however small the problem is.
   nodes_ += 48 + static_cast<std::int64_t>(part.last - part.first) / 3;
-  if (work() > limit_) {
-    gave_up_ = true;
-    return false;
+  if (work() > limit_) return false;
+  frame.part = &part;
+  frame.valley = choose_valley(part);
+  list_candidates(part, frame.valley, frame.candidates);
+  frame.next = 0;
+  return true;
+}
+
+bool Packer::advance(Frame& frame) {
+  const std::size_t count = frame.candidates.size();
+  while (frame.next <= count) {
+    if (frame.next > 0) {
+      skyline_.undo(frame.mark);
+      // In nobody's way: then the rest fails wherever it lies.
+      const std::size_t last = frame.candidates[frame.next - 1];
+      if (!intersect(frame.part->open.data(), sections_.around(last), sections_.words)) {
+        return false;
+      }
+    }
+    const std::size_t next = frame.next++;
+    frame.mark = skyline_.mark();
+    frame.open = frame.part->open;
+    if (next < count ? place(frame, frame.candidates[next]) : waste(frame)) {
+      split(*frame.part, frame);
+      return true;
+    }
   }
-  const std::size_t valley = choose_valley(part);
-  std::vector<std::size_t>& candidates = frame(depth).candidates;
-  list_candidates(part, valley, candidates);
-  for (const std::size_t item : candidates) {
-    if (try_item(part, item, depth)) return true;
-    if (gave_up_) return false;
-    // In nobody's way: then the rest fails wherever it lies.
-    if (!intersect(part.open.data(), sections_.around(item), sections_.words)) return false;
-  }
-  return try_waste(part, valley, depth);
+  skyline_.undo(frame.mark);
+  return false;
 }
 
 std::size_t Packer::choose_valley(const Part& part) const {
@@ -188,39 +216,25 @@ int Packer::fit(const Part& part, std::size_t item) const {
   return beside(first == part.first, first - 1) + beside(last + 1 == part.last, last + 1);
 }
 
-bool Packer::try_item(const Part& part, std::size_t item, std::size_t depth) {
-  const std::size_t mark = skyline_.mark();
-  Bits& open = frame(depth).open;
-  open = part.open;
-  clear_bit(open.data(), item);
+bool Packer::place(Frame& frame, std::size_t item) {
+  clear_bit(frame.open.data(), item);
   offsets_[item] = skyline_.head(item);
-  if (!skyline_.place(item, open)) {
-    ++failures_[skyline_.failed()];
-  } else if (solve_rest(part, depth)) {
-    return true;
-  }
-  skyline_.undo(mark);
+  if (skyline_.place(item, frame.open)) return true;
+  ++failures_[skyline_.failed()];
   return false;
 }
 
 // None of the section's items lies on its floor. The lowest of them is kept from it by an open
 // item of other sections, which then lies below.
-bool Packer::try_waste(const Part& part, std::size_t valley, std::size_t depth) {
-  const std::int64_t next = next_floor(part, valley);
+bool Packer::waste(Frame& frame) {
+  const std::int64_t next = next_floor(*frame.part, frame.valley);
   if (next == std::numeric_limits<std::int64_t>::max()) return false;
-  if (skyline_.slack(valley, next) < 0) {
-    ++failures_[valley];
+  if (skyline_.slack(frame.valley, next) < 0) {
+    ++failures_[frame.valley];
     return false;
   }
-  const std::size_t mark = skyline_.mark();
-  Bits& open = frame(depth).open;
-  open = part.open;
-  if (!skyline_.raise(valley, next, open)) {
-    ++failures_[skyline_.failed()];
-  } else if (solve_rest(part, depth)) {
-    return true;
-  }
-  skyline_.undo(mark);
+  if (skyline_.raise(frame.valley, next, frame.open)) return true;
+  ++failures_[skyline_.failed()];
   return false;
 }
 

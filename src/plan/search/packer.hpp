@@ -50,18 +50,28 @@ class Packer {
     std::size_t last = 0;
     Bits open;
   };
+  /// A node of the search: one alternative after the other for what lies on the floor of a valley.
   struct Frame {
+    const Part* part = nullptr;  // the valley is there
+    std::size_t valley = 0;
     std::vector<std::size_t> candidates;
-    Bits open;
-    std::vector<Part> parts;
+    std::size_t next = 0;     // of the candidates; after the last one comes waste
+    std::size_t mark = 0;     // before the alternative under way
+    Bits open;                // after it
+    std::vector<Part> parts;  // what is open, in pieces
+    std::size_t solved = 0;   // of the parts
   };
 
-  // Each returns whether all of the part's items found a place.
-  bool solve(const Part& part, std::size_t depth);
-  bool try_item(const Part& part, std::size_t item, std::size_t depth);
-  bool try_waste(const Part& part, std::size_t valley, std::size_t depth);
-  /// What is open in the frame, piece by piece if it has fallen apart.
-  bool solve_rest(const Part& part, std::size_t depth);
+  /// Depth first, without recursion: it is as deep as there are items.
+  Outcome solve();
+  /// Begins with a part. False when the work is used up.
+  bool enter(const Part& part, Frame& frame);
+  /// The next alternative that can be placed, if there is one.
+  bool advance(Frame& frame);
+  bool place(Frame& frame, std::size_t item);
+  bool waste(Frame& frame);
+  /// What is open after the alternative, piece by piece if it has fallen apart.
+  void split(const Part& part, Frame& frame) const;
 
   bool has_fallen_apart(const Part& part) const;
   std::size_t choose_valley(const Part& part) const;
@@ -82,7 +92,6 @@ class Packer {
   std::deque<Frame> frames_;      // by depth; stay where they are when it grows
   std::int64_t nodes_ = 0;
   std::int64_t limit_ = 0;
-  bool gave_up_ = false;
 };
 
 }  // namespace arenite::plan
