@@ -40,13 +40,16 @@ struct Engine {
   std::uint32_t restarts = 0;
 };
 
-/// Gaps count where there is a section for each end of a piece.
-bool too_large(const Leaf& leaf) noexcept {
+/// With that much work, it might as well not be searched.
+bool too_large(const Leaf& leaf, std::int64_t work) noexcept {
   const auto& items = leaf.instance.items;
-  if (items.size() <= most_items_in_an_order) return false;
-  std::size_t pieces = items.size();
+  const std::size_t n = items.size();
+  if (n <= most_items_in_an_order) return false;
+  if (!leaf.instance.line || n > most_items_on_a_line) return true;
+  std::size_t pieces = n;
   for (const Item& item : items) pieces += item.gaps.size();
-  return !leaf.instance.line || pieces > most_items_on_a_line;
+  if (pieces > n && pieces > most_pieces_on_a_line) return true;
+  return static_cast<std::int64_t>(n * n / 4) > work;
 }
 
 /// A leaf between the peaks that are proved impossible and the best one found.
@@ -65,7 +68,7 @@ class LeafSearch {
     }
   }
 
-  bool can_be_searched() const noexcept { return !too_large(leaf_); }
+  const Leaf& leaf() const noexcept { return leaf_; }
   std::int64_t lower() const noexcept { return leaf_.base + lower_; }
   std::int64_t upper() const noexcept { return leaf_.base + upper_; }
 
@@ -75,19 +78,19 @@ class LeafSearch {
     }
   }
 
-  /// One step towards `goal`, a peak below which nobody needs to get. It takes about `share` of
-  /// work, twice that in each later round, and at most `budget`. Returns the work done.
-  std::int64_t step(std::int64_t goal, std::int64_t share, std::int64_t budget) {
+  /// One step towards `goal`, a peak below which nobody needs to get. It takes two restarts' work,
+  /// twice that in each later round, and at most `budget`. Returns the work done.
+  std::int64_t step(std::int64_t goal, std::int64_t budget) {
     if (!engine_) engine_ = std::make_unique<Engine>(leaf_.instance);
     const std::int64_t before = engine_->packer.work();
-    const std::int64_t dives = 16 * engine_->dive;  // with less, nothing can come of it
-    advance(goal, before + std::min(budget, std::max(share, dives) << std::min(round_, 5)));
+    const std::int64_t first = 2 * patience * engine_->dive;
+    advance(goal, before + std::min(budget, first << std::min(round_, 20)));
     return engine_->packer.work() - before;
   }
 
  private:
-  static constexpr int precision = 6;  // the first round ends within 1/64
-  static constexpr int patience = 8;   // dives of the shortest restart
+  static constexpr int precision = 6;          // the first round ends within 1/64
+  static constexpr std::int64_t patience = 8;  // dives of the shortest restart
 
   void advance(std::int64_t goal, std::int64_t end) {
     const std::int64_t granule = leaf_.instance.granule;
@@ -154,7 +157,7 @@ Packing search(const Instance& instance, const Limits& limits) {
       [](const Leaf& a, const Leaf& b) { return a.base + a.lower_bound < b.base + b.lower_bound; });
   // Only the highest leaf counts, and this one would not be searched.
   if (limits.incumbent != nullptr && highest_bound != leaves.leaves.end() &&
-      too_large(*highest_bound)) {
+      too_large(*highest_bound, limits.work)) {
     return {*limits.incumbent, limits.lower_bound};
   }
   Packing result{std::move(leaves.offsets), limits.lower_bound};
@@ -174,8 +177,8 @@ Packing search(const Instance& instance, const Limits& limits) {
     for (const auto& leaf : searches) {
       result.lower_bound = std::max(result.lower_bound, leaf->lower());
     }
-    if (highest.upper() <= result.lower_bound || !highest.can_be_searched()) break;
-    work -= highest.step(result.lower_bound, limits.work / 32, work);
+    if (highest.upper() <= result.lower_bound || too_large(highest.leaf(), limits.work)) break;
+    work -= highest.step(result.lower_bound, work);
   }
   for (const auto& leaf : searches) {
     result.lower_bound = std::max(result.lower_bound, leaf->lower());

@@ -8,10 +8,11 @@
 
 namespace arenite::plan {
 
-/// What the search's books grow with: the square of the items, on a line the moments at which one
-/// of their pieces ends, else the cliques. Larger leaves (leaves.hpp) get the first-fit strategies
-/// only.
-inline constexpr std::size_t most_items_on_a_line = 4096;
+/// What the search's books grow with: the square of the items, on a line with gaps the moments at
+/// which one of their pieces ends, else the cliques. Larger leaves (leaves.hpp) get the first-fit
+/// strategies only.
+inline constexpr std::size_t most_items_on_a_line = 16'384;
+inline constexpr std::size_t most_pieces_on_a_line = 4096;
 inline constexpr std::size_t most_items_in_an_order = 512;
 
 /// Searches at the lower bound first, then between it and the best packing found, with ever larger

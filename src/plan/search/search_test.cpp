@@ -14,6 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "src/plan/search/orders.hpp"
+#include "src/plan/search/packer.hpp"
+#include "src/plan/search/sections.hpp"
 #include "src/plan/testing.hpp"
 
 namespace arenite::plan {
@@ -317,13 +320,31 @@ TEST(Search, WorksBesideALongChain) {
     }
   }
   for (const Buffer& buffer : hard.buffers()) problem.add(buffer);
-  for (std::int64_t i = 0; i < 5000; ++i) {
+  for (std::int64_t i = 0; i < std::int64_t{most_items_on_a_line} + 1000; ++i) {
     problem.add({.name = "c" + std::to_string(i),
                  .bytes = 1,
                  .lifetime = {100 + i, 102 + i},
                  .alignment = 1});
   }
   EXPECT_EQ(solve(problem).peak, least);
+}
+
+// As deep as a search can be: a level for each item.
+TEST(Search, NeedsLittleStackForTheLargestLeaf) {
+  Problem problem;
+  for (std::size_t i = 0; i < most_items_on_a_line; ++i) {
+    const auto begin = static_cast<std::int64_t>(i / 16);
+    problem.add({.name = "c" + std::to_string(i),
+                 .bytes = 1 + static_cast<std::int64_t>(i % 3),
+                 .lifetime = {begin, begin + 5},
+                 .alignment = 1});
+  }
+  const Instance instance = split_by_space(problem).front().instance;
+  const Sections sections = make_sections(instance);
+  Packer packer(instance, sections);
+  const Orders orders(instance, sections);
+  ASSERT_EQ(packer.pack(300, {orders.ranks(0), false}, plenty), Packer::Outcome::found);
+  EXPECT_LE(peak_of(instance, packer.offsets()), 300);
 }
 
 }  // namespace

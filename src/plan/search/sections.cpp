@@ -1,19 +1,31 @@
 #include "src/plan/search/sections.hpp"
 
-#include "src/plan/search/search.hpp"
-
 #include <algorithm>
 #include <functional>
+#include <numeric>
+
+#include "src/plan/search/search.hpp"
 
 namespace arenite::plan {
 namespace {
 
+struct Change {
+  std::int64_t time;
+  std::size_t item;
+};
+
+void sort_by_time(std::vector<Change>& changes) {
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const Change& a, const Change& b) { return a.time < b.time; });
+}
+
+struct Timeline {
+  std::vector<Bits> sections;
+  std::vector<std::int64_t> ends;  // of each section: what is alive just before
+};
+
 /// What is alive when something ends, if something began since the last such moment.
-std::vector<Bits> along_the_line(const Instance& instance, std::size_t words) {
-  struct Change {
-    std::int64_t time;
-    std::size_t item;
-  };
+Timeline along_the_line(const Instance& instance, std::size_t words) {
   std::vector<Change> begins, ends;
   for (std::size_t i = 0; i < instance.items.size(); ++i) {
     for (const auto [begin, end] : pieces(instance.items[i])) {
@@ -21,11 +33,10 @@ std::vector<Bits> along_the_line(const Instance& instance, std::size_t words) {
       ends.push_back({end, i});
     }
   }
-  const auto by_time = [](const Change& a, const Change& b) { return a.time < b.time; };
-  std::stable_sort(begins.begin(), begins.end(), by_time);
-  std::stable_sort(ends.begin(), ends.end(), by_time);
+  sort_by_time(begins);
+  sort_by_time(ends);
 
-  std::vector<Bits> sections;
+  Timeline line;
   Bits live(words, 0);
   std::size_t begun = 0;
   for (std::size_t ended = 0; ended < ends.size();) {
@@ -34,12 +45,54 @@ std::vector<Bits> along_the_line(const Instance& instance, std::size_t words) {
     for (; begun < begins.size() && begins[begun].time < now; ++begun) {
       set_bit(live.data(), begins[begun].item);
     }
-    if (begun > before) sections.push_back(live);
+    if (begun > before) {
+      line.sections.push_back(live);
+      line.ends.push_back(now);
+    }
     for (; ended < ends.size() && ends[ended].time == now; ++ended) {
       clear_bit(live.data(), ends[ended].item);
     }
   }
-  return sections;
+  return line;
+}
+
+/// A row for each item: what conflicts with it.
+std::vector<std::uint64_t> neighbours(const Instance& instance, std::size_t words) {
+  const std::size_t n = instance.items.size();
+  std::vector<std::uint64_t> rows(n * words, 0);
+  if (instance.words != 0) {
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        if (instance.conflict(i, j)) set_bit(rows.data() + i * words, j);
+      }
+    }
+  } else {
+    // What begins before its end, but for what is over when it begins.
+    std::vector<Change> begins, ends;
+    for (std::size_t i = 0; i < n; ++i) {
+      begins.push_back({instance.items[i].begin, i});
+      ends.push_back({instance.items[i].end, i});
+    }
+    sort_by_time(begins);
+    sort_by_time(ends);
+    Bits begun(words, 0), over(words, 0);
+    std::size_t next = 0;
+    for (const Change& end : ends) {
+      for (; next < n && begins[next].time < end.time; ++next) {
+        set_bit(begun.data(), begins[next].item);
+      }
+      std::copy(begun.begin(), begun.end(), rows.data() + end.item * words);
+    }
+    next = 0;
+    for (const Change& begin : begins) {
+      for (; next < n && ends[next].time <= begin.time; ++next) {
+        set_bit(over.data(), ends[next].item);
+      }
+      for (std::size_t w = 0; w < words; ++w) rows[begin.item * words + w] &= ~over[w];
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i) clear_bit(rows.data() + i * words, i);
+  return rows;
 }
 
 /// Maximal cliques until every pair in conflict is in one of them, and every item.
@@ -80,42 +133,39 @@ Sections make_sections(const Instance& instance) {
   result.words = (result.items + 63) / 64;
   result.in_time = instance.line && (instance.words == 0 || result.items > most_items_in_an_order);
   result.line = instance.line && instance.words == 0;
-  result.neighbours.assign(result.items * result.words, 0);
+  result.neighbours = neighbours(instance, result.words);
 
-  std::vector<Bits> sections;
+  Timeline line;
   if (result.in_time) {
-    sections = along_the_line(instance, result.words);
-    for (const Bits& section : sections) {
-      visit_bits(section.data(), result.words, [&](std::size_t i) {
-        std::uint64_t* row = result.neighbours.data() + i * result.words;
-        for (std::size_t w = 0; w < result.words; ++w) row[w] |= section[w];
-      });
-    }
+    line = along_the_line(instance, result.words);
   } else {
-    for (std::size_t i = 0; i < result.items; ++i) {
-      for (std::size_t j = 0; j < result.items; ++j) {
-        if (i != j && instance.conflict(i, j)) {
-          set_bit(result.neighbours.data() + i * result.words, j);
-        }
-      }
-    }
-    sections = clique_cover(result.items, result.words, result.neighbours);
+    line.sections = clique_cover(result.items, result.words, result.neighbours);
   }
-  for (std::size_t i = 0; i < result.items; ++i) {
-    clear_bit(result.neighbours.data() + i * result.words, i);
-  }
-
+  const std::vector<Bits>& sections = line.sections;
   result.count = sections.size();
+  for (const Bits& section : sections) {
+    result.members.insert(result.members.end(), section.begin(), section.end());
+  }
+  if (result.line) {
+    result.numbers.resize(result.count);
+    std::iota(result.numbers.begin(), result.numbers.end(), 0);
+    const auto& ends = line.ends;
+    for (const Item& item : instance.items) {
+      const auto first = std::upper_bound(ends.begin(), ends.end(), item.begin);
+      const auto last = std::upper_bound(first, ends.end(), item.end);
+      result.spans.push_back({static_cast<std::size_t>(first - ends.begin()),
+                              static_cast<std::size_t>(last - ends.begin())});
+    }
+    return result;
+  }
   std::vector<std::vector<std::int32_t>> of(result.items);
   for (std::size_t s = 0; s < sections.size(); ++s) {
-    result.members.insert(result.members.end(), sections[s].begin(), sections[s].end());
     visit_bits(sections[s].data(), result.words,
                [&](std::size_t i) { of[i].push_back(static_cast<std::int32_t>(s)); });
   }
-  result.first.push_back(0);
   for (const auto& list : of) {
-    result.of_item.insert(result.of_item.end(), list.begin(), list.end());
-    result.first.push_back(static_cast<std::int32_t>(result.of_item.size()));
+    result.spans.push_back({result.numbers.size(), result.numbers.size() + list.size()});
+    result.numbers.insert(result.numbers.end(), list.begin(), list.end());
   }
   return result;
 }

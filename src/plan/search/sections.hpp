@@ -21,11 +21,15 @@ namespace arenite::plan {
 struct Sections {
   std::size_t items = 0;
   std::size_t count = 0;
-  std::size_t words = 0;                  // of a set of items
-  bool in_time = true;                    // in order of time
-  bool line = true;                       // and without gaps
-  std::vector<std::int32_t> first;        // by item: where its sections begin in `of_item`
-  std::vector<std::int32_t> of_item;      // ascending for each item
+  std::size_t words = 0;  // of a set of items
+  bool in_time = true;    // in order of time
+  bool line = true;       // and without gaps
+  struct Span {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  std::vector<Span> spans;                // by item: where its sections stand in `numbers`
+  std::vector<std::int32_t> numbers;      // ascending for each item; 0, 1, … where time is a line
   std::vector<std::uint64_t> members;     // a row of `words` for each section
   std::vector<std::uint64_t> neighbours;  // a row for each item: what it conflicts with, not itself
 
@@ -34,7 +38,7 @@ struct Sections {
     return {static_cast<std::size_t>(of(item).front()), static_cast<std::size_t>(of(item).back())};
   }
   std::span<const std::int32_t> of(std::size_t item) const noexcept {
-    return {of_item.data() + first[item], of_item.data() + first[item + 1]};
+    return {numbers.data() + spans[item].begin, numbers.data() + spans[item].end};
   }
   const std::uint64_t* in(std::size_t section) const noexcept {
     return members.data() + section * words;
@@ -44,7 +48,7 @@ struct Sections {
   }
 };
 
-/// O(n²/64 + the sum of the sections' sizes) for lifetimes.
+/// O(n²/64) for lifetimes, and the sum of the sections' sizes where they have gaps.
 Sections make_sections(const Instance& instance);
 
 }  // namespace arenite::plan
