@@ -295,6 +295,34 @@ result = $2, $3;
         self.refused(run("plan", str(self.script(BLOCKS.replace("yield $7", "yield $9")))),
                      f"{self.root}/net.txt:9:9: unknown reference '$9'; expected a value defined above")
 
+    def test_sizes_known_at_run_time(self):
+        """Planned at their upper bounds, or at what a run makes them."""
+        path = self.script(SCRIPT.replace("x, float32, [256, 256]", "x, float32, [rows<=256, 256]"))
+        plan, said = self.planned(path)
+        self.assertTrue(said.startswith(f"graph script {path}, at rows<=256\n"), said)
+        self.assertEqual((plan["peak"], plan["bounds"]), (2 * 256 * 256 * 4, {"rows": 256}))
+        plan, said = self.planned(path, "--size", "rows=40")
+        self.assertTrue(said.startswith(f"graph script {path}, at rows=40\n"), said)
+        self.assertEqual(plan["peak"], 2 * 40 * 256 * 4)
+        self.assertNotIn("bounds", plan)
+        for size, message in (
+                ("rows=257", f"'{path}': size rows=257; expected 1 to 256, its upper bound"),
+                ("row=4", f"'{path}': unknown size 'row'; expected one of rows (hint: did you mean 'rows'?)")):
+            self.refused(run("plan", str(path), "--size", size), message)
+        for size in ("rows", "rows=", "rows=0", "rows=-3", "=3", "rows=1.5", "rows=281474976710657"):
+            self.refused(run("plan", str(path), "--size", size),
+                         f"--size: '{size}'; expected NAME=N, N a whole number of 1 to 281474976710656" + HELP)
+        self.refused(run("plan", str(path), "--size", "rows=1", "--size", "rows=2"),
+                     "--size: 'rows' twice; expected each once" + HELP)
+        self.refused(run("plan", "model:lenet5", "--size", "batch=2"),
+                     "'model:lenet5': --size for a model; expected a graph script "
+                     "(hint: its batch is said with it, as in model:cnn2?batch=32)")
+        table = self.script(GADGET, "table")
+        self.refused(run("plan", str(table), "--size", "rows=2"), f"'{table}': --size for a table; expected a graph script")
+        self.refused(run("plan", str(self.script(SCRIPT.replace("[256, 256]", "[rows, 256]", 1)))),
+                     f"{self.root}/net.txt:2:31: dimension 'rows' of 'x', known only at run time, without an upper bound; "
+                     "expected one, as in rows<=64 (hint: memory is planned at the bound)")
+
     def test_verify(self):
         path, out = self.script(), self.root / "plan.json"
         plan, said = self.planned(path)

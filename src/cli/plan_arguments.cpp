@@ -25,6 +25,9 @@ std::optional<plan::Effort> parse_effort(const std::string& text) {
   return std::nullopt;
 }
 
+/// No shape has more elements.
+constexpr std::uint64_t max_size = std::uint64_t{1} << 48;
+
 using Alignment = std::optional<std::int64_t>;
 
 std::optional<Alignment> parse_alignment(const std::string& text) {
@@ -40,6 +43,37 @@ std::optional<std::optional<plan::InFlight>> parse_in_flight(const std::string& 
   const auto tasks = whole_number(text, 1, plan::Problem::limit);
   if (!tasks) return std::nullopt;
   return Given(plan::InFlight(*tasks));
+}
+
+/// "rows=40"
+std::optional<graph::SizeValues::value_type> parse_size(const std::string& text) {
+  const std::size_t at = text.find('=');
+  if (at == 0 || at == std::string::npos) return std::nullopt;
+  const auto size = whole_number(text.substr(at + 1), 1, max_size);
+  if (!size) return std::nullopt;
+  return std::make_optional<graph::SizeValues::value_type>(text.substr(0, at),
+                                                           static_cast<std::int64_t>(*size));
+}
+
+void add_sizes(CLI::App& plan, PlanArguments& a) {
+  const std::string what = "NAME=N, N " + whole_number_text(1, max_size);
+  const auto refuse = [what](const std::string& text) {
+    return parse_size(text) ? std::string() : "'" + text + "'; expected " + what;
+  };
+  const auto take = [&a](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      const auto size = *parse_size(text);
+      if (!a.sizes.insert(size).second)
+        throw CLI::ValidationError("--size", "'" + size.first + "' twice; expected each once");
+    }
+  };
+  plan.add_option_function<std::vector<std::string>>(
+          "--size", take,
+          "the value of a size that a script leaves open, as in [rows<=64, 784], for one run; "
+          "those not given are planned at their upper bounds. Once for each")
+      ->check(CLI::Validator(refuse, ""))
+      ->allow_extra_args(false)
+      ->type_name("NAME=N");
 }
 
 std::string input_help() {
@@ -119,6 +153,7 @@ CLI::App* add_plan_options(CLI::App& app, PlanArguments& a) {
       "are free N - 1 moments after their buffer's end; the default is 1\nunlimited: no edges, so "
       "that reuse follows the data alone")
       ->type_name("N");
+  add_sizes(*plan, a);
   plan->add_option(
           "--verify", a.verify,
           "check this JSON plan, whoever made it, against the input instead of making one; "

@@ -1,6 +1,7 @@
 // The options of `arenite plan`.
 #pragma once
 
+#include <arenite/graph/run_time_sizes.hpp>
 #include <arenite/plan/solve.hpp>
 #include <arenite/plan/step_plan.hpp>
 
@@ -23,6 +24,7 @@ struct PlanArguments {
   std::optional<std::int64_t> capacity;
   std::optional<std::int64_t> alignment;    ///< of a table; none: not given
   std::optional<plan::InFlight> in_flight;  ///< none: not given
+  graph::SizeValues sizes;                  ///< of a script
 };
 
 /// Adds the subcommand, which fills `a`.

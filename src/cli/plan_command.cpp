@@ -53,10 +53,22 @@ class Output {
   std::unique_ptr<AtomicFile> file_;
 };
 
+void refuse_sizes(const PlanArguments& arguments, const char* what, const char* hint) {
+  if (arguments.sizes.empty()) return;
+  fail({.found = std::string("--size for ") + what,
+        .expected = "a graph script",
+        .where = "'" + arguments.input + "'",
+        .hint = hint});
+}
+
 std::unique_ptr<PlanSubject> read_subject(const PlanArguments& arguments) {
-  if (names_model(arguments.input)) return model_subject(arguments);
+  if (names_model(arguments.input)) {
+    refuse_sizes(arguments, "a model", "its batch is said with it, as in model:cnn2?batch=32");
+    return model_subject(arguments);
+  }
   std::string text = read_input(arguments.input);
   if (is_script(arguments.input, text)) return script_subject(text, arguments);
+  refuse_sizes(arguments, "a table", "");
   return table_subject(std::move(text), arguments);
 }
 

@@ -1,6 +1,7 @@
 // Graph scripts and models, as `arenite plan` reads them: the memory of one step.
 #include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
+#include <arenite/graph/run_time_sizes.hpp>
 #include <arenite/graph/text.hpp>
 #include <arenite/operators.hpp>
 #include <arenite/plan/csv.hpp>
@@ -84,6 +85,7 @@ class StepSubject : public PlanSubject {
   std::string json_fields() const override {
     const plan::InFlight in_flight = options_.in_flight;
     ordered_json fields{{"ops", ops_}, {"tasks", schedule_.tasks.size()}};
+    for (const auto& [name, bound] : graph::run_time_sizes(graph_)) fields["bounds"][name] = bound;
     fields["in_flight"] = plan::to_string(in_flight);
     if (!in_flight.is_lanes() && !in_flight.is_unlimited()) fields["in_flight"] = in_flight.tasks();
     fields["separate"] = overlay_.separate;
@@ -146,6 +148,17 @@ class StepSubject : public PlanSubject {
   plan::StepPlan overlay_, two_;
 };
 
+/// ", at rows=40, tokens<=512"
+std::string sizes_text(const graph::Graph& graph, const graph::SizeValues& given) {
+  std::string text;
+  const auto add = [&](const std::string& name, const char* is, std::int64_t size) {
+    text += (text.empty() ? ", at " : ", ") + name + is + digits(size);
+  };
+  for (const auto& [name, size] : given) add(name, "=", size);
+  for (const auto& [name, bound] : graph::run_time_sizes(graph)) add(name, "<=", bound);
+  return text;
+}
+
 void refuse_alignment(const PlanArguments& arguments) {
   if (!arguments.alignment) return;
   fail({.found = fmt::format("--align {} for a script or a model", *arguments.alignment),
@@ -174,10 +187,20 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
           .where = "'" + arguments.input + "'",
           .hint = {}});
   }
+  if (!arguments.sizes.empty()) {
+    try {
+      graph = graph::at_sizes(graph, arguments.sizes);
+    } catch (const Error& error) {
+      ErrorText said = error.text();
+      said.where = "'" + arguments.input + "'" + (said.where.empty() ? "" : ", " + said.where);
+      throw Error(said);
+    }
+  }
   graph::in_place(graph);
   graph::Schedule schedule = graph::coarsen(graph);
-  return std::make_unique<StepSubject>(std::move(graph), std::move(schedule),
-                                       "graph script " + arguments.input, arguments);
+  return std::make_unique<StepSubject>(
+      std::move(graph), std::move(schedule),
+      "graph script " + arguments.input + sizes_text(graph, arguments.sizes), arguments);
 }
 
 std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments) {

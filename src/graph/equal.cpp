@@ -154,6 +154,7 @@ class Comparison {
       return differ(what, std::string(to_string(x.type)) + to_string(x.shape),
                     std::string(to_string(y.type)) + to_string(y.shape));
     }
+    if (x.size_names != y.size_names) return differ(what, "names of its sizes", "others");
     if (x.layout != y.layout) {
       return differ(what, "halo " + std::to_string(x.layout.halo),
                     "halo " + std::to_string(y.layout.halo));

@@ -26,9 +26,10 @@ std::string describe_value(const Graph& graph, ValueId id);
                              std::string expected);
 [[noreturn]] void graph_flaw(std::string where, std::string found, std::string expected);
 
-/// The parts of `verify` that look at one op, and at all in program order. Ids and structure are
-/// checked already.
+/// The parts of `verify` that look at one op, at all in program order, and at named sizes. Ids and
+/// structure are checked already.
 void verify_op(const Graph& graph, OpId op);
 void verify_order(const Graph& graph);
+void verify_run_time_sizes(const Graph& graph);
 
 }  // namespace arenite::graph

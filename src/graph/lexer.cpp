@@ -142,9 +142,11 @@ Token Lexer::next() {
     return token;
   }
   ++at_;
+  if (c == '<' && peek() == '=') ++at_;
   token.kind = TokenKind::symbol;
   token = finish(std::move(token), begin);
-  if (std::string_view("=()[]{},;@").find(c) == std::string_view::npos) {
+  // '?' is no part of the language: where it stands, the parser knows what is meant.
+  if (std::string_view("=()[]{},;@<?").find(c) == std::string_view::npos) {
     fail_at(token.position, {.found = "unexpected character " + describe(token),
                              .expected = "a name, a number or punctuation"});
   }

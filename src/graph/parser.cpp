@@ -97,60 +97,6 @@ void Parser::define(const Target& target, ValueId id) {
   value_positions_[id.index] = target.position;
 }
 
-void Parser::declaration(const std::vector<Target>& left, StorageClass cls, bool class_follows) {
-  const Position position = token_.position;
-  if (builder_.in_region()) {
-    lexer_.fail_at(position, {.found = describe(token_) + " in a block",
-                              .expected = "declarations outside, before the statement"});
-  }
-  if (left.size() != 1) {
-    lexer_.fail_at(position,
-                   {.found = std::to_string(left.size()) + " values before " + describe(token_),
-                    .expected = "one"});
-  }
-  const std::string what = token_.text;
-  advance();
-  if (!token_.is('(')) unexpected("'(' after " + what);
-  Token name = lexer_.raw_name();  // not advance: a name here may be no token
-  advance();
-  expect(',', name.text.empty() ? "the name" : printable(name.text));
-  Token type = name;
-  if (cls == StorageClass::buffer && token_.is('[') && name.kind == TokenKind::name) {
-    name.text = "buffer_" + std::to_string(left[0].number);
-  } else {
-    if (token_.kind != TokenKind::name) unexpected("an element type");
-    type = token_;
-    advance();
-    expect(',', "the type");
-  }
-  const Position shape_position = token_.position;
-  const std::vector<std::int64_t> dims = dimensions(name.text);
-  if (class_follows) {
-    expect(',', "the shape");
-    const Position class_position = token_.position;
-    const std::string class_name = word("a storage class");
-    cls = at(class_position, [&] { return parse_storage_class(class_name); });
-  }
-  expect(')', "the arguments of " + what);
-  expect(';', "the statement");
-
-  const DType element = at(type.position, [&] { return parse_dtype(type.text); });
-  const Shape shape = at(shape_position, [&] { return Shape(dims); });
-  const ValueId id =
-      at(name.position, [&] { return builder_.declare(name.text, element, shape, cls); });
-  define(left[0], id);
-  at(left[0].position, [&] {
-    const ValueNotes& notes = left[0].notes;
-    if (notes.name || notes.cls || notes.workspace) {
-      fail({.found = "a name, class or workspace note on a declaration",
-            .expected = "other notes",
-            .hint = "a declaration says its name and class itself"});
-    }
-  });
-  annotate(left[0], id);
-  merge(left[0]);
-}
-
 Parser::Call Parser::call() {
   Call made;
   made.position = token_.position;
@@ -352,27 +298,8 @@ std::string Parser::word(std::string_view what) {
 }
 
 std::vector<std::int64_t> Parser::integers() {
-  return list([&] { return integer("an integer"); });
-}
-
-std::vector<std::int64_t> Parser::dimensions(const std::string& value) {
-  return list([&] {
-    if (token_.kind == TokenKind::name)
-      unexpected("a dimension of '" + value + "'",
-                 "a size known only at run time is given as its upper bound, and planned at it");
-    return integer("an integer");
-  });
-}
-
-template <class One>
-std::vector<std::int64_t> Parser::list(One one) {
   std::vector<std::int64_t> all;
-  if (!accept('[')) unexpected("'[' and integers");
-  if (accept(']')) return all;
-  do {
-    all.push_back(one());
-  } while (accept(','));
-  expect(']', "the list");
+  list([&] { all.push_back(integer("an integer")); });
   return all;
 }
 

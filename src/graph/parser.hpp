@@ -39,13 +39,21 @@ class Parser {
   void statement();
   void result();
   std::vector<Target> targets();
-  void declaration(const std::vector<Target>& targets, StorageClass cls, bool class_follows);
   Call call();
   void argument(Call& call, std::size_t& positional);
   void set_context(const OpNotes& notes);
   void merge(const Target& target);
   void finish(const std::vector<Target>& targets, const Call& call);
   AttributeValue literal(const AttributeSchema* schema);
+
+  // Declarations (parser_declarations.cpp)
+  struct Dimensions {
+    std::vector<std::int64_t> sizes;
+    std::vector<std::string> names;  // empty: none is named
+  };
+  void declaration(const std::vector<Target>& targets, StorageClass cls, bool class_follows);
+  Dimensions dimensions(const std::string& value);
+  std::int64_t bound(const Token& name, const std::string& value);
 
   // Blocks (parser_blocks.cpp)
   void blocks(Call& call);
@@ -67,9 +75,9 @@ class Parser {
   std::string text(std::string_view what);
   std::string word(std::string_view what);
   std::vector<std::int64_t> integers();
-  std::vector<std::int64_t> dimensions(const std::string& value);
+  /// "[", what `one` reads any number of times, "]".
   template <class One>
-  std::vector<std::int64_t> list(One one);
+  void list(One one);
   Token reference_token();
   ValueId resolve(const Token& reference) const;
   ValueId reference() { return resolve(reference_token()); }
@@ -98,9 +106,20 @@ class Parser {
   };
   std::unordered_map<std::int64_t, Definition> definitions_;
   std::vector<Position> op_positions_, value_positions_;  // by id
+  std::unordered_map<std::string, std::int64_t> bounds_;  // of named sizes
   bool spaces_given_ = false;                             // some value has a note of its space
   std::optional<Position> space_missing_;                 // the first that has none, and is no view
 };
+
+template <class One>
+void Parser::list(One one) {
+  if (!accept('[')) unexpected("'[' and integers");
+  if (accept(']')) return;
+  do {
+    one();
+  } while (accept(','));
+  expect(']', "the list");
+}
 
 template <class Action>
 auto Parser::at(Position position, Action action) {

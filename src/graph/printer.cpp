@@ -86,9 +86,20 @@ class Printer {
     out_ += own_word ? known->word : "Tensor";
     out_ += "(" + (is_raw_name(value.name) ? value.name : quote(value.name)) + ", ";
     out_ += to_string(value.type);
-    out_ += ", " + to_string(value.shape);
+    out_ += ", " + dimensions(value);
     if (!own_word) out_ += ", " + std::string(to_string(cls));
     out_ += ");\n";
+  }
+
+  static std::string dimensions(const Value& value) {
+    if (value.size_names.empty()) return to_string(value.shape);
+    std::string text = "[";
+    for (int axis = 0; axis < value.shape.rank(); ++axis) {
+      const std::string& name = value.size_names[static_cast<std::size_t>(axis)];
+      text += (axis == 0 ? "" : ", ") + name + (name.empty() ? "" : "<=") +
+              std::to_string(value.shape[axis]);
+    }
+    return text + "]";
   }
 
   void print_op(const Op& op) {

@@ -55,6 +55,12 @@ class RandomGraph {
         odd_text() + std::to_string(values_.size()), rarely() ? type : DType::float32,
         shapes[static_cast<std::size_t>(pick(static_cast<int>(shapes.size())))],
         classes[static_cast<std::size_t>(pick(static_cast<int>(classes.size())))]));
+    Value& value = graph_[values_.back()];
+    if (values_.size() % 3 == 0 && value.shape.rank() > 0 && value.shape[0] > 0 &&
+        !is_persistent(cls(values_.back()))) {
+      value.size_names.resize(static_cast<std::size_t>(value.shape.rank()));
+      value.size_names[0] = "n" + std::to_string(value.shape[0]);
+    }
   }
 
   ValueId any() {

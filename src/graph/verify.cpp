@@ -49,6 +49,7 @@ class Verifier {
     for (std::size_t i = 0; i < graph_.op_count(); ++i) verify_op(graph_, OpId(i));
     check_owners();
     check_declared();
+    verify_run_time_sizes(graph_);
     verify_order(graph_);
   }
 

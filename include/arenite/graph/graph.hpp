@@ -82,6 +82,9 @@ struct Value {
   std::int64_t offset = 0;  ///< bytes from the storage's start (a slice is a view at an offset)
   OpId producer;            ///< none for a declared value (parameter, input, …)
   RegionId parameter_of;    ///< the region that it is a parameter of, if it is one: not declared
+  /// Of a declared value: by axis, the name of a size that only a run decides, whose upper bound
+  /// the shape holds, or "". Empty when all are known. See run_time_sizes.hpp.
+  std::vector<std::string> size_names;
 
   /// A parameter, an input, a constant, …
   bool is_declared() const noexcept { return !producer && !parameter_of; }

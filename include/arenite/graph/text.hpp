@@ -25,7 +25,9 @@
 // Declarations are calls too, outside blocks: InputTensor, ConstantTensor, BufferTensor,
 // ParameterTensor and StateTensor (optimizer state) take (name, type, [shape]); a BufferTensor may
 // leave out its name; Tensor takes (name, type, [shape], storage class). A name with white space,
-// `#` or quotes stands in quotes. Operators whose names are no identifiers stand in quotes too.
+// `#` or quotes stands in quotes. Operators whose names are no identifiers stand in quotes too. A
+// dimension known only at run time has a name and an upper bound, as in [rows<=64, 784]; later ones
+// of that name may leave out the bound (see run_time_sizes.hpp).
 //
 // Notes say what cannot be derived; a derived one is not printed.
 //   value-note   @name("…") @class(output) @halo(1) @bytes(4096)

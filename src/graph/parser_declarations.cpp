@@ -1,0 +1,117 @@
+// Reads what a script declares: inputs, parameters, constants, with their shapes.
+#include "src/graph/parser.hpp"
+
+namespace arenite::graph {
+namespace {
+
+constexpr const char* naming_hint =
+    "a size known only at run time has a name and an upper bound, as in [rows<=64, 784], and is "
+    "planned at it";
+
+}  // namespace
+
+void Parser::declaration(const std::vector<Target>& left, StorageClass cls, bool class_follows) {
+  const Position position = token_.position;
+  if (builder_.in_region()) {
+    lexer_.fail_at(position, {.found = describe(token_) + " in a block",
+                              .expected = "declarations outside, before the statement"});
+  }
+  if (left.size() != 1) {
+    lexer_.fail_at(position,
+                   {.found = std::to_string(left.size()) + " values before " + describe(token_),
+                    .expected = "one"});
+  }
+  const std::string what = token_.text;
+  advance();
+  if (!token_.is('(')) unexpected("'(' after " + what);
+  Token name = lexer_.raw_name();  // not advance: a name here may be no token
+  advance();
+  expect(',', name.text.empty() ? "the name" : printable(name.text));
+  Token type = name;
+  if (cls == StorageClass::buffer && token_.is('[') && name.kind == TokenKind::name) {
+    name.text = "buffer_" + std::to_string(left[0].number);
+  } else {
+    if (token_.kind != TokenKind::name) unexpected("an element type");
+    type = token_;
+    advance();
+    expect(',', "the type");
+  }
+  const Position shape_position = token_.position;
+  Dimensions dims = dimensions(name.text);
+  if (class_follows) {
+    expect(',', "the shape");
+    const Position class_position = token_.position;
+    const std::string class_name = word("a storage class");
+    cls = at(class_position, [&] { return parse_storage_class(class_name); });
+  }
+  expect(')', "the arguments of " + what);
+  expect(';', "the statement");
+
+  const DType element = at(type.position, [&] { return parse_dtype(type.text); });
+  const Shape shape = at(shape_position, [&] { return Shape(dims.sizes); });
+  const ValueId id =
+      at(name.position, [&] { return builder_.declare(name.text, element, shape, cls); });
+  graph_[id].size_names = std::move(dims.names);
+  define(left[0], id);
+  at(left[0].position, [&] {
+    const ValueNotes& notes = left[0].notes;
+    if (notes.name || notes.cls || notes.workspace) {
+      fail({.found = "a name, class or workspace note on a declaration",
+            .expected = "other notes",
+            .hint = "a declaration says its name and class itself"});
+    }
+  });
+  annotate(left[0], id);
+  merge(left[0]);
+}
+
+Parser::Dimensions Parser::dimensions(const std::string& value) {
+  Dimensions dims;
+  list([&] {
+    const Token first = token_;
+    std::string name;
+    if (first.kind == TokenKind::name) {
+      advance();
+      name = first.text;
+      dims.sizes.push_back(bound(first, value));
+      dims.names.resize(dims.sizes.size());
+      dims.names.back() = std::move(name);
+      return;
+    }
+    if (first.kind != TokenKind::integer || first.integer < 0)
+      unexpected("a dimension of '" + value + "', an integer of at least 0", naming_hint);
+    advance();
+    dims.sizes.push_back(first.integer);
+  });
+  if (!dims.names.empty()) dims.names.resize(dims.sizes.size());
+  return dims;
+}
+
+/// The upper bound of a named size of this value: said here, or where the name stood before.
+std::int64_t Parser::bound(const Token& name, const std::string& value) {
+  const auto known = bounds_.find(name.text);
+  if (!token_.is('<')) {
+    if (known != bounds_.end()) return known->second;
+    lexer_.fail_at(name.position, {.found = "dimension " + describe(name) + " of '" + value +
+                                            "', known only at run time, without an upper bound",
+                                   .expected = "one, as in " + printable(name.text) + "<=64",
+                                   .hint = "memory is planned at the bound"});
+  }
+  if (token_.spelling != "<=") unexpected("'<=' and an upper bound of " + describe(name));
+  advance();
+  const Token most = token_;
+  if (integer("the upper bound of " + describe(name)) < 1) {
+    lexer_.fail_at(most.position,
+                   {.found = describe(most),
+                    .expected = "an upper bound of at least 1 for " + describe(name)});
+  }
+  if (known != bounds_.end() && known->second != most.integer) {
+    lexer_.fail_at(most.position,
+                   {.found = "a second upper bound " + describe(most) + " of " + describe(name),
+                    .expected = "the first one, " + std::to_string(known->second)});
+  }
+  bounds_.emplace(name.text, most.integer);
+  return most.integer;
+}
+
+}  // namespace arenite::graph
