@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench/hidden_packings.py and bench/plan_tables.py. Usage: hidden_packings_test.py COMMAND [SANITIZER]"""
+"""bench/hidden_packings.py, bench/big_strips.py and bench/plan_tables.py. Usage: hidden_packings_test.py COMMAND [SANITIZER]"""
 import csv
 import json
 import pathlib
@@ -75,6 +75,17 @@ class HiddenPackings(unittest.TestCase):
         self.assertRegex(result.stdout, r"\ntwo +1 +1 +0\.7500 +0\.7500 +\d+ +\d+\n$")
         self.assertIn("No such file", script("plan_tables.py", self.root / "none", table).stderr)
         self.assertIn("no capacity; expected a name", script("plan_tables.py", cli_testing.COMMAND, "a.csv").stderr)
+
+    def test_strips_are_full(self):
+        result = script("big_strips.py", self.root / "strips", "--buffers", 700)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "strip-700-1.1000000.csv\n", ""))
+        text = (self.root / "strips" / "strip-700-1.1000000.csv").read_text()
+        rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(text.splitlines())]
+        self.assertEqual(len(rows), 700)
+        self.assertEqual(sum((row["upper"] - row["lower"]) * row["size"] for row in rows), 100_000 * 1_000_000)
+        result = script("big_strips.py", self.root, "--buffers", 1)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("'1'; expected a whole number of 2 to 1000000", result.stderr)
 
     def test_bad_arguments(self):
         for arguments, message in (((), "required: OUT_DIR"),

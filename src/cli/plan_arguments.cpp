@@ -119,8 +119,9 @@ CLI::App* add_plan_options(CLI::App& app, PlanArguments& a) {
   plan->add_option("--svg", a.svg, "draw the plan")->check(not_empty());
   add_option<plan::Effort>(
       *plan, "--effort", a.effort, parse_effort, "one of fast, default, max",
-      "how long to search where the first plan may not be the best: some 50 ms, 3 s, "
-      "or 5 minutes, counted in steps: the plan is the same on every machine")
+      "how long to search where the first plan may not be the best: some 50 ms, 3 s "
+      "(10 s for tens of thousands of buffers), or 5 minutes, counted in steps: the plan is the "
+      "same on every machine")
       ->default_str("default");
   std::vector<std::string> names{"auto"};
   for (const plan::StrategyInfo& info : plan::strategies()) names.emplace_back(info.name);

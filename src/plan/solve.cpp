@@ -33,6 +33,8 @@ std::int64_t work_of(Effort effort) {
   return 0;
 }
 
+std::int64_t first_dive_of(Effort effort) { return effort == Effort::fast ? 0 : 8'000'000'000; }
+
 /// The lowest peak of the strategies asked for, the earlier one of equals, and the best bound.
 Attempt best_attempt(const std::vector<const Strategy*>& chosen, const Instance& instance,
                      Limits limits) {
@@ -156,7 +158,7 @@ Plan solve(const Problem& problem, const Options& options) {
     // No search for what cannot be.
     const Effort effort = bound.lower_bound > capacity ? Effort::fast : options.effort;
     const auto [packing, peak, strategy] =
-        best_attempt(chosen, instance, {bound.lower_bound, work_of(effort)});
+        best_attempt(chosen, instance, {bound.lower_bound, work_of(effort), first_dive_of(effort)});
     for (std::size_t i = 0; i < instance.items.size(); ++i) {
       plan.offsets[instance.items[i].buffer] = packing.offsets[i];
     }

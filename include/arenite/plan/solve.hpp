@@ -25,7 +25,7 @@ namespace arenite::plan {
 /// is the same on every machine; the times are those of one core of 2.5 GHz or so.
 enum class Effort : std::uint8_t {
   fast,    ///< some 50 ms for a space
-  normal,  ///< some 3 s
+  normal,  ///< some 3 s, some 10 s for tens of thousands of buffers
   max,     ///< some 5 minutes
 };
 

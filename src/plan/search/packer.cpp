@@ -1,6 +1,7 @@
 #include "src/plan/search/packer.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -11,10 +12,6 @@ namespace {
 /// What the failures of one call weigh in the next.
 constexpr double memory = 0.5;
 
-bool empty(const Bits& set) {
-  return std::all_of(set.begin(), set.end(), [](std::uint64_t word) { return word == 0; });
-}
-
 }  // namespace
 
 Packer::Packer(const Instance& instance, const Sections& sections)
@@ -24,6 +21,7 @@ Packer::Packer(const Instance& instance, const Sections& sections)
       failures_(sections.count, 0),
       fits_(instance.items.size(), 0),
       near_(sections.words, 0) {
+  if (sections.line && sections.count > few_sections) valleys_.emplace(sections.count);
   using Kind = std::tuple<std::vector<std::int32_t>, std::int64_t, std::int64_t>;
   std::map<Kind, std::size_t> kinds;
   for (std::size_t i = 0; i < instance.items.size(); ++i) {
@@ -45,8 +43,11 @@ Packer::Outcome Packer::pack(std::int64_t capacity, Preference preference, std::
   preference_ = std::move(preference);
   limit_ = work() + budget;
   for (double& count : failures_) count *= memory;
-  frame(0).open = skyline_.all();
-  split({0, sections_.count, {}}, frame(0));
+  open_ = skyline_.all();
+  placed_.clear();
+  changed_ = {0, sections_.count};
+  frame(0).parts = pieces({0, sections_.count});
+  frame(0).solved = 0;
   return solve();
 }
 
@@ -62,25 +63,20 @@ bool Packer::has_fallen_apart(const Part& part) const {
   return skyline_.load(part.first) == 0;
 }
 
-void Packer::split(const Part& part, Frame& frame) const {
-  frame.parts.clear();
-  frame.solved = 0;
-  if (empty(frame.open)) return;
-  if (!sections_.in_time || !has_fallen_apart(part)) {
-    frame.parts.push_back({part.first, part.last, frame.open});
-    return;
+std::vector<Packer::Part> Packer::pieces(const Part& part) const {
+  // Without time there is only one, as long as something is open.
+  if (!sections_.in_time) {
+    const bool open = std::any_of(open_.begin(), open_.end(), std::identity());
+    return open ? std::vector<Part>{part} : std::vector<Part>{};
   }
+  if (!has_fallen_apart(part)) return {part};
+  std::vector<Part> found;
   for (std::size_t s = part.first; s < part.last; ++s) {
     if (skyline_.load(s) == 0) continue;
-    if (frame.parts.empty() || skyline_.bridges(s) == 0) {
-      frame.parts.push_back({s, s, Bits(sections_.words, 0)});
-    }
-    Part& piece = frame.parts.back();
-    piece.last = s + 1;
-    for (std::size_t w = 0; w < sections_.words; ++w) {
-      piece.open[w] |= frame.open[w] & sections_.in(s)[w];
-    }
+    if (found.empty() || skyline_.bridges(s) == 0) found.push_back({s, s});
+    found.back().last = s + 1;
   }
+  return found;
 }
 
 Packer::Outcome Packer::solve() {
@@ -101,9 +97,9 @@ Packer::Outcome Packer::solve() {
 
 bool Packer::enter(const Part& part, Frame& frame) {
   // A node costs what placing some dozen items does, however small the problem is.
-  nodes_ += 48 + static_cast<std::int64_t>(part.last - part.first) / 3;
+  nodes_ += 48 + static_cast<std::int64_t>(std::min(part.last - part.first, few_sections)) / 3;
   if (work() > limit_) return false;
-  frame.part = &part;
+  frame.part = part;
   frame.valley = choose_valley(part);
   list_candidates(part, frame.valley, frame.candidates);
   frame.next = 0;
@@ -114,32 +110,64 @@ bool Packer::advance(Frame& frame) {
   const std::size_t count = frame.candidates.size();
   while (frame.next <= count) {
     if (frame.next > 0) {
-      skyline_.undo(frame.mark);
+      undo(frame);
       // In nobody's way: then the rest fails wherever it lies.
-      const std::size_t last = frame.candidates[frame.next - 1];
-      if (!intersect(frame.part->open.data(), sections_.around(last), sections_.words)) {
-        return false;
-      }
+      if (!intersect(open_, sections_.around(frame.candidates[frame.next - 1]))) return false;
     }
     const std::size_t next = frame.next++;
     frame.mark = skyline_.mark();
-    frame.open = frame.part->open;
-    if (next < count ? place(frame, frame.candidates[next]) : waste(frame)) {
-      split(*frame.part, frame);
+    frame.placed = placed_.size();
+    if (next < count ? place(frame.candidates[next]) : waste(frame)) {
+      const bool whole = sections_.line &&
+                         (next == count || !has_fallen_apart(frame.part, frame.candidates[next]));
+      frame.parts = whole ? std::vector<Part>{frame.part} : pieces(frame.part);
+      frame.solved = 0;
       return true;
     }
   }
-  skyline_.undo(frame.mark);
+  undo(frame);
   return false;
 }
 
-std::size_t Packer::choose_valley(const Part& part) const {
+// Before, some item bridged every two of its sections: only where this one was may that have ended.
+bool Packer::has_fallen_apart(const Part& part, std::size_t item) const {
+  const auto [first, last] = sections_.hull(item);
+  for (std::size_t s = std::max(first, part.first + 1); s <= last; ++s) {
+    if (skyline_.bridges(s) == 0) return true;
+  }
+  return skyline_.load(part.first) == 0;
+}
+
+void Packer::undo(const Frame& frame) {
+  skyline_.undo(frame.mark);
+  for (; placed_.size() > frame.placed; placed_.pop_back()) set_bit(open_, placed_.back());
+}
+
+double Packer::need(std::size_t section) const {
+  return static_cast<double>(skyline_.slack(section) + 1) / (1 + failures_[section]);
+}
+
+void Packer::fail_in(std::size_t section) {
+  ++failures_[section];
+  changed_.include({section, section + 1});
+}
+
+std::size_t Packer::choose_valley(const Part& part) {
+  if (valleys_) {
+    changed_.include(skyline_.take_changes());
+    news_.clear();
+    for (std::size_t s = changed_.first; s < changed_.last; ++s) {
+      news_.push_back({skyline_.floor(s), need(s)});
+    }
+    valleys_->change(changed_.first, news_);
+    changed_ = {};
+    return valleys_->least(part.first, part.last);
+  }
   std::size_t best = part.last;
   double best_need = std::numeric_limits<double>::max();
   const auto consider = [&](std::size_t s) {
-    const double need = static_cast<double>(skyline_.slack(s) + 1) / (1 + failures_[s]);
-    if (need < best_need) {
-      best_need = need;
+    if (const double found = need(s); found < best_need) {
+      best_need = found;
       best = s;
     }
   };
@@ -169,7 +197,7 @@ std::size_t Packer::choose_valley(const Part& part) const {
 
 void Packer::list_candidates(const Part& part, std::size_t valley, std::vector<std::size_t>& list) {
   list.clear();
-  all_common(part.open.data(), sections_.in(valley), sections_.words, [&](std::size_t i) {
+  all_common(open_, sections_.in(valley), [&](std::size_t i) {
     if (skyline_.head(i) == skyline_.floor(valley) && may_lie(i)) list.push_back(i);
     return true;
   });
@@ -216,47 +244,44 @@ int Packer::fit(const Part& part, std::size_t item) const {
   return beside(first == part.first, first - 1) + beside(last + 1 == part.last, last + 1);
 }
 
-bool Packer::place(Frame& frame, std::size_t item) {
-  clear_bit(frame.open.data(), item);
+bool Packer::place(std::size_t item) {
+  clear_bit(open_, item);
+  placed_.push_back(item);
   offsets_[item] = skyline_.head(item);
-  if (skyline_.place(item, frame.open)) return true;
-  ++failures_[skyline_.failed()];
+  if (skyline_.place(item, open_)) return true;
+  fail_in(skyline_.failed());
   return false;
 }
 
 // None of the section's items lies on its floor. The lowest of them is kept from it by an open
 // item of other sections, which then lies below.
-bool Packer::waste(Frame& frame) {
-  const std::int64_t next = next_floor(*frame.part, frame.valley);
+bool Packer::waste(const Frame& frame) {
+  const std::int64_t next = next_floor(frame.valley);
   if (next == std::numeric_limits<std::int64_t>::max()) return false;
   if (skyline_.slack(frame.valley, next) < 0) {
-    ++failures_[frame.valley];
+    fail_in(frame.valley);
     return false;
   }
-  if (skyline_.raise(frame.valley, next, frame.open)) return true;
-  ++failures_[skyline_.failed()];
+  if (skyline_.raise(frame.valley, next, open_)) return true;
+  fail_in(skyline_.failed());
   return false;
 }
 
-std::int64_t Packer::next_floor(const Part& part, std::size_t valley) {
+std::int64_t Packer::next_floor(std::size_t valley) {
   const std::int64_t floor = skyline_.floor(valley);
-  const std::uint64_t* members = sections_.in(valley);
+  const Row members = sections_.in(valley);
   std::int64_t next = std::numeric_limits<std::int64_t>::max();
   std::fill(near_.begin(), near_.end(), 0);  // what conflicts with one that could lie on the floor
-  all_common(part.open.data(), members, sections_.words, [&](std::size_t i) {
+  all_common(open_, members, [&](std::size_t i) {
     if (skyline_.head(i) > floor) {
       next = std::min(next, skyline_.head(i));
     } else {
-      const std::uint64_t* around = sections_.around(i);
-      for (std::size_t w = 0; w < sections_.words; ++w) near_[w] |= around[w];
+      for (const auto [w, bits] : sections_.around(i)) near_[w] |= bits;
     }
     return true;
   });
-  for (std::size_t w = 0; w < sections_.words; ++w) near_[w] &= ~members[w];
-  all_common(part.open.data(), near_.data(), sections_.words, [&](std::size_t i) {
-    next = std::min(next, skyline_.top(i));
-    return true;
-  });
+  for (const auto [w, bits] : members) near_[w] &= ~bits;
+  visit_common(open_, near_, [&](std::size_t i) { next = std::min(next, skyline_.top(i)); });
   return next;
 }
 

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "src/plan/instance.hpp"
 #include "src/plan/search/sections.hpp"
 #include "src/plan/search/skyline.hpp"
+#include "src/plan/search/valleys.hpp"
 
 namespace arenite::plan {
 
@@ -24,6 +26,9 @@ namespace arenite::plan {
 /// canonical order, by ascending offset over all sections, wanders between distant ones.)
 class Packer {
  public:
+  /// Where there are more on a line, it does not look at each at every node.
+  static constexpr std::size_t few_sections = 512;
+
   /// Which of the items for a valley comes first.
   struct Preference {
     std::vector<std::uint32_t> ranks;  ///< by item; the lower is preferred
@@ -44,21 +49,20 @@ class Packer {
   std::int64_t work() const noexcept { return skyline_.work() + nodes_; }
 
  private:
-  /// Sections [first, last), and the open items in them.
+  /// Sections [first, last) with open items, none of which is in other sections too.
   struct Part {
     std::size_t first = 0;
     std::size_t last = 0;
-    Bits open;
   };
   /// A node of the search: one alternative after the other for what lies on the floor of a valley.
   struct Frame {
-    const Part* part = nullptr;  // the valley is there
+    Part part;  // the valley is there
     std::size_t valley = 0;
     std::vector<std::size_t> candidates;
     std::size_t next = 0;     // of the candidates; after the last one comes waste
-    std::size_t mark = 0;     // before the alternative under way
-    Bits open;                // after it
-    std::vector<Part> parts;  // what is open, in pieces
+    std::size_t mark = 0;     // of the skyline, before the alternative under way
+    std::size_t placed = 0;   // how many were, before it
+    std::vector<Part> parts;  // what it leaves open, in pieces
     std::size_t solved = 0;   // of the parts
   };
 
@@ -68,17 +72,22 @@ class Packer {
   bool enter(const Part& part, Frame& frame);
   /// The next alternative that can be placed, if there is one.
   bool advance(Frame& frame);
-  bool place(Frame& frame, std::size_t item);
-  bool waste(Frame& frame);
-  /// What is open after the alternative, piece by piece if it has fallen apart.
-  void split(const Part& part, Frame& frame) const;
+  void undo(const Frame& frame);
+  bool place(std::size_t item);
+  bool waste(const Frame& frame);
+  /// What is open in sections [first, last), piece by piece.
+  std::vector<Part> pieces(const Part& part) const;
 
   bool has_fallen_apart(const Part& part) const;
-  std::size_t choose_valley(const Part& part) const;
+  /// After an item of the part was placed, which was in one piece.
+  bool has_fallen_apart(const Part& part, std::size_t item) const;
+  std::size_t choose_valley(const Part& part);
+  double need(std::size_t section) const;
+  void fail_in(std::size_t section);
   void list_candidates(const Part& part, std::size_t valley, std::vector<std::size_t>& list);
   bool may_lie(std::size_t item) const;
   int fit(const Part& part, std::size_t item) const;
-  std::int64_t next_floor(const Part& part, std::size_t valley);
+  std::int64_t next_floor(std::size_t valley);
   Frame& frame(std::size_t depth);
 
   const Sections& sections_;
@@ -86,10 +95,15 @@ class Packer {
   std::vector<std::size_t> twin_;  // by item: the first that is the same but in name
   Preference preference_;
   std::vector<std::int64_t> offsets_;
-  std::vector<double> failures_;  // by section
-  std::vector<int> fits_;         // by item; for the candidates at hand
-  Bits near_;                     // scratch of next_floor()
-  std::deque<Frame> frames_;      // by depth; stay where they are when it grows
+  Bits open_;                           // items yet to be placed
+  std::vector<std::size_t> placed_;     // the others, in the order of their placing
+  std::optional<Valleys> valleys_;      // where there are many sections
+  Skyline::Sector changed_;             // holds all whose failures have changed since
+  std::vector<Valleys::Section> news_;  // scratch of choose_valley()
+  std::vector<double> failures_;        // by section
+  std::vector<int> fits_;               // by item; for the candidates at hand
+  Bits near_;                           // scratch of next_floor()
+  std::deque<Frame> frames_;            // by depth; stay where they are when it grows
   std::int64_t nodes_ = 0;
   std::int64_t limit_ = 0;
 };

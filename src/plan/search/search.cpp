@@ -28,38 +28,72 @@ std::int64_t luby(std::uint32_t number) {
 /// What a leaf needs to be searched.
 struct Engine {
   explicit Engine(const Instance& instance)
-      : sections(make_sections(instance)), orders(instance, sections), packer(instance, sections) {
-    dive = static_cast<std::int64_t>(sections.items * (1 + sections.count / 4));
-    for (const std::uint64_t word : sections.neighbours) dive += std::popcount(word);
-  }
+      : sections(make_sections(instance)),
+        orders(instance, sections),
+        packer(instance, sections),
+        large(sections.line && sections.count > Packer::few_sections),
+        dive(work_of_a_dive()) {}
 
   Sections sections;
   Orders orders;
   Packer packer;
-  std::int64_t dive = 0;  // about the work of placing every item once
+  bool large;
+  std::int64_t dive;  // about the work of placing every item once
   std::uint32_t restarts = 0;
+
+ private:
+  std::int64_t work_of_a_dive() const {
+    std::size_t sum = sections.items * (1 + std::min(sections.count, Packer::few_sections) / 4);
+    for (std::size_t i = 0; i < sections.items; ++i) sum += size(sections.around(i));
+    // As its items are placed one by one, a section's floor rises, and they are looked through.
+    for (std::size_t s = 0; large && s < sections.count; ++s) {
+      const std::size_t members = size(sections.in(s));
+      sum += members * members;
+    }
+    return static_cast<std::int64_t>(sum);
+  }
 };
 
-/// With that much work, it might as well not be searched.
-bool too_large(const Leaf& leaf, std::int64_t work) noexcept {
+/// About the work of placing every item once, where time is a line without gaps: sections are as
+/// many as moments at which items end, and each is looked through as often as it has items.
+std::int64_t least_work(const Instance& instance) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> changes;
+  for (const Item& item : instance.items) {
+    changes.emplace_back(item.begin, 1);
+    changes.emplace_back(item.end, -1);  // sorts before what begins then
+  }
+  std::sort(changes.begin(), changes.end());
+  std::int64_t live = 0, work = 0;
+  bool begun = false;
+  for (const auto& [time, change] : changes) {
+    if (change < 0 && begun) work += live * live;
+    begun = change > 0;
+    live += change;
+  }
+  return work;
+}
+
+/// Within these limits it might as well not be searched.
+bool too_large(const Leaf& leaf, const Limits& limits) {
   const auto& items = leaf.instance.items;
-  const std::size_t n = items.size();
-  if (n <= most_items_in_an_order) return false;
-  if (!leaf.instance.line || n > most_items_on_a_line) return true;
-  std::size_t pieces = n;
+  const auto n = static_cast<std::int64_t>(items.size());
+  if (items.size() <= most_items_in_an_order) return false;
+  if (!leaf.instance.line || items.size() > most_items_on_a_line) return true;
+  std::size_t pieces = items.size();
   for (const Item& item : items) pieces += item.gaps.size();
-  if (pieces > n && pieces > most_pieces_on_a_line) return true;
-  return static_cast<std::int64_t>(n * n / 4) > work;
+  if (pieces == items.size())
+    return least_work(leaf.instance) > std::max(limits.work, limits.first_dive);
+  return pieces > most_pieces_on_a_line || n * n / 4 > limits.work;
 }
 
 /// A leaf between the peaks that are proved impossible and the best one found.
 class LeafSearch {
  public:
-  /// The incumbent, where there is one, is a packing of the leaf.
-  LeafSearch(Leaf leaf, const std::vector<std::int64_t>* incumbent)
+  /// The incumbent, if it is not empty, is a packing of the leaf.
+  LeafSearch(Leaf leaf, const std::vector<std::int64_t>& incumbent)
       : leaf_(std::move(leaf)), lower_(leaf_.lower_bound) {
-    if (incumbent != nullptr) {
-      keep(*incumbent);
+    if (!incumbent.empty()) {
+      keep(incumbent);
       return;
     }
     for (const auto order : {by_size, by_area, by_extent}) {
@@ -79,22 +113,36 @@ class LeafSearch {
   }
 
   /// One step towards `goal`, a peak below which nobody needs to get. It takes two restarts' work,
-  /// twice that in each later round, and at most `budget`. Returns the work done.
+  /// twice that in each later round, and at most `budget`; a large leaf's first one may take a
+  /// dive. Returns the work done.
   std::int64_t step(std::int64_t goal, std::int64_t budget) {
     if (!engine_) engine_ = std::make_unique<Engine>(leaf_.instance);
     const std::int64_t before = engine_->packer.work();
-    const std::int64_t first = 2 * patience * engine_->dive;
-    advance(goal, before + std::min(budget, first << std::min(round_, 20)));
+    const std::int64_t dive = engine_->dive;
+    hurry_ = engine_->large && budget < 4 * dive;
+    std::int64_t share = std::min(budget, first_share() << std::min(round_, 20));
+    if (engine_->large && engine_->restarts == 0) share = std::max(share, dive);
+    advance(goal, before + share);
     return engine_->packer.work() - before;
   }
 
  private:
   static constexpr int precision = 6;          // the first round ends within 1/64
-  static constexpr std::int64_t patience = 8;  // dives of the shortest restart
+  static constexpr std::int64_t patience = 6;  // dives of the shortest restart
+
+  /// Of work: a large leaf's tries are few, so that each is at another capacity.
+  std::int64_t shortest_restart() const noexcept {
+    return (engine_->large ? 1 : patience) * engine_->dive;
+  }
+  std::int64_t first_share() const noexcept {
+    return (engine_->large ? 1 : 2) * shortest_restart();
+  }
 
   void advance(std::int64_t goal, std::int64_t end) {
     const std::int64_t granule = leaf_.instance.granule;
     const std::int64_t lowest = std::max(lower_, round_up(goal - leaf_.base, granule));
+    // A large leaf's bound is out of reach, and every try is dear.
+    if (!given_up_ && engine_->large && round_ == 0) given_up_ = lowest;
     if (!given_up_) {
       decide(lowest, end);
       return;
@@ -106,7 +154,9 @@ class LeafSearch {
       given_up_.reset();
       return;
     }
-    decide(*given_up_ + std::max(granule, gap / 2 / granule * granule), end);
+    // Half-way, or where it is likely to fit when few tries are left.
+    const std::int64_t part = hurry_ ? gap - gap / 4 : gap / 2;
+    decide(*given_up_ + std::max(granule, part / granule * granule), end);
   }
 
   void keep(std::vector<std::int64_t> offsets) {
@@ -119,12 +169,12 @@ class LeafSearch {
   /// Whether it fits into `capacity`, until the packer's work reaches `end`.
   void decide(std::int64_t capacity, std::int64_t end) {
     capacity = std::min(capacity, upper_ - leaf_.instance.granule);
-    auto& [sections, orders, packer, dive, restarts] = *engine_;
+    Packer& packer = engine_->packer;
     while (packer.work() < end) {
       const std::int64_t share =
-          std::min(patience * dive * luby(restarts + 1), end - packer.work());
-      const Packer::Preference preference{orders.ranks(restarts), restarts % 2 == 1};
-      ++restarts;
+          std::min(shortest_restart() * luby(engine_->restarts + 1), end - packer.work());
+      const std::uint32_t number = engine_->restarts++;
+      const Packer::Preference preference{engine_->orders.ranks(number), number % 2 == 1};
       switch (packer.pack(capacity, preference, share)) {
         case Packer::Outcome::found:
           keep(packer.offsets());
@@ -144,6 +194,7 @@ class LeafSearch {
   std::int64_t upper_ = 0;
   std::vector<std::int64_t> best_;
   std::unique_ptr<Engine> engine_;        // once it is needed
+  bool hurry_ = false;                    // the budget is a few dives
   int round_ = 0;                         // how often the range between them has been searched
   std::optional<std::int64_t> given_up_;  // the highest capacity, in this round
 };
@@ -157,7 +208,7 @@ Packing search(const Instance& instance, const Limits& limits) {
       [](const Leaf& a, const Leaf& b) { return a.base + a.lower_bound < b.base + b.lower_bound; });
   // Only the highest leaf counts, and this one would not be searched.
   if (limits.incumbent != nullptr && highest_bound != leaves.leaves.end() &&
-      too_large(*highest_bound, limits.work)) {
+      too_large(*highest_bound, limits)) {
     return {*limits.incumbent, limits.lower_bound};
   }
   Packing result{std::move(leaves.offsets), limits.lower_bound};
@@ -165,8 +216,12 @@ Packing search(const Instance& instance, const Limits& limits) {
   for (Leaf& leaf : leaves.leaves) {
     const bool whole = leaf.instance.items.size() == instance.items.size();
     if (whole) leaf.lower_bound = limits.lower_bound;
-    searches.push_back(
-        std::make_unique<LeafSearch>(std::move(leaf), whole ? limits.incumbent : nullptr));
+    std::vector<std::int64_t> incumbent;
+    if (whole && limits.incumbent != nullptr) {
+      for (const Item& item : leaf.instance.items)
+        incumbent.push_back((*limits.incumbent)[item.buffer]);
+    }
+    searches.push_back(std::make_unique<LeafSearch>(std::move(leaf), incumbent));
   }
   std::int64_t work = limits.work;
   while (work > 0 && !searches.empty()) {
@@ -177,7 +232,7 @@ Packing search(const Instance& instance, const Limits& limits) {
     for (const auto& leaf : searches) {
       result.lower_bound = std::max(result.lower_bound, leaf->lower());
     }
-    if (highest.upper() <= result.lower_bound || too_large(highest.leaf(), limits.work)) break;
+    if (highest.upper() <= result.lower_bound || too_large(highest.leaf(), limits)) break;
     work -= highest.step(result.lower_bound, work);
   }
   for (const auto& leaf : searches) {

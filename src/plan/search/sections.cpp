@@ -20,7 +20,7 @@ void sort_by_time(std::vector<Change>& changes) {
 }
 
 struct Timeline {
-  std::vector<Bits> sections;
+  Sections::Rows sections;
   std::vector<std::int64_t> ends;  // of each section: what is alive just before
 };
 
@@ -43,83 +43,81 @@ Timeline along_the_line(const Instance& instance, std::size_t words) {
     const std::int64_t now = ends[ended].time;
     const std::size_t before = begun;
     for (; begun < begins.size() && begins[begun].time < now; ++begun) {
-      set_bit(live.data(), begins[begun].item);
+      set_bit(live, begins[begun].item);
     }
     if (begun > before) {
       line.sections.push_back(live);
       line.ends.push_back(now);
     }
     for (; ended < ends.size() && ends[ended].time == now; ++ended) {
-      clear_bit(live.data(), ends[ended].item);
+      clear_bit(live, ends[ended].item);
     }
   }
   return line;
 }
 
-/// A row for each item: what conflicts with it.
-std::vector<std::uint64_t> neighbours(const Instance& instance, std::size_t words) {
+/// A set for each item: what conflicts with it.
+std::vector<Bits> conflicts(const Instance& instance, std::size_t words) {
   const std::size_t n = instance.items.size();
-  std::vector<std::uint64_t> rows(n * words, 0);
-  if (instance.words != 0) {
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t j = 0; j < n; ++j) {
-        if (instance.conflict(i, j)) set_bit(rows.data() + i * words, j);
-      }
-    }
-  } else {
-    // What begins before its end, but for what is over when it begins.
-    std::vector<Change> begins, ends;
-    for (std::size_t i = 0; i < n; ++i) {
-      begins.push_back({instance.items[i].begin, i});
-      ends.push_back({instance.items[i].end, i});
-    }
-    sort_by_time(begins);
-    sort_by_time(ends);
-    Bits begun(words, 0), over(words, 0);
-    std::size_t next = 0;
-    for (const Change& end : ends) {
-      for (; next < n && begins[next].time < end.time; ++next) {
-        set_bit(begun.data(), begins[next].item);
-      }
-      std::copy(begun.begin(), begun.end(), rows.data() + end.item * words);
-    }
-    next = 0;
-    for (const Change& begin : begins) {
-      for (; next < n && ends[next].time <= begin.time; ++next) {
-        set_bit(over.data(), ends[next].item);
-      }
-      for (std::size_t w = 0; w < words; ++w) rows[begin.item * words + w] &= ~over[w];
+  std::vector<Bits> sets;
+  for (std::size_t i = 0; i < n; ++i) {
+    sets.emplace_back(words, 0);
+    for (std::size_t j = 0; j < n; ++j) {
+      if (i != j && instance.conflict(i, j)) set_bit(sets[i], j);
     }
   }
-  for (std::size_t i = 0; i < n; ++i) clear_bit(rows.data() + i * words, i);
+  return sets;
+}
+
+/// The same for lifetimes without gaps: what is alive when it begins, and what begins in its time.
+Sections::Rows conflicts_on_line(const Instance& instance, std::size_t words) {
+  const std::size_t n = instance.items.size();
+  std::vector<Change> begins, ends;
+  for (std::size_t i = 0; i < n; ++i) {
+    begins.push_back({instance.items[i].begin, i});
+    ends.push_back({instance.items[i].end, i});
+  }
+  sort_by_time(begins);
+  sort_by_time(ends);
+  Sections::Rows rows(n);
+  Bits live(words, 0), set;
+  std::size_t over = 0;
+  for (std::size_t b = 0; b < n; ++b) {
+    const auto [now, i] = begins[b];
+    for (; over < n && ends[over].time <= now; ++over) clear_bit(live, ends[over].item);
+    set = live;
+    for (std::size_t next = b + 1; next < n && begins[next].time < instance.items[i].end; ++next) {
+      set_bit(set, begins[next].item);
+    }
+    rows.assign(i, set);
+    set_bit(live, i);
+  }
   return rows;
 }
 
 /// Maximal cliques until every pair in conflict is in one of them, and every item.
-std::vector<Bits> clique_cover(std::size_t items, std::size_t words,
-                               const std::vector<std::uint64_t>& neighbours) {
-  std::vector<Bits> sections;
-  std::vector<std::uint64_t> uncovered = neighbours;
+Sections::Rows clique_cover(std::size_t words, const std::vector<Bits>& neighbours) {
+  Sections::Rows sections;
+  std::vector<Bits> uncovered = neighbours;
   Bits covered(words, 0);
-  for (std::size_t i = 0; i < items; ++i) {
-    const std::uint64_t* open = uncovered.data() + i * words;
-    while (!has_bit(covered.data(), i) || std::any_of(open, open + words, std::identity())) {
+  for (std::size_t i = 0; i < neighbours.size(); ++i) {
+    const Bits& open = uncovered[i];
+    while (!has_bit(covered, i) || std::any_of(open.begin(), open.end(), std::identity())) {
       Bits clique(words, 0);
-      Bits candidates(neighbours.begin() + static_cast<std::ptrdiff_t>(i * words),
-                      neighbours.begin() + static_cast<std::ptrdiff_t>((i + 1) * words));
-      set_bit(clique.data(), i);
+      Bits candidates = neighbours[i];
+      set_bit(clique, i);
       const auto join = [&](std::size_t j) {
-        if (!has_bit(candidates.data(), j)) return;
-        set_bit(clique.data(), j);
-        for (std::size_t w = 0; w < words; ++w) candidates[w] &= neighbours[j * words + w];
+        if (!has_bit(candidates, j)) return;
+        set_bit(clique, j);
+        for (std::size_t w = 0; w < words; ++w) candidates[w] &= neighbours[j][w];
       };
-      visit_bits(open, words, join);
-      visit_bits(Bits(candidates).data(), words, join);
-      visit_bits(clique.data(), words, [&](std::size_t a) {
-        for (std::size_t w = 0; w < words; ++w) uncovered[a * words + w] &= ~clique[w];
-        set_bit(covered.data(), a);
+      visit_bits(open, join);
+      visit_bits(Bits(candidates), join);
+      visit_bits(clique, [&](std::size_t a) {
+        for (std::size_t w = 0; w < words; ++w) uncovered[a][w] &= ~clique[w];
+        set_bit(covered, a);
       });
-      sections.push_back(std::move(clique));
+      sections.push_back(clique);
     }
   }
   return sections;
@@ -133,23 +131,24 @@ Sections make_sections(const Instance& instance) {
   result.words = (result.items + 63) / 64;
   result.in_time = instance.line && (instance.words == 0 || result.items > most_items_in_an_order);
   result.line = instance.line && instance.words == 0;
-  result.neighbours = neighbours(instance, result.words);
 
-  Timeline line;
-  if (result.in_time) {
-    line = along_the_line(instance, result.words);
+  std::vector<std::int64_t> ends;
+  if (result.line) {
+    result.neighbours = conflicts_on_line(instance, result.words);
   } else {
-    line.sections = clique_cover(result.items, result.words, result.neighbours);
+    const std::vector<Bits> sets = conflicts(instance, result.words);
+    for (const Bits& set : sets) result.neighbours.push_back(set);
+    if (!result.in_time) result.members = clique_cover(result.words, sets);
   }
-  const std::vector<Bits>& sections = line.sections;
-  result.count = sections.size();
-  for (const Bits& section : sections) {
-    result.members.insert(result.members.end(), section.begin(), section.end());
+  if (result.in_time) {
+    Timeline line = along_the_line(instance, result.words);
+    result.members = std::move(line.sections);
+    ends = std::move(line.ends);
   }
+  result.count = result.members.size();
   if (result.line) {
     result.numbers.resize(result.count);
     std::iota(result.numbers.begin(), result.numbers.end(), 0);
-    const auto& ends = line.ends;
     for (const Item& item : instance.items) {
       const auto first = std::upper_bound(ends.begin(), ends.end(), item.begin);
       const auto last = std::upper_bound(first, ends.end(), item.end);
@@ -159,9 +158,8 @@ Sections make_sections(const Instance& instance) {
     return result;
   }
   std::vector<std::vector<std::int32_t>> of(result.items);
-  for (std::size_t s = 0; s < sections.size(); ++s) {
-    visit_bits(sections[s].data(), result.words,
-               [&](std::size_t i) { of[i].push_back(static_cast<std::int32_t>(s)); });
+  for (std::size_t s = 0; s < result.count; ++s) {
+    visit_bits(result.in(s), [&](std::size_t i) { of[i].push_back(static_cast<std::int32_t>(s)); });
   }
   for (const auto& list : of) {
     result.spans.push_back({result.numbers.size(), result.numbers.size() + list.size()});

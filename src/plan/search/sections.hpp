@@ -19,19 +19,43 @@ namespace arenite::plan {
 /// sections of an item without gaps are consecutive. With a precedence they are maximal cliques of
 /// the conflict graph, taken until they cover it.
 struct Sections {
-  std::size_t items = 0;
-  std::size_t count = 0;
-  std::size_t words = 0;  // of a set of items
-  bool in_time = true;    // in order of time
-  bool line = true;       // and without gaps
   struct Span {
     std::size_t begin = 0;
     std::size_t end = 0;
   };
-  std::vector<Span> spans;                // by item: where its sections stand in `numbers`
-  std::vector<std::int32_t> numbers;      // ascending for each item; 0, 1, … where time is a line
-  std::vector<std::uint64_t> members;     // a row of `words` for each section
-  std::vector<std::uint64_t> neighbours;  // a row for each item: what it conflicts with, not itself
+  /// Sets, one behind the other.
+  class Rows {
+   public:
+    explicit Rows(std::size_t rows = 0) : spans_(rows) {}
+
+    Row operator[](std::size_t row) const noexcept {
+      return {words_.data() + spans_[row].begin, words_.data() + spans_[row].end};
+    }
+    void assign(std::size_t row, const Bits& set) {
+      spans_[row].begin = words_.size();
+      append_words(set, words_);
+      spans_[row].end = words_.size();
+    }
+    void push_back(const Bits& set) {
+      spans_.emplace_back();
+      assign(size() - 1, set);
+    }
+    std::size_t size() const noexcept { return spans_.size(); }
+
+   private:
+    std::vector<Word> words_;
+    std::vector<Span> spans_;
+  };
+
+  std::size_t items = 0;
+  std::size_t count = 0;
+  std::size_t words = 0;              // of a set of items
+  bool in_time = true;                // in order of time
+  bool line = true;                   // and without gaps
+  std::vector<Span> spans;            // by item: where its sections stand in `numbers`
+  std::vector<std::int32_t> numbers;  // ascending for each item; 0, 1, … where time is a line
+  Rows members;                       // by section
+  Rows neighbours;                    // by item: what it conflicts with, not itself
 
   /// The item's first section and its last, and what lies between them.
   std::pair<std::size_t, std::size_t> hull(std::size_t item) const noexcept {
@@ -40,15 +64,12 @@ struct Sections {
   std::span<const std::int32_t> of(std::size_t item) const noexcept {
     return {numbers.data() + spans[item].begin, numbers.data() + spans[item].end};
   }
-  const std::uint64_t* in(std::size_t section) const noexcept {
-    return members.data() + section * words;
-  }
-  const std::uint64_t* around(std::size_t item) const noexcept {
-    return neighbours.data() + item * words;
-  }
+  Row in(std::size_t section) const noexcept { return members[section]; }
+  Row around(std::size_t item) const noexcept { return neighbours[item]; }
 };
 
-/// O(n²/64) for lifetimes, and the sum of the sections' sizes where they have gaps.
+/// O(n²/64 + pairs in conflict) for lifetimes, and the sum of the sections' sizes where they have
+/// gaps. Rows are short where items of near numbers are alive together.
 Sections make_sections(const Instance& instance);
 
 }  // namespace arenite::plan

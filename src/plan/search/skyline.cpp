@@ -17,12 +17,11 @@ Skyline::Skyline(const Instance& instance, const Sections& sections)
   for (std::size_t i = 0; i < n; ++i) {
     const std::int64_t fixed = instance.items[i].fixed;
     if (fixed < 0) {
-      set_bit(all_.data(), i);
+      set_bit(all_, i);
       continue;
     }
     const Range range{fixed, fixed + bytes_[i]};
-    visit_bits(sections.around(i), sections.words,
-               [&](std::size_t k) { fixed_around_[k].push_back(range); });
+    visit_bits(sections.around(i), [&](std::size_t k) { fixed_around_[k].push_back(range); });
     for (const auto s : sections.of(i)) fixed_in_[static_cast<std::size_t>(s)].push_back(range);
   }
   const auto lower = [](const Range& a, const Range& b) { return a.begin < b.begin; };
@@ -39,7 +38,7 @@ bool Skyline::reset(std::int64_t capacity) {
   bridges_.assign(sections_.count, 0);
   watched_.assign(sections_.count, 0);
   bool fits = true;
-  visit_bits(all_.data(), all_.size(), [&](std::size_t i) {
+  visit_bits(all_, [&](std::size_t i) {
     for (const auto s : sections_.of(i)) {
       load_[static_cast<std::size_t>(s)] += bytes_[i];
       watched_[static_cast<std::size_t>(s)] = i;
@@ -57,9 +56,17 @@ bool Skyline::reset(std::int64_t capacity) {
     }
   }
   for (std::size_t s = 0; s < sections_.count; ++s) fits = fits && slack(s) >= 0;
-  touched_begin_ = 0;
-  touched_end_ = sections_.count;
+  touched_ = {0, sections_.count};
+  lifted_ = {};
+  changed_ = touched_;
+  steps_.clear();
   return fits && update_floors(all_);
+}
+
+void Skyline::Sector::include(const Sector& other) noexcept {
+  if (other.empty()) return;
+  first = empty() ? other.first : std::min(first, other.first);
+  last = std::max(last, other.last);
 }
 
 // Once over everything at or above `offset` that may be in the way.
@@ -84,8 +91,7 @@ std::int64_t Skyline::fixed_above(std::size_t section, std::int64_t floor) const
 
 void Skyline::touch(std::size_t item) {
   const auto of = sections_.of(item);
-  touched_begin_ = std::min(touched_begin_, static_cast<std::size_t>(of.front()));
-  touched_end_ = std::max(touched_end_, static_cast<std::size_t>(of.back()) + 1);
+  touched_.include({static_cast<std::size_t>(of.front()), static_cast<std::size_t>(of.back()) + 1});
 }
 
 bool Skyline::lift(std::size_t item, std::int64_t offset) {
@@ -97,10 +103,13 @@ bool Skyline::lift(std::size_t item, std::int64_t offset) {
 }
 
 bool Skyline::place(std::size_t item, const Bits& open) {
+  const std::size_t before = mark();
   const std::int64_t above = top(item);
-  touched_begin_ = sections_.count;
-  touched_end_ = 0;
+  touched_ = {};
   touch(item);
+  // On a line without gaps that is where the item is.
+  lifted_ = sections_.line ? touched_ : Sector{};
+  lifted_to_ = above;
   for (const auto s : sections_.of(item)) {
     std::int64_t& load = load_[static_cast<std::size_t>(s)];
     set(load, load - bytes_[item]);
@@ -109,35 +118,46 @@ bool Skyline::place(std::size_t item, const Bits& open) {
     const auto [first, last] = sections_.hull(item);
     for (std::size_t s = first; s < last; ++s) set(bridges_[s + 1], bridges_[s + 1] - 1);
   }
-  return lift_all(sections_.around(item), above, open) && update_floors(open);
+  return finish(before, lift_all(sections_.around(item), above, open), open);
 }
 
 bool Skyline::raise(std::size_t section, std::int64_t offset, const Bits& open) {
-  touched_begin_ = sections_.count;
-  touched_end_ = 0;
-  return lift_all(sections_.in(section), offset, open) && update_floors(open);
+  const std::size_t before = mark();
+  touched_ = {};
+  lifted_ = {section, section + 1};
+  lifted_to_ = offset;
+  return finish(before, lift_all(sections_.in(section), offset, open), open);
 }
 
-bool Skyline::lift_all(const std::uint64_t* items, std::int64_t offset, const Bits& open) {
-  return all_common(open.data(), items, open.size(), [&](std::size_t i) {
+bool Skyline::finish(std::size_t mark, bool fits, const Bits& open) {
+  fits = fits && update_floors(open);
+  steps_.push_back({mark, touched_});
+  changed_.include(touched_);
+  return fits;
+}
+
+bool Skyline::lift_all(Row items, std::int64_t offset, const Bits& open) {
+  return all_common(open, items, [&](std::size_t i) {
     ++work_;
     return head_[i] >= offset || lift(i, offset);
   });
 }
 
 bool Skyline::update_floors(const Bits& open) {
-  for (std::size_t s = touched_begin_; s < touched_end_; ++s) {
+  for (std::size_t s = touched_.first; s < touched_.last; ++s) {
     if (load_[s] == 0) continue;
     const std::size_t watched = watched_[s];
-    const bool held = head_[watched] == floor_[s] && has_bit(open.data(), watched);
+    const bool held = head_[watched] == floor_[s] && has_bit(open, watched);
     if (held) continue;
+    const bool lifted = s >= lifted_.first && s < lifted_.last;
+    const std::int64_t least = lifted ? std::max(floor_[s], lifted_to_) : floor_[s];
     std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
-    all_common(open.data(), sections_.in(s), open.size(), [&](std::size_t i) {
+    all_common(open, sections_.in(s), [&](std::size_t i) {
       ++work_;
       if (head_[i] >= lowest) return true;
       lowest = head_[i];
       watched_[s] = i;
-      return lowest != floor_[s];
+      return lowest != least;
     });
     if (lowest == floor_[s]) continue;
     set(floor_[s], lowest);
@@ -146,7 +166,7 @@ bool Skyline::update_floors(const Bits& open) {
       return false;
     }
   }
-  work_ += static_cast<std::int64_t>(touched_end_ - touched_begin_) / 8 + 1;
+  work_ += static_cast<std::int64_t>(touched_.last - touched_.first) / 8 + 1;
   return true;
 }
 
@@ -154,6 +174,9 @@ void Skyline::undo(std::size_t mark) noexcept {
   while (trail_.size() > mark) {
     *trail_.back().where = trail_.back().old;
     trail_.pop_back();
+  }
+  for (; !steps_.empty() && steps_.back().mark >= mark; steps_.pop_back()) {
+    changed_.include(steps_.back().touched);
   }
 }
 

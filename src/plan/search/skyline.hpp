@@ -40,7 +40,7 @@ class Skyline {
   std::size_t failed() const noexcept { return failed_; }
 
   // Both return whether what is open may still fit; if not, call undo(). `open` are the open items
-  // after the change, or those of them that the search looks at: a part with sections of its own.
+  // after the change.
 
   /// Puts the item at its head. Open items that conflict with it rise above it.
   bool place(std::size_t item, const Bits& open);
@@ -49,6 +49,17 @@ class Skyline {
 
   std::size_t mark() const noexcept { return trail_.size(); }
   void undo(std::size_t mark) noexcept;
+
+  /// Sections [first, last).
+  struct Sector {
+    std::size_t first = 0;
+    std::size_t last = 0;
+
+    bool empty() const noexcept { return first >= last; }
+    void include(const Sector& other) noexcept;
+  };
+  /// Holds all whose floor or load has changed since this was last asked.
+  Sector take_changes() noexcept { return std::exchange(changed_, {}); }
 
   /// Grows with the work done; the same on every machine.
   std::int64_t work() const noexcept { return work_; }
@@ -73,7 +84,8 @@ class Skyline {
   std::int64_t settle(std::size_t item, std::int64_t offset) const;
   std::int64_t fixed_above(std::size_t section, std::int64_t floor) const noexcept;
   bool lift(std::size_t item, std::int64_t offset);
-  bool lift_all(const std::uint64_t* items, std::int64_t offset, const Bits& open);
+  bool finish(std::size_t mark, bool fits, const Bits& open);
+  bool lift_all(Row items, std::int64_t offset, const Bits& open);
   bool update_floors(const Bits& open);
   void touch(std::size_t item);
 
@@ -90,8 +102,15 @@ class Skyline {
   std::vector<std::int64_t> bridges_;
   std::vector<std::size_t> watched_;  // by section: an item that held its floor down when last seen
   std::vector<Change> trail_;
-  std::size_t touched_begin_ = 0;  // sections whose floor may have risen
-  std::size_t touched_end_ = 0;
+  Sector touched_;  // by the step under way: their floor may have risen
+  Sector lifted_;   // by it, too: nothing open in these is below lifted_to_
+  std::int64_t lifted_to_ = 0;
+  Sector changed_;
+  struct Step {
+    std::size_t mark = 0;
+    Sector touched;
+  };
+  std::vector<Step> steps_;  // that can be undone
   bool any_fixed_ = false;
   std::vector<std::vector<Range>> fixed_around_;  // by item, ascending
   std::vector<std::vector<Range>> fixed_in_;      // by section, ascending

@@ -15,6 +15,9 @@ namespace arenite::plan {
 struct Limits {
   std::int64_t lower_bound = 0;  ///< no peak is below it: stop there
   std::int64_t work = 0;         ///< steps of search, some ten nanoseconds each; 0 for none
+  /// What placing every item of a large part for the first time may take beyond that: nothing
+  /// later improves it as much.
+  std::int64_t first_dive = 0;
   /// The best offsets that others found, to begin with; null where there are none.
   const std::vector<std::int64_t>* incumbent = nullptr;
 };
