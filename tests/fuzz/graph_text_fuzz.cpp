@@ -4,6 +4,7 @@
 // the script.
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
+#include <arenite/graph/run_time_sizes.hpp>
 #include <arenite/graph/text.hpp>
 #include <arenite/operators.hpp>
 #include <arenite/plan/step_plan.hpp>
@@ -28,6 +29,15 @@ void prints_and_reads_back(const Graph& read, const graph::OperatorTable& table)
   require(graph::equal(read, again, &why) && graph::print(again) == once,
           "no fixed point: " + why + "\n" + once);
   require(graph::dependencies(read).ops.size() == read[Graph::body].ops.size(), "ops lost");
+}
+
+/// The smallest run of a script that leaves sizes open.
+void give_sizes(const Graph& read, const graph::OperatorTable& table) {
+  graph::SizeValues sizes;
+  for (const graph::RunTimeSize& size : graph::run_time_sizes(read)) sizes.emplace(size.name, 1);
+  if (sizes.empty()) return;
+  Graph run;
+  if (accepted([&] { run = graph::at_sizes(read, sizes); })) prints_and_reads_back(run, table);
 }
 
 /// What kernels say of an op whose shapes nobody chose with care; those that need a JIT too, which
@@ -84,6 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Graph read;
   if (!accepted([&] { read = graph::parse(script, table); })) return 0;
   prints_and_reads_back(read, table);
+  give_sizes(read, table);
   if (!built_in) return 0;
   ask_kernels(read);
   accepted([&] { differentiate(read); });
