@@ -98,7 +98,7 @@ class Packer {
   Bits open_;                           // items yet to be placed
   std::vector<std::size_t> placed_;     // the others, in the order of their placing
   std::optional<Valleys> valleys_;      // where there are many sections
-  Skyline::Sector changed_;             // holds all whose failures have changed since
+  Skyline::Sector changed_;             // holds all that the valleys are to hear of
   std::vector<Valleys::Section> news_;  // scratch of choose_valley()
   std::vector<double> failures_;        // by section
   std::vector<int> fits_;               // by item; for the candidates at hand

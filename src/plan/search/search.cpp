@@ -54,23 +54,34 @@ struct Engine {
   }
 };
 
-/// About the work of placing every item once, where time is a line without gaps: sections are as
-/// many as moments at which items end, and each is looked through as often as it has items.
-std::int64_t least_work(const Instance& instance) {
+/// What searching a leaf without gaps will take, known before anything is built.
+struct Demand {
+  std::int64_t sections = 0;
+  std::int64_t pairs = 0;  // of items alive together
+  std::int64_t dive = 0;   // about the work of placing every item once
+};
+
+Demand demand_of(const Instance& instance) {
   std::vector<std::pair<std::int64_t, std::int64_t>> changes;
   for (const Item& item : instance.items) {
     changes.emplace_back(item.begin, 1);
     changes.emplace_back(item.end, -1);  // sorts before what begins then
   }
   std::sort(changes.begin(), changes.end());
-  std::int64_t live = 0, work = 0;
+  Demand demand;
+  std::int64_t live = 0;
   bool begun = false;
   for (const auto& [time, change] : changes) {
-    if (change < 0 && begun) work += live * live;
+    if (change > 0) {
+      demand.pairs += live;
+    } else if (begun) {
+      ++demand.sections;
+      demand.dive += live * live;
+    }
     begun = change > 0;
     live += change;
   }
-  return work;
+  return demand;
 }
 
 /// Within these limits it might as well not be searched.
@@ -81,9 +92,11 @@ bool too_large(const Leaf& leaf, const Limits& limits) {
   if (!leaf.instance.line || items.size() > most_items_on_a_line) return true;
   std::size_t pieces = items.size();
   for (const Item& item : items) pieces += item.gaps.size();
-  if (pieces == items.size())
-    return least_work(leaf.instance) > std::max(limits.work, limits.first_dive);
-  return pieces > most_pieces_on_a_line || n * n / 4 > limits.work;
+  if (pieces > items.size()) return pieces > most_pieces_on_a_line || n * n / 4 > limits.work;
+  const Demand demand = demand_of(leaf.instance);
+  if (demand.pairs > most_pairs_on_a_line) return true;
+  const bool large = demand.sections > static_cast<std::int64_t>(Packer::few_sections);
+  return large ? demand.dive > std::max(limits.work, limits.first_dive) : n * n / 4 > limits.work;
 }
 
 /// A leaf between the peaks that are proved impossible and the best one found.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "src/plan/instance.hpp"
 #include "src/plan/strategies/strategy.hpp"
@@ -13,6 +14,7 @@ namespace arenite::plan {
 /// those for which placing every item once takes more than the limits, get the first-fit strategies
 /// only.
 inline constexpr std::size_t most_items_on_a_line = 65'536;
+inline constexpr std::int64_t most_pairs_on_a_line = std::int64_t{1} << 27;
 inline constexpr std::size_t most_pieces_on_a_line = 4096;
 inline constexpr std::size_t most_items_in_an_order = 512;
 
