@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "src/plan/search/leaves.hpp"
+#include "src/plan/search/neighbourhoods.hpp"
 #include "src/plan/search/orders.hpp"
 #include "src/plan/search/packer.hpp"
 #include "src/plan/search/sections.hpp"
@@ -84,19 +86,25 @@ Demand demand_of(const Instance& instance) {
   return demand;
 }
 
-/// Within these limits it might as well not be searched.
-bool too_large(const Leaf& leaf, const Limits& limits) {
+/// What a leaf's search takes at least.
+struct Need {
+  std::int64_t work = 0;  // 0 for what is small, all there is for what the books do not hold
+  bool dive = false;      // it is that of a dive of a large leaf
+};
+
+Need need_of(const Leaf& leaf) {
+  constexpr Need never{std::numeric_limits<std::int64_t>::max(), false};
   const auto& items = leaf.instance.items;
   const auto n = static_cast<std::int64_t>(items.size());
-  if (items.size() <= most_items_in_an_order) return false;
-  if (!leaf.instance.line || items.size() > most_items_on_a_line) return true;
+  if (items.size() <= most_items_in_an_order) return {};
+  if (!leaf.instance.line || items.size() > most_items_on_a_line) return never;
   std::size_t pieces = items.size();
   for (const Item& item : items) pieces += item.gaps.size();
-  if (pieces > items.size()) return pieces > most_pieces_on_a_line || n * n / 4 > limits.work;
+  if (pieces > items.size()) return pieces > most_pieces_on_a_line ? never : Need{n * n / 4, false};
   const Demand demand = demand_of(leaf.instance);
-  if (demand.pairs > most_pairs_on_a_line) return true;
+  if (demand.pairs > most_pairs_on_a_line) return never;
   const bool large = demand.sections > static_cast<std::int64_t>(Packer::few_sections);
-  return large ? demand.dive > std::max(limits.work, limits.first_dive) : n * n / 4 > limits.work;
+  return large ? Need{demand.dive, true} : Need{n * n / 4, false};
 }
 
 /// A leaf between the peaks that are proved impossible and the best one found.
@@ -104,7 +112,7 @@ class LeafSearch {
  public:
   /// The incumbent, if it is not empty, is a packing of the leaf.
   LeafSearch(Leaf leaf, const std::vector<std::int64_t>& incumbent)
-      : leaf_(std::move(leaf)), lower_(leaf_.lower_bound) {
+      : leaf_(std::move(leaf)), need_(need_of(leaf_)), lower_(leaf_.lower_bound) {
     if (!incumbent.empty()) {
       keep(incumbent);
       return;
@@ -125,11 +133,28 @@ class LeafSearch {
     }
   }
 
+  Need need() const noexcept { return need_; }
+  bool untried() const noexcept { return !tried_; }
+
+  /// Frees the books: no step follows.
+  void end_steps() noexcept { engine_.reset(); }
+
+  /// By neighbourhoods, which need no books. False where that has been done.
+  bool improve(std::int64_t budget) {
+    if (improved_) return false;
+    improved_ = true;
+    keep(search_neighbourhoods(leaf_.instance,
+                               {.lower_bound = lower_, .work = budget, .incumbent = &best_})
+             .offsets);
+    return true;
+  }
+
   /// One step towards `goal`, a peak below which nobody needs to get. It takes two restarts' work,
   /// twice that in each later round, and at most `budget`; a large leaf's first one may take a
   /// dive. Returns the work done.
   std::int64_t step(std::int64_t goal, std::int64_t budget) {
     if (!engine_) engine_ = std::make_unique<Engine>(leaf_.instance);
+    tried_ = true;
     const std::int64_t before = engine_->packer.work();
     const std::int64_t dive = engine_->dive;
     hurry_ = engine_->large && budget < 4 * dive;
@@ -203,10 +228,13 @@ class LeafSearch {
   }
 
   Leaf leaf_;
+  Need need_;
   std::int64_t lower_ = 0;
   std::int64_t upper_ = 0;
   std::vector<std::int64_t> best_;
-  std::unique_ptr<Engine> engine_;        // once it is needed
+  std::unique_ptr<Engine> engine_;  // once it is needed
+  bool tried_ = false;
+  bool improved_ = false;                 // by neighbourhoods
   bool hurry_ = false;                    // the budget is a few dives
   int round_ = 0;                         // how often the range between them has been searched
   std::optional<std::int64_t> given_up_;  // the highest capacity, in this round
@@ -221,8 +249,8 @@ Packing search(const Instance& instance, const Limits& limits) {
       [](const Leaf& a, const Leaf& b) { return a.base + a.lower_bound < b.base + b.lower_bound; });
   // Only the highest leaf counts, and this one would not be searched.
   if (limits.incumbent != nullptr && highest_bound != leaves.leaves.end() &&
-      too_large(*highest_bound, limits)) {
-    return {*limits.incumbent, limits.lower_bound};
+      need_of(*highest_bound).work > std::max(limits.work, limits.first_dive)) {
+    return search_neighbourhoods(instance, limits);
   }
   Packing result{std::move(leaves.offsets), limits.lower_bound};
   std::vector<std::unique_ptr<LeafSearch>> searches;
@@ -237,6 +265,7 @@ Packing search(const Instance& instance, const Limits& limits) {
     searches.push_back(std::make_unique<LeafSearch>(std::move(leaf), incumbent));
   }
   std::int64_t work = limits.work;
+  std::int64_t dives = limits.first_dive;
   while (work > 0 && !searches.empty()) {
     // Only the highest leaf counts, and only down to where another bound ends.
     LeafSearch& highest =
@@ -245,8 +274,19 @@ Packing search(const Instance& instance, const Limits& limits) {
     for (const auto& leaf : searches) {
       result.lower_bound = std::max(result.lower_bound, leaf->lower());
     }
-    if (highest.upper() <= result.lower_bound || too_large(highest.leaf(), limits)) break;
-    work -= highest.step(result.lower_bound, work);
+    if (highest.upper() <= result.lower_bound) break;
+    const Need need = highest.need();
+    if (need.dive && highest.untried() && need.work <= dives) {
+      dives -= highest.step(result.lower_bound, need.work);
+      if (need.work > work) highest.end_steps();
+    } else if (need.work <= work) {
+      work -= highest.step(result.lower_bound, work);
+    } else {
+      // Half of what is left: another leaf may be the highest then.
+      const std::int64_t share = (work + 1) / 2;
+      if (!highest.improve(share)) break;
+      work -= share;
+    }
   }
   for (const auto& leaf : searches) {
     result.lower_bound = std::max(result.lower_bound, leaf->lower());

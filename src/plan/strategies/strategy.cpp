@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "src/plan/search/neighbourhoods.hpp"
 #include "src/plan/search/search.hpp"
 #include "src/plan/strategies/hill_climb.hpp"
 #include "src/plan/strategies/ordered_fit.hpp"
@@ -38,6 +39,9 @@ constexpr std::array table{
              .summary = "exact search, at the lower bound first; proves what it can",
              .in_auto = true,
              .pack = search},
+    Strategy{.name = "large_neighbourhoods",
+             .summary = "what ends too high is put back where the least has to make room",
+             .pack = search_neighbourhoods},
     Strategy{.name = "best_fit_by_size",
              .summary = "largest first, each in the smallest gap that takes it, as TFLite does",
              .pack = fit<by_size, Gap::tightest>},
