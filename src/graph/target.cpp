@@ -61,6 +61,7 @@ const TargetProfile& default_target() {
   static const TargetProfile target{
       .name = "avx512",
       .kernels = {{"accumulate/plain", {60, 40}},
+                  {"assign/plain", {60, 40}},
                   {"avg_pool2d/plain", {12, 60}},
                   {"avg_pool2d_grad/plain", {5, 30}},
                   {"batch_gather/plain", {60, 6}},
@@ -91,6 +92,8 @@ const TargetProfile& default_target() {
                   {"dense_grad_input/xsmm", {80, 60}},
                   {"dense_grad_weight/plain", {8, 60}},
                   {"dense_grad_weight/xsmm", {80, 60}},
+                  {"identity/plain", {60, 40}},
+                  {"identity/plain", {60, 40}},
                   {"max_pool2d/direct", {7, 40}},
                   {"max_pool2d/plain", {5, 30}},
                   {"max_pool2d_grad/direct", {5, 30}},

@@ -150,7 +150,7 @@ class RandomOps : private RandomValues {
   void pointwise() {
     const ValueId x = tensor();
     if (draw.chance(70)) {
-      builder.add("relu", {x});
+      builder.add(draw.chance(90) ? "relu" : "identity", {x});
     } else {
       // No factor that a gradient could be asked of.
       builder.add("scale_by", {x, declare(DType::float32, {1}, {0.5, 1.5},
@@ -261,7 +261,7 @@ class RandomOps : private RandomValues {
     }
     const ValueId value = like(graph[total].type, shape(total), {});
     if (value != total && graph.root(value) == graph.root(total)) return;
-    builder.add("accumulate", {total, value});
+    builder.add(draw.chance(75) ? "accumulate" : "assign", {total, value});
   }
 
   void update() {

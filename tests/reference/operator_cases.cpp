@@ -73,6 +73,8 @@ std::vector<OperatorCase> surroundings() {
            {{"count", std::int64_t{3}}, {"begin", std::int64_t{1}}}},
           {"accumulate", {{{3, 7}}, {{3, 7}}}, {}},
           {"accumulate", {{{7}, false, DType::float64}, {{7}, false, DType::float64}}, {}},
+          {"assign", {{{3, 7}}, {{3, 7}}}, {}},
+          {"identity", {{{3, 7}}}, {}},
           {"sgd", {weight, weight, rate}, {{"weight_decay", 0.1}}},
           {"sgd", {weight, weight, rate, weight}, {{"momentum", 0.9}, {"weight_decay", 0.1}}}};
 }

@@ -41,6 +41,8 @@ void accumulate(Call& call) {
   for (std::int64_t i = 0; i < count(value); ++i) total[i] += value[i];
 }
 
+void assign(Call& call) { call.inout(0).data = call.in(1).data; }
+
 /// Rows [begin, end) of the first axis, and zeros around them on the way back.
 void slice(Call& call) {
   const Tensor& x = call.in(0);
@@ -55,7 +57,7 @@ void slice_grad(Call& call) {
     call.out(0)[call.attributes().integer("begin") * row + i] = gradient[i];
 }
 
-/// flatten, reshape: the same elements under another shape.
+/// identity, flatten, reshape: the same elements under another shape.
 void copy(Call& call) { call.out(0).data = call.in(0).data; }
 
 }  // namespace
@@ -66,8 +68,10 @@ void add_pointwise_rules(Rules& rules) {
   rules["sum"] = sum;
   rules["scale_by"] = scale_by;
   rules["accumulate"] = accumulate;
+  rules["assign"] = assign;
   rules["slice"] = slice;
   rules["slice_grad"] = slice_grad;
+  rules["identity"] = copy;
   rules["flatten"] = copy;
   rules["reshape"] = copy;
   rules["full"] = [](Call& call) {
