@@ -10,9 +10,10 @@
 
 namespace arenite::codelets {
 
-/// Code that both write to the status word.
+/// Codes that they write to the status word.
 enum class RowsFault : std::uint32_t {
   begin = 1,  ///< some of the rows would lie outside the first axis
+  end = 2,    ///< of replace_slice: not the end that follows from begin
 };
 
 inline std::vector<std::pair<std::uint32_t, std::string>> rows_status_messages() {

@@ -1,6 +1,7 @@
-// replace_slice(x [R, …], replacement [n, …], begin int64 [1]) -> y [R, …]: x, but for rows begin …
-// begin + n − 1 of the first axis, which are the replacement. In place of x only those are written.
-// Begin is data: see RowsFault.
+// replace_slice(x [R, …], replacement [n, …], begin int64 [1], end int64 [1]?) -> y [R, …]: x, but
+// for rows begin … begin + n − 1 of the first axis, which are the replacement. In place of x only
+// those are written. Begin is data: see RowsFault. So is end, which says once more what begin + n
+// has to be.
 #include "codelets/replace_slice/replace_slice.hpp"
 
 #include "codelets/dynamic_rows.hpp"
@@ -22,6 +23,10 @@ std::vector<graph::ResultType> infer(const OpView& op) {
                       " rows like those of 'x', of the shape " + to_string(x.shape)});
   }
   expect_begin(op, 2);
+  if (op.has_operand(3)) {
+    expect_type(op, 3, DType::int64);
+    expect_shape(op, 3, {1}, "the index behind the last row");
+  }
   return {{x.type, x.shape}};
 }
 
@@ -46,12 +51,17 @@ void gradient(graph::GradientContext& context) {
 void register_replace_slice(Registry& registry) {
   graph::OperatorDefinition replace;
   replace.name = "replace_slice";
-  replace.operands = {{"x"}, {"replacement"}, {"begin"}};
+  replace.operands = {{"x"},
+                      {"replacement"},
+                      {"begin"},
+                      {.name = "end", .effect = graph::Effect::read, .optional = true}};
   replace.results = {"y"};
   replace.in_place = {{0, 0}};
   replace.infer = infer;
   replace.gradient = gradient;
   replace.status_messages = rows_status_messages();
+  replace.status_messages.emplace_back(static_cast<std::uint32_t>(RowsFault::end),
+                                       "an end that is not begin and the replacement's rows");
   registry.add(std::move(replace), replace_slice_kernels());
 }
 

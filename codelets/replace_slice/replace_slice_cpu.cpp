@@ -7,6 +7,7 @@ namespace {
 struct State {
   ByteRows x, replacement, y;
   std::int64_t rows = 0, replaced = 0;
+  bool has_end = false;
 };
 
 void run(const runtime::KernelCall& call) {
@@ -15,8 +16,12 @@ void run(const runtime::KernelCall& call) {
   const auto *x = call.in<std::uint8_t>(0), *replacement = call.in<std::uint8_t>(1);
   auto* y = call.out<std::uint8_t>(0);
   const bool inside = begin >= 0 && begin <= state.rows - state.replaced;
+  const bool agree =
+      !inside || !state.has_end || *call.in<std::int64_t>(3) == begin + state.replaced;
   if (!inside) call.status->report(call.op, static_cast<std::uint32_t>(RowsFault::begin));
-  const std::int64_t first = inside ? begin : 0, end = inside ? begin + state.replaced : 0;
+  if (!agree) call.status->report(call.op, static_cast<std::uint32_t>(RowsFault::end));
+  const bool fits = inside && agree;
+  const std::int64_t first = fits ? begin : 0, end = fits ? begin + state.replaced : 0;
   // In place the other rows are there already, and the zeros around all of them.
   if (x != y) {
     state.x.copy(x, state.y, y, first);
@@ -33,7 +38,8 @@ runtime::PreparedKernel prepare(const graph::OpView& op) {
                                                    .replacement = ByteRows(replacement, by_row),
                                                    .y = ByteRows(y, by_row),
                                                    .rows = y.shape[0],
-                                                   .replaced = replacement.shape[0]})};
+                                                   .replaced = replacement.shape[0],
+                                                   .has_end = op.has_operand(3)})};
 }
 
 }  // namespace

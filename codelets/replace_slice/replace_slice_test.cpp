@@ -93,6 +93,32 @@ TEST(ReplaceSlice, TakesImagesWithAnyHalos) {
   }
 }
 
+TEST(ReplaceSlice, TakesTheEndThatFollows) {
+  OpHarness h;
+  const auto x = h.random("x", {5, 2}), r = h.random("r", {2, 2}),
+             begin = h.declare("begin", DType::int64, {1}),
+             end = h.declare("end", DType::int64, {1});
+  const auto y = h.op("replace_slice", {x, r, begin, end}).front();
+  const auto before = h.read<float>(x), replacement = h.read<float>(r);
+  h.write<std::int64_t>(begin, {3});
+  h.write<std::int64_t>(end, {5});
+  EXPECT_EQ(h.run("plain"), StatusWord::ok);
+  EXPECT_EQ(h.read<float>(y), replaced(before, 5, replacement, 3));
+  constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
+  for (std::int64_t wrong : {std::int64_t{4}, std::int64_t{6}, std::int64_t{3}, lowest}) {
+    h.write<std::int64_t>(end, {wrong});
+    EXPECT_EQ(StatusWord::code_of(h.run("plain")), static_cast<std::uint32_t>(RowsFault::end));
+    EXPECT_EQ(h.read<float>(y), before);
+  }
+  h.write<std::int64_t>(begin, {4});
+  EXPECT_EQ(StatusWord::code_of(h.run("plain")), static_cast<std::uint32_t>(RowsFault::begin));
+  expect_error(
+      [&] {
+        h.op("replace_slice", {x, r, begin, x});
+      },
+      "replace_slice: operand 'end' (x) of type float32; expected int64");
+}
+
 TEST(ReplaceSlice, MayReplaceRowsByTheValuesOwn) {
   OpHarness h;
   const auto x = h.random("x", {4, 3}), begin = h.declare("begin", DType::int64, {1});
