@@ -57,6 +57,7 @@ void register_replace_slice(Registry& registry) {
                       {.name = "end", .effect = graph::Effect::read, .optional = true}};
   replace.results = {"y"};
   replace.in_place = {{0, 0}};
+  replace.new_version = true;
   replace.infer = infer;
   replace.gradient = gradient;
   replace.status_messages = rows_status_messages();

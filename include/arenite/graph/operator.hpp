@@ -123,6 +123,10 @@ class OperatorDefinition {
   /// them.
   std::vector<std::pair<std::size_t, std::size_t>> in_place;
 
+  /// Result 0 is a new version of operand 0: of a buffer, what it holds in the next step (see
+  /// keep_buffers).
+  bool new_version = false;
+
   std::function<Cost(const OpView&)> cost;  ///< absent: the bytes of operands and results
 
   /// The chain that `fuse` replaces by this operator.

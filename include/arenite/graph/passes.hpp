@@ -1,6 +1,6 @@
 // The passes between a front end's graph and a plan, in the order a compiler runs them:
 //
-//   fuse → split_lanes → add_gradients (+ updates) → merge_sums → split_rows →
+//   fuse → split_lanes → add_gradients (+ updates) → keep_buffers → merge_sums → split_rows →
 //   select → in_place → coarsen
 //
 // Each takes a graph and leaves a graph that `verify` accepts (it is called at the end of each).
@@ -71,6 +71,16 @@ using GradientDone = std::function<void(std::size_t index, ValueId gradient)>;
 /// leads through an operator that has no gradient, or when a loss is given twice.
 std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>& losses,
                                    const std::vector<ValueId>& wrt, const GradientDone& done = {});
+
+// ---- buffers -----------------------------------------------------------------------------------
+
+/// Lets buffers keep what the graph makes of them. A value that an op makes as a new version of a
+/// buffer, or of a view of one (`OperatorDefinition::new_version`), is assigned to it behind all
+/// other ops: everything in the step reads the version it names, the next step the last one. An
+/// output that is the old version is copied before. Needs the operators `assign` and `identity`.
+/// Throws Error on two new versions of the same bytes of one version, and on one made in a block of
+/// a buffer from outside. Returns how many values are assigned.
+int keep_buffers(Graph& graph, const OperatorTable& table);
 
 // ---- sums --------------------------------------------------------------------------------------
 
