@@ -5,11 +5,36 @@
 #include <arenite/graph/verify.hpp>
 
 #include <algorithm>
+#include <map>
 
 #include "src/graph/flaw.hpp"
 #include "src/graph/views.hpp"
 
 namespace arenite::graph {
+namespace {
+
+/// The operator that a statement stands for: scripts of an earlier form have names of their own.
+std::string operator_of(const std::string& statement) {
+  static const std::map<std::string_view, const char*> others{
+      {"ComplexHadamardProductNode", "complex_mul"},
+      {"HadamardProductNode", "mul"},
+      {"MatMulNode", "matmul"},
+      {"MulNode", "matmul"},
+      {"PermuteNode", "permute"},
+      {"RMSNormNode", "rms_norm"},
+      {"ReLUNode", "relu"},
+      {"ReplaceSliceNode", "replace_slice"},
+      {"ReshapeNode", "reshape"},
+      {"SiLUNode", "silu"},
+      {"SliceNode", "slice"},
+      {"SlicedSoftmaxNode", "sliced_softmax"},
+      {"SumNode", "add"},
+  };
+  const auto found = others.find(statement);
+  return found == others.end() ? statement : found->second;
+}
+
+}  // namespace
 
 Parser::Parser(std::string_view text, const OperatorTable& table, std::string_view filename)
     : script_(text), filename_(filename), lexer_(text, filename), builder_(graph_, table) {}
@@ -103,17 +128,18 @@ Parser::Call Parser::call() {
   if (token_.kind != TokenKind::name && token_.kind != TokenKind::text) {
     unexpected("a statement, as in '$3 = relu($2);'");
   }
-  made.word = token_.text;
+  const std::string statement = token_.text;
+  made.word = operator_of(statement);
   made.definition = at(token_.position, [&] { return builder_.table().at(made.word); });
   advance();
-  expect('(', made.word);
+  expect('(', statement);
   std::size_t positional = 0;
   if (!token_.is(')')) {
     do {
       argument(made, positional);
     } while (accept(','));
   }
-  expect(')', "the arguments of " + made.word);
+  expect(')', "the arguments of " + statement);
   while (accept('@')) op_note(made.notes);
   return made;
 }

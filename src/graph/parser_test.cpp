@@ -30,6 +30,19 @@ TEST(Parser, FindsWhatTheResultLacks) {
             "net.txt:2:10: unknown reference '$2'; expected a value defined above");
 }
 
+TEST(Parser, ReadsStatementsOfTheEarlierForm) {
+  const auto read = [](const std::string& rest) {
+    return parse("$1 = InputTensor(x, float32, [2, 3]);\n" + rest, testing::table());
+  };
+  EXPECT_TRUE(equal(read("$2 = ReLUNode($1); $3 = SumNode($1, $2); $4 = ReshapeNode($3, [6]);"
+                         "$5 = SliceNode($4, 1, 3); result = $5;"),
+                    read("$2 = relu($1); $3 = add($1, $2); $4 = reshape($3, [6]);"
+                         "$5 = slice($4, 1, 3); result = $5;")));
+  EXPECT_EQ(error("$2 = ReLUNode[$1];"), "net.txt:2:14: '['; expected '(' after ReLUNode");
+  EXPECT_EQ(error("$2 = ReLUNode($1;"),
+            "net.txt:2:17: ';'; expected ')' after the arguments of ReLUNode");
+}
+
 TEST(Parser, FindsWrongReferences) {
   EXPECT_EQ(error("$2 = relu($3);\nresult = $2;"),
             "net.txt:2:11: unknown reference '$3'; expected a value defined above");

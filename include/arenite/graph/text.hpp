@@ -6,6 +6,12 @@
 //   $4 @in($3) = relu($3);
 //   result = $4;
 //
+// Scripts of an earlier form call operators SumNode, HadamardProductNode, ReLUNode, SiLUNode,
+// MatMulNode (or MulNode), SliceNode, ReshapeNode, PermuteNode, ReplaceSliceNode,
+// ComplexHadamardProductNode, RMSNormNode and SlicedSoftmaxNode; those are read, and printed by the
+// operators' own names: add, mul, relu, silu, matmul, slice, reshape, permute, replace_slice,
+// complex_mul, rms_norm and sliced_softmax.
+//
 // A script is a list of statements, then the result; white space is free, `#` starts a comment.
 //
 //   statement  = [ target { "," target } "=" ] call { op-note } ( ";" | blocks [ ";" ] )
