@@ -11,6 +11,7 @@
 #include <arenite/graph/run_time_sizes.hpp>
 #include <arenite/graph/text.hpp>
 #include <arenite/graph/verify.hpp>
+#include <arenite/model.hpp>
 #include <arenite/nn/nn.hpp>
 #include <arenite/operators.hpp>
 #include <arenite/plan/draw.hpp>

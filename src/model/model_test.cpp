@@ -1,0 +1,179 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/text.hpp>
+#include <arenite/model.hpp>
+#include <arenite/operators.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace arenite {
+namespace {
+
+using Floats = std::vector<float>;
+
+template <class T>
+NamedBytes named(std::string_view name, const std::vector<T>& values) {
+  return {name, values.data(), static_cast<std::int64_t>(values.size() * sizeof(T))};
+}
+
+Model compile(runtime::Session& session, const std::string& script,
+              const std::vector<NamedBytes>& constants = {}) {
+  return {session, graph::parse(script, operators()), constants};
+}
+
+Floats evaluate(Model& model, const std::vector<NamedBytes>& inputs) {
+  Floats result(static_cast<std::size_t>(model.outputs().at(0).shape.elements()));
+  void* out = result.data();
+  model.evaluate(inputs, {&out, 1});
+  return result;
+}
+
+template <class Action>
+std::string error_of(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+const char* const two_layers = R"(
+  $1 = InputTensor(x, float32, [2, 3]);
+  $2 = ConstantTensor(weight, float32, [3, 2]);
+  $3 = dense($1, $2);
+  $4 = ReLUNode($3);
+  result = $4;)";
+
+struct ModelTest : ::testing::Test {
+  runtime::Session session{{.workers = 1}};
+};
+
+TEST_F(ModelTest, EvaluatesWhatAScriptSays) {
+  Floats weight{1, -1, 2, -2, 3, -3};
+  Model model = compile(session, two_layers, {named("weight", weight)});
+  // Borrowed for the call alone.
+  weight.assign(6, 100);
+  ASSERT_EQ(model.inputs().size(), 1U);
+  EXPECT_EQ(model.inputs()[0].name, "x");
+  EXPECT_EQ(model.inputs()[0].bytes(), 24);
+  ASSERT_EQ(model.outputs().size(), 1U);
+  EXPECT_EQ(model.outputs()[0].name, "output_0");
+  EXPECT_EQ(model.outputs()[0].shape, (Shape{2, 2}));
+  for (int time = 0; time < 5; ++time) {
+    EXPECT_EQ(evaluate(model, {named("x", Floats{1, 1, 1, -1, 0, 0})}), (Floats{6, 0, 0, 1}));
+  }
+  EXPECT_EQ(model.evaluations(), 5);
+}
+
+TEST_F(ModelTest, KeepsWhatIsReplacedInABuffer) {
+  Model model = compile(session, R"(
+    $1 = BufferTensor(float32, [4]);
+    $2 = InputTensor(x, float32, [1]);
+    $3 = InputTensor(begin, int64, [1]);
+    $4 = InputTensor(end, int64, [1]);
+    $5 = ReplaceSliceNode($1, $2, $3, $4);
+    result = $5, $1;)");
+  Floats now(4), before(4);
+  const auto step = [&](float value, std::int64_t row) {
+    void* outs[] = {now.data(), before.data()};
+    const Floats x{value};
+    const std::vector<std::int64_t> begin{row}, end{row + 1};
+    const std::vector<NamedBytes> inputs{named("x", x), named("begin", begin), named("end", end)};
+    model.evaluate(inputs, outs);
+  };
+  step(1, 0);
+  EXPECT_EQ(now, (Floats{1, 0, 0, 0}));
+  EXPECT_EQ(before, (Floats{0, 0, 0, 0}));
+  step(2, 3);
+  EXPECT_EQ(now, (Floats{1, 0, 0, 2}));
+  EXPECT_EQ(before, (Floats{1, 0, 0, 0}));
+  // Out of range: nothing is written, and the next evaluation finds what was there.
+  EXPECT_NE(error_of([&] { step(9, 4); }).find("rows reach beyond the first axis"),
+            std::string::npos);
+  step(3, 1);
+  EXPECT_EQ(now, (Floats{1, 3, 0, 2}));
+}
+
+TEST_F(ModelTest, ResultsMayBeInputsConstantsAndBuffers) {
+  const Floats three{7, 8, 9};
+  Model model = compile(session, R"(
+    $1 = InputTensor(x, float32, [2]);
+    $2 = ConstantTensor(c, float32, [3]);
+    $3 = BufferTensor(state, float32, [1]);
+    result = $1, $2, $3, $1;)",
+                        {named("c", three)});
+  EXPECT_EQ(model.outputs()[1].name, "c");
+  for (float first : {1.0f, 5.0f}) {
+    const Floats x{first, 2};
+    const std::vector<NamedBytes> inputs{named("x", x)};
+    Floats a(2), b(3), c(1, 9), d(2);
+    void* outs[] = {a.data(), b.data(), c.data(), d.data()};
+    model.evaluate(inputs, outs);
+    EXPECT_EQ(a, x);
+    EXPECT_EQ(b, three);
+    EXPECT_EQ(c, Floats{0});
+    EXPECT_EQ(d, x);
+  }
+}
+
+TEST_F(ModelTest, SaysWhatIsWrongWithItsArguments) {
+  const Floats weight(6), x(6), wrong(5);
+  EXPECT_EQ(error_of([&] { compile(session, two_layers); }),
+            "no constant 'weight'; expected all of weight");
+  EXPECT_EQ(error_of([&] {
+              compile(session, two_layers, {named("weight", weight), named("w", weight)});
+            }),
+            "an unknown constant 'w'; expected weight");
+  EXPECT_EQ(error_of([&] { compile(session, two_layers, {named("weight", wrong)}); }),
+            "20 bytes of constant 'weight'; expected 24, as it is float32 [3, 2]");
+  EXPECT_EQ(
+      error_of([&] { compile(session, "$1 = InputTensor(x, float32, [n<=4]); result = $1;"); }),
+      "the size 'n', which only a run knows; expected a graph of known sizes (hint: "
+      "graph::at_sizes makes one)");
+
+  Model model = compile(session, two_layers, {named("weight", weight)});
+  EXPECT_EQ(error_of([&] { evaluate(model, {}); }), "no input 'x'; expected all of x");
+  EXPECT_EQ(error_of([&] {
+              evaluate(model, {named("x", x), named("x", x)});
+            }),
+            "input 'x' twice; expected each input once");
+  EXPECT_EQ(error_of([&] {
+              evaluate(model, {named("x", x), named("y", x)});
+            }),
+            "an unknown input 'y'; expected x");
+  EXPECT_EQ(error_of([&] {
+              evaluate(model, {{"x", nullptr, std::nullopt}});
+            }),
+            "null for the bytes of input 'x'; expected 24 bytes");
+  const std::vector<NamedBytes> inputs{named("x", x)};
+  EXPECT_EQ(error_of([&] { model.evaluate(inputs, {}); }),
+            "0 places for outputs; expected 1: output_0");
+  void* null = nullptr;
+  EXPECT_EQ(error_of([&] {
+              model.evaluate(inputs, {&null, 1});
+            }),
+            "null for output 'output_0'; expected a place of 16 bytes");
+  EXPECT_EQ(evaluate(model, inputs), Floats(4));
+}
+
+TEST_F(ModelTest, TwoModelsRunInTwoThreads) {
+  const auto run = [&](float factor) {
+    const Floats weight{factor, 0, 0, factor, 0, 0};
+    Model model = compile(session, two_layers, {named("weight", weight)});
+    for (int i = 1; i <= 200; ++i) {
+      const auto x = static_cast<float>(i);
+      EXPECT_EQ(evaluate(model, {named("x", Floats{x, 1, 0, 1, x, 0})}),
+                (Floats{x * factor, factor, factor, x * factor}));
+    }
+  };
+  std::thread other(run, 2.0f);
+  run(3.0f);
+  other.join();
+}
+
+}  // namespace
+}  // namespace arenite
