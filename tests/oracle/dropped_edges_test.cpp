@@ -91,11 +91,13 @@ TEST(DroppedEdge, ShowsInTheBitsIfItMatters) {
 
 /// A ReLU passes on nothing of what it cuts off; of another ReLU's result, in place, it makes what
 /// was there, as does a sum of one term; some rows of a weight's gradient come from some columns;
-/// rows that are not taken, or replaced, play no part; and much of what is made of zeros is zeros.
+/// rows that are not taken, or replaced, play no part; a weight that does not decay plays none in
+/// its velocity; and much of what is made of zeros is zeros.
 bool may_lose_sight(const graph::Op& op) {
   return op.name() == "relu" || op.name() == "relu_grad" || op.name() == "full" ||
          op.name() == "dynamic_slice" || op.name() == "replace_slice" ||
          (op.name() == "sum" && op.operands.size() == 1) ||
+         (op.name() == "sgd" && op.attributes.real("weight_decay") == 0) ||
          (op.name() == "dense_grad_weight" && !op.attributes.integers("rows").empty());
 }
 
