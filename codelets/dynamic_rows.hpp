@@ -21,11 +21,6 @@ inline std::vector<std::pair<std::uint32_t, std::string>> rows_status_messages()
            "a begin from which the rows reach beyond the first axis"}};
 }
 
-/// Integers have no gradient.
-inline bool is_real(DType type) noexcept {
-  return type == DType::float32 || type == DType::float64;
-}
-
 /// An operand with rows to take or replace.
 inline void expect_rows(const graph::OpView& op, std::size_t i) {
   if (op.operand(i).shape.rank() > 0) return;

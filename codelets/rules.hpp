@@ -21,6 +21,18 @@ inline void expect_type(const graph::OpView& op, std::size_t i, DType type) {
         .expected = std::string(to_string(type))});
 }
 
+/// Integers have no gradient.
+inline bool is_real(DType type) noexcept {
+  return type == DType::float32 || type == DType::float64;
+}
+
+inline void expect_real(const graph::OpView& op, std::size_t i) {
+  const DType found = op.operand(i).type;
+  if (is_real(found)) return;
+  fail({.found = operand_text(op, i) + " of type " + std::string(to_string(found)),
+        .expected = "float32 or float64"});
+}
+
 /// `letters` names the axes: "[N, C]".
 inline void expect_rank(const graph::OpView& op, std::size_t i, int rank,
                         const std::string& letters) {

@@ -67,6 +67,7 @@ const TargetProfile& default_target() {
                   {"batch_gather/plain", {60, 6}},
                   {"bias/plain", {60, 40}},
                   {"bias_grad/plain", {4, 20}},
+                  {"broadcast_to/plain", {60, 40}},
                   {"conv2d/direct", {40, 60}},
                   {"conv2d/plain", {3, 60}},
                   {"conv2d/xsmm", {110, 60}},
@@ -103,7 +104,8 @@ const TargetProfile& default_target() {
                   {"scale_by/plain", {60, 40}},
                   {"sgd/plain", {60, 30}},
                   {"softmax_cross_entropy/plain", {3, 60}},
-                  {"sum/plain", {60, 40}}},
+                  {"sum/plain", {60, 40}},
+                  {"sum_to/plain", {10, 40}}},
       .otherwise = {60, 40}};
   return target;
 }

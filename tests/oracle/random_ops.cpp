@@ -1,7 +1,7 @@
 // Random ops: any operator reads any value of a shape that fits, so that values get several users,
 // views, views of views, and writers; what nobody reads at the end is an output, is accumulated, or
 // stays unread.
-#include "tests/oracle/random_values.hpp"
+#include "tests/oracle/random_elementwise.hpp"
 
 namespace arenite::oracle {
 namespace {
@@ -41,10 +41,10 @@ class RandomOps : private RandomValues {
     builder.context = {.phase = phase_, .lane = lane(), .where = {}};
     using Make = void (RandomOps::*)();
     static const std::vector<Make> always{
-        &RandomOps::convolution, &RandomOps::pooling,    &RandomOps::dense,  &RandomOps::bias,
-        &RandomOps::pointwise,   &RandomOps::pointwise,  &RandomOps::sum,    &RandomOps::view,
-        &RandomOps::view,        &RandomOps::accumulate, &RandomOps::gather, &RandomOps::full,
-        &RandomOps::indexed_rows};
+        &RandomOps::convolution,  &RandomOps::pooling,    &RandomOps::dense,  &RandomOps::bias,
+        &RandomOps::pointwise,    &RandomOps::pointwise,  &RandomOps::sum,    &RandomOps::view,
+        &RandomOps::view,         &RandomOps::accumulate, &RandomOps::gather, &RandomOps::full,
+        &RandomOps::indexed_rows, &RandomOps::elementwise};
     // These have no gradient themselves, or only of some results.
     static const std::vector<Make> untrained{
         &RandomOps::loss,     &RandomOps::loss,     &RandomOps::gradient,    &RandomOps::gradient,
@@ -157,6 +157,8 @@ class RandomOps : private RandomValues {
                                           draw.of({StorageClass::buffer, StorageClass::input}))});
     }
   }
+
+  void elementwise() { add_elementwise(*this); }
 
   void full() {
     const auto dims = shape(tensor()).dims();

@@ -111,8 +111,8 @@ std::vector<OperatorCase> gather_cases() {
       // Two lanes' gradients of one weight, summed on the way.
       {"dense_grad_weight", {{{3, 5}}, {{3, 4}}, {{2, 5}}, {{2, 4}}}, {}},
       {"dense_grad_weight", {{{3, 9}}, {{3, 4}}, {{2, 9}}, {{2, 4}}}, {{"rows", List{2, 7}}}}};
-  for (auto&& more :
-       {convolutions(), fused_convolutions(), poolings(), losses(), surroundings(), indexing()})
+  for (auto&& more : {convolutions(), fused_convolutions(), poolings(), losses(), surroundings(),
+                      indexing(), elementwise_cases()})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -159,7 +159,7 @@ OperatorGraph::OperatorGraph(const OperatorCase& what, const graph::OperatorTabl
   if (!rule) return;
   std::vector<graph::ValueId> result_gradients(results.size());
   if (!what.is_loss) {
-    weights = builder.declare("weights", DType::float32, Shape(graph[result].shape),
+    weights = builder.declare("weights", graph[result].type, Shape(graph[result].shape),
                               graph::StorageClass::buffer);
     result_gradients.front() = weights;
   }

@@ -27,6 +27,8 @@ struct OperatorCase {
 
 /// A new operator needs a case here.
 const std::vector<OperatorCase>& operator_cases();
+/// Those among them that broadcast.
+std::vector<OperatorCase> elementwise_cases();
 
 /// Operators of the table without a case.
 std::vector<std::string> uncovered(const graph::OperatorTable& table,

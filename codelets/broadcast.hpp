@@ -1,0 +1,40 @@
+// Broadcasting: a value is repeated along the axes where its size is 1. Ranks are equal; the other
+// sizes too.
+#pragma once
+
+#include <arenite/graph/builder.hpp>
+
+#include "codelets/rules.hpp"
+
+#include <vector>
+
+namespace arenite::codelets {
+
+/// Whether values of shape `part` can be repeated to fill the shape `whole`.
+inline bool fills(std::span<const std::int64_t> part, std::span<const std::int64_t> whole) {
+  bool all = part.size() == whole.size();
+  for (std::size_t i = 0; all && i < part.size(); ++i) all = part[i] == whole[i] || part[i] == 1;
+  return all;
+}
+
+inline std::vector<std::int64_t> dims_of(const graph::Value& value) {
+  return {value.shape.begin(), value.shape.end()};
+}
+
+/// The gradient of a value that was repeated to the gradient's shape.
+inline graph::ValueId summed_like(graph::Builder& builder, graph::ValueId gradient,
+                                  graph::ValueId value) {
+  const graph::Value& like = builder.graph()[value];
+  if (builder.graph()[gradient].shape == like.shape) return gradient;
+  return builder.add1("sum_to", {gradient}, {{"shape", dims_of(like)}});
+}
+
+/// The gradient of a value of which sums were taken.
+inline graph::ValueId repeated_like(graph::Builder& builder, graph::ValueId gradient,
+                                    graph::ValueId value) {
+  const graph::Value& like = builder.graph()[value];
+  if (builder.graph()[gradient].shape == like.shape) return gradient;
+  return builder.add1("broadcast_to", {gradient}, {{"shape", dims_of(like)}});
+}
+
+}  // namespace arenite::codelets

@@ -1,0 +1,45 @@
+// sum_to(x, shape): the sum over the axes where `shape` is 1 and x is not; the rank stays. What
+// broadcast_to repeats, backwards. Each sum is taken in a fixed order, in double.
+#include "codelets/sum_to/sum_to.hpp"
+
+#include "codelets/broadcast.hpp"
+#include "codelets/image.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+using graph::OpView;
+
+std::vector<graph::ResultType> infer(const OpView& op) {
+  expect_real(op, 0);
+  const graph::Value& x = op.operand(0);
+  const std::vector<std::int64_t>& dims = op.attributes().integers("shape");
+  if (!fills(dims, x.shape.dims())) {
+    fail({.found = "shape=" + graph::to_string(*op.attributes().find("shape")),
+          .expected = to_string(x.shape) + ", the shape of 'x', where any size may be 1"});
+  }
+  return {{x.type, Shape(dims)}};
+}
+
+}  // namespace
+
+void register_sum_to(Registry& registry) {
+  graph::OperatorDefinition sum_to;
+  sum_to.name = "sum_to";
+  sum_to.operands = {{"x"}};
+  sum_to.results = {"y"};
+  sum_to.attributes = {{"shape", graph::AttributeType::integers, {}}};
+  sum_to.infer = infer;
+  sum_to.gradient = [](graph::GradientContext& context) {
+    const graph::ValueId gradient = context.result_gradient(0);
+    if (!gradient || !context.wants(0)) return;
+    context.set(0, repeated_like(context.builder(), gradient, context.operand(0)));
+  };
+  sum_to.cost = [](const OpView& op) {
+    return graph::Cost{.flops = static_cast<double>(op.operand(0).shape.elements()),
+                       .bytes = bytes_touched(op)};
+  };
+  registry.add(std::move(sum_to), sum_to_kernels());
+}
+
+}  // namespace arenite::codelets

@@ -1,0 +1,43 @@
+#include "tests/oracle/random_elementwise.hpp"
+
+namespace arenite::oracle {
+namespace {
+
+using List = std::vector<std::int64_t>;
+
+List dims(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
+/// The shape with 1 for some of its sizes.
+List shrunk(Draw& draw, const Shape& shape) {
+  List sizes = dims(shape);
+  for (std::int64_t& size : sizes) size = draw.chance(50) ? 1 : size;
+  return sizes;
+}
+
+/// A shape that the value can be repeated to.
+List grown(Draw& draw, const Shape& shape) {
+  List sizes = dims(shape);
+  const bool small = shape.elements() <= RandomValues::most_elements / 100;
+  for (std::int64_t& size : sizes) {
+    if (size == 1 && small && draw.chance(50)) size = draw.between(1, 3);
+  }
+  return sizes;
+}
+
+}  // namespace
+
+void add_elementwise(RandomValues& values) {
+  Draw& draw = values.draw;
+  graph::Builder& builder = values.builder;
+  const graph::ValueId x = values.tensor();
+  const Shape shape = values.shape(x);
+  switch (draw.below(2)) {
+    case 0:
+      builder.add("sum_to", {x}, {{"shape", shrunk(draw, shape)}});
+      break;
+    default:
+      builder.add("broadcast_to", {x}, {{"shape", grown(draw, shape)}});
+  }
+}
+
+}  // namespace arenite::oracle
