@@ -31,12 +31,22 @@ void add_elementwise(RandomValues& values) {
   graph::Builder& builder = values.builder;
   const graph::ValueId x = values.tensor();
   const Shape shape = values.shape(x);
-  switch (draw.below(2)) {
+  switch (draw.below(4)) {
     case 0:
       builder.add("sum_to", {x}, {{"shape", shrunk(draw, shape)}});
       break;
-    default:
+    case 1:
       builder.add("broadcast_to", {x}, {{"shape", grown(draw, shape)}});
+      break;
+    default: {
+      const Shape of(draw.chance(50) ? dims(shape) : shrunk(draw, shape));
+      if (draw.chance(50)) {
+        builder.add("add", {x, values.floats(of)});
+      } else {
+        // Products of products would leave the range of floats.
+        builder.add("mul", {x, values.declare(DType::float32, of, {})});
+      }
+    }
   }
 }
 

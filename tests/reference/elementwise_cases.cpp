@@ -30,6 +30,8 @@ std::vector<OperatorCase> elementwise_cases() {
       const CaseOperand large{whole, true, type}, small{part, true, type};
       all.push_back({"sum_to", {large}, {{"shape", dims(part)}}});
       all.push_back({"broadcast_to", {small}, {{"shape", dims(whole)}}});
+      all.push_back({"add", {large, small}, {}});
+      all.push_back({"mul", {large, small}, {}});
     }
   }
   return all;

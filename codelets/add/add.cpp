@@ -1,0 +1,21 @@
+// add(a, b) = a + b, element by element; b is repeated along the axes where its size is 1. `sum`
+// adds any number of values of one shape.
+#include "codelets/add/add.hpp"
+
+#include "codelets/pairwise.hpp"
+
+namespace arenite::codelets {
+
+void register_add(Registry& registry) {
+  graph::OperatorDefinition add = pairwise("add");
+  add.gradient = [](graph::GradientContext& context) {
+    const graph::ValueId gradient = context.result_gradient(0);
+    if (!gradient) return;
+    if (context.wants(0)) context.set(0, gradient);
+    if (context.wants(1))
+      context.set(1, summed_like(context.builder(), gradient, context.operand(1)));
+  };
+  registry.add(std::move(add), add_kernels());
+}
+
+}  // namespace arenite::codelets

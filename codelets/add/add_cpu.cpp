@@ -1,0 +1,10 @@
+#include "codelets/add/add.hpp"
+#include "codelets/pairwise_kernel.hpp"
+
+#include <functional>
+
+namespace arenite::codelets {
+
+std::vector<runtime::Kernel> add_kernels() { return pairwise_kernels<std::plus<>>(); }
+
+}  // namespace arenite::codelets

@@ -1,0 +1,22 @@
+// mul(a, b) = a · b, element by element; b is repeated along the axes where its size is 1.
+#include "codelets/mul/mul.hpp"
+
+#include "codelets/pairwise.hpp"
+
+namespace arenite::codelets {
+
+void register_mul(Registry& registry) {
+  graph::OperatorDefinition mul = pairwise("mul");
+  mul.gradient = [](graph::GradientContext& context) {
+    const graph::ValueId gradient = context.result_gradient(0);
+    if (!gradient) return;
+    graph::Builder& builder = context.builder();
+    const graph::ValueId a = context.operand(0), b = context.operand(1);
+    if (context.wants(0)) context.set(0, builder.add1("mul", {gradient, b}));
+    if (context.wants(1))
+      context.set(1, summed_like(builder, builder.add1("mul", {gradient, a}), b));
+  };
+  registry.add(std::move(mul), mul_kernels());
+}
+
+}  // namespace arenite::codelets

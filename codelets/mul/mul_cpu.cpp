@@ -1,0 +1,10 @@
+#include "codelets/mul/mul.hpp"
+#include "codelets/pairwise_kernel.hpp"
+
+#include <functional>
+
+namespace arenite::codelets {
+
+std::vector<runtime::Kernel> mul_kernels() { return pairwise_kernels<std::multiplies<>>(); }
+
+}  // namespace arenite::codelets
