@@ -104,6 +104,8 @@ const TargetProfile& default_target() {
                   {"relu_grad/plain", {60, 30}},
                   {"scale_by/plain", {60, 40}},
                   {"sgd/plain", {60, 30}},
+                  {"silu/plain", {50, 30}},
+                  {"silu_grad/plain", {50, 30}},
                   {"softmax_cross_entropy/plain", {3, 60}},
                   {"sum/plain", {60, 40}},
                   {"sum_to/plain", {10, 40}}},

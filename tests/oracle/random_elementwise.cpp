@@ -31,11 +31,14 @@ void add_elementwise(RandomValues& values) {
   graph::Builder& builder = values.builder;
   const graph::ValueId x = values.tensor();
   const Shape shape = values.shape(x);
-  switch (draw.below(4)) {
+  switch (draw.below(5)) {
     case 0:
       builder.add("sum_to", {x}, {{"shape", shrunk(draw, shape)}});
       break;
     case 1:
+      builder.add("silu", {x});
+      break;
+    case 2:
       builder.add("broadcast_to", {x}, {{"shape", grown(draw, shape)}});
       break;
     default: {
@@ -48,6 +51,11 @@ void add_elementwise(RandomValues& values) {
       }
     }
   }
+}
+
+void add_elementwise_gradient(RandomValues& values) {
+  const graph::ValueId x = values.tensor();
+  values.builder.add("silu_grad", {values.floats(values.shape(x)), x});
 }
 
 }  // namespace arenite::oracle

@@ -41,14 +41,15 @@ class RandomOps : private RandomValues {
     builder.context = {.phase = phase_, .lane = lane(), .where = {}};
     using Make = void (RandomOps::*)();
     static const std::vector<Make> always{
-        &RandomOps::convolution,  &RandomOps::pooling,    &RandomOps::dense,  &RandomOps::bias,
-        &RandomOps::pointwise,    &RandomOps::pointwise,  &RandomOps::sum,    &RandomOps::view,
-        &RandomOps::view,         &RandomOps::accumulate, &RandomOps::gather, &RandomOps::full,
-        &RandomOps::indexed_rows, &RandomOps::elementwise};
+        &RandomOps::convolution,  &RandomOps::pooling,     &RandomOps::dense,      &RandomOps::bias,
+        &RandomOps::pointwise,    &RandomOps::pointwise,   &RandomOps::sum,        &RandomOps::view,
+        &RandomOps::view,         &RandomOps::accumulate,  &RandomOps::gather,     &RandomOps::full,
+        &RandomOps::indexed_rows, &RandomOps::elementwise, &RandomOps::elementwise};
     // These have no gradient themselves, or only of some results.
     static const std::vector<Make> untrained{
-        &RandomOps::loss,     &RandomOps::loss,     &RandomOps::gradient,    &RandomOps::gradient,
-        &RandomOps::gradient, &RandomOps::gradient, &RandomOps::lanes_dense, &RandomOps::update};
+        &RandomOps::loss,        &RandomOps::loss,     &RandomOps::gradient,
+        &RandomOps::gradient,    &RandomOps::gradient, &RandomOps::gradient,
+        &RandomOps::lanes_dense, &RandomOps::update,   &RandomOps::elementwise_gradient};
     const std::size_t kinds = always.size() + (trained_ ? 0 : untrained.size());
     const std::size_t kind = draw.below(kinds);
     (this->*(kind < always.size() ? always[kind] : untrained[kind - always.size()]))();
@@ -159,6 +160,7 @@ class RandomOps : private RandomValues {
   }
 
   void elementwise() { add_elementwise(*this); }
+  void elementwise_gradient() { add_elementwise_gradient(*this); }
 
   void full() {
     const auto dims = shape(tensor()).dims();

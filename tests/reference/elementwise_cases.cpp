@@ -26,6 +26,7 @@ List dims(const Shape& shape) { return {shape.begin(), shape.end()}; }
 std::vector<OperatorCase> elementwise_cases() {
   std::vector<OperatorCase> all;
   for (DType type : {DType::float32, DType::float64}) {
+    all.push_back({"silu", {{{2, 3, 3, 5}, true, type, -3, 3}}, {}});
     for (const auto& [whole, part] : repeats) {
       const CaseOperand large{whole, true, type}, small{part, true, type};
       all.push_back({"sum_to", {large}, {{"shape", dims(part)}}});

@@ -204,8 +204,8 @@ OperatorAgreement check_gradient(const OperatorCase& what, const graph::Operator
     const std::vector<double> gradient = evaluator[op.gradients.at(i)].data;
     for (std::int64_t e = 0; e < evaluator[op.operands[i]].shape.elements(); ++e) {
       const Direction one{{e, 1.0}};
-      // Each is of order 1 and at most quadratic nearby, but for the loss: h² and the rounding of
-      // f, 1e-15 / h, are both below 1e-9.
+      // Each is of order 1 and at most quadratic nearby, but for smooth ones such as the loss: h²
+      // and the rounding of f, 1e-15 / h, are both below 1e-9.
       const auto slope = central_difference(evaluator, op.operands[i], one, 1e-5, loss);
       slope ? ++all.compared : ++all.kinks;
       if (slope) all.worst = std::max(all.worst, disagreement(*slope, one, gradient));

@@ -27,7 +27,7 @@ struct OperatorCase {
 
 /// A new operator needs a case here.
 const std::vector<OperatorCase>& operator_cases();
-/// Those among them that broadcast.
+/// Those among them that broadcast, or are smooth functions of each element.
 std::vector<OperatorCase> elementwise_cases();
 
 /// Operators of the table without a case.

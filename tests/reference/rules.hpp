@@ -8,7 +8,7 @@ namespace arenite::reference {
 void add_pointwise_rules(Rules& rules);    ///< relu, sums, scales, views
 void add_dense_rules(Rules& rules);        ///< dense, bias
 void add_convolution_rules(Rules& rules);  ///< conv2d, alone and fused with ReLU and pooling
-void add_elementwise_rules(Rules& rules);  ///< what broadcasts
+void add_elementwise_rules(Rules& rules);  ///< what broadcasts, smooth functions
 void add_indexing_rules(Rules& rules);     ///< rows from an index that is data
 void add_pooling_rules(Rules& rules);      ///< max_pool2d, avg_pool2d
 void add_training_rules(Rules& rules);     ///< batches, the loss, updates
