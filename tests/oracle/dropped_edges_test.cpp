@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 namespace arenite::oracle {
 namespace {
@@ -89,13 +90,20 @@ TEST(DroppedEdge, ShowsInTheBitsIfItMatters) {
   }
 }
 
+/// Windows that stand apart leave out the pixels between them.
+bool steps_over_pixels(const graph::Op& op) {
+  if (!op.attributes.has("kernel") || !op.attributes.has("stride")) return false;
+  const auto &kernel = op.attributes.integers("kernel"), &stride = op.attributes.integers("stride");
+  return !std::ranges::equal(stride, kernel, std::less_equal()) && !stride.empty();
+}
+
 /// A ReLU passes on nothing of what it cuts off; of another ReLU's result, in place, it makes what
 /// was there, as does a sum of one term; some rows of a weight's gradient come from some columns;
-/// rows that are not taken, or replaced, play no part; a weight that does not decay plays none in
-/// its velocity; and much of what is made of zeros is zeros.
+/// rows that are not taken, or replaced, play no part, nor do weights in a velocity without decay;
+/// and much of what is made of zeros is zeros.
 bool may_lose_sight(const graph::Op& op) {
   return op.name() == "relu" || op.name() == "relu_grad" || op.name() == "full" ||
-         op.name() == "dynamic_slice" || op.name() == "replace_slice" ||
+         op.name() == "dynamic_slice" || op.name() == "replace_slice" || steps_over_pixels(op) ||
          (op.name() == "sum" && op.operands.size() == 1) ||
          (op.name() == "sgd" && op.attributes.real("weight_decay") == 0) ||
          (op.name() == "dense_grad_weight" && !op.attributes.integers("rows").empty());
