@@ -95,6 +95,8 @@ const TargetProfile& default_target() {
                   {"dense_grad_weight/plain", {8, 60}},
                   {"dense_grad_weight/xsmm", {80, 60}},
                   {"identity/plain", {60, 40}},
+                  {"matmul/plain", {8, 60}},
+                  {"matmul/xsmm", {75, 60}},
                   {"max_pool2d/direct", {7, 40}},
                   {"max_pool2d/plain", {5, 30}},
                   {"max_pool2d_grad/direct", {5, 30}},

@@ -2,6 +2,8 @@
 // views, views of views, and writers; what nobody reads at the end is an output, is accumulated, or
 // stays unread.
 #include "tests/oracle/random_elementwise.hpp"
+#include "tests/oracle/random_products.hpp"
+#include "tests/oracle/random_values.hpp"
 
 namespace arenite::oracle {
 namespace {
@@ -41,10 +43,12 @@ class RandomOps : private RandomValues {
     builder.context = {.phase = phase_, .lane = lane(), .where = {}};
     using Make = void (RandomOps::*)();
     static const std::vector<Make> always{
-        &RandomOps::convolution,  &RandomOps::pooling,     &RandomOps::dense,      &RandomOps::bias,
-        &RandomOps::pointwise,    &RandomOps::pointwise,   &RandomOps::sum,        &RandomOps::view,
-        &RandomOps::view,         &RandomOps::accumulate,  &RandomOps::gather,     &RandomOps::full,
-        &RandomOps::indexed_rows, &RandomOps::elementwise, &RandomOps::elementwise};
+        &RandomOps::convolution,  &RandomOps::pooling,     &RandomOps::dense,
+        &RandomOps::bias,         &RandomOps::pointwise,   &RandomOps::pointwise,
+        &RandomOps::sum,          &RandomOps::view,        &RandomOps::view,
+        &RandomOps::accumulate,   &RandomOps::gather,      &RandomOps::full,
+        &RandomOps::indexed_rows, &RandomOps::elementwise, &RandomOps::elementwise,
+        &RandomOps::product};
     // These have no gradient themselves, or only of some results.
     static const std::vector<Make> untrained{
         &RandomOps::loss,        &RandomOps::loss,     &RandomOps::gradient,
@@ -142,6 +146,8 @@ class RandomOps : private RandomValues {
     }
     builder.add("dense_grad_weight", operands, attributes);
   }
+
+  void product() { add_product(*this); }
 
   void bias() {
     const ValueId x = tensor();

@@ -63,6 +63,7 @@ Rules gather_rules() {
   Rules all;
   add_pointwise_rules(all);
   add_dense_rules(all);
+  add_product_rules(all);
   add_convolution_rules(all);
   add_elementwise_rules(all);
   add_indexing_rules(all);

@@ -1,0 +1,116 @@
+// matmul(a, b, transpose_a, transpose_b) -> c, of float32 or float64:
+//   a [m, n] · b [n, k] -> c [m, k]
+//   a [n] · b [n, k] -> c [k]: a is a row
+//   a [b, m, n] · b [b, n, k] -> c [b, m, k]: each matrix with its own
+// transpose_a=1 reads the last two axes of a transposed: it has the shape [n, m]. A vector has
+// none. Gradients are products again.
+#include "codelets/matmul/matmul.hpp"
+
+#include "codelets/image.hpp"
+#include "codelets/matmul/sizes.hpp"
+#include "codelets/rules.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+using graph::OpView;
+using graph::ValueId;
+
+bool flag(const OpView& op, const std::string& name) {
+  const std::int64_t value = op.integer(name);
+  if (value != 0 && value != 1)
+    fail({.found = name + "=" + std::to_string(value), .expected = "0 or 1"});
+  return value == 1;
+}
+
+std::vector<graph::ResultType> infer(const OpView& op) {
+  const DType type = op.operand(0).type;
+  if (type != DType::float32 && type != DType::float64) {
+    fail({.found = operand_text(op, 0) + " of type " + std::string(to_string(type)),
+          .expected = "float32 or float64"});
+  }
+  expect_type(op, 1, type);
+  const bool transpose_a = flag(op, "transpose_a"), transpose_b = flag(op, "transpose_b");
+  const Shape &a = op.operand(0).shape, &b = op.operand(1).shape;
+  const int rank = a.rank();
+  if (rank < 1 || rank > 3) {
+    fail({.found = operand_text(op, 0) + " of shape " + to_string(a),
+          .expected = "rank 1 to 3, [n], [m, n] or [b, m, n]"});
+  }
+  if (transpose_a && rank == 1) {
+    fail({.found = "transpose_a=1 for a " + to_string(a),
+          .expected = "0, as a vector has one axis only"});
+  }
+  const std::string batch = rank == 3 ? "[b, " : "[",
+                    letters = batch + (transpose_b ? "k, n]" : "n, k]"),
+                    of_a = " for a " + to_string(a) + (transpose_a ? " transposed" : "");
+  expect_rank(op, 1, rank == 3 ? 3 : 2, letters + of_a);
+  const std::int64_t inner = a.at(transpose_a ? -2 : -1), columns = b.at(transpose_b ? -2 : -1);
+  Shape fitting = b.with(b.rank() - (transpose_b ? 1 : 2), inner);
+  if (rank == 3) fitting = fitting.with(0, a[0]);
+  expect_shape(op, 1, fitting, letters + of_a);
+  if (rank == 1) return {{type, {columns}}};
+  const std::int64_t rows = a.at(transpose_a ? -1 : -2);
+  return {{type, a.with(rank - 2, rows).with(rank - 1, columns)}};
+}
+
+/// A vector as the matrix of one row that it stands for.
+ValueId as_row(graph::Builder& builder, ValueId vector) {
+  const std::int64_t length = builder.graph()[vector].shape[0];
+  return builder.add1("reshape", {vector}, {{"shape", std::vector<std::int64_t>{1, length}}});
+}
+
+void gradient(graph::GradientContext& context) {
+  ValueId of_c = context.result_gradient(0);
+  if (!of_c || !(context.wants(0) || context.wants(1))) return;
+  graph::Builder& builder = context.builder();
+  const OpView forward = context.forward();
+  const std::int64_t transpose_a = forward.integer("transpose_a"),
+                     transpose_b = forward.integer("transpose_b"), yes = 1;
+  const bool is_vector = forward.operand(0).shape.rank() == 1;
+  const std::int64_t length = forward.operand(0).shape.at(-1);
+  ValueId a = context.operand(0);
+  const ValueId b = context.operand(1);
+  const auto product = [&](ValueId left, ValueId right, std::int64_t left_transposed,
+                           std::int64_t right_transposed) {
+    return builder.add1("matmul", {left, right},
+                        {{"transpose_a", left_transposed}, {"transpose_b", right_transposed}});
+  };
+  if (is_vector) of_c = as_row(builder, of_c);
+  if (context.wants(0)) {
+    const ValueId of_a = transpose_a == 1 ? product(b, of_c, transpose_b, yes)
+                                          : product(of_c, b, 0, 1 - transpose_b);
+    context.set(0, is_vector ? builder.add1("reshape", {of_a},
+                                            {{"shape", std::vector<std::int64_t>{length}}})
+                             : of_a);
+  }
+  if (context.wants(1)) {
+    if (is_vector) a = as_row(builder, a);
+    context.set(1, transpose_b == 1 ? product(of_c, a, yes, transpose_a)
+                                    : product(a, of_c, 1 - transpose_a, 0));
+  }
+}
+
+/// 2·b·m·n·k: one multiplication and one addition for every term.
+graph::Cost cost(const OpView& op) {
+  const MatmulSizes size(op);
+  const double terms = static_cast<double>(op.result(0).shape.elements());
+  return {.flops = 2 * terms * static_cast<double>(size.inner), .bytes = bytes_touched(op)};
+}
+
+}  // namespace
+
+void register_matmul(Registry& registry) {
+  graph::OperatorDefinition matmul;
+  matmul.name = "matmul";
+  matmul.operands = {{"a"}, {"b"}};
+  matmul.results = {"c"};
+  matmul.attributes = {{"transpose_a", graph::AttributeType::integer, std::int64_t{0}},
+                       {"transpose_b", graph::AttributeType::integer, std::int64_t{0}}};
+  matmul.infer = infer;
+  matmul.gradient = gradient;
+  matmul.cost = cost;
+  registry.add(std::move(matmul), matmul_kernels());
+}
+
+}  // namespace arenite::codelets
