@@ -147,7 +147,7 @@ class RandomOps : private RandomValues {
     builder.add("dense_grad_weight", operands, attributes);
   }
 
-  void product() { add_product(*this); }
+  void product() { draw.chance(60) ? add_product(*this) : add_permutation(*this); }
 
   void bias() {
     const ValueId x = tensor();

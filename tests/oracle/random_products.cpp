@@ -1,5 +1,7 @@
 #include "tests/oracle/random_products.hpp"
 
+#include <numeric>
+
 namespace arenite::oracle {
 namespace {
 
@@ -39,6 +41,18 @@ void add_product(RandomValues& values) {
   const ValueId b = values.weight(Shape(sizes), std::max<std::int64_t>(inner, 1));
   values.builder.add("matmul", {a, b},
                      {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
+}
+
+void add_permutation(RandomValues& values) {
+  const ValueId x = values.any([&](ValueId id) {
+    return values.graph[id].type != DType::uint8 &&
+           values.shape(id).elements() <= RandomValues::most_elements;
+  });
+  if (!x) return;
+  std::vector<std::int64_t> dims(static_cast<std::size_t>(values.shape(x).rank()));
+  std::iota(dims.begin(), dims.end(), 0);
+  for (std::size_t i = dims.size(); i > 1; --i) std::swap(dims[i - 1], dims[values.draw.below(i)]);
+  values.builder.add("permute", {x}, {{"dims", dims}});
 }
 
 }  // namespace arenite::oracle

@@ -112,7 +112,7 @@ std::vector<OperatorCase> gather_cases() {
       {"dense_grad_weight", {{{3, 5}}, {{3, 4}}, {{2, 5}}, {{2, 4}}}, {}},
       {"dense_grad_weight", {{{3, 9}}, {{3, 4}}, {{2, 9}}, {{2, 4}}}, {{"rows", List{2, 7}}}}};
   for (auto&& more : {convolutions(), fused_convolutions(), poolings(), losses(), surroundings(),
-                      indexing(), elementwise_cases(), product_cases()})
+                      indexing(), elementwise_cases(), product_cases(), axis_cases()})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }

@@ -30,8 +30,9 @@ const std::vector<OperatorCase>& operator_cases();
 /// Those among them that broadcast, or are smooth functions of each element.
 std::vector<OperatorCase> elementwise_cases();
 
-/// Some of them: products of matrices.
+/// Some of them: products of matrices, and axes in another order.
 std::vector<OperatorCase> product_cases();
+std::vector<OperatorCase> axis_cases();
 
 /// Operators of the table without a case.
 std::vector<std::string> uncovered(const graph::OperatorTable& table,

@@ -8,6 +8,7 @@ namespace arenite::reference {
 void add_pointwise_rules(Rules& rules);    ///< relu, sums, scales, views
 void add_dense_rules(Rules& rules);        ///< dense, bias
 void add_product_rules(Rules& rules);      ///< matmul
+void add_axis_rules(Rules& rules);         ///< permute
 void add_convolution_rules(Rules& rules);  ///< conv2d, alone and fused with ReLU and pooling
 void add_elementwise_rules(Rules& rules);  ///< what broadcasts, smooth functions
 void add_indexing_rules(Rules& rules);     ///< rows from an index that is data

@@ -64,6 +64,7 @@ Rules gather_rules() {
   add_pointwise_rules(all);
   add_dense_rules(all);
   add_product_rules(all);
+  add_axis_rules(all);
   add_convolution_rules(all);
   add_elementwise_rules(all);
   add_indexing_rules(all);
