@@ -1,87 +1,11 @@
-#include "codelets/softmax_cross_entropy/exponential.hpp"
+#include "codelets/softmax_cross_entropy/exponentials.hpp"
 #include "codelets/softmax_cross_entropy/softmax_cross_entropy.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace arenite::codelets {
 namespace {
-
-/// A row is worked on 16 classes at a time and folded in a fixed tree: the bits depend neither on
-/// the width of the machine's vectors nor on the compiler's choice.
-constexpr int lanes = 16;
-constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
-
-struct alignas(64) Chunk {
-  float lane[lanes];
-};
-
-/// Classes [from, from + count) of a row, then `filler`.
-Chunk load(const float* row, std::int64_t count, float filler) noexcept {
-  Chunk chunk;
-#pragma omp simd
-  for (int i = 0; i < lanes; ++i) chunk.lane[i] = i < count ? row[i] : filler;
-  return chunk;
-}
-
-float maximum(const Chunk& of) noexcept {
-  Chunk chunk = of;
-  for (int half = lanes / 2; half > 0; half /= 2) {
-#pragma omp simd
-    for (int i = 0; i < half; ++i) {
-      const float a = chunk.lane[i], b = chunk.lane[i + half];
-      chunk.lane[i] = a > b ? a : b;
-    }
-  }
-  return chunk.lane[0];
-}
-
-float total(const Chunk& of) noexcept {
-  Chunk chunk = of;
-  for (int half = lanes / 2; half > 0; half /= 2) {
-#pragma omp simd
-    for (int i = 0; i < half; ++i) chunk.lane[i] += chunk.lane[i + half];
-  }
-  return chunk.lane[0];
-}
-
-float largest_logit(const float* logits, std::int64_t classes) noexcept {
-  Chunk largest = load(logits, classes, minus_infinity);
-  for (std::int64_t from = lanes; from < classes; from += lanes) {
-    const Chunk next = load(logits + from, classes - from, minus_infinity);
-#pragma omp simd
-    for (int i = 0; i < lanes; ++i) {
-      const float a = largest.lane[i], b = next.lane[i];
-      largest.lane[i] = b > a ? b : a;
-    }
-  }
-  return maximum(largest);
-}
-
-/// exp(logits − largest) into `row`; returns their sum. Long rows add up lane by lane, in float: at
-/// most C/16 + 4 roundings.
-float exponentials(const float* logits, std::int64_t classes, float largest, float* row) noexcept {
-  Chunk sums{};
-  for (std::int64_t from = 0; from < classes; from += lanes) {
-    const std::int64_t count = classes - from;
-    Chunk chunk = load(logits + from, count, minus_infinity);
-    float* out = row + from;
-#pragma omp simd
-    for (int i = 0; i < lanes; ++i) {
-      const float e = exponential(chunk.lane[i] - largest);
-      chunk.lane[i] = e;
-      // The lanes past the last class hold exp(−∞ − largest) = 0 unless the row's maximum is −∞ or
-      // NaN, and then the sum is NaN as it should be.
-      sums.lane[i] += e;
-    }
-#pragma omp simd
-    for (int i = 0; i < lanes; ++i) {
-      if (i < count) out[i] = chunk.lane[i];
-    }
-  }
-  return total(sums);
-}
 
 /// True when no class before `label` is as large.
 bool is_first(const float* logits, std::int64_t label, float largest) noexcept {
@@ -113,7 +37,7 @@ void run_loss(const runtime::KernelCall& call) {
       continue;
     }
     // All reads of the logits come before the row's gradient, which may lie in their place.
-    const float largest = largest_logit(logits, classes);
+    const float largest = largest_of(logits, classes);
     const float at_label = logits[label];
     const bool hit = at_label == largest && is_first(logits, label, largest);
     const float sum = exponentials(logits, classes, largest, gradient);
