@@ -1,6 +1,7 @@
 // Random ops: any operator reads any value of a shape that fits, so that values get several users,
 // views, views of views, and writers; what nobody reads at the end is an output, is accumulated, or
 // stays unread.
+#include "tests/oracle/random_attention.hpp"
 #include "tests/oracle/random_elementwise.hpp"
 #include "tests/oracle/random_products.hpp"
 #include "tests/oracle/random_values.hpp"
@@ -48,12 +49,19 @@ class RandomOps : private RandomValues {
         &RandomOps::sum,          &RandomOps::view,        &RandomOps::view,
         &RandomOps::accumulate,   &RandomOps::gather,      &RandomOps::full,
         &RandomOps::indexed_rows, &RandomOps::elementwise, &RandomOps::elementwise,
-        &RandomOps::product};
+        &RandomOps::product,      &RandomOps::attention};
     // These have no gradient themselves, or only of some results.
-    static const std::vector<Make> untrained{
-        &RandomOps::loss,        &RandomOps::loss,     &RandomOps::gradient,
-        &RandomOps::gradient,    &RandomOps::gradient, &RandomOps::gradient,
-        &RandomOps::lanes_dense, &RandomOps::update,   &RandomOps::elementwise_gradient};
+    static const std::vector<Make> untrained{&RandomOps::loss,
+                                             &RandomOps::loss,
+                                             &RandomOps::gradient,
+                                             &RandomOps::gradient,
+                                             &RandomOps::gradient,
+                                             &RandomOps::gradient,
+                                             &RandomOps::gradient,
+                                             &RandomOps::update,
+                                             &RandomOps::elementwise_gradient,
+                                             &RandomOps::lanes_dense,
+                                             &RandomOps::attention_gradient};
     const std::size_t kinds = always.size() + (trained_ ? 0 : untrained.size());
     const std::size_t kind = draw.below(kinds);
     (this->*(kind < always.size() ? always[kind] : untrained[kind - always.size()]))();
@@ -227,6 +235,13 @@ class RandomOps : private RandomValues {
     }
   }
 
+  void attention() { add_attention_op(*this); }
+
+  void attention_gradient() {
+    attention();
+    gradient_of(graph[graph::Graph::body].ops.back());
+  }
+
   ValueId labels(std::int64_t count, std::int64_t of) {
     ValueId found;
     if (of >= classes && draw.chance(60)) {
@@ -313,8 +328,10 @@ class RandomOps : private RandomValues {
     for (graph::OpId id : graph[graph::Graph::body].ops) {
       if (graph[id].definition->gradient) all.push_back(id);
     }
-    if (all.empty()) return;
-    const graph::OpId id = draw.of(all);
+    if (!all.empty()) gradient_of(draw.of(all));
+  }
+
+  void gradient_of(graph::OpId id) {
     const ValueId result = graph[id].results.front();
     if (graph[result].type != DType::float32) return;
     const graph::Op op = graph[id];

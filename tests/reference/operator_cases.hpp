@@ -25,6 +25,8 @@ struct OperatorCase {
   bool is_loss = false;  ///< result 0 is what is differentiated; else a random sum of its elements
 };
 
+std::vector<OperatorCase> attention_cases();
+
 /// A new operator needs a case here.
 const std::vector<OperatorCase>& operator_cases();
 /// Those among them that broadcast, or are smooth functions of each element.

@@ -69,6 +69,7 @@ Rules gather_rules() {
   add_elementwise_rules(all);
   add_indexing_rules(all);
   add_pooling_rules(all);
+  add_norm_rules(all);
   add_training_rules(all);
   return all;
 }

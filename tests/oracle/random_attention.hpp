@@ -1,0 +1,11 @@
+// Random ops that attention adds to layers: norms.
+#pragma once
+
+#include "tests/oracle/random_values.hpp"
+
+namespace arenite::oracle {
+
+/// Adds one of them; each has a gradient.
+void add_attention_op(RandomValues& values);
+
+}  // namespace arenite::oracle
