@@ -1,4 +1,4 @@
-// Random ops that attention adds to layers: norms.
+// Random ops that attention adds to layers: norms, softmax.
 #pragma once
 
 #include "tests/oracle/random_values.hpp"

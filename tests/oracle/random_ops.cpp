@@ -49,19 +49,13 @@ class RandomOps : private RandomValues {
         &RandomOps::sum,          &RandomOps::view,        &RandomOps::view,
         &RandomOps::accumulate,   &RandomOps::gather,      &RandomOps::full,
         &RandomOps::indexed_rows, &RandomOps::elementwise, &RandomOps::elementwise,
-        &RandomOps::product,      &RandomOps::attention};
+        &RandomOps::product,      &RandomOps::attention,   &RandomOps::attention};
     // These have no gradient themselves, or only of some results.
-    static const std::vector<Make> untrained{&RandomOps::loss,
-                                             &RandomOps::loss,
-                                             &RandomOps::gradient,
-                                             &RandomOps::gradient,
-                                             &RandomOps::gradient,
-                                             &RandomOps::gradient,
-                                             &RandomOps::gradient,
-                                             &RandomOps::update,
-                                             &RandomOps::elementwise_gradient,
-                                             &RandomOps::lanes_dense,
-                                             &RandomOps::attention_gradient};
+    static const std::vector<Make> untrained{
+        &RandomOps::loss,        &RandomOps::loss,         &RandomOps::gradient,
+        &RandomOps::gradient,    &RandomOps::gradient,     &RandomOps::gradient,
+        &RandomOps::gradient,    &RandomOps::update,       &RandomOps::elementwise_gradient,
+        &RandomOps::lanes_dense, &RandomOps::rare_gradient};
     const std::size_t kinds = always.size() + (trained_ ? 0 : untrained.size());
     const std::size_t kind = draw.below(kinds);
     (this->*(kind < always.size() ? always[kind] : untrained[kind - always.size()]))();
@@ -237,9 +231,11 @@ class RandomOps : private RandomValues {
 
   void attention() { add_attention_op(*this); }
 
-  void attention_gradient() {
-    attention();
-    gradient_of(graph[graph::Graph::body].ops.back());
+  /// A new op and its gradient, where those of random earlier ops would be too rare.
+  void rare_gradient() {
+    const std::size_t before = graph.op_count();
+    draw.chance(70) ? attention() : view();
+    if (graph.op_count() > before) gradient_of(graph[graph::Graph::body].ops.back());
   }
 
   ValueId labels(std::int64_t count, std::int64_t of) {

@@ -1,13 +1,18 @@
-// What attention adds to layers: norms.
+// What attention adds to layers: norms, softmax.
 #include "tests/reference/operator_cases.hpp"
 
 namespace arenite::reference {
 
 std::vector<OperatorCase> attention_cases() {
-  const CaseOperand x{{3, 2, 7}};
-  return {{"rms_norm", {x, {{7}}}, {}},
-          {"rms_norm", {{{5, 33}}, {{33}}}, {{"eps", 0.5}}},
-          {"rms_norm", {{{17}}, {{17}}}, {}}};
+  const CaseOperand x{{3, 2, 7}}, logits{.shape = {3, 17}, .low = -3, .high = 3},
+      length{{1}, false, DType::int64, 0, 17};
+  std::vector<OperatorCase> all{
+      {"rms_norm", {x, {{7}}}, {}},       {"rms_norm", {{{5, 33}}, {{33}}}, {{"eps", 0.5}}},
+      {"rms_norm", {{{17}}, {{17}}}, {}}, {"softmax", {logits}, {}},
+      {"softmax", {{{2, 3, 5}}}, {}},     {"sliced_softmax", {logits, length}, {}}};
+  for (std::int64_t prefix : {0, 1, 5, 17})
+    all.push_back({"sliced_softmax", {logits}, {{"prefix", prefix}}});
+  return all;
 }
 
 }  // namespace arenite::reference

@@ -1,4 +1,4 @@
-// Rows along the last axis, each divided by a number of its own: rms_norm.
+// Rows along the last axis, each divided by a number of its own: rms_norm, softmax.
 #include "tests/reference/rules.hpp"
 
 #include <cmath>
@@ -53,12 +53,57 @@ void rms_norm_grad_weight(Call& call) {
   });
 }
 
+/// The attribute, or the operand; 0 where the operand's is none.
+std::int64_t prefix_of(Call& call, std::size_t value, const Shape& shape) {
+  if (!call.has(value)) return call.attributes().integer("prefix");
+  const double prefix = call.in(value)[0];
+  const bool fits = prefix >= 0 && prefix <= static_cast<double>(shape.at(-1));
+  return fits ? static_cast<std::int64_t>(prefix) : 0;
+}
+
+void softmax_of(const Tensor& x, std::int64_t prefix, Tensor& y) {
+  y.data = x.data;
+  if (prefix == 0) return;
+  each_row(x.shape, [&](std::int64_t from) {
+    const auto row = x.data.begin() + from;
+    const double largest = *std::max_element(row, row + prefix);
+    double sum = 0;
+    for (std::int64_t i = from; i < from + prefix; ++i) sum += std::exp(x[i] - largest);
+    for (std::int64_t i = from; i < from + prefix; ++i) y[i] = std::exp(x[i] - largest) / sum;
+  });
+}
+
+void softmax(Call& call) {
+  const Tensor& x = call.in(0);
+  softmax_of(x, x.shape.at(-1), call.out(0));
+}
+
+void sliced_softmax(Call& call) {
+  const Tensor& x = call.in(0);
+  softmax_of(x, prefix_of(call, 1, x.shape), call.out(0));
+}
+
+/// dx = y · (g − Σ g·y) in the prefix
+void sliced_softmax_grad(Call& call) {
+  const Tensor &gradient = call.in(0), &y = call.in(1);
+  const std::int64_t prefix = prefix_of(call, 2, y.shape);
+  call.out(0).data = gradient.data;
+  each_row(y.shape, [&](std::int64_t from) {
+    double sum = 0;
+    for (std::int64_t i = from; i < from + prefix; ++i) sum += gradient[i] * y[i];
+    for (std::int64_t i = from; i < from + prefix; ++i) call.out(0)[i] = y[i] * (gradient[i] - sum);
+  });
+}
+
 }  // namespace
 
 void add_norm_rules(Rules& rules) {
   rules["rms_norm"] = rms_norm;
   rules["rms_norm_grad_input"] = rms_norm_grad_input;
   rules["rms_norm_grad_weight"] = rms_norm_grad_weight;
+  rules["softmax"] = softmax;
+  rules["sliced_softmax"] = sliced_softmax;
+  rules["sliced_softmax_grad"] = sliced_softmax_grad;
 }
 
 }  // namespace arenite::reference

@@ -13,7 +13,7 @@ void add_convolution_rules(Rules& rules);  ///< conv2d, alone and fused with ReL
 void add_elementwise_rules(Rules& rules);  ///< what broadcasts, smooth functions
 void add_indexing_rules(Rules& rules);     ///< rows from an index that is data
 void add_pooling_rules(Rules& rules);      ///< max_pool2d, avg_pool2d
-void add_norm_rules(Rules& rules);         ///< rms_norm
+void add_norm_rules(Rules& rules);         ///< rms_norm, softmax
 void add_training_rules(Rules& rules);     ///< batches, the loss, updates
 
 }  // namespace arenite::reference

@@ -1,0 +1,128 @@
+// softmax(x [..., C]) -> y: exp(x) / Σ exp(x) along the last axis.
+// sliced_softmax(x [..., C], prefix_value int64 [1]?, prefix=-1) -> y: the same over the first
+// `prefix` elements of the last axis; those behind them are copied. The prefix is either the
+// attribute, or the operand where only a step knows it: see PrefixFault.
+// sliced_softmax_grad(gradient, y, prefix_value?, prefix) is the gradient of both. It reads the
+// result, not x, so that the forward op may run in place.
+#include "codelets/sliced_softmax/sliced_softmax.hpp"
+
+#include "codelets/image.hpp"
+#include "codelets/last_axis.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+using graph::OpView;
+using graph::ValueId;
+using Results = std::vector<graph::ResultType>;
+
+const graph::OperandSchema value_schema{.name = "prefix_value", .optional = true};
+const graph::AttributeSchema prefix_schema{"prefix", graph::AttributeType::integer,
+                                           std::int64_t{-1}};
+
+/// `value`: which operand prefix_value is.
+void expect_prefix(const OpView& op, std::size_t value, const Shape& shape) {
+  const std::int64_t prefix = op.integer("prefix"), last = shape.at(-1);
+  const bool given = prefix != -1;
+  if (op.has_operand(value)) {
+    expect_type(op, value, DType::int64);
+    expect_shape(op, value, {1}, "the length of the prefix");
+    if (!given) return;
+    fail({.found = "prefix=" + std::to_string(prefix) + " and " + operand_text(op, value),
+          .expected = "only one of the two"});
+  }
+  if (!given) {
+    fail({.found = "neither attribute 'prefix' nor operand 'prefix_value'",
+          .expected = "one of the two"});
+  }
+  if (prefix < 0 || prefix > last) {
+    fail({.found = "prefix=" + std::to_string(prefix),
+          .expected = "0 ≤ prefix ≤ " + std::to_string(last) + ", as '" +
+                      op.op().definition->operand_schema(0).name + "' has the shape " +
+                      to_string(shape)});
+  }
+}
+
+Results infer_softmax(const OpView& op) { return {{DType::float32, expect_last_axis(op, 0)}}; }
+
+Results infer_sliced(const OpView& op) {
+  const Shape& x = expect_last_axis(op, 0);
+  expect_prefix(op, 1, x);
+  return {{DType::float32, x}};
+}
+
+Results infer_grad(const OpView& op) {
+  const Shape& gradient = expect_last_axis(op, 0);
+  expect_like(op, 1, 0);
+  expect_prefix(op, 2, gradient);
+  return {{DType::float32, gradient}};
+}
+
+void softmax_gradient(graph::GradientContext& context) {
+  const ValueId gradient = context.result_gradient(0);
+  if (!gradient || !context.wants(0)) return;
+  const std::int64_t length = context.forward().operand(0).shape.at(-1);
+  context.set(0, context.builder().add1("sliced_softmax_grad", {gradient, context.result(0)},
+                                        {{"prefix", length}}));
+}
+
+void sliced_gradient(graph::GradientContext& context) {
+  const ValueId gradient = context.result_gradient(0);
+  if (!gradient || !context.wants(0)) return;
+  std::vector<ValueId> operands{gradient, context.result(0)};
+  if (context.forward().has_operand(1)) operands.push_back(context.operand(1));
+  context.set(0, context.builder().add1("sliced_softmax_grad", operands,
+                                        {{"prefix", context.forward().integer("prefix")}}));
+}
+
+template <int flops_each>
+graph::Cost cost(const OpView& op) {
+  return {.flops = flops_each * static_cast<double>(op.operand(0).shape.elements()),
+          .bytes = bytes_touched(op)};
+}
+
+/// About twenty operations an exponential.
+constexpr int softmax_flops = 25, grad_flops = 4;
+
+}  // namespace
+
+void register_sliced_softmax(Registry& registry) {
+  const std::vector<std::pair<std::uint32_t, std::string>> messages{
+      {static_cast<std::uint32_t>(PrefixFault::range),
+       "a prefix that is negative or longer than the last axis"}};
+
+  graph::OperatorDefinition softmax;
+  softmax.name = "softmax";
+  softmax.operands = {{"x"}};
+  softmax.results = {"y"};
+  softmax.in_place = {{0, 0}};
+  softmax.infer = infer_softmax;
+  softmax.gradient = softmax_gradient;
+  softmax.cost = cost<softmax_flops>;
+  registry.add(std::move(softmax), softmax_kernels());
+
+  graph::OperatorDefinition sliced;
+  sliced.name = "sliced_softmax";
+  sliced.operands = {{"x"}, value_schema};
+  sliced.results = {"y"};
+  sliced.attributes = {prefix_schema};
+  sliced.in_place = {{0, 0}};
+  sliced.infer = infer_sliced;
+  sliced.gradient = sliced_gradient;
+  sliced.cost = cost<softmax_flops>;
+  sliced.status_messages = messages;
+  registry.add(std::move(sliced), sliced_softmax_kernels());
+
+  graph::OperatorDefinition grad;
+  grad.name = "sliced_softmax_grad";
+  grad.operands = {{"gradient"}, {"y"}, value_schema};
+  grad.results = {"dx"};
+  grad.attributes = {prefix_schema};
+  grad.in_place = {{0, 0}, {0, 1}};
+  grad.infer = infer_grad;
+  grad.cost = cost<grad_flops>;
+  grad.status_messages = messages;
+  registry.add(std::move(grad), sliced_softmax_grad_kernels());
+}
+
+}  // namespace arenite::codelets
