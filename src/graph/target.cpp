@@ -69,6 +69,8 @@ const TargetProfile& default_target() {
                   {"bias/plain", {60, 40}},
                   {"bias_grad/plain", {4, 20}},
                   {"broadcast_to/plain", {60, 40}},
+                  {"complex_mul/plain", {15, 40}},
+                  {"complex_mul_grad_right/plain", {15, 40}},
                   {"conv2d/direct", {40, 60}},
                   {"conv2d/plain", {3, 60}},
                   {"conv2d/xsmm", {110, 60}},

@@ -4,6 +4,7 @@ namespace arenite::oracle {
 namespace {
 
 using graph::ValueId;
+using List = std::vector<std::int64_t>;
 
 void add_rms_norm(RandomValues& values) {
   const ValueId x = values.tensor(), weight = values.floats({values.shape(x).at(-1)});
@@ -26,13 +27,52 @@ void add_softmax(RandomValues& values) {
   }
 }
 
+/// Numbers that are there already, or the elements of others in pairs.
+ValueId complex(RandomValues& values) {
+  const auto fits = [&](ValueId id) {
+    const bool real =
+        values.graph[id].type == DType::float32 || values.graph[id].type == DType::float64;
+    return real && values.shape(id).rank() > 0 &&
+           values.shape(id).elements() <= RandomValues::most_elements;
+  };
+  const auto is_complex = [&](ValueId id) { return fits(id) && values.shape(id).at(-1) == 2; };
+  const auto is_even = [&](ValueId id) { return fits(id) && values.shape(id).elements() % 2 == 0; };
+  if (values.draw.chance(40)) {
+    if (const ValueId found = values.any(is_complex)) return found;
+  }
+  if (values.draw.chance(70)) {
+    if (const ValueId found = values.any(is_even)) {
+      const List pairs{values.shape(found).elements() / 2, 2};
+      return values.builder.add1("reshape", {found}, {{"shape", pairs}});
+    }
+  }
+  const auto size = [&] { return values.draw.of<std::int64_t>({1, 2, 3, 5, 17}); };
+  return values.declare(values.draw.chance(20) ? DType::float64 : DType::float32,
+                        {size(), size(), size(), 2}, {});
+}
+
+void add_complex_mul(RandomValues& values) {
+  const ValueId a = complex(values);
+  const Shape of = values.shape(a);
+  List dims(of.begin(), of.end());
+  for (std::size_t i = 0; i + 1 < dims.size(); ++i) {
+    if (values.draw.chance(50)) dims[i] = 1;
+  }
+  // Of absolute value 1 at most: products of products must not grow without limit.
+  const ValueId b = values.declare(values.graph[a].type, Shape(dims), {-0.7, 0.7});
+  values.builder.add("complex_mul", {a, b}, {{"conjugate", values.draw.between(0, 1)}});
+}
+
 }  // namespace
 
 void add_attention_op(RandomValues& values) {
-  if (values.draw.chance(50)) {
-    add_rms_norm(values);
-  } else {
-    add_softmax(values);
+  switch (values.draw.below(3)) {
+    case 0:
+      return add_rms_norm(values);
+    case 1:
+      return add_softmax(values);
+    default:
+      return add_complex_mul(values);
   }
 }
 

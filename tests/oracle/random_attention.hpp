@@ -1,4 +1,4 @@
-// Random ops that attention adds to layers: norms, softmax.
+// Random ops that attention adds to layers: norms, softmax, rotations by complex numbers.
 #pragma once
 
 #include "tests/oracle/random_values.hpp"

@@ -1,4 +1,4 @@
-// What attention adds to layers: norms, softmax.
+// What attention adds to layers: norms, softmax, rotations by complex numbers.
 #include "tests/reference/operator_cases.hpp"
 
 namespace arenite::reference {
@@ -12,6 +12,14 @@ std::vector<OperatorCase> attention_cases() {
       {"softmax", {{{2, 3, 5}}}, {}},     {"sliced_softmax", {logits, length}, {}}};
   for (std::int64_t prefix : {0, 1, 5, 17})
     all.push_back({"sliced_softmax", {logits}, {{"prefix", prefix}}});
+  const CaseOperand same{{3, 4, 5, 2}}, whole{{3, 4, 5, 2}}, middle{{1, 4, 1, 2}},
+      outer{{3, 1, 5, 2}}, one{{1, 1, 1, 2}};
+  for (std::int64_t conjugate : {0, 1}) {
+    for (const CaseOperand& b : {whole, middle, outer, one})
+      all.push_back({"complex_mul", {same, b}, {{"conjugate", conjugate}}});
+    const CaseOperand a64{{4, 3, 2}, true, DType::float64}, b64{{1, 3, 2}, true, DType::float64};
+    all.push_back({"complex_mul", {a64, b64}, {{"conjugate", conjugate}}});
+  }
   return all;
 }
 

@@ -14,6 +14,7 @@ void add_elementwise_rules(Rules& rules);  ///< what broadcasts, smooth function
 void add_indexing_rules(Rules& rules);     ///< rows from an index that is data
 void add_pooling_rules(Rules& rules);      ///< max_pool2d, avg_pool2d
 void add_norm_rules(Rules& rules);         ///< rms_norm, softmax
+void add_complex_rules(Rules& rules);      ///< complex_mul
 void add_training_rules(Rules& rules);     ///< batches, the loss, updates
 
 }  // namespace arenite::reference

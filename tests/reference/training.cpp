@@ -70,6 +70,7 @@ Rules gather_rules() {
   add_indexing_rules(all);
   add_pooling_rules(all);
   add_norm_rules(all);
+  add_complex_rules(all);
   add_training_rules(all);
   return all;
 }
