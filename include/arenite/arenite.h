@@ -1,0 +1,138 @@
+/* Arenite for C, and for everything that can call C.
+ *
+ *   arenite_session* session;
+ *   arenite_model* model;
+ *   char* message = NULL;
+ *   if (arenite_session_create(NULL, &session, &message) != ARENITE_OK) …   // message says why
+ *   arenite_tensor weight = {"weight", data, bytes};
+ *   arenite_compile(session, script, &weight, 1, &model, &message);
+ *   arenite_tensor image = {"image", pixels, ARENITE_UNKNOWN_BYTES};
+ *   void* logits = …;
+ *   arenite_evaluate(model, &image, 1, &logits, 1, &message);
+ *   arenite_model_free(model);
+ *   arenite_session_destroy(session);
+ *
+ * Every call that can fail returns a status. Where that is not ARENITE_OK and `message` is not NULL,
+ * *message is a text that the caller frees with arenite_free; else it is NULL. Texts are UTF-8 and
+ * end with a 0. A call that fails leaves its other results untouched.
+ *
+ * Calls may come from several threads: those on one model wait for each other, those on different
+ * models do not. What is freed must not be in use. A session may be destroyed before its models; it
+ * ends with the last of them. No C++ exception leaves a call.
+ */
+#ifndef ARENITE_ARENITE_H
+#define ARENITE_ARENITE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define ARENITE_API __attribute__((visibility("default")))
+#else
+#define ARENITE_API
+#endif
+
+/* "0.1.0". Not to be freed. */
+ARENITE_API const char* arenite_version(void);
+
+typedef enum arenite_status {
+  ARENITE_OK = 0,
+  ARENITE_INVALID = 1, /* wrong input: the message says what was found and what was expected */
+  ARENITE_FAILURE = 2  /* right input, but the machine refused: memory, workers */
+} arenite_status;
+
+typedef enum arenite_type {
+  ARENITE_FLOAT32 = 0,
+  ARENITE_FLOAT64 = 1,
+  ARENITE_INT64 = 2,
+  ARENITE_INT32 = 3,
+  ARENITE_UINT8 = 4
+} arenite_type;
+
+typedef struct arenite_session arenite_session;
+typedef struct arenite_model arenite_model;
+
+/* Frees a text that a call returned. NULL is fine. */
+ARENITE_API void arenite_free(char* text);
+
+/* ---- sessions: the workers ------------------------------------------------------------------ */
+
+typedef struct arenite_session_options {
+  const char* device; /* "cpu", or NULL for it; others are refused where there are none */
+  int workers;        /* 0: one a core, or as many as the session that runs has */
+} arenite_session_options;
+
+/* `options` may be NULL. All sessions of a process share its workers; asking for another number of
+ * them is an error. */
+ARENITE_API arenite_status arenite_session_create(const arenite_session_options* options,
+                                                  arenite_session** session, char** message);
+/* NULL is fine. */
+ARENITE_API void arenite_session_destroy(arenite_session* session);
+ARENITE_API int arenite_session_workers(const arenite_session* session);
+
+/* ---- models --------------------------------------------------------------------------------- */
+
+#define ARENITE_UNKNOWN_BYTES ((int64_t)-1)
+
+/* Dense data in row-major order, borrowed for the call it is given to. */
+typedef struct arenite_tensor {
+  const char* name;
+  const void* data;
+  int64_t bytes; /* checked against the shape; ARENITE_UNKNOWN_BYTES: taken on trust */
+} arenite_tensor;
+
+/* Compiles a script (the header arenite/graph/text.hpp has its grammar). Constants are copied. */
+ARENITE_API arenite_status arenite_compile(arenite_session* session, const char* script,
+                                           const arenite_tensor* constants, size_t constant_count,
+                                           arenite_model** model, char** message);
+/* NULL is fine. */
+ARENITE_API void arenite_model_free(arenite_model* model);
+
+#define ARENITE_MAX_RANK 8
+
+/* An input or output of a model. The name belongs to the model. */
+typedef struct arenite_port {
+  const char* name;
+  arenite_type type;
+  int rank;
+  int64_t shape[ARENITE_MAX_RANK];
+  int64_t bytes;
+} arenite_port;
+
+ARENITE_API size_t arenite_input_count(const arenite_model* model);
+ARENITE_API size_t arenite_output_count(const arenite_model* model);
+ARENITE_API arenite_status arenite_input(const arenite_model* model, size_t index,
+                                         arenite_port* port, char** message);
+ARENITE_API arenite_status arenite_output(const arenite_model* model, size_t index,
+                                          arenite_port* port, char** message);
+
+/* Runs the model once. Inputs are borrowed and may come in any order; outputs[i] is the caller's
+ * room for output i. What a call finds wrong leaves the model's buffers as they were. */
+ARENITE_API arenite_status arenite_evaluate(arenite_model* model, const arenite_tensor* inputs,
+                                            size_t input_count, void* const* outputs,
+                                            size_t output_count, char** message);
+
+/* Bytes of memory: all that one evaluation touches, and what no plan could be below. */
+typedef struct arenite_memory {
+  int64_t bytes;       /* of all blocks: arenas, inputs, outputs, buffers */
+  int64_t arena_bytes; /* of those, what values share as they come and go */
+  int64_t lower_bound; /* of arena_bytes, proved */
+  int64_t separate;    /* what the same values would take each with bytes of its own */
+  int optimal;         /* 1: arena_bytes is proved to be least */
+} arenite_memory;
+
+ARENITE_API arenite_status arenite_model_memory(const arenite_model* model, arenite_memory* memory,
+                                                char** message);
+/* The whole plan as JSON; *json is the caller's, for arenite_free. */
+ARENITE_API arenite_status arenite_model_plan(const arenite_model* model, char** json,
+                                              char** message);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ARENITE_ARENITE_H */

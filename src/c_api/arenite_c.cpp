@@ -1,0 +1,184 @@
+#include <arenite/arenite.h>
+#include <arenite/error.hpp>
+#include <arenite/graph/text.hpp>
+#include <arenite/model.hpp>
+#include <arenite/operators.hpp>
+#include <arenite/plan/step_json.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "src/c_api/guard.hpp"
+
+struct arenite_session {
+  std::shared_ptr<arenite::runtime::Session> workers;
+};
+
+struct arenite_model {
+  std::shared_ptr<arenite::runtime::Session> workers;  // as long as the model needs them
+  arenite::Model model;
+  mutable std::mutex one_at_a_time{};
+  std::vector<arenite::NamedBytes> inputs{};  // of the evaluation under way
+};
+
+namespace {
+
+using namespace arenite;
+
+static_assert(static_cast<int>(DType::float32) == ARENITE_FLOAT32);
+static_assert(static_cast<int>(DType::float64) == ARENITE_FLOAT64);
+static_assert(static_cast<int>(DType::int64) == ARENITE_INT64);
+static_assert(static_cast<int>(DType::int32) == ARENITE_INT32);
+static_assert(static_cast<int>(DType::uint8) == ARENITE_UINT8);
+static_assert(Shape::max_rank == ARENITE_MAX_RANK);
+
+template <class Action>
+arenite_status run(char** message, Action action) noexcept {
+  arenite_status status = ARENITE_OK;
+  if (message != nullptr) *message = nullptr;
+  c_api::guarded(action, [&](const char* what, bool invalid) {
+    status = invalid ? ARENITE_INVALID : ARENITE_FAILURE;
+    if (message != nullptr) *message = c_api::copy_text(what);
+  });
+  return status;
+}
+
+template <class T>
+T& given(T* pointer, const char* what) {
+  if (pointer == nullptr) fail({.found = std::string("null for ") + what, .expected = "a pointer"});
+  return *pointer;
+}
+
+/// Leaves in `named` what was given, and allocates only when there is more than ever before.
+void read(const arenite_tensor* tensors, std::size_t count, std::vector<NamedBytes>& named) {
+  if (count > 0) given(tensors, "the tensors");
+  named.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    NamedBytes bytes{&given(tensors[i].name, "a tensor's name"), tensors[i].data, {}};
+    if (tensors[i].bytes != ARENITE_UNKNOWN_BYTES) bytes.bytes = tensors[i].bytes;
+    named.push_back(bytes);
+  }
+}
+
+void write(const std::vector<Port>& ports, std::size_t index, const char* what,
+           arenite_port* port) {
+  if (index >= ports.size()) {
+    fail({.found = std::string(what) + " " + std::to_string(index),
+          .expected = "one of " + std::to_string(ports.size())});
+  }
+  const Port& from = ports[index];
+  arenite_port& to = given(port, "the port");
+  to = {.name = from.name.c_str(),
+        .type = static_cast<arenite_type>(from.type),
+        .rank = from.shape.rank(),
+        .shape = {},
+        .bytes = from.bytes()};
+  std::copy(from.shape.begin(), from.shape.end(), to.shape);
+}
+
+void check_device(const char* device) {
+  if (device == nullptr || std::string_view(device) == "cpu") return;
+  fail({.found = "device '" + std::string(device) + "'",
+        .expected = "cpu: this library was built without others"});
+}
+
+}  // namespace
+
+const char* arenite_version(void) { return ARENITE_VERSION; }
+
+void arenite_free(char* text) { std::free(text); }
+
+arenite_status arenite_session_create(const arenite_session_options* options,
+                                      arenite_session** session, char** message) {
+  return run(message, [&] {
+    arenite_session*& made = given(session, "the session's place");
+    if (options != nullptr) check_device(options->device);
+    const int workers = options == nullptr ? 0 : options->workers;
+    if (workers < 0) {
+      fail({.found = std::to_string(workers) + " workers", .expected = "0 or more"});
+    }
+    made = new arenite_session{
+        std::make_shared<runtime::Session>(runtime::SessionOptions{.workers = workers})};
+  });
+}
+
+void arenite_session_destroy(arenite_session* session) { delete session; }
+
+int arenite_session_workers(const arenite_session* session) {
+  return session == nullptr ? 0 : session->workers->workers();
+}
+
+arenite_status arenite_compile(arenite_session* session, const char* script,
+                               const arenite_tensor* constants, size_t constant_count,
+                               arenite_model** model, char** message) {
+  return run(message, [&] {
+    const auto& workers = given(session, "the session").workers;
+    arenite_model*& made = given(model, "the model's place");
+    std::vector<NamedBytes> named;
+    read(constants, constant_count, named);
+    graph::Graph graph = graph::parse(&given(script, "the script"), operators());
+    made = new arenite_model{workers, Model(*workers, std::move(graph), named)};
+  });
+}
+
+void arenite_model_free(arenite_model* model) { delete model; }
+
+size_t arenite_input_count(const arenite_model* model) {
+  return model == nullptr ? 0 : model->model.inputs().size();
+}
+size_t arenite_output_count(const arenite_model* model) {
+  return model == nullptr ? 0 : model->model.outputs().size();
+}
+
+arenite_status arenite_input(const arenite_model* model, size_t index, arenite_port* port,
+                             char** message) {
+  return run(message,
+             [&] { write(given(model, "the model").model.inputs(), index, "input", port); });
+}
+arenite_status arenite_output(const arenite_model* model, size_t index, arenite_port* port,
+                              char** message) {
+  return run(message,
+             [&] { write(given(model, "the model").model.outputs(), index, "output", port); });
+}
+
+arenite_status arenite_evaluate(arenite_model* model, const arenite_tensor* inputs,
+                                size_t input_count, void* const* outputs, size_t output_count,
+                                char** message) {
+  return run(message, [&] {
+    arenite_model& one = given(model, "the model");
+    if (output_count > 0) given(outputs, "the outputs");
+    const std::lock_guard lock(one.one_at_a_time);
+    read(inputs, input_count, one.inputs);
+    one.model.evaluate(one.inputs, {outputs, output_count});
+  });
+}
+
+arenite_status arenite_model_memory(const arenite_model* model, arenite_memory* memory,
+                                    char** message) {
+  return run(message, [&] {
+    const plan::StepPlan& plan = given(model, "the model").model.plan();
+    arenite_memory sums{.bytes = 0,
+                        .arena_bytes = plan.transient_bytes(),
+                        .lower_bound = plan.lower_bound,
+                        .separate = plan.separate,
+                        .optimal = plan.optimal ? 1 : 0};
+    constexpr std::int64_t task_sets = 2;
+    for (const plan::BlockPlan& block : plan.blocks) {
+      sums.bytes += block.per_task_set ? task_sets * block.bytes : block.bytes;
+    }
+    given(memory, "the memory's place") = sums;
+  });
+}
+
+arenite_status arenite_model_plan(const arenite_model* model, char** json, char** message) {
+  return run(message, [&] {
+    const std::string text = plan::to_json(given(model, "the model").model.plan());
+    char*& place = given(json, "the plan's place");
+    char* copy = c_api::copy_text(text);
+    if (copy == nullptr) throw std::bad_alloc();
+    place = copy;
+  });
+}

@@ -1,0 +1,173 @@
+#include <arenite/arenite.h>
+#include <arenite/plan/step_json.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace arenite {
+namespace {
+
+using Floats = std::vector<float>;
+
+const char* const script = R"(
+  $1 = InputTensor(x, float32, [2, 3]);
+  $2 = ConstantTensor(weight, float32, [3, 2]);
+  $3 = dense($1, $2);
+  $4 = relu($3);
+  result = $4;)";
+
+arenite_tensor tensor(const char* name, const Floats& values) {
+  return {name, values.data(), static_cast<std::int64_t>(values.size() * sizeof(float))};
+}
+
+/// Runs call(&message); expects the status, and returns the message.
+template <class Call>
+std::string message_of(arenite_status expected, Call call) {
+  char* message = nullptr;
+  EXPECT_EQ(call(&message), expected);
+  if (message == nullptr) return "";
+  std::string text = message;
+  arenite_free(message);
+  return text;
+}
+
+struct CApi : ::testing::Test {
+  arenite_session* session = nullptr;
+  arenite_model* model = nullptr;
+  Floats weight{1, -1, 2, -2, 3, -3};
+  Floats x{1, 1, 1, -1, 0, 0};
+  Floats y{0, 0, 0, 0};
+
+  CApi() {
+    const arenite_session_options options{.device = "cpu", .workers = 1};
+    EXPECT_EQ(arenite_session_create(&options, &session, nullptr), ARENITE_OK);
+  }
+  ~CApi() override {
+    arenite_model_free(model);
+    arenite_session_destroy(session);
+  }
+  CApi(const CApi&) = delete;
+  CApi& operator=(const CApi&) = delete;
+
+  void compile() {
+    const arenite_tensor constant = tensor("weight", weight);
+    EXPECT_EQ(message_of(ARENITE_OK,
+                         [&](char** message) {
+                           return arenite_compile(session, script, &constant, 1, &model, message);
+                         }),
+              "");
+  }
+  std::string evaluate(arenite_status expected, const std::vector<arenite_tensor>& inputs) {
+    void* out = y.data();
+    return message_of(expected, [&](char** message) {
+      return arenite_evaluate(model, inputs.data(), inputs.size(), &out, 1, message);
+    });
+  }
+};
+
+TEST_F(CApi, CompilesAndEvaluates) {
+  EXPECT_EQ(std::string(arenite_version()), ARENITE_VERSION);
+  EXPECT_EQ(arenite_session_workers(session), 1);
+  compile();
+  EXPECT_EQ(evaluate(ARENITE_OK, {tensor("x", x)}), "");
+  EXPECT_EQ(y, (Floats{6, 0, 0, 1}));
+
+  ASSERT_EQ(arenite_input_count(model), 1U);
+  ASSERT_EQ(arenite_output_count(model), 1U);
+  arenite_port port;
+  ASSERT_EQ(arenite_input(model, 0, &port, nullptr), ARENITE_OK);
+  EXPECT_EQ(std::string(port.name), "x");
+  EXPECT_EQ(port.type, ARENITE_FLOAT32);
+  EXPECT_EQ(port.rank, 2);
+  EXPECT_EQ(port.shape[1], 3);
+  EXPECT_EQ(port.bytes, 24);
+  ASSERT_EQ(arenite_output(model, 0, &port, nullptr), ARENITE_OK);
+  EXPECT_EQ(std::string(port.name), "output_0");
+}
+
+TEST_F(CApi, TellsOfItsMemory) {
+  compile();
+  arenite_memory memory;
+  ASSERT_EQ(arenite_model_memory(model, &memory, nullptr), ARENITE_OK);
+  EXPECT_GE(memory.bytes, memory.arena_bytes + 2 * 24);
+  EXPECT_GE(memory.arena_bytes, memory.lower_bound);
+  EXPECT_GE(memory.separate, memory.lower_bound);
+  char* json = nullptr;
+  ASSERT_EQ(arenite_model_plan(model, &json, nullptr), ARENITE_OK);
+  EXPECT_EQ(plan::step_plan_from_json(json).transient_bytes(), memory.arena_bytes);
+  arenite_free(json);
+}
+
+TEST_F(CApi, AModelOutlivesItsSession) {
+  compile();
+  arenite_session_destroy(session);
+  session = nullptr;
+  EXPECT_EQ(evaluate(ARENITE_OK, {tensor("x", x)}), "");
+  EXPECT_EQ(y, (Floats{6, 0, 0, 1}));
+}
+
+TEST_F(CApi, SaysWhatIsWrong) {
+  arenite_session* other = nullptr;
+  const arenite_session_options cuda{.device = "cuda", .workers = 0};
+  EXPECT_EQ(
+      message_of(ARENITE_INVALID,
+                 [&](char** message) { return arenite_session_create(&cuda, &other, message); }),
+      "device 'cuda'; expected cpu: this library was built without others");
+  EXPECT_EQ(other, nullptr);
+  const auto compiled = [&](const char* text, std::size_t constants) {
+    return message_of(ARENITE_INVALID, [&](char** message) {
+      return arenite_compile(session, text, nullptr, constants, &model, message);
+    });
+  };
+  EXPECT_EQ(compiled("$1 = relu($2);", 0),
+            "<script>:1:11: unknown reference '$2'; expected a value defined above");
+  EXPECT_EQ(compiled(nullptr, 0), "null for the script; expected a pointer");
+  EXPECT_EQ(compiled(script, 1), "null for the tensors; expected a pointer");
+  EXPECT_EQ(compiled(script, 0), "no constant 'weight'; expected all of weight");
+  EXPECT_EQ(model, nullptr);
+
+  compile();
+  EXPECT_EQ(evaluate(ARENITE_INVALID, {}), "no input 'x'; expected all of x");
+  EXPECT_EQ(evaluate(ARENITE_INVALID, {{nullptr, x.data(), 24}}),
+            "null for a tensor's name; expected a pointer");
+  EXPECT_EQ(evaluate(ARENITE_INVALID, {tensor("x", y)}),
+            "16 bytes of input 'x'; expected 24, as it is float32 [2, 3]");
+  EXPECT_EQ(evaluate(ARENITE_OK, {{"x", x.data(), ARENITE_UNKNOWN_BYTES}}), "");
+  arenite_port port;
+  EXPECT_EQ(message_of(ARENITE_INVALID,
+                       [&](char** message) { return arenite_output(model, 1, &port, message); }),
+            "output 1; expected one of 1");
+  EXPECT_EQ(message_of(ARENITE_INVALID,
+                       [&](char** message) {
+                         return arenite_evaluate(nullptr, nullptr, 0, nullptr, 0, message);
+                       }),
+            "null for the model; expected a pointer");
+  // Nothing to free, nothing to count.
+  arenite_free(nullptr);
+  arenite_model_free(nullptr);
+  arenite_session_destroy(nullptr);
+  EXPECT_EQ(arenite_input_count(nullptr), 0U);
+}
+
+TEST_F(CApi, ThreadsMayShareAModel) {
+  compile();
+  const auto run = [&](float factor) {
+    for (int i = 0; i < 100; ++i) {
+      const Floats mine{factor, 0, 0, 0, factor, 0};
+      const arenite_tensor input = tensor("x", mine);
+      Floats result(4);
+      void* out = result.data();
+      ASSERT_EQ(arenite_evaluate(model, &input, 1, &out, 1, nullptr), ARENITE_OK);
+      ASSERT_EQ(result, (Floats{factor, 0, 2 * factor, 0}));
+    }
+  };
+  std::thread other(run, 2.0f);
+  run(3.0f);
+  other.join();
+}
+
+}  // namespace
+}  // namespace arenite
