@@ -74,6 +74,7 @@ void place(Graph read) {
   bool chosen = false;
   for (std::size_t i = 0; i < read.op_count(); ++i)
     chosen = chosen || !read[graph::OpId(i)].kernel.empty() || read[graph::OpId(i)].workspace;
+  graph::keep_buffers(read, operators());
   if (!chosen) graph::select(read, *runtime::kernel_selector(kernels()));
   graph::in_place(read);
   prints_and_reads_back(read, operators());
