@@ -14,10 +14,14 @@ using graph::ValueId;
 
 namespace {
 
-/// What a slice is a part of; ValueId{} for any other value.
-ValueId sliced(const Graph& graph, ValueId id) {
+/// What a slice, or the same elements in another shape, is a part of; ValueId{} for any other
+/// value.
+ValueId viewed(const Graph& graph, ValueId id) {
   const OpId producer = graph[id].producer;
-  return producer && graph[producer].name() == "slice" ? graph[producer].operands[0] : ValueId{};
+  if (!producer) return {};
+  const std::string_view name = graph[producer].name();
+  const bool view = name == "slice" || name == "reshape" || name == "flatten";
+  return view ? graph[producer].operands[0] : ValueId{};
 }
 
 /// What a view lies in; ValueId{} for a value with bytes of its own.
@@ -47,10 +51,10 @@ std::vector<ValueId> named(const Graph& graph, OpId id) {
 Tensor& Call::inout(std::size_t i) {
   const ValueId id = op_.operands.at(i);
   ValueId whole = id;
-  while (sliced(graph_, whole)) whole = sliced(graph_, whole);
+  while (viewed(graph_, whole)) whole = viewed(graph_, whole);
   if (op_.effect(i) == graph::Effect::read || graph_[whole].producer) {
     fail({.found = "a rule that writes '" + graph_[id].name + "'",
-          .expected = "a declared value, or a slice of one, that its operator writes",
+          .expected = "a declared value, or a view of one, that its operator writes",
           .where = "reference rule of '" + std::string(op_.name()) + "'"});
   }
   used_[i] = true;
@@ -160,13 +164,14 @@ void Evaluator::refresh(ValueId view) {
   run(graph_[view].producer);  // which refreshes its operand first
 }
 
-void Evaluator::write_back(ValueId slice) {
-  const ValueId whole = sliced(graph_, slice);
+void Evaluator::write_back(ValueId view) {
+  const ValueId whole = viewed(graph_, view);
   if (!whole) return;
-  const Tensor& rows = (*this)[slice];
-  const std::int64_t begin = graph_[graph_[slice].producer].attributes.integer("begin");
-  const std::int64_t row = graph_[whole].shape.with(0, 1).elements();
-  std::ranges::copy(rows.data, (*this)[whole].data.begin() + begin * row);
+  const graph::Op& op = graph_[graph_[view].producer];
+  const std::int64_t begin = op.name() == "slice" ? op.attributes.integer("begin") *
+                                                        graph_[whole].shape.with(0, 1).elements()
+                                                  : 0;
+  std::ranges::copy((*this)[view].data, (*this)[whole].data.begin() + begin);
   write_back(whole);
 }
 

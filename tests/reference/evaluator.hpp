@@ -67,7 +67,7 @@ class Call {
     used_.at(i) = true;
     return values_.at(op_.operands.at(i).index);
   }
-  /// An operand that the op writes: a declared value, or a slice of one, which changes with it.
+  /// An operand that the op writes: a declared value, or a view of one, which changes with it.
   /// Throws Error when the operator does not say so, and on any other value: views of it would not
   /// see the change.
   Tensor& inout(std::size_t i);
@@ -120,8 +120,8 @@ class Evaluator {
   void forget_decisions(graph::OpId id);
   /// A view sees what has been written to its owner since.
   void refresh(graph::ValueId view);
-  /// A slice that has been written to changes its owner.
-  void write_back(graph::ValueId slice);
+  /// A view that has been written to changes its owner.
+  void write_back(graph::ValueId view);
 
   const graph::Graph& graph_;
   std::vector<const Rule*> rules_;  // by op

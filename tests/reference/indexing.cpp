@@ -19,13 +19,16 @@ void dynamic_slice(Call& call) {
   for (std::int64_t i = 0; i < y.shape.elements(); ++i) y[i] = x[from + i];
 }
 
-/// Nothing is replaced where the rows are not there.
+/// Nothing is replaced where the rows are not there, or do not end where they are said to.
 void replace_slice(Call& call) {
   const Tensor &x = call.in(0), &replacement = call.in(1);
   Tensor& y = call.out(0);
   y.data = x.data;
   const std::int64_t from = first_element(x, replacement.shape[0], call.in(2)[0]);
   if (from < 0) return;
+  if (call.has(3) && call.in(3)[0] != call.in(2)[0] + static_cast<double>(replacement.shape[0])) {
+    return;
+  }
   for (std::int64_t i = 0; i < replacement.shape.elements(); ++i) y[from + i] = replacement[i];
 }
 

@@ -86,6 +86,9 @@ std::vector<OperatorCase> indexing() {
   return {{"dynamic_slice", {rows, index}, {{"rows", std::int64_t{4}}}},
           {"dynamic_slice", {images, index}, {{"rows", std::int64_t{1}}}},
           {"replace_slice", {rows, four, index}, {}},
+          {"replace_slice",
+           {rows, four, {{1}, false, DType::int64, 1, 1}, {{1}, false, DType::int64, 5, 5}},
+           {}},
           {"replace_slice", {images, one, index}, {}},
           {"index_sum", {far, far}, {{"scale", std::int64_t{-3}}, {"offset", std::int64_t{7}}}},
           {"index_sum", {far}, {{"offset", std::int64_t{-5}}}}};
