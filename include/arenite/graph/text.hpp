@@ -1,7 +1,7 @@
 // The text form of a graph: what people write and read, and what a graph is saved as.
 //
 //   $1 = InputTensor(image, float32, [64, 28, 28, 1]);
-//   $2 = ParameterTensor(weight, float32, [4, 3, 3, 1]);
+//   $2 = ParameterTensor(weight, float32, [3, 3, 1, 4]);
 //   $3 = conv2d($1, $2, _, padding=[1, 1]) @where("conv1");
 //   $4 @in($3) = relu($3);
 //   result = $4;

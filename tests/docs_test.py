@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""The scripts of docs/scripts.md: each is read and planned, and every operator has one. Usage: docs_test.py COMMAND"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import cli_testing
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = (ROOT / "docs/scripts.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```arenite\n(.*?)^```$", PAGE, re.M | re.S)
+# What gradients are made of is written by add_gradients, not by people.
+WRITTEN_BY_PASSES = re.compile(r"_grad(_|$)")
+
+
+def operators():
+    names = set()
+    for source in (ROOT / "codelets").glob("*/*.cpp"):
+        names |= set(re.findall(r'\.name = "(\w+)";$', source.read_text(encoding="utf-8"), re.M))
+    return {name for name in names if not WRITTEN_BY_PASSES.search(name)}
+
+
+class Scripts(unittest.TestCase):
+    def test_every_example_is_planned(self):
+        self.assertGreater(len(EXAMPLES), 20)
+        with tempfile.TemporaryDirectory() as folder:
+            for number, example in enumerate(EXAMPLES):
+                script = pathlib.Path(folder) / f"example_{number}.txt"
+                script.write_text(example, encoding="utf-8")
+                done = subprocess.run([cli_testing.COMMAND, "plan", script], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), example)
+
+    def test_every_operator_has_an_example(self):
+        known = operators()
+        self.assertIn("relu", known)
+        shown = set(re.findall(r"\b(\w+)\(", "".join(EXAMPLES)))
+        self.assertEqual(known - shown, set())
+
+
+if __name__ == "__main__":
+    cli_testing.main()
