@@ -33,6 +33,26 @@ class Scripts(unittest.TestCase):
                 done = subprocess.run([cli_testing.COMMAND, "plan", script], capture_output=True, text=True)
                 self.assertEqual((done.returncode, done.stderr), (0, ""), example)
 
+    def test_a_buffer_is_replaced_once_in_each_version(self):
+        script = """$1 = BufferTensor(state, float32, [4, 64]);
+$2 = InputTensor(row, float32, [1, 64]);
+$3 = InputTensor(begin, int64, [1]);
+$4 = replace_slice($1, $2, $3);
+$5 = replace_slice(VERSION, $2, $3);
+result = _;
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "script.txt"
+            path.write_text(script.replace("VERSION", "$4"))
+            done = cli_testing.run("plan", path)
+            self.assertIn("3 ops in ", done.stdout)  # and what assigns the last version
+            path.write_text(script.replace("VERSION", "$1"))
+            done = cli_testing.run("plan", path)
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.stderr, "arenite: replace_slice #1: a second new version of 'state', which replace_slice #0 has "
+                             "replaced; expected one update of each version of a buffer (hint: replace rows of that op's "
+                             "result instead)\n")
+
     def test_every_operator_has_an_example(self):
         known = operators()
         self.assertIn("relu", known)

@@ -196,6 +196,7 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
       throw Error(said);
     }
   }
+  graph::keep_buffers(graph, operators());
   graph::in_place(graph);
   graph::Schedule schedule = graph::coarsen(graph);
   return std::make_unique<StepSubject>(
