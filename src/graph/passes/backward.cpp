@@ -200,7 +200,14 @@ void Backward::differentiate(OpId id) {
   std::vector<bool> wants;
   for (ValueId operand : op.operands) wants.push_back(wanted(operand));
   GradientContext context(builder_, id, std::move(result_gradients), wants, seed);
-  op.definition->gradient(context);
+  try {
+    op.definition->gradient(context);
+  } catch (const Error& error) {
+    if (!error.text().where.empty()) throw;
+    ErrorText text = error.text();
+    text.where = describe(graph(), id);
+    throw Error(text);
+  }
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     if (wants[i] && context.operand_gradient(i))
       add_part(op.operands[i], context.operand_gradient(i));

@@ -219,6 +219,20 @@ TEST_F(Gradients, NameTheOperatorThatHasNone) {
   }
 }
 
+TEST_F(Gradients, NameTheOpWhoseRuleRefuses) {
+  const ValueId w = declare("w", {1}, StorageClass::parameter);
+  Builder own(graph, operators());
+  const ValueId loss = own.add1("scale_by", {w, w});
+  try {
+    add_gradients(own, {loss}, {w});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "scale_by #0: a gradient of operand 'factor'; expected a factor that nothing "
+                 "trained depends on");
+  }
+}
+
 /// A block reads the parameter; no operand does.
 TEST_F(Gradients, ReachWhatLoopsRead) {
   const ValueId x = declare("x", {4, 8}, StorageClass::input);
