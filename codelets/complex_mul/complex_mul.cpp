@@ -23,10 +23,7 @@ const graph::AttributeSchema conjugate_schema{"conjugate", graph::AttributeType:
 
 const graph::Value& expect_complex(const OpView& op, std::size_t i) {
   const graph::Value& value = op.operand(i);
-  if (value.type != DType::float32 && value.type != DType::float64) {
-    fail({.found = operand_text(op, i) + " of type " + std::string(to_string(value.type)),
-          .expected = "float32 or float64"});
-  }
+  expect_real(op, i);
   if (value.shape.rank() == 0 || value.shape.at(-1) != 2) {
     fail({.found = operand_text(op, i) + " of shape " + to_string(value.shape),
           .expected = "[..., 2], complex numbers"});

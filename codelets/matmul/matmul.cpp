@@ -25,10 +25,7 @@ bool flag(const OpView& op, const std::string& name) {
 
 std::vector<graph::ResultType> infer(const OpView& op) {
   const DType type = op.operand(0).type;
-  if (type != DType::float32 && type != DType::float64) {
-    fail({.found = operand_text(op, 0) + " of type " + std::string(to_string(type)),
-          .expected = "float32 or float64"});
-  }
+  expect_real(op, 0);
   expect_type(op, 1, type);
   const bool transpose_a = flag(op, "transpose_a"), transpose_b = flag(op, "transpose_b");
   const Shape &a = op.operand(0).shape, &b = op.operand(1).shape;
