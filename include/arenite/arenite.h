@@ -12,9 +12,9 @@
  *   arenite_model_free(model);
  *   arenite_session_destroy(session);
  *
- * Every call that can fail returns a status. Where that is not ARENITE_OK and `message` is not NULL,
- * *message is a text that the caller frees with arenite_free; else it is NULL. Texts are UTF-8 and
- * end with a 0. A call that fails leaves its other results untouched.
+ * Every call that can fail returns a status. Where that is not ARENITE_OK and `message` is not
+ * NULL, *message is a text that the caller frees with arenite_free; else it is NULL. Texts are
+ * UTF-8 and end with a 0. A call that fails leaves its other results untouched.
  *
  * Calls may come from several threads: those on one model wait for each other, those on different
  * models do not. What is freed must not be in use. A session may be destroyed before its models; it
@@ -85,7 +85,8 @@ typedef struct arenite_tensor {
   int64_t bytes; /* checked against the shape; ARENITE_UNKNOWN_BYTES: taken on trust */
 } arenite_tensor;
 
-/* Compiles a script (the header arenite/graph/text.hpp has its grammar). Constants are copied. */
+/* Compiles a script (the header arenite/graph/text.hpp has its grammar). Constants are copied;
+ * parameters may stand among them, with their first values. */
 ARENITE_API arenite_status arenite_compile(arenite_session* session, const char* script,
                                            const arenite_tensor* constants, size_t constant_count,
                                            arenite_model** model, char** message);
@@ -130,6 +131,43 @@ ARENITE_API arenite_status arenite_model_memory(const arenite_model* model, aren
 /* The whole plan as JSON; *json is the caller's, for arenite_free. */
 ARENITE_API arenite_status arenite_model_plan(const arenite_model* model, char** json,
                                               char** message);
+
+/* ---- what models keep ----------------------------------------------------------------------- */
+
+typedef enum arenite_state_kind {
+  ARENITE_PARAMETER = 0,
+  ARENITE_OPTIMIZER_STATE = 1,
+  ARENITE_BUFFER = 2
+} arenite_state_kind;
+
+/* Parameters, states of the optimizer, and buffers, among them "learning_rate", float32 [1], of a
+ * model that can be trained. All begin as zeros, but for the learning rate, and for parameters that
+ * arenite_compile was given among the constants. */
+ARENITE_API size_t arenite_state_count(const arenite_model* model);
+ARENITE_API arenite_status arenite_state(const arenite_model* model, size_t index,
+                                         arenite_port* port, arenite_state_kind* kind,
+                                         char** message);
+/* Copies all bytes of one of them out or in; `bytes` as in arenite_tensor. */
+ARENITE_API arenite_status arenite_get_state(const arenite_model* model, const char* name,
+                                             void* data, int64_t bytes, char** message);
+ARENITE_API arenite_status arenite_set_state(arenite_model* model, const char* name,
+                                             const void* data, int64_t bytes, char** message);
+
+/* All of them, by name, in one file, which is replaced as a whole. Loading a file that is damaged,
+ * or made by another model, is an error, and leaves the model as it was. */
+ARENITE_API arenite_status arenite_save(const arenite_model* model, const char* path,
+                                        char** message);
+ARENITE_API arenite_status arenite_load(arenite_model* model, const char* path, char** message);
+
+/* ---- training ------------------------------------------------------------------------------- */
+
+/* 1 where the script has a `train` statement. */
+ARENITE_API int arenite_is_trainable(const arenite_model* model);
+/* One step: outputs as arenite_evaluate gives them, before the parameters change. `outputs` may be
+ * NULL, with a count of 0, where nobody looks. arenite_evaluate trains nothing. */
+ARENITE_API arenite_status arenite_train_step(arenite_model* model, const arenite_tensor* inputs,
+                                              size_t input_count, void* const* outputs,
+                                              size_t output_count, char** message);
 
 #ifdef __cplusplus
 }

@@ -116,6 +116,15 @@ struct Region {
   std::vector<ValueId> results;  ///< what it yields; ValueId{} for one left out
 };
 
+/// What training would change, as `train` says in scripts: see add_training in passes.hpp.
+struct Training {
+  ValueId loss;              ///< one float32
+  std::string optimizer;     ///< an operator that updates, as "sgd"
+  Attributes attributes;     ///< of each update
+  double learning_rate = 0;  ///< at first
+  std::vector<ValueId> parameters;
+};
+
 class Graph {
  public:
   Graph();
@@ -158,6 +167,8 @@ class Graph {
 
   /// The values a caller reads after a step, in order.
   std::vector<ValueId> outputs;
+
+  std::optional<Training> training;
 
  private:
   std::vector<Value> values_;

@@ -90,6 +90,16 @@ struct Fusion {
   std::function<std::optional<Attributes>(const std::vector<OpView>& chain)> attributes;
 };
 
+/// What an op makes of one share of a batch, cut along the first axis of some of its operands.
+struct OfShare {
+  enum class Result : std::uint8_t {
+    rows,  ///< the share's rows of the whole result
+    sum,   ///< a part of it: the parts of all shares add up to the whole
+  };
+  std::vector<Result> results;
+  Attributes attributes;  ///< of the op on the share
+};
+
 /// How an op runs the regions that it holds (see regions.hpp).
 enum class Control : std::uint8_t { none, branch, loop };
 
@@ -144,6 +154,17 @@ class OperatorDefinition {
   /// The op has no results, and what it does to a row of operand 0 depends on nothing but the same
   /// row of the operands of that shape, and on the other operands, which it only reads.
   bool by_rows = false;
+
+  /// What the op is on a share of `rows` rows of the operands that are `split`, the others being
+  /// whole. Absent, or none returned: it cannot work share by share.
+  std::function<std::optional<OfShare>(const OpView&, const std::vector<bool>& split,
+                                       std::int64_t rows)>
+      of_share;
+
+  /// Of an optimizer, whose operands are (parameter, gradient, learning rate, state, …): the names
+  /// of the states that an op of these attributes has, "" for one that is left out. Absent: the
+  /// operator is none.
+  std::function<std::vector<std::string>(const Attributes&)> optimizer_state;
 
   /// What the codes mean that its kernels report to the status word.
   std::vector<std::pair<std::uint32_t, std::string>> status_messages;

@@ -1,7 +1,7 @@
 // The passes between a front end's graph and a plan, in the order a compiler runs them:
 //
-//   fuse → split_lanes → add_gradients (+ updates) → keep_buffers → merge_sums → split_rows →
-//   select → in_place → coarsen
+//   fuse → split_batch or split_lanes → add_gradients (+ updates) → keep_buffers → merge_sums →
+//   split_rows → select → in_place → coarsen
 //
 // Each takes a graph and leaves a graph that `verify` accepts (it is called at the end of each).
 // All are deterministic and depend on nothing but their arguments.
@@ -56,6 +56,14 @@ struct LaneGraph {
 LaneGraph split_lanes(const Graph& graph, const OperatorTable& table,
                       const std::vector<LaneShare>& shares, const LaneInput& make_input);
 
+/// Splits the batch of a graph that says nothing of lanes itself: inputs whose first axis is the
+/// batch are cut in views of rows, and every op on them works share by share, as its `of_share`
+/// says. Returns none, with the reason in `why`, where some op cannot, where an output is neither
+/// by rows nor a sum of shares, and for a graph with regions or buffers that it replaces. An output
+/// by rows is as many outputs, one a lane; a sum is one again.
+std::optional<LaneGraph> split_batch(const Graph& graph, const OperatorTable& table, int lanes,
+                                     std::string* why = nullptr);
+
 // ---- gradients ---------------------------------------------------------------------------------
 
 /// Called as soon as the gradient of `wrt[index]` is complete: every reader of the value that the
@@ -72,6 +80,13 @@ using GradientDone = std::function<void(std::size_t index, ValueId gradient)>;
 std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>& losses,
                                    const std::vector<ValueId>& wrt, const GradientDone& done = {});
 
+/// Appends what a graph is trained by: the gradients of the sum of `losses` (of each lane, its
+/// own), and an update of each of `training.parameters` as soon as its gradient is complete. The
+/// learning rate is a buffer `learning_rate`, float32 [1], declared here; an optimizer's states are
+/// named after the parameter, as "weight.velocity". Throws Error as `add_gradients` does, and on a
+/// parameter that no loss depends on.
+void add_training(Builder& builder, const Training& training, const std::vector<ValueId>& losses);
+
 // ---- buffers -----------------------------------------------------------------------------------
 
 /// Lets buffers keep what the graph makes of them. A value that an op makes as a new version of a
@@ -81,6 +96,15 @@ std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>&
 /// Throws Error on two new versions of the same bytes of one version, and on one made in a block of
 /// a buffer from outside. Returns how many values are assigned.
 int keep_buffers(Graph& graph, const OperatorTable& table);
+
+/// A new version that has bytes of its own, though its operator could have written the old one's.
+struct InsertedCopy {
+  OpId op;
+  std::string reason;  ///< "relu 'conv1' reads the old version later", …
+};
+
+/// Where a graph, after keep_buffers and in_place, copies to make new versions; in program order.
+std::vector<InsertedCopy> inserted_copies(const Graph& graph);
 
 // ---- sums --------------------------------------------------------------------------------------
 
