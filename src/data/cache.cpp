@@ -1,6 +1,6 @@
 #include "src/data/cache.hpp"
 
-#include "src/data/file.hpp"
+#include "src/base/file.hpp"
 
 #include <arenite/data/idx.hpp>
 #include <arenite/error.hpp>

@@ -116,7 +116,7 @@ std::optional<FileBytes> from_cache(const std::filesystem::path& path, int rank)
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
   try {
-    FileBytes file = map_file(path);
+    FileBytes file = map_data_file(path);
     parse_idx(file.bytes, rank, path.string());
     return file;
   } catch (const Error&) {
@@ -178,7 +178,7 @@ void unpack_idx(std::span<const std::uint8_t> compressed, int rank, const std::s
 }
 
 FileBytes unpacked(const std::filesystem::path& path, int rank) {
-  FileBytes packed = map_file(path);
+  FileBytes packed = map_data_file(path);
   const std::string name = path.stem().string() + "-" + content_key(packed.bytes);
   const std::filesystem::path target = writable_cache("unpacked") / name;
   if (auto hit = from_cache(target, rank)) return *hit;
@@ -186,7 +186,7 @@ FileBytes unpacked(const std::filesystem::path& path, int rank) {
   unpack_idx(packed.bytes, rank, path.string(),
              [&](std::span<const std::uint8_t> bytes) { file.write(bytes); });
   file.commit();
-  return map_file(target);
+  return map_data_file(target);
 }
 
 }  // namespace arenite::data

@@ -1,7 +1,9 @@
 // Compressed IDX files: unpacked in a stream, held to the size that their own header promises.
 #pragma once
 
-#include "src/data/file.hpp"
+#include <arenite/data/idx.hpp>
+
+#include "src/base/file.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -19,6 +21,11 @@ using ByteSink = std::function<void(std::span<const std::uint8_t>)>;
 /// compressed input.
 void unpack_idx(std::span<const std::uint8_t> compressed, int rank, const std::string& file,
                 const ByteSink& sink);
+
+/// Maps a file of a data set.
+inline FileBytes map_data_file(const std::filesystem::path& path) {
+  return map_file(path, "an IDX or gzip file", idx_max_bytes);
+}
 
 /// The unpacked bytes of a `.gz`, mapped from the cache; unpacks on first use of this content.
 FileBytes unpacked(const std::filesystem::path& path, int rank);

@@ -2,7 +2,7 @@
 #include <arenite/error.hpp>
 
 #include "src/base/atomic_file.hpp"
-#include "src/data/file.hpp"
+#include "src/base/file.hpp"
 #include "src/data/gzip.hpp"
 
 #include <algorithm>
@@ -111,7 +111,7 @@ void check_labels(std::span<const std::uint8_t> labels, int classes, const std::
 
 IdxFile IdxFile::open(const std::filesystem::path& path, int rank) {
   const bool packed = path.extension() == ".gz";
-  const FileBytes file = packed ? unpacked(path, rank) : map_file(path);
+  const FileBytes file = packed ? unpacked(path, rank) : map_data_file(path);
   std::string name = path.string() + (packed ? " (unpacked)" : "");
   const IdxView view = parse_idx(file.bytes, rank, name);
   return {file.owner, view, std::move(name)};

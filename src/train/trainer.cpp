@@ -3,7 +3,7 @@
 #include <arenite/train/trainer.hpp>
 
 #include "src/train/programs.hpp"
-#include "src/train/sha256.hpp"
+#include "src/base/sha256.hpp"
 #include "src/train/step_costs.hpp"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
 #include <arenite/error.hpp>
 
-#include "src/train/sha256.hpp"
+#include "src/base/sha256.hpp"
 
 #include <openssl/evp.h>
 
 #include <array>
 
-namespace arenite::train {
+namespace arenite {
 
 struct Sha256::Impl {
   EVP_MD_CTX* context = EVP_MD_CTX_new();
@@ -42,4 +42,4 @@ std::string Sha256::hex() {
   return text;
 }
 
-}  // namespace arenite::train
+}  // namespace arenite

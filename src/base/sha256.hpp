@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-namespace arenite::train {
+namespace arenite {
 
 class Sha256 {
  public:
@@ -19,4 +19,4 @@ class Sha256 {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace arenite::train
+}  // namespace arenite

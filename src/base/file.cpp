@@ -1,8 +1,7 @@
-#include "src/data/file.hpp"
+#include "src/base/file.hpp"
 
 #include "src/base/atomic_file.hpp"
 
-#include <arenite/data/idx.hpp>
 #include <arenite/error.hpp>
 
 #include <fcntl.h>
@@ -13,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-namespace arenite::data {
+namespace arenite {
 namespace {
 
 std::string kind_of(mode_t mode) {
@@ -24,7 +23,7 @@ std::string kind_of(mode_t mode) {
 
 }  // namespace
 
-FileBytes map_file(const std::filesystem::path& path) {
+FileBytes map_file(const std::filesystem::path& path, const std::string& what, std::int64_t most) {
   // O_NONBLOCK: a named pipe must be refused below, not waited for.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
@@ -42,10 +41,10 @@ FileBytes map_file(const std::filesystem::path& path) {
   if (::fstat(descriptor, &status) != 0)
     refuse("cannot read its size: " + system_reason(), "a regular file");
   if (!S_ISREG(status.st_mode)) refuse(kind_of(status.st_mode), "a regular file");
-  if (status.st_size == 0) refuse("the file is empty", "an IDX or gzip file");
-  if (status.st_size > idx_max_bytes) {
+  if (status.st_size == 0) refuse("the file is empty", what);
+  if (status.st_size > most) {
     refuse("a file of " + std::to_string(status.st_size) + " bytes",
-           "at most " + std::to_string(idx_max_bytes) + " bytes");
+           "at most " + std::to_string(most) + " bytes");
   }
   const std::size_t size = static_cast<std::size_t>(status.st_size);
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
@@ -56,4 +55,4 @@ FileBytes map_file(const std::filesystem::path& path) {
   return {std::move(owner), {static_cast<const std::uint8_t*>(address), size}};
 }
 
-}  // namespace arenite::data
+}  // namespace arenite
