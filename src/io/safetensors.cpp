@@ -1,0 +1,208 @@
+#include "src/io/safetensors.hpp"
+
+#include <arenite/error.hpp>
+
+#include "src/base/atomic_file.hpp"
+#include "src/base/sha256.hpp"
+#include "src/plan/json_field.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+namespace arenite::io {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t length_bytes = 8;
+constexpr std::size_t alignment = 64;  ///< of the first tensor, for whoever maps the file
+constexpr std::int64_t most_bytes = std::int64_t{1} << 48;
+constexpr const char* metadata = "__metadata__";
+constexpr const char* hash_name = "sha256";
+
+constexpr std::array<std::pair<DType, std::string_view>, 5> type_names{{{DType::float32, "F32"},
+                                                                        {DType::float64, "F64"},
+                                                                        {DType::int64, "I64"},
+                                                                        {DType::int32, "I32"},
+                                                                        {DType::uint8, "U8"}}};
+
+std::string_view name_of(DType type) {
+  return std::find_if(type_names.begin(), type_names.end(),
+                      [&](const auto& known) { return known.first == type; })
+      ->second;
+}
+
+DType type_of(const plan::Field& field) {
+  const std::string name = field.text();
+  const auto found = std::find_if(type_names.begin(), type_names.end(),
+                                  [&](const auto& known) { return known.second == name; });
+  if (found == type_names.end()) field.wrong("type '" + name + "'", "F32, F64, I64, I32 or U8");
+  return found->first;
+}
+
+std::span<const std::uint8_t> plain(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+}
+
+std::string header_of(std::span<const NamedTensor> tensors) {
+  ordered_json header;
+  Sha256 hash;
+  for (const NamedTensor& tensor : tensors) hash.update(tensor.bytes);
+  header[metadata] = {{"format", "arenite"}, {hash_name, hash.hex()}};
+  std::size_t begin = 0;
+  for (const NamedTensor& tensor : tensors) {
+    const std::size_t end = begin + tensor.bytes.size();
+    header[tensor.name] = {
+        {"dtype", name_of(tensor.type)},
+        {"shape", std::vector<std::int64_t>(tensor.shape.begin(), tensor.shape.end())},
+        {"data_offsets", {begin, end}}};
+    begin = end;
+  }
+  std::string text = header.dump();
+  text.append((alignment - (length_bytes + text.size()) % alignment) % alignment, ' ');
+  return text;
+}
+
+/// What is to be said of one tensor, and where its bytes begin.
+struct Entry {
+  NamedTensor tensor;
+  std::size_t begin = 0, end = 0;
+};
+
+Entry entry_of(const std::string& name, const plan::Field& field, std::size_t data_bytes) {
+  Entry entry;
+  entry.tensor.name = name;
+  entry.tensor.type = type_of(field["dtype"]);
+  const plan::Field shape = field["shape"];
+  std::vector<std::int64_t> sizes;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    sizes.push_back(shape[axis].integer(0, most_bytes));
+  entry.tensor.shape = Shape(sizes);
+  const plan::Field offsets = field["data_offsets"];
+  if (offsets.size() != 2) {
+    offsets.wrong(std::to_string(offsets.size()) + " numbers", "2: where its bytes begin and end");
+  }
+  const auto last = static_cast<std::int64_t>(data_bytes);
+  const std::int64_t begin = offsets[std::size_t{0}].integer(0, last);
+  const std::int64_t end = offsets[std::size_t{1}].integer(begin, last);
+  const std::int64_t bytes = entry.tensor.shape.elements() * size_of(entry.tensor.type);
+  if (end - begin != bytes) {
+    offsets.wrong(std::to_string(end - begin) + " bytes",
+                  std::to_string(bytes) + " for " + std::string(to_string(entry.tensor.type)) +
+                      " " + to_string(entry.tensor.shape));
+  }
+  entry.begin = static_cast<std::size_t>(begin);
+  entry.end = static_cast<std::size_t>(end);
+  return entry;
+}
+
+class Reader {
+ public:
+  Reader(std::span<const std::uint8_t> file, std::string where)
+      : file_(file), where_(std::move(where)) {}
+
+  std::vector<NamedTensor> run() {
+    const std::string_view header = split();
+    const nlohmann::json document = plan::parse_document(header, where_, 3);
+    const plan::Field root(document, "", where_);
+    if (!document.is_object()) root.wrong("no object", "one, with a field a tensor");
+    std::vector<Entry> entries;
+    for (const auto& [name, value] : document.items()) {
+      if (name != metadata)
+        entries.push_back(entry_of(name, plan::Field(value, name, where_), data_.size()));
+    }
+    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+    });
+    check_cover(entries);
+    if (root.has(metadata)) check_hash(root[metadata]);
+    std::vector<NamedTensor> tensors;
+    for (Entry& entry : entries) {
+      entry.tensor.bytes = std::as_bytes(data_.subspan(entry.begin, entry.end - entry.begin));
+      tensors.push_back(std::move(entry.tensor));
+    }
+    return tensors;
+  }
+
+ private:
+  /// The header; leaves the tensors' bytes in `data_`.
+  std::string_view split() {
+    if (file_.size() < length_bytes) {
+      refuse(std::to_string(file_.size()) + " bytes", "8 bytes of the header's length first");
+    }
+    std::uint64_t length = 0;
+    for (std::size_t i = 0; i < length_bytes; ++i)
+      length |= static_cast<std::uint64_t>(file_[i]) << (8 * i);
+    const std::size_t rest = file_.size() - length_bytes;
+    if (length > rest) {
+      refuse("a header of " + std::to_string(length) + " bytes, in a file that has " +
+                 std::to_string(rest) + " more",
+             "a whole safetensors file");
+    }
+    data_ = file_.subspan(length_bytes + static_cast<std::size_t>(length));
+    return {reinterpret_cast<const char*>(file_.data()) + length_bytes,
+            static_cast<std::size_t>(length)};
+  }
+
+  void check_cover(const std::vector<Entry>& entries) const {
+    std::size_t covered = 0;
+    for (const Entry& entry : entries) {
+      if (entry.begin != covered) {
+        refuse("tensor '" + entry.tensor.name + "' at byte " + std::to_string(entry.begin) +
+                   " of the data",
+               "it at byte " + std::to_string(covered) + ", behind the one before");
+      }
+      covered = entry.end;
+    }
+    if (covered != data_.size()) {
+      refuse(std::to_string(data_.size()) + " bytes of data",
+             std::to_string(covered) + ", which the header tells of");
+    }
+  }
+
+  void check_hash(const plan::Field& about) const {
+    if (!about.value().is_object() || !about.has(hash_name)) return;
+    Sha256 hash;
+    hash.update(std::as_bytes(data_));
+    if (hash.hex() != about[hash_name].text()) {
+      refuse("bytes with another SHA-256 than the file says", "an undamaged file");
+    }
+  }
+
+  [[noreturn]] void refuse(const std::string& found, const std::string& expected) const {
+    fail({.found = found, .expected = expected, .where = where_});
+  }
+
+  std::span<const std::uint8_t> file_, data_;
+  std::string where_;
+};
+
+}  // namespace
+
+void save_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
+  const std::string header = header_of(tensors);
+  std::array<std::uint8_t, length_bytes> length{};
+  for (std::size_t i = 0; i < length_bytes; ++i)
+    length[i] = static_cast<std::uint8_t>(static_cast<std::uint64_t>(header.size()) >> (8 * i));
+  AtomicFile file(path);
+  file.write(length);
+  file.write(header);
+  for (const NamedTensor& tensor : tensors) file.write(plain(tensor.bytes));
+  file.commit();
+}
+
+TensorFile::TensorFile(const std::filesystem::path& path)
+    : file_(map_file(path, "a safetensors file", most_bytes)),
+      tensors_(Reader(file_.bytes, path.string()).run()) {}
+
+const NamedTensor* TensorFile::find(std::string_view name) const noexcept {
+  const auto found = std::find_if(tensors_.begin(), tensors_.end(),
+                                  [&](const NamedTensor& tensor) { return tensor.name == name; });
+  return found == tensors_.end() ? nullptr : &*found;
+}
+
+}  // namespace arenite::io
