@@ -66,6 +66,10 @@ void register_sgd(Registry& registry) {
                     {"weight_decay", graph::AttributeType::real, 0.0}};
   sgd.infer = infer;
   sgd.by_rows = true;
+  sgd.optimizer_state = [](const graph::Attributes& attributes) -> std::vector<std::string> {
+    const bool momentum = attributes.has("momentum") && attributes.real("momentum") != 0;
+    return {momentum ? "velocity" : ""};
+  };
   sgd.cost = cost;
   registry.add(std::move(sgd), sgd_kernels());
 }

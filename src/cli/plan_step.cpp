@@ -196,12 +196,16 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
       throw Error(said);
     }
   }
+  const bool trained = graph.training.has_value();
+  if (trained) graph::add_training(graph, operators());
   graph::keep_buffers(graph, operators());
   graph::in_place(graph);
   graph::Schedule schedule = graph::coarsen(graph);
-  return std::make_unique<StepSubject>(
-      std::move(graph), std::move(schedule),
-      "graph script " + arguments.input + sizes_text(graph, arguments.sizes), arguments);
+  return std::make_unique<StepSubject>(std::move(graph), std::move(schedule),
+                                       std::string(trained ? "training step of " : "") +
+                                           "graph script " + arguments.input +
+                                           sizes_text(graph, arguments.sizes),
+                                       arguments);
 }
 
 std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments) {

@@ -33,7 +33,7 @@ class Comparison {
         storages_(a.storage_count()),
         back_(b.storage_count()) {}
 
-  bool run() { return declared() && regions() && outputs(); }
+  bool run() { return declared() && regions() && outputs() && training(); }
 
   std::string why;
 
@@ -104,6 +104,17 @@ class Comparison {
   }
 
   bool outputs() { return uses("outputs", a_.outputs, b_.outputs); }
+
+  bool training() {
+    const auto &x = a_.training, &y = b_.training;
+    if (x.has_value() != y.has_value())
+      return differ("training", x ? "some" : "none", y ? "some" : "none");
+    if (!x) return true;
+    if (x->optimizer != y->optimizer) return differ("the optimizer", x->optimizer, y->optimizer);
+    if (x->learning_rate != y->learning_rate || !same(x->attributes, y->attributes))
+      return differ("the optimizer", "attributes", "others");
+    return uses("loss", {x->loss}, {y->loss}) && uses("parameters", x->parameters, y->parameters);
+  }
 
   bool ops(OpId ia, OpId ib) {
     const Op &x = a_[ia], &y = b_[ib];

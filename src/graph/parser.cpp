@@ -60,6 +60,7 @@ Graph Parser::run() {
                                          : position;
     at(guilty, [&] { throw Error(flaw.text()); });
   }
+  check_training();
   return std::move(graph_);
 }
 
@@ -87,6 +88,8 @@ void Parser::statement() {
       if (token_.text == name) return declaration(left, cls, false);
     }
     if (token_.text == "Tensor") return declaration(left, StorageClass::activation, true);
+    if (token_.text == "grad") return gradients(left);
+    if (token_.text == "train") return training(left);
   }
   Call right = call();
   if (right.definition->regions.empty()) {
@@ -104,7 +107,10 @@ std::vector<Parser::Target> Parser::targets() {
     if (token_.kind != TokenKind::reference) unexpected("'$' and a number, as in $12");
     Target target{.number = token_.integer, .position = token_.position};
     advance();
-    while (accept('@')) value_note(target.notes);
+    while (accept('@')) {
+      value_note(target.notes);
+      target.has_notes = true;
+    }
     all.push_back(std::move(target));
   } while (accept(','));
   return all;
@@ -237,7 +243,7 @@ void Parser::merge(const Target& target) {
 }
 
 void Parser::set_context(const OpNotes& notes) {
-  builder_.context = {.phase = notes.phase.value_or(Phase::forward),
+  builder_.context = {.phase = notes.phase.value_or(default_phase_),
                       .lane = static_cast<int>(notes.lane.value_or(Op::shared_lane)),
                       .where = notes.where.value_or("")};
 }

@@ -24,6 +24,7 @@ class Parser {
     std::int64_t number = 0;
     Position position;
     ValueNotes notes;
+    bool has_notes = false;
   };
   struct Call {
     std::string word;
@@ -54,6 +55,24 @@ class Parser {
   void declaration(const std::vector<Target>& targets, StorageClass cls, bool class_follows);
   Dimensions dimensions(const std::string& value);
   std::int64_t bound(const Token& name, const std::string& value);
+
+  // Training (parser_training.cpp)
+  struct Reference {
+    ValueId value;
+    Position position;
+  };
+  void gradients(const std::vector<Target>& targets);
+  void training(const std::vector<Target>& targets);
+  void refuse_in_block(const Token& statement) const;
+  std::vector<Reference> references();
+  ValueId loss();
+  std::shared_ptr<const OperatorDefinition> optimizer();
+  double learning_rate();
+  std::vector<ValueId> parameters();
+  void optimizer_attribute(const Token& name, const OperatorDefinition* optimizer,
+                           Attributes& attributes);
+  /// What `train` asks for can be done: said here, while the script's lines are known.
+  void check_training() const;
 
   // Blocks (parser_blocks.cpp)
   void blocks(Call& call);
@@ -92,7 +111,7 @@ class Parser {
 
   /// Runs `action`; an Error of it gets the position.
   template <class Action>
-  auto at(Position position, Action action);
+  auto at(Position position, Action action) const;
 
   std::string_view script_;
   std::string filename_;
@@ -107,8 +126,11 @@ class Parser {
   std::unordered_map<std::int64_t, Definition> definitions_;
   std::vector<Position> op_positions_, value_positions_;  // by id
   std::unordered_map<std::string, std::int64_t> bounds_;  // of named sizes
-  bool spaces_given_ = false;                             // some value has a note of its space
-  std::optional<Position> space_missing_;                 // the first that has none, and is no view
+  Phase default_phase_ = Phase::forward;                  // of statements without a note
+  std::vector<ValueId> gradients_;                        // results of grad
+  Position training_position_;
+  bool spaces_given_ = false;              // some value has a note of its space
+  std::optional<Position> space_missing_;  // the first that has none, and is no view
 };
 
 template <class One>
@@ -122,7 +144,7 @@ void Parser::list(One one) {
 }
 
 template <class Action>
-auto Parser::at(Position position, Action action) {
+auto Parser::at(Position position, Action action) const {
   try {
     return action();
   } catch (const Error& error) {

@@ -3,6 +3,7 @@
 #include <arenite/graph/text.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include "src/graph/lexer.hpp"
 #include "src/graph/notes.hpp"
@@ -39,6 +40,7 @@ class Printer {
               .where = "graph::print"});
       }
     }
+    print_training();
     out_ += "result = ";
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i)
       out_ += (i ? ", " : "") + reference(graph_.outputs[i]);
@@ -188,6 +190,18 @@ class Printer {
 
   void indent() { out_.append(2 * depth_, ' '); }
 
+  void print_training() {
+    if (!graph_.training) return;
+    const Training& training = *graph_.training;
+    out_ += "train(" + reference(training.loss) + ", optimizer=" + training.optimizer +
+            ", learning_rate=" + to_string(AttributeValue(training.learning_rate));
+    attributes(training.attributes);
+    const char* comma = ", parameters=[";
+    for (const ValueId parameter : training.parameters)
+      out_ += std::exchange(comma, ", ") + reference(parameter);
+    out_ += "]);\n";
+  }
+
   void call(const Op& op) {
     out_ += needs_quotes(op.name()) ? quote(op.name()) : std::string(op.name());
     out_ += "(";
@@ -196,13 +210,16 @@ class Printer {
       out_ += comma + (operand ? reference(operand) : "_");
       comma = ", ";
     }
-    for (const auto& [name, value] : op.attributes.items()) {
-      const auto* text = std::get_if<std::string>(&value);
-      out_ += comma + (is_name(name) && name != "_" ? name : quote(name)) + "=" +
-              (text ? quote(*text) : to_string(value));
-      comma = ", ";
-    }
+    attributes(op.attributes, comma);
     out_ += ")";
+  }
+
+  void attributes(const Attributes& attributes, const char* comma = ", ") {
+    for (const auto& [name, value] : attributes.items()) {
+      const auto* text = std::get_if<std::string>(&value);
+      out_ += std::exchange(comma, ", ") + (is_name(name) && name != "_" ? name : quote(name)) +
+              "=" + (text ? quote(*text) : to_string(value));
+    }
   }
 
   void number(ValueId id) { numbers_[id.index] = ++last_number_; }

@@ -80,12 +80,19 @@ using GradientDone = std::function<void(std::size_t index, ValueId gradient)>;
 std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>& losses,
                                    const std::vector<ValueId>& wrt, const GradientDone& done = {});
 
+/// The name of the buffer that updates read the learning rate from.
+inline constexpr const char* learning_rate_name = "learning_rate";
+
 /// Appends what a graph is trained by: the gradients of the sum of `losses` (of each lane, its
 /// own), and an update of each of `training.parameters` as soon as its gradient is complete. The
-/// learning rate is a buffer `learning_rate`, float32 [1], declared here; an optimizer's states are
-/// named after the parameter, as "weight.velocity". Throws Error as `add_gradients` does, and on a
-/// parameter that no loss depends on.
+/// learning rate is a buffer, float32 [1], declared here; an optimizer's states are
+/// named after the parameter, as "weight.velocity". An output that is a parameter becomes a copy
+/// from before the updates. Throws Error as `add_gradients` does, and on a parameter that no loss
+/// depends on.
 void add_training(Builder& builder, const Training& training, const std::vector<ValueId>& losses);
+
+/// The same with what `graph.training` says, which is taken from it.
+void add_training(Graph& graph, const OperatorTable& table);
 
 // ---- buffers -----------------------------------------------------------------------------------
 

@@ -15,6 +15,11 @@
 // A script is a list of statements, then the result; white space is free, `#` starts a comment.
 //
 //   statement  = [ target { "," target } "=" ] call { op-note } ( ";" | blocks [ ";" ] )
+//              | target { "," target } "=" "grad" "(" "$" number "," "wrt" "=" values ")" ";"
+//              | "train" "(" "$" number { "," setting } ")" ";"
+//   values     = "[" "$" number { "," "$" number } "]"
+//   setting    = "optimizer" "=" name | "learning_rate" "=" ( integer | real )
+//              | "parameters" "=" values | name "=" literal         an attribute of the optimizer
 //   target     = "$" number { value-note }             numbers are the script's own, each used once
 //   call       = operator "(" [ argument { "," argument } ] ")"
 //   argument   = "$" number                            an operand; operands come first
@@ -34,6 +39,10 @@
 // `#` or quotes stands in quotes. Operators whose names are no identifiers stand in quotes too. A
 // dimension known only at run time has a name and an upper bound, as in [rows<=64, 784]; later ones
 // of that name may leave out the bound (see run_time_sizes.hpp).
+//
+// `grad` gives the gradients of one float by other values, as the ops that compute them: that is
+// what is printed of it. Statements behind it belong to the backward phase unless a note says
+// otherwise. `train` says, once, what add_training in passes.hpp makes of the graph.
 //
 // Notes say what cannot be derived; a derived one is not printed.
 //   value-note   @name("…") @class(output) @halo(1) @bytes(4096)

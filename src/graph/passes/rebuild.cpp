@@ -15,6 +15,7 @@ Readers::Readers(const Graph& graph)
     }
   }
   for (ValueId output : graph.outputs) is_output_[output.index] = true;
+  if (graph.training) is_output_[graph.training->loss.index] = true;
 }
 
 bool Readers::only_one(ValueId id) const {
@@ -114,6 +115,11 @@ Graph rebuild(const Graph& source, const OperatorTable& table, const Replace& re
     if (!replace(id, map, builder)) copy_op(source, id, source[id].lane, map, builder);
   }
   for (ValueId output : source.outputs) target.outputs.push_back(map[output.index]);
+  if (source.training) {
+    target.training = source.training;
+    target.training->loss = map[source.training->loss.index];
+    for (ValueId& parameter : target.training->parameters) parameter = map[parameter.index];
+  }
   verify(target);
   return target;
 }

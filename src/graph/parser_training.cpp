@@ -1,0 +1,216 @@
+// Reads what a script says of training: `grad`, which becomes ops at once, and `train`, which is
+// kept for whoever trains the graph.
+#include <arenite/graph/passes.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/graph/parser.hpp"
+#include "src/graph/passes/backward.hpp"
+
+namespace arenite::graph {
+
+void Parser::refuse_in_block(const Token& statement) const {
+  if (!builder_.in_region()) return;
+  lexer_.fail_at(statement.position, {.found = describe(statement) + " in a block",
+                                      .expected = "it outside of blocks"});
+}
+
+/// "name=[$1, $2]": different values, at least one.
+std::vector<Parser::Reference> Parser::references() {
+  std::vector<Reference> all;
+  const Position position = token_.position;
+  list([&] {
+    const Token token = reference_token();
+    const ValueId value = resolve(token);
+    const auto same = [&](const Reference& other) { return other.value == value; };
+    if (std::any_of(all.begin(), all.end(), same)) {
+      lexer_.fail_at(token.position,
+                     {.found = describe(token) + " a second time", .expected = "each value once"});
+    }
+    all.push_back({value, token.position});
+  });
+  if (all.empty()) {
+    lexer_.fail_at(position, {.found = "an empty list", .expected = "at least one value"});
+  }
+  return all;
+}
+
+void Parser::gradients(const std::vector<Target>& left) {
+  const Token statement = token_;
+  refuse_in_block(statement);
+  advance();
+  expect('(', "grad");
+  const Token loss_token = reference_token();
+  const ValueId loss = resolve(loss_token);
+  expect(',', "the loss");
+  if (!token_.is_name("wrt")) unexpected("wrt=[$…], the values to differentiate by");
+  advance();
+  expect('=', "wrt");
+  std::vector<ValueId> wrt;
+  for (const Reference& reference : references()) wrt.push_back(reference.value);
+  expect(')', "the arguments of grad");
+  expect(';', "the statement");
+  if (left.size() != wrt.size()) {
+    lexer_.fail_at(left.empty() ? statement.position : left[0].position,
+                   {.found = std::to_string(left.size()) + " results of grad",
+                    .expected = std::to_string(wrt.size()) + ", one a value of wrt"});
+  }
+
+  for (const Target& target : left) {
+    if (!target.has_notes) continue;
+    lexer_.fail_at(target.position, {.found = "notes on a result of grad", .expected = "none"});
+  }
+  // Each gradient of a gradient would be some times as long as what it goes through.
+  if (values_after(graph_, gradients_)[loss.index]) {
+    lexer_.fail_at(loss_token.position,
+                   {.found = "a loss " + describe(loss_token) + " that depends on a gradient",
+                    .expected = "a loss that depends on none"});
+  }
+
+  set_context({});
+  const std::vector<ValueId> found =
+      at(loss_token.position, [&] { return add_gradients(builder_, {loss}, wrt); });
+  op_positions_.resize(graph_.op_count(), statement.position);
+  value_positions_.resize(graph_.value_count(), statement.position);
+  // What follows may read the gradients.
+  default_phase_ = Phase::backward;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (!found[i]) {
+      lexer_.fail_at(left[i].position, {.found = "a gradient by '" + graph_[wrt[i]].name +
+                                                 "', which the loss does not depend on",
+                                        .expected = "values that it is computed from"});
+    }
+    define(left[i], found[i]);
+    gradients_.push_back(found[i]);
+  }
+}
+
+void Parser::training(const std::vector<Target>& left) {
+  const Token statement = token_;
+  refuse_in_block(statement);
+  if (!left.empty()) {
+    lexer_.fail_at(left[0].position,
+                   {.found = "a result of train", .expected = "train(…), which has none"});
+  }
+  if (graph_.training) {
+    lexer_.fail_at(statement.position,
+                   {.found = "a second train",
+                    .expected = "one, of the sum of all losses",
+                    .hint = "the first is in line " + std::to_string(training_position_.line)});
+  }
+  training_position_ = statement.position;
+  advance();
+  expect('(', "train");
+  Training training;
+  training.loss = loss();
+  std::shared_ptr<const OperatorDefinition> optimizer;
+  bool rate_given = false;
+  while (accept(',')) {
+    const Token name = token_;
+    const std::string word = this->word("name=…");
+    expect('=', word);
+    if (word == "optimizer" && !optimizer) {
+      optimizer = this->optimizer();
+      training.optimizer = optimizer->name;
+    } else if (word == "learning_rate" && !rate_given) {
+      training.learning_rate = learning_rate();
+      rate_given = true;
+    } else if (word == "parameters" && training.parameters.empty()) {
+      training.parameters = parameters();
+    } else {
+      optimizer_attribute(name, optimizer.get(), training.attributes);
+    }
+  }
+  expect(')', "the arguments of train");
+  expect(';', "the statement");
+  const char* missing = !optimizer                    ? "optimizer=…, as in optimizer=sgd"
+                        : !rate_given                 ? "learning_rate=…"
+                        : training.parameters.empty() ? "parameters=[$…]"
+                                                      : nullptr;
+  if (missing != nullptr) {
+    lexer_.fail_at(statement.position,
+                   {.found = "train without " + std::string(missing), .expected = "it"});
+  }
+  graph_.training = std::move(training);
+}
+
+ValueId Parser::loss() {
+  const Token token = reference_token();
+  const ValueId id = resolve(token);
+  const Value& value = graph_[id];
+  if (value.type != DType::float32 || value.shape.elements() != 1) {
+    lexer_.fail_at(token.position,
+                   {.found = "a loss " + describe(token) + " of " +
+                             std::string(to_string(value.type)) + " " + to_string(value.shape),
+                    .expected = "one float32"});
+  }
+  return id;
+}
+
+std::shared_ptr<const OperatorDefinition> Parser::optimizer() {
+  const Token token = token_;
+  const std::string name = word("an optimizer");
+  auto definition = at(token.position, [&] { return builder_.table().at(name); });
+  if (!definition->optimizer_state) {
+    std::string known;
+    for (const std::string& other : builder_.table().names()) {
+      if (builder_.table().find(other)->optimizer_state)
+        known += (known.empty() ? "" : ", ") + other;
+    }
+    lexer_.fail_at(token.position, {.found = "operator '" + name + "', which is no optimizer",
+                                    .expected = known.empty() ? "an optimizer" : known});
+  }
+  return definition;
+}
+
+double Parser::learning_rate() {
+  const Token token = token_;
+  double rate = std::nan("");
+  if (token.kind == TokenKind::real) rate = token.real;
+  if (token.kind == TokenKind::integer) rate = static_cast<double>(token.integer);
+  if (!std::isfinite(static_cast<float>(rate))) unexpected("a finite number");
+  advance();
+  return rate;
+}
+
+std::vector<ValueId> Parser::parameters() {
+  std::vector<ValueId> all;
+  for (const Reference& reference : references()) {
+    const Value& value = graph_[reference.value];
+    if (!value.is_declared() || graph_.storage(value.storage).cls != StorageClass::parameter) {
+      lexer_.fail_at(reference.position, {.found = "'" + value.name + "', which is no parameter",
+                                          .expected = "a ParameterTensor"});
+    }
+    all.push_back(reference.value);
+  }
+  return all;
+}
+
+void Parser::optimizer_attribute(const Token& name, const OperatorDefinition* optimizer,
+                                 Attributes& attributes) {
+  if (optimizer == nullptr) {
+    lexer_.fail_at(name.position, {.found = describe(name) + " before the optimizer",
+                                   .expected = "optimizer=… first"});
+  }
+  const auto& known = optimizer->attributes;
+  const auto schema =
+      std::find_if(known.begin(), known.end(), [&](const auto& s) { return s.name == name.text; });
+  if (attributes.has(name.text) || name.text == "optimizer" || name.text == "learning_rate" ||
+      name.text == "parameters") {
+    lexer_.fail_at(name.position,
+                   {.found = "a second " + describe(name), .expected = "each argument once"});
+  }
+  if (schema == known.end()) unknown_attribute(name, *optimizer);
+  attributes.set(name.text, literal(&*schema));
+}
+
+void Parser::check_training() const {
+  if (!graph_.training) return;
+  at(training_position_, [&] {
+    Graph trained = graph_;
+    add_training(trained, builder_.table());
+  });
+}
+
+}  // namespace arenite::graph

@@ -1,0 +1,142 @@
+// Scripts that say how they are trained.
+#include <arenite/error.hpp>
+#include <arenite/graph/text.hpp>
+#include <arenite/operators.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace arenite::graph {
+namespace {
+
+const std::string forward = R"($1 = InputTensor(x, float32, [4, 3]);
+$2 = InputTensor(label, int32, [4]);
+$3 = ParameterTensor(weight, float32, [3, 2]);
+$4 = ParameterTensor(unused, float32, [2]);
+$5 = dense($1, $3);
+$6, $7, $8 = softmax_cross_entropy($5, $2, divisor=4);
+)";
+
+Graph read(const std::string& statements) {
+  return parse(forward + statements + "\nresult = $6;", operators(), "f");
+}
+
+std::string error(const std::string& statements) {
+  try {
+    read(statements);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ParseTraining, KeepsWhatTrainSays) {
+  const Graph graph = read(
+      "train($6, optimizer=sgd, momentum=0.9, learning_rate=1, weight_decay=0.5, "
+      "parameters=[$3]);");
+  ASSERT_TRUE(graph.training);
+  EXPECT_EQ(graph[graph.training->loss].shape, Shape{1});
+  EXPECT_EQ(graph.training->optimizer, "sgd");
+  EXPECT_EQ(graph.training->learning_rate, 1);
+  EXPECT_EQ(graph.training->attributes, (Attributes{{"momentum", 0.9}, {"weight_decay", 0.5}}));
+  ASSERT_EQ(graph.training->parameters.size(), 1U);
+  EXPECT_EQ(graph[graph.training->parameters[0]].name, "weight");
+}
+
+TEST(ParseTraining, PrintsAndParsesBackToAnEqualGraph) {
+  for (const char* statements :
+       {"train($6, optimizer=sgd, learning_rate=0.25, momentum=0.9, parameters=[$3]);",
+        "$9, $10 = grad($6, wrt=[$3, $1]); $11 = relu($9);"}) {
+    const Graph graph = read(statements);
+    const std::string text = print(graph);
+    const Graph again = parse(text, operators());
+    std::string why;
+    EXPECT_TRUE(equal(graph, again, &why)) << why << '\n' << text;
+    EXPECT_EQ(print(again), text);
+  }
+}
+
+TEST(ParseTraining, EqualLooksAtTraining) {
+  const auto why = [](const std::string& other) {
+    std::string text;
+    equal(read("train($6, optimizer=sgd, learning_rate=1, parameters=[$3]);"), read(other), &text);
+    return text;
+  };
+  EXPECT_EQ(why(""), "training: some against none");
+  EXPECT_EQ(why("train($6, optimizer=sgd, learning_rate=2, parameters=[$3]);"),
+            "the optimizer: attributes against others");
+  EXPECT_EQ(why("train($6, optimizer=sgd, learning_rate=1, momentum=0.5, parameters=[$3]);"),
+            "the optimizer: attributes against others");
+  EXPECT_EQ(why("train($6, optimizer=sgd, learning_rate=1, parameters=[$3]);"), "");
+}
+
+TEST(ParseTraining, SaysWhatIsWrongWithTrain) {
+  EXPECT_EQ(error("train($5, optimizer=sgd);"),
+            "f:7:7: a loss '$5' of float32 [4, 2]; expected one float32");
+  EXPECT_EQ(error("$9 = train($6);"),
+            "f:7:1: a result of train; expected train(…), which has none");
+  EXPECT_EQ(error("train($6, optimizer=sgdd);"),
+            "f:7:21: unknown operator 'sgdd'; expected a registered operator (hint: did you mean "
+            "'sgd'?)");
+  EXPECT_EQ(error("train($6, optimizer=relu);"),
+            "f:7:21: operator 'relu', which is no optimizer; expected sgd");
+  EXPECT_EQ(error("train($6, momentum=0.9, optimizer=sgd);"),
+            "f:7:11: 'momentum' before the optimizer; expected optimizer=… first");
+  EXPECT_EQ(error("train($6, optimizer=sgd, speed=1);"),
+            "f:7:26: sgd: unknown attribute 'speed'; expected one of momentum, weight_decay");
+  EXPECT_EQ(error("train($6, optimizer=sgd, momentum=0.5, momentum=0.5);"),
+            "f:7:40: a second 'momentum'; expected each argument once");
+  EXPECT_EQ(error("train($6, optimizer=sgd, learning_rate=fast);"),
+            "f:7:40: 'fast'; expected a finite number");
+  EXPECT_EQ(error("train($6, optimizer=sgd, learning_rate=1e300);"),
+            "f:7:40: '1e300'; expected a finite number");
+  EXPECT_EQ(error("train($6, optimizer=sgd, parameters=[$1]);"),
+            "f:7:38: 'x', which is no parameter; expected a ParameterTensor");
+  EXPECT_EQ(error("train($6, optimizer=sgd, parameters=[$3, $3]);"),
+            "f:7:42: '$3' a second time; expected each value once");
+  EXPECT_EQ(error("train($6, optimizer=sgd, parameters=[]);"),
+            "f:7:37: an empty list; expected at least one value");
+  EXPECT_EQ(error("train($6, optimizer=sgd, parameters=[$3]);"),
+            "f:7:1: train without learning_rate=…; expected it");
+  EXPECT_EQ(error("train($6, learning_rate=1);"),
+            "f:7:1: train without optimizer=…, as in optimizer=sgd; expected it");
+  const std::string good = "train($6, optimizer=sgd, learning_rate=1, parameters=[$3]);";
+  EXPECT_EQ(error(good), "no error");
+  EXPECT_EQ(error(good + "\n" + good),
+            "f:8:1: a second train; expected one, of the sum of all losses (hint: the first is in "
+            "line 7)");
+  // What only the gradients and updates find has the statement's line.
+  EXPECT_EQ(
+      error("train($6, optimizer=sgd, learning_rate=1, parameters=[$4]);"),
+      "f:7:1: parameter 'unused', which the loss does not depend on; expected parameters that "
+      "training can change (hint: leave it out of the list of parameters)");
+  EXPECT_EQ(error("train($6, optimizer=sgd, learning_rate=1, momentum=-1, parameters=[$3]);"),
+            "f:7:1: sgd 'weight': momentum=-1.0; expected a number of at least 0");
+  EXPECT_EQ(error("$9 = InputTensor(go, int64, [1]); if($9) { " + good + " yield; }"),
+            "f:7:44: 'train' in a block; expected it outside of blocks");
+}
+
+TEST(ParseTraining, SaysWhatIsWrongWithGrad) {
+  EXPECT_EQ(error("$9 = grad($6);"), "f:7:13: ')'; expected ',' after the loss");
+  EXPECT_EQ(error("$9 = grad($6, $3);"),
+            "f:7:15: '$3'; expected wrt=[$…], the values to differentiate by");
+  EXPECT_EQ(error("$9 = grad($6, wrt=[$3, $1]);"),
+            "f:7:1: 1 results of grad; expected 2, one a value of wrt");
+  EXPECT_EQ(error("grad($6, wrt=[$3]);"),
+            "f:7:1: 0 results of grad; expected 1, one a value of wrt");
+  EXPECT_EQ(error("$9 = grad($5, wrt=[$3]);"),
+            "f:7:11: value 'dense': a loss of shape [4, 2]; expected a single element");
+  EXPECT_EQ(
+      error("$9 = grad($6, wrt=[$4]);"),
+      "f:7:1: a gradient by 'unused', which the loss does not depend on; expected values that "
+      "it is computed from");
+  EXPECT_EQ(error("$9 @name(\"g\") = grad($6, wrt=[$3]);"),
+            "f:7:1: notes on a result of grad; expected none");
+  EXPECT_EQ(
+      error("$9 = grad($6, wrt=[$3]); $10 = sum_to($9, [1, 1]); $11 = grad($10, wrt=[$3]);"),
+      "f:7:63: a loss '$10' that depends on a gradient; expected a loss that depends on none");
+}
+
+}  // namespace
+}  // namespace arenite::graph
