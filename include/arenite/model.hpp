@@ -1,4 +1,4 @@
-// Models: a graph compiled once and evaluated many times, for inference.
+// Models: a graph compiled once, then evaluated or trained many times.
 //
 //   runtime::Session session;
 //   Model model(session, graph::parse(script, operators()), {{"weight", {data, bytes}}});
@@ -6,8 +6,9 @@
 //
 // Compiling plans every byte and builds every task; evaluating copies the inputs in and the outputs
 // out, and calls no allocator in between. What the graph replaces in a buffer is there in the next
-// evaluation (see graph::keep_buffers). One thread at a time may use a model; several models may be
-// used by several threads at once.
+// evaluation (see graph::keep_buffers). A graph that says how it is trained (graph::Training) has
+// training steps too, over the same parameters. One thread at a time may use a model; several
+// models may be used by several threads at once.
 #pragma once
 
 #include <arenite/graph/graph.hpp>
@@ -17,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <iosfwd>
 #include <map>
 #include <memory>
@@ -37,6 +39,11 @@ struct Port {
   std::int64_t bytes() const noexcept { return shape.elements() * size_of(type); }
 };
 
+/// What a model keeps between its evaluations.
+struct StatePort : Port {
+  graph::StorageClass cls = graph::StorageClass::buffer;  ///< or parameter, or optimizer_state
+};
+
 /// Bytes under a name, borrowed for one call. Dense, in row-major order.
 struct NamedBytes {
   std::string_view name;
@@ -51,10 +58,10 @@ struct ModelOptions {
 
 class Model {
  public:
-  /// Compiles the graph. Constants are copied. Buffers, and parameters, begin as zeros (see
-  /// `state`). Throws Error on whatever is wrong with the graph, on a size that only a run knows
-  /// (graph::at_sizes fixes those), and on a constant that is missing, unknown, given twice or of
-  /// another size.
+  /// Compiles the graph. Constants are copied; parameters may stand among them, with their first
+  /// values. All other state begins as zeros, but for the learning rate. Throws Error on whatever
+  /// is wrong with the graph, on a size that only a run knows (graph::at_sizes fixes those), and on
+  /// a constant that is missing, unknown, given twice or of another size.
   Model(runtime::Session& session, graph::Graph graph, std::span<const NamedBytes> constants,
         const ModelOptions& options = {});
   ~Model();
@@ -71,13 +78,31 @@ class Model {
   /// range); then buffers keep what they held.
   void evaluate(std::span<const NamedBytes> inputs, std::span<void* const> outputs);
 
-  /// Bytes of a buffer or parameter, between evaluations. Throws Error on an unknown name.
+  bool is_trainable() const noexcept;
+  /// One training step: as `evaluate`, then one update of each parameter. Outputs are those from
+  /// before it. Without any places for them it returns as soon as the inputs are copied, and what
+  /// the step finds out is thrown by a later call. Throws Error on a model that has no training.
+  void train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs);
+
+  /// Parameters, optimizer states, buffers; in this order, each in that of their declarations.
+  const std::vector<StatePort>& states() const noexcept;
+  /// Bytes of one of them, until the next evaluation or step. Waits for the steps under way, and
+  /// throws what they found. Throws Error on an unknown name.
   std::span<std::byte> state(std::string_view name);
 
-  /// The memory of one evaluation: arenas, blocks, bounds.
+  /// All states in one file, which is replaced as a whole (in the safetensors format). Throws
+  /// Error.
+  void save(const std::filesystem::path& path);
+  /// Throws Error on a file that is damaged, or holds other names, types or shapes; then all states
+  /// are what they were.
+  void load(const std::filesystem::path& path);
+
+  /// The memory of one evaluation, or of one training step where there are such: arenas, blocks,
+  /// bounds.
   const plan::StepPlan& plan() const noexcept;
   void print_plan(std::ostream& out) const;
   long evaluations() const noexcept;
+  long train_steps() const noexcept;
 
  private:
   struct Impl;

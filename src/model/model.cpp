@@ -5,6 +5,9 @@
 #include <arenite/operators.hpp>
 #include <arenite/runtime/program.hpp>
 
+#include "src/io/safetensors.hpp"
+#include "src/model/compile.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -24,9 +27,10 @@ std::string names_of(const std::vector<Port>& ports) {
   return names.empty() ? "none" : names;
 }
 
-/// For each port its bytes, which are given under its name. Allocates nothing the second time.
+/// For each port its bytes, which are given under its name; the first `needed` must be there.
+/// Allocates nothing the second time.
 void match(const std::vector<Port>& ports, std::span<const NamedBytes> given, const char* what,
-           std::vector<const NamedBytes*>& matched) {
+           std::size_t needed, std::vector<const NamedBytes*>& matched) {
   matched.assign(ports.size(), nullptr);
   for (const NamedBytes& bytes : given) {
     const auto port = std::find_if(ports.begin(), ports.end(),
@@ -52,10 +56,10 @@ void match(const std::vector<Port>& ports, std::span<const NamedBytes> given, co
     }
     slot = &bytes;
   }
-  for (std::size_t i = 0; i < ports.size(); ++i) {
+  for (std::size_t i = 0; i < needed; ++i) {
     if (matched[i] != nullptr) continue;
     fail({.found = std::string("no ") + what + " '" + ports[i].name + "'",
-          .expected = "all of " + names_of(ports)});
+          .expected = "all of " + names_of({ports.begin(), ports.begin() + needed})});
   }
 }
 
@@ -96,10 +100,19 @@ decltype(auto) with_type(DType type, F f) {
 struct Model::Impl {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
+  std::vector<StatePort> states;
   std::map<std::string, std::vector<std::byte>> constants;  // outlive the programs
   std::vector<const NamedBytes*> given;                     // by input, in evaluate
   std::unique_ptr<runtime::ProgramSet> set;
-  runtime::Program* program = nullptr;
+  runtime::Program* evaluation = nullptr;
+  runtime::Program* training = nullptr;  // null: there is none
+
+  void build(runtime::Session& session, Graph graph, const ModelOptions& options);
+  void add_states(const Graph& graph, StorageClass cls);
+  void bind(runtime::ProgramSpec& spec) const;
+  void run(runtime::Program& program, std::span<const NamedBytes> from,
+           std::span<void* const> places);
+  void wait() const;
 };
 
 Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes> constants,
@@ -113,30 +126,51 @@ Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes>
     if (!graph[graph.outputs[i]].is_declared())
       impl.outputs[i].name = "output_" + std::to_string(i);
   }
-  runtime::ProgramSpec spec{
-      .name = options.name, .graph = std::move(graph), .target = options.target};
-  const std::vector<Port> wanted = ports_of(spec.graph, StorageClass::constant);
+  std::vector<Port> ports = ports_of(graph, StorageClass::constant);
+  const std::size_t needed = ports.size();
+  for (Port& parameter : ports_of(graph, StorageClass::parameter))
+    ports.push_back(std::move(parameter));
   std::vector<const NamedBytes*> given;
-  match(wanted, constants, "constant", given);
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
+  match(ports, constants, "constant", needed, given);
+  for (std::size_t i = 0; i < needed; ++i) {
     const auto* first = static_cast<const std::byte*>(given[i]->data);
-    auto& bytes = impl.constants[wanted[i].name];
-    bytes.assign(first, first + wanted[i].bytes());
-    spec.constants[wanted[i].name] = {bytes.data(), wanted[i].bytes()};
+    impl.constants[ports[i].name].assign(first, first + ports[i].bytes());
   }
+  impl.build(session, std::move(graph), options);
+  for (std::size_t i = needed; i < ports.size(); ++i) {
+    if (given[i] == nullptr || ports[i].bytes() == 0) continue;
+    std::memcpy(state(ports[i].name).data(), given[i]->data,
+                static_cast<std::size_t>(ports[i].bytes()));
+  }
+}
 
-  graph::fuse(spec.graph, operators());
-  graph::keep_buffers(spec.graph, operators());
-  graph::select(spec.graph, *runtime::kernel_selector(kernels()));
-  graph::in_place(spec.graph);
-  spec.schedule = graph::coarsen(spec.graph, spec.target);
+void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptions& options) {
+  const std::string training_name = options.name + ".train";
+  const std::optional<graph::Training> trained = graph.training;
   plan::StateLayout state;
-  spec.plan = plan::plan_step(spec.graph, spec.schedule, state, {.solve = {}});
-
   std::vector<runtime::ProgramSpec> specs;
-  specs.push_back(std::move(spec));
-  impl.set = std::make_unique<runtime::ProgramSet>(session, kernels(), std::move(specs));
-  impl.program = &(*impl.set)[options.name];
+  // First, for it has all states: every program is given the block that the layout is by then.
+  if (trained) specs.push_back(compile(graph, training_name, options.target, state));
+  graph.training.reset();
+  specs.push_back(compile(std::move(graph), options.name, options.target, state));
+  for (const StorageClass cls :
+       {StorageClass::parameter, StorageClass::optimizer_state, StorageClass::buffer})
+    add_states(specs.front().graph, cls);
+  for (runtime::ProgramSpec& spec : specs) bind(spec);
+  set = std::make_unique<runtime::ProgramSet>(session, kernels(), std::move(specs));
+  evaluation = &(*set)[options.name];
+  if (!trained) return;
+  training = &(*set)[training_name];
+  set->state<float>(graph::learning_rate_name)[0] = static_cast<float>(trained->learning_rate);
+}
+
+void Model::Impl::add_states(const Graph& graph, StorageClass cls) {
+  for (Port& port : ports_of(graph, cls)) states.push_back({std::move(port), cls});
+}
+
+void Model::Impl::bind(runtime::ProgramSpec& spec) const {
+  for (const auto& [name, bytes] : constants)
+    spec.constants[name] = {bytes.data(), static_cast<std::int64_t>(bytes.size())};
 }
 
 Model::~Model() = default;
@@ -146,46 +180,104 @@ Model& Model::operator=(Model&&) noexcept = default;
 const std::vector<Port>& Model::inputs() const noexcept { return impl_->inputs; }
 const std::vector<Port>& Model::outputs() const noexcept { return impl_->outputs; }
 
+const std::vector<StatePort>& Model::states() const noexcept { return impl_->states; }
+bool Model::is_trainable() const noexcept { return impl_->training != nullptr; }
+
 void Model::evaluate(std::span<const NamedBytes> inputs, std::span<void* const> outputs) {
-  const std::vector<Port>& ins = impl_->inputs;
-  const std::vector<Port>& outs = impl_->outputs;
-  auto& given = impl_->given;
-  match(ins, inputs, "input", given);
-  if (outputs.size() != outs.size()) {
-    fail({.found = std::to_string(outputs.size()) + " places for outputs",
-          .expected = std::to_string(outs.size()) + ": " + names_of(outs)});
+  impl_->run(*impl_->evaluation, inputs, outputs);
+}
+
+void Model::train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs) {
+  if (!is_trainable()) {
+    fail({.found = "a model whose script has no training",
+          .expected = "one with a train statement"});
   }
-  for (std::size_t i = 0; i < outs.size(); ++i) {
-    if (outputs[i] != nullptr || outs[i].bytes() == 0) continue;
-    fail({.found = "null for output '" + outs[i].name + "'",
-          .expected = "a place of " + std::to_string(outs[i].bytes()) + " bytes"});
+  impl_->run(*impl_->training, inputs, outputs);
+}
+
+void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> from,
+                      std::span<void* const> places) {
+  match(inputs, from, "input", inputs.size(), given);
+  const bool nobody_looks = &program == training && places.empty();
+  if (places.size() != outputs.size() && !nobody_looks) {
+    fail({.found = std::to_string(places.size()) + " places for outputs",
+          .expected = std::to_string(outputs.size()) + ": " + names_of(outputs)});
   }
-  runtime::Program& program = *impl_->program;
-  for (std::size_t i = 0; i < ins.size(); ++i) {
-    with_type(ins[i].type, [&](auto element) {
-      if (ins[i].bytes() == 0) return;
-      std::memcpy(program.input<decltype(element)>(ins[i].name), given[i]->data,
-                  static_cast<std::size_t>(ins[i].bytes()));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i] != nullptr || outputs[i].bytes() == 0) continue;
+    fail({.found = "null for output '" + outputs[i].name + "'",
+          .expected = "a place of " + std::to_string(outputs[i].bytes()) + " bytes"});
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    with_type(inputs[i].type, [&](auto element) {
+      if (inputs[i].bytes() == 0) return;
+      std::memcpy(program.input<decltype(element)>(inputs[i].name), given[i]->data,
+                  static_cast<std::size_t>(inputs[i].bytes()));
     });
   }
   program.submit();
+  if (nobody_looks) return;
   program.wait();
-  for (std::size_t i = 0; i < outs.size(); ++i) {
-    with_type(outs[i].type, [&](auto element) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    with_type(outputs[i].type, [&](auto element) {
       const auto values = program.output<decltype(element)>(i);
-      if (!values.empty()) std::memcpy(outputs[i], values.data(), values.size_bytes());
+      if (!values.empty()) std::memcpy(places[i], values.data(), values.size_bytes());
     });
   }
 }
 
+void Model::Impl::wait() const {
+  evaluation->wait();
+  if (training != nullptr) training->wait();
+}
+
 std::span<std::byte> Model::state(std::string_view name) {
+  impl_->wait();
   return impl_->set->state<std::byte>(name);
 }
 
-const plan::StepPlan& Model::plan() const noexcept { return impl_->program->spec().plan; }
-void Model::print_plan(std::ostream& out) const {
-  impl_->set->print_table(out, impl_->program->name());
+void Model::save(const std::filesystem::path& path) {
+  std::vector<io::NamedTensor> tensors;
+  for (const StatePort& port : impl_->states)
+    tensors.push_back({port.name, port.type, port.shape, state(port.name)});
+  io::save_tensors(path, tensors);
 }
-long Model::evaluations() const noexcept { return impl_->program->steps(); }
+
+void Model::load(const std::filesystem::path& path) {
+  const io::TensorFile file(path);
+  const auto refuse = [&](const std::string& found, const std::string& expected) {
+    fail({.found = found, .expected = expected, .where = path.string()});
+  };
+  for (const io::NamedTensor& tensor : file.tensors()) {
+    const auto known = std::any_of(impl_->states.begin(), impl_->states.end(),
+                                   [&](const StatePort& port) { return port.name == tensor.name; });
+    if (!known) refuse("'" + tensor.name + "'", "only what this model keeps");
+  }
+  for (const StatePort& port : impl_->states) {
+    const io::NamedTensor* tensor = file.find(port.name);
+    const std::string wanted = std::string(to_string(port.type)) + " " + to_string(port.shape);
+    if (tensor == nullptr) {
+      refuse("no '" + port.name + "'", wanted + " of that name, which this model keeps");
+    }
+    if (tensor->type != port.type || tensor->shape != port.shape) {
+      refuse("'" + port.name + "' as " + std::string(to_string(tensor->type)) + " " +
+                 to_string(tensor->shape),
+             wanted + ", as in this model");
+    }
+  }
+  for (const StatePort& port : impl_->states) {
+    const std::span<const std::byte> bytes = file.find(port.name)->bytes;
+    std::copy(bytes.begin(), bytes.end(), state(port.name).begin());
+  }
+}
+
+const plan::StepPlan& Model::plan() const noexcept {
+  return (is_trainable() ? impl_->training : impl_->evaluation)->spec().plan;
+}
+void Model::print_plan(std::ostream& out) const {
+  impl_->set->print_table(out, (is_trainable() ? impl_->training : impl_->evaluation)->name());
+}
+long Model::evaluations() const noexcept { return impl_->evaluation->steps(); }
+long Model::train_steps() const noexcept { return is_trainable() ? impl_->training->steps() : 0; }
 
 }  // namespace arenite
