@@ -19,7 +19,7 @@ struct arenite_session {
 
 struct arenite_model {
   std::shared_ptr<arenite::runtime::Session> workers;  // as long as the model needs them
-  arenite::Model model;
+  mutable arenite::Model model;                        // asking waits for the steps under way
   mutable std::mutex one_at_a_time{};
   std::vector<arenite::NamedBytes> inputs{};  // of the evaluation under way
 };
@@ -63,13 +63,14 @@ void read(const arenite_tensor* tensors, std::size_t count, std::vector<NamedByt
   }
 }
 
-void write(const std::vector<Port>& ports, std::size_t index, const char* what,
-           arenite_port* port) {
-  if (index >= ports.size()) {
-    fail({.found = std::string(what) + " " + std::to_string(index),
-          .expected = "one of " + std::to_string(ports.size())});
-  }
-  const Port& from = ports[index];
+template <class T>
+const T& one_of(const std::vector<T>& ports, std::size_t index, const char* what) {
+  if (index < ports.size()) return ports[index];
+  fail({.found = std::string(what) + " " + std::to_string(index),
+        .expected = "one of " + std::to_string(ports.size())});
+}
+
+void write(const Port& from, arenite_port* port) {
   arenite_port& to = given(port, "the port");
   to = {.name = from.name.c_str(),
         .type = static_cast<arenite_type>(from.type),
@@ -77,6 +78,27 @@ void write(const std::vector<Port>& ports, std::size_t index, const char* what,
         .shape = {},
         .bytes = from.bytes()};
   std::copy(from.shape.begin(), from.shape.end(), to.shape);
+}
+
+arenite_state_kind kind_of(graph::StorageClass cls) {
+  if (cls == graph::StorageClass::parameter) return ARENITE_PARAMETER;
+  return cls == graph::StorageClass::optimizer_state ? ARENITE_OPTIMIZER_STATE : ARENITE_BUFFER;
+}
+
+/// The bytes of a state that the caller's `bytes` bytes of `data` are to be copied from or to.
+std::span<std::byte> state_of(const arenite_model& model, const char* name, const void* data,
+                              std::int64_t bytes) {
+  const std::span<std::byte> state = model.model.state(&given(name, "the name"));
+  const auto size = static_cast<std::int64_t>(state.size());
+  if (bytes != ARENITE_UNKNOWN_BYTES && bytes != size) {
+    fail({.found = std::to_string(bytes) + " bytes of state '" + name + "'",
+          .expected = std::to_string(size)});
+  }
+  if (data == nullptr && size > 0) {
+    fail({.found = "null for the bytes of state '" + std::string(name) + "'",
+          .expected = std::to_string(size) + " bytes"});
+  }
+  return state;
 }
 
 void check_device(const char* device) {
@@ -135,13 +157,15 @@ size_t arenite_output_count(const arenite_model* model) {
 
 arenite_status arenite_input(const arenite_model* model, size_t index, arenite_port* port,
                              char** message) {
-  return run(message,
-             [&] { write(given(model, "the model").model.inputs(), index, "input", port); });
+  return run(message, [&] {
+    write(one_of(given(model, "the model").model.inputs(), index, "input"), port);
+  });
 }
 arenite_status arenite_output(const arenite_model* model, size_t index, arenite_port* port,
                               char** message) {
-  return run(message,
-             [&] { write(given(model, "the model").model.outputs(), index, "output", port); });
+  return run(message, [&] {
+    write(one_of(given(model, "the model").model.outputs(), index, "output"), port);
+  });
 }
 
 arenite_status arenite_evaluate(arenite_model* model, const arenite_tensor* inputs,
@@ -153,6 +177,74 @@ arenite_status arenite_evaluate(arenite_model* model, const arenite_tensor* inpu
     const std::lock_guard lock(one.one_at_a_time);
     read(inputs, input_count, one.inputs);
     one.model.evaluate(one.inputs, {outputs, output_count});
+  });
+}
+
+int arenite_is_trainable(const arenite_model* model) {
+  return model != nullptr && model->model.is_trainable() ? 1 : 0;
+}
+
+arenite_status arenite_train_step(arenite_model* model, const arenite_tensor* inputs,
+                                  size_t input_count, void* const* outputs, size_t output_count,
+                                  char** message) {
+  return run(message, [&] {
+    arenite_model& one = given(model, "the model");
+    if (output_count > 0) given(outputs, "the outputs");
+    const std::lock_guard lock(one.one_at_a_time);
+    read(inputs, input_count, one.inputs);
+    one.model.train_step(one.inputs, {outputs, output_count});
+  });
+}
+
+size_t arenite_state_count(const arenite_model* model) {
+  return model == nullptr ? 0 : model->model.states().size();
+}
+
+arenite_status arenite_state(const arenite_model* model, size_t index, arenite_port* port,
+                             arenite_state_kind* kind, char** message) {
+  return run(message, [&] {
+    const auto& states = given(model, "the model").model.states();
+    const StatePort& state = one_of(states, index, "state");
+    arenite_state_kind& to = given(kind, "the kind's place");
+    write(state, port);
+    to = kind_of(state.cls);
+  });
+}
+
+arenite_status arenite_get_state(const arenite_model* model, const char* name, void* data,
+                                 int64_t bytes, char** message) {
+  return run(message, [&] {
+    const arenite_model& one = given(model, "the model");
+    const std::lock_guard lock(one.one_at_a_time);
+    const std::span<const std::byte> state = state_of(one, name, data, bytes);
+    std::copy(state.begin(), state.end(), static_cast<std::byte*>(data));
+  });
+}
+
+arenite_status arenite_set_state(arenite_model* model, const char* name, const void* data,
+                                 int64_t bytes, char** message) {
+  return run(message, [&] {
+    arenite_model& one = given(model, "the model");
+    const std::lock_guard lock(one.one_at_a_time);
+    const std::span<std::byte> state = state_of(one, name, data, bytes);
+    const auto* from = static_cast<const std::byte*>(data);
+    std::copy(from, from + state.size(), state.begin());
+  });
+}
+
+arenite_status arenite_save(const arenite_model* model, const char* path, char** message) {
+  return run(message, [&] {
+    const arenite_model& one = given(model, "the model");
+    const std::lock_guard lock(one.one_at_a_time);
+    one.model.save(&given(path, "the path"));
+  });
+}
+
+arenite_status arenite_load(arenite_model* model, const char* path, char** message) {
+  return run(message, [&] {
+    arenite_model& one = given(model, "the model");
+    const std::lock_guard lock(one.one_at_a_time);
+    one.model.load(&given(path, "the path"));
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <string>
 #include <thread>
 #include <vector>
@@ -150,6 +151,116 @@ TEST_F(CApi, SaysWhatIsWrong) {
   arenite_model_free(nullptr);
   arenite_session_destroy(nullptr);
   EXPECT_EQ(arenite_input_count(nullptr), 0U);
+}
+
+struct TrainedCApi : CApi {
+  const char* const trained = R"(
+    $1 = InputTensor(x, float32, [2, 3]);
+    $2 = ParameterTensor(weight, float32, [3, 1]);
+    $3 = matmul($1, $2);
+    $4 = mul($3, $3);
+    $5 = sum_to($4, [1, 1]);
+    train($5, optimizer=sgd, learning_rate=0.125, parameters=[$2]);
+    result = $5;)";
+  Floats first{1, 0, 2};
+  float loss = 0;
+
+  void train() {
+    const arenite_tensor constant = tensor("weight", first);
+    ASSERT_EQ(message_of(ARENITE_OK,
+                         [&](char** message) {
+                           return arenite_compile(session, trained, &constant, 1, &model, message);
+                         }),
+              "");
+    ASSERT_EQ(arenite_is_trainable(model), 1);
+  }
+  std::string step() {
+    const arenite_tensor input = tensor("x", x);
+    void* out = &loss;
+    return message_of(ARENITE_OK, [&](char** message) {
+      return arenite_train_step(model, &input, 1, &out, 1, message);
+    });
+  }
+  Floats kept(const char* name, std::size_t size) {
+    Floats values(size);
+    const auto bytes = static_cast<std::int64_t>(size * sizeof(float));
+    EXPECT_EQ(arenite_get_state(model, name, values.data(), bytes, nullptr), ARENITE_OK);
+    return values;
+  }
+};
+
+TEST_F(TrainedCApi, StepsAndKeepsParameters) {
+  train();
+  // x = (1 1 1; -1 0 0): y = (3; -1), loss = 10, slope = 2 x^T y = (8 6 6).
+  EXPECT_EQ(step(), "");
+  EXPECT_EQ(loss, 10);
+  EXPECT_EQ(kept("weight", 3), (Floats{0, -0.75, 1.25}));
+  const float slower = 0;
+  EXPECT_EQ(arenite_set_state(model, "learning_rate", &slower, sizeof slower, nullptr), ARENITE_OK);
+  EXPECT_EQ(step(), "");
+  EXPECT_EQ(loss, 0.25);
+  EXPECT_EQ(kept("weight", 3), (Floats{0, -0.75, 1.25}));
+  // Nobody looks, and an evaluation trains nothing.
+  const arenite_tensor input = tensor("x", x);
+  EXPECT_EQ(arenite_train_step(model, &input, 1, nullptr, 0, nullptr), ARENITE_OK);
+  void* out = &loss;
+  EXPECT_EQ(arenite_evaluate(model, &input, 1, &out, 1, nullptr), ARENITE_OK);
+  EXPECT_EQ(loss, 0.25);
+
+  ASSERT_EQ(arenite_state_count(model), 2U);
+  arenite_port port;
+  arenite_state_kind kind = ARENITE_BUFFER;
+  ASSERT_EQ(arenite_state(model, 0, &port, &kind, nullptr), ARENITE_OK);
+  EXPECT_EQ(std::string(port.name), "weight");
+  EXPECT_EQ(kind, ARENITE_PARAMETER);
+  ASSERT_EQ(arenite_state(model, 1, &port, &kind, nullptr), ARENITE_OK);
+  EXPECT_EQ(std::string(port.name), "learning_rate");
+  EXPECT_EQ(kind, ARENITE_BUFFER);
+}
+
+TEST_F(TrainedCApi, SavesAndLoads) {
+  train();
+  EXPECT_EQ(step(), "");
+  const std::string path = ::testing::TempDir() + "c_api_test.safetensors";
+  EXPECT_EQ(arenite_save(model, path.c_str(), nullptr), ARENITE_OK);
+  const Floats saved = kept("weight", 3);
+  EXPECT_EQ(step(), "");
+  EXPECT_NE(kept("weight", 3), saved);
+  EXPECT_EQ(arenite_load(model, path.c_str(), nullptr), ARENITE_OK);
+  EXPECT_EQ(kept("weight", 3), saved);
+  EXPECT_EQ(std::remove(path.c_str()), 0);
+  EXPECT_EQ(message_of(ARENITE_INVALID,
+                       [&](char** message) { return arenite_load(model, path.c_str(), message); }),
+            path + ": cannot open it: No such file or directory; expected a readable file");
+}
+
+TEST_F(TrainedCApi, SaysWhatIsWrongWithStates) {
+  train();
+  float value = 0;
+  const auto get = [&](const char* name, void* data, std::int64_t bytes) {
+    return message_of(ARENITE_INVALID, [&](char** message) {
+      return arenite_get_state(model, name, data, bytes, message);
+    });
+  };
+  EXPECT_EQ(get("weight", &value, 4), "4 bytes of state 'weight'; expected 12");
+  EXPECT_EQ(get("weight", nullptr, 12), "null for the bytes of state 'weight'; expected 12 bytes");
+  EXPECT_EQ(get(nullptr, &value, 4), "null for the name; expected a pointer");
+  EXPECT_NE(get("weights", &value, 4), "");
+  arenite_port port;
+  arenite_state_kind kind = ARENITE_BUFFER;
+  EXPECT_EQ(
+      message_of(ARENITE_INVALID,
+                 [&](char** message) { return arenite_state(model, 2, &port, &kind, message); }),
+      "state 2; expected one of 2");
+  arenite_model_free(model);
+  compile();
+  const arenite_tensor input = tensor("x", x);
+  EXPECT_EQ(arenite_is_trainable(model), 0);
+  EXPECT_EQ(message_of(ARENITE_INVALID,
+                       [&](char** message) {
+                         return arenite_train_step(model, &input, 1, nullptr, 0, message);
+                       }),
+            "a model whose script has no training; expected one with a train statement");
 }
 
 TEST_F(CApi, ThreadsMayShareAModel) {
