@@ -4,6 +4,7 @@
 
 #include "codelets/broadcast.hpp"
 #include "codelets/image.hpp"
+#include "codelets/share.hpp"
 
 #include <string>
 #include <utility>
@@ -29,6 +30,7 @@ inline graph::OperatorDefinition pairwise(std::string name) {
   definition.results = {"y"};
   definition.in_place = {{0, 0}};
   definition.infer = infer_pairwise;
+  definition.of_share = rows_of_pair<>;
   definition.cost = [](const graph::OpView& op) {
     return graph::Cost{.flops = static_cast<double>(op.result(0).shape.elements()),
                        .bytes = bytes_touched(op)};

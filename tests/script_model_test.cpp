@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,18 @@ TEST(ScriptModel, ALayerOfTheEarlierForm) {
   for (int time = 0; time < 3; ++time) EXPECT_LT(pair.difference(), 1e-5);
 }
 
+void expect_no_allocation(Model& model, std::span<const NamedBytes> inputs, void* place) {
+  model.evaluate(inputs, {&place, 1});
+  ASSERT_EQ(runtime::heap_calls().has_value(), testing::heap_counted) << "run this through ctest";
+  const runtime::Counters before = runtime::counters();
+  const long heap = runtime::heap_calls().value_or(0), maps = runtime::map_calls().value_or(0);
+  for (int time = 0; time < 1000; ++time) model.evaluate(inputs, {&place, 1});
+  EXPECT_EQ(runtime::heap_calls().value_or(0) - heap, 0);
+  EXPECT_EQ(runtime::map_calls().value_or(0) - maps, 0);
+  EXPECT_EQ(runtime::counters().handles, before.handles);
+  EXPECT_EQ(runtime::counters().tasks, before.tasks);
+}
+
 TEST(ScriptModel, AllocatesNothingAfterTheFirstEvaluation) {
   runtime::Session session({.workers = 1});
   Model model(session,
@@ -127,16 +140,27 @@ TEST(ScriptModel, AllocatesNothingAfterTheFirstEvaluation) {
   const std::int64_t begin = 2;
   const std::vector<NamedBytes> inputs{{"begin", &begin, 8}, {"x", x.data(), 256}};
   std::vector<float> result(16);
-  void* const place = result.data();
-  model.evaluate(inputs, {&place, 1});
-  ASSERT_EQ(runtime::heap_calls().has_value(), testing::heap_counted) << "run this through ctest";
-  const runtime::Counters before = runtime::counters();
-  const long heap = runtime::heap_calls().value_or(0), maps = runtime::map_calls().value_or(0);
-  for (int time = 0; time < 1000; ++time) model.evaluate(inputs, {&place, 1});
-  EXPECT_EQ(runtime::heap_calls().value_or(0) - heap, 0);
-  EXPECT_EQ(runtime::map_calls().value_or(0) - maps, 0);
-  EXPECT_EQ(runtime::counters().handles, before.handles);
-  EXPECT_EQ(runtime::counters().tasks, before.tasks);
+  expect_no_allocation(model, inputs, result.data());
+}
+
+TEST(ScriptModel, AllocatesNothingWhereTheBatchIsSplit) {
+  runtime::Session session({.workers = 2});
+  ModelOptions options;
+  options.target.two_lanes_microseconds = 0;
+  const std::vector<float> weight(64 * 8, 0.5f), x(7 * 64, 0.25f);
+  const NamedBytes constant{"weight", weight.data(), {}}, input{"x", x.data(), {}};
+  Model model(session,
+              graph::parse(R"(
+    $1 = InputTensor(x, float32, [7, 64]);
+    $2 = ConstantTensor(weight, float32, [64, 8]);
+    $3 = MatMulNode($1, $2);
+    $4 = ReLUNode($3);
+    result = $4;)",
+                           operators()),
+              {&constant, 1}, options);
+  std::vector<float> result(7 * 8);
+  expect_no_allocation(model, {&input, 1}, result.data());
+  EXPECT_EQ(result, std::vector<float>(7 * 8, 8));
 }
 
 // One layer's attention with a cache of keys and of values: each evaluation adds a row to both and

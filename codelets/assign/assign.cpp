@@ -4,6 +4,7 @@
 
 #include "codelets/image.hpp"
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 
@@ -22,6 +23,7 @@ void register_assign(Registry& registry) {
   identity.name = "identity";
   identity.operands = {{"x"}};
   identity.results = {"y"};
+  identity.of_share = rows_of_first<>;
   identity.infer = [](const graph::OpView& op) -> std::vector<graph::ResultType> {
     return {{op.operand(0).type, op.operand(0).shape}};
   };

@@ -1,5 +1,7 @@
 #include "codelets/avg_pool2d/avg_pool2d.hpp"
 
+#include "codelets/share.hpp"
+
 namespace arenite::codelets {
 namespace avg_pool2d {
 namespace {
@@ -68,7 +70,8 @@ void register_avg_pool2d(Registry& registry) {
                 .attributes = schema(),
                 .infer = infer_forward,
                 .gradient = gradient,
-                .cost = cost<Geometry::forward>},
+                .cost = cost<Geometry::forward>,
+                .of_share = rows_of_first<>},
                {plain_forward()});
   registry.add({.name = "avg_pool2d_grad",
                 .operands = {{"gradient"}},

@@ -4,6 +4,7 @@
 
 #include "codelets/image.hpp"
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -32,6 +33,7 @@ void register_bias(Registry& registry) {
   bias.operands = {{"x"}, {"bias"}};
   bias.results = {"y"};
   bias.in_place = {{0, 0}};
+  bias.of_share = rows_of_first<2>;
   bias.cost = one_flop_each;
   bias.infer = [](const OpView& op) -> std::vector<graph::ResultType> {
     const Shape expected{channels_of(op)};

@@ -4,6 +4,7 @@
 
 #include "codelets/broadcast.hpp"
 #include "codelets/image.hpp"
+#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -31,6 +32,9 @@ void register_broadcast_to(Registry& registry) {
   broadcast_to.results = {"y"};
   broadcast_to.attributes = {{"shape", graph::AttributeType::integers, {}}};
   broadcast_to.infer = infer;
+  broadcast_to.of_share = [](const OpView& op, const std::vector<bool>&, std::int64_t rows) {
+    return std::optional(all_rows(op, with_rows(op, "shape", rows)));
+  };
   broadcast_to.gradient = [](graph::GradientContext& context) {
     const graph::ValueId gradient = context.result_gradient(0);
     if (!gradient || !context.wants(0)) return;

@@ -9,6 +9,7 @@
 
 #include "codelets/image.hpp"
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -100,6 +101,7 @@ void register_complex_mul(Registry& registry) {
   mul.attributes = {conjugate_schema};
   mul.in_place = {{0, 0}};
   mul.infer = infer_mul;
+  mul.of_share = rows_of_pair<2>;
   mul.gradient = gradient;
   mul.cost = cost<3>;
   registry.add(std::move(mul), complex_mul_kernels());

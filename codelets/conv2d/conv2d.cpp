@@ -1,6 +1,7 @@
 #include "codelets/conv2d/conv2d.hpp"
 
 #include "codelets/conv2d/rules.hpp"
+#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 namespace conv2d {
@@ -105,7 +106,8 @@ void register_conv2d(Registry& registry) {
                 .attributes = schema(),
                 .infer = infer_forward,
                 .gradient = gradient,
-                .cost = cost<Geometry::forward>},
+                .cost = cost<Geometry::forward>,
+                .of_share = rows_of_first<>},
                {direct_forward(), xsmm_forward(), plain_forward()});
   registry.add({.name = "conv2d_grad_input",
                 .operands = {{"gradient"}, {"weight"}},

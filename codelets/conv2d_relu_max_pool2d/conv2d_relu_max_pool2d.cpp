@@ -1,6 +1,7 @@
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 
 #include "codelets/conv2d/rules.hpp"
+#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 namespace conv2d_relu_max_pool2d {
@@ -153,7 +154,8 @@ void register_conv2d_relu_max_pool2d(Registry& registry) {
                 .infer = infer_forward,
                 .gradient = gradient,
                 .cost = forward_cost,
-                .fusion = graph::Fusion{{"conv2d", "relu", "max_pool2d"}, fuse}},
+                .fusion = graph::Fusion{{"conv2d", "relu", "max_pool2d"}, fuse},
+                .of_share = rows_of_first<>},
                {winograd_forward(), direct_forward(), xsmm_forward(), plain_forward()});
   registry.add({.name = "conv2d_relu_max_pool2d_grad_input",
                 .operands = {{"gradient"}, {"code"}, {"weight"}},

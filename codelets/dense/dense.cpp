@@ -8,6 +8,7 @@
 
 #include "codelets/image.hpp"
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
 
 #include <cmath>
 
@@ -112,6 +113,7 @@ void register_dense(Registry& registry) {
   dense.results = {"y"};
   dense.infer = infer_dense;
   dense.gradient = dense_gradient;
+  dense.of_share = rows_of_first<>;
   dense.cost = cost;
   registry.add(std::move(dense), dense_kernels());
 

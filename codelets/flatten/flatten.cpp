@@ -2,6 +2,7 @@
 // are views, without a kernel; `select` therefore gives x no halo.
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -68,6 +69,14 @@ std::vector<graph::ResultType> infer_reshape(const OpView& op) {
   return {{x.type, shape}};
 }
 
+/// Where the first axis stays what it is, and does not follow from the others.
+std::optional<graph::OfShare> reshape_of_share(const OpView& op, const std::vector<bool>&,
+                                               std::int64_t rows) {
+  const Shape& y = op.result(0).shape;
+  if (y.rank() == 0 || y[0] != op.operand(0).shape[0]) return std::nullopt;
+  return all_rows(op, with_rows(op, "shape", rows));
+}
+
 }  // namespace
 
 void register_flatten(Registry& registry) {
@@ -77,6 +86,7 @@ void register_flatten(Registry& registry) {
   flatten.results = {"y"};
   flatten.infer = infer_flatten;
   flatten.views = view_of_x;
+  flatten.of_share = rows_of_first<>;
   flatten.gradient = reshape_gradient;
   flatten.cost = [](const OpView&) { return graph::Cost{}; };
 
@@ -84,6 +94,7 @@ void register_flatten(Registry& registry) {
   reshape.name = "reshape";
   reshape.attributes = {{"shape", graph::AttributeType::integers, {}}};
   reshape.infer = infer_reshape;
+  reshape.of_share = reshape_of_share;
 
   registry.add(std::move(flatten), {});
   registry.add(std::move(reshape), {});

@@ -9,6 +9,7 @@
 #include "codelets/image.hpp"
 #include "codelets/matmul/sizes.hpp"
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -88,6 +89,16 @@ void gradient(graph::GradientContext& context) {
   }
 }
 
+/// Rows of a by the whole b, or matrices of a by those of b.
+std::optional<graph::OfShare> of_share(const OpView& op, const std::vector<bool>& split,
+                                       std::int64_t /*rows*/) {
+  const int rank = op.operand(0).shape.rank();
+  const bool by_row = rank == 2 && split.at(0) && !split.at(1) && op.integer("transpose_a") == 0,
+             by_matrix = rank == 3 && split.at(0) && split.at(1);
+  if (!by_row && !by_matrix) return std::nullopt;
+  return all_rows(op, op.attributes());
+}
+
 /// 2·b·m·n·k: one multiplication and one addition for every term.
 graph::Cost cost(const OpView& op) {
   const MatmulSizes size(op);
@@ -106,6 +117,7 @@ void register_matmul(Registry& registry) {
                        {"transpose_b", graph::AttributeType::integer, std::int64_t{0}}};
   matmul.infer = infer;
   matmul.gradient = gradient;
+  matmul.of_share = of_share;
   matmul.cost = cost;
   registry.add(std::move(matmul), matmul_kernels());
 }

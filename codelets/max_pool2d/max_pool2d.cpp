@@ -1,5 +1,7 @@
 #include "codelets/max_pool2d/max_pool2d.hpp"
 
+#include "codelets/share.hpp"
+
 namespace arenite::codelets {
 namespace max_pool2d {
 namespace {
@@ -62,7 +64,8 @@ void register_max_pool2d(Registry& registry) {
                 .attributes = pool2d::schema(),
                 .infer = infer_forward,
                 .gradient = gradient,
-                .cost = cost<Geometry::forward>},
+                .cost = cost<Geometry::forward>,
+                .of_share = rows_of_first<>},
                {direct_forward(), plain_forward()});
   registry.add({.name = "max_pool2d_grad",
                 .operands = {{"gradient"}, {"code"}},

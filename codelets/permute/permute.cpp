@@ -3,6 +3,7 @@
 #include "codelets/permute/permute.hpp"
 
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
 
 #include <algorithm>
 
@@ -54,6 +55,11 @@ void register_permute(Registry& registry) {
   permute.attributes = {{"dims", graph::AttributeType::integers, {}}};
   permute.infer = infer;
   permute.gradient = gradient;
+  permute.of_share = [](const OpView& op, const std::vector<bool>&,
+                        std::int64_t) -> std::optional<graph::OfShare> {
+    if (op.attributes().integers("dims").front() != 0) return std::nullopt;
+    return all_rows(op, op.attributes());
+  };
   registry.add(std::move(permute), permute_kernels());
 }
 

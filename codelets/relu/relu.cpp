@@ -4,6 +4,7 @@
 
 #include "codelets/image.hpp"
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -22,6 +23,7 @@ void register_relu(Registry& registry) {
   relu.operands = {{"x"}};
   relu.results = {"y"};
   relu.in_place = {{0, 0}};
+  relu.of_share = rows_of_first<>;
   relu.cost = one_flop_each;
   relu.infer = [](const OpView& op) -> std::vector<graph::ResultType> {
     expect_type(op, 0, DType::float32);

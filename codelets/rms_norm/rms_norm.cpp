@@ -7,6 +7,7 @@
 
 #include "codelets/image.hpp"
 #include "codelets/last_axis.hpp"
+#include "codelets/share.hpp"
 
 #include <cmath>
 
@@ -81,6 +82,7 @@ void register_rms_norm(Registry& registry) {
   norm.attributes = {eps_schema};
   norm.in_place = {{0, 0}};
   norm.infer = infer_norm;
+  norm.of_share = rows_of_first<2>;
   norm.gradient = gradient;
   norm.cost = cost<4>;
   registry.add(std::move(norm), rms_norm_kernels());

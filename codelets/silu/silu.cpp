@@ -4,6 +4,7 @@
 
 #include "codelets/image.hpp"
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -24,6 +25,7 @@ void register_silu(Registry& registry) {
   silu.operands = {{"x"}};
   silu.results = {"y"};
   silu.in_place = {{0, 0}};
+  silu.of_share = rows_of_first<>;
   silu.cost = cost;
   silu.infer = [](const OpView& op) -> std::vector<graph::ResultType> {
     expect_real(op, 0);

@@ -8,6 +8,7 @@
 
 #include "codelets/image.hpp"
 #include "codelets/last_axis.hpp"
+#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -97,6 +98,7 @@ void register_sliced_softmax(Registry& registry) {
   softmax.results = {"y"};
   softmax.in_place = {{0, 0}};
   softmax.infer = infer_softmax;
+  softmax.of_share = rows_of_first<2>;
   softmax.gradient = softmax_gradient;
   softmax.cost = cost<softmax_flops>;
   registry.add(std::move(softmax), softmax_kernels());
@@ -108,6 +110,7 @@ void register_sliced_softmax(Registry& registry) {
   sliced.attributes = {prefix_schema};
   sliced.in_place = {{0, 0}};
   sliced.infer = infer_sliced;
+  sliced.of_share = rows_of_first<2>;
   sliced.gradient = sliced_gradient;
   sliced.cost = cost<softmax_flops>;
   sliced.status_messages = messages;

@@ -13,6 +13,7 @@
 
 #include "codelets/image.hpp"
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -56,6 +57,16 @@ void loss_gradient(GradientContext& context) {
   }
 }
 
+/// The divisor is the whole batch's, so that the shares' losses add up to its mean.
+std::optional<graph::OfShare> loss_of_share(const OpView& op, const std::vector<bool>& split,
+                                            std::int64_t /*rows*/) {
+  if (!split.at(0) || !split.at(1)) return std::nullopt;
+  graph::Attributes attributes = op.attributes();
+  if (op.integer("divisor") == 0) attributes.set("divisor", op.operand(0).shape[0]);
+  using enum graph::OfShare::Result;
+  return graph::OfShare{.results = {sum, sum, rows}, .attributes = std::move(attributes)};
+}
+
 Results infer_scale_by(const OpView& op) {
   expect_type(op, 0, DType::float32);
   expect_type(op, 1, DType::float32);
@@ -86,6 +97,7 @@ void register_softmax_cross_entropy(Registry& registry) {
   loss.in_place = {{2, 0}};
   loss.infer = infer_loss;
   loss.gradient = loss_gradient;
+  loss.of_share = loss_of_share;
   loss.status_messages = {
       {static_cast<std::uint32_t>(LabelFault::range), "a label that names no class of the logits"}};
   loss.cost = [](const OpView& op) {
@@ -100,6 +112,7 @@ void register_softmax_cross_entropy(Registry& registry) {
   scale_by.operands = {{"x"}, {"factor"}};
   scale_by.results = {"y"};
   scale_by.in_place = {{0, 0}};
+  scale_by.of_share = rows_of_first<>;
   scale_by.infer = infer_scale_by;
   scale_by.gradient = scale_by_gradient;
   scale_by.cost = [](const OpView& op) {

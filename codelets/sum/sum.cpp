@@ -4,6 +4,7 @@
 
 #include "codelets/image.hpp"
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -38,6 +39,11 @@ void register_sum(Registry& registry) {
   sum.results = {"y"};
   sum.in_place = {{0, 0}};
   sum.infer = infer;
+  sum.of_share = [](const OpView& op, const std::vector<bool>& split,
+                    std::int64_t) -> std::optional<graph::OfShare> {
+    const bool all = std::all_of(split.begin(), split.end(), [](bool one) { return one; });
+    return all ? std::optional(all_rows(op, op.attributes())) : std::nullopt;
+  };
   sum.gradient = [](graph::GradientContext& context) {
     const graph::ValueId gradient = context.result_gradient(0);
     if (!gradient) return;

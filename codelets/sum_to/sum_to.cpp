@@ -4,6 +4,7 @@
 
 #include "codelets/broadcast.hpp"
 #include "codelets/image.hpp"
+#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -21,6 +22,14 @@ std::vector<graph::ResultType> infer(const OpView& op) {
   return {{x.type, Shape(dims)}};
 }
 
+/// The sum over the first axis is one over shares, too.
+std::optional<graph::OfShare> of_share(const OpView& op, const std::vector<bool>&,
+                                       std::int64_t rows) {
+  if (op.result(0).shape[0] == op.operand(0).shape[0])
+    return all_rows(op, with_rows(op, "shape", rows));
+  return graph::OfShare{.results = {graph::OfShare::Result::sum}, .attributes = op.attributes()};
+}
+
 }  // namespace
 
 void register_sum_to(Registry& registry) {
@@ -30,6 +39,7 @@ void register_sum_to(Registry& registry) {
   sum_to.results = {"y"};
   sum_to.attributes = {{"shape", graph::AttributeType::integers, {}}};
   sum_to.infer = infer;
+  sum_to.of_share = of_share;
   sum_to.gradient = [](graph::GradientContext& context) {
     const graph::ValueId gradient = context.result_gradient(0);
     if (!gradient || !context.wants(0)) return;

@@ -197,7 +197,7 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
     }
   }
   const bool trained = graph.training.has_value();
-  if (trained) graph::add_training(graph, operators());
+  if (trained) graph::add_training(graph, operators(), {graph.training->loss});
   graph::keep_buffers(graph, operators());
   graph::in_place(graph);
   graph::Schedule schedule = graph::coarsen(graph);

@@ -209,7 +209,7 @@ void Parser::check_training() const {
   if (!graph_.training) return;
   at(training_position_, [&] {
     Graph trained = graph_;
-    add_training(trained, builder_.table());
+    add_training(trained, builder_.table(), {graph_.training->loss});
   });
 }
 

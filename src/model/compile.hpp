@@ -4,13 +4,23 @@
 #include <arenite/model.hpp>
 #include <arenite/runtime/program.hpp>
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 namespace arenite {
 
+struct Compiled {
+  runtime::ProgramSpec spec;
+  /// By output of the graph that was given: how many of the program's hold it, one behind the
+  /// other, each the rows of a lane.
+  std::vector<std::size_t> pieces;
+};
+
 /// Every pass from fusing to the plan, over a graph of known sizes; with the updates that
-/// `graph.training` asks for, if it does. What persists is placed in `state`.
-runtime::ProgramSpec compile(graph::Graph graph, std::string name,
-                             const graph::TargetProfile& target, plan::StateLayout& state);
+/// `graph.training` asks for, if it does. A batch is split in as many lanes as its work pays for.
+/// What persists is placed in `state`.
+Compiled compile(const graph::Graph& graph, std::string name, const graph::TargetProfile& target,
+                 plan::StateLayout& state);
 
 }  // namespace arenite

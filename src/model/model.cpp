@@ -100,6 +100,7 @@ decltype(auto) with_type(DType type, F f) {
 struct Model::Impl {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
+  std::vector<std::size_t> evaluation_pieces, training_pieces;  // as in Compiled
   std::vector<StatePort> states;
   std::map<std::string, std::vector<std::byte>> constants;  // outlive the programs
   std::vector<const NamedBytes*> given;                     // by input, in evaluate
@@ -149,10 +150,15 @@ void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptio
   const std::optional<graph::Training> trained = graph.training;
   plan::StateLayout state;
   std::vector<runtime::ProgramSpec> specs;
+  const auto add = [&](const std::string& name, std::vector<std::size_t>& pieces) {
+    Compiled compiled = compile(graph, name, options.target, state);
+    specs.push_back(std::move(compiled.spec));
+    pieces = std::move(compiled.pieces);
+  };
   // First, for it has all states: every program is given the block that the layout is by then.
-  if (trained) specs.push_back(compile(graph, training_name, options.target, state));
+  if (trained) add(training_name, training_pieces);
   graph.training.reset();
-  specs.push_back(compile(std::move(graph), options.name, options.target, state));
+  add(options.name, evaluation_pieces);
   for (const StorageClass cls :
        {StorageClass::parameter, StorageClass::optimizer_state, StorageClass::buffer})
     add_states(specs.front().graph, cls);
@@ -218,11 +224,17 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
   program.submit();
   if (nobody_looks) return;
   program.wait();
+  const auto& pieces = &program == training ? training_pieces : evaluation_pieces;
+  std::size_t next = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    with_type(outputs[i].type, [&](auto element) {
-      const auto values = program.output<decltype(element)>(i);
-      if (!values.empty()) std::memcpy(places[i], values.data(), values.size_bytes());
-    });
+    auto* place = static_cast<std::byte*>(places[i]);
+    for (const std::size_t end = next + pieces[i]; next < end; ++next) {
+      with_type(outputs[i].type, [&](auto element) {
+        const auto values = program.output<decltype(element)>(next);
+        if (!values.empty()) std::memcpy(place, values.data(), values.size_bytes());
+        place += values.size_bytes();
+      });
+    }
   }
 }
 

@@ -48,6 +48,79 @@ const char* const two_layers = R"(
   $4 = ReLUNode($3);
   result = $4;)";
 
+/// Splits whatever it can, in four lanes.
+ModelOptions four_lanes() {
+  ModelOptions options;
+  options.target.two_lanes_microseconds = options.target.four_lanes_microseconds = 0;
+  return options;
+}
+
+/// Three outputs: by rows, the sum over a batch's shares, and one that all lanes read.
+std::vector<Floats> evaluate_batch(int workers, std::int64_t batch, const ModelOptions& options) {
+  runtime::Session session({.workers = workers});
+  const std::string samples = std::to_string(batch);
+  const Floats weight{0.1f, -1, 2, -2, 3.3f, -3}, bias{1, -0.7f};
+  Model model(session,
+              graph::parse("$1 = InputTensor(x, float32, [" + samples + R"(, 3]);
+    $2 = ConstantTensor(weight, float32, [3, 2]);
+    $3 = ConstantTensor(bias, float32, [1, 2]);
+    $4 = MatMulNode($1, $2);
+    $5 = SumNode($4, $3);
+    $6 = ReLUNode($5);
+    $7 = sum_to($6, [1, 2]);
+    $8 = relu($3);
+    result = $6, $7, $8;)",
+                           operators()),
+              std::vector{named("weight", weight), named("bias", bias)}, options);
+  Floats x(static_cast<std::size_t>(3 * batch));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.3f * static_cast<float>(i % 7) - 1;
+  std::vector<Floats> results;
+  std::vector<void*> places;
+  for (const Port& port : model.outputs())
+    results.emplace_back(static_cast<std::size_t>(port.shape.elements()));
+  for (Floats& result : results) places.push_back(result.data());
+  const NamedBytes input = named("x", x);
+  for (int time = 0; time < 3; ++time) model.evaluate({&input, 1}, places);
+  return results;
+}
+
+TEST(ModelLanes, GiveTheSameBitsWithAnyNumberOfWorkers) {
+  for (const std::int64_t batch : {1, 2, 3, 7, 64}) {
+    const auto one = evaluate_batch(1, batch, four_lanes()),
+               two = evaluate_batch(2, batch, four_lanes()), whole = evaluate_batch(1, batch, {});
+    EXPECT_EQ(one, two) << batch;
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      for (std::size_t k = 0; k < whole[i].size(); ++k)
+        EXPECT_NEAR(one[i][k], whole[i][k], 1e-4) << batch << ": output " << i;
+    }
+  }
+}
+
+TEST(ModelLanes, AreAsManyAsTheWorkAsksFor) {
+  runtime::Session session({.workers = 1});
+  const auto lanes = [&](std::int64_t batch, const ModelOptions& options) {
+    const Floats weight(784 * 64);
+    const Model model(session,
+                      graph::parse("$1 = InputTensor(x, float32, [" + std::to_string(batch) +
+                                       R"(, 784]);
+      $2 = ConstantTensor(w, float32, [784, 64]);
+      $3 = matmul($1, $2);
+      result = $3;)",
+                                   operators()),
+                      std::vector{named("w", weight)}, options);
+    EXPECT_EQ(model.outputs().size(), 1u);
+    EXPECT_EQ(model.outputs()[0].shape, (Shape{batch, 64}));
+    std::size_t results = 0;
+    for (const plan::Placement& place : model.plan().placements)
+      results += place.cls == graph::StorageClass::activation ? 1 : 0;
+    return results;
+  };
+  EXPECT_EQ(lanes(8, {}), 1u);
+  EXPECT_EQ(lanes(512, {}), 2u);
+  EXPECT_EQ(lanes(512, four_lanes()), 4u);
+  EXPECT_EQ(lanes(3, four_lanes()), 3u);
+}
+
 struct ModelTest : ::testing::Test {
   runtime::Session session{{.workers = 1}};
 };

@@ -141,6 +141,24 @@ TEST_F(ModelTrainingTest, StepsAsByHand) {
   EXPECT_EQ(model.evaluations(), 0);
 }
 
+TEST(ModelTrainingLanes, GiveTheSameBitsWithAnyNumberOfWorkers) {
+  ModelOptions lanes;
+  lanes.target.two_lanes_microseconds = lanes.target.four_lanes_microseconds = 0;
+  std::vector<Floats> weights;
+  for (const int workers : {1, 2}) {
+    runtime::Session session{{.workers = workers}};
+    const std::vector<NamedBytes> first{named("weight", first_weight), named("bias", first_bias)};
+    Model model(session, graph::parse(trained, operators()), first, lanes);
+    for (int i = 0; i < 20; ++i) model.train_step(inputs, {});
+    weights.push_back(floats(model.state("weight")));
+  }
+  EXPECT_EQ(weights[0], weights[1]);
+  ByHand by_hand;
+  for (int i = 0; i < 20; ++i) by_hand.step(0.5, 0.9);
+  for (std::size_t w = 0; w < weights[0].size(); ++w)
+    EXPECT_NEAR(weights[0][w], by_hand.weight[w], 1e-5);
+}
+
 TEST_F(ModelTrainingTest, EvaluationChangesNothing) {
   Model model = compile(trained);
   const float before = evaluate(model);

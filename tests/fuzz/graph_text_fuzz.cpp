@@ -71,7 +71,7 @@ void differentiate(Graph read) {
 
 /// The passes from kernels to a plan; a script may name kernels and workspaces itself.
 void place(Graph read) {
-  if (read.training) graph::add_training(read, operators());
+  if (read.training) graph::add_training(read, operators(), {read.training->loss});
   bool chosen = false;
   for (std::size_t i = 0; i < read.op_count(); ++i)
     chosen = chosen || !read[graph::OpId(i)].kernel.empty() || read[graph::OpId(i)].workspace;

@@ -106,6 +106,8 @@ std::vector<OperatorCase> gather_cases() {
       {"scale_by", {image, factor}, {}},
       {"flatten", {image}, {}},
       {"reshape", {image}, {{"shape", List{6, -1, 2}}}},
+      {"reshape", {image}, {{"shape", List{2, 9, -1}}}},
+      {"reshape", {image}, {{"shape", List{-1, 36}}}},
       {"full", {}, {{"shape", List{3, 5}}, {"value", 1.5}}},
       {"slice", {image}, {{"begin", std::int64_t{1}}, {"end", std::int64_t{2}}}},
       {"slice", {{{7, 3}}}, {{"begin", std::int64_t{2}}, {"end", std::int64_t{6}}}},

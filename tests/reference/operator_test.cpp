@@ -3,6 +3,8 @@
 #include "codelets/testing.hpp"
 #include "tests/reference/operator_cases.hpp"
 
+#include <map>
+
 namespace arenite::reference {
 namespace {
 
@@ -176,6 +178,100 @@ TEST(Operators, EveryKernelAgreesWithTheReference) {
       compare_kernels(op.graph, one, before, text(what));
     }
   }
+}
+
+/// A case's op on some rows of the operands that are split, in double.
+struct Part {
+  graph::Graph graph;
+  std::vector<graph::ValueId> operands, results;
+
+  Part(const graph::Graph& whole, const graph::Op& op, const std::vector<bool>& split,
+       std::int64_t rows, const graph::Attributes& attributes) {
+    graph::Builder builder(graph, operators());
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      const graph::Value& value = whole[op.operands[i]];
+      operands.push_back(builder.declare("operand" + std::to_string(i), value.type,
+                                         split[i] ? value.shape.with(0, rows) : value.shape,
+                                         graph::StorageClass::buffer));
+    }
+    results = builder.add(op.name(), operands, attributes);
+  }
+};
+
+/// The shares of a case, cut at `cut`, against the whole; false where the operator has no share.
+bool compare_shares(const OperatorGraph& op, Evaluator& whole, const std::vector<bool>& split,
+                    std::int64_t batch, std::int64_t cut, const std::string& where) {
+  using Result = graph::OfShare::Result;
+  const graph::Op& one = op.graph[op.graph[graph::Graph::body].ops.front()];
+  std::vector<std::vector<double>> got(one.results.size());
+  std::vector<Result> kinds;
+  for (const auto& [begin, rows] : {std::pair{std::int64_t{0}, cut}, {cut, batch - cut}}) {
+    const auto share = one.definition->of_share({op.graph, one}, split, rows);
+    if (!share) return false;
+    kinds = share->results;
+    EXPECT_EQ(kinds.size(), one.results.size()) << where;
+    const Part part(op.graph, one, split, rows, share->attributes);
+    Evaluator evaluator(part.graph);
+    for (std::size_t i = 0; i < part.operands.size(); ++i) {
+      const std::vector<double>& from = whole[one.operands[i]].data;
+      std::vector<double>& to = evaluator[part.operands[i]].data;
+      const auto skipped =
+          split[i] ? from.size() / static_cast<std::size_t>(batch) * static_cast<std::size_t>(begin)
+                   : 0;
+      std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(skipped), to.size(), to.begin());
+    }
+    evaluator.run();
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const std::vector<double>& mine = evaluator[part.results[i]].data;
+      if (kinds[i] == Result::rows) {
+        got[i].insert(got[i].end(), mine.begin(), mine.end());
+      } else {
+        got[i].resize(mine.size());
+        for (std::size_t k = 0; k < mine.size(); ++k) got[i][k] += mine[k];
+      }
+    }
+  }
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const graph::Value& result = op.graph[one.results[i]];
+    const std::string which = where + ", result " + std::to_string(i);
+    if (kinds[i] == Result::rows) {
+      EXPECT_EQ(result.shape.dims().front(), batch) << which;
+    }
+    codelets::testing::expect_close(got[i], whole[one.results[i]].data, 1e-12, which);
+  }
+  return true;
+}
+
+// Whatever operands are split, where the operator says what becomes of it, it is right.
+TEST(Operators, SharesMakeUpTheWhole) {
+  std::mt19937 random(4);
+  std::map<std::string, int> compared;
+  for (const OperatorCase& what : operator_cases()) {
+    if (!operators().at(what.op)->of_share || what.operands.empty()) continue;
+    compared[what.op] += 0;
+    const OperatorGraph op(what, operators());
+    Evaluator whole(op.graph);
+    fill(what, op, whole, random);
+    whole.run();
+    for (unsigned chosen = 1; chosen < 1u << what.operands.size(); ++chosen) {
+      std::vector<bool> split;
+      std::int64_t batch = 0;
+      bool fits = true;
+      for (std::size_t i = 0; i < what.operands.size(); ++i) {
+        split.push_back((chosen >> i & 1) != 0);
+        if (!split.back()) continue;
+        const Shape& shape = what.operands[i].shape;
+        fits = fits && shape.rank() > 0 && shape[0] > 1 && (batch == 0 || shape[0] == batch);
+        if (fits) batch = shape[0];
+      }
+      if (!fits) continue;
+      const std::string where = text(what) + ", operands " + std::to_string(chosen);
+      for (std::int64_t cut = 1; cut < batch; ++cut)
+        compared[what.op] += compare_shares(op, whole, split, batch, cut, where) ? 1 : 0;
+    }
+  }
+  EXPECT_GE(compared.size(), 20u);
+  for (const auto& [name, count] : compared) EXPECT_GT(count, 0) << name;
 }
 
 }  // namespace

@@ -56,13 +56,26 @@ struct LaneGraph {
 LaneGraph split_lanes(const Graph& graph, const OperatorTable& table,
                       const std::vector<LaneShare>& shares, const LaneInput& make_input);
 
+/// A graph whose batch is split in shares, one a lane.
+struct BatchGraph {
+  Graph graph;
+  std::vector<LaneShare> shares;
+  /// For each output of the whole, how many of the graph's outputs hold it, one behind the other:
+  /// the lanes' rows of it, or all.
+  std::vector<std::size_t> pieces;
+  /// Of a graph to be trained: what adds up to its loss, in place of `graph.training->loss`.
+  std::vector<ValueId> losses;
+};
+
 /// Splits the batch of a graph that says nothing of lanes itself: inputs whose first axis is the
 /// batch are cut in views of rows, and every op on them works share by share, as its `of_share`
-/// says. Returns none, with the reason in `why`, where some op cannot, where an output is neither
-/// by rows nor a sum of shares, and for a graph with regions or buffers that it replaces. An output
-/// by rows is as many outputs, one a lane; a sum is one again.
-std::optional<LaneGraph> split_batch(const Graph& graph, const OperatorTable& table, int lanes,
-                                     std::string* why = nullptr);
+/// says; other ops stay as they are. What shares add up to is added with `sum` where it is read, or
+/// is an output. The batch is the first axis of the first input for which all ops can; an axis that
+/// is as long by chance does no harm, since every op says what becomes of it. Returns none, with
+/// the reason in `why`, where some op cannot, for a graph with regions, and where nothing works on
+/// two samples. Needs the operators `slice` and `sum`.
+std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& table, int lanes,
+                                      std::string* why = nullptr);
 
 // ---- gradients ---------------------------------------------------------------------------------
 
@@ -83,16 +96,13 @@ std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>&
 /// The name of the buffer that updates read the learning rate from.
 inline constexpr const char* learning_rate_name = "learning_rate";
 
-/// Appends what a graph is trained by: the gradients of the sum of `losses` (of each lane, its
-/// own), and an update of each of `training.parameters` as soon as its gradient is complete. The
-/// learning rate is a buffer, float32 [1], declared here; an optimizer's states are
-/// named after the parameter, as "weight.velocity". An output that is a parameter becomes a copy
-/// from before the updates. Throws Error as `add_gradients` does, and on a parameter that no loss
-/// depends on.
-void add_training(Builder& builder, const Training& training, const std::vector<ValueId>& losses);
-
-/// The same with what `graph.training` says, which is taken from it.
-void add_training(Graph& graph, const OperatorTable& table);
+/// Appends what `graph.training` says, which is taken from it: the gradients of the sum of
+/// `losses`, its own or what adds up to it lane by lane (`split_batch`), and an update of each
+/// parameter as soon as its gradient is complete. The learning rate is a buffer, float32 [1],
+/// declared here; an optimizer's states are named after the parameter, as "weight.velocity". An
+/// output that is a parameter becomes a copy from before the updates. Throws Error as
+/// `add_gradients` does, and on a parameter that no loss depends on.
+void add_training(Graph& graph, const OperatorTable& table, const std::vector<ValueId>& losses);
 
 // ---- buffers -----------------------------------------------------------------------------------
 

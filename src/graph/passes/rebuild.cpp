@@ -85,11 +85,16 @@ ValueId copy_declared(const Graph& source, ValueId id, Builder& builder) {
 }
 
 void copy_op(const Graph& source, OpId id, int lane, std::vector<ValueId>& map, Builder& builder) {
+  copy_op(source, id, lane, source[id].attributes, map, builder);
+}
+
+void copy_op(const Graph& source, OpId id, int lane, const Attributes& attributes,
+             std::vector<ValueId>& map, Builder& builder) {
   const Op& op = source[id];
   std::vector<ValueId> operands;
   for (ValueId operand : op.operands) operands.push_back(operand ? map[operand.index] : ValueId{});
   builder.context = {.phase = op.phase, .lane = lane, .where = op.where};
-  const auto results = builder.add(op.name(), operands, op.attributes);
+  const auto results = builder.add(op.name(), operands, attributes);
   Graph& target = builder.graph();
   for (std::size_t i = 0; i < results.size(); ++i) {
     map[op.results[i].index] = results[i];

@@ -48,6 +48,9 @@ ValueId copy_declared(const Graph& source, ValueId id, Builder& builder);
 /// Appends a copy of an op in its own phase and with its own origin; `map` leads from the source's
 /// values to the copies and learns the results.
 void copy_op(const Graph& source, OpId id, int lane, std::vector<ValueId>& map, Builder& builder);
+/// The same with other attributes.
+void copy_op(const Graph& source, OpId id, int lane, const Attributes& attributes,
+             std::vector<ValueId>& map, Builder& builder);
 
 /// What a pass makes of one op, instead of a copy: it appends what it likes and tells `map` where
 /// the op's results are now. Returns false for an op to be copied.

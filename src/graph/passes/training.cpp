@@ -38,7 +38,9 @@ void keep_outputs(Builder& builder) {
 
 }  // namespace
 
-void add_training(Builder& builder, const Training& training, const std::vector<ValueId>& losses) {
+void add_training(Graph& graph, const OperatorTable& table, const std::vector<ValueId>& losses) {
+  const Training training = *std::exchange(graph.training, std::nullopt);
+  Builder builder(graph, table);
   keep_outputs(builder);
   const ValueId rate =
       builder.declare(learning_rate_name, DType::float32, {1}, StorageClass::buffer);
@@ -53,12 +55,6 @@ void add_training(Builder& builder, const Training& training, const std::vector<
           .expected = "parameters that training can change",
           .hint = "leave it out of the list of parameters"});
   }
-}
-
-void add_training(Graph& graph, const OperatorTable& table) {
-  const Training training = *std::exchange(graph.training, std::nullopt);
-  Builder builder(graph, table);
-  add_training(builder, training, {training.loss});
 }
 
 }  // namespace arenite::graph

@@ -1,0 +1,53 @@
+// What `of_share` of several operators is: which ops keep the samples of a batch apart.
+#pragma once
+
+#include <arenite/graph/operator.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace arenite::codelets {
+
+/// Every result is the share's rows of the whole one.
+inline graph::OfShare all_rows(const graph::OpView& op, graph::Attributes attributes) {
+  return {.results = std::vector(op.op().results.size(), graph::OfShare::Result::rows),
+          .attributes = std::move(attributes)};
+}
+
+inline bool only_first_is_split(const std::vector<bool>& split) {
+  return !split.empty() && split.front() &&
+         std::none_of(split.begin() + 1, split.end(), [](bool one) { return one; });
+}
+
+/// Of an op whose rows are made of the same row of operand 0, and of whole operands. A value of a
+/// rank below `least_rank` has no rows that the op would keep apart.
+template <int least_rank = 1>
+std::optional<graph::OfShare> rows_of_first(const graph::OpView& op, const std::vector<bool>& split,
+                                            std::int64_t /*rows*/) {
+  if (!only_first_is_split(split) || op.operand(0).shape.rank() < least_rank) return std::nullopt;
+  return all_rows(op, op.attributes());
+}
+
+/// The same of an op with an operand 1 of rows too, or one that is repeated for all of them.
+template <int least_rank = 1>
+std::optional<graph::OfShare> rows_of_pair(const graph::OpView& op, const std::vector<bool>& split,
+                                           std::int64_t /*rows*/) {
+  if (!split.at(0) || op.operand(0).shape.rank() < least_rank) return std::nullopt;
+  if (!split.at(1) && op.operand(1).shape[0] != 1) return std::nullopt;
+  return all_rows(op, op.attributes());
+}
+
+/// The op's attributes, for a result whose shape one of them says, with the share's rows.
+inline graph::Attributes with_rows(const graph::OpView& op, const std::string& shape,
+                                   std::int64_t rows) {
+  graph::Attributes attributes = op.attributes();
+  std::vector<std::int64_t> dims = attributes.integers(shape);
+  dims.at(0) = rows;
+  attributes.set(shape, std::move(dims));
+  return attributes;
+}
+
+}  // namespace arenite::codelets
