@@ -1,5 +1,5 @@
-// relu(x) = max(x, 0), element by element; a NaN stays a NaN. The gradient reads the output, not
-// the input, so that the forward op may run in place.
+// relu(x) = max(x, 0), element by element, float32 or float64; a NaN stays a NaN. The gradient
+// reads the output, not the input, so that the forward op may run in place.
 #include "codelets/relu/relu.hpp"
 
 #include "codelets/image.hpp"
@@ -26,8 +26,8 @@ void register_relu(Registry& registry) {
   relu.of_share = rows_of_first<>;
   relu.cost = one_flop_each;
   relu.infer = [](const OpView& op) -> std::vector<graph::ResultType> {
-    expect_type(op, 0, DType::float32);
-    return {{DType::float32, op.operand(0).shape}};
+    expect_real(op, 0);
+    return {{op.operand(0).type, op.operand(0).shape}};
   };
   relu.gradient = [](graph::GradientContext& context) {
     const graph::ValueId gradient = context.result_gradient(0);
@@ -43,9 +43,9 @@ void register_relu(Registry& registry) {
   relu_grad.in_place = {{0, 0}};
   relu_grad.cost = one_flop_each;
   relu_grad.infer = [](const OpView& op) -> std::vector<graph::ResultType> {
-    expect_type(op, 0, DType::float32);
+    expect_real(op, 0);
     expect_like(op, 1, 0);
-    return {{DType::float32, op.operand(0).shape}};
+    return {{op.operand(0).type, op.operand(0).shape}};
   };
   registry.add(std::move(relu_grad), relu_grad_kernels());
 }

@@ -9,30 +9,32 @@ struct State {
   Rows in, out, output;
 };
 
+template <class T>
 void run_relu(const runtime::KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const std::int64_t length = state.out.length();
   for (std::int64_t r = 0; r < state.out.count(); ++r) {
-    const float* x = call.in<float>(0) + state.in.at(r);
-    float* y = call.out<float>(0) + state.out.at(r);
+    const T* x = call.in<T>(0) + state.in.at(r);
+    T* y = call.out<T>(0) + state.out.at(r);
     // The comparison lets NaN through.
 #pragma omp simd
     for (std::int64_t i = 0; i < length; ++i) y[i] = x[i] <= 0 ? 0 : x[i];
   }
-  state.out.zero_halo(call.out<float>(0));
+  state.out.zero_halo(call.out<T>(0));
 }
 
+template <class T>
 void run_relu_grad(const runtime::KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const std::int64_t length = state.out.length();
   for (std::int64_t r = 0; r < state.out.count(); ++r) {
-    const float* gradient = call.in<float>(0) + state.in.at(r);
-    const float* y = call.in<float>(1) + state.output.at(r);
-    float* dx = call.out<float>(0) + state.out.at(r);
+    const T* gradient = call.in<T>(0) + state.in.at(r);
+    const T* y = call.in<T>(1) + state.output.at(r);
+    T* dx = call.out<T>(0) + state.out.at(r);
 #pragma omp simd
     for (std::int64_t i = 0; i < length; ++i) dx[i] = y[i] <= 0 ? 0 : gradient[i];
   }
-  state.out.zero_halo(call.out<float>(0));
+  state.out.zero_halo(call.out<T>(0));
 }
 
 runtime::PreparedKernel prepare(const graph::OpView& op, runtime::KernelFunction run) {
@@ -43,16 +45,21 @@ runtime::PreparedKernel prepare(const graph::OpView& op, runtime::KernelFunction
                    State{Rows(in, by_row), Rows(out, by_row), Rows(output, by_row)})};
 }
 
-runtime::Kernel plain(runtime::KernelFunction run) {
+runtime::Kernel plain(runtime::KernelFunction of_floats, runtime::KernelFunction of_doubles) {
   return {.name = "plain",
-          .prepare = [run](const graph::OpView& op) { return prepare(op, run); },
+          .prepare =
+              [=](const graph::OpView& op) {
+                return prepare(op, op.result(0).type == DType::float64 ? of_doubles : of_floats);
+              },
           .wanted_halo = [](const graph::OpView&, std::size_t) { return 0; },
           .writes_halo = true};
 }
 
 }  // namespace
 
-std::vector<runtime::Kernel> relu_kernels() { return {plain(run_relu)}; }
-std::vector<runtime::Kernel> relu_grad_kernels() { return {plain(run_relu_grad)}; }
+std::vector<runtime::Kernel> relu_kernels() { return {plain(run_relu<float>, run_relu<double>)}; }
+std::vector<runtime::Kernel> relu_grad_kernels() {
+  return {plain(run_relu_grad<float>, run_relu_grad<double>)};
+}
 
 }  // namespace arenite::codelets

@@ -113,11 +113,38 @@ TEST(Relu, RunsInPlace) {
   }
 }
 
+TEST(Relu, KnowsDoubles) {
+  OpHarness h(9);
+  for (const int halo : {0, 1}) {
+    const std::string tag = std::to_string(halo);
+    const auto x = h.declare("x" + tag, DType::float64, {2, 3, 4, 5}, halo),
+               g = h.declare("g" + tag, DType::float64, {2, 3, 4, 5}, halo);
+    std::vector<double> values(120), gradient(120);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      // No float is near enough.
+      values[i] = (i % 3 == 0 ? -1e-300 : 1 + 1e-12) * static_cast<double>(i + 1);
+      gradient[i] = 1 + 1e-15 * static_cast<double>(i);
+    }
+    h.write(x, values);
+    h.write(g, gradient);
+    const auto y = h.op("relu", {x}).front();
+    ASSERT_EQ(h.graph()[y].type, DType::float64);
+    h.set_halo(y, halo);
+    ASSERT_EQ(h.run("plain"), runtime::StatusWord::ok);
+    EXPECT_EQ(h.read<double>(y), reference(values));
+    EXPECT_TRUE(halo == 0 || h.halo_is_zero<double>(y));
+    const auto dx = h.read<double>(h.gradient({g}, {true}).front());
+    for (std::size_t i = 0; i < dx.size(); ++i)
+      EXPECT_EQ(dx[i], values[i] > 0 ? gradient[i] : 0) << i;
+  }
+}
+
 TEST(Relu, RefusesWhatDoesNotMatch) {
   OpHarness h;
   const auto x = h.random("x", {2, 3}), y = h.random("y", {3, 2});
   const auto z = h.declare("z", DType::int32, {2});
-  expect_error([&] { h.op("relu", {z}); }, "relu: operand 'x' (z) of type int32; expected float32");
+  expect_error([&] { h.op("relu", {z}); },
+               "relu: operand 'x' (z) of type int32; expected float32 or float64");
   expect_error(
       [&] {
         h.op("relu_grad", {x, y});

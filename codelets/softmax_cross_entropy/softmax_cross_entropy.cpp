@@ -7,8 +7,8 @@
 //   logits_gradient float32 [N, C]   (softmax(logits) − onehot(labels)) / divisor
 // A lane gives the whole batch's size as divisor, so that the lanes' losses and gradients add up.
 //
-// scale_by(x, factor [1]) -> x · factor: the gradient when the loss is not where differentiation
-// starts.
+// scale_by(x, factor [1]) -> x · factor, float32 or float64: the gradient when the loss is not
+// where differentiation starts.
 #include "codelets/softmax_cross_entropy/softmax_cross_entropy.hpp"
 
 #include "codelets/image.hpp"
@@ -68,10 +68,10 @@ std::optional<graph::OfShare> loss_of_share(const OpView& op, const std::vector<
 }
 
 Results infer_scale_by(const OpView& op) {
-  expect_type(op, 0, DType::float32);
-  expect_type(op, 1, DType::float32);
+  expect_real(op, 0);
+  expect_type(op, 1, op.operand(0).type);
   expect_shape(op, 1, {1}, "one number");
-  return {{DType::float32, op.operand(0).shape}};
+  return {{op.operand(0).type, op.operand(0).shape}};
 }
 
 void scale_by_gradient(GradientContext& context) {

@@ -63,11 +63,12 @@ runtime::PreparedKernel prepare_loss(const graph::OpView& op) {
               .rows = logits[0], .classes = logits[1], .divisor = static_cast<double>(divisor)})};
 }
 
+template <class T>
 void run_scale_by(const runtime::KernelCall& call) {
   const std::int64_t count = *static_cast<const std::int64_t*>(call.state);
-  const float* x = call.in<float>(0);
-  const float factor = *call.in<float>(1);
-  float* y = call.out<float>(0);
+  const T* x = call.in<T>(0);
+  const T factor = *call.in<T>(1);
+  T* y = call.out<T>(0);
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] * factor;
 }
@@ -81,7 +82,8 @@ std::vector<runtime::Kernel> softmax_cross_entropy_kernels() {
 std::vector<runtime::Kernel> scale_by_kernels() {
   return {{.name = "plain", .prepare = [](const graph::OpView& op) {
              return runtime::PreparedKernel{
-                 run_scale_by, std::make_shared<const std::int64_t>(op.result(0).shape.elements())};
+                 op.result(0).type == DType::float64 ? run_scale_by<double> : run_scale_by<float>,
+                 std::make_shared<const std::int64_t>(op.result(0).shape.elements())};
            }}};
 }
 

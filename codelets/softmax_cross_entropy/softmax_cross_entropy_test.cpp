@@ -266,6 +266,29 @@ TEST(ScaleBy, ScalesInPlaceAndRefusesAGradientOfItsFactor) {
       "scale_by: operand 'factor' (pair) of shape [2]; expected [1], one number");
 }
 
+TEST(ScaleBy, KnowsDoubles) {
+  OpHarness h;
+  const auto x = h.declare("x", DType::float64, {3}), factor = h.declare("f", DType::float64, {1}),
+             g = h.declare("g", DType::float64, {3});
+  const std::vector<double> values{1 + 1e-12, -3e-300, 7};
+  h.write(x, values);
+  h.write(g, values);
+  h.write<double>(factor, {1 - 1e-13});
+  const auto y = h.op("scale_by", {x, factor}).front();
+  ASSERT_EQ(h.run("plain"), runtime::StatusWord::ok);
+  const auto dx = h.read<double>(h.gradient({g}, {true, false}).front());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(h.read<double>(y)[i], values[i] * (1 - 1e-13));
+    EXPECT_EQ(dx[i], values[i] * (1 - 1e-13));
+  }
+  const auto single = h.random("single", {1});
+  expect_error(
+      [&] {
+        h.op("scale_by", {x, single});
+      },
+      "scale_by: operand 'factor' (single) of type float32; expected float64");
+}
+
 TEST(ScaleBy, GradientAgreesWithCentralDifferences) {
   OpHarness h;
   const auto x = h.random("x", {3, 7}), factor = h.random("factor", {1}), g = h.random("g", {3, 7});
