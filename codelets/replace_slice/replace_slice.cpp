@@ -1,7 +1,8 @@
 // replace_slice(x [R, …], replacement [n, …], begin int64 [1], end int64 [1]?) -> y [R, …]: x, but
 // for rows begin … begin + n − 1 of the first axis, which are the replacement. In place of x only
 // those are written. Begin is data: see RowsFault. So is end, which says once more what begin + n
-// has to be.
+// has to be. update_slice(target, replacement, begin, end?): the same rows of the target itself; it
+// has no result. keep_buffers makes it of a replacement in a buffer that nobody sees as it was.
 #include "codelets/replace_slice/replace_slice.hpp"
 
 #include "codelets/dynamic_rows.hpp"
@@ -11,7 +12,7 @@ namespace {
 
 using graph::OpView;
 
-std::vector<graph::ResultType> infer(const OpView& op) {
+void check(const OpView& op) {
   expect_rows(op, 0);
   const graph::Value &x = op.operand(0), &replacement = op.operand(1);
   expect_type(op, 1, x.type);
@@ -19,15 +20,32 @@ std::vector<graph::ResultType> infer(const OpView& op) {
   if (shape.rank() != x.shape.rank() || shape[0] > x.shape[0] ||
       shape.with(0, 0) != x.shape.with(0, 0)) {
     fail({.found = operand_text(op, 1) + " of shape " + to_string(shape),
-          .expected = "at most " + std::to_string(x.shape[0]) +
-                      " rows like those of 'x', of the shape " + to_string(x.shape)});
+          .expected = "at most " + std::to_string(x.shape[0]) + " rows like those of '" +
+                      op.op().definition->operand_schema(0).name + "', of the shape " +
+                      to_string(x.shape)});
   }
   expect_begin(op, 2);
   if (op.has_operand(3)) {
     expect_type(op, 3, DType::int64);
     expect_shape(op, 3, {1}, "the index behind the last row");
   }
-  return {{x.type, x.shape}};
+}
+
+std::vector<graph::ResultType> infer_replace(const OpView& op) {
+  check(op);
+  return {{op.operand(0).type, op.operand(0).shape}};
+}
+
+std::vector<graph::ResultType> infer_update(const OpView& op) {
+  check(op);
+  return {};
+}
+
+/// The rows are read and written, whatever else the target holds.
+graph::Cost update_cost(const OpView& op) {
+  const graph::Value& replacement = op.operand(1);
+  return {.bytes =
+              2.0 * static_cast<double>(graph::byte_size(replacement.type, replacement.shape))};
 }
 
 void gradient(graph::GradientContext& context) {
@@ -58,12 +76,21 @@ void register_replace_slice(Registry& registry) {
   replace.results = {"y"};
   replace.in_place = {{0, 0}};
   replace.new_version = true;
-  replace.infer = infer;
+  replace.infer = infer_replace;
   replace.gradient = gradient;
   replace.status_messages = rows_status_messages();
   replace.status_messages.emplace_back(static_cast<std::uint32_t>(RowsFault::end),
                                        "an end that is not begin and the replacement's rows");
+
+  graph::OperatorDefinition update;
+  update.name = "update_slice";
+  update.operands = replace.operands;
+  update.operands[0] = {"target", graph::Effect::read_write};
+  update.infer = infer_update;
+  update.cost = update_cost;
+  update.status_messages = replace.status_messages;
   registry.add(std::move(replace), replace_slice_kernels());
+  registry.add(std::move(update), update_slice_kernels());
 }
 
 }  // namespace arenite::codelets

@@ -5,5 +5,6 @@
 namespace arenite::codelets {
 
 std::vector<runtime::Kernel> replace_slice_kernels();
+std::vector<runtime::Kernel> update_slice_kernels();
 
 }  // namespace arenite::codelets

@@ -10,18 +10,23 @@ struct State {
   bool has_end = false;
 };
 
-void run(const runtime::KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
+/// The first row to replace, or -1, reported, where the rows are not there.
+std::int64_t first_row(const runtime::KernelCall& call, const State& state) {
   const std::int64_t begin = *call.in<std::int64_t>(2);
-  const auto *x = call.in<std::uint8_t>(0), *replacement = call.in<std::uint8_t>(1);
-  auto* y = call.out<std::uint8_t>(0);
   const bool inside = begin >= 0 && begin <= state.rows - state.replaced;
   const bool agree =
       !inside || !state.has_end || *call.in<std::int64_t>(3) == begin + state.replaced;
   if (!inside) call.status->report(call.op, static_cast<std::uint32_t>(RowsFault::begin));
   if (!agree) call.status->report(call.op, static_cast<std::uint32_t>(RowsFault::end));
-  const bool fits = inside && agree;
-  const std::int64_t first = fits ? begin : 0, end = fits ? begin + state.replaced : 0;
+  return inside && agree ? begin : -1;
+}
+
+void replace(const runtime::KernelCall& call) {
+  const State& state = *static_cast<const State*>(call.state);
+  const auto *x = call.in<std::uint8_t>(0), *replacement = call.in<std::uint8_t>(1);
+  auto* y = call.out<std::uint8_t>(0);
+  const std::int64_t begin = first_row(call, state);
+  const std::int64_t first = begin < 0 ? 0 : begin, end = begin < 0 ? 0 : begin + state.replaced;
   // In place the other rows are there already, and the zeros around all of them.
   if (x != y) {
     state.x.copy(x, state.y, y, first);
@@ -31,24 +36,43 @@ void run(const runtime::KernelCall& call) {
   state.replacement.copy(replacement, state.y, y + state.y.span(first), end - first);
 }
 
-runtime::PreparedKernel prepare(const graph::OpView& op) {
-  const graph::Value &x = op.operand(0), &replacement = op.operand(1), &y = op.result(0);
+void update(const runtime::KernelCall& call) {
+  const State& state = *static_cast<const State*>(call.state);
+  const std::int64_t begin = first_row(call, state);
+  if (begin < 0) return;
+  state.replacement.copy(call.in<std::uint8_t>(1), state.y,
+                         call.inout<std::uint8_t>(0) + state.y.span(begin), state.replaced);
+}
+
+/// x becomes y, which may be x itself.
+std::shared_ptr<const State> build(const graph::OpView& op, const graph::Value& y) {
+  const graph::Value &x = op.operand(0), &replacement = op.operand(1);
   const bool by_row = any_halo({&x, &replacement, &y});
-  return {run, std::make_shared<const State>(State{.x = ByteRows(x, by_row),
-                                                   .replacement = ByteRows(replacement, by_row),
-                                                   .y = ByteRows(y, by_row),
-                                                   .rows = y.shape[0],
-                                                   .replaced = replacement.shape[0],
-                                                   .has_end = op.has_operand(3)})};
+  return std::make_shared<const State>(State{.x = ByteRows(x, by_row),
+                                             .replacement = ByteRows(replacement, by_row),
+                                             .y = ByteRows(y, by_row),
+                                             .rows = y.shape[0],
+                                             .replaced = replacement.shape[0],
+                                             .has_end = op.has_operand(3)});
 }
 
 }  // namespace
 
 std::vector<runtime::Kernel> replace_slice_kernels() {
   return {{.name = "plain",
-           .prepare = prepare,
+           .prepare = [](const graph::OpView& op) -> runtime::PreparedKernel {
+             return {replace, build(op, op.result(0))};
+           },
            .wanted_halo = skipped_halo<0, 1>,
            .writes_halo = true}};
+}
+
+std::vector<runtime::Kernel> update_slice_kernels() {
+  return {{.name = "plain",
+           .prepare = [](const graph::OpView& op) -> runtime::PreparedKernel {
+             return {update, build(op, op.operand(0))};
+           },
+           .wanted_halo = skipped_halo<0, 1>}};
 }
 
 }  // namespace arenite::codelets

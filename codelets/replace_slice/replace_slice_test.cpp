@@ -93,6 +93,86 @@ TEST(ReplaceSlice, TakesImagesWithAnyHalos) {
   }
 }
 
+/// The same in the target's own bytes, of which the other rows and all halos stay.
+template <class T>
+void check_update(OpHarness& h, const Shape& shape, std::int64_t rows, const std::string& tag,
+                  Halos halos = {}) {
+  SCOPED_TRACE(std::to_string(rows) + " of " + std::string(to_string(dtype_of<T>)) +
+               to_string(shape));
+  const auto target = h.declare("target" + tag, dtype_of<T>, shape, halos.x),
+             r = h.declare("r" + tag, dtype_of<T>, shape.with(0, rows), halos.replacement),
+             begin = h.declare("begin" + tag, DType::int64, {1}),
+             end = h.declare("end" + tag, DType::int64, {1});
+  std::vector<T> before(static_cast<std::size_t>(shape.elements())),
+      replacement(static_cast<std::size_t>(shape.with(0, rows).elements()));
+  std::iota(before.begin(), before.end(), T{1});
+  std::iota(replacement.begin(), replacement.end(), T{101});
+  h.write(r, replacement);
+  ASSERT_TRUE(h.op("update_slice", {target, r, begin, end}).empty());
+  const auto from = [&](std::int64_t first, std::int64_t last) {
+    h.write(target, before);
+    h.write<std::int64_t>(begin, {first});
+    h.write<std::int64_t>(end, {last});
+    const std::uint64_t status = h.run("plain");
+    EXPECT_TRUE(halos.x == 0 || h.halo_is_zero<T>(target));
+    return status;
+  };
+  for (std::int64_t row = 0; row <= shape[0] - rows; ++row) {
+    ASSERT_EQ(from(row, row + rows), StatusWord::ok);
+    EXPECT_EQ(h.read<T>(target), replaced(before, shape[0], replacement, row));
+    EXPECT_EQ(StatusWord::code_of(from(row, row + rows + 1)),
+              static_cast<std::uint32_t>(RowsFault::end));
+    EXPECT_EQ(h.read<T>(target), before);
+  }
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  for (std::int64_t row : {std::int64_t{-1}, shape[0] - rows + 1, least}) {
+    EXPECT_EQ(StatusWord::code_of(from(row, row + rows)),
+              static_cast<std::uint32_t>(RowsFault::begin));
+    EXPECT_EQ(h.read<T>(target), before);
+  }
+}
+
+TEST(UpdateSlice, WritesRowsOfEveryTypeAndShape) {
+  OpHarness h(3);
+  int number = 0;
+  for (const Shape& shape : {Shape{7}, Shape{5, 3}, Shape{4, 2, 3}, Shape{3, 2, 3, 2},
+                             Shape{6, 2, 1, 3, 2}, Shape{0, 3}, Shape{4, 0}}) {
+    for (std::int64_t rows = 0; rows <= shape[0]; ++rows) {
+      const std::string tag = std::to_string(number++);
+      check_update<float>(h, shape, rows, "f" + tag);
+      check_update<double>(h, shape, rows, "d" + tag);
+      check_update<std::int64_t>(h, shape, rows, "l" + tag);
+      check_update<std::int32_t>(h, shape, rows, "i" + tag);
+      check_update<std::uint8_t>(h, shape, rows, "u" + tag);
+    }
+  }
+  for (int x : {0, 1, 2}) {
+    for (int replacement : {0, 1, 2}) {
+      const std::string tag = std::to_string(x) + "+" + std::to_string(replacement);
+      check_update<float>(h, {4, 3, 2, 5}, 2, "halos" + tag, {x, replacement, 0});
+    }
+  }
+}
+
+TEST(UpdateSlice, WritesNoInput) {
+  OpHarness h;
+  const auto x = h.declare("x", DType::float32, {4}, 0, graph::StorageClass::input),
+             r = h.random("r", {2}), begin = h.declare("begin", DType::int64, {1});
+  expect_error(
+      [&] {
+        h.op("update_slice", {x, r, begin});
+      },
+      "update_slice: operand 'target' would write 'x', of class input; expected a value that may "
+      "be written");
+  const auto wide = h.random("wide", {5});
+  expect_error(
+      [&] {
+        h.op("update_slice", {r, wide, begin});
+      },
+      "update_slice: operand 'replacement' (wide) of shape [5]; expected at most 2 rows like those "
+      "of 'target', of the shape [2]");
+}
+
 TEST(ReplaceSlice, TakesTheEndThatFollows) {
   OpHarness h;
   const auto x = h.random("x", {5, 2}), r = h.random("r", {2, 2}),

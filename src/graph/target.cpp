@@ -118,7 +118,8 @@ const TargetProfile& default_target() {
                   {"softmax/plain", {20, 60}},
                   {"softmax_cross_entropy/plain", {3, 60}},
                   {"sum/plain", {60, 40}},
-                  {"sum_to/plain", {10, 40}}},
+                  {"sum_to/plain", {10, 40}},
+                  {"update_slice/plain", {60, 40}}},
       .otherwise = {60, 40}};
   return target;
 }

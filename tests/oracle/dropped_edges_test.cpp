@@ -103,7 +103,8 @@ bool steps_over_pixels(const graph::Op& op) {
 /// the softmax of one element is 1 whatever it is; and much of what is made of zeros is zeros.
 bool may_lose_sight(const graph::Op& op) {
   return op.name() == "relu" || op.name() == "relu_grad" || op.name() == "full" ||
-         op.name() == "dynamic_slice" || op.name() == "replace_slice" || op.name() == "softmax" ||
+         op.name() == "dynamic_slice" || op.name() == "replace_slice" ||
+         op.name() == "update_slice" || op.name() == "softmax" ||
          op.name().starts_with("sliced_softmax") || steps_over_pixels(op) ||
          (op.name() == "sum" && op.operands.size() == 1) ||
          (op.name() == "sgd" && op.attributes.real("weight_decay") == 0) ||

@@ -225,7 +225,10 @@ class RandomOps : private RandomValues {
       // Integers may become labels.
       const Range range = graph[x].type == DType::float32 ? Range{} : Range{0, classes - 1};
       const ValueId rows_of_x = like(graph[x].type, shape(x).with(0, taken), range);
-      builder.add("replace_slice", {x, rows_of_x, begin});
+      const bool state = cls(x) == StorageClass::buffer || cls(x) == StorageClass::activation;
+      const bool in_place = state && draw.chance(40) && graph.root(rows_of_x) != graph.root(x) &&
+                            graph.root(begin) != graph.root(x);
+      builder.add(in_place ? "update_slice" : "replace_slice", {x, rows_of_x, begin});
     }
   }
 

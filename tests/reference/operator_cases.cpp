@@ -90,6 +90,10 @@ std::vector<OperatorCase> indexing() {
            {rows, four, {{1}, false, DType::int64, 1, 1}, {{1}, false, DType::int64, 5, 5}},
            {}},
           {"replace_slice", {images, one, index}, {}},
+          {"update_slice", {rows, four, index}, {}},
+          {"update_slice",
+           {images, one, {{1}, false, DType::int64, 2, 2}, {{1}, false, DType::int64, 3, 3}},
+           {}},
           {"index_sum", {far, far}, {{"scale", std::int64_t{-3}}, {"offset", std::int64_t{7}}}},
           {"index_sum", {far}, {{"offset", std::int64_t{-5}}}}};
 }
