@@ -45,13 +45,13 @@ result = _;
             path = pathlib.Path(folder) / "script.txt"
             path.write_text(script.replace("VERSION", "$4"))
             done = cli_testing.run("plan", path)
-            self.assertIn("3 ops in ", done.stdout)  # and what assigns the last version
+            self.assertIn("2 ops in ", done.stdout)
             path.write_text(script.replace("VERSION", "$1"))
             done = cli_testing.run("plan", path)
             self.assertEqual(done.returncode, 2)
-            self.assertEqual(done.stderr, "arenite: replace_slice #1: a second new version of 'state', which replace_slice #0 has "
-                             "replaced; expected one update of each version of a buffer (hint: replace rows of that op's "
-                             "result instead)\n")
+            self.assertEqual(done.stderr, f"arenite: {path}:5:6: replace_slice #1: a second new version of 'state', which "
+                             "replace_slice #0 has replaced; expected one update of each version of a buffer (hint: replace "
+                             "rows of that op's result instead)\n")
 
     def test_every_operator_has_an_example(self):
         known = operators()

@@ -112,7 +112,9 @@ ARENITE_API arenite_status arenite_output(const arenite_model* model, size_t ind
                                           arenite_port* port, char** message);
 
 /* Runs the model once. Inputs are borrowed and may come in any order; outputs[i] is the caller's
- * room for output i. What a call finds wrong leaves the model's buffers as they were. */
+ * room for output i. What a call finds wrong before it begins leaves the model's buffers as
+ * they were. An op that finds an index out of range writes nothing, and nothing behind it changes a
+ * buffer; what ops before it have replaced stays replaced. */
 ARENITE_API arenite_status arenite_evaluate(arenite_model* model, const arenite_tensor* inputs,
                                             size_t input_count, void* const* outputs,
                                             size_t output_count, char** message);

@@ -75,7 +75,8 @@ class Model {
   /// Runs the graph once: reads the inputs, each named once, and writes all outputs, in order.
   /// Throws Error on an input that is missing, unknown, given twice, null or of another size, on
   /// another number of outputs or a null one, and on what only a run can find out (an index out of
-  /// range); then buffers keep what they held.
+  /// range): the op that finds it writes nothing, and nothing behind it changes a buffer. What ops
+  /// before it have replaced in a buffer's own bytes stays replaced.
   void evaluate(std::span<const NamedBytes> inputs, std::span<void* const> outputs);
 
   bool is_trainable() const noexcept;

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "src/graph/flaw.hpp"
+#include "src/graph/versions.hpp"
 #include "src/graph/views.hpp"
 
 namespace arenite::graph {
@@ -54,6 +55,7 @@ Graph Parser::run() {
   for (std::size_t i = 0; i < graph_.storage_count(); ++i) graph_.merge(StorageId(i), StorageId(i));
   try {
     verify(graph_);
+    const Versions once(graph_);
   } catch (const Flaw& flaw) {
     const Position guilty = flaw.op      ? op_positions_[flaw.op.index]
                             : flaw.value ? value_positions_[flaw.value.index]

@@ -1,4 +1,5 @@
 #include <arenite/graph/text.hpp>
+#include <arenite/operators.hpp>
 
 #include <gtest/gtest.h>
 
@@ -226,6 +227,48 @@ TEST(Parser, PointsAtWhatTheVerifierFinds) {
             "net.txt:2:1: value 'relu' (#1): 24 bytes at offset 0 of storage 'relu' of 8 bytes; "
             "expected values inside "
             "their storage");
+}
+
+/// The message of a script of real operators that follows four lines of declarations.
+std::string version_error(const std::string& rest) {
+  return testing::message([&] {
+    parse(
+        "$1 = BufferTensor(state, float32, [4, 3]);\n"
+        "$2 = InputTensor(rows, float32, [2, 3]);\n"
+        "$3 = InputTensor(begin, int64, [1]);\n"
+        "$4 = slice($1, 0, 3);\n" +
+            rest,
+        operators(), "net.txt");
+  });
+}
+
+TEST(Parser, PointsAtASecondUpdateOfAVersion) {
+  EXPECT_EQ(version_error("$5 = replace_slice($1, $2, $3);\n"
+                          "$6 = ReplaceSliceNode($1, $2, $3);\nresult = $5;"),
+            "net.txt:6:6: replace_slice #2: a second new version of 'state', which replace_slice "
+            "#1 has replaced; expected one update of each version of a buffer (hint: replace rows "
+            "of that op's result instead)");
+  // Rows 0 to 2, and 2 to 3: one row is in both.
+  EXPECT_EQ(version_error("$5 = slice($1, 2, 4);\n$6 = replace_slice($5, $2, $3);\n"
+                          "$7 = replace_slice($4, $2, $3) @where(\"second\");\nresult = $6;"),
+            "net.txt:7:6: second: a second new version of 'slice', which replace_slice #2 has "
+            "replaced; expected one update of each version of a buffer (hint: replace rows of that "
+            "op's result instead)");
+  // Rows of their own, and a version of a version.
+  EXPECT_EQ(version_error("$5 = slice($1, 3, 4);\n$6 = slice($2, 0, 1);\n"
+                          "$7 = replace_slice($4, $2, $3);\n$8 = replace_slice($5, $6, $3);\n"
+                          "$9 = replace_slice($7, $2, $3);\nresult = $9;"),
+            "no error");
+}
+
+TEST(Parser, PointsAtAnUpdateInABlock) {
+  EXPECT_EQ(version_error("$5 = if($3) {\n"
+                          "  $6 = replace_slice($1, $2, $3);\n"
+                          "  yield $6;\n"
+                          "} else {\n  yield $1;\n}\nresult = $5;"),
+            "net.txt:6:8: replace_slice #1: a new version of buffer 'state', made in a block; "
+            "expected one made outside of blocks (hint: yield the rows, and replace those of the "
+            "buffer behind the block)");
 }
 
 }  // namespace

@@ -70,8 +70,9 @@ namespace arenite::graph {
 std::string print(const Graph& graph);
 
 /// Reads a script. Throws Error whose `where` is "filename:line:column" on whatever is wrong with
-/// it: syntax, unknown or repeated names, shapes and types, or a rule of `verify`. Time and memory
-/// are bounded by the length of the text, whatever its bytes.
+/// it: syntax, unknown or repeated names, shapes and types, a rule of `verify`, or a version of a
+/// buffer that is replaced twice. Time and memory are bounded by the length of the text, whatever
+/// its bytes.
 Graph parse(std::string_view text, const OperatorTable& table,
             std::string_view filename = "<script>");
 

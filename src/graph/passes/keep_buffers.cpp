@@ -1,98 +1,138 @@
-#include <arenite/error.hpp>
+#include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
-#include <arenite/graph/regions.hpp>
 #include <arenite/graph/verify.hpp>
 
 #include <algorithm>
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "src/graph/notes.hpp"
+#include "src/graph/passes/old_readers.hpp"
+#include "src/graph/versions.hpp"
 #include "src/graph/views.hpp"
 
 namespace arenite::graph {
 namespace {
-
-/// Where in a buffer a version of some of its bytes belongs.
-struct Place {
-  StorageId buffer;
-  std::int64_t offset = 0;
-};
-
-/// A new version, and the op that made it.
-struct Update {
-  std::int64_t begin = 0;  ///< bytes of the buffer
-  std::int64_t end = 0;
-  OpId op;
-};
 
 class Keeper {
  public:
   Keeper(Graph& graph, const OperatorTable& table) : graph_(graph), builder_(graph, table) {}
 
   int run() {
-    const std::vector<OpId> ops = graph_[Graph::body].ops;
-    for (const OpId id : ops) {
-      if (graph_[id].definition->new_version) note(id);
+    const std::vector<OpId> versions = Versions(graph_).ops();
+    if (versions.empty()) return 0;
+    look_at_sharing();
+    OldReaders readers(graph_);
+    for (const OpId id : versions) {
+      if (may_write(id) && readers.obstacle(id).empty()) {
+        write_in_place(id, readers);
+      } else {
+        keep_copy(id);
+      }
     }
-    refuse_in_blocks();
-    if (kept_.empty()) return 0;
-    builder_.context.phase = phase_of_all(ops);
-    keep_outputs();
-    for (const ValueId value : kept_) builder_.add("assign", {target_of(value), value});
+    place_views();
+    if (!kept_.empty()) assign_copies();
     verify(graph_);
-    return static_cast<int>(kept_.size());
+    return written_ + static_cast<int>(kept_.size());
   }
 
  private:
-  /// Whether the value is some version of some of a buffer's bytes, and then where they lie.
-  bool find(ValueId value, Place& place) const {
-    const StorageId storage = graph_.root(value);
-    if (const auto found = versions_.find(storage); found != versions_.end()) {
-      place = {found->second.buffer, found->second.offset + graph_[value].offset};
-      return true;
+  void look_at_sharing() {
+    shared_.resize(graph_.storage_count(), false);
+    for (std::size_t i = 0; i < graph_.storage_count(); ++i) {
+      const StorageId id(i), root = graph_.root(id);
+      if (root != id) shared_[i] = shared_[root.index] = true;
     }
-    place = {storage, graph_[value].offset};
-    return graph_.storage(storage).cls == StorageClass::buffer;
+    for (std::size_t i = 0; i < graph_.value_count(); ++i)
+      values_[graph_[ValueId(i)].storage].emplace_back(i);
   }
 
-  void note(OpId id) {
+  /// The old version lies in a buffer, the new one where nobody asked for by hand, and `select` has
+  /// not seen the op.
+  bool may_write(OpId id) const {
     const Op& op = graph_[id];
-    const ValueId old = op.operands[0], made = op.results[0];
-    Place place;
-    if (!find(old, place)) return;
-    const Value& value = graph_[made];
-    const Update update{place.offset,
-                        place.offset + byte_size(value.type, value.shape, value.layout), id};
-    std::vector<Update>& others = updates_[graph_.root(old)];
-    for (const Update& other : others) {
-      if (update.begin >= other.end || other.begin >= update.end) continue;
-      fail({.found = "a second new version of '" + graph_[old].name + "', which " +
-                     describe(graph_, other.op) + " has replaced",
-            .expected = "one update of each version of a buffer",
-            .where = op.where.empty() ? describe(graph_, id) : op.where,
-            .hint = "replace rows of that op's result instead"});
-    }
-    others.push_back(update);
-    versions_[graph_.root(made)] = place;
-    // What is a version of all of it is assigned alone.
-    std::erase(kept_, old);
-    kept_.push_back(made);
+    const Value &old = graph_[op.operands[0]], &made = graph_[op.results[0]];
+    const Storage &buffer = graph_.storage(old.storage), &own = graph_.storage(made.storage);
+    return op.name() == "replace_slice" && op.kernel.empty() && !op.workspace &&
+           buffer.cls == StorageClass::buffer && own.cls == result_class(op.phase) &&
+           !shared_[old.storage.index] && !shared_[made.storage.index] && old.layout == Layout{} &&
+           made.layout == Layout{} && buffer.space == own.space &&
+           own.bytes == byte_size(made.type, made.shape);
   }
 
-  void refuse_in_blocks() const {
-    for (std::size_t r = 1; r < graph_.region_count(); ++r) {
-      for (const OpId id : graph_[RegionId(r)].ops) {
-        Place place;
-        if (!graph_[id].definition->new_version || !find(graph_[id].operands[0], place)) continue;
-        fail({.found = "a new version of buffer '" + graph_.storage(place.buffer).name +
-                       "', made in a block",
-              .expected = "one made outside of blocks",
-              .where = graph_[id].where.empty() ? describe(graph_, id) : graph_[id].where,
-              .hint = "yield the rows, and replace those of the buffer behind the block"});
-      }
+  /// The op writes rows of the buffer; its result becomes a view of what it wrote.
+  void write_in_place(OpId id, OldReaders& readers) {
+    const ValueId made = graph_[id].results[0], old = graph_[id].operands[0];
+    const auto known = target_.find(old);
+    const ValueId target = known == target_.end() ? old : known->second;
+    target_[made] = target;
+    Op& op = graph_[id];
+    const bool named = graph_[made].name != result_name(op, 0, 1);
+    op.definition = builder_.table().at("update_slice");
+    op.operands[0] = target;
+    op.results.clear();
+
+    const StorageId from = graph_[made].storage, into = graph_[target].storage;
+    std::vector<ValueId>& moved = values_[from];
+    std::vector<ValueId>& there = values_[into];
+    for (const ValueId value : moved) {
+      graph_[value].storage = into;
+      graph_[value].offset += graph_[target].offset;
     }
+    there.insert(there.end(), moved.begin(), moved.end());
+    moved.clear();
+    graph_.storage(from).bytes = 0;  // nobody's
+    readers.move(from, into);
+
+    const auto dims = graph_[made].shape.dims();
+    Op view;
+    view.definition = builder_.table().at("reshape");
+    view.operands = {target};
+    view.results = {made};
+    view.phase = op.phase;
+    view.lane = op.lane;
+    view.where = op.where;
+    view.attributes.set("shape", std::vector<std::int64_t>(dims.begin(), dims.end()));
+    if (!named) graph_[made].name = result_name(view, 0, 1);
+    views_.emplace(id, graph_.add_op(std::move(view)));
+    ++written_;
+  }
+
+  /// The new version has bytes of its own until all else is done.
+  void keep_copy(OpId id) {
+    const Op& op = graph_[id];
+    // What is a version of all of it is assigned alone.
+    std::erase(kept_, op.operands[0]);
+    kept_.push_back(op.results[0]);
+  }
+
+  /// Right behind the ops that write what they show.
+  void place_views() {
+    if (views_.empty()) return;
+    std::vector<OpId>& ops = graph_[Graph::body].ops;
+    std::vector<OpId> ordered;
+    ordered.reserve(ops.size());
+    for (std::size_t i = 0; i < ops.size() - views_.size(); ++i) {
+      ordered.push_back(ops[i]);
+      if (const auto view = views_.find(ops[i]); view != views_.end())
+        ordered.push_back(view->second);
+    }
+    ops = std::move(ordered);
+  }
+
+  void assign_copies() {
+    builder_.context.phase = phase_of_all(graph_[Graph::body].ops);
+    std::vector<ValueId> targets;
+    for (const ValueId value : kept_) targets.push_back(target_of(value));
+    // What callers read of a buffer is the version that they named.
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const ValueId output = graph_.outputs[i];
+      if (std::ranges::any_of(targets, [&](ValueId id) { return share_bytes(graph_, id, output); }))
+        graph_.outputs[i] = builder_.add1("identity", {output});
+    }
+    for (std::size_t i = 0; i < kept_.size(); ++i) builder_.add("assign", {targets[i], kept_[i]});
   }
 
   /// Behind a backward pass, which may still read the old version, it is an update.
@@ -105,34 +145,38 @@ class Keeper {
 
   /// The buffer, or the view of it, that the value is a version of.
   ValueId target_of(ValueId value) {
-    if (graph_.root_storage(value).cls == StorageClass::buffer) return value;
-    // A copy: adding ops moves what a reference would refer to.
-    const Op op = graph_[graph_[value].producer];
-    if (op.definition->new_version) return target_of(op.operands[0]);
-    const auto result = std::find(op.results.begin(), op.results.end(), value) - op.results.begin();
-    const auto viewed = result_views(graph_, op)[static_cast<std::size_t>(result)]->operand;
-    std::vector<ValueId> operands = op.operands;
-    operands[viewed] = target_of(operands[viewed]);
-    return builder_.add(op.name(), std::move(operands),
-                        op.attributes)[static_cast<std::size_t>(result)];
+    std::vector<ValueId> viewed;
+    while (graph_.root_storage(value).cls != StorageClass::buffer) {
+      const Op& op = graph_[graph_[value].producer];
+      if (!op.definition->new_version) viewed.push_back(value);
+      value = op.operands[op.definition->new_version ? 0 : owner(op, value).first];
+    }
+    for (auto view = viewed.rbegin(); view != viewed.rend(); ++view) {
+      // A copy: adding ops moves what a reference would refer to.
+      const Op op = graph_[graph_[*view].producer];
+      const auto [operand, result] = owner(op, *view);
+      std::vector<ValueId> operands = op.operands;
+      operands[operand] = value;
+      value = builder_.add(op.name(), std::move(operands), op.attributes)[result];
+    }
+    return value;
   }
 
-  /// What callers read of a buffer is the version that they named.
-  void keep_outputs() {
-    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
-      const ValueId output = graph_.outputs[i];
-      if (updates_.contains(graph_.root(output)) &&
-          graph_.root_storage(output).cls == StorageClass::buffer) {
-        graph_.outputs[i] = builder_.add1("identity", {output});
-      }
-    }
+  /// The operand that a view lies in, and which result it is.
+  std::pair<std::size_t, std::size_t> owner(const Op& op, ValueId view) const {
+    const auto result =
+        static_cast<std::size_t>(std::ranges::find(op.results, view) - op.results.begin());
+    return {result_views(graph_, op)[result]->operand, result};
   }
 
   Graph& graph_;
   Builder builder_;
-  std::map<StorageId, Place> versions_;               ///< by the storage of a new version
-  std::map<StorageId, std::vector<Update>> updates_;  ///< by that of the old version
+  std::vector<bool> shared_;  ///< by storage: merged, or merged into
+  std::unordered_map<StorageId, std::vector<ValueId>> values_;
+  std::unordered_map<ValueId, ValueId> target_;  ///< of versions in place
+  std::unordered_map<OpId, OpId> views_;         ///< by the op that writes what they show
   std::vector<ValueId> kept_;
+  int written_ = 0;
 };
 
 }  // namespace
