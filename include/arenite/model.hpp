@@ -76,7 +76,7 @@ class Model {
   /// Throws Error on an input that is missing, unknown, given twice, null or of another size, on
   /// another number of outputs or a null one, and on what only a run can find out (an index out of
   /// range): the op that finds it writes nothing, and nothing behind it changes a buffer. What ops
-  /// before it have replaced in a buffer's own bytes stays replaced.
+  /// before it have replaced in a buffer's own bytes (see `copies`) stays replaced.
   void evaluate(std::span<const NamedBytes> inputs, std::span<void* const> outputs);
 
   bool is_trainable() const noexcept;
@@ -102,6 +102,9 @@ class Model {
   /// bounds.
   const plan::StepPlan& plan() const noexcept;
   void print_plan(std::ostream& out) const;
+  /// Where new versions of values are copies, and why, as "replace_slice #2: relu #3 reads the old
+  /// version later". The others are written in place.
+  const std::vector<std::string>& copies() const noexcept;
   long evaluations() const noexcept;
   long train_steps() const noexcept;
 

@@ -37,7 +37,8 @@ class StepSubject : public PlanSubject {
         title_(std::move(title)),
         options_{.in_flight = arguments.in_flight.value_or(plan::InFlight::lanes()),
                  .solve = {.strategy = arguments.strategy, .effort = arguments.effort}},
-        problem_(plan::whole_problem(plan::step_problems(graph_, schedule_, options_))) {
+        problem_(plan::whole_problem(plan::step_problems(graph_, schedule_, options_))),
+        copies_(graph::inserted_copies(graph_)) {
     for (const graph::Task& task : schedule_.tasks) ops_ += task.ops.size();
   }
 
@@ -79,6 +80,8 @@ class StepSubject : public PlanSubject {
                            block.per_task_set ? " a task set" : "");
     });
     if (!apart.empty()) text += "blocks apart from these, in bytes: " + apart + "\n";
+    for (const graph::InsertedCopy& copy : copies_)
+      text += fmt::format("copied: {}: {}\n", describe(graph_, copy.op), copy.reason);
     return text;
   }
 
@@ -104,6 +107,8 @@ class StepSubject : public PlanSubject {
       fields["blocks_apart"].push_back(
           {{"block", block.name}, {"bytes", block.bytes}, {"per_task_set", block.per_task_set}});
     });
+    for (const graph::InsertedCopy& copy : copies_)
+      fields["copies"].push_back({{"op", describe(graph_, copy.op)}, {"reason", copy.reason}});
     std::string text;
     for (const auto& [name, value] : fields.items())
       text += (text.empty() ? "" : ", ") + ordered_json(name).dump() + ": " + value.dump();
@@ -144,6 +149,7 @@ class StepSubject : public PlanSubject {
   const std::string title_;
   const plan::StepOptions options_;
   const plan::Problem problem_;
+  const std::vector<graph::InsertedCopy> copies_;
   std::size_t ops_ = 0;
   plan::StepPlan overlay_, two_;
 };

@@ -58,6 +58,8 @@ Compiled compile(const Graph& graph, std::string name, const graph::TargetProfil
     lowered = lower(std::move(fused), target, lanes);
   Compiled compiled{.spec = {.name = std::move(name), .target = target},
                     .pieces = std::move(lowered.pieces)};
+  for (const auto& [op, reason] : graph::inserted_copies(lowered.graph))
+    compiled.copies.push_back(describe(lowered.graph, op) + ": " + reason);
   compiled.spec.plan = plan::plan_step(lowered.graph, lowered.schedule, state, {.solve = {}});
   compiled.spec.graph = std::move(lowered.graph);
   compiled.spec.schedule = std::move(lowered.schedule);

@@ -15,6 +15,7 @@ struct Compiled {
   /// By output of the graph that was given: how many of the program's hold it, one behind the
   /// other, each the rows of a lane.
   std::vector<std::size_t> pieces;
+  std::vector<std::string> copies;  ///< as Model::copies
 };
 
 /// Every pass from fusing to the plan, over a graph of known sizes; with the updates that

@@ -104,6 +104,7 @@ struct Model::Impl {
   std::vector<StatePort> states;
   std::map<std::string, std::vector<std::byte>> constants;  // outlive the programs
   std::vector<const NamedBytes*> given;                     // by input, in evaluate
+  std::vector<std::string> copies;
   std::unique_ptr<runtime::ProgramSet> set;
   runtime::Program* evaluation = nullptr;
   runtime::Program* training = nullptr;  // null: there is none
@@ -154,6 +155,7 @@ void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptio
     Compiled compiled = compile(graph, name, options.target, state);
     specs.push_back(std::move(compiled.spec));
     pieces = std::move(compiled.pieces);
+    if (specs.size() == 1) copies = std::move(compiled.copies);
   };
   // First, for it has all states: every program is given the block that the layout is by then.
   if (trained) add(training_name, training_pieces);
@@ -289,6 +291,7 @@ const plan::StepPlan& Model::plan() const noexcept {
 void Model::print_plan(std::ostream& out) const {
   impl_->set->print_table(out, (is_trainable() ? impl_->training : impl_->evaluation)->name());
 }
+const std::vector<std::string>& Model::copies() const noexcept { return impl_->copies; }
 long Model::evaluations() const noexcept { return impl_->evaluation->steps(); }
 long Model::train_steps() const noexcept { return is_trainable() ? impl_->training->steps() : 0; }
 

@@ -171,6 +171,59 @@ TEST_F(ModelTest, KeepsWhatIsReplacedInABuffer) {
   EXPECT_EQ(now, (Floats{1, 3, 0, 2}));
 }
 
+TEST_F(ModelTest, SaysWhereItCopies) {
+  const std::string script = R"(
+    $1 = BufferTensor(state, float32, [64, 16]);
+    $2 = InputTensor(x, float32, [1, 16]);
+    $3 = InputTensor(begin, int64, [1]);
+    $4 = replace_slice($1, $2, $3);
+    $5 = sum_to(READ, [1, 16]);
+    result = $5;)";
+  const auto reading = [&](const std::string& value) {
+    std::string text = script;
+    return compile(session, text.replace(text.find("READ"), 4, value));
+  };
+  const Model in_place = reading("$4"), copied = reading("$1");
+  EXPECT_TRUE(in_place.copies().empty());
+  EXPECT_EQ(copied.copies(),
+            std::vector<std::string>{"replace_slice #0: sum_to #1 reads the old version later"});
+  // All that comes and goes is the sum.
+  EXPECT_LT(in_place.plan().transient_bytes(), 64 * 16 * 4);
+  EXPECT_GE(copied.plan().transient_bytes(), 64 * 16 * 4);
+}
+
+TEST_F(ModelTest, AnErrorStopsWhatComesBehindIt) {
+  Model model = compile(session, R"(
+    $1 = BufferTensor(a, float32, [4]);
+    $2 = BufferTensor(b, float32, [4]);
+    $3 = BufferTensor(c, float32, [4]);
+    $4 = InputTensor(x, float32, [1]);
+    $5 = InputTensor(begin, int64, [1]);
+    $6 = InputTensor(other, int64, [1]);
+    $7 = replace_slice($1, $4, $5);
+    $8 = replace_slice($2, $4, $6);
+    $9 = replace_slice($3, $4, $5);
+    $10 = sum($7, $8, $9);
+    result = $10;)");
+  const auto state = [&](const char* name) {
+    const std::span<std::byte> bytes = model.state(name);
+    const auto* floats = reinterpret_cast<const float*>(bytes.data());
+    return Floats(floats, floats + bytes.size() / sizeof(float));
+  };
+  const auto step = [&](float value, std::int64_t begin, std::int64_t other) {
+    const Floats x{value};
+    return evaluate(
+        model, {named("x", x), {"begin", &begin, sizeof begin}, {"other", &other, sizeof other}});
+  };
+  EXPECT_EQ(step(1, 0, 1), (Floats{2, 1, 0, 0}));
+  EXPECT_EQ(error_of([&] { step(5, 2, 4); }).find("program 'model'"), 0U);
+  // What stood before the error is done, what it found writes nothing, nor does what follows.
+  EXPECT_EQ(state("a"), (Floats{1, 0, 5, 0}));
+  EXPECT_EQ(state("b"), (Floats{0, 1, 0, 0}));
+  EXPECT_EQ(state("c"), (Floats{1, 0, 0, 0}));
+  EXPECT_EQ(step(7, 2, 3), (Floats{2, 1, 14, 7}));
+}
+
 TEST_F(ModelTest, ResultsMayBeInputsConstantsAndBuffers) {
   const Floats three{7, 8, 9};
   Model model = compile(session, R"(

@@ -119,10 +119,11 @@ int keep_buffers(Graph& graph, const OperatorTable& table);
 /// A new version that has bytes of its own, though its operator could have written the old one's.
 struct InsertedCopy {
   OpId op;
-  std::string reason;  ///< "relu 'conv1' reads the old version later", …
+  std::string reason;  ///< "relu 'conv1' reads the old version later", "'x' is an input", …
 };
 
-/// Where a graph, after keep_buffers and in_place, copies to make new versions; in program order.
+/// Where a graph, after keep_buffers and in_place, copies to make new versions; in program order,
+/// with the first reason that stands against writing in place.
 std::vector<InsertedCopy> inserted_copies(const Graph& graph);
 
 // ---- sums --------------------------------------------------------------------------------------
