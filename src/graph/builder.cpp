@@ -144,7 +144,10 @@ bool Builder::name_taken(const std::string& name) {
 }
 
 ValueId Builder::declare(std::string name, DType type, Shape shape, StorageClass cls, Space space) {
-  if (name.empty() || name.find_first_of(",);") != std::string::npos) {
+  if (name.empty()) {
+    fail({.found = "a declared value with an empty name", .expected = "at least one character"});
+  }
+  if (name.find_first_of(",);") != std::string::npos) {
     fail({.found = "a value named '" + name + "'", .expected = "a name without ',', ')' or ';'"});
   }
   if (name_taken(name)) {

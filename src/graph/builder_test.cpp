@@ -65,7 +65,7 @@ TEST_F(BuilderTest, ChecksDeclarations) {
   EXPECT_EQ(message([&] { builder.declare("x", DType::float32, {}, StorageClass::input); }),
             "a second value named 'x'; expected names of their own for declared values");
   EXPECT_EQ(message([&] { builder.declare("", DType::float32, {}, StorageClass::input); }),
-            "a value named ''; expected a name without ',', ')' or ';'");
+            "a declared value with an empty name; expected at least one character");
   // Names given behind the builder's back count as well.
   graph.add_value({.name = "late", .storage = graph[x].storage});
   EXPECT_NE(message([&] { builder.declare("late", DType::float32, {}, StorageClass::input); }),
@@ -81,7 +81,7 @@ TEST_F(BuilderTest, ChecksOperands) {
   EXPECT_EQ(message([&] {
               builder.add("scale", {x, x, x, x});
             }),
-            "scale 'net': 4 operands; expected at least 1 (x, factor?, shift?)");
+            "scale 'net': 4 operands; expected 1 to 3 (x, factor?, shift?)");
   EXPECT_EQ(message([&] { builder.add("relu", {ValueId(77)}); }),
             "relu 'net': operand 'x' names no value of this graph; expected a value made by this "
             "graph's builder");

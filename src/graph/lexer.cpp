@@ -17,6 +17,25 @@ bool ends_raw_name(char c) noexcept {
   return is_space(c) || is_control(c) || c == ',' || c == ')' || c == ';' || c == '#';
 }
 
+/// How many bytes the character at the beginning takes in UTF-8; 1 where it is none.
+std::size_t character_bytes(std::string_view text) noexcept {
+  const auto first = static_cast<unsigned char>(text[0]);
+  const std::size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 1;
+  const std::string_view rest = text.substr(1, bytes - 1);
+  const bool complete =
+      first < 0xf5 && rest.size() == bytes - 1 && std::all_of(rest.begin(), rest.end(), [](char c) {
+        return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+      });
+  // Neither longer than need be, nor a surrogate, nor above U+10FFFF.
+  const auto second = static_cast<unsigned char>(rest.empty() ? '\x80' : rest[0]);
+  const bool exists = first == 0xe0   ? second >= 0xa0
+                      : first == 0xed ? second < 0xa0
+                      : first == 0xf0 ? second >= 0x90
+                      : first == 0xf4 ? second < 0x90
+                                      : true;
+  return complete && exists ? bytes : 1;
+}
+
 int hex_digit(char c) noexcept {
   if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -24,8 +43,15 @@ int hex_digit(char c) noexcept {
   return -1;
 }
 
-void append_escaped(std::string& out, char c) {
+void append_hex(std::string& out, char c) {
   constexpr const char* digits = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(c);
+  out += "\\x";
+  out += digits[byte / 16];
+  out += digits[byte % 16];
+}
+
+void append_escaped(std::string& out, char c) {
   if (c == '"' || c == '\\') {
     out += '\\';
     out += c;
@@ -34,10 +60,7 @@ void append_escaped(std::string& out, char c) {
   } else if (c == '\t') {
     out += "\\t";
   } else if (is_control(c)) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += "\\x";
-    out += digits[byte / 16];
-    out += digits[byte % 16];
+    append_hex(out, c);
   } else {
     out += c;
   }
@@ -48,14 +71,21 @@ void append_escaped(std::string& out, char c) {
 std::string printable(std::string_view text) {
   constexpr std::size_t longest = 60;
   std::string out;
-  for (char c : text.substr(0, longest)) {
-    if (c == '"') {
-      out += c;
+  // Messages are UTF-8, whatever the script is.
+  for (std::size_t at = 0; at < text.size();) {
+    if (at >= longest) return out + "…";
+    const char c = text[at];
+    const std::size_t bytes = character_bytes(text.substr(at));
+    if (c == '"' || bytes > 1) {
+      out += text.substr(at, bytes);
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      append_hex(out, c);
     } else {
       append_escaped(out, c);
     }
+    at += bytes;
   }
-  return text.size() > longest ? out + "…" : out;
+  return out;
 }
 
 std::string quote(std::string_view text) {
@@ -141,7 +171,7 @@ Token Lexer::next() {
     }
     return token;
   }
-  ++at_;
+  at_ += character_bytes(script_.substr(at_));
   if (c == '<' && peek() == '=') ++at_;
   token.kind = TokenKind::symbol;
   token = finish(std::move(token), begin);
@@ -217,7 +247,9 @@ void Lexer::escape(std::string& into) {
   }
   const bool plain = c == '"' || c == '\\';
   if (!plain && c != 'n' && c != 't') {
-    fail_at(position(), {.found = "unknown escape '\\" + printable(script_.substr(at_, 1)) + "'",
+    const std::string_view rest = script_.substr(at_);
+    const std::string_view escaped = rest.substr(0, rest.empty() ? 0 : character_bytes(rest));
+    fail_at(position(), {.found = "unknown escape '\\" + printable(escaped) + "'",
                          .expected = "\\\", \\\\, \\n, \\t or \\x and two hexadecimal digits"});
   }
   into += plain ? c : c == 'n' ? '\n' : '\t';

@@ -33,7 +33,8 @@ struct Token {
 /// "'conv2d'", "the end of the script": how messages name a token.
 std::string describe(const Token& token);
 
-/// The same bytes fit for a message: control characters escaped, long texts cut.
+/// The same bytes fit for a message: control characters and what is no UTF-8 escaped, long texts
+/// cut.
 std::string printable(std::string_view text);
 
 /// A text in quotes as the lexer reads it.

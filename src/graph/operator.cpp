@@ -21,10 +21,13 @@ std::string OperatorDefinition::expected_operands() const {
   for (const OperandSchema& operand : operands)
     names += (names.empty() ? "" : ", ") + operand.name + (operand.optional ? "?" : "");
   const std::size_t least = required(*this);
-  std::string groups;
+  const std::size_t most = operands.size();
+  std::string count = std::to_string(least), groups;
+  if (least < most && variadic > 0) count = "at least " + count;
+  if (least < most && variadic == 0)
+    count += (most == least + 1 ? " or " : " to ") + std::to_string(most);
   if (variadic > 1) groups = ", and any number of the last " + std::to_string(variadic) + " again";
-  return (least == operands.size() ? "" : "at least ") + std::to_string(least) + " (" + names +
-         (variadic > 0 ? ", …" : "") + ")" + groups;
+  return count + " (" + names + (variadic > 0 ? ", …" : "") + ")" + groups;
 }
 
 bool OperatorDefinition::takes(std::size_t count) const noexcept {

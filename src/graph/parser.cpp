@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "src/base/nearest.hpp"
 #include "src/graph/flaw.hpp"
 #include "src/graph/versions.hpp"
 #include "src/graph/views.hpp"
@@ -14,9 +15,9 @@
 namespace arenite::graph {
 namespace {
 
-/// The operator that a statement stands for: scripts of an earlier form have names of their own.
-std::string operator_of(const std::string& statement) {
-  static const std::map<std::string_view, const char*> others{
+/// Names that scripts of an earlier form have for operators.
+const std::map<std::string_view, const char*>& earlier_names() {
+  static const std::map<std::string_view, const char*> names{
       {"ComplexHadamardProductNode", "complex_mul"},
       {"HadamardProductNode", "mul"},
       {"MatMulNode", "matmul"},
@@ -33,8 +34,25 @@ std::string operator_of(const std::string& statement) {
       {"SlicedSoftmaxNode", "sliced_softmax"},
       {"SumNode", "add"},
   };
-  const auto found = others.find(statement);
-  return found == others.end() ? statement : found->second;
+  return names;
+}
+
+/// The operator that a statement stands for.
+std::string operator_of(const std::string& statement) {
+  const auto found = earlier_names().find(statement);
+  return found == earlier_names().end() ? statement : found->second;
+}
+
+std::shared_ptr<const OperatorDefinition> definition_of(const std::string& statement,
+                                                        const OperatorTable& table) {
+  if (auto found = table.find(operator_of(statement))) return found;
+  Nearest nearest(statement);
+  for (const std::string& known : table.names()) nearest.consider(known);
+  for (const auto& [known, name] : earlier_names()) nearest.consider(known);
+  for (const Declaration& declaration : declarations()) nearest.consider(declaration.word);
+  fail({.found = "unknown operator '" + printable(statement) + "'",
+        .expected = "a registered operator",
+        .hint = nearest.hint("register_operator adds one")});
 }
 
 }  // namespace
@@ -138,9 +156,10 @@ Parser::Call Parser::call() {
   if (token_.kind != TokenKind::name && token_.kind != TokenKind::text) {
     unexpected("a statement, as in '$3 = relu($2);'");
   }
+  if (token_.is_name("yield")) unexpected("a statement", "'yield' ends a block");
   const std::string statement = token_.text;
   made.word = operator_of(statement);
-  made.definition = at(token_.position, [&] { return builder_.table().at(made.word); });
+  made.definition = at(token_.position, [&] { return definition_of(statement, builder_.table()); });
   advance();
   expect('(', statement);
   std::size_t positional = 0;
@@ -160,7 +179,7 @@ void Parser::argument(Call& made, std::size_t& positional) {
   if (token_.kind == TokenKind::reference || token_.is_name("_")) {
     if (attributes_began) unexpected("an attribute: operands come first");
     const bool absent = token_.kind == TokenKind::name;
-    if (absent) advance();
+    if (absent) absent_operand(*made.definition, made.operands.size());
     made.operands.push_back(absent ? ValueId{} : reference());
     return;
   }
@@ -186,10 +205,7 @@ void Parser::argument(Call& made, std::size_t& positional) {
     }
   }
   if (positional >= schemas.size()) {
-    lexer_.fail_at(
-        first.position,
-        {.found = describe(first),
-         .expected = schemas.empty() ? "operands only" : "name=value for each further attribute"});
+    no_more_attributes(first, made);
   }
   const AttributeSchema* schema = &schemas[positional++];
   AttributeValue value;
@@ -267,9 +283,11 @@ void Parser::finish(const std::vector<Target>& left, const Call& made) {
   if (given != results.size() || scratch > 1) {
     lexer_.fail_at(
         left.empty() ? made.position : left[0].position,
-        {.found = std::to_string(given) + " results and " + std::to_string(scratch) +
-                  " workspaces of " + made.word,
-         .expected = std::to_string(results.size()) + " results and at most one workspace"});
+        {.found = std::to_string(given) + " results" +
+                  (scratch > 0 ? " and " + std::to_string(scratch) + " workspaces" : "") + " of " +
+                  made.word,
+         .expected =
+             std::to_string(results.size()) + (scratch > 1 ? " and at most one workspace" : "")});
   }
   const auto views = result_views(graph_, graph_[op]);
   std::size_t next = 0;
@@ -350,35 +368,6 @@ ValueId Parser::resolve(const Token& reference) const {
   const auto known = definitions_.find(reference.integer);
   if (known == definitions_.end()) unknown_reference(reference);
   return known->second.value;
-}
-
-void Parser::unknown_reference(const Token& reference) const {
-  // Is it defined further down? Then the order is what is wrong.
-  Lexer ahead = lexer_;
-  std::size_t line = 0;
-  try {
-    bool left = token_.is(';');  // of a statement's '=', outside its notes
-    int depth = 0;
-    for (Token token = ahead.next(); token.kind != TokenKind::end && line == 0;
-         token = ahead.next()) {
-      if (token.is(';') || token.is('{') || token.is('}')) left = true, depth = 0;
-      if (token.is('=')) left = false;
-      if (token.is('(')) ++depth;
-      if (token.is(')')) --depth;
-      const bool same = token.kind == TokenKind::reference && token.integer == reference.integer;
-      if (same && left && depth == 0) line = token.position.line;
-    }
-  } catch (const Error&) {
-    line = 0;  // what follows has errors of its own; this one comes first
-  }
-  if (line > 0) {
-    lexer_.fail_at(reference.position,
-                   {.found = describe(reference) + " is used before its definition in line " +
-                             std::to_string(line),
-                    .expected = "definitions before uses"});
-  }
-  lexer_.fail_at(reference.position, {.found = "unknown reference " + describe(reference),
-                                      .expected = "a value defined above"});
 }
 
 Graph parse(std::string_view text, const OperatorTable& table, std::string_view filename) {

@@ -42,6 +42,8 @@ class Parser {
   std::vector<Target> targets();
   Call call();
   void argument(Call& call, std::size_t& positional);
+  void absent_operand(const OperatorDefinition& definition, std::size_t index);
+  [[noreturn]] void no_more_attributes(const Token& found, const Call& call) const;
   void set_context(const OpNotes& notes);
   void merge(const Target& target);
   void finish(const std::vector<Target>& targets, const Call& call);

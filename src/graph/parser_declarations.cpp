@@ -79,7 +79,8 @@ Parser::Dimensions Parser::dimensions(const std::string& value) {
       return;
     }
     if (first.kind != TokenKind::integer || first.integer < 0)
-      unexpected("a dimension of '" + value + "', an integer of at least 0", naming_hint);
+      unexpected("a dimension of '" + printable(value) + "', an integer of at least 0",
+                 naming_hint);
     advance();
     dims.sizes.push_back(first.integer);
   });
@@ -92,10 +93,11 @@ std::int64_t Parser::bound(const Token& name, const std::string& value) {
   const auto known = bounds_.find(name.text);
   if (!token_.is('<')) {
     if (known != bounds_.end()) return known->second;
-    lexer_.fail_at(name.position, {.found = "dimension " + describe(name) + " of '" + value +
-                                            "', known only at run time, without an upper bound",
-                                   .expected = "one, as in " + printable(name.text) + "<=64",
-                                   .hint = "memory is planned at the bound"});
+    lexer_.fail_at(name.position,
+                   {.found = "dimension " + describe(name) + " of '" + printable(value) +
+                             "', known only at run time, without an upper bound",
+                    .expected = "one, as in " + printable(name.text) + "<=64",
+                    .hint = "memory is planned at the bound"});
   }
   if (token_.spelling != "<=") unexpected("'<=' and an upper bound of " + describe(name));
   advance();

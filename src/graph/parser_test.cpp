@@ -103,8 +103,7 @@ TEST(Parser, FindsWrongCalls) {
             "mean 'relu'?)");
   EXPECT_EQ(error("$2 = add($1);"), "net.txt:2:6: add: 1 operands; expected 2 (a, b)");
   EXPECT_EQ(error("$2 = add($1, _);"),
-            "net.txt:2:6: add: operand 'b' names no value of this graph; expected a value made by "
-            "this graph's builder");
+            "net.txt:2:14: '_'; expected operand 'b' of add, which is not optional");
   EXPECT_EQ(error("$2 = reshape($1, [4]); $3 = add($1, $2);"),
             "net.txt:2:6: reshape: shape [4] for [2, 3]; expected as many elements");
   EXPECT_EQ(error("$2 = reshape($1, [6]); $3 = add($1, $2) @where(\"sum\");"),
@@ -118,7 +117,7 @@ TEST(Parser, FindsWrongCalls) {
   EXPECT_EQ(error("$2 = reshape($1, shape=[6], shape=[6]);"),
             "net.txt:2:29: a second attribute 'shape'; expected each attribute once");
   EXPECT_EQ(error("$2 = reshape($1, [6], 7);"),
-            "net.txt:2:23: '7'; expected name=value for each further attribute");
+            "net.txt:2:23: '7'; expected ')', as all attributes of reshape are given");
   EXPECT_EQ(error("$2 = relu($1, 7);"), "net.txt:2:15: '7'; expected operands only");
   EXPECT_EQ(error("$2 = scale(by=1.5, $1);"),
             "net.txt:2:20: '$1'; expected an attribute: operands come first");
@@ -127,12 +126,8 @@ TEST(Parser, FindsWrongCalls) {
   EXPECT_EQ(error("$2 = scale($1, by=1.2.3);"), "net.txt:2:19: '1.2.3'; expected a number");
   EXPECT_EQ(error("$2 = scale($1, by=);"),
             "net.txt:2:19: ')'; expected a number, a text or a list of integers");
-  EXPECT_EQ(error("$2, $3 = relu($1);"),
-            "net.txt:2:1: 2 results and 0 workspaces of relu; expected 1 results and at most one "
-            "workspace");
-  EXPECT_EQ(error("relu($1);"),
-            "net.txt:2:1: 0 results and 0 workspaces of relu; expected 1 results and at most one "
-            "workspace");
+  EXPECT_EQ(error("$2, $3 = relu($1);"), "net.txt:2:1: 2 results of relu; expected 1");
+  EXPECT_EQ(error("relu($1);"), "net.txt:2:1: 0 results of relu; expected 1");
   EXPECT_EQ(error("$2 = ;"), "net.txt:2:6: ';'; expected a statement, as in '$3 = relu($2);'");
   EXPECT_EQ(error("fill($1);"),
             "net.txt:2:1: fill: operand 'into' would write 'x', of class input; expected a value "
@@ -159,6 +154,22 @@ TEST(Parser, FindsWhatDoesNotEnd) {
             "net.txt:2:1: unexpected character '%'; expected a name, a number or punctuation");
   EXPECT_EQ(error(std::string("\0", 1)),
             "net.txt:2:1: unexpected character '\\x00'; expected a name, a number or punctuation");
+}
+
+TEST(Parser, WritesMessagesInUtf8) {
+  EXPECT_EQ(error("é = 1;"),
+            "net.txt:2:1: unexpected character 'é'; expected a name, a number or punctuation");
+  EXPECT_EQ(error("\xc3( = 1;"),
+            "net.txt:2:1: unexpected character '\\xc3'; expected a name, a number or punctuation");
+  EXPECT_EQ(error("\xed\xa0\x80;"),  // half of a pair
+            "net.txt:2:1: unexpected character '\\xed'; expected a name, a number or punctuation");
+  EXPECT_EQ(error("$2 = scale($1, by=\"\\é\");"),
+            "net.txt:2:21: unknown escape '\\é'; expected \\\", \\\\, \\n, \\t or \\x and two "
+            "hexadecimal digits");
+  const std::string name(59, 'x');
+  EXPECT_EQ(error("$2 = \"" + name + "éé\"($1);"), "net.txt:2:6: unknown operator '" + name +
+                                                       "é…'; expected a registered operator (hint: "
+                                                       "register_operator adds one)");
 }
 
 TEST(Parser, FindsWrongNotes) {
@@ -193,9 +204,9 @@ TEST(Parser, FindsWrongNotes) {
             "net.txt:2:34: storage 'relu' (65 bytes, cpu:0/host) merged into 'relu' (64 bytes, "
             "cpu:0/host); expected a "
             "target of the same space and at least the same size");
-  EXPECT_EQ(error("$2, $3 @workspace(8), $4 @workspace(8) = relu($1);"),
-            "net.txt:2:1: 1 results and 2 workspaces of relu; expected 1 results and at most one "
-            "workspace");
+  EXPECT_EQ(
+      error("$2, $3 @workspace(8), $4 @workspace(8) = relu($1);"),
+      "net.txt:2:1: 1 results and 2 workspaces of relu; expected 1 and at most one workspace");
 }
 
 TEST(Parser, WantsASpaceForAllOrForNone) {
