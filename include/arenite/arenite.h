@@ -85,7 +85,7 @@ typedef struct arenite_tensor {
   int64_t bytes; /* checked against the shape; ARENITE_UNKNOWN_BYTES: taken on trust */
 } arenite_tensor;
 
-/* Compiles a script (the header arenite/graph/text.hpp has its grammar). Constants are copied;
+/* Compiles a script (docs/script.ebnf is the grammar). Constants are copied;
  * parameters may stand among them, with their first values. */
 ARENITE_API arenite_status arenite_compile(arenite_session* session, const char* script,
                                            const arenite_tensor* constants, size_t constant_count,

@@ -150,7 +150,7 @@ ValueId Parser::loss() {
 
 std::shared_ptr<const OperatorDefinition> Parser::optimizer() {
   const Token token = token_;
-  const std::string name = word("an optimizer");
+  const std::string name = text("an optimizer");
   auto definition = at(token.position, [&] { return builder_.table().at(name); });
   if (!definition->optimizer_state) {
     std::string known;
@@ -166,10 +166,13 @@ std::shared_ptr<const OperatorDefinition> Parser::optimizer() {
 
 double Parser::learning_rate() {
   const Token token = token_;
-  double rate = std::nan("");
-  if (token.kind == TokenKind::real) rate = token.real;
-  if (token.kind == TokenKind::integer) rate = static_cast<double>(token.integer);
-  if (!std::isfinite(static_cast<float>(rate))) unexpected("a finite number");
+  const bool integer = token.kind == TokenKind::integer;
+  if (!integer && token.kind != TokenKind::real) unexpected("a number");
+  const double rate = integer ? static_cast<double>(token.integer) : token.real;
+  if (!std::isfinite(static_cast<float>(rate))) {
+    lexer_.fail_at(token.position, {.found = "a learning rate of " + describe(token),
+                                    .expected = "a number that a float can hold"});
+  }
   advance();
   return rate;
 }

@@ -88,9 +88,9 @@ TEST(ParseTraining, SaysWhatIsWrongWithTrain) {
   EXPECT_EQ(error("train($6, optimizer=sgd, momentum=0.5, momentum=0.5);"),
             "f:7:40: a second 'momentum'; expected each argument once");
   EXPECT_EQ(error("train($6, optimizer=sgd, learning_rate=fast);"),
-            "f:7:40: 'fast'; expected a finite number");
+            "f:7:40: 'fast'; expected a number");
   EXPECT_EQ(error("train($6, optimizer=sgd, learning_rate=1e300);"),
-            "f:7:40: '1e300'; expected a finite number");
+            "f:7:40: a learning rate of '1e300'; expected a number that a float can hold");
   EXPECT_EQ(error("train($6, optimizer=sgd, parameters=[$1]);"),
             "f:7:38: 'x', which is no parameter; expected a ParameterTensor");
   EXPECT_EQ(error("train($6, optimizer=sgd, parameters=[$3, $3]);"),

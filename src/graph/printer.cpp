@@ -193,7 +193,8 @@ class Printer {
   void print_training() {
     if (!graph_.training) return;
     const Training& training = *graph_.training;
-    out_ += "train(" + reference(training.loss) + ", optimizer=" + training.optimizer +
+    out_ += "train(" + reference(training.loss) + ", optimizer=" +
+            (is_name(training.optimizer) ? training.optimizer : quote(training.optimizer)) +
             ", learning_rate=" + to_string(AttributeValue(training.learning_rate));
     attributes(training.attributes);
     const char* comma = ", parameters=[";

@@ -6,39 +6,16 @@
 //   $4 @in($3) = relu($3);
 //   result = $4;
 //
-// Scripts of an earlier form call operators SumNode, HadamardProductNode, ReLUNode, SiLUNode,
-// MatMulNode (or MulNode), SliceNode, ReshapeNode, PermuteNode, ReplaceSliceNode,
-// ComplexHadamardProductNode, RMSNormNode and SlicedSoftmaxNode; those are read, and printed by the
-// operators' own names: add, mul, relu, silu, matmul, slice, reshape, permute, replace_slice,
-// complex_mul, rms_norm and sliced_softmax.
-//
 // A script is a list of statements, then the result; white space is free, `#` starts a comment.
+// docs/script.ebnf is the grammar, docs/scripts.md has an example of each statement.
 //
-//   statement  = [ target { "," target } "=" ] call { op-note } ( ";" | blocks [ ";" ] )
-//              | target { "," target } "=" "grad" "(" "$" number "," "wrt" "=" values ")" ";"
-//              | "train" "(" "$" number { "," setting } ")" ";"
-//   values     = "[" "$" number { "," "$" number } "]"
-//   setting    = "optimizer" "=" name | "learning_rate" "=" ( integer | real )
-//              | "parameters" "=" values | name "=" literal         an attribute of the optimizer
-//   target     = "$" number { value-note }             numbers are the script's own, each used once
-//   call       = operator "(" [ argument { "," argument } ] ")"
-//   argument   = "$" number                            an operand; operands come first
-//              | "_"                                   an optional operand that is absent
-//              | literal                               an attribute by its place in the schema
-//              | name "=" literal                      an attribute by name; these come last
-//   literal    = integer | real | "text" | name | "[" [ integer { "," integer } ] "]"
-//   blocks     = block { name block }                  of region ops: if(…) {…} else {…}
-//   block      = [ "(" target { "," target } ")" ]     the block's parameters
-//                "{" { statement } "yield" [ yielded { "," yielded } ] ";" "}"
-//   yielded    = "_" | "$" number                      "_" leaves the result out: see regions.hpp
-//   result     = "result" "=" ( "_" | "$" number { "," "$" number } ) ";"
-//
-// Declarations are calls too, outside blocks: InputTensor, ConstantTensor, BufferTensor,
-// ParameterTensor and StateTensor (optimizer state) take (name, type, [shape]); a BufferTensor may
-// leave out its name; Tensor takes (name, type, [shape], storage class). A name with white space,
-// `#` or quotes stands in quotes. Operators whose names are no identifiers stand in quotes too. A
-// dimension known only at run time has a name and an upper bound, as in [rows<=64, 784]; later ones
-// of that name may leave out the bound (see run_time_sizes.hpp).
+// A statement gives numbers, each once, to the results of an operator; its arguments are operands
+// ($k, or `_` for an optional one that is absent), then attributes by their place or by name. `if`
+// and `loop` have blocks, see regions.hpp. Declarations are calls too, outside blocks: InputTensor,
+// ConstantTensor, BufferTensor, ParameterTensor, StateTensor (of an optimizer), and Tensor for every
+// other class. A dimension known only at run time has a name and an upper bound, as in
+// [rows<=64, 784] (see run_time_sizes.hpp). Scripts of an earlier form have other names for some
+// operators, as SumNode for add; those are read, and printed by the operators' own.
 //
 // `grad` gives the gradients of one float by other values, as the ops that compute them: that is
 // what is printed of it. Statements behind it belong to the backward phase unless a note says
