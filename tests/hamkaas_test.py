@@ -5,6 +5,7 @@ hamkaas_test.py FOLDER, where libhamkaas.so and libarenite.so are.
 """
 import ctypes
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -176,6 +177,19 @@ class HamKaas(unittest.TestCase):
             self.check(self.lib.HamKaasInverseElements(floats(1, 0), y, 2))
         with self.assertRaisesRegex(RuntimeError, "^-1 elements"):
             self.check(self.lib.HamKaasInverseElements(x, y, -1))
+
+
+class Ends(unittest.TestCase):
+    def test_a_process_may_end_with_its_handle_and_models_open(self):
+        program = """
+import hamkaas_test
+one = hamkaas_test.HamKaas()
+one.setUpClass()
+one.compile("$1 = InputTensor(x, float32, [1]); result = $1;")
+"""
+        done = subprocess.run([sys.executable, "-c", program, str(FOLDER.resolve())], capture_output=True, text=True,
+                              cwd=pathlib.Path(__file__).parent, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 class Memory(ctypes.Structure):

@@ -5,7 +5,8 @@
 namespace arenite::runtime {
 
 IdleWatch& idle_watch() noexcept {
-  static IdleWatch instance;
+  // Never destroyed: a process may end with sessions open, and so with the thread running.
+  static IdleWatch& instance = *new IdleWatch;
   return instance;
 }
 
