@@ -1,9 +1,11 @@
-// dense(x [N, I], weight [I, O], bias [O]?) -> y [N, O] = x · weight + bias, and its gradients:
+// dense(x [N, I], weight [I, O], bias [O] or [1, O]?) -> y [N, O] = x · weight + bias, and its
+// gradients:
 //   dense_grad_input(gradient [N, O], weight [I, O]) -> dx [N, I] = gradient · weightᵀ
 //   dense_grad_weight(x [N, I], gradient [N, O], …) -> dweight [I, O] = Σ xᵀ · gradient
 // The last takes any number of pairs, each with an N of its own: the lanes of a batch. Its `rows`,
 // [begin, end), ask for those rows of dweight only.
-// The bias' gradient is bias_grad(gradient).
+// The bias' gradient is bias_grad(gradient). A product of matrices and a sum with a row [1, O] are
+// fused to it.
 #include "codelets/dense/dense.hpp"
 
 #include "codelets/image.hpp"
@@ -31,7 +33,8 @@ Results infer_dense(const OpView& op) {
   expect_shape(op, 1, {x[1], weight[1]}, "[I, O] for x " + to_string(x));
   if (op.has_operand(2)) {
     expect_type(op, 2, DType::float32);
-    expect_shape(op, 2, {weight[1]}, "[O] of weight " + to_string(weight));
+    if (op.operand(2).shape != Shape{1, weight[1]})
+      expect_shape(op, 2, {weight[1]}, "[O] of weight " + to_string(weight));
   }
   return {{DType::float32, {x[0], weight[1]}}};
 }
@@ -78,8 +81,23 @@ void dense_gradient(graph::GradientContext& context) {
     context.set(1, builder.add1("dense_grad_weight", {context.operand(0), gradient}));
   }
   if (context.forward().has_operand(2) && context.wants(2)) {
-    context.set(2, builder.add1("bias_grad", {gradient}));
+    const std::int64_t outputs = builder.graph()[gradient].shape[1];
+    const bool is_row = context.forward().operand(2).shape.rank() == 2;
+    const ValueId sums = builder.add1("bias_grad", {gradient});
+    context.set(2, is_row ? builder.add1("reshape", {sums},
+                                         {{"shape", std::vector<std::int64_t>{1, outputs}}})
+                          : sums);
   }
+}
+
+/// matmul(x, weight) of two matrices as they are, then add(…, bias [1, O]).
+std::optional<graph::Attributes> fuse(const std::vector<OpView>& chain) {
+  const OpView &product = chain.at(0), &sum = chain.at(1);
+  const graph::Value& y = product.result(0);
+  const bool plain = product.integer("transpose_a") == 0 && product.integer("transpose_b") == 0;
+  if (!plain || y.type != DType::float32 || y.shape.rank() != 2) return std::nullopt;
+  if (sum.operand(1).shape != Shape{1, y.shape[1]}) return std::nullopt;
+  return graph::Attributes{};
 }
 
 /// 2·N·I·O: each of the three products multiplies and adds once for every (sample, input, output).
@@ -113,6 +131,7 @@ void register_dense(Registry& registry) {
   dense.results = {"y"};
   dense.infer = infer_dense;
   dense.gradient = dense_gradient;
+  dense.fusion = graph::Fusion{{"matmul", "add"}, fuse};
   dense.of_share = rows_of_first<>;
   dense.cost = cost;
   registry.add(std::move(dense), dense_kernels());

@@ -255,6 +255,26 @@ TEST(Dense, CountsTheWorkOfSomeRows) {
   EXPECT_DOUBLE_EQ(cost({64, 192}).bytes, 4.0 * (96 * (128 + 512) + 128 * 512));
 }
 
+TEST(Dense, TakesABiasThatIsARow) {
+  OpHarness h;
+  const auto x = h.random("x", {3, 5}), w = h.random("w", {5, 4}), b = h.random("b", {4}),
+             row = h.declare("row", DType::float32, {1, 4}), g = h.random("g", {3, 4});
+  h.write(row, h.read<float>(b));
+  const auto y = h.op("dense", {x, w, b}).front();
+  for (const std::string& kernel : h.cpu_kernels()) {
+    h.run(kernel);
+    const auto expected = h.read<float>(y);
+    const auto of_b = h.read<float>(h.gradient({g}, {false, false, true}, kernel)[2]);
+    const auto same = h.op("dense", {x, w, row}).front();
+    h.run(kernel);
+    EXPECT_EQ(h.read<float>(same), expected) << kernel;
+    const auto of_row = h.gradient({g}, {false, false, true}, kernel)[2];
+    EXPECT_EQ(h.graph()[of_row].shape, (Shape{1, 4}));
+    EXPECT_EQ(h.read<float>(of_row), of_b) << kernel;
+    h.op("dense", {x, w, b});
+  }
+}
+
 TEST(Dense, RefusesWhatDoesNotMatch) {
   OpHarness h;
   const auto x = h.random("x", {2, 3}), w = h.random("w", {4, 5}),

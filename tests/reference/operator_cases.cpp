@@ -121,6 +121,7 @@ std::vector<OperatorCase> gather_cases() {
       {"slice", {{{7, 3}}}, {{"begin", std::int64_t{2}}, {"end", std::int64_t{6}}}},
       {"dense", {{{3, 5}}, {{5, 4}}, {{4}}}, {}},
       {"dense", {{{5, 33}}, {{33, 17}}}, {}},
+      {"dense", {{{3, 5}}, {{5, 4}}, {{1, 4}}}, {}},
       // Two lanes' gradients of one weight, summed on the way.
       {"dense_grad_weight", {{{3, 5}}, {{3, 4}}, {{2, 5}}, {{2, 4}}}, {}},
       {"dense_grad_weight", {{{3, 9}}, {{3, 4}}, {{2, 9}}, {{2, 4}}}, {{"rows", List{2, 7}}}}};

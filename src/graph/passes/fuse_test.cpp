@@ -60,6 +60,39 @@ TEST_F(Fuse, ReplacesAChainByOneOp) {
   expect_unchanged();
 }
 
+TEST(FuseProducts, WithABiasThatIsARow) {
+  const auto fused = [](const std::string& script) {
+    Graph graph = parse(script, operators());
+    fuse(graph, operators());
+    return op_names(graph);
+  };
+  using Names = std::vector<std::string>;
+  const std::string operands = R"(
+    $1 = InputTensor(x, float32, [4, 3]);
+    $2 = ConstantTensor(w, float32, [3, 4]);)";
+  EXPECT_EQ(fused(operands + R"($3 = ConstantTensor(b, float32, [1, 4]);
+    $4 = MatMulNode($1, $2); $5 = SumNode($4, $3); $6 = ReLUNode($5); result = $6;)"),
+            (Names{"dense", "relu"}));
+  // Not a row; a product that others read; a product of something turned.
+  EXPECT_EQ(fused(operands + R"($3 = ConstantTensor(b, float32, [4, 4]);
+    $4 = matmul($1, $2); $5 = add($4, $3); result = $5;)"),
+            (Names{"matmul", "add"}));
+  EXPECT_EQ(fused(operands + R"($3 = ConstantTensor(b, float32, [1, 1]);
+    $4 = matmul($1, $2); $5 = add($4, $3); result = $5;)"),
+            (Names{"matmul", "add"}));
+  EXPECT_EQ(fused(operands + R"($3 = ConstantTensor(b, float32, [1, 4]);
+    $4 = matmul($1, $2); $5 = add($4, $3); result = $5, $4;)"),
+            (Names{"matmul", "add"}));
+  EXPECT_EQ(fused(operands + R"($3 = ConstantTensor(b, float32, [1, 3]);
+    $4 = matmul($1, $1, transpose_b=1); $5 = matmul($1, $2, transpose_a=1, transpose_b=1);
+    $6 = add($5, $3); result = $6, $4;)"),
+            (Names{"matmul", "matmul", "add"}));
+  EXPECT_EQ(fused(R"($1 = InputTensor(x, float64, [4, 3]); $2 = ConstantTensor(w, float64, [3, 4]);
+    $3 = ConstantTensor(b, float64, [1, 4]);
+    $4 = matmul($1, $2); $5 = add($4, $3); result = $5;)"),
+            (Names{"matmul", "add"}));
+}
+
 TEST_F(Fuse, EveryChainOfAGraph) {
   const ValueId first = pool(relu(conv(x, weight))).front();
   const ValueId deeper =
