@@ -2,6 +2,7 @@
 // is O×N.
 #include "codelets/dense/dense.hpp"
 #include "codelets/dense/product.hpp"
+#include "codelets/sizes.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -67,35 +68,63 @@ struct TiledProduct {
 
 // y = x · weight + bias.
 
-struct ForwardState {
-  Sizes size;
-  bool has_bias = false;
-  TiledProduct product;
+/// Tiles of 48 outputs (three AVX-512 vectors by eight samples stay in registers), of few enough
+/// terms of each sum at a time for their weights to stay in the first-level cache.
+constexpr std::int64_t forward_tile = 48, most_terms = 256;
 
-  explicit ForwardState(const OpView& op)
-      : size(forward_sizes(op)),
-        has_bias(op.has_operand(2)),
-        product({.m = size.o,
-                 .n = size.n,
-                 .k = size.i,
-                 .lda = size.o,
-                 .ldb = size.i,
-                 .ldc = size.o,
-                 .accumulate = has_bias}) {}
+struct ForwardState {
+  /// What adds some terms to the sums: to whole tiles of outputs, and to the rest.
+  struct Block {
+    Part terms{};
+    xsmm::BatchReduce whole = nullptr, rest = nullptr;
+  };
+
+  Sizes size;
+  bool has_bias = false, usable = true;
+  std::vector<Block> blocks;
+
+  explicit ForwardState(const OpView& op) : size(forward_sizes(op)), has_bias(op.has_operand(2)) {
+    usable = xsmm::in_reach({size.n, size.i, size.o});
+    if (!usable) return;
+    for (const Part& terms : split(size.i, most_terms)) {
+      Block block{.terms = terms};
+      if (size.o >= forward_tile) add(block.whole, terms, forward_tile);
+      if (size.o % forward_tile > 0) add(block.rest, terms, size.o % forward_tile);
+      blocks.push_back(block);
+    }
+  }
+
+ private:
+  void add(xsmm::BatchReduce& product, const Part& terms, std::int64_t width) {
+    product = xsmm::dispatch({.m = width,
+                              .n = size.n,
+                              .k = terms.count,
+                              .lda = size.o,
+                              .ldb = size.i,
+                              .ldc = size.o,
+                              .accumulate = has_bias || terms.first > 0});
+    usable = usable && product;
+  }
 };
 
 void forward_xsmm(const KernelCall& call) {
   const auto& state = *static_cast<const ForwardState*>(call.state);
+  const Sizes& s = state.size;
   const float *x = call.in<float>(0), *weight = call.in<float>(1);
   const float* bias = state.has_bias ? call.in<float>(2) : nullptr;
   float* y = call.out<float>(0);
-  state.product.for_each([&](const Product& product, std::int64_t from, std::int64_t width) {
-    // The tile starts as the bias, and the product adds to it while it is in cache.
-    for (std::int64_t s = 0; bias && s < state.size.n; ++s) {
-      std::copy_n(bias + from, width, y + s * state.size.o + from);
+  for (const ForwardState::Block& block : state.blocks) {
+    for (std::int64_t from = 0; from < s.o; from += forward_tile) {
+      const std::int64_t width = std::min(forward_tile, s.o - from);
+      // The tile starts as the bias, and the products add to it while it is in cache.
+      for (std::int64_t n = 0; bias && block.terms.first == 0 && n < s.n; ++n)
+        std::copy_n(bias + from, width, y + n * s.o + from);
+      const float *of_weight = weight + block.terms.first * s.o + from,
+                  *of_x = x + block.terms.first;
+      const xsmm::Count one = 1;
+      (width == forward_tile ? block.whole : block.rest)(&of_weight, &of_x, y + from, &one);
     }
-    product(weight + from, x, y + from);
-  });
+  }
 }
 
 void forward_plain(const KernelCall& call) {
@@ -338,7 +367,7 @@ runtime::Kernel plain(Sizes (*sizes)(const OpView&), runtime::KernelFunction run
 std::vector<runtime::Kernel> dense_kernels() {
   return {{.name = "xsmm",
            .jit = true,
-           .supports = [](const OpView& op) { return static_cast<bool>(ForwardState(op).product); },
+           .supports = [](const OpView& op) { return ForwardState(op).usable; },
            .prepare = [](const OpView& op) -> PreparedKernel {
              return {forward_xsmm, std::make_shared<const ForwardState>(op)};
            }},
