@@ -133,6 +133,10 @@ ARENITE_API arenite_status arenite_model_memory(const arenite_model* model, aren
 /* The whole plan as JSON; *json is the caller's, for arenite_free. */
 ARENITE_API arenite_status arenite_model_plan(const arenite_model* model, char** json,
                                               char** message);
+/* Its picture, a self-contained SVG document: time across, addresses up, one box a value; hovering
+ * names it. *svg is the caller's, for arenite_free. */
+ARENITE_API arenite_status arenite_model_picture(const arenite_model* model, char** svg,
+                                                 char** message);
 
 /* ---- what models keep ----------------------------------------------------------------------- */
 

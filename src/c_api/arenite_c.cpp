@@ -3,6 +3,7 @@
 #include <arenite/graph/text.hpp>
 #include <arenite/model.hpp>
 #include <arenite/operators.hpp>
+#include <arenite/plan/draw.hpp>
 #include <arenite/plan/step_json.hpp>
 
 #include <algorithm>
@@ -99,6 +100,13 @@ std::span<std::byte> state_of(const arenite_model& model, const char* name, cons
           .expected = std::to_string(size) + " bytes"});
   }
   return state;
+}
+
+/// A copy of the text, which is the caller's.
+void hand_over(const std::string& text, char*& place) {
+  char* copy = c_api::copy_text(text);
+  if (copy == nullptr) throw std::bad_alloc();
+  place = copy;
 }
 
 void check_device(const char* device) {
@@ -267,10 +275,14 @@ arenite_status arenite_model_memory(const arenite_model* model, arenite_memory* 
 
 arenite_status arenite_model_plan(const arenite_model* model, char** json, char** message) {
   return run(message, [&] {
-    const std::string text = plan::to_json(given(model, "the model").model.plan());
-    char*& place = given(json, "the plan's place");
-    char* copy = c_api::copy_text(text);
-    if (copy == nullptr) throw std::bad_alloc();
-    place = copy;
+    hand_over(plan::to_json(given(model, "the model").model.plan()),
+              given(json, "the plan's place"));
+  });
+}
+
+arenite_status arenite_model_picture(const arenite_model* model, char** svg, char** message) {
+  return run(message, [&] {
+    const plan::Plan plan = plan::whole_plan(given(model, "the model").model.plan());
+    hand_over(plan::to_svg(plan), given(svg, "the picture's place"));
   });
 }

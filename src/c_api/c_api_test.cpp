@@ -102,6 +102,28 @@ TEST_F(CApi, TellsOfItsMemory) {
   arenite_free(json);
 }
 
+TEST_F(CApi, DrawsItsPlan) {
+  compile();
+  char* svg = nullptr;
+  ASSERT_EQ(arenite_model_picture(model, &svg, nullptr), ARENITE_OK);
+  const std::string picture = svg;
+  arenite_free(svg);
+  EXPECT_EQ(picture.rfind("<svg", 0), 0U);
+  EXPECT_NE(picture.find("dense"), std::string::npos) << picture;
+  // Nothing to place: an empty picture, no error.
+  arenite_model* empty = nullptr;
+  ASSERT_EQ(arenite_compile(session, "$1 = InputTensor(x, float32, [1]); result = $1;", nullptr, 0,
+                            &empty, nullptr),
+            ARENITE_OK);
+  EXPECT_EQ(arenite_model_picture(empty, &svg, nullptr), ARENITE_OK);
+  arenite_free(svg);
+  arenite_model_free(empty);
+  EXPECT_EQ(
+      message_of(ARENITE_INVALID,
+                 [&](char** message) { return arenite_model_picture(model, nullptr, message); }),
+      "null for the picture's place; expected a pointer");
+}
+
 TEST_F(CApi, AModelOutlivesItsSession) {
   compile();
   arenite_session_destroy(session);
