@@ -1,0 +1,163 @@
+"""The C library, through ctypes: its functions, declared when first used, and its errors as
+exceptions.
+"""
+
+import ctypes
+import functools
+import os
+import pathlib
+from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from typing import Any, Callable, List
+
+from .errors import Error, InvalidError
+
+FILE_NAME = "libarenite.so"
+VARIABLE = "ARENITE_LIBRARY"
+INVALID = 1  # ARENITE_INVALID
+MAX_RANK = 8
+
+
+class SessionOptions(Structure):
+    _fields_ = [("device", c_char_p), ("workers", c_int)]
+
+
+class NamedData(Structure):  # arenite_tensor
+    _fields_ = [("name", c_char_p), ("data", c_void_p), ("bytes", c_int64)]
+
+
+class Port(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("type", c_int),
+        ("rank", c_int),
+        ("shape", c_int64 * MAX_RANK),
+        ("bytes", c_int64),
+    ]
+
+
+class Memory(Structure):
+    _fields_ = [
+        ("bytes", c_int64),
+        ("arena_bytes", c_int64),
+        ("lower_bound", c_int64),
+        ("separate", c_int64),
+        ("optimal", c_int),
+    ]
+
+
+_NAMED, _OUTPUTS = [POINTER(NamedData), c_size_t], [POINTER(c_void_p), c_size_t]
+_ANY_PLACE = POINTER(c_void_p)
+
+# Functions that return something else than a status: what they return, what they take.
+_PLAIN = {
+    "version": (c_char_p, []),
+    "free": (None, [c_void_p]),
+    "session_destroy": (None, [c_void_p]),
+    "session_workers": (c_int, [c_void_p]),
+    "model_free": (None, [c_void_p]),
+    "input_count": (c_size_t, [c_void_p]),
+    "output_count": (c_size_t, [c_void_p]),
+    "state_count": (c_size_t, [c_void_p]),
+    "is_trainable": (c_int, [c_void_p]),
+}
+
+# Functions that return a status: what they take before the place of their message.
+_CHECKED = {
+    "session_create": [POINTER(SessionOptions), _ANY_PLACE],
+    "compile": [c_void_p, c_char_p, *_NAMED, _ANY_PLACE],
+    "input": [c_void_p, c_size_t, POINTER(Port)],
+    "output": [c_void_p, c_size_t, POINTER(Port)],
+    "evaluate": [c_void_p, *_NAMED, *_OUTPUTS],
+    "model_memory": [c_void_p, POINTER(Memory)],
+    "model_plan": [c_void_p, _ANY_PLACE],
+    "model_picture": [c_void_p, _ANY_PLACE],
+    "state": [c_void_p, c_size_t, POINTER(Port), POINTER(c_int)],
+    "get_state": [c_void_p, c_char_p, c_void_p, c_int64],
+    "set_state": [c_void_p, c_char_p, c_void_p, c_int64],
+    "save": [c_void_p, c_char_p],
+    "load": [c_void_p, c_char_p],
+    "train_step": [c_void_p, *_NAMED, *_OUTPUTS],
+}
+
+
+class Library:
+    """The functions of arenite.h as attributes, without their prefix: `lib.evaluate(…)`.
+
+    Those that return a status take no message: they raise `InvalidError` or `Error` with its text.
+        A
+    function that the library does not have is an error when it is asked for, not before.
+    """
+
+    def __init__(self, path: pathlib.Path):
+        self.path = path
+        try:
+            self._dll = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise Error(f"cannot load {path}: {error}") from None
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in _PLAIN and name not in _CHECKED:
+            raise AttributeError(name)
+        try:
+            function = getattr(self._dll, "arenite_" + name)
+        except AttributeError:
+            raise Error(
+                f"{self.path} of version {self.version_text()} has no arenite_{name}; "
+                "expected the library that this package was made with"
+            ) from None
+        if name in _PLAIN:
+            function.restype, function.argtypes = _PLAIN[name]
+            made = function
+        else:
+            function.restype, function.argtypes = c_int, [*_CHECKED[name], POINTER(c_void_p)]
+            made = self._checked(function)
+        setattr(self, name, made)
+        return made
+
+    def _checked(self, function: Callable[..., int]) -> Callable[..., None]:
+        def call(*arguments: Any) -> None:
+            message = c_void_p()
+            status = function(*arguments, ctypes.byref(message))
+            if status:
+                text = self.take_text(message) if message else "no memory left"
+                raise (InvalidError if status == INVALID else Error)(text)
+
+        return call
+
+    def take_text(self, text: c_void_p) -> str:
+        """A text that the library handed over, which is freed."""
+        try:
+            return ctypes.string_at(text).decode("utf-8", "replace")
+        finally:
+            self.free(text)
+
+    def version_text(self) -> str:
+        return self.version().decode()
+
+
+def _candidates() -> List[pathlib.Path]:
+    found = [pathlib.Path(__file__).resolve().parent / FILE_NAME]
+    if os.environ.get(VARIABLE):
+        found.append(pathlib.Path(os.environ[VARIABLE]))
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def library() -> Library:
+    """The library beside this package, else the one that the variable ARENITE_LIBRARY names."""
+    candidates = _candidates()
+    for path in candidates:
+        if path.is_file():
+            return Library(path)
+    looked = "".join(f"\n  {path}" for path in candidates)
+    variable = "" if os.environ.get(VARIABLE) else f"\n  ${VARIABLE}, which is not set"
+    raise Error(
+        f"{FILE_NAME} was not found; looked for{looked}{variable}\n"
+        "expected an installed package (pip install ./python), or the path of a built library in "
+        f"{VARIABLE}"
+    )
+
+
+def named_data(items: List[Any]) -> Any:
+    """An array of arenite_tensor of (name as bytes, address, bytes) triples, or None for none."""
+    return (NamedData * len(items))(*items) if items else None

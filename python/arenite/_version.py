@@ -1,0 +1,3 @@
+"""The package's version, which is its library's (CMakeLists.txt)."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,199 @@
+"""What tensors are made of: nodes, each an operator applied to tensors, or a declaration.
+
+A graph is whatever nodes an output reaches. Nodes are immutable and know the nodes they read, so
+that a graph is never taken apart or changed, only read; all walks are loops, however deep the
+graph.
+"""
+
+import itertools
+import threading
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from .errors import InvalidError, InvalidTypeError
+
+Shape = Tuple[int, ...]
+Result = Tuple[Shape, str]  # shape and element type
+
+INPUT, CONSTANT, BUFFER = "InputTensor", "ConstantTensor", "BufferTensor"
+PARAMETER, STATE = "ParameterTensor", "StateTensor"
+DECLARATIONS = (INPUT, CONSTANT, BUFFER, PARAMETER, STATE)
+
+
+class Data:
+    """The bytes of a constant, or the value that a parameter begins with."""
+
+    __slots__ = ("array", "version", "source")
+
+    def __init__(self, array: np.ndarray):
+        self.array = array  # read-only
+        self.version = 0  # changes when the values do
+        self.source: Optional[Callable[[], None]] = (
+            None  # fetches newer values from where they are trained
+        )
+
+    def current(self) -> np.ndarray:
+        if self.source is not None:
+            self.source()
+        return self.array
+
+
+class Block:
+    """The nodes between the braces of an `if` or `loop`."""
+
+    __slots__ = ("outer", "parameters", "yields")
+
+    def __init__(self, outer: Optional["Block"]):
+        self.outer = outer
+        self.parameters: List[Any] = []  # tensors
+        self.yields: List[Any] = []
+
+
+class Node:
+    """An operator of a script, or a declaration; its results are tensors."""
+
+    __slots__ = (
+        "op",
+        "operands",
+        "attributes",
+        "results",
+        "block",
+        "blocks",
+        "serial",
+        "name",
+        "data",
+        "__weakref__",
+    )
+
+    _serials = itertools.count()
+
+    def __init__(
+        self,
+        op: str,
+        operands: Sequence[Any],
+        attributes: Dict[str, Any],
+        results: Sequence[Result],
+        name: Optional[str] = None,
+        data: Optional[Data] = None,
+        blocks: Sequence[Block] = (),
+    ):
+        self.op = op
+        self.operands = tuple(operands)  # tensors, or None where an optional one is absent
+        self.attributes = attributes
+        self.results = tuple(results)
+        self.block = None if op in DECLARATIONS else current_block()
+        self.blocks = tuple(blocks)
+        self.serial = next(Node._serials)  # nodes read older ones only
+        self.name = name
+        self.data = data
+        for tensor in self.reads():
+            if not is_visible(tensor.node.block, self.block):
+                raise InvalidError(
+                    f"{op} reads a result of {tensor.node.op} made inside of a block that has "
+                    "ended; "
+                    "expected what the block yields"
+                )
+
+    def reads(self) -> List[Any]:
+        """All tensors this node reads itself: its operands, and those in attributes."""
+        found = [tensor for tensor in self.operands if tensor is not None]
+        for value in self.attributes.values():
+            if isinstance(value, TensorList):
+                found.extend(value)
+        return found
+
+
+class TensorList(tuple):
+    """An attribute that is a list of tensors, as `wrt=[$1, $2]`."""
+
+
+class Update:
+    """A statement without a result: what it does is done whenever the model runs that holds it.
+
+    Give it to `arenite.compile(…, updates=[…])`.
+    """
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: Node):
+        self.node = node
+
+    def __repr__(self) -> str:
+        return f"Update({self.node.op})"
+
+
+_open = threading.local()
+
+
+def current_block() -> Optional[Block]:
+    return getattr(_open, "block", None)
+
+
+def is_visible(made_in: Optional[Block], seen_from: Optional[Block]) -> bool:
+    block = seen_from
+    while block is not None:
+        if block is made_in:
+            return True
+        block = block.outer
+    return made_in is None
+
+
+def build_block(block: Block, body: Callable[[], Any]) -> List[Any]:
+    """Runs `body`; the nodes that it makes are the block's. Returns what it yields as a list."""
+    outer = current_block()
+    _open.block = block
+    try:
+        yields = body()
+    finally:
+        _open.block = outer
+    block.yields = list(yields) if isinstance(yields, (list, tuple)) else [yields]
+    return block.yields
+
+
+def reachable(roots: Sequence[Node]) -> List[Node]:
+    """All nodes that these need, and they themselves, in the order in which they were made."""
+    seen = {id(node): node for node in roots}
+    waiting = list(roots)
+    while waiting:
+        node = waiting.pop()
+        needed = node.reads()
+        for block in node.blocks:
+            needed.extend(block.yields)
+        for tensor in needed:
+            if id(tensor.node) not in seen:
+                seen[id(tensor.node)] = tensor.node
+                waiting.append(tensor.node)
+    return sorted(seen.values(), key=lambda node: node.serial)
+
+
+def check_shape(shape: Any, what: str = "a shape") -> Shape:
+    """A shape as a tuple: of integers, or of one integer alone."""
+    if isinstance(shape, (int, np.integer)) and not isinstance(shape, bool):
+        shape = (shape,)
+    if isinstance(shape, str) or not hasattr(shape, "__iter__"):
+        raise InvalidTypeError(
+            f"{what} {shape!r}; expected a tuple of integers, as in (64, 28, 28, 1)"
+        )
+    sizes = []
+    for size in shape:
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
+            raise InvalidTypeError(f"{what} with {size!r}; expected integers")
+        if size < 0:
+            raise InvalidError(f"{what} with {size}; expected sizes of at least 0")
+        sizes.append(int(size))
+    if len(sizes) > 8:
+        raise InvalidError(f"{what} of {len(sizes)} axes; expected at most 8")
+    return tuple(sizes)
+
+
+def check_name(name: Any, what: str) -> Optional[str]:
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise InvalidTypeError(f"{what} named {name!r}; expected a text")
+    if not name or "\0" in name:
+        raise InvalidError(
+            f"{what} named {name!r}; expected a name of at least one character, none of them 0"
+        )
+    return name

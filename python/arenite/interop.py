@@ -1,0 +1,103 @@
+"""Arrays in and out: NumPy, DLPack, PyTorch, plain numbers. Copies nothing that can be read where
+it lies.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from .dtypes import REAL
+from .errors import InvalidError, InvalidTypeError
+
+
+def _is_torch(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach")
+
+
+def as_array(value: Any) -> np.ndarray:
+    """A NumPy array with the same bytes: of an array, a PyTorch tensor, whatever speaks DLPack, or
+    numbers.
+
+    Of a PyTorch tensor on another device, or a value that no array stands for, an error.
+    """
+    if isinstance(value, np.ndarray):
+        return value
+    if _is_torch(value):
+        if value.device.type != "cpu":
+            raise InvalidError(
+                f"a PyTorch tensor on {value.device}; expected one on cpu (hint: tensor.cpu())"
+            )
+        return value.detach().numpy()
+    if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
+        try:
+            return np.from_dlpack(value)
+        except (BufferError, RuntimeError, TypeError) as error:
+            raise InvalidTypeError(
+                f"a {type(value).__name__} whose bytes cannot be read by DLPack ({error}); "
+                "expected one in the memory of the CPU"
+            ) from None
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InvalidError(f"a {type(value).__name__} that is no array: {error}") from None
+    if array.dtype == object or array.dtype.kind in "USV":
+        raise InvalidTypeError(f"a {type(value).__name__}; expected an array, a tensor or numbers")
+    return array
+
+
+def from_dlpack(value: Any) -> np.ndarray:
+    """The array of whatever speaks DLPack, without a copy. The way back is numpy's own:
+    `torch.from_dlpack(array)`, for what models return are NumPy arrays."""
+    if not hasattr(value, "__dlpack__"):
+        raise InvalidTypeError(f"a {type(value).__name__}; expected an object with __dlpack__")
+    return as_array(value)
+
+
+def borrow(value: Any, what: str, dtype: str, shape: tuple) -> np.ndarray:
+    """`value` as a dense array of exactly this element type and shape.
+
+    The caller's own bytes, where they lie in row-major order without gaps; else a copy. Plain
+    numbers, which have no element type of their own, become the wanted one, and one number alone
+    any shape of one element.
+    """
+    if type(value) is np.ndarray and value.dtype.name == dtype and value.shape == shape:
+        return (
+            value
+            if value.flags.c_contiguous and value.dtype.isnative
+            else np.array(value, dtype, order="C")
+        )
+    typed = (hasattr(value, "dtype") or hasattr(value, "__dlpack__")) and not isinstance(
+        value, np.generic
+    )
+    array = as_array(value)
+    if not typed:
+        if array.size and array.dtype.kind not in ("biuf" if dtype in REAL else "biu"):
+            raise InvalidTypeError(f"{array.dtype.name} numbers for {what}; expected {dtype}")
+        array = _exact(array, dtype, what)
+        if array.ndim == 0 and all(size == 1 for size in shape):
+            array = array.reshape(shape)
+    if array.dtype.name != dtype:
+        raise InvalidTypeError(
+            f"{array.dtype.name} for {what}; expected {dtype} (hint: .astype({dtype!r}))"
+        )
+    if array.shape != shape:
+        raise InvalidError(
+            f"an array of shape {list(array.shape)} for {what}; expected {list(shape)}"
+        )
+    return np.array(
+        array, dtype, order="C", copy=not (array.flags.c_contiguous and array.dtype.isnative)
+    )
+
+
+def _exact(array: np.ndarray, dtype: str, what: str) -> np.ndarray:
+    """Plain numbers as the wanted type; an integer that does not fit there is an error."""
+    if np.dtype(dtype).kind in "iu" and array.size > 0:
+        limits = np.iinfo(dtype)
+        least, most = int(array.min()), int(array.max())
+        if least < limits.min or most > limits.max:
+            raise InvalidError(
+                f"{least if least < limits.min else most} for {what}; expected {limits.min} … "
+                f"{limits.max}, "
+                f"as it is {dtype}"
+            )
+    return array.astype(dtype)

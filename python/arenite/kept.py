@@ -1,0 +1,84 @@
+"""What models keep from run to run, and what their inputs and outputs look like."""
+
+from typing import Any, Dict, Iterator, MutableMapping, NamedTuple, Tuple
+
+import numpy as np
+
+from ._library import Port, library
+from .dtypes import NAMES
+from .errors import InvalidError, InvalidTypeError
+from .interop import borrow
+from .session import Handle
+
+KINDS = ("parameter", "optimizer state", "buffer")  # the order of arenite_state_kind
+
+
+class TensorSpec(NamedTuple):
+    """What goes into a model, comes out of it, or is kept by it."""
+
+    name: str
+    dtype: str
+    shape: Tuple[int, ...]
+    kind: str = ""  # of what is kept: "parameter", "optimizer state" or "buffer"
+
+
+def spec_of(port: Port, kind: str = "") -> TensorSpec:
+    return TensorSpec(
+        port.name.decode("utf-8", "surrogateescape"),
+        NAMES[port.type],
+        tuple(port.shape[: port.rank]),
+        kind,
+    )
+
+
+def encode(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")
+
+
+class State(MutableMapping[str, np.ndarray]):
+    """What a model keeps from run to run, by name: parameters, states of the optimizer, buffers.
+
+    Reading copies the values out; assigning copies them in, of the same shape and element type.
+    """
+
+    def __init__(self, specs: Dict[str, TensorSpec], handle: Handle):
+        self.specs = specs
+        self._handle = handle
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        spec = self.specs[name]
+        values = np.empty(spec.shape, spec.dtype)
+        with self._handle.lock:
+            library().get_state(self._handle.get(), encode(name), values.ctypes.data, values.nbytes)
+        return values
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name not in self.specs:
+            raise InvalidError(
+                f"no state named {name!r}; expected one of {', '.join(self.specs) or 'none'}"
+            )
+        spec = self.specs[name]
+        values = borrow(value, f"state {name!r}", spec.dtype, spec.shape)
+        with self._handle.lock:
+            library().set_state(self._handle.get(), encode(name), values.ctypes.data, values.nbytes)
+
+    def __delitem__(self, name: str) -> None:
+        raise InvalidTypeError(
+            f"state {name!r} to be deleted; expected another value: a model keeps what it was made "
+            "with"
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.specs)
+
+    def __len__(self) -> int:
+        return len(self.specs)
+
+    def __repr__(self) -> str:
+        return (
+            "State("
+            + ", ".join(
+                f"{s.name}: {s.kind} {s.dtype} {list(s.shape)}" for s in self.specs.values()
+            )
+            + ")"
+        )

@@ -1,0 +1,321 @@
+"""Models: graphs compiled once and run many times, on arrays."""
+
+import ctypes
+import os
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from . import graph
+from ._library import Memory, NamedData, Port, library, named_data
+from .errors import InvalidError, InvalidTypeError
+from .graph import Node, Update
+from .interop import as_array, borrow
+from .plan import Plan
+from .script import script_of
+from .session import Handle, Session, default_session
+from .kept import KINDS, State, TensorSpec, encode, spec_of
+from .tensor import Tensor
+
+
+class Model:
+    """A graph, compiled: `model(image=array)` or `model(array)` runs it.
+
+    inputs, outputs: what goes in and comes out, `TensorSpec`s by name
+    script: the text that was compiled
+    plan: where every byte lives
+    state: what it keeps from run to run, by name
+
+    Threads may share a model: its runs wait for each other. Those of other models go on meanwhile.
+    """
+
+    def __init__(
+        self, script: str, constants: Mapping[str, np.ndarray], session: Session, form: Any = None
+    ):
+        lib = library()
+        items = [
+            NamedData(encode(name), array.ctypes.data, array.nbytes)
+            for name, array in constants.items()
+        ]
+        pointer = ctypes.c_void_p()
+        with session.handle.lock:
+            lib.compile(
+                session.handle.get(),
+                encode(script),
+                named_data(items),
+                len(items),
+                ctypes.byref(pointer),
+            )
+        self._handle = Handle(self, pointer.value, lib.model_free, "model")
+        self.script = script
+        self._form = form  # how outputs are returned: None for a single one, "list", or names
+        read = self._ports(lib.input_count, lib.input)
+        self.inputs: Dict[str, TensorSpec] = {spec.name: spec for spec in read}
+        outputs = self._ports(lib.output_count, lib.output)
+        if isinstance(form, list):
+            outputs = [spec._replace(name=name) for spec, name in zip(outputs, form)]
+        self.outputs: Tuple[TensorSpec, ...] = tuple(outputs)
+        self._checks = [
+            (spec.name, f"input {spec.name!r}", spec.dtype, spec.shape, encode(spec.name))
+            for spec in read
+        ]
+        self._state: Optional[State] = None
+
+    def _ports(self, count: Any, read: Any) -> List[TensorSpec]:
+        specs = []
+        port = Port()
+        for index in range(count(self._handle.get())):
+            read(self._handle.get(), index, ctypes.byref(port))
+            specs.append(spec_of(port))
+        return specs
+
+    def _read_state_specs(self) -> Dict[str, TensorSpec]:
+        lib, port, kind, specs = library(), Port(), ctypes.c_int(), {}
+        with self._handle.lock:
+            for index in range(lib.state_count(self._handle.get())):
+                lib.state(self._handle.get(), index, ctypes.byref(port), ctypes.byref(kind))
+                spec = spec_of(port, KINDS[kind.value])
+                specs[spec.name] = spec
+        return specs
+
+    # ---- running
+
+    def __call__(self, *arrays: Any, **inputs: Any) -> Any:
+        """Runs once. Inputs in their order, or by name; an array, a PyTorch tensor, what speaks
+        DLPack, or numbers.
+
+        Dense arrays are read where they lie. Returns new arrays: one, a list, or a dict, as it was
+        compiled.
+        """
+        return self._formed(self._run(library().evaluate, self._named(arrays, inputs), None))
+
+    def run(
+        self, inputs: Mapping[str, Any], out: Optional[Sequence[np.ndarray]] = None
+    ) -> List[np.ndarray]:
+        """As a call, with the results always as a list: written into `out`, arrays of the outputs'
+        shapes, if given.
+        """
+        return self._run(library().evaluate, inputs, out)
+
+    def train_step(self, *arrays: Any, **inputs: Any) -> Any:
+        """One step of training. Returns what a call does, from before the parameters change."""
+        return self._formed(self._run(library().train_step, self._named(arrays, inputs), None))
+
+    @property
+    def trainable(self) -> bool:
+        """Whether it was compiled with `arenite.train(…)` among its updates."""
+        with self._handle.lock:
+            return bool(library().is_trainable(self._handle.get()))
+
+    def _named(self, arrays: Sequence[Any], inputs: Dict[str, Any]) -> Dict[str, Any]:
+        if len(arrays) > len(self.inputs):
+            raise InvalidTypeError(
+                f"{len(arrays)} arrays; expected at most {len(self.inputs)}: {self._input_names()}"
+            )
+        for name, array in zip(self.inputs, arrays):
+            if name in inputs:
+                raise InvalidTypeError(
+                    f"input {name!r} twice, by its place and by its name; expected it once"
+                )
+            inputs[name] = array
+        return inputs
+
+    def _input_names(self) -> str:
+        return ", ".join(self.inputs) or "none"
+
+    def _run(
+        self, function: Any, inputs: Mapping[str, Any], out: Optional[Sequence[np.ndarray]]
+    ) -> List[np.ndarray]:
+        if len(inputs) != len(self._checks) or any(name not in self.inputs for name in inputs):
+            for name in inputs:
+                if name not in self.inputs:
+                    raise InvalidTypeError(
+                        f"an unknown input {name!r}; expected {self._input_names()}"
+                    )
+            missing = [name for name in self.inputs if name not in inputs]
+            raise InvalidTypeError(
+                f"no input {', '.join(map(repr, missing))}; expected all of {self._input_names()}"
+            )
+        # The arrays stay alive in this list as long as the library reads them.
+        borrowed = [
+            borrow(inputs[name], what, dtype, shape) for name, what, dtype, shape, _ in self._checks
+        ]
+        items = [
+            NamedData(check[4], array.ctypes.data, array.nbytes)
+            for check, array in zip(self._checks, borrowed)
+        ]
+        made = (
+            [np.empty(spec.shape, spec.dtype) for spec in self.outputs]
+            if out is None
+            else self._check_out(out)
+        )
+        places = (ctypes.c_void_p * len(made))(*[array.ctypes.data for array in made])
+        with self._handle.lock:
+            function(self._handle.get(), named_data(items), len(items), places, len(made))
+        return made
+
+    def _check_out(self, out: Sequence[np.ndarray]) -> List[np.ndarray]:
+        if len(out) != len(self.outputs):
+            raise InvalidError(f"{len(out)} arrays for outputs; expected {len(self.outputs)}")
+        for array, spec in zip(out, self.outputs):
+            fits = (
+                isinstance(array, np.ndarray)
+                and array.dtype == spec.dtype
+                and array.shape == spec.shape
+            )
+            if not fits or not (array.flags.c_contiguous and array.flags.writeable):
+                found = (
+                    f"{array.dtype} {list(array.shape)}"
+                    if isinstance(array, np.ndarray)
+                    else type(array).__name__
+                )
+                raise InvalidError(
+                    f"{found} for output {spec.name!r}; expected a dense, writeable array of "
+                    f"{spec.dtype} "
+                    f"{list(spec.shape)}"
+                )
+        return list(out)
+
+    def _formed(self, made: List[np.ndarray]) -> Any:
+        if self._form is None:
+            return made[0]
+        return made if self._form == "list" else dict(zip(self._form, made))
+
+    # ---- what it is and keeps
+
+    @property
+    def plan(self) -> Plan:
+        lib, memory = library(), Memory()
+        with self._handle.lock:
+            lib.model_memory(self._handle.get(), ctypes.byref(memory))
+        return Plan(
+            memory, lambda: self._text(lib.model_plan), lambda: self._text(lib.model_picture)
+        )
+
+    def _text(self, function: Any) -> str:
+        text = ctypes.c_void_p()
+        with self._handle.lock:
+            function(self._handle.get(), ctypes.byref(text))
+        return library().take_text(text)
+
+    @property
+    def state(self) -> State:
+        if self._state is None:
+            self._state = State(self._read_state_specs(), self._handle)
+        return self._state
+
+    @state.setter
+    def state(self, values: Mapping[str, Any]) -> None:
+        self.state.update(values)
+
+    def save(self, path: Any) -> None:
+        """Writes all of `state` into one file, which is replaced as a whole."""
+        with self._handle.lock:
+            library().save(self._handle.get(), os.fsencode(path))
+
+    def load(self, path: Any) -> None:
+        """Reads what `save` wrote. A damaged file, or another model's, is an error, and changes
+        nothing.
+        """
+        with self._handle.lock:
+            library().load(self._handle.get(), os.fsencode(path))
+
+    def close(self) -> None:
+        """Frees it now, not when the last reference goes."""
+        self._handle.close()
+
+    def __repr__(self) -> str:
+        def texts(specs: Iterable[TensorSpec]) -> str:
+            return ", ".join(f"{s.name}: {s.dtype} {list(s.shape)}" for s in specs) or "none"
+
+        return f"Model(inputs: {texts(self.inputs.values())}; outputs: {texts(self.outputs)})"
+
+
+def _check_session(session: Any) -> Session:
+    if session is None:
+        return default_session()
+    if not isinstance(session, Session):
+        raise InvalidTypeError(f"session {session!r}; expected an arenite.Session")
+    return session
+
+
+def _check_inputs(inputs: Any) -> List[Node]:
+    nodes = []
+    for tensor in [inputs] if isinstance(inputs, Tensor) else inputs:
+        if not isinstance(tensor, Tensor) or tensor.node.op != graph.INPUT:
+            raise InvalidTypeError(f"{tensor!r} among the inputs; expected what arenite.input made")
+        if tensor.node not in nodes:
+            nodes.append(tensor.node)
+    return nodes
+
+
+def compile(
+    outputs: Any,
+    inputs: Optional[Sequence[Tensor]] = None,
+    *,
+    updates: Sequence[Any] = (),
+    session: Optional[Session] = None,
+    names: Optional[Mapping[Tensor, str]] = None,
+) -> Model:
+    """Plans the memory of what computes the outputs and makes it ready to run.
+
+    outputs: a Tensor, a list of them, or a dict of names: so the model returns arrays.
+    inputs: their order, for calls without names; all that the outputs need. Without it, the order
+        in which they were made.
+    updates: what else a run does: `functional.assign(…)`, a buffer's `replace(…)` that no output
+        needs, `train(…)`.
+    names: for parameters and buffers that have no name of their own; else they are named and
+        counted.
+    """
+    form: Any = None
+    if isinstance(outputs, Mapping):
+        form, tensors = list(outputs), list(outputs.values())
+        if not all(isinstance(name, str) for name in form):
+            raise InvalidTypeError(f"outputs named {form}; expected texts")
+    elif isinstance(outputs, (list, tuple)):
+        form, tensors = "list", list(outputs)
+    else:
+        tensors = [outputs]
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            raise InvalidTypeError(f"{tensor!r} among the outputs; expected Tensors")
+    updates = list(updates) if isinstance(updates, (list, tuple)) else [updates]
+    for update in updates:
+        if not isinstance(update, (Tensor, Update)):
+            raise InvalidTypeError(
+                f"{update!r} among the updates; expected what functional.assign and its like return"
+            )
+    given = None if inputs is None else _check_inputs(inputs)
+    suggested = {tensor.node: name for tensor, name in (names or {}).items()}
+    script = script_of(tensors, given or (), updates, suggested)
+    if given is not None and len(script.inputs) > len(given):
+        missing = [name for name in script.inputs if name not in {node.name for node in given}]
+        raise InvalidError(
+            f"outputs that need the inputs {', '.join(missing)}; expected all of them in `inputs`"
+        )
+    data = {name: holder.current() for name, holder in script.data.items()}
+    return Model(script.text, data, _check_session(session), form)
+
+
+def compile_script(
+    text: str, constants: Optional[Mapping[str, Any]] = None, session: Optional[Session] = None
+) -> Model:
+    """Compiles a script (docs/scripts.md). constants: the values of its ConstantTensors, by name;
+    arrays are copied.
+
+    Returns one array for one result, else a list.
+    """
+    if not isinstance(text, str):
+        raise InvalidTypeError(f"a script that is a {type(text).__name__}; expected a text")
+    if "\0" in text:
+        raise InvalidError("a script with a character 0; expected none")
+    arrays = {}
+    for name, value in (constants or {}).items():
+        array = as_array(value)
+        if not hasattr(value, "dtype") and array.dtype == np.float64:
+            array = array.astype(np.float32)
+        arrays[name] = np.ascontiguousarray(array)
+    model = Model(text, arrays, _check_session(session), "list")
+    if len(model.outputs) == 1:
+        model._form = None
+    return model

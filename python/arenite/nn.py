@@ -1,0 +1,348 @@
+"""Networks of layers, as in torch.nn. Images are [N, H, W, C]; weights are [in, out] and [KH, KW,
+C, K].
+
+    network = nn.Sequential(nn.Conv2d(1, 32, 3, padding="same"), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Flatten(),
+                            nn.Linear(14 * 14 * 32, 10))
+    y = network(arenite.input("image", (64, 28, 28, 1)))
+
+Weights and biases begin in ±1/√fan_in, uniformly, as PyTorch's do: drawn from `rng`, a
+numpy.random.Generator, or from the one that `arenite.manual_seed` seeds.
+"""
+
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+
+import numpy as np
+
+from . import functional as F
+from .errors import InvalidError, InvalidTypeError
+from .interop import as_array
+from .rules import pair
+from .tensor import Parameter, Tensor, TensorLike, parameter
+
+_generator = np.random.default_rng(0)
+
+
+def manual_seed(seed: int) -> None:
+    """Begins again what layers draw their weights from. A process begins with seed 0."""
+    global _generator
+    _generator = np.random.default_rng(seed)
+
+
+def init(
+    shape: Tuple[int, ...], fan_in: int, rng: Optional[np.random.Generator] = None
+) -> Parameter:
+    """A parameter in ±1/√fan_in."""
+    if rng is not None and not isinstance(rng, np.random.Generator):
+        raise InvalidTypeError(f"rng {rng!r}; expected a numpy.random.Generator")
+    limit = 1 / max(fan_in, 1) ** 0.5
+    return parameter(
+        (_generator if rng is None else rng).uniform(-limit, limit, shape).astype(np.float32)
+    )
+
+
+def _size(layer: str, what: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InvalidTypeError(f"{layer}: {what} {value!r}; expected an integer")
+    if value < 1:
+        raise InvalidError(f"{layer}: {what} {value}; expected at least 1")
+    return int(value)
+
+
+class Module:
+    """What has parameters and a `forward`: a function from tensors to tensors that may be applied
+    many times.
+
+    Parameters and modules that are attributes, or in attributes that are lists, tuples or dicts,
+    are its own.
+    """
+
+    def forward(self, *tensors: Any) -> Any:
+        raise NotImplementedError(
+            f"{type(self).__name__} has no forward; expected a subclass that defines it"
+        )
+
+    def __call__(self, *tensors: Any, **named: Any) -> Any:
+        return self.forward(*tensors, **named)
+
+    def _children(self) -> Iterator[Tuple[str, Any]]:
+        waiting = [(name, value) for name, value in reversed(list(vars(self).items()))]
+        while waiting:
+            name, value = waiting.pop()
+            if isinstance(value, (Parameter, Module)):
+                yield name, value
+            elif isinstance(value, (list, tuple)):
+                waiting.extend((f"{name}.{i}", value[i]) for i in reversed(range(len(value))))
+            elif isinstance(value, dict):
+                waiting.extend(
+                    (f"{name}.{key}", item) for key, item in reversed(list(value.items()))
+                )
+
+    def named_parameters(self, prefix: str = "") -> Iterator[Tuple[str, Parameter]]:
+        """Each once, under the first of its names, as "0.weight"."""
+        seen = set()
+        waiting: List[Tuple[str, Any]] = [(prefix, self)]
+        while waiting:
+            name, value = waiting.pop()
+            if isinstance(value, Parameter):
+                if value.node not in seen:
+                    seen.add(value.node)
+                    yield name, value
+            elif id(value) not in seen:
+                seen.add(id(value))
+                children = [
+                    (f"{name}.{child}" if name else child, item)
+                    for child, item in value._children()
+                ]
+                waiting.extend(reversed(children))
+
+    def parameters(self) -> Iterator[Parameter]:
+        return (owner for _, owner in self.named_parameters())
+
+    def names(self) -> Dict[Tensor, str]:
+        """For `arenite.compile(…, names=network.names())`."""
+        return {owner: name for name, owner in self.named_parameters()}
+
+    def state_dict(self) -> Dict[str, np.ndarray]:
+        """Copies of all parameters' values, by name."""
+        return {name: owner.data.copy() for name, owner in self.named_parameters()}
+
+    def load_state_dict(self, values: Mapping[str, Any]) -> None:
+        """The parameters' values, by name: all of them, and no others."""
+        mine = dict(self.named_parameters())
+        missing = [name for name in mine if name not in values]
+        unknown = [name for name in values if name not in mine]
+        if missing or unknown:
+            raise InvalidError(
+                f"values that lack {', '.join(missing) or 'none'} and have the unknown "
+                f"{', '.join(unknown) or 'none'}; expected exactly {', '.join(mine) or 'none'}"
+            )
+        arrays = {name: as_array(value) for name, value in values.items()}
+        for name, owner in mine.items():
+            if arrays[name].shape != owner.shape:
+                raise InvalidError(
+                    f"values of shape {list(arrays[name].shape)} for {name!r}; expected "
+                    f"{list(owner.shape)}"
+                )
+        for name, owner in mine.items():
+            owner.data = arrays[name]
+
+    def extra(self) -> str:
+        """What stands between the parentheses of its text."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [
+            f"({name}): {child!r}".replace("\n", "\n  ")
+            for name, child in self._children()
+            if isinstance(child, Module)
+        ]
+        head = f"{type(self).__name__}({self.extra()}"
+        return head + "".join(f"\n  {line}" for line in lines) + ("\n)" if lines else ")")
+
+
+class Sequential(Module):
+    """Layers one after the other."""
+
+    def __init__(self, *layers: Module):
+        for i, layer in enumerate(layers):
+            if not callable(layer) or isinstance(layer, type):
+                raise InvalidTypeError(
+                    f"Sequential: layer {i} is {layer!r}; expected a Module"
+                    + (f" (hint: {layer.__name__}(…))" if isinstance(layer, type) else "")
+                )
+        self.layers = list(layers)
+
+    def _children(self) -> Iterator[Tuple[str, Any]]:
+        return ((str(i), layer) for i, layer in enumerate(self.layers) if isinstance(layer, Module))
+
+    def forward(self, x: TensorLike) -> Any:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.layers[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.layers)
+
+
+class Linear(Module):
+    """[..., in_features] → [..., out_features]; weight [in_features, out_features], bias
+    [out_features].
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        rng: Optional[np.random.Generator] = None,
+    ):
+        self.in_features = _size("Linear", "in_features", in_features)
+        self.out_features = _size("Linear", "out_features", out_features)
+        self.weight = init((self.in_features, self.out_features), self.in_features, rng)
+        self.bias = init((self.out_features,), self.in_features, rng) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim == 0 or x.shape[-1] != self.in_features:
+            raise InvalidError(
+                f"Linear: an input of shape {list(x.shape)}; expected [..., {self.in_features}]"
+            )
+        if x.ndim == 2:
+            return F.dense(x, self.weight, self.bias)
+        rows = F.reshape(x, (int(np.prod(x.shape[:-1])), self.in_features))
+        return F.reshape(F.dense(rows, self.weight, self.bias), (*x.shape[:-1], self.out_features))
+
+    def extra(self) -> str:
+        return f"{self.in_features}, {self.out_features}" + (
+            "" if self.bias is not None else ", bias=False"
+        )
+
+
+class Conv2d(Module):
+    """[N, H, W, in_channels] → [N, OH, OW, out_channels]; weight [KH, KW, in, out], bias [out]. See
+    F.conv2d.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        bias: bool = True,
+        rng: Optional[np.random.Generator] = None,
+    ):
+        self.in_channels = _size("Conv2d", "in_channels", in_channels)
+        self.out_channels = _size("Conv2d", "out_channels", out_channels)
+        self.kernel = pair("Conv2d", "kernel", kernel, 1)
+        self.stride, self.padding, self.dilation = stride, padding, dilation
+        fan_in = self.kernel[0] * self.kernel[1] * self.in_channels
+        self.weight = init((*self.kernel, self.in_channels, self.out_channels), fan_in, rng)
+        self.bias = init((self.out_channels,), fan_in, rng) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation)
+
+    def extra(self) -> str:
+        return (
+            f"{self.in_channels}, {self.out_channels}, kernel={self.kernel}, stride={self.stride}, "
+            f"padding={self.padding!r}"
+        )
+
+
+class MaxPool2d(Module):
+    """[N, H, W, C] → [N, OH, OW, C], the largest of each window. See F.max_pool2d."""
+
+    def __init__(self, kernel: Any = 2, stride: Any = None, padding: Any = 0):
+        self.kernel, self.stride, self.padding = kernel, stride, padding
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.max_pool2d(x, self.kernel, self.stride, self.padding)
+
+    def extra(self) -> str:
+        return f"kernel={self.kernel}"
+
+
+class AvgPool2d(Module):
+    """[N, H, W, C] → [N, OH, OW, C], the mean of each window. See F.avg_pool2d."""
+
+    def __init__(
+        self, kernel: Any = 2, stride: Any = None, padding: Any = 0, count_padding: bool = True
+    ):
+        self.kernel, self.stride, self.padding, self.count_padding = (
+            kernel,
+            stride,
+            padding,
+            count_padding,
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.avg_pool2d(x, self.kernel, self.stride, self.padding, self.count_padding)
+
+    def extra(self) -> str:
+        return f"kernel={self.kernel}"
+
+
+class ReLU(Module):
+    """max(x, 0)."""
+
+    def forward(self, x: TensorLike) -> Tensor:
+        return F.relu(x)
+
+
+class SiLU(Module):
+    """x / (1 + exp(−x))."""
+
+    def forward(self, x: TensorLike) -> Tensor:
+        return F.silu(x)
+
+
+class Flatten(Module):
+    """[N, …] → [N, rest]."""
+
+    def forward(self, x: TensorLike) -> Tensor:
+        return F.flatten(x)
+
+
+class Softmax(Module):
+    """Along one axis."""
+
+    def __init__(self, dim: int = -1):
+        self.dim = dim
+
+    def forward(self, x: TensorLike) -> Tensor:
+        return F.softmax(x, self.dim)
+
+
+class RMSNorm(Module):
+    """x / √(mean(x²) + eps) · weight along the last axis; weight [features], ones at first."""
+
+    def __init__(self, features: int, eps: float = 1e-5):
+        self.weight = parameter(np.ones(_size("RMSNorm", "features", features), np.float32))
+        self.eps = eps
+
+    def forward(self, x: TensorLike) -> Tensor:
+        return F.rms_norm(x, self.weight, self.eps)
+
+
+class Embedding(Module):
+    """The row of a table that an index int64 [1] names: → [1, features]. weight [rows, features],
+    normal at first.
+    """
+
+    def __init__(self, rows: int, features: int, rng: Optional[np.random.Generator] = None):
+        shape = (_size("Embedding", "rows", rows), _size("Embedding", "features", features))
+        self.weight = parameter(
+            (_generator if rng is None else rng).standard_normal(shape).astype(np.float32)
+        )
+
+    def forward(self, index: TensorLike) -> Tensor:
+        return F.dynamic_slice(self.weight, index, 1)
+
+
+class CrossEntropyLoss(Module):
+    """logits [N, C], labels int32 [N] → loss and statistics: see F.softmax_cross_entropy."""
+
+    def forward(self, logits: Tensor, labels: Tensor) -> Any:
+        return F.softmax_cross_entropy(logits, labels)
+
+
+class MSELoss(Module):
+    """The mean of squared differences, float32 [1]."""
+
+    def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
+        if prediction.shape != target.shape:
+            raise InvalidError(
+                f"MSELoss: a prediction of shape {list(prediction.shape)} and a target of shape "
+                f"{list(target.shape)}; expected equal ones"
+            )
+        difference = prediction - target
+        return F.mean(difference * difference)

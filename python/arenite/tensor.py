@@ -1,0 +1,325 @@
+"""Symbolic tensors: a shape, an element type, and how the value is computed when a model runs."""
+
+from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import graph
+from .dtypes import dtype_name
+from .errors import InvalidError, InvalidTypeError
+from .graph import Data, Node, Shape, check_name, check_shape
+from .interop import as_array
+
+Number = (int, float, np.integer, np.floating)
+
+
+class Tensor:
+    """A value of a graph. It has no numbers until a model that computes it runs.
+
+    Operators do what they do in NumPy and PyTorch, and repeat sizes of 1 as those do: `+ - *` with
+    tensors, arrays and numbers, `/` and `**` with numbers, `@`, and `[]` with integers, slices of
+    step 1, None and Ellipsis.
+    """
+
+    __slots__ = ("node", "index")
+    __array_ufunc__ = None  # array + tensor is the tensor's to answer
+
+    def __init__(self, node: Node, index: int = 0):
+        self.node, self.index = node, index
+
+    @property
+    def shape(self) -> Shape:
+        return self.node.results[self.index][0]
+
+    @property
+    def dtype(self) -> str:
+        return self.node.results[self.index][1]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def name(self) -> Optional[str]:
+        """Of an input, constant, buffer or parameter."""
+        return self.node.name
+
+    @property
+    def T(self) -> "Tensor":
+        """Axes in reverse order, a copy."""
+        return F.permute(self, tuple(reversed(range(self.ndim))))
+
+    def __repr__(self) -> str:
+        name = "" if self.name is None else f"{self.name!r}, "
+        return f"Tensor({name}{self.dtype} {list(self.shape)}, by {self.node.op})"
+
+    def __bool__(self) -> bool:
+        raise InvalidTypeError(
+            "the truth of a Tensor, whose value only a run knows; expected arenite.cond(…)"
+        )
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise InvalidTypeError("the length of a Tensor of shape []; expected at least one axis")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator["Tensor"]:
+        return (self[i] for i in range(len(self)))
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise InvalidTypeError(
+            "a Tensor where an array is needed; expected an array: compile the tensor and run the "
+            "model, or compute with arenite's own functions"
+        )
+
+    # Arithmetic.
+    def __add__(self, other: Any) -> "Tensor":
+        return F.add(self, other)
+
+    def __radd__(self, other: Any) -> "Tensor":
+        return F.add(self, other)
+
+    def __sub__(self, other: Any) -> "Tensor":
+        return F.sub(self, other)
+
+    def __rsub__(self, other: Any) -> "Tensor":
+        return F.sub(other, self)
+
+    def __mul__(self, other: Any) -> "Tensor":
+        return F.mul(self, other)
+
+    def __rmul__(self, other: Any) -> "Tensor":
+        return F.mul(self, other)
+
+    def __neg__(self) -> "Tensor":
+        return F.mul(self, -1)
+
+    def __pos__(self) -> "Tensor":
+        return self
+
+    def __truediv__(self, other: Any) -> "Tensor":
+        if isinstance(other, Tensor) or not isinstance(other, Number):
+            raise InvalidTypeError(
+                f"a Tensor divided by a {type(other).__name__}; expected a number"
+            )
+        if other == 0:
+            raise InvalidError("a Tensor divided by 0; expected another number")
+        return F.mul(self, 1 / other)
+
+    def __pow__(self, power: Any) -> "Tensor":
+        if isinstance(power, bool) or not isinstance(power, int) or power < 1:
+            raise InvalidTypeError(
+                f"a Tensor to the power {power!r}; expected an integer of at least 1"
+            )
+        result, square = None, self
+        while True:
+            if power & 1:
+                result = square if result is None else F.mul(result, square)
+            power >>= 1
+            if not power:
+                return result
+            square = F.mul(square, square)
+
+    def __matmul__(self, other: Any) -> "Tensor":
+        return F.matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> "Tensor":
+        return F.matmul(other, self)
+
+    def __getitem__(self, key: Any) -> "Tensor":
+        return F.getitem(self, key)
+
+    # What functional.py has, as methods.
+    def relu(self) -> "Tensor":
+        return F.relu(self)
+
+    def silu(self) -> "Tensor":
+        return F.silu(self)
+
+    def softmax(self, dim: int = -1) -> "Tensor":
+        return F.softmax(self, dim)
+
+    def sliced_softmax(self, prefix: Any) -> "Tensor":
+        """Softmax over the first `prefix` of the last axis; the rest unchanged."""
+        return F.sliced_softmax(self, prefix)
+
+    def reshape(self, *shape: Any) -> "Tensor":
+        """A view; one size may be -1: it follows from the others."""
+        return F.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    view = reshape
+
+    def flatten(self) -> "Tensor":
+        """[N, …] → [N, rest], a view."""
+        return F.flatten(self)
+
+    def permute(self, *dims: Any) -> "Tensor":
+        """Axis i of the result is axis dims[i]."""
+        return F.permute(self, dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims)
+
+    def transpose(self, dim0: int, dim1: int) -> "Tensor":
+        return F.transpose(self, dim0, dim1)
+
+    def squeeze(self, dim: int) -> "Tensor":
+        return F.squeeze(self, dim)
+
+    def unsqueeze(self, dim: int) -> "Tensor":
+        return F.unsqueeze(self, dim)
+
+    def replace(self, rows: Any, begin: Any, end: Any = None) -> "Tensor":
+        """This tensor with `rows` in place of its rows from `begin` on. See
+        `functional.replace_slice`.
+        """
+        return F.replace_slice(self, rows, begin, end)
+
+    def sum(self, dim: Any = None, keepdim: bool = False) -> "Tensor":
+        """Over all axes (then of shape [1]) or over those given."""
+        return F.sum(self, dim, keepdim)
+
+    def mean(self, dim: Any = None, keepdim: bool = False) -> "Tensor":
+        return F.mean(self, dim, keepdim)
+
+    def broadcast_to(self, *shape: Any) -> "Tensor":
+        return F.broadcast_to(self, shape[0] if len(shape) == 1 else shape)
+
+
+class Parameter(Tensor):
+    """What training changes. `data` is its value: read it, or assign another; its elements are
+    read-only.
+    """
+
+    __slots__ = ()
+
+    @property
+    def data(self) -> np.ndarray:
+        return self.node.data.current()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        array = as_array(value)
+        if array.dtype.name != self.dtype:
+            raise InvalidTypeError(f"{array.dtype.name} for {self!r}; expected {self.dtype}")
+        if array.shape != self.shape:
+            raise InvalidError(
+                f"values of shape {list(array.shape)} for {self!r}; expected {list(self.shape)}"
+            )
+        holder = self.node.data
+        holder.source = None
+        holder.array = _frozen(np.array(array, order="C"))
+        holder.version += 1
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+def _declare(
+    kind: str, name: Optional[str], shape: Shape, dtype: str, data: Optional[Data] = None
+) -> Node:
+    return Node(kind, (), {}, [(shape, dtype)], name=name, data=data)
+
+
+def input(name: str, shape: Any, dtype: Any = "float32") -> Tensor:
+    """What each run of a model is given, under this name."""
+    if check_name(name, "an input") is None:
+        raise InvalidTypeError("an input without a name; expected a text")
+    return Tensor(_declare(graph.INPUT, name, check_shape(shape), dtype_name(dtype)))
+
+
+def _owned(values: Any) -> np.ndarray:
+    """A copy of its own, whatever the caller does to the array later. Plain Python numbers are
+    float32.
+    """
+    array = as_array(values)
+    if array is values or hasattr(values, "dtype"):
+        dtype_name(array.dtype)
+    elif array.dtype == np.float64:
+        array = array.astype(np.float32)
+    return np.array(array, order="C", dtype=dtype_name(array.dtype))
+
+
+def constant(array: Any, name: Optional[str] = None) -> Tensor:
+    """Data that a model is compiled with. Of an array: a copy. Of plain floats: float32."""
+    values = _frozen(_owned(array))
+    return Tensor(
+        _declare(
+            graph.CONSTANT,
+            check_name(name, "a constant"),
+            values.shape,
+            values.dtype.name,
+            Data(values),
+        )
+    )
+
+
+def buffer(shape: Any, dtype: Any = "float32", name: Optional[str] = None) -> Tensor:
+    """Zeros at first; keeps from one run to the next what `replace` or `assign` makes of it."""
+    return Tensor(
+        _declare(graph.BUFFER, check_name(name, "a buffer"), check_shape(shape), dtype_name(dtype))
+    )
+
+
+def parameter(array_or_shape: Any, name: Optional[str] = None) -> Parameter:
+    """What training changes, float32: begins with the array's values, or as zeros of a shape.
+
+    A shape is an integer or a tuple or list of them; anything else is an array.
+    """
+    is_shape = isinstance(array_or_shape, int) or (
+        isinstance(array_or_shape, (tuple, list))
+        and all(isinstance(size, int) for size in array_or_shape)
+    )
+    if is_shape:
+        values = np.zeros(check_shape(array_or_shape), np.float32)
+    else:
+        values = _owned(array_or_shape)
+    if values.dtype != np.float32:
+        raise InvalidTypeError(f"a parameter of {values.dtype.name}; expected float32")
+    return Parameter(
+        _declare(
+            graph.PARAMETER,
+            check_name(name, "a parameter"),
+            values.shape,
+            "float32",
+            Data(_frozen(values)),
+        )
+    )
+
+
+def state(shape: Any, name: Optional[str] = None) -> Tensor:
+    """What an optimizer remembers, float32, zeros at first. For steps written by hand with
+    `functional.sgd`.
+    """
+    return Tensor(_declare(graph.STATE, check_name(name, "a state"), check_shape(shape), "float32"))
+
+
+def as_tensor(value: Any, dtype: Optional[str] = None, what: str = "an operand") -> Tensor:
+    """The tensor itself; of an array, or of numbers in lists, a constant."""
+    if isinstance(value, Tensor):
+        return value
+    if value is None or isinstance(value, (str, bytes)):
+        raise InvalidTypeError(f"{value!r} for {what}; expected a Tensor or an array")
+    if dtype is not None and not hasattr(value, "dtype"):
+        value = np.asarray(value, dtype)
+    return constant(value)
+
+
+def results(
+    op: str, operands: Sequence[Any], attributes: dict, of: Sequence[graph.Result], **more: Any
+) -> List[Tensor]:
+    """An operator's results."""
+    node = Node(op, operands, attributes, of, **more)
+    return [Tensor(node, i) for i in range(len(node.results))]
+
+
+def one(
+    op: str, operands: Sequence[Any], attributes: dict, shape: Sequence[int], dtype: str
+) -> Tensor:
+    """The result of an operator that has one."""
+    return Tensor(Node(op, operands, attributes, [(tuple(shape), dtype)]))
+
+
+TensorLike = Union[Tensor, np.ndarray, float, int, Sequence[Any]]
+Axes = Union[int, Tuple[int, ...], None]
+
+from . import functional as F  # noqa: E402  (it needs what stands above)

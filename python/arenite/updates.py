@@ -1,0 +1,125 @@
+"""Statements that change what a model keeps, and gradients."""
+
+from typing import Any, List, Optional, Sequence
+
+from . import graph
+from .errors import InvalidError, InvalidTypeError
+from .graph import Node, TensorList, Update, reachable
+from .rules import expect_shape, expect_type, text
+from .tensor import Tensor, TensorLike, as_tensor, results
+
+
+def _target(op: str, target: Any, *kinds: str) -> Tensor:
+    if not isinstance(target, Tensor) or target.node.op not in kinds:
+        raise InvalidTypeError(
+            f"{op}: {target!r} to be changed; expected a tensor made by "
+            f"{' or '.join('arenite.' + kind[:-6].lower() for kind in kinds)}"
+        )
+    return target
+
+
+def _like(op: str, value: TensorLike, target: Tensor) -> Tensor:
+    value = as_tensor(value, target.dtype)
+    if (value.shape, value.dtype) != (target.shape, target.dtype):
+        raise InvalidError(f"{op}: a value of {text(value)}; expected {text(target)}")
+    return value
+
+
+def assign(target: Tensor, value: TensorLike) -> Update:
+    """Another value for a buffer: outputs show it, and the next run finds it. For
+    `arenite.compile(…, updates=[…])`.
+    """
+    _target("assign", target, graph.BUFFER)
+    return Update(Node("assign", [target, _like("assign", value, target)], {}, []))
+
+
+def accumulate(total: Tensor, value: TensorLike) -> Update:
+    """Adds to a buffer of float32, float64 or int64. For `arenite.compile(…, updates=[…])`."""
+    _target("accumulate", total, graph.BUFFER)
+    expect_type("accumulate", "total", total, "float32", "float64", "int64")
+    return Update(Node("accumulate", [total, _like("accumulate", value, total)], {}, []))
+
+
+def sgd(
+    weight: Tensor,
+    gradient: TensorLike,
+    learning_rate: TensorLike,
+    velocity: Optional[Tensor] = None,
+    momentum: float = 0.0,
+    weight_decay: float = 0.0,
+) -> Update:
+    """One step of stochastic gradient descent by hand; `arenite.train` writes those of all
+    parameters.
+
+    velocity ← momentum · velocity + gradient + weight_decay · weight; weight ← weight −
+    learning_rate · velocity. learning_rate is a float32 [1]; velocity a `state` like the weight,
+    where there is momentum.
+    """
+    _target("sgd", weight, graph.PARAMETER, graph.STATE)
+    if (velocity is not None) != (momentum != 0):
+        raise InvalidError(
+            f"sgd: momentum {momentum} {'with' if velocity is not None else 'without'} a velocity; "
+            "expected "
+            "both or neither"
+        )
+    rate = as_tensor(learning_rate, "float32")
+    expect_type("sgd", "learning_rate", rate, "float32")
+    expect_shape("sgd", "learning_rate", rate, (1,), "one number")
+    operands = [weight, _like("sgd", gradient, weight), rate]
+    if velocity is not None:
+        _like("sgd", _target("sgd", velocity, graph.STATE), weight)
+        operands.append(velocity)
+    return Update(
+        Node(
+            "sgd", operands, {"momentum": float(momentum), "weight_decay": float(weight_decay)}, []
+        )
+    )
+
+
+def _expect_loss(op: str, loss: Any) -> None:
+    if not isinstance(loss, Tensor):
+        raise InvalidTypeError(f"{op}: a loss that is a {type(loss).__name__}; expected a Tensor")
+    if loss.dtype != "float32" or loss.shape not in ((1,), ()):
+        raise InvalidError(
+            f"{op}: a loss of {text(loss)}; expected one float32 (hint: .sum() or .mean())"
+        )
+
+
+def grad(loss: Tensor, wrt: Any) -> Any:
+    """The gradients of one float32 with respect to tensors it is computed from: a list like `wrt`,
+    or one.
+    """
+    _expect_loss("grad", loss)
+    tensors = list(wrt) if isinstance(wrt, (list, tuple)) else [wrt]
+    if not tensors or not all(isinstance(tensor, Tensor) for tensor in tensors):
+        raise InvalidTypeError(f"grad: wrt {wrt!r}; expected a Tensor, or several")
+    made = results(
+        "grad", [loss], {"wrt": TensorList(tensors)}, [(t.shape, t.dtype) for t in tensors]
+    )
+    return made if isinstance(wrt, (list, tuple)) else made[0]
+
+
+def parameters_of(loss: Tensor) -> List[Tensor]:
+    """All parameters that a tensor is computed from, in the order in which they were made."""
+    return [Tensor(node) for node in reachable([loss.node]) if node.op == graph.PARAMETER]
+
+
+def train(loss: Tensor, optimizer: Any, parameters: Optional[Sequence[Tensor]] = None) -> Update:
+    """One step of an optimizer, of all parameters that the loss depends on unless some are given.
+
+    Give it to `arenite.compile(…, updates=[…])`; the model's `train_step` does it, a plain run does
+    not.
+    """
+    _expect_loss("train", loss)
+    if not hasattr(optimizer, "attributes"):
+        raise InvalidTypeError(
+            f"train: optimizer {optimizer!r}; expected one of arenite.optim, such as SGD(lr=0.1)"
+        )
+    chosen = parameters_of(loss) if parameters is None else list(parameters)
+    if not chosen:
+        raise InvalidError("train: no parameters; expected a loss that depends on some")
+    for parameter in chosen:
+        _target("train", parameter, graph.PARAMETER)
+    return Update(
+        Node("train", [loss], {**optimizer.attributes(), "parameters": TensorList(chosen)}, [])
+    )
