@@ -192,8 +192,9 @@ def check_name(name: Any, what: str) -> Optional[str]:
         return None
     if not isinstance(name, str):
         raise InvalidTypeError(f"{what} named {name!r}; expected a text")
-    if not name or "\0" in name:
+    if not name or any(c in ",);\0" for c in name):
         raise InvalidError(
-            f"{what} named {name!r}; expected a name of at least one character, none of them 0"
+            f"{what} named {name!r}; expected at least one character, and none of ',', ')', ';' "
+            "and 0"
         )
     return name

@@ -1,0 +1,399 @@
+#!/usr/bin/env python3
+"""Tensors: operators, [] and what they refuse, and the scripts they become."""
+
+import testing
+from testing import RANDOM, floats, np, run
+
+import arenite
+import arenite.functional as F
+
+
+class Operators(testing.TestCase):
+    def test_with_numbers_and_arrays(self):
+        a, b = floats(2, 3), floats(3)
+        x = arenite.input("x", (2, 3))
+        found = run(
+            [
+                x + 1,
+                1 + x,
+                x - 2,
+                2 - x,
+                x * 3,
+                3 * x,
+                x / 4,
+                -x,
+                +x,
+                x**3,
+                x + b,
+                b + x,
+                b * x,
+                a - x,
+                a @ x.T,
+                x @ a.T,
+                x * [[1.0], [2.0]],
+            ],
+            x=a,
+        )
+        expected = [
+            a + 1,
+            a + 1,
+            a - 2,
+            2 - a,
+            a * 3,
+            a * 3,
+            a / 4,
+            -a,
+            a,
+            a**3,
+            a + b,
+            a + b,
+            a * b,
+            a - a,
+            a @ a.T,
+            a @ a.T,
+            a * [[1], [2]],
+        ]
+        for one, wanted in zip(found, expected):
+            self.assertEqual(one.dtype, np.float32)
+            self.assertClose(one, wanted)
+
+    def test_indexing_is_numpys(self):
+        a = floats(4, 3, 5)
+        x = arenite.input("x", a.shape)
+        keys = [
+            0,
+            -1,
+            slice(1, 3),
+            slice(-3, None),
+            slice(3, 1),
+            (1, 2),
+            (1, 2, 3),
+            (slice(None), 1),
+            (..., -1),
+            (slice(1, 2), ..., slice(0, 2)),
+            None,
+            (None, 1, ..., None),
+            (slice(None), slice(1, None), 0),
+            ...,
+        ]
+        for key, found in zip(keys, run([x[key] for key in keys], x=a)):
+            with self.subTest(key=key):
+                np.testing.assert_array_equal(found, a[key])
+        self.assertEqual(len(x), 4)
+        for row, found in zip(a, run(list(x), x=a)):
+            np.testing.assert_array_equal(found, row)
+        i = arenite.input("i", (1,), "int64")
+        np.testing.assert_array_equal(run(x[i, 1:], x=a, i=2), a[2, 1:])
+
+    def test_methods(self):
+        a = floats(2, 3, 4)
+        x = arenite.input("x", a.shape)
+        found = run(
+            [
+                x.reshape(6, -1),
+                x.view((24,)),
+                x.permute(2, 0, 1),
+                x.permute((2, 0, 1)),
+                x.transpose(0, 2),
+                x.flatten(),
+                x.unsqueeze(0).squeeze(0),
+                x[:1].broadcast_to(2, 3, 4),
+                x.relu(),
+                x.softmax(),
+            ],
+            x=a,
+        )
+        expected = [
+            a.reshape(6, 4),
+            a.reshape(24),
+            a.transpose(2, 0, 1),
+            a.transpose(2, 0, 1),
+            a.swapaxes(0, 2),
+            a.reshape(2, 12),
+            a,
+            np.broadcast_to(a[:1], a.shape),
+            np.maximum(a, 0),
+            np.exp(a) / np.exp(a).sum(-1, keepdims=True),
+        ]
+        for one, wanted in zip(found, expected):
+            self.assertClose(one, wanted)
+
+    def test_the_caller_may_change_an_array_that_became_a_constant(self):
+        a = np.ones(2, np.float32)
+        doubled = arenite.constant(a) * 2
+        a[:] = 9
+        self.assertEqual(run(doubled).tolist(), [2, 2])
+
+    def test_plain_numbers_are_float32(self):
+        self.assertEqual(arenite.constant([1.5, 2]).dtype, "float32")
+        self.assertEqual(arenite.constant([1, 2]).dtype, "int64")
+        self.assertEqual(arenite.constant(np.ones(2)).dtype, "float64")
+
+
+class Refusals(testing.TestCase):
+    def setUp(self):
+        self.x = arenite.input("x", (2, 3))
+
+    def test_shapes(self):
+        x = self.x
+        for action, message in [
+            (
+                lambda: x + np.ones((4, 3), np.float32),
+                "add: shapes [2, 3] and [4, 3]; expected sizes that are equal, or 1, from the last "
+                "axis on",
+            ),
+            (
+                lambda: x @ x,
+                "matmul: shapes [2, 3] and [2, 3]; expected as many columns of a (3) as rows of b "
+                "(2)",
+            ),
+            (
+                lambda: x.reshape(4, 2),
+                "reshape: shape [4, 2] for 6 elements of [2, 3]; expected as many, and at most one "
+                "-1",
+            ),
+            (
+                lambda: x.reshape(-1, -1),
+                "reshape: shape [-1, -1] for 6 elements of [2, 3]; expected as many, and at most "
+                "one -1",
+            ),
+            (
+                lambda: x.permute(0, 0),
+                "permute: axes [0, 0] of shape [2, 3]; expected each of its 2 axes once",
+            ),
+            (lambda: x.softmax(2), "softmax: axis 2; expected -2 ≤ axis < 2"),
+            (lambda: x[::2], "[]: a slice of step 2; expected 1"),
+            (lambda: x[0, 0, 0], "[]: 3 indices for shape [2, 3]; expected at most 2"),
+            (lambda: x / 0, "a Tensor divided by 0; expected another number"),
+            (
+                lambda: x.replace(np.ones((1, 2), np.float32), 0),
+                "replace_slice: rows of shape [1, 2]; expected rows of float32 [2, 3], at most all "
+                "of them",
+            ),
+            (
+                lambda: F.conv2d(x, np.ones((1, 1, 1, 1), np.float32)),
+                "conv2d: x of shape [2, 3]; expected [N, H, W, C]",
+            ),
+            (
+                lambda: F.grad(x, [x]),
+                "grad: a loss of float32 [2, 3]; expected one float32 (hint: .sum() or .mean())",
+            ),
+            (lambda: arenite.input("y", (2, -1)), "a shape with -1; expected sizes of at least 0"),
+            (
+                lambda: arenite.input("", 2),
+                "an input named ''; expected at least one character, and none of ',', ')', ';' and "
+                "0",
+            ),
+            (
+                lambda: arenite.buffer(1, name="a;b"),
+                "a buffer named 'a;b'; expected at least one character, and none of ',', ')', ';' "
+                "and 0",
+            ),
+            (lambda: arenite.input("y", (1,) * 9), "a shape of 9 axes; expected at most 8"),
+            (
+                lambda: arenite.compile(x + arenite.input("x", (2, 3))),
+                "two tensors named 'x'; expected a name of its own for each",
+            ),
+        ]:
+            with self.subTest(message), self.raises(arenite.InvalidError, message):
+                action()
+        with self.assertRaisesRegex(IndexError, "index 2 of axis 0, of 2; expected -2 ≤ index < 2"):
+            x[2]
+
+    def test_types(self):
+        x = self.x
+        for action, message in [
+            (
+                lambda: x + np.ones((2, 3)),
+                "add: an operand with one of float32 of float64 [2, 3]; expected float32",
+            ),
+            (lambda: x + "1", "'1' for an operand of add; expected a Tensor or an array"),
+            (lambda: x / x, "a Tensor divided by a Tensor; expected a number"),
+            (lambda: x**0.5, "a Tensor to the power 0.5; expected an integer of at least 1"),
+            (
+                lambda: bool(x),
+                "the truth of a Tensor, whose value only a run knows; expected arenite.cond(…)",
+            ),
+            (
+                lambda: np.sqrt(np.ones(2)) + np.asarray(x),
+                "a Tensor where an array is needed; expected an array: compile "
+                "the tensor and run the model, or compute with arenite's own functions",
+            ),
+            (lambda: x["a"], "[]: 'a'; expected an integer, a slice, None or ..."),
+            (
+                lambda: arenite.input("y", 2, "float16"),
+                "element type 'float16'; expected one of float32, float64, int64, int32, uint8",
+            ),
+            (lambda: arenite.input("y", (2, 3.0)), "a shape with 3.0; expected integers"),
+            (
+                lambda: arenite.constant(np.ones(2, bool)),
+                "element type dtype('bool'); expected one of float32, float64, int64, int32, uint8",
+            ),
+            (lambda: arenite.parameter(np.ones(2)), "a parameter of float64; expected float32"),
+            (lambda: arenite.compile(1), "1 among the outputs; expected Tensors"),
+            (
+                lambda: arenite.compile(x, [x + x]),
+                "Tensor(float32 [2, 3], by add) among the inputs; expected what "
+                "arenite.input made",
+            ),
+            (
+                lambda: arenite.compile(x, updates=[3]),
+                "3 among the updates; expected what functional.assign and its " "like return",
+            ),
+        ]:
+            with self.subTest(message), self.raises(arenite.InvalidTypeError, message):
+                action()
+        self.assertTrue(issubclass(arenite.InvalidTypeError, TypeError))
+        self.assertTrue(issubclass(arenite.InvalidError, ValueError))
+
+
+class Scripts(testing.TestCase):
+    def test_what_is_printed(self):
+        x = arenite.input("x", (2, 4))
+        y = F.dense(x, arenite.constant(np.ones((4, 2), np.float32), name="a weight")).relu()
+        table = arenite.buffer((8, 2))
+        self.assertEqual(
+            arenite.to_script(y[1:], F.sliced_softmax(table, 1)),
+            """\
+$1 = InputTensor(x, float32, [2, 4]);
+$2 = ConstantTensor("a weight", float32, [4, 2]);
+$3 = BufferTensor(buffer_0, float32, [8, 2]);
+$4 = dense($1, $2);
+$5 = relu($4);
+$6 = slice($5, begin=1, end=2);
+$7 = sliced_softmax($3, prefix=1);
+result = $6, $7;
+""",
+        )
+
+    def test_names_that_need_quotes(self):
+        for name in [
+            "a b",
+            'a"b',
+            '"',
+            "a#b",
+            "a(b",
+            "a\nb",
+            "a\\b",
+            "Ünïcode",
+            "layers.0/w:1",
+            "a\x7f",
+            "$1",
+            " ",
+        ]:
+            x = arenite.input(name, 1)
+            with self.subTest(name):
+                model = arenite.compile({name: x + 1})
+                self.assertEqual(list(model.inputs), [name])
+                self.assertEqual(model(**{name: [1.0]})[name].tolist(), [2])
+
+    def test_names_are_made_up_around_those_that_are_taken(self):
+        a, b = arenite.constant([1.0], name="constant_0"), arenite.constant([2.0])
+        w, v = arenite.parameter([0]), arenite.parameter([0])
+        script = arenite.script.script_of(
+            [b + a + w + v], suggested={w.node: "weight", v.node: "weight"}
+        ).text
+        for name in ("constant_0", "constant_1", "weight", "weight_2"):
+            self.assertIn(f"Tensor({name}, ", script)
+
+    def test_chains_of_ten_thousand(self):
+        x = arenite.input("x", (4,))
+        y = x
+        for _ in range(10_000):
+            y = y + 1
+        self.assertEqual(run(y, x=[0, 1, 2, 3]).tolist(), [10_000, 10_001, 10_002, 10_003])
+        del y  # nodes are freed one by one, not within each other
+
+    def test_whoever_takes_the_same_path_twice_computes_it_once(self):
+        y = arenite.input("x", (1,))
+        for _ in range(60):
+            y = y + y
+        self.assertEqual(arenite.to_script(y).count("add("), 60)
+        self.assertEqual(run(y, x=[1.0]).tolist(), [2.0**60])
+
+
+class Blocks(testing.TestCase):
+    def test_only_one_side_of_a_condition_runs(self):
+        c, x = arenite.input("c", (1,), "int64"), arenite.input("x", (3,))
+        shared = x + 1
+        model = arenite.compile(
+            arenite.cond(c, lambda: (shared * 2, x), lambda: (shared, shared.relu())), [c, x]
+        )
+        a = floats(3)
+        for condition, expected in [(1, [2 * (a + 1), a]), (0, [a + 1, np.maximum(a + 1, 0)])]:
+            for one, wanted in zip(model(condition, a), expected):
+                self.assertClose(one, wanted)
+
+    def test_loops_carry_values(self):
+        n, x = arenite.input("n", (1,), "int64"), arenite.input("x", (3,))
+        # The carried pair is that of Fibonacci.
+        first, second = arenite.loop(n, lambda trip, a, b: (b, a + b), [x, x], max_trips=20)
+        counted = arenite.loop(
+            None, lambda trip, total: total + trip, arenite.constant([0]), max_trips=5
+        )
+        model = arenite.compile([first, second, counted])
+        a, b, total = model(n=10, x=[1, 2, 3])
+        self.assertEqual(
+            (a.tolist(), b.tolist(), total.tolist()), ([89, 178, 267], [144, 288, 432], [10])
+        )
+
+    def test_loops_end_where_their_condition_does(self):
+        limit = arenite.input("limit", (1,), "int64")
+        left, doubled = arenite.loop(
+            None,
+            lambda trip, left, v: (left - 1, left - 1, v * 2),
+            [limit, arenite.constant([1.0])],
+            max_trips=100,
+            condition=limit,
+        )
+        self.assertEqual(run([left, doubled], limit=5)[1].tolist(), [32])
+
+    def test_blocks_in_blocks(self):
+        c, x = arenite.input("c", (1,), "int64"), arenite.input("x", (2,))
+
+        def body(trip, v):
+            return arenite.cond(
+                trip, lambda: arenite.loop(trip, lambda _, w: w * 2, v, max_trips=4), lambda: v + 1
+            )
+
+        model = arenite.compile(arenite.loop(c, body, x, max_trips=4), [c, x])
+        for trips in range(5):
+            expected = np.array([1.0, 2.0])
+            for trip in range(trips):
+                expected = expected * 2**trip if trip else expected + 1
+            self.assertClose(model(trips, [1, 2]), expected)
+
+    def test_what_blocks_refuse(self):
+        c, x = arenite.input("c", (1,), "int64"), arenite.input("x", (2,))
+        with self.raises(
+            arenite.InvalidError,
+            "cond: sides that return (float32 [2]) and (float32 [1]); expected equal "
+            "shapes and types",
+        ):
+            arenite.cond(c, lambda: x, lambda: x[:1])
+        with self.raises(
+            arenite.InvalidError, "loop: a body that returns (float32 [1]); expected (float32 [2])"
+        ):
+            arenite.loop(c, lambda _, v: v[:1], x, max_trips=2)
+        with self.raises(
+            arenite.InvalidTypeError,
+            "cond: a function that returns [None]; expected a Tensor, or several",
+        ):
+            arenite.cond(c, lambda: None, lambda: x)
+        with self.raises(
+            arenite.InvalidTypeError,
+            "cond: the condition of float32 [2]; expected int64 or int32 or uint8",
+        ):
+            arenite.cond(x, lambda: x, lambda: x)
+        kept = []
+        arenite.cond(c, lambda: kept.append(x + 1) or kept[0], lambda: x)
+        with self.raises(
+            arenite.InvalidError,
+            "relu reads a result of add made inside of a block that has ended; expected "
+            "what the block yields",
+        ):
+            kept[0].relu()
+
+
+if __name__ == "__main__":
+    testing.main()
