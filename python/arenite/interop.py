@@ -66,11 +66,9 @@ def borrow(value: Any, what: str, dtype: str, shape: tuple) -> np.ndarray:
             if value.flags.c_contiguous and value.dtype.isnative
             else np.array(value, dtype, order="C")
         )
-    typed = (hasattr(value, "dtype") or hasattr(value, "__dlpack__")) and not isinstance(
-        value, np.generic
-    )
+    plain = isinstance(value, (int, float, list, tuple, range, np.generic))
     array = as_array(value)
-    if not typed:
+    if plain:
         if array.size and array.dtype.kind not in ("biuf" if dtype in REAL else "biu"):
             raise InvalidTypeError(f"{array.dtype.name} numbers for {what}; expected {dtype}")
         array = _exact(array, dtype, what)

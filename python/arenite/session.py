@@ -1,5 +1,6 @@
 """Sessions: the workers that models run on."""
 
+import atexit
 import ctypes
 import os
 import threading
@@ -8,6 +9,12 @@ from typing import Any, Callable, Optional
 
 from ._library import SessionOptions, library
 from .errors import Error, InvalidError, InvalidTypeError
+
+_ending = threading.Event()
+
+
+def _end() -> None:
+    _ending.set()
 
 
 class Handle:
@@ -23,13 +30,19 @@ class Handle:
         self._pointer: Optional[int] = pointer
         self._process = os.getpid()
         self._free, self._what = free, what
-        weakref.finalize(owner, self.close)
+        weakref.finalize(owner, self.close)  # calls it at the end, too, the newest first
+        atexit.unregister(_end)
+        atexit.register(_end)  # before those
 
     def close(self) -> None:
-        with self.lock:
-            pointer, self._pointer = self._pointer, None
-            if pointer is not None and self._process == os.getpid():
-                self._free(ctypes.c_void_p(pointer))
+        self.lock.acquire()
+        pointer, self._pointer = self._pointer, None
+        if pointer is not None and self._process == os.getpid():
+            self._free(ctypes.c_void_p(pointer))
+        # At the end other threads wait for a lock that nobody gives back: they have nothing to say
+        # any more.
+        if not _ending.is_set():
+            self.lock.release()
 
     @property
     def closed(self) -> bool:

@@ -2,7 +2,7 @@
 """Tensors: operators, [] and what they refuse, and the scripts they become."""
 
 import testing
-from testing import RANDOM, floats, np, run
+from testing import floats, np, run
 
 import arenite
 import arenite.functional as F

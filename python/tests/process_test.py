@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""The package in processes of its own: where the library is, `python -m arenite`, fork, the end."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import testing
+
+
+def python(*arguments, **variables):
+    environment = {**os.environ, "PYTHONPATH": str(testing.ROOT / "python"), **variables}
+    environment = {name: value for name, value in environment.items() if value is not None}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd="/",
+    )
+
+
+class Processes(unittest.TestCase):
+    def check(self, done, output=""):
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, output, ""))
+
+    def test_main_tells_versions_and_devices(self):
+        done = python("-m", "arenite")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(
+            done.stdout,
+            r"(?m)^arenite    (\S+)\nlibrary    \1 \(.*libarenite\.so\)\n"
+            r"cpu        \d+ workers\ncuda       none: device 'cuda'; expected cpu",
+        )
+        self.assertRegex(done.stdout, r"(?m)^NumPy      \d")
+        self.assertRegex(done.stdout, r"(?m)^PyTorch    (\d|not installed)")
+
+    def test_a_library_that_is_not_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(
+                testing.ROOT / "python/arenite",
+                f"{folder}/arenite",
+                ignore=shutil.ignore_patterns("*.so", "__pycache__"),
+            )
+            script = "import arenite; arenite.default_session()"
+            done = python("-c", script, PYTHONPATH=folder, ARENITE_LIBRARY=None)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(
+                "arenite.errors.Error: libarenite.so was not found; looked for\n  "
+                f"{folder}/arenite/"
+                "libarenite.so\n  $ARENITE_LIBRARY, which is not set\nexpected an installed "
+                "package",
+                done.stderr,
+            )
+            done = python("-c", script, PYTHONPATH=folder, ARENITE_LIBRARY="/nonexistent/l.so")
+            self.assertIn(
+                f"looked for\n  {folder}/arenite/libarenite.so\n  /nonexistent/l.so\nexpected",
+                done.stderr,
+            )
+            with open(f"{folder}/broken.so", "w", encoding="utf-8") as file:
+                file.write("no library")
+            done = python("-m", "arenite", PYTHONPATH=folder, ARENITE_LIBRARY=f"{folder}/broken.so")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"cannot load {folder}/broken.so: ", done.stderr)
+
+    def test_a_function_that_an_older_library_lacks(self):
+        done = python(
+            "-c",
+            "from arenite._library import library\n"
+            "library()._dll = object()\n"
+            "library().version_text = lambda: '0.0.1'\n"
+            "try:\n    library().state_count\nexcept Exception as error:\n    print(error)",
+        )
+        self.assertEqual(done.stderr, "")
+        self.assertRegex(
+            done.stdout,
+            r"^.*libarenite\.so of version 0\.0\.1 has no arenite_state_count; expected the "
+            r"library "
+            "that this package was made with\n$",
+        )
+
+    def test_the_interpreter_may_end_at_any_time(self):
+        made = """
+import threading, arenite, numpy as np
+x = arenite.input("x", (64, 64))
+model, other = arenite.compile(x @ x), arenite.compile(x + 1)
+a = np.ones((64, 64), np.float32)
+model(a), other(a)
+"""
+        self.check(python("-c", made))
+        self.check(python("-c", made + "import sys; sys.exit(0)"))
+        # A cycle, so that only the collector finds it; globals that outlive the modules; threads
+        # under way.
+        self.check(python("-c", made + "model.me = model; del model"))
+        self.check(
+            python(
+                "-c",
+                made + "import builtins; builtins.kept = [model, other, arenite.default_session()]",
+            )
+        )
+        self.check(
+            python(
+                "-c",
+                made + """
+def work():
+    while True:
+        model(a)
+for _ in range(2):
+    threading.Thread(target=work, daemon=True).start()
+import time; time.sleep(0.2)
+""",
+            )
+        )
+        done = python("-c", made + "raise KeyboardInterrupt")
+        self.assertTrue(done.stderr.rstrip().endswith("KeyboardInterrupt"), done.stderr)
+
+    def test_a_child_of_fork_is_told_so(self):
+        self.check(
+            python(
+                "-c",
+                """
+import os, sys, arenite
+model = arenite.compile(arenite.input("x", (2,)) + 1)
+model([1, 2])
+child = os.fork()
+if child == 0:
+    try:
+        model([1, 2])
+    except arenite.Error as error:
+        print(error, flush=True)
+    os._exit(0)  # as multiprocessing's children do
+print(os.waitpid(child, 0)[1], model([1, 2]).tolist())
+""",
+            ),
+            "a model of the process that forked this one; expected one made here (hint: start "
+            "processes with multiprocessing's "
+            "'spawn')\n0 [2.0, 3.0]\n",
+        )
+
+    def test_sessions_share_the_workers(self):
+        self.check(
+            python(
+                "-c",
+                """
+import arenite
+with arenite.Session(workers=1) as session:
+    print(session)
+    try:
+        arenite.Session(workers=2)
+    except arenite.InvalidError as error:
+        print("2" in str(error))
+    model = arenite.compile(arenite.input("x", (1,)) + 1, session=session)
+print(session, model([1.0]))
+try:
+    arenite.compile(arenite.input("x", (1,)), session=session)
+except arenite.InvalidError as error:
+    print(error)
+for wrong in ({"device": "gpu"}, {"workers": -1}, {"workers": "2"}):
+    try:
+        arenite.Session(**wrong)
+    except arenite.Error as error:
+        print(type(error).__name__, error)
+""",
+            ),
+            "Session(device='cpu', workers=1)\nTrue\nSession(closed) [2.]\na session that was "
+            "closed; expected an open one\n"
+            "InvalidError device 'gpu'; expected cpu: this library was built without others\n"
+            "InvalidError -1 workers; expected 0 or more\nInvalidTypeError workers '2'; expected "
+            "an integer\n",
+        )
+
+
+if __name__ == "__main__":
+    testing.main()
