@@ -246,6 +246,23 @@ class Step(Case):
         again = run("plan", str(offsets))
         self.assertIn("peak 524,288 bytes", again.stdout)
 
+    def test_copies_are_named(self):
+        path = self.script("""$1 = BufferTensor(state, float32, [64, 16]);
+$2 = InputTensor(x, float32, [1, 16]);
+$3 = InputTensor(begin, int64, [1]);
+$4 = replace_slice($1, $2, $3);
+$5 = relu($1);
+result = $5;
+""")
+        plan, said = self.planned(path)
+        self.assertIn("\ncopied: replace_slice #0: relu #1 reads the old version later\n", said)
+        self.assertEqual(plan["copies"],
+                         [{"op": "replace_slice #0", "reason": "relu #1 reads the old version later"}])
+        path.write_text(path.read_text().replace("relu($1)", "relu($4)"))
+        plan, said = self.planned(path)
+        self.assertNotIn("copied", said)
+        self.assertNotIn("copies", plan)
+
     def test_what_is_a_script(self):
         for name, text in (("net", SCRIPT), ("a.csv.txt", " \r\n" + SCRIPT[SCRIPT.index("$"):]), ("none", "result = _;")):
             self.assertTrue(run("plan", str(self.script(text, name))).stdout.startswith("graph script"))

@@ -137,6 +137,11 @@ ARENITE_API arenite_status arenite_model_plan(const arenite_model* model, char**
  * names it. *svg is the caller's, for arenite_free. */
 ARENITE_API arenite_status arenite_model_picture(const arenite_model* model, char** svg,
                                                  char** message);
+/* Where new versions of values are copies, and why, a line each, as "replace_slice #2: relu #3
+ * reads the old version later"; "" where all are written in place. The caller's, for arenite_free.
+ */
+ARENITE_API arenite_status arenite_model_copies(const arenite_model* model, char** text,
+                                                char** message);
 
 /* ---- what models keep ----------------------------------------------------------------------- */
 

@@ -286,3 +286,11 @@ arenite_status arenite_model_picture(const arenite_model* model, char** svg, cha
     hand_over(plan::to_svg(plan), given(svg, "the picture's place"));
   });
 }
+
+arenite_status arenite_model_copies(const arenite_model* model, char** text, char** message) {
+  return run(message, [&] {
+    std::string lines;
+    for (const std::string& line : given(model, "the model").model.copies()) lines += line + "\n";
+    hand_over(lines, given(text, "the text's place"));
+  });
+}

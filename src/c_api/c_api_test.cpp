@@ -124,6 +124,32 @@ TEST_F(CApi, DrawsItsPlan) {
       "null for the picture's place; expected a pointer");
 }
 
+TEST_F(CApi, TellsWhereItCopies) {
+  const auto copies = [&](const char* reader) {
+    const std::string text = std::string(R"(
+      $1 = BufferTensor(state, float32, [4]);
+      $2 = InputTensor(x, float32, [1]);
+      $3 = InputTensor(begin, int64, [1]);
+      $4 = replace_slice($1, $2, $3);
+      $5 = relu()") + reader +
+                             "); result = $5;";
+    arenite_model_free(model);
+    model = nullptr;
+    EXPECT_EQ(arenite_compile(session, text.c_str(), nullptr, 0, &model, nullptr), ARENITE_OK);
+    char* said = nullptr;
+    EXPECT_EQ(arenite_model_copies(model, &said, nullptr), ARENITE_OK);
+    const std::string lines = said;
+    arenite_free(said);
+    return lines;
+  };
+  EXPECT_EQ(copies("$4"), "");
+  EXPECT_EQ(copies("$1"), "replace_slice #0: relu #1 reads the old version later\n");
+  EXPECT_EQ(
+      message_of(ARENITE_INVALID,
+                 [&](char** message) { return arenite_model_copies(model, nullptr, message); }),
+      "null for the text's place; expected a pointer");
+}
+
 TEST_F(CApi, AModelOutlivesItsSession) {
   compile();
   arenite_session_destroy(session);
