@@ -78,6 +78,7 @@ void place(Graph read) {
   graph::keep_buffers(read, operators());
   if (!chosen) graph::select(read, *runtime::kernel_selector(kernels()));
   graph::in_place(read);
+  for (const auto& [op, reason] : graph::inserted_copies(read)) require(!reason.empty(), "no why");
   prints_and_reads_back(read, operators());
   const graph::Schedule schedule = graph::coarsen(read);
   plan::StateLayout state;
