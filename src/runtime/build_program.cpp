@@ -206,10 +206,10 @@ std::vector<Claim> Program::Impl::claims_of(graph::OpId id, std::size_t number) 
     const plan::Placement& place = spec.plan.placement(access.storage);
     if (place.external || !is_transient(spec.graph.storage(access.storage).cls)) continue;
     Claim made = claim(access, place, number);
-    // Poisoning is for whoever writes the range first; an earlier op's bytes are not ours to spoil,
-    // and in a block an earlier trip may have written them.
+    // Poisoning is for whoever writes the range first; an earlier op's bytes are not ours to spoil.
+    // In a block every trip and every path has to write anew what it reads.
     const bool touched =
-        self == ops.end() || std::any_of(ops.begin(), self, [&](graph::OpId earlier) {
+        self != ops.end() && std::any_of(ops.begin(), self, [&](graph::OpId earlier) {
           const auto others = graph::accesses(spec.graph, earlier);
           return std::any_of(others.begin(), others.end(), [&](const graph::Access& other) {
             return other.storage == access.storage && other.offset < access.offset + access.bytes &&
