@@ -66,10 +66,71 @@ TEST(ScriptModel, AllocatesNothingAfterTheFirstEvaluation) {
   expect_no_allocation(model, inputs, result.data());
 }
 
-TEST(ScriptModel, AllocatesNothingWhereTheBatchIsSplit) {
-  runtime::Session session({.workers = 2});
+/// Two lanes, or four, wherever a batch can be split.
+ModelOptions with_lanes(int lanes) {
   ModelOptions options;
   options.target.two_lanes_microseconds = 0;
+  if (lanes == 4) options.target.four_lanes_microseconds = 0;
+  return options;
+}
+
+// Every operator that can work on a share of a batch, with a mask and a prefix for all samples.
+TEST(ScriptModel, LanesOfABatch) {
+  for (const int batch : {2, 5, 8}) {
+    for (const int lanes : {2, 4}) {
+      const std::string n = std::to_string(batch);
+      const std::string script = "$1 = InputTensor(x, float32, [" + n + R"(, 9, 8, 3]);
+        $2 = ConstantTensor(kernel, float32, [3, 3, 3, 8]);
+        $3 = ConstantTensor(offset, float32, [8]);
+        $4 = conv2d($1, $2, $3, padding=[1, 1]);
+        $5 = relu($4);
+        $6, $7 = max_pool2d($5);
+        $8 = ConstantTensor(deeper, float32, [3, 2, 8, 6]);
+        $9 = conv2d($6, $8);
+        $10 = avg_pool2d($9, kernel=[2, 2], stride=[1, 1]);
+        $11 = flatten($10);
+        $12 = ConstantTensor(weight, float32, [12, 8]);
+        $13 = ConstantTensor(row, float32, [1, 8]);
+        $14 = MatMulNode($11, $12);
+        $15 = SumNode($14, $13);
+        $16 = bias($15, $3);
+        $17 = SiLUNode($16);
+        $18 = RMSNormNode($17, $3);
+        $19 = ReshapeNode($18, [-1, 4, 2]);
+        $20 = PermuteNode($19, [0, 2, 1]);
+        $21 = MatMulNode($19, $20);
+        $22 = InputTensor(mask, float32, [1, 4, 4]);
+        $23 = SumNode($21, $22);
+        $24 = InputTensor(prefix, int64, [1]);
+        $25 = SlicedSoftmaxNode($23, $24);
+        $26 = MatMulNode($25, $19);
+        $27 = ComplexHadamardProductNode($26, $19);
+        $28 = sum_to($27, [)" + n +
+                                 R"(, 1, 2]);
+        $29 = broadcast_to($28, [)" +
+                                 n + R"(, 4, 2]);
+        $30 = HadamardProductNode($29, $27);
+        $31 = sum_to($30, [1, 4, 2]);
+        $32 = HadamardProductNode($30, $31);
+        $33 = sum($32, $27);
+        $34 = softmax($33);
+        $35 = ConstantTensor(factor, float32, [1]);
+        $36 = scale_by($34, $35);
+        result = $36, $31, $18;)";
+      std::string why;
+      EXPECT_TRUE(graph::split_batch(graph::parse(script, operators()), operators(), lanes, &why))
+          << why;
+      Pair pair(script, static_cast<std::uint32_t>(batch), with_lanes(lanes));
+      for (std::int64_t prefix : {4, 1}) {
+        pair.set("prefix", prefix);
+        EXPECT_LT(pair.difference(), 1e-4) << batch << " samples in " << lanes << " lanes";
+      }
+    }
+  }
+}
+
+TEST(ScriptModel, AllocatesNothingWhereTheBatchIsSplit) {
+  runtime::Session session({.workers = 2});
   const std::vector<float> weight(64 * 8, 0.5f), x(7 * 64, 0.25f);
   const NamedBytes constant{"weight", weight.data(), {}}, input{"x", x.data(), {}};
   Model model(session,
@@ -80,7 +141,7 @@ TEST(ScriptModel, AllocatesNothingWhereTheBatchIsSplit) {
     $4 = ReLUNode($3);
     result = $4;)",
                            operators()),
-              {&constant, 1}, options);
+              {&constant, 1}, with_lanes(2));
   std::vector<float> result(7 * 8);
   expect_no_allocation(model, {&input, 1}, result.data());
   EXPECT_EQ(result, std::vector<float>(7 * 8, 8));

@@ -23,12 +23,12 @@ using graph::ValueId;
 /// A script's model and its meaning, fed the same numbers.
 class Pair {
  public:
-  Pair(const std::string& script, std::uint32_t seed)
+  Pair(const std::string& script, std::uint32_t seed, const ModelOptions& options = {})
       : graph_(graph::parse(script, operators())), random_(seed) {
     reference_.emplace(graph_);
     std::vector<NamedBytes> constants;
     for (const ValueId id : graph_.declared(StorageClass::constant)) constants.push_back(draw(id));
-    model_.emplace(session_, graph_, constants);
+    model_.emplace(session_, graph_, constants, options);
   }
 
   Model& model() { return *model_; }

@@ -92,7 +92,7 @@ std::vector<Floats> evaluate_batch(int workers, std::int64_t batch, const ModelO
 }
 
 TEST(ModelLanes, GiveTheSameBitsWithAnyNumberOfWorkers) {
-  for (const std::int64_t batch : {1, 2, 3, 7, 64}) {
+  for (const std::int64_t batch : {0, 1, 2, 3, 7, 64}) {
     const auto one = evaluate_batch(1, batch, four_lanes()),
                two = evaluate_batch(2, batch, four_lanes()), whole = evaluate_batch(1, batch, {});
     EXPECT_EQ(one, two) << batch;
