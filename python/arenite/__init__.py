@@ -24,10 +24,12 @@ from .script import to_script
 from .session import Session, default_session
 from .kept import State, TensorSpec
 from .tensor import Parameter, Tensor, buffer, constant, input, parameter, state
+from .trainer import Evaluation, Trainer
 from .updates import grad, train
 
 __all__ = [
     "Error",
+    "Evaluation",
     "InvalidError",
     "InvalidTypeError",
     "Model",
@@ -37,6 +39,7 @@ __all__ = [
     "State",
     "Tensor",
     "TensorSpec",
+    "Trainer",
     "Update",
     "__version__",
     "buffer",

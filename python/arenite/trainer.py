@@ -1,0 +1,386 @@
+"""Training loops: a module, a loss and an optimizer, compiled into models that share one set of
+parameters.
+"""
+
+import sys
+import time
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from . import nn
+from .errors import InvalidError, InvalidTypeError
+from .graph import INPUT, check_shape
+from .interop import as_array, borrow
+from .layers import CrossEntropy
+from .model import Model, compile
+from .optim import SGD
+from .plan import Plan
+from .session import Session
+from .tensor import Tensor, input
+from .updates import train
+
+
+class Evaluation(NamedTuple):
+    loss: float  # the mean over the samples
+    accuracy: Optional[float]  # 0 … 1; None where the loss does not tell
+
+
+class Epoch(NamedTuple):
+    loss: float
+    accuracy: Optional[float]
+    validation: Optional[Evaluation]
+    seconds: float
+
+
+class Trainer:
+    """Trains a module on arrays, in batches.
+
+    module: an nn.Module, or any function from a tensor [N, …] to one, with `named_parameters`
+    loss: a function of what the module returns and the targets: a float32 [1], or what
+        F.softmax_cross_entropy returns, which tells accuracy too. "cross_entropy" takes logits [N,
+        C] and labels [N], integers.
+    optimizer: such as arenite.optim.SGD(lr=0.02, momentum=0.9)
+    inputs: the shape of one sample, without the batch, as (28, 28, 1), or an arenite.input with it;
+        None: that of the first samples given
+    batch: samples a step
+
+    Every batch size is a model of its own, planned when it first comes: the last batch of an epoch,
+        where the samples do
+    not divide evenly, is trained by a smaller model. The parameters and the optimizer's state are
+    copied from one model to the other then. `module.state_dict()` and its parameters' `data` are
+    always the current values, and may be changed between steps. One thread at a time may use a
+    trainer.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        loss: Any = "cross_entropy",
+        optimizer: Optional[SGD] = None,
+        inputs: Any = None,
+        batch: int = 64,
+        session: Optional[Session] = None,
+    ):
+        if not callable(module) or not hasattr(module, "named_parameters"):
+            raise InvalidTypeError(f"module {module!r}; expected an arenite.nn.Module")
+        if optimizer is None or not hasattr(optimizer, "attributes"):
+            raise InvalidTypeError(
+                f"optimizer {optimizer!r}; expected one, such as arenite.optim.SGD(lr=0.02, "
+                "momentum=0.9)"
+            )
+        if isinstance(loss, str):
+            if loss != "cross_entropy":
+                raise InvalidError(
+                    f"loss {loss!r}; expected 'cross_entropy' or a function of outputs and targets"
+                )
+            loss = nn.CrossEntropyLoss()
+        if not callable(loss) or isinstance(loss, type):
+            raise InvalidTypeError(f"loss {loss!r}; expected a function of outputs and targets")
+        if isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1:
+            raise InvalidError(f"batch {batch!r}; expected an integer of at least 1")
+        self.module, self.loss, self.optimizer, self.batch = module, loss, optimizer, int(batch)
+        self._session = session
+        self._sample: Optional[Tuple[int, ...]] = None
+        self._input_name = "x"
+        if isinstance(inputs, Tensor):
+            if inputs.node.op != INPUT or inputs.dtype != "float32" or inputs.ndim == 0:
+                raise InvalidTypeError(
+                    f"inputs {inputs!r}; expected a float32 arenite.input of shape [N, ...]"
+                )
+            self._sample, self._input_name = inputs.shape[1:], inputs.name
+        elif inputs is not None:
+            self._sample = check_shape(inputs, "inputs")
+        self._target: Optional[Tuple[Tuple[int, ...], str]] = None
+        if isinstance(loss, nn.CrossEntropyLoss):
+            self._target = ((), "int32")
+        self._parameters = dict(module.named_parameters())
+        if not self._parameters:
+            raise InvalidError(f"module {module!r} without parameters; expected some to train")
+        self._seen: Dict[str, int] = {}  # versions of the parameters that the models know
+        self._models: Dict[int, Model] = {}
+        self._predictors: Dict[int, Model] = {}
+        self._predictor_steps: Dict[int, int] = {}
+        self._newest: Optional[Model] = None  # has the current state
+        self._changes = 0
+
+    # ---- models
+
+    def _outputs(self, count: int) -> Tuple[Tensor, Tensor]:
+        if self._sample is None:
+            raise InvalidError(
+                "a trainer that has seen no samples; expected inputs=, the shape of one, or a step "
+                "first"
+            )
+        x = input(self._input_name, (count, *self._sample))
+        return x, self.module(x)
+
+    def _model(self, count: int) -> Model:
+        """The model of this batch size, with the current state."""
+        model = self._models.get(count)
+        if model is None:
+            x, predicted = self._outputs(count)
+            shape, dtype = self._target or (predicted.shape[1:], "float32")
+            y = input("y" if self._input_name != "y" else "target", (count, *shape), dtype)
+            found = self.loss(predicted, y)
+            outputs = {"loss": found}
+            if isinstance(found, CrossEntropy):
+                outputs = {"loss": found.loss, "statistics": found.statistics}
+            step = train(outputs["loss"], self.optimizer, list(self._parameters.values()))
+            model = self._models[count] = compile(
+                outputs, [x, y], updates=[step], session=self._session, names=self._names()
+            )
+        self._share(model)
+        return model
+
+    def _names(self) -> Dict[Tensor, str]:
+        return {parameter: name for name, parameter in self._parameters.items()}
+
+    def _share(self, model: Model) -> None:
+        if self._newest is not None and self._newest is not model:
+            for name in model.state:
+                model.state[name] = self._newest.state[name]
+        changed = [
+            n for n, p in self._parameters.items() if self._seen.get(n) != p.node.data.version
+        ]
+        for name in changed:
+            parameter = self._parameters[name]
+            model.state[name] = parameter.data
+            self._seen[name] = parameter.node.data.version
+            self._changes += 1
+        self._newest = model
+
+    def _trained(self) -> None:
+        """The parameters' values are the newest model's now, whoever asks."""
+        self._changes += 1
+        for name, parameter in self._parameters.items():
+            holder = parameter.node.data
+            holder.version += 1
+            holder.source = self._fetch
+            self._seen[name] = holder.version
+
+    def _fetch(self) -> None:
+        for name, parameter in self._parameters.items():
+            holder = parameter.node.data
+            if holder.source == self._fetch:
+                holder.source = None
+                holder.array = self._newest.state[name]
+                holder.array.flags.writeable = False
+
+    # ---- data
+
+    def _samples(self, x: Any) -> np.ndarray:
+        array = as_array(x)
+        if array.ndim == 0:
+            raise InvalidError("x of shape []; expected samples [N, ...]")
+        if self._sample is None:
+            self._sample = array.shape[1:]
+        return array
+
+    def _targets(self, y: Any, count: int) -> np.ndarray:
+        array = as_array(y)
+        if array.ndim == 0 or len(array) != count:
+            raise InvalidError(
+                f"y of shape {list(array.shape)} for {count} samples; expected a target for each"
+            )
+        if self._target is None:
+            self._target = (array.shape[1:], "int32" if array.dtype.kind in "iu" else "float32")
+        dtype = self._target[1]
+        if dtype != "int32" or array.dtype == np.int32:
+            return array
+        if array.dtype.kind not in "iu":
+            raise InvalidTypeError(f"{array.dtype.name} for y; expected integers")
+        limits = np.iinfo(np.int32)
+        if array.size and not (limits.min <= array.min() and array.max() <= limits.max):
+            raise InvalidError(
+                f"y from {array.min()} to {array.max()}; expected labels that fit into int32"
+            )
+        return array.astype(np.int32)
+
+    def _batches(self, count: int) -> List[Tuple[int, int]]:
+        return [(begin, min(begin + self.batch, count)) for begin in range(0, count, self.batch)]
+
+    # ---- what it does
+
+    def step(self, x: Any, y: Any) -> float:
+        """One step on at most `batch` samples. Returns their mean loss, from before the parameters
+        change.
+        """
+        return self._step(self._samples(x), y)["loss"]
+
+    def _step(self, x: np.ndarray, y: Any) -> Dict[str, Any]:
+        if not 0 < len(x) <= self.batch:
+            raise InvalidError(
+                f"a step on {len(x)} samples; expected 1 to {self.batch}, the batch (hint: fit "
+                "takes any number)"
+            )
+        y = self._targets(y, len(x))
+        found = self._model(len(x)).train_step(x, y)
+        self._trained()
+        return {"loss": float(found["loss"].reshape(())), "statistics": found.get("statistics")}
+
+    def evaluate(self, x: Any, y: Any) -> Evaluation:
+        """Mean loss and accuracy over any number of samples. Changes nothing."""
+        x = self._samples(x)
+        y = self._targets(y, len(x))
+        if len(x) == 0:
+            raise InvalidError("an evaluation on 0 samples; expected at least 1")
+        total, correct = 0.0, 0.0
+        told = False
+        for begin, end in self._batches(len(x)):
+            found = self._model(end - begin)(x[begin:end], y[begin:end])
+            told = "statistics" in found
+            total += (
+                float(found["statistics"][0])
+                if told
+                else float(found["loss"].reshape(())) * (end - begin)
+            )
+            correct += float(found["statistics"][1]) if told else 0.0
+        return Evaluation(total / len(x), correct / len(x) if told else None)
+
+    def predict(self, x: Any) -> np.ndarray:
+        """What the module returns for any number of samples."""
+        x = self._samples(x)
+        if len(x) == 0:
+            raise InvalidError("a prediction for 0 samples; expected at least 1")
+        parts = []
+        for begin, end in self._batches(len(x)):
+            count = end - begin
+            if self._newest is not None:
+                self._share(self._newest)
+            if count not in self._predictors:
+                inputs, predicted = self._outputs(count)
+                self._predictors[count] = compile(
+                    predicted, [inputs], session=self._session, names=self._names()
+                )
+                self._predictor_steps[count] = -1
+            model = self._predictors[count]
+            if self._newest is None or self._predictor_steps[count] != self._changes:
+                for name, parameter in self._parameters.items():
+                    if name in model.state:
+                        model.state[name] = parameter.data
+                self._predictor_steps[count] = self._changes
+            parts.append(model(x[begin:end]))
+        return np.concatenate(parts)
+
+    def fit(
+        self,
+        x: Any,
+        y: Any,
+        epochs: int = 1,
+        validation: Optional[Tuple[Any, Any]] = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        progress: Optional[bool] = None,
+    ) -> List[Epoch]:
+        """Goes over all samples `epochs` times, in another order each time, and evaluates
+        `validation`, (x, y), after each.
+
+        progress: writes to standard error how far it is; None: where that is a terminal. Ctrl-C
+            leaves the trainer
+        as the last whole step did.
+        """
+        x = self._samples(x)
+        y = self._targets(y, len(x))
+        if len(x) == 0 or epochs < 1:
+            raise InvalidError(
+                f"{epochs} epochs of {len(x)} samples; expected at least one of both"
+            )
+        if validation is not None and len(validation) != 2:
+            raise InvalidTypeError("validation that is no pair; expected (x, y)")
+        # Before the first epoch, not after it, says what is wrong with the data.
+        borrow(x[:1], "x", "float32", (1, *self._sample))
+        line = _Progress(epochs, len(x), sys.stderr.isatty() if progress is None else progress)
+        random, history = np.random.default_rng(seed), []
+        for epoch in range(epochs):
+            began, total, correct, told = time.perf_counter(), 0.0, 0.0, False
+            order = random.permutation(len(x)) if shuffle else None
+            for begin, end in self._batches(len(x)):
+                chosen = slice(begin, end) if order is None else order[begin:end]
+                found = self._step(x[chosen], y[chosen])
+                told = found["statistics"] is not None
+                total += found["loss"] * (end - begin)
+                correct += float(found["statistics"][1]) if told else 0.0
+                line.show(epoch, end, total / end)
+            checked = None if validation is None else self.evaluate(*validation)
+            history.append(
+                Epoch(
+                    total / len(x),
+                    correct / len(x) if told else None,
+                    checked,
+                    time.perf_counter() - began,
+                )
+            )
+            line.end(epoch, history[-1])
+        return history
+
+    @property
+    def learning_rate(self) -> float:
+        return self.optimizer.lr
+
+    @learning_rate.setter
+    def learning_rate(self, rate: float) -> None:
+        model = self._model(self.batch)
+        model.state["learning_rate"] = rate
+        self.optimizer.lr = float(rate)
+
+    @property
+    def plan(self) -> Plan:
+        """Of a step on a whole batch."""
+        return self._model(self.batch).plan
+
+    def save(self, path: Any) -> None:
+        """Parameters and the optimizer's state, in one file."""
+        self._model(self.batch).save(path)
+
+    def load(self, path: Any) -> None:
+        """What `save` wrote, for the same module and optimizer."""
+        self._model(self.batch).load(path)
+        self._trained()
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds + 0.5), 60)
+    return (
+        f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+    )
+
+
+class _Progress:
+    """One line that is written over and over, at most ten times a second."""
+
+    def __init__(self, epochs: int, samples: int, wanted: bool):
+        self.epochs, self.samples, self.wanted = epochs, samples, wanted
+        self.terminal = sys.stderr.isatty()
+        self.began = self.shown = time.perf_counter()
+        self.width = 0
+
+    def write(self, text: str, end: str) -> None:
+        start = "\r" if self.terminal else ""
+        sys.stderr.write(start + text.ljust(self.width if self.terminal else 0) + end)
+        sys.stderr.flush()
+        self.width = 0 if end else len(text)
+
+    def show(self, epoch: int, done: int, loss: float) -> None:
+        now = time.perf_counter()
+        if not self.wanted or not self.terminal or now - self.shown < 0.1:
+            return
+        self.shown = now
+        share = (epoch * self.samples + done) / (self.epochs * self.samples)
+        left = _duration((now - self.began) * (1 - share) / share)
+        self.write(
+            f"epoch {epoch + 1}/{self.epochs}  {done}/{self.samples}  loss {loss:.4f}  ETA {left}",
+            "",
+        )
+
+    def end(self, epoch: int, found: Epoch) -> None:
+        if not self.wanted:
+            return
+        text = f"epoch {epoch + 1}/{self.epochs}  loss {found.loss:.4f}"
+        if found.accuracy is not None:
+            text += f"  accuracy {100 * found.accuracy:.2f} %"
+        if found.validation is not None:
+            text += f"  validation loss {found.validation.loss:.4f}"
+            if found.validation.accuracy is not None:
+                text += f"  accuracy {100 * found.validation.accuracy:.2f} %"
+        self.write(f"{text}  {found.seconds:.2f} s", "\n")

@@ -1,0 +1,444 @@
+#!/usr/bin/env python3
+"""Training: steps against NumPy's, whole epochs, what is kept, saved and refused."""
+
+import contextlib
+import importlib.util
+import io
+import os
+import pathlib
+import tempfile
+import unittest
+
+import testing
+from testing import RANDOM, floats, np
+
+import arenite
+import arenite.functional as F
+from arenite import nn
+from arenite.optim import SGD
+
+
+def two_layers(seed=1):
+    rng = np.random.default_rng(seed)
+    return nn.Sequential(nn.Linear(6, 5, rng=rng), nn.ReLU(), nn.Linear(5, 3, rng=rng))
+
+
+class NumPySGD:
+    """The same two layers, loss and optimizer, in double."""
+
+    def __init__(self, network, lr, momentum=0.0, weight_decay=0.0):
+        self.values = [value.astype(float) for value in network.state_dict().values()]
+        self.velocities = [np.zeros_like(value) for value in self.values]
+        self.lr, self.momentum, self.weight_decay = lr, momentum, weight_decay
+
+    def step(self, x, y):
+        x = x.astype(float)
+        w, b, v, c = self.values
+        hidden = np.maximum(x @ w + b, 0)
+        logits = hidden @ v + c
+        e = np.exp(logits - logits.max(1, keepdims=True))
+        p = e / e.sum(1, keepdims=True)
+        loss = -np.log(p[np.arange(len(y)), y]).mean()
+        d = (p - np.eye(3)[y]) / len(y)
+        inner = (d @ v.T) * (hidden > 0)
+        for i, g in enumerate([x.T @ inner, inner.sum(0), hidden.T @ d, d.sum(0)]):
+            g = g + self.weight_decay * self.values[i]
+            self.velocities[i] = self.momentum * self.velocities[i] + g
+            self.values[i] = self.values[i] - self.lr * self.velocities[i]
+        return loss
+
+
+def samples(count):
+    x = floats(count, 6)
+    return x, (x @ floats(6, 3)).argmax(1)
+
+
+class Steps(testing.TestCase):
+    def assertSame(self, network, reference):
+        for found, wanted in zip(network.state_dict().values(), reference.values):
+            self.assertClose(found, wanted, 1e-5)
+
+    def test_steps_are_numpys_whatever_the_size_of_the_batch(self):
+        for optimizer in (
+            SGD(0.1),
+            SGD(0.1, momentum=0.9),
+            SGD(0.05, momentum=0.5, weight_decay=0.01),
+        ):
+            network = two_layers()
+            trainer = arenite.Trainer(network, "cross_entropy", optimizer, inputs=(6,), batch=8)
+            reference = NumPySGD(network, optimizer.lr, optimizer.momentum, optimizer.weight_decay)
+            for count in (8, 8, 3, 8, 1, 3, 8, 8):
+                x, y = samples(count)
+                self.assertAlmostEqual(trainer.step(x, y), reference.step(x, y), places=5)
+                self.assertSame(network, reference)
+
+    def test_the_learning_rate_may_change(self):
+        network = two_layers()
+        trainer = arenite.Trainer(network, optimizer=SGD(0.1), inputs=(6,), batch=4)
+        reference = NumPySGD(network, 0.1)
+        for rate, count in ((0.1, 4), (0.01, 4), (0.01, 2), (0.5, 4)):
+            trainer.learning_rate = reference.lr = rate
+            x, y = samples(count)
+            trainer.step(x, y)
+            reference.step(x, y)
+        self.assertEqual(trainer.learning_rate, 0.5)
+        self.assertSame(network, reference)
+
+    def test_parameters_may_be_changed_between_steps(self):
+        network = two_layers()
+        trainer = arenite.Trainer(network, optimizer=SGD(0.1), inputs=(6,), batch=4)
+        reference = NumPySGD(network, 0.1)
+        x, y = samples(4)
+        trainer.step(x, y), reference.step(x, y)
+        value = network[0].weight.data * 2
+        network[0].weight.data = value
+        reference.values[0] = value.astype(float)
+        trainer.step(x, y), reference.step(x, y)
+        self.assertSame(network, reference)
+        logits = (
+            np.maximum(x @ reference.values[0] + reference.values[1], 0) @ reference.values[2]
+            + reference.values[3]
+        )
+        self.assertClose(trainer.predict(x), logits, 1e-4)
+        network.load_state_dict(two_layers(2).state_dict())
+        self.assertClose(
+            trainer.predict(x), arenite.compile(two_layers(2)(arenite.constant(x)))(), 1e-5
+        )
+
+    def test_two_trainers_may_take_turns(self):
+        network = two_layers()
+        trainers = [
+            arenite.Trainer(network, optimizer=SGD(0.1), inputs=(6,), batch=4) for _ in range(2)
+        ]
+        reference = NumPySGD(network, 0.1)
+        for i in range(6):
+            x, y = samples(4)
+            trainers[i % 2].step(x, y)
+            reference.step(x, y)
+        self.assertSame(network, reference)
+
+
+class Epochs(testing.TestCase):
+    def test_the_loss_goes_down_and_all_samples_count(self):
+        x, y = samples(100)
+        network = two_layers()
+        trainer = arenite.Trainer(network, optimizer=SGD(0.2, momentum=0.9), batch=16)
+        before = trainer.evaluate(x, y)
+        history = trainer.fit(x, y, epochs=20, validation=(x[:10], y[:10]))
+        after = trainer.evaluate(x, y)
+        self.assertEqual(len(history), 20)
+        self.assertLess(after.loss, before.loss / 4)
+        self.assertGreater(after.accuracy, 0.9)
+        self.assertLess(history[-1].loss, history[0].loss / 2)
+        self.assertIsNotNone(history[-1].validation.accuracy)
+        logits = trainer.predict(x)
+        self.assertEqual(logits.shape, (100, 3))
+        self.assertAlmostEqual(after.accuracy, (logits.argmax(1) == y).mean(), places=6)
+        p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+        self.assertAlmostEqual(after.loss, -np.log(p[np.arange(100), y]).mean(), places=5)
+        # An evaluation trains nothing.
+        self.assertEqual(trainer.evaluate(x, y), after)
+
+    def test_an_epoch_in_order_is_numpys(self):
+        x, y = samples(22)
+        network = two_layers()
+        trainer = arenite.Trainer(network, optimizer=SGD(0.1, momentum=0.9), batch=8)
+        reference = NumPySGD(network, 0.1, 0.9)
+        trainer.fit(x, y, epochs=2, shuffle=False)
+        for _ in range(2):
+            for begin in range(0, 22, 8):
+                reference.step(x[begin : begin + 8], y[begin : begin + 8])
+        for found, wanted in zip(network.state_dict().values(), reference.values):
+            self.assertClose(found, wanted, 1e-5)
+
+    def test_other_losses(self):
+        x = floats(40, 4)
+        target = x @ floats(4, 2)
+        trainer = arenite.Trainer(nn.Linear(4, 2), nn.MSELoss(), SGD(0.1), inputs=(4,), batch=16)
+        self.assertGreater(trainer.plan.bytes, 0)
+        history = trainer.fit(x, target, epochs=60)
+        self.assertIsNone(history[-1].accuracy)
+        self.assertLess(history[-1].loss, 1e-3)
+        found = trainer.evaluate(x, target)
+        self.assertIsNone(found.accuracy)
+        self.assertAlmostEqual(found.loss, ((trainer.predict(x) - target) ** 2).mean(), places=5)
+        # Losses that are plain functions, of integer targets too.
+        labels = RANDOM.integers(0, 2, 40)
+        trainer = arenite.Trainer(nn.Linear(4, 2), F.cross_entropy, SGD(0.1), batch=16)
+        self.assertLess(trainer.fit(x, labels, epochs=3)[-1].loss, 5)
+
+    def test_convolutions(self):
+        x = floats(48, 8, 8, 1)
+        y = (x.mean((1, 2, 3)) > 0).astype(np.uint8)
+        rng = np.random.default_rng(0)
+        network = nn.Sequential(
+            nn.Conv2d(1, 4, 3, padding="same", rng=rng),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(4, 4, 3, rng=rng),
+            nn.ReLU(),
+            nn.AvgPool2d(2),
+            nn.Flatten(),
+            nn.Linear(4, 2, rng=rng),
+        )
+        trainer = arenite.Trainer(network, optimizer=SGD(0.1, momentum=0.9), batch=16)
+        history = trainer.fit(x, y, epochs=30)
+        self.assertLess(history[-1].loss, 0.8 * history[0].loss)
+
+    def test_progress_is_one_line_that_is_written_over_on_a_terminal(self):
+        class Terminal(io.StringIO):
+            def isatty(self):
+                return True
+
+        x, y = samples(20)
+        for stream, progress, lines in (
+            (Terminal(), None, 2),
+            (io.StringIO(), None, 0),
+            (io.StringIO(), True, 2),
+        ):
+            trainer = arenite.Trainer(two_layers(), optimizer=SGD(0.1), batch=8)
+            with contextlib.redirect_stderr(stream):
+                trainer.fit(x, y, epochs=2, validation=(x, y), progress=progress)
+            text = stream.getvalue()
+            self.assertEqual(text.count("\n"), lines)
+            if lines:
+                self.assertRegex(
+                    text,
+                    r"epoch 2/2  loss [\d.]+  accuracy [\d.]+ %  validation loss [\d.]+  accuracy "
+                    r"[\d.]+ %  "
+                    r"[\d.]+ s\n$",
+                )
+        line = arenite.trainer._Progress(2, 100, True)
+        line.terminal, line.shown = True, line.began - 1
+        with contextlib.redirect_stderr(Terminal()) as stream:
+            line.show(0, 50, 0.25)
+        self.assertRegex(stream.getvalue(), r"^\repoch 1/2  50/100  loss 0\.2500  ETA 0:00$")
+        self.assertEqual(arenite.trainer._duration(3723), "1:02:03")
+
+
+class Files(testing.TestCase):
+    def test_training_goes_on_where_it_was_saved(self):
+        x, y = samples(16)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "ünï.safetensors"
+            trainers = [
+                arenite.Trainer(
+                    two_layers(seed), optimizer=SGD(0.1, momentum=0.9), inputs=(6,), batch=8
+                )
+                for seed in (1, 2)
+            ]
+            trainers[0].fit(x, y)
+            trainers[0].save(path)
+            wanted = [trainers[0].step(x[:8], y[:8]) for _ in range(3)]
+            trainers[1].step(x[:3], y[:3])
+            trainers[1].load(path)
+            self.assertEqual([trainers[1].step(x[:8], y[:8]) for _ in range(3)], wanted)
+            for a, b in zip(
+                trainers[0].module.state_dict().values(), trainers[1].module.state_dict().values()
+            ):
+                np.testing.assert_array_equal(a, b)
+
+            before = trainers[0].module.state_dict()
+            data = path.read_bytes()
+            path.write_bytes(data[:-5])
+            with self.assertRaises(arenite.InvalidError):
+                trainers[0].load(path)
+            with self.assertRaisesRegex(arenite.InvalidError, "No such file"):
+                trainers[0].load(pathlib.Path(folder) / "typo")
+            path.write_bytes(data)
+            other = arenite.Trainer(nn.Linear(6, 3), optimizer=SGD(0.1), inputs=(6,))
+            with self.assertRaisesRegex(
+                arenite.InvalidError, "expected only what this model keeps"
+            ):
+                other.load(path)
+            for name, value in trainers[0].module.state_dict().items():
+                np.testing.assert_array_equal(value, before[name])
+            self.assertEqual(os.listdir(folder), [path.name])
+
+
+class ByHand(testing.TestCase):
+    def test_gradients(self):
+        a, b = floats(3, 4), floats(4, 2)
+        x, w = arenite.input("x", (3, 4)), arenite.input("w", (4, 2))
+        loss = ((x @ w) ** 2).sum()
+        found = arenite.compile(
+            [loss, *arenite.grad(loss, wrt=[x, w]), arenite.grad(loss, wrt=w) * 2]
+        )(x=a, w=b)
+        for one, wanted in zip(
+            found,
+            [((a @ b) ** 2).sum().reshape(1), 2 * a @ b @ b.T, 2 * a.T @ a @ b, 4 * a.T @ a @ b],
+        ):
+            self.assertClose(one, wanted, 1e-4)
+        with self.assertRaisesRegex(
+            arenite.InvalidError, "a gradient by 'z', which the loss does not depend on"
+        ):
+            arenite.compile(arenite.grad(loss, wrt=arenite.input("z", (1,))))
+
+    def test_a_model_trains_where_it_was_told_how(self):
+        x, w = arenite.input("x", (4, 2)), arenite.parameter(
+            np.array([[1], [2]], np.float32), name="w"
+        )
+        y = x @ w
+        loss = (y * y).mean()
+        model = arenite.compile({"loss": loss, "y": y}, updates=[arenite.train(loss, SGD(0.1))])
+        self.assertTrue(model.trainable)
+        a, value = floats(4, 2), np.array([[1.0], [2.0]])
+        for _ in range(3):
+            found = model.train_step(x=a)
+            self.assertClose(found["loss"], [((a @ value) ** 2).mean()])
+            value = value - 0.1 * 2 * a.T @ (a @ value) / 4
+            self.assertClose(model.state["w"], value)
+        self.assertClose(model(a)["y"], a @ value)
+        self.assertClose(model.state["w"], value)
+        model.state = {"w": np.zeros((2, 1), np.float32), "learning_rate": [0.5]}
+        self.assertEqual(model(a)["loss"].tolist(), [0])
+        with tempfile.TemporaryDirectory() as folder:
+            model.save(f"{folder}/state")
+            model.state["w"] = np.ones((2, 1), np.float32)
+            model.load(f"{folder}/state")
+        self.assertEqual(model.state["w"].tolist(), [[0], [0]])
+        self.assertEqual(dict(model.state).keys(), {"w", "learning_rate"})
+        with self.raises(
+            arenite.InvalidError,
+            "a model whose script has no training; expected one with a train statement",
+        ):
+            arenite.compile(y).train_step(a)
+
+    def test_an_optimizers_step_by_hand(self):
+        w, rate = arenite.parameter([1], name="w"), arenite.input("rate", (1,))
+        velocity = arenite.state((1,), name="v")
+        model = arenite.compile(w, updates=[F.sgd(w, [2.0], rate, velocity, momentum=0.5)])
+        self.assertEqual([model(rate=[0.5]).tolist() for _ in range(2)], [[-1], [-2.5]])
+
+
+class Refusals(testing.TestCase):
+    def test_arguments(self):
+        network, sgd = two_layers(), SGD(0.1)
+        for action, kind, message in [
+            (
+                lambda: arenite.Trainer(network),
+                arenite.InvalidTypeError,
+                "optimizer None; expected one, such as arenite.optim.SGD(lr=0.02, momentum=0.9)",
+            ),
+            (
+                lambda: arenite.Trainer(network, "crossentropy", sgd),
+                arenite.InvalidError,
+                "loss 'crossentropy'; expected 'cross_entropy' or a function of outputs and "
+                "targets",
+            ),
+            (
+                lambda: arenite.Trainer(network, nn.MSELoss, sgd),
+                arenite.InvalidTypeError,
+                f"loss {nn.MSELoss!r}; expected a function of outputs and targets",
+            ),
+            (
+                lambda: arenite.Trainer(nn.ReLU(), optimizer=sgd),
+                arenite.InvalidError,
+                "module ReLU() without parameters; expected some to train",
+            ),
+            (
+                lambda: arenite.Trainer(network, optimizer=sgd, batch=0),
+                arenite.InvalidError,
+                "batch 0; expected an integer of at least 1",
+            ),
+            (
+                lambda: arenite.Trainer(network, optimizer=sgd).plan,
+                arenite.InvalidError,
+                "a trainer that has seen no samples; expected inputs=, the shape of one, or a step "
+                "first",
+            ),
+            (lambda: SGD(lr="0.1"), arenite.InvalidTypeError, "lr '0.1'; expected a number"),
+            (lambda: SGD(lr=-1), arenite.InvalidError, "lr -1; expected a number of at least 0"),
+            (
+                lambda: arenite.train(arenite.input("x", (1,)), sgd),
+                arenite.InvalidError,
+                "train: no parameters; expected a loss that depends on some",
+            ),
+        ]:
+            with self.subTest(message), self.raises(kind, message):
+                action()
+
+    def test_data(self):
+        trainer = arenite.Trainer(two_layers(), optimizer=SGD(0.1), inputs=(6,), batch=4)
+        x, y = samples(4)
+        for action, kind, message in [
+            (
+                lambda: trainer.step(x.astype(float), y),
+                arenite.InvalidTypeError,
+                "float64 for input 'x'; expected float32 (hint: .astype('float32'))",
+            ),
+            (
+                lambda: trainer.step(x[:, :5], y),
+                arenite.InvalidError,
+                "an array of shape [4, 5] for input 'x'; expected [4, 6]",
+            ),
+            (
+                lambda: trainer.step(x, y[:3]),
+                arenite.InvalidError,
+                "y of shape [3] for 4 samples; expected a target for each",
+            ),
+            (
+                lambda: trainer.step(x, y + 0.5),
+                arenite.InvalidTypeError,
+                "float64 for y; expected integers",
+            ),
+            (
+                lambda: trainer.step(x, y + 2**40),
+                arenite.InvalidError,
+                f"y from {(y + 2**40).min()} to {(y + 2**40).max()}; expected labels that fit into "
+                "int32",
+            ),
+            (
+                lambda: trainer.step(*samples(5)),
+                arenite.InvalidError,
+                "a step on 5 samples; expected 1 to 4, the batch (hint: fit takes any number)",
+            ),
+            (
+                lambda: trainer.fit(x[:0], y[:0]),
+                arenite.InvalidError,
+                "1 epochs of 0 samples; expected at least one of both",
+            ),
+        ]:
+            with self.subTest(message), self.raises(kind, message):
+                action()
+        with self.assertRaisesRegex(
+            arenite.InvalidError, "a label that names no class of the logits"
+        ):
+            trainer.step(x, y + 3)
+        before = trainer.module.state_dict()
+        np.testing.assert_array_equal(before["0.weight"], trainer._newest.state["0.weight"])
+        self.assertGreater(trainer.step(x, y), 0)
+        self.assertFalse(
+            np.array_equal(before["0.weight"], trainer.module.state_dict()["0.weight"])
+        )
+
+
+@unittest.skipUnless(
+    importlib.util.find_spec("torch"), "PyTorch is not installed: its steps are not compared"
+)
+class AgainstPyTorch(testing.TestCase):
+    def test_steps_with_momentum_and_decay(self):
+        import torch
+
+        network = two_layers()
+        trainer = arenite.Trainer(
+            network, optimizer=SGD(0.1, momentum=0.9, weight_decay=0.01), batch=8
+        )
+        theirs = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
+        with torch.no_grad():
+            for mine, other in zip(network.state_dict().values(), theirs.parameters()):
+                other.copy_(torch.tensor(mine.T))
+        optimizer = torch.optim.SGD(theirs.parameters(), 0.1, momentum=0.9, weight_decay=0.01)
+        for _ in range(5):
+            x, y = samples(8)
+            loss = torch.nn.functional.cross_entropy(theirs(torch.tensor(x)), torch.tensor(y))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            self.assertAlmostEqual(
+                trainer.step(torch.tensor(x), torch.tensor(y)), loss.item(), places=5
+            )
+
+
+if __name__ == "__main__":
+    testing.main()
