@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Gradients, and models that are trained without a trainer."""
+
+import tempfile
+
+import testing
+from testing import floats, np
+
+import arenite
+import arenite.functional as F
+from arenite.optim import SGD
+
+
+class ByHand(testing.TestCase):
+    def test_gradients(self):
+        a, b = floats(3, 4), floats(4, 2)
+        x, w = arenite.input("x", (3, 4)), arenite.input("w", (4, 2))
+        loss = ((x @ w) ** 2).sum()
+        found = arenite.compile(
+            [loss, *arenite.grad(loss, wrt=[x, w]), arenite.grad(loss, wrt=w) * 2]
+        )(x=a, w=b)
+        for one, wanted in zip(
+            found,
+            [((a @ b) ** 2).sum().reshape(1), 2 * a @ b @ b.T, 2 * a.T @ a @ b, 4 * a.T @ a @ b],
+        ):
+            self.assertClose(one, wanted, 1e-4)
+        with self.assertRaisesRegex(
+            arenite.InvalidError, "a gradient by 'z', which the loss does not depend on"
+        ):
+            arenite.compile(arenite.grad(loss, wrt=arenite.input("z", (1,))))
+
+    def test_a_model_trains_where_it_was_told_how(self):
+        x, w = arenite.input("x", (4, 2)), arenite.parameter(
+            np.array([[1], [2]], np.float32), name="w"
+        )
+        y = x @ w
+        loss = (y * y).mean()
+        model = arenite.compile({"loss": loss, "y": y}, updates=[arenite.train(loss, SGD(0.1))])
+        self.assertTrue(model.trainable)
+        a, value = floats(4, 2), np.array([[1.0], [2.0]])
+        for _ in range(3):
+            found = model.train_step(x=a)
+            self.assertClose(found["loss"], [((a @ value) ** 2).mean()])
+            value = value - 0.1 * 2 * a.T @ (a @ value) / 4
+            self.assertClose(model.state["w"], value)
+        self.assertClose(model(a)["y"], a @ value)
+        self.assertClose(model.state["w"], value)
+        model.state = {"w": np.zeros((2, 1), np.float32), "learning_rate": [0.5]}
+        self.assertEqual(model(a)["loss"].tolist(), [0])
+        with tempfile.TemporaryDirectory() as folder:
+            model.save(f"{folder}/state")
+            model.state["w"] = np.ones((2, 1), np.float32)
+            model.load(f"{folder}/state")
+        self.assertEqual(model.state["w"].tolist(), [[0], [0]])
+        self.assertEqual(dict(model.state).keys(), {"w", "learning_rate"})
+        with self.raises(
+            arenite.InvalidError,
+            "a model whose script has no training; expected one with a train statement",
+        ):
+            arenite.compile(y).train_step(a)
+
+    def test_an_optimizers_step_by_hand(self):
+        w, rate = arenite.parameter([1], name="w"), arenite.input("rate", (1,))
+        velocity = arenite.state((1,), name="v")
+        model = arenite.compile(w, updates=[F.sgd(w, [2.0], rate, velocity, momentum=0.5)])
+        self.assertEqual([model(rate=[0.5]).tolist() for _ in range(2)], [[-1], [-2.5]])
+
+
+if __name__ == "__main__":
+    testing.main()
