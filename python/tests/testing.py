@@ -1,6 +1,10 @@
-"""What the tests of the Python package share. ARENITE_LIBRARY names the library; ctest sets it."""
+"""What the tests of the Python package share. ARENITE_LIBRARY names the library; ctest sets it.
+
+Without it the release build's is taken, for tests that are run by hand.
+"""
 
 import contextlib
+import os
 import pathlib
 import sys
 import unittest
@@ -8,6 +12,7 @@ import unittest
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
+os.environ.setdefault("ARENITE_LIBRARY", str(ROOT / "build/release/libarenite.so"))
 
 try:
     import numpy as np
