@@ -84,8 +84,7 @@ class Library:
     """The functions of arenite.h as attributes, without their prefix: `lib.evaluate(…)`.
 
     Those that return a status take no message: they raise `InvalidError` or `Error` with its text.
-        A
-    function that the library does not have is an error when it is asked for, not before.
+    A function that the library does not have is an error when it is asked for, not before.
     """
 
     def __init__(self, path: pathlib.Path):

@@ -161,8 +161,7 @@ def complex_mul(a: TensorLike, b: TensorLike, conjugate: bool = False) -> Tensor
     if a.ndim != b.ndim or any(n not in (1, m) for m, n in zip(a.shape, b.shape)):
         raise InvalidError(
             f"complex_mul: b of shape {list(b.shape)}; expected {list(a.shape)}, where any size "
-            "but the "
-            "last may be 1"
+            "but the last may be 1"
         )
     return one("complex_mul", [a, b], {"conjugate": 1} if conjugate else {}, a.shape, a.dtype)
 

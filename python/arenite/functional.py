@@ -52,7 +52,7 @@ from .shaping import (
     transpose,
     unsqueeze,
 )
-from .updates import accumulate, assign, grad, sgd, train
+from .updates import accumulate, assign, grad, sgd, train, update_slice
 
 __all__ = [
     "accumulate",
@@ -101,5 +101,6 @@ __all__ = [
     "train",
     "transpose",
     "unsqueeze",
+    "update_slice",
     "zeros",
 ]

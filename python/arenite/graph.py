@@ -91,8 +91,7 @@ class Node:
             if not is_visible(tensor.node.block, self.block):
                 raise InvalidError(
                     f"{op} reads a result of {tensor.node.op} made inside of a block that has "
-                    "ended; "
-                    "expected what the block yields"
+                    "ended; expected what the block yields"
                 )
 
     def reads(self) -> List[Any]:

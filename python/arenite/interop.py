@@ -95,7 +95,6 @@ def _exact(array: np.ndarray, dtype: str, what: str) -> np.ndarray:
         if least < limits.min or most > limits.max:
             raise InvalidError(
                 f"{least if least < limits.min else most} for {what}; expected {limits.min} … "
-                f"{limits.max}, "
-                f"as it is {dtype}"
+                f"{limits.max}, as it is {dtype}"
             )
     return array.astype(dtype)

@@ -45,8 +45,7 @@ def matmul(
     if inner_a != inner_b:
         raise InvalidError(
             f"matmul: shapes {list(a.shape)} and {list(b.shape)}; expected as many columns of a "
-            f"({inner_a}) as "
-            f"rows of b ({inner_b})"
+            f"({inner_a}) as rows of b ({inner_b})"
         )
     if b.ndim == 1:
         product = matmul(a, reshape(b, (inner_b, 1)), transpose_a)
@@ -127,8 +126,7 @@ def _convolution(
     if kernel.shape[2] != image.shape[3]:
         raise InvalidError(
             f"{op}: weight of shape {list(kernel.shape)} for an image of {image.shape[3]} "
-            "channels; expected "
-            f"[KH, KW, {image.shape[3]}, K]"
+            f"channels; expected [KH, KW, {image.shape[3]}, K]"
         )
     if offset is not None:
         expect_shape(op, "bias", operands[2], kernel.shape[3:], "one for each output channel")
@@ -200,11 +198,11 @@ def conv2d_relu_max_pool2d(
     )[0]
 
 
-def _pooling(op: str, x: TensorLike, kernel: Any, stride: Any, padding: Any) -> tuple:
+def _pooling(op: str, x: TensorLike, kernel_size: Any, stride: Any, padding: Any) -> tuple:
     x = as_tensor(x)
     expect_type(op, "x", x, "float32")
     expect_rank(op, "x", x, 4, "[N, H, W, C]")
-    kernel = pair(op, "kernel", kernel, 1)
+    kernel = pair(op, "kernel_size", kernel_size, 1)
     stride = kernel if stride is None else pair(op, "stride", stride, 1)
     padding = pair(op, "padding", padding, 0)
     if padding[0] >= kernel[0] or padding[1] >= kernel[1]:
@@ -220,19 +218,23 @@ def _pooling(op: str, x: TensorLike, kernel: Any, stride: Any, padding: Any) -> 
     )
 
 
-def max_pool2d(x: TensorLike, kernel: Any = 2, stride: Any = None, padding: Any = 0) -> Tensor:
-    """[N, H, W, C] → [N, OH, OW, C], float32; the stride is the kernel unless given; padding never
-    wins.
+def max_pool2d(x: TensorLike, kernel_size: Any = 2, stride: Any = None, padding: Any = 0) -> Tensor:
+    """[N, H, W, C] → [N, OH, OW, C], float32; the stride is the kernel's size unless given; padding
+    never wins.
     """
-    x, attributes, shape = _pooling("max_pool2d", x, kernel, stride, padding)
+    x, attributes, shape = _pooling("max_pool2d", x, kernel_size, stride, padding)
     return results("max_pool2d", [x], attributes, [(shape, "float32"), (shape, "uint8")])[0]
 
 
 def avg_pool2d(
-    x: TensorLike, kernel: Any = 2, stride: Any = None, padding: Any = 0, count_padding: bool = True
+    x: TensorLike,
+    kernel_size: Any = 2,
+    stride: Any = None,
+    padding: Any = 0,
+    count_padding: bool = True,
 ) -> Tensor:
     """As `max_pool2d`; divides by the window's area, or by its pixels inside of the image."""
-    x, attributes, shape = _pooling("avg_pool2d", x, kernel, stride, padding)
+    x, attributes, shape = _pooling("avg_pool2d", x, kernel_size, stride, padding)
     return one(
         "avg_pool2d", [x], {**attributes, "count_padding": bool(count_padding)}, shape, "float32"
     )
@@ -356,8 +358,7 @@ def batch_gather(
     if count < 1 or begin < 0 or begin + count > order.shape[0]:
         raise InvalidError(
             f"batch_gather: begin {begin} and count {count} in an order of {order.shape[0]}; "
-            "expected a batch "
-            "no longer than the order"
+            "expected a batch no longer than the order"
         )
     return Batch(
         *results(

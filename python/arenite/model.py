@@ -171,8 +171,7 @@ class Model:
                 )
                 raise InvalidError(
                     f"{found} for output {spec.name!r}; expected a dense, writeable array of "
-                    f"{spec.dtype} "
-                    f"{list(spec.shape)}"
+                    f"{spec.dtype} {list(spec.shape)}"
                 )
         return list(out)
 

@@ -1,13 +1,12 @@
-"""Networks of layers, as in torch.nn. Images are [N, H, W, C]; weights are [in, out] and [KH, KW,
-C, K].
+"""Networks of layers, as in torch.nn, of images [N, H, W, C].
 
     network = nn.Sequential(nn.Conv2d(1, 32, 3, padding="same"), nn.ReLU(), nn.MaxPool2d(2),
-    nn.Flatten(),
-                            nn.Linear(14 * 14 * 32, 10))
+                            nn.Flatten(), nn.Linear(14 * 14 * 32, 10))
     y = network(arenite.input("image", (64, 28, 28, 1)))
 
-Weights and biases begin in ±1/√fan_in, uniformly, as PyTorch's do: drawn from `rng`, a
-numpy.random.Generator, or from the one that `arenite.manual_seed` seeds.
+Weights are [in, out] and [KH, KW, C, K]. They and biases begin in ±1/√fan_in, uniformly, as
+PyTorch's do: drawn from `rng`, a numpy.random.Generator, or from the one that `arenite.manual_seed`
+seeds.
 """
 
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
@@ -213,7 +212,7 @@ class Conv2d(Module):
         self,
         in_channels: int,
         out_channels: int,
-        kernel: Any,
+        kernel_size: Any,
         stride: Any = 1,
         padding: Any = 0,
         dilation: Any = 1,
@@ -222,10 +221,10 @@ class Conv2d(Module):
     ):
         self.in_channels = _size("Conv2d", "in_channels", in_channels)
         self.out_channels = _size("Conv2d", "out_channels", out_channels)
-        self.kernel = pair("Conv2d", "kernel", kernel, 1)
+        self.kernel_size = pair("Conv2d", "kernel_size", kernel_size, 1)
         self.stride, self.padding, self.dilation = stride, padding, dilation
-        fan_in = self.kernel[0] * self.kernel[1] * self.in_channels
-        self.weight = init((*self.kernel, self.in_channels, self.out_channels), fan_in, rng)
+        fan_in = self.kernel_size[0] * self.kernel_size[1] * self.in_channels
+        self.weight = init((*self.kernel_size, self.in_channels, self.out_channels), fan_in, rng)
         self.bias = init((self.out_channels,), fan_in, rng) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
@@ -233,7 +232,8 @@ class Conv2d(Module):
 
     def extra(self) -> str:
         return (
-            f"{self.in_channels}, {self.out_channels}, kernel={self.kernel}, stride={self.stride}, "
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}, "
             f"padding={self.padding!r}"
         )
 
@@ -241,34 +241,34 @@ class Conv2d(Module):
 class MaxPool2d(Module):
     """[N, H, W, C] → [N, OH, OW, C], the largest of each window. See F.max_pool2d."""
 
-    def __init__(self, kernel: Any = 2, stride: Any = None, padding: Any = 0):
-        self.kernel, self.stride, self.padding = kernel, stride, padding
+    def __init__(self, kernel_size: Any = 2, stride: Any = None, padding: Any = 0):
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.max_pool2d(x, self.kernel, self.stride, self.padding)
+        return F.max_pool2d(x, self.kernel_size, self.stride, self.padding)
 
     def extra(self) -> str:
-        return f"kernel={self.kernel}"
+        return f"kernel_size={self.kernel_size}"
 
 
 class AvgPool2d(Module):
     """[N, H, W, C] → [N, OH, OW, C], the mean of each window. See F.avg_pool2d."""
 
     def __init__(
-        self, kernel: Any = 2, stride: Any = None, padding: Any = 0, count_padding: bool = True
+        self, kernel_size: Any = 2, stride: Any = None, padding: Any = 0, count_padding: bool = True
     ):
-        self.kernel, self.stride, self.padding, self.count_padding = (
-            kernel,
+        self.kernel_size, self.stride, self.padding, self.count_padding = (
+            kernel_size,
             stride,
             padding,
             count_padding,
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.avg_pool2d(x, self.kernel, self.stride, self.padding, self.count_padding)
+        return F.avg_pool2d(x, self.kernel_size, self.stride, self.padding, self.count_padding)
 
     def extra(self) -> str:
-        return f"kernel={self.kernel}"
+        return f"kernel_size={self.kernel_size}"
 
 
 class ReLU(Module):

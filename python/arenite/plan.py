@@ -20,7 +20,7 @@ def bytes_text(count: int) -> str:
 
 
 class Plan:
-    """The memory of one evaluation, planned before the first one.
+    """The memory of one run, or of one step of training, planned before the first one.
 
     bytes: of all blocks: arenas, inputs, outputs, and what the model keeps
     arena_bytes: of those, what values share as they come and go

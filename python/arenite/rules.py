@@ -94,8 +94,7 @@ def window(
         if extent > size:
             raise InvalidError(
                 f"{op}: a kernel of {list(kernel)} for an image of shape {list(image.shape)} with "
-                "padding "
-                f"{list(padding)}; expected one that fits"
+                f"padding {list(padding)}; expected one that fits"
             )
         found.append((size - extent) // stride[axis] + 1)
     return found[0], found[1]
@@ -110,7 +109,6 @@ def common_shape(op: str, a: Tensor, b: Tensor) -> Shape:
     if any(m != n and 1 not in (m, n) for m, n in zip(left, right)):
         raise InvalidError(
             f"{op}: shapes {list(a.shape)} and {list(b.shape)}; expected sizes that are equal, or "
-            "1, from "
-            "the last axis on"
+            "1, from the last axis on"
         )
     return tuple(n if m == 1 else m for m, n in zip(left, right))

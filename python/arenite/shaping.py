@@ -1,7 +1,7 @@
 """Views, copies in another order, and rows that only the run knows."""
 
 import builtins
-from typing import Any, Optional, Sequence
+from typing import Any, List, Optional, Sequence
 
 import numpy as np
 
@@ -24,8 +24,7 @@ def reshape(x: TensorLike, shape: Any) -> Tensor:
     if not fits:
         raise InvalidError(
             f"reshape: shape {sizes} for {count} elements of {list(x.shape)}; expected as many, "
-            "and at most "
-            "one -1"
+            "and at most one -1"
         )
     known = tuple(count // want if i in open_axes else size for i, size in enumerate(known))
     return one("reshape", [x], {"shape": known}, known, x.dtype)
@@ -68,8 +67,7 @@ def slice(x: TensorLike, begin: int, end: int) -> Tensor:
     if not 0 <= begin <= end <= x.shape[0]:
         raise InvalidError(
             f"slice: rows {begin} to {end}; expected 0 ≤ begin ≤ end ≤ {x.shape[0]}, as x has the "
-            "shape "
-            f"{list(x.shape)}"
+            f"shape {list(x.shape)}"
         )
     return one(
         "slice",
@@ -121,8 +119,7 @@ def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
     if len(aligned) != len(shape) or any(m not in (1, n) for m, n in zip(aligned, shape)):
         raise InvalidError(
             f"broadcast_to: x of shape {list(x.shape)}; expected {list(shape)}, where any size may "
-            "be 1, or "
-            "missing in front"
+            "be 1, or missing in front"
         )
     if aligned != x.shape:
         x = reshape(x, aligned)
@@ -168,34 +165,32 @@ def dynamic_slice(x: TensorLike, begin: TensorLike, rows: int) -> Tensor:
     )
 
 
+def replacement(op: str, x: Any, rows: Any, begin: Any, end: Any) -> List[Tensor]:
+    """The operands of what puts rows in place of others."""
+    x = as_tensor(x)
+    rows = as_tensor(rows, x.dtype, f"rows of {op}")
+    expect_type(op, "rows", rows, x.dtype)
+    fits = x.shape and rows.ndim == x.ndim and rows.shape[1:] == x.shape[1:]
+    if not fits or rows.shape[0] > x.shape[0]:
+        raise InvalidError(
+            f"{op}: rows of shape {list(rows.shape)}; expected rows of {text(x)}, at most all of "
+            "them"
+        )
+    operands = [x, rows, _index(begin, f"{op}: begin")]
+    return operands if end is None else [*operands, _index(end, f"{op}: end")]
+
+
 def replace_slice(
     x: TensorLike, rows: TensorLike, begin: TensorLike, end: Optional[TensorLike] = None
 ) -> Tensor:
-    """x with `rows` [n, …] in place of its rows begin … begin + n − 1; `end`, if given, has to be
-    begin + n.
+    """x with `rows` [n, …] in place of its rows begin … begin + n − 1.
 
-    Of a buffer: the next run of the model finds the result in it. Whoever reads `x` still reads the
-        old rows.
-    Out of range is an error of the run: nothing is written.
+    `end`, if given, has to be begin + n. Of a buffer: the next run of the model finds the result in
+    it, while whoever reads `x` still reads the old rows. Out of range is an error of the run:
+    nothing is written.
     """
-    x = as_tensor(x)
-    rows = as_tensor(rows, x.dtype, "rows of replace_slice")
-    expect_type("replace_slice", "rows", rows, x.dtype)
-    if (
-        not x.shape
-        or rows.ndim != x.ndim
-        or rows.shape[1:] != x.shape[1:]
-        or rows.shape[0] > x.shape[0]
-    ):
-        raise InvalidError(
-            f"replace_slice: rows of shape {list(rows.shape)}; expected rows of {text(x)}, at most "
-            "all of "
-            "them"
-        )
-    operands = [x, rows, _index(begin, "replace_slice: begin")]
-    if end is not None:
-        operands.append(_index(end, "replace_slice: end"))
-    return one("replace_slice", operands, {}, x.shape, x.dtype)
+    operands = replacement("replace_slice", x, rows, begin, end)
+    return one("replace_slice", operands, {}, operands[0].shape, operands[0].dtype)
 
 
 # ---- [] -----------------------------------------------------------------------------------------

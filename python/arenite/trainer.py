@@ -45,12 +45,12 @@ class Trainer:
         None: that of the first samples given
     batch: samples a step
 
-    Every batch size is a model of its own, planned when it first comes: the last batch of an epoch,
-        where the samples do
-    not divide evenly, is trained by a smaller model. The parameters and the optimizer's state are
-    copied from one model to the other then. `module.state_dict()` and its parameters' `data` are
-    always the current values, and may be changed between steps. One thread at a time may use a
-    trainer.
+    The last batch of an epoch, where the samples do not divide evenly, is trained by a smaller
+    model: every batch size is one of its own, planned when it first comes, to which the parameters
+    and the optimizer's state are copied from the model that trained before.
+
+    `module.state_dict()` and its parameters' `data` always have the current values, and they may be
+    changed between steps. One thread at a time may use a trainer.
     """
 
     def __init__(
@@ -276,9 +276,8 @@ class Trainer:
         """Goes over all samples `epochs` times, in another order each time, and evaluates
         `validation`, (x, y), after each.
 
-        progress: writes to standard error how far it is; None: where that is a terminal. Ctrl-C
-            leaves the trainer
-        as the last whole step did.
+        progress: writes to standard error how far it is; None: where that is a terminal.
+        Ctrl-C leaves the trainer as the last whole step did.
         """
         x = self._samples(x)
         y = self._targets(y, len(x))

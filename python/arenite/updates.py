@@ -6,6 +6,7 @@ from . import graph
 from .errors import InvalidError, InvalidTypeError
 from .graph import Node, TensorList, Update, reachable
 from .rules import expect_shape, expect_type, text
+from .shaping import replacement
 from .tensor import Tensor, TensorLike, as_tensor, results
 
 
@@ -31,6 +32,19 @@ def assign(target: Tensor, value: TensorLike) -> Update:
     """
     _target("assign", target, graph.BUFFER)
     return Update(Node("assign", [target, _like("assign", value, target)], {}, []))
+
+
+def update_slice(
+    target: Tensor, rows: TensorLike, begin: TensorLike, end: Optional[TensorLike] = None
+) -> Update:
+    """`replace_slice` in the bytes of a buffer: whatever reads it from here on sees the new rows.
+
+    For `arenite.compile(…, updates=[…])`.
+    """
+    _target("update_slice", target, graph.BUFFER)
+    return Update(
+        Node("update_slice", replacement("update_slice", target, rows, begin, end), {}, [])
+    )
 
 
 def accumulate(total: Tensor, value: TensorLike) -> Update:
@@ -59,8 +73,7 @@ def sgd(
     if (velocity is not None) != (momentum != 0):
         raise InvalidError(
             f"sgd: momentum {momentum} {'with' if velocity is not None else 'without'} a velocity; "
-            "expected "
-            "both or neither"
+            "expected both or neither"
         )
     rate = as_tensor(learning_rate, "float32")
     expect_type("sgd", "learning_rate", rate, "float32")

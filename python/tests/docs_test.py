@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""docs/python.md: its blocks run, one after the other, and it names every operator."""
+"""docs/python.md and the README: their blocks run, one after the other, and every operator is
+named.
+"""
 
 import contextlib
 import io
@@ -8,9 +10,18 @@ import re
 import tempfile
 
 import testing
+from testing import floats, np
 
 import arenite
 
+README = (testing.ROOT / "README.md").read_text(encoding="utf-8")
+SCRIPTS = "".join(
+    re.findall(
+        r"^```arenite\n(.*?)^```$",
+        (testing.ROOT / "docs/scripts.md").read_text(encoding="utf-8"),
+        re.M | re.S,
+    )
+)
 PAGE = (testing.ROOT / "docs/python.md").read_text(encoding="utf-8")
 
 
@@ -28,6 +39,19 @@ class Page(testing.TestCase):
                 self.assertEqual(sorted(os.listdir()), ["digits.safetensors", "plan.svg"])
             finally:
                 os.chdir(here)
+
+    def test_the_readmes_block_runs(self):
+        (block,) = re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)
+        names = {"images": floats(128, 28, 28, 1), "labels": np.arange(128) % 10}
+        exec(compile(block, "README.md", "exec"), names)
+        self.assertLess(names["trainer"].evaluate(names["images"], names["labels"]).loss, 2.4)
+
+    def test_every_statement_of_a_script_is_a_function(self):
+        statements = set(re.findall(r"^\$?.*?\b([a-z]\w+)\(", SCRIPTS, re.M))
+        self.assertIn("relu", statements)
+        others = {"if": "cond", "sum": "sum_of"}
+        wanted = {others.get(name, name) for name in statements}
+        self.assertEqual(wanted - set(arenite.functional.__all__), set())
 
     def test_every_operator_is_named(self):
         named = set(re.findall(r"`(\w+)`", PAGE))

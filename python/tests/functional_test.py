@@ -371,26 +371,5 @@ class Losses(testing.TestCase):
         self.assertEqual(found[1].tolist(), order[5:8].tolist())
 
 
-class Changes(testing.TestCase):
-    def test_buffers_are_assigned_and_added_to(self):
-        x = arenite.input("x", (2,))
-        last, total = arenite.buffer((2,)), arenite.buffer((2,))
-        model = arenite.compile(
-            [last, total], updates=[F.assign(last, x * 10), F.accumulate(total, x)]
-        )
-        self.assertEqual([a.tolist() for a in model(x=[1, 2])], [[10, 20], [1, 2]])
-        self.assertEqual([a.tolist() for a in model(x=[3, 4])], [[30, 40], [4, 6]])
-        with self.raises(
-            arenite.InvalidTypeError,
-            "assign: Tensor('x', float32 [2], by InputTensor) to be changed; expected a "
-            "tensor made by arenite.buffer",
-        ):
-            F.assign(x, x)
-        with self.raises(
-            arenite.InvalidError, "accumulate: a value of float32 [1]; expected float32 [2]"
-        ):
-            F.accumulate(total, x[:1])
-
-
 if __name__ == "__main__":
     testing.main()

@@ -134,7 +134,7 @@ class Modules(testing.TestCase):
             nn.Linear(0, 1)
         with self.raises(
             arenite.InvalidTypeError,
-            "Conv2d: kernel '3'; expected an integer or two, of rows and columns",
+            "Conv2d: kernel_size '3'; expected an integer or two, of rows and columns",
         ):
             nn.Conv2d(1, 1, "3")
         with self.raises(
