@@ -1,4 +1,5 @@
 // Scripts as models run them, evaluation after evaluation, against the reference evaluator.
+#include <arenite/graph/passes.hpp>
 #include <arenite/graph/text.hpp>
 #include <arenite/model.hpp>
 #include <arenite/operators.hpp>

@@ -12,7 +12,7 @@ from .errors import InvalidError, InvalidTypeError
 from .graph import Node, Update
 from .interop import as_array, borrow
 from .plan import Plan
-from .script import script_of
+from .script import declared_data, script_of
 from .session import Handle, Session, default_session
 from .kept import KINDS, State, TensorSpec, encode, spec_of
 from .tensor import Tensor
@@ -308,12 +308,15 @@ def compile_script(
         raise InvalidTypeError(f"a script that is a {type(text).__name__}; expected a text")
     if "\0" in text:
         raise InvalidError("a script with a character 0; expected none")
+    declared = declared_data(text)
     arrays = {}
     for name, value in (constants or {}).items():
-        array = as_array(value)
-        if not hasattr(value, "dtype") and array.dtype == np.float64:
-            array = array.astype(np.float32)
-        arrays[name] = np.ascontiguousarray(array)
+        # What the script does not declare in plain words is left to the library to check.
+        dtype, shape = declared.get(name) or (None, None)
+        if dtype is None:
+            arrays[name] = np.ascontiguousarray(as_array(value))
+        else:
+            arrays[name] = borrow(value, f"constant {name!r}", dtype, shape)
     model = Model(text, arrays, _check_session(session), "list")
     if len(model.outputs) == 1:
         model._form = None

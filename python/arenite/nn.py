@@ -17,7 +17,7 @@ from . import functional as F
 from .errors import InvalidError, InvalidTypeError
 from .interop import as_array
 from .rules import pair
-from .tensor import Parameter, Tensor, TensorLike, parameter
+from .tensor import Parameter, Tensor, TensorLike, as_tensor, parameter
 
 _generator = np.random.default_rng(0)
 
@@ -146,9 +146,11 @@ class Sequential(Module):
     def __init__(self, *layers: Module):
         for i, layer in enumerate(layers):
             if not callable(layer) or isinstance(layer, type):
+                hint = f" (hint: {layer.__name__}(…))" if isinstance(layer, type) else ""
+                if isinstance(layer, (list, tuple)):
+                    hint = " (hint: Sequential(*layers))"
                 raise InvalidTypeError(
-                    f"Sequential: layer {i} is {layer!r}; expected a Module"
-                    + (f" (hint: {layer.__name__}(…))" if isinstance(layer, type) else "")
+                    f"Sequential: layer {i} is {layer!r}; expected a Module{hint}"
                 )
         self.layers = list(layers)
 
@@ -187,7 +189,8 @@ class Linear(Module):
         self.weight = init((self.in_features, self.out_features), self.in_features, rng)
         self.bias = init((self.out_features,), self.in_features, rng) if bias else None
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
+        x = as_tensor(x)
         if x.ndim == 0 or x.shape[-1] != self.in_features:
             raise InvalidError(
                 f"Linear: an input of shape {list(x.shape)}; expected [..., {self.in_features}]"

@@ -3,16 +3,21 @@ the graph.
 """
 
 import re
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from . import graph
 from .blocks import BLOCK_PARAMETERS
+from .dtypes import NAMES
 from .errors import InvalidError
 from .graph import DECLARATIONS, Block, Data, Node, TensorList, reachable
 
 _RAW_NAME = re.compile(r'[^\s,);#"\x00-\x20\x7f][^\s,);#\x00-\x20\x7f]*')
+_DECLARED = re.compile(
+    r"""\b(?:Constant|Parameter)Tensor\s*\(\s*(?:"([^"\\]*)"|([^\s",);#]+))\s*,"""
+    r"""\s*(\w+)\s*,\s*\[([\d\s,]*)\]\s*\)"""
+)
 _DEFAULT_NAMES = {
     graph.INPUT: "input",
     graph.CONSTANT: "constant",
@@ -73,6 +78,19 @@ def _names(declared: Sequence[Node], suggested: Mapping[Node, str]) -> Dict[Node
         taken.add(name)
         names[node] = name
     return names
+
+
+def declared_data(text: str) -> Dict[str, Tuple[str, graph.Shape]]:
+    """Element types and shapes of a script's constants and parameters, by name: of those declared
+    as people do it. Nothing is checked here.
+    """
+    found = {}
+    for match in _DECLARED.finditer(re.sub(r"#.*", "", text)):
+        name = match[1] if match[1] is not None else match[2]
+        sizes = match[4].replace(",", " ").split()
+        if match[3] in NAMES:
+            found[name] = (match[3], tuple(map(int, sizes)))
+    return found
 
 
 class _Printer:

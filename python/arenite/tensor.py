@@ -58,6 +58,18 @@ class Tensor:
             "the truth of a Tensor, whose value only a run knows; expected arenite.cond(…)"
         )
 
+    def __eq__(self, other: Any) -> bool:
+        if not isinstance(other, Tensor):
+            raise InvalidTypeError(
+                f"a Tensor compared with a {type(other).__name__}; expected a Tensor: == tells "
+                "whether "
+                "two are one and the same, and there is no operator that compares values"
+            )
+        return self.node is other.node and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((id(self.node), self.index))
+
     def __len__(self) -> int:
         if not self.shape:
             raise InvalidTypeError("the length of a Tensor of shape []; expected at least one axis")
@@ -105,6 +117,9 @@ class Tensor:
         if other == 0:
             raise InvalidError("a Tensor divided by 0; expected another number")
         return F.mul(self, 1 / other)
+
+    def __rtruediv__(self, other: Any) -> "Tensor":
+        raise InvalidTypeError("a division by a Tensor; expected one by a number")
 
     def __pow__(self, power: Any) -> "Tensor":
         if isinstance(power, bool) or not isinstance(power, int) or power < 1:

@@ -18,7 +18,7 @@ from .optim import SGD
 from .plan import Plan
 from .session import Session
 from .tensor import Tensor, input
-from .updates import train
+from .updates import is_optimizer, train
 
 
 class Evaluation(NamedTuple):
@@ -64,7 +64,7 @@ class Trainer:
     ):
         if not callable(module) or not hasattr(module, "named_parameters"):
             raise InvalidTypeError(f"module {module!r}; expected an arenite.nn.Module")
-        if optimizer is None or not hasattr(optimizer, "attributes"):
+        if not is_optimizer(optimizer):
             raise InvalidTypeError(
                 f"optimizer {optimizer!r}; expected one, such as arenite.optim.SGD(lr=0.02, "
                 "momentum=0.9)"
@@ -171,6 +171,8 @@ class Trainer:
 
     def _samples(self, x: Any) -> np.ndarray:
         array = as_array(x)
+        if isinstance(x, (list, tuple)):
+            array = array.astype(np.float32)
         if array.ndim == 0:
             raise InvalidError("x of shape []; expected samples [N, ...]")
         if self._sample is None:

@@ -112,6 +112,10 @@ def grad(loss: Tensor, wrt: Any) -> Any:
     return made if isinstance(wrt, (list, tuple)) else made[0]
 
 
+def is_optimizer(value: Any) -> bool:
+    return hasattr(value, "attributes") and not isinstance(value, type)
+
+
 def parameters_of(loss: Tensor) -> List[Tensor]:
     """All parameters that a tensor is computed from, in the order in which they were made."""
     return [Tensor(node) for node in reachable([loss.node]) if node.op == graph.PARAMETER]
@@ -124,7 +128,7 @@ def train(loss: Tensor, optimizer: Any, parameters: Optional[Sequence[Tensor]] =
     not.
     """
     _expect_loss("train", loss)
-    if not hasattr(optimizer, "attributes"):
+    if not is_optimizer(optimizer):
         raise InvalidTypeError(
             f"train: optimizer {optimizer!r}; expected one of arenite.optim, such as SGD(lr=0.1)"
         )

@@ -176,6 +176,13 @@ class Scripts(testing.TestCase):
         model = arenite.compile_script(self.SCRIPT, {"c": [1.0, 2.0]})
         self.assertEqual(model(x=[1, 1]).tolist(), [2, 3])
         self.assertEqual(model.script, self.SCRIPT)
+        plain = arenite.compile_script(self.SCRIPT, {"c": [1, 2]})  # numbers become float32
+        self.assertEqual(plain(x=[1, 1]).tolist(), [2, 3])
+        odd = """$1 = ConstantTensor( "a b" ,int64, []); # $9 = ConstantTensor(a, float32, [2]);
+                 $2 = ConstantTensor(a#, float32, [2]);
+                 , float32, [1]); result = $1, $2;"""
+        found = arenite.compile_script(odd, {"a b": 7, "a": np.ones(1, np.float32)})()
+        self.assertEqual([a.tolist() for a in found], [7, [1]])
         two = arenite.compile_script("$1 = InputTensor(x, int32, [1]); result = $1, $1;")
         self.assertEqual([a.tolist() for a in two(5)], [[5], [5]])
 
@@ -191,9 +198,15 @@ class Scripts(testing.TestCase):
         with self.raises(arenite.InvalidError, "no constant 'c'; expected all of c"):
             arenite.compile_script(self.SCRIPT)
         with self.raises(
-            arenite.InvalidError, "12 bytes of constant 'c'; expected 8, as it is float32 [2]"
+            arenite.InvalidError, "an array of shape [3] for constant 'c'; expected [2]"
         ):
             arenite.compile_script(self.SCRIPT, {"c": [1.0, 2.0, 3.0]})
+        # Of as many bytes, but of another type.
+        with self.raises(
+            arenite.InvalidTypeError,
+            "float64 for constant 'c'; expected float32 (hint: .astype('float32'))",
+        ):
+            arenite.compile_script(self.SCRIPT, {"c": np.ones(1)})
         with self.raises(arenite.InvalidTypeError, "a script that is a bytes; expected a text"):
             arenite.compile_script(b"result = _;")
 

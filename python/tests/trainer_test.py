@@ -266,6 +266,12 @@ class Refusals(testing.TestCase):
                 "optimizer None; expected one, such as arenite.optim.SGD(lr=0.02, momentum=0.9)",
             ),
             (
+                lambda: arenite.Trainer(network, optimizer=SGD),
+                arenite.InvalidTypeError,
+                f"optimizer {SGD!r}; expected one, such as "
+                "arenite.optim.SGD(lr=0.02, momentum=0.9)",
+            ),
+            (
                 lambda: arenite.Trainer(network, "crossentropy", sgd),
                 arenite.InvalidError,
                 "loss 'crossentropy'; expected 'cross_entropy' or a function of outputs and "
@@ -352,7 +358,7 @@ class Refusals(testing.TestCase):
             trainer.step(x, y + 3)
         before = trainer.module.state_dict()
         np.testing.assert_array_equal(before["0.weight"], trainer._newest.state["0.weight"])
-        self.assertGreater(trainer.step(x, y), 0)
+        self.assertGreater(trainer.step(x.tolist(), y.tolist()), 0)
         self.assertFalse(
             np.array_equal(before["0.weight"], trainer.module.state_dict()["0.weight"])
         )
