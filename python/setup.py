@@ -68,6 +68,8 @@ def built_library(folder):
 
 class BuildWithLibrary(build_py):
     def run(self):
+        # Modules of an earlier build would stay.
+        shutil.rmtree(pathlib.Path(self.build_lib) / "arenite", ignore_errors=True)
         super().run()
         folder = pathlib.Path(self.get_finalized_command("build").build_temp).resolve() / "cmake"
         into = (

@@ -121,6 +121,8 @@ import time; time.sleep(0.2)
     def test_a_child_of_fork_is_told_so(self):
         self.check(
             python(
+                "-W",
+                "ignore::DeprecationWarning",  # newer Pythons warn of forks
                 "-c",
                 """
 import os, sys, arenite

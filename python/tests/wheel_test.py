@@ -51,7 +51,9 @@ class Wheel(unittest.TestCase):
             names = zipfile.ZipFile(wheel).namelist()
             for name in ("arenite/libarenite.so", "arenite/py.typed", "arenite/__init__.py"):
                 self.assertIn(name, names)
-            self.assertFalse([name for name in names if "test" in name])
+            modules = {name for name in names if name.endswith(".py")}
+            package = testing.ROOT / "python/arenite"
+            self.assertEqual(modules, {f"arenite/{path.name}" for path in package.glob("*.py")})
 
             site = pathlib.Path(folder) / "site"
             subprocess.run(
