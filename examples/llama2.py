@@ -9,6 +9,7 @@ Keys and values of earlier positions stay in buffers of the model, from one eval
 All memory that a token touches is planned before the first one, and printed.
 """
 import argparse
+import contextlib
 import math
 import os
 import re
@@ -50,8 +51,9 @@ def config_of(numbers, where):
     """A Config of seven integers, whatever they are. Throws ValueError."""
     config = Config(*numbers, shared=numbers[5] > 0)._replace(vocab_size=abs(numbers[5]))
     for name, number in zip(Config._fields, config[:7]):
-        if number < 1:
-            raise ValueError(f"{where}: {name} is {number}; expected 1 or more")
+        least = BOS + 1 if name == "vocab_size" else 1
+        if number < least:
+            raise ValueError(f"{where}: {name} is {number}; expected {least} or more")
     for name, number, by, parts in (("dim", config.dim, "n_heads", config.n_heads),
                                     ("n_heads", config.n_heads, "n_kv_heads", config.n_kv_heads)):
         if number % parts:
@@ -310,6 +312,8 @@ def arguments():
 def run(args):
     if not 0 <= args.temperature < math.inf:
         raise ValueError(f"--temperature {args.temperature}; expected 0 or more")
+    if args.seed < 0:
+        raise ValueError(f"--seed {args.seed}; expected 0 or more")
     if args.prompt and not args.tokenizer:
         raise ValueError("--prompt without --tokenizer; expected both")
     if args.config:
@@ -334,15 +338,16 @@ def run(args):
     print(f"{config}\ncompiled in {time.perf_counter() - begin:.2f} s\n{decoder.memory()}",
           file=sys.stderr)
 
-    previous, count = BOS, 0
-    for token in generate(decoder, prompt, steps, chooser(args.temperature, args.seed)):
-        if count == 0:
-            begin = time.perf_counter()  # from the second evaluation on: the first one warms up
-        sys.stdout.buffer.write(tokenizer.decode(previous, token) if tokenizer else b"%d " % token)
-        sys.stdout.buffer.flush()
-        previous, count = token, count + 1
+    previous, count, out = BOS, 0, sys.stdout.buffer
+    with contextlib.suppress(KeyboardInterrupt):
+        for token in generate(decoder, prompt, steps, chooser(args.temperature, args.seed)):
+            if count == 0:
+                begin = time.perf_counter()  # from the second evaluation on: the first one warms up
+            out.write(tokenizer.decode(previous, token) if tokenizer else b"%d " % token)
+            out.flush()
+            previous, count = token, count + 1
     seconds = time.perf_counter() - begin
-    sys.stdout.buffer.write(b"\n")
+    out.write(b"\n")
     speed = f", {(count - 1) / seconds:.1f} tokens/s" if count > 1 else ""
     print(f"{count} tokens{speed}", file=sys.stderr)
 

@@ -252,8 +252,12 @@ class Damage(Files):
 
     def test_a_header_that_makes_no_sense(self):
         for name in reference.Config._fields[:7]:
-            self.expect(f"{name} is 0; expected 1 or more", self.with_header(**{name: 0}))
-            if name != "vocab_size":
+            if name == "vocab_size":
+                for few in [-1, 0, 1]:  # its sign is no part of it; token 1 begins each text
+                    self.expect(f"vocab_size is {abs(few)}; expected 2 or more",
+                                self.with_header(vocab_size=few))
+            else:
+                self.expect(f"{name} is 0; expected 1 or more", self.with_header(**{name: 0}))
                 self.expect(f"{name} is -7; expected 1 or more", self.with_header(**{name: -7}))
         self.expect("dim is 8; expected a multiple of 3, which n_heads is",
                     self.with_header(n_heads=3))
@@ -293,6 +297,7 @@ class Damage(Files):
         path = self.write("model.bin", self.whole)
         self.refused("--steps 7; expected 0 to 6, as there is room for", path, "--steps", 7)
         self.refused("--temperature nan; expected 0 or more", path, "--temperature", "nan")
+        self.refused("--seed -1; expected 0 or more", path, "--seed", -1)
         self.refused("--prompt without --tokenizer; expected both", path, "--prompt", "hello")
         self.refused("--config: n_layers is 0; expected 1 or more", "--config", "8,12,0,4,2,10,6")
         done = self.run_example("--config", "8,12")
