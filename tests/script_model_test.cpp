@@ -130,6 +130,61 @@ TEST(ScriptModel, LanesOfABatch) {
   }
 }
 
+/// The gradients of what is trained, on numbers that depend on names alone.
+std::vector<reference::Tensor> gradients(graph::Graph graph, const std::vector<ValueId>& losses) {
+  graph::Builder builder(graph, operators());
+  const auto of = graph::add_gradients(builder, losses, graph.training->parameters);
+  reference::Evaluator evaluator(graph);
+  for (std::size_t i = 0; i < graph.value_count(); ++i) {
+    const graph::Value& value = graph[ValueId(i)];
+    if (!value.is_declared()) continue;
+    std::mt19937 random(static_cast<std::uint32_t>(value.name.front()));
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (double& x : evaluator[ValueId(i)].data)
+      x = value.type == DType::int32 ? static_cast<double>(random() % 3) : uniform(random);
+  }
+  evaluator.run();
+  std::vector<reference::Tensor> all;
+  for (const ValueId id : of) all.push_back(evaluator[id]);
+  return all;
+}
+
+TEST(ScriptModel, LanesHaveTheGradientsOfTheWhole) {
+  graph::Graph whole = graph::parse(R"(
+    $1 = InputTensor(x, float32, [7, 5]);
+    $2 = ParameterTensor(w, float32, [5, 4]);
+    $3 = ParameterTensor(b, float32, [1, 4]);
+    $4 = MatMulNode($1, $2);
+    $5 = SumNode($4, $3);
+    $6 = SiLUNode($5);
+    $7 = sum_to($6, [1, 4]);
+    $8 = HadamardProductNode($6, $7);
+    $9 = ParameterTensor(v, float32, [4, 3]);
+    $10 = MatMulNode($8, $9);
+    $11 = InputTensor(labels, int32, [7]);
+    $12, $13, $14 = softmax_cross_entropy($10, $11);
+    result = $12;)",
+                                    operators());
+  whole.training =
+      graph::Training{.loss = whole.outputs.front(),
+                      .optimizer = "sgd",
+                      .attributes = {},
+                      .learning_rate = 0.1,
+                      .parameters = {whole.find("w"), whole.find("b"), whole.find("v")}};
+  const auto expected = gradients(whole, whole.outputs);
+  for (const int lanes : {2, 3, 4}) {
+    const auto batch = graph::split_batch(whole, operators(), lanes);
+    ASSERT_TRUE(batch);
+    EXPECT_EQ(batch->losses.size(), static_cast<std::size_t>(lanes));
+    const auto got = gradients(batch->graph, batch->losses);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(got[i].shape, expected[i].shape);
+      for (std::size_t k = 0; k < got[i].size(); ++k)
+        EXPECT_NEAR(got[i].data[k], expected[i].data[k], 1e-12) << "parameter " << i;
+    }
+  }
+}
+
 TEST(ScriptModel, AllocatesNothingWhereTheBatchIsSplit) {
   runtime::Session session({.workers = 2});
   const std::vector<float> weight(64 * 8, 0.5f), x(7 * 64, 0.25f);
