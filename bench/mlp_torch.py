@@ -56,7 +56,10 @@ def tensor(name, values):
 
 def arenite(options):
     """{name: what evaluates once}, and where the result is then."""
-    lib = ctypes.CDLL(str(pathlib.Path(options.folder).resolve() / "libarenite.so"))
+    try:
+        lib = ctypes.CDLL(str(pathlib.Path(options.folder).resolve() / "libarenite.so"))
+    except OSError as error:
+        sys.exit(f"mlp_torch.py: {error}; expected a folder with libarenite.so, such as build/release")
     message = ctypes.c_char_p()
 
     def call(function, *arguments):
