@@ -18,6 +18,7 @@
 namespace arenite {
 namespace {
 
+using graph::ValueId;
 using testing::Pair;
 
 TEST(ScriptModel, ALayerOfTheEarlierForm) {

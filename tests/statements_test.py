@@ -372,7 +372,7 @@ class Statements(unittest.TestCase):
                         self.expect(new, state, script)
                     else:
                         failures += 1
-                        with self.assertRaisesRegex(arenite_c.Error, "replace_slice.*: an? (begin|end)"):
+                        with self.assertRaisesRegex(arenite_c.Error, "(replace|update)_slice.*: an? (begin|end)"):
                             model.evaluate(**given)
         self.assertGreater(failures, ROUNDS)
 

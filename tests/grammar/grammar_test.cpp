@@ -216,7 +216,7 @@ class Statements {
 
 TEST(Grammar, MakesStatementsThatTheParserReads) {
   int read = 0, meant_wrong = 0;
-  for (unsigned seed = 0; seed < 1500 && !HasFailure(); ++seed) {
+  for (unsigned seed = 0; seed < 2000 && !HasFailure(); ++seed) {
     const std::string script = Statements(seed).make();
     ASSERT_TRUE(grammar().matches(script).whole) << script;
     compare(script);
