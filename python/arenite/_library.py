@@ -7,7 +7,7 @@ import functools
 import os
 import pathlib
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_size_t, c_void_p
-from typing import Any, Callable, List
+from typing import Any, Callable, Dict, List
 
 from .errors import Error, InvalidError
 
@@ -49,7 +49,7 @@ _NAMED, _OUTPUTS = [POINTER(NamedData), c_size_t], [POINTER(c_void_p), c_size_t]
 _ANY_PLACE = POINTER(c_void_p)
 
 # Functions that return something else than a status: what they return, what they take.
-_PLAIN = {
+_PLAIN: Dict[str, Any] = {
     "version": (c_char_p, []),
     "free": (None, [c_void_p]),
     "session_destroy": (None, [c_void_p]),
@@ -62,7 +62,7 @@ _PLAIN = {
 }
 
 # Functions that return a status: what they take before the place of their message.
-_CHECKED = {
+_CHECKED: Dict[str, List[Any]] = {
     "session_create": [POINTER(SessionOptions), _ANY_PLACE],
     "compile": [c_void_p, c_char_p, *_NAMED, _ANY_PLACE],
     "input": [c_void_p, c_size_t, POINTER(Port)],

@@ -38,7 +38,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Number) and not isinstance(value, bool)
 
 
-def _pairwise(op: str, a: TensorLike, b: TensorLike) -> Tensor:
+def _pairwise(op: str, a: Any, b: Any) -> Tensor:
     """`add` or `mul` with repetition on both sides. The operator repeats its right operand only,
     and both commute.
     """
@@ -97,8 +97,8 @@ def sub(a: TensorLike, b: TensorLike) -> Tensor:
         if isinstance(a, (int, np.integer)):
             return index_sum(full((1,), a, "int64"), b, scale=-1)
         return index_sum(a, b, scale=-1)
-    if _is_number(b):
-        return add(a, -b)
+    if isinstance(b, Number) and _is_number(b):
+        return add(a, -float(b))
     return add(mul(b, -1), a)
 
 
@@ -115,14 +115,15 @@ def sum_of(*terms: TensorLike) -> Tensor:
     """The sum of any number of tensors of one shape and type, in a fixed tree."""
     if not terms:
         raise InvalidTypeError("sum_of: no terms; expected at least one")
-    terms = [as_tensor(term) for term in terms]
-    expect_type("sum_of", "a term", terms[0], "float32", "float64", "int64", "int32")
-    for term in terms[1:]:
-        if (term.shape, term.dtype) != (terms[0].shape, terms[0].dtype):
+    tensors = [as_tensor(term) for term in terms]
+    first = tensors[0]
+    expect_type("sum_of", "a term", first, "float32", "float64", "int64", "int32")
+    for term in tensors[1:]:
+        if (term.shape, term.dtype) != (first.shape, first.dtype):
             raise InvalidError(
-                f"sum_of: a term of {text(term)}; expected {text(terms[0])}, like the first"
+                f"sum_of: a term of {text(term)}; expected {text(first)}, like the first"
             )
-    return one("sum", terms, {}, terms[0].shape, terms[0].dtype)
+    return one("sum", tensors, {}, first.shape, first.dtype)
 
 
 def scale_by(x: TensorLike, factor: TensorLike) -> Tensor:

@@ -68,8 +68,8 @@ def matmul(
         return reshape(product, (*rows.shape[:2], product.shape[-1]))
     if a.ndim == 3 and a.shape[0] != b.shape[0]:
         raise InvalidError(f"matmul: batches of {a.shape[0]} and {b.shape[0]}; expected equal ones")
-    rows = () if a.ndim == 1 else (a.shape[-1 if transpose_a else -2],)
-    shape = (*a.shape[:-2], *rows, b.shape[-2 if transpose_b else -1])
+    kept = () if a.ndim == 1 else (a.shape[-1 if transpose_a else -2],)
+    shape = (*a.shape[:-2], *kept, b.shape[-2 if transpose_b else -1])
     flags = {
         name: 1
         for name, flag in (("transpose_a", transpose_a), ("transpose_b", transpose_b))

@@ -312,11 +312,10 @@ def compile_script(
     arrays = {}
     for name, value in (constants or {}).items():
         # What the script does not declare in plain words is left to the library to check.
-        dtype, shape = declared.get(name) or (None, None)
-        if dtype is None:
-            arrays[name] = np.ascontiguousarray(as_array(value))
+        if name in declared:
+            arrays[name] = borrow(value, f"constant {name!r}", *declared[name])
         else:
-            arrays[name] = borrow(value, f"constant {name!r}", dtype, shape)
+            arrays[name] = np.ascontiguousarray(as_array(value))
     model = Model(text, arrays, _check_session(session), "list")
     if len(model.outputs) == 1:
         model._form = None

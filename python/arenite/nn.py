@@ -84,8 +84,8 @@ class Module:
         while waiting:
             name, value = waiting.pop()
             if isinstance(value, Parameter):
-                if value.node not in seen:
-                    seen.add(value.node)
+                if id(value.node) not in seen:
+                    seen.add(id(value.node))
                     yield name, value
             elif id(value) not in seen:
                 seen.add(id(value))

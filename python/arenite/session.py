@@ -25,9 +25,9 @@ class Handle:
     pointer but not the workers: it frees nothing, and may not use it.
     """
 
-    def __init__(self, owner: Any, pointer: int, free: Callable[[Any], None], what: str):
+    def __init__(self, owner: Any, pointer: Optional[int], free: Callable[[Any], None], what: str):
         self.lock = threading.RLock()
-        self._pointer: Optional[int] = pointer
+        self._pointer = pointer
         self._process = os.getpid()
         self._free, self._what = free, what
         weakref.finalize(owner, self.close)  # calls it at the end, too, the newest first

@@ -1,7 +1,7 @@
 """Views, copies in another order, and rows that only the run knows."""
 
 import builtins
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Optional
 
 import numpy as np
 
@@ -78,14 +78,14 @@ def slice(x: TensorLike, begin: int, end: int) -> Tensor:
     )
 
 
-def permute(x: TensorLike, dims: Sequence[int]) -> Tensor:
+def permute(x: TensorLike, dims: Any) -> Tensor:
     """Axis i of the result is axis dims[i] of x; a copy."""
     x = as_tensor(x)
-    dims = list(dims) if isinstance(dims, (tuple, list)) else [dims]
-    axes = [expect_axis("permute", dim, x.ndim) for dim in dims]
+    given = list(dims) if isinstance(dims, (tuple, list)) else [dims]
+    axes = [expect_axis("permute", dim, x.ndim) for dim in given]
     if sorted(axes) != list(range(x.ndim)):
         raise InvalidError(
-            f"permute: axes {dims} of shape {list(x.shape)}; expected each of its {x.ndim} axes "
+            f"permute: axes {given} of shape {list(x.shape)}; expected each of its {x.ndim} axes "
             "once"
         )
     return one("permute", [x], {"dims": axes}, [x.shape[axis] for axis in axes], x.dtype)

@@ -116,7 +116,7 @@ class Tensor:
             )
         if other == 0:
             raise InvalidError("a Tensor divided by 0; expected another number")
-        return F.mul(self, 1 / other)
+        return F.mul(self, 1 / float(other))
 
     def __rtruediv__(self, other: Any) -> "Tensor":
         raise InvalidTypeError("a division by a Tensor; expected one by a number")
@@ -126,14 +126,11 @@ class Tensor:
             raise InvalidTypeError(
                 f"a Tensor to the power {power!r}; expected an integer of at least 1"
             )
-        result, square = None, self
-        while True:
-            if power & 1:
-                result = square if result is None else F.mul(result, square)
-            power >>= 1
-            if not power:
-                return result
-            square = F.mul(square, square)
+        result = self
+        for bit in bin(power)[3:]:  # from the second on
+            square = F.mul(result, result)
+            result = F.mul(square, self) if bit == "1" else square
+        return result
 
     def __matmul__(self, other: Any) -> "Tensor":
         return F.matmul(self, other)
@@ -206,8 +203,14 @@ class Parameter(Tensor):
     __slots__ = ()
 
     @property
+    def holder(self) -> Data:
+        """What holds the value, for whoever trains it."""
+        assert self.node.data is not None
+        return self.node.data
+
+    @property
     def data(self) -> np.ndarray:
-        return self.node.data.current()
+        return self.holder.current()
 
     @data.setter
     def data(self, value: Any) -> None:
@@ -218,13 +221,14 @@ class Parameter(Tensor):
             raise InvalidError(
                 f"values of shape {list(array.shape)} for {self!r}; expected {list(self.shape)}"
             )
-        holder = self.node.data
+        holder = self.holder
         holder.source = None
-        holder.array = _frozen(np.array(array, order="C"))
+        holder.array = frozen(np.array(array, order="C"))
         holder.version += 1
 
 
-def _frozen(array: np.ndarray) -> np.ndarray:
+def frozen(array: np.ndarray) -> np.ndarray:
+    """The array, read-only."""
     array.flags.writeable = False
     return array
 
@@ -256,7 +260,7 @@ def _owned(values: Any) -> np.ndarray:
 
 def constant(array: Any, name: Optional[str] = None) -> Tensor:
     """Data that a model is compiled with. Of an array: a copy. Of plain floats: float32."""
-    values = _frozen(_owned(array))
+    values = frozen(_owned(array))
     return Tensor(
         _declare(
             graph.CONSTANT,
@@ -296,7 +300,7 @@ def parameter(array_or_shape: Any, name: Optional[str] = None) -> Parameter:
             check_name(name, "a parameter"),
             values.shape,
             "float32",
-            Data(_frozen(values)),
+            Data(frozen(values)),
         )
     )
 

@@ -14,10 +14,9 @@ from .graph import INPUT, check_shape
 from .interop import as_array, borrow
 from .layers import CrossEntropy
 from .model import Model, compile
-from .optim import SGD
 from .plan import Plan
 from .session import Session
-from .tensor import Tensor, input
+from .tensor import Tensor, frozen, input
 from .updates import is_optimizer, train
 
 
@@ -57,7 +56,7 @@ class Trainer:
         self,
         module: Any,
         loss: Any = "cross_entropy",
-        optimizer: Optional[SGD] = None,
+        optimizer: Any = None,
         inputs: Any = None,
         batch: int = 64,
         session: Optional[Session] = None,
@@ -88,7 +87,7 @@ class Trainer:
                 raise InvalidTypeError(
                     f"inputs {inputs!r}; expected a float32 arenite.input of shape [N, ...]"
                 )
-            self._sample, self._input_name = inputs.shape[1:], inputs.name
+            self._sample, self._input_name = inputs.shape[1:], str(inputs.name)
         elif inputs is not None:
             self._sample = check_shape(inputs, "inputs")
         self._target: Optional[Tuple[Tuple[int, ...], str]] = None
@@ -140,13 +139,11 @@ class Trainer:
         if self._newest is not None and self._newest is not model:
             for name in model.state:
                 model.state[name] = self._newest.state[name]
-        changed = [
-            n for n, p in self._parameters.items() if self._seen.get(n) != p.node.data.version
-        ]
+        changed = [n for n, p in self._parameters.items() if self._seen.get(n) != p.holder.version]
         for name in changed:
             parameter = self._parameters[name]
             model.state[name] = parameter.data
-            self._seen[name] = parameter.node.data.version
+            self._seen[name] = parameter.holder.version
             self._changes += 1
         self._newest = model
 
@@ -154,18 +151,17 @@ class Trainer:
         """The parameters' values are the newest model's now, whoever asks."""
         self._changes += 1
         for name, parameter in self._parameters.items():
-            holder = parameter.node.data
+            holder = parameter.holder
             holder.version += 1
             holder.source = self._fetch
             self._seen[name] = holder.version
 
     def _fetch(self) -> None:
         for name, parameter in self._parameters.items():
-            holder = parameter.node.data
-            if holder.source == self._fetch:
+            holder = parameter.holder
+            if holder.source == self._fetch and self._newest is not None:
                 holder.source = None
-                holder.array = self._newest.state[name]
-                holder.array.flags.writeable = False
+                holder.array = frozen(self._newest.state[name])
 
     # ---- data
 
@@ -290,7 +286,7 @@ class Trainer:
         if validation is not None and len(validation) != 2:
             raise InvalidTypeError("validation that is no pair; expected (x, y)")
         # Before the first epoch, not after it, says what is wrong with the data.
-        borrow(x[:1], "x", "float32", (1, *self._sample))
+        borrow(x[:1], "x", "float32", (1, *(self._sample or ())))
         line = _Progress(epochs, len(x), sys.stderr.isatty() if progress is None else progress)
         random, history = np.random.default_rng(seed), []
         for epoch in range(epochs):
