@@ -8,6 +8,7 @@ from .errors import InvalidTypeError
 
 # The order of arenite_type in arenite.h.
 NAMES = ("float32", "float64", "int64", "int32", "uint8")
+NATIVE = {name: np.dtype(name) for name in NAMES}
 REAL = ("float32", "float64")
 
 

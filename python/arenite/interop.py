@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import REAL
+from .dtypes import NATIVE, REAL
 from .errors import InvalidError, InvalidTypeError
 
 
@@ -60,12 +60,9 @@ def borrow(value: Any, what: str, dtype: str, shape: tuple) -> np.ndarray:
     numbers, which have no element type of their own, become the wanted one, and one number alone
     any shape of one element.
     """
-    if type(value) is np.ndarray and value.dtype.name == dtype and value.shape == shape:
-        return (
-            value
-            if value.flags.c_contiguous and value.dtype.isnative
-            else np.array(value, dtype, order="C")
-        )
+    # Most are what they should be, and calls are to cost little.
+    if type(value) is np.ndarray and value.dtype == NATIVE[dtype] and value.shape == shape:
+        return value if value.flags.c_contiguous else value.copy(order="C")
     plain = isinstance(value, (int, float, list, tuple, range, np.generic))
     array = as_array(value)
     if plain:

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import graph
 from ._library import Memory, NamedData, Port, library, named_data
+from .dtypes import NATIVE
 from .errors import InvalidError, InvalidTypeError
 from .graph import Node, Update
 from .interop import as_array, borrow
@@ -59,6 +60,9 @@ class Model:
             (spec.name, f"input {spec.name!r}", spec.dtype, spec.shape, encode(spec.name))
             for spec in read
         ]
+        self._results = [(spec.shape, NATIVE[spec.dtype]) for spec in outputs]
+        self._items: Any = NamedData * len(read)
+        self._places: Any = ctypes.c_void_p * len(outputs)
         self._state: Optional[State] = None
 
     def _ports(self, count: Any, read: Any) -> List[TensorSpec]:
@@ -140,18 +144,19 @@ class Model:
         borrowed = [
             borrow(inputs[name], what, dtype, shape) for name, what, dtype, shape, _ in self._checks
         ]
-        items = [
-            NamedData(check[4], array.ctypes.data, array.nbytes)
-            for check, array in zip(self._checks, borrowed)
-        ]
-        made = (
-            [np.empty(spec.shape, spec.dtype) for spec in self.outputs]
-            if out is None
-            else self._check_out(out)
+        items = self._items(
+            *[
+                (check[4], array.ctypes.data, array.nbytes)
+                for check, array in zip(self._checks, borrowed)
+            ]
         )
-        places = (ctypes.c_void_p * len(made))(*[array.ctypes.data for array in made])
+        if out is None:
+            made = [np.empty(shape, dtype) for shape, dtype in self._results]
+        else:
+            made = self._check_out(out)
+        places = self._places(*[array.ctypes.data for array in made])
         with self._handle.lock:
-            function(self._handle.get(), named_data(items), len(items), places, len(made))
+            function(self._handle.get(), items, len(items), places, len(made))
         return made
 
     def _check_out(self, out: Sequence[np.ndarray]) -> List[np.ndarray]:
