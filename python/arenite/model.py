@@ -84,7 +84,7 @@ class Model:
 
     # ---- running
 
-    def __call__(self, *arrays: Any, **inputs: Any) -> Any:
+    def __call__(self, /, *arrays: Any, **inputs: Any) -> Any:
         """Runs once. Inputs in their order, or by name; an array, a PyTorch tensor, what speaks
         DLPack, or numbers.
 
@@ -101,7 +101,7 @@ class Model:
         """
         return self._run(library().evaluate, inputs, out)
 
-    def train_step(self, *arrays: Any, **inputs: Any) -> Any:
+    def train_step(self, /, *arrays: Any, **inputs: Any) -> Any:
         """One step of training. Returns what a call does, from before the parameters change."""
         return self._formed(self._run(library().train_step, self._named(arrays, inputs), None))
 

@@ -56,6 +56,22 @@ class Calls(testing.TestCase):
         # An input that nobody reads is one nevertheless.
         self.assertEqual(list(arenite.compile(x, [x, y]).inputs), ["x", "y"])
 
+    def test_inputs_may_have_any_name(self):
+        x, y = arenite.input("self", (1,)), arenite.input("arrays", (1,))
+        self.assertEqual(arenite.compile(x - y)(**{"self": [3], "arrays": [1]}).tolist(), [2])
+
+    def test_gradients_go_through_blocks(self):
+        x, n, a = arenite.input("x", (3,)), arenite.input("n", (1,), "int64"), floats(3)
+        powers = arenite.loop(n, lambda trip, carried: carried * x, x, max_trips=4).sum()
+        chosen = arenite.cond(n, lambda: (x * x).sum(), lambda: x.sum())
+        for loss, slopes in (
+            (powers, (np.ones(3), 2 * a, 3 * a**2)),
+            (chosen, (np.ones(3), 2 * a)),
+        ):
+            slope = arenite.compile(arenite.grad(loss, wrt=x), [x, n])
+            for count, expected in enumerate(slopes):
+                self.assertClose(slope(a, count), expected)
+
     def test_outputs_may_be_the_callers_arrays(self):
         x = arenite.input("x", (2,))
         model, out = arenite.compile(x + 1), np.zeros(2, np.float32)
