@@ -2,8 +2,8 @@
 #include <arenite/random.hpp>
 #include <arenite/train/trainer.hpp>
 
-#include "src/train/programs.hpp"
 #include "src/base/sha256.hpp"
+#include "src/train/programs.hpp"
 #include "src/train/step_costs.hpp"
 
 #include <algorithm>

@@ -12,8 +12,8 @@
 // A statement gives numbers, each once, to the results of an operator; its arguments are operands
 // ($k, or `_` for an optional one that is absent), then attributes by their place or by name. `if`
 // and `loop` have blocks, see regions.hpp. Declarations are calls too, outside blocks: InputTensor,
-// ConstantTensor, BufferTensor, ParameterTensor, StateTensor (of an optimizer), and Tensor for every
-// other class. A dimension known only at run time has a name and an upper bound, as in
+// ConstantTensor, BufferTensor, ParameterTensor, StateTensor (of an optimizer), and Tensor for
+// every other class. A dimension known only at run time has a name and an upper bound, as in
 // [rows<=64, 784] (see run_time_sizes.hpp). Scripts of an earlier form have other names for some
 // operators, as SumNode for add; those are read, and printed by the operators' own.
 //
