@@ -64,6 +64,17 @@ void read(const arenite_tensor* tensors, std::size_t count, std::vector<NamedByt
   }
 }
 
+using Step = void (Model::*)(std::span<const NamedBytes>, std::span<void* const>);
+
+void feed(arenite_model* model, const arenite_tensor* inputs, std::size_t input_count,
+          void* const* outputs, std::size_t output_count, Step step) {
+  arenite_model& one = given(model, "the model");
+  if (output_count > 0) given(outputs, "the outputs");
+  const std::lock_guard lock(one.one_at_a_time);
+  read(inputs, input_count, one.inputs);
+  (one.model.*step)(one.inputs, {outputs, output_count});
+}
+
 template <class T>
 const T& one_of(const std::vector<T>& ports, std::size_t index, const char* what) {
   if (index < ports.size()) return ports[index];
@@ -179,13 +190,8 @@ arenite_status arenite_output(const arenite_model* model, size_t index, arenite_
 arenite_status arenite_evaluate(arenite_model* model, const arenite_tensor* inputs,
                                 size_t input_count, void* const* outputs, size_t output_count,
                                 char** message) {
-  return run(message, [&] {
-    arenite_model& one = given(model, "the model");
-    if (output_count > 0) given(outputs, "the outputs");
-    const std::lock_guard lock(one.one_at_a_time);
-    read(inputs, input_count, one.inputs);
-    one.model.evaluate(one.inputs, {outputs, output_count});
-  });
+  return run(message,
+             [&] { feed(model, inputs, input_count, outputs, output_count, &Model::evaluate); });
 }
 
 int arenite_is_trainable(const arenite_model* model) {
@@ -195,13 +201,8 @@ int arenite_is_trainable(const arenite_model* model) {
 arenite_status arenite_train_step(arenite_model* model, const arenite_tensor* inputs,
                                   size_t input_count, void* const* outputs, size_t output_count,
                                   char** message) {
-  return run(message, [&] {
-    arenite_model& one = given(model, "the model");
-    if (output_count > 0) given(outputs, "the outputs");
-    const std::lock_guard lock(one.one_at_a_time);
-    read(inputs, input_count, one.inputs);
-    one.model.train_step(one.inputs, {outputs, output_count});
-  });
+  return run(message,
+             [&] { feed(model, inputs, input_count, outputs, output_count, &Model::train_step); });
 }
 
 size_t arenite_state_count(const arenite_model* model) {

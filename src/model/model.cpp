@@ -5,6 +5,7 @@
 #include <arenite/operators.hpp>
 #include <arenite/runtime/program.hpp>
 
+#include "src/base/element.hpp"
 #include "src/io/safetensors.hpp"
 #include "src/model/compile.hpp"
 
@@ -75,24 +76,6 @@ void refuse_open_sizes(const Graph& graph) {
   fail({.found = "the size '" + sizes.front().name + "', which only a run knows",
         .expected = "a graph of known sizes",
         .hint = "graph::at_sizes makes one"});
-}
-
-/// The bytes of an element type as the program hands them out.
-template <class F>
-decltype(auto) with_type(DType type, F f) {
-  switch (type) {
-    case DType::float32:
-      return f(float{});
-    case DType::float64:
-      return f(double{});
-    case DType::int64:
-      return f(std::int64_t{});
-    case DType::int32:
-      return f(std::int32_t{});
-    case DType::uint8:
-      break;
-  }
-  return f(std::uint8_t{});
 }
 
 }  // namespace
@@ -217,7 +200,7 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
           .expected = "a place of " + std::to_string(outputs[i].bytes()) + " bytes"});
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    with_type(inputs[i].type, [&](auto element) {
+    with_element(inputs[i].type, [&](auto element) {
       if (inputs[i].bytes() == 0) return;
       std::memcpy(program.input<decltype(element)>(inputs[i].name), given[i]->data,
                   static_cast<std::size_t>(inputs[i].bytes()));
@@ -231,7 +214,7 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
   for (std::size_t i = 0; i < places.size(); ++i) {
     auto* place = static_cast<std::byte*>(places[i]);
     for (const std::size_t end = next + pieces[i]; next < end; ++next) {
-      with_type(outputs[i].type, [&](auto element) {
+      with_element(outputs[i].type, [&](auto element) {
         const auto values = program.output<decltype(element)>(next);
         if (!values.empty()) std::memcpy(place, values.data(), values.size_bytes());
         place += values.size_bytes();

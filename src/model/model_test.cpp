@@ -1,7 +1,8 @@
-#include <arenite/error.hpp>
 #include <arenite/graph/text.hpp>
 #include <arenite/model.hpp>
 #include <arenite/operators.hpp>
+
+#include "src/model/testing.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,12 +13,10 @@
 namespace arenite {
 namespace {
 
-using Floats = std::vector<float>;
-
-template <class T>
-NamedBytes named(std::string_view name, const std::vector<T>& values) {
-  return {name, values.data(), static_cast<std::int64_t>(values.size() * sizeof(T))};
-}
+using testing::error_of;
+using testing::Floats;
+using testing::four_lanes;
+using testing::named;
 
 Model compile(runtime::Session& session, const std::string& script,
               const std::vector<NamedBytes>& constants = {}) {
@@ -31,29 +30,12 @@ Floats evaluate(Model& model, const std::vector<NamedBytes>& inputs) {
   return result;
 }
 
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 const char* const two_layers = R"(
   $1 = InputTensor(x, float32, [2, 3]);
   $2 = ConstantTensor(weight, float32, [3, 2]);
   $3 = dense($1, $2);
   $4 = ReLUNode($3);
   result = $4;)";
-
-/// Splits whatever it can, in four lanes.
-ModelOptions four_lanes() {
-  ModelOptions options;
-  options.target.two_lanes_microseconds = options.target.four_lanes_microseconds = 0;
-  return options;
-}
 
 /// Outputs by rows, the sum over a batch's shares, one that all lanes read, what a buffer has added
 /// up over evaluations, and rows of the input itself.

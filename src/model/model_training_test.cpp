@@ -1,7 +1,8 @@
-#include <arenite/error.hpp>
 #include <arenite/graph/text.hpp>
 #include <arenite/model.hpp>
 #include <arenite/operators.hpp>
+
+#include "src/model/testing.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -17,7 +18,9 @@
 namespace arenite {
 namespace {
 
-using Floats = std::vector<float>;
+using testing::error_of;
+using testing::Floats;
+using testing::named;
 
 constexpr int batch = 4, features = 3, classes = 2;
 
@@ -36,10 +39,6 @@ const Floats x{1, 0, -1, 0.5, 2, 0, -1, 1, 1, 0, 0, 3};
 const std::vector<std::int32_t> label{0, 1, 1, 0};
 const Floats first_weight{0.1f, -0.2f, 0.3f, 0.1f, -0.1f, 0.2f}, first_bias{0, 0.1f};
 
-template <class T>
-NamedBytes named(std::string_view name, const std::vector<T>& values) {
-  return {name, values.data(), static_cast<std::int64_t>(values.size() * sizeof(T))};
-}
 const std::vector<NamedBytes> inputs{named("x", x), named("label", label)};
 
 Floats floats(std::span<const std::byte> bytes) {
@@ -85,16 +84,6 @@ struct ByHand {
     return loss;
   }
 };
-
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 struct ModelTrainingTest : ::testing::Test {
   runtime::Session session{{.workers = 1}};
@@ -142,13 +131,11 @@ TEST_F(ModelTrainingTest, StepsAsByHand) {
 }
 
 TEST(ModelTrainingLanes, GiveTheSameBitsWithAnyNumberOfWorkers) {
-  ModelOptions lanes;
-  lanes.target.two_lanes_microseconds = lanes.target.four_lanes_microseconds = 0;
   std::vector<Floats> weights;
   for (const int workers : {1, 2}) {
     runtime::Session session{{.workers = workers}};
     const std::vector<NamedBytes> first{named("weight", first_weight), named("bias", first_bias)};
-    Model model(session, graph::parse(trained, operators()), first, lanes);
+    Model model(session, graph::parse(trained, operators()), first, testing::four_lanes());
     for (int i = 0; i < 20; ++i) model.train_step(inputs, {});
     weights.push_back(floats(model.state("weight")));
   }

@@ -1,4 +1,5 @@
 #include "tests/oracle/on_runtime.hpp"
+#include "src/base/element.hpp"
 
 #include <arenite/operators.hpp>
 
@@ -7,24 +8,6 @@
 
 namespace arenite::oracle {
 namespace {
-
-/// Calls f with a zero of the C++ type behind an element type.
-template <class F>
-auto with_type(DType type, F f) {
-  switch (type) {
-    case DType::float32:
-      return f(float{});
-    case DType::float64:
-      return f(double{});
-    case DType::int64:
-      return f(std::int64_t{});
-    case DType::int32:
-      return f(std::int32_t{});
-    case DType::uint8:
-      break;
-  }
-  return f(std::uint8_t{});
-}
 
 class OnRuntime {
  public:
@@ -52,7 +35,7 @@ class OnRuntime {
     runtime::Program& program = of(step);
     const graph::Graph& graph = program.spec().graph;
     for (const auto& [name, bytes] : step.inputs) {
-      with_type(graph[graph.find(name)].type, [&](auto zero) {
+      with_element(graph[graph.find(name)].type, [&](auto zero) {
         std::memcpy(program.input<decltype(zero)>(name), bytes.data(), bytes.size());
       });
     }
@@ -65,7 +48,7 @@ class OnRuntime {
     Seen seen;
     const graph::Graph& graph = program.spec().graph;
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-      with_type(graph[graph.outputs[i]].type, [&](auto zero) {
+      with_element(graph[graph.outputs[i]].type, [&](auto zero) {
         const auto bytes = std::as_bytes(program.output<decltype(zero)>(i));
         seen.outputs.emplace_back(bytes.begin(), bytes.end());
       });

@@ -1,0 +1,28 @@
+// Element types as types of C++.
+#pragma once
+
+#include <arenite/types.hpp>
+
+#include <cstdint>
+
+namespace arenite {
+
+/// Calls f with a zero of the type's elements.
+template <class F>
+decltype(auto) with_element(DType type, F f) {
+  switch (type) {
+    case DType::float32:
+      return f(float{});
+    case DType::float64:
+      return f(double{});
+    case DType::int64:
+      return f(std::int64_t{});
+    case DType::int32:
+      return f(std::int32_t{});
+    case DType::uint8:
+      break;
+  }
+  return f(std::uint8_t{});
+}
+
+}  // namespace arenite

@@ -1,0 +1,39 @@
+// What tests of models share.
+#pragma once
+
+#include <arenite/error.hpp>
+#include <arenite/model.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace arenite::testing {
+
+using Floats = std::vector<float>;
+
+template <class T>
+NamedBytes named(std::string_view name, const std::vector<T>& values) {
+  return {name, values.data(), static_cast<std::int64_t>(values.size() * sizeof(T))};
+}
+
+/// What the Error says that the action throws.
+template <class Action>
+std::string error_of(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// Splits whatever it can, in four lanes.
+inline ModelOptions four_lanes() {
+  ModelOptions options;
+  options.target.two_lanes_microseconds = options.target.four_lanes_microseconds = 0;
+  return options;
+}
+
+}  // namespace arenite::testing
