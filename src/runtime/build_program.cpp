@@ -308,6 +308,7 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
     if (!sinks.empty())
       starpu_task_declare_deps_array(made.end, static_cast<unsigned>(sinks.size()), sinks.data());
     for (starpu_task* sink : sinks) order_of(made.end).follow(order_of(sink).end());
+    if (sinks.empty()) order_of(made.end).follow(made.submission);
     if (made.entries.empty()) made.entries.push_back(made.end);
   }
   static_cast<TaskBody*>(made.end->cl_arg)->last = true;
