@@ -107,7 +107,7 @@ class Reader {
 
   std::vector<NamedTensor> run() {
     const std::string_view header = split();
-    const nlohmann::json document = plan::parse_document(header, where_, 3);
+    const nlohmann::json document = plan::parse_document(header, where_, 3, "a header of tensors");
     const plan::Field root(document, "", where_);
     if (!document.is_object()) root.wrong("no object", "one, with a field a tensor");
     std::vector<Entry> entries;

@@ -106,6 +106,10 @@ TEST_F(SafetensorsTest, SaysWhatIsWrong) {
       "safetensors file");
   write("[]", "");
   EXPECT_EQ(error(), "FILE: no object; expected one, with a field a tensor");
+  write(std::string(10, '['), "");
+  EXPECT_EQ(
+      error(),
+      "FILE: values nested deeper than 8; expected a header of tensors, which needs 3 levels");
   write(R"({"a":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}})", "ab");
   EXPECT_EQ(error(), "FILE, a.dtype: type 'BF16'; expected F32, F64, I64, I32 or U8");
   write(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "abcd");

@@ -32,13 +32,14 @@ std::string kind_of(const json& value) {
 /// which it would keep the last only.
 class Guard {
  public:
-  Guard(std::string_view where, int levels) : where_(where), levels_(levels) {}
+  Guard(std::string_view where, int levels, std::string_view what)
+      : where_(where), levels_(levels), what_(what) {}
 
   bool operator()(int depth, json::parse_event_t event, json& parsed) {
     constexpr int deepest = 8;
     if (depth > deepest) {
       fail({.found = "values nested deeper than " + std::to_string(deepest),
-            .expected = "a plan, which needs " + std::to_string(levels_) + " levels",
+            .expected = std::string(what_) + ", which needs " + std::to_string(levels_) + " levels",
             .where = std::string(where_)});
     }
     if (event == json::parse_event_t::object_start) keys_.emplace_back();
@@ -54,6 +55,7 @@ class Guard {
  private:
   std::string_view where_;
   int levels_;
+  std::string_view what_;
   std::vector<std::set<std::string>> keys_;
 };
 
@@ -63,9 +65,9 @@ std::string without_tag(const std::string& message) {
   return tag == std::string::npos ? message : message.substr(tag + 2);
 }
 
-[[noreturn]] void refuse_size(std::string_view where) {
+[[noreturn]] void refuse_size(std::string_view where, std::string_view what = "a plan") {
   fail({.found = "more than " + std::to_string(max_json_bytes) + " bytes",
-        .expected = "a plan below that size",
+        .expected = std::string(what) + " below that size",
         .where = std::string(where)});
 }
 
@@ -130,10 +132,11 @@ Space parse_space(const Field& field) {
   return *space;
 }
 
-json parse_document(std::string_view text, std::string_view where, int levels) {
-  if (text.size() > max_json_bytes) refuse_size(where);
+json parse_document(std::string_view text, std::string_view where, int levels,
+                    std::string_view what) {
+  if (text.size() > max_json_bytes) refuse_size(where, what);
   try {
-    return json::parse(text.begin(), text.end(), Guard(where, levels));
+    return json::parse(text.begin(), text.end(), Guard(where, levels, what));
   } catch (const json::parse_error& error) {
     // The library counts from 1, the byte just read.
     fail({.found = without_tag(error.what()),

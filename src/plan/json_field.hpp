@@ -48,8 +48,9 @@ class Field {
 Space parse_space(const Field& field);
 
 /// Refuses texts beyond max_json_bytes, depth, which costs memory, and repeated keys, of which a
-/// parser would keep the last only. `levels` is what the expected text needs.
-nlohmann::json parse_document(std::string_view text, std::string_view where, int levels);
+/// parser would keep the last only. `levels` is what the expected text, `what`, needs.
+nlohmann::json parse_document(std::string_view text, std::string_view where, int levels,
+                              std::string_view what = "a plan");
 
 /// The bytes of a file of at most max_json_bytes.
 std::string read_document(const std::filesystem::path& file);

@@ -12,12 +12,12 @@ namespace arenite::train {
 
 /// Names of the values that the trainer and its programs agree on.
 namespace names {
-inline constexpr const char* images = "images";                // constant uint8 [M, H, W, C]
-inline constexpr const char* labels = "labels";                // constant uint8 [M]
-inline constexpr const char* order = "order";                  // constant int32 [M]
-inline constexpr const char* cursor = "cursor";                // input int64 [1]
-inline constexpr const char* statistics = "statistics";        // buffer float64 [2]
-inline constexpr const char* learning_rate = "learning_rate";  // buffer float32 [1]
+inline constexpr const char* images = "images";          // constant uint8 [M, H, W, C]
+inline constexpr const char* labels = "labels";          // constant uint8 [M]
+inline constexpr const char* order = "order";            // constant int32 [M]
+inline constexpr const char* cursor = "cursor";          // input int64 [1]
+inline constexpr const char* statistics = "statistics";  // buffer float64 [2]
+inline constexpr const char* learning_rate = graph::learning_rate_name;  // buffer float32 [1]
 }  // namespace names
 
 struct StepRequest {
