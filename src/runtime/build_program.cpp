@@ -3,6 +3,7 @@
 #include <arenite/graph/dependencies.hpp>
 
 #include "src/runtime/counters.hpp"
+#include "src/runtime/crew.hpp"
 #include "src/runtime/program_impl.hpp"
 #include "src/runtime/run_task.hpp"
 
@@ -34,6 +35,8 @@ void Program::Impl::build() {
     inputs.push_back(slot(id));
   for (graph::ValueId id : spec.graph.outputs) outputs.push_back(slot(id));
   join_ring();
+  crew = std::make_unique<Crew>(sets, spec.schedule, flags,
+                                static_cast<std::size_t>(set.session.workers()));
 }
 
 Program::Impl::Slot Program::Impl::slot(graph::ValueId value) {

@@ -1,6 +1,7 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/dependencies.hpp>
 
+#include "src/runtime/crew.hpp"
 #include "src/runtime/program_impl.hpp"
 
 #include <algorithm>
@@ -14,27 +15,34 @@ const std::string& Program::name() const noexcept { return impl_->spec.name; }
 const ProgramSpec& Program::spec() const noexcept { return impl_->spec; }
 long Program::steps() const noexcept { return impl_->steps; }
 
+Program::Impl::Impl(ProgramSet::Impl& owner, std::size_t number, ProgramSpec given)
+    : set(owner), index(number), spec(std::move(given)) {}
+
 Program::Impl::~Impl() {
   // All sets before any task is destroyed: the last task of one notifies the first of the next.
   drain();
   if (set.active == this) set.active = nullptr;
 }
 
-void* Program::input(std::string_view name, std::size_t element_bytes) {
-  Impl& p = *impl_;
-  for (const Impl::Slot& slot : p.inputs) {
-    const graph::Value& value = p.spec.graph[slot.value];
-    if (value.name != name) continue;
-    if (static_cast<std::size_t>(size_of(value.type)) != element_bytes) {
-      fail({.found = "input '" + value.name + "' taken as elements of " +
-                     std::to_string(element_bytes) + " bytes",
-            .expected = std::string(to_string(value.type))});
-    }
-    p.sets[p.next].wait();
-    return slot.addresses[p.next];
+const Program::Impl::Slot& Program::Impl::input(std::string_view name) const {
+  for (const Slot& slot : inputs) {
+    if (spec.graph[slot.value].name == name) return slot;
   }
   fail({.found = "no input '" + std::string(name) + "'",
-        .expected = "a declared input of program '" + p.spec.name + "'"});
+        .expected = "a declared input of program '" + spec.name + "'"});
+}
+
+void* Program::input(std::string_view name, std::size_t element_bytes) {
+  Impl& p = *impl_;
+  const Impl::Slot& slot = p.input(name);
+  const graph::Value& value = p.spec.graph[slot.value];
+  if (static_cast<std::size_t>(size_of(value.type)) != element_bytes) {
+    fail({.found = "input '" + value.name + "' taken as elements of " +
+                   std::to_string(element_bytes) + " bytes",
+          .expected = std::string(to_string(value.type))});
+  }
+  p.sets[p.next].wait();
+  return slot.addresses[p.next];
 }
 
 std::span<const std::byte> Program::output_bytes(std::size_t index, DType type) {
@@ -52,17 +60,13 @@ std::span<const std::byte> Program::output_bytes(std::size_t index, DType type) 
           .expected = std::string(to_string(value.type))});
   }
   wait();
-  const std::size_t last = (p.next + p.sets.size() - 1) % p.sets.size();
-  return {static_cast<const std::byte*>(slot.addresses[last]),
+  return {static_cast<const std::byte*>(slot.addresses[p.last]),
           static_cast<std::size_t>(graph::byte_size(value.type, value.shape, value.layout))};
 }
 
 void Program::submit() {
   Impl& p = *impl_;
-  if (p.broken) {
-    fail({.found = "program '" + p.spec.name + "' after StarPU refused one of its tasks",
-          .expected = "a program set built anew"});
-  }
+  p.check_whole();
   p.set.activate(p);
   TaskSet& mine = p.sets[p.next];
   mine.wait();
@@ -77,12 +81,59 @@ void Program::submit() {
     throw;
   }
   ++p.steps;
+  p.last = p.next;
   p.next = (p.next + 1) % p.sets.size();
+}
+
+long Program::run(const RunRequest& request) {
+  Impl& p = *impl_;
+  p.check_whole();
+  if (request.steps < 0)
+    fail({.found = std::to_string(request.steps) + " steps", .expected = "at least 0"});
+  CrewOrder order{.count = request.steps,
+                  .first_step = p.steps,
+                  .first_set = p.next,
+                  .counter_first = request.first,
+                  .counter_stride = request.stride,
+                  .stop = request.stop};
+  if (!request.counter.empty()) {
+    const Impl::Slot& slot = p.input(request.counter);
+    const graph::Value& value = p.spec.graph[slot.value];
+    if (value.type != DType::int64 || value.shape.elements() != 1) {
+      fail({.found = "input '" + value.name + "' of type " + std::string(to_string(value.type)) +
+                     to_string(value.shape) + " as a counter",
+            .expected = "one int64"});
+    }
+    order.counter = &slot.addresses;
+  }
+  if (request.seconds > 0)
+    order.until = StepRecords::now() + static_cast<std::int64_t>(request.seconds * 1e9);
+  p.set.activate(p);
+  wait();
+  if (request.steps == 0) return 0;
+  long done = 0;
+  try {
+    done = p.crew->run(order);
+  } catch (...) {
+    p.broken = true;
+    throw;
+  }
+  p.steps += done;
+  // `next` stays: StarPU's ring of tasks goes on where it stood.
+  p.last = (p.next + static_cast<std::size_t>(done) - 1) % p.sets.size();
+  p.report();
+  return done;
 }
 
 void Program::wait() {
   impl_->drain();
   impl_->report();
+}
+
+void Program::Impl::check_whole() const {
+  if (!broken) return;
+  fail({.found = "program '" + spec.name + "' after StarPU refused one of its tasks",
+        .expected = "a program set built anew"});
 }
 
 void Program::Impl::drain() noexcept {

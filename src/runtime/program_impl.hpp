@@ -19,6 +19,7 @@
 
 namespace arenite::runtime {
 
+class Crew;
 struct BoundControl;
 
 /// One op ready to run, with addresses of one task set.
@@ -164,8 +165,7 @@ struct Recording {
 };
 
 struct Program::Impl {
-  Impl(ProgramSet::Impl& owner, std::size_t number, ProgramSpec given)
-      : set(owner), index(number), spec(std::move(given)) {}
+  Impl(ProgramSet::Impl& owner, std::size_t number, ProgramSpec given);
   ~Impl();
 
   struct Slot {
@@ -188,10 +188,12 @@ struct Program::Impl {
   Claim claim(const graph::Access& access, const plan::Placement& place, std::size_t number);
   std::byte* address(graph::ValueId value, std::size_t number);
   Slot slot(graph::ValueId value);
+  const Slot& input(std::string_view name) const;  ///< throws Error on an unknown one
   void join_ring();
   StepShape shape() const;
-  void drain() noexcept;  ///< waits, reports nothing
-  void report();          ///< throws what the earliest failed step reported, and clears it
+  void check_whole() const;  ///< throws Error once StarPU has refused a task
+  void drain() noexcept;     ///< waits, reports nothing
+  void report();             ///< throws what the earliest failed step reported, and clears it
 
   ProgramSet::Impl& set;
   const std::size_t index;
@@ -199,8 +201,10 @@ struct Program::Impl {
   starpu_codelet codelet{};
   ProgramFlags flags;
   std::deque<TaskSet> sets;
+  std::unique_ptr<Crew> crew;
   std::vector<Slot> inputs, outputs;
-  std::size_t next = 0;
+  std::size_t next = 0;  // the task set that is submitted next
+  std::size_t last = 0;  // that of the last step
   long steps = 0;
   std::unique_ptr<Recording> recording;  // none unless a profile was asked for
   bool broken = false;                   // StarPU refused a task: the ring's edges no longer add up

@@ -101,8 +101,8 @@ bool Condition::holds() const noexcept {
   }
 }
 
-void run_task(void** /*buffers*/, void* argument) {
-  static_cast<TaskBody*>(argument)->order.run(run_ops, argument);
-}
+void run_body(TaskBody& body) noexcept { body.order.run(run_ops, &body); }
+
+void run_task(void** /*buffers*/, void* argument) { run_body(*static_cast<TaskBody*>(argument)); }
 
 }  // namespace arenite::runtime

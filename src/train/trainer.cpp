@@ -118,34 +118,45 @@ struct Trainer::Impl {
       programs->set().state<float>(names::learning_rate)[0] = learning_rate;
   }
 
-  /// Runs one pass over a split. `tick` is called after each step with the samples submitted so far
-  /// and returns true to stop early.
-  template <class Tick>
-  std::int64_t run(Pass& pass, Tick tick) {
+  /// When a pass pauses, and ends early.
+  struct Breaks {
+    const std::atomic<bool>* stop = nullptr;
+    double seconds = 0;  ///< between two pauses; 0: after each step
+    std::function<void(std::int64_t done)> pause;
+  };
+
+  /// Runs one pass over a split. Returns the samples that it took.
+  std::int64_t run(Pass& pass, const Breaks& breaks) {
     std::int64_t done = 0;
-    long submitted = 0;
     running = true;
     struct Guard {
       bool& flag;
       ~Guard() { flag = false; }
     } const guard{running};
-    const auto step = [&](runtime::Program& program, std::int64_t size) {
-      *program.input<std::int64_t>(names::cursor) = done;
-      program.submit();
-      done += size;
-      ++submitted;
-      steps += pass.training ? 1 : 0;
-      return tick(done, program);
+    const auto stopped = [&] {
+      return breaks.stop != nullptr && breaks.stop->load(std::memory_order_relaxed);
     };
-    meter.begin();
-    bool stopped = false;
-    while (!stopped && done + pass.batch <= pass.split.count)
-      stopped = step(*pass.whole, pass.batch);
-    pass.whole->wait();
-    if (!stopped && pass.rest) step(*pass.rest, pass.split.count - done);
-    if (pass.rest) pass.rest->wait();
-    meter.end();
-    (pass.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += submitted;
+    const auto run_steps = [&](runtime::Program& program, std::int64_t size, std::int64_t end) {
+      while (done < end && !stopped()) {
+        meter.begin();
+        const bool each = breaks.pause && breaks.seconds <= 0;
+        const long ran = program.run({.steps = each ? 1 : static_cast<long>((end - done) / size),
+                                      .counter = names::cursor,
+                                      .first = done,
+                                      .stride = size,
+                                      .stop = breaks.stop,
+                                      .seconds = breaks.seconds});
+        meter.end();  // what a display costs is its own affair
+        done += ran * size;
+        steps += pass.training ? ran : 0;
+        (pass.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
+        if (done < end && breaks.pause && !stopped()) breaks.pause(done);
+      }
+    };
+    const std::int64_t whole = pass.split.count / pass.batch * pass.batch;
+    run_steps(*pass.whole, pass.batch, whole);
+    if (pass.rest && done == whole)
+      run_steps(*pass.rest, pass.split.count - whole, pass.split.count);
     return done;
   }
 
@@ -203,11 +214,10 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
                                               static_cast<long>(train.count / pass.batch)));
     }
     const auto start = Clock::now();
-    auto last = start;
-    const std::int64_t done = self.run(pass, [&](std::int64_t samples, runtime::Program& program) {
-      if (options.on_progress && seconds_since(last) >= options.progress_seconds) {
-        program.wait();
-        self.meter.end();  // what a display costs is its own affair
+    Impl::Breaks breaks{.stop = options.stop};
+    if (options.on_progress) {
+      breaks.seconds = options.progress_seconds;
+      breaks.pause = [&](std::int64_t samples) {
         const Metrics now = self.metrics(samples, seconds_since(start));
         options.on_progress({.epoch = epoch,
                              .epochs = options.epochs,
@@ -216,11 +226,9 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
                              .loss = now.loss,
                              .accuracy = now.accuracy,
                              .seconds = now.seconds});
-        last = Clock::now();
-        self.meter.begin();
-      }
-      return stopping();
-    });
+      };
+    }
+    const std::int64_t done = self.run(pass, breaks);
     report = {.epoch = epoch, .train = self.metrics(done, seconds_since(start)), .validation = {}};
     if (recording) report.profile = recording->take();
     ++self.epochs_done;
@@ -235,8 +243,7 @@ Metrics Trainer::evaluate(const data::Split& test) {
   Impl& self = *impl_;
   self.clear_statistics();
   const auto start = Clock::now();
-  const std::int64_t done = self.run(*self.programs->find(test, false),
-                                     [](std::int64_t, runtime::Program&) { return false; });
+  const std::int64_t done = self.run(*self.programs->find(test, false), {});
   return self.metrics(done, seconds_since(start));
 }
 

@@ -21,6 +21,7 @@
 #include <arenite/runtime/profile.hpp>
 #include <arenite/runtime/session.hpp>
 
+#include <atomic>
 #include <iosfwd>
 #include <map>
 #include <memory>
@@ -56,6 +57,17 @@ struct ProgramOptions {
   bool verify = true;
 };
 
+/// Steps to run in one go.
+struct RunRequest {
+  long steps = 1;  ///< at most; at least 0
+  /// An input of one int64 that counts: `first` in the first of these steps, then by `stride`. What
+  /// else changes from step to step is data of the program. Empty: none.
+  std::string_view counter = {};
+  std::int64_t first = 0, stride = 1;
+  const std::atomic<bool>* stop = nullptr;  ///< no step is begun after it turned true
+  double seconds = 0;                       ///< nor after so long; 0: no limit
+};
+
 /// The table of a plan's arenas and blocks, before anything is allocated.
 void print_plan(std::ostream& out, const ProgramSpec& spec);
 
@@ -79,6 +91,13 @@ class Program {
   /// Starts the next step; steps run in order, at most `task_sets` at once. Throws Error when an
   /// earlier step is known to have failed, of this program or of the one that ran before it.
   void submit();
+
+  /// Runs steps and waits for them: each worker that is of use holds one StarPU task, and carries
+  /// out the program's tasks in it, without StarPU and the host between them. Bits are those of
+  /// `submit`, and up to `task_sets` steps overlap alike. Inputs but the counter stay as the task
+  /// sets hold them. Returns how many steps there were: fewer than asked for only when stopped.
+  /// Throws Error as `submit` and `wait` do, and on a counter that is none.
+  long run(const RunRequest& request);
 
   /// Waits for all submitted steps of this program. Throws Error when one failed, naming the
   /// earliest: what was left of its updates, and those of the steps behind it, did not happen. The

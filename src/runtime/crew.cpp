@@ -1,0 +1,255 @@
+#include "src/runtime/crew.hpp"
+
+#include <arenite/error.hpp>
+
+#include "src/runtime/counters.hpp"
+#include "src/runtime/idle.hpp"
+#include "src/runtime/run_task.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+namespace arenite::runtime {
+
+void Crew::Queue::push(Item item) noexcept {
+  const std::lock_guard lock(lock_);
+  const std::size_t count = count_.load(std::memory_order_relaxed);
+  items_[(head_ + count) % items_.size()] = item;
+  count_.store(count + 1, std::memory_order_relaxed);
+}
+
+bool Crew::Queue::pop(Item& item) noexcept {
+  if (count_.load(std::memory_order_relaxed) == 0) return false;  // without the lock: often so
+  const std::lock_guard lock(lock_);
+  const std::size_t count = count_.load(std::memory_order_relaxed);
+  if (count == 0) return false;
+  item = items_[head_];
+  head_ = (head_ + 1) % items_.size();
+  count_.store(count - 1, std::memory_order_relaxed);
+  return true;
+}
+
+Crew::Crew(std::deque<TaskSet>& sets, const graph::Schedule& schedule, ProgramFlags& flags,
+           std::size_t workers)
+    : sets_(sets), flags_(flags) {
+  link();
+  const std::size_t size = find_homes(schedule, workers);
+
+  starpu_codelet_init(&codelet_);
+  codelet_.cpu_funcs[0] = run_member;
+  codelet_.cpu_funcs_name[0] = "arenite_crew";
+  codelet_.name = "arenite_crew";
+  std::vector<int> ids(workers);
+  starpu_worker_get_ids_by_type(STARPU_CPU_WORKER, ids.data(), static_cast<int>(workers));
+  for (std::size_t i = 0; i < size; ++i) {
+    Member& member = members_.emplace_back();
+    member.crew = this;
+    member.number = i;
+    member.ready.reserve(nodes_.size() * sets_.size());
+    member.staging.reserve(nodes_.size() * sets_.size());
+    starpu_task* const task = tasks_.emplace_back(starpu_task_create());
+    task->cl = &codelet_;
+    task->cl_arg = &member;
+    task->cl_arg_size = sizeof(Member);
+    task->cl_arg_free = 0;
+    task->destroy = 0;
+    task->detach = 0;
+    task->sequential_consistency = 0;
+    task->nbuffers = 0;
+    task->execute_on_a_specific_worker = 1;
+    task->workerid = static_cast<unsigned>(ids[i]);
+    task->name = "crew";
+    ++atomic_counters().tasks;
+  }
+  submit_and_wait();  // what StarPU allocates for a task, it does now
+}
+
+Crew::~Crew() {
+  for (starpu_task* task : tasks_) starpu_task_destroy(task);
+}
+
+void Crew::link() {
+  const TaskSet& set = sets_.front();
+  const auto number = [](const starpu_task* task) {
+    return static_cast<std::uint32_t>(static_cast<const TaskBody*>(task->cl_arg)->number);
+  };
+  nodes_.resize(set.tasks.size());
+  for (std::uint32_t t = 0; t < nodes_.size(); ++t) {
+    nodes_[t].needs = static_cast<int>(set.predecessors[t].size());
+    for (std::size_t before : set.predecessors[t]) nodes_[before].successors.push_back(t);
+  }
+  for (const starpu_task* entry : set.entries) {
+    entries_.push_back(number(entry));
+    ++nodes_[entries_.back()].needs;
+  }
+  for (std::uint32_t t = 0; t < nodes_.size(); ++t) {
+    if (nodes_[t].needs == 0) roots_.push_back(t);
+  }
+  end_ = number(set.end);
+  for (std::size_t s = 0; s < sets_.size(); ++s) {
+    pending_.push_back(std::make_unique<std::atomic<int>[]>(nodes_.size()));
+    for (std::size_t t = 0; t < nodes_.size(); ++t) pending_[s][t] = nodes_[t].needs;
+  }
+}
+
+/// A lane keeps to one member, and what the lanes share is dealt out: each member has its part of a
+/// large weight. Returns how many members are of use: as many as tasks can run side by side.
+std::size_t Crew::find_homes(const graph::Schedule& schedule, std::size_t workers) {
+  std::vector<std::size_t> level(nodes_.size(), 0), width, shared;
+  int lanes = 1;
+  for (std::size_t t = 0; t < nodes_.size(); ++t) {
+    for (std::size_t before : sets_.front().predecessors[t])
+      level[t] = std::max(level[t], level[before] + 1);
+    width.resize(std::max(width.size(), level[t] + 1), 0);
+    if (t >= schedule.tasks.size()) continue;  // the end of a step, when it has its own task
+    nodes_[t].staging = schedule.tasks[t].staging;
+    if (!nodes_[t].staging) ++width[level[t]];
+    lanes = std::max(lanes, schedule.tasks[t].lane + 1);
+  }
+  const std::size_t widest = width.empty() ? 1 : *std::max_element(width.begin(), width.end());
+  const std::size_t size = std::clamp<std::size_t>(widest, 1, workers);
+  shared.resize(width.size(), 0);
+  for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
+    const int lane = schedule.tasks[t].lane;
+    nodes_[t].home = lane >= 0
+                         ? static_cast<std::size_t>(lane) * size / static_cast<std::size_t>(lanes)
+                         : shared[level[t]]++ % size;
+  }
+  return size;
+}
+
+long Crew::run(const CrewOrder& order) {
+  begin(order);
+  submit_and_wait();
+  return ended_;
+}
+
+void Crew::begin(const CrewOrder& order) noexcept {
+  order_ = order;
+  armed_ = ended_ = 0;
+  finished_.store(false);
+  for (std::size_t i = 0; i < sets_.size() && armed_ < order_.count; ++i)
+    arm((order_.first_set + i) % sets_.size());
+  release_entries(order_.first_set, nullptr, 0);
+}
+
+void Crew::submit_and_wait() {
+  int error = 0;
+  std::size_t submitted = 0;
+  {
+    const IdleWatch::Submission awake(idle_watch());
+    for (starpu_task* task : tasks_) {
+      error = starpu_task_submit(task);
+      if (error != 0) break;
+      ++submitted;
+    }
+  }
+  // The only error StarPU knows here is a task that cannot be waited for, and ours all can.
+  [[maybe_unused]] const int waited =
+      starpu_task_wait_array(tasks_.data(), static_cast<unsigned>(submitted));
+  if (error == 0) return;
+  fail({.found = std::string("StarPU refused a member of a crew: ") + std::strerror(-error),
+        .expected = "a CPU worker that can run it"});
+}
+
+/// The set's last step has ended, and so its inputs may be filled anew.
+void Crew::arm(std::size_t set) noexcept {
+  TaskSet& next = sets_[set];
+  next.step = order_.first_step + armed_;
+  if (order_.counter != nullptr) {
+    *static_cast<std::int64_t*>((*order_.counter)[set]) =
+        order_.counter_first + armed_ * order_.counter_stride;
+  }
+  ++armed_;
+  if (flags_.records != nullptr) flags_.records->submitting(next.step);
+  next.submission.reached();
+  for (const std::uint32_t task : roots_) push({static_cast<std::uint32_t>(set), task});
+}
+
+void Crew::release_entries(std::size_t set, Item* next, std::size_t member) noexcept {
+  for (const std::uint32_t task : entries_)
+    release({static_cast<std::uint32_t>(set), task}, next, member);
+}
+
+/// One of the ends that a task waits for. The first that becomes ready, the caller goes on with
+/// itself, if it is at home there: no queue, and its data is in the cache.
+void Crew::release(Item item, Item* next, std::size_t member) noexcept {
+  if (pending_[item.set][item.task].fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const Node& node = nodes_[item.task];
+  if (next != nullptr && next->task == no_task && node.home == member && !node.staging) {
+    *next = item;
+  } else {
+    push(item);
+  }
+}
+
+void Crew::push(Item item) noexcept {
+  const Node& node = nodes_[item.task];
+  Member& home = members_[node.home];
+  (node.staging ? home.staging : home.ready).push(item);
+}
+
+/// Own work first; the next batch only where nothing of this one is left to do.
+bool Crew::take(std::size_t member, Item& item) noexcept {
+  const std::size_t count = members_.size();
+  for (Queue Member::*queue : {&Member::ready, &Member::staging}) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if ((members_[(member + i) % count].*queue).pop(item)) return true;
+    }
+  }
+  return false;
+}
+
+/// Runs a task; true when `item` is one to go on with.
+bool Crew::perform(Item& item, std::size_t member) noexcept {
+  // Nobody counts it down before the set's next step.
+  pending_[item.set][item.task].store(nodes_[item.task].needs, std::memory_order_relaxed);
+  run_body(sets_[item.set].bodies[item.task]);
+  Item next{.set = 0, .task = no_task};
+  for (const std::uint32_t successor : nodes_[item.task].successors)
+    release({item.set, successor}, &next, member);
+  if (item.task == end_) finish(item.set, &next, member);
+  item = next;
+  return next.task != no_task;
+}
+
+void Crew::finish(std::size_t set, Item* next, std::size_t member) noexcept {
+  order_of(sets_[set].end).end().follow();  // for the race checker: what arm writes, that step read
+  ++ended_;
+  if (may_begin_another()) {
+    arm(set);
+  } else {
+    order_.count = armed_;
+  }
+  if (ended_ < armed_) {
+    release_entries((set + 1) % sets_.size(), next, member);
+  } else {
+    finished_.store(true, std::memory_order_release);
+  }
+}
+
+/// A failed step's status word must stay until it was reported.
+bool Crew::may_begin_another() const noexcept {
+  if (armed_ >= order_.count || flags_.failed.load()) return false;
+  if (order_.stop != nullptr && order_.stop->load(std::memory_order_relaxed)) return false;
+  return order_.until == 0 || StepRecords::now() < order_.until;
+}
+
+void Crew::run_member(void** /*buffers*/, void* argument) {
+  auto& self = *static_cast<Member*>(argument);
+  Crew& crew = *self.crew;
+  Spin spin;
+  while (!crew.finished_.load(std::memory_order_acquire)) {
+    Item item;
+    if (!crew.take(self.number, item)) {
+      spin.once();
+      continue;
+    }
+    while (crew.perform(item, self.number)) {
+    }
+    spin = Spin();
+  }
+}
+
+}  // namespace arenite::runtime

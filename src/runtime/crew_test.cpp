@@ -1,0 +1,174 @@
+#include <arenite/error.hpp>
+
+#include "src/runtime/testing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <thread>
+
+namespace arenite::runtime {
+namespace {
+
+using namespace testing;
+
+/// total += the step's number, through `width` chains of `length` ops that share nothing but their
+/// end, and out += total + width × number.
+ProgramSpec counting(const std::string& name, plan::StateLayout& state, int width = 1,
+                     int length = 1, double task_microseconds = 0) {
+  Draft draft(name);
+  const ValueId cursor = draft.builder.declare("cursor", DType::int64, {1}, StorageClass::input),
+                zero = draft.declare("zero", StorageClass::buffer),
+                total = draft.declare("total", StorageClass::buffer);
+  const ValueId number = draft.builder.add1("probe_number", {cursor});
+  // Refilled by staging, as batches are: a step ahead.
+  draft.spec.graph.storage(draft.spec.graph[number].storage).cls = StorageClass::input;
+  for (int lane = 0; lane < width; ++lane) {
+    draft.builder.context.lane = lane;
+    ValueId value = number;
+    for (int i = 0; i < length; ++i) value = draft.builder.add1("probe_add", {value, zero});
+    draft.builder.add("accumulate", {total, value});
+  }
+  return draft.finish(state, task_microseconds);
+}
+
+class Crews : public ::testing::TestWithParam<int> {
+ protected:
+  Session session{SessionOptions{.workers = GetParam()}};
+  plan::StateLayout state;
+};
+
+constexpr float sum_to(long n) { return static_cast<float>(n * (n - 1) / 2); }
+
+TEST_P(Crews, RunStepsInOrder) {
+  auto set = make_set(session, counting("count", state, 3, 5));
+  Program& program = set["count"];
+  EXPECT_EQ(program.run({.steps = 400, .counter = "cursor"}), 400);
+  EXPECT_EQ(set.state<float>("total")[0], 3 * sum_to(400));
+  EXPECT_EQ(program.steps(), 400);
+  // In stretches of any length, an odd number of steps over two task sets too.
+  long done = 400;
+  for (long count : {1L, 1L, 2L, 3L, 0L, 94L}) {
+    EXPECT_EQ(program.run({.steps = count, .counter = "cursor", .first = done}), count);
+    done += count;
+  }
+  EXPECT_EQ(set.state<float>("total")[0], 3 * sum_to(501));
+}
+
+TEST_P(Crews, CountByAStride) {
+  auto set = make_set(session, counting("count", state));
+  EXPECT_EQ(set["count"].run({.steps = 4, .counter = "cursor", .first = 100, .stride = -10}), 4);
+  EXPECT_EQ(set.state<float>("total")[0], 100 + 90 + 80 + 70);
+}
+
+TEST_P(Crews, TakeTurnsWithSubmittedSteps) {
+  auto set = make_set(session, counting("a", state, 2, 3), counting("b", state, 2, 3));
+  float expected = 0;
+  for (int i = 0; i < 50; ++i) {
+    *set["a"].input<std::int64_t>("cursor") = i;
+    set["a"].submit();
+    EXPECT_EQ(set["b"].run({.steps = 3, .counter = "cursor", .first = i}), 3);
+    EXPECT_EQ(set["a"].run({.steps = 1, .counter = "cursor", .first = 1000}), 1);
+    expected += 2 * static_cast<float>(i + (i + i + 1 + i + 2) + 1000);
+  }
+  EXPECT_EQ(set.state<float>("total")[0], expected);
+}
+
+TEST_P(Crews, StopWhenTold) {
+  auto set = make_set(session, counting("count", state, 1, 2));
+  Program& program = set["count"];
+  std::atomic<bool> stop{true};
+  const long begun = program.run({.steps = 1000, .counter = "cursor", .stop = &stop});
+  EXPECT_LE(begun, 2);  // those that were under way: a step a task set
+  EXPECT_EQ(set.state<float>("total")[0], sum_to(begun));
+  stop = false;
+  const long in_time = program.run({.steps = 1'000'000'000, .counter = "cursor", .seconds = 0.02});
+  EXPECT_GT(in_time, 2);
+  EXPECT_LT(in_time, 1'000'000'000);
+  EXPECT_EQ(program.steps(), begun + in_time);
+
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    stop = true;
+  });
+  EXPECT_GT(program.run({.steps = 1'000'000'000, .counter = "cursor", .stop = &stop}), 0);
+  other.join();
+}
+
+TEST_P(Crews, ReportAFailedStepAndKeepItFromThePersistentState) {
+  Draft draft("refuse");
+  const ValueId cursor = draft.builder.declare("cursor", DType::int64, {1}, StorageClass::input),
+                zero = draft.declare("zero", StorageClass::buffer),
+                total = draft.declare("total", StorageClass::buffer);
+  const ValueId number = draft.builder.add1("probe_number", {cursor});
+  draft.builder.add("accumulate",
+                    {total, draft.builder.add1("probe_add", {number, zero}, {{"refused", 13.0}})});
+  auto set = make_set(session, draft.finish(state));
+  Program& program = set["refuse"];
+  try {
+    program.run({.steps = 1000, .counter = "cursor"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "program 'refuse', step 13, probe_add #1 (lane 0): an input that is refused; "
+                 "expected data within the op's limits");
+  }
+  EXPECT_EQ(set.state<float>("total")[0], sum_to(13));
+  EXPECT_LE(program.steps(), 15);  // nothing was begun behind it
+  EXPECT_EQ(program.run({.steps = 5, .counter = "cursor", .first = 100}), 5);
+  EXPECT_EQ(set.state<float>("total")[0], sum_to(13) + 510);
+}
+
+TEST_P(Crews, OfManyThreadsShareTheWorkers) {
+  constexpr int threads = 3;
+  std::vector<std::thread> all;
+  std::array<float, threads> totals{};
+  for (int i = 0; i < threads; ++i) {
+    all.emplace_back([&, i] {
+      plan::StateLayout own;
+      auto set = make_set(session, counting("count", own, 4, 3));
+      for (int round = 0; round < 20; ++round)
+        set["count"].run({.steps = 20, .counter = "cursor", .first = 20 * round});
+      totals[static_cast<std::size_t>(i)] = set.state<float>("total")[0];
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  for (float total : totals) EXPECT_EQ(total, 4 * sum_to(400));
+}
+
+TEST_P(Crews, OfOneTaskAStepNeedOneWorker) {
+  auto set = make_set(session, counting("small", state, 4, 8, 1e9));
+  EXPECT_EQ(set["small"].run({.steps = 300, .counter = "cursor"}), 300);
+  EXPECT_EQ(set.state<float>("total")[0], 4 * sum_to(300));
+}
+
+TEST_P(Crews, RunWhatHasNoOps) {
+  Draft draft("nothing");
+  draft.declare("x", StorageClass::input);
+  auto set = make_set(session, draft.finish(state));
+  EXPECT_EQ(set["nothing"].run({.steps = 10}), 10);
+}
+
+TEST_P(Crews, NameWhatIsWrong) {
+  auto set = make_set(session, counting("count", state), summing("sum", state));
+  const auto message = [](const std::function<void()>& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message([&] { set["count"].run({.steps = -1}); }), "-1 steps; expected at least 0");
+  EXPECT_EQ(message([&] { set["count"].run({.counter = "q"}); }),
+            "no input 'q'; expected a declared input of program 'count'");
+  EXPECT_EQ(message([&] { set["sum"].run({.counter = "x"}); }),
+            "input 'x' of type float32[1] as a counter; expected one int64");
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, Crews, ::testing::Values(1, 2, 4));
+
+}  // namespace
+}  // namespace arenite::runtime
