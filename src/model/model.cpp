@@ -206,9 +206,11 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
                   static_cast<std::size_t>(inputs[i].bytes()));
     });
   }
-  program.submit();
-  if (nobody_looks) return;
-  program.wait();
+  if (nobody_looks) {
+    program.submit();
+    return;
+  }
+  program.run({.steps = 1});
   const auto& pieces = &program == training ? training_pieces : evaluation_pieces;
   std::size_t next = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {

@@ -28,12 +28,12 @@ struct TargetProfile {
   std::map<std::string, KernelRate, std::less<>> kernels;  ///< by "operator/kernel"
   KernelRate otherwise{60, 60};   ///< of kernels that are not listed; values stay in caches
   double op_microseconds = 0.3;   ///< fixed cost of a kernel call
-  double task_microseconds = 50;  ///< ops of a lane are merged into tasks of at least this
+  double task_microseconds = 15;  ///< ops of a lane are merged into tasks of at least this
   /// Where all ops of a lane and phase take less than this, they are one task.
-  double phase_microseconds = 200;
+  double phase_microseconds = 60;
   /// From how much work of a step on its batch is split in two lanes, and in four. More lanes let
   /// more workers help, and cost sums of gradients.
-  double two_lanes_microseconds = 150, four_lanes_microseconds = 6000;
+  double two_lanes_microseconds = 60, four_lanes_microseconds = 20'000;
 
   /// What an op is estimated to take, with the kernel that `select` gave it.
   double microseconds(const OpView& op) const;
