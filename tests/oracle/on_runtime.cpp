@@ -31,16 +31,8 @@ class OnRuntime {
     }
   }
 
-  void submit(const Step& step) {
-    runtime::Program& program = of(step);
-    const graph::Graph& graph = program.spec().graph;
-    for (const auto& [name, bytes] : step.inputs) {
-      with_element(graph[graph.find(name)].type, [&](auto zero) {
-        std::memcpy(program.input<decltype(zero)>(name), bytes.data(), bytes.size());
-      });
-    }
-    program.submit();
-  }
+  void submit(const Step& step) { fill(step).submit(); }
+  void run(const Step& step) { fill(step).run({.steps = 1}); }
 
   Seen look(const Step& step) {
     runtime::Program& program = of(step);
@@ -64,6 +56,16 @@ class OnRuntime {
   }
 
  private:
+  runtime::Program& fill(const Step& step) {
+    runtime::Program& program = of(step);
+    const graph::Graph& graph = program.spec().graph;
+    for (const auto& [name, bytes] : step.inputs) {
+      with_element(graph[graph.find(name)].type, [&](auto zero) {
+        std::memcpy(program.input<decltype(zero)>(name), bytes.data(), bytes.size());
+      });
+    }
+    return program;
+  }
   runtime::Program& of(const Step& step) { return set_[random_.programs[step.program].name]; }
 
   const RandomProgram& random_;
@@ -80,6 +82,11 @@ RuntimeTrace run_on(runtime::Session& session, const RandomProgram& program,
   for (const Step& step : program.steps) {
     runtime.submit(step);
     trace.steps.push_back(runtime.look(step));
+  }
+  runtime.reset();
+  for (const Step& step : program.steps) {
+    runtime.run(step);
+    trace.crews.push_back(runtime.look(step));
   }
   runtime.reset();
   for (const Step& step : program.steps) runtime.submit(step);

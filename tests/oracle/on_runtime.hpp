@@ -10,6 +10,7 @@ namespace arenite::oracle {
 
 struct RuntimeTrace {
   Trace steps;  ///< with a wait after every step
+  Trace crews;  ///< the same steps, each carried out by a crew
   Seen ahead;   ///< the last step of a second run, all of it submitted before the first wait
 };
 

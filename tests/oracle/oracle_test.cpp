@@ -169,6 +169,7 @@ TEST_P(OnRuntime, BitsAreTheSame) {
     const RuntimeTrace found =
         run_on(session, program, {.task_sets = 2 + static_cast<int>(number % 2)});
     EXPECT_EQ(difference(found.steps, expected), "");
+    EXPECT_EQ(difference(found.crews, expected), "") << "by crews";
     EXPECT_EQ(difference({found.ahead}, {expected.back()}), "") << "submitted ahead";
   }
 }

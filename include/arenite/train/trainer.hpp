@@ -87,7 +87,7 @@ struct FitOptions {
   /// for none, to runtime::max_profile_steps. Room is taken for no more steps than the epoch has.
   long profile_steps = 0;
   const std::atomic<bool>* stop =
-      nullptr;  ///< when it turns true, training ends after the current step
+      nullptr;  ///< when it turns true, training ends after the steps under way
 };
 
 /// What steps asked of the system, training and evaluation together: every call of the process
