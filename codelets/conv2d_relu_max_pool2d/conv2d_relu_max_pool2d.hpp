@@ -69,6 +69,6 @@ runtime::Kernel winograd_forward();  ///< 3x3 kernels, stride 1, windows of 2x2
 /// AVX-512, visiting only the windows that are alive.
 runtime::Kernel sparse_grad_input();         ///< stride 1, no dilation, windows of 2x2
 runtime::Kernel sparse_grad_weight();        ///< windows of at most 16 taps
-runtime::Kernel sparse_patch_grad_weight();  ///< the same for 3x3 kernels on one channel
+runtime::Kernel sparse_patch_grad_weight();  ///< few input channels and taps, stride 1
 
 }  // namespace arenite::codelets::conv2d_relu_max_pool2d

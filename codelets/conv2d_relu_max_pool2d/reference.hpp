@@ -174,6 +174,22 @@ inline std::vector<Case> cases() {
       all.push_back(t);
     }
   }
+  // Few channels: windows that share a vector, and rows of them that do not fill the last one.
+  for (const std::int64_t c : {1, 2, 3}) {
+    for (const std::int64_t k : {1, 2, 4, 5, 6, 8, 11, 16, 20}) {
+      for (const std::int64_t size : {3, 5}) {
+        const bool even = (c + k) % 2 == 0;
+        Case t{.n = 2, .h = 14, .w = 14 + k, .c = c, .k = k, .kh = size, .kw = size};
+        t.ph = t.pw = even ? size / 2 : 0;
+        t.x_halo = k % 4 == 0 ? 2 : 0;
+        t.y_halo = even ? 0 : 1;
+        all.push_back(t);
+        t.qh = t.qw = 3;
+        t.pw = 1;
+        all.push_back(t);
+      }
+    }
+  }
   all.push_back({.n = 70, .h = 4, .w = 4, .c = 8, .k = 20, .kh = 3, .kw = 3});
   all.push_back({.n = 2, .h = 50, .w = 44, .c = 2, .k = 3, .kh = 7, .kw = 6, .pw = 1});
   all.push_back({.n = 1, .h = 8, .w = 200, .c = 40, .k = 5, .kh = 3, .kw = 3, .ph = 1, .pw = 1});
