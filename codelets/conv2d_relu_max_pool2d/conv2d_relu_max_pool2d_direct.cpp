@@ -14,7 +14,7 @@ namespace {
 
 bool supports(const OpView& op) {
   const Geometry g = Geometry::forward(op);
-  return g.pool == Pair{2, 2} && direct_cycles(g) < gemm_cycles(g) &&
+  return direct_cycles(g) < gemm_cycles(g) &&
          (by_columns(g) ? direct::columns_support(g) : direct::channels_support(g));
 }
 

@@ -119,7 +119,7 @@ constexpr std::int64_t most_weights = 160;
 }  // namespace
 
 bool channels_support(const Geometry& g) {
-  return g.taps() <= most_weights && g.taps() * g.x.c <= most_weights &&
+  return g.pool == Pair{2, 2} && g.taps() <= most_weights && g.taps() * g.x.c <= most_weights &&
          PaddedSamples(g.x, g.window.padding).fits();
 }
 
