@@ -154,17 +154,16 @@ template <int side, int count>
 template <int side, int kernel, int count>
 [[gnu::always_inline]] inline void add_rows(const Columns& s, const float* x, const float* weight,
                                             Sums<side, count>& sum) {
-  const std::int64_t step = s.g.x.c * s.g.y.c;
-  for (std::int64_t ky = 0; ky < s.g.window.kernel.h; ++ky) {
-    for (std::int64_t c = 0; c < s.g.x.c; ++c) {
-      const float *from = x + ky * s.pixels() + c * s.channel(), *w = weight + c * s.g.y.c;
+  const std::int64_t step = s.g.x.c * s.g.y.c, row = s.pixels();
+  for (std::int64_t c = 0; c < s.g.x.c; ++c) {
+    const float *from = x + c * s.channel(), *w = weight + c * s.g.y.c;
+    for (std::int64_t ky = 0; ky < s.g.window.kernel.h; ++ky, from += row) {
       asm("" : "+r"(from), "+r"(w));
       __m512 pixels[side][side];
       const auto load = [&](int column, int to) __attribute__((always_inline)) {
 #pragma GCC unroll 3
         for (int r = 0; r < side; ++r) {
-          pixels[r][to] =
-              _mm512_loadu_ps(from + r * s.pixels() + s.run(column % side) + column / side);
+          pixels[r][to] = _mm512_loadu_ps(from + r * row + s.run(column % side) + column / side);
         }
       };
 #pragma GCC unroll 3
@@ -179,7 +178,6 @@ template <int side, int kernel, int count>
         }
       }
     }
-    weight += kernel * step;
   }
 }
 
@@ -216,23 +214,24 @@ inline void interleave(const Pooled (&of)[4], Quads& to) {
   _mm_store_si128(at(3), _mm_unpackhi_epi16(f, h));
 }
 
-/// Writes `count` channels of a window, of `channels` that there are, for `windows` of them.
+/// Four channels that are all there are lie in memory as they come.
+inline void store_quads(const Quads& quads, std::int64_t windows, float* y, std::uint8_t* code) {
+  for (std::int64_t at = 0; at < 4 * windows; at += lanes) {
+    const __mmask16 mask = first_lanes(4 * windows - at);
+    _mm512_mask_storeu_ps(y + at, mask, _mm512_load_ps(quads.value + at));
+    _mm_mask_storeu_epi8(code + at, mask,
+                         _mm_load_si128(reinterpret_cast<const __m128i*>(quads.code + at)));
+  }
+}
+
+/// `count` of the `channels` that there are.
 template <int count>
 inline void store(const Quads* quads, std::int64_t windows, std::int64_t channels, float* y,
                   std::uint8_t* code) {
-  if (count == 4 && channels == 4) {  // side by side as they are
-    for (std::int64_t at = 0; at < 4 * windows; at += lanes) {
-      const __mmask16 mask = first_lanes(4 * windows - at);
-      _mm512_mask_storeu_ps(y + at, mask, _mm512_load_ps(quads->value + at));
-      _mm_mask_storeu_epi8(code + at, mask,
-                           _mm_load_si128(reinterpret_cast<const __m128i*>(quads->code + at)));
-    }
-    return;
-  }
+  constexpr int rest = count % 4;
   for (std::int64_t j = 0; j < windows; ++j, y += channels, code += channels) {
 #pragma GCC unroll 2
     for (int k = 0; k < count; k += 4) {
-      constexpr int rest = count % 4;
       const Quads& from = quads[k / 4];
       if (k + 4 <= count) {
         _mm_storeu_ps(y + k, _mm_load_ps(from.value + 4 * j));
@@ -279,8 +278,15 @@ void add_sample(const Columns& s, const Sample& sample) {
         }
         interleave(four, interleaved[q]);
       }
-      store<count>(interleaved, std::min(lanes, g.y.w - ox), g.y.c, y + ox * g.y.c,
-                   code + ox * g.y.c);
+      const std::int64_t windows = std::min(lanes, g.y.w - ox);
+      if (count == 4 && g.y.c == 4) {
+        store_quads(interleaved[0], windows, y + ox * g.y.c, code + ox * g.y.c);
+        continue;
+      }
+      Quads stored[quads];
+      std::copy_n(interleaved, quads, stored);
+      asm("" : "+m"(stored));  // else GCC shuffles every window out of registers
+      store<count>(stored, windows, g.y.c, y + ox * g.y.c, code + ox * g.y.c);
     }
   }
 }

@@ -27,7 +27,7 @@ namespace {
 using namespace sparse;
 
 constexpr int max_sums = 28;  ///< leaves registers for the factors
-constexpr int max_rows = 4, max_vectors = 12;
+constexpr int max_rows = 7, max_vectors = 12;
 
 constexpr std::int64_t chunk = 64;  ///< output channels whose codes are one vector
 

@@ -10,9 +10,24 @@ namespace {
 /// True when no class before `label` is as large.
 bool is_first(const float* logits, std::int64_t label, float largest) noexcept {
   int equal = 0;
+  for (std::int64_t from = 0; from < label; from += chunk_lanes) {
+    const Chunk chunk = load(logits + from, label - from, std::numeric_limits<float>::quiet_NaN());
 #pragma omp simd reduction(| : equal)
-  for (std::int64_t c = 0; c < label; ++c) equal |= logits[c] == largest ? 1 : 0;
+    for (int i = 0; i < chunk_lanes; ++i) equal |= chunk.lane[i] == largest ? 1 : 0;
+  }
   return equal == 0;
+}
+
+/// In whole chunks, the last of which may not all be there: few classes are no loop then.
+void multiply(float* row, std::int64_t count, float by) noexcept {
+  for (std::int64_t from = 0; from < count; from += chunk_lanes) {
+    float* to = row + from;
+    const std::int64_t left = count - from;
+#pragma omp simd
+    for (int i = 0; i < chunk_lanes; ++i) {
+      if (i < left) to[i] *= by;
+    }
+  }
 }
 
 struct State {
@@ -46,8 +61,7 @@ void run_loss(const runtime::KernelCall& call) {
     // A NaN in the row reaches the sum.
     correct += hit && sum == sum ? 1 : 0;
     const float scale = share / sum;
-#pragma omp simd
-    for (std::int64_t c = 0; c < classes; ++c) gradient[c] *= scale;
+    multiply(gradient, classes, scale);
     gradient[label] -= share;
   }
   *call.out<float>(0) = static_cast<float>(losses / state.divisor);
