@@ -18,16 +18,32 @@ bool is_first(const float* logits, std::int64_t label, float largest) noexcept {
   return equal == 0;
 }
 
-/// In whole chunks, the last of which may not all be there: few classes are no loop then.
-void multiply(float* row, std::int64_t count, float by) noexcept {
-  for (std::int64_t from = 0; from < count; from += chunk_lanes) {
-    float* to = row + from;
-    const std::int64_t left = count - from;
+/// share · (softmax − one at `label`) of a row into `gradient`, which may be the row itself;
+/// returns the sum of exp(row − largest).
+float write_gradient(const float* row, std::int64_t count, std::int64_t label, float largest,
+                     float share, float* gradient) noexcept {
+  const float sum = exponentials(row, count, largest, gradient), scale = share / sum;
 #pragma omp simd
-    for (int i = 0; i < chunk_lanes; ++i) {
-      if (i < left) to[i] *= by;
-    }
+  for (std::int64_t c = 0; c < count; ++c) gradient[c] *= scale;
+  gradient[label] -= share;
+  return sum;
+}
+
+/// The same for no more classes than a chunk has lanes: what is between load and store stays in
+/// registers.
+float write_few(const float* row, std::int64_t count, std::int64_t label, float largest,
+                float share, float* gradient) noexcept {
+  Chunk chunk = load(row, count, -std::numeric_limits<float>::infinity());
+#pragma omp simd
+  for (int i = 0; i < chunk_lanes; ++i) chunk.lane[i] = exponential(chunk.lane[i] - largest);
+  const float sum = total(chunk), scale = share / sum;
+  const int at = static_cast<int>(label), end = static_cast<int>(count);
+#pragma omp simd
+  for (int i = 0; i < chunk_lanes; ++i) {
+    const float value = chunk.lane[i] * scale - (i == at ? share : 0.0f);
+    if (i < end) gradient[i] = value;
   }
+  return sum;
 }
 
 struct State {
@@ -55,14 +71,12 @@ void run_loss(const runtime::KernelCall& call) {
     const float largest = largest_of(logits, classes);
     const float at_label = logits[label];
     const bool hit = at_label == largest && is_first(logits, label, largest);
-    const float sum = exponentials(logits, classes, largest, gradient);
+    const float sum = (classes <= chunk_lanes ? write_few : write_gradient)(
+        logits, classes, label, largest, share, gradient);
     losses += std::log(static_cast<double>(sum)) +
               (static_cast<double>(largest) - static_cast<double>(at_label));
     // A NaN in the row reaches the sum.
     correct += hit && sum == sum ? 1 : 0;
-    const float scale = share / sum;
-    multiply(gradient, classes, scale);
-    gradient[label] -= share;
   }
   *call.out<float>(0) = static_cast<float>(losses / state.divisor);
   call.out<double>(1)[0] = losses;
