@@ -6,6 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -24,6 +28,35 @@ TEST(Block, MakesItsOneAllocationOnFirstUse) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first) % 256, 0u);
   for (std::int64_t i = 0; i < block.bytes(); i += 4096) EXPECT_EQ(first[i], std::byte{0});
   EXPECT_TRUE(block.pinned() == "locked" || block.pinned().rfind("no (", 0) == 0) << block.pinned();
+}
+
+/// KiB on huge pages of the mapping that begins at `data`.
+long huge_kib(const std::byte* data) {
+  std::ifstream maps("/proc/self/smaps");
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx ", &begin, &end) == 2)
+      inside = begin <= address && address < end;
+    long kib = 0;
+    if (inside && std::sscanf(line.c_str(), "AnonHugePages: %ld kB", &kib) == 1) return kib;
+  }
+  return 0;
+}
+
+TEST(Block, OfMegabytesLiesOnHugePagesAtOnce) {
+  std::string setting;
+  std::getline(std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"), setting);
+  if (setting.empty() || setting.find("[never]") != std::string::npos)
+    GTEST_SKIP() << "this system has no transparent huge pages: " << setting;
+  Block block("step", 5 << 20);
+  std::byte* data = block.data();
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data) % (2 << 20), 0u);
+  // Touched by nobody but the block itself. Memory in fragments may refuse some, not all.
+  EXPECT_GE(huge_kib(data), 2048);
+  Block small("small", 100 << 10);
+  EXPECT_EQ(huge_kib(small.data()), 0);
 }
 
 TEST(Block, OfNoBytesAllocatesNothing) {
