@@ -4,6 +4,7 @@
 
 #include "src/runtime/counters.hpp"
 #include "src/runtime/crew.hpp"
+#include "src/runtime/idle.hpp"
 #include "src/runtime/program_impl.hpp"
 #include "src/runtime/run_task.hpp"
 
@@ -330,6 +331,7 @@ void Program::Impl::join_ring() {
   for (std::size_t i = 1; i < sets.size(); ++i) join(sets[i - 1], sets[i]);
   for (TaskSet& s : sets) s.submit();
   drain();
+  idle_watch().rest();
   join(sets.back(), sets.front());
   flags.dry = false;
 }

@@ -12,6 +12,8 @@ IdleWatch& idle_watch() noexcept {
 
 void IdleWatch::start(std::chrono::microseconds period) {
   ending_ = false;
+  starpu_pause();
+  paused_.store(true);
   thread_ = std::thread(&IdleWatch::watch, this, period);
 }
 
@@ -41,17 +43,29 @@ void IdleWatch::watch(std::chrono::microseconds period) {
       continue;
     }
     changed_.wait_for(lock, period, [&] { return ending_; });
+    if (paused_.load()) continue;  // by `rest`: StarPU counts pauses
     const std::uint64_t now = submissions_.load();
     const bool was_idle = idle && now == seen;
     seen = now;
     idle = nothing_to_do();
     if (!idle || !was_idle || ending_) continue;
-    paused_.store(true);
-    starpu_pause();
-    if (!nothing_to_do()) {  // a submission that may not have seen the pause
-      starpu_resume();
-      paused_.store(false);
-    }
+    pause();
+  }
+}
+
+void IdleWatch::rest() {
+  // A task that was waited for counts as submitted until its worker has tidied up.
+  for (int look = 0; look < 1000 && !nothing_to_do(); ++look) std::this_thread::yield();
+  const std::lock_guard lock(mutex_);
+  if (!paused_.load() && nothing_to_do()) pause();
+}
+
+void IdleWatch::pause() {
+  paused_.store(true);
+  starpu_pause();
+  if (!nothing_to_do()) {  // a submission that may not have seen the pause
+    starpu_resume();
+    paused_.store(false);
   }
 }
 

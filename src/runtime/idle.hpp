@@ -19,7 +19,10 @@ class IdleWatch {
   /// Workers pause after two of these: within 50 ms.
   static constexpr std::chrono::microseconds default_period{24'000};
 
-  void start(std::chrono::microseconds period = default_period);
+  void start(std::chrono::microseconds period = default_period);  ///< workers begin paused
+  /// Pauses the workers now, unless somebody has work for them: for who is going to be busy while
+  /// they have nothing to do.
+  void rest();
   void stop();  ///< leaves the workers awake
   bool paused() const noexcept { return paused_.load(); }
 
@@ -42,6 +45,7 @@ class IdleWatch {
 
  private:
   void watch(std::chrono::microseconds period);
+  void pause();  // with the mutex held
   void resume() noexcept;
   bool nothing_to_do() const noexcept;
 

@@ -109,6 +109,29 @@ TEST_F(Idle, PausesWithin50Milliseconds) {
 
 TEST_F(Idle, BurnsNoneBeforeTheFirstStep) { EXPECT_TRUE(falls_quiet()); }
 
+// Who builds programs has the cores for himself: nothing waits for the watch to look twice.
+TEST(IdleFromTheStart, WorkersSleep) {
+  const Session session({.workers = 2});
+  EXPECT_TRUE(idle_watch().paused());
+}
+
+TEST_F(Idle, RestsWhenAskedAndOnlyWithNothingToDo) {
+  step();
+  idle_watch().rest();  // perhaps under way still
+  program.wait();
+  EXPECT_EQ(total(), submitted);
+  int rested = 0;
+  for (int i = 0; i < 200; ++i) {
+    idle_watch().rest();
+    rested += idle_watch().paused();
+    idle_watch().rest();  // once more is no second pause
+    step();
+    program.wait();
+  }
+  EXPECT_EQ(total(), submitted);
+  EXPECT_GT(rested, 100);  // a worker that is held up keeps its task a little longer
+}
+
 /// Pauses meet submissions: with a watch that looks all the time, no step is lost or left asleep.
 TEST_F(Idle, LosesNoStep) {
   idle_watch().stop();
