@@ -105,6 +105,10 @@ class Run(unittest.TestCase):
                 self.trained(done)
                 self.assertIn("1 CPU worker", done.stdout)
 
+    def test_a_home_that_cannot_be_written(self):
+        self.trained(train(HOME="/proc"))
+        self.trained(train(HOME=""))
+
     def test_the_environment_says_how_many_workers(self):
         done = run(*small("--epochs", "0", without=["--workers"]), STARPU_NCPU="1")
         self.trained(done)

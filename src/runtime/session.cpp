@@ -2,20 +2,16 @@
 #include <arenite/runtime/session.hpp>
 
 #include "src/runtime/counters.hpp"
+#include "src/runtime/environment.hpp"
 #include "src/runtime/idle.hpp"
 #include "src/runtime/starpu.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <string_view>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #if defined(__SSE__)
 #include <xmmintrin.h>
@@ -23,83 +19,6 @@
 
 namespace arenite::runtime {
 namespace {
-
-std::string environment(const char* name) {
-  const char* text = std::getenv(name);
-  return text ? text : "";
-}
-
-/// A number that StarPU's own reading of the environment takes, too.
-std::optional<int> whole_number(std::string_view text) {
-  int value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-/// Hides variables from StarPU, and puts them back when it has read the others. StarPU ends the
-/// process on one that it cannot read, even where its value would be overruled.
-class HiddenVariables {
- public:
-  void hide(const char* name) {
-    if (const char* text = std::getenv(name)) {
-      saved_.emplace_back(name, text);
-      unsetenv(name);
-    }
-  }
-  HiddenVariables() = default;
-  ~HiddenVariables() {
-    for (const auto& [name, text] : saved_) setenv(name.c_str(), text.c_str(), 1);
-  }
-  HiddenVariables(const HiddenVariables&) = delete;
-  HiddenVariables& operator=(const HiddenVariables&) = delete;
-
- private:
-  std::vector<std::pair<std::string, std::string>> saved_;
-};
-
-/// "0 2-3,5-": numbers and ranges, the last of which may be open.
-bool is_cpu_list(std::string_view text) {
-  while (!text.empty()) {
-    const std::string_view item = text.substr(0, text.find_first_of(" ,"));
-    text.remove_prefix(std::min(text.size(), item.size() + 1));
-    if (item.empty()) continue;
-    const std::size_t dash = item.find('-');
-    const auto first = whole_number(item.substr(0, dash));
-    if (!first || *first < 0) return false;
-    if (dash == std::string_view::npos || dash + 1 == item.size()) continue;
-    const auto last = whole_number(item.substr(dash + 1));
-    if (!last || *last < *first) return false;
-  }
-  return true;
-}
-
-void prepare_environment(HiddenVariables& hidden) {
-  // What the session decides itself: how many workers of which kind, and their scheduler.
-  for (const char* name :
-       {"STARPU_NCPU", "STARPU_NCPUS", "STARPU_NCUDA", "STARPU_NOPENCL", "STARPU_NMIC",
-        "STARPU_NMPI_MS", "STARPU_NHIP", "STARPU_NTCPIP_MS", "STARPU_SCHED"})
-    hidden.hide(name);
-  for (const char* name : {"STARPU_WORKERS_CPUID", "STARPU_WORKERS_COREID"}) {
-    const std::string text = environment(name);
-    if (text.find_first_not_of(" ,") == std::string::npos) {
-      hidden.hide(name);  // StarPU divides by the length of the list
-    } else if (!is_cpu_list(text)) {
-      fail({.found = std::string(name) + "='" + text + "'",
-            .expected = "numbers and ranges of processors, as in '0 2-3'"});
-    }
-  }
-  for (const char* name : {"STARPU_CALIBRATE", "STARPU_BUS_CALIBRATE", "STARPU_RESERVE_NCPU",
-                           "STARPU_MAIN_THREAD_BIND", "STARPU_MAIN_THREAD_CPUID",
-                           "STARPU_SINGLE_COMBINED_WORKER", "STARPU_SILENT"}) {
-    const std::string text = environment(name);
-    if (text.empty()) {
-      hidden.hide(name);
-    } else if (!whole_number(text)) {
-      fail({.found = std::string(name) + "='" + text + "'", .expected = "a whole number"});
-    }
-  }
-}
 
 struct Shared {
   std::mutex mutex;
@@ -152,10 +71,8 @@ void flush_denormals(void*) {
 }
 
 void start(int workers) {
-  HiddenVariables hidden;
-  prepare_environment(hidden);
-  // A library does not chat on its user's terminal; whoever wants StarPU's messages says so.
-  setenv("STARPU_SILENT", "1", 0);
+  LentVariables lent;
+  prepare_environment(lent);
   starpu_conf conf = starpu::configuration();
   conf.precedence_over_environment_variables = 1;  // the environment was asked above
   conf.ncpus = workers;

@@ -1,0 +1,137 @@
+#include "src/runtime/environment.hpp"
+
+#include <arenite/error.hpp>
+
+#include "src/base/private_folder.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <ranges>
+
+namespace arenite::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "0 2-3,5-": numbers and ranges, the last of which may be open.
+bool is_cpu_list(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view item = text.substr(0, text.find_first_of(" ,"));
+    text.remove_prefix(std::min(text.size(), item.size() + 1));
+    if (item.empty()) continue;
+    const std::size_t dash = item.find('-');
+    const auto first = whole_number(item.substr(0, dash));
+    if (!first || *first < 0) return false;
+    if (dash == std::string_view::npos || dash + 1 == item.size()) continue;
+    const auto last = whole_number(item.substr(dash + 1));
+    if (!last || *last < *first) return false;
+  }
+  return true;
+}
+
+/// StarPU looks into these folders, and writes into the first what the others lack.
+bool takes_measurements(const fs::path& folder) {
+  return make_writable(folder) && make_writable(folder / "bus") &&
+         make_writable(folder / "codelets") && make_writable(folder / "debug");
+}
+
+/// StarPU's own folder where it can be written, else one that is thrown away some day: measuring
+/// the machine's memory once more takes some 20 ms.
+std::string measurements_folder() {
+  if (const std::string chosen = environment("STARPU_PERF_MODEL_DIR"); !chosen.empty()) {
+    if (takes_measurements(chosen)) return chosen;
+    fail({.found = "STARPU_PERF_MODEL_DIR='" + chosen + "', which cannot be written",
+          .expected = "a writable folder"});
+  }
+  for (const char* name : {"XDG_CACHE_HOME", "STARPU_HOME", "HOME"}) {
+    const fs::path home = environment(name);
+    if (!home.is_absolute()) continue;
+    const fs::path folder = home / ".starpu" / "sampling";
+    if (takes_measurements(folder)) return folder;
+    break;
+  }
+  const fs::path folder = temporary_folder() / "starpu";
+  if (make_temporary_folder() && takes_measurements(folder)) return folder;
+  fail({.found = "no folder for StarPU's measurements: neither the home folder nor " +
+                 folder.string() + " can be written",
+        .expected = "a writable folder",
+        .hint = "set STARPU_PERF_MODEL_DIR to one"});
+}
+
+}  // namespace
+
+std::string environment(const char* name) {
+  const char* text = std::getenv(name);
+  return text ? text : "";
+}
+
+std::optional<int> whole_number(std::string_view text) {
+  int value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+LentVariables::~LentVariables() {
+  for (const auto& [name, text] : std::views::reverse(saved_)) {
+    if (text) {
+      setenv(name.c_str(), text->c_str(), 1);
+    } else {
+      unsetenv(name.c_str());
+    }
+  }
+}
+
+void LentVariables::save(const char* name) {
+  const char* text = std::getenv(name);
+  saved_.emplace_back(name, text ? std::optional<std::string>(text) : std::nullopt);
+}
+
+void LentVariables::hide(const char* name) {
+  save(name);
+  unsetenv(name);
+}
+
+void LentVariables::set(const char* name, const std::string& value) {
+  save(name);
+  setenv(name, value.c_str(), 1);
+}
+
+void prepare_environment(LentVariables& lent) {
+  // What the session decides itself: how many workers of which kind, and their scheduler. StarPU
+  // ends the process on a number it cannot read, even where it would be overruled.
+  for (const char* name :
+       {"STARPU_NCPU", "STARPU_NCPUS", "STARPU_NCUDA", "STARPU_NOPENCL", "STARPU_NMIC",
+        "STARPU_NMPI_MS", "STARPU_NHIP", "STARPU_NTCPIP_MS", "STARPU_SCHED"})
+    lent.hide(name);
+  for (const char* name : {"STARPU_WORKERS_CPUID", "STARPU_WORKERS_COREID"}) {
+    const std::string text = environment(name);
+    if (text.find_first_not_of(" ,") == std::string::npos) {
+      lent.hide(name);  // StarPU divides by the length of the list
+    } else if (!is_cpu_list(text)) {
+      fail({.found = std::string(name) + "='" + text + "'",
+            .expected = "numbers and ranges of processors, as in '0 2-3'"});
+    }
+  }
+  for (const char* name : {"STARPU_CALIBRATE", "STARPU_BUS_CALIBRATE", "STARPU_RESERVE_NCPU",
+                           "STARPU_MAIN_THREAD_BIND", "STARPU_MAIN_THREAD_CPUID",
+                           "STARPU_SINGLE_COMBINED_WORKER", "STARPU_SILENT"}) {
+    const std::string text = environment(name);
+    if (text.empty()) {
+      lent.hide(name);
+    } else if (!whole_number(text)) {
+      fail({.found = std::string(name) + "='" + text + "'", .expected = "a whole number"});
+    }
+  }
+  // A library does not chat on its user's terminal; whoever wants StarPU's messages says so.
+  if (environment("STARPU_SILENT").empty()) setenv("STARPU_SILENT", "1", 1);
+  lent.set("STARPU_PERF_MODEL_DIR", measurements_folder());
+  // CPU workers need no devices. To look for them hwloc asks X servers for screens, OpenCL for
+  // platforms, and PCI for what hangs on it: 2 ms each in a virtual machine.
+  if (environment("HWLOC_PLUGINS_PATH").empty()) lent.set("HWLOC_PLUGINS_PATH", "/nonexistent");
+  if (environment("HWLOC_COMPONENTS").empty()) lent.set("HWLOC_COMPONENTS", "-linux:0x18");
+}
+
+}  // namespace arenite::runtime

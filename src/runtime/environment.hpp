@@ -1,0 +1,40 @@
+// What StarPU reads from the environment while it starts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace arenite::runtime {
+
+/// Empty where the variable is not set.
+std::string environment(const char* name);
+
+/// A number that StarPU's own reading of the environment takes, too.
+std::optional<int> whole_number(std::string_view text);
+
+/// Hides variables or sets them, and puts back what there was.
+class LentVariables {
+ public:
+  LentVariables() = default;
+  ~LentVariables();
+  LentVariables(const LentVariables&) = delete;
+  LentVariables& operator=(const LentVariables&) = delete;
+
+  void hide(const char* name);
+  void set(const char* name, const std::string& value);
+
+ private:
+  void save(const char* name);
+
+  std::vector<std::pair<std::string, std::optional<std::string>>> saved_;
+};
+
+/// Makes the environment one that StarPU starts in: what the session decides itself is hidden, a
+/// folder for StarPU's measurements found, and the discovery of devices left out. StarPU ends the
+/// process on what it cannot read or write; this throws Error instead.
+void prepare_environment(LentVariables& lent);
+
+}  // namespace arenite::runtime
