@@ -6,6 +6,7 @@ import pathlib
 import re
 import resource
 import tempfile
+import time
 import unittest
 
 import cli_testing
@@ -108,6 +109,19 @@ class Run(unittest.TestCase):
     def test_a_home_that_cannot_be_written(self):
         self.trained(train(HOME="/proc"))
         self.trained(train(HOME=""))
+
+    def test_the_first_step_is_timed_from_the_process_on(self):
+        begin = time.monotonic()
+        done = train()
+        took = time.monotonic() - begin
+        self.trained(done)
+        lines = done.stdout.splitlines()
+        at = next(i for i, line in enumerate(lines) if line.startswith("first step after "))
+        self.assertTrue(lines[at + 1].startswith("epoch 1/1 "), lines[at + 1])
+        seconds = float(re.fullmatch(r"first step after (\d+\.\d\d) s", lines[at])[1])
+        self.assertGreater(seconds, 0.01)  # StarPU alone takes longer
+        self.assertLess(seconds, took + 0.02)  # the kernel counts in 0.01 s
+        self.assertNotIn("first step", train("--epochs", "0").stdout)
 
     def test_the_environment_says_how_many_workers(self):
         done = run(*small("--epochs", "0", without=["--workers"]), STARPU_NCPU="1")

@@ -57,6 +57,11 @@ void ProgressDisplay::show(const train::Progress& p) {
   std::fflush(stdout);
 }
 
+void ProgressDisplay::first_step(double seconds) {
+  std::fputs(fmt::format("first step after {:.2f} s\n", seconds).c_str(), stdout);
+  flush_output();
+}
+
 void ProgressDisplay::epoch_done(const train::EpochReport& report) {
   const train::Metrics& m = report.train;
   std::string text =

@@ -14,6 +14,7 @@ class ProgressDisplay {
 
   bool on_terminal() const noexcept { return terminal_; }
   void show(const train::Progress& progress);
+  void first_step(double seconds);  ///< since the process began
   void epoch_done(const train::EpochReport& report);
 
  private:

@@ -8,6 +8,7 @@
 #include "src/cli/count_heap.hpp"
 #include "src/cli/interrupt.hpp"
 #include "src/cli/plan_files.hpp"
+#include "src/cli/process_age.hpp"
 #include "src/cli/progress.hpp"
 #include "src/cli/train_arguments.hpp"
 #include "src/cli/training_log.hpp"
@@ -140,6 +141,11 @@ int run_train(const TrainArguments& a) {
   if (a.profile) fit.profile_steps = profiled_steps;
   if (display.on_terminal())
     fit.on_progress = [&](const train::Progress& progress) { display.show(progress); };
+  std::optional<double> first_step;
+  fit.on_first_step = [&] {
+    first_step = process_age();
+    if (first_step) display.first_step(*first_step);
+  };
   fit.on_epoch = [&](const train::EpochReport& report) {
     display.epoch_done(report);
     training_seconds += report.train.seconds;
@@ -156,7 +162,12 @@ int run_train(const TrainArguments& a) {
       training_seconds > 0 ? static_cast<double>(trainer.steps()) / training_seconds : 0;
   const std::string sha256 = trainer.weights_sha256();
   if (outputs.log)
-    outputs.log->end(accuracy, sha256, rate, peak_rss_bytes(), trainer.costs().heap_calls);
+    outputs.log->end({.test_accuracy = accuracy,
+                      .weights_sha256 = sha256,
+                      .steps_per_second = rate,
+                      .first_step_seconds = first_step,
+                      .peak_rss = peak_rss_bytes(),
+                      .heap_calls = trainer.costs().heap_calls});
   if (a.profile && last.profile) {
     std::cout << *last.profile;
   } else if (a.profile) {

@@ -25,12 +25,16 @@ void TrainingLog::epoch(const train::EpochReport& report) {
   line(json.dump());
 }
 
-void TrainingLog::end(double test_accuracy, const std::string& sha256, double steps_per_second,
-                      long peak_rss, std::optional<long> heap_calls) {
-  ordered_json json{{"event", "end"},           {"test_accuracy", test_accuracy},
-                    {"weights_sha256", sha256}, {"steps_per_second", steps_per_second},
-                    {"peak_rss", peak_rss},     {"heap_calls", nullptr}};
-  if (heap_calls) json["heap_calls"] = *heap_calls;
+void TrainingLog::end(const End& end) {
+  ordered_json json{{"event", "end"},
+                    {"test_accuracy", end.test_accuracy},
+                    {"weights_sha256", end.weights_sha256},
+                    {"steps_per_second", end.steps_per_second},
+                    {"first_step_seconds", nullptr},
+                    {"peak_rss", end.peak_rss},
+                    {"heap_calls", nullptr}};
+  if (end.first_step_seconds) json["first_step_seconds"] = *end.first_step_seconds;
+  if (end.heap_calls) json["heap_calls"] = *end.heap_calls;
   line(json.dump());
 }
 

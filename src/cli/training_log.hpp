@@ -22,10 +22,17 @@ class TrainingLog {
   ///  "test_accuracy": …, "seconds": …, "samples_per_second": …, "eval_seconds": …}. Throws Error
   /// on a full disk, with the lines before whole.
   void epoch(const train::EpochReport& report);
-  /// {"event": "end", "test_accuracy": …, "weights_sha256": …, "steps_per_second": …, "peak_rss":
-  /// bytes, "heap_calls": in steps, null where nobody counted them}. Throws Error likewise.
-  void end(double test_accuracy, const std::string& sha256, double steps_per_second, long peak_rss,
-           std::optional<long> heap_calls);
+  struct End {
+    double test_accuracy = 0;
+    std::string weights_sha256;
+    double steps_per_second = 0;
+    std::optional<double> first_step_seconds;  ///< from the process's start to the first step's end
+    long peak_rss = 0;                         ///< bytes
+    std::optional<long> heap_calls;            ///< in steps
+  };
+  /// {"event": "end", …}, with the names of End's fields and null for what is not known. Throws
+  /// Error likewise.
+  void end(const End& end);
 
  private:
   void line(const std::string& text);

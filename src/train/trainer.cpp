@@ -123,6 +123,7 @@ struct Trainer::Impl {
     const std::atomic<bool>* stop = nullptr;
     double seconds = 0;  ///< between two pauses; 0: after each step
     std::function<void(std::int64_t done)> pause;
+    std::function<void()> first_step;  ///< has ended
   };
 
   /// Runs one pass over a split. Returns the samples that it took.
@@ -139,7 +140,8 @@ struct Trainer::Impl {
     const auto run_steps = [&](runtime::Program& program, std::int64_t size, std::int64_t end) {
       while (done < end && !stopped()) {
         meter.begin();
-        const bool each = breaks.pause && breaks.seconds <= 0;
+        const bool first = done == 0 && breaks.first_step;
+        const bool each = first || (breaks.pause && breaks.seconds <= 0);
         const long ran = program.run({.steps = each ? 1 : static_cast<long>((end - done) / size),
                                       .counter = names::cursor,
                                       .first = done,
@@ -150,6 +152,8 @@ struct Trainer::Impl {
         done += ran * size;
         steps += pass.training ? ran : 0;
         (pass.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
+        if (first && ran > 0) breaks.first_step();
+        if (first && breaks.seconds > 0) continue;  // too early for a pause
         if (done < end && breaks.pause && !stopped()) breaks.pause(done);
       }
     };
@@ -215,6 +219,7 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
     }
     const auto start = Clock::now();
     Impl::Breaks breaks{.stop = options.stop};
+    if (epoch == 0) breaks.first_step = options.on_first_step;
     if (options.on_progress) {
       breaks.seconds = options.progress_seconds;
       breaks.pause = [&](std::int64_t samples) {

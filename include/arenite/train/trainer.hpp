@@ -79,6 +79,8 @@ struct FitOptions {
   bool shuffle = true;
   std::uint64_t seed = 1;  ///< of the shuffling
   const data::Split* validation = nullptr;
+  /// Called once, when the first step of all has ended.
+  std::function<void()> on_first_step;
   std::function<void(const EpochReport&)> on_epoch;
   /// Called at most every `progress_seconds`; each call waits for the steps under way.
   std::function<void(const Progress&)> on_progress;
