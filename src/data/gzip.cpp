@@ -112,16 +112,32 @@ std::string content_key(std::span<const std::uint8_t> compressed) {
   return {text.data(), used};
 }
 
-std::optional<FileBytes> from_cache(const std::filesystem::path& path, int rank) {
+std::uint32_t little_endian(std::span<const std::uint8_t> four) {
+  return four[0] | std::uint32_t{four[1]} << 8 | std::uint32_t{four[2]} << 16 |
+         std::uint32_t{four[3]} << 24;
+}
+
+/// Whether the bytes are those that were compressed, as far as the last member tells: of several it
+/// knows its own part only.
+bool matches_trailer(std::span<const std::uint8_t> bytes,
+                     std::span<const std::uint8_t> compressed) {
+  if (compressed.size() < 8) return false;
+  const auto trailer = compressed.last(8);
+  if (little_endian(trailer.subspan(4)) != static_cast<std::uint32_t>(bytes.size())) return true;
+  return little_endian(trailer.first(4)) == ::crc32_z(0, bytes.data(), bytes.size());
+}
+
+std::optional<FileBytes> from_cache(const std::filesystem::path& path, int rank,
+                                    std::span<const std::uint8_t> compressed) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
   try {
     FileBytes file = map_data_file(path);
     parse_idx(file.bytes, rank, path.string());
-    return file;
+    if (matches_trailer(file.bytes, compressed)) return file;
   } catch (const Error&) {
-    return std::nullopt;  // damaged since: unpacked afresh, where real trouble is reported
   }
+  return std::nullopt;  // damaged since: unpacked afresh, where real trouble is reported
 }
 
 }  // namespace
@@ -180,8 +196,11 @@ void unpack_idx(std::span<const std::uint8_t> compressed, int rank, const std::s
 FileBytes unpacked(const std::filesystem::path& path, int rank) {
   FileBytes packed = map_data_file(path);
   const std::string name = path.stem().string() + "-" + content_key(packed.bytes);
-  const std::filesystem::path target = writable_cache("unpacked") / name;
-  if (auto hit = from_cache(target, rank)) return *hit;
+  const std::filesystem::path folder = "unpacked";
+  // Reading needs no writable folder: an image of a system may come with its cache.
+  if (auto hit = from_cache(cache_folder() / folder / name, rank, packed.bytes)) return *hit;
+  const std::filesystem::path target = writable_cache(folder) / name;
+  if (auto hit = from_cache(target, rank, packed.bytes)) return *hit;
   AtomicFile file(target);
   unpack_idx(packed.bytes, rank, path.string(),
              [&](std::span<const std::uint8_t> bytes) { file.write(bytes); });

@@ -3,6 +3,9 @@
 
 #include "src/data/test_folder.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -128,6 +131,49 @@ TEST_F(IdxTest, ADamagedCacheIsMadeAgain) {
   IdxFile::open(path, 3);
   std::filesystem::resize_file(cached().front(), 10);
   EXPECT_EQ(IdxFile::open(path, 3).values()[23], 23);
+  // Of the right size, and wrong.
+  Bytes changed = get(cached().front());
+  changed[20] ^= 1;
+  put(std::filesystem::relative(cached().front(), folder_).string(), changed);
+  EXPECT_EQ(IdxFile::open(path, 3).values()[4], 4);
+  EXPECT_EQ(get(cached().front()), idx_file({2, 3, 4}, counted(24)));
+}
+
+TEST_F(IdxTest, ProcessesMayUnpackTheSameFileAtOnce) {
+  const Bytes file = idx_file({100, 28, 28}, counted(100 * 28 * 28));
+  const auto path = put("x.gz", gzip(file));
+  std::vector<pid_t> children;
+  for (int i = 0; i < 8; ++i) {
+    children.push_back(::fork());
+    if (children.back() == 0) {
+      const IdxFile opened = IdxFile::open(path, 3);
+      const auto values = opened.values();
+      ::_exit(std::equal(values.begin(), values.end(), file.begin() + 16, file.end()) ? 0 : 1);
+    }
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(cached().size(), 1u);
+}
+
+TEST_F(IdxTest, ACacheThatIsFullyThereNeedNotBeWritable) {
+  const auto path = put("x.gz", gzip(idx_file({2, 3, 4}, counted(24))));
+  const auto first = IdxFile::open(path, 3);
+  ASSERT_EQ(cached().size(), 1u);
+  const auto shared = cached().front();
+  const auto written = std::filesystem::last_write_time(shared);
+  for (const auto& folder : {shared.parent_path(), folder_ / "cache"})
+    std::filesystem::permissions(folder, std::filesystem::perms{0555});
+  const ScopedVariable temporary("TMPDIR", folder_.string());
+  EXPECT_EQ(IdxFile::open(path, 3).values()[23], 23);
+  EXPECT_EQ(std::filesystem::last_write_time(shared), written);
+  EXPECT_FALSE(
+      std::filesystem::exists(folder_ / ("arenite-" + std::to_string(::geteuid())) / "unpacked"));
+  for (const auto& folder : {folder_ / "cache", shared.parent_path()})
+    std::filesystem::permissions(folder, std::filesystem::perms{0755});
 }
 
 TEST_F(IdxTest, ReadsSeveralGzipMembers) {
