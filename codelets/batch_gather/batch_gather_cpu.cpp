@@ -14,14 +14,14 @@ struct State {
 
 constexpr std::int64_t chunk = 16;
 
-/// Whole chunks, the last of which overlaps the one before, so that compilers need no loop for what
-/// is left.
+/// Short rows in whole chunks, the last of which overlaps the one before: what compilers make of a
+/// loop's last iterations would be most of them.
 void write_row(const Byte* in, std::int64_t length, float scale, float* out) {
   const auto write = [=](std::int64_t from, std::int64_t count) {
 #pragma omp simd
     for (std::int64_t i = from; i < from + count; ++i) out[i] = scale * static_cast<float>(in[i]);
   };
-  if (length < chunk) return write(0, length);
+  if (length < chunk || length > 8 * chunk) return write(0, length);
   for (std::int64_t at = 0; at + chunk <= length; at += chunk) write(at, chunk);
   write(length - chunk, chunk);
 }
