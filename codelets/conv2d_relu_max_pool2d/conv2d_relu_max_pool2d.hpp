@@ -63,11 +63,11 @@ runtime::Kernel xsmm_grad_input();  ///< stride 1 only
 runtime::Kernel xsmm_grad_weight();
 
 /// AVX-512, pooling in registers; both unsupported in builds without it.
-runtime::Kernel direct_forward();    ///< few input channels, windows of 2x2
+runtime::Kernel direct_forward();    ///< few channels, windows of 2x2 or (few output channels) 3x3
 runtime::Kernel winograd_forward();  ///< 3x3 kernels, stride 1, windows of 2x2
 
 /// AVX-512, visiting only the windows that are alive.
-runtime::Kernel sparse_grad_input();         ///< stride 1, no dilation, windows of 2x2
+runtime::Kernel sparse_grad_input();         ///< stride 1, no dilation, windows of 2x2 or 3x3
 runtime::Kernel sparse_grad_weight();        ///< windows of at most 16 taps
 runtime::Kernel sparse_patch_grad_weight();  ///< few input channels and taps, stride 1
 

@@ -1,12 +1,15 @@
 // The input gradient from living windows alone.
 //
-// The (KH+1)x(KW+1) pixels below a 2x2 window are a patch of sums in registers; each channel of the
-// window that is alive adds gradient · weights to the KHxKW of them that its winner chose:
+// The (KH+1)x(KW+1) pixels below a 2x2 window (one more each way below one of 3x3) are a patch of
+// sums in registers; each channel of the window that is alive adds gradient · weights to the KHxKW
+// of them that its winner chose:
 //
 //   16·m channels   a vector is one pixel's 16 channels; the winner's column moves the weights by
-//                   one vector
-//   others          a vector is 16 of a row's (pixel, channel) pairs; a second copy of the weights,
-//                   moved by one pixel, serves winners of the right column
+//   as
+//                   many vectors
+//   others          a vector is 16 of a row's (pixel, channel) pairs; further copies of the
+//   weights,
+//                   each moved by one pixel, serve winners of the other columns
 //
 // A patch that has more sums than registers is cut into parts, each a pass over the windows.
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
@@ -56,19 +59,19 @@ struct GradInput {
   std::vector<Pass> passes;
   std::int64_t weights = 0;  ///< floats of all passes' weights
 
-  /// Of the weights: where vectors are pixels, both columns of a window share one.
-  std::int64_t copies() const noexcept { return pixels ? 1 : 2; }
+  /// Of the weights: where vectors are pixels, all columns of a window share one.
+  std::int64_t copies() const noexcept { return pixels ? 1 : g.pool.w; }
   /// From a vector of sums to the next of its row.
   std::int64_t step() const noexcept { return pixels ? g.x.c : lanes; }
   /// The last vector of a row may reach beyond it, the very last one beyond the sample.
   std::int64_t sample() const noexcept { return (g.x.h + 2 * g.window.padding.h) * row + lanes; }
 };
 
-/// Adds the channels `winners`, whose winner is tap `tap`, to the patch.
-template <int tap, int rows, int vectors, bool pixels>
-void add_winners(std::uint64_t winners, const float* gradient, const float* weights,
-                 __m512 (&sum)[rows + 1][vectors + pixels]) {
-  constexpr int y = tap / 2, x = pixels ? tap % 2 : 0;
+/// Adds the channels `winners` to the patch, from its row y and vector x on.
+template <int y, int x, int rows, int vectors, int height, int columns>
+[[gnu::always_inline]] inline void add_winners(std::uint64_t winners, const float* gradient,
+                                               const float* weights,
+                                               __m512 (&sum)[height][columns]) {
   for (; winners; winners &= winners - 1) {
     const auto k = __builtin_ctzll(winners);
     const __m512 factor = _mm512_set1_ps(gradient[k]);
@@ -82,31 +85,33 @@ void add_winners(std::uint64_t winners, const float* gradient, const float* weig
   }
 }
 
-template <int rows, int vectors, bool pixels>
+/// Windows of side × side.
+template <int side, int rows, int vectors, bool pixels>
 void add_windows(const GradInput& s, const Pass& pass, const KernelCall& call, std::int64_t i,
                  std::int64_t k, float* sample) {
-  // Of a pixel's columns, the next window has all but two: they stay in registers.
-  constexpr int columns = vectors + pixels, kept = pixels ? columns - 2 : 0;
+  // Of a pixel's columns, the next window has all but `side`: they stay in registers.
+  constexpr int height = rows + side - 1, columns = vectors + (pixels ? side - 1 : 0),
+                kept = pixels ? std::max(columns - side, 0) : 0;
   const Geometry& g = s.g;
   const std::int64_t outputs = std::min(chunk, g.y.c - k), step = s.step();
   const auto channels = ~std::uint64_t{0} >> (chunk - outputs);
-  const float* left = static_cast<const float*>(call.workspace) + pass.weights + k * pass.size();
-  const float* right = pixels ? left : left + g.y.c * pass.size();
+  const float* weights = static_cast<const float*>(call.workspace) + pass.weights + k * pass.size();
+  const std::int64_t copy = pixels ? 0 : g.y.c * pass.size();
   for (std::int64_t oy = 0; oy < g.y.h; ++oy) {
     const float* gradient = call.in<float>(0) + g.y.at(i, oy, 0) + k;
     const std::uint8_t* code = call.in<std::uint8_t>(1) + g.code.at(i, oy, 0) + k;
-    float* patch = sample + (oy * 2 + pass.y) * s.row + pass.vector * step + pass.channel;
-    __m512 sum[rows + 1][columns];
+    float* patch = sample + (oy * side + pass.y) * s.row + pass.vector * step + pass.channel;
+    __m512 sum[height][columns];
     const auto load = [&](int from) {
 #pragma GCC unroll 32
-      for (int j = 0; j < (rows + 1) * columns; ++j) {
+      for (int j = 0; j < height * columns; ++j) {
         const int r = j / columns, c = j % columns;
         if (c >= from) sum[r][c] = _mm512_loadu_ps(patch + r * s.row + c * step);
       }
     };
     const auto store = [&](int from, int to) {
 #pragma GCC unroll 32
-      for (int j = 0; j < (rows + 1) * columns; ++j) {
+      for (int j = 0; j < height * columns; ++j) {
         const int r = j / columns, c = j % columns;
         if (c >= from && c < to) _mm512_storeu_ps(patch + r * s.row + c * step, sum[r][c]);
       }
@@ -118,41 +123,45 @@ void add_windows(const GradInput& s, const Pass& pass, const KernelCall& call, s
         return _mm512_mask_cmpeq_epi8_mask(channels, codes,
                                            _mm512_set1_epi8(static_cast<char>(tap)));
       };
-      add_winners<0, rows, vectors, pixels>(winners(0), gradient, left, sum);
-      add_winners<1, rows, vectors, pixels>(winners(1), gradient, right, sum);
-      add_winners<2, rows, vectors, pixels>(winners(2), gradient, left, sum);
-      add_winners<3, rows, vectors, pixels>(winners(3), gradient, right, sum);
+      [&]<int... tap>(std::integer_sequence<int, tap...>) {
+        (add_winners<tap / side, (pixels ? tap % side : 0), rows, vectors>(
+             winners(tap), gradient, weights + tap % side * copy, sum),
+         ...);
+      }
+      (std::make_integer_sequence<int, side * side>{});
       store(0, columns - kept);
       if (++ox == g.y.w) break;
       if constexpr (kept > 0) {
 #pragma GCC unroll 32
-        for (int j = 0; j < (rows + 1) * kept; ++j) {
-          sum[j / kept][j % kept] = sum[j / kept][j % kept + 2];
+        for (int j = 0; j < height * kept; ++j) {
+          sum[j / kept][j % kept] = sum[j / kept][j % kept + side];
         }
       }
       gradient += g.y.c;
       code += g.y.c;
-      patch += 2 * g.x.c;
+      patch += side * g.x.c;
       load(kept);
     }
     store(columns - kept, columns);
   }
 }
 
-constexpr bool fits(std::int64_t rows, std::int64_t vectors, bool pixels) noexcept {
+constexpr bool fits(std::int64_t side, std::int64_t rows, std::int64_t vectors,
+                    bool pixels) noexcept {
   return rows <= max_rows && vectors <= max_vectors &&
-         (rows + 1) * (vectors + (pixels ? 1 : 0)) <= max_sums;
+         (rows + side - 1) * (vectors + (pixels ? side - 1 : 0)) <= max_sums;
 }
 
+template <int side>
 AddWindows add_function(std::int64_t rows, std::int64_t vectors, bool pixels) {
   AddWindows found = nullptr;
   const auto look = [&]<int r, int v>(std::integer_sequence<int, r, v>) {
     if (rows != r || vectors != v) return;
-    if constexpr (fits(r, v, true)) {
-      if (pixels) found = add_windows<r, v, true>;
+    if constexpr (fits(side, r, v, true)) {
+      if (pixels) found = add_windows<side, r, v, true>;
     }
-    if constexpr (fits(r, v, false)) {
-      if (!pixels) found = add_windows<r, v, false>;
+    if constexpr (fits(side, r, v, false)) {
+      if (!pixels) found = add_windows<side, r, v, false>;
     }
   };
   [&]<int... i>(std::integer_sequence<int, i...>) {
@@ -214,14 +223,15 @@ GradInput grad_input(const OpView& op) {
   GradInput s{
       .g = g, .pixels = g.x.c % lanes == 0, .row = (g.x.w + 2 * g.window.padding.w) * g.x.c};
   const std::int64_t height = g.window.kernel.h,
-                     vectors = s.pixels ? g.window.kernel.w
-                                        : divide_up((g.window.kernel.w + 1) * g.x.c, lanes);
+                     vectors = s.pixels
+                                   ? g.window.kernel.w
+                                   : divide_up((g.window.kernel.w + g.pool.w - 1) * g.x.c, lanes);
   // As many rows as leave room for all vectors; else all rows that leave room for one.
   std::int64_t rows = std::min<std::int64_t>(height, max_rows), widest = vectors;
-  while (rows > 1 && !fits(rows, vectors, s.pixels)) --rows;
-  if (!fits(rows, vectors, s.pixels)) {
+  while (rows > 1 && !fits(g.pool.h, rows, vectors, s.pixels)) --rows;
+  if (!fits(g.pool.h, rows, vectors, s.pixels)) {
     rows = std::min<std::int64_t>(height, max_rows);
-    while (!fits(rows, widest, s.pixels)) --widest;
+    while (!fits(g.pool.h, rows, widest, s.pixels)) --widest;
   }
   for (std::int64_t channel = 0; channel < (s.pixels ? g.x.c : 1); channel += lanes) {
     for (const Part& part : split(height, rows)) {
@@ -232,7 +242,8 @@ GradInput grad_input(const OpView& op) {
                         .rows = part.count,
                         .vectors = run.count,
                         .weights = s.weights,
-                        .add = add_function(part.count, run.count, s.pixels)};
+                        .add = (g.pool.h == 2 ? add_function<2>
+                                              : add_function<3>)(part.count, run.count, s.pixels)};
         s.weights += s.copies() * g.y.c * pass.size();
         s.passes.push_back(pass);
       }
@@ -247,9 +258,9 @@ bool supports(const OpView& op) {
   constexpr std::int64_t most_taps = 7 * 7;
   const double padded = static_cast<double>(g.x.h + 2 * w.padding.h) *
                         static_cast<double>(g.x.w + 2 * w.padding.w) * static_cast<double>(g.x.c);
-  return w.stride == Pair{1, 1} && w.dilation == Pair{1, 1} && g.pool == Pair{2, 2} &&
-         g.taps() <= most_taps && w.kernel.w <= 7 &&
-         in_proportion(padded, static_cast<double>(g.x.sample()));
+  return w.stride == Pair{1, 1} && w.dilation == Pair{1, 1} &&
+         (g.pool == Pair{2, 2} || g.pool == Pair{3, 3}) && g.taps() <= most_taps &&
+         w.kernel.w <= 7 && in_proportion(padded, static_cast<double>(g.x.sample()));
 }
 
 }  // namespace

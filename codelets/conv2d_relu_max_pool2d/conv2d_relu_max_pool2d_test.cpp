@@ -49,6 +49,7 @@ TEST(Conv2dReluMaxPool2d, FastKernelsComeFirst) {
   for (const Case& t : {lenet1, cnn1, thirds}) {
     EXPECT_EQ(first_kernel(forward + "_grad_weight", t), "sparse_patch") << t.text();
   }
+  EXPECT_EQ(first_kernel(forward + "_grad_input", thirds), "sparse");
 }
 
 /// Scratch stays in proportion to the op's values, whichever way these are long: dilations and

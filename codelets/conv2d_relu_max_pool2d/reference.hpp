@@ -190,6 +190,15 @@ inline std::vector<Case> cases() {
       }
     }
   }
+  // Windows of 3x3 over more channels.
+  for (const std::int64_t c : {6, 16, 20, 32}) {
+    for (const std::int64_t size : {2, 3, 5, 7}) {
+      Case t{.n = 2, .h = 13, .w = 14, .c = c, .k = 8 + 3 * size, .kh = size, .kw = size};
+      t.ph = t.pw = size / 2;
+      t.qh = t.qw = 3;
+      all.push_back(t);
+    }
+  }
   all.push_back({.n = 70, .h = 4, .w = 4, .c = 8, .k = 20, .kh = 3, .kw = 3});
   all.push_back({.n = 2, .h = 50, .w = 44, .c = 2, .k = 3, .kh = 7, .kw = 6, .pw = 1});
   all.push_back({.n = 1, .h = 8, .w = 200, .c = 40, .k = 5, .kh = 3, .kw = 3, .ph = 1, .pw = 1});
