@@ -26,7 +26,41 @@ using dnnl::prop_kind;
 using Dims = memory::dims;
 using Tag = memory::format_tag;
 
-constexpr memory::dim image_side = 28, classes = 10;
+constexpr memory::dim classes = 10;
+
+/// A convolution with ReLU, a max-pool 2, or a dense layer (with ReLU, but for the last).
+struct Layer {
+  enum Kind : std::uint8_t { convolution, pool, dense } kind;
+  memory::dim channels = 0, kernel = 3, padding = 1;
+};
+
+struct Network {
+  memory::dim side, channels;
+  std::vector<Layer> layers;
+  bool he = false;  ///< weights before ReLU begin in ±√(6/fan_in), not ±1/√fan_in
+};
+
+Network network_of(const std::string& name) {
+  const auto conv = [](memory::dim channels, memory::dim kernel = 3, memory::dim padding = 1) {
+    return Layer{Layer::convolution, channels, kernel, padding};
+  };
+  const auto dense = [](memory::dim units) { return Layer{Layer::dense, units}; };
+  const Layer pool{Layer::pool};
+  if (name == "mlp") return {28, 1, {dense(512), dense(10)}};
+  if (name == "cnn1") return {28, 1, {conv(4, 3, 0), pool, dense(10)}};
+  if (name == "lenet5") {
+    return {28, 1, {conv(6, 5, 2), pool, conv(16, 5, 0), pool, dense(120), dense(84), dense(10)}};
+  }
+  if (name == "cnn2") return {28, 1, {conv(32), pool, conv(64), pool, dense(128), dense(10)}};
+  if (name == "vgg-small") {
+    return {32,
+            3,
+            {conv(64), conv(64), pool, conv(128), conv(128), pool, conv(256), conv(256), pool,
+             dense(512), dense(10)},
+            true};
+  }
+  fail({.found = "network '" + name + "'", .expected = "mlp, cnn1, lenet5, cnn2 or vgg-small"});
+}
 
 memory::desc any(const Dims& dims) { return {dims, memory::data_type::f32, Tag::any}; }
 
@@ -68,9 +102,10 @@ struct Parameter {
 
 struct OnednnLoop::Impl {
   Impl(const data::Split& split, const Options& chosen) : train(split), options(chosen) {
-    if (train.shape() != Shape{image_side, image_side, 1} || train.classes > classes) {
+    if (train.shape() != Shape{network.side, network.side, network.channels} ||
+        train.classes > classes) {
       fail({.found = "images of shape " + to_string(train.shape()),
-            .expected = "28x28 grey images of at most 10 classes"});
+            .expected = "those of " + options.network + ", of at most 10 classes"});
     }
     if (options.batch < 1 || options.batch > train.count) {
       fail({.found = "a batch of " + std::to_string(options.batch),
@@ -79,6 +114,7 @@ struct OnednnLoop::Impl {
     omp_set_num_threads(options.threads);
     flush_denormals();
     order.resize(static_cast<std::size_t>(train.count));
+    next = train.count;
     build();
     scratchpad = memory({{static_cast<memory::dim>(std::max<std::size_t>(scratch_bytes, 1))},
                          memory::data_type::u8,
@@ -124,12 +160,13 @@ struct OnednnLoop::Impl {
     add(descriptor, dnnl::reorder(descriptor), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
   }
 
-  /// Uniform in ±1/√fan_in, as our layers begin.
-  memory parameter(const memory::desc& format, const Dims& dims, Tag plain, memory::dim fan_in) {
+  /// Uniform in ±gain/√fan_in, as our layers begin.
+  memory parameter(const memory::desc& format, const Dims& dims, Tag plain, memory::dim fan_in,
+                   float gain = 1) {
     Parameter made{make(format), make(format), make(format)};
     memory values(memory::desc(dims, memory::data_type::f32, plain), engine);
     auto* at = static_cast<float*>(values.get_data_handle());
-    const float range = 1.0f / std::sqrt(static_cast<float>(fan_in));
+    const float range = gain / std::sqrt(static_cast<float>(fan_in));
     const Philox random(options.seed, Purpose::initialise,
                         static_cast<std::uint32_t>(parameters.size()));
     const auto count =
@@ -151,7 +188,7 @@ struct OnednnLoop::Impl {
   struct Convolution {
     dnnl::convolution_forward::primitive_desc forward;
     memory src, weights, bias, dst;
-    Dims src_dims, weights_dims, dst_dims;
+    Dims src_dims, weights_dims, dst_dims, padding;
   };
   struct Pool {
     dnnl::pooling_forward::primitive_desc forward;
@@ -163,19 +200,25 @@ struct OnednnLoop::Impl {
     Dims dst_dims;
   };
 
-  Convolution convolution(const memory& src, const Dims& src_dims, memory::dim channels) {
-    const Dims weights{channels, src_dims[1], 3, 3},
-        dst{src_dims[0], channels, src_dims[2], src_dims[3]};
+  float gain() const { return network.he ? std::sqrt(6.0f) : 1.0f; }
+
+  Convolution convolution(const memory& src, const Dims& src_dims, const Layer& layer) {
+    const memory::dim shrink = layer.kernel - 1 - 2 * layer.padding;
+    const Dims weights{layer.channels, src_dims[1], layer.kernel, layer.kernel},
+        dst{src_dims[0], layer.channels, src_dims[2] - shrink, src_dims[3] - shrink},
+        padding{layer.padding, layer.padding};
     const dnnl::convolution_forward::desc what(
         prop_kind::forward_training, algorithm::convolution_direct, any(src_dims), any(weights),
-        any({channels}), any(dst), {1, 1}, {1, 1}, {1, 1});
+        any({layer.channels}), any(dst), {1, 1}, padding, padding);
+    const memory::dim fan_in = src_dims[1] * layer.kernel * layer.kernel;
     Convolution made{.forward = {what, with_relu(), engine},
                      .src_dims = src_dims,
                      .weights_dims = weights,
-                     .dst_dims = dst};
+                     .dst_dims = dst,
+                     .padding = padding};
     made.src = reordered(src, made.forward.src_desc());
-    made.weights = parameter(made.forward.weights_desc(), weights, Tag::oihw, src_dims[1] * 9);
-    made.bias = parameter(made.forward.bias_desc(), {channels}, Tag::a, src_dims[1] * 9);
+    made.weights = parameter(made.forward.weights_desc(), weights, Tag::oihw, fan_in, gain());
+    made.bias = parameter(made.forward.bias_desc(), {layer.channels}, Tag::a, fan_in);
     made.dst = make(made.forward.dst_desc());
     add(made.forward, dnnl::convolution_forward(made.forward),
         {{DNNL_ARG_SRC, made.src},
@@ -186,7 +229,7 @@ struct OnednnLoop::Impl {
   }
 
   Pool max_pool(const Convolution& from) {
-    Dims dst = from.dst_dims;
+    Dims dst = from.dst_dims;  // rounded down where odd: the window's rest is left out
     dst[2] /= 2, dst[3] /= 2;
     const dnnl::pooling_forward::desc what(prop_kind::forward_training, algorithm::pooling_max,
                                            from.dst.get_desc(), any(dst), {2, 2}, {2, 2}, {0, 0},
@@ -212,8 +255,9 @@ struct OnednnLoop::Impl {
     Dense made{.forward = {what, relu ? with_relu() : with_scratchpad(), engine},
                .dst_dims = {src_dims[0], units}};
     made.src = src;
-    made.weights = parameter(made.forward.weights_desc(), weights,
-                             weights.size() == 4 ? Tag::oihw : Tag::ab, fan_in);
+    made.weights =
+        parameter(made.forward.weights_desc(), weights, weights.size() == 4 ? Tag::oihw : Tag::ab,
+                  fan_in, relu ? gain() : 1.0f);
     made.bias = parameter(made.forward.bias_desc(), {units}, Tag::a, fan_in);
     made.dst = make(made.forward.dst_desc());
     add(made.forward, dnnl::inner_product_forward(made.forward),
@@ -256,7 +300,7 @@ struct OnednnLoop::Impl {
   void convolution_weights(const Convolution& c, const memory& gradient) {
     const dnnl::convolution_backward_weights::desc what(
         algorithm::convolution_direct, any(c.src_dims), any(c.weights_dims), c.bias.get_desc(),
-        any(c.dst_dims), {1, 1}, {1, 1}, {1, 1});
+        any(c.dst_dims), {1, 1}, c.padding, c.padding);
     weights_gradient<dnnl::convolution_backward_weights>(
         dnnl::convolution_backward_weights::primitive_desc(what, with_scratchpad(), engine,
                                                            c.forward),
@@ -265,7 +309,7 @@ struct OnednnLoop::Impl {
   memory convolution_data(const Convolution& c, const memory& gradient) {
     const dnnl::convolution_backward_data::desc what(algorithm::convolution_direct, any(c.src_dims),
                                                      any(c.weights_dims), any(c.dst_dims), {1, 1},
-                                                     {1, 1}, {1, 1});
+                                                     c.padding, c.padding);
     return data_gradient<dnnl::convolution_backward_data>(
         dnnl::convolution_backward_data::primitive_desc(what, with_scratchpad(), engine, c.forward),
         c.weights, gradient);
@@ -315,29 +359,65 @@ struct OnednnLoop::Impl {
     return dx;
   }
 
+  /// A layer as it was built, with all that its gradient needs.
+  struct Built {
+    Convolution convolution;
+    Pool pool;
+    Dense dense;
+  };
+
+  std::vector<Built> forward() {
+    memory x = images;
+    Dims dims = x.get_desc().dims();
+    std::vector<Built> built;
+    for (const Layer& layer : network.layers) {
+      Built made;
+      if (layer.kind == Layer::convolution) {
+        made.convolution = convolution(x, dims, layer);
+        x = made.convolution.dst, dims = made.convolution.dst_dims;
+      } else if (layer.kind == Layer::pool) {
+        made.pool = max_pool(built.back().convolution);
+        x = made.pool.dst, dims = x.get_desc().dims();
+      } else {
+        made.dense = dense(x, dims, layer.channels, &layer != &network.layers.back());
+        x = made.dense.dst, dims = made.dense.dst_dims;
+      }
+      built.push_back(std::move(made));
+    }
+    return built;
+  }
+
+  void backward(const std::vector<Built>& built, memory gradient) {
+    for (std::size_t i = built.size(); i-- > 0;) {
+      const Built& made = built[i];
+      const bool last = i + 1 == built.size();
+      if (network.layers[i].kind == Layer::convolution) {
+        const bool pooled = !last && network.layers[i + 1].kind == Layer::pool;
+        if (!pooled) gradient = relu_gradient(made.convolution.dst, gradient);
+        convolution_weights(made.convolution, gradient);
+        if (i > 0) gradient = convolution_data(made.convolution, gradient);
+      } else if (network.layers[i].kind == Layer::pool) {
+        gradient =
+            unpool(made.pool, built[i - 1].convolution.dst, relu_gradient(made.pool.dst, gradient));
+      } else {
+        if (!last) gradient = relu_gradient(made.dense.dst, gradient);
+        dense_weights(made.dense, gradient);
+        if (i > 0) gradient = dense_data(made.dense, gradient);
+      }
+    }
+  }
+
   void build() {
     const memory::dim n = options.batch;
-    images = make({{n, 1, image_side, image_side}, memory::data_type::f32, Tag::nchw});
+    images = make(
+        {{n, network.channels, network.side, network.side}, memory::data_type::f32, Tag::nchw});
     labels.resize(static_cast<std::size_t>(n));
-    const Convolution c1 = convolution(images, {n, 1, 28, 28}, 32);
-    const Pool p1 = max_pool(c1);
-    const Convolution c2 = convolution(p1.dst, {n, 32, 14, 14}, 64);
-    const Pool p2 = max_pool(c2);
-    const Dense d1 = dense(p2.dst, {n, 64, 7, 7}, 128, true);
-    const Dense d2 = dense(d1.dst, {n, 128}, classes, false);
+    const std::vector<Built> built = forward();
     const memory::desc plain({n, classes}, memory::data_type::f32, Tag::ab);
-    logits = reordered(d2.dst, plain);
+    logits = reordered(built.back().dense.dst, plain);
     forward_calls = calls.size();
-
     logits_gradient = make(plain);
-    dense_weights(d2, logits_gradient);
-    const memory hidden = relu_gradient(d1.dst, dense_data(d2, logits_gradient));
-    dense_weights(d1, hidden);
-    const memory pooled2 = relu_gradient(p2.dst, dense_data(d1, hidden));
-    const memory out2 = unpool(p2, c2.dst, pooled2);
-    convolution_weights(c2, out2);
-    const memory pooled1 = relu_gradient(p1.dst, convolution_data(c2, out2));
-    convolution_weights(c1, unpool(p1, c1.dst, pooled1));
+    backward(built, logits_gradient);
   }
 
   void gather(std::int64_t begin) {
@@ -348,8 +428,12 @@ struct OnednnLoop::Impl {
       const std::int64_t sample = order[static_cast<std::size_t>(begin + i)];
       const std::uint8_t* from = train.image(sample).data();
       float* to = out + i * bytes;
+      const std::int64_t pixels = bytes / train.channels;
+      for (std::int64_t c = 0; c < train.channels; ++c) {
 #pragma omp simd
-      for (std::int64_t p = 0; p < bytes; ++p) to[p] = static_cast<float>(from[p]) * (1.0f / 255);
+        for (std::int64_t p = 0; p < pixels; ++p)
+          to[c * pixels + p] = static_cast<float>(from[p * train.channels + c]) * (1.0f / 255);
+      }
       labels[static_cast<std::size_t>(i)] = train.labels[static_cast<std::size_t>(sample)];
     }
   }
@@ -401,6 +485,7 @@ struct OnednnLoop::Impl {
 
   const data::Split train;
   const Options options;
+  const Network network = network_of(options.network);
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::vector<Call> calls;
@@ -410,6 +495,7 @@ struct OnednnLoop::Impl {
   std::vector<int> labels;
   std::vector<std::int32_t> order;
   std::uint32_t epochs = 0;
+  std::int64_t next = 0;  // the first sample of the next batch, in this order
 };
 
 std::string onednn_version() {
@@ -422,16 +508,22 @@ OnednnLoop::OnednnLoop(const data::Split& train, const Options& options)
     : impl_(std::make_unique<Impl>(train, options)) {}
 OnednnLoop::~OnednnLoop() = default;
 
-OnednnLoop::Epoch OnednnLoop::run(std::int64_t batches) {
+OnednnLoop::Part OnednnLoop::run(double seconds) {
   Impl& self = *impl_;
-  permutation(self.order, self.options.seed, self.epochs++);
-  const std::int64_t whole = std::min(batches, self.train.count / self.options.batch);
+  const std::int64_t batch = self.options.batch;
   const auto start = std::chrono::steady_clock::now();
-  Epoch epoch{.samples = whole * self.options.batch};
-  for (std::int64_t i = 0; i < whole; ++i) epoch.loss += self.step(i * self.options.batch);
-  epoch.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  epoch.loss /= static_cast<double>(std::max<std::int64_t>(1, epoch.samples));
-  return epoch;
+  Part part;
+  do {
+    if (self.next + batch > self.train.count) {
+      permutation(self.order, self.options.seed, self.epochs++);
+      self.next = 0;
+    }
+    part.loss += self.step(self.next);
+    self.next += batch, part.samples += batch;
+    part.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  } while (part.seconds < seconds);
+  part.loss /= static_cast<double>(part.samples);
+  return part;
 }
 
 }  // namespace arenite::bench

@@ -16,6 +16,6 @@ OnednnLoop::OnednnLoop(const data::Split& /*train*/, const Options& /*options*/)
 }
 OnednnLoop::~OnednnLoop() = default;
 
-OnednnLoop::Epoch OnednnLoop::run(std::int64_t /*batches*/) { return {}; }
+OnednnLoop::Part OnednnLoop::run(double /*seconds*/) { return {}; }
 
 }  // namespace arenite::bench

@@ -1,0 +1,98 @@
+// Arenite, as its own users would train.
+#include <arenite/arenite.hpp>
+
+#include "bench/contestant.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+namespace arenite::bench {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+/// Sets a flag after some seconds, and waits for that in the end.
+class Timer {
+ public:
+  Timer(std::atomic<bool>& flag, double seconds)
+      : thread_([&flag, seconds] {
+          std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+          flag = true;
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+class Arenite : public Contestant {
+ public:
+  Arenite(const data::Split& train, const ContestantOptions& options)
+      : train_(train.first(train.count - train.count % options.batch)),
+        session_({.workers = options.workers}),
+        trainer_(session_, nn::model(options.network).layers, train.shape(),
+                 {.batch = options.batch,
+                  .optimizer =
+                      optim::sgd({.lr = options.learning_rate, .momentum = options.momentum})}) {
+    trainer_.prepare(&train_, nullptr);
+  }
+
+  void first_step() override {
+    std::atomic<bool> stop = false;
+    train::FitOptions one{.epochs = 1};
+    one.progress_seconds = 0;
+    one.on_progress = [&](const train::Progress&) { stop = true; };
+    one.stop = &stop;
+    trainer_.fit(train_, one);
+  }
+
+  Turn run(double seconds) override {
+    std::atomic<bool> stop = false;
+    Turn turn;
+    train::FitOptions epoch{.epochs = 1};
+    epoch.stop = &stop;
+    const auto start = Clock::now();
+    const Timer timer(stop, seconds);
+    do {
+      const train::Metrics now = trainer_.fit(train_, epoch).train;
+      if (now.samples > 0) turn.samples += now.samples, turn.loss = now.loss;
+    } while (!stop);
+    turn.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return turn;
+  }
+
+  json profile(double seconds) override {
+    std::atomic<bool> stop = false;
+    train::FitOptions profiled{.epochs = 1};
+    profiled.profile_steps = 1000;
+    profiled.stop = &stop;
+    const Timer timer(stop, seconds);
+    const auto report = trainer_.fit(train_, profiled).profile;
+    return report ? json::parse(runtime::to_json(*report)) : json();
+  }
+
+  std::string version() const override { return "Arenite on " + starpu_; }
+  std::string configuration() const override {
+    return "as `arenite train` runs it: lanes and tasks chosen from network and batch; "
+           "denormals flushed";
+  }
+  int lanes() const override { return trainer_.lanes(); }
+
+ private:
+  const data::Split train_;
+  runtime::Session session_;
+  train::Trainer trainer_;
+  /// "StarPU 1.3.10"
+  const std::string starpu_ = session_.description().substr(0, session_.description().find(','));
+};
+
+}  // namespace
+
+std::unique_ptr<Contestant> make_arenite(const data::Split& train,
+                                         const ContestantOptions& options) {
+  return std::make_unique<Arenite>(train, options);
+}
+
+}  // namespace arenite::bench
