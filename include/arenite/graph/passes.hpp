@@ -195,7 +195,8 @@ struct Schedule {
 };
 
 /// Merges ops of one lane and phase into tasks of at least `target.task_microseconds`; all of them
-/// into one where they take less than `target.phase_microseconds` together.
+/// into one where they take less than `target.phase_microseconds` together, but for what several
+/// lanes have in common: their workers share that.
 Schedule coarsen(const Graph& graph, const TargetProfile& target = default_target());
 
 }  // namespace arenite::graph

@@ -39,6 +39,7 @@ class Coarsener {
     for (OpId id : graph_[Graph::body].ops) {
       const Op& op = graph_[id];
       if (!runs(id) || is_staging(graph_, id)) continue;
+      lanes_ = std::max(lanes_, op.lane + 1);
       Work& work = work_[{op.lane, op.phase}];
       work.all += target_.microseconds({graph_, op});
       work.left = work.all;
@@ -98,12 +99,14 @@ class Coarsener {
   }
 
   /// A task takes ops until it is large enough; all of a small phase, and what would be too little
-  /// for a task of its own at a phase's end.
+  /// for a task of its own at a phase's end. Behind several lanes their workers share what all have
+  /// in common, which nothing else runs beside.
   bool wants_more(const Task& task, const Op& op) const {
     const auto found = work_.find({op.lane, op.phase});
     const Work work = found == work_.end() ? Work{} : found->second;
-    return work.all < target_.phase_microseconds || work.left < target_.task_microseconds ||
-           task.microseconds < target_.task_microseconds;
+    const bool shared = op.lane == Op::shared_lane && lanes_ > 1;
+    return (work.all < target_.phase_microseconds && !shared) ||
+           work.left < target_.task_microseconds || task.microseconds < target_.task_microseconds;
   }
 
   /// Task `mine` must follow `p`: whoever follows `mine` follows p's ancestors too.
@@ -161,6 +164,7 @@ class Coarsener {
   std::vector<Bits> ancestors_;
   std::map<Key, std::size_t> open_;
   std::map<std::pair<int, Phase>, Work> work_;
+  int lanes_ = 1;
 };
 
 }  // namespace

@@ -101,6 +101,29 @@ TEST_F(Coarsen, MakesASmallPhaseOneTaskALane) {
   EXPECT_EQ(sizes(coarsen(lanes(1), target)).size(), 4u);
 }
 
+/// Nothing runs beside what all lanes have in common but itself: their workers share it.
+TEST_F(Coarsen, DealsOutWhatLanesHaveInCommon) {
+  for (const int count : {1, 2}) {
+    Graph g = lanes(count);
+    Builder b(g, operators());
+    b.context = {.phase = Phase::update, .lane = Op::shared_lane, .where = "shared"};
+    for (int i = 0; i < 12; ++i) {
+      const ValueId x =
+          b.declare("s" + std::to_string(i), DType::float32, {64}, StorageClass::parameter);
+      b.add1("relu", {x});
+    }
+    for (OpId op : g[Graph::body].ops) g[op].kernel = "plain";
+    TargetProfile target = ten_microseconds_an_op();
+    target.phase_microseconds = 1000;
+    const auto found = sizes(coarsen(g, target));
+    if (count == 1) {
+      EXPECT_EQ(found, (std::vector<std::size_t>{24, 12}));
+    } else {
+      EXPECT_EQ(found, (std::vector<std::size_t>{24, 24, 5, 7}));
+    }
+  }
+}
+
 TEST_F(Coarsen, TakesRatesByOperatorAndKernel) {
   const Graph g = lanes(1);
   const Op& dense = g[g[Graph::body].ops.front()];
