@@ -122,6 +122,7 @@ std::size_t Crew::find_homes(const graph::Schedule& schedule, std::size_t worker
 long Crew::run(const CrewOrder& order) {
   begin(order);
   submit_and_wait();
+  for (TaskSet& set : sets_) order_of(set.end).end().follow();
   return ended_;
 }
 
@@ -137,6 +138,7 @@ void Crew::begin(const CrewOrder& order) noexcept {
 void Crew::submit_and_wait() {
   int error = 0;
   std::size_t submitted = 0;
+  begun_.reached();
   {
     const IdleWatch::Submission awake(idle_watch());
     for (starpu_task* task : tasks_) {
@@ -148,6 +150,7 @@ void Crew::submit_and_wait() {
   // The only error StarPU knows here is a task that cannot be waited for, and ours all can.
   [[maybe_unused]] const int waited =
       starpu_task_wait_array(tasks_.data(), static_cast<unsigned>(submitted));
+  left_.follow();
   if (error == 0) return;
   fail({.found = std::string("StarPU refused a member of a crew: ") + std::strerror(-error),
         .expected = "a CPU worker that can run it"});
@@ -236,20 +239,25 @@ bool Crew::may_begin_another() const noexcept {
   return order_.until == 0 || StepRecords::now() < order_.until;
 }
 
-void Crew::run_member(void** /*buffers*/, void* argument) {
-  auto& self = *static_cast<Member*>(argument);
-  Crew& crew = *self.crew;
+ARENITE_UNCHECKED void Crew::run_member(void** /*buffers*/, void* argument) {
+  const auto& self = *static_cast<const Member*>(argument);
+  self.crew->work(self);
+}
+
+void Crew::work(const Member& self) noexcept {
+  begun_.follow();
   Spin spin;
-  while (!crew.finished_.load(std::memory_order_acquire)) {
+  while (!finished_.load(std::memory_order_acquire)) {
     Item item;
-    if (!crew.take(self.number, item)) {
+    if (!take(self.number, item)) {
       spin.once();
       continue;
     }
-    while (crew.perform(item, self.number)) {
+    while (perform(item, self.number)) {
     }
     spin = Spin();
   }
+  left_.reached();
 }
 
 }  // namespace arenite::runtime

@@ -87,7 +87,7 @@ class Crew {
   };
 
   static void run_member(void** buffers, void* argument);
-
+  void work(const Member& self) noexcept;
   void link();
   std::size_t find_homes(const graph::Schedule& schedule, std::size_t workers);
   void begin(const CrewOrder& order) noexcept;
@@ -116,6 +116,7 @@ class Crew {
   long armed_ = 0;  // steps whose inputs may be filled
   long ended_ = 0;
   std::atomic<bool> finished_{true};
+  OrderPoint begun_, left_;  // for the race checker: StarPU's own order is hidden from it
 };
 
 }  // namespace arenite::runtime

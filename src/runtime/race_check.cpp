@@ -12,9 +12,6 @@
 #include <cstdint>
 #include <vector>
 
-// What the checker itself reads must not be checked.
-#define UNCHECKED [[gnu::noinline, gnu::no_sanitize("thread")]]
-
 namespace arenite::runtime {
 
 void OrderPoint::reached() noexcept { __tsan_release(this); }
@@ -38,7 +35,7 @@ struct OrderedTask::Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  UNCHECKED void run(TaskFunction given, void* with) noexcept {
+  ARENITE_UNCHECKED void run(TaskFunction given, void* with) noexcept {
     body = given;
     argument = with;
     getcontext(&own);
@@ -54,7 +51,7 @@ struct OrderedTask::Fiber {
     swapcontext(&back, &own);
   }
 
-  UNCHECKED static void enter(unsigned high, unsigned low) {
+  ARENITE_UNCHECKED static void enter(unsigned high, unsigned low) {
     auto* const self = reinterpret_cast<Fiber*>((std::uintptr_t{high} << 32) | low);
     for (std::size_t i = 0; i < self->count; ++i) __tsan_acquire(self->first[i]);
     self->body(self->argument);
@@ -87,7 +84,7 @@ void OrderedTask::follow(OrderPoint& point) {
 
 OrderPoint& OrderedTask::end() noexcept { return fiber_->end; }
 
-UNCHECKED void OrderedTask::run(TaskFunction body, void* argument) {
+ARENITE_UNCHECKED void OrderedTask::run(TaskFunction body, void* argument) {
   Fiber* const* const fiber = reinterpret_cast<Fiber* const*>(&fiber_);
   (*fiber)->run(body, argument);
 }

@@ -19,6 +19,10 @@
 
 #if ARENITE_RACE_CHECK
 #include <memory>
+/// For functions that StarPU calls, and that read before they can say what they follow.
+#define ARENITE_UNCHECKED [[gnu::noinline, gnu::no_sanitize("thread")]]
+#else
+#define ARENITE_UNCHECKED
 #endif
 
 namespace arenite::runtime {
