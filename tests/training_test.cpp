@@ -104,9 +104,11 @@ TEST_P(Training, FusionChangesRoundingOnlyAndSavesMemory) {
   const Outcome fused = train_once(GetParam(), 2, options(32, 2)),
                 unfused = train_once(GetParam(), 2, apart);
   EXPECT_NEAR(fused.report.train.loss, unfused.report.train.loss, 1e-3 * unfused.report.train.loss);
-  const bool convolves = std::string(GetParam()) != "mlp";
-  EXPECT_EQ(fused.peak < unfused.peak, convolves);
-  EXPECT_EQ(fused.sha256 != unfused.sha256, convolves);
+  EXPECT_LT(fused.peak, unfused.peak);
+  // Dense layers may happen to round alike.
+  if (std::string(GetParam()) != "mlp") {
+    EXPECT_NE(fused.sha256, unfused.sha256);
+  }
 }
 
 TEST(TrainingStep, SplittingLargeUpdatesKeepsTheBits) {

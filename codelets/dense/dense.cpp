@@ -4,12 +4,15 @@
 //   dense_grad_weight(x [N, I], gradient [N, O], …) -> dweight [I, O] = Σ xᵀ · gradient
 // The last takes any number of pairs, each with an N of its own: the lanes of a batch. Its `rows`,
 // [begin, end), ask for those rows of dweight only.
+//   dense_grad_weight_sgd(weight, learning_rate, velocity?, x, gradient, …) is `sgd` with that
+//   gradient, which is never written: weight and velocity are [I, O], or those rows of it
 // The bias' gradient is bias_grad(gradient). A product of matrices and a sum with a row [1, O] are
 // fused to it.
 #include "codelets/dense/dense.hpp"
 
 #include "codelets/image.hpp"
 #include "codelets/rules.hpp"
+#include "codelets/sgd/sgd.hpp"
 #include "codelets/share.hpp"
 
 #include <cmath>
@@ -47,12 +50,13 @@ Results infer_grad_input(const OpView& op) {
   return {{DType::float32, {gradient[0], weight[0]}}};
 }
 
-Results infer_grad_weight(const OpView& op) {
-  expect_matrix(op, 0, "[N, I]");
-  expect_matrix(op, 1, "[N, O]");
-  const Shape &x = op.operand(0).shape, &gradient = op.operand(1).shape;
-  expect_shape(op, 1, {x[0], gradient[1]}, "[N, O] for x " + to_string(x));
-  for (std::size_t i = 2; i + 1 < op.operand_count(); i += 2) {
+/// Shape of Σ xᵀ · gradient over the pairs from operand `first` on.
+Shape expect_pairs(const OpView& op, std::size_t first) {
+  expect_matrix(op, first, "[N, I]");
+  expect_matrix(op, first + 1, "[N, O]");
+  const Shape &x = op.operand(first).shape, &gradient = op.operand(first + 1).shape;
+  expect_shape(op, first + 1, {x[0], gradient[1]}, "[N, O] for x " + to_string(x));
+  for (std::size_t i = first + 2; i + 1 < op.operand_count(); i += 2) {
     expect_matrix(op, i, "[N, I]");
     expect_matrix(op, i + 1, "[N, O]");
     const std::int64_t samples = op.operand(i).shape[0];
@@ -61,13 +65,29 @@ Results infer_grad_weight(const OpView& op) {
                  "[N, O] for x " + to_string(op.operand(i).shape));
   }
   const auto& rows = op.attributes().integers("rows");
-  if (rows.empty()) return {{DType::float32, {x[1], gradient[1]}}};
+  if (rows.empty()) return {x[1], gradient[1]};
   if (rows.size() != 2 || rows[0] < 0 || rows[1] <= rows[0] || rows[1] > x[1]) {
     fail({.found = "rows=" + graph::to_string(*op.attributes().find("rows")),
           .expected = "none, or [begin, end) with 0 ≤ begin < end ≤ " + std::to_string(x[1]) +
                       ", the I of x " + to_string(x)});
   }
-  return {{DType::float32, {rows[1] - rows[0], gradient[1]}}};
+  return {rows[1] - rows[0], gradient[1]};
+}
+
+Results infer_grad_weight(const OpView& op) { return {{DType::float32, expect_pairs(op, 0)}}; }
+
+constexpr sgd::Operands updated{.weight = 0, .learning_rate = 1, .velocity = 2};
+constexpr std::size_t first_pair = 3;
+
+Results infer_update(const OpView& op) {
+  if (!op.has_operand(first_pair) || !op.has_operand(first_pair + 1)) {
+    fail({.found = std::to_string(op.operand_count()) + " operands",
+          .expected = "weight, learning_rate, velocity or none, and pairs of x and gradient"});
+  }
+  expect_type(op, updated.weight, DType::float32);
+  expect_shape(op, updated.weight, expect_pairs(op, first_pair), "the shape of the gradient");
+  sgd::expect_rule(op, updated);
+  return {};
 }
 
 void dense_gradient(graph::GradientContext& context) {
@@ -109,16 +129,35 @@ graph::Cost cost(const OpView& op) {
   return {.flops = 2 * std::sqrt(squared), .bytes = bytes_touched(op)};
 }
 
-/// Of x only the columns count that make the rows asked for.
-graph::Cost grad_weight_cost(const OpView& op) {
-  const auto rows = static_cast<double>(op.result(0).shape[0]),
-             outputs = static_cast<double>(op.result(0).shape[1]);
-  graph::Cost total{.bytes = rows * outputs * sizeof(float)};
-  for (std::size_t i = 0; i + 1 < op.operand_count(); i += 2) {
+/// Of the pairs from operand `first` on, for so many rows; of x only the columns count that make
+/// them. Without the bytes of the gradient itself.
+graph::Cost cost_of_pairs(const OpView& op, std::size_t first, std::int64_t of_rows) {
+  const auto rows = static_cast<double>(of_rows),
+             outputs = static_cast<double>(op.operand(first + 1).shape[1]);
+  graph::Cost total;
+  for (std::size_t i = first; i + 1 < op.operand_count(); i += 2) {
     const auto samples = static_cast<double>(op.operand(i).shape[0]);
     total.flops += 2 * samples * rows * outputs;
     total.bytes += samples * (rows + outputs) * sizeof(float);
   }
+  return total;
+}
+
+graph::Cost grad_weight_cost(const OpView& op) {
+  const Shape& dweight = op.result(0).shape;
+  graph::Cost total = cost_of_pairs(op, 0, dweight[0]);
+  total.bytes += static_cast<double>(dweight.elements()) * sizeof(float);
+  return total;
+}
+
+/// Weight and velocity are read and written.
+graph::Cost update_cost(const OpView& op) {
+  const Shape& weight = op.operand(updated.weight).shape;
+  const auto n = static_cast<double>(weight.elements());
+  const bool velocity = op.has_operand(updated.velocity);
+  graph::Cost total = cost_of_pairs(op, first_pair, weight[0]);
+  total.flops += (velocity ? 4 : 2) * n;
+  total.bytes += (velocity ? 4 : 2) * n * sizeof(float);
   return total;
 }
 
@@ -155,6 +194,22 @@ void register_dense(Registry& registry) {
   grad_weight.infer = infer_grad_weight;
   grad_weight.cost = grad_weight_cost;
   registry.add(std::move(grad_weight), dense_grad_weight_kernels());
+
+  graph::OperatorDefinition update;
+  update.name = "dense_grad_weight_sgd";
+  update.operands = {{"weight", graph::Effect::read_write},
+                     {"learning_rate"},
+                     {"velocity", graph::Effect::read_write, true},
+                     {"x"},
+                     {"gradient"}};
+  update.variadic = 2;
+  update.attributes = sgd::attributes();
+  update.attributes.push_back(
+      {"rows", graph::AttributeType::integers, std::vector<std::int64_t>{}});
+  update.update_fusion = graph::UpdateFusion{"dense_grad_weight", "sgd"};
+  update.infer = infer_update;
+  update.cost = update_cost;
+  registry.add(std::move(update), dense_grad_weight_sgd_kernels());
 }
 
 }  // namespace arenite::codelets

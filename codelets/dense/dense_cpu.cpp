@@ -2,6 +2,7 @@
 // is O×N.
 #include "codelets/dense/dense.hpp"
 #include "codelets/dense/product.hpp"
+#include "codelets/dense/shapes.hpp"
 #include "codelets/sizes.hpp"
 
 #include <algorithm>
@@ -15,55 +16,14 @@ using runtime::KernelCall;
 using runtime::PreparedKernel;
 using xsmm::Gemm;
 using xsmm::Product;
+using xsmm::tile;
+using xsmm::TiledProduct;
 
-struct Sizes {
-  std::int64_t n = 0, i = 0, o = 0;
-};
+using Sizes = DenseSizes;
 
-Sizes forward_sizes(const OpView& op) {
-  return {op.operand(0).shape[0], op.operand(0).shape[1], op.operand(1).shape[1]};
-}
-Sizes grad_input_sizes(const OpView& op) {
-  return {op.operand(0).shape[0], op.operand(1).shape[0], op.operand(0).shape[1]};
-}
 struct PlainState {
   Sizes size;
   bool has_bias = false;
-};
-
-/// A dimension is walked in tiles of 64 (four AVX-512 vectors: C's tile stays in registers) and a
-/// rest.
-constexpr std::int64_t tile = 64;
-
-/// One product for whole tiles of m, one for the rest.
-struct TiledProduct {
-  Product whole, rest;
-
-  explicit TiledProduct(const Gemm& gemm) : m_(gemm.m) {
-    Gemm part = gemm;
-    part.m = tile;
-    if (m_ >= tile) whole = Product(part);
-    part.m = m_ % tile;
-    if (part.m > 0) rest = Product(part);
-  }
-
-  explicit operator bool() const noexcept {
-    return m_ > 0 && (m_ < tile || whole) && (m_ % tile == 0 || rest);
-  }
-
-  /// The product for the tile that begins at `from`.
-  const Product& at(std::int64_t from) const noexcept { return from + tile <= m_ ? whole : rest; }
-
-  /// `f(product, from, size)` for each tile.
-  template <class F>
-  void for_each(F f) const noexcept {
-    std::int64_t at = 0;
-    for (; at + tile <= m_; at += tile) f(whole, at, tile);
-    if (at < m_) f(rest, at, m_ - at);
-  }
-
- private:
-  std::int64_t m_;
 };
 
 // y = x · weight + bias.
@@ -83,7 +43,7 @@ struct ForwardState {
   bool has_bias = false, usable = true;
   std::vector<Block> blocks;
 
-  explicit ForwardState(const OpView& op) : size(forward_sizes(op)), has_bias(op.has_operand(2)) {
+  explicit ForwardState(const OpView& op) : size(Sizes::forward(op)), has_bias(op.has_operand(2)) {
     usable = xsmm::in_reach({size.n, size.i, size.o});
     if (!usable) return;
     for (const Part& terms : split(size.i, most_terms)) {
@@ -232,20 +192,20 @@ void grad_input_by_sample(const KernelCall& call) {
 }
 
 bool grad_input_supported(const OpView& op) {
-  const Sizes size = grad_input_sizes(op);
+  const Sizes size = Sizes::grad_input(op);
   return BySampleState::pays(size) ? static_cast<bool>(BySampleState(size))
                                    : static_cast<bool>(ByWeightState(size));
 }
 
 std::int64_t grad_input_workspace(const OpView& op) {
-  const Sizes size = grad_input_sizes(op);
+  const Sizes size = Sizes::grad_input(op);
   const std::int64_t floats =
       BySampleState::pays(size) ? BySampleState::floats(size) : ByWeightState::floats(size);
   return floats * static_cast<std::int64_t>(sizeof(float));
 }
 
 PreparedKernel prepare_grad_input(const OpView& op) {
-  const Sizes size = grad_input_sizes(op);
+  const Sizes size = Sizes::grad_input(op);
   if (BySampleState::pays(size))
     return {grad_input_by_sample, std::make_shared<const BySampleState>(size)};
   return {grad_input_by_weight, std::make_shared<const ByWeightState>(size)};
@@ -271,90 +231,6 @@ void grad_input_plain(const KernelCall& call) {
   }
 }
 
-// dweight = Σ xᵀ · gradient over the pairs of operands, or some of its rows.
-
-struct Pairs {
-  std::int64_t inputs = 0, outputs = 0;
-  std::int64_t begin = 0, end = 0;    ///< rows of dweight: inputs
-  std::vector<std::int64_t> samples;  ///< of each pair
-
-  explicit Pairs(const OpView& op)
-      : inputs(op.operand(0).shape[1]), outputs(op.operand(1).shape[1]), end(inputs) {
-    const auto& rows = op.attributes().integers("rows");
-    if (!rows.empty()) begin = rows[0], end = rows[1];
-    for (std::size_t i = 0; i < op.operand_count(); i += 2)
-      samples.push_back(op.operand(i).shape[0]);
-  }
-};
-
-/// A tile of inputs times a tile of outputs stays in cache while all pairs are added to it.
-struct GradWeightState {
-  Pairs pairs;
-  /// One a pair, the first of which overwrites: for whole tiles of inputs, and for the last one.
-  std::vector<TiledProduct> whole, rest;
-
-  explicit GradWeightState(const OpView& op)
-      : pairs(op),
-        whole(products(std::min(tile, pairs.end - pairs.begin) / tile * tile)),
-        rest(products((pairs.end - pairs.begin) % tile)) {}
-
-  explicit operator bool() const noexcept {
-    const auto usable = [](const TiledProduct& p) { return static_cast<bool>(p); };
-    return pairs.begin < pairs.end && std::all_of(whole.begin(), whole.end(), usable) &&
-           std::all_of(rest.begin(), rest.end(), usable);
-  }
-
- private:
-  std::vector<TiledProduct> products(std::int64_t width) const {
-    std::vector<TiledProduct> all;
-    if (width == 0) return all;
-    for (const std::int64_t samples : pairs.samples) {
-      all.emplace_back(Gemm{.m = pairs.outputs,
-                            .n = width,
-                            .k = samples,
-                            .lda = pairs.outputs,
-                            .ldb = pairs.inputs,
-                            .ldc = pairs.outputs,
-                            .transpose_b = true,
-                            .accumulate = !all.empty()});
-    }
-    return all;
-  }
-};
-
-void grad_weight_xsmm(const KernelCall& call) {
-  const auto& state = *static_cast<const GradWeightState*>(call.state);
-  const Pairs& pairs = state.pairs;
-  for (std::int64_t i = pairs.begin; i < pairs.end; i += tile) {
-    const auto& products = i + tile <= pairs.end ? state.whole : state.rest;
-    float* dweight = call.out<float>(0) + (i - pairs.begin) * pairs.outputs;
-    for (std::int64_t o = 0; o < pairs.outputs; o += tile) {
-      for (std::size_t p = 0; p < products.size(); ++p) {
-        products[p].at(o)(call.in<float>(2 * p + 1) + o, call.in<float>(2 * p) + i, dweight + o);
-      }
-    }
-  }
-}
-
-void grad_weight_plain(const KernelCall& call) {
-  const Pairs& pairs = *static_cast<const Pairs*>(call.state);
-  const std::int64_t inputs = pairs.inputs, outputs = pairs.outputs;
-  float* dweight = call.out<float>(0);
-  for (std::int64_t i = pairs.begin; i < pairs.end; ++i) {
-    float* row = dweight + (i - pairs.begin) * outputs;
-    std::fill_n(row, outputs, 0.0f);
-    for (std::size_t p = 0; p < pairs.samples.size(); ++p) {
-      const float *x = call.in<float>(2 * p), *gradient = call.in<float>(2 * p + 1);
-      for (std::int64_t s = 0; s < pairs.samples[p]; ++s) {
-        const float factor = x[s * inputs + i];
-        const float* g = gradient + s * outputs;
-#pragma omp simd
-        for (std::int64_t o = 0; o < outputs; ++o) row[o] += factor * g[o];
-      }
-    }
-  }
-}
-
 runtime::Kernel plain(Sizes (*sizes)(const OpView&), runtime::KernelFunction run) {
   return {
       .name = "plain", .prepare = [sizes, run](const OpView& op) -> PreparedKernel {
@@ -371,7 +247,7 @@ std::vector<runtime::Kernel> dense_kernels() {
            .prepare = [](const OpView& op) -> PreparedKernel {
              return {forward_xsmm, std::make_shared<const ForwardState>(op)};
            }},
-          plain(forward_sizes, forward_plain)};
+          plain(Sizes::forward, forward_plain)};
 }
 
 std::vector<runtime::Kernel> dense_grad_input_kernels() {
@@ -380,19 +256,7 @@ std::vector<runtime::Kernel> dense_grad_input_kernels() {
            .supports = grad_input_supported,
            .workspace = grad_input_workspace,
            .prepare = prepare_grad_input},
-          plain(grad_input_sizes, grad_input_plain)};
-}
-
-std::vector<runtime::Kernel> dense_grad_weight_kernels() {
-  return {{.name = "xsmm",
-           .jit = true,
-           .supports = [](const OpView& op) { return static_cast<bool>(GradWeightState(op)); },
-           .prepare = [](const OpView& op) -> PreparedKernel {
-             return {grad_weight_xsmm, std::make_shared<const GradWeightState>(op)};
-           }},
-          {.name = "plain", .prepare = [](const OpView& op) -> PreparedKernel {
-             return {grad_weight_plain, std::make_shared<const Pairs>(op)};
-           }}};
+          plain(Sizes::grad_input, grad_input_plain)};
 }
 
 }  // namespace arenite::codelets

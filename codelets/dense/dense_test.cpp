@@ -1,36 +1,8 @@
+#include "codelets/dense/reference.hpp"
 #include "codelets/testing.hpp"
 
 namespace arenite::codelets::testing {
 namespace {
-
-struct Sizes {
-  std::int64_t n, i, o;
-};
-
-std::vector<double> reference(const std::vector<double>& x, const std::vector<double>& weight,
-                              const std::vector<double>& bias, Sizes s) {
-  std::vector<double> y(static_cast<std::size_t>(s.n * s.o));
-  const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
-  for (std::int64_t n = 0; n < s.n; ++n) {
-    for (std::int64_t o = 0; o < s.o; ++o) {
-      double sum = bias.empty() ? 0 : bias[at(o)];
-      for (std::int64_t i = 0; i < s.i; ++i) sum += x[at(n * s.i + i)] * weight[at(i * s.o + o)];
-      y[at(n * s.o + o)] = sum;
-    }
-  }
-  return y;
-}
-
-std::vector<double> transposed(const std::vector<double>& a, std::int64_t rows,
-                               std::int64_t columns) {
-  std::vector<double> t(a.size());
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t c = 0; c < columns; ++c) {
-      t[static_cast<std::size_t>(c * rows + r)] = a[static_cast<std::size_t>(r * columns + c)];
-    }
-  }
-  return t;
-}
 
 /// Forward and all three gradients on every kernel, against double.
 void check(OpHarness& h, Sizes s, bool with_bias, const std::string& tag) {
@@ -93,6 +65,15 @@ TEST(Dense, MatchesTheReferenceForRandomShapes) {
     // Every third one with whole vectors of samples.
     const int n = i % 3 == 0 ? 16 * (1 + i / 20) : samples(h.engine());
     check(h, {n, features(h.engine()), features(h.engine())}, i % 2 == 0, std::to_string(i));
+  }
+}
+
+TEST(Dense, MatchesTheReferenceForFewSamples) {
+  OpHarness h(29);
+  std::uniform_int_distribution<int> samples(1, 17), features(1, 270);
+  for (int i = 0; i < 60; ++i) {
+    check(h, {samples(h.engine()), features(h.engine()), features(h.engine())}, i % 2 == 0,
+          std::to_string(i));
   }
 }
 
@@ -334,6 +315,26 @@ TEST(Dense, RefusesWhatDoesNotMatch) {
       },
       "dense_grad_weight: 3 operands; expected 2 (x, gradient, …), and any number of the last 2 "
       "again");
+  const auto rate = h.random("rate", {1}), weight = h.random("weight", {3, 5});
+  expect_error(
+      [&] {
+        h.op("dense_grad_weight_sgd", {weight, rate, x, pair});
+      },
+      "dense_grad_weight_sgd: 4 operands; expected weight, learning_rate, velocity or none, and "
+      "pairs of x and gradient");
+  expect_error(
+      [&] {
+        h.op("dense_grad_weight_sgd", {w, rate, graph::ValueId{}, x, pair});
+      },
+      "dense_grad_weight_sgd: operand 'weight' (w) of shape [4, 5]; expected [3, 5], the shape of "
+      "the gradient");
+  expect_error(
+      [&] {
+        h.op("dense_grad_weight_sgd", {weight, rate, graph::ValueId{}, x, pair},
+             {{"momentum", 0.9}});
+      },
+      "dense_grad_weight_sgd: momentum=0.9 without a velocity; expected operand 'velocity', "
+      "float32 of shape [3, 5]");
   const auto rows = [&](std::vector<std::int64_t> range) {
     const std::string text = graph::to_string(graph::AttributeValue(range));
     expect_error(

@@ -1,4 +1,4 @@
-// A matrix product of any size on LIBXSMM microkernels, made ready once and run from any thread.
+// Matrix products of any size on LIBXSMM microkernels, made ready once and run from any thread.
 #pragma once
 
 #include "codelets/xsmm.hpp"
@@ -66,6 +66,41 @@ class Product {
   std::int64_t lda_ = 0, ldb_ = 0;
   std::int64_t block_ = 0, blocks_ = 0;
   bool has_rest_ = false;
+};
+
+/// A dimension is walked in tiles of 64 (four AVX-512 vectors: C's tile stays in registers) and a
+/// rest.
+constexpr std::int64_t tile = 64;
+
+/// One product for whole tiles of m, one for the rest.
+struct TiledProduct {
+  Product whole, rest;
+
+  explicit TiledProduct(const Gemm& gemm) : m_(gemm.m) {
+    Gemm part = gemm;
+    part.m = tile;
+    if (m_ >= tile) whole = Product(part);
+    part.m = m_ % tile;
+    if (part.m > 0) rest = Product(part);
+  }
+
+  explicit operator bool() const noexcept {
+    return m_ > 0 && (m_ < tile || whole) && (m_ % tile == 0 || rest);
+  }
+
+  /// The product for the tile that begins at `from`.
+  const Product& at(std::int64_t from) const noexcept { return from + tile <= m_ ? whole : rest; }
+
+  /// `f(product, from, size)` for each tile.
+  template <class F>
+  void for_each(F f) const noexcept {
+    std::int64_t at = 0;
+    for (; at + tile <= m_; at += tile) f(whole, at, tile);
+    if (at < m_) f(rest, at, m_ - at);
+  }
+
+ private:
+  std::int64_t m_;
 };
 
 }  // namespace arenite::codelets::xsmm

@@ -1,4 +1,5 @@
 #include "codelets/sgd/sgd.hpp"
+#include "codelets/sgd/step.hpp"
 
 #include <algorithm>
 
@@ -7,7 +8,7 @@ namespace {
 
 struct State {
   std::int64_t count = 0;
-  float momentum = 0, weight_decay = 0;
+  sgd::Rule rule;
 };
 
 /// Floats updated between two prefetches: four cache lines of each array.
@@ -23,9 +24,7 @@ void run(const runtime::KernelCall& call) {
   const float* gradient = call.in<float>(1);
   const float rate = *call.in<float>(2);
   float* velocity = with_velocity ? call.inout<float>(3) : nullptr;
-  const float momentum = state.momentum, decay = state.weight_decay;
   for (std::int64_t from = 0; from < state.count; from += block) {
-    const std::int64_t to = std::min(from + block, state.count);
     if (from + ahead < state.count) {
       const std::int64_t end = std::min(from + ahead + block, state.count);
       for (std::int64_t i = from + ahead; i < end; i += 16) {
@@ -33,26 +32,16 @@ void run(const runtime::KernelCall& call) {
         if constexpr (with_velocity) __builtin_prefetch(velocity + i, 1, 3);
       }
     }
-#pragma omp simd
-    for (std::int64_t i = from; i < to; ++i) {
-      float g = gradient[i];
-      // Skipped, not multiplied by 0: an infinite weight must not turn into NaN.
-      if constexpr (with_decay) g += decay * weight[i];
-      if constexpr (with_velocity) {
-        g += momentum * velocity[i];
-        velocity[i] = g;
-      }
-      weight[i] -= rate * g;
-    }
+    sgd::step<with_velocity, with_decay>(state.rule, rate, gradient + from, weight + from,
+                                         with_velocity ? velocity + from : nullptr,
+                                         std::min(block, state.count - from));
   }
 }
 
 runtime::PreparedKernel prepare(const graph::OpView& op) {
   const auto state = std::make_shared<const State>(
-      State{.count = op.operand(0).shape.elements(),
-            .momentum = static_cast<float>(op.real("momentum")),
-            .weight_decay = static_cast<float>(op.real("weight_decay"))});
-  const bool decay = state->weight_decay != 0;
+      State{.count = op.operand(0).shape.elements(), .rule = sgd::Rule(op)});
+  const bool decay = state->rule.decay != 0;
   if (op.has_operand(3)) return {decay ? run<true, true> : run<true, false>, state};
   return {decay ? run<false, true> : run<false, false>, state};
 }

@@ -122,6 +122,7 @@ StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
 
   graph::merge_sums(split.graph, operators());
   graph::split_rows(split.graph, operators(), request.target);
+  if (request.fuse) graph::fuse_updates(split.graph, operators());
   graph::select(split.graph, *runtime::kernel_selector(kernels()));
   graph::in_place(split.graph);
   StepProgram program;

@@ -108,7 +108,8 @@ bool may_lose_sight(const graph::Op& op) {
          op.name().starts_with("sliced_softmax") || steps_over_pixels(op) ||
          (op.name() == "sum" && op.operands.size() == 1) ||
          (op.name() == "sgd" && op.attributes.real("weight_decay") == 0) ||
-         (op.name() == "dense_grad_weight" && !op.attributes.integers("rows").empty());
+         (op.name() == "dense_grad_weight_sgd" && op.attributes.real("weight_decay") == 0) ||
+         (op.name().starts_with("dense_grad_weight") && !op.attributes.integers("rows").empty());
 }
 
 /// Real kernels, but for those that may lose sight of a wrong byte.

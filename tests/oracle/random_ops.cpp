@@ -33,6 +33,7 @@ class RandomOps : private RandomValues {
     }
     if (trained_ && draw.chance(30)) graph::fuse(graph, operators());
     if (trained_) train();
+    if (trained_ && draw.chance(50)) graph::fuse_updates(graph, operators());
     finish();
     return compile();
   }
@@ -52,10 +53,11 @@ class RandomOps : private RandomValues {
         &RandomOps::product,      &RandomOps::attention,   &RandomOps::attention};
     // These have no gradient themselves, or only of some results.
     static const std::vector<Make> untrained{
-        &RandomOps::loss,        &RandomOps::loss,         &RandomOps::gradient,
-        &RandomOps::gradient,    &RandomOps::gradient,     &RandomOps::gradient,
-        &RandomOps::gradient,    &RandomOps::update,       &RandomOps::elementwise_gradient,
-        &RandomOps::lanes_dense, &RandomOps::rare_gradient};
+        &RandomOps::loss,         &RandomOps::loss,          &RandomOps::gradient,
+        &RandomOps::gradient,     &RandomOps::gradient,      &RandomOps::gradient,
+        &RandomOps::gradient,     &RandomOps::update,        &RandomOps::elementwise_gradient,
+        &RandomOps::lanes_dense,  &RandomOps::rare_gradient, &RandomOps::rare_gradient,
+        &RandomOps::weight_update};
     const std::size_t kinds = always.size() + (trained_ ? 0 : untrained.size());
     const std::size_t kind = draw.below(kinds);
     (this->*(kind < always.size() ? always[kind] : untrained[kind - always.size()]))();
@@ -298,6 +300,20 @@ class RandomOps : private RandomValues {
     if (phase_ == Phase::update && draw.chance(50))
       velocity = declare(DType::float32, shape(w), {}, StorageClass::optimizer_state);
     builder.add("sgd", {w, gradient, rate, velocity},
+                {{"momentum", velocity ? 0.9 : 0.0}, {"weight_decay", draw.of({0.0, 0.01})}});
+  }
+
+  /// An update that makes its gradient itself, of a weight of its own.
+  void weight_update() {
+    if (phase_ != Phase::update) return;
+    const ValueId x = matrix();
+    const std::int64_t n = shape(x)[0], inputs = shape(x)[1], outputs = draw.between(1, 40);
+    const Shape of{inputs, outputs};
+    const ValueId w = declare(DType::float32, of, {}, StorageClass::parameter);
+    const ValueId rate = declare(DType::float32, {1}, {0.01, 0.1}, StorageClass::buffer);
+    ValueId velocity;
+    if (draw.chance(50)) velocity = declare(DType::float32, of, {}, StorageClass::optimizer_state);
+    builder.add("dense_grad_weight_sgd", {w, rate, velocity, x, floats({n, outputs})},
                 {{"momentum", velocity ? 0.9 : 0.0}, {"weight_decay", draw.of({0.0, 0.01})}});
   }
 

@@ -34,19 +34,25 @@ void dense_grad_input(Call& call) {
                [&](auto xi, auto wi, auto yi) { dx[xi] += gradient[yi] * weight[wi]; });
 }
 
-/// Over any number of pairs (x, gradient), each with samples of its own; all rows, or some.
-void dense_grad_weight(Call& call) {
-  const std::int64_t outputs = call.in(1).shape[1];
-  Tensor dweight({call.in(0).shape[1], outputs});
-  for (std::size_t i = 0; i < call.operands(); i += 2) {
+/// Over the pairs (x, gradient) from operand `first` on, each with samples of its own; all rows, or
+/// some.
+std::vector<double> weight_gradient(Call& call, std::size_t first) {
+  const std::int64_t outputs = call.in(first + 1).shape[1], inputs = call.in(first).shape[1];
+  Tensor dweight({inputs, outputs});
+  for (std::size_t i = first; i < call.operands(); i += 2) {
     const Tensor &x = call.in(i), &gradient = call.in(i + 1);
     each_product(x.shape[0], x.shape[1], gradient.shape[1],
                  [&](auto xi, auto wi, auto yi) { dweight[wi] += x[xi] * gradient[yi]; });
   }
   const auto& rows = call.attributes().integers("rows");
-  const std::int64_t from = rows.empty() ? 0 : rows[0] * outputs;
-  for (std::int64_t i = 0; i < call.out(0).shape.elements(); ++i)
-    call.out(0)[i] = dweight[from + i];
+  const std::int64_t from = rows.empty() ? 0 : rows[0], to = rows.empty() ? inputs : rows[1];
+  return {dweight.data.begin() + from * outputs, dweight.data.begin() + to * outputs};
+}
+
+void dense_grad_weight(Call& call) { call.out(0).data = weight_gradient(call, 0); }
+
+void dense_grad_weight_sgd(Call& call) {
+  sgd_step(call, weight_gradient(call, 3), {.learning_rate = 1, .velocity = 2});
 }
 
 /// x [..., C] + bias [C]
@@ -67,6 +73,7 @@ void add_dense_rules(Rules& rules) {
   rules["dense"] = dense;
   rules["dense_grad_input"] = dense_grad_input;
   rules["dense_grad_weight"] = dense_grad_weight;
+  rules["dense_grad_weight_sgd"] = dense_grad_weight_sgd;
   rules["bias"] = bias;
   rules["bias_grad"] = bias_grad;
 }

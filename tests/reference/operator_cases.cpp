@@ -76,7 +76,13 @@ std::vector<OperatorCase> surroundings() {
           {"assign", {{{3, 7}}, {{3, 7}}}, {}},
           {"identity", {{{3, 7}}}, {}},
           {"sgd", {weight, weight, rate}, {{"weight_decay", 0.1}}},
-          {"sgd", {weight, weight, rate, weight}, {{"momentum", 0.9}, {"weight_decay", 0.1}}}};
+          {"sgd", {weight, weight, rate, weight}, {{"momentum", 0.9}, {"weight_decay", 0.1}}},
+          {"dense_grad_weight_sgd",
+           {weight, rate, weight, {{2, 3}}, {{2, 5}}, {{4, 3}}, {{4, 5}}},
+           {{"momentum", 0.9}, {"weight_decay", 0.1}}},
+          {"dense_grad_weight_sgd",
+           {weight, rate, weight, {{2, 9}}, {{2, 5}}},
+           {{"momentum", 0.9}, {"rows", List{4, 7}}}}};
 }
 
 /// Indices are drawn so that all rows are there.

@@ -17,4 +17,12 @@ void add_norm_rules(Rules& rules);         ///< rms_norm, softmax
 void add_complex_rules(Rules& rules);      ///< complex_mul
 void add_training_rules(Rules& rules);     ///< batches, the loss, updates
 
+/// Where an op that updates its operand 0 has the rest.
+struct SgdOperands {
+  std::size_t learning_rate, velocity;
+};
+
+/// PyTorch's form: velocity ← momentum · velocity + g, weight ← weight − rate · velocity.
+void sgd_step(Call& call, const std::vector<double>& gradient, SgdOperands at);
+
 }  // namespace arenite::reference

@@ -45,19 +45,7 @@ void softmax_cross_entropy(Call& call) {
   call.out(0)[0] = statistics[0] / divisor;
 }
 
-/// PyTorch's form: velocity ← momentum · velocity + g, weight ← weight − rate · velocity.
-void sgd(Call& call) {
-  const double momentum = call.attributes().real("momentum"),
-               decay = call.attributes().real("weight_decay"), rate = call.in(2)[0];
-  Tensor& weight = call.inout(0);
-  const Tensor& gradient = call.in(1);
-  Tensor* velocity = call.has(3) ? &call.inout(3) : nullptr;
-  for (std::int64_t i = 0; i < weight.shape.elements(); ++i) {
-    double g = gradient[i] + decay * weight[i];
-    if (velocity) g = (*velocity)[i] = momentum * (*velocity)[i] + g;
-    weight[i] -= rate * g;
-  }
-}
+void sgd(Call& call) { sgd_step(call, call.in(1).data, {.learning_rate = 2, .velocity = 3}); }
 
 Rules gather_rules() {
   Rules all;
@@ -76,6 +64,18 @@ Rules gather_rules() {
 }
 
 }  // namespace
+
+void sgd_step(Call& call, const std::vector<double>& gradient, SgdOperands at) {
+  const double momentum = call.attributes().real("momentum"),
+               decay = call.attributes().real("weight_decay"), rate = call.in(at.learning_rate)[0];
+  Tensor& weight = call.inout(0);
+  Tensor* velocity = call.has(at.velocity) ? &call.inout(at.velocity) : nullptr;
+  for (std::int64_t i = 0; i < weight.shape.elements(); ++i) {
+    double g = gradient.at(static_cast<std::size_t>(i)) + decay * weight[i];
+    if (velocity) g = (*velocity)[i] = momentum * (*velocity)[i] + g;
+    weight[i] -= rate * g;
+  }
+}
 
 void add_training_rules(Rules& rules) {
   rules["batch_gather"] = batch_gather;

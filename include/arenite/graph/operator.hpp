@@ -90,6 +90,14 @@ struct Fusion {
   std::function<std::optional<Attributes>(const std::vector<OpView>& chain)> attributes;
 };
 
+/// A gradient and the update that alone reads it, as its operand 1, which an operator does in one
+/// go, so that the gradient needs no bytes. The fused op takes the operands of the update less the
+/// gradient (an optional one that was left out keeps its place), then those of the gradient's op,
+/// and the attributes of both.
+struct UpdateFusion {
+  std::string gradient, update;  ///< operators
+};
+
 /// What an op makes of one share of a batch, cut along the first axis of some of its operands.
 struct OfShare {
   enum class Result : std::uint8_t {
@@ -141,6 +149,9 @@ class OperatorDefinition {
 
   /// The chain that `fuse` replaces by this operator.
   std::optional<Fusion> fusion;
+
+  /// The gradient and the update that `fuse_updates` replaces by this operator.
+  std::optional<UpdateFusion> update_fusion;
 
   /// The operator that gives the sum of several of these ops' only results in one go: it has the
   /// same attributes, and takes the operands of all of them in order (`variadic` by the number of

@@ -1,7 +1,7 @@
 // The passes between a front end's graph and a plan, in the order a compiler runs them:
 //
 //   fuse → split_batch or split_lanes → add_gradients (+ updates) → keep_buffers → merge_sums →
-//   split_rows → select → in_place → coarsen
+//   split_rows → fuse_updates → select → in_place → coarsen
 //
 // Each takes a graph and leaves a graph that `verify` accepts (it is called at the end of each).
 // All are deterministic and depend on nothing but their arguments.
@@ -143,6 +143,14 @@ int merge_sums(Graph& graph, const OperatorTable& table);
 /// their bits. Needs the operator `slice`. Returns how many pairs of ops were split.
 int split_rows(Graph& graph, const OperatorTable& table,
                const TargetProfile& target = default_target());
+
+// ---- updates -----------------------------------------------------------------------------------
+
+/// Replaces a gradient and the update that alone reads it by the operator that does both in one go
+/// (`OperatorDefinition::update_fusion`), where the update stands: the gradient needs no bytes any
+/// more. A gradient that anybody else reads, or that is an output, stays, and so does its update. A
+/// graph with regions is left alone. Returns how many updates were replaced.
+int fuse_updates(Graph& graph, const OperatorTable& table);
 
 // ---- select ------------------------------------------------------------------------------------
 

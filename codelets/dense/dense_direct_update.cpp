@@ -1,0 +1,143 @@
+// A weight's gradient and SGD on it, for AVX-512: sums of 4 inputs × 64 outputs stay in registers
+// over all samples and go from there into the update.
+#include "codelets/avx512.hpp"
+#include "codelets/dense/dense.hpp"
+#include "codelets/dense/shapes.hpp"
+#include "codelets/prepare.hpp"
+#include "codelets/sgd/step.hpp"
+#include "codelets/sizes.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace arenite::codelets {
+
+using graph::OpView;
+using runtime::Kernel;
+using runtime::KernelCall;
+
+#ifdef ARENITE_AVX512
+namespace {
+
+constexpr std::int64_t most_vectors = 4;
+/// Inputs whose samples stay in the first-level cache while a tile's outputs do.
+constexpr std::int64_t block = 64;
+
+struct State {
+  DensePairs pairs;
+  sgd::Rule rule;
+  std::vector<Part> tiles;  ///< of the outputs, in vectors
+};
+
+State state_of(const OpView& op) {
+  State state{.pairs = DensePairs(op, 3), .rule = sgd::Rule(op), .tiles = {}};
+  state.tiles = split(divide_up(state.pairs.outputs, lanes), most_vectors);
+  return state;
+}
+
+/// What all tiles of a call share.
+struct Update {
+  const State& state;
+  const KernelCall& call;
+  sgd::VectorStep step;
+
+  explicit Update(const KernelCall& c)
+      : state(*static_cast<const State*>(c.state)), call(c), step(state.rule, *c.in<float>(1)) {}
+
+  /// Inputs [i, i + rows), outputs from o on, of whose last vector some are there.
+  template <int rows, int vectors>
+  void tile(std::int64_t i, std::int64_t o, __mmask16 last) const noexcept {
+    const DensePairs& pairs = state.pairs;
+    const std::int64_t at = (i - pairs.begin) * pairs.outputs + o;
+    float* weight = call.inout<float>(0) + at;
+    float* velocity = call.inout<float>(2) ? call.inout<float>(2) + at : nullptr;
+    // The rows below are next. Another core has read them: asking for them at the store only would
+    // wait for it.
+#pragma GCC unroll 16
+    for (int r = rows; r < 2 * rows; ++r) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) {
+        __builtin_prefetch(weight + r * pairs.outputs + v * lanes, 1, 3);
+        if (velocity) __builtin_prefetch(velocity + r * pairs.outputs + v * lanes, 1, 3);
+      }
+    }
+    __m512 sums[rows][vectors];
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_setzero_ps();
+    }
+    for (std::size_t p = 0; p < pairs.samples.size(); ++p) {
+      const float *x = pairs.x(call, p) + i, *gradient = pairs.gradient(call, p) + o;
+      for (std::int64_t s = 0; s < pairs.samples[p]; ++s) {
+        __m512 g[vectors];
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) {
+          g[v] = _mm512_maskz_loadu_ps(v + 1 == vectors ? last : 0xffff, gradient + v * lanes);
+        }
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; ++r) {
+          const __m512 factor = _mm512_set1_ps(x[r]);
+#pragma GCC unroll 4
+          for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_fmadd_ps(factor, g[v], sums[r][v]);
+        }
+        x += pairs.inputs, gradient += pairs.outputs;
+      }
+    }
+    step(sums, weight, velocity, pairs.outputs, last);
+  }
+
+  template <int vectors>
+  void rows(std::int64_t i, std::int64_t end, std::int64_t o, __mmask16 last) const noexcept {
+    // A single vector of outputs needs more inputs: sums that do not wait for each other.
+    constexpr int most = vectors == 1 ? 16 : 4;
+    for (; i + most <= end; i += most) tile<most, vectors>(i, o, last);
+    for (; i < end; ++i) tile<1, vectors>(i, o, last);
+  }
+};
+
+void run(const KernelCall& call) {
+  const Update update(call);
+  const DensePairs& pairs = update.state.pairs;
+  for (std::int64_t i = pairs.begin; i < pairs.end; i += block) {
+    const std::int64_t end = std::min(i + block, pairs.end);
+    for (const Part& part : update.state.tiles) {
+      const std::int64_t o = part.first * lanes;
+      const __mmask16 last = first_lanes(pairs.outputs - o - (part.count - 1) * lanes);
+      switch (part.count) {
+        case 1:
+          update.rows<1>(i, end, o, last);
+          break;
+        case 2:
+          update.rows<2>(i, end, o, last);
+          break;
+        case 3:
+          update.rows<3>(i, end, o, last);
+          break;
+        default:
+          update.rows<4>(i, end, o, last);
+      }
+    }
+  }
+}
+
+/// LIBXSMM is as fast on many samples, and on rows of less than a vector.
+bool supports(const OpView& op) {
+  const DensePairs pairs(op, 3);
+  return pairs.outputs > lanes &&
+         std::accumulate(pairs.samples.begin(), pairs.samples.end(), std::int64_t{0}) <= 64;
+}
+
+}  // namespace
+
+Kernel dense_direct_update() {
+  return {.name = "direct", .supports = supports, .prepare = prepare<state_of, run>};
+}
+
+#else
+
+Kernel dense_direct_update() { return without_avx512("direct"); }
+
+#endif
+
+}  // namespace arenite::codelets

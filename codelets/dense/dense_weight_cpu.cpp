@@ -1,0 +1,168 @@
+// The weight's gradient of a dense layer, by itself and as SGD takes it.
+#include "codelets/dense/dense.hpp"
+#include "codelets/dense/product.hpp"
+#include "codelets/dense/shapes.hpp"
+#include "codelets/sgd/step.hpp"
+#include "codelets/sizes.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace arenite::codelets {
+namespace {
+
+using graph::OpView;
+using runtime::KernelCall;
+using runtime::PreparedKernel;
+using xsmm::Gemm;
+using xsmm::tile;
+using xsmm::TiledProduct;
+
+// dweight = Σ xᵀ · gradient over the pairs of operands, or some of its rows; written, or a block of
+// rows at a time into the workspace, for SGD.
+
+/// A tile of inputs times a tile of outputs stays in cache while all pairs are added to it.
+struct GradWeightState {
+  DensePairs pairs;
+  /// One a pair, the first of which overwrites: for whole tiles of inputs, and for the last one.
+  std::vector<TiledProduct> whole, rest;
+  sgd::Rule rule;
+
+  explicit GradWeightState(const OpView& op, std::size_t first = 0)
+      : pairs(op, first),
+        whole(products(std::min(tile, pairs.end - pairs.begin) / tile * tile)),
+        rest(products((pairs.end - pairs.begin) % tile)) {}
+
+  explicit operator bool() const noexcept {
+    const auto usable = [](const TiledProduct& p) { return static_cast<bool>(p); };
+    return pairs.begin < pairs.end && std::all_of(whole.begin(), whole.end(), usable) &&
+           std::all_of(rest.begin(), rest.end(), usable);
+  }
+
+  /// The rows of a tile of inputs that begins at i.
+  void tile_of_rows(const KernelCall& call, std::int64_t i, float* dweight) const noexcept {
+    const auto& products = i + tile <= pairs.end ? whole : rest;
+    for (std::int64_t o = 0; o < pairs.outputs; o += tile) {
+      for (std::size_t p = 0; p < products.size(); ++p)
+        products[p].at(o)(pairs.gradient(call, p) + o, pairs.x(call, p) + i, dweight + o);
+    }
+  }
+
+ private:
+  std::vector<TiledProduct> products(std::int64_t width) const {
+    std::vector<TiledProduct> all;
+    if (width == 0) return all;
+    for (const std::int64_t samples : pairs.samples) {
+      all.emplace_back(Gemm{.m = pairs.outputs,
+                            .n = width,
+                            .k = samples,
+                            .lda = pairs.outputs,
+                            .ldb = pairs.inputs,
+                            .ldc = pairs.outputs,
+                            .transpose_b = true,
+                            .accumulate = !all.empty()});
+    }
+    return all;
+  }
+};
+
+void grad_weight_xsmm(const KernelCall& call) {
+  const auto& state = *static_cast<const GradWeightState*>(call.state);
+  const DensePairs& pairs = state.pairs;
+  for (std::int64_t i = pairs.begin; i < pairs.end; i += tile)
+    state.tile_of_rows(call, i, call.out<float>(0) + (i - pairs.begin) * pairs.outputs);
+}
+
+void plain_row(const DensePairs& pairs, const KernelCall& call, std::int64_t i, float* row) {
+  const std::int64_t inputs = pairs.inputs, outputs = pairs.outputs;
+  std::fill_n(row, outputs, 0.0f);
+  for (std::size_t p = 0; p < pairs.samples.size(); ++p) {
+    const float *x = pairs.x(call, p), *gradient = pairs.gradient(call, p);
+    for (std::int64_t s = 0; s < pairs.samples[p]; ++s) {
+      const float factor = x[s * inputs + i];
+      const float* g = gradient + s * outputs;
+#pragma omp simd
+      for (std::int64_t o = 0; o < outputs; ++o) row[o] += factor * g[o];
+    }
+  }
+}
+
+void grad_weight_plain(const KernelCall& call) {
+  const DensePairs& pairs = *static_cast<const DensePairs*>(call.state);
+  for (std::int64_t i = pairs.begin; i < pairs.end; ++i)
+    plain_row(pairs, call, i, call.out<float>(0) + (i - pairs.begin) * pairs.outputs);
+}
+
+// The same and SGD: operands weight, learning_rate, velocity?, and the pairs from operand 3 on.
+
+/// Rows whose gradient stands in the workspace.
+void step_rows(const DensePairs& pairs, const sgd::Rule& rule, const KernelCall& call,
+               std::int64_t from, std::int64_t to) {
+  const std::int64_t at = (from - pairs.begin) * pairs.outputs;
+  float* velocity = call.inout<float>(2);
+  sgd::step(rule, *call.in<float>(1), static_cast<const float*>(call.workspace),
+            call.inout<float>(0) + at, velocity ? velocity + at : nullptr,
+            (to - from) * pairs.outputs);
+}
+
+void update_xsmm(const KernelCall& call) {
+  const auto& state = *static_cast<const GradWeightState*>(call.state);
+  const DensePairs& pairs = state.pairs;
+  for (std::int64_t i = pairs.begin; i < pairs.end; i += tile) {
+    state.tile_of_rows(call, i, static_cast<float*>(call.workspace));
+    step_rows(pairs, state.rule, call, i, std::min(i + tile, pairs.end));
+  }
+}
+
+struct PlainUpdate {
+  DensePairs pairs;
+  sgd::Rule rule;
+};
+
+void update_plain(const KernelCall& call) {
+  const auto& [pairs, rule] = *static_cast<const PlainUpdate*>(call.state);
+  for (std::int64_t i = pairs.begin; i < pairs.end; ++i) {
+    plain_row(pairs, call, i, static_cast<float*>(call.workspace));
+    step_rows(pairs, rule, call, i, i + 1);
+  }
+}
+
+template <std::int64_t rows>
+std::int64_t workspace_of_rows(const OpView& op) {
+  return std::min(rows, op.operand(0).shape[0]) * op.operand(0).shape[1] * float_bytes;
+}
+
+}  // namespace
+
+std::vector<runtime::Kernel> dense_grad_weight_kernels() {
+  return {{.name = "xsmm",
+           .jit = true,
+           .supports = [](const OpView& op) { return static_cast<bool>(GradWeightState(op)); },
+           .prepare = [](const OpView& op) -> PreparedKernel {
+             return {grad_weight_xsmm, std::make_shared<const GradWeightState>(op)};
+           }},
+          {.name = "plain", .prepare = [](const OpView& op) -> PreparedKernel {
+             return {grad_weight_plain, std::make_shared<const DensePairs>(op)};
+           }}};
+}
+
+std::vector<runtime::Kernel> dense_grad_weight_sgd_kernels() {
+  return {dense_direct_update(),
+          {.name = "xsmm",
+           .jit = true,
+           .supports = [](const OpView& op) { return static_cast<bool>(GradWeightState(op, 3)); },
+           .workspace = workspace_of_rows<tile>,
+           .prepare = [](const OpView& op) -> PreparedKernel {
+             auto state = std::make_shared<GradWeightState>(op, 3);
+             state->rule = sgd::Rule(op);
+             return {update_xsmm, std::move(state)};
+           }},
+          {.name = "plain",
+           .workspace = workspace_of_rows<1>,
+           .prepare = [](const OpView& op) -> PreparedKernel {
+             return {update_plain, std::make_shared<const PlainUpdate>(
+                                       PlainUpdate{DensePairs(op, 3), sgd::Rule(op)})};
+           }}};
+}
+
+}  // namespace arenite::codelets

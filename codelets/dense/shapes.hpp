@@ -1,0 +1,49 @@
+// What kernels of dense layers know of their operands.
+#pragma once
+
+#include "codelets/registry.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace arenite::codelets {
+
+/// x [n, i], weight [i, o], y [n, o].
+struct DenseSizes {
+  std::int64_t n = 0, i = 0, o = 0;
+
+  static DenseSizes forward(const graph::OpView& op) {
+    return {op.operand(0).shape[0], op.operand(0).shape[1], op.operand(1).shape[1]};
+  }
+  static DenseSizes grad_input(const graph::OpView& op) {
+    return {op.operand(0).shape[0], op.operand(1).shape[0], op.operand(0).shape[1]};
+  }
+};
+
+/// The pairs (x, gradient) that a weight's gradient is the sum of, from operand `first` on.
+struct DensePairs {
+  std::size_t first = 0;
+  std::int64_t inputs = 0, outputs = 0;
+  std::int64_t begin = 0, end = 0;    ///< rows of the gradient: inputs
+  std::vector<std::int64_t> samples;  ///< of each pair
+
+  explicit DensePairs(const graph::OpView& op, std::size_t first_pair = 0)
+      : first(first_pair),
+        inputs(op.operand(first).shape[1]),
+        outputs(op.operand(first + 1).shape[1]),
+        end(inputs) {
+    const auto& rows = op.attributes().integers("rows");
+    if (!rows.empty()) begin = rows[0], end = rows[1];
+    for (std::size_t i = first; i < op.operand_count(); i += 2)
+      samples.push_back(op.operand(i).shape[0]);
+  }
+
+  const float* x(const runtime::KernelCall& call, std::size_t pair) const noexcept {
+    return call.in<float>(first + 2 * pair);
+  }
+  const float* gradient(const runtime::KernelCall& call, std::size_t pair) const noexcept {
+    return call.in<float>(first + 2 * pair + 1);
+  }
+};
+
+}  // namespace arenite::codelets

@@ -1,0 +1,153 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/dependencies.hpp>
+#include <arenite/graph/passes.hpp>
+
+#include "src/graph/notes.hpp"
+#include "src/graph/passes/rebuild.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace arenite::graph {
+namespace {
+
+using Definition = std::shared_ptr<const OperatorDefinition>;
+
+constexpr std::size_t gradient_operand = 1;  // of an update
+
+/// The fused operators by (gradient, update).
+using FusedUpdates = std::map<std::pair<std::string, std::string>, Definition, std::less<>>;
+
+/// A fused operator takes what the two take, and has their attributes.
+void check_rule(const OperatorTable& table, const OperatorDefinition& fused) {
+  const auto gradient = table.find(fused.update_fusion->gradient),
+             update = table.find(fused.update_fusion->update);
+  const bool fits =
+      gradient && update && gradient->results.size() == 1 && update->results.empty() &&
+      update->variadic == 0 && update->operands.size() > gradient_operand &&
+      fused.results.empty() && fused.variadic == gradient->variadic &&
+      fused.operands.size() == update->operands.size() - 1 + gradient->operands.size() &&
+      fused.attributes.size() == update->attributes.size() + gradient->attributes.size();
+  if (fits) return;
+  fail({.found = "operator '" + fused.name + "' fused from the gradient '" +
+                 fused.update_fusion->gradient + "' and the update '" +
+                 fused.update_fusion->update + "'",
+        .expected = "registered operators, the first with one result, the second with none and a "
+                    "gradient as its operand 1, that have the operands and attributes of the fused "
+                    "one between them"});
+}
+
+FusedUpdates fused_updates(const OperatorTable& table) {
+  FusedUpdates all;
+  for (const std::string& name : table.names()) {
+    auto definition = table.find(name);
+    if (!definition->update_fusion) continue;
+    check_rule(table, *definition);
+    const auto& [gradient, update] = *definition->update_fusion;
+    all.emplace(std::pair{gradient, update}, std::move(definition));
+  }
+  return all;
+}
+
+class UpdateFuser {
+ public:
+  UpdateFuser(const Graph& graph, const OperatorTable& table)
+      : graph_(graph), readers_(graph), is_gradient_(graph.op_count()) {
+    const FusedUpdates fused = fused_updates(table);
+    for (OpId update : graph_[Graph::body].ops) {
+      const Op& op = graph_[update];
+      if (op.operands.size() <= gradient_operand || !op.operands[gradient_operand]) continue;
+      const OpId gradient = graph_[op.operands[gradient_operand]].producer;
+      if (!gradient) continue;
+      const auto found =
+          fused.find(std::pair{std::string(graph_[gradient].name()), std::string(op.name())});
+      if (found == fused.end() || !fusible(gradient, update)) continue;
+      is_gradient_[gradient.index] = true;
+      updates_.emplace(update, Pair{gradient, found->second});
+    }
+  }
+
+  int count() const noexcept { return static_cast<int>(updates_.size()); }
+
+  bool replace(OpId id, const std::vector<ValueId>& map, Builder& builder) const {
+    if (const auto found = updates_.find(id); found != updates_.end())
+      add_fused(found->second, id, map, builder);
+    return is_gradient_[id.index] || updates_.contains(id);
+  }
+
+ private:
+  struct Pair {
+    OpId gradient;
+    Definition fused;
+  };
+
+  /// The gradient is as nobody asked for it by hand, and sees the same when it is made as late as
+  /// the update, piece by piece, while the update goes on.
+  bool fusible(OpId gradient, OpId update) const {
+    const Op& op = graph_[gradient];
+    const ValueId result = op.results[0];
+    const Storage& storage = graph_.storage(graph_[result].storage);
+    return readers_.only_one(result) && storage.cls == result_class(op.phase) &&
+           storage.space == Space{} && graph_[result].layout == Layout{} && only_reads(op) &&
+           independent(gradient, update) &&
+           !overwritten_between(graph_, gradient, gradient, update);
+  }
+
+  /// What the update writes lies in storages of its own, one each: neither of the two reads them
+  /// otherwise.
+  bool independent(OpId gradient, OpId update) const {
+    std::vector<StorageId> read, written;
+    for (ValueId operand : graph_[gradient].operands) {
+      if (operand) read.push_back(graph_.root(operand));
+    }
+    const Op& op = graph_[update];
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      if (!op.operands[i]) continue;
+      (op.effect(i) == Effect::read ? read : written).push_back(graph_.root(op.operands[i]));
+    }
+    std::sort(written.begin(), written.end());
+    return std::adjacent_find(written.begin(), written.end()) == written.end() &&
+           std::none_of(read.begin(), read.end(), [&](StorageId id) {
+             return std::binary_search(written.begin(), written.end(), id);
+           });
+  }
+
+  void add_fused(const Pair& pair, OpId id, const std::vector<ValueId>& map,
+                 Builder& builder) const {
+    const Op &update = graph_[id], &gradient = graph_[pair.gradient];
+    const auto copy_of = [&](ValueId operand) { return operand ? map[operand.index] : ValueId{}; };
+    std::vector<ValueId> operands;
+    for (std::size_t i = 0; i < update.definition->operands.size(); ++i) {
+      if (i == gradient_operand) continue;
+      operands.push_back(i < update.operands.size() ? copy_of(update.operands[i]) : ValueId{});
+    }
+    for (ValueId operand : gradient.operands) operands.push_back(copy_of(operand));
+    Attributes attributes = update.attributes;
+    for (const AttributeSchema& schema : gradient.definition->attributes)
+      attributes.set(schema.name, *gradient.attributes.find(schema.name));
+    builder.context = {.phase = update.phase, .lane = update.lane, .where = update.where};
+    builder.add(pair.fused->name, operands, attributes);
+  }
+
+  const Graph& graph_;
+  const Readers readers_;
+  std::vector<bool> is_gradient_;  // by op: one that an update makes itself
+  std::map<OpId, Pair> updates_;
+};
+
+}  // namespace
+
+int fuse_updates(Graph& graph, const OperatorTable& table) {
+  expect_before_select(graph, "fuse_updates");
+  if (graph.region_count() > 1) return 0;
+  const UpdateFuser fuser(graph, table);
+  if (fuser.count() == 0) return 0;
+  graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
+    return fuser.replace(id, map, builder);
+  });
+  return fuser.count();
+}
+
+}  // namespace arenite::graph
