@@ -1,6 +1,7 @@
-// dense(x [N, I], weight [I, O], bias [O] or [1, O]?) -> y [N, O] = x · weight + bias, and its
-// gradients:
+// dense(x [N, I], weight [I, O], bias [O] or [1, O]?) -> y [N, O] = x · weight + bias,
+// dense_relu(…), which is relu(dense(…)), and their gradients:
 //   dense_grad_input(gradient [N, O], weight [I, O]) -> dx [N, I] = gradient · weightᵀ
+//   dense_grad_input_relu(gradient, weight, output [N, I]) is relu_grad of that: 0 where output is
 //   dense_grad_weight(x [N, I], gradient [N, O], …) -> dweight [I, O] = Σ xᵀ · gradient
 // The last takes any number of pairs, each with an N of its own: the lanes of a batch. Its `rows`,
 // [begin, end), ask for those rows of dweight only.
@@ -90,9 +91,15 @@ Results infer_update(const OpView& op) {
   return {};
 }
 
-void dense_gradient(graph::GradientContext& context) {
-  const ValueId gradient = context.result_gradient(0);
-  if (!gradient) return;
+Results infer_grad_input_relu(const OpView& op) {
+  Results dx = infer_grad_input(op);
+  expect_type(op, 2, DType::float32);
+  expect_shape(op, 2, dx[0].shape, "the shape of the result");
+  return dx;
+}
+
+/// From the gradient of x · weight + bias on.
+void add_gradients(graph::GradientContext& context, ValueId gradient) {
   graph::Builder& builder = context.builder();
   if (context.wants(0)) {
     context.set(0, builder.add1("dense_grad_input", {gradient, context.operand(1)}));
@@ -108,6 +115,23 @@ void dense_gradient(graph::GradientContext& context) {
                                          {{"shape", std::vector<std::int64_t>{1, outputs}}})
                           : sums);
   }
+}
+
+void dense_gradient(graph::GradientContext& context) {
+  if (const ValueId gradient = context.result_gradient(0)) add_gradients(context, gradient);
+}
+
+void dense_relu_gradient(graph::GradientContext& context) {
+  const ValueId gradient = context.result_gradient(0);
+  const bool wanted = context.wants(0) || context.wants(1) ||
+                      (context.forward().has_operand(2) && context.wants(2));
+  if (!gradient || !wanted) return;
+  add_gradients(context, context.builder().add1("relu_grad", {gradient, context.result(0)}));
+}
+
+/// Two ops one behind the other, as they are.
+std::optional<graph::Attributes> fuse_as_they_are(const std::vector<OpView>&) {
+  return graph::Attributes{};
 }
 
 /// matmul(x, weight) of two matrices as they are, then add(…, bias [1, O]).
@@ -173,7 +197,13 @@ void register_dense(Registry& registry) {
   dense.fusion = graph::Fusion{{"matmul", "add"}, fuse};
   dense.of_share = rows_of_first<>;
   dense.cost = cost;
+  graph::OperatorDefinition dense_relu = dense;
   registry.add(std::move(dense), dense_kernels());
+
+  dense_relu.name = "dense_relu";
+  dense_relu.gradient = dense_relu_gradient;
+  dense_relu.fusion = graph::Fusion{{"dense", "relu"}, fuse_as_they_are};
+  registry.add(std::move(dense_relu), dense_kernels());
 
   graph::OperatorDefinition grad_input;
   grad_input.name = "dense_grad_input";
@@ -181,7 +211,14 @@ void register_dense(Registry& registry) {
   grad_input.results = {"dx"};
   grad_input.infer = infer_grad_input;
   grad_input.cost = cost;
+  graph::OperatorDefinition grad_input_relu = grad_input;
   registry.add(std::move(grad_input), dense_grad_input_kernels());
+
+  grad_input_relu.name = "dense_grad_input_relu";
+  grad_input_relu.operands.push_back({"output"});
+  grad_input_relu.infer = infer_grad_input_relu;
+  grad_input_relu.fusion = graph::Fusion{{"dense_grad_input", "relu_grad"}, fuse_as_they_are};
+  registry.add(std::move(grad_input_relu), dense_grad_input_kernels());
 
   graph::OperatorDefinition grad_weight;
   grad_weight.name = "dense_grad_weight";

@@ -23,8 +23,28 @@ using Sizes = DenseSizes;
 
 struct PlainState {
   Sizes size;
-  bool has_bias = false;
+  bool has_third = false;  ///< forward: the bias; backward: what a ReLU made of the layer before
+  bool relu = false;       ///< forward
 };
+
+bool has_relu(const OpView& op) { return op.op().name() == "dense_relu"; }
+
+/// NaN stays NaN.
+void relu(float* y, std::int64_t rows, std::int64_t width, std::int64_t stride) noexcept {
+  for (std::int64_t r = 0; r < rows; ++r, y += stride) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) y[i] = y[i] <= 0 ? 0 : y[i];
+  }
+}
+
+/// dx becomes 0 where the ReLU's output is.
+void relu_grad(const float* output, float* dx, std::int64_t rows, std::int64_t width,
+               std::int64_t stride) noexcept {
+  for (std::int64_t r = 0; r < rows; ++r, dx += stride, output += stride) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) dx[i] = output[i] <= 0 ? 0 : dx[i];
+  }
+}
 
 // y = x · weight + bias.
 
@@ -40,10 +60,11 @@ struct ForwardState {
   };
 
   Sizes size;
-  bool has_bias = false, usable = true;
+  bool has_bias = false, relu = false, usable = true;
   std::vector<Block> blocks;
 
-  explicit ForwardState(const OpView& op) : size(Sizes::forward(op)), has_bias(op.has_operand(2)) {
+  explicit ForwardState(const OpView& op)
+      : size(Sizes::forward(op)), has_bias(op.has_operand(2)), relu(has_relu(op)) {
     usable = xsmm::in_reach({size.n, size.i, size.o});
     if (!usable) return;
     for (const Part& terms : split(size.i, most_terms)) {
@@ -83,6 +104,8 @@ void forward_xsmm(const KernelCall& call) {
                   *of_x = x + block.terms.first;
       const xsmm::Count one = 1;
       (width == forward_tile ? block.whole : block.rest)(&of_weight, &of_x, y + from, &one);
+      if (state.relu && block.terms.first + block.terms.count == s.i)
+        relu(y + from, s.n, width, s.o);
     }
   }
 }
@@ -92,7 +115,7 @@ void forward_plain(const KernelCall& call) {
   // Plain variables: clang 14 takes no structured binding into an OpenMP loop.
   const std::int64_t n = state.size.n, inputs = state.size.i, outputs = state.size.o;
   const float *x = call.in<float>(0), *weight = call.in<float>(1);
-  const float* bias = state.has_bias ? call.in<float>(2) : nullptr;
+  const float* bias = state.has_third ? call.in<float>(2) : nullptr;
   float* y = call.out<float>(0);
   for (std::int64_t s = 0; s < n; ++s) {
     if (bias) std::copy_n(bias, outputs, y + s * outputs);
@@ -111,6 +134,7 @@ void forward_plain(const KernelCall& call) {
       }
     }
   }
+  if (state.relu) relu(y, n, outputs, outputs);
 }
 
 // dx = gradient · weightᵀ. LIBXSMM 1.17 multiplies by no transposed A, so something has to be
@@ -119,11 +143,13 @@ void forward_plain(const KernelCall& call) {
 
 struct ByWeightState {
   Sizes size;
+  bool masked;
   TiledProduct product;
   xsmm::Transpose whole, rest;
 
-  explicit ByWeightState(const Sizes& s)
+  explicit ByWeightState(const Sizes& s, bool masked_by_output = false)
       : size(s),
+        masked(masked_by_output),
         product({.m = s.i, .n = s.n, .k = s.o, .lda = tile, .ldb = s.o, .ldc = s.i}),
         whole(xsmm::dispatch_transpose(tile, s.o, tile)),
         rest(xsmm::dispatch_transpose(s.i % tile, s.o, tile)) {}
@@ -136,7 +162,8 @@ struct ByWeightState {
 
 void grad_input_by_weight(const KernelCall& call) {
   const auto& state = *static_cast<const ByWeightState*>(call.state);
-  const float *gradient = call.in<float>(0), *weight = call.in<float>(1);
+  const float *gradient = call.in<float>(0), *weight = call.in<float>(1),
+              *output = state.masked ? call.in<float>(2) : nullptr;
   float* dx = call.out<float>(0);
   auto* transposed = static_cast<float*>(call.workspace);
   const unsigned from_row = static_cast<unsigned>(state.size.o), to_row = tile;
@@ -144,16 +171,19 @@ void grad_input_by_weight(const KernelCall& call) {
     const xsmm::Transpose transpose = width == tile ? state.whole : state.rest;
     transpose(weight + from * state.size.o, &from_row, transposed, &to_row);
     product(transposed, gradient, dx + from);
+    if (output) relu_grad(output + from, dx + from, state.size.n, width, state.size.i);
   });
 }
 
 struct BySampleState {
   Sizes size;
+  bool masked;
   Product whole, rest;
   xsmm::Transpose gradient, whole_tile, rest_tile;
 
-  explicit BySampleState(const Sizes& s)
+  explicit BySampleState(const Sizes& s, bool masked_by_output = false)
       : size(s),
+        masked(masked_by_output),
         whole(gemm(s, tile)),
         rest(gemm(s, s.i % tile)),
         gradient(xsmm::dispatch_transpose(s.n, s.o, s.n)),
@@ -177,7 +207,8 @@ struct BySampleState {
 void grad_input_by_sample(const KernelCall& call) {
   const auto& state = *static_cast<const BySampleState*>(call.state);
   const auto [n, inputs, outputs] = state.size;
-  const float *gradient = call.in<float>(0), *weight = call.in<float>(1);
+  const float *gradient = call.in<float>(0), *weight = call.in<float>(1),
+              *output = state.masked ? call.in<float>(2) : nullptr;
   float* dx = call.out<float>(0);
   auto* transposed = static_cast<float*>(call.workspace);
   float* product_tile = transposed + n * outputs;
@@ -188,6 +219,7 @@ void grad_input_by_sample(const KernelCall& call) {
     const bool whole = from + tile <= inputs;
     (whole ? state.whole : state.rest)(transposed, weight + from * outputs, product_tile);
     (whole ? state.whole_tile : state.rest_tile)(product_tile, &n_row, dx + from, &i_row);
+    if (output) relu_grad(output + from, dx + from, n, std::min(tile, inputs - from), inputs);
   }
 }
 
@@ -206,13 +238,15 @@ std::int64_t grad_input_workspace(const OpView& op) {
 
 PreparedKernel prepare_grad_input(const OpView& op) {
   const Sizes size = Sizes::grad_input(op);
+  const bool masked = op.has_operand(2);
   if (BySampleState::pays(size))
-    return {grad_input_by_sample, std::make_shared<const BySampleState>(size)};
-  return {grad_input_by_weight, std::make_shared<const ByWeightState>(size)};
+    return {grad_input_by_sample, std::make_shared<const BySampleState>(size, masked)};
+  return {grad_input_by_weight, std::make_shared<const ByWeightState>(size, masked)};
 }
 
 void grad_input_plain(const KernelCall& call) {
-  const Sizes& size = static_cast<const PlainState*>(call.state)->size;
+  const auto& state = *static_cast<const PlainState*>(call.state);
+  const Sizes& size = state.size;
   const std::int64_t n = size.n, inputs = size.i, outputs = size.o;
   const float *gradient = call.in<float>(0), *weight = call.in<float>(1);
   float* dx = call.out<float>(0);
@@ -229,13 +263,14 @@ void grad_input_plain(const KernelCall& call) {
       }
     }
   }
+  if (state.has_third) relu_grad(call.in<float>(2), dx, n, inputs, inputs);
 }
 
 runtime::Kernel plain(Sizes (*sizes)(const OpView&), runtime::KernelFunction run) {
-  return {
-      .name = "plain", .prepare = [sizes, run](const OpView& op) -> PreparedKernel {
-        return {run, std::make_shared<const PlainState>(PlainState{sizes(op), op.has_operand(2)})};
-      }};
+  return {.name = "plain", .prepare = [sizes, run](const OpView& op) -> PreparedKernel {
+            return {run, std::make_shared<const PlainState>(
+                             PlainState{sizes(op), op.has_operand(2), has_relu(op)})};
+          }};
 }
 
 }  // namespace

@@ -335,6 +335,12 @@ TEST(Dense, RefusesWhatDoesNotMatch) {
       },
       "dense_grad_weight_sgd: momentum=0.9 without a velocity; expected operand 'velocity', "
       "float32 of shape [3, 5]");
+  expect_error(
+      [&] {
+        h.op("dense_grad_input_relu", {pair, weight, w});
+      },
+      "dense_grad_input_relu: operand 'output' (w) of shape [4, 5]; expected [2, 3], the shape of "
+      "the result");
   const auto rows = [&](std::vector<std::int64_t> range) {
     const std::string text = graph::to_string(graph::AttributeValue(range));
     expect_error(

@@ -78,22 +78,31 @@ def matmul(
     return one("matmul", [a, b], flags, shape, a.dtype)
 
 
-def dense(x: TensorLike, weight: TensorLike, bias: Optional[TensorLike] = None) -> Tensor:
-    """x [N, I] · weight [I, O] + bias [O] → [N, O], float32."""
+def _dense(op: str, x: TensorLike, weight: TensorLike, bias: Optional[TensorLike]) -> Tensor:
     operands = [as_tensor(value) for value in (x, weight, bias) if value is not None]
     for what, operand in zip(("x", "weight", "bias"), operands):
-        expect_type("dense", what, operand, "float32")
-    expect_rank("dense", "x", operands[0], 2, "[N, I]")
-    expect_rank("dense", "weight", operands[1], 2, "[I, O]")
+        expect_type(op, what, operand, "float32")
+    expect_rank(op, "x", operands[0], 2, "[N, I]")
+    expect_rank(op, "weight", operands[1], 2, "[I, O]")
     inputs, outputs = operands[0].shape[1], operands[1].shape[1]
     expect_shape(
-        "dense", "weight", operands[1], (inputs, outputs), f"[I, O] for x {list(operands[0].shape)}"
+        op, "weight", operands[1], (inputs, outputs), f"[I, O] for x {list(operands[0].shape)}"
     )
     if bias is not None:
         expect_shape(
-            "dense", "bias", operands[2], (outputs,), f"[O] of weight {list(operands[1].shape)}"
+            op, "bias", operands[2], (outputs,), f"[O] of weight {list(operands[1].shape)}"
         )
-    return one("dense", operands, {}, (operands[0].shape[0], outputs), "float32")
+    return one(op, operands, {}, (operands[0].shape[0], outputs), "float32")
+
+
+def dense(x: TensorLike, weight: TensorLike, bias: Optional[TensorLike] = None) -> Tensor:
+    """x [N, I] · weight [I, O] + bias [O] → [N, O], float32."""
+    return _dense("dense", x, weight, bias)
+
+
+def dense_relu(x: TensorLike, weight: TensorLike, bias: Optional[TensorLike] = None) -> Tensor:
+    """relu(dense(x, weight, bias)), as graphs with the two are run anyway."""
+    return _dense("dense_relu", x, weight, bias)
 
 
 def bias(x: TensorLike, offset: TensorLike) -> Tensor:

@@ -251,6 +251,9 @@ class Layers(testing.TestCase):
             found = run([F.dense(x, w), F.dense(x, w, b), F.bias(F.dense(x, w), b)], x=a)
             for one, wanted in zip(found, [a @ w, a @ w + b, a @ w + b]):
                 self.assertClose(one, wanted)
+            found = run([F.dense_relu(x, w), F.dense_relu(x, w, b)], x=a)
+            for one, wanted in zip(found, [a @ w, a @ w + b]):
+                self.assertClose(one, np.maximum(wanted, 0))
 
     def test_convolutions(self):
         for _ in range(TIMES):

@@ -17,8 +17,9 @@ const char* const script = R"(
   $1 = InputTensor(x, float32, [2, 3]);
   $2 = ConstantTensor(weight, float32, [3, 2]);
   $3 = dense($1, $2);
-  $4 = relu($3);
-  result = $4;)";
+  $4 = sum($3);
+  $5 = relu($4);
+  result = $5;)";
 
 arenite_tensor tensor(const char* name, const Floats& values) {
   return {name, values.data(), static_cast<std::int64_t>(values.size() * sizeof(float))};

@@ -89,8 +89,10 @@ void add_execution(CLI::App& app, TrainArguments& a) {
   add_option<plan::ArenaLayout>(app, "--arenas", a.arenas, parse_arenas, "one of overlay, two",
                                 "overlay (one block) or two (forward and backward apart)")
       ->default_str("overlay");
-  add_switch(app, "--fuse", a.fuse,
-             "do convolution, ReLU and max pooling in one go, which keeps one byte an output");
+  add_switch(
+      app, "--fuse", a.fuse,
+      "do convolution, ReLU and max pooling in one go, which keeps one byte an output, and so "
+      "dense layers and ReLU, their gradients and updates");
 }
 
 void add_reports(CLI::App& app, TrainArguments& a) {

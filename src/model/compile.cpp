@@ -29,7 +29,10 @@ Lowered lower(Graph graph, const graph::TargetProfile& target, int lanes) {
       losses = std::move(batch->losses);
     }
   }
-  if (graph.training) graph::add_training(graph, operators(), losses);
+  if (graph.training) {
+    graph::add_training(graph, operators(), losses);
+    graph::fuse(graph, operators());
+  }
   graph::keep_buffers(graph, operators());
   graph::merge_sums(graph, operators());
   graph::split_rows(graph, operators(), target);

@@ -120,6 +120,7 @@ StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
   // last.
   split.graph.outputs.clear();
 
+  if (request.fuse) graph::fuse(split.graph, operators());
   graph::merge_sums(split.graph, operators());
   graph::split_rows(split.graph, operators(), request.target);
   if (request.fuse) graph::fuse_updates(split.graph, operators());

@@ -102,7 +102,8 @@ bool steps_over_pixels(const graph::Op& op) {
 /// rows that are not taken, or replaced, play no part, nor do weights in a velocity without decay;
 /// the softmax of one element is 1 whatever it is; and much of what is made of zeros is zeros.
 bool may_lose_sight(const graph::Op& op) {
-  return op.name() == "relu" || op.name() == "relu_grad" || op.name() == "full" ||
+  return op.name() == "relu" || op.name() == "relu_grad" || op.name() == "dense_relu" ||
+         op.name() == "dense_grad_input_relu" || op.name() == "full" ||
          op.name() == "dynamic_slice" || op.name() == "replace_slice" ||
          op.name() == "update_slice" || op.name() == "softmax" ||
          op.name().starts_with("sliced_softmax") || steps_over_pixels(op) ||

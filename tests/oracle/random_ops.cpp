@@ -53,11 +53,11 @@ class RandomOps : private RandomValues {
         &RandomOps::product,      &RandomOps::attention,   &RandomOps::attention};
     // These have no gradient themselves, or only of some results.
     static const std::vector<Make> untrained{
-        &RandomOps::loss,         &RandomOps::loss,          &RandomOps::gradient,
-        &RandomOps::gradient,     &RandomOps::gradient,      &RandomOps::gradient,
-        &RandomOps::gradient,     &RandomOps::update,        &RandomOps::elementwise_gradient,
-        &RandomOps::lanes_dense,  &RandomOps::rare_gradient, &RandomOps::rare_gradient,
-        &RandomOps::weight_update};
+        &RandomOps::loss,          &RandomOps::loss,          &RandomOps::gradient,
+        &RandomOps::gradient,      &RandomOps::gradient,      &RandomOps::gradient,
+        &RandomOps::gradient,      &RandomOps::update,        &RandomOps::elementwise_gradient,
+        &RandomOps::lanes_dense,   &RandomOps::rare_gradient, &RandomOps::rare_gradient,
+        &RandomOps::dense_to_relu, &RandomOps::weight_update};
     const std::size_t kinds = always.size() + (trained_ ? 0 : untrained.size());
     const std::size_t kind = draw.below(kinds);
     (this->*(kind < always.size() ? always[kind] : untrained[kind - always.size()]))();
@@ -132,7 +132,7 @@ class RandomOps : private RandomValues {
     const std::int64_t inputs = shape(x)[1];
     std::vector<ValueId> operands{x, weight({inputs, outputs}, inputs)};
     if (draw.chance(60)) operands.push_back(floats({outputs}));
-    return builder.add1("dense", operands);
+    return builder.add1(draw.chance(80) ? "dense" : "dense_relu", operands);
   }
 
   /// One weight's gradient over two lanes, sometimes some rows of it.
@@ -149,6 +149,13 @@ class RandomOps : private RandomValues {
       attributes.set("rows", List{begin, draw.between(begin + 1, inputs)});
     }
     builder.add("dense_grad_weight", operands, attributes);
+  }
+
+  /// What comes from a dense layer to a ReLU before it.
+  void dense_to_relu() {
+    const ValueId g = matrix();
+    const std::int64_t n = shape(g)[0], outputs = shape(g)[1], inputs = draw.between(1, 20);
+    builder.add("dense_grad_input_relu", {g, floats({inputs, outputs}), floats({n, inputs})});
   }
 
   void product() { draw.chance(60) ? add_product(*this) : add_permutation(*this); }

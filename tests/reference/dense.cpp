@@ -1,6 +1,8 @@
 // Fully connected layers: x [N, I], weight [I, O], bias [O], y [N, O].
 #include "tests/reference/rules.hpp"
 
+#include <cmath>
+
 namespace arenite::reference {
 namespace {
 
@@ -27,11 +29,28 @@ void dense(Call& call) {
                [&](auto xi, auto wi, auto yi) { y[yi] += x[xi] * weight[wi]; });
 }
 
+void dense_relu(Call& call) {
+  dense(call);
+  Tensor& y = call.out(0);
+  for (std::int64_t i = 0; i < y.shape.elements(); ++i) {
+    const bool alive = y[i] > 0;
+    call.decide(alive, std::fabs(y[i]));
+    if (!alive) y[i] = 0;
+  }
+}
+
 void dense_grad_input(Call& call) {
   const Tensor &gradient = call.in(0), &weight = call.in(1);
   Tensor& dx = call.out(0);
   each_product(gradient.shape[0], weight.shape[0], weight.shape[1],
                [&](auto xi, auto wi, auto yi) { dx[xi] += gradient[yi] * weight[wi]; });
+}
+
+void dense_grad_input_relu(Call& call) {
+  dense_grad_input(call);
+  for (std::int64_t i = 0; i < call.out(0).shape.elements(); ++i) {
+    if (!(call.in(2)[i] > 0)) call.out(0)[i] = 0;
+  }
 }
 
 /// Over the pairs (x, gradient) from operand `first` on, each with samples of its own; all rows, or
@@ -71,7 +90,9 @@ void bias_grad(Call& call) {
 
 void add_dense_rules(Rules& rules) {
   rules["dense"] = dense;
+  rules["dense_relu"] = dense_relu;
   rules["dense_grad_input"] = dense_grad_input;
+  rules["dense_grad_input_relu"] = dense_grad_input_relu;
   rules["dense_grad_weight"] = dense_grad_weight;
   rules["dense_grad_weight_sgd"] = dense_grad_weight_sgd;
   rules["bias"] = bias;

@@ -128,6 +128,9 @@ std::vector<OperatorCase> gather_cases() {
       {"dense", {{{3, 5}}, {{5, 4}}, {{4}}}, {}},
       {"dense", {{{5, 33}}, {{33, 17}}}, {}},
       {"dense", {{{3, 5}}, {{5, 4}}, {{1, 4}}}, {}},
+      {"dense_relu", {{{3, 5}}, {{5, 4}}, {{4}}}, {}},
+      {"dense_relu", {{{5, 33}}, {{33, 17}}}, {}},
+      {"dense_grad_input_relu", {{{3, 4}}, {{5, 4}}, {{3, 5}}}, {}},
       // Two lanes' gradients of one weight, summed on the way.
       {"dense_grad_weight", {{{3, 5}}, {{3, 4}}, {{2, 5}}, {{2, 4}}}, {}},
       {"dense_grad_weight", {{{3, 9}}, {{3, 4}}, {{2, 9}}, {{2, 4}}}, {{"rows", List{2, 7}}}}};

@@ -6,7 +6,7 @@
 namespace arenite::reference {
 
 void add_pointwise_rules(Rules& rules);    ///< relu, sums, scales, views
-void add_dense_rules(Rules& rules);        ///< dense, bias
+void add_dense_rules(Rules& rules);        ///< dense with and without ReLU, bias
 void add_product_rules(Rules& rules);      ///< matmul
 void add_axis_rules(Rules& rules);         ///< permute
 void add_convolution_rules(Rules& rules);  ///< conv2d, alone and fused with ReLU and pooling

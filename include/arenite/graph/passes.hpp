@@ -1,7 +1,7 @@
 // The passes between a front end's graph and a plan, in the order a compiler runs them:
 //
-//   fuse → split_batch or split_lanes → add_gradients (+ updates) → keep_buffers → merge_sums →
-//   split_rows → fuse_updates → select → in_place → coarsen
+//   fuse → split_batch or split_lanes → add_gradients (+ updates) → fuse → keep_buffers →
+//   merge_sums → split_rows → fuse_updates → select → in_place → coarsen
 //
 // Each takes a graph and leaves a graph that `verify` accepts (it is called at the end of each).
 // All are deterministic and depend on nothing but their arguments.
@@ -21,8 +21,9 @@ namespace arenite::graph {
 // ---- fusion ------------------------------------------------------------------------------------
 
 /// Replaces chains of ops by the operators that do them in one go (`OperatorDefinition::fusion`),
-/// the longest chain first. An intermediate value that anybody else reads, or that is an output,
-/// stays, and so does its chain. For forward graphs, before their gradients; a graph with regions
+/// the longest chain first, and chains with those, until there are none. An intermediate value that
+/// anybody else reads, or that is an output, stays, and so does its chain. For forward graphs,
+/// before their gradients, and once more after them for chains of gradients; a graph with regions
 /// is left alone. Returns how many chains were replaced.
 int fuse(Graph& graph, const OperatorTable& table);
 

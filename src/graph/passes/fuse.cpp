@@ -32,6 +32,7 @@ std::vector<Definition> fused_operators(const OperatorTable& table) {
 
 struct Match {
   std::vector<OpId> chain;
+  OpId place;  ///< where the fused op stands
   Definition fused;
   Attributes attributes;
 };
@@ -53,16 +54,16 @@ class Fuser {
 
   int matches() const noexcept { return matches_; }
 
-  /// A chain is replaced where it ends: all that it reads exists by then.
+  /// A chain is replaced where it ends, all that it reads exists by then, or where it begins.
   bool replace(OpId id, std::vector<ValueId>& map, Builder& builder) const {
     const auto& match = match_of_[id.index];
-    if (match && id == match->chain.back()) add_fused(*match, map, builder);
+    if (match && id == match->place) add_fused(*match, map, builder);
     return match != nullptr;
   }
 
  private:
   std::optional<Match> match_at(OpId first, const Definition& definition) const {
-    Match match{.chain = {first}, .fused = definition, .attributes = {}};
+    Match match{.chain = {first}, .place = {}, .fused = definition, .attributes = {}};
     const auto& names = definition->fusion->chain;
     if (graph_[first].name() != names.front()) return std::nullopt;
     while (match.chain.size() < names.size()) {
@@ -71,16 +72,45 @@ class Fuser {
       match.chain.push_back(*next);
     }
     const auto stays = [&](OpId id) {
-      return match_of_[id.index] || !only_reads(graph_[id]) || !only_first_result_used(id) ||
-             overwritten_between(graph_, id, first, match.chain.back(), match.chain);
+      return match_of_[id.index] || !only_reads(graph_[id]) || !only_first_result_used(id);
     };
     if (std::any_of(match.chain.begin(), match.chain.end(), stays)) return std::nullopt;
+    const auto place = place_of(match.chain);
+    if (!place) return std::nullopt;
+    match.place = *place;
     std::vector<OpView> views;
     for (OpId id : match.chain) views.emplace_back(graph_, graph_[id]);
     auto attributes = definition->fusion->attributes(views);
     if (!attributes) return std::nullopt;
     match.attributes = std::move(*attributes);
     return match;
+  }
+
+  /// Where all ops of the chain see what they see now: at its end, or at its beginning, where an
+  /// update of what it reads stands in between.
+  std::optional<OpId> place_of(const std::vector<OpId>& chain) const {
+    const auto none_of = [&](auto condition) {
+      return std::none_of(chain.begin(), chain.end(), condition);
+    };
+    const OpId first = chain.front(), last = chain.back();
+    if (none_of([&](OpId id) { return overwritten_between(graph_, id, first, last, chain); }))
+      return last;
+    const auto made_later = [&](ValueId operand) {
+      const OpId producer = operand ? graph_[operand].producer : OpId{};
+      return producer && std::find(chain.begin(), chain.end(), producer) == chain.end() &&
+             stands_behind(producer, first);
+    };
+    const auto sees_more = [&](OpId id) {
+      const auto& operands = graph_[id].operands;
+      return std::any_of(operands.begin(), operands.end(), made_later) ||
+             (id != first && overwritten_between(graph_, id, first, id, chain));
+    };
+    return none_of(sees_more) ? std::optional(first) : std::nullopt;
+  }
+
+  bool stands_behind(OpId id, OpId other) const {
+    const auto& ops = graph_[Graph::body].ops;
+    return std::find(std::find(ops.begin(), ops.end(), other), ops.end(), id) != ops.end();
   }
 
   /// The op that alone reads what this one makes, as its operand 0.
@@ -129,12 +159,15 @@ class Fuser {
 int fuse(Graph& graph, const OperatorTable& table) {
   expect_before_select(graph, "fuse");
   if (graph.region_count() > 1) return 0;
-  const Fuser fuser(graph, table);
-  if (fuser.matches() == 0) return 0;
-  graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
-    return fuser.replace(id, map, builder);
-  });
-  return fuser.matches();
+  // What was fused may be part of a chain itself.
+  for (int total = 0;;) {
+    const Fuser fuser(graph, table);
+    if (fuser.matches() == 0) return total;
+    total += fuser.matches();
+    graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
+      return fuser.replace(id, map, builder);
+    });
+  }
 }
 
 }  // namespace arenite::graph

@@ -72,7 +72,7 @@ TEST(FuseProducts, WithABiasThatIsARow) {
     $2 = ConstantTensor(w, float32, [3, 4]);)";
   EXPECT_EQ(fused(operands + R"($3 = ConstantTensor(b, float32, [1, 4]);
     $4 = MatMulNode($1, $2); $5 = SumNode($4, $3); $6 = ReLUNode($5); result = $6;)"),
-            (Names{"dense", "relu"}));
+            Names{"dense_relu"});
   // Not a row; a product that others read; a product of something turned.
   EXPECT_EQ(fused(operands + R"($3 = ConstantTensor(b, float32, [4, 4]);
     $4 = matmul($1, $2); $5 = add($4, $3); result = $5;)"),
@@ -138,12 +138,15 @@ TEST_F(Fuse, LeavesAnotherOrder) {
   expect_unchanged();
 }
 
-TEST_F(Fuse, LeavesChainsWhoseWeightChangesInBetween) {
-  const ValueId gradient = builder.declare("g", DType::float32, {3, 3, 3, 4}, StorageClass::buffer);
-  const ValueId between = conv(x, weight);
-  builder.add("accumulate", {weight, gradient});
+TEST_F(Fuse, StandsBeforeAChangeOfTheWeight) {
+  const auto buffer = [&](const std::string& name) {
+    return builder.declare(name, DType::float32, {3, 3, 3, 4}, StorageClass::buffer);
+  };
+  const ValueId changing = buffer("changing"), between = conv(x, changing);
+  builder.add("accumulate", {changing, buffer("g")});
   graph.outputs = {pool(relu(between)).front()};
-  expect_unchanged();
+  EXPECT_EQ(run(), 1);
+  EXPECT_EQ(op_names(graph), (std::vector<std::string>{"conv2d_relu_max_pool2d", "accumulate"}));
 }
 
 TEST_F(Fuse, KeepsPhasesApart) {
@@ -291,6 +294,74 @@ TEST(FuseTable, RefusesARuleThatIsNone) {
   EXPECT_EQ(message({{"a", "b"}, {}}),
             "operator 'f' fused from a chain of 2 without a rule for its attributes; expected at "
             "least two operators and an `attributes` function");
+}
+
+struct FuseDense : ::testing::Test {
+  Graph graph;
+  Builder builder{graph, operators()};
+
+  ValueId declare(const std::string& name, Shape shape) {
+    return builder.declare(name, DType::float32, std::move(shape), StorageClass::buffer);
+  }
+  ValueId product() { return builder.add1("matmul", {declare("x", {3, 5}), declare("w", {5, 4})}); }
+  ValueId masked() {
+    builder.context.phase = Phase::backward;
+    const ValueId dx =
+        builder.add1("dense_grad_input", {declare("g", {3, 4}), declare("w", {5, 4})});
+    return builder.add1("relu_grad", {dx, declare("y", {3, 5})});
+  }
+};
+
+TEST_F(FuseDense, ReplacesChainsWithWhatWasFused) {
+  const ValueId sum = builder.add1("add", {product(), declare("b", {1, 4})});
+  graph.outputs = {builder.add1("relu", {sum})};
+  EXPECT_EQ(fuse(graph, operators()), 2);
+  EXPECT_EQ(op_names(graph), std::vector<std::string>{"dense_relu"});
+  EXPECT_EQ(graph[graph[Graph::body].ops.front()].operands,
+            (std::vector{graph.find("x"), graph.find("w"), graph.find("b")}));
+  EXPECT_EQ(fuse(graph, operators()), 0);
+}
+
+TEST_F(FuseDense, LeavesASumThatOthersRead) {
+  const ValueId sum = builder.add1("add", {product(), declare("b", {1, 4})});
+  graph.outputs = {builder.add1("relu", {sum}), sum};
+  EXPECT_EQ(fuse(graph, operators()), 1);
+  EXPECT_EQ(op_names(graph), (std::vector<std::string>{"dense", "relu"}));
+}
+
+TEST_F(FuseDense, MasksTheGradientWhereItIsMade) {
+  graph.outputs = {masked()};
+  EXPECT_EQ(fuse(graph, operators()), 1);
+  EXPECT_EQ(op_names(graph), std::vector<std::string>{"dense_grad_input_relu"});
+  EXPECT_EQ(graph[graph[Graph::body].ops.front()].operands,
+            (std::vector{graph.find("g"), graph.find("w"), graph.find("y")}));
+}
+
+TEST_F(FuseDense, StandsBeforeAnUpdateOfWhatItReads) {
+  builder.context.phase = Phase::backward;
+  const ValueId w = builder.declare("w", DType::float32, {5, 4}, StorageClass::parameter);
+  const ValueId y = declare("y", {3, 5});
+  const ValueId dx = builder.add1("dense_grad_input", {declare("g", {3, 4}), w});
+  builder.add("accumulate", {graph.find("g"), declare("more", {3, 4})});
+  graph.outputs = {builder.add1("relu_grad", {dx, y})};
+  EXPECT_EQ(fuse(graph, operators()), 1);
+  EXPECT_EQ(op_names(graph), (std::vector<std::string>{"dense_grad_input_relu", "accumulate"}));
+}
+
+TEST_F(FuseDense, LeavesAChainThatHasNoPlace) {
+  builder.context.phase = Phase::backward;
+  const ValueId dx = builder.add1("dense_grad_input", {declare("g", {3, 4}), declare("w", {5, 4})});
+  builder.add("accumulate", {graph.find("g"), declare("more", {3, 4})});
+  // Made behind the change.
+  const ValueId y = builder.add1("relu", {declare("z", {3, 5})});
+  graph.outputs = {builder.add1("relu_grad", {dx, y}), y};
+  EXPECT_EQ(fuse(graph, operators()), 0);
+}
+
+TEST_F(FuseDense, LeavesAGradientThatOthersRead) {
+  const ValueId dx = masked();
+  graph.outputs = {dx, graph[graph[dx].producer].operands[0]};
+  EXPECT_EQ(fuse(graph, operators()), 0);
 }
 
 }  // namespace
