@@ -9,7 +9,9 @@ std::vector<runtime::Kernel> dense_grad_input_kernels();
 std::vector<runtime::Kernel> dense_grad_weight_kernels();
 std::vector<runtime::Kernel> dense_grad_weight_sgd_kernels();
 
-/// Of dense_grad_weight_sgd, for few samples.
+/// Kernels for few samples, one an operator.
+runtime::Kernel dense_direct();
+runtime::Kernel dense_direct_grad_input();
 runtime::Kernel dense_direct_update();
 
 }  // namespace arenite::codelets

@@ -276,7 +276,8 @@ runtime::Kernel plain(Sizes (*sizes)(const OpView&), runtime::KernelFunction run
 }  // namespace
 
 std::vector<runtime::Kernel> dense_kernels() {
-  return {{.name = "xsmm",
+  return {dense_direct(),
+          {.name = "xsmm",
            .jit = true,
            .supports = [](const OpView& op) { return ForwardState(op).usable; },
            .prepare = [](const OpView& op) -> PreparedKernel {
@@ -286,7 +287,8 @@ std::vector<runtime::Kernel> dense_kernels() {
 }
 
 std::vector<runtime::Kernel> dense_grad_input_kernels() {
-  return {{.name = "xsmm",
+  return {dense_direct_grad_input(),
+          {.name = "xsmm",
            .jit = true,
            .supports = grad_input_supported,
            .workspace = grad_input_workspace,
