@@ -20,30 +20,32 @@ namespace {
 using namespace arenite;
 using List = std::vector<std::int64_t>;
 
-/// x [N, H, W, C] * [size, size, C, K], stride 1, 2x2 windows.
+/// x [N, H, W, C] * [size, size, C, K], stride 1, windows of pool x pool.
 struct Layer {
   std::string name;
   Shape x;
-  std::int64_t size, outputs, padding;
+  std::int64_t size, outputs, padding, pool = 2;
 
   std::int64_t convolved(std::size_t axis) const { return x[axis] + 2 * padding - size + 1; }
   Shape weight() const { return {size, size, x[3], outputs}; }
-  Shape y() const { return {x[0], convolved(1) / 2, convolved(2) / 2, outputs}; }
+  Shape y() const { return {x[0], convolved(1) / pool, convolved(2) / pool, outputs}; }
   double flops() const {
-    return 2.0 * static_cast<double>(y().elements() * 4 * size * size * x[3]);
+    return 2.0 * static_cast<double>(y().elements() * pool * pool * size * size * x[3]);
   }
   graph::Attributes attributes() const {
-    return {{"padding", List{padding, padding}}, {"pool", List{2, 2}}};
+    return {{"padding", List{padding, padding}}, {"pool", List{pool, pool}}};
   }
 };
 
 const std::vector<Layer>& layers() {
   static const std::vector<Layer> all{
-      {"cnn1.conv1", {64, 28, 28, 1}, 3, 4, 0},    {"lenet5.conv1", {32, 28, 28, 1}, 5, 6, 2},
-      {"lenet5.conv2", {32, 14, 14, 6}, 5, 16, 0}, {"cnn2.conv1", {32, 28, 28, 1}, 3, 32, 1},
-      {"cnn2.conv2", {32, 14, 14, 32}, 3, 64, 1},  {"vgg.conv2", {16, 32, 32, 64}, 3, 64, 1},
-      {"vgg.conv4", {16, 16, 16, 128}, 3, 128, 1}, {"rgb.conv1", {16, 32, 32, 3}, 3, 64, 1},
-      {"odd.conv2", {16, 16, 16, 20}, 5, 40, 2},
+      {"cnn1.conv1", {64, 28, 28, 1}, 3, 4, 0},      {"lenet5.conv1", {32, 28, 28, 1}, 5, 6, 2},
+      {"lenet5.conv2", {32, 14, 14, 6}, 5, 16, 0},   {"cnn2.conv1", {32, 28, 28, 1}, 3, 32, 1},
+      {"cnn2.conv2", {32, 14, 14, 32}, 3, 64, 1},    {"vgg.conv2", {16, 32, 32, 64}, 3, 64, 1},
+      {"vgg.conv4", {16, 16, 16, 128}, 3, 128, 1},   {"rgb.conv1", {16, 32, 32, 3}, 3, 64, 1},
+      {"odd.conv2", {16, 16, 16, 20}, 5, 40, 2},     {"cnn1.ten", {10, 28, 28, 1}, 3, 4, 0},
+      {"lenet5.five", {5, 28, 28, 1}, 5, 6, 2},      {"rgb.few", {16, 32, 32, 3}, 3, 8, 1},
+      {"thirds.conv1", {16, 28, 28, 1}, 3, 6, 0, 3}, {"thirds.conv2", {16, 14, 14, 8}, 3, 16, 0, 3},
   };
   return all;
 }
