@@ -105,7 +105,7 @@ TEST(ModelLanes, AreAsManyAsTheWorkAsksFor) {
       results += place.cls == graph::StorageClass::activation ? 1 : 0;
     return results;
   };
-  EXPECT_EQ(lanes(8, {}), 1u);
+  EXPECT_EQ(lanes(2, {}), 1u);
   EXPECT_GT(lanes(512, {}), 1u);  // by the cost of the kernels that there are
   EXPECT_EQ(lanes(512, four_lanes()), 4u);
   EXPECT_EQ(lanes(3, four_lanes()), 3u);

@@ -44,7 +44,8 @@ struct TrainerOptions {
   /// chosen from the network and the batch alone, so that the bits do not depend on the machine.
   int lanes = 0;
   plan::ArenaLayout layout = plan::ArenaLayout::overlay;
-  /// Do chains of ops in one go where an operator can (convolution, ReLU and pooling).
+  /// Do chains of ops in one go where an operator can: convolution, ReLU and pooling; dense and
+  /// ReLU; a dense weight's gradient and its update.
   bool fuse = true;
   /// Costs that lanes and tasks are chosen from.
   graph::TargetProfile target = graph::default_target();
