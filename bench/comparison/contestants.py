@@ -56,6 +56,7 @@ def ways(contestant, python):
     torch = (str(python), str(HERE / "torch_contestant.py"))
     jax = (str(python), str(HERE / "jax_contestant.py"))
     tuned = KEEP_PAGES | BOUND
+    compiled = tuned | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}  # else processes of its own stay beside it
     return [
         # It binds its workers to cores of the machine, not to those it was given, unless told.
         Way("arenite", "arenite", (str(contestant),), {"STARPU_WORKERS_GETBIND": "1"}, own_rate=True),
@@ -63,8 +64,8 @@ def ways(contestant, python):
         Way("pytorch", "tuned", torch, tuned),
         Way("pytorch", "channels_last", torch, tuned),
         Way("pytorch", "trace", torch, tuned),
-        Way("pytorch", "compile", torch, tuned),
-        Way("pytorch", "compile_step", torch, tuned),
+        Way("pytorch", "compile", torch, compiled),
+        Way("pytorch", "compile_step", torch, compiled),
         Way("jax", "jit", jax),
         Way("jax", "donate", jax, KEEP_PAGES),
         Way("onednn", "onednn", (str(contestant),), BOUND, own_rate=True),

@@ -62,7 +62,7 @@ def main():
     shape, pixels = serving.idx(options.images)
     _, labels = serving.idx(options.labels)
     pictures = numpy.frombuffer(pixels, numpy.uint8).reshape(*shape[:3], -1)
-    images = jnp.asarray(pictures.astype(numpy.float32) / 255)
+    images = jnp.asarray(pictures)
     labels = jnp.asarray(numpy.frombuffer(labels, numpy.uint8).astype(numpy.int32))
     rate, count = learning_rate(batch), len(pictures)
 
@@ -72,7 +72,8 @@ def main():
 
     def one(state, images, labels, chosen):
         values, momenta = state
-        loss, gradients = jax.value_and_grad(loss_of)(values, images[chosen], labels[chosen])
+        pictures = images[chosen].astype(jnp.float32) * (1 / 255)
+        loss, gradients = jax.value_and_grad(loss_of)(values, pictures, labels[chosen])
         momenta = jax.tree.map(lambda m, g: MOMENTUM * m + g, momenta, gradients)
         values = jax.tree.map(lambda v, m: v - rate * m, values, momenta)
         return (values, momenta), loss

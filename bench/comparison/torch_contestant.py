@@ -41,13 +41,21 @@ def modules(network):
     return torch.nn.Sequential(*made)
 
 
-def load(options):
-    """All images as floats in memory, [N, C, H, W], divided by 255: faster than bytes converted batch by batch."""
+def load(options, channels_last):
+    """All images as bytes, [N, C, H, W] or [N, H, W, C], and their labels."""
     shape, pixels = serving.idx(options.images)
     _, labels = serving.idx(options.labels)
-    images = torch.frombuffer(pixels, dtype=torch.uint8).reshape(*shape[:3], -1).permute(0, 3, 1, 2)
-    images = images.to(torch.float32, memory_format=torch.contiguous_format).mul_(1 / 255)
+    images = torch.frombuffer(pixels, dtype=torch.uint8).reshape(*shape[:3], -1)
+    if not channels_last:
+        images = images.permute(0, 3, 1, 2).contiguous()
     return images, torch.frombuffer(labels, dtype=torch.uint8).to(torch.int64)
+
+
+def floats(pixels, channels_last):
+    """A batch of bytes for a network. Faster than a copy of floats in memory, by four times fewer bytes to fetch."""
+    if channels_last:
+        pixels = pixels.permute(0, 3, 1, 2)
+    return pixels.to(torch.float32).mul_(1 / 255)
 
 
 def flushes_everywhere():
@@ -56,11 +64,11 @@ def flushes_everywhere():
     return not bool((tiny * 1e-3).any())
 
 
-def plain_step(options, network, images):
-    """A step as (pictures, labels) -> loss, by modules and an optimizer."""
+def plain_step(options, network, images, channels_last):
+    """A step as (bytes, labels) -> loss, by modules and an optimizer."""
     model = modules(network)
     way = options.variant
-    if way not in ("eager", "tuned") and network.name != "mlp":
+    if channels_last:
         model = model.to(memory_format=torch.channels_last)
     rate = learning_rate(options.batch)
     if way == "eager":
@@ -68,8 +76,8 @@ def plain_step(options, network, images):
     else:
         optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=MOMENTUM, fused=True)
 
-    def loss_of(pictures, labels):
-        return functional.cross_entropy(model(pictures), labels)
+    def loss_of(pixels, labels):
+        return functional.cross_entropy(model(floats(pixels, channels_last)), labels)
 
     if way == "trace":
         class Loss(torch.nn.Module):
@@ -77,16 +85,16 @@ def plain_step(options, network, images):
                 super().__init__()
                 self.model = model
 
-            def forward(self, pictures, labels):
-                return functional.cross_entropy(self.model(pictures), labels)
+            def forward(self, pixels, labels):
+                return functional.cross_entropy(self.model(floats(pixels, channels_last)), labels)
 
         loss_of = torch.jit.trace(Loss(), (images[:options.batch], torch.zeros(options.batch, dtype=torch.int64)))
     elif way == "compile":
         loss_of = torch.compile(loss_of, fullgraph=True)
 
-    def step(pictures, labels):
+    def step(pixels, labels):
         optimizer.zero_grad(set_to_none=True)
-        loss = loss_of(pictures, labels)
+        loss = loss_of(pixels, labels)
         loss.backward()
         optimizer.step()
         return loss
@@ -94,33 +102,34 @@ def plain_step(options, network, images):
     return step
 
 
-def compiled_step(options, network):
+def compiled_step(options, network, channels_last):
     """Loss, gradients and update in one compiled function of parameters and momenta."""
     model = modules(network)
-    if network.name != "mlp":
+    if channels_last:
         model = model.to(memory_format=torch.channels_last)
     names = [name for name, _ in model.named_parameters()]
     values = [value.detach() for value in model.parameters()]
     momenta = [torch.zeros_like(value) for value in values]
     rate = learning_rate(options.batch)
 
-    def loss_of(values, pictures, labels):
+    def loss_of(values, pixels, labels):
+        pictures = floats(pixels, channels_last)
         logits = torch.func.functional_call(model, dict(zip(names, values)), (pictures,))
         return functional.cross_entropy(logits, labels)
 
     gradient = torch.func.grad_and_value(loss_of)
 
     @torch.compile(fullgraph=True)
-    def update(values, momenta, pictures, labels):
-        gradients, loss = gradient(values, pictures, labels)
+    def update(values, momenta, pixels, labels):
+        gradients, loss = gradient(values, pixels, labels)
         for value, momentum, change in zip(values, momenta, gradients):
             momentum.mul_(MOMENTUM).add_(change)
             value.sub_(momentum, alpha=rate)
         return loss
 
-    def step(pictures, labels):
+    def step(pixels, labels):
         with torch.no_grad():
-            return update(values, momenta, pictures, labels)
+            return update(values, momenta, pixels, labels)
 
     return step
 
@@ -132,11 +141,12 @@ def main():
     torch.set_num_interop_threads(1)
     torch.manual_seed(1)
     network = NETWORKS[options.network]
-    images, labels = load(options)
-    last = options.variant not in ("eager", "tuned") and network.name != "mlp"
-    if last:
-        images = images.contiguous(memory_format=torch.channels_last)
-    step = compiled_step(options, network) if options.variant == "compile_step" else plain_step(options, network, images)
+    channels_last = options.variant not in ("eager", "tuned") and network.name != "mlp"
+    images, labels = load(options, channels_last)
+    if options.variant == "compile_step":
+        step = compiled_step(options, network, channels_last)
+    else:
+        step = plain_step(options, network, images, channels_last)
     count, batch = len(images), options.batch
     order, place = torch.randperm(count), 0
 
@@ -148,8 +158,7 @@ def main():
                 order, place = torch.randperm(count), 0
             chosen = order[place:place + batch]
             place += batch
-            pictures = images.index_select(0, chosen)
-            loss = step(pictures, labels.index_select(0, chosen))
+            loss = step(images.index_select(0, chosen), labels.index_select(0, chosen))
             samples += batch
             if stop():
                 return samples, float(loss.detach())
