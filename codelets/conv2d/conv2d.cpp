@@ -108,14 +108,14 @@ void register_conv2d(Registry& registry) {
                 .gradient = gradient,
                 .cost = cost<Geometry::forward>,
                 .of_share = rows_of_first<>},
-               {direct_forward(), xsmm_forward(), plain_forward()});
+               {winograd_forward(), direct_forward(), xsmm_forward(), plain_forward()});
   registry.add({.name = "conv2d_grad_input",
                 .operands = {{"gradient"}, {"weight"}},
                 .results = {"output"},
                 .attributes = schema({{"size", graph::AttributeType::integers, std::nullopt}}),
                 .infer = infer_grad_input,
                 .cost = cost<Geometry::grad_input>},
-               {xsmm_grad_input(), plain_grad_input()});
+               {winograd_grad_input(), xsmm_grad_input(), plain_grad_input()});
   registry.add({.name = "conv2d_grad_weight",
                 .operands = {{"x"}, {"gradient"}},
                 .results = {"output"},

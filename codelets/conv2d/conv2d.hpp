@@ -50,4 +50,9 @@ runtime::Kernel xsmm_grad_weight();
 runtime::Kernel direct_forward();
 runtime::Kernel direct_grad_weight();
 
+/// AVX-512, 3×3 kernels with stride 1 and no dilation, for enough channels and pixels; unsupported
+/// in builds without AVX-512.
+runtime::Kernel winograd_forward();
+runtime::Kernel winograd_grad_input();
+
 }  // namespace arenite::codelets::conv2d
