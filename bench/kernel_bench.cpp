@@ -1,5 +1,6 @@
-// Every CPU kernel of the fused convolution by itself, on layers of the networks: forward and both
-// gradients, one thread, half of the pooling windows dead at random.
+// Every CPU kernel of the convolution, alone and fused with ReLU and pooling, by itself, on layers
+// of the networks: forward and both gradients, one thread, half of the pooling windows dead at
+// random.
 //
 // flop/s counts what a dense convolution would do, so that kernels that do less pass the machine's
 // peak. Operands have the halo that the kernel wishes for.
@@ -20,20 +21,25 @@ namespace {
 using namespace arenite;
 using List = std::vector<std::int64_t>;
 
-/// x [N, H, W, C] * [size, size, C, K], stride 1, windows of pool x pool.
+/// x [N, H, W, C] * [size, size, C, K], stride 1, then windows of pool x pool; 1: nothing is
+/// pooled.
 struct Layer {
   std::string name;
   Shape x;
   std::int64_t size, outputs, padding, pool = 2;
 
+  bool pooled() const { return pool > 1; }
   std::int64_t convolved(std::size_t axis) const { return x[axis] + 2 * padding - size + 1; }
   Shape weight() const { return {size, size, x[3], outputs}; }
   Shape y() const { return {x[0], convolved(1) / pool, convolved(2) / pool, outputs}; }
   double flops() const {
     return 2.0 * static_cast<double>(y().elements() * pool * pool * size * size * x[3]);
   }
+  std::string op() const { return pooled() ? "conv2d_relu_max_pool2d" : "conv2d"; }
   graph::Attributes attributes() const {
-    return {{"padding", List{padding, padding}}, {"pool", List{pool, pool}}};
+    graph::Attributes all{{"padding", List{padding, padding}}};
+    if (pooled()) all.set("pool", List{pool, pool});
+    return all;
   }
 };
 
@@ -46,6 +52,8 @@ const std::vector<Layer>& layers() {
       {"odd.conv2", {16, 16, 16, 20}, 5, 40, 2},     {"cnn1.ten", {10, 28, 28, 1}, 3, 4, 0},
       {"lenet5.five", {5, 28, 28, 1}, 5, 6, 2},      {"rgb.few", {16, 32, 32, 3}, 3, 8, 1},
       {"thirds.conv1", {16, 28, 28, 1}, 3, 6, 0, 3}, {"thirds.conv2", {16, 14, 14, 8}, 3, 16, 0, 3},
+      {"vgg.conv3", {16, 16, 16, 64}, 3, 128, 1, 1}, {"vgg.conv5", {16, 8, 8, 128}, 3, 256, 1, 1},
+      {"odd.conv3", {16, 9, 9, 40}, 3, 24, 0, 1},
   };
   return all;
 }
@@ -60,18 +68,21 @@ class Bench {
     const graph::ValueId x = declare("x", DType::float32, layer.x),
                          weight = declare("weight", DType::float32, layer.weight()),
                          bias = declare("bias", DType::float32, Shape{layer.outputs}),
-                         gradient = declare("gradient", DType::float32, layer.y()),
-                         code = declare("code", DType::uint8, layer.y());
+                         gradient = declare("gradient", DType::float32, layer.y());
+    std::vector<graph::ValueId> gradients{gradient};
+    if (layer.pooled()) gradients.push_back(declare("code", DType::uint8, layer.y()));
     graph::Attributes attributes = layer.attributes();
-    if (op == "conv2d_relu_max_pool2d") {
-      builder_.add(op, {x, weight, bias}, attributes);
-    } else if (op == "conv2d_relu_max_pool2d_grad_input") {
+    std::vector<graph::ValueId> operands = gradients;
+    if (op == layer.op()) {
+      operands = {x, weight, bias};
+    } else if (op == layer.op() + "_grad_input") {
       attributes.set("size", List{layer.x[1], layer.x[2]});
-      builder_.add(op, {gradient, code, weight}, attributes);
+      operands.push_back(weight);
     } else {
       attributes.set("kernel", List{layer.size, layer.size});
-      builder_.add(op, {x, gradient, code}, attributes);
+      operands.insert(operands.begin(), x);
     }
+    builder_.add(op, operands, attributes);
     op_ = graph_[graph::Graph::body].ops.back();
   }
 
@@ -167,9 +178,9 @@ void register_layer(const Layer& layer, const std::string& op, const std::string
 
 const bool registered = [] {
   for (const Layer& layer : layers()) {
-    register_layer(layer, "conv2d_relu_max_pool2d", "forward");
-    register_layer(layer, "conv2d_relu_max_pool2d_grad_input", "grad_input");
-    register_layer(layer, "conv2d_relu_max_pool2d_grad_weight", "grad_weight");
+    register_layer(layer, layer.op(), "forward");
+    register_layer(layer, layer.op() + "_grad_input", "grad_input");
+    register_layer(layer, layer.op() + "_grad_weight", "grad_weight");
   }
   return true;
 }();
