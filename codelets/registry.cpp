@@ -2,6 +2,8 @@
 
 #include <arenite/graph/regions.hpp>
 
+#include "codelets/rounded_factors.hpp"
+
 #include <mutex>
 
 namespace arenite {
@@ -27,6 +29,17 @@ Tables& tables() {
 }
 
 }  // namespace
+
+void codelets::Registry::add(graph::OperatorDefinition definition,
+                             std::vector<runtime::Kernel> op_kernels) {
+  add_rounding_kernels(definition, op_kernels);
+  const std::string name = definition.name;
+  runtime::KernelTable trial;
+  for (const auto& known : kernels.find(name)) trial.add(name, known);
+  for (const auto& kernel : op_kernels) trial.add(name, kernel);
+  operators.add(std::move(definition));
+  for (auto& kernel : op_kernels) kernels.add(name, std::move(kernel));
+}
 
 graph::OperatorTable& operators() { return tables().operators; }
 runtime::KernelTable& kernels() { return tables().kernels; }

@@ -12,15 +12,9 @@ struct Registry {
   graph::OperatorTable& operators;
   runtime::KernelTable& kernels;
 
-  /// Both or neither: a refused kernel leaves no definition without kernels behind.
-  void add(graph::OperatorDefinition definition, std::vector<runtime::Kernel> op_kernels) {
-    const std::string name = definition.name;
-    runtime::KernelTable trial;
-    for (const auto& known : kernels.find(name)) trial.add(name, known);
-    for (const auto& kernel : op_kernels) trial.add(name, kernel);
-    operators.add(std::move(definition));
-    for (auto& kernel : op_kernels) kernels.add(name, std::move(kernel));
-  }
+  /// Both or neither: a refused kernel leaves no definition without kernels behind. An operator
+  /// with factors gets kernels for bfloat16 besides.
+  void add(graph::OperatorDefinition definition, std::vector<runtime::Kernel> op_kernels);
 };
 
 #define ARENITE_OPERATOR(folder) void register_##folder(Registry& registry);

@@ -5,6 +5,7 @@
 #include <arenite/graph/operator.hpp>
 
 #include <string>
+#include <utility>
 
 namespace arenite::codelets {
 
@@ -19,6 +20,11 @@ inline void expect_type(const graph::OpView& op, std::size_t i, DType type) {
   if (found == type) return;
   fail({.found = operand_text(op, i) + " of type " + std::string(to_string(found)),
         .expected = std::string(to_string(type))});
+}
+
+/// An operand that is only multiplied, by another factor.
+inline graph::OperandSchema factor(std::string name) {
+  return {.name = std::move(name), .factor = true};
 }
 
 /// Integers have no gradient.

@@ -65,11 +65,12 @@ class OpHarness {
   }
 
   /// Names of the CPU kernels that support the op.
-  std::vector<std::string> cpu_kernels() const {
+  std::vector<std::string> cpu_kernels(runtime::Compute compute = runtime::Compute::float32) const {
     std::vector<std::string> names;
     const graph::OpView view(graph_, graph_[op_]);
     for (const auto& kernel : kernels().find(graph_[op_].name())) {
-      if (kernel.device == DeviceKind::cpu && (!kernel.supports || kernel.supports(view)))
+      if (kernel.device == DeviceKind::cpu && kernel.compute == compute &&
+          (!kernel.supports || kernel.supports(view)))
         names.push_back(kernel.name);
     }
     return names;

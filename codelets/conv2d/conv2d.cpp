@@ -101,7 +101,7 @@ std::vector<std::int64_t> Geometry::tap_offsets(std::int64_t row) const {
 void register_conv2d(Registry& registry) {
   using namespace conv2d;
   registry.add({.name = "conv2d",
-                .operands = {{"x"}, {"weight"}, {.name = "bias", .optional = true}},
+                .operands = {factor("x"), factor("weight"), {.name = "bias", .optional = true}},
                 .results = {"output"},
                 .attributes = schema(),
                 .infer = infer_forward,
@@ -110,14 +110,14 @@ void register_conv2d(Registry& registry) {
                 .of_share = rows_of_first<>},
                {winograd_forward(), direct_forward(), xsmm_forward(), plain_forward()});
   registry.add({.name = "conv2d_grad_input",
-                .operands = {{"gradient"}, {"weight"}},
+                .operands = {factor("gradient"), factor("weight")},
                 .results = {"output"},
                 .attributes = schema({{"size", graph::AttributeType::integers, std::nullopt}}),
                 .infer = infer_grad_input,
                 .cost = cost<Geometry::grad_input>},
                {winograd_grad_input(), xsmm_grad_input(), plain_grad_input()});
   registry.add({.name = "conv2d_grad_weight",
-                .operands = {{"x"}, {"gradient"}},
+                .operands = {factor("x"), factor("gradient")},
                 .results = {"output"},
                 .attributes = schema({{"kernel", graph::AttributeType::integers, std::nullopt}}),
                 .infer = infer_grad_weight,

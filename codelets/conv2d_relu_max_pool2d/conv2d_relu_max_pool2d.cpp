@@ -148,7 +148,7 @@ double Geometry::convolution_flops() const noexcept {
 void register_conv2d_relu_max_pool2d(Registry& registry) {
   using namespace conv2d_relu_max_pool2d;
   registry.add({.name = "conv2d_relu_max_pool2d",
-                .operands = {{"x"}, {"weight"}, {.name = "bias", .optional = true}},
+                .operands = {factor("x"), factor("weight"), {.name = "bias", .optional = true}},
                 .results = {"output", "code"},
                 .attributes = schema(),
                 .infer = infer_forward,
@@ -158,7 +158,7 @@ void register_conv2d_relu_max_pool2d(Registry& registry) {
                 .of_share = rows_of_first<>},
                {winograd_forward(), direct_forward(), xsmm_forward(), plain_forward()});
   registry.add({.name = "conv2d_relu_max_pool2d_grad_input",
-                .operands = {{"gradient"}, {"code"}, {"weight"}},
+                .operands = {factor("gradient"), {"code"}, factor("weight")},
                 .results = {"dx"},
                 .attributes = schema("size"),
                 .infer = infer_grad_input,
@@ -166,7 +166,7 @@ void register_conv2d_relu_max_pool2d(Registry& registry) {
                {sparse_grad_input(), xsmm_grad_input(), plain_grad_input()});
   registry.add(
       {.name = "conv2d_relu_max_pool2d_grad_weight",
-       .operands = {{"x"}, {"gradient"}, {"code"}},
+       .operands = {factor("x"), factor("gradient"), {"code"}},
        .results = {"dweight", "dbias"},
        .attributes = schema("kernel"),
        .infer = infer_grad_weight,

@@ -190,7 +190,7 @@ graph::Cost update_cost(const OpView& op) {
 void register_dense(Registry& registry) {
   graph::OperatorDefinition dense;
   dense.name = "dense";
-  dense.operands = {{"x"}, {"weight"}, {"bias", graph::Effect::read, true}};
+  dense.operands = {factor("x"), factor("weight"), {"bias", graph::Effect::read, true}};
   dense.results = {"y"};
   dense.infer = infer_dense;
   dense.gradient = dense_gradient;
@@ -207,7 +207,7 @@ void register_dense(Registry& registry) {
 
   graph::OperatorDefinition grad_input;
   grad_input.name = "dense_grad_input";
-  grad_input.operands = {{"gradient"}, {"weight"}};
+  grad_input.operands = {factor("gradient"), factor("weight")};
   grad_input.results = {"dx"};
   grad_input.infer = infer_grad_input;
   grad_input.cost = cost;
@@ -222,7 +222,7 @@ void register_dense(Registry& registry) {
 
   graph::OperatorDefinition grad_weight;
   grad_weight.name = "dense_grad_weight";
-  grad_weight.operands = {{"x"}, {"gradient"}};
+  grad_weight.operands = {factor("x"), factor("gradient")};
   grad_weight.variadic = 2;
   grad_weight.sums_as = "dense_grad_weight";
   grad_weight.results = {"dweight"};
@@ -237,8 +237,8 @@ void register_dense(Registry& registry) {
   update.operands = {{"weight", graph::Effect::read_write},
                      {"learning_rate"},
                      {"velocity", graph::Effect::read_write, true},
-                     {"x"},
-                     {"gradient"}};
+                     factor("x"),
+                     factor("gradient")};
   update.variadic = 2;
   update.attributes = sgd::attributes();
   update.attributes.push_back(

@@ -111,7 +111,7 @@ graph::Cost cost(const OpView& op) {
 void register_matmul(Registry& registry) {
   graph::OperatorDefinition matmul;
   matmul.name = "matmul";
-  matmul.operands = {{"a"}, {"b"}};
+  matmul.operands = {factor("a"), factor("b")};
   matmul.results = {"c"};
   matmul.attributes = {{"transpose_a", graph::AttributeType::integer, std::int64_t{0}},
                        {"transpose_b", graph::AttributeType::integer, std::int64_t{0}}};

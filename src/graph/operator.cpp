@@ -55,6 +55,12 @@ void OperatorTable::add(OperatorDefinition definition) {
     fail({.found = "variadic operator '" + definition.name + "' without operands",
           .expected = "at least one operand to repeat"});
   }
+  for (const OperandSchema& operand : definition.operands) {
+    if (!operand.factor || operand.effect == Effect::read) continue;
+    fail({.found =
+              "operator '" + definition.name + "' that writes its factor '" + operand.name + "'",
+          .expected = "factors that are only read"});
+  }
   if (definition.fusion &&
       (definition.fusion->chain.size() < 2 || !definition.fusion->attributes)) {
     fail({.found = "operator '" + definition.name + "' fused from a chain of " +

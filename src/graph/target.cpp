@@ -23,7 +23,12 @@ Cost cost_of(const OpView& op) {
 
 double TargetProfile::microseconds(const OpView& op) const {
   const Cost cost = cost_of(op);
-  const auto known = kernels.find(std::string(op.op().name()) + "/" + op.op().kernel);
+  std::string kernel = std::string(op.op().name()) + "/" + op.op().kernel;
+  auto known = kernels.find(kernel);
+  if (known == kernels.end() && kernel.ends_with(bfloat16_suffix)) {
+    kernel.resize(kernel.size() - bfloat16_suffix.size());
+    known = kernels.find(kernel);
+  }
   const KernelRate& rate = known == kernels.end() ? otherwise : known->second;
   // Arithmetic and memory overlap: the slower of the two decides.
   return op_microseconds + std::max(cost.flops / rate.gflops, cost.bytes / rate.gigabytes) * 1e-3;

@@ -3,6 +3,10 @@
 
 namespace arenite::runtime {
 
+std::string_view to_string(Compute compute) noexcept {
+  return compute == Compute::bfloat16 ? "bfloat16" : "float32";
+}
+
 void StatusWord::report(std::uint32_t op, std::uint32_t code) noexcept {
   const std::uint64_t mine = (static_cast<std::uint64_t>(op) + 1) << 32 | code;
   std::uint64_t seen = word_.load(std::memory_order_relaxed);

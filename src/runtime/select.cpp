@@ -1,15 +1,24 @@
 #include <arenite/error.hpp>
 #include <arenite/runtime/program.hpp>
 
+#include <algorithm>
+
 namespace arenite::runtime {
 namespace {
 
 class TableSelector final : public graph::KernelSelector {
  public:
-  TableSelector(const KernelTable& table, DeviceKind device) : table_(table), device_(device) {}
+  TableSelector(const KernelTable& table, DeviceKind device, Compute compute)
+      : table_(table), device_(device), compute_(compute) {}
 
   std::string choose(const graph::OpView& op) const override {
-    for (const Kernel& kernel : table_.find(op.op().name())) {
+    const std::vector<Kernel>& kernels = table_.find(op.op().name());
+    // Of an operator that multiplies nothing, all kernels are float32 ones.
+    const bool rounds = std::ranges::any_of(
+        kernels, [&](const Kernel& kernel) { return kernel.compute == compute_; });
+    const Compute compute = rounds ? compute_ : Compute::float32;
+    for (const Kernel& kernel : kernels) {
+      if (kernel.compute != compute) continue;
       if (kernel.device != device_ || (ARENITE_PLAIN_KERNELS && kernel.jit)) continue;
       if (!kernel.supports || kernel.supports(op)) return kernel.name;
     }
@@ -20,7 +29,8 @@ class TableSelector final : public graph::KernelSelector {
     }
     fail({.found = "no kernel for operands " + shapes,
           .expected = "a registered kernel that supports them on " +
-                      std::string(device_ == DeviceKind::cpu ? "the CPU" : "CUDA"),
+                      std::string(device_ == DeviceKind::cpu ? "the CPU" : "CUDA") +
+                      (compute == Compute::bfloat16 ? " in bfloat16" : ""),
           .where = std::string(op.op().name()) +
                    (op.op().where.empty() ? "" : " '" + op.op().where + "'")});
   }
@@ -48,13 +58,14 @@ class TableSelector final : public graph::KernelSelector {
  private:
   const KernelTable& table_;
   DeviceKind device_;
+  Compute compute_;
 };
 
 }  // namespace
 
-std::unique_ptr<graph::KernelSelector> kernel_selector(const KernelTable& table,
-                                                       DeviceKind device) {
-  return std::make_unique<TableSelector>(table, device);
+std::unique_ptr<graph::KernelSelector> kernel_selector(const KernelTable& table, DeviceKind device,
+                                                       Compute compute) {
+  return std::make_unique<TableSelector>(table, device, compute);
 }
 
 }  // namespace arenite::runtime

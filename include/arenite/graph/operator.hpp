@@ -22,6 +22,9 @@ struct OperandSchema {
   std::string name;
   Effect effect = Effect::read;
   bool optional = false;
+  /// Only read, and only multiplied by another factor in sums of products: rounded before where a
+  /// program is built for it (see runtime::Compute).
+  bool factor = false;
 };
 
 enum class AttributeType : std::uint8_t { integer, real, text, integers };

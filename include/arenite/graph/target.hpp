@@ -11,8 +11,13 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace arenite::graph {
+
+/// How the names of kernels that multiply bfloat16 end. Without a rate of its own such a kernel has
+/// that of the name before, so that both kinds of a program are split alike.
+inline constexpr std::string_view bfloat16_suffix = "_bf16";
 
 /// Of one worker. The slower of the two decides what an op takes; one that is not given never does.
 struct KernelRate {

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace arenite::runtime {
@@ -70,11 +71,22 @@ struct PreparedKernel {
   std::shared_ptr<const void> state;
 };
 
+/// What ops that multiply matrices do with their float32 operands. Values, parameters and the
+/// optimizer's state are float32 either way.
+enum class Compute : std::uint8_t {
+  float32,   ///< multiply them as they are
+  bfloat16,  ///< round them to bfloat16, to the nearest and ties to even; sums stay float32
+};
+
+std::string_view to_string(Compute compute) noexcept;
+
 /// One way of running an operator. `select` takes the first that supports the op on the device,
-/// in registration order: register the fastest first and a plain one last.
+/// in registration order: register the fastest first and a plain one last. Where an operator has
+/// kernels for Compute::bfloat16, programs for it take those and no other.
 struct Kernel {
   std::string name;  ///< "xsmm", "plain", "cudnn"
   DeviceKind device = DeviceKind::cpu;
+  Compute compute = Compute::float32;
   bool jit = false;  ///< invisible to sanitizers: not selected in ARENITE_PLAIN_KERNELS builds
   std::function<bool(const graph::OpView&)> supports;           ///< absent: always
   std::function<std::int64_t(const graph::OpView&)> workspace;  ///< bytes; absent: 0

@@ -34,7 +34,8 @@ namespace arenite::runtime {
 
 /// The selector that `graph::select` uses: the first kernel of the table that supports an op.
 std::unique_ptr<graph::KernelSelector> kernel_selector(const KernelTable& table,
-                                                       DeviceKind device = DeviceKind::cpu);
+                                                       DeviceKind device = DeviceKind::cpu,
+                                                       Compute compute = Compute::float32);
 
 /// Read-only bytes for a constant of the graph. Borrowed: must outlive the programs.
 struct ConstantBinding {
