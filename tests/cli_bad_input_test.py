@@ -27,6 +27,7 @@ REAL = {"--lr": "a finite number of at least 0", "--weight-decay": "a finite num
 NAMES = {"--model": "one of mlp, cnn1, lenet5, cnn2, vgg-small",
          "--dataset": "one of fashion-mnist, mnist, synthetic, synthetic-color",
          "--shuffle": "one of on, off", "--fuse": "one of on, off", "--arenas": "one of overlay, two",
+         "--compute": "one of float32, bfloat16",
          "--init": "default, or uniform:A with a finite A above 0, as in uniform:0.1"}
 PATHS = ("--data", "--log", "--plan-svg", "--plan-json")
 
@@ -58,7 +59,8 @@ class Arguments(BadInput):
     def test_names(self):
         cases = [("--model", "cnn_1"), ("--model", ""), ("--dataset", "fashion_mnist"),
                  ("--dataset", "FASHION-MNIST"), ("--shuffle", "maybe"), ("--fuse", "ON"),
-                 ("--arenas", "overlap"), ("--arenas", "")]
+                 ("--arenas", "overlap"), ("--arenas", ""),
+                 ("--compute", "bf16"), ("--compute", "BFLOAT16"), ("--compute", "float16"), ("--compute", "")]
         cases += [("--init", text) for text in ("uniform:", "uniform:0", "uniform:-1", "uniform:nan", "uniform:inf",
                                                 "uniform:1x", "uniform:1e-60", "uniform", "", "normal:1")]
         for option, text in cases:

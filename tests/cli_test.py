@@ -106,6 +106,21 @@ class Run(unittest.TestCase):
                 self.trained(done)
                 self.assertIn("1 CPU worker", done.stdout)
 
+    def test_products_in_bfloat16(self):
+        plain = train("--model", "cnn1")
+        self.assertNotIn("bfloat16", plain.stdout)
+        ones = [train("--model", "cnn1", "--compute", "bfloat16", "--workers", workers, "--lanes", "2")
+                for workers in ("1", "2")]
+        for done in ones:
+            self.assertIn("; products in bfloat16\n", done.stdout)
+        first, second = map(self.trained, ones)
+        self.assertEqual(first, second)  # the same bits for any number of workers
+        self.assertNotEqual(first, self.trained(train("--model", "cnn1", "--lanes", "2")))
+        explained = train("--compute", "bfloat16", "--explain", "--epochs", "0").stdout
+        products = re.findall(r"^ +(?:dense|conv2d)\w* +\S+ +(\S+)", explained, re.M)
+        self.assertGreater(len(products), 5)
+        self.assertEqual([kernel for kernel in products if not kernel.endswith("_bf16")], [])
+
     def test_a_home_that_cannot_be_written(self):
         self.trained(train(HOME="/proc"))
         self.trained(train(HOME=""))

@@ -87,6 +87,9 @@ class BuildThatCounts(Runs):
                 self.assertEqual(done.stdout.count("\nmodel "), 1)
                 self.assertEqual(json.loads(log.read_text().splitlines()[-1])["heap_calls"], 0)
 
+    def test_no_step_in_bfloat16_calls_the_heap(self):
+        self.assertIn(COUNTED, self.trained("--count-heap", "--model", "cnn1", "--compute", "bfloat16").stdout)
+
     def test_whoever_preloads_the_library_needs_no_option(self):
         self.assertIn(COUNTED, self.trained(LD_PRELOAD=built_library()).stdout)
 

@@ -92,6 +92,19 @@ TEST_P(Training, HasTheSameBitsForAnyNumberOfWorkersAndEitherLayout) {
   EXPECT_NE(train_once(GetParam(), 1, options(16, 1)).sha256, one.sha256);
 }
 
+TEST_P(Training, RoundsFactorsAlikeForAnyNumberOfWorkers) {
+  train::TrainerOptions rounded = options(16, 2);
+  rounded.compute = runtime::Compute::bfloat16;
+  const Outcome one = train_once(GetParam(), 1, rounded),
+                unrounded = train_once(GetParam(), 1, options(16, 2));
+  for (int workers : {2, 3}) {
+    EXPECT_EQ(train_once(GetParam(), workers, rounded).sha256, one.sha256) << workers;
+  }
+  EXPECT_NE(unrounded.sha256, one.sha256);
+  EXPECT_NEAR(one.report.train.loss, unrounded.report.train.loss,
+              0.02 * unrounded.report.train.loss);
+}
+
 TEST_P(Training, LanesChangeRoundingOnly) {
   const Outcome one = train_once(GetParam(), 1, options(32, 1)),
                 three = train_once(GetParam(), 1, options(32, 3));

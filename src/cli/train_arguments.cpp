@@ -41,6 +41,13 @@ std::optional<plan::ArenaLayout> parse_arenas(const std::string& text) {
   return std::nullopt;
 }
 
+std::optional<runtime::Compute> parse_compute(const std::string& text) {
+  for (const auto compute : {runtime::Compute::float32, runtime::Compute::bfloat16}) {
+    if (text == runtime::to_string(compute)) return compute;
+  }
+  return std::nullopt;
+}
+
 std::optional<bool> parse_switch(const std::string& text) {
   if (text != "on" && text != "off") return std::nullopt;
   return text == "on";
@@ -93,6 +100,11 @@ void add_execution(CLI::App& app, TrainArguments& a) {
       app, "--fuse", a.fuse,
       "do convolution, ReLU and max pooling in one go, which keeps one byte an output, and so "
       "dense layers and ReLU, their gradients and updates");
+  add_option<runtime::Compute>(app, "--compute", a.compute, parse_compute,
+                               "one of float32, bfloat16",
+                               "what products multiply: float32, or operands rounded to bfloat16 "
+                               "(sums and all that is kept stay float32)")
+      ->default_str("float32");
 }
 
 void add_reports(CLI::App& app, TrainArguments& a) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <arenite/plan/step_plan.hpp>
+#include <arenite/runtime/kernel.hpp>
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
@@ -28,6 +29,7 @@ struct TrainArguments {
   std::optional<float> init;  ///< the A of uniform:A
   plan::ArenaLayout arenas = plan::ArenaLayout::overlay;
   bool fuse = true;
+  runtime::Compute compute = runtime::Compute::float32;
   std::string log;
   bool explain = false;
   bool draw = false;

@@ -110,7 +110,8 @@ int run_train(const TrainArguments& a) {
                           .init = {.seed = a.seed, .range = a.init},
                           .lanes = a.lanes,
                           .layout = a.arenas,
-                          .fuse = a.fuse});
+                          .fuse = a.fuse,
+                          .compute = a.compute});
   if (interrupted()) return nothing_trained();
   trainer.prepare(&train_split, &data.test);
   if (interrupted()) return nothing_trained();
@@ -120,9 +121,12 @@ int run_train(const TrainArguments& a) {
     std::cout << fmt::format("--limit {}: the set has only {} training images; all are used\n",
                              a.limit, data.train.count);
   }
-  std::cout << fmt::format("model {}: {}; batch {} in {} {}; {}\n", model.name, model.summary,
+  std::cout << fmt::format("model {}: {}; batch {} in {} {}; {}{}\n", model.name, model.summary,
                            a.batch, trainer.lanes(), trainer.lanes() == 1 ? "lane" : "lanes",
-                           session.description())
+                           session.description(),
+                           a.compute == runtime::Compute::float32
+                               ? ""
+                               : fmt::format("; products in {}", runtime::to_string(a.compute)))
             << trainer.plan();
   if (a.explain) trainer.explain(std::cout);
   if (a.draw) {

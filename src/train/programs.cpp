@@ -80,6 +80,7 @@ StepRequest Recipe::request(std::string name, std::int64_t batch, std::int64_t d
           .lanes = options.lanes,
           .layout = options.layout,
           .fuse = options.fuse,
+          .compute = options.compute,
           .target = options.target};
 }
 

@@ -124,7 +124,8 @@ StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
   graph::merge_sums(split.graph, operators());
   graph::split_rows(split.graph, operators(), request.target);
   if (request.fuse) graph::fuse_updates(split.graph, operators());
-  graph::select(split.graph, *runtime::kernel_selector(kernels()));
+  graph::select(split.graph,
+                *runtime::kernel_selector(kernels(), DeviceKind::cpu, request.compute));
   graph::in_place(split.graph);
   StepProgram program;
   program.spec.name = request.name;

@@ -29,6 +29,7 @@ struct StepRequest {
   int lanes = 0;             ///< 0: chosen from the estimated work
   plan::ArenaLayout layout = plan::ArenaLayout::overlay;
   bool fuse = true;
+  runtime::Compute compute = runtime::Compute::float32;
   graph::TargetProfile target = graph::default_target();
 };
 

@@ -47,6 +47,9 @@ struct TrainerOptions {
   /// Do chains of ops in one go where an operator can: convolution, ReLU and pooling; dense and
   /// ReLU; a dense weight's gradient and its update.
   bool fuse = true;
+  /// With bfloat16, convolutions, dense layers and matrix products round what they multiply to it,
+  /// forward and backward; they add in float32, and everything is kept in float32.
+  runtime::Compute compute = runtime::Compute::float32;
   /// Costs that lanes and tasks are chosen from.
   graph::TargetProfile target = graph::default_target();
 };
