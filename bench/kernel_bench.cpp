@@ -1,6 +1,6 @@
-// Every CPU kernel of the convolution, alone and fused with ReLU and pooling, by itself, on layers
-// of the networks: forward and both gradients, one thread, half of the pooling windows dead at
-// random.
+// Every float32 CPU kernel of the convolution, alone and fused with ReLU and pooling, by itself, on
+// layers of the networks: forward and both gradients, one thread, half of the pooling windows dead
+// at random.
 //
 // flop/s counts what a dense convolution would do, so that kernels that do less pass the machine's
 // peak. Operands have the halo that the kernel wishes for.
@@ -161,6 +161,7 @@ class Bench {
 void register_layer(const Layer& layer, const std::string& op, const std::string& label) {
   for (const runtime::Kernel& kernel : kernels().find(op)) {
     if (kernel.device != DeviceKind::cpu || kernel.name == "plain") continue;
+    if (kernel.compute != runtime::Compute::float32) continue;  // these run the float32 ones
     if (kernel.supports && !kernel.supports(Bench(layer, op).view())) continue;
     benchmark::RegisterBenchmark(
         (layer.name + "/" + label + "/" + kernel.name).c_str(),
