@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
-#include <ranges>
 
 namespace arenite::runtime {
 namespace {
@@ -75,7 +74,8 @@ std::optional<int> whole_number(std::string_view text) {
 }
 
 LentVariables::~LentVariables() {
-  for (const auto& [name, text] : std::views::reverse(saved_)) {
+  for (auto it = saved_.rbegin(); it != saved_.rend(); ++it) {
+    const auto& [name, text] = *it;
     if (text) {
       setenv(name.c_str(), text->c_str(), 1);
     } else {
