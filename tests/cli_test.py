@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import resource
+import subprocess
 import tempfile
 import time
 import unittest
@@ -137,6 +138,14 @@ class Run(unittest.TestCase):
         self.assertGreater(seconds, 0.01)  # StarPU alone takes longer
         self.assertLess(seconds, took + 0.02)  # the kernel counts in 0.01 s
         self.assertNotIn("first step", train("--epochs", "0").stdout)
+
+    def test_a_script_that_becomes_the_command_is_not_timed(self):
+        script = ["bash", "-c", 'sleep 3; exec "$0" "$@"', cli_testing.COMMAND, *small()]
+        begin = time.monotonic()
+        done = subprocess.run(script, capture_output=True, text=True, timeout=120, env=cli_testing.clean_environment())
+        took = time.monotonic() - begin
+        self.trained(done)
+        self.assertLess(float(re.search(r"^first step after (\d+\.\d\d) s$", done.stdout, re.M)[1]), took - 2.9)
 
     def test_the_environment_says_how_many_workers(self):
         done = run(*small("--epochs", "0", without=["--workers"]), STARPU_NCPU="1")

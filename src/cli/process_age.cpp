@@ -10,6 +10,23 @@
 
 namespace arenite::cli {
 
+namespace {
+
+double since_boot() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+/// When this program's own code began, its libraries loaded.
+const double loaded = since_boot();
+
+/// Longer than any loading: before that the process was another program, a script that built this
+/// one and then became it (exec).
+constexpr double most_loading = 1;
+
+}  // namespace
+
 std::optional<double> process_age() {
   // proc(5): the 22nd field is the start in clock ticks since boot. The second, the program's name,
   // may hold spaces and parentheses.
@@ -21,10 +38,9 @@ std::optional<double> process_age() {
   std::string skipped;
   for (int field = 3; field < 22; ++field) fields >> skipped;
   double ticks = 0;
-  timespec now{};
-  if (!(fields >> ticks) || clock_gettime(CLOCK_BOOTTIME, &now) != 0) return std::nullopt;
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
-         ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+  if (!(fields >> ticks)) return std::nullopt;
+  const double started = ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return since_boot() - (loaded - started > most_loading ? loaded : started);
 }
 
 }  // namespace arenite::cli
