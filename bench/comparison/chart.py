@@ -19,7 +19,7 @@ text { font: 12px system-ui, sans-serif; fill: #222 }
   .axis { stroke: #777 }
   .page { fill: #16181c }
 }"""
-WIDTH, LABELS, BARS, ROW, GAP = 940, 130, 520, 16, 14
+WIDTH, LABELS, BARS, ROW, GAP = 960, 150, 520, 16, 14
 
 
 def label(name):
