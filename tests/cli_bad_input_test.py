@@ -318,7 +318,7 @@ class Data(BadInput):
     def test_an_unsound_layout(self):
         self.damaged("arena layout 'reset': 2 values cross from forward to backward (dense1, dense2); "
                      "expected none: one block with a full reset between the phases would destroy them (hint: use the "
-                     "layout 'overlay' (one block, sound) or 'two')", "--arenas", "reset", "--batch", "10")
+                     "layout 'overlay' (one block, sound) or 'two')", "--arenas", "reset", "--batch", "10", "--lanes", "1")
 
 
 if __name__ == "__main__":
