@@ -12,22 +12,51 @@
 
 namespace arenite::runtime {
 
-void Crew::Queue::push(Item item) noexcept {
-  const std::lock_guard lock(lock_);
+void Crew::Queue::insert(Item item) noexcept {
   const std::size_t count = count_.load(std::memory_order_relaxed);
-  items_[(head_ + count) % items_.size()] = item;
+  std::size_t place = count;
+  for (; place > 0 && items_[place - 1].urgency >= item.urgency; --place)
+    items_[place] = items_[place - 1];
+  items_[place] = item;
   count_.store(count + 1, std::memory_order_relaxed);
 }
 
-bool Crew::Queue::pop(Item& item) noexcept {
+void Crew::Queue::push(Item item) noexcept {
+  const std::lock_guard lock(lock_);
+  insert(item);
+}
+
+bool Crew::Queue::pop_most_urgent(Item& item) noexcept {
   if (count_.load(std::memory_order_relaxed) == 0) return false;  // without the lock: often so
   const std::lock_guard lock(lock_);
   const std::size_t count = count_.load(std::memory_order_relaxed);
   if (count == 0) return false;
-  item = items_[head_];
-  head_ = (head_ + 1) % items_.size();
+  item = items_[count - 1];
   count_.store(count - 1, std::memory_order_relaxed);
   return true;
+}
+
+bool Crew::Queue::pop_least_urgent(Item& item) noexcept {
+  if (count_.load(std::memory_order_relaxed) == 0) return false;
+  const std::lock_guard lock(lock_);
+  const std::size_t count = count_.load(std::memory_order_relaxed);
+  if (count == 0) return false;
+  item = items_[0];
+  std::copy(items_.begin() + 1, items_.begin() + static_cast<std::ptrdiff_t>(count),
+            items_.begin());
+  count_.store(count - 1, std::memory_order_relaxed);
+  return true;
+}
+
+void Crew::Queue::exchange(Item& item) noexcept {
+  if (count_.load(std::memory_order_relaxed) == 0) return;
+  const std::lock_guard lock(lock_);
+  const std::size_t count = count_.load(std::memory_order_relaxed);
+  if (count == 0 || items_[count - 1].urgency <= item.urgency) return;
+  const Item more_urgent = items_[count - 1];
+  count_.store(count - 1, std::memory_order_relaxed);
+  insert(item);
+  item = more_urgent;
 }
 
 Crew::Crew(std::deque<TaskSet>& sets, const graph::Schedule& schedule, ProgramFlags& flags,
@@ -35,6 +64,7 @@ Crew::Crew(std::deque<TaskSet>& sets, const graph::Schedule& schedule, ProgramFl
     : sets_(sets), flags_(flags) {
   link();
   const std::size_t size = find_homes(schedule, workers);
+  find_urgencies(schedule);
 
   starpu_codelet_init(&codelet_);
   codelet_.cpu_funcs[0] = run_member;
@@ -119,6 +149,18 @@ std::size_t Crew::find_homes(const graph::Schedule& schedule, std::size_t worker
   return size;
 }
 
+/// What the step's end waits for longest goes first: a lane's own chain before the updates that
+/// several lanes share, of which whoever has ended its chain takes one.
+void Crew::find_urgencies(const graph::Schedule& schedule) {
+  for (std::size_t t = nodes_.size(); t-- > 0;) {
+    float behind = 0;
+    for (const std::uint32_t successor : nodes_[t].successors)
+      behind = std::max(behind, nodes_[successor].urgency);
+    const double own = t < schedule.tasks.size() ? schedule.tasks[t].microseconds : 0;
+    nodes_[t].urgency = behind + static_cast<float>(own);
+  }
+}
+
 long Crew::run(const CrewOrder& order) {
   begin(order);
   submit_and_wait();
@@ -167,24 +209,28 @@ void Crew::arm(std::size_t set) noexcept {
   ++armed_;
   if (flags_.records != nullptr) flags_.records->submitting(next.step);
   next.submission.reached();
-  for (const std::uint32_t task : roots_) push({static_cast<std::uint32_t>(set), task});
+  for (const std::uint32_t task : roots_) push(item(set, task));
 }
 
 void Crew::release_entries(std::size_t set, Item* next, std::size_t member) noexcept {
-  for (const std::uint32_t task : entries_)
-    release({static_cast<std::uint32_t>(set), task}, next, member);
+  for (const std::uint32_t task : entries_) release(set, task, next, member);
 }
 
-/// One of the ends that a task waits for. The first that becomes ready, the caller goes on with
-/// itself, if it is at home there: no queue, and its data is in the cache.
-void Crew::release(Item item, Item* next, std::size_t member) noexcept {
-  if (pending_[item.set][item.task].fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  const Node& node = nodes_[item.task];
-  if (next != nullptr && next->task == no_task && node.home == member && !node.staging) {
-    *next = item;
-  } else {
-    push(item);
+/// One of the ends that a task waits for. With the most urgent one that becomes ready the caller
+/// goes on itself, if it is at home there: no queue, and its data is in the cache.
+void Crew::release(std::size_t set, std::uint32_t task, Item* next, std::size_t member) noexcept {
+  if (pending_[set][task].fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const Node& node = nodes_[task];
+  Item ready = item(set, task);
+  if (next != nullptr && node.home == member && !node.staging) {
+    if (next->task == no_task || next->urgency < ready.urgency) std::swap(*next, ready);
+    if (ready.task == no_task) return;
   }
+  push(ready);
+}
+
+Crew::Item Crew::item(std::size_t set, std::uint32_t task) const noexcept {
+  return {.set = static_cast<std::uint32_t>(set), .task = task, .urgency = nodes_[task].urgency};
 }
 
 void Crew::push(Item item) noexcept {
@@ -193,12 +239,14 @@ void Crew::push(Item item) noexcept {
   (node.staging ? home.staging : home.ready).push(item);
 }
 
-/// Own work first; the next batch only where nothing of this one is left to do.
+/// Own work first, then what others will miss least; the next batch only where nothing of this one
+/// is left to do.
 bool Crew::take(std::size_t member, Item& item) noexcept {
   const std::size_t count = members_.size();
   for (Queue Member::*queue : {&Member::ready, &Member::staging}) {
-    for (std::size_t i = 0; i < count; ++i) {
-      if ((members_[(member + i) % count].*queue).pop(item)) return true;
+    if ((members_[member].*queue).pop_most_urgent(item)) return true;
+    for (std::size_t i = 1; i < count; ++i) {
+      if ((members_[(member + i) % count].*queue).pop_least_urgent(item)) return true;
     }
   }
   return false;
@@ -209,10 +257,11 @@ bool Crew::perform(Item& item, std::size_t member) noexcept {
   // Nobody counts it down before the set's next step.
   pending_[item.set][item.task].store(nodes_[item.task].needs, std::memory_order_relaxed);
   run_body(sets_[item.set].bodies[item.task]);
-  Item next{.set = 0, .task = no_task};
+  Item next{.set = 0, .task = no_task, .urgency = 0};
   for (const std::uint32_t successor : nodes_[item.task].successors)
-    release({item.set, successor}, &next, member);
+    release(item.set, successor, &next, member);
   if (item.task == end_) finish(item.set, &next, member);
+  if (next.task != no_task) members_[member].ready.exchange(next);
   item = next;
   return next.task != no_task;
 }

@@ -55,21 +55,27 @@ class Crew {
   /// A task of one set, ready to run.
   struct Item {
     std::uint32_t set = 0, task = 0;
+    float urgency = 0;
   };
   static constexpr std::uint32_t no_task = ~std::uint32_t{0};
 
-  /// First in, first out. Room for every task of every set.
+  /// Of tasks that are ready; among equally urgent ones the first comes first. Room for every task
+  /// of every set.
   class Queue {
    public:
     void reserve(std::size_t capacity) { items_.resize(capacity); }
     void push(Item item) noexcept;
-    bool pop(Item& item) noexcept;
+    bool pop_most_urgent(Item& item) noexcept;
+    bool pop_least_urgent(Item& item) noexcept;
+    /// Gives the most urgent task for a less urgent `item`.
+    void exchange(Item& item) noexcept;
 
    private:
+    void insert(Item item) noexcept;
+
     Spinlock lock_;
     std::atomic<std::size_t> count_{0};
-    std::size_t head_ = 0;
-    std::vector<Item> items_;
+    std::vector<Item> items_;  // the most urgent last
   };
 
   /// A task, alike in all sets.
@@ -77,6 +83,7 @@ class Crew {
     std::vector<std::uint32_t> successors;
     int needs = 0;         ///< ends of other tasks: predecessors, and the step before
     std::size_t home = 0;  ///< the member that should run it: what it reads is in that one's cache
+    float urgency = 0;     ///< microseconds from its begin to the step's end, if nothing waits
     bool staging = false;
   };
 
@@ -90,10 +97,12 @@ class Crew {
   void work(const Member& self) noexcept;
   void link();
   std::size_t find_homes(const graph::Schedule& schedule, std::size_t workers);
+  void find_urgencies(const graph::Schedule& schedule);
   void begin(const CrewOrder& order) noexcept;
   void arm(std::size_t set) noexcept;
   void release_entries(std::size_t set, Item* next, std::size_t member) noexcept;
-  void release(Item item, Item* next, std::size_t member) noexcept;
+  void release(std::size_t set, std::uint32_t task, Item* next, std::size_t member) noexcept;
+  Item item(std::size_t set, std::uint32_t task) const noexcept;
   void push(Item item) noexcept;
   bool take(std::size_t member, Item& item) noexcept;
   bool perform(Item& item, std::size_t member) noexcept;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <thread>
+#include <vector>
 
 namespace arenite::runtime {
 namespace {
@@ -32,6 +33,32 @@ ProgramSpec counting(const std::string& name, plan::StateLayout& state, int widt
     draft.builder.add("accumulate", {total, value});
   }
   return draft.finish(state, task_microseconds);
+}
+
+/// What ran, in the order in which it began.
+std::vector<std::int64_t> marks;
+
+void register_mark() {
+  static const bool once = [] {
+    register_operator(
+        {.name = "probe_mark",
+         .operands = {{"x"}},
+         .results = {"y"},
+         .attributes = {{"mark", graph::AttributeType::integer, std::int64_t{0}}},
+         .infer =
+             [](const graph::OpView& op) {
+               return std::vector<graph::ResultType>{{DType::float32, op.operand(0).shape}};
+             }},
+        {{.name = "plain", .prepare = [](const graph::OpView& op) -> PreparedKernel {
+            return {[](const KernelCall& call) {
+                      marks.push_back(*static_cast<const std::int64_t*>(call.state));
+                      call.out<float>(0)[0] = call.in<float>(0)[0];
+                    },
+                    std::make_shared<std::int64_t>(op.integer("mark"))};
+          }}});
+    return true;
+  }();
+  static_cast<void>(once);
 }
 
 class Crews : public ::testing::TestWithParam<int> {
@@ -142,6 +169,30 @@ TEST_P(Crews, OfOneTaskAStepNeedOneWorker) {
   auto set = make_set(session, counting("small", state, 4, 8, 1e9));
   EXPECT_EQ(set["small"].run({.steps = 300, .counter = "cursor"}), 300);
   EXPECT_EQ(set.state<float>("total")[0], 4 * sum_to(300));
+}
+
+TEST(Crew, BeginsWithWhatTheStepWaitsForLongest) {
+  register_mark();
+  Session session{SessionOptions{.workers = 1}};
+  plan::StateLayout state;
+  Draft draft("urgent");
+  const ValueId x = draft.declare("x", StorageClass::input);
+  const auto mark = [&](ValueId value, std::int64_t number) {
+    draft.builder.context.lane = static_cast<int>(number / 10);  // which share no bytes
+    return draft.builder.add1("probe_mark", {value}, {{"mark", number}});
+  };
+  ValueId chain = x;
+  for (std::int64_t number : {10, 20}) mark(x, number);
+  for (std::int64_t number : {1, 2, 3}) chain = mark(chain, number);
+  mark(x, 30);
+  auto set = make_set(session, draft.finish(state));
+  marks.clear();
+  EXPECT_EQ(set["urgent"].run({.steps = 2}), 2);
+  ASSERT_EQ(marks.size(), 12u);
+  for (std::size_t step : {0, 6}) {
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_EQ(marks[step + i], static_cast<std::int64_t>(i + 1)) << step;
+  }
 }
 
 TEST_P(Crews, RunWhatHasNoOps) {
