@@ -1,13 +1,13 @@
 """Views, copies in another order, and rows that only the run knows."""
 
 import builtins
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Sequence
 
 import numpy as np
 
 from .errors import InvalidError, InvalidTypeError
 from .graph import check_shape
-from .rules import expect_axis, expect_index, expect_real, expect_type, text
+from .rules import expect_axis, expect_index, expect_rank, expect_real, expect_type, text
 from .tensor import Tensor, TensorLike, as_tensor, one
 
 
@@ -98,6 +98,51 @@ def transpose(x: TensorLike, dim0: int, dim1: int) -> Tensor:
     i, j = expect_axis("transpose", dim0, x.ndim), expect_axis("transpose", dim1, x.ndim)
     dims[i], dims[j] = dims[j], dims[i]
     return permute(x, dims)
+
+
+def _range(op: str, what: str, given: Optional[Sequence[int]], length: int) -> List[int]:
+    if given is None:
+        return [0, length]
+    begin, end = given
+    if not 0 <= begin <= end <= length:
+        raise InvalidError(
+            f"{op}: {what} [{begin}, {end}); expected 0 ≤ begin ≤ end ≤ {length}"
+        )
+    return [int(begin), int(end)]
+
+
+def _matrices(op: str, given: Sequence[TensorLike], axis: int) -> List[Tensor]:
+    """Matrices that are alike but for the size of `axis`."""
+    if not given:
+        raise InvalidTypeError(f"{op}: no tensors; expected at least one")
+    tensors = [as_tensor(x) for x in given]
+    for x in tensors:
+        expect_type(op, "x", x, "float32")
+        expect_rank(op, "x", x, 2, "[N, C]")
+        if x.shape[1 - axis] != tensors[0].shape[1 - axis]:
+            raise InvalidError(
+                f"{op}: x of shape {list(x.shape)}; expected {'columns' if axis == 0 else 'rows'} "
+                f"like the first, {list(tensors[0].shape)}"
+            )
+    return tensors
+
+
+def stack_columns(*x: TensorLike, columns: Optional[Sequence[int]] = None) -> Tensor:
+    """The rows of all matrices [N, C], one below the other; with `columns`, (begin, end), only
+    those columns of each. A copy."""
+    tensors = _matrices("stack_columns", x, 0)
+    taken = _range("stack_columns", "columns", columns, tensors[0].shape[1])
+    shape = [builtins.sum(t.shape[0] for t in tensors), taken[1] - taken[0]]
+    return one("stack_columns", tensors, {} if columns is None else {"columns": taken}, shape, "float32")
+
+
+def join_columns(*x: TensorLike, rows: Optional[Sequence[int]] = None) -> Tensor:
+    """The columns of all matrices [N, C], side by side; with `rows`, (begin, end), only those rows
+    of each. A copy."""
+    tensors = _matrices("join_columns", x, 1)
+    taken = _range("join_columns", "rows", rows, tensors[0].shape[0])
+    shape = [taken[1] - taken[0], builtins.sum(t.shape[1] for t in tensors)]
+    return one("join_columns", tensors, {} if rows is None else {"rows": taken}, shape, "float32")
 
 
 def sum_to(x: TensorLike, shape: Any) -> Tensor:

@@ -187,6 +187,40 @@ class Shapes(testing.TestCase):
             for one, wanted in zip(found, expected):
                 self.assertClose(one, wanted)
 
+    def test_matrices_put_together(self):
+        for _ in range(TIMES):
+            n, c = sizes(2)
+            a, below, beside = floats(n, c), floats(3, c), floats(n, 2)
+            begin, row = int(RANDOM.integers(0, c)), int(RANDOM.integers(0, n))
+            x = as_input(a)
+            found = run(
+                [
+                    F.stack_columns(x, below),
+                    F.stack_columns(x, below, x, columns=(begin, c)),
+                    F.join_columns(x, beside),
+                    F.join_columns(x, beside, x, rows=(0, row)),
+                ],
+                x=a,
+            )
+            expected = [
+                np.vstack([a, below]),
+                np.vstack([a, below, a])[:, begin:],
+                np.hstack([a, beside]),
+                np.hstack([a, beside, a])[:row],
+            ]
+            for one, wanted in zip(found, expected):
+                self.assertClose(one, wanted)
+        with self.raises(
+            arenite.InvalidError,
+            "join_columns: x of shape [3, 4]; expected rows like the first, [2, 4]",
+        ):
+            F.join_columns(np.zeros((2, 4), np.float32), np.zeros((3, 4), np.float32))
+        with self.raises(
+            arenite.InvalidError,
+            "stack_columns: columns [1, 5); expected 0 ≤ begin ≤ end ≤ 4",
+        ):
+            F.stack_columns(np.zeros((2, 4), np.float32), columns=(1, 5))
+
     def test_rows_that_only_the_run_knows(self):
         for _ in range(TIMES):
             a = floats(*sizes(3))

@@ -99,15 +99,16 @@ bool steps_over_pixels(const graph::Op& op) {
 
 /// A ReLU passes on nothing of what it cuts off; of another ReLU's result, in place, it makes what
 /// was there, as does a sum of one term; some rows of a weight's gradient come from some columns;
-/// rows that are not taken, or replaced, play no part, nor do weights in a velocity without decay;
-/// the softmax of one element is 1 whatever it is; and much of what is made of zeros is zeros.
+/// rows and columns that are not taken, or replaced, play no part, nor do weights in a velocity
+/// without decay; the softmax of one element is 1 whatever it is; and much of what is made of zeros
+/// is zeros.
 bool may_lose_sight(const graph::Op& op) {
   return op.name() == "relu" || op.name() == "relu_grad" || op.name() == "dense_relu" ||
          op.name() == "dense_grad_input_relu" || op.name() == "full" ||
          op.name() == "dynamic_slice" || op.name() == "replace_slice" ||
-         op.name() == "update_slice" || op.name() == "softmax" ||
-         op.name().starts_with("sliced_softmax") || steps_over_pixels(op) ||
-         (op.name() == "sum" && op.operands.size() == 1) ||
+         op.name() == "update_slice" || op.name() == "softmax" || op.name() == "stack_columns" ||
+         op.name() == "join_columns" || op.name().starts_with("sliced_softmax") ||
+         steps_over_pixels(op) || (op.name() == "sum" && op.operands.size() == 1) ||
          (op.name() == "sgd" && op.attributes.real("weight_decay") == 0) ||
          (op.name() == "dense_grad_weight_sgd" && op.attributes.real("weight_decay") == 0) ||
          (op.name().starts_with("dense_grad_weight") && !op.attributes.integers("rows").empty());

@@ -50,7 +50,8 @@ class RandomOps : private RandomValues {
         &RandomOps::sum,          &RandomOps::view,        &RandomOps::view,
         &RandomOps::accumulate,   &RandomOps::gather,      &RandomOps::full,
         &RandomOps::indexed_rows, &RandomOps::elementwise, &RandomOps::elementwise,
-        &RandomOps::product,      &RandomOps::attention,   &RandomOps::attention};
+        &RandomOps::product,      &RandomOps::attention,   &RandomOps::attention,
+        &RandomOps::columns};
     // These have no gradient themselves, or only of some results.
     static const std::vector<Make> untrained{
         &RandomOps::loss,          &RandomOps::loss,          &RandomOps::gradient,
@@ -156,6 +157,23 @@ class RandomOps : private RandomValues {
     const ValueId g = matrix();
     const std::int64_t n = shape(g)[0], outputs = shape(g)[1], inputs = draw.between(1, 20);
     builder.add("dense_grad_input_relu", {g, floats({inputs, outputs}), floats({n, inputs})});
+  }
+
+  /// Some columns of matrices one below the other, or some rows of matrices side by side.
+  void columns() {
+    const ValueId x = matrix();
+    const std::int64_t rows = shape(x)[0], columns = shape(x)[1];
+    const bool stacks = draw.chance(50);
+    std::vector<ValueId> operands{x};
+    for (std::int64_t more = draw.between(0, 2); more > 0; --more) {
+      const std::int64_t size = draw.between(1, 4);
+      operands.push_back(floats(stacks ? Shape{size, columns} : Shape{rows, size}));
+    }
+    const std::int64_t along = stacks ? columns : rows, begin = draw.between(0, along - 1);
+    Attributes attributes;
+    if (draw.chance(60))
+      attributes.set(stacks ? "columns" : "rows", List{begin, draw.between(begin + 1, along)});
+    builder.add(stacks ? "stack_columns" : "join_columns", operands, attributes);
   }
 
   void product() { draw.chance(60) ? add_product(*this) : add_permutation(*this); }

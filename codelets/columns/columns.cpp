@@ -1,0 +1,148 @@
+// stack_columns(x [N, C], …, columns) -> [Σ N, end − begin] : the rows of all x, one below the
+// other, of which only the columns [begin, end) are taken (all, when none are given).
+// join_columns(x [N, C], …, rows) -> [end − begin, Σ C] : the columns of all x, side by side, of
+// which only the rows [begin, end) are taken.
+// Each is the other one's gradient, with zeros for what was not taken. By these copies the lanes of
+// a batch hand each other samples (`split_features`).
+#include "codelets/columns/columns.hpp"
+
+#include "codelets/image.hpp"
+#include "codelets/rules.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+using graph::OpView;
+using graph::ValueId;
+using Range = std::pair<std::int64_t, std::int64_t>;
+
+/// The range that an attribute gives, of an axis this long; all of it when it gives none.
+Range range_of(const OpView& op, const char* name, std::int64_t length) {
+  const auto& range = op.attributes().integers(name);
+  if (range.empty()) return {0, length};
+  if (range.size() != 2 || range[0] < 0 || range[1] < range[0] || range[1] > length) {
+    fail({.found = std::string(name) + "=" + graph::to_string(*op.attributes().find(name)),
+          .expected = "none, or [begin, end) with 0 ≤ begin ≤ end ≤ " + std::to_string(length) +
+                      ", the " + name + " of " + op.operand(0).name + " " +
+                      to_string(op.operand(0).shape)});
+  }
+  return {range[0], range[1]};
+}
+
+/// Sum of the operands' sizes along `axis`; along the other one they are alike.
+std::int64_t total(const OpView& op, int axis) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < op.operand_count(); ++i) {
+    expect_type(op, i, DType::float32);
+    expect_rank(op, i, 2, "[N, C]");
+    const Shape& shape = op.operand(i).shape;
+    const std::int64_t size = shape[axis];
+    expect_shape(op, i, op.operand(0).shape.with(axis, size),
+                 std::string(axis == 0 ? "columns" : "rows") + " like the first, " +
+                     to_string(op.operand(0).shape));
+    sum += size;
+  }
+  return sum;
+}
+
+std::vector<graph::ResultType> infer_stack(const OpView& op) {
+  const std::int64_t rows = total(op, 0);
+  const auto [begin, end] = range_of(op, "columns", op.operand(0).shape[1]);
+  return {{DType::float32, {rows, end - begin}}};
+}
+
+std::vector<graph::ResultType> infer_join(const OpView& op) {
+  const std::int64_t columns = total(op, 1);
+  const auto [begin, end] = range_of(op, "rows", op.operand(0).shape[0]);
+  return {{DType::float32, {end - begin, columns}}};
+}
+
+ValueId zeros(graph::Builder& builder, const Shape& shape) {
+  const auto dims = shape.dims();
+  return builder.add1(
+      "full", {}, {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())}, {"value", 0.0}});
+}
+
+/// Between zeros of two shapes, of which either may be empty.
+ValueId between(graph::Builder& builder, const char* op, const Shape& before, ValueId middle,
+                const Shape& after) {
+  std::vector<ValueId> pieces{middle};
+  if (before.elements() > 0) pieces.insert(pieces.begin(), zeros(builder, before));
+  if (after.elements() > 0) pieces.push_back(zeros(builder, after));
+  return pieces.size() == 1 ? middle : builder.add1(op, pieces);
+}
+
+/// Each x has its rows of the gradient, between columns of zeros.
+void stack_gradient(graph::GradientContext& context) {
+  const ValueId gradient = context.result_gradient(0);
+  if (!gradient) return;
+  graph::Builder& builder = context.builder();
+  std::int64_t row = 0;
+  for (std::size_t i = 0; i < context.forward().operand_count(); ++i) {
+    const Shape x = context.forward().operand(i).shape;
+    const std::int64_t from = row;
+    row += x[0];
+    if (!context.wants(i)) continue;
+    const auto [begin, end] = range_of(context.forward(), "columns", x[1]);
+    if (x.elements() == 0 || begin == end) {
+      context.set(i, zeros(builder, x));
+      continue;
+    }
+    const ValueId rows = builder.add1("slice", {gradient}, {{"begin", from}, {"end", row}});
+    context.set(i, between(builder, "join_columns", {x[0], begin}, rows, {x[0], x[1] - end}));
+  }
+}
+
+/// Each x has its columns of the gradient, between rows of zeros.
+void join_gradient(graph::GradientContext& context) {
+  const ValueId gradient = context.result_gradient(0);
+  if (!gradient) return;
+  graph::Builder& builder = context.builder();
+  std::int64_t column = 0;
+  for (std::size_t i = 0; i < context.forward().operand_count(); ++i) {
+    const Shape x = context.forward().operand(i).shape;
+    const std::int64_t from = column;
+    column += x[1];
+    if (!context.wants(i)) continue;
+    const auto [begin, end] = range_of(context.forward(), "rows", x[0]);
+    if (x.elements() == 0 || begin == end) {
+      context.set(i, zeros(builder, x));
+      continue;
+    }
+    const ValueId columns = builder.add1("stack_columns", {gradient},
+                                         {{"columns", std::vector<std::int64_t>{from, column}}});
+    context.set(i, between(builder, "stack_columns", {begin, x[1]}, columns, {x[0] - end, x[1]}));
+  }
+}
+
+/// What is copied is read and written, whatever else the operands hold.
+graph::Cost cost(const OpView& op) {
+  return {.bytes = 2.0 * sizeof(float) * static_cast<double>(op.result(0).shape.elements())};
+}
+
+graph::OperatorDefinition definition(std::string name, const char* range) {
+  graph::OperatorDefinition columns;
+  columns.name = std::move(name);
+  columns.operands = {{"x"}};
+  columns.variadic = 1;
+  columns.results = {"y"};
+  columns.attributes = {{range, graph::AttributeType::integers, std::vector<std::int64_t>{}}};
+  columns.cost = cost;
+  return columns;
+}
+
+}  // namespace
+
+void register_columns(Registry& registry) {
+  auto stack = definition("stack_columns", "columns");
+  stack.infer = infer_stack;
+  stack.gradient = stack_gradient;
+  registry.add(std::move(stack), stack_columns_kernels());
+
+  auto join = definition("join_columns", "rows");
+  join.infer = infer_join;
+  join.gradient = join_gradient;
+  registry.add(std::move(join), join_columns_kernels());
+}
+
+}  // namespace arenite::codelets
