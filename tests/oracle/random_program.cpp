@@ -52,6 +52,8 @@ graph::TargetProfile random_target(Draw& draw) {
   target.name = "random";
   target.task_microseconds = draw.of({0.0, 0.0, 0.0, 0.7, 2.0, 10.0});
   target.phase_microseconds = draw.of({0.0, 0.0, 0.0, 0.0, 5.0, 200.0});
+  target.meeting_microseconds = draw.of({0.0, 0.3, 4.0});
+  target.handover_gigabytes = draw.of({1e-6, 15.0});  // dear enough to split any weight
   return target;
 }
 

@@ -140,8 +140,9 @@ int merge_sums(Graph& graph, const OperatorTable& table);
 /// Splits an op that can give its result by rows (`OperatorDefinition::row_range`), and the one op
 /// that reads it and works by rows (`by_rows`), in parts that may run side by side, where the op is
 /// estimated to take several tasks' time: one worker then makes a part of a large weight's gradient
-/// and updates that part. The number of parts depends on the op and the profile only; results keep
-/// their bits. Needs the operator `slice`. Returns how many pairs of ops were split.
+/// and updates that part. Where there are several lanes, each has its parts. Their number depends
+/// on the op, the lanes and the profile only; results keep their bits. Needs the operator `slice`.
+/// Returns how many pairs of ops were split.
 int split_rows(Graph& graph, const OperatorTable& table,
                const TargetProfile& target = default_target());
 

@@ -8,6 +8,7 @@
 
 #include <arenite/graph/graph.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <string>
@@ -36,12 +37,20 @@ struct TargetProfile {
   double task_microseconds = 15;  ///< ops of a lane are merged into tasks of at least this
   /// Where all ops of a lane and phase take less than this, they are one task.
   double phase_microseconds = 60;
+  /// What it costs that lanes wait for each other, and read what another worker has written: what
+  /// they share is split where a part takes no less.
+  double meeting_microseconds = 4;
+  double handover_gigabytes = 15;  ///< a second, of what another worker has written
   /// From how much work of a step on its batch is split in two lanes, and in four. More lanes let
   /// more workers help, and cost sums of gradients.
   double two_lanes_microseconds = 60, four_lanes_microseconds = 20'000;
 
   /// What an op is estimated to take, with the kernel that `select` gave it.
   double microseconds(const OpView& op) const;
+  /// What a task of all lanes takes at least.
+  double shared_task_microseconds() const noexcept {
+    return std::min(task_microseconds, meeting_microseconds);
+  }
   /// Lanes for a step that takes this long with one.
   int lanes(double step_microseconds) const noexcept;
 

@@ -78,10 +78,11 @@ class Coarsener {
         std::all_of(needs.begin(), needs.end(), [&](std::size_t p) { return tasks_[p].staging; });
     const Key key{op.lane, op.phase, staging};
     auto open = open_.find(key);
-    const bool join = open != open_.end() && wants_more(tasks_[open->second], op) &&
-                      std::none_of(needs.begin(), needs.end(), [&](std::size_t p) {
-                        return p != open->second && ancestors_[p][open->second];
-                      });
+    const bool join =
+        open != open_.end() && wants_more(tasks_[open->second], op) &&
+        std::none_of(needs.begin(), needs.end(), [&](std::size_t p) {
+          return p != open->second && (ancestors_[p][open->second] || delays(p, open->second));
+        });
     std::size_t mine = join ? open->second : tasks_.size();
     if (!join) {
       tasks_.push_back({.phase = op.phase, .lane = op.lane, .staging = staging});
@@ -98,15 +99,22 @@ class Coarsener {
     for (std::size_t p : needs) follow(mine, p);
   }
 
+  /// A lane's task would have to wait for another lane, for the sake of its last op.
+  bool delays(std::size_t p, std::size_t open) const {
+    const int lane = tasks_[open].lane, other = tasks_[p].lane;
+    return lane >= 0 && other >= 0 && lane != other && !ancestors_[open][p];
+  }
+
   /// A task takes ops until it is large enough; all of a small phase, and what would be too little
   /// for a task of its own at a phase's end. Behind several lanes their workers share what all have
   /// in common, which nothing else runs beside.
   bool wants_more(const Task& task, const Op& op) const {
     const auto found = work_.find({op.lane, op.phase});
     const Work work = found == work_.end() ? Work{} : found->second;
-    const bool shared = op.lane == Op::shared_lane && lanes_ > 1;
-    return (work.all < target_.phase_microseconds && !shared) ||
-           work.left < target_.task_microseconds || task.microseconds < target_.task_microseconds;
+    const bool shared = lanes_ > 1 && (op.lane == Op::shared_lane || op.phase == Phase::update);
+    const double least = shared ? target_.shared_task_microseconds() : target_.task_microseconds;
+    return (work.all < target_.phase_microseconds && !shared) || work.left < least ||
+           task.microseconds < least;
   }
 
   /// Task `mine` must follow `p`: whoever follows `mine` follows p's ancestors too.

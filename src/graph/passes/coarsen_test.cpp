@@ -115,13 +115,41 @@ TEST_F(Coarsen, DealsOutWhatLanesHaveInCommon) {
     for (OpId op : g[Graph::body].ops) g[op].kernel = "plain";
     TargetProfile target = ten_microseconds_an_op();
     target.phase_microseconds = 1000;
-    const auto found = sizes(coarsen(g, target));
-    if (count == 1) {
-      EXPECT_EQ(found, (std::vector<std::size_t>{24, 12}));
-    } else {
-      EXPECT_EQ(found, (std::vector<std::size_t>{24, 24, 5, 7}));
+    for (const double meeting : {20, 1000}) {
+      target.meeting_microseconds = meeting;
+      const auto found = sizes(coarsen(g, target));
+      if (count == 1) {
+        EXPECT_EQ(found, (std::vector<std::size_t>{24, 12}));
+      } else if (meeting == 20) {  // two ops
+        EXPECT_EQ(found, (std::vector<std::size_t>{24, 24, 2, 2, 2, 2, 2, 2}));
+      } else {  // as many as any task
+        EXPECT_EQ(found, (std::vector<std::size_t>{24, 24, 5, 7}));
+      }
     }
   }
+}
+
+TEST_F(Coarsen, LetsNoLaneWaitForWhatItsTaskNeedsLater) {
+  Graph g;
+  Builder b(g, operators());
+  const ValueId x = b.declare("x", DType::float32, {64}, StorageClass::parameter);
+  std::vector<ValueId> own;
+  for (int lane = 0; lane < 2; ++lane) {
+    b.context = {.phase = Phase::forward, .lane = lane};
+    own.push_back(b.add1("relu", {x}));
+  }
+  for (int lane = 0; lane < 2; ++lane) {
+    b.context.lane = lane;
+    const ValueId other = own[1 - static_cast<std::size_t>(lane)];
+    b.add1("relu", {b.add1("sum", {own[static_cast<std::size_t>(lane)], other})});
+  }
+  for (OpId op : g[Graph::body].ops) g[op].kernel = "plain";
+  TargetProfile target = ten_microseconds_an_op();
+  target.phase_microseconds = 1000;
+  const Schedule schedule = coarsen(g, target);
+  EXPECT_EQ(sizes(schedule), (std::vector<std::size_t>{1, 1, 2, 2}));
+  for (std::size_t t : {2, 3})
+    EXPECT_EQ(schedule.tasks[t].predecessors, (std::vector{TaskId(0), TaskId(1)}));
 }
 
 TEST_F(Coarsen, TakesRatesByOperatorAndKernel) {

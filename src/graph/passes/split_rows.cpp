@@ -3,47 +3,44 @@
 
 #include "src/graph/notes.hpp"
 #include "src/graph/passes/rebuild.hpp"
+#include "src/graph/passes/row_parts.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace arenite::graph {
 namespace {
 
-/// Parts begin where kernels begin tiles of the whole anyway: both have the same bits.
-constexpr std::int64_t granule = 64;
-constexpr double most_parts = 8;  ///< more would only add tasks
+constexpr int most_parts = 8;  ///< more would only add tasks
 
-struct Rows {
-  std::int64_t begin = 0, end = 0;
-};
-
-/// How many tasks' worth of work make a split pay: each part still fills two.
+/// How many tasks' worth of work make a split pay where nobody waits: each part still fills two.
 constexpr double least_tasks = 4, tasks_of_part = 2;
 
-std::vector<Rows> parts_of(std::int64_t rows, double microseconds, const TargetProfile& target) {
-  if (microseconds < least_tasks * target.task_microseconds) return {};
-  const std::int64_t granules = (rows + granule - 1) / granule;
-  const auto wanted = static_cast<std::int64_t>(
-      std::min(most_parts, microseconds / (tasks_of_part * target.task_microseconds)));
-  const std::int64_t n = std::min(wanted, granules);
-  std::vector<Rows> parts;
-  for (std::int64_t i = 0; i < n; ++i) {
-    parts.push_back({.begin = granules * i / n * granule,
-                     .end = std::min(rows, granules * (i + 1) / n * granule)});
+std::vector<RowPart> parts_of(std::int64_t rows, double microseconds, int lanes,
+                              const TargetProfile& target) {
+  if (lanes > 1) {
+    // At a step's end all lanes wait for what they share: each worker does its parts of it, and
+    // who has done them helps with others.
+    const double each = std::max(lanes * target.shared_task_microseconds(), 1e-3);
+    const double wanted = std::min<double>(std::round(microseconds / each), most_parts / lanes);
+    return row_parts(rows, static_cast<std::int64_t>(wanted) * lanes, lanes);
   }
-  return parts;
+  if (microseconds < least_tasks * target.task_microseconds) return {};
+  const double wanted = microseconds / (tasks_of_part * target.task_microseconds);
+  return row_parts(rows, static_cast<std::int64_t>(std::min<double>(wanted, most_parts)), lanes);
 }
 
 class RowSplitter {
  public:
   RowSplitter(const Graph& graph, const TargetProfile& target)
       : graph_(graph), readers_(graph), is_split_(graph.op_count()) {
+    const int lanes = lane_count(graph);
     for (OpId id : graph_[Graph::body].ops) {
       if (!splittable(id)) continue;
       const ValueId result = graph_[id].results[0];
-      auto parts =
-          parts_of(graph_[result].shape[0], target.microseconds({graph_, graph_[id]}), target);
+      auto parts = parts_of(graph_[result].shape[0], target.microseconds({graph_, graph_[id]}),
+                            lanes, target);
       const OpId reader = readers_.of(result).front();
       if (parts.size() < 2 || pairs_.contains(reader)) continue;
       is_split_[id.index] = true;
@@ -55,7 +52,8 @@ class RowSplitter {
 
   bool replace(OpId id, const std::vector<ValueId>& map, Builder& builder) const {
     if (const auto pair = pairs_.find(id); pair != pairs_.end()) {
-      for (const Rows& rows : pair->second.parts) add_part(pair->second.op, id, rows, map, builder);
+      for (const RowPart& rows : pair->second.parts)
+        add_part(pair->second.op, id, rows, map, builder);
       return true;
     }
     return is_split_[id.index];
@@ -64,7 +62,7 @@ class RowSplitter {
  private:
   struct Pair {
     OpId op;
-    std::vector<Rows> parts;
+    std::vector<RowPart> parts;
   };
 
   /// The op's result, as nobody asked for it by hand, goes to one op that works row by row.
@@ -114,7 +112,7 @@ class RowSplitter {
     return true;
   }
 
-  void add_part(OpId id, OpId reader, const Rows& rows, const std::vector<ValueId>& map,
+  void add_part(OpId id, OpId reader, const RowPart& rows, const std::vector<ValueId>& map,
                 Builder& builder) const {
     const Op &op = graph_[id], &by_rows = graph_[reader];
     std::vector<ValueId> operands;
@@ -122,10 +120,11 @@ class RowSplitter {
       operands.push_back(operand ? map[operand.index] : ValueId{});
     Attributes attributes = op.attributes;
     attributes.set(op.definition->row_range, std::vector<std::int64_t>{rows.begin, rows.end});
-    builder.context = {.phase = op.phase, .lane = op.lane, .where = op.where};
+    const auto lane_of = [&](const Op& one) { return rows.lane < 0 ? one.lane : rows.lane; };
+    builder.context = {.phase = op.phase, .lane = lane_of(op), .where = op.where};
     const ValueId part = builder.add1(op.name(), operands, attributes);
 
-    builder.context = {.phase = by_rows.phase, .lane = by_rows.lane, .where = by_rows.where};
+    builder.context = {.phase = by_rows.phase, .lane = lane_of(by_rows), .where = by_rows.where};
     operands.clear();
     for (ValueId operand : by_rows.operands) {
       if (!operand) {

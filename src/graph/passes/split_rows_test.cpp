@@ -103,6 +103,31 @@ TEST_F(SplitRows, MakesAsManyPartsAsThereIsWork) {
                     std::min<std::int64_t>(1000, 128 * (static_cast<std::int64_t>(i) + 1))}));
 }
 
+TEST_F(SplitRows, GivesEveryLaneItsParts) {
+  update(gradient(300));
+  builder.context = {.phase = Phase::forward, .lane = 1};
+  builder.add1("relu", {graph.find("x")});
+  const Graph whole = graph;
+  const auto bounds = [&](double tasks) {
+    graph = whole;
+    TargetProfile target = worth(tasks);
+    target.meeting_microseconds = 1e9;
+    std::vector<List> all;
+    if (split_rows(graph, operators(), target) == 0) return all;
+    for (OpId id : graph[Graph::body].ops) {
+      const Op& one = graph[id];
+      if (one.name() == "dense_grad_weight") all.push_back(one.attributes.integers("rows"));
+      if (one.name() == "dense_grad_weight" || one.name() == "sgd") all.back().push_back(one.lane);
+    }
+    return all;
+  };
+  EXPECT_TRUE(bounds(0.9).empty());
+  EXPECT_EQ(bounds(1.1), (std::vector<List>{{0, 144, 0, 0}, {144, 300, 1, 1}}));
+  EXPECT_EQ(bounds(4), (std::vector<List>{
+                           {0, 64, 0, 0}, {64, 144, 0, 0}, {144, 224, 1, 1}, {224, 300, 1, 1}}));
+  EXPECT_EQ(bounds(1000).size(), 8u);
+}
+
 TEST_F(SplitRows, MakesNoPartOfLessThanATile) {
   update(gradient(129));
   EXPECT_EQ(parts(1000), (std::vector<List>{{0, 64}, {64, 128}, {128, 129}}));
