@@ -76,14 +76,18 @@ class Network {
     return all;
   }
 
+  /// Lanes keep parts of weights wherever they can.
   graph::Graph training_graph(int lanes) const {
     plan::StateLayout state;
+    graph::TargetProfile target = graph::default_target();
+    target.meeting_microseconds = 0;
     return train::build_step(layers_, nn::cross_entropy(), optim::sgd({.lr = 1}),
                              {.name = "step",
                               .batch = batch_,
                               .dataset = batch_,
                               .image = image_,
-                              .lanes = lanes},
+                              .lanes = lanes,
+                              .target = target},
                              state)
         .spec.graph;
   }

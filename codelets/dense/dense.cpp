@@ -196,12 +196,14 @@ void register_dense(Registry& registry) {
   dense.gradient = dense_gradient;
   dense.fusion = graph::Fusion{{"matmul", "add"}, fuse};
   dense.of_share = rows_of_first<>;
+  dense.feature_split = graph::FeatureSplit{.part = "dense", .adds_up = true};
   dense.cost = cost;
   graph::OperatorDefinition dense_relu = dense;
   registry.add(std::move(dense), dense_kernels());
 
   dense_relu.name = "dense_relu";
   dense_relu.gradient = dense_relu_gradient;
+  dense_relu.feature_split->relu = true;
   dense_relu.fusion = graph::Fusion{{"dense", "relu"}, fuse_as_they_are};
   registry.add(std::move(dense_relu), dense_kernels());
 
@@ -212,6 +214,7 @@ void register_dense(Registry& registry) {
   grad_input.infer = infer_grad_input;
   grad_input.cost = cost;
   graph::OperatorDefinition grad_input_relu = grad_input;
+  grad_input.feature_split = graph::FeatureSplit{.part = "dense_grad_input"};
   registry.add(std::move(grad_input), dense_grad_input_kernels());
 
   grad_input_relu.name = "dense_grad_input_relu";

@@ -141,7 +141,7 @@ void run(const KernelCall& arguments) {
 /// LIBXSMM's transposed weights (bench/NOTES.md).
 bool supports(const OpView& op) {
   const DenseSizes size = DenseSizes::grad_input(op);
-  return size.n <= 6 ? size.o >= 96 : size.n <= 16 && size.o >= 192;
+  return size.n <= 12 ? size.o >= 96 : size.n <= 16 && size.o >= 192;
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ Lowered lower(Graph graph, const graph::TargetProfile& target, int lanes) {
   }
   graph::keep_buffers(graph, operators());
   graph::merge_sums(graph, operators());
+  graph::split_features(graph, operators(), target);
   graph::split_rows(graph, operators(), target);
   graph::fuse_updates(graph, operators());
   graph::select(graph, *runtime::kernel_selector(kernels()));

@@ -122,6 +122,7 @@ StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
 
   if (request.fuse) graph::fuse(split.graph, operators());
   graph::merge_sums(split.graph, operators());
+  graph::split_features(split.graph, operators(), request.target);
   graph::split_rows(split.graph, operators(), request.target);
   if (request.fuse) graph::fuse_updates(split.graph, operators());
   graph::select(split.graph,

@@ -451,6 +451,7 @@ class RandomOps : private RandomValues {
     spec.name = "ops";
     spec.target = random_target(draw);
     if (draw.chance(70)) graph::merge_sums(graph, operators());
+    if (draw.chance(70)) graph::split_features(graph, operators(), spec.target);
     if (draw.chance(70)) graph::split_rows(graph, operators(), spec.target);
     graph::select(graph, *runtime::kernel_selector(kernels()));
     graph::in_place(graph);

@@ -101,6 +101,16 @@ struct UpdateFusion {
   std::string gradient, update;  ///< operators
 };
 
+/// How an op on samples, operand 0 [N, I], and a weight, operand 1 [I, O], comes from parts of the
+/// weight: from some of its rows and all samples, which `part` takes as its operands.
+struct FeatureSplit {
+  std::string part;  ///< operator
+  /// The parts of those columns of operand 0 are terms of the result, to which the bias is added
+  /// (operand 2 [O], when it is given). Otherwise parts are columns of the result, side by side.
+  bool adds_up = false;
+  bool relu = false;  ///< of the sum
+};
+
 /// What an op makes of one share of a batch, cut along the first axis of some of its operands.
 struct OfShare {
   enum class Result : std::uint8_t {
@@ -164,6 +174,9 @@ class OperatorDefinition {
   /// The attribute, `integers` and empty by default, that asks for rows [begin, end) of the only
   /// result: the same bits as those rows of the whole. Empty: there is none.
   std::string row_range;
+
+  /// How `split_features` gives each worker a part of the weight.
+  std::optional<FeatureSplit> feature_split;
 
   /// The op has no results, and what it does to a row of operand 0 depends on nothing but the same
   /// row of the operands of that shape, and on the other operands, which it only reads.

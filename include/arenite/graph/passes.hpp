@@ -1,7 +1,7 @@
 // The passes between a front end's graph and a plan, in the order a compiler runs them:
 //
 //   fuse → split_batch or split_lanes → add_gradients (+ updates) → fuse → keep_buffers →
-//   merge_sums → split_rows → fuse_updates → select → in_place → coarsen
+//   merge_sums → split_features → split_rows → fuse_updates → select → in_place → coarsen
 //
 // Each takes a graph and leaves a graph that `verify` accepts (it is called at the end of each).
 // All are deterministic and depend on nothing but their arguments.
@@ -134,6 +134,17 @@ std::vector<InsertedCopy> inserted_copies(const Graph& graph);
 /// lanes that is written once. It takes the lanes one after the other, where `sum` would have built
 /// a tree. A graph with regions is left alone. Returns how many sums were replaced.
 int merge_sums(Graph& graph, const OperatorTable& table);
+
+// ---- features ----------------------------------------------------------------------------------
+
+/// Gives each lane a part of large weights that the step updates: some rows, which its worker keeps
+/// in its own cache. Where lanes have few samples each, the ops that read such a weight
+/// (`OperatorDefinition::feature_split`) then take the samples of all lanes and one part of the
+/// weight, and the lanes hand each other samples instead of weights. Ops may change places. Needs
+/// the operators `slice`, `stack_columns`, `join_columns`, `sum`, `bias` and `relu`. Returns how
+/// many weights were split.
+int split_features(Graph& graph, const OperatorTable& table,
+                   const TargetProfile& target = default_target());
 
 // ---- rows --------------------------------------------------------------------------------------
 

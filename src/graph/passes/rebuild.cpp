@@ -110,13 +110,18 @@ void copy_op(const Graph& source, OpId id, int lane, const Attributes& attribute
 }
 
 Graph rebuild(const Graph& source, const OperatorTable& table, const Replace& replace) {
+  return rebuild(source, table, source[Graph::body].ops, replace);
+}
+
+Graph rebuild(const Graph& source, const OperatorTable& table, std::span<const OpId> order,
+              const Replace& replace) {
   Graph target;
   Builder builder(target, table);
   std::vector<ValueId> map(source.value_count());
   for (std::size_t i = 0; i < source.value_count(); ++i) {
     if (source[ValueId(i)].is_declared()) map[i] = copy_declared(source, ValueId(i), builder);
   }
-  for (OpId id : source[Graph::body].ops) {
+  for (OpId id : order) {
     if (!replace(id, map, builder)) copy_op(source, id, source[id].lane, map, builder);
   }
   for (ValueId output : source.outputs) target.outputs.push_back(map[output.index]);

@@ -58,5 +58,9 @@ using Replace = std::function<bool(OpId, std::vector<ValueId>& map, Builder&)>;
 
 /// A graph with all declared values, the body's ops replaced or copied, and the outputs; verified.
 Graph rebuild(const Graph& source, const OperatorTable& table, const Replace& replace);
+/// The same in another order, which keeps what `dependencies` demands. Ops that it leaves out are
+/// those that `replace` appends together with another one.
+Graph rebuild(const Graph& source, const OperatorTable& table, std::span<const OpId> order,
+              const Replace& replace);
 
 }  // namespace arenite::graph
