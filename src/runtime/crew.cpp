@@ -134,6 +134,7 @@ std::size_t Crew::find_homes(const graph::Schedule& schedule, std::size_t worker
     width.resize(std::max(width.size(), level[t] + 1), 0);
     if (t >= schedule.tasks.size()) continue;  // the end of a step, when it has its own task
     nodes_[t].staging = schedule.tasks[t].staging;
+    if (schedule.tasks[t].phase != Phase::update) nodes_[t].chain = schedule.tasks[t].lane;
     if (!nodes_[t].staging) ++width[level[t]];
     lanes = std::max(lanes, schedule.tasks[t].lane + 1);
   }
@@ -252,6 +253,12 @@ bool Crew::take(std::size_t member, Item& item) noexcept {
   return false;
 }
 
+/// With a lane whose samples are in the cache; another one at home would be as far later.
+bool Crew::goes_on(Item item, Item next) const noexcept {
+  const int lane = nodes_[next.task].chain;
+  return lane != graph::Op::shared_lane && lane == nodes_[item.task].chain;
+}
+
 /// Runs a task; true when `item` is one to go on with.
 bool Crew::perform(Item& item, std::size_t member) noexcept {
   // Nobody counts it down before the set's next step.
@@ -261,7 +268,7 @@ bool Crew::perform(Item& item, std::size_t member) noexcept {
   for (const std::uint32_t successor : nodes_[item.task].successors)
     release(item.set, successor, &next, member);
   if (item.task == end_) finish(item.set, &next, member);
-  if (next.task != no_task) members_[member].ready.exchange(next);
+  if (next.task != no_task && !goes_on(item, next)) members_[member].ready.exchange(next);
   item = next;
   return next.task != no_task;
 }

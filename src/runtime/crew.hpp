@@ -84,6 +84,7 @@ class Crew {
     int needs = 0;         ///< ends of other tasks: predecessors, and the step before
     std::size_t home = 0;  ///< the member that should run it: what it reads is in that one's cache
     float urgency = 0;     ///< microseconds from its begin to the step's end, if nothing waits
+    int chain = graph::Op::shared_lane;  ///< the lane of whose chain of tasks it is one, if any
     bool staging = false;
   };
 
@@ -105,6 +106,7 @@ class Crew {
   Item item(std::size_t set, std::uint32_t task) const noexcept;
   void push(Item item) noexcept;
   bool take(std::size_t member, Item& item) noexcept;
+  bool goes_on(Item item, Item next) const noexcept;
   bool perform(Item& item, std::size_t member) noexcept;
   void finish(std::size_t set, Item* next, std::size_t member) noexcept;
   bool may_begin_another() const noexcept;

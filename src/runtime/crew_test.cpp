@@ -171,27 +171,45 @@ TEST_P(Crews, OfOneTaskAStepNeedOneWorker) {
   EXPECT_EQ(set.state<float>("total")[0], 4 * sum_to(300));
 }
 
-TEST(Crew, BeginsWithWhatTheStepWaitsForLongest) {
-  register_mark();
+/// Chains of marked ops behind one input, by the marks; each in the lane that its tens say.
+struct MarkedChains {
   Session session{SessionOptions{.workers = 1}};
   plan::StateLayout state;
-  Draft draft("urgent");
-  const ValueId x = draft.declare("x", StorageClass::input);
-  const auto mark = [&](ValueId value, std::int64_t number) {
-    draft.builder.context.lane = static_cast<int>(number / 10);  // which share no bytes
-    return draft.builder.add1("probe_mark", {value}, {{"mark", number}});
-  };
-  ValueId chain = x;
-  for (std::int64_t number : {10, 20}) mark(x, number);
-  for (std::int64_t number : {1, 2, 3}) chain = mark(chain, number);
-  mark(x, 30);
-  auto set = make_set(session, draft.finish(state));
-  marks.clear();
-  EXPECT_EQ(set["urgent"].run({.steps = 2}), 2);
-  ASSERT_EQ(marks.size(), 12u);
+
+  /// What two steps of one worker ran.
+  std::vector<std::int64_t> run(const std::vector<std::vector<std::int64_t>>& chains) {
+    register_mark();
+    Draft draft("chains");
+    const ValueId x = draft.declare("x", StorageClass::input);
+    for (const auto& chain : chains) {
+      ValueId value = x;
+      for (std::int64_t number : chain) {
+        draft.builder.context.lane = static_cast<int>(number / 10);
+        value = draft.builder.add1("probe_mark", {value}, {{"mark", number}});
+      }
+    }
+    auto set = make_set(session, draft.finish(state));
+    marks.clear();
+    EXPECT_EQ(set["chains"].run({.steps = 2}), 2);
+    return marks;
+  }
+};
+
+TEST(Crew, BeginsWithWhatTheStepWaitsForLongest) {
+  const auto ran = MarkedChains().run({{10}, {20}, {1, 2, 3}, {30}});
+  ASSERT_EQ(ran.size(), 12u);
   for (std::size_t step : {0, 6}) {
-    for (std::size_t i = 0; i < 2; ++i)
-      EXPECT_EQ(marks[step + i], static_cast<std::int64_t>(i + 1)) << step;
+    EXPECT_EQ(ran[step], 1);
+    EXPECT_EQ(ran[step + 1], 2);
+  }
+}
+
+TEST(Crew, GoesOnWithALane) {
+  const auto ran = MarkedChains().run({{1, 2, 3, 4}, {11, 12, 13, 14}});
+  ASSERT_EQ(ran.size(), 16u);
+  for (std::size_t i = 0; i < 16; i += 4) {
+    for (int next = 1; next < 4; ++next)
+      EXPECT_EQ(ran[i + static_cast<std::size_t>(next)], ran[i] + next) << i;
   }
 }
 
