@@ -15,13 +15,14 @@ using graph::Schedule;
 using graph::StorageId;
 
 /// Tasks of one lane run in their order: reuse within a lane may rely on it (at the price of an
-/// edge).
+/// edge). Its parts of updates fill what time is left: no task of a chain should wait for one.
 std::vector<TaskEdge> lane_edges(const Schedule& schedule) {
   std::vector<TaskEdge> edges;
   std::map<int, std::size_t> previous;
   for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
     const graph::Task& task = schedule.tasks[t];
-    if (task.lane == graph::Op::shared_lane || task.staging) continue;
+    if (task.lane == graph::Op::shared_lane || task.staging || task.phase == Phase::update)
+      continue;
     if (auto it = previous.find(task.lane); it != previous.end())
       edges.push_back({graph::TaskId(it->second), graph::TaskId(t)});
     previous[task.lane] = t;
