@@ -8,6 +8,9 @@
 
 #include "codelets/image.hpp"
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
+
+#include <algorithm>
 
 namespace arenite::codelets {
 namespace {
@@ -40,7 +43,7 @@ std::int64_t total(const OpView& op, int axis) {
     expect_shape(op, i, op.operand(0).shape.with(axis, size),
                  std::string(axis == 0 ? "columns" : "rows") + " like the first, " +
                      to_string(op.operand(0).shape));
-    sum += size;
+    sum = Shape{sum + size}[0];  // which refuses what no shape can be
   }
   return sum;
 }
@@ -142,6 +145,12 @@ void register_columns(Registry& registry) {
   auto join = definition("join_columns", "rows");
   join.infer = infer_join;
   join.gradient = join_gradient;
+  join.of_share = [](const OpView& op, const std::vector<bool>& split,
+                     std::int64_t) -> std::optional<graph::OfShare> {
+    const bool all = std::all_of(split.begin(), split.end(), [](bool one) { return one; });
+    if (!all || !op.attributes().integers("rows").empty()) return std::nullopt;
+    return all_rows(op, op.attributes());
+  };
   registry.add(std::move(join), join_columns_kernels());
 }
 

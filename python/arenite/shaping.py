@@ -103,12 +103,13 @@ def transpose(x: TensorLike, dim0: int, dim1: int) -> Tensor:
 def _range(op: str, what: str, given: Optional[Sequence[int]], length: int) -> List[int]:
     if given is None:
         return [0, length]
-    begin, end = given
-    if not 0 <= begin <= end <= length:
+    bounds = list(given) if isinstance(given, (tuple, list)) else [given]
+    whole = all(isinstance(bound, (int, np.integer)) for bound in bounds)
+    if not whole or len(bounds) != 2 or not 0 <= bounds[0] <= bounds[1] <= length:
         raise InvalidError(
-            f"{op}: {what} [{begin}, {end}); expected 0 ≤ begin ≤ end ≤ {length}"
+            f"{op}: {what} {bounds}; expected (begin, end) with 0 ≤ begin ≤ end ≤ {length}"
         )
-    return [int(begin), int(end)]
+    return [int(bound) for bound in bounds]
 
 
 def _matrices(op: str, given: Sequence[TensorLike], axis: int) -> List[Tensor]:
@@ -133,7 +134,8 @@ def stack_columns(*x: TensorLike, columns: Optional[Sequence[int]] = None) -> Te
     tensors = _matrices("stack_columns", x, 0)
     taken = _range("stack_columns", "columns", columns, tensors[0].shape[1])
     shape = [builtins.sum(t.shape[0] for t in tensors), taken[1] - taken[0]]
-    return one("stack_columns", tensors, {} if columns is None else {"columns": taken}, shape, "float32")
+    attributes = {} if columns is None else {"columns": taken}
+    return one("stack_columns", tensors, attributes, shape, "float32")
 
 
 def join_columns(*x: TensorLike, rows: Optional[Sequence[int]] = None) -> Tensor:
@@ -142,7 +144,8 @@ def join_columns(*x: TensorLike, rows: Optional[Sequence[int]] = None) -> Tensor
     tensors = _matrices("join_columns", x, 1)
     taken = _range("join_columns", "rows", rows, tensors[0].shape[0])
     shape = [taken[1] - taken[0], builtins.sum(t.shape[1] for t in tensors)]
-    return one("join_columns", tensors, {} if rows is None else {"rows": taken}, shape, "float32")
+    attributes = {} if rows is None else {"rows": taken}
+    return one("join_columns", tensors, attributes, shape, "float32")
 
 
 def sum_to(x: TensorLike, shape: Any) -> Tensor:

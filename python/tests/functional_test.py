@@ -217,9 +217,14 @@ class Shapes(testing.TestCase):
             F.join_columns(np.zeros((2, 4), np.float32), np.zeros((3, 4), np.float32))
         with self.raises(
             arenite.InvalidError,
-            "stack_columns: columns [1, 5); expected 0 ≤ begin ≤ end ≤ 4",
+            "stack_columns: columns [1, 5]; expected (begin, end) with 0 ≤ begin ≤ end ≤ 4",
         ):
             F.stack_columns(np.zeros((2, 4), np.float32), columns=(1, 5))
+        with self.raises(
+            arenite.InvalidError,
+            "join_columns: rows [1]; expected (begin, end) with 0 ≤ begin ≤ end ≤ 2",
+        ):
+            F.join_columns(np.zeros((2, 4), np.float32), rows=1)
 
     def test_rows_that_only_the_run_knows(self):
         for _ in range(TIMES):

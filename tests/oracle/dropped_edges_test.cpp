@@ -99,9 +99,9 @@ bool steps_over_pixels(const graph::Op& op) {
 
 /// A ReLU passes on nothing of what it cuts off; of another ReLU's result, in place, it makes what
 /// was there, as does a sum of one term; some rows of a weight's gradient come from some columns;
-/// rows and columns that are not taken, or replaced, play no part, nor do weights in a velocity
-/// without decay; the softmax of one element is 1 whatever it is; and much of what is made of zeros
-/// is zeros.
+/// rows and columns that are not taken, or replaced, or come from one of several operands, play no
+/// part, nor do weights in a velocity without decay; the softmax of one element is 1 whatever it
+/// is; and much of what is made of zeros is zeros.
 bool may_lose_sight(const graph::Op& op) {
   return op.name() == "relu" || op.name() == "relu_grad" || op.name() == "dense_relu" ||
          op.name() == "dense_grad_input_relu" || op.name() == "full" ||
