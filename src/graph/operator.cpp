@@ -85,6 +85,15 @@ void OperatorTable::add(OperatorDefinition definition) {
                    std::to_string(definition.results.size()) + " results",
           .expected = "at least one operand, and no results"});
   }
+  const auto& split = definition.feature_split;
+  if (split && (split->part.empty() || required(definition) < 2 || definition.variadic > 0 ||
+                definition.operands.size() > 3 || definition.results.size() != 1)) {
+    fail({.found = "operator '" + definition.name + "' of parts '" + split->part + "' with " +
+                   definition.expected_operands() + " operands and " +
+                   std::to_string(definition.results.size()) + " results",
+          .expected =
+              "an operator for the parts, samples, a weight, at most a bias, and one result"});
+  }
   const std::string name = definition.name;
   auto shared = std::make_shared<const OperatorDefinition>(std::move(definition));
   if (!definitions_.emplace(name, std::move(shared)).second) {
