@@ -123,11 +123,11 @@ void Crew::link() {
   }
 }
 
-/// A lane keeps to one member, and what the lanes share is dealt out: each member has its part of a
-/// large weight. Returns how many members are of use: as many as tasks can run side by side.
+/// A lane keeps to one member, with its parts of large weights, and what is in no lane is dealt
+/// out. Returns how many members are of use: as many as tasks can run side by side.
 std::size_t Crew::find_homes(const graph::Schedule& schedule, std::size_t workers) {
   std::vector<std::size_t> level(nodes_.size(), 0), width, shared;
-  int lanes = 1;
+  std::size_t lanes = 1;
   for (std::size_t t = 0; t < nodes_.size(); ++t) {
     for (std::size_t before : sets_.front().predecessors[t])
       level[t] = std::max(level[t], level[before] + 1);
@@ -136,16 +136,16 @@ std::size_t Crew::find_homes(const graph::Schedule& schedule, std::size_t worker
     nodes_[t].staging = schedule.tasks[t].staging;
     if (schedule.tasks[t].phase != Phase::update) nodes_[t].chain = schedule.tasks[t].lane;
     if (!nodes_[t].staging) ++width[level[t]];
-    lanes = std::max(lanes, schedule.tasks[t].lane + 1);
+    if (schedule.tasks[t].lane >= 0)
+      lanes = std::max(lanes, static_cast<std::size_t>(schedule.tasks[t].lane) + 1);
   }
   const std::size_t widest = width.empty() ? 1 : *std::max_element(width.begin(), width.end());
   const std::size_t size = std::clamp<std::size_t>(widest, 1, workers);
   shared.resize(width.size(), 0);
   for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
     const int lane = schedule.tasks[t].lane;
-    nodes_[t].home = lane >= 0
-                         ? static_cast<std::size_t>(lane) * size / static_cast<std::size_t>(lanes)
-                         : shared[level[t]]++ % size;
+    nodes_[t].home =
+        lane >= 0 ? static_cast<std::size_t>(lane) * size / lanes : shared[level[t]]++ % size;
   }
   return size;
 }
@@ -253,7 +253,8 @@ bool Crew::take(std::size_t member, Item& item) noexcept {
   return false;
 }
 
-/// With a lane whose samples are in the cache; another one at home would be as far later.
+/// With a lane whose samples are in the cache: they would be gone after a task of another one that
+/// is at home here, for which nobody waits longer.
 bool Crew::goes_on(Item item, Item next) const noexcept {
   const int lane = nodes_[next.task].chain;
   return lane != graph::Op::shared_lane && lane == nodes_[item.task].chain;

@@ -141,8 +141,9 @@ int merge_sums(Graph& graph, const OperatorTable& table);
 /// in its own cache. Where lanes have few samples each, the ops that read such a weight
 /// (`OperatorDefinition::feature_split`) then take the samples of all lanes and one part of the
 /// weight, and the lanes hand each other samples instead of weights. Ops may change places. Needs
-/// the operators `slice`, `stack_columns`, `join_columns`, `sum`, `bias` and `relu`. Returns how
-/// many weights were split.
+/// the operators `slice`, `stack_columns`, `join_columns`, `sum`, `bias` and `relu`. Where the
+/// lanes' ops on one weight depend on each other, all weights stay whole. Returns how many were
+/// split.
 int split_features(Graph& graph, const OperatorTable& table,
                    const TargetProfile& target = default_target());
 
@@ -216,8 +217,10 @@ struct Schedule {
 };
 
 /// Merges ops of one lane and phase into tasks of at least `target.task_microseconds`; all of them
-/// into one where they take less than `target.phase_microseconds` together, but for what several
-/// lanes have in common: their workers share that.
+/// into one where they take less than `target.phase_microseconds` together. Updates, and what is
+/// in no lane, become smaller tasks where there are several lanes: whichever worker has nothing
+/// else to do takes one. An op that has to wait for another lane, as the task before it does not,
+/// begins a task.
 Schedule coarsen(const Graph& graph, const TargetProfile& target = default_target());
 
 }  // namespace arenite::graph

@@ -39,7 +39,7 @@ ArenaLayout parse_arena_layout(std::string_view text);
 /// becomes edges between tasks, so that more tasks in flight mean fewer edges, and more memory.
 class InFlight {
  public:
-  /// Each lane's tasks in their order, the lanes side by side.
+  /// Each lane's tasks in their order, but for updates, the lanes side by side.
   static constexpr InFlight lanes() noexcept { return {}; }
   /// As many as the data allows: no edge is added.
   static constexpr InFlight unlimited() noexcept { return InFlight(all, 0); }

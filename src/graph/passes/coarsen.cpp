@@ -39,7 +39,7 @@ class Coarsener {
     for (OpId id : graph_[Graph::body].ops) {
       const Op& op = graph_[id];
       if (!runs(id) || is_staging(graph_, id)) continue;
-      lanes_ = std::max(lanes_, op.lane + 1);
+      several_lanes_ = several_lanes_ || op.lane > 0;
       Work& work = work_[{op.lane, op.phase}];
       work.all += target_.microseconds({graph_, op});
       work.left = work.all;
@@ -111,7 +111,7 @@ class Coarsener {
   bool wants_more(const Task& task, const Op& op) const {
     const auto found = work_.find({op.lane, op.phase});
     const Work work = found == work_.end() ? Work{} : found->second;
-    const bool shared = lanes_ > 1 && (op.lane == Op::shared_lane || op.phase == Phase::update);
+    const bool shared = several_lanes_ && (op.lane == Op::shared_lane || op.phase == Phase::update);
     const double least = shared ? target_.shared_task_microseconds() : target_.task_microseconds;
     return (work.all < target_.phase_microseconds && !shared) || work.left < least ||
            task.microseconds < least;
@@ -172,7 +172,7 @@ class Coarsener {
   std::vector<Bits> ancestors_;
   std::map<Key, std::size_t> open_;
   std::map<std::pair<int, Phase>, Work> work_;
-  int lanes_ = 1;
+  bool several_lanes_ = false;
 };
 
 }  // namespace

@@ -55,6 +55,7 @@ class Groups {
         const ValueId bias =
             op.operands.size() > bias_operand ? op.operands[bias_operand] : ValueId{};
         Group& group = found[{std::string(op.name()), bias}];
+        if (found.size() * static_cast<std::size_t>(lanes_) >= readers_.of(weight).size()) return;
         group.ops.resize(static_cast<std::size_t>(lanes_));
         OpId& mine = group.ops[static_cast<std::size_t>(op.lane)];
         if (mine) return;
@@ -106,13 +107,14 @@ class Groups {
            });
   }
 
-  /// Each lane would read what the others have updated of the weight; instead they meet before and
-  /// after the op, and hand each other all samples and what is made of them.
+  /// Each lane would read what the others have updated of the weight, once for all its ops on it,
+  /// and instead meets them before and after the op. Asked of each op of the weight: what forward
+  /// spares, backward must not cost.
   bool pays(const Group& group, ValueId weight) const {
     const Shape& shape = graph_[weight].shape;
     std::int64_t samples = 0;
     for (OpId id : group.ops) samples += graph_[graph_[id].operands[samples_operand]].shape[0];
-    const auto others = static_cast<double>(lanes_ - 1) / lanes_;
+    const auto others = static_cast<double>(lanes_ - 1) / static_cast<double>(lanes_);
     const double bytes = others * sizeof(float) * static_cast<double>(shape.elements());
     return shape[0] >= lanes_ * row_granule(lanes_) &&
            bytes * 1e-3 / target_.handover_gigabytes >= 2 * target_.meeting_microseconds &&
@@ -122,7 +124,7 @@ class Groups {
   const Graph& graph_;
   const TargetProfile& target_;
   const Readers readers_;
-  const int lanes_;
+  const std::int64_t lanes_;
   std::vector<Group> groups_;
   int weights_ = 0;
 };
@@ -141,6 +143,7 @@ class Order {
   std::vector<OpId> sorted() const {
     const auto& ops = graph_[Graph::body].ops;
     const Dependencies before = dependencies(graph_);
+    std::map<StorageId, std::vector<OpId>> readers;
     std::vector<std::vector<OpId>> behind(graph_.op_count());
     std::vector<std::size_t> waits(graph_.op_count(), 0), place(graph_.op_count(), 0);
     const auto follow = [&](OpId id, OpId first) {
@@ -155,6 +158,14 @@ class Order {
       for (ValueId operand : graph_[ops[i]].operands) {
         if (operand && graph_[operand].producer) follow(ops[i], graph_[operand].producer);
       }
+      // An update stays behind all that reads any part of what it changes.
+      for_each_root(ops[i], [&](StorageId root, bool written) {
+        if (written && graph_[ops[i]].phase == Phase::update) {
+          for (OpId reader : readers[root]) follow(ops[i], reader);
+        } else if (!written) {
+          readers[root].push_back(ops[i]);
+        }
+      });
     }
     const auto later = [&](OpId a, OpId b) { return place[a.index] > place[b.index]; };
     std::priority_queue<OpId, std::vector<OpId>, decltype(later)> ready(later);
@@ -177,6 +188,14 @@ class Order {
   }
 
  private:
+  template <class Visit>
+  void for_each_root(OpId id, Visit visit) const {
+    const Op& op = graph_[id];
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      if (op.operands[i]) visit(graph_.root(op.operands[i]), op.effect(i) != Effect::read);
+    }
+  }
+
   const Graph& graph_;
   std::vector<OpId> stands_for_;  // by op: the first of its group
 };

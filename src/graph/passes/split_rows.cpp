@@ -12,30 +12,33 @@
 namespace arenite::graph {
 namespace {
 
-constexpr int most_parts = 8;  ///< more would only add tasks
+constexpr std::int64_t most_parts = 8;  ///< but one a lane; more would only add tasks
 
 /// How many tasks' worth of work make a split pay where nobody waits: each part still fills two.
 constexpr double least_tasks = 4, tasks_of_part = 2;
 
-std::vector<RowPart> parts_of(std::int64_t rows, double microseconds, int lanes,
+std::vector<RowPart> parts_of(std::int64_t rows, double microseconds, std::int64_t lanes,
                               const TargetProfile& target) {
   if (lanes > 1) {
     // At a step's end all lanes wait for what they share: each worker does its parts of it, and
     // who has done them helps with others.
-    const double each = std::max(lanes * target.shared_task_microseconds(), 1e-3);
-    const double wanted = std::min<double>(std::round(microseconds / each), most_parts / lanes);
+    const double each =
+        std::max(static_cast<double>(lanes) * target.shared_task_microseconds(), 1e-3);
+    const double most = static_cast<double>(std::max<std::int64_t>(most_parts / lanes, 1));
+    const double wanted = std::min(most, std::round(microseconds / each));
     return row_parts(rows, static_cast<std::int64_t>(wanted) * lanes, lanes);
   }
   if (microseconds < least_tasks * target.task_microseconds) return {};
-  const double wanted = microseconds / (tasks_of_part * target.task_microseconds);
-  return row_parts(rows, static_cast<std::int64_t>(std::min<double>(wanted, most_parts)), lanes);
+  const double wanted = std::min(static_cast<double>(most_parts),
+                                 microseconds / (tasks_of_part * target.task_microseconds));
+  return row_parts(rows, static_cast<std::int64_t>(wanted), lanes);
 }
 
 class RowSplitter {
  public:
   RowSplitter(const Graph& graph, const TargetProfile& target)
       : graph_(graph), readers_(graph), is_split_(graph.op_count()) {
-    const int lanes = lane_count(graph);
+    const std::int64_t lanes = lane_count(graph);
     for (OpId id : graph_[Graph::body].ops) {
       if (!splittable(id)) continue;
       const ValueId result = graph_[id].results[0];
@@ -120,11 +123,16 @@ class RowSplitter {
       operands.push_back(operand ? map[operand.index] : ValueId{});
     Attributes attributes = op.attributes;
     attributes.set(op.definition->row_range, std::vector<std::int64_t>{rows.begin, rows.end});
-    const auto lane_of = [&](const Op& one) { return rows.lane < 0 ? one.lane : rows.lane; };
-    builder.context = {.phase = op.phase, .lane = lane_of(op), .where = op.where};
+    // A lane's part is no link of its chain, which would wait for all lanes' samples: it goes with
+    // the update, when its worker has nothing else to do.
+    const bool mine = rows.lane >= 0;
+    builder.context = {.phase = mine ? by_rows.phase : op.phase,
+                       .lane = mine ? rows.lane : op.lane,
+                       .where = op.where};
     const ValueId part = builder.add1(op.name(), operands, attributes);
 
-    builder.context = {.phase = by_rows.phase, .lane = lane_of(by_rows), .where = by_rows.where};
+    builder.context = {
+        .phase = by_rows.phase, .lane = mine ? rows.lane : by_rows.lane, .where = by_rows.where};
     operands.clear();
     for (ValueId operand : by_rows.operands) {
       if (!operand) {

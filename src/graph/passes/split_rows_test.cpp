@@ -117,7 +117,9 @@ TEST_F(SplitRows, GivesEveryLaneItsParts) {
     for (OpId id : graph[Graph::body].ops) {
       const Op& one = graph[id];
       if (one.name() == "dense_grad_weight") all.push_back(one.attributes.integers("rows"));
-      if (one.name() == "dense_grad_weight" || one.name() == "sgd") all.back().push_back(one.lane);
+      if (one.name() != "dense_grad_weight" && one.name() != "sgd") continue;
+      EXPECT_EQ(one.phase, Phase::update);
+      all.back().push_back(one.lane);
     }
     return all;
   };
@@ -126,6 +128,22 @@ TEST_F(SplitRows, GivesEveryLaneItsParts) {
   EXPECT_EQ(bounds(4), (std::vector<List>{
                            {0, 64, 0, 0}, {64, 144, 0, 0}, {144, 224, 1, 1}, {224, 300, 1, 1}}));
   EXPECT_EQ(bounds(1000).size(), 8u);
+}
+
+TEST_F(SplitRows, GivesManyLanesOnePartEach) {
+  update(gradient(300));
+  builder.context = {.phase = Phase::forward, .lane = 11};
+  builder.add1("relu", {graph.find("x")});
+  TargetProfile target = worth(1000);
+  target.meeting_microseconds = 1e9;
+  ASSERT_EQ(split_rows(graph, operators(), target), 1);
+  int lane = 0;
+  for (OpId id : graph[Graph::body].ops) {
+    if (graph[id].name() != "sgd") continue;
+    EXPECT_EQ(graph[id].lane, lane);
+    ++lane;
+  }
+  EXPECT_EQ(lane, 12);
 }
 
 TEST_F(SplitRows, MakesNoPartOfLessThanATile) {
@@ -235,6 +253,35 @@ TEST(RowOperators, MustSayWhatTheyTake) {
   EXPECT_EQ(refusal({.name = "op", .results = {"y"}, .infer = testing::nothing, .by_rows = true}),
             "operator 'op' by rows with 0 operands and 1 results; expected at least one operand, "
             "and no results");
+}
+
+TEST(FeatureOperators, MustSayWhatTheyTake) {
+  const auto refusal = [](OperatorDefinition definition) {
+    return testing::message([&] { OperatorTable().add(std::move(definition)); });
+  };
+  OperatorDefinition product{.name = "op",
+                             .operands = {{"x"}, {"weight"}},
+                             .results = {"y"},
+                             .infer = testing::nothing,
+                             .feature_split = FeatureSplit{.part = "op"}};
+  EXPECT_EQ(refusal(product), "no error");
+  const std::string expected =
+      "; expected an operator for the parts, samples, a weight, at most a bias, and one result";
+  product.feature_split->part.clear();
+  EXPECT_EQ(refusal(product),
+            "operator 'op' of parts '' with 2 (x, weight) operands and 1 results" + expected);
+  product.feature_split->part = "op";
+  product.operands.push_back({.name = "bias", .optional = true});
+  EXPECT_EQ(refusal(product), "no error");
+  product.operands[1].optional = true;
+  EXPECT_EQ(refusal(product),
+            "operator 'op' of parts 'op' with 1 to 3 (x, weight?, bias?) operands and 1 results" +
+                expected);
+  product.operands[1].optional = false;
+  product.results = {"y", "z"};
+  EXPECT_EQ(refusal(product),
+            "operator 'op' of parts 'op' with 2 or 3 (x, weight, bias?) operands and 2 results" +
+                expected);
 }
 
 }  // namespace
