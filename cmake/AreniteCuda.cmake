@@ -1,6 +1,13 @@
-# CUDA is optional: a toolkit that works is used, and none is required unless ARENITE_CUDA=ON.
+# CUDA is optional: a toolkit that works is used where StarPU can run tasks on GPUs, and none is
+# required unless ARENITE_CUDA=ON.
 set(ARENITE_HAVE_CUDA OFF)
-if(NOT ARENITE_CUDA STREQUAL "OFF" AND NOT ARENITE_SANITIZE AND NOT ARENITE_FUZZERS)
+set(why "ARENITE_CUDA=${ARENITE_CUDA}")
+if(ARENITE_SANITIZE OR ARENITE_FUZZERS)
+  set(why "not with sanitizers")
+elseif(NOT ARENITE_CUDA STREQUAL "OFF" AND NOT ARENITE_STARPU_HAS_CUDA)
+  set(why "StarPU ${STARPU_VERSION} in ${STARPU_LIBDIR} was built without CUDA; scripts/build-starpu builds one with it, which the preset cuda finds in build/starpu")
+elseif(NOT ARENITE_CUDA STREQUAL "OFF")
+  set(why "no working CUDA compiler: nvcc on PATH, in /usr/local/cuda, or named by CUDACXX")
   # The toolkit's default place is not on everybody's PATH. check_language tries a compiler without
   # failing, so that a broken toolkit costs nobody the build.
   if(NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
@@ -20,11 +27,16 @@ if(NOT ARENITE_CUDA STREQUAL "OFF" AND NOT ARENITE_SANITIZE AND NOT ARENITE_FUZZ
       list(APPEND CMAKE_CUDA_COMPILE_FEATURES cuda_std_20)
     endif()
     set(CMAKE_CUDA_STANDARD 20)
+    # For lambdas that are given to grids (codelets/cuda/grid.hpp).
+    string(APPEND CMAKE_CUDA_FLAGS " --extended-lambda")
     find_package(CUDAToolkit REQUIRED)
     set(ARENITE_HAVE_CUDA ON)
-  elseif(ARENITE_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "ARENITE_CUDA=ON but no working CUDA compiler was found. "
-      "Install a CUDA toolkit (nvcc on PATH, in /usr/local/cuda, or named by CUDACXX), or use the preset release.")
   endif()
 endif()
-message(STATUS "CUDA: ${ARENITE_HAVE_CUDA}")
+if(ARENITE_HAVE_CUDA)
+  message(STATUS "CUDA: ON")
+elseif(ARENITE_CUDA STREQUAL "ON")
+  message(FATAL_ERROR "ARENITE_CUDA=ON, but ${why}. The preset release needs no CUDA.")
+else()
+  message(STATUS "CUDA: OFF (${why})")
+endif()

@@ -20,6 +20,16 @@ if(NOT STARPU_FOUND)
 endif()
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(LIBXSMM REQUIRED IMPORTED_TARGET libxsmm)
+# Whether tasks can run on GPUs: StarPU's own header says how it was built.
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_LIBRARIES PkgConfig::STARPU)
+unset(ARENITE_STARPU_HAS_CUDA CACHE)  # another StarPU may stand there than at the last configuring
+check_cxx_source_compiles("#include <starpu_config.h>
+#ifndef STARPU_USE_CUDA
+#error without CUDA
+#endif
+int main() {}" ARENITE_STARPU_HAS_CUDA)
+unset(CMAKE_REQUIRED_LIBRARIES)
 message(STATUS "StarPU ${STARPU_VERSION}, LIBXSMM ${LIBXSMM_VERSION}, hwloc ${HWLOC_VERSION}")
 
 # LIBXSMM falls back to a BLAS for shapes it cannot JIT; we never call those paths, so the
