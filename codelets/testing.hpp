@@ -67,20 +67,31 @@ class OpHarness {
   /// Names of the CPU kernels that support the op.
   std::vector<std::string> cpu_kernels(runtime::Compute compute = runtime::Compute::float32) const {
     std::vector<std::string> names;
-    const graph::OpView view(graph_, graph_[op_]);
-    for (const auto& kernel : kernels().find(graph_[op_].name())) {
-      if (kernel.device == DeviceKind::cpu && kernel.compute == compute &&
-          (!kernel.supports || kernel.supports(view)))
-        names.push_back(kernel.name);
+    for (const runtime::Kernel* kernel : supporting(kernels(), DeviceKind::cpu)) {
+      if (kernel->compute == compute) names.push_back(kernel->name);
     }
     return names;
+  }
+
+  /// A table's kernels for a device that support the op; the table keeps them.
+  std::vector<const runtime::Kernel*> supporting(const runtime::KernelTable& table,
+                                                 DeviceKind device) const {
+    std::vector<const runtime::Kernel*> found;
+    const graph::OpView view(graph_, graph_[op_]);
+    for (const auto& kernel : table.find(graph_[op_].name())) {
+      if (kernel.device == device && (!kernel.supports || kernel.supports(view)))
+        found.push_back(&kernel);
+    }
+    return found;
   }
 
   /// Runs the op on what the operands hold, results and workspace full of NaN bytes; returns the
   /// status word. It runs twice from the same state: what it is given lies once just behind a guard
   /// page and once just before one.
   std::uint64_t run(const std::string& kernel_name) {
-    const auto& kernel = kernels().at(graph_[op_].name(), kernel_name, DeviceKind::cpu);
+    return run(kernels().at(graph_[op_].name(), kernel_name, DeviceKind::cpu));
+  }
+  std::uint64_t run(const runtime::Kernel& kernel) {
     std::map<graph::ValueId, std::vector<std::byte>> kept;
     for (graph::ValueId id : graph_[op_].operands) {
       if (id) kept[id].assign(bytes(id).begin(), bytes(id).end());
@@ -89,7 +100,7 @@ class OpHarness {
     for (const auto& [id, values] : kept)
       std::copy(values.begin(), values.end(), bytes(id).begin());
     const std::uint64_t at_the_back = run_at(kernel, GuardedBytes::Side::back);
-    EXPECT_EQ(in_front, at_the_back) << kernel_name;
+    EXPECT_EQ(in_front, at_the_back) << kernel.name;
     return at_the_back;
   }
 

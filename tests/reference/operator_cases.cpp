@@ -238,4 +238,12 @@ OperatorAgreement check_gradient(const OperatorCase& what, const graph::Operator
   return all;
 }
 
+std::string text(const OperatorCase& what) {
+  std::string all = what.op;
+  for (const CaseOperand& operand : what.operands) all += " " + to_string(operand.shape);
+  for (const auto& [name, value] : what.attributes.items())
+    all += " " + name + "=" + graph::to_string(value);
+  return all + (what.is_loss ? " as the loss" : "");
+}
+
 }  // namespace arenite::reference

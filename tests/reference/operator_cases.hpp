@@ -40,6 +40,9 @@ std::vector<OperatorCase> axis_cases();
 std::vector<std::string> uncovered(const graph::OperatorTable& table,
                                    const std::vector<OperatorCase>& cases);
 
+/// Operator, shapes and attributes, for messages.
+std::string text(const OperatorCase& what);
+
 /// A case as a graph: the op, and what its gradient rule appends.
 struct OperatorGraph {
   graph::Graph graph;

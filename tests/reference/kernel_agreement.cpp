@@ -1,0 +1,113 @@
+#include "tests/reference/kernel_agreement.hpp"
+
+#include "codelets/testing.hpp"
+#include "tests/reference/operator_cases.hpp"
+
+namespace arenite::reference {
+namespace {
+
+using codelets::testing::OpHarness;
+
+/// float32 against double; the kernels' own tests ask more.
+constexpr double kernel_tolerance = 1e-4;
+
+/// A float32, float64 or integer value of a harness as doubles, and back.
+template <class T>
+void copy_in(OpHarness& harness, graph::ValueId id, const std::vector<double>& values) {
+  harness.write(id, std::vector<T>(values.begin(), values.end()));
+}
+
+void write(OpHarness& harness, graph::ValueId id, const std::vector<double>& values) {
+  switch (harness.graph()[id].type) {
+    case DType::float32:
+      return copy_in<float>(harness, id, values);
+    case DType::float64:
+      return copy_in<double>(harness, id, values);
+    case DType::int32:
+      return copy_in<std::int32_t>(harness, id, values);
+    case DType::int64:
+      return copy_in<std::int64_t>(harness, id, values);
+    case DType::uint8:
+      return copy_in<std::uint8_t>(harness, id, values);
+  }
+}
+
+std::vector<double> read(OpHarness& harness, graph::ValueId id) {
+  using codelets::testing::as_doubles;
+  switch (harness.graph()[id].type) {
+    case DType::float32:
+      return as_doubles(harness.read<float>(id));
+    case DType::float64:
+      return as_doubles(harness.read<double>(id));
+    case DType::int32:
+      return as_doubles(harness.read<std::int32_t>(id));
+    case DType::int64:
+      return as_doubles(harness.read<std::int64_t>(id));
+    case DType::uint8:
+      return as_doubles(harness.read<std::uint8_t>(id));
+  }
+  return {};
+}
+
+/// Runs one op of a case with every kernel that takes it; compares all that it writes. Returns how
+/// many kernels there were.
+int compare_op(const graph::Graph& graph, const graph::Op& op, Evaluator& values,
+               const std::string& what, const runtime::KernelTable& table, DeviceKind device) {
+  OpHarness harness;
+  std::vector<graph::ValueId> operands;
+  for (graph::ValueId operand : op.operands) {
+    const graph::Value& value = graph[operand];
+    operands.push_back(
+        harness.declare("operand" + std::to_string(operands.size()), value.type, value.shape));
+    write(harness, operands.back(), values[operand].data);
+  }
+  const auto results = harness.op(op.name(), operands, op.attributes);
+  Evaluator reference(harness.graph());
+  // As the kernels see them: rounded.
+  std::vector<std::vector<double>> given;
+  for (graph::ValueId operand : operands)
+    given.push_back(reference[operand].data = read(harness, operand));
+  reference.run();
+  int compared = 0;
+  for (const runtime::Kernel* kernel : harness.supporting(table, device)) {
+    if (kernel->compute != runtime::Compute::float32) continue;
+    ++compared;
+    const std::string where = what + ": " + kernel->name + " of " + std::string(op.name());
+    for (std::size_t i = 0; i < operands.size(); ++i) write(harness, operands[i], given[i]);
+    EXPECT_EQ(harness.run(*kernel), runtime::StatusWord::ok) << where;
+    for (const auto& written : {results, operands}) {
+      for (graph::ValueId id : written) {
+        const bool is_code = harness.graph()[id].type == DType::uint8;
+        codelets::testing::expect_close(read(harness, id), reference[id].data,
+                                        is_code ? 0 : kernel_tolerance, where);
+      }
+    }
+  }
+  return compared;
+}
+
+}  // namespace
+
+std::map<std::string, int> compare_kernels(const runtime::KernelTable& table, DeviceKind device) {
+  std::map<std::string, int> compared;
+  std::mt19937 random(3);
+  for (const OperatorCase& what : operator_cases()) {
+    const OperatorGraph op(what, operators());
+    Evaluator evaluator(op.graph);
+    fill(what, op, evaluator, random);
+    // Each op sees its operands before it writes them.
+    Evaluator before = evaluator;
+    evaluator.run();
+    for (graph::OpId id : op.graph[graph::Graph::body].ops) {
+      const graph::Op& one = op.graph[id];
+      for (graph::ValueId operand : one.operands) {
+        if (op.graph[operand].producer) before[operand] = evaluator[operand];
+      }
+      compared[std::string(one.name())] +=
+          compare_op(op.graph, one, before, text(what), table, device);
+    }
+  }
+  return compared;
+}
+
+}  // namespace arenite::reference
