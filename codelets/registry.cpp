@@ -6,6 +6,14 @@
 
 #include <mutex>
 
+#if ARENITE_HAVE_CUDA
+namespace arenite::codelets {
+#define ARENITE_OPERATOR(folder) void register_##folder##_cuda(runtime::KernelTable& kernels);
+#include "cuda_operators.def"
+#undef ARENITE_OPERATOR
+}  // namespace arenite::codelets
+#endif
+
 namespace arenite {
 namespace {
 
@@ -20,6 +28,11 @@ struct Tables {
 #include "codelets/operators.def"
 #undef ARENITE_OPERATOR
     graph::add_region_operators(operators);
+#if ARENITE_HAVE_CUDA
+#define ARENITE_OPERATOR(folder) codelets::register_##folder##_cuda(kernels);
+#include "cuda_operators.def"
+#undef ARENITE_OPERATOR
+#endif
   }
 };
 

@@ -1,0 +1,49 @@
+#include "codelets/cuda/kernel.hpp"
+#include "codelets/cuda/sums.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+struct State {
+  std::int64_t count = 0, channels = 1;
+};
+
+State state_of(const graph::OpView& op) {
+  const Shape& x = op.operand(0).shape;
+  return {x.elements(), x.at(-1)};
+}
+
+void run_bias(const runtime::KernelCall& call) {
+  const State state = *static_cast<const State*>(call.state);
+  const float *x = call.in<float>(0), *bias = call.in<float>(1);
+  float* y = call.out<float>(0);
+  cuda::for_each(call, state.count,
+                 [=] ARENITE_THREAD(std::int64_t i) { y[i] = x[i] + bias[i % state.channels]; });
+}
+
+/// All pixels' channels, whatever axes the pixels have.
+cuda::Sums sums_of(const graph::OpView& op) {
+  const Shape& gradient = op.operand(0).shape;
+  const std::int64_t channels = gradient.at(-1);
+  cuda::Sums sums;
+  sums.sums.add(channels, {1});
+  sums.terms.add(channels > 0 ? gradient.elements() / channels : 0, {channels});
+  sums.deal_out();
+  return sums;
+}
+
+void run_bias_grad(const runtime::KernelCall& call) {
+  cuda::run_sums(call, *static_cast<const cuda::Sums*>(call.state), call.in<float>(0),
+                 call.out<float>(0));
+}
+
+}  // namespace
+
+void ARENITE_CUDA_KERNELS(bias)(runtime::KernelTable& kernels) {
+  kernels.add("bias", cuda::own(prepare<state_of, run_bias>));
+  kernels.add("bias_grad", cuda::own(prepare<sums_of, run_bias_grad>, [](const graph::OpView& op) {
+                return sums_of(op).workspace();
+              }));
+}
+
+}  // namespace arenite::codelets

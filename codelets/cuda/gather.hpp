@@ -1,0 +1,34 @@
+// GPU kernels whose result is elements of operand 0 in another order, some of them repeated.
+#pragma once
+
+#include "codelets/cuda/kernel.hpp"
+#include "codelets/cuda/offsets.hpp"
+
+namespace arenite::codelets::cuda {
+
+template <class T>
+static void run_gather(const runtime::KernelCall& call) {
+  const Offsets<1> offsets = *static_cast<const Offsets<1>*>(call.state);
+  const T* x = call.in<T>(0);
+  T* y = call.out<T>(0);
+  for_each(call, offsets.count(),
+           [=] ARENITE_THREAD(std::int64_t i) { y[i] = x[offsets.at(i).of[0]]; });
+}
+
+/// `offsets_of` gives where each element of the result lies in operand 0, by an op.
+template <auto offsets_of>
+static runtime::Kernel gathering() {
+  return own([](const graph::OpView& op) -> runtime::PreparedKernel {
+    auto offsets = std::make_shared<const Offsets<1>>(offsets_of(op));
+    switch (size_of(op.operand(0).type)) {
+      case 1:
+        return {run_gather<std::uint8_t>, offsets};
+      case 4:
+        return {run_gather<std::uint32_t>, offsets};
+      default:
+        return {run_gather<std::uint64_t>, offsets};
+    }
+  });
+}
+
+}  // namespace arenite::codelets::cuda

@@ -1,0 +1,55 @@
+// Our own GPU kernels: functions of an index, which a grid of threads calls once for each element.
+//
+// <op>_cuda.cu is CUDA to nvcc. To a C++ compiler it is plain C++ whose grid is a loop, so that
+// tests run the same functions on machines without a GPU (tests/cuda_kernels_test.cpp). What starts
+// a grid is static, since a program may hold both.
+#pragma once
+
+#include <arenite/runtime/kernel.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#ifdef __CUDACC__
+#include <cuda_runtime_api.h>
+#define ARENITE_GPU __host__ __device__  // a function that grids call
+#define ARENITE_THREAD __device__        // a lambda that a grid is given
+#else
+#define ARENITE_GPU
+#define ARENITE_THREAD
+#endif
+
+namespace arenite::codelets::cuda {
+
+#ifdef __CUDACC__
+template <class F>
+__global__ void call_each(std::int64_t count, F f) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += stride) {
+    f(i);
+  }
+}
+#endif
+
+/// Calls f(i) for each i in [0, count), in any order and many at once, behind what the call's
+/// stream holds; returns without waiting. f is copied to the device, and the addresses in it are
+/// the device's.
+template <class F>
+static void for_each(const runtime::KernelCall& call, std::int64_t count, const F& f) {
+  static_assert(std::is_trivially_copyable_v<F>);
+#ifdef __CUDACC__
+  if (count == 0) return;
+  constexpr std::int64_t threads = 256,
+                         most_blocks = 1 << 16;  // a thread takes more than one beyond
+  const auto blocks = static_cast<unsigned>(std::min((count + threads - 1) / threads, most_blocks));
+  call_each<<<blocks, threads, 0, static_cast<cudaStream_t>(call.stream)>>>(count, f);
+#else
+  static_cast<void>(call);
+  // The last one first: nobody may count on an order.
+  for (std::int64_t i = count; i-- > 0;) f(i);
+#endif
+}
+
+}  // namespace arenite::codelets::cuda

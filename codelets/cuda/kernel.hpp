@@ -1,0 +1,57 @@
+// What the registrations of GPU kernels share. Values on a GPU have no halo.
+#pragma once
+
+#include "codelets/cuda/grid.hpp"
+#include "codelets/prepare.hpp"
+
+#include <memory>
+#include <utility>
+
+/// The function in a folder's <op>_cuda.cu that adds its kernels to a table: those of a GPU, or
+/// those whose grids are loops.
+#ifdef __CUDACC__
+#define ARENITE_CUDA_KERNELS(folder) register_##folder##_cuda
+#else
+#define ARENITE_CUDA_KERNELS(folder) register_##folder##_loops
+#endif
+
+namespace arenite::codelets::cuda {
+
+/// A kernel of our own, of which `prepare` makes what runs.
+inline runtime::Kernel own(std::function<runtime::PreparedKernel(const graph::OpView&)> prepare) {
+  return {.name = "own", .device = DeviceKind::cuda, .prepare = std::move(prepare)};
+}
+
+/// The same with scratch memory: `workspace` gives its bytes.
+inline runtime::Kernel own(std::function<runtime::PreparedKernel(const graph::OpView&)> prepare,
+                           std::function<std::int64_t(const graph::OpView&)> workspace) {
+  runtime::Kernel kernel = own(std::move(prepare));
+  kernel.workspace = std::move(workspace);
+  return kernel;
+}
+
+/// What most elementwise kernels need to know: how many elements operand 0 has, or the result of an
+/// op without operands.
+struct Elements {
+  std::int64_t count = 0;
+};
+
+inline Elements elements_of(const graph::OpView& op) {
+  return {(op.operand_count() > 0 ? op.operand(0) : op.result(0)).shape.elements()};
+}
+
+inline std::int64_t count_of(const runtime::KernelCall& call) {
+  return static_cast<const Elements*>(call.state)->count;
+}
+
+/// An elementwise kernel of our own for floats, and for doubles.
+inline runtime::Kernel elementwise(runtime::KernelFunction of_floats,
+                                   runtime::KernelFunction of_doubles) {
+  return own([=](const graph::OpView& op) -> runtime::PreparedKernel {
+    const DType type = (op.operand_count() > 0 ? op.operand(0) : op.result(0)).type;
+    return {type == DType::float64 ? of_doubles : of_floats,
+            std::make_shared<const Elements>(elements_of(op))};
+  });
+}
+
+}  // namespace arenite::codelets::cuda

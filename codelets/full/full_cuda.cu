@@ -1,0 +1,47 @@
+#include "codelets/cuda/kernel.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+template <class T>
+struct State {
+  std::int64_t count;
+  T value;
+};
+
+template <class T>
+void run(const runtime::KernelCall& call) {
+  const State<T> state = *static_cast<const State<T>*>(call.state);
+  T* y = call.out<T>(0);
+  cuda::for_each(call, state.count, [=] ARENITE_THREAD(std::int64_t i) { y[i] = state.value; });
+}
+
+template <class T>
+runtime::PreparedKernel prepare_for(const graph::OpView& op) {
+  return {run<T>, std::make_shared<const State<T>>(
+                      State<T>{op.result(0).shape.elements(), static_cast<T>(op.real("value"))})};
+}
+
+runtime::PreparedKernel choose(const graph::OpView& op) {
+  switch (op.result(0).type) {
+    case DType::float32:
+      return prepare_for<float>(op);
+    case DType::float64:
+      return prepare_for<double>(op);
+    case DType::int64:
+      return prepare_for<std::int64_t>(op);
+    case DType::int32:
+      return prepare_for<std::int32_t>(op);
+    case DType::uint8:
+      return prepare_for<std::uint8_t>(op);
+  }
+  return {};
+}
+
+}  // namespace
+
+void ARENITE_CUDA_KERNELS(full)(runtime::KernelTable& kernels) {
+  kernels.add("full", cuda::own(choose));
+}
+
+}  // namespace arenite::codelets
