@@ -11,6 +11,7 @@ endif()
 find_program(ARENITE_CCACHE ccache)
 if(ARENITE_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ARENITE_CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${ARENITE_CCACHE})
 endif()
 
 add_library(arenite_settings INTERFACE)
