@@ -42,7 +42,7 @@ void run_bias_grad(const runtime::KernelCall& call) {
 void ARENITE_CUDA_KERNELS(bias)(runtime::KernelTable& kernels) {
   kernels.add("bias", cuda::own(prepare<state_of, run_bias>));
   kernels.add("bias_grad", cuda::own(prepare<sums_of, run_bias_grad>, [](const graph::OpView& op) {
-                return sums_of(op).workspace();
+                return sums_of(op).chunks.workspace();
               }));
 }
 

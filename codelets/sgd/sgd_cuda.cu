@@ -1,5 +1,5 @@
 #include "codelets/cuda/kernel.hpp"
-#include "codelets/sgd/step.hpp"
+#include "codelets/sgd/step_one.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -22,14 +22,8 @@ void run(const runtime::KernelCall& call) {
   float* velocity = state.has_velocity ? call.inout<float>(3) : nullptr;
   const float *gradient = call.in<float>(1), *rate = call.in<float>(2);
   cuda::for_each(call, state.count, [=] ARENITE_THREAD(std::int64_t i) {
-    float g = gradient[i];
-    // Skipped, not multiplied by 0: an infinite weight must not turn into NaN.
-    if (state.rule.decay != 0) g += state.rule.decay * weight[i];
-    if (velocity != nullptr) {
-      g += state.rule.momentum * velocity[i];
-      velocity[i] = g;
-    }
-    weight[i] -= *rate * g;
+    sgd::step_one(state.rule, *rate, gradient[i], weight[i],
+                  velocity != nullptr ? velocity + i : nullptr);
   });
 }
 

@@ -18,7 +18,7 @@ runtime::PreparedKernel choose(const graph::OpView& op) {
 
 void ARENITE_CUDA_KERNELS(sum_to)(runtime::KernelTable& kernels) {
   kernels.add("sum_to", cuda::own(choose, [](const graph::OpView& op) {
-                return cuda::sums_to(op.operand(0), op.result(0).shape).workspace();
+                return cuda::sums_to(op.operand(0), op.result(0).shape).chunks.workspace();
               }));
 }
 

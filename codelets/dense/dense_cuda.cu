@@ -1,0 +1,147 @@
+// Dense layers where cuBLAS is absent: a thread an element, whatever the shape.
+#include "codelets/cuda/sums.hpp"
+#include "codelets/dense/shapes.hpp"
+#include "codelets/sgd/step_one.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+struct Forward {
+  DenseSizes sizes;
+  bool biased = false, relu = false;
+};
+
+Forward forward(const graph::OpView& op) {
+  return {DenseSizes::forward(op), op.has_operand(2), op.op().name() == "dense_relu"};
+}
+
+void run_forward(const runtime::KernelCall& call) {
+  const Forward state = *static_cast<const Forward*>(call.state);
+  const DenseSizes s = state.sizes;
+  const float *x = call.in<float>(0), *weight = call.in<float>(1),
+              *bias = state.biased ? call.in<float>(2) : nullptr;
+  float* y = call.out<float>(0);
+  const bool relu = state.relu;
+  cuda::for_each(call, s.n * s.o, [=] ARENITE_THREAD(std::int64_t at) {
+    const std::int64_t n = at / s.o, o = at % s.o;
+    float sum = bias != nullptr ? bias[o] : 0;
+    for (std::int64_t i = 0; i < s.i; ++i) sum += x[n * s.i + i] * weight[i * s.o + o];
+    y[at] = relu && sum <= 0 ? 0 : sum;
+  });
+}
+
+/// With the output of the ReLU before the layer, or without.
+template <bool with_relu>
+void run_grad_input(const runtime::KernelCall& call) {
+  const DenseSizes s = *static_cast<const DenseSizes*>(call.state);
+  const float *gradient = call.in<float>(0), *weight = call.in<float>(1),
+              *output = with_relu ? call.in<float>(2) : nullptr;
+  float* dx = call.out<float>(0);
+  cuda::for_each(call, s.n * s.i, [=] ARENITE_THREAD(std::int64_t at) {
+    const std::int64_t n = at / s.i, i = at % s.i;
+    float sum = 0;
+    for (std::int64_t o = 0; o < s.o; ++o) sum += gradient[n * s.o + o] * weight[i * s.o + o];
+    dx[at] = output != nullptr && output[at] <= 0 ? 0 : sum;
+  });
+}
+
+/// Pairs that one launch is given: their addresses are among its arguments.
+constexpr std::size_t most_pairs = 128;
+
+struct Pairs {
+  const float *x[most_pairs], *gradient[most_pairs];
+  std::int64_t samples[most_pairs];
+  std::int64_t inputs, outputs, begin;
+
+  Pairs(const runtime::KernelCall& call, const DensePairs& pairs)
+      : inputs(pairs.inputs), outputs(pairs.outputs), begin(pairs.begin) {
+    for (std::size_t p = 0; p < pairs.samples.size(); ++p) {
+      x[p] = pairs.x(call, p);
+      gradient[p] = pairs.gradient(call, p);
+      samples[p] = pairs.samples[p];
+    }
+  }
+
+  /// What sample t of all pairs adds to element i of the rows.
+  ARENITE_GPU float term(std::int64_t i, std::int64_t t) const {
+    int p = 0;
+    for (; t >= samples[p]; ++p) t -= samples[p];
+    return x[p][t * inputs + begin + i / outputs] * gradient[p][t * outputs + i % outputs];
+  }
+};
+
+cuda::Chunks chunks_of(const DensePairs& pairs) {
+  std::int64_t samples = 0;
+  for (std::int64_t count : pairs.samples) samples += count;
+  return {(pairs.end - pairs.begin) * pairs.outputs, samples};
+}
+
+void run_grad_weight(const runtime::KernelCall& call) {
+  const auto& state = *static_cast<const DensePairs*>(call.state);
+  const Pairs pairs(call, state);
+  float* dweight = call.out<float>(0);
+  cuda::sum_chunks(
+      call, chunks_of(state),
+      [=] ARENITE_THREAD(std::int64_t i, std::int64_t t) { return pairs.term(i, t); },
+      [=] ARENITE_THREAD(std::int64_t i, double sum) { dweight[i] = static_cast<float>(sum); });
+}
+
+constexpr std::size_t first_pair_of_update = 3;
+
+struct Update {
+  DensePairs pairs;
+  sgd::Rule rule;
+  bool has_velocity;
+};
+
+Update update(const graph::OpView& op) {
+  return {DensePairs(op, first_pair_of_update), sgd::Rule(op), op.has_operand(2)};
+}
+
+void run_update(const runtime::KernelCall& call) {
+  const auto& state = *static_cast<const Update*>(call.state);
+  const Pairs pairs(call, state.pairs);
+  const sgd::Rule rule = state.rule;
+  float *weight = call.inout<float>(0),
+        *velocity = state.has_velocity ? call.inout<float>(2) : nullptr;
+  const float* rate = call.in<float>(1);
+  cuda::sum_chunks(
+      call, chunks_of(state.pairs),
+      [=] ARENITE_THREAD(std::int64_t i, std::int64_t t) { return pairs.term(i, t); },
+      [=] ARENITE_THREAD(std::int64_t i, double sum) {
+        sgd::step_one(rule, *rate, static_cast<float>(sum), weight[i],
+                      velocity != nullptr ? velocity + i : nullptr);
+      });
+}
+
+template <std::size_t first_pair>
+std::int64_t workspace(const graph::OpView& op) {
+  return chunks_of(DensePairs(op, first_pair)).workspace();
+}
+
+template <std::size_t first_pair>
+bool supports(const graph::OpView& op) {
+  return DensePairs(op, first_pair).samples.size() <= most_pairs;
+}
+
+DensePairs all_pairs(const graph::OpView& op) { return DensePairs(op); }
+
+}  // namespace
+
+void ARENITE_CUDA_KERNELS(dense)(runtime::KernelTable& kernels) {
+  kernels.add("dense", cuda::own(prepare<forward, run_forward>));
+  kernels.add("dense_relu", cuda::own(prepare<forward, run_forward>));
+  kernels.add("dense_grad_input",
+              cuda::own(prepare<DenseSizes::grad_input, run_grad_input<false>>));
+  kernels.add("dense_grad_input_relu",
+              cuda::own(prepare<DenseSizes::grad_input, run_grad_input<true>>));
+  runtime::Kernel grad_weight = cuda::own(prepare<all_pairs, run_grad_weight>, workspace<0>);
+  grad_weight.supports = supports<0>;
+  kernels.add("dense_grad_weight", std::move(grad_weight));
+  runtime::Kernel updating =
+      cuda::own(prepare<update, run_update>, workspace<first_pair_of_update>);
+  updating.supports = supports<first_pair_of_update>;
+  kernels.add("dense_grad_weight_sgd", std::move(updating));
+}
+
+}  // namespace arenite::codelets
