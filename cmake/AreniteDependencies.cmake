@@ -14,6 +14,13 @@ if(ARENITE_BENCH)
   find_package(benchmark REQUIRED)
 endif()
 
+# Another StarPU may stand there than at the last configuring.
+unset(STARPU_FOUND CACHE)
+unset(__pkg_config_checked_STARPU CACHE)
+foreach(library starpu-1.3 starpu-1.4)
+  unset(pkgcfg_lib_STARPU_${library} CACHE)
+endforeach()
+unset(ARENITE_STARPU_HAS_CUDA CACHE)
 pkg_check_modules(STARPU IMPORTED_TARGET starpu-1.4)
 if(NOT STARPU_FOUND)
   pkg_check_modules(STARPU REQUIRED IMPORTED_TARGET starpu-1.3)
@@ -23,13 +30,14 @@ pkg_check_modules(LIBXSMM REQUIRED IMPORTED_TARGET libxsmm)
 # Whether tasks can run on GPUs: StarPU's own header says how it was built.
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_LIBRARIES PkgConfig::STARPU)
-unset(ARENITE_STARPU_HAS_CUDA CACHE)  # another StarPU may stand there than at the last configuring
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)  # to link says nothing of it
 check_cxx_source_compiles("#include <starpu_config.h>
 #ifndef STARPU_USE_CUDA
 #error without CUDA
 #endif
 int main() {}" ARENITE_STARPU_HAS_CUDA)
 unset(CMAKE_REQUIRED_LIBRARIES)
+unset(CMAKE_TRY_COMPILE_TARGET_TYPE)
 message(STATUS "StarPU ${STARPU_VERSION}, LIBXSMM ${LIBXSMM_VERSION}, hwloc ${HWLOC_VERSION}")
 
 # LIBXSMM falls back to a BLAS for shapes it cannot JIT; we never call those paths, so the

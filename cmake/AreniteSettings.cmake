@@ -21,6 +21,7 @@ target_compile_options(arenite_settings INTERFACE
 target_compile_options(arenite_settings INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 if(ARENITE_WERROR)
   target_compile_options(arenite_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+  target_compile_options(arenite_settings INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
 if(ARENITE_SANITIZE)
   target_compile_options(arenite_settings INTERFACE
