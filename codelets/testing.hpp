@@ -16,16 +16,34 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <random>
+#include <set>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace arenite::codelets::testing {
 
+/// One run of a kernel on the host's memory.
+struct KernelRun {
+  runtime::KernelFunction run;
+  runtime::KernelCall call;
+  std::span<void*const> operands, results;   ///< the call's
+  std::vector<std::span<std::byte>> memory;  ///< all that its addresses lie in
+};
+
+/// Does the run here, or on a device, to which it copies the memory, and back.
+using Runner = std::function<void(const KernelRun&)>;
+
+inline void run_here(const KernelRun& one) { one.run(one.call); }
+
 class OpHarness {
  public:
-  explicit OpHarness(unsigned seed = 1) : random_(seed), builder_(graph_, operators()) {}
+  explicit OpHarness(unsigned seed = 1, Runner runner = run_here)
+      : random_(seed), builder_(graph_, operators()), runner_(std::move(runner)) {}
 
   graph::Graph& graph() { return graph_; }
   graph::Builder& builder() { return builder_; }
@@ -216,12 +234,16 @@ class OpHarness {
     std::fill(workspace.begin(), workspace.end(), std::byte{0xff});
     const runtime::PreparedKernel prepared = kernel.prepare(view);
     runtime::StatusWord status;
-    prepared.run({.operands = operands.data(),
-                  .results = results.data(),
-                  .workspace = workspace.data(),
-                  .state = prepared.state.get(),
-                  .status = &status,
-                  .op = op_.index});
+    runner_({.run = prepared.run,
+             .call = {.operands = operands.data(),
+                      .results = results.data(),
+                      .workspace = workspace.data(),
+                      .state = prepared.state.get(),
+                      .status = &status,
+                      .op = op_.index},
+             .operands = operands,
+             .results = results,
+             .memory = memory_of_op(workspace)});
     EXPECT_TRUE(workspace.intact()) << kernel.name << " wrote outside its workspace";
     const auto expect_intact = [&](graph::ValueId id) {
       EXPECT_TRUE(!id || bytes(id).intact()) << kernel.name << " wrote outside " << graph_[id].name;
@@ -230,6 +252,21 @@ class OpHarness {
     std::for_each(outputs.begin(), outputs.end(), expect_intact);
     for (graph::ValueId id : poisoned) fill_halo(id, std::byte{0});
     return status.load();
+  }
+
+  /// The storages of the op's values, once each, and its workspace.
+  std::vector<std::span<std::byte>> memory_of_op(GuardedBytes& workspace) {
+    std::set<std::uint32_t> roots;
+    for (const auto& values : {graph_[op_].operands, graph_[op_].results}) {
+      for (graph::ValueId id : values) {
+        if (id) roots.insert(graph_.root(id).index);
+      }
+    }
+    std::vector<std::span<std::byte>> memory;
+    for (std::uint32_t root : roots)
+      memory.emplace_back(storages_.at(root).data(), storages_.at(root).size());
+    memory.emplace_back(workspace.data(), workspace.size());
+    return memory;
   }
 
   /// A kernel that wishes for no halo on an operand has no use for the one that is there, and may
@@ -284,6 +321,7 @@ class OpHarness {
   graph::Builder builder_;
   graph::OpId op_;
   std::map<std::uint32_t, GuardedBytes> storages_;
+  Runner runner_;
 };
 
 /// max|a−b| ≤ tol · max|b| over the whole tensor; NaN anywhere fails.

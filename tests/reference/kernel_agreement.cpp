@@ -1,7 +1,10 @@
 #include "tests/reference/kernel_agreement.hpp"
 
-#include "codelets/testing.hpp"
 #include "tests/reference/operator_cases.hpp"
+
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace arenite::reference {
 namespace {
@@ -49,11 +52,15 @@ std::vector<double> read(OpHarness& harness, graph::ValueId id) {
   return {};
 }
 
+/// A result and the operand in whose place it lies.
+using InPlace = std::optional<std::pair<std::size_t, std::size_t>>;
+
 /// Runs one op of a case with every kernel that takes it; compares all that it writes. Returns how
 /// many kernels there were.
 int compare_op(const graph::Graph& graph, const graph::Op& op, Evaluator& values,
-               const std::string& what, const runtime::KernelTable& table, DeviceKind device) {
-  OpHarness harness;
+               const std::string& what, const runtime::KernelTable& table, DeviceKind device,
+               const codelets::testing::Runner& runner, const InPlace& in_place) {
+  OpHarness harness(1, runner);
   std::vector<graph::ValueId> operands;
   for (graph::ValueId operand : op.operands) {
     const graph::Value& value = graph[operand];
@@ -68,15 +75,18 @@ int compare_op(const graph::Graph& graph, const graph::Op& op, Evaluator& values
   for (graph::ValueId operand : operands)
     given.push_back(reference[operand].data = read(harness, operand));
   reference.run();
+  if (in_place) harness.in_place(in_place->first, in_place->second);
   int compared = 0;
   for (const runtime::Kernel* kernel : harness.supporting(table, device)) {
     if (kernel->compute != runtime::Compute::float32) continue;
     ++compared;
-    const std::string where = what + ": " + kernel->name + " of " + std::string(op.name());
+    const std::string where = what + ": " + kernel->name + " of " + std::string(op.name()) +
+                              (in_place ? " in place" : "");
     for (std::size_t i = 0; i < operands.size(); ++i) write(harness, operands[i], given[i]);
     EXPECT_EQ(harness.run(*kernel), runtime::StatusWord::ok) << where;
     for (const auto& written : {results, operands}) {
       for (graph::ValueId id : written) {
+        if (in_place && id == operands[in_place->second]) continue;
         const bool is_code = harness.graph()[id].type == DType::uint8;
         codelets::testing::expect_close(read(harness, id), reference[id].data,
                                         is_code ? 0 : kernel_tolerance, where);
@@ -86,9 +96,22 @@ int compare_op(const graph::Graph& graph, const graph::Op& op, Evaluator& values
   return compared;
 }
 
+/// Where a result may lie in an operand's place, and has its size.
+std::vector<InPlace> places(const graph::Graph& graph, const graph::Op& op) {
+  std::vector<InPlace> all{std::nullopt};
+  for (const auto& [result, operand] : op.definition->in_place) {
+    if (operand >= op.operands.size() || !op.operands[operand]) continue;
+    const graph::Value &to = graph[op.results[result]], &from = graph[op.operands[operand]];
+    if (to.type == from.type && to.shape == from.shape)
+      all.emplace_back(std::pair{result, operand});
+  }
+  return all;
+}
+
 }  // namespace
 
-std::map<std::string, int> compare_kernels(const runtime::KernelTable& table, DeviceKind device) {
+std::map<std::string, int> compare_kernels(const runtime::KernelTable& table, DeviceKind device,
+                                           const codelets::testing::Runner& runner) {
   std::map<std::string, int> compared;
   std::mt19937 random(3);
   for (const OperatorCase& what : operator_cases()) {
@@ -103,8 +126,10 @@ std::map<std::string, int> compare_kernels(const runtime::KernelTable& table, De
       for (graph::ValueId operand : one.operands) {
         if (op.graph[operand].producer) before[operand] = evaluator[operand];
       }
-      compared[std::string(one.name())] +=
-          compare_op(op.graph, one, before, text(what), table, device);
+      for (const InPlace& in_place : places(op.graph, one)) {
+        compared[std::string(one.name())] +=
+            compare_op(op.graph, one, before, text(what), table, device, runner, in_place);
+      }
     }
   }
   return compared;

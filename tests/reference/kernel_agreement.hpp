@@ -3,14 +3,18 @@
 
 #include <arenite/runtime/kernel.hpp>
 
+#include "codelets/testing.hpp"
+
 #include <map>
 #include <string>
 
 namespace arenite::reference {
 
 /// Runs each op of `operator_cases`, and those of their gradients, with every kernel of the table
-/// for the device that supports it, on host memory; expects what the op's rule gives in double.
+/// for the device that supports it; expects what the op's rule gives in double.
 /// Returns how many were compared, by operator.
-std::map<std::string, int> compare_kernels(const runtime::KernelTable& table, DeviceKind device);
+std::map<std::string, int> compare_kernels(
+    const runtime::KernelTable& table, DeviceKind device,
+    const codelets::testing::Runner& runner = codelets::testing::run_here);
 
 }  // namespace arenite::reference
