@@ -9,10 +9,7 @@ using avg_pool2d::Geometry;
 /// What the sum over the window of output (oy, ox) is divided by.
 ARENITE_GPU float divisor(const Geometry& g, std::int64_t oy, std::int64_t ox) {
   if (g.count_padding) return static_cast<float>(g.window.kernel.h * g.window.kernel.w);
-  float count = 0;
-  cuda::each_tap(g.window, g.x, oy, ox,
-                 [&](std::int64_t, std::int64_t, std::int64_t) { count += 1; });
-  return count;
+  return static_cast<float>(cuda::tap_count(g.window, g.x, oy, ox));
 }
 
 void run_forward(const runtime::KernelCall& call) {

@@ -17,9 +17,32 @@
 
 namespace arenite::codelets::cuda {
 
+/// Whether no thread reads what another one writes: what an op writes of its operands is either all
+/// that another operand is, or none of it.
+inline bool disjoint(const graph::OpView& op) {
+  const graph::Graph& graph = op.graph();
+  const auto& operands = op.op().operands;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i] || op.op().effect(i) == graph::Effect::read) continue;
+    const graph::Value& written = graph[operands[i]];
+    const std::int64_t end = written.offset + graph::byte_size(written.type, written.shape);
+    for (std::size_t j = 0; j < operands.size(); ++j) {
+      if (j == i || !operands[j] || graph.root(operands[j]) != graph.root(operands[i])) continue;
+      const graph::Value& other = graph[operands[j]];
+      const std::int64_t bytes = graph::byte_size(other.type, other.shape);
+      const bool same = other.offset == written.offset && other.offset + bytes == end;
+      if (!same && other.offset < end && written.offset < other.offset + bytes) return false;
+    }
+  }
+  return true;
+}
+
 /// A kernel of our own, of which `prepare` makes what runs.
 inline runtime::Kernel own(std::function<runtime::PreparedKernel(const graph::OpView&)> prepare) {
-  return {.name = "own", .device = DeviceKind::cuda, .prepare = std::move(prepare)};
+  return {.name = "own",
+          .device = DeviceKind::cuda,
+          .supports = disjoint,
+          .prepare = std::move(prepare)};
 }
 
 /// The same with scratch memory: `workspace` gives its bytes.
@@ -28,6 +51,11 @@ inline runtime::Kernel own(std::function<runtime::PreparedKernel(const graph::Op
   runtime::Kernel kernel = own(std::move(prepare));
   kernel.workspace = std::move(workspace);
   return kernel;
+}
+
+/// Elements of a row of the first axis; none where there is no row.
+inline std::int64_t row_elements(const Shape& shape) {
+  return shape.elements() == 0 ? 0 : shape.elements() / shape[0];
 }
 
 /// What most elementwise kernels need to know: how many elements operand 0 has, or the result of an

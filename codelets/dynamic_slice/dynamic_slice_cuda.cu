@@ -13,7 +13,7 @@ struct State {
 
 State state_of(const graph::OpView& op) {
   const Shape &x = op.operand(0).shape, &y = op.result(0).shape;
-  return {.last = x[0] - y[0], .row = x.with(0, 1).elements(), .count = y.elements()};
+  return {.last = x[0] - y[0], .row = cuda::row_elements(x), .count = y.elements()};
 }
 
 template <class T>

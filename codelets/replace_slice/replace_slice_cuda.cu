@@ -15,7 +15,7 @@ State state_of(const graph::OpView& op) {
   const Shape& x = op.operand(0).shape;
   return {.rows = x[0],
           .replaced = op.operand(1).shape[0],
-          .row = x.with(0, 1).elements(),
+          .row = cuda::row_elements(x),
           .has_end = op.has_operand(3)};
 }
 

@@ -10,7 +10,7 @@ struct State {
 
 State state_of(const graph::OpView& op) {
   const Shape &gradient = op.operand(0).shape, &dx = op.result(0).shape;
-  const std::int64_t begin = op.integer("begin") * gradient.with(0, 1).elements();
+  const std::int64_t begin = op.integer("begin") * cuda::row_elements(gradient);
   return {.all = dx.elements(), .begin = begin, .end = begin + gradient.elements()};
 }
 

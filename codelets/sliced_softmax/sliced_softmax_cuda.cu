@@ -58,15 +58,16 @@ void run_softmax(const runtime::KernelCall& call) {
     const std::int64_t prefix = given.get();
     const float* x = from + r * length;
     float* y = to + r * length;  // which may be x
-    float largest = prefix > 0 ? x[0] : 0, sum = 0;
+    float largest = prefix > 0 ? x[0] : 0;
+    double sum = 0;
     for (std::int64_t i = 1; i < prefix; ++i) {
       if (x[i] > largest || x[i] != x[i]) largest = x[i];
     }
     for (std::int64_t i = 0; i < prefix; ++i) {
       y[i] = std::exp(x[i] - largest);
-      sum += y[i];
+      sum += static_cast<double>(y[i]);
     }
-    const float scale = 1 / sum;
+    const auto scale = static_cast<float>(1 / sum);
     for (std::int64_t i = 0; i < prefix; ++i) y[i] *= scale;
     for (std::int64_t i = prefix; i < length; ++i) y[i] = x[i];
   });

@@ -60,16 +60,16 @@ void run_loss(const runtime::KernelCall& call) {
     }
     const Largest largest(row, s.classes);
     const float at_label = row[label];
-    float sum = 0;
+    double sum = 0;
     for (std::int64_t c = 0; c < s.classes; ++c) {
       to[c] = std::exp(row[c] - largest.value);
-      sum += to[c];
+      sum += static_cast<double>(to[c]);
     }
     const auto share = static_cast<float>(1 / s.divisor);
-    const float scale = share / sum;
+    const auto scale = static_cast<float>(static_cast<double>(share) / sum);
     for (std::int64_t c = 0; c < s.classes; ++c) to[c] = to[c] * scale - (c == label ? share : 0);
-    of_rows[r] = std::log(static_cast<double>(sum)) +
-                 (static_cast<double>(largest.value) - static_cast<double>(at_label));
+    of_rows[r] =
+        std::log(sum) + (static_cast<double>(largest.value) - static_cast<double>(at_label));
     of_rows[s.rows + r] = largest.at == label && sum == sum ? 1 : 0;
   });
   runtime::KernelCall behind = call;

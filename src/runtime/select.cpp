@@ -14,8 +14,9 @@ class TableSelector final : public graph::KernelSelector {
   std::string choose(const graph::OpView& op) const override {
     const std::vector<Kernel>& kernels = table_.find(op.op().name());
     // Of an operator that multiplies nothing, all kernels are float32 ones.
-    const bool rounds = std::ranges::any_of(
-        kernels, [&](const Kernel& kernel) { return kernel.compute == compute_; });
+    const bool rounds = std::ranges::any_of(kernels, [&](const Kernel& kernel) {
+      return kernel.device == device_ && kernel.compute == compute_;
+    });
     const Compute compute = rounds ? compute_ : Compute::float32;
     for (const Kernel& kernel : kernels) {
       if (kernel.compute != compute) continue;
