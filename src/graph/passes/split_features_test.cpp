@@ -1,10 +1,11 @@
 #include <arenite/error.hpp>
-#include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/text.hpp>
 #include <arenite/operators.hpp>
 
 #include <gtest/gtest.h>
+
+#include "src/graph/test_operators.hpp"
 
 #include <algorithm>
 
@@ -140,20 +141,47 @@ TEST_F(SplitFeatures, WorksWithoutBiasAndReLU) {
   EXPECT_EQ(names(), expected);
 }
 
-TEST_F(SplitFeatures, KeepsWhatAnOpSees) {
-  whole_step();
-  // Before the layer, of lane 1's samples alone: it still comes first.
-  const Dependencies before = dependencies(graph);
-  EXPECT_EQ(split_features(graph, operators(), target), 1);
-  const Dependencies after = dependencies(graph);
-  const auto place = [&](OpId id) {
-    return std::find(after.ops.begin(), after.ops.end(), id) - after.ops.begin();
-  };
-  for (OpId id : ops()) {
-    for (OpId first : after.of(id)) EXPECT_LT(place(first), place(id));
+/// Lane 1's samples are what a buffer is after an addition, which has to wait until `seen`, made by
+/// `see` behind lane 0's layer, has been read from it.
+struct SplitFeaturesOfABuffer : SplitFeatures {
+  ValueId total = declare("total", {2, inputs}, StorageClass::buffer), seen;
+
+  template <class See>
+  void step(See see) {
+    enter(Phase::forward, 0);
+    const ValueId x0 = declare("x0", {3, inputs}, StorageClass::input);
+    const ValueId y0 = builder.add1("dense_relu", {x0, weight, bias});
+    seen = see(y0);
+    builder.add("accumulate", {total, declare("more", {2, inputs}, StorageClass::input)});
+    enter(Phase::forward, 1);
+    const ValueId x1 = builder.add1("relu", {total});
+    const ValueId y1 = builder.add1("dense_relu", {x1, weight, bias});
+    graph.outputs = {seen, y0, y1};
+    enter(Phase::update, Op::shared_lane);
+    const ValueId gradient = builder.add1("dense_grad_weight", {x0, y0, x1, y1});
+    builder.add("sgd", {weight, gradient, declare("rate", {1})});
   }
-  // The update is behind everything that reads the weight.
-  EXPECT_EQ(graph[ops().back()].name(), "sgd");
+};
+
+TEST_F(SplitFeaturesOfABuffer, KeepsWhatAnOpSees) {
+  step([&](ValueId) { return builder.add1("identity", {total}); });
+  EXPECT_EQ(split_features(graph, operators(), target), 1);
+  const Names after = names();
+  const auto place = [&](std::string_view name) {
+    return std::find(after.begin(), after.end(), name) - after.begin();
+  };
+  EXPECT_LT(place("identity"), place("accumulate"));
+  EXPECT_LT(place("accumulate"), place("stack_columns"));
+  EXPECT_EQ(after.back(), "sgd");
+}
+
+TEST_F(SplitFeaturesOfABuffer, LeavesLayersBetweenWhichAnOpHasToSeeTheOldValue) {
+  step([&](ValueId y0) {
+    const ValueId rows =
+        builder.add1("slice", {y0}, {{"begin", std::int64_t{0}}, {"end", std::int64_t{2}}});
+    return builder.add1("dense_grad_weight", {total, rows});
+  });
+  expect_unchanged();
 }
 
 /// Lane 1's layer backward, what reads of it, an update, and only then what lane 0's layer needs.
@@ -245,6 +273,35 @@ TEST_F(SplitFeatures, RefusesAProfileThatCannotBe) {
   whole_step();
   target.handover_gigabytes = 0;
   EXPECT_THROW(split_features(graph, operators(), target), Error);
+}
+
+TEST(FeatureOperators, MustSayWhatTheyTake) {
+  const auto refusal = [](OperatorDefinition definition) {
+    return testing::message([&] { OperatorTable().add(std::move(definition)); });
+  };
+  OperatorDefinition product{.name = "op",
+                             .operands = {{"x"}, {"weight"}},
+                             .results = {"y"},
+                             .infer = testing::nothing,
+                             .feature_split = FeatureSplit{.part = "op"}};
+  EXPECT_EQ(refusal(product), "no error");
+  const std::string expected =
+      "; expected an operator for the parts, samples, a weight, at most a bias, and one result";
+  product.feature_split->part.clear();
+  EXPECT_EQ(refusal(product),
+            "operator 'op' of parts '' with 2 (x, weight) operands and 1 results" + expected);
+  product.feature_split->part = "op";
+  product.operands.push_back({.name = "bias", .optional = true});
+  EXPECT_EQ(refusal(product), "no error");
+  product.operands[1].optional = true;
+  EXPECT_EQ(refusal(product),
+            "operator 'op' of parts 'op' with 1 to 3 (x, weight?, bias?) operands and 1 results" +
+                expected);
+  product.operands[1].optional = false;
+  product.results = {"y", "z"};
+  EXPECT_EQ(refusal(product),
+            "operator 'op' of parts 'op' with 2 or 3 (x, weight, bias?) operands and 2 results" +
+                expected);
 }
 
 }  // namespace
