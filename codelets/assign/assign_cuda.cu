@@ -21,24 +21,14 @@ void identity(const runtime::KernelCall& call) {
   copy<T>(call, call.operands[0], call.results[0]);
 }
 
-/// By the size of an element.
-runtime::Kernel copying(runtime::KernelFunction one, runtime::KernelFunction four,
-                        runtime::KernelFunction eight) {
-  return cuda::own([=](const graph::OpView& op) -> runtime::PreparedKernel {
-    const std::int64_t size = size_of(op.operand(0).type);
-    return {size == 1   ? one
-            : size == 4 ? four
-                        : eight,
-            std::make_shared<const cuda::Elements>(cuda::elements_of(op))};
-  });
-}
-
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(assign)(runtime::KernelTable& kernels) {
   using std::uint32_t, std::uint64_t, std::uint8_t;
-  kernels.add("assign", copying(assign<uint8_t>, assign<uint32_t>, assign<uint64_t>));
-  kernels.add("identity", copying(identity<uint8_t>, identity<uint32_t>, identity<uint64_t>));
+  kernels.add("assign", cuda::copying<cuda::elements_of>(assign<uint8_t>, assign<uint32_t>,
+                                                         assign<uint64_t>));
+  kernels.add("identity", cuda::copying<cuda::elements_of>(identity<uint8_t>, identity<uint32_t>,
+                                                           identity<uint64_t>));
 }
 
 }  // namespace arenite::codelets

@@ -18,17 +18,8 @@ static void run_gather(const runtime::KernelCall& call) {
 /// `offsets_of` gives where each element of the result lies in operand 0, by an op.
 template <auto offsets_of>
 static runtime::Kernel gathering() {
-  return own([](const graph::OpView& op) -> runtime::PreparedKernel {
-    auto offsets = std::make_shared<const Offsets<1>>(offsets_of(op));
-    switch (size_of(op.operand(0).type)) {
-      case 1:
-        return {run_gather<std::uint8_t>, offsets};
-      case 4:
-        return {run_gather<std::uint32_t>, offsets};
-      default:
-        return {run_gather<std::uint64_t>, offsets};
-    }
-  });
+  return copying<offsets_of>(run_gather<std::uint8_t>, run_gather<std::uint32_t>,
+                             run_gather<std::uint64_t>);
 }
 
 }  // namespace arenite::codelets::cuda

@@ -82,4 +82,19 @@ inline runtime::Kernel elementwise(runtime::KernelFunction of_floats,
   });
 }
 
+/// A kernel of our own that only copies elements: the functions for those of 1, 4 and 8 bytes, and
+/// what makes their state of an op.
+template <auto state_of>
+runtime::Kernel copying(runtime::KernelFunction one, runtime::KernelFunction four,
+                        runtime::KernelFunction eight) {
+  return own([=](const graph::OpView& op) -> runtime::PreparedKernel {
+    const auto state = state_of(op);
+    const std::int64_t bytes = size_of(op.operand(0).type);
+    runtime::KernelFunction run = eight;
+    if (bytes == 1) run = one;
+    if (bytes == 4) run = four;
+    return {run, std::make_shared<decltype(state)>(state)};
+  });
+}
+
 }  // namespace arenite::codelets::cuda

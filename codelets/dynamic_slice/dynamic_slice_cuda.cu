@@ -34,22 +34,11 @@ void run(const runtime::KernelCall& call) {
   });
 }
 
-runtime::PreparedKernel choose(const graph::OpView& op) {
-  auto state = std::make_shared<const State>(state_of(op));
-  switch (size_of(op.operand(0).type)) {
-    case 1:
-      return {run<std::uint8_t>, state};
-    case 4:
-      return {run<std::uint32_t>, state};
-    default:
-      return {run<std::uint64_t>, state};
-  }
-}
-
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(dynamic_slice)(runtime::KernelTable& kernels) {
-  kernels.add("dynamic_slice", cuda::own(choose));
+  kernels.add("dynamic_slice",
+              cuda::copying<state_of>(run<std::uint8_t>, run<std::uint32_t>, run<std::uint64_t>));
 }
 
 }  // namespace arenite::codelets

@@ -71,24 +71,14 @@ void update(const runtime::KernelCall& call) {
   put(call, s, report_rows(call, s), call.inout<T>(0));
 }
 
-/// By the size of an element.
-runtime::Kernel copying(runtime::KernelFunction one, runtime::KernelFunction four,
-                        runtime::KernelFunction eight) {
-  return cuda::own([=](const graph::OpView& op) -> runtime::PreparedKernel {
-    const std::int64_t size = size_of(op.operand(0).type);
-    return {size == 1   ? one
-            : size == 4 ? four
-                        : eight,
-            std::make_shared<const State>(state_of(op))};
-  });
-}
-
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(replace_slice)(runtime::KernelTable& kernels) {
   using std::uint32_t, std::uint64_t, std::uint8_t;
-  kernels.add("replace_slice", copying(replace<uint8_t>, replace<uint32_t>, replace<uint64_t>));
-  kernels.add("update_slice", copying(update<uint8_t>, update<uint32_t>, update<uint64_t>));
+  kernels.add("replace_slice",
+              cuda::copying<state_of>(replace<uint8_t>, replace<uint32_t>, replace<uint64_t>));
+  kernels.add("update_slice",
+              cuda::copying<state_of>(update<uint8_t>, update<uint32_t>, update<uint64_t>));
 }
 
 }  // namespace arenite::codelets
