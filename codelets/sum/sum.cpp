@@ -1,5 +1,6 @@
 // sum(a, b, …): element by element, of values of one shape and type. The operands are added in a
-// fixed balanced tree, (a + b) + (c + d), so that the bits depend on nothing but their order.
+// fixed order, on CPUs in a balanced tree, (a + b) + (c + d), so that the bits depend on nothing
+// but their order.
 #include "codelets/sum/sum.hpp"
 
 #include "codelets/image.hpp"

@@ -57,8 +57,9 @@ int wanted_workers(const SessionOptions& options) {
     fail({.found = std::to_string(count) + " workers",
           .expected = "at most " + std::to_string(starpu::max_cpu_workers),
           .where = "StarPU " + starpu::version(),
-          .hint = "Debian's StarPU is built for few workers; build StarPU 1.4 with a larger "
-                  "--enable-maxcpus"});
+          .hint =
+              "Debian 12's StarPU is built for few workers; scripts/build-starpu builds one for "
+              "64"});
   }
   return count;
 }
