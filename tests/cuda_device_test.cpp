@@ -9,7 +9,6 @@
 
 #include <cstring>
 #include <memory>
-#include <new>
 #include <stdexcept>
 
 namespace arenite {
@@ -46,24 +45,6 @@ class Mirror {
   void* device_ = nullptr;
 };
 
-/// A status word that the device can write.
-class PinnedStatus {
- public:
-  PinnedStatus() {
-    void* bytes = nullptr;
-    check(cudaHostAlloc(&bytes, sizeof(runtime::StatusWord), cudaHostAllocMapped), "cudaHostAlloc");
-    word_ = new (bytes) runtime::StatusWord;
-  }
-  ~PinnedStatus() { cudaFreeHost(word_); }
-  PinnedStatus(const PinnedStatus&) = delete;
-  PinnedStatus& operator=(const PinnedStatus&) = delete;
-
-  runtime::StatusWord* word() const noexcept { return word_; }
-
- private:
-  runtime::StatusWord* word_ = nullptr;
-};
-
 void run_on_device(const codelets::testing::KernelRun& one) {
   std::vector<std::unique_ptr<Mirror>> mirrors;
   for (const std::span<std::byte> bytes : one.memory)
@@ -78,17 +59,20 @@ void run_on_device(const codelets::testing::KernelRun& one) {
   std::vector<void*> operands, results;
   for (void* operand : one.operands) operands.push_back(on_device(operand));
   for (void* result : one.results) results.push_back(on_device(result));
-  const PinnedStatus status;
+  std::uint64_t found = runtime::StatusWord::ok;
+  const Mirror status(std::as_writable_bytes(std::span(&found, 1)));
   runtime::KernelCall call = one.call;
   call.operands = operands.data();
   call.results = results.data();
   call.workspace = on_device(call.workspace);
-  call.status = status.word();
+  call.status = static_cast<runtime::StatusWord*>(
+      status.on_device(reinterpret_cast<const std::byte*>(&found)));
   one.run(call);
   check(cudaGetLastError(), "launch");
   check(cudaDeviceSynchronize(), "kernel");
   for (const auto& mirror : mirrors) mirror->copy_back();
-  if (const std::uint64_t found = status.word()->load(); found != runtime::StatusWord::ok)
+  status.copy_back();
+  if (found != runtime::StatusWord::ok)
     one.call.status->report(runtime::StatusWord::op_of(found), runtime::StatusWord::code_of(found));
 }
 

@@ -23,8 +23,22 @@
 namespace arenite::codelets::cuda {
 
 #ifdef __CUDACC__
+/// The words of a call that are to keep a grid from persistent state; none where it writes none.
+struct Guard {
+  const volatile unsigned long long *status = nullptr, *failed = nullptr;
+
+  explicit Guard(const runtime::KernelCall& call) {
+    static_assert(sizeof(runtime::StatusWord) == sizeof(unsigned long long));
+    if (call.failed == nullptr) return;
+    status = reinterpret_cast<const volatile unsigned long long*>(call.status);
+    failed = reinterpret_cast<const volatile unsigned long long*>(call.failed);
+  }
+  __device__ bool closed() const { return status != nullptr && (*status != 0 || *failed != 0); }
+};
+
 template <class F>
-__global__ void call_each(std::int64_t count, F f) {
+__global__ void call_each(std::int64_t count, F f, Guard guard) {
+  if (guard.closed()) return;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
        i += stride) {
@@ -44,7 +58,7 @@ inline bool& from_the_first() {
 
 /// Calls f(i) for each i in [0, count), in any order and many at once, behind what the call's
 /// stream holds; returns without waiting. f is copied to the device, and the addresses in it are
-/// the device's.
+/// the device's. Calls nothing where the call is to leave persistent state alone.
 template <class F>
 static void for_each(const runtime::KernelCall& call, std::int64_t count, const F& f) {
   static_assert(std::is_trivially_copyable_v<F>);
@@ -53,9 +67,11 @@ static void for_each(const runtime::KernelCall& call, std::int64_t count, const 
   constexpr std::int64_t threads = 256,
                          most_blocks = 1 << 16;  // a thread takes more than one beyond
   const auto blocks = static_cast<unsigned>(std::min((count + threads - 1) / threads, most_blocks));
-  call_each<<<blocks, threads, 0, static_cast<cudaStream_t>(call.stream)>>>(count, f);
+  call_each<<<blocks, threads, 0, static_cast<cudaStream_t>(call.stream)>>>(count, f, Guard(call));
 #else
-  static_cast<void>(call);
+  if (call.failed != nullptr && (call.failed->load() != runtime::StatusWord::ok ||
+                                 call.status->load() != runtime::StatusWord::ok))
+    return;
   for (std::int64_t i = 0; i < count; ++i) f(from_the_first() ? i : count - 1 - i);
 #endif
 }

@@ -42,7 +42,8 @@ inline runtime::Kernel own(std::function<runtime::PreparedKernel(const graph::Op
   return {.name = "own",
           .device = DeviceKind::cuda,
           .supports = disjoint,
-          .prepare = std::move(prepare)};
+          .prepare = std::move(prepare),
+          .guards_state = true};
 }
 
 /// The same with scratch memory: `workspace` gives its bytes.

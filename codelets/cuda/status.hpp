@@ -5,7 +5,7 @@
 
 namespace arenite::codelets::cuda {
 
-/// As StatusWord::report. The word lies in host memory that the device can write.
+/// As StatusWord::report. The word lies in the device's memory.
 ARENITE_GPU inline void report(runtime::StatusWord* status, std::uint32_t op, std::uint32_t code) {
 #ifdef __CUDA_ARCH__
   static_assert(sizeof(runtime::StatusWord) == sizeof(unsigned long long));
@@ -13,7 +13,7 @@ ARENITE_GPU inline void report(runtime::StatusWord* status, std::uint32_t op, st
   const unsigned long long mine = (static_cast<unsigned long long>(op) + 1) << 32 | code;
   unsigned long long seen = *reinterpret_cast<volatile unsigned long long*>(word);
   while (seen == 0 || mine < seen) {
-    const unsigned long long found = atomicCAS_system(word, seen, mine);
+    const unsigned long long found = atomicCAS(word, seen, mine);
     if (found == seen) return;
     seen = found;
   }

@@ -48,6 +48,9 @@ struct KernelCall {
   StatusWord* status = nullptr;
   std::uint32_t op = 0;    ///< for status reports
   void* stream = nullptr;  ///< cudaStream_t on CUDA workers
+  /// Of an op on a device that writes persistent state: it leaves that alone once `status` or this
+  /// word, which tells of earlier steps, is set. Both lie in the device's memory. Else nullptr.
+  const StatusWord* failed = nullptr;
 
   template <class T>
   const T* in(std::size_t i) const noexcept {
@@ -96,6 +99,9 @@ struct Kernel {
   /// without one (it may ask for workspace instead).
   std::function<int(const graph::OpView&, std::size_t)> wanted_halo;
   bool writes_halo = false;  ///< writes the zeros of a halo around its results
+  /// On a device: writes what the op's operands hold as KernelCall::failed says. Ops that write
+  /// persistent state there are given no other kernel. (On the CPU the caller looks first.)
+  bool guards_state = false;
 };
 
 class KernelTable {
