@@ -76,7 +76,7 @@ result = $6;)");
   EXPECT_TRUE(step.block("total").persistent);
   EXPECT_TRUE(step.place("k").external);
   for (const auto& [name, words] : {std::pair("total", "expected a persistent block"),
-                                    std::pair("k", "expected constants bound by address")}) {
+                                    std::pair("k", "expected the host's constants bound by address")}) {
     const StepPlan faulty = step.with(name, "b");
     EXPECT_EQ(lost(step, faulty, 1), "") << name;
     expect_caught(step, faulty, words, name);

@@ -1,5 +1,5 @@
 // assign(target, value): target = value, of any type. It has no result: what a buffer, or a view of
-// one, holds in the next step. identity(x) -> y: the same as a new value.
+// one, holds in the next step. identity(x) -> y: the same as a new value, in any space.
 #include "codelets/assign/assign.hpp"
 
 #include "codelets/image.hpp"
@@ -24,6 +24,7 @@ void register_assign(Registry& registry) {
   identity.operands = {{"x"}};
   identity.results = {"y"};
   identity.of_share = rows_of_first<>;
+  identity.crosses_spaces = true;
   identity.infer = [](const graph::OpView& op) -> std::vector<graph::ResultType> {
     return {{op.operand(0).type, op.operand(0).shape}};
   };

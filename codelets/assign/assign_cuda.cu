@@ -1,4 +1,8 @@
+#include <arenite/graph/spaces.hpp>
+
 #include "codelets/cuda/kernel.hpp"
+
+#include <cstring>
 
 namespace arenite::codelets {
 namespace {
@@ -21,12 +25,33 @@ void identity(const runtime::KernelCall& call) {
   copy<T>(call, call.operands[0], call.results[0]);
 }
 
+/// Between spaces the device's copy engine works beside the kernels.
+void transfer(const runtime::KernelCall& call) {
+  const auto bytes = static_cast<std::size_t>(cuda::count_of(call));
+#ifdef __CUDACC__
+  cudaMemcpyAsync(call.results[0], call.operands[0], bytes, cudaMemcpyDefault,
+                  static_cast<cudaStream_t>(call.stream));
+#else
+  if (bytes > 0) std::memcpy(call.results[0], call.operands[0], bytes);
+#endif
+}
+
+bool is_transfer(const graph::OpView& op) { return graph::is_crossing(op.graph(), op.op()); }
+
+cuda::Elements bytes_of(const graph::OpView& op) {
+  return {graph::byte_size(op.operand(0).type, op.operand(0).shape)};
+}
+
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(assign)(runtime::KernelTable& kernels) {
   using std::uint32_t, std::uint64_t, std::uint8_t;
   kernels.add("assign", cuda::copying<cuda::elements_of>(assign<uint8_t>, assign<uint32_t>,
                                                          assign<uint64_t>));
+  kernels.add("identity", {.name = "transfer",
+                           .device = DeviceKind::cuda,
+                           .supports = is_transfer,
+                           .prepare = prepare<bytes_of, transfer>});
   kernels.add("identity", cuda::copying<cuda::elements_of>(identity<uint8_t>, identity<uint32_t>,
                                                            identity<uint64_t>));
 }

@@ -1,5 +1,6 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/operator.hpp>
+#include <arenite/graph/spaces.hpp>
 #include <arenite/graph/target.hpp>
 
 #include <algorithm>
@@ -29,9 +30,11 @@ double TargetProfile::microseconds(const OpView& op) const {
     kernel.resize(kernel.size() - bfloat16_suffix.size());
     known = kernels.find(kernel);
   }
-  const KernelRate& rate = known == kernels.end() ? otherwise : known->second;
+  const bool gpu = space_of(op.graph(), op.op()).device != DeviceKind::cpu;
+  const KernelRate& rate = known != kernels.end() ? known->second : gpu ? on_gpu : otherwise;
   // Arithmetic and memory overlap: the slower of the two decides.
-  return op_microseconds + std::max(cost.flops / rate.gflops, cost.bytes / rate.gigabytes) * 1e-3;
+  return (gpu ? gpu_op_microseconds : op_microseconds) +
+         std::max(cost.flops / rate.gflops, cost.bytes / rate.gigabytes) * 1e-3;
 }
 
 int TargetProfile::lanes(double step_microseconds) const noexcept {
@@ -49,11 +52,13 @@ void check(const TargetProfile& target) {
           .where = "target profile '" + target.name + "'"});
   };
   check_rate("other kernels", target.otherwise);
+  check_rate("other kernels on a GPU", target.on_gpu);
   check_rate("what another worker has written", {.gigabytes = target.handover_gigabytes});
   for (const auto& [kernel, rate] : target.kernels) check_rate("'" + kernel + "'", rate);
-  for (const double time : {target.op_microseconds, target.task_microseconds,
-                            target.phase_microseconds, target.meeting_microseconds,
-                            target.two_lanes_microseconds, target.four_lanes_microseconds}) {
+  for (const double time :
+       {target.op_microseconds, target.gpu_op_microseconds, target.task_microseconds,
+        target.phase_microseconds, target.meeting_microseconds, target.two_lanes_microseconds,
+        target.four_lanes_microseconds}) {
     if (time >= 0) continue;
     fail({.found = "a time of " + number(time) + " µs",
           .expected = "times of at least 0",

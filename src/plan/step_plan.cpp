@@ -66,11 +66,12 @@ class StepPlanner {
     for_each_root(graph_, [&](StorageId id, const graph::Storage& storage) {
       if (storage.space != space) return;
       Placement place = describe(id);
-      if (is_persistent(storage.cls)) {
+      const bool constant = storage.cls == StorageClass::constant;
+      if (is_persistent(storage.cls) || (constant && space.device != DeviceKind::cpu)) {
         place.block = plan_.blocks.size();
         place.offset = state_.place(storage.name, storage.bytes, space);
         any = true;
-      } else if (storage.cls == StorageClass::constant) {
+      } else if (constant) {
         place.external = true;
       } else {
         return;

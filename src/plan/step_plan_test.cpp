@@ -217,7 +217,7 @@ TEST(StepPlan, VerifierBelievesNoLabel) {
 
   broken = plan;
   broken.placements[value].external = true;
-  expect_rejected(network, schedule, broken, "constants bound by address, and nothing else");
+  expect_rejected(network, schedule, broken, "the host's constants bound by address, and nothing else");
 
   for (const auto& [index, block, words] :
        {std::tuple(weight, "step", "expected a persistent block"),
@@ -347,7 +347,7 @@ TEST(StepPlan, ProgramsAgreeOnSharedBlocks) {
   expect(broken, "block 'state' of two kinds");
   broken = second;
   broken.placements[place_of_class(second, StorageClass::activation)].block = 0;
-  expect(broken, "expected persistent storages only");
+  expect(broken, "expected persistent storages and constants only");
 }
 
 TEST(StepPlan, PlansThousandsOfTasks) {

@@ -191,10 +191,12 @@ class StepVerifier {
     if (place.bytes != storage.bytes)
       reject("'" + storage.name + "' of " + std::to_string(place.bytes) + " bytes",
              std::to_string(storage.bytes));
-    if (place.external != (storage.cls == StorageClass::constant))
+    const bool constant = storage.cls == StorageClass::constant;
+    const bool external = constant && storage.space.device == DeviceKind::cpu;
+    if (place.external != external)
       reject("'" + storage.name + "', of class " + std::string(to_string(storage.cls)) +
                  (place.external ? ", bound by address" : ", in a block"),
-             "constants bound by address, and nothing else");
+             "the host's constants bound by address, and nothing else");
     if (place.external) return;
     if (place.block >= plan_.blocks.size())
       reject("'" + storage.name + "' in no block", "a block of the plan");
@@ -213,12 +215,13 @@ class StepVerifier {
              "one space");
     const bool apart = storage.cls == StorageClass::input ||
                        (output_[place.storage.index] && is_transient(storage.cls));
-    if (block.persistent != is_persistent(storage.cls) || block.per_task_set != apart)
+    const bool persistent = constant || is_persistent(storage.cls);
+    if (block.persistent != persistent || block.per_task_set != apart)
       reject("'" + storage.name + "' of class " + std::string(to_string(storage.cls)) +
                  (apart && is_transient(storage.cls) ? ", an output," : "") + " in block '" +
                  block.name + "'",
-             is_persistent(storage.cls) ? "a persistent block"
-             : apart                    ? "a block of each task set"
+             persistent ? "a persistent block"
+             : apart    ? "a block of each task set"
                                         : "a block that holds only one step's values");
   }
 
@@ -338,7 +341,9 @@ class StepVerifier {
       for (OpId op : schedule_.tasks[t].ops) {
         for (const graph::Access& access : graph::accesses(graph_, op)) {
           const Placement& place = *place_of_[access.storage.index];
-          if (place.external || plan_.blocks[place.block].per_task_set) continue;
+          if (place.external || graph_.storage(access.storage).cls == StorageClass::constant ||
+              plan_.blocks[place.block].per_task_set)
+            continue;
           reject("staging " + task_name(t) + " touches '" + place.name + "' in block '" +
                      plan_.blocks[place.block].name + "', which all steps share",
                  expected);

@@ -25,9 +25,9 @@ struct SharedBlock {
 };
 
 void join(SharedBlock& block, const Placement& place) {
-  if (!graph::is_persistent(place.cls))
+  if (!graph::is_persistent(place.cls) && place.cls != graph::StorageClass::constant)
     reject(range(place) + " in the persistent block '" + block.first->name + "'",
-           "persistent storages only");
+           "persistent storages and constants only");
   const auto [it, added] = block.places.emplace(place.name, &place);
   const Placement& known = *it->second;
   if (added || (known.offset == place.offset && known.bytes == place.bytes)) return;

@@ -1,28 +1,34 @@
 #include <arenite/error.hpp>
+#include <arenite/graph/spaces.hpp>
 #include <arenite/runtime/program.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace arenite::runtime {
 namespace {
 
+bool writes_state(const graph::OpView& op) {
+  for (std::size_t i = 0; i < op.operand_count(); ++i) {
+    if (op.has_operand(i) && op.op().effect(i) != graph::Effect::read &&
+        is_persistent(op.graph().root_storage(op.op().operands[i]).cls))
+      return true;
+  }
+  return false;
+}
+
 class TableSelector final : public graph::KernelSelector {
  public:
-  TableSelector(const KernelTable& table, DeviceKind device, Compute compute)
-      : table_(table), device_(device), compute_(compute) {}
+  TableSelector(const KernelTable& table, Compute compute, std::string without)
+      : table_(table), compute_(compute), without_(std::move(without)) {}
+
+  bool has_kernel(const graph::OpView& op, DeviceKind device) const override {
+    return find(op, device) != nullptr;
+  }
 
   std::string choose(const graph::OpView& op) const override {
-    const std::vector<Kernel>& kernels = table_.find(op.op().name());
-    // Of an operator that multiplies nothing, all kernels are float32 ones.
-    const bool rounds = std::ranges::any_of(kernels, [&](const Kernel& kernel) {
-      return kernel.device == device_ && kernel.compute == compute_;
-    });
-    const Compute compute = rounds ? compute_ : Compute::float32;
-    for (const Kernel& kernel : kernels) {
-      if (kernel.compute != compute) continue;
-      if (kernel.device != device_ || (ARENITE_PLAIN_KERNELS && kernel.jit)) continue;
-      if (!kernel.supports || kernel.supports(op)) return kernel.name;
-    }
+    const DeviceKind device = device_of(op);
+    if (const Kernel* kernel = find(op, device)) return kernel->name;
     std::string shapes;
     for (std::size_t i = 0; i < op.operand_count(); ++i) {
       if (op.has_operand(i))
@@ -30,43 +36,71 @@ class TableSelector final : public graph::KernelSelector {
     }
     fail({.found = "no kernel for operands " + shapes,
           .expected = "a registered kernel that supports them on " +
-                      std::string(device_ == DeviceKind::cpu ? "the CPU" : "CUDA") +
-                      (compute == Compute::bfloat16 ? " in bfloat16" : ""),
+                      std::string(device == DeviceKind::cpu ? "the CPU" : "CUDA") +
+                      (compute_ == Compute::bfloat16 ? " in bfloat16" : ""),
           .where = std::string(op.op().name()) +
                    (op.op().where.empty() ? "" : " '" + op.op().where + "'")});
   }
 
   bool supports(const graph::OpView& op, const std::string& kernel) const override {
-    const Kernel& k = table_.at(op.op().name(), kernel, device_);
-    return !k.supports || k.supports(op);
+    return supports(at(op, kernel), op);
   }
 
   std::int64_t workspace(const graph::OpView& op, const std::string& kernel) const override {
-    const Kernel& k = table_.at(op.op().name(), kernel, device_);
+    const Kernel& k = at(op, kernel);
     return k.workspace ? k.workspace(op) : 0;
   }
 
   int wanted_halo(const graph::OpView& op, const std::string& kernel,
                   std::size_t operand) const override {
-    const Kernel& k = table_.at(op.op().name(), kernel, device_);
+    const Kernel& k = at(op, kernel);
     return k.wanted_halo ? k.wanted_halo(op, operand) : -1;
   }
 
   bool writes_halo(const graph::OpView& op, const std::string& kernel) const override {
-    return table_.at(op.op().name(), kernel, device_).writes_halo;
+    return at(op, kernel).writes_halo;
   }
 
  private:
+  static DeviceKind device_of(const graph::OpView& op) {
+    return graph::space_of(op.graph(), op.op()).device;
+  }
+
+  const Kernel& at(const graph::OpView& op, const std::string& kernel) const {
+    return table_.at(op.op().name(), kernel, device_of(op));
+  }
+
+  static bool supports(const Kernel& kernel, const graph::OpView& op) {
+    if (kernel.device != DeviceKind::cpu && !kernel.guards_state && writes_state(op)) return false;
+    return !kernel.supports || kernel.supports(op);
+  }
+
+  const Kernel* find(const graph::OpView& op, DeviceKind device) const {
+    const std::vector<Kernel>& kernels = table_.find(op.op().name());
+    // Of an operator that multiplies nothing, all kernels are float32 ones.
+    const bool rounds = std::ranges::any_of(kernels, [&](const Kernel& kernel) {
+      return kernel.device == device && kernel.compute == compute_;
+    });
+    const Compute compute = rounds ? compute_ : Compute::float32;
+    for (const Kernel& kernel : kernels) {
+      if (kernel.device != device || kernel.compute != compute) continue;
+      if (!without_.empty() && kernel.name.starts_with(without_)) continue;
+      if (ARENITE_PLAIN_KERNELS && kernel.jit) continue;
+      if (supports(kernel, op)) return &kernel;
+    }
+    return nullptr;
+  }
+
   const KernelTable& table_;
-  DeviceKind device_;
   Compute compute_;
+  std::string without_;
 };
 
 }  // namespace
 
-std::unique_ptr<graph::KernelSelector> kernel_selector(const KernelTable& table, DeviceKind device,
-                                                       Compute compute) {
-  return std::make_unique<TableSelector>(table, device, compute);
+std::unique_ptr<graph::KernelSelector> kernel_selector(const KernelTable& table, Compute compute,
+                                                       std::string without) {
+  return std::make_unique<TableSelector>(table, compute, std::move(without));
 }
 
 }  // namespace arenite::runtime

@@ -4,6 +4,7 @@
 
 #include "src/train/step_program.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -102,8 +103,16 @@ void add_updates(Builder& builder, const std::vector<ValueId>& losses,
   });
 }
 
+double work_of(const StepProgram& program) {
+  const auto& tasks = program.spec.schedule.tasks;
+  return std::accumulate(tasks.begin(), tasks.end(), 0.0, [](double sum, const graph::Task& task) {
+    return sum + (task.staging ? 0 : task.microseconds);
+  });
+}
+
 StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
-                     const optim::Optimizer& optimizer, const StepRequest& request, int lanes) {
+                     const optim::Optimizer& optimizer, const StepRequest& request, int lanes,
+                     const graph::Spaces& spaces) {
   Forward forward = build_forward(model, loss, request);
   if (request.fuse) graph::fuse(forward.graph, operators());
   const auto shares = graph::lane_shares(request.batch, lanes);
@@ -122,11 +131,14 @@ StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
 
   if (request.fuse) graph::fuse(split.graph, operators());
   graph::merge_sums(split.graph, operators());
-  graph::split_features(split.graph, operators(), request.target);
-  graph::split_rows(split.graph, operators(), request.target);
+  if (spaces == graph::Spaces{}) {  // for caches that CPU workers do not share
+    graph::split_features(split.graph, operators(), request.target);
+    graph::split_rows(split.graph, operators(), request.target);
+  }
   if (request.fuse) graph::fuse_updates(split.graph, operators());
-  graph::select(split.graph,
-                *runtime::kernel_selector(kernels(), DeviceKind::cpu, request.compute));
+  const auto selector = runtime::kernel_selector(kernels(), request.compute);
+  graph::place(split.graph, operators(), spaces, *selector);
+  graph::select(split.graph, *selector);
   graph::in_place(split.graph);
   StepProgram program;
   program.spec.name = request.name;
@@ -142,17 +154,21 @@ StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
 
 StepProgram assemble_step(const nn::Layer& model, const nn::Loss& loss,
                           const optim::Optimizer& optimizer, const StepRequest& request) {
-  StepProgram program = assemble(model, loss, optimizer, request, std::max(1, request.lanes));
-  if (request.lanes != 0) return program;
-  const auto& tasks = program.spec.schedule.tasks;
-  const double work =
-      std::accumulate(tasks.begin(), tasks.end(), 0.0, [](double sum, const graph::Task& task) {
-        return sum + (task.staging ? 0 : task.microseconds);
-      });
+  const auto with = [&](int lanes, const graph::Spaces& spaces) {
+    return assemble(model, loss, optimizer, request, lanes, spaces);
+  };
   // By estimated work alone, so that the order of arithmetic never depends on a machine's load.
-  if (const int lanes = request.target.lanes(work); lanes > 1)
-    program = assemble(model, loss, optimizer, request, lanes);
-  return program;
+  if (request.spaces == std::vector{Space{}}) {
+    StepProgram program = with(std::max(1, request.lanes), {});
+    if (request.lanes != 0) return program;
+    const int lanes = request.target.lanes(work_of(program));
+    return lanes > 1 ? with(lanes, {}) : std::move(program);
+  }
+  std::vector<double> microseconds;
+  for (const Space& space : request.spaces)
+    microseconds.push_back(work_of(with(1, {.shared = space, .lanes = {}})));
+  const int lanes = request.lanes != 0 ? request.lanes : graph::default_lanes(request.spaces);
+  return with(lanes, graph::deal_out(request.spaces, lanes, microseconds));
 }
 
 StepProgram build_step(const nn::Layer& model, const nn::Loss& loss,

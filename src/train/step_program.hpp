@@ -7,6 +7,7 @@
 #include <arenite/train/optimizer.hpp>
 
 #include <string>
+#include <vector>
 
 namespace arenite::train {
 
@@ -31,6 +32,7 @@ struct StepRequest {
   bool fuse = true;
   runtime::Compute compute = runtime::Compute::float32;
   graph::TargetProfile target = graph::default_target();
+  std::vector<Space> spaces{Space{}};  ///< to run in; what lanes share is in the first
 };
 
 struct StepProgram {

@@ -193,6 +193,9 @@ class OperatorDefinition {
   /// operator is none.
   std::function<std::vector<std::string>(const Attributes&)> optimizer_state;
 
+  /// Its results may live in another space than its operands: it copies from one to the other.
+  bool crosses_spaces = false;
+
   /// What the codes mean that its kernels report to the status word.
   std::vector<std::pair<std::uint32_t, std::string>> status_messages;
 

@@ -1,7 +1,7 @@
 // The passes between a front end's graph and a plan, in the order a compiler runs them:
 //
 //   fuse → split_batch or split_lanes → add_gradients (+ updates) → fuse → keep_buffers →
-//   merge_sums → split_features → split_rows → fuse_updates → select → in_place → coarsen
+//   merge_sums → split_features → split_rows → fuse_updates → place → select → in_place → coarsen
 //
 // Each takes a graph and leaves a graph that `verify` accepts (it is called at the end of each).
 // All are deterministic and depend on nothing but their arguments.
@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -166,13 +167,16 @@ int split_rows(Graph& graph, const OperatorTable& table,
 /// graph with regions is left alone. Returns how many updates were replaced.
 int fuse_updates(Graph& graph, const OperatorTable& table);
 
-// ---- select ------------------------------------------------------------------------------------
+// ---- kernels -----------------------------------------------------------------------------------
 
 /// What `select` must know of kernels; the runtime implements it on its kernel table.
 class KernelSelector {
  public:
   virtual ~KernelSelector() = default;
-  /// The kernel for this op with the layouts it has now; throws Error when there is none.
+  /// Whether there is a kernel for the op on such a device, wherever its values are now.
+  virtual bool has_kernel(const OpView& op, DeviceKind device) const = 0;
+  /// The kernel for this op, with the layouts it has now, where it runs (`space_of`); throws Error
+  /// when there is none.
   virtual std::string choose(const OpView& op) const = 0;
   /// Whether the kernel can run the op with the layouts it has now.
   virtual bool supports(const OpView& op, const std::string& kernel) const = 0;
@@ -181,6 +185,39 @@ class KernelSelector {
                           std::size_t operand) const = 0;
   virtual bool writes_halo(const OpView& op, const std::string& kernel) const = 0;
 };
+
+// ---- placement ---------------------------------------------------------------------------------
+
+/// Where a program runs.
+struct Spaces {
+  Space shared;              ///< what is in no lane, and what outlives a step
+  std::vector<Space> lanes;  ///< by lane; others run where what they share is
+
+  friend bool operator==(const Spaces&, const Spaces&) = default;
+};
+
+/// How many lanes a step has on such spaces when nobody says: one a GPU, which does best with all
+/// of its samples at once; smaller ones where GPUs and the CPU share the work.
+int default_lanes(std::span<const Space> spaces);
+
+/// Deals `lanes` lanes out on spaces, in order, so that what takes longest, of them all, takes
+/// least: a lane takes `microseconds[i]` in spaces[i], one after the other. Ties go to the first.
+/// What lanes share is in spaces[0].
+Spaces deal_out(std::span<const Space> spaces, int lanes, std::span<const double> microseconds);
+
+/// Gives every op and value a space, and copies what an op reads from another one, with
+/// `identity`: once for all ops that read it there, and anew once its bytes have changed. Inputs
+/// and outputs stay in the host's memory; so does what ops read and write for which the device has
+/// no kernel, which hold blocks, or which fill inputs. A constant is declared anew, under
+/// `constant_name`, where a device reads it. Copies of inputs are inputs: made ahead of the step.
+/// Returns how many copies were made.
+int place(Graph& graph, const OperatorTable& table, const Spaces& spaces,
+          const KernelSelector& selector);
+
+/// The name of a constant's bytes in a space: its own in the host's memory.
+std::string constant_name(const std::string& name, const Space& space);
+
+// ---- select ------------------------------------------------------------------------------------
 
 /// Gives every op its kernel, its workspace, and the values between them their layouts. Kernels are
 /// chosen for values without a halo; one that cannot run with the halos agreed on is replaced.
@@ -203,6 +240,7 @@ struct Task {
   std::vector<OpId> ops;  ///< in program order
   Phase phase = Phase::forward;
   int lane = Op::shared_lane;
+  Space space;  ///< where its ops run
   /// Refills inputs: touches nothing that another step touches, so it may run a step ahead.
   bool staging = false;
   double microseconds = 0;           ///< estimate
@@ -220,7 +258,8 @@ struct Schedule {
 /// into one where they take less than `target.phase_microseconds` together. Updates, and what is
 /// in no lane, become smaller tasks where there are several lanes: whichever worker has nothing
 /// else to do takes one. An op that has to wait for another lane, as the task before it does not,
-/// begins a task.
+/// begins a task. On a device a lane's ops are one task as far as their order allows, whatever
+/// their phases, and where there is one lane only, those of no lane with them.
 Schedule coarsen(const Graph& graph, const TargetProfile& target = default_target());
 
 }  // namespace arenite::graph

@@ -32,9 +32,11 @@ struct KernelRate {
 struct TargetProfile {
   std::string name = "unmeasured";
   std::map<std::string, KernelRate, std::less<>> kernels;  ///< by "operator/kernel"
-  KernelRate otherwise{60, 60};   ///< of kernels that are not listed; values stay in caches
-  double op_microseconds = 0.3;   ///< fixed cost of a kernel call
-  double task_microseconds = 15;  ///< ops of a lane are merged into tasks of at least this
+  KernelRate otherwise{60, 60};      ///< of kernels that are not listed; values stay in caches
+  KernelRate on_gpu{15'000, 2'000};  ///< of those on a GPU that are not listed
+  double op_microseconds = 0.3;      ///< fixed cost of a kernel call
+  double gpu_op_microseconds = 2;    ///< and on a GPU, where tasks are as large as they can be
+  double task_microseconds = 15;     ///< ops of a lane are merged into tasks of at least this
   /// Where all ops of a lane and phase take less than this, they are one task.
   double phase_microseconds = 60;
   /// What it costs that lanes wait for each other, and read what another worker has written: what

@@ -91,7 +91,8 @@ struct ArenaPlan {
 struct Placement {
   graph::StorageId storage;  ///< a root
   std::string name;
-  std::size_t block = 0;  ///< index in StepPlan::blocks; external storages (constants) have none
+  std::size_t block =
+      0;  ///< index in StepPlan::blocks; external storages (the host's constants) have none
   std::int64_t offset = 0, bytes = 0;
   graph::StorageClass cls = graph::StorageClass::activation;
   Phase phase = Phase::forward;  ///< of the op that first writes it
@@ -156,7 +157,8 @@ struct StepOptions {
   Options solve = {.effort = Effort::fast};
 };
 
-/// Places every storage of the graph. Persistent ones get their place from `state`. Outputs (the
+/// Places every storage of the graph. Persistent ones, and constants on a device, get their place
+/// from `state`. Outputs (the
 /// graph's list, and storages of that class) get bytes of their own for each task set, so that a
 /// caller may read a step's while the next one runs.
 /// Throws Error when the layout is `reset` and values cross from forward to backward (it names

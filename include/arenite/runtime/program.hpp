@@ -32,10 +32,11 @@
 
 namespace arenite::runtime {
 
-/// The selector that `graph::select` uses: the first kernel of the table that supports an op.
+/// The selector that `graph::select` and `graph::place` use: the first kernel of the table that
+/// supports an op on the kind of device where it runs. None whose name begins with `without` is taken.
 std::unique_ptr<graph::KernelSelector> kernel_selector(const KernelTable& table,
-                                                       DeviceKind device = DeviceKind::cpu,
-                                                       Compute compute = Compute::float32);
+                                                       Compute compute = Compute::float32,
+                                                       std::string without = {});
 
 /// Read-only bytes for a constant of the graph. Borrowed: must outlive the programs.
 struct ConstantBinding {
@@ -54,6 +55,8 @@ struct ProgramSpec {
 
 struct ProgramOptions {
   int task_sets = 2;  ///< how many steps may be under way; at least 2
+  /// Record what each task does on a GPU once, as a CUDA graph, and launch that in one go.
+  bool record = true;
   /// Check the plans first. Only for showing what becomes of a wrong one.
   bool verify = true;
 };
@@ -153,8 +156,9 @@ class ProgramSet {
   Program& operator[](std::string_view name);
   bool has(std::string_view name) const noexcept;
 
-  /// Bytes of a parameter, optimizer state or buffer, shared by all programs. Only while no step is
-  /// under way. Throws Error on an unknown name or a size that is no multiple of T's.
+  /// Bytes of a parameter, optimizer state or buffer, shared by all programs. Waits for the steps
+  /// under way. What is in a device's memory is given as a copy, which the next step puts back: the
+  /// span is good until then. Throws Error on an unknown name or a size that is no multiple of T's.
   template <class T>
   std::span<T> state(std::string_view name) {
     const std::span<std::byte> bytes = state_bytes(name, sizeof(T));

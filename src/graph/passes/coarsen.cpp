@@ -1,5 +1,6 @@
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
+#include <arenite/graph/spaces.hpp>
 
 #include <algorithm>
 #include <map>
@@ -12,20 +13,6 @@ namespace arenite::graph {
 namespace {
 
 using Bits = std::vector<bool>;
-
-/// An op that only refills inputs from constants and other inputs. One with a workspace is none:
-/// the step before may still use those bytes.
-bool is_staging(const Graph& graph, OpId id) {
-  const auto all = accesses(graph, id);
-  bool writes = false;
-  for (const auto& access : all) {
-    const StorageClass cls = graph.storage(access.storage).cls;
-    if (access.writes && cls != StorageClass::input) return false;
-    if (access.reads && cls != StorageClass::input && cls != StorageClass::constant) return false;
-    writes = writes || access.writes;
-  }
-  return writes;
-}
 
 class Coarsener {
  public:
@@ -40,6 +27,7 @@ class Coarsener {
       const Op& op = graph_[id];
       if (!runs(id) || is_staging(graph_, id)) continue;
       several_lanes_ = several_lanes_ || op.lane > 0;
+      only_lane_ = std::max(only_lane_, op.lane);
       Work& work = work_[{op.lane, op.phase}];
       work.all += target_.microseconds({graph_, op});
       work.left = work.all;
@@ -63,8 +51,11 @@ class Coarsener {
     return !graph_[id].kernel.empty() || !accesses(graph_, id).empty();
   }
 
-  /// Ops that may share a task: same lane, same phase, and staging apart from everything else.
-  using Key = std::tuple<int, Phase, bool>;
+  /// Ops that may share a task: same lane, same space, same phase but on a device, and staging
+  /// apart from everything else.
+  using Key = std::tuple<int, Space, Phase, bool>;
+
+  static bool on_device(const Space& space) { return space.device != DeviceKind::cpu; }
 
   void place(OpId id) {
     const Op& op = graph_[id];
@@ -76,7 +67,9 @@ class Coarsener {
     const bool staging =
         is_staging(graph_, id) &&
         std::all_of(needs.begin(), needs.end(), [&](std::size_t p) { return tasks_[p].staging; });
-    const Key key{op.lane, op.phase, staging};
+    const Space space = space_of(graph_, op);
+    const int lane = on_device(space) && !several_lanes_ ? only_lane_ : op.lane;
+    const Key key{lane, space, on_device(space) ? Phase::init : op.phase, staging};
     auto open = open_.find(key);
     const bool join =
         open != open_.end() && wants_more(tasks_[open->second], op) &&
@@ -85,7 +78,7 @@ class Coarsener {
         });
     std::size_t mine = join ? open->second : tasks_.size();
     if (!join) {
-      tasks_.push_back({.phase = op.phase, .lane = op.lane, .staging = staging});
+      tasks_.push_back({.phase = op.phase, .lane = lane, .space = space, .staging = staging});
       ancestors_.emplace_back();
       edges_.emplace_back();
       for (Bits& bits : ancestors_) bits.resize(tasks_.size(), false);
@@ -109,6 +102,7 @@ class Coarsener {
   /// for a task of its own at a phase's end. Behind several lanes their workers share what all have
   /// in common, which nothing else runs beside.
   bool wants_more(const Task& task, const Op& op) const {
+    if (on_device(task.space)) return true;
     const auto found = work_.find({op.lane, op.phase});
     const Work work = found == work_.end() ? Work{} : found->second;
     const bool shared = several_lanes_ && (op.lane == Op::shared_lane || op.phase == Phase::update);
@@ -173,6 +167,7 @@ class Coarsener {
   std::map<Key, std::size_t> open_;
   std::map<std::pair<int, Phase>, Work> work_;
   bool several_lanes_ = false;
+  int only_lane_ = Op::shared_lane;  // unless there are several
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/regions.hpp>
+#include <arenite/graph/spaces.hpp>
 #include <arenite/graph/verify.hpp>
 
 #include "src/graph/notes.hpp"
@@ -106,8 +107,10 @@ void select(Graph& graph, const KernelSelector& selector) {
             .where = describe(graph, id)});
     }
     const std::string name = workspace_name(graph[id]);
-    const StorageId storage = graph.add_storage(
-        {.name = name, .cls = StorageClass::workspace, .space = {}, .bytes = bytes});
+    const StorageId storage = graph.add_storage({.name = name,
+                                                 .cls = StorageClass::workspace,
+                                                 .space = space_of(graph, graph[id]),
+                                                 .bytes = bytes});
     graph[id].workspace = graph.add_value({.name = name,
                                            .type = DType::uint8,
                                            .shape = Shape{bytes},

@@ -1,0 +1,24 @@
+// Which space each op runs in. A value lives in exactly one.
+#pragma once
+
+#include <arenite/graph/graph.hpp>
+
+namespace arenite::graph {
+
+/// Where an op runs: on the device whose memory it touches, of several on that of its results; on
+/// the host where it touches none.
+Space space_of(const Graph& graph, const Op& op);
+
+/// Some values of the op live in another space than others.
+bool is_crossing(const Graph& graph, const Op& op);
+
+/// What programs ask for: each op touches one space only, unless its operator crosses spaces
+/// (`identity`), and those in blocks the host's. `place` makes it so. Throws Error that names the
+/// op.
+void check_spaces(const Graph& graph);
+
+/// It only refills inputs from constants and other inputs, and has no workspace: it touches nothing
+/// that a step before may still use.
+bool is_staging(const Graph& graph, OpId op);
+
+}  // namespace arenite::graph
