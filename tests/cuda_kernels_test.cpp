@@ -5,6 +5,7 @@
 
 #include "codelets/cuda/grid.hpp"
 #include "codelets/testing.hpp"
+#include "tests/grids_as_loops.hpp"
 #include "tests/reference/kernel_agreement.hpp"
 
 #include <map>
@@ -13,12 +14,6 @@
 #include <utility>
 #include <vector>
 
-namespace arenite::codelets {
-#define ARENITE_OPERATOR(folder) void register_##folder##_loops(runtime::KernelTable& kernels);
-#include "cuda_operators.def"
-#undef ARENITE_OPERATOR
-}  // namespace arenite::codelets
-
 namespace arenite {
 namespace {
 
@@ -26,9 +21,7 @@ using codelets::testing::OpHarness;
 
 runtime::KernelTable grids_as_loops() {
   runtime::KernelTable table;
-#define ARENITE_OPERATOR(folder) codelets::register_##folder##_loops(table);
-#include "cuda_operators.def"
-#undef ARENITE_OPERATOR
+  testing::add_grids_as_loops(table);
   return table;
 }
 

@@ -128,9 +128,9 @@ class HamKaas(unittest.TestCase):
 
     def test_a_gpu_where_there_is_none(self):
         script = "$1 = InputTensor(x, float32, [1]); result = $1;"
-        with self.assertRaisesRegex(RuntimeError, "^use_gpu; expected a model for the CPU"):
+        with self.assertRaisesRegex(RuntimeError, "^device 'cuda'; expected one of the session's: cpu"):
             self.compile(script, use_gpu=True)
-        with self.assertRaisesRegex(RuntimeError, "^use_cudnn without use_gpu; expected a model for the CPU"):
+        with self.assertRaisesRegex(RuntimeError, "^use_cudnn without use_gpu; expected cuDNN on a GPU, or neither"):
             self.compile(script, use_cudnn=True)
 
     def test_five_evaluations_add_up_in_a_buffer(self):

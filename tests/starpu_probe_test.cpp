@@ -118,9 +118,7 @@ class StarpuProbe : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
     setenv("STARPU_SILENT", "1", 0);
-    starpu_conf conf = starpu::configuration();
-    conf.precedence_over_environment_variables = 1;
-    conf.ncpus = GetParam();
+    starpu_conf conf = starpu::configuration(GetParam(), {});
     conf.sched_policy_name = "lws";
     ASSERT_EQ(starpu_init(&conf), 0);
   }

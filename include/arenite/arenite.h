@@ -62,12 +62,14 @@ ARENITE_API void arenite_free(char* text);
 /* ---- sessions: the workers ------------------------------------------------------------------ */
 
 typedef struct arenite_session_options {
-  const char* device; /* "cpu", or NULL for it; others are refused where there are none */
+  /* Where models run: "cpu", "cuda" (the first GPU), "cuda:1", "auto" (a GPU if there is one), or
+   * several of them as in "cuda:0+cuda:1"; NULL: as the session that runs, else "cpu". */
+  const char* device;
   int workers;        /* 0: one a core, or as many as the session that runs has */
 } arenite_session_options;
 
 /* `options` may be NULL. All sessions of a process share its workers; asking for another number of
- * them is an error. */
+ * them, or another device, is an error, and so is a device that is not there. */
 ARENITE_API arenite_status arenite_session_create(const arenite_session_options* options,
                                                   arenite_session** session, char** message);
 /* NULL is fine. */
@@ -90,6 +92,18 @@ typedef struct arenite_tensor {
 ARENITE_API arenite_status arenite_compile(arenite_session* session, const char* script,
                                            const arenite_tensor* constants, size_t constant_count,
                                            arenite_model** model, char** message);
+
+typedef struct arenite_model_options {
+  const char* device; /* one of the session's, as "cpu" or "cuda"; NULL: all of them */
+  int without_cudnn;  /* not 0: on GPUs, other kernels than cuDNN's */
+} arenite_model_options;
+
+/* The same with options; NULL for what arenite_compile does. */
+ARENITE_API arenite_status arenite_compile_with(arenite_session* session, const char* script,
+                                                const arenite_tensor* constants,
+                                                size_t constant_count,
+                                                const arenite_model_options* options,
+                                                arenite_model** model, char** message);
 /* NULL is fine. */
 ARENITE_API void arenite_model_free(arenite_model* model);
 

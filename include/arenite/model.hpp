@@ -55,14 +55,18 @@ struct NamedBytes {
 struct ModelOptions {
   std::string name = "model";
   graph::TargetProfile target = graph::default_target();
+  /// "cpu", or "cuda" or "cuda:1" where the session has that device; empty: all of the session's.
+  std::string device;
+  bool cudnn = true;  ///< on GPUs, cuDNN's kernels where there are such; else all others
 };
 
 class Model {
  public:
   /// Compiles the graph. Constants are copied; parameters may stand among them, with their first
   /// values. All other state begins as zeros, but for the learning rate. Throws Error on whatever
-  /// is wrong with the graph, on a size that only a run knows (graph::at_sizes fixes those), and on
-  /// a constant that is missing, unknown, given twice or of another size.
+  /// is wrong with the graph, on a device that the session does not have, on a size that only a run
+  /// knows (graph::at_sizes fixes those), and on a constant that is missing, unknown, given twice
+  /// or of another size.
   Model(runtime::Session& session, graph::Graph graph, std::span<const NamedBytes> constants,
         const ModelOptions& options = {});
   ~Model();

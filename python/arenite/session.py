@@ -64,7 +64,9 @@ class Session:
     """The workers. All sessions of a process share them; models made with a session keep them
     alive.
 
-    device: "cpu", for now the only one.
+    device: where models run: "cpu"; "cuda" (the first GPU) or "cuda:1"; "auto" (a GPU if there is
+        one); or several of them, as "cuda:0+cuda:1". Another device than that of the session that
+        already runs is an error.
     workers: threads; 0 is one a core, or as many as the session that runs already has. Another
         number than that session's is an error.
     """

@@ -34,7 +34,7 @@ class Processes(unittest.TestCase):
         self.assertRegex(
             done.stdout,
             r"(?m)^arenite    (\S+)\nlibrary    \1 \(.*libarenite\.so\)\n"
-            r"cpu        \d+ workers\ncuda       none: device 'cuda'; expected cpu",
+            r"cpu        \d+ workers\ncuda       none: device 'cuda', but .*; expected one of cpu",
         )
         self.assertRegex(done.stdout, r"(?m)^NumPy      \d")
         self.assertRegex(done.stdout, r"(?m)^PyTorch    (\d|not installed)")
@@ -170,7 +170,7 @@ for wrong in ({"device": "gpu"}, {"workers": -1}, {"workers": "2"}):
             ),
             "Session(device='cpu', workers=1)\nTrue\nSession(closed) [2.]\na session that was "
             "closed; expected an open one\n"
-            "InvalidError device 'gpu'; expected cpu: this library was built without others\n"
+            "InvalidError device 'gpu'; expected cpu, cuda, cuda:N, auto, or several of them as in cuda:0+cpu\n"
             "InvalidError -1 workers; expected 0 or more\nInvalidTypeError workers '2'; expected "
             "an integer\n",
         )

@@ -120,12 +120,6 @@ void hand_over(const std::string& text, char*& place) {
   place = copy;
 }
 
-void check_device(const char* device) {
-  if (device == nullptr || std::string_view(device) == "cpu") return;
-  fail({.found = "device '" + std::string(device) + "'",
-        .expected = "cpu: this library was built without others"});
-}
-
 }  // namespace
 
 const char* arenite_version(void) { return ARENITE_VERSION; }
@@ -136,13 +130,15 @@ arenite_status arenite_session_create(const arenite_session_options* options,
                                       arenite_session** session, char** message) {
   return run(message, [&] {
     arenite_session*& made = given(session, "the session's place");
-    if (options != nullptr) check_device(options->device);
+    const char* const device = options == nullptr ? nullptr : options->device;
+    if (device != nullptr && *device == '\0')
+      fail({.found = "an empty name of a device", .expected = "a name, such as cpu, or null"});
     const int workers = options == nullptr ? 0 : options->workers;
     if (workers < 0) {
       fail({.found = std::to_string(workers) + " workers", .expected = "0 or more"});
     }
-    made = new arenite_session{
-        std::make_shared<runtime::Session>(runtime::SessionOptions{.workers = workers})};
+    made = new arenite_session{std::make_shared<runtime::Session>(
+        runtime::SessionOptions{.workers = workers, .device = device == nullptr ? "" : device})};
   });
 }
 
@@ -155,13 +151,25 @@ int arenite_session_workers(const arenite_session* session) {
 arenite_status arenite_compile(arenite_session* session, const char* script,
                                const arenite_tensor* constants, size_t constant_count,
                                arenite_model** model, char** message) {
+  return arenite_compile_with(session, script, constants, constant_count, nullptr, model, message);
+}
+
+arenite_status arenite_compile_with(arenite_session* session, const char* script,
+                                    const arenite_tensor* constants, size_t constant_count,
+                                    const arenite_model_options* options, arenite_model** model,
+                                    char** message) {
   return run(message, [&] {
     const auto& workers = given(session, "the session").workers;
     arenite_model*& made = given(model, "the model's place");
     std::vector<NamedBytes> named;
     read(constants, constant_count, named);
     graph::Graph graph = graph::parse(&given(script, "the script"), operators());
-    made = new arenite_model{workers, Model(*workers, std::move(graph), named)};
+    ModelOptions chosen;
+    if (options != nullptr) {
+      if (options->device != nullptr) chosen.device = options->device;
+      chosen.cudnn = options->without_cudnn == 0;
+    }
+    made = new arenite_model{workers, Model(*workers, std::move(graph), named, chosen)};
   });
 }
 

@@ -1,5 +1,6 @@
 #include <arenite/arenite.h>
 #include <arenite/plan/step_json.hpp>
+#include <arenite/runtime/devices.hpp>
 
 #include <gtest/gtest.h>
 
@@ -165,7 +166,14 @@ TEST_F(CApi, SaysWhatIsWrong) {
   EXPECT_EQ(
       message_of(ARENITE_INVALID,
                  [&](char** message) { return arenite_session_create(&cuda, &other, message); }),
-      "device 'cuda'; expected cpu: this library was built without others");
+      runtime::cuda_support().devices.empty()
+          ? "device 'cuda', but " + runtime::cuda_support().reason + "; expected one of cpu" +
+                (runtime::cuda_support().built
+                     ? ""
+                     : " (hint: build with CUDA: scripts/build-starpu, then the preset cuda)")
+          : "a second session on device 'cuda'; expected 'cpu', as in the session that runs "
+            "(StarPU "
+            "is one for the process)");
   EXPECT_EQ(other, nullptr);
   const auto compiled = [&](const char* text, std::size_t constants) {
     return message_of(ARENITE_INVALID, [&](char** message) {

@@ -57,7 +57,9 @@ HamKaasInitializationResult HamKaasInitialize(void) {
   arenite_session* session = nullptr;
   char* error = message_of([&] {
     char* message = nullptr;
-    const arenite_status status = arenite_session_create(nullptr, &session, &message);
+    // A model says whether it wants the GPU, and only when it is compiled.
+    const arenite_session_options options{.device = "auto", .workers = 0};
+    const arenite_status status = arenite_session_create(&options, &session, &message);
     check(status, message);
   });
   return {session, error};
@@ -74,14 +76,15 @@ HamKaasCompilationResult HamKaasCompileModel(const void* handle, HamKaasCompilat
   arenite_model* model = nullptr;
   char* error = message_of([&] {
     arenite_session* session = session_of(handle);
-    if (options.use_gpu || options.use_cudnn) {
-      fail({.found = options.use_gpu ? "use_gpu" : "use_cudnn without use_gpu",
-            .expected = "a model for the CPU: this library was built without GPUs"});
+    if (options.use_cudnn && !options.use_gpu) {
+      fail({.found = "use_cudnn without use_gpu", .expected = "cuDNN on a GPU, or neither"});
     }
     const std::vector<arenite_tensor> given = tensors(constants, constant_count);
     char* message = nullptr;
-    const arenite_status status =
-        arenite_compile(session, script, given.data(), given.size(), &model, &message);
+    const arenite_model_options chosen{.device = options.use_gpu ? "cuda" : "cpu",
+                                       .without_cudnn = options.use_cudnn ? 0 : 1};
+    const arenite_status status = arenite_compile_with(session, script, given.data(), given.size(),
+                                                       &chosen, &model, &message);
     check(status, message);
     if (const std::size_t outputs = arenite_output_count(model); outputs != 1) {
       arenite_model_free(model);

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 namespace arenite::cli {
 namespace {
@@ -58,6 +59,28 @@ std::optional<float> number_of_at_least_0(const std::string& text) {
 std::optional<float> number_from_0_to_below_1(const std::string& text) {
   const auto value = parse_float(text);
   return value && *value >= 0 && *value < 1 ? value : std::nullopt;
+}
+
+std::optional<std::int64_t> bytes_of(const std::string& text) {
+  struct Unit {
+    std::string_view name;
+    double bytes;
+  };
+  constexpr double kib = 1024, most = 1e15;
+  for (const Unit& unit :
+       {Unit{"KiB", kib}, {"MiB", kib * kib}, {"GiB", kib * kib * kib}, {"", 1}}) {
+    if (!text.ends_with(unit.name)) continue;
+    const std::string_view digits =
+        std::string_view(text).substr(0, text.size() - unit.name.size());
+    double number = 0;
+    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number,
+                                               std::chars_format::fixed);
+    if (error != std::errc() || stop != digits.data() + digits.size()) return std::nullopt;
+    const double bytes = number * unit.bytes;
+    if (!(bytes >= 1 && bytes <= most)) return std::nullopt;
+    return static_cast<std::int64_t>(bytes);
+  }
+  return std::nullopt;
 }
 
 CLI::Validator one_of(std::vector<std::string> names) {

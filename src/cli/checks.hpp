@@ -19,6 +19,9 @@ using Meaning = std::function<std::optional<T>(const std::string& text)>;
 std::optional<float> number_of_at_least_0(const std::string& text);
 std::optional<float> number_from_0_to_below_1(const std::string& text);
 
+/// "4096", "64MiB", "1.5GiB": above 0 bytes.
+std::optional<std::int64_t> bytes_of(const std::string& text);
+
 CLI::Validator one_of(std::vector<std::string> names);
 CLI::Validator not_empty();
 

@@ -22,6 +22,9 @@ struct TrainArguments {
   float momentum = 0.9f;
   float weight_decay = 0;
   std::uint64_t seed = 1;
+  std::string device = "cpu";
+  std::int64_t memory = 0;  ///< of each GPU; 0: not given
+  bool cuda_graphs = true;
   int workers = 0;  ///< 0: not given, and likewise lanes and limit
   int lanes = 0;
   std::int64_t limit = 0;

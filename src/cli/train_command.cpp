@@ -103,7 +103,7 @@ int run_train(const TrainArguments& a) {
   const data::Split train_split = a.limit > 0 ? data.train.first(a.limit) : data.train;
   if (interrupted()) return nothing_trained();
 
-  runtime::Session session({.workers = a.workers});
+  runtime::Session session({.workers = a.workers, .device = a.device, .device_memory = a.memory});
   train::Trainer trainer(session, model.layers, data.shape(),
                          {.batch = a.batch,
                           .optimizer = optimizer,
@@ -111,7 +111,8 @@ int run_train(const TrainArguments& a) {
                           .lanes = a.lanes,
                           .layout = a.arenas,
                           .fuse = a.fuse,
-                          .compute = a.compute});
+                          .compute = a.compute,
+                          .cuda_graphs = a.cuda_graphs});
   if (interrupted()) return nothing_trained();
   trainer.prepare(&train_split, &data.test);
   if (interrupted()) return nothing_trained();

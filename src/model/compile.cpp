@@ -17,7 +17,8 @@ struct Lowered {
   std::vector<std::size_t> pieces;
 };
 
-Lowered lower(Graph graph, const graph::TargetProfile& target, int lanes) {
+Lowered lower(Graph graph, const graph::TargetProfile& target, int lanes,
+              const graph::Spaces& spaces, bool cudnn) {
   Lowered lowered;
   lowered.pieces.assign(graph.outputs.size(), 1);
   std::vector<graph::ValueId> losses;
@@ -35,32 +36,50 @@ Lowered lower(Graph graph, const graph::TargetProfile& target, int lanes) {
   }
   graph::keep_buffers(graph, operators());
   graph::merge_sums(graph, operators());
-  graph::split_features(graph, operators(), target);
-  graph::split_rows(graph, operators(), target);
+  if (spaces == graph::Spaces{}) {  // for caches that CPU workers do not share
+    graph::split_features(graph, operators(), target);
+    graph::split_rows(graph, operators(), target);
+  }
   graph::fuse_updates(graph, operators());
-  graph::select(graph, *runtime::kernel_selector(kernels()));
+  const auto selector =
+      runtime::kernel_selector(kernels(), runtime::Compute::float32, cudnn ? "" : "cudnn");
+  graph::place(graph, operators(), spaces, *selector);
+  graph::select(graph, *selector);
   graph::in_place(graph);
   lowered.schedule = graph::coarsen(graph, target);
   lowered.graph = std::move(graph);
   return lowered;
 }
 
+double work_of(const graph::Schedule& schedule) {
+  return std::accumulate(
+      schedule.tasks.begin(), schedule.tasks.end(), 0.0,
+      [](double sum, const graph::Task& task) { return sum + task.microseconds; });
+}
+
 /// By estimated work alone, so that the order of arithmetic never depends on a machine's load.
-int lanes_for(const graph::Schedule& schedule, const graph::TargetProfile& target) {
-  return target.lanes(
-      std::accumulate(schedule.tasks.begin(), schedule.tasks.end(), 0.0,
-                      [](double sum, const graph::Task& task) { return sum + task.microseconds; }));
+Lowered lower(const Graph& graph, const graph::TargetProfile& target, const Where& where) {
+  const auto& [spaces, cudnn] = where;
+  if (spaces == std::vector{Space{}}) {
+    Lowered lowered = lower(graph, target, 1, {}, cudnn);
+    const int lanes = target.lanes(work_of(lowered.schedule));
+    return lanes > 1 ? lower(graph, target, lanes, {}, cudnn) : std::move(lowered);
+  }
+  std::vector<double> microseconds;
+  for (const Space& space : spaces)
+    microseconds.push_back(
+        work_of(lower(graph, target, 1, {.shared = space, .lanes = {}}, cudnn).schedule));
+  const int lanes = graph::default_lanes(spaces);
+  return lower(graph, target, lanes, graph::deal_out(spaces, lanes, microseconds), cudnn);
 }
 
 }  // namespace
 
 Compiled compile(const Graph& graph, std::string name, const graph::TargetProfile& target,
-                 plan::StateLayout& state) {
+                 plan::StateLayout& state, const Where& where) {
   Graph fused = graph;
   graph::fuse(fused, operators());
-  Lowered lowered = lower(fused, target, 1);
-  if (const int lanes = lanes_for(lowered.schedule, target); lanes > 1)
-    lowered = lower(std::move(fused), target, lanes);
+  Lowered lowered = lower(fused, target, where);
   Compiled compiled{.spec = {.name = std::move(name), .target = target},
                     .pieces = std::move(lowered.pieces)};
   for (const auto& [op, reason] : graph::inserted_copies(lowered.graph))

@@ -10,6 +10,12 @@
 
 namespace arenite {
 
+/// On which devices, and by which kernels.
+struct Where {
+  std::vector<Space> spaces;
+  bool cudnn = true;
+};
+
 struct Compiled {
   runtime::ProgramSpec spec;
   /// By output of the graph that was given: how many of the program's hold it, one behind the
@@ -20,8 +26,9 @@ struct Compiled {
 
 /// Every pass from fusing to the plan, over a graph of known sizes; with the updates that
 /// `graph.training` asks for, if it does. A batch is split in as many lanes as its work pays for.
-/// What persists is placed in `state`.
+/// What persists is placed in `state`. It runs in `where.spaces`, and what lanes share in the
+/// first.
 Compiled compile(const graph::Graph& graph, std::string name, const graph::TargetProfile& target,
-                 plan::StateLayout& state);
+                 plan::StateLayout& state, const Where& where);
 
 }  // namespace arenite

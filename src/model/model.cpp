@@ -70,6 +70,21 @@ std::vector<Port> ports_of(const Graph& graph, StorageClass cls) {
   return ports;
 }
 
+std::vector<Space> spaces_of(const runtime::Session& session, const std::string& device) {
+  if (device.empty()) return session.spaces();
+  if (device == "cpu") return {Space{}};
+  std::string known = "cpu";
+  for (const Space& space : session.spaces()) {
+    if (space.device == DeviceKind::cpu) continue;
+    const std::string name = "cuda:" + std::to_string(space.index);
+    if (device == name || device == "cuda") return {space};
+    known += ", " + name;
+  }
+  fail({.found = "device '" + device + "'",
+        .expected = "one of the session's: " + known,
+        .hint = "start the session on it"});
+}
+
 void refuse_open_sizes(const Graph& graph) {
   const auto sizes = graph::run_time_sizes(graph);
   if (sizes.empty()) return;
@@ -132,10 +147,11 @@ Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes>
 void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptions& options) {
   const std::string training_name = options.name + ".train";
   const std::optional<graph::Training> trained = graph.training;
+  const Where where{.spaces = spaces_of(session, options.device), .cudnn = options.cudnn};
   plan::StateLayout state;
   std::vector<runtime::ProgramSpec> specs;
   const auto add = [&](const std::string& name, std::vector<std::size_t>& pieces) {
-    Compiled compiled = compile(graph, name, options.target, state);
+    Compiled compiled = compile(graph, name, options.target, state, where);
     specs.push_back(std::move(compiled.spec));
     pieces = std::move(compiled.pieces);
     if (specs.size() == 1) copies = std::move(compiled.copies);

@@ -2,6 +2,7 @@
 #include <arenite/runtime/block.hpp>
 
 #include "src/runtime/counters.hpp"
+#include "src/runtime/device.hpp"
 #include "src/runtime/starpu.hpp"
 
 #include <hwloc.h>
@@ -78,11 +79,7 @@ Block::Block(std::string name, std::int64_t bytes, Space space)
           .expected = "0 to " + std::to_string(space.capacity) + " bytes, the capacity of " +
                       to_string(space)});
   }
-  if (space.memory != MemoryKind::host) {
-    fail({.found = "block '" + name_ + "' in " + to_string(space),
-          .expected = "host memory",
-          .hint = "programs run on the CPU only"});
-  }
+  if (space.memory != MemoryKind::host) device_ = &device_of(space);
 }
 
 Block::Block(Block&& other) noexcept
@@ -92,10 +89,15 @@ Block::Block(Block&& other) noexcept
       data_(std::exchange(other.data_, nullptr)),
       mapped_(other.mapped_),
       through_starpu_(other.through_starpu_),
+      device_(other.device_),
       pinned_(std::move(other.pinned_)) {}
 
 Block::~Block() {
   if (!data_) return;
+  if (device_) {
+    device_->release(data_);
+    return;
+  }
   if (through_starpu_) starpu_memory_unpin(data_, mapped_);
   munmap(data_, mapped_);
 }
@@ -106,6 +108,23 @@ std::byte* Block::data() {
 }
 
 void Block::allocate() {
+  if (!device_) {
+    map();
+    return;
+  }
+  try {
+    data_ = device_->allocate(bytes_);
+  } catch (const Failure& failure) {
+    throw Failure({.found = failure.text().found,
+                   .expected = "memory for block '" + name_ + "': " + failure.text().expected,
+                   .hint = "use a smaller batch"});
+  }
+  mapped_ = static_cast<std::size_t>(bytes_);
+  pinned_ = "device";
+  ++atomic_counters().blocks;
+}
+
+void Block::map() {
   // Small blocks stay on small pages; large ones start on a huge page, which the kernel can then
   // use.
   const auto bytes = static_cast<std::size_t>(bytes_);

@@ -1,6 +1,7 @@
 // From a planned graph to StarPU tasks, once: addresses, kernels, edges, and the ring of task sets.
 #include <arenite/error.hpp>
 #include <arenite/graph/dependencies.hpp>
+#include <arenite/graph/spaces.hpp>
 
 #include "src/runtime/counters.hpp"
 #include "src/runtime/crew.hpp"
@@ -12,12 +13,8 @@
 
 namespace arenite::runtime {
 void Program::Impl::build() {
-  starpu_codelet_init(&codelet);
-  codelet.cpu_funcs[0] = run_task;
-  codelet.cpu_funcs_name[0] = "arenite_task";
-  codelet.nbuffers = STARPU_VARIABLE_NBUFFERS;
-  codelet.name = spec.name.c_str();
-
+  graph::check_spaces(spec.graph);
+  build_codelets();
   std::vector<PreparedKernel> prepared(spec.graph.op_count());
   for (graph::OpId id : graph::nested_ops(spec.graph)) {
     const graph::Op& op = spec.graph[id];
@@ -28,16 +25,50 @@ void Program::Impl::build() {
             .expected = "'if' or 'loop'",
             .where = "program '" + spec.name + "', " + describe(spec.graph, id)});
     }
+    const Space space = graph::space_of(spec.graph, op);
+    if (space.device != DeviceKind::cpu) device_of(space).make_current();
     prepared[id.index] =
-        set.kernels.at(op.name(), op.kernel, DeviceKind::cpu).prepare({spec.graph, op});
+        set.kernels.at(op.name(), op.kernel, space.device).prepare({spec.graph, op});
   }
   for (int i = 0; i < set.options.task_sets; ++i) build_set(static_cast<std::size_t>(i), prepared);
   for (graph::ValueId id : spec.graph.declared(graph::StorageClass::input))
     inputs.push_back(slot(id));
   for (graph::ValueId id : spec.graph.outputs) outputs.push_back(slot(id));
+  if (set.options.record && !checked_build) record_tasks();
   join_ring();
   crew = std::make_unique<Crew>(sets, spec.schedule, flags,
                                 static_cast<std::size_t>(set.session.workers()));
+}
+
+void Program::Impl::build_codelets() {
+  codelet = starpu::codelet(spec.name.c_str(), run_task, false);
+  codelet.nbuffers = STARPU_VARIABLE_NBUFFERS;
+  for (const graph::Task& task : spec.schedule.tasks) {
+    if (task.space.device == DeviceKind::cpu) continue;
+    const bool own = device_of(task.space).has_cuda_worker();
+    device_codelet = starpu::codelet(spec.name.c_str(), run_device_task, own);
+    device_codelet.nbuffers = STARPU_VARIABLE_NBUFFERS;
+  }
+}
+
+DeviceStatus& Program::Impl::status_on(Device& device) {
+  for (DeviceStatus& known : device_status) {
+    if (&known.device() == &device) return known;
+  }
+  return device_status.emplace_back(spec.name, device,
+                                    static_cast<std::size_t>(set.options.task_sets));
+}
+
+/// What a device's task does is the same in every step but for the bytes it finds.
+void Program::Impl::record_tasks() {
+  for (TaskSet& made : sets) {
+    for (TaskBody& body : made.bodies) {
+      if (!body.on_device) continue;
+      Device& device = *body.on_device->device;
+      body.on_device->work =
+          device.record([&](Device::Stream stream) { enqueue_ops(body, stream); });
+    }
+  }
 }
 
 Program::Impl::Slot Program::Impl::slot(graph::ValueId value) {
@@ -93,6 +124,11 @@ BoundKernel Program::Impl::bind(graph::OpId id, const std::vector<PreparedKernel
                  .state = kernel.state.get(),
                  .status = &sets[number].status,
                  .op = id.index};
+  if (const Space space = graph::space_of(spec.graph, op); space.device != DeviceKind::cpu) {
+    DeviceStatus& status = status_on(device_of(space));
+    kernel.call.status = status.of(number);
+    if (kernel.updates_state) kernel.call.failed = status.failed();
+  }
   if constexpr (checked_build) kernel.claims = claims_of(id, number);
   return kernel;
 }
@@ -245,6 +281,13 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
     made.bodies.push_back(std::move(body));
     starpu_task* task = starpu_task_create();
     task->cl = &codelet;
+    if (const DeviceTask* there = made.bodies.back().on_device.get()) {
+      task->cl = &device_codelet;
+      task->execute_on_a_specific_worker = 1;
+      task->workerid = static_cast<unsigned>(there->device->worker());
+      if (there->device->has_cuda_worker())
+        starpu::call_at_end(*task, device_task_ended, &made.bodies.back());
+    }
     task->cl_arg = &made.bodies.back();
     task->cl_arg_size = sizeof(TaskBody);
     task->cl_arg_free = 0;
@@ -274,6 +317,16 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
     const graph::Task& task = spec.schedule.tasks[t];
     TaskBody body;
     for (graph::OpId op : task.ops) body.kernels.push_back(bind(op, prepared, number));
+    if (task.space.device != DeviceKind::cpu) {
+      DeviceStatus& status = status_on(device_of(task.space));
+      body.on_device = std::make_unique<DeviceTask>();
+      *body.on_device = {.device = &status.device(),
+                         .status = status.of(number),
+                         .failed = status.failed(),
+                         .sent = status.sent(number),
+                         .staging = task.staging,
+                         .work = nullptr};
+    }
     starpu_task* mine = new_task(to_string(task.phase).data(), std::move(body));
     for (const auto& use : set.uses[index][t]) {
       const auto& copies = set.handles[use.index];

@@ -48,12 +48,17 @@ struct Claim {
 
   /// False when the bytes to be read belong to someone else.
   bool run() const noexcept {
+    const bool sound = own();
+    if (poisoned) std::memset(poisoned, 0xff, size);
+    return sound;
+  }
+  /// The same without poison, which in a device's memory is the device's to spread.
+  bool own() const noexcept {
     bool sound = true;
     for (std::size_t i = 0; i < count; ++i) {
       if (reads && first[i].load(std::memory_order_relaxed) != owner) sound = false;
       if (writes) first[i].store(owner, std::memory_order_relaxed);
     }
-    if (poisoned) std::memset(poisoned, 0xff, size);
     return sound;
   }
 };

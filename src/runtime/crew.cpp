@@ -4,10 +4,12 @@
 
 #include "src/runtime/counters.hpp"
 #include "src/runtime/idle.hpp"
+#include "src/runtime/launcher.hpp"
 #include "src/runtime/run_task.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 
 namespace arenite::runtime {
@@ -62,37 +64,57 @@ void Crew::Queue::exchange(Item& item) noexcept {
 Crew::Crew(std::deque<TaskSet>& sets, const graph::Schedule& schedule, ProgramFlags& flags,
            std::size_t workers)
     : sets_(sets), flags_(flags) {
+  nodes_.resize(sets_.front().tasks.size());
+  make_launchers();
   link();
-  const std::size_t size = find_homes(schedule, workers);
+  make_members(find_homes(schedule, workers));
   find_urgencies(schedule);
+  submit_and_wait();  // what StarPU allocates for a task, it does now
+}
 
-  starpu_codelet_init(&codelet_);
-  codelet_.cpu_funcs[0] = run_member;
-  codelet_.cpu_funcs_name[0] = "arenite_crew";
-  codelet_.name = "arenite_crew";
-  std::vector<int> ids(workers);
-  starpu_worker_get_ids_by_type(STARPU_CPU_WORKER, ids.data(), static_cast<int>(workers));
-  for (std::size_t i = 0; i < size; ++i) {
+void Crew::make_members(std::size_t count) {
+  codelet_ = starpu::codelet("arenite_crew", run_member, false);
+  for (std::size_t i = 0; i < count; ++i) {
     Member& member = members_.emplace_back();
     member.crew = this;
     member.number = i;
     member.ready.reserve(nodes_.size() * sets_.size());
     member.staging.reserve(nodes_.size() * sets_.size());
-    starpu_task* const task = tasks_.emplace_back(starpu_task_create());
-    task->cl = &codelet_;
-    task->cl_arg = &member;
-    task->cl_arg_size = sizeof(Member);
-    task->cl_arg_free = 0;
-    task->destroy = 0;
-    task->detach = 0;
-    task->sequential_consistency = 0;
-    task->nbuffers = 0;
-    task->execute_on_a_specific_worker = 1;
-    task->workerid = static_cast<unsigned>(ids[i]);
-    task->name = "crew";
-    ++atomic_counters().tasks;
+    new_task(codelet_, &member, starpu_worker_get_by_type(STARPU_CPU_WORKER, static_cast<int>(i)));
   }
-  submit_and_wait();  // what StarPU allocates for a task, it does now
+}
+
+void Crew::make_launchers() {
+  const TaskSet& set = sets_.front();
+  for (std::size_t t = 0; t < set.bodies.size(); ++t) {
+    if (!set.bodies[t].on_device) continue;
+    Device& device = *set.bodies[t].on_device->device;
+    auto known = std::ranges::find_if(
+        launchers_, [&](const auto& launcher) { return &launcher->device() == &device; });
+    if (known == launchers_.end()) {
+      launchers_.push_back(std::make_unique<Launcher>(*this, device, sets_.size(), nodes_.size()));
+      known = std::prev(launchers_.end());
+      new_task((*known)->codelet(), known->get(), device.worker());
+    }
+    nodes_[t].launcher = known->get();
+  }
+}
+
+starpu_task* Crew::new_task(starpu_codelet& codelet, void* argument, int worker) {
+  starpu_task* const task = tasks_.emplace_back(starpu_task_create());
+  task->cl = &codelet;
+  task->cl_arg = argument;
+  task->cl_arg_size = 1;  // StarPU only hands it on
+  task->cl_arg_free = 0;
+  task->destroy = 0;
+  task->detach = 0;
+  task->sequential_consistency = 0;
+  task->nbuffers = 0;
+  task->execute_on_a_specific_worker = 1;
+  task->workerid = static_cast<unsigned>(worker);
+  task->name = "crew";
+  ++atomic_counters().tasks;
+  return task;
 }
 
 Crew::~Crew() {
@@ -104,42 +126,55 @@ void Crew::link() {
   const auto number = [](const starpu_task* task) {
     return static_cast<std::uint32_t>(static_cast<const TaskBody*>(task->cl_arg)->number);
   };
-  nodes_.resize(set.tasks.size());
   for (std::uint32_t t = 0; t < nodes_.size(); ++t) {
     nodes_[t].needs = static_cast<int>(set.predecessors[t].size());
-    for (std::size_t before : set.predecessors[t]) nodes_[before].successors.push_back(t);
+    for (std::size_t p : set.predecessors[t]) {
+      const auto before = static_cast<std::uint32_t>(p);
+      (in_one_stream(before, t) ? nodes_[p].behind : nodes_[p].successors).push_back(t);
+    }
   }
-  for (const starpu_task* entry : set.entries) {
-    entries_.push_back(number(entry));
-    ++nodes_[entries_.back()].needs;
+  end_ = number(set.end);
+  for (const starpu_task* task : set.entries) {
+    const std::uint32_t entry = number(task);
+    (in_one_stream(end_, entry) ? chained_ : entries_).push_back(entry);
+    ++nodes_[entry].needs;
   }
   for (std::uint32_t t = 0; t < nodes_.size(); ++t) {
     if (nodes_[t].needs == 0) roots_.push_back(t);
   }
-  end_ = number(set.end);
   for (std::size_t s = 0; s < sets_.size(); ++s) {
     pending_.push_back(std::make_unique<std::atomic<int>[]>(nodes_.size()));
     for (std::size_t t = 0; t < nodes_.size(); ++t) pending_[s][t] = nodes_[t].needs;
   }
 }
 
+/// On one device, and both of the step or both ahead of it.
+bool Crew::in_one_stream(std::uint32_t a, std::uint32_t b) const noexcept {
+  const auto& bodies = sets_.front().bodies;
+  return nodes_[a].launcher != nullptr && nodes_[a].launcher == nodes_[b].launcher &&
+         bodies[a].on_device->staging == bodies[b].on_device->staging;
+}
+
 /// A lane keeps to one member, with its parts of large weights, and what is in no lane is dealt
 /// out. Returns how many members are of use: as many as tasks can run side by side.
 std::size_t Crew::find_homes(const graph::Schedule& schedule, std::size_t workers) {
   std::vector<std::size_t> level(nodes_.size(), 0), width, shared;
-  std::size_t lanes = 1;
+  std::size_t lanes = 1, for_cpu = 0;
   for (std::size_t t = 0; t < nodes_.size(); ++t) {
     for (std::size_t before : sets_.front().predecessors[t])
       level[t] = std::max(level[t], level[before] + 1);
     width.resize(std::max(width.size(), level[t] + 1), 0);
+    for_cpu += nodes_[t].launcher == nullptr ? 1 : 0;
     if (t >= schedule.tasks.size()) continue;  // the end of a step, when it has its own task
     nodes_[t].staging = schedule.tasks[t].staging;
     if (schedule.tasks[t].phase != Phase::update) nodes_[t].chain = schedule.tasks[t].lane;
+    if (nodes_[t].launcher != nullptr) continue;
     if (!nodes_[t].staging) ++width[level[t]];
     if (schedule.tasks[t].lane >= 0)
       lanes = std::max(lanes, static_cast<std::size_t>(schedule.tasks[t].lane) + 1);
   }
   const std::size_t widest = width.empty() ? 1 : *std::max_element(width.begin(), width.end());
+  if (for_cpu == 0) return 0;
   const std::size_t size = std::clamp<std::size_t>(widest, 1, workers);
   shared.resize(width.size(), 0);
   for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
@@ -163,6 +198,10 @@ void Crew::find_urgencies(const graph::Schedule& schedule) {
 }
 
 long Crew::run(const CrewOrder& order) {
+  // Members would wait for launchers, and launchers of one program for those of another.
+  static std::mutex devices;
+  std::unique_lock alone(devices, std::defer_lock);
+  if (!launchers_.empty()) alone.lock();
   begin(order);
   submit_and_wait();
   for (TaskSet& set : sets_) order_of(set.end).end().follow();
@@ -172,10 +211,12 @@ long Crew::run(const CrewOrder& order) {
 void Crew::begin(const CrewOrder& order) noexcept {
   order_ = order;
   armed_ = ended_ = 0;
+  for (const auto& launcher : launchers_) launcher->begin();
   finished_.store(false);
   for (std::size_t i = 0; i < sets_.size() && armed_ < order_.count; ++i)
     arm((order_.first_set + i) % sets_.size());
   release_entries(order_.first_set, nullptr, 0);
+  for (const std::uint32_t task : chained_) release(order_.first_set, task, nullptr, 0);
 }
 
 void Crew::submit_and_wait() {
@@ -196,7 +237,7 @@ void Crew::submit_and_wait() {
   left_.follow();
   if (error == 0) return;
   fail({.found = std::string("StarPU refused a member of a crew: ") + std::strerror(-error),
-        .expected = "a CPU worker that can run it"});
+        .expected = "a worker that can run it"});
 }
 
 /// The set's last step has ended, and so its inputs may be filled anew.
@@ -211,6 +252,7 @@ void Crew::arm(std::size_t set) noexcept {
   if (flags_.records != nullptr) flags_.records->submitting(next.step);
   next.submission.reached();
   for (const std::uint32_t task : roots_) push(item(set, task));
+  if (Launcher* last = nodes_[end_].launcher) last->armed(set);
 }
 
 void Crew::release_entries(std::size_t set, Item* next, std::size_t member) noexcept {
@@ -223,7 +265,7 @@ void Crew::release(std::size_t set, std::uint32_t task, Item* next, std::size_t 
   if (pending_[set][task].fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const Node& node = nodes_[task];
   Item ready = item(set, task);
-  if (next != nullptr && node.home == member && !node.staging) {
+  if (next != nullptr && node.launcher == nullptr && node.home == member && !node.staging) {
     if (next->task == no_task || next->urgency < ready.urgency) std::swap(*next, ready);
     if (ready.task == no_task) return;
   }
@@ -236,6 +278,10 @@ Crew::Item Crew::item(std::size_t set, std::uint32_t task) const noexcept {
 
 void Crew::push(Item item) noexcept {
   const Node& node = nodes_[item.task];
+  if (node.launcher != nullptr) {
+    node.launcher->push(item);
+    return;
+  }
   Member& home = members_[node.home];
   (node.staging ? home.staging : home.ready).push(item);
 }

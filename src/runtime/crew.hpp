@@ -6,8 +6,12 @@
 // after step. The edges are those that StarPU was told of, the ring's between steps included, so
 // that the bits are the same either way.
 //
-// No member ever waits for one that StarPU has not begun: it would do all the work alone. So crews
-// of several programs may want the same workers.
+// No member ever waits for another CPU worker's that StarPU has not begun: it would do all the work
+// alone. So crews of several programs may want the same workers.
+//
+// A device's worker is held by a launcher, which enqueues the tasks of that device without waiting
+// for them: one behind the other in a stream, a step behind the step before it, so that the device
+// never waits for the host. What follows elsewhere follows when the device is done.
 #pragma once
 
 #include <arenite/graph/passes.hpp>
@@ -23,6 +27,8 @@
 #include <vector>
 
 namespace arenite::runtime {
+
+class Launcher;
 
 /// Which steps, and until when.
 struct CrewOrder {
@@ -50,8 +56,11 @@ class Crew {
   long run(const CrewOrder& order);
 
   std::size_t members() const noexcept { return members_.size(); }
+  std::size_t launchers() const noexcept { return launchers_.size(); }
 
  private:
+  friend class Launcher;
+
   /// A task of one set, ready to run.
   struct Item {
     std::uint32_t set = 0, task = 0;
@@ -80,7 +89,9 @@ class Crew {
 
   /// A task, alike in all sets.
   struct Node {
-    std::vector<std::uint32_t> successors;
+    std::vector<std::uint32_t> successors;  ///< that follow its end
+    std::vector<std::uint32_t> behind;      ///< in the same stream: they follow its launch
+    Launcher* launcher = nullptr;           ///< of the device that it runs on; none: the CPU
     int needs = 0;         ///< ends of other tasks: predecessors, and the step before
     std::size_t home = 0;  ///< the member that should run it: what it reads is in that one's cache
     float urgency = 0;     ///< microseconds from its begin to the step's end, if nothing waits
@@ -97,6 +108,10 @@ class Crew {
   static void run_member(void** buffers, void* argument);
   void work(const Member& self) noexcept;
   void link();
+  void make_launchers();
+  void make_members(std::size_t count);
+  starpu_task* new_task(starpu_codelet& codelet, void* argument, int worker);
+  bool in_one_stream(std::uint32_t a, std::uint32_t b) const noexcept;
   std::size_t find_homes(const graph::Schedule& schedule, std::size_t workers);
   void find_urgencies(const graph::Schedule& schedule);
   void begin(const CrewOrder& order) noexcept;
@@ -115,12 +130,15 @@ class Crew {
   std::deque<TaskSet>& sets_;
   ProgramFlags& flags_;
   std::vector<Node> nodes_;
-  std::vector<std::uint32_t> roots_, entries_;
+  std::vector<std::uint32_t> roots_;
+  std::vector<std::uint32_t> entries_;  // that follow the end of the step before
+  std::vector<std::uint32_t> chained_;  // those that follow its launch
   std::uint32_t end_ = 0;
   std::vector<std::unique_ptr<std::atomic<int>[]>> pending_;  // [set][task]
   starpu_codelet codelet_{};
   std::deque<Member> members_;
-  std::vector<starpu_task*> tasks_;  // by member
+  std::vector<std::unique_ptr<Launcher>> launchers_;  // one for each device
+  std::vector<starpu_task*> tasks_;                   // of members and launchers
 
   // Of the run under way. Steps end one after another, so whoever ends one may write these.
   CrewOrder order_;

@@ -102,9 +102,10 @@ void LentVariables::set(const char* name, const std::string& value) {
 void prepare_environment(LentVariables& lent) {
   // What the session decides itself: how many workers of which kind, and their scheduler. StarPU
   // ends the process on a number it cannot read, even where it would be overruled.
-  for (const char* name :
-       {"STARPU_NCPU", "STARPU_NCPUS", "STARPU_NCUDA", "STARPU_NOPENCL", "STARPU_NMIC",
-        "STARPU_NMPI_MS", "STARPU_NHIP", "STARPU_NTCPIP_MS", "STARPU_SCHED"})
+  for (const char* name : {"STARPU_NCPU", "STARPU_NCPUS", "STARPU_NCUDA", "STARPU_NOPENCL",
+                           "STARPU_NMIC", "STARPU_NMPI_MS", "STARPU_NHIP", "STARPU_NTCPIP_MS",
+                           "STARPU_SCHED", "STARPU_WORKERS_CUDAID", "STARPU_NWORKER_PER_CUDA",
+                           "STARPU_CUDA_THREAD_PER_WORKER", "STARPU_CUDA_THREAD_PER_DEV"})
     lent.hide(name);
   for (const char* name : {"STARPU_WORKERS_CPUID", "STARPU_WORKERS_COREID"}) {
     const std::string text = environment(name);

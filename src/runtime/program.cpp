@@ -68,6 +68,7 @@ void Program::submit() {
   Impl& p = *impl_;
   p.check_whole();
   p.set.activate(p);
+  p.set.take_back();
   TaskSet& mine = p.sets[p.next];
   mine.wait();
   // A failed step keeps its report until somebody waits: its word must not be reused before.
@@ -110,6 +111,7 @@ long Program::run(const RunRequest& request) {
     order.until = StepRecords::now() + static_cast<std::int64_t>(request.seconds * 1e9);
   p.set.activate(p);
   wait();
+  p.set.take_back();
   if (request.steps == 0) return 0;
   long done = 0;
   try {
@@ -141,6 +143,14 @@ void Program::Impl::drain() noexcept {
 }
 
 void Program::Impl::report() {
+  for (DeviceStatus& status : device_status) {
+    const std::string failure = status.device().failure();
+    if (failure.empty()) continue;
+    broken = true;
+    throw Failure({.found = failure,
+                   .expected = "a device that does its work",
+                   .where = "program '" + spec.name + "'"});
+  }
   const TaskSet* first = nullptr;
   for (const TaskSet& s : sets) {
     if (s.status.load() != StatusWord::ok && (!first || s.step < first->step)) first = &s;
@@ -149,6 +159,7 @@ void Program::Impl::report() {
   const std::uint64_t word = first->status.load();
   const long step = first->step;
   for (TaskSet& s : sets) s.status.clear();
+  for (DeviceStatus& status : device_status) status.clear();
   flags.failed = false;
 
   const graph::OpId op{StatusWord::op_of(word)};

@@ -6,13 +6,16 @@
 #include <arenite/runtime/program.hpp>
 
 #include "src/runtime/checked.hpp"
+#include "src/runtime/device_task.hpp"
 #include "src/runtime/profile_records.hpp"
 #include "src/runtime/race_check.hpp"
 #include "src/runtime/starpu.hpp"
 
 #include <atomic>
 #include <deque>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,6 +81,7 @@ struct ProgramFlags {
 /// What a StarPU task of ours points at (`cl_arg`).
 struct TaskBody {
   std::vector<BoundKernel> kernels;
+  std::unique_ptr<DeviceTask> on_device;  ///< none: on the CPU
   ProgramFlags* flags = nullptr;
   StatusWord* status = nullptr;  ///< of the task set, and so of one step
   const long* step = nullptr;    ///< of the task set, too
@@ -116,6 +120,15 @@ class TaskSet {
   std::size_t submitted_ = 0;
 };
 
+/// What the host sees of a persistent value in a device's memory: taken when it is asked for, and
+/// put back before the next step.
+struct Mirror {
+  const plan::Placement* place = nullptr;
+  Block* block = nullptr;
+  std::vector<std::byte> bytes;
+  bool lent = false;
+};
+
 struct ProgramSet::Impl {
   Impl(const KernelTable& table, ProgramOptions chosen) : kernels(table), options(chosen) {}
   ~Impl();
@@ -136,6 +149,10 @@ struct ProgramSet::Impl {
   };
 
   void make_blocks(const std::vector<ProgramSpec>& specs);
+  void check_memory() const;  ///< throws Error when a device has less
+  void fill_constants(const std::vector<ProgramSpec>& specs);
+  std::span<std::byte> lend(const plan::Placement& place, Block& block);
+  void take_back();  ///< what was lent; before a step, with none under way
   void make_handles(const std::vector<ProgramSpec>& specs);
   void make_programs(std::vector<ProgramSpec> specs);
 
@@ -155,7 +172,8 @@ struct ProgramSet::Impl {
   std::vector<std::vector<starpu_data_handle_t>> handles;  // [class][copy]
   std::vector<std::vector<std::vector<ClassUse>>> uses;    // [program][task]
   std::vector<std::unique_ptr<Program>> programs;
-  Program::Impl* active = nullptr;  // whose steps may be under way
+  Program::Impl* active = nullptr;                     // whose steps may be under way
+  std::map<std::string, Mirror, std::less<>> mirrors;  // by the value's name
 };
 
 /// A profile under way.
@@ -174,6 +192,9 @@ struct Program::Impl {
   };
 
   void build();
+  void build_codelets();
+  void record_tasks();
+  DeviceStatus& status_on(Device& device);
   void build_set(std::size_t number, const std::vector<PreparedKernel>& prepared);
   BoundKernel bind(graph::OpId op, const std::vector<PreparedKernel>& prepared, std::size_t number);
   std::shared_ptr<const BoundControl> bind_control(const graph::Op& op,
@@ -198,8 +219,9 @@ struct Program::Impl {
   ProgramSet::Impl& set;
   const std::size_t index;
   ProgramSpec spec;
-  starpu_codelet codelet{};
+  starpu_codelet codelet{}, device_codelet{};
   ProgramFlags flags;
+  std::deque<DeviceStatus> device_status;  // one for each device that the program uses
   std::deque<TaskSet> sets;
   std::unique_ptr<Crew> crew;
   std::vector<Slot> inputs, outputs;

@@ -57,6 +57,12 @@ void Program::start_profile(long count) {
   }
   wait();
   Impl& p = *impl_;
+  if (!p.device_status.empty()) {
+    fail({.found = "a profile of program '" + p.spec.name + "', which runs on " +
+                   p.device_status.front().device().description(),
+          .expected = "a program that runs on the CPU",
+          .hint = "the GPU's own profilers see each kernel"});
+  }
   StepShape shape = p.shape();
   StepRecords records(shape, p.steps, count);
   auto recording = std::make_unique<Recording>(Recording{std::move(shape), std::move(records)});

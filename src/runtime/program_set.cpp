@@ -26,6 +26,8 @@ ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector
   }
   if (options.verify) plan::verify_together(plans);
   impl_->make_blocks(specs);
+  impl_->check_memory();
+  impl_->fill_constants(specs);
   impl_->make_handles(specs);
   impl_->make_programs(std::move(specs));
 }
@@ -101,6 +103,8 @@ void ProgramSet::Impl::make_handles(const std::vector<ProgramSpec>& specs) {
         for (const graph::Access& access : graph::accesses(spec.graph, op)) {
           const plan::Placement& place = spec.plan.placement(access.storage);
           if (place.external) continue;  // read-only memory of others: nothing for StarPU to guard
+          // StarPU would want to bring it where the task runs. What crosses has edges.
+          if (spec.plan.blocks[place.block].space != spec.schedule.tasks[t].space) continue;
           problem.accesses.push_back({.block = group(spec, place),
                                       .begin = place.offset,
                                       .end = place.offset + place.bytes,
@@ -127,8 +131,11 @@ void ProgramSet::Impl::make_handles(const std::vector<ProgramSpec>& specs) {
     for (std::size_t copy = 0; copy < g.copies; ++copy) {
       starpu_data_handle_t handle = nullptr;
       std::byte* bytes = blocks[g.first + copy].data() + c.begin;
-      starpu_variable_data_register(&handle, STARPU_MAIN_RAM,
-                                    reinterpret_cast<std::uintptr_t>(bytes),
+      const int node = g.space.device == DeviceKind::cpu
+                           ? STARPU_MAIN_RAM
+                           : static_cast<int>(starpu_worker_get_memory_node(
+                                 static_cast<unsigned>(device_of(g.space).worker())));
+      starpu_variable_data_register(&handle, node, reinterpret_cast<std::uintptr_t>(bytes),
                                     static_cast<std::size_t>(c.end - c.begin));
       starpu_data_set_sequential_consistency_flag(handle, 0);
       copies.push_back(handle);
@@ -199,6 +206,7 @@ std::span<std::byte> ProgramSet::state_bytes(std::string_view name, std::size_t 
               .expected = "a multiple of " + std::to_string(element_bytes)});
       }
       Block& block = impl_->blocks[impl_->block_index(spec, place, 0)];
+      if (block.space().device != DeviceKind::cpu) return impl_->lend(place, block);
       return {block.data() + place.offset, static_cast<std::size_t>(place.bytes)};
     }
   }

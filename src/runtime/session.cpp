@@ -2,6 +2,8 @@
 #include <arenite/runtime/session.hpp>
 
 #include "src/runtime/counters.hpp"
+#include "src/runtime/device.hpp"
+#include "src/runtime/device_choice.hpp"
 #include "src/runtime/environment.hpp"
 #include "src/runtime/idle.hpp"
 #include "src/runtime/starpu.hpp"
@@ -9,9 +11,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #if defined(__SSE__)
 #include <xmmintrin.h>
@@ -24,6 +30,9 @@ struct Shared {
   std::mutex mutex;
   int users = 0;
   int workers = 0;
+  std::vector<int> chosen;  // devices, in order
+  std::vector<std::unique_ptr<Device>> devices;
+  std::vector<Space> spaces;
 };
 
 Shared& shared() {
@@ -71,12 +80,10 @@ void flush_denormals(void*) {
 #endif
 }
 
-void start(int workers) {
+void start_starpu(int workers, const std::vector<int>& gpus) {
   LentVariables lent;
   prepare_environment(lent);
-  starpu_conf conf = starpu::configuration();
-  conf.precedence_over_environment_variables = 1;  // the environment was asked above
-  conf.ncpus = workers;
+  starpu_conf conf = starpu::configuration(workers, gpus);
   // Work stealing makes no heap call. It starves with more workers than cores, where the central
   // queue of "prio" goes on well, at the price of a rare allocation when a worker falls idle.
   conf.sched_policy_name =
@@ -89,16 +96,76 @@ void start(int workers) {
                    .hint = error == -ENODEV ? "it found no usable worker: is the cpuset empty?"
                                             : "run with STARPU_SILENT=0 to see its messages"});
   }
-  const int got = static_cast<int>(starpu_cpu_worker_get_count());
-  if (got != workers) {
+  const auto expect = [](unsigned got, std::size_t wanted, const char* kind) {
+    if (got == wanted) return;
     starpu_shutdown();
-    throw Failure({.found = "StarPU started " + std::to_string(got) + " CPU workers",
-                   .expected = std::to_string(workers),
+    throw Failure({.found = "StarPU started " + std::to_string(got) + " " + kind + " workers",
+                   .expected = std::to_string(wanted),
                    .where = "StarPU " + starpu::version(),
                    .hint = "ask for fewer with --workers"});
+  };
+  expect(starpu_cpu_worker_get_count(), static_cast<std::size_t>(workers), "CPU");
+  expect(starpu_cuda_worker_get_count(), gpus.size(), "CUDA");
+}
+
+CudaDevice find_device(const CudaSupport& support, int index) {
+  return *std::ranges::find_if(support.devices,
+                               [&](const CudaDevice& device) { return device.index == index; });
+}
+
+/// The device's StarPU worker: its own, or one of the last CPU workers.
+int worker_of(int gpu, int number, int workers, bool own) {
+  if (!own) return starpu_worker_get_by_type(STARPU_CPU_WORKER, workers + number);
+  for (int i = 0;; ++i) {
+    const int worker = starpu_worker_get_by_type(STARPU_CUDA_WORKER, i);
+    if (worker < 0 || starpu_worker_get_devid(worker) == gpu) return worker;
+  }
+}
+
+std::vector<int> devices_of(const std::string& text) {
+  if (text == "cpu") return {the_cpu};  // and ask no driver
+  return parse_devices(text, device_driver().support());
+}
+
+std::string names(const std::vector<int>& devices) {
+  std::string all;
+  for (const int device : devices) {
+    all += all.empty() ? "" : "+";
+    all += device == the_cpu ? "cpu" : "cuda:" + std::to_string(device);
+  }
+  return all;
+}
+
+/// All of it, or nothing.
+void start(Shared& s, int workers, const std::vector<int>& chosen, std::int64_t memory) {
+  DeviceDriver& driver = device_driver();
+  const CudaSupport support = chosen == std::vector{the_cpu} ? CudaSupport{} : driver.support();
+  std::vector<int> gpus;
+  std::ranges::copy_if(chosen, std::back_inserter(gpus),
+                       [](int index) { return index != the_cpu; });
+  const bool own = driver.has_cuda_workers();
+  start_starpu(own ? workers : workers + static_cast<int>(gpus.size()),
+               own ? gpus : std::vector<int>{});
+  try {
+    for (const int index : chosen) {
+      if (index == the_cpu) {
+        s.spaces.emplace_back();
+        continue;
+      }
+      const int worker = worker_of(index, static_cast<int>(s.devices.size()), workers, own);
+      s.devices.push_back(driver.open(find_device(support, index), worker, memory));
+      s.spaces.push_back(s.devices.back()->space());
+    }
+  } catch (...) {
+    s.devices.clear();
+    s.spaces.clear();
+    starpu_shutdown();
+    throw;
   }
   starpu_execute_on_each_worker(flush_denormals, nullptr, STARPU_CPU);
   idle_watch().start();
+  s.workers = workers;
+  s.chosen = chosen;
 }
 
 }  // namespace
@@ -116,10 +183,18 @@ Counters counters() noexcept {
 Session::Session(const SessionOptions& options) {
   Shared& s = shared();
   const std::lock_guard lock(s.mutex);
+  if (options.device_memory < 0) {
+    fail({.found = std::to_string(options.device_memory) + " bytes of each GPU",
+          .expected = "at least 1, or 0 for all that is free"});
+  }
   if (s.users == 0) {
     const int workers = wanted_workers(options);
-    start(workers);
-    s.workers = workers;
+    start(s, workers, devices_of(options.device.empty() ? "cpu" : options.device),
+          options.device_memory);
+  } else if (!options.device.empty() && devices_of(options.device) != s.chosen) {
+    fail({.found = "a second session on device '" + options.device + "'",
+          .expected = "'" + names(s.chosen) +
+                      "', as in the session that runs (StarPU is one for the process)"});
   } else if (options.workers != 0 && options.workers != s.workers) {
     fail({.found = "a second session with " + std::to_string(options.workers) + " workers",
           .expected = std::to_string(s.workers) +
@@ -133,14 +208,35 @@ Session::~Session() {
   const std::lock_guard lock(s.mutex);
   if (--s.users > 0) return;
   idle_watch().stop();
+  s.spaces.clear();
+  s.devices.clear();
   starpu_shutdown();
 }
 
-int Session::workers() const noexcept { return static_cast<int>(starpu_cpu_worker_get_count()); }
+int Session::workers() const noexcept { return shared().workers; }
+const std::vector<Space>& Session::spaces() const noexcept { return shared().spaces; }
 
 std::string Session::description() const {
-  return "StarPU " + starpu::version() + ", " + std::to_string(workers()) +
-         (workers() == 1 ? " CPU worker" : " CPU workers");
+  std::string text = "StarPU " + starpu::version() + ", " + std::to_string(workers()) +
+                     (workers() == 1 ? " CPU worker" : " CPU workers");
+  for (const auto& device : shared().devices) text += ", " + device->description();
+  return text;
+}
+
+Device& device_of(const Space& space) {
+  for (const auto& device : shared().devices) {
+    if (device->space().device == space.device && device->space().index == space.index)
+      return *device;
+  }
+  fail({.found = "memory of " + to_string(space),
+        .expected = "that of a device of the session that runs ('" + names(shared().chosen) + "')",
+        .hint = "start the session with that device (--device)"});
+}
+
+std::vector<Device*> session_devices() {
+  std::vector<Device*> all;
+  for (const auto& device : shared().devices) all.push_back(device.get());
+  return all;
 }
 
 }  // namespace arenite::runtime

@@ -6,7 +6,9 @@
 
 #include <starpu.h>
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 namespace arenite::runtime::starpu {
 
@@ -29,13 +31,49 @@ inline constexpr int max_cpu_workers =
     64;
 #endif
 
-inline starpu_conf configuration() {
+/// With a CUDA worker for each of these GPUs.
+inline starpu_conf configuration(int cpu_workers, const std::vector<int>& gpus) {
   starpu_conf conf;
   starpu_conf_init(&conf);
-  conf.catch_signals = 0;  // Ctrl-C belongs to the program, not to StarPU
-  conf.ncuda = 0;          // every kernel selected so far runs on the CPU
+  conf.catch_signals = 0;                          // Ctrl-C belongs to the program, not to StarPU
+  conf.precedence_over_environment_variables = 1;  // who calls asked the environment himself
+  conf.ncpus = cpu_workers;
+  conf.ncuda = static_cast<int>(gpus.size());
+  conf.use_explicit_workers_cuda_gpuid = gpus.empty() ? 0 : 1;
+  for (std::size_t i = 0; i < gpus.size(); ++i)
+    conf.workers_cuda_gpuid[i] = static_cast<unsigned>(gpus[i]);
   conf.nopencl = 0;
   return conf;
+}
+
+using Function = void (*)(void** buffers, void* argument);
+
+/// A codelet for CPU workers, or for CUDA workers: there what it enqueues in the worker's own
+/// stream belongs to the task, which ends with it.
+inline starpu_codelet codelet(const char* name, Function function, bool on_cuda) {
+  starpu_codelet made;
+  starpu_codelet_init(&made);
+  made.name = name;
+  if (on_cuda) {
+    made.cuda_funcs[0] = function;
+    made.cuda_flags[0] = STARPU_CUDA_ASYNC;
+  } else {
+    made.cpu_funcs[0] = function;
+    made.cpu_funcs_name[0] = name;
+  }
+  return made;
+}
+
+/// Called on the worker when a task of a CUDA worker has ended, before those behind it begin.
+/// Debian 12's StarPU has no such call, and no CUDA workers either.
+inline void call_at_end(starpu_task& task, void (*function)(void*), void* argument) {
+#if STARPU_MAJOR_VERSION > 1 || STARPU_MINOR_VERSION >= 4
+  task.epilogue_callback_func = function;
+  task.epilogue_callback_arg = argument;
+  task.epilogue_callback_arg_free = 0;
+#else
+  static_cast<void>(task), static_cast<void>(function), static_cast<void>(argument);
+#endif
 }
 
 }  // namespace arenite::runtime::starpu

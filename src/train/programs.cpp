@@ -81,7 +81,8 @@ StepRequest Recipe::request(std::string name, std::int64_t batch, std::int64_t d
           .layout = options.layout,
           .fuse = options.fuse,
           .compute = options.compute,
-          .target = options.target};
+          .target = options.target,
+          .spaces = spaces};
 }
 
 Programs::Programs(runtime::Session& session, const Recipe& recipe,
@@ -128,10 +129,12 @@ void Programs::build(runtime::Session& session, const Recipe& recipe) {
   // Every program was given its state block before later ones added to it.
   for (auto& spec : specs) {
     for (auto& block : spec.plan.blocks) {
-      if (block.name == "state") block.bytes = state_.bytes();
+      if (block.persistent) block.bytes = state_.bytes(block.space);
     }
   }
-  set_ = std::make_unique<runtime::ProgramSet>(session, kernels(), std::move(specs));
+  set_ = std::make_unique<runtime::ProgramSet>(
+      session, kernels(), std::move(specs),
+      runtime::ProgramOptions{.record = recipe.options.cuda_graphs});
   for (const Wish& wish : wishes) *wish.program = &(*set_)[wish.name];
 }
 

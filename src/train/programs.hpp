@@ -34,6 +34,7 @@ struct Recipe {
   const nn::Layer& model;
   const Shape& image;
   const TrainerOptions& options;
+  const std::vector<Space>& spaces;
 
   StepRequest request(std::string name, std::int64_t batch, std::int64_t dataset,
                       bool training) const;

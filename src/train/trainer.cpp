@@ -85,7 +85,7 @@ struct Trainer::Impl {
                          recipe().request("train", options.batch, options.batch, true), state);
   }
 
-  Recipe recipe() const { return {model, image, options}; }
+  Recipe recipe() const { return {model, image, options, session.spaces()}; }
 
   /// Checks a split; true when there are no programs for it yet.
   bool is_new(const data::Split* split, bool training) const {

@@ -165,6 +165,8 @@ class Machine {
       if (placement.external) {
         // Kernels take operands as void*; what they write to a constant shows in the next step.
         place.data = const_cast<std::byte*>(program_.constants->at(placement.name).data());
+      } else if (cls == StorageClass::constant) {  // a device's copy
+        place.data = const_cast<std::byte*>(constant_bytes(program_, placement.name).data());
       } else {
         const plan::BlockPlan& block = spec.plan.blocks.at(placement.block);
         if (placement.offset < 0 || placement.offset + placement.bytes > block.bytes)

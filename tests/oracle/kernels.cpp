@@ -1,3 +1,4 @@
+#include <arenite/graph/spaces.hpp>
 #include <arenite/operators.hpp>
 
 #include "tests/oracle/executor.hpp"
@@ -121,7 +122,8 @@ Kernels make_all(const RandomProgram& program, Make make) {
 Kernels real_kernels(const RandomProgram& program) {
   return make_all(program, [](const graph::Graph& graph, graph::OpId id) {
     const graph::Op& op = graph[id];
-    return kernels().at(op.name(), op.kernel, DeviceKind::cpu).prepare({graph, op});
+    const DeviceKind device = graph::space_of(graph, op).device;
+    return kernels().at(op.name(), op.kernel, device).prepare({graph, op});
   });
 }
 

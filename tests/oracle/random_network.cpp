@@ -17,8 +17,8 @@ namespace {
 
 class RandomNetwork {
  public:
-  RandomNetwork(std::uint32_t seed, std::uint32_t data)
-      : draw_(seed ^ 0x5eed0000u), data_(~seed + 7919 * data) {}
+  RandomNetwork(std::uint32_t seed, std::uint32_t data, const std::vector<Space>& spaces)
+      : draw_(seed ^ 0x5eed0000u), data_(~seed + 7919 * data), spaces_(spaces) {}
 
   RandomProgram make() {
     const auto side = [&] { return draw_.of<std::int64_t>({5, 7, 9, 12, 13}); };
@@ -35,7 +35,8 @@ class RandomNetwork {
                 .lanes = static_cast<int>(draw_.between(1, 4)),
                 .layout = draw_.of({plan::ArenaLayout::overlay, plan::ArenaLayout::two}),
                 .fuse = max_pools_ && draw_.chance(70),
-                .target = random_target(draw_)};
+                .target = random_target(draw_),
+                .spaces = spaces_};
 
     const std::size_t train = add("train", batch_, true), remainder = add("train.rest", rest, true);
     for (std::int64_t i = 0; i < whole; ++i) step(train, i * batch_);
@@ -151,6 +152,7 @@ class RandomNetwork {
   }
 
   Draw draw_, data_;
+  const std::vector<Space> spaces_;
   Shape image_;
   bool max_pools_ = false;
   nn::Layer layers_;
@@ -163,8 +165,9 @@ class RandomNetwork {
 
 }  // namespace
 
-RandomProgram random_network(std::uint32_t seed, std::uint32_t data) {
-  return RandomNetwork(seed, data).make();
+RandomProgram random_network(std::uint32_t seed, std::uint32_t data,
+                             const std::vector<Space>& spaces) {
+  return RandomNetwork(seed, data, spaces).make();
 }
 
 }  // namespace arenite::oracle

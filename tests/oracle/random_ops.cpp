@@ -19,8 +19,11 @@ constexpr std::int64_t classes = 3;   // of its labels
 
 class RandomOps : private RandomValues {
  public:
-  RandomOps(std::uint32_t seed, std::uint32_t data)
-      : RandomValues(seed), data_(~seed + 7919 * data), trained_(draw.chance(40)) {}
+  RandomOps(std::uint32_t seed, std::uint32_t data, const std::vector<Space>& spaces)
+      : RandomValues(seed),
+        data_(~seed + 7919 * data),
+        trained_(draw.chance(40)),
+        spaces_(spaces) {}
 
   RandomProgram make() {
     lanes_ = static_cast<int>(draw.between(0, 3));
@@ -453,7 +456,12 @@ class RandomOps : private RandomValues {
     if (draw.chance(70)) graph::merge_sums(graph, operators());
     if (draw.chance(70)) graph::split_features(graph, operators(), spec.target);
     if (draw.chance(70)) graph::split_rows(graph, operators(), spec.target);
-    graph::select(graph, *runtime::kernel_selector(kernels()));
+    const auto selector = runtime::kernel_selector(kernels());
+    graph::Spaces placed{.shared = spaces_.front(), .lanes = {}};
+    for (int lane = 0; lane < lanes_; ++lane)
+      placed.lanes.push_back(spaces_[static_cast<std::size_t>(lane) % spaces_.size()]);
+    graph::place(graph, operators(), placed, *selector);
+    graph::select(graph, *selector);
     graph::in_place(graph);
     spec.schedule = graph::coarsen(graph, spec.target);
     plan::StateLayout state;
@@ -468,7 +476,10 @@ class RandomOps : private RandomValues {
     program.steps.resize(4);
     for (std::size_t i = 0; i < graph.value_count(); ++i) {
       const graph::Value& value = graph[ValueId(i)];
-      if (value.producer) continue;
+      const bool copied = value.is_declared() &&
+                          graph.root_storage(ValueId(i)).cls == StorageClass::constant &&
+                          graph.root_storage(ValueId(i)).space != Space{};
+      if (value.producer || copied) continue;
       const Range numbers = range(ValueId(i));
       const auto bytes = [&] {
         return random_bytes(data_, value.type, value.shape.elements(), numbers.low, numbers.high);
@@ -486,14 +497,15 @@ class RandomOps : private RandomValues {
 
   Draw data_;
   const bool trained_;
+  const std::vector<Space> spaces_;
   int lanes_ = 0, gathers_ = 0;
   Phase phase_ = Phase::forward;
 };
 
 }  // namespace
 
-RandomProgram random_ops(std::uint32_t seed, std::uint32_t data) {
-  return RandomOps(seed, data).make();
+RandomProgram random_ops(std::uint32_t seed, std::uint32_t data, const std::vector<Space>& spaces) {
+  return RandomOps(seed, data, spaces).make();
 }
 
 }  // namespace arenite::oracle

@@ -14,8 +14,16 @@ void put(Bytes& bytes, std::int64_t index, double value) {
 
 }  // namespace
 
-RandomProgram random_program(std::uint32_t number, std::uint32_t data) {
-  return number % 2 == 0 ? random_ops(number / 2, data) : random_network(number / 2, data);
+RandomProgram random_program(std::uint32_t number, std::uint32_t data,
+                             const std::vector<Space>& spaces) {
+  return number % 2 == 0 ? random_ops(number / 2, data, spaces)
+                         : random_network(number / 2, data, spaces);
+}
+
+const Bytes& constant_bytes(const RandomProgram& program, const std::string& name) {
+  const auto known = program.constants->find(name);
+  return known != program.constants->end() ? known->second
+                                           : program.constants->at(name.substr(0, name.rfind('@')));
 }
 
 RandomProgram without_sharing(const RandomProgram& program) {

@@ -38,12 +38,18 @@ struct RandomProgram {
   std::vector<Step> steps;                      ///< at least 4
 };
 
-/// `data`: other numbers to run the same program on.
-RandomProgram random_program(std::uint32_t number, std::uint32_t data = 0);
+/// `data`: other numbers to run the same program on. `spaces`: where lanes run in turn, and in the
+/// first what they share.
+RandomProgram random_program(std::uint32_t number, std::uint32_t data = 0,
+                             const std::vector<Space>& spaces = {Space{}});
 
 /// The two kinds; `random_program` chooses.
-RandomProgram random_ops(std::uint32_t seed, std::uint32_t data);
-RandomProgram random_network(std::uint32_t seed, std::uint32_t data);
+RandomProgram random_ops(std::uint32_t seed, std::uint32_t data, const std::vector<Space>& spaces);
+RandomProgram random_network(std::uint32_t seed, std::uint32_t data,
+                             const std::vector<Space>& spaces);
+
+/// The bytes of a constant of that name, in whatever space.
+const Bytes& constant_bytes(const RandomProgram& program, const std::string& name);
 
 /// The same with nothing shared: in-place results are taken back, and every storage has bytes of
 /// its own. What the others are compared with.

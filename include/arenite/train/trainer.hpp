@@ -4,8 +4,9 @@
 //   = 0.02f})}); std::cout << trainer.plan(); trainer.fit(data.train, {.epochs = 10, .validation =
 //   &data.test});
 //
-// A Trainer owns its programs and their blocks. It builds them when it first sees the data; from
-// then on a step registers no handle and calls no allocator. One thread at a time.
+// It runs on the devices of its session. A Trainer owns its programs and their blocks. It builds
+// them when it first sees the data; from then on a step registers no handle and calls no allocator.
+// One thread at a time.
 #pragma once
 
 #include <arenite/data/dataset.hpp>
@@ -50,8 +51,10 @@ struct TrainerOptions {
   /// With bfloat16, convolutions, dense layers and matrix products round what they multiply to it,
   /// forward and backward; they add in float32, and everything is kept in float32.
   runtime::Compute compute = runtime::Compute::float32;
-  /// Costs that lanes and tasks are chosen from.
+  /// Costs that lanes and tasks are chosen from, and lanes' devices.
   graph::TargetProfile target = graph::default_target();
+  /// On GPUs, record what a task does once and launch it in one go.
+  bool cuda_graphs = true;
 };
 
 /// Means over the samples of a pass.
@@ -145,7 +148,7 @@ class Trainer {
   int lanes() const noexcept;
 
   /// Parameters in declaration order, with their bytes (valid until the trainer ends or sees new
-  /// data).
+  /// data; of a session with a GPU until the next step, see ProgramSet::state).
   struct NamedParameter {
     std::string name;
     Shape shape;

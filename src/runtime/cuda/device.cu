@@ -1,0 +1,205 @@
+#include "src/runtime/cuda/device.hpp"
+
+#include <arenite/error.hpp>
+
+#include <cuda_runtime.h>
+#include <starpu.h>
+
+#include <array>
+#include <atomic>
+#include <utility>
+
+namespace arenite::runtime {
+namespace {
+
+void check(cudaError_t error, const std::string& what) {
+  if (error == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());  // not to be found by whoever asks next
+  throw Failure({.found = std::string("CUDA: ") + cudaGetErrorString(error), .expected = what});
+}
+
+/// Whichever device the thread had before, it has again behind.
+class Current {
+ public:
+  explicit Current(int index) {
+    check(cudaGetDevice(&before_), "a current device");
+    check(cudaSetDevice(index), "GPU " + std::to_string(index));
+  }
+  ~Current() { cudaSetDevice(before_); }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+class CudaEvent final : public Device::Event {
+ public:
+  CudaEvent() { check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"); }
+  ~CudaEvent() override { cudaEventDestroy(event); }
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+
+  cudaEvent_t event = nullptr;
+};
+
+class CudaWork final : public Device::Work {
+ public:
+  explicit CudaWork(cudaGraph_t graph) {
+    const cudaError_t error = cudaGraphInstantiate(&executable, graph, 0);
+    cudaGraphDestroy(graph);
+    check(error, "a CUDA graph of a task");
+  }
+  ~CudaWork() override { cudaGraphExecDestroy(executable); }
+  CudaWork(const CudaWork&) = delete;
+  CudaWork& operator=(const CudaWork&) = delete;
+
+  cudaGraphExec_t executable = nullptr;
+};
+
+__global__ void hand_on_word(const unsigned long long* from, unsigned long long* into) {
+  if (*from != 0) *into = *from;
+}
+
+cudaStream_t as_cuda(Device::Stream stream) { return static_cast<cudaStream_t>(stream); }
+
+class GpuDevice final : public Device {
+ public:
+  GpuDevice(const CudaDevice& device, int worker, std::int64_t capacity)
+      : index_(device.index), worker_(worker), name_(device.name) {
+    const Current current(index_);
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "free memory of GPU " + std::to_string(index_));
+    space_ = {.device = DeviceKind::cuda,
+              .index = index_,
+              .memory = MemoryKind::device,
+              .capacity = capacity > 0 ? capacity : static_cast<std::int64_t>(free)};
+    int least = 0, greatest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities of streams");
+    for (cudaStream_t& stream : streams_)
+      check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), "a stream");
+    check(cudaStreamCreateWithFlags(&building_, cudaStreamNonBlocking), "a stream");
+  }
+  ~GpuDevice() override {
+    cudaSetDevice(index_);
+    for (cudaStream_t stream : streams_) cudaStreamDestroy(stream);
+    cudaStreamDestroy(building_);
+  }
+  GpuDevice(const GpuDevice&) = delete;
+  GpuDevice& operator=(const GpuDevice&) = delete;
+
+  const Space& space() const noexcept override { return space_; }
+  std::string description() const override { return name_; }
+  int worker() const noexcept override { return worker_; }
+  bool has_cuda_worker() const noexcept override { return true; }
+
+  std::byte* allocate(std::int64_t bytes) override {
+    const Current current(index_);
+    void* made = nullptr;
+    const std::string what = std::to_string(bytes) + " bytes of GPU " + std::to_string(index_);
+    check(cudaMalloc(&made, static_cast<std::size_t>(bytes)), what);
+    check(cudaMemset(made, 0, static_cast<std::size_t>(bytes)), what);
+    check(cudaDeviceSynchronize(), what);
+    return static_cast<std::byte*>(made);
+  }
+  void release(std::byte* bytes) noexcept override { cudaFree(bytes); }
+
+  void write(void* there, const void* here, std::size_t bytes) override {
+    copy(there, here, bytes, cudaMemcpyHostToDevice);
+  }
+  void read(void* here, const void* there, std::size_t bytes) override {
+    copy(here, there, bytes, cudaMemcpyDeviceToHost);
+  }
+
+  std::unique_ptr<Event> make_event() override {
+    const Current current(index_);
+    return std::make_unique<CudaEvent>();
+  }
+
+  std::unique_ptr<Work> record(const std::function<void(Stream)>& enqueue) override {
+    const Current current(index_);
+    const std::string what = "a task that CUDA can record";
+    // Of this thread's calls alone: others may go on allocating and waiting.
+    check(cudaStreamBeginCapture(building_, cudaStreamCaptureModeThreadLocal), what);
+    enqueue(building_);
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(building_, &graph), what);
+    if (const std::string failed = failure(); !failed.empty())
+      throw Failure({.found = failed, .expected = what});
+    return std::make_unique<CudaWork>(graph);
+  }
+
+  void make_current() override { check(cudaSetDevice(index_), "GPU " + std::to_string(index_)); }
+
+  Stream stream(Queue queue) noexcept override { return streams_[static_cast<std::size_t>(queue)]; }
+  Stream task_stream() noexcept override { return starpu_cuda_get_local_stream(); }
+
+  void call(KernelFunction run, const KernelCall& call) noexcept override {
+    run(call);
+    note(cudaPeekAtLastError());
+  }
+  void fill(void* there, std::byte value, std::size_t bytes, Stream stream) noexcept override {
+    note(cudaMemsetAsync(there, std::to_integer<int>(value), bytes, as_cuda(stream)));
+  }
+  void fetch(void* here, const void* there, std::size_t bytes, Stream stream) noexcept override {
+    note(cudaMemcpyAsync(here, there, bytes, cudaMemcpyDeviceToHost, as_cuda(stream)));
+  }
+  void hand_on(const StatusWord* from, StatusWord* into, Stream stream) noexcept override {
+    hand_on_word<<<1, 1, 0, as_cuda(stream)>>>(reinterpret_cast<const unsigned long long*>(from),
+                                               reinterpret_cast<unsigned long long*>(into));
+    note(cudaPeekAtLastError());
+  }
+  void launch(const Work& work, Stream stream) noexcept override {
+    note(cudaGraphLaunch(static_cast<const CudaWork&>(work).executable, as_cuda(stream)));
+  }
+  void mark(Event& event, Stream stream) noexcept override {
+    note(cudaEventRecord(static_cast<CudaEvent&>(event).event, as_cuda(stream)));
+  }
+  bool reached(const Event& event) noexcept override {
+    const cudaError_t error = cudaEventQuery(static_cast<const CudaEvent&>(event).event);
+    if (error == cudaErrorNotReady) {
+      static_cast<void>(cudaGetLastError());  // it is no error that a launch should find
+      return failed_.load(std::memory_order_relaxed) != 0;
+    }
+    note(error);
+    return true;
+  }
+  void finish(Stream stream) noexcept override { note(cudaStreamSynchronize(as_cuda(stream))); }
+
+  std::string failure() noexcept override {
+    const int error = failed_.load();
+    return error == 0 ? std::string()
+                      : "GPU " + std::to_string(index_) + ": " +
+                            cudaGetErrorString(static_cast<cudaError_t>(error));
+  }
+
+ private:
+  void copy(void* into, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+    const Current current(index_);
+    const std::string what = std::to_string(bytes) + " bytes copied";
+    check(cudaMemcpyAsync(into, from, bytes, kind, building_), what);
+    check(cudaStreamSynchronize(building_), what);
+  }
+
+  /// The first one counts: those behind it follow from it.
+  void note(cudaError_t error) noexcept {
+    int none = 0;
+    if (error != cudaSuccess) failed_.compare_exchange_strong(none, error);
+  }
+
+  const int index_, worker_;
+  const std::string name_;
+  Space space_;
+  std::array<cudaStream_t, queue_count> streams_{};
+  cudaStream_t building_ = nullptr;  // captures, and copies between steps
+  std::atomic<int> failed_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Device> open_cuda_device(const CudaDevice& device, int worker,
+                                         std::int64_t capacity) {
+  return std::make_unique<GpuDevice>(device, worker, capacity);
+}
+
+}  // namespace arenite::runtime

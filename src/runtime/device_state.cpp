@@ -1,0 +1,87 @@
+// What programs keep in a device's memory, as the host fills and sees it.
+#include <arenite/error.hpp>
+#include <arenite/graph/passes.hpp>
+
+#include "src/runtime/program_impl.hpp"
+
+#include <algorithm>
+
+namespace arenite::runtime {
+
+void ProgramSet::Impl::check_memory() const {
+  for (Device* device : session_devices()) {
+    std::int64_t bytes = 0;
+    for (const Block& block : blocks) {
+      if (block.space() == device->space()) bytes += block.bytes();
+    }
+    if (bytes <= device->space().capacity) continue;
+    fail({.found =
+              "programs of " + std::to_string(bytes) + " bytes in " + to_string(device->space()),
+          .expected = "at most " + std::to_string(device->space().capacity) +
+                      ", what they may take of " + device->description(),
+          .hint = "use a smaller batch, or give them more (--memory)"});
+  }
+}
+
+/// Constants of a device are copies of what is bound by address, made once.
+void ProgramSet::Impl::fill_constants(const std::vector<ProgramSpec>& specs) {
+  std::map<std::pair<std::size_t, std::int64_t>, const void*> filled;
+  for (const ProgramSpec& spec : specs) {
+    for (const plan::Placement& place : spec.plan.placements) {
+      if (place.external || place.cls != graph::StorageClass::constant || place.bytes == 0)
+        continue;
+      const std::size_t index = block_index(spec, place, 0);
+      const auto bound =
+          std::find_if(spec.constants.begin(), spec.constants.end(), [&](const auto& constant) {
+            return graph::constant_name(constant.first, blocks[index].space()) == place.name;
+          });
+      if (bound == spec.constants.end() || !bound->second.data ||
+          bound->second.bytes != place.bytes) {
+        fail({.found = bound == spec.constants.end() || !bound->second.data
+                           ? "constant '" + place.name + "' has no bytes"
+                           : "constant '" + place.name + "' bound to " +
+                                 std::to_string(bound->second.bytes) + " bytes",
+              .expected = std::to_string(place.bytes) + " bytes bound by that name",
+              .where = "program '" + spec.name + "'"});
+      }
+      const void*& known = filled[{index, place.offset}];
+      if (known != nullptr && known != bound->second.data) {
+        fail({.found = "constant '" + place.name + "' bound to other bytes than in another program",
+              .expected = "the same for all programs of a set that keep it on a device",
+              .where = "program '" + spec.name + "'"});
+      }
+      if (known != nullptr) continue;
+      known = bound->second.data;
+      device_of(blocks[index].space())
+          .write(blocks[index].data() + place.offset, known, static_cast<std::size_t>(place.bytes));
+    }
+  }
+}
+
+std::span<std::byte> ProgramSet::Impl::lend(const plan::Placement& place, Block& block) {
+  Mirror& mirror = mirrors[place.name];
+  if (!mirror.lent) {
+    mirror.place = &place;
+    mirror.block = &block;
+    mirror.bytes.resize(static_cast<std::size_t>(place.bytes));
+    if (place.bytes > 0) {
+      device_of(block.space())
+          .read(mirror.bytes.data(), block.data() + place.offset, mirror.bytes.size());
+    }
+    mirror.lent = true;
+  }
+  return mirror.bytes;
+}
+
+void ProgramSet::Impl::take_back() {
+  for (auto& [name, mirror] : mirrors) {
+    if (!mirror.lent) continue;
+    mirror.lent = false;
+    if (mirror.bytes.empty()) continue;
+    device_of(mirror.block->space())
+        .write(mirror.block->data() + mirror.place->offset, mirror.bytes.data(),
+               mirror.bytes.size());
+  }
+}
+
+}  // namespace arenite::runtime

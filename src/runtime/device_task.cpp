@@ -1,0 +1,103 @@
+#include "src/runtime/device_task.hpp"
+
+#include "src/runtime/program_impl.hpp"
+
+#include <atomic>
+
+namespace arenite::runtime {
+namespace {
+
+// One in each 256 bytes, so that host and device never write the same line.
+constexpr std::int64_t stride = default_alignment;
+
+/// A fault of the host's that a device is told of: above every report, so that the host's counts.
+constexpr std::byte told{0xff};
+constexpr std::uint64_t told_word = ~std::uint64_t{0};
+
+struct Enqueued {
+  TaskBody& body;
+  Device::Stream stream;
+};
+
+void poison(const TaskBody& body, const BoundKernel& kernel, Device::Stream stream) {
+  if constexpr (checked_build) {
+    for (const Claim& claim : kernel.claims) {
+      if (!claim.own()) body.status->report(kernel.call.op, status_overwritten);
+      if (claim.poisoned)
+        body.on_device->device->fill(claim.poisoned, std::byte{0xff}, claim.size, stream);
+    }
+  }
+}
+
+void enqueue(void* argument) {
+  const auto& [body, stream] = *static_cast<Enqueued*>(argument);
+  if (body.flags->dry) return;
+  DeviceTask& task = *body.on_device;
+  if (body.flags->failed.load() || body.status->load() != StatusWord::ok)
+    task.device->fill(task.status, told, sizeof(StatusWord), stream);
+  if (task.work) {
+    task.device->launch(*task.work, stream);
+  } else {
+    enqueue_ops(body, stream);
+  }
+}
+
+}  // namespace
+
+DeviceStatus::DeviceStatus(const std::string& program, Device& device, std::size_t sets)
+    : device_(&device),
+      sets_(sets),
+      there_(program + "/status", static_cast<std::int64_t>(sets + 1) * stride, device.space()),
+      here_(program + "/status", static_cast<std::int64_t>(sets + 1) * stride) {
+  static_assert(sizeof(StatusWord) == sizeof(std::uint64_t));
+  clear();
+}
+
+StatusWord* DeviceStatus::at(Block& block, std::size_t index) noexcept {
+  return reinterpret_cast<StatusWord*>(block.data() + static_cast<std::int64_t>(index) * stride);
+}
+
+void DeviceStatus::clear() {
+  for (std::size_t set = 0; set <= sets_; ++set) at(here_, set)->clear();
+  device_->write(there_.data(), here_.data(), static_cast<std::size_t>(here_.bytes()));
+}
+
+void enqueue_ops(TaskBody& body, Device::Stream stream) noexcept {
+  DeviceTask& task = *body.on_device;
+  for (const BoundKernel& kernel : body.kernels) {
+    poison(body, kernel, stream);
+    KernelCall call = kernel.call;
+    call.stream = stream;
+    task.device->call(kernel.run, call);
+  }
+  // A batch that is staged ahead says nothing of the step that is under way.
+  if (!task.staging) task.device->hand_on(task.status, task.failed, stream);
+  task.device->fetch(task.sent, task.status, sizeof(StatusWord), stream);
+}
+
+void enqueue_task(TaskBody& body, Device::Stream stream) noexcept {
+  Enqueued argument{body, stream};
+  body.order.run(enqueue, &argument);
+}
+
+void end_device_task(TaskBody& body) noexcept {
+  if (body.flags->dry) return;
+  const std::uint64_t word = body.on_device->sent->load();
+  if (word != StatusWord::ok && word != told_word)
+    body.status->report(StatusWord::op_of(word), StatusWord::code_of(word));
+  if (body.last && body.status->load() != StatusWord::ok) body.flags->failed = true;
+  body.order.end().reached();  // for the race checker: what the device wrote
+}
+
+void run_device_task(void** /*buffers*/, void* argument) {
+  TaskBody& body = *static_cast<TaskBody*>(argument);
+  Device& device = *body.on_device->device;
+  enqueue_task(body, device.task_stream());
+  if (device.has_cuda_worker()) return;
+  device.finish(device.task_stream());
+  end_device_task(body);
+}
+
+void device_task_ended(void* argument) { end_device_task(*static_cast<TaskBody*>(argument)); }
+
+}  // namespace arenite::runtime

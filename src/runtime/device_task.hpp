@@ -1,0 +1,63 @@
+// A task on a device: its ops enqueued one behind the other, without waiting for any.
+//
+// A step's faults are known late there. Each device has a status word for each task set, which its
+// kernels write and look at before they touch what outlives the step, and one for all steps before;
+// behind each task the host is sent a copy of the first.
+#pragma once
+
+#include <arenite/runtime/block.hpp>
+#include <arenite/runtime/kernel.hpp>
+
+#include "src/runtime/device.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace arenite::runtime {
+
+struct TaskBody;
+
+/// The words of one program on one device.
+class DeviceStatus {
+ public:
+  DeviceStatus(const std::string& program, Device& device, std::size_t sets);
+
+  Device& device() const noexcept { return *device_; }
+  StatusWord* of(std::size_t set) noexcept { return at(there_, set); }
+  StatusWord* failed() noexcept { return at(there_, sets_); }            ///< an earlier step has
+  StatusWord* sent(std::size_t set) noexcept { return at(here_, set); }  ///< the host's copy
+  void clear();  ///< only while no step is under way
+
+ private:
+  static StatusWord* at(Block& block, std::size_t index) noexcept;
+
+  Device* device_;
+  std::size_t sets_;
+  Block there_, here_;
+};
+
+/// What such a task has beside its kernels.
+struct DeviceTask {
+  Device* device = nullptr;
+  StatusWord* status = nullptr;  ///< in the device's memory, as `failed`
+  StatusWord* failed = nullptr;
+  StatusWord* sent = nullptr;          ///< the host's copy of `status`
+  bool staging = false;                ///< may run while the step before it does
+  std::unique_ptr<Device::Work> work;  ///< all of it, recorded; none: op by op
+};
+
+/// Enqueues the task, or its recording. Allocates nothing.
+void enqueue_task(TaskBody& body, Device::Stream stream) noexcept;
+/// Its ops and what follows them; for the recording, too.
+void enqueue_ops(TaskBody& body, Device::Stream stream) noexcept;
+/// Once the device is done with it: reports to the host what it found.
+void end_device_task(TaskBody& body) noexcept;
+
+/// What StarPU calls for such a task; `body` is its TaskBody.
+void run_device_task(void** buffers, void* body);
+/// What StarPU calls when a CUDA worker's task has ended.
+void device_task_ended(void* body);
+
+}  // namespace arenite::runtime

@@ -1,0 +1,92 @@
+#include "src/runtime/launcher.hpp"
+
+#include "src/runtime/device_task.hpp"
+
+namespace arenite::runtime {
+
+Launcher::Launcher(Crew& crew, Device& device, std::size_t sets, std::size_t tasks)
+    : crew_(crew),
+      device_(&device),
+      codelet_(starpu::codelet("arenite_launcher", run, device.has_cuda_worker())),
+      ended_(sets) {
+  ready_.reserve(sets * tasks);
+  for (Flight& flight : flights_) flight.items.resize(sets * tasks);
+  for (auto& of_set : ended_) {
+    for (std::size_t t = 0; t < tasks; ++t) of_set.push_back(device.make_event());
+  }
+}
+
+void Launcher::begin() noexcept {
+  launched_ = 0;
+  owes_ = false;
+}
+
+void Launcher::armed(std::size_t set) noexcept {
+  if (!owes_) return;
+  owes_ = false;
+  release_chained(set);
+}
+
+/// The next step's first tasks go behind this step's last one, if they are to come at all.
+void Launcher::release_chained(std::size_t set) noexcept {
+  for (const std::uint32_t task : crew_.chained_) crew_.release(set, task, nullptr, 0);
+}
+
+ARENITE_UNCHECKED void Launcher::run(void** /*buffers*/, void* argument) {
+  static_cast<Launcher*>(argument)->work();
+}
+
+void Launcher::work() noexcept {
+  crew_.begun_.follow();
+  Spin spin;
+  while (!crew_.finished_.load(std::memory_order_acquire)) {
+    bool moved = false;
+    for (Crew::Item item; ready_.pop_most_urgent(item); moved = true) launch(item);
+    for (std::size_t queue = 0; queue < flights_.size(); ++queue) moved |= end_first(queue);
+    if (moved) {
+      spin = Spin();
+    } else {
+      spin.once();
+    }
+  }
+  crew_.left_.reached();
+}
+
+void Launcher::launch(Crew::Item item) noexcept {
+  const Crew::Node& node = crew_.nodes_[item.task];
+  // Nobody counts it down before the set's next step.
+  crew_.pending_[item.set][item.task].store(node.needs, std::memory_order_relaxed);
+  TaskBody& body = crew_.sets_[item.set].bodies[item.task];
+  const auto queue = body.on_device->staging ? Device::Queue::staging : Device::Queue::compute;
+  const Device::Stream stream = device_->stream(queue);
+  enqueue_task(body, stream);
+  device_->mark(*ended_[item.set][item.task], stream);
+  Flight& flight = flights_[static_cast<std::size_t>(queue)];
+  flight.items[(flight.first + flight.count++) % flight.items.size()] = item;
+  for (const std::uint32_t next : node.behind) crew_.release(item.set, next, nullptr, 0);
+  if (item.task != crew_.end_) return;
+  ++launched_;
+  if (launched_ < crew_.armed_) {
+    release_chained((item.set + 1) % crew_.sets_.size());
+  } else {
+    owes_ = true;
+  }
+}
+
+/// True when the first task in the stream has ended.
+bool Launcher::end_first(std::size_t queue) noexcept {
+  Flight& flight = flights_[queue];
+  if (flight.count == 0) return false;
+  const Crew::Item item = flight.items[flight.first];
+  if (!device_->reached(*ended_[item.set][item.task])) return false;
+  flight.first = (flight.first + 1) % flight.items.size();
+  --flight.count;
+  TaskBody& body = crew_.sets_[item.set].bodies[item.task];
+  end_device_task(body);
+  for (const std::uint32_t next : crew_.nodes_[item.task].successors)
+    crew_.release(item.set, next, nullptr, 0);
+  if (item.task == crew_.end_) crew_.finish(item.set, nullptr, 0);
+  return true;
+}
+
+}  // namespace arenite::runtime

@@ -1,0 +1,259 @@
+// GPUs that are threads of the host, one for each stream: for tests of what programs do with
+// devices on machines without one. Kernels are those whose grids are loops.
+#pragma once
+
+#include <arenite/error.hpp>
+
+#include "src/runtime/device.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace arenite::runtime::testing {
+
+class SimulatedDevice final : public Device {
+  struct Mark final : Event {
+    std::atomic<bool> reached{true};
+  };
+
+  /// What a stream does, as plain data: nothing in a step allocates.
+  struct Deed {
+    enum class Kind : std::uint8_t { call, fill, copy, hand_on, mark, all_of } kind = Kind::call;
+    KernelFunction run = nullptr;
+    KernelCall call;
+    void* into = nullptr;
+    const void* from = nullptr;
+    std::size_t bytes = 0;
+    std::byte value{};
+    Mark* mark = nullptr;
+    const std::vector<Deed>* deeds = nullptr;
+  };
+  struct Recording final : Work {
+    std::vector<Deed> deeds;
+  };
+
+  /// A thread that does what it is given, in order, each after a moment.
+  class Stream_ {
+   public:
+    Stream_() : thread_([this] { work(); }) {}
+    ~Stream_() {
+      {
+        const std::lock_guard lock(mutex_);
+        ending_ = true;
+      }
+      changed_.notify_all();
+      thread_.join();
+    }
+    Stream_(const Stream_&) = delete;
+    Stream_& operator=(const Stream_&) = delete;
+
+    void push(const Deed& deed) {
+      if (recording != nullptr) {
+        recording->deeds.push_back(deed);
+        return;
+      }
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return count_ < deeds_.size(); });
+      deeds_[(first_ + count_++) % deeds_.size()] = deed;
+      lock.unlock();
+      changed_.notify_all();
+    }
+    void finish() {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return count_ == 0; });
+    }
+
+    Recording* recording = nullptr;
+
+   private:
+    void work() {
+      std::unique_lock lock(mutex_);
+      for (unsigned number = 1;; ++number) {
+        changed_.wait(lock, [&] { return count_ > 0 || ending_; });
+        if (count_ == 0) return;
+        const Deed deed = deeds_[first_];
+        lock.unlock();
+        if (number % 7 == 0) std::this_thread::sleep_for(std::chrono::microseconds(number % 97));
+        perform(deed);
+        lock.lock();
+        first_ = (first_ + 1) % deeds_.size();
+        --count_;
+        changed_.notify_all();
+      }
+    }
+
+    static void perform(const Deed& deed) {
+      switch (deed.kind) {
+        case Deed::Kind::call:
+          deed.run(deed.call);
+          break;
+        case Deed::Kind::fill:
+          std::memset(deed.into, std::to_integer<int>(deed.value), deed.bytes);
+          break;
+        case Deed::Kind::copy:
+          std::memcpy(deed.into, deed.from, deed.bytes);
+          break;
+        case Deed::Kind::hand_on: {
+          const std::uint64_t word = static_cast<const StatusWord*>(deed.from)->load();
+          if (word != StatusWord::ok) std::memcpy(deed.into, &word, sizeof word);
+          break;
+        }
+        case Deed::Kind::mark:
+          deed.mark->reached.store(true, std::memory_order_release);
+          break;
+        case Deed::Kind::all_of:
+          for (const Deed& inner : *deed.deeds) perform(inner);
+          break;
+      }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::array<Deed, 256> deeds_;
+    std::size_t first_ = 0, count_ = 0;
+    bool ending_ = false;
+    std::thread thread_;
+  };
+
+ public:
+  SimulatedDevice(const CudaDevice& device, int worker, std::int64_t capacity)
+      : name_(device.name), worker_(worker) {
+    space_ = {.device = DeviceKind::cuda,
+              .index = device.index,
+              .memory = MemoryKind::device,
+              .capacity = capacity > 0 ? capacity : device.memory};
+  }
+  ~SimulatedDevice() override { in_use() -= bytes_; }
+  SimulatedDevice(const SimulatedDevice&) = delete;
+  SimulatedDevice& operator=(const SimulatedDevice&) = delete;
+
+  /// Bytes that programs hold on all of them.
+  static std::atomic<std::int64_t>& in_use() {
+    static std::atomic<std::int64_t> bytes{0};
+    return bytes;
+  }
+
+  const Space& space() const noexcept override { return space_; }
+  std::string description() const override { return name_; }
+  int worker() const noexcept override { return worker_; }
+  bool has_cuda_worker() const noexcept override { return false; }
+
+  std::byte* allocate(std::int64_t bytes) override {
+    if (bytes_ + bytes > space_.capacity)
+      throw Failure({.found = "out of memory", .expected = std::to_string(bytes) + " bytes"});
+    auto* made = static_cast<std::byte*>(
+        ::operator new (static_cast<std::size_t>(bytes), std::align_val_t{256}));
+    std::memset(made, 0, static_cast<std::size_t>(bytes));
+    sizes_[made] = bytes;
+    bytes_ += bytes;
+    in_use() += bytes;
+    return made;
+  }
+  void release(std::byte* bytes) noexcept override {
+    const auto known = sizes_.find(bytes);
+    bytes_ -= known->second;
+    in_use() -= known->second;
+    sizes_.erase(known);
+    ::operator delete (bytes, std::align_val_t{256});
+  }
+  void write(void* there, const void* here, std::size_t bytes) override {
+    std::memcpy(there, here, bytes);
+  }
+  void read(void* here, const void* there, std::size_t bytes) override {
+    std::memcpy(here, there, bytes);
+  }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<Mark>(); }
+  std::unique_ptr<Work> record(const std::function<void(Stream)>& enqueue) override {
+    auto work = std::make_unique<Recording>();
+    Stream_& mine = streams_[0];
+    mine.recording = work.get();
+    enqueue(&mine);
+    mine.recording = nullptr;
+    return work;
+  }
+  void make_current() override {}
+
+  Stream stream(Queue queue) noexcept override {
+    return &streams_[static_cast<std::size_t>(queue)];
+  }
+  Stream task_stream() noexcept override { return stream(Queue::compute); }
+  void call(KernelFunction run, const KernelCall& call) noexcept override {
+    push({.kind = Deed::Kind::call, .run = run, .call = call}, call.stream);
+  }
+  void fill(void* there, std::byte value, std::size_t bytes, Stream stream) noexcept override {
+    push({.kind = Deed::Kind::fill, .into = there, .bytes = bytes, .value = value}, stream);
+  }
+  void fetch(void* here, const void* there, std::size_t bytes, Stream stream) noexcept override {
+    push({.kind = Deed::Kind::copy, .into = here, .from = there, .bytes = bytes}, stream);
+  }
+  void hand_on(const StatusWord* from, StatusWord* into, Stream stream) noexcept override {
+    push({.kind = Deed::Kind::hand_on, .into = into, .from = from}, stream);
+  }
+  void launch(const Work& work, Stream stream) noexcept override {
+    push({.kind = Deed::Kind::all_of, .deeds = &static_cast<const Recording&>(work).deeds}, stream);
+  }
+  void mark(Event& event, Stream stream) noexcept override {
+    auto& mark = static_cast<Mark&>(event);
+    mark.reached.store(false);
+    push({.kind = Deed::Kind::mark, .mark = &mark}, stream);
+  }
+  bool reached(const Event& event) noexcept override {
+    return static_cast<const Mark&>(event).reached.load(std::memory_order_acquire);
+  }
+  void finish(Stream stream) noexcept override { static_cast<Stream_*>(stream)->finish(); }
+  std::string failure() noexcept override { return {}; }
+
+ private:
+  static void push(const Deed& deed, Stream stream) { static_cast<Stream_*>(stream)->push(deed); }
+
+  const std::string name_;
+  const int worker_;
+  Space space_;
+  std::map<std::byte*, std::int64_t> sizes_;
+  std::int64_t bytes_ = 0;
+  std::array<Stream_, queue_count> streams_;
+};
+
+/// As long as it is there, sessions find so many simulated GPUs and no others. Make it before the
+/// first session, and let it end behind the last.
+class SimulatedGpus final : public DeviceDriver {
+ public:
+  explicit SimulatedGpus(int count, std::int64_t memory = std::int64_t{1} << 30)
+      : count_(count), memory_(memory) {
+    set_device_driver(this);
+  }
+  ~SimulatedGpus() override { set_device_driver(nullptr); }
+  SimulatedGpus(const SimulatedGpus&) = delete;
+  SimulatedGpus& operator=(const SimulatedGpus&) = delete;
+
+  CudaSupport support() override {
+    CudaSupport found{.built = true, .devices = {}, .reason = {}};
+    for (int i = 0; i < count_; ++i)
+      found.devices.push_back({i, "simulated GPU " + std::to_string(i), memory_});
+    if (count_ == 0) found.reason = "none is simulated";
+    return found;
+  }
+  bool has_cuda_workers() const noexcept override { return false; }
+  std::unique_ptr<Device> open(const CudaDevice& device, int worker,
+                               std::int64_t capacity) override {
+    return std::make_unique<SimulatedDevice>(device, worker, capacity);
+  }
+
+ private:
+  int count_;
+  std::int64_t memory_;
+};
+
+}  // namespace arenite::runtime::testing
