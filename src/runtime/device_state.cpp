@@ -2,11 +2,44 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
 
+#include "src/runtime/idle.hpp"
 #include "src/runtime/program_impl.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <mutex>
 
 namespace arenite::runtime {
+
+void ProgramSet::Impl::warm_up_devices(const std::vector<ProgramSpec>& specs) const {
+  const bool wanted = std::ranges::any_of(specs, [](const ProgramSpec& spec) {
+    return std::ranges::any_of(spec.schedule.tasks, [](const graph::Task& task) {
+      return task.space.device != DeviceKind::cpu;
+    });
+  });
+  if (!wanted || !kernels.on_devices.warm_up) return;
+  struct WarmUp {
+    const KernelTable& table;
+    std::mutex mutex;
+    std::string failure;
+  } work{.table = kernels, .mutex = {}, .failure = {}};
+  {
+    const IdleWatch::Submission awake(idle_watch());
+    starpu_execute_on_each_worker(
+        [](void* argument) {
+          auto& mine = *static_cast<WarmUp*>(argument);
+          try {
+            mine.table.on_devices.warm_up();
+          } catch (const std::exception& error) {
+            const std::lock_guard lock(mine.mutex);
+            mine.failure = error.what();
+          }
+        },
+        &work, STARPU_CUDA);
+  }
+  if (!work.failure.empty())
+    throw Failure({.found = work.failure, .expected = "GPU libraries that can be used"});
+}
 
 void ProgramSet::Impl::check_memory() const {
   for (Device* device : session_devices()) {

@@ -14,11 +14,6 @@ constexpr std::int64_t stride = default_alignment;
 constexpr std::byte told{0xff};
 constexpr std::uint64_t told_word = ~std::uint64_t{0};
 
-struct Enqueued {
-  TaskBody& body;
-  Device::Stream stream;
-};
-
 void poison(const TaskBody& body, const BoundKernel& kernel, Device::Stream stream) {
   if constexpr (checked_build) {
     for (const Claim& claim : kernel.claims) {
@@ -29,9 +24,7 @@ void poison(const TaskBody& body, const BoundKernel& kernel, Device::Stream stre
   }
 }
 
-void enqueue(void* argument) {
-  const auto& [body, stream] = *static_cast<Enqueued*>(argument);
-  if (body.flags->dry) return;
+void enqueue(TaskBody& body, Device::Stream stream) {
   DeviceTask& task = *body.on_device;
   if (body.flags->failed.load() || body.status->load() != StatusWord::ok)
     task.device->fill(task.status, told, sizeof(StatusWord), stream);
@@ -40,6 +33,21 @@ void enqueue(void* argument) {
   } else {
     enqueue_ops(body, stream);
   }
+}
+
+void enqueue_in_queue(void* argument) {
+  TaskBody& body = *static_cast<TaskBody*>(argument);
+  if (!body.flags->dry) enqueue(body, body.on_device->device->stream(body.on_device->queue()));
+}
+
+void enqueue_for_starpu(void* argument) {
+  TaskBody& body = *static_cast<TaskBody*>(argument);
+  if (body.flags->dry) return;
+  Device& device = *body.on_device->device;
+  enqueue(body, device.task_stream());
+  if (device.has_cuda_worker()) return;  // StarPU looks when the stream is done, and says so
+  device.finish(device.task_stream());
+  end_device_task(body);
 }
 
 }  // namespace
@@ -75,29 +83,22 @@ void enqueue_ops(TaskBody& body, Device::Stream stream) noexcept {
   task.device->fetch(task.sent, task.status, sizeof(StatusWord), stream);
 }
 
-void enqueue_task(TaskBody& body, Device::Stream stream) noexcept {
-  Enqueued argument{body, stream};
-  body.order.run(enqueue, &argument);
-}
+void enqueue_task(TaskBody& body) noexcept { body.order.run(enqueue_in_queue, &body); }
 
 void end_device_task(TaskBody& body) noexcept {
-  if (body.flags->dry) return;
   const std::uint64_t word = body.on_device->sent->load();
   if (word != StatusWord::ok && word != told_word)
     body.status->report(StatusWord::op_of(word), StatusWord::code_of(word));
   if (body.last && body.status->load() != StatusWord::ok) body.flags->failed = true;
-  body.order.end().reached();  // for the race checker: what the device wrote
 }
 
 void run_device_task(void** /*buffers*/, void* argument) {
-  TaskBody& body = *static_cast<TaskBody*>(argument);
-  Device& device = *body.on_device->device;
-  enqueue_task(body, device.task_stream());
-  if (device.has_cuda_worker()) return;
-  device.finish(device.task_stream());
-  end_device_task(body);
+  static_cast<TaskBody*>(argument)->order.run(enqueue_for_starpu, argument);
 }
 
-void device_task_ended(void* argument) { end_device_task(*static_cast<TaskBody*>(argument)); }
+void device_task_ended(void* argument) {
+  TaskBody& body = *static_cast<TaskBody*>(argument);
+  if (!body.flags->dry) end_device_task(body);
+}
 
 }  // namespace arenite::runtime

@@ -43,13 +43,18 @@ struct DeviceTask {
   Device* device = nullptr;
   StatusWord* status = nullptr;  ///< in the device's memory, as `failed`
   StatusWord* failed = nullptr;
-  StatusWord* sent = nullptr;          ///< the host's copy of `status`
-  bool staging = false;                ///< may run while the step before it does
+  StatusWord* sent = nullptr;  ///< the host's copy of `status`
+  bool staging = false;        ///< may run while the step before it does
+
+  Device::Queue queue() const noexcept {
+    return staging ? Device::Queue::staging : Device::Queue::compute;
+  }
+
   std::unique_ptr<Device::Work> work;  ///< all of it, recorded; none: op by op
 };
 
-/// Enqueues the task, or its recording. Allocates nothing.
-void enqueue_task(TaskBody& body, Device::Stream stream) noexcept;
+/// Enqueues the task, or its recording, in its queue. Allocates nothing.
+void enqueue_task(TaskBody& body) noexcept;
 /// Its ops and what follows them; for the recording, too.
 void enqueue_ops(TaskBody& body, Device::Stream stream) noexcept;
 /// Once the device is done with it: reports to the host what it found.

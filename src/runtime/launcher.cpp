@@ -57,10 +57,9 @@ void Launcher::launch(Crew::Item item) noexcept {
   // Nobody counts it down before the set's next step.
   crew_.pending_[item.set][item.task].store(node.needs, std::memory_order_relaxed);
   TaskBody& body = crew_.sets_[item.set].bodies[item.task];
-  const auto queue = body.on_device->staging ? Device::Queue::staging : Device::Queue::compute;
-  const Device::Stream stream = device_->stream(queue);
-  enqueue_task(body, stream);
-  device_->mark(*ended_[item.set][item.task], stream);
+  const Device::Queue queue = body.on_device->queue();
+  enqueue_task(body);
+  device_->mark(*ended_[item.set][item.task], device_->stream(queue));
   Flight& flight = flights_[static_cast<std::size_t>(queue)];
   flight.items[(flight.first + flight.count++) % flight.items.size()] = item;
   for (const std::uint32_t next : node.behind) crew_.release(item.set, next, nullptr, 0);
@@ -83,6 +82,7 @@ bool Launcher::end_first(std::size_t queue) noexcept {
   --flight.count;
   TaskBody& body = crew_.sets_[item.set].bodies[item.task];
   end_device_task(body);
+  body.order.end().reached();  // for the race checker: what the device wrote
   for (const std::uint32_t next : crew_.nodes_[item.task].successors)
     crew_.release(item.set, next, nullptr, 0);
   if (item.task == crew_.end_) crew_.finish(item.set, nullptr, 0);

@@ -143,8 +143,10 @@ void Program::Impl::drain() noexcept {
 }
 
 void Program::Impl::report() {
+  const auto& launches = set.kernels.on_devices.take_failure;
   for (DeviceStatus& status : device_status) {
-    const std::string failure = status.device().failure();
+    std::string failure = status.device().failure();
+    if (failure.empty() && launches) failure = launches();
     if (failure.empty()) continue;
     broken = true;
     throw Failure({.found = failure,

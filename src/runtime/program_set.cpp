@@ -25,6 +25,7 @@ ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector
     plans.push_back(&spec.plan);
   }
   if (options.verify) plan::verify_together(plans);
+  impl_->warm_up_devices(specs);
   impl_->make_blocks(specs);
   impl_->check_memory();
   impl_->fill_constants(specs);

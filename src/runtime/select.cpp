@@ -2,6 +2,8 @@
 #include <arenite/graph/spaces.hpp>
 #include <arenite/runtime/program.hpp>
 
+#include "src/runtime/device.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -66,7 +68,16 @@ class TableSelector final : public graph::KernelSelector {
     return graph::space_of(op.graph(), op.op()).device;
   }
 
+  /// Libraries answer for the calling thread's device.
+  static void make_current(const graph::OpView& op) {
+    const Space space = graph::space_of(op.graph(), op.op());
+    for (Device* device : session_devices()) {
+      if (device->space().index == space.index) device->make_current();
+    }
+  }
+
   const Kernel& at(const graph::OpView& op, const std::string& kernel) const {
+    make_current(op);
     return table_.at(op.op().name(), kernel, device_of(op));
   }
 
@@ -76,6 +87,7 @@ class TableSelector final : public graph::KernelSelector {
   }
 
   const Kernel* find(const graph::OpView& op, DeviceKind device) const {
+    make_current(op);
     const std::vector<Kernel>& kernels = table_.find(op.op().name());
     // Of an operator that multiplies nothing, all kernels are float32 ones.
     const bool rounds = std::ranges::any_of(kernels, [&](const Kernel& kernel) {

@@ -104,8 +104,19 @@ struct Kernel {
   bool guards_state = false;
 };
 
+/// What the kernels of a table need on devices.
+struct DeviceHooks {
+  /// Called on each thread that runs kernels there, with its device current, before any of them.
+  /// Throws Error.
+  std::function<void()> warm_up;
+  /// What could not be launched since the last call; empty: nothing.
+  std::function<std::string()> take_failure;
+};
+
 class KernelTable {
  public:
+  DeviceHooks on_devices;
+
   void add(std::string_view op,
            Kernel kernel);  ///< throws Error on a second kernel of that name and device
   const std::vector<Kernel>& find(std::string_view op) const noexcept;

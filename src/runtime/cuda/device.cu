@@ -126,7 +126,11 @@ class GpuDevice final : public Device {
     check(cudaStreamEndCapture(building_, &graph), what);
     if (const std::string failed = failure(); !failed.empty())
       throw Failure({.found = failed, .expected = what});
-    return std::make_unique<CudaWork>(graph);
+    auto work = std::make_unique<CudaWork>(graph);
+    // Now, for the first launch would do it.
+    check(cudaGraphUpload(work->executable, building_), what);
+    check(cudaStreamSynchronize(building_), what);
+    return work;
   }
 
   void make_current() override { check(cudaSetDevice(index_), "GPU " + std::to_string(index_)); }
