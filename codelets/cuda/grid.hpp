@@ -12,6 +12,8 @@
 #include <type_traits>
 
 #ifdef __CUDACC__
+#include "codelets/cuda/libraries.hpp"
+
 #include <cuda_runtime_api.h>
 #define ARENITE_GPU __host__ __device__  // a function that grids call
 #define ARENITE_THREAD __device__        // a lambda that a grid is given
@@ -67,7 +69,12 @@ static void for_each(const runtime::KernelCall& call, std::int64_t count, const 
   constexpr std::int64_t threads = 256,
                          most_blocks = 1 << 16;  // a thread takes more than one beyond
   const auto blocks = static_cast<unsigned>(std::min((count + threads - 1) / threads, most_blocks));
+  // What this thread's other calls left behind, a query of an event that is not ready yet say, is
+  // none of ours.
+  const cudaError_t before = cudaPeekAtLastError();
   call_each<<<blocks, threads, 0, static_cast<cudaStream_t>(call.stream)>>>(count, f, Guard(call));
+  if (const cudaError_t after = cudaPeekAtLastError(); after != cudaSuccess && after != before)
+    note_failure("launch of a GPU kernel", after, cudaGetErrorString(after));
 #else
   if (call.failed != nullptr && (call.failed->load() != runtime::StatusWord::ok ||
                                  call.status->load() != runtime::StatusWord::ok))

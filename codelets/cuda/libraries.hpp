@@ -1,0 +1,17 @@
+// What the runtime needs to know of GPU libraries, and of launches that fail: no CUDA header in
+// here.
+#pragma once
+
+#include <string>
+
+namespace arenite::codelets::cuda {
+
+/// A kernel's `run` has nobody to throw to: it notes what failed, and the step's results are
+/// nothing. The first failure is kept until it is taken. Safe from any thread; allocates nothing.
+/// `what` and `text`, what the library says of its status, last as long as the process.
+void note_failure(const char* what, int status, const char* text = "") noexcept;
+
+/// What failed since the last call, "what: text (status)"; empty when nothing did.
+std::string take_failure();
+
+}  // namespace arenite::codelets::cuda
