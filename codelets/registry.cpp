@@ -8,6 +8,10 @@
 
 #if ARENITE_HAVE_CUDA
 namespace arenite::codelets {
+#define ARENITE_LIBRARY_KERNELS(folder, library) \
+  void register_##folder##_##library(runtime::KernelTable& kernels);
+#include "library_kernels.def"
+#undef ARENITE_LIBRARY_KERNELS
 #define ARENITE_OPERATOR(folder) void register_##folder##_cuda(runtime::KernelTable& kernels);
 #include "cuda_operators.def"
 #undef ARENITE_OPERATOR
@@ -29,6 +33,10 @@ struct Tables {
 #undef ARENITE_OPERATOR
     graph::add_region_operators(operators);
 #if ARENITE_HAVE_CUDA
+    // A library's kernels are faster than those of our own, which take what it has none for.
+#define ARENITE_LIBRARY_KERNELS(folder, library) codelets::register_##folder##_##library(kernels);
+#include "library_kernels.def"
+#undef ARENITE_LIBRARY_KERNELS
 #define ARENITE_OPERATOR(folder) codelets::register_##folder##_cuda(kernels);
 #include "cuda_operators.def"
 #undef ARENITE_OPERATOR

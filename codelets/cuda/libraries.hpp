@@ -14,4 +14,8 @@ void note_failure(const char* what, int status, const char* text = "") noexcept;
 /// What failed since the last call, "what: text (status)"; empty when nothing did.
 std::string take_failure();
 
+/// Makes this thread's handles of all libraries for its current device, unless it has them: they
+/// take long, and device memory, which a step must not. Throws Error. In builds with CUDA only.
+void warm_up_libraries();
+
 }  // namespace arenite::codelets::cuda

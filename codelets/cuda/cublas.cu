@@ -1,0 +1,171 @@
+// cuBLASLt sees matrices column by column: a row-major c [rows, columns] is columns × rows to it,
+// the product of b (columns × inner) by a (inner × rows). So its A is our b, and its B our a.
+#include "codelets/cuda/cublas.hpp"
+
+#include "codelets/cuda/libraries.hpp"
+
+#include <array>
+
+namespace arenite::codelets::cuda {
+namespace {
+
+/// Scratch that an algorithm may ask for: what cuBLAS itself takes on large GPUs.
+constexpr std::uint64_t most_workspace = std::uint64_t{32} << 20;
+constexpr std::int64_t most_matrices = 65535;  ///< of a batch: an axis of a grid
+
+constexpr float float_one = 1, float_zero = 0;
+constexpr double double_one = 1, double_zero = 0;
+
+const void* scalar(DType type, bool one) {
+  if (type == DType::float64) return one ? &double_one : &double_zero;
+  return one ? &float_one : &float_zero;
+}
+
+cudaDataType_t data_type(DType type) { return type == DType::float64 ? CUDA_R_64F : CUDA_R_32F; }
+
+cublasComputeType_t compute_type(const Product& p) {
+  return p.type == DType::float64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+}
+
+/// The first failure of several calls.
+class Calls {
+ public:
+  Calls& operator<<(cublasStatus_t status) {
+    if (status_ == CUBLAS_STATUS_SUCCESS) status_ = status;
+    return *this;
+  }
+  cublasStatus_t status() const { return status_; }
+
+ private:
+  cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
+};
+
+template <class T>
+cublasStatus_t set(cublasLtMatmulDescOpaque_t& product, cublasLtMatmulDescAttributes_t attribute,
+                   const T& value) {
+  return cublasLtMatmulDescSetAttribute(&product, attribute, &value, sizeof(value));
+}
+
+template <class T>
+cublasStatus_t set(cublasLtMatmulPreferenceOpaque_t& preference,
+                   cublasLtMatmulPreferenceAttributes_t attribute, const T& value) {
+  return cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof(value));
+}
+
+/// A batch of matrices of `rows` rows of `columns` elements, `stride` elements apart.
+cublasStatus_t describe_rows(cublasLtMatrixLayoutOpaque_t& layout, cudaDataType_t type,
+                             std::int64_t batch, std::int64_t rows, std::int64_t columns,
+                             std::int64_t stride) {
+  Calls calls;
+  calls << cublasLtMatrixLayoutInit(&layout, type, static_cast<std::uint64_t>(columns),
+                                    static_cast<std::uint64_t>(rows), stride);
+  if (batch == 1) return calls.status();
+  const auto matrices = static_cast<std::int32_t>(batch);
+  const std::int64_t apart = rows * stride;
+  calls << cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &matrices,
+                                            sizeof(matrices))
+        << cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                            &apart, sizeof(apart));
+  return calls.status();
+}
+
+}  // namespace
+
+Gemm::Gemm(const Product& product) : product_(product) {
+  choice_.status = describe();
+  if (!usable()) return;
+  static Answers<Product, Choice> answers;
+  choice_ = answers.get(product, [&] {
+    Choice choice;
+    choice.status = ask(choice);
+    return choice;
+  });
+  own_scratch_ = scratch_.add(choice_.workspace);
+}
+
+cublasStatus_t Gemm::describe() {
+  const Product& p = product_;
+  if (!fits_int(p.rows) || !fits_int(p.inner) || !fits_int(p.columns) || !fits_int(p.a_stride) ||
+      p.batch > most_matrices)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  const cudaDataType_t kept = data_type(p.type);
+  const std::int64_t a_rows = p.transpose_a ? p.inner : p.rows,
+                     a_columns = p.transpose_a ? p.rows : p.inner,
+                     b_rows = p.transpose_b ? p.columns : p.inner,
+                     b_columns = p.transpose_b ? p.inner : p.columns;
+  const auto transposed = [](bool yes) { return yes ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  Calls calls;
+  calls << cublasLtMatmulDescInit(&descriptors_.product, compute_type(p), kept)
+        << set(descriptors_.product, CUBLASLT_MATMUL_DESC_TRANSA, transposed(p.transpose_b))
+        << set(descriptors_.product, CUBLASLT_MATMUL_DESC_TRANSB, transposed(p.transpose_a))
+        << describe_rows(descriptors_.a, kept, p.batch, a_rows, a_columns,
+                         p.a_stride == 0 ? a_columns : p.a_stride)
+        << describe_rows(descriptors_.b, kept, p.batch, b_rows, b_columns, b_columns)
+        << describe_rows(descriptors_.c, kept, p.batch, p.rows, p.columns, p.columns);
+  if (p.biased) {
+    // The heuristics see from the address only how it is aligned.
+    const void* aligned =
+        reinterpret_cast<const void*>(static_cast<std::intptr_t>(p.bias_alignment));
+    calls << set(descriptors_.product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS)
+          << set(descriptors_.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
+  }
+  return calls.status();
+}
+
+cublasStatus_t Gemm::ask(Choice& choice) {
+  cublasLtHandle_t handle = nullptr;
+  if (const cublasStatus_t status = find_handle(handle); status != CUBLAS_STATUS_SUCCESS)
+    return status;
+  cublasLtMatmulPreferenceOpaque_t preference{};
+  // Parts of a sum are kept apart and added in a step of their own: the same bits each time.
+  const std::uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  const auto alignment = [](int bytes) { return static_cast<std::uint32_t>(bytes); };
+  Calls calls;
+  calls << cublasLtMatmulPreferenceInit(&preference)
+        << set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace)
+        << set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, sums)
+        << set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+               alignment(product_.b_alignment))
+        << set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+               alignment(product_.a_alignment))
+        << set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+               alignment(product_.c_alignment))
+        << set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+               alignment(product_.c_alignment));
+  if (calls.status() != CUBLAS_STATUS_SUCCESS) return calls.status();
+  std::array<cublasLtMatmulHeuristicResult_t, 8> found{};
+  int count = 0;
+  Descriptors d = descriptors_;
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(handle, &d.product, &d.b, &d.a, &d.c, &d.c, &preference,
+                                     static_cast<int>(found.size()), found.data(), &count);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  for (int i = 0; i < count; ++i) {  // the fastest first, by the library's estimate
+    const cublasLtMatmulHeuristicResult_t& one = found.at(static_cast<std::size_t>(i));
+    if (one.state != CUBLAS_STATUS_SUCCESS || one.workspaceSize > most_workspace) continue;
+    choice.algorithm = one.algo;
+    choice.workspace = static_cast<std::int64_t>(one.workspaceSize);
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+void Gemm::run(const runtime::KernelCall& call, void* workspace, const void* a, const void* b,
+               const void* bias, void* c) const noexcept {
+  Descriptors d = descriptors_;
+  cublasLtHandle_t handle = nullptr;
+  Calls calls;
+  calls << find_handle(handle);
+  if (product_.biased) calls << set(d.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  if (calls.status() == CUBLAS_STATUS_SUCCESS) {
+    calls << cublasLtMatmul(handle, &d.product, scalar(product_.type, true), b, &d.b, a, &d.a,
+                            scalar(product_.type, product_.accumulate), c, &d.c, c, &d.c,
+                            &choice_.algorithm, at<void>(workspace, own_scratch_),
+                            static_cast<std::size_t>(choice_.workspace),
+                            static_cast<cudaStream_t>(call.stream));
+  }
+  if (calls.status() != CUBLAS_STATUS_SUCCESS)
+    note_failure("cublasLtMatmul", calls.status(), cublasLtGetStatusString(calls.status()));
+}
+
+}  // namespace arenite::codelets::cuda

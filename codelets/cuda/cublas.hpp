@@ -1,0 +1,63 @@
+// Products of matrices by cuBLASLt, whose algorithm is chosen when a program is built.
+#pragma once
+
+#include "codelets/cuda/handles.hpp"
+#include "codelets/cuda/library_kernel.hpp"
+
+#include <compare>
+#include <cstdint>
+
+namespace arenite::codelets::cuda {
+
+/// c = a · b [+ bias] [+ c] of row-major matrices, or of a batch of them.
+struct Product {
+  std::int64_t batch = 1, rows = 0, inner = 0, columns = 0;
+  bool transpose_a = false;   ///< a is [inner, rows]
+  bool transpose_b = false;   ///< b is [columns, inner]
+  std::int64_t a_stride = 0;  ///< elements between a's rows; 0: they lie side by side
+  bool biased = false;        ///< a float for each column
+  bool accumulate = false;
+  DType type = DType::float32;
+  runtime::Compute compute = runtime::Compute::float32;
+  /// Bytes that the addresses are multiples of.
+  int a_alignment = 16, b_alignment = 16, bias_alignment = 16, c_alignment = 16;
+
+  friend auto operator<=>(const Product&, const Product&) = default;
+};
+
+class Gemm {
+ public:
+  explicit Gemm(const Product& product);
+
+  bool usable() const noexcept { return choice_.status == CUBLAS_STATUS_SUCCESS; }
+  /// Throws Error.
+  void expect_usable() const { expect_success(choice_.status, "cublasLtMatmulAlgoGetHeuristic"); }
+  std::int64_t workspace() const noexcept { return scratch_.bytes(); }
+
+  /// `bias` is nullptr without one. The workspace is the product's own part of the call's.
+  void run(const runtime::KernelCall& call, void* workspace, const void* a, const void* b,
+           const void* bias, void* c) const noexcept;
+
+ private:
+  /// Plain data, which is copied for each call: the bias' address is part of it.
+  struct Descriptors {
+    cublasLtMatmulDescOpaque_t product{};
+    cublasLtMatrixLayoutOpaque_t a{}, b{}, c{};
+  };
+  struct Choice {
+    cublasStatus_t status = CUBLAS_STATUS_NOT_SUPPORTED;
+    cublasLtMatmulAlgo_t algorithm{};
+    std::int64_t workspace = 0;
+  };
+
+  cublasStatus_t describe();
+  cublasStatus_t ask(Choice& choice);
+
+  Product product_;
+  Descriptors descriptors_;
+  Choice choice_;
+  Scratch scratch_;
+  std::int64_t own_scratch_ = 0;
+};
+
+}  // namespace arenite::codelets::cuda

@@ -1,0 +1,107 @@
+// What the registrations of kernels on NVIDIA's libraries share.
+//
+// Such a kernel has a state, made of an op and what it is to compute in, which knows whether the
+// library can do it (`status`: what it said), and how many bytes of scratch that takes.
+#pragma once
+
+#include "codelets/cuda/handles.hpp"
+#include "codelets/cuda/kernel.hpp"
+
+#include <arenite/graph/target.hpp>
+
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace arenite::codelets::cuda {
+
+/// What libraries take sizes in.
+inline bool fits_int(std::int64_t size) noexcept {
+  return size >= 0 && size <= std::numeric_limits<int>::max();
+}
+
+/// Bytes, at most 16, of which a value's address is a multiple: storages are aligned, slices of
+/// them lie anywhere.
+inline int alignment_of(const graph::Value& value) noexcept {
+  int alignment = 16;
+  while (value.offset % alignment != 0) alignment /= 2;
+  return alignment;
+}
+
+/// Whether all values of an op are plain tensors with elements, of sizes that libraries take, each
+/// in a place that vectors can be read from, and none of them written where another one is read.
+inline bool is_plain(const graph::OpView& op, int least_alignment) {
+  const auto plain = [&](const graph::Value& value) {
+    if (value.layout.halo != 0 || value.shape.elements() == 0) return false;
+    for (int axis = 0; axis < value.shape.rank(); ++axis) {
+      if (!fits_int(value.shape[axis])) return false;
+    }
+    return alignment_of(value) >= least_alignment;
+  };
+  for (std::size_t i = 0; i < op.operand_count(); ++i) {
+    if (op.has_operand(i) && !plain(op.operand(i))) return false;
+  }
+  for (std::size_t i = 0; i < op.op().results.size(); ++i) {
+    if (!plain(op.result(i))) return false;
+  }
+  return disjoint(op);
+}
+
+/// Places side by side in the workspace, each aligned as the workspace is.
+class Scratch {
+ public:
+  /// The offset of so many bytes behind those before.
+  std::int64_t add(std::int64_t bytes) {
+    const std::int64_t offset = bytes_;
+    bytes_ = round_up(bytes_ + bytes, default_alignment);
+    return offset;
+  }
+  std::int64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  std::int64_t bytes_ = 0;
+};
+
+template <class T>
+T* at(void* workspace, std::int64_t offset) noexcept {
+  return reinterpret_cast<T*>(static_cast<std::byte*>(workspace) + offset);
+}
+
+/// What libraries compute in.
+inline constexpr runtime::Compute all_computes[] = {runtime::Compute::float32};
+
+/// What the name of a kernel ends with.
+inline std::string_view suffix_of(runtime::Compute compute) noexcept {
+  switch (compute) {
+    case runtime::Compute::float32:
+      return {};
+    case runtime::Compute::bfloat16:
+      return graph::bfloat16_suffix;
+  }
+  return {};
+}
+
+/// A library's kernel. `State` is made of an op and a Compute, and has `usable()`, `workspace()`
+/// and `expect_usable()`, which throws what the library said; `run` runs it.
+template <class State, runtime::KernelFunction run, int least_alignment>
+runtime::Kernel library_kernel(const std::string& library, runtime::Compute compute,
+                               bool guards_state = false) {
+  runtime::Kernel kernel;
+  kernel.name = library + std::string(suffix_of(compute));
+  kernel.device = DeviceKind::cuda;
+  kernel.compute = compute;
+  kernel.supports = [=](const graph::OpView& op) {
+    return is_plain(op, least_alignment) && has_device() && State(op, compute).usable();
+  };
+  kernel.workspace = [=](const graph::OpView& op) { return State(op, compute).workspace(); };
+  kernel.prepare = [=](const graph::OpView& op) -> runtime::PreparedKernel {
+    auto state = std::make_shared<const State>(op, compute);
+    state->expect_usable();
+    return {run, std::move(state)};
+  };
+  kernel.guards_state = guards_state;
+  return kernel;
+}
+
+}  // namespace arenite::codelets::cuda

@@ -1,0 +1,197 @@
+// Dense layers by cuBLAS. The ReLU is a pass of our own: the library's max(x, 0) need not keep a
+// NaN, which a layer passes on.
+#include "codelets/cuda/cublas.hpp"
+#include "codelets/dense/shapes.hpp"
+#include "codelets/image.hpp"
+#include "codelets/sgd/step_one.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace arenite::codelets {
+namespace {
+
+using cuda::Gemm;
+using graph::OpView;
+using runtime::Compute;
+using runtime::KernelCall;
+
+constexpr int least_alignment = 4;  ///< bytes: a float's
+
+/// What is done by one product, and perhaps a pass over its elements.
+struct OneProduct {
+  Gemm gemm;
+  std::int64_t count;  ///< elements of the result
+  bool biased, relu;
+
+  bool usable() const noexcept { return gemm.usable(); }
+  void expect_usable() const { gemm.expect_usable(); }
+  std::int64_t workspace() const noexcept { return gemm.workspace(); }
+};
+
+struct Forward : OneProduct {
+  Forward(const OpView& op, Compute compute)
+      : OneProduct{Gemm(product(op, compute)), op.result(0).shape.elements(), op.has_operand(2),
+                   op.op().name() == "dense_relu"} {}
+
+ private:
+  static cuda::Product product(const OpView& op, Compute compute) {
+    const DenseSizes s = DenseSizes::forward(op);
+    return {.rows = s.n,
+            .inner = s.i,
+            .columns = s.o,
+            .biased = op.has_operand(2),
+            .compute = compute,
+            .a_alignment = cuda::alignment_of(op.operand(0)),
+            .b_alignment = cuda::alignment_of(op.operand(1)),
+            .bias_alignment = op.has_operand(2) ? cuda::alignment_of(op.operand(2)) : 16,
+            .c_alignment = cuda::alignment_of(op.result(0))};
+  }
+};
+
+void run_forward(const KernelCall& call) {
+  const auto& s = *static_cast<const Forward*>(call.state);
+  float* y = call.out<float>(0);
+  s.gemm.run(call, call.workspace, call.in<float>(0), call.in<float>(1),
+             s.biased ? call.in<float>(2) : nullptr, y);
+  if (!s.relu) return;
+  cuda::for_each(call, s.count,
+                 [=] ARENITE_THREAD(std::int64_t i) { y[i] = y[i] <= 0 ? 0 : y[i]; });
+}
+
+struct GradInput : OneProduct {
+  GradInput(const OpView& op, Compute compute)
+      : OneProduct{Gemm(product(op, compute)), op.result(0).shape.elements(), false,
+                   op.op().name() == "dense_grad_input_relu"} {}
+
+ private:
+  static cuda::Product product(const OpView& op, Compute compute) {
+    const DenseSizes s = DenseSizes::grad_input(op);
+    return {.rows = s.n,
+            .inner = s.o,
+            .columns = s.i,
+            .transpose_b = true,
+            .compute = compute,
+            .a_alignment = cuda::alignment_of(op.operand(0)),
+            .b_alignment = cuda::alignment_of(op.operand(1)),
+            .c_alignment = cuda::alignment_of(op.result(0))};
+  }
+};
+
+void run_grad_input(const KernelCall& call) {
+  const auto& s = *static_cast<const GradInput*>(call.state);
+  float* dx = call.out<float>(0);
+  s.gemm.run(call, call.workspace, call.in<float>(0), call.in<float>(1), nullptr, dx);
+  if (!s.relu) return;
+  const float* output = call.in<float>(2);
+  cuda::for_each(call, s.count, [=] ARENITE_THREAD(std::int64_t i) {
+    if (output[i] <= 0) dx[i] = 0;
+  });
+}
+
+/// Σ xᵀ · gradient: a product for each pair, added to those before.
+struct WeightGradient {
+  DensePairs pairs;
+  std::vector<Gemm> products;
+  std::int64_t scratch = 0;  ///< bytes; the products take turns
+
+  WeightGradient(const OpView& op, Compute compute, std::size_t first_pair, int c_alignment)
+      : pairs(op, first_pair) {
+    for (std::size_t p = 0; p < pairs.samples.size(); ++p) {
+      const std::size_t x = first_pair + 2 * p;
+      // A range of rows begins within those of x.
+      int a_alignment = cuda::alignment_of(op.operand(x));
+      while (pairs.begin * 4 % a_alignment != 0) a_alignment /= 2;
+      products.emplace_back(cuda::Product{.rows = pairs.end - pairs.begin,
+                                          .inner = pairs.samples[p],
+                                          .columns = pairs.outputs,
+                                          .transpose_a = true,
+                                          .a_stride = pairs.inputs,
+                                          .accumulate = p > 0,
+                                          .compute = compute,
+                                          .a_alignment = a_alignment,
+                                          .b_alignment = cuda::alignment_of(op.operand(x + 1)),
+                                          .c_alignment = c_alignment});
+      scratch = std::max(scratch, products.back().workspace());
+    }
+  }
+
+  bool usable() const {
+    return std::all_of(products.begin(), products.end(), [](const Gemm& g) { return g.usable(); });
+  }
+  void expect_usable() const {
+    for (const Gemm& product : products) product.expect_usable();
+  }
+  std::int64_t elements() const noexcept { return (pairs.end - pairs.begin) * pairs.outputs; }
+
+  void run(const KernelCall& call, void* workspace, float* dweight) const {
+    for (std::size_t p = 0; p < products.size(); ++p) {
+      products[p].run(call, workspace, pairs.x(call, p) + pairs.begin, pairs.gradient(call, p),
+                      nullptr, dweight);
+    }
+  }
+};
+
+struct GradWeight : WeightGradient {
+  GradWeight(const OpView& op, Compute compute)
+      : WeightGradient(op, compute, 0, cuda::alignment_of(op.result(0))) {}
+
+  std::int64_t workspace() const noexcept { return scratch; }
+};
+
+void run_grad_weight(const KernelCall& call) {
+  const auto& s = *static_cast<const GradWeight*>(call.state);
+  s.run(call, call.workspace, call.out<float>(0));
+}
+
+/// The library leaves the gradient in the workspace: only a grid of ours keeps from weights once a
+/// step has failed.
+struct Update : WeightGradient {
+  sgd::Rule rule;
+  bool has_velocity;
+  cuda::Scratch places;
+  std::int64_t gradient, products_scratch;
+
+  Update(const OpView& op, Compute compute)
+      : WeightGradient(op, compute, 3, 16), rule(op), has_velocity(op.has_operand(2)) {
+    gradient = places.add(elements() * float_bytes);
+    products_scratch = places.add(scratch);
+  }
+
+  std::int64_t workspace() const noexcept { return places.bytes(); }
+};
+
+void run_update(const KernelCall& call) {
+  const auto& s = *static_cast<const Update*>(call.state);
+  auto* gradient = cuda::at<float>(call.workspace, s.gradient);
+  s.run(call, cuda::at<void>(call.workspace, s.products_scratch), gradient);
+  float *weight = call.inout<float>(0), *velocity = s.has_velocity ? call.inout<float>(2) : nullptr;
+  const float* rate = call.in<float>(1);
+  const sgd::Rule rule = s.rule;
+  cuda::for_each(call, s.elements(), [=] ARENITE_THREAD(std::int64_t i) {
+    sgd::step_one(rule, *rate, gradient[i], weight[i],
+                  velocity != nullptr ? velocity + i : nullptr);
+  });
+}
+
+}  // namespace
+
+void register_dense_cublas(runtime::KernelTable& kernels) {
+  for (const Compute compute : cuda::all_computes) {
+    const auto forward =
+        cuda::library_kernel<Forward, run_forward, least_alignment>("cublas", compute);
+    kernels.add("dense", forward);
+    kernels.add("dense_relu", forward);
+    const auto grad_input =
+        cuda::library_kernel<GradInput, run_grad_input, least_alignment>("cublas", compute);
+    kernels.add("dense_grad_input", grad_input);
+    kernels.add("dense_grad_input_relu", grad_input);
+    kernels.add(
+        "dense_grad_weight",
+        cuda::library_kernel<GradWeight, run_grad_weight, least_alignment>("cublas", compute));
+    kernels.add("dense_grad_weight_sgd",
+                cuda::library_kernel<Update, run_update, least_alignment>("cublas", compute, true));
+  }
+}
+
+}  // namespace arenite::codelets

@@ -1,0 +1,50 @@
+// What holds of kernels on NVIDIA's libraries on any machine, with a GPU or without.
+#include <arenite/operators.hpp>
+#include <arenite/runtime/devices.hpp>
+
+#include <gtest/gtest.h>
+
+#include "codelets/testing.hpp"
+
+#include <string>
+#include <vector>
+
+namespace arenite {
+namespace {
+
+std::vector<std::string> gpu_kernels(std::string_view op) {
+  std::vector<std::string> names;
+  for (const runtime::Kernel& kernel : kernels().find(op)) {
+    if (kernel.device == DeviceKind::cuda) names.push_back(kernel.name);
+  }
+  return names;
+}
+
+// `select` takes the first that supports an op, and those of our own support nearly all.
+TEST(LibraryKernels, StandInFrontOfThoseOfOurOwn) {
+  for (const std::string& op : operators().names()) {
+    const std::vector<std::string> names = gpu_kernels(op);
+    EXPECT_EQ(names.empty() ? "own" : names.back(), "own") << op;
+  }
+  for (const char* op : {"dense", "dense_relu", "dense_grad_input", "dense_grad_input_relu",
+                         "dense_grad_weight", "dense_grad_weight_sgd", "matmul"})
+    EXPECT_EQ(gpu_kernels(op).front(), "cublas") << op;
+}
+
+// A program for GPUs can be looked at where there is none: kernels of our own stand in it then.
+TEST(LibraryKernels, AreNotTakenWithoutADevice) {
+  if (!runtime::cuda_support().devices.empty()) GTEST_SKIP() << "there is a device";
+  codelets::testing::OpHarness harness;
+  const auto supporting = [&] {
+    std::vector<std::string> names;
+    for (const runtime::Kernel* kernel : harness.supporting(kernels(), DeviceKind::cuda))
+      names.push_back(kernel->name);
+    return names;
+  };
+  const auto a = harness.random("a", {4, 8}), b = harness.random("b", {8, 16});
+  harness.op("matmul", {a, b});
+  EXPECT_EQ(supporting(), std::vector<std::string>{"own"});
+}
+
+}  // namespace
+}  // namespace arenite
