@@ -29,6 +29,10 @@ TEST(LibraryKernels, StandInFrontOfThoseOfOurOwn) {
   for (const char* op : {"dense", "dense_relu", "dense_grad_input", "dense_grad_input_relu",
                          "dense_grad_weight", "dense_grad_weight_sgd", "matmul"})
     EXPECT_EQ(gpu_kernels(op).front(), "cublas") << op;
+#if ARENITE_HAVE_CUDNN
+  for (const char* op : {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"})
+    EXPECT_EQ(gpu_kernels(op).front(), "cudnn") << op;
+#endif
 }
 
 // A program for GPUs can be looked at where there is none: kernels of our own stand in it then.
@@ -43,6 +47,9 @@ TEST(LibraryKernels, AreNotTakenWithoutADevice) {
   };
   const auto a = harness.random("a", {4, 8}), b = harness.random("b", {8, 16});
   harness.op("matmul", {a, b});
+  EXPECT_EQ(supporting(), std::vector<std::string>{"own"});
+  const auto x = harness.random("x", {2, 5, 5, 4}), weight = harness.random("weight", {3, 3, 4, 8});
+  harness.op("conv2d", {x, weight});
   EXPECT_EQ(supporting(), std::vector<std::string>{"own"});
 }
 

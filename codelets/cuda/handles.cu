@@ -2,6 +2,10 @@
 
 #include "codelets/cuda/libraries.hpp"
 
+#if ARENITE_HAVE_CUDNN
+#include "codelets/cuda/cudnn.hpp"
+#endif
+
 namespace arenite::codelets::cuda {
 
 bool has_device() noexcept {
@@ -24,6 +28,10 @@ cublasStatus_t find_handle(cublasLtHandle_t& handle) noexcept {
 void warm_up_libraries() {
   cublasLtHandle_t cublas = nullptr;
   expect_success(find_handle(cublas), "cublasLtCreate");
+#if ARENITE_HAVE_CUDNN
+  cudnnHandle_t cudnn = nullptr;
+  expect_success(find_handle(cudnn), "cudnnCreate");
+#endif
 }
 
 }  // namespace arenite::codelets::cuda

@@ -1,0 +1,64 @@
+#include "codelets/conv2d/conv2d.hpp"
+#include "codelets/cuda/cudnn.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+using conv2d::Geometry;
+using cuda::Pass;
+using runtime::Compute;
+using runtime::KernelCall;
+
+template <auto geometry, Pass pass>
+struct OnePass {
+  Geometry g;
+  cuda::Convolution convolution;
+
+  OnePass(const graph::OpView& op, Compute compute)
+      : g(geometry(op)), convolution(cuda::ConvolutionSizes(g.x, g.window, g.y.c, pass, compute)) {}
+
+  bool usable() const noexcept { return convolution.usable(); }
+  void expect_usable() const { convolution.expect_usable(); }
+  std::int64_t workspace() const noexcept { return convolution.workspace(); }
+
+  void run(const KernelCall& call) const {
+    convolution.run(call, call.workspace, call.in<float>(0), call.in<float>(1), call.out<float>(0));
+  }
+};
+
+using Forward = OnePass<Geometry::forward, Pass::forward>;
+using GradInput = OnePass<Geometry::grad_input, Pass::input_gradient>;
+using GradWeight = OnePass<Geometry::grad_weight, Pass::weight_gradient>;
+
+void run_forward(const KernelCall& call) {
+  const auto& s = *static_cast<const Forward*>(call.state);
+  s.run(call);
+  if (!s.g.biased) return;
+  const std::int64_t outputs = s.g.y.c;
+  const float* bias = call.in<float>(2);
+  float* y = call.out<float>(0);
+  cuda::for_each(call, s.convolution.sizes().result(),
+                 [=] ARENITE_THREAD(std::int64_t i) { y[i] += bias[i % outputs]; });
+}
+
+template <class State>
+void run_pass(const KernelCall& call) {
+  static_cast<const State*>(call.state)->run(call);
+}
+
+}  // namespace
+
+void register_conv2d_cudnn(runtime::KernelTable& kernels) {
+  for (const Compute compute : cuda::all_computes) {
+    kernels.add("conv2d", cuda::library_kernel<Forward, run_forward, cuda::cudnn_alignment>(
+                              "cudnn", compute));
+    kernels.add("conv2d_grad_input",
+                cuda::library_kernel<GradInput, run_pass<GradInput>, cuda::cudnn_alignment>(
+                    "cudnn", compute));
+    kernels.add("conv2d_grad_weight",
+                cuda::library_kernel<GradWeight, run_pass<GradWeight>, cuda::cudnn_alignment>(
+                    "cudnn", compute));
+  }
+}
+
+}  // namespace arenite::codelets

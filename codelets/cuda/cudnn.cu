@@ -1,0 +1,261 @@
+#include "codelets/cuda/cudnn.hpp"
+
+#include "codelets/cuda/layouts.hpp"
+#include "codelets/cuda/libraries.hpp"
+
+#include <array>
+#include <limits>
+
+namespace arenite::codelets::cuda {
+namespace {
+
+using runtime::Compute;
+
+/// Scratch that an algorithm may ask for: the plan counts it.
+constexpr std::size_t most_workspace = std::size_t{64} << 20;
+
+constexpr float one = 1, zero = 0;
+
+/// cuDNN takes sizes, and indexes elements, in int.
+bool in_reach(const ConvolutionSizes& s) {
+  constexpr double most = std::numeric_limits<int>::max();
+  const auto product = [](auto... sizes) { return (static_cast<double>(sizes) * ...); };
+  for (const std::int64_t size :
+       {s.n, s.h, s.w, s.channels, s.rows, s.columns, s.outputs, s.kernel_h, s.kernel_w, s.stride_h,
+        s.stride_w, s.padding_h, s.padding_w, s.dilation_h, s.dilation_w}) {
+    if (!fits_int(size)) return false;
+  }
+  return product(s.n, s.h, s.w, s.channels) <= most &&
+         product(s.n, s.rows, s.columns, s.outputs) <= most &&
+         product(s.kernel_h, s.kernel_w, s.channels, s.outputs) <= most;
+}
+
+/// The first failure of several calls.
+class Calls {
+ public:
+  Calls& operator<<(cudnnStatus_t status) {
+    if (status_ == CUDNN_STATUS_SUCCESS) status_ = status;
+    return *this;
+  }
+  cudnnStatus_t status() const { return status_; }
+  bool good() const { return status_ == CUDNN_STATUS_SUCCESS; }
+
+ private:
+  cudnnStatus_t status_ = CUDNN_STATUS_SUCCESS;
+};
+
+template <class Owned, class Descriptor>
+cudnnStatus_t make(cudnnStatus_t (*create)(Descriptor*), Owned& into) {
+  Descriptor made = nullptr;
+  const cudnnStatus_t status = create(&made);
+  if (status == CUDNN_STATUS_SUCCESS) into.reset(made);
+  return status;
+}
+
+int narrow(std::int64_t size) { return static_cast<int>(size); }
+
+cudnnStatus_t heuristics_forward(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
+                                 cudnnFilterDescriptor_t weight,
+                                 cudnnConvolutionDescriptor_t window, cudnnTensorDescriptor_t y,
+                                 int most, int* count, cudnnConvolutionFwdAlgoPerf_t* found) {
+  return cudnnGetConvolutionForwardAlgorithm_v7(handle, x, weight, window, y, most, count, found);
+}
+cudnnStatus_t heuristics_input(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
+                               cudnnFilterDescriptor_t weight, cudnnConvolutionDescriptor_t window,
+                               cudnnTensorDescriptor_t y, int most, int* count,
+                               cudnnConvolutionBwdDataAlgoPerf_t* found) {
+  return cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, weight, y, window, x, most, count,
+                                                     found);
+}
+cudnnStatus_t heuristics_weight(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
+                                cudnnFilterDescriptor_t weight, cudnnConvolutionDescriptor_t window,
+                                cudnnTensorDescriptor_t y, int most, int* count,
+                                cudnnConvolutionBwdFilterAlgoPerf_t* found) {
+  return cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, x, y, window, weight, most, count,
+                                                       found);
+}
+
+cudnnStatus_t workspace_forward(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
+                                cudnnFilterDescriptor_t weight, cudnnConvolutionDescriptor_t window,
+                                cudnnTensorDescriptor_t y, cudnnConvolutionFwdAlgo_t algorithm,
+                                std::size_t* bytes) {
+  return cudnnGetConvolutionForwardWorkspaceSize(handle, x, weight, window, y, algorithm, bytes);
+}
+cudnnStatus_t workspace_input(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
+                              cudnnFilterDescriptor_t weight, cudnnConvolutionDescriptor_t window,
+                              cudnnTensorDescriptor_t y, cudnnConvolutionBwdDataAlgo_t algorithm,
+                              std::size_t* bytes) {
+  return cudnnGetConvolutionBackwardDataWorkspaceSize(handle, weight, y, window, x, algorithm,
+                                                      bytes);
+}
+cudnnStatus_t workspace_weight(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
+                               cudnnFilterDescriptor_t weight, cudnnConvolutionDescriptor_t window,
+                               cudnnTensorDescriptor_t y, cudnnConvolutionBwdFilterAlgo_t algorithm,
+                               std::size_t* bytes) {
+  return cudnnGetConvolutionBackwardFilterWorkspaceSize(handle, x, y, window, weight, algorithm,
+                                                        bytes);
+}
+
+}  // namespace
+
+cudnnStatus_t find_handle(cudnnHandle_t& handle) noexcept {
+  return ThreadHandles<cudnnHandle_t, cudnnCreate>::find(handle);
+}
+
+ConvolutionSizes::ConvolutionSizes(const Image& x, const Window& window, std::int64_t all_outputs,
+                                   Pass of_pass, Compute in)
+    : n(x.n),
+      h(x.h),
+      w(x.w),
+      channels(x.c),
+      outputs(all_outputs),
+      kernel_h(window.kernel.h),
+      kernel_w(window.kernel.w),
+      stride_h(window.stride.h),
+      stride_w(window.stride.w),
+      padding_h(window.padding.h),
+      padding_w(window.padding.w),
+      dilation_h(window.dilation.h),
+      dilation_w(window.dilation.w),
+      pass(of_pass),
+      compute(in) {
+  const Pair size = window.output({x.h, x.w});
+  rows = size.h;
+  columns = size.w;
+}
+
+Convolution::Convolution(const ConvolutionSizes& sizes) : sizes_(sizes) {
+  if (!in_reach(sizes)) return;
+  choice_.status = describe();
+  if (!usable()) return;
+  static Answers<ConvolutionSizes, Choice> answers;
+  choice_ = answers.get(sizes, [&] { return ask(); });
+  if (!usable()) return;
+  choice_.status = cudnnSetConvolutionMathType(window_.get(), choice_.math);
+  filter_ = scratch_.add(sizes.weights() * float_bytes);
+  own_scratch_ = scratch_.add(choice_.workspace);
+}
+
+cudnnStatus_t Convolution::describe() {
+  const ConvolutionSizes& s = sizes_;
+  Calls calls;
+  calls << make(cudnnCreateTensorDescriptor, x_) << make(cudnnCreateTensorDescriptor, y_)
+        << make(cudnnCreateFilterDescriptor, weight_)
+        << make(cudnnCreateConvolutionDescriptor, window_);
+  if (!calls.good()) return calls.status();
+  const auto tensor = [](auto& descriptor, std::int64_t n, std::int64_t h, std::int64_t w,
+                         std::int64_t c) {
+    return cudnnSetTensor4dDescriptor(descriptor.get(), CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT,
+                                      narrow(n), narrow(c), narrow(h), narrow(w));
+  };
+  calls << tensor(x_, s.n, s.h, s.w, s.channels) << tensor(y_, s.n, s.rows, s.columns, s.outputs)
+        << cudnnSetFilter4dDescriptor(weight_.get(), CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC,
+                                      narrow(s.outputs), narrow(s.channels), narrow(s.kernel_h),
+                                      narrow(s.kernel_w))
+        << cudnnSetConvolution2dDescriptor(window_.get(), narrow(s.padding_h), narrow(s.padding_w),
+                                           narrow(s.stride_h), narrow(s.stride_w),
+                                           narrow(s.dilation_h), narrow(s.dilation_w),
+                                           CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT)
+        << cudnnSetConvolutionMathType(window_.get(), CUDNN_FMA_MATH);
+  return calls.status();
+}
+
+/// The first of those that the library ranks by its estimate of their speed that gives the same
+/// bits each time, needs little scratch, and multiplies what it is to multiply; else the first of
+/// `always` that can.
+template <class Perf, class Algorithm, auto heuristics, auto workspace_of>
+Convolution::Choice Convolution::ask_of(cudnnHandle_t handle,
+                                        std::initializer_list<Algorithm> always) const {
+  const auto try_one = [&](Algorithm algorithm, cudnnMathType_t math) {
+    Choice choice{.algorithm = static_cast<int>(algorithm), .math = math};
+    std::size_t bytes = 0;
+    Calls calls;
+    calls << cudnnSetConvolutionMathType(window_.get(), math)
+          << workspace_of(handle, x_.get(), weight_.get(), window_.get(), y_.get(), algorithm,
+                          &bytes);
+    choice.status = bytes <= most_workspace ? calls.status() : CUDNN_STATUS_NOT_SUPPORTED;
+    choice.workspace = static_cast<std::int64_t>(bytes);
+    return choice;
+  };
+  std::array<Perf, 16> found{};
+  int count = 0;
+  const cudnnMathType_t asked = CUDNN_FMA_MATH;
+  Calls calls;
+  calls << cudnnSetConvolutionMathType(window_.get(), asked)
+        << heuristics(handle, x_.get(), weight_.get(), window_.get(), y_.get(),
+                      static_cast<int>(found.size()), &count, found.data());
+  for (int i = 0; calls.good() && i < count; ++i) {
+    const Perf& perf = found.at(static_cast<std::size_t>(i));
+    if (perf.status != CUDNN_STATUS_SUCCESS || perf.determinism != CUDNN_DETERMINISTIC) continue;
+    const bool tensor_cores = perf.mathType == CUDNN_TENSOR_OP_MATH ||
+                              perf.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
+    if (tensor_cores) continue;
+    if (const Choice choice = try_one(perf.algo, CUDNN_FMA_MATH);
+        choice.status == CUDNN_STATUS_SUCCESS)
+      return choice;
+  }
+  Choice choice;
+  for (const Algorithm algorithm : always) {
+    choice = try_one(algorithm, asked);
+    if (choice.status == CUDNN_STATUS_SUCCESS) break;
+  }
+  return choice;
+}
+
+Convolution::Choice Convolution::ask() const {
+  cudnnHandle_t handle = nullptr;
+  if (const cudnnStatus_t status = find_handle(handle); status != CUDNN_STATUS_SUCCESS)
+    return {.status = status};
+  switch (sizes_.pass) {
+    case Pass::forward:
+      return ask_of<cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionFwdAlgo_t, heuristics_forward,
+                    workspace_forward>(handle, {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
+                                                CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM});
+    case Pass::input_gradient:
+      return ask_of<cudnnConvolutionBwdDataAlgoPerf_t, cudnnConvolutionBwdDataAlgo_t,
+                    heuristics_input, workspace_input>(handle, {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1});
+    case Pass::weight_gradient:
+      return ask_of<cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionBwdFilterAlgo_t,
+                    heuristics_weight, workspace_weight>(handle,
+                                                         {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1});
+  }
+  return {};
+}
+
+void Convolution::run(const runtime::KernelCall& call, void* workspace, const float* first,
+                      const float* second, float* to) const noexcept {
+  auto* filter = at<float>(workspace, filter_);
+  void* scratch = at<void>(workspace, own_scratch_);
+  const auto scratch_bytes = static_cast<std::size_t>(choice_.workspace);
+  if (sizes_.pass != Pass::weight_gradient)
+    transpose(call, sizes_.weight_rows(), sizes_.outputs, second, filter);
+  cudnnHandle_t handle = nullptr;
+  Calls calls;
+  calls << find_handle(handle);
+  if (calls.good()) calls << cudnnSetStream(handle, static_cast<cudaStream_t>(call.stream));
+  const char* what = "cudnnSetStream";
+  if (calls.good() && sizes_.pass == Pass::forward) {
+    what = "cudnnConvolutionForward";
+    calls << cudnnConvolutionForward(handle, &one, x_.get(), first, weight_.get(), filter,
+                                     window_.get(),
+                                     static_cast<cudnnConvolutionFwdAlgo_t>(choice_.algorithm),
+                                     scratch, scratch_bytes, &zero, y_.get(), to);
+  } else if (calls.good() && sizes_.pass == Pass::input_gradient) {
+    what = "cudnnConvolutionBackwardData";
+    calls << cudnnConvolutionBackwardData(
+        handle, &one, weight_.get(), filter, y_.get(), first, window_.get(),
+        static_cast<cudnnConvolutionBwdDataAlgo_t>(choice_.algorithm), scratch, scratch_bytes,
+        &zero, x_.get(), to);
+  } else if (calls.good()) {
+    what = "cudnnConvolutionBackwardFilter";
+    calls << cudnnConvolutionBackwardFilter(
+        handle, &one, x_.get(), first, y_.get(), second, window_.get(),
+        static_cast<cudnnConvolutionBwdFilterAlgo_t>(choice_.algorithm), scratch, scratch_bytes,
+        &zero, weight_.get(), filter);
+  }
+  if (!calls.good()) return note_failure(what, calls.status(), cudnnGetErrorString(calls.status()));
+  if (sizes_.pass == Pass::weight_gradient)
+    transpose(call, sizes_.outputs, sizes_.weight_rows(), filter, to);
+}
+
+}  // namespace arenite::codelets::cuda

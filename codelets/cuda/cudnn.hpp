@@ -1,0 +1,101 @@
+// Convolutions by cuDNN, whose algorithm is chosen when a program is built.
+#pragma once
+
+#include "codelets/conv2d/conv2d.hpp"
+#include "codelets/cuda/handles.hpp"
+#include "codelets/cuda/library_kernel.hpp"
+
+#include <cudnn.h>
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace arenite::codelets::cuda {
+
+/// This thread's handle for its current device, made where there is none yet.
+cudnnStatus_t find_handle(cudnnHandle_t& handle) noexcept;
+
+/// Throws Error unless the call of a library went well.
+inline void expect_success(cudnnStatus_t status, const std::string& what) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  fail({.found = what + ": " + cudnnGetErrorString(status), .expected = "success"});
+}
+
+/// Bytes that the addresses of its tensors are multiples of. (The library says of none how it finds
+/// out about less.)
+constexpr int cudnn_alignment = 16;
+
+enum class Pass : std::uint8_t { forward, input_gradient, weight_gradient };
+
+/// What a convolution's algorithm is chosen from.
+struct ConvolutionSizes {
+  std::int64_t n = 0, h = 0, w = 0, channels = 0;   ///< of x
+  std::int64_t rows = 0, columns = 0, outputs = 0;  ///< of y
+  std::int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1;
+  std::int64_t padding_h = 0, padding_w = 0, dilation_h = 1, dilation_w = 1;
+  Pass pass = Pass::forward;
+  runtime::Compute compute = runtime::Compute::float32;
+
+  ConvolutionSizes() = default;
+  /// Of x and a window; y is all that the window gives.
+  ConvolutionSizes(const Image& x, const Window& window, std::int64_t outputs, Pass pass,
+                   runtime::Compute compute);
+
+  std::int64_t image() const noexcept { return n * h * w * channels; }
+  std::int64_t result() const noexcept { return n * rows * columns * outputs; }
+  /// Rows of a weight, an operator's [KH, KW, C] · [K].
+  std::int64_t weight_rows() const noexcept { return kernel_h * kernel_w * channels; }
+  std::int64_t weights() const noexcept { return weight_rows() * outputs; }
+
+  friend auto operator<=>(const ConvolutionSizes&, const ConvolutionSizes&) = default;
+};
+
+/// One of a convolution's three passes. x, y and their gradients are [N, H, W, C]; weights are the
+/// operators', [KH, KW, C, K], which cuDNN wants as [K, KH, KW, C]: they are transposed in the
+/// workspace.
+class Convolution {
+ public:
+  explicit Convolution(const ConvolutionSizes& sizes);
+
+  bool usable() const noexcept { return choice_.status == CUDNN_STATUS_SUCCESS; }
+  /// Throws Error.
+  void expect_usable() const {
+    expect_success(choice_.status, "choosing a convolution's algorithm");
+  }
+  std::int64_t workspace() const noexcept { return scratch_.bytes(); }
+  const ConvolutionSizes& sizes() const noexcept { return sizes_; }
+
+  /// From (x, weight) to y, (dy, weight) to dx, or (x, dy) to dweight, as the pass is. The
+  /// workspace is the convolution's own part of the call's.
+  void run(const runtime::KernelCall& call, void* workspace, const float* first,
+           const float* second, float* to) const noexcept;
+
+ private:
+  template <class Descriptor>
+  using Owned = std::unique_ptr<std::remove_pointer_t<Descriptor>, cudnnStatus_t (*)(Descriptor)>;
+
+  struct Choice {
+    cudnnStatus_t status = CUDNN_STATUS_NOT_SUPPORTED;
+    int algorithm = 0;  ///< the pass says of which type
+    cudnnMathType_t math = CUDNN_FMA_MATH;
+    std::int64_t workspace = 0;
+  };
+
+  cudnnStatus_t describe();
+  Choice ask() const;
+  template <class Perf, class Algorithm, auto heuristics, auto workspace_of>
+  Choice ask_of(cudnnHandle_t handle, std::initializer_list<Algorithm> always) const;
+
+  ConvolutionSizes sizes_;
+  Owned<cudnnTensorDescriptor_t> x_{nullptr, cudnnDestroyTensorDescriptor},
+      y_{nullptr, cudnnDestroyTensorDescriptor};
+  Owned<cudnnFilterDescriptor_t> weight_{nullptr, cudnnDestroyFilterDescriptor};
+  Owned<cudnnConvolutionDescriptor_t> window_{nullptr, cudnnDestroyConvolutionDescriptor};
+  Choice choice_;
+  Scratch scratch_;
+  std::int64_t filter_ = 0, own_scratch_ = 0;  ///< offsets
+};
+
+}  // namespace arenite::codelets::cuda
