@@ -30,7 +30,9 @@ TEST(LibraryKernels, StandInFrontOfThoseOfOurOwn) {
                          "dense_grad_weight", "dense_grad_weight_sgd", "matmul"})
     EXPECT_EQ(gpu_kernels(op).front(), "cublas") << op;
 #if ARENITE_HAVE_CUDNN
-  for (const char* op : {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"})
+  for (const char* op :
+       {"conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv2d_relu_max_pool2d",
+        "conv2d_relu_max_pool2d_grad_input", "conv2d_relu_max_pool2d_grad_weight"})
     EXPECT_EQ(gpu_kernels(op).front(), "cudnn") << op;
 #endif
 }
