@@ -285,5 +285,11 @@ TEST(RoundedFactors, AreSelectedWhereAskedForAndNeverReplaced) {
                "supports them on the CPU in bfloat16");
 }
 
+TEST(RoundedFactors, OfTensorCoresAreNotTheCPUs) {
+  expect_error([] { runtime::kernel_selector(kernels(), DeviceKind::cpu, Compute::tfloat32); },
+               "products in tfloat32 on the CPU; expected float32 or bfloat16 (hint: TF32 is what "
+               "tensor cores of GPUs multiply)");
+}
+
 }  // namespace
 }  // namespace arenite::codelets::testing

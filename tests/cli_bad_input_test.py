@@ -27,7 +27,7 @@ REAL = {"--lr": "a finite number of at least 0", "--weight-decay": "a finite num
 NAMES = {"--model": "one of mlp, cnn1, lenet5, cnn2, vgg-small",
          "--dataset": "one of fashion-mnist, mnist, synthetic, synthetic-color",
          "--shuffle": "one of on, off", "--fuse": "one of on, off", "--arenas": "one of overlay, two",
-         "--compute": "one of float32, bfloat16",
+         "--compute": "one of float32, bfloat16, tfloat32",
          "--init": "default, or uniform:A with a finite A above 0, as in uniform:0.1"}
 PATHS = ("--data", "--log", "--plan-svg", "--plan-json")
 
@@ -60,7 +60,7 @@ class Arguments(BadInput):
         cases = [("--model", "cnn_1"), ("--model", ""), ("--dataset", "fashion_mnist"),
                  ("--dataset", "FASHION-MNIST"), ("--shuffle", "maybe"), ("--fuse", "ON"),
                  ("--arenas", "overlap"), ("--arenas", ""),
-                 ("--compute", "bf16"), ("--compute", "BFLOAT16"), ("--compute", "float16"), ("--compute", "")]
+                 ("--compute", "bf16"), ("--compute", "BFLOAT16"), ("--compute", "float16"), ("--compute", "tf32"), ("--compute", "")]
         cases += [("--init", text) for text in ("uniform:", "uniform:0", "uniform:-1", "uniform:nan", "uniform:inf",
                                                 "uniform:1x", "uniform:1e-60", "uniform", "", "normal:1")]
         for option, text in cases:
@@ -68,6 +68,11 @@ class Arguments(BadInput):
                 guess = {"cnn_1": " (did you mean 'cnn1'?)", "fashion_mnist": " (did you mean 'fashion-mnist'?)"}
                 self.refused(train(option, text),
                              f"{option}: '{text}'{guess.get(text, '')}; expected {NAMES[option]}{HELP}")
+
+    def test_products_that_only_gpus_have(self):
+        done = train("--compute", "tfloat32", "--model", "cnn1", "--dataset", "synthetic")
+        self.refused(done, "products in tfloat32 on the CPU; expected float32 or bfloat16 "
+                           "(hint: TF32 is what tensor cores of GPUs multiply)")
 
     def test_form(self):
         self.refused(run(), "no subcommand; expected train or plan (hint: see arenite --help)")

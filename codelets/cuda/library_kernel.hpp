@@ -78,6 +78,8 @@ inline std::string_view suffix_of(runtime::Compute compute) noexcept {
       return {};
     case runtime::Compute::bfloat16:
       return graph::bfloat16_suffix;
+    case runtime::Compute::tfloat32:
+      return "_tf32";
   }
   return {};
 }

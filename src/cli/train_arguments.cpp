@@ -42,7 +42,8 @@ std::optional<plan::ArenaLayout> parse_arenas(const std::string& text) {
 }
 
 std::optional<runtime::Compute> parse_compute(const std::string& text) {
-  for (const auto compute : {runtime::Compute::float32, runtime::Compute::bfloat16}) {
+  for (const auto compute :
+       {runtime::Compute::float32, runtime::Compute::bfloat16, runtime::Compute::tfloat32}) {
     if (text == runtime::to_string(compute)) return compute;
   }
   return std::nullopt;
@@ -111,9 +112,9 @@ void add_execution(CLI::App& app, TrainArguments& a) {
       "do convolution, ReLU and max pooling in one go, which keeps one byte an output, and so "
       "dense layers and ReLU, their gradients and updates");
   add_option<runtime::Compute>(app, "--compute", a.compute, parse_compute,
-                               "one of float32, bfloat16",
-                               "what products multiply: float32, or operands rounded to bfloat16 "
-                               "(sums and all that is kept stay float32)")
+                               "one of float32, bfloat16, tfloat32",
+                               "what products multiply: float32, operands rounded to bfloat16, or "
+                               "on GPUs to tfloat32 (sums and all that is kept stay float32)")
       ->default_str("float32");
 }
 

@@ -4,7 +4,15 @@
 namespace arenite::runtime {
 
 std::string_view to_string(Compute compute) noexcept {
-  return compute == Compute::bfloat16 ? "bfloat16" : "float32";
+  switch (compute) {
+    case Compute::float32:
+      return "float32";
+    case Compute::bfloat16:
+      return "bfloat16";
+    case Compute::tfloat32:
+      return "tfloat32";
+  }
+  return "?";
 }
 
 void StatusWord::report(std::uint32_t op, std::uint32_t code) noexcept {

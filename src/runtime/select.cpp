@@ -30,6 +30,12 @@ class TableSelector final : public graph::KernelSelector {
 
   std::string choose(const graph::OpView& op) const override {
     const DeviceKind device = device_of(op);
+    if (device == DeviceKind::cpu && compute_ == Compute::tfloat32 && multiplies(op)) {
+      fail({.found = "products in tfloat32 on the CPU",
+            .expected = "float32 or bfloat16",
+            .where = std::string(op.op().name()),
+            .hint = "TF32 is what tensor cores of GPUs multiply"});
+    }
     if (const Kernel* kernel = find(op, device)) return kernel->name;
     std::string shapes;
     for (std::size_t i = 0; i < op.operand_count(); ++i) {
@@ -37,9 +43,10 @@ class TableSelector final : public graph::KernelSelector {
         shapes += (shapes.empty() ? "" : ", ") + to_string(op.operand(i).shape);
     }
     fail({.found = "no kernel for operands " + shapes,
-          .expected = "a registered kernel that supports them on " +
-                      std::string(device == DeviceKind::cpu ? "the CPU" : "CUDA") +
-                      (compute_ == Compute::bfloat16 ? " in bfloat16" : ""),
+          .expected =
+              "a registered kernel that supports them on " +
+              std::string(device == DeviceKind::cpu ? "the CPU" : "CUDA") +
+              (compute_ == Compute::float32 ? "" : " in " + std::string(to_string(compute_))),
           .where = std::string(op.op().name()) +
                    (op.op().where.empty() ? "" : " '" + op.op().where + "'")});
   }
@@ -86,15 +93,27 @@ class TableSelector final : public graph::KernelSelector {
     return !kernel.supports || kernel.supports(op);
   }
 
+  /// Those of operators that multiply nothing are float32 ones, all of them.
+  bool multiplies(const graph::OpView& op) const {
+    return std::ranges::any_of(table_.find(op.op().name()), [](const Kernel& kernel) {
+      return kernel.compute != Compute::float32;
+    });
+  }
+
   const Kernel* find(const graph::OpView& op, DeviceKind device) const {
     make_current(op);
-    const std::vector<Kernel>& kernels = table_.find(op.op().name());
-    // Of an operator that multiplies nothing, all kernels are float32 ones.
-    const bool rounds = std::ranges::any_of(kernels, [&](const Kernel& kernel) {
+    const bool rounds = std::ranges::any_of(table_.find(op.op().name()), [&](const Kernel& kernel) {
       return kernel.device == device && kernel.compute == compute_;
     });
-    const Compute compute = rounds ? compute_ : Compute::float32;
-    for (const Kernel& kernel : kernels) {
+    if (!rounds) return first(op, device, Compute::float32);
+    const Kernel* const found = first(op, device, compute_);
+    // A GPU library need not take all ops; those of our own multiply float32 only.
+    return found != nullptr || device == DeviceKind::cpu ? found
+                                                         : first(op, device, Compute::float32);
+  }
+
+  const Kernel* first(const graph::OpView& op, DeviceKind device, Compute compute) const {
+    for (const Kernel& kernel : table_.find(op.op().name())) {
       if (kernel.device != device || kernel.compute != compute) continue;
       if (!without_.empty() && kernel.name.starts_with(without_)) continue;
       if (ARENITE_PLAIN_KERNELS && kernel.jit) continue;

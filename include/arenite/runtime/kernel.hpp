@@ -79,13 +79,15 @@ struct PreparedKernel {
 enum class Compute : std::uint8_t {
   float32,   ///< multiply them as they are
   bfloat16,  ///< round them to bfloat16, to the nearest and ties to even; sums stay float32
+  tfloat32,  ///< let a GPU's tensor cores round them to TF32's 10 bits; sums stay float32
 };
 
 std::string_view to_string(Compute compute) noexcept;
 
 /// One way of running an operator. `select` takes the first that supports the op on the device,
 /// in registration order: register the fastest first and a plain one last. Where an operator has
-/// kernels for Compute::bfloat16, programs for it take those and no other.
+/// kernels for another Compute than float32, programs for that take those and, on the CPU, no
+/// other; on a GPU a float32 one where none of them supports the op.
 struct Kernel {
   std::string name;  ///< "xsmm", "plain", "cudnn"
   DeviceKind device = DeviceKind::cpu;

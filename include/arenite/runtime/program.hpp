@@ -33,7 +33,8 @@
 namespace arenite::runtime {
 
 /// The selector that `graph::select` and `graph::place` use: the first kernel of the table that
-/// supports an op on the kind of device where it runs. None whose name begins with `without` is taken.
+/// supports an op on the kind of device where it runs. None whose name begins with `without` is
+/// taken. It throws Error for an op that multiplies on the CPU and is to do so in tfloat32.
 std::unique_ptr<graph::KernelSelector> kernel_selector(const KernelTable& table,
                                                        Compute compute = Compute::float32,
                                                        std::string without = {});

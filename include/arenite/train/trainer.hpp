@@ -49,7 +49,8 @@ struct TrainerOptions {
   /// ReLU; a dense weight's gradient and its update.
   bool fuse = true;
   /// With bfloat16, convolutions, dense layers and matrix products round what they multiply to it,
-  /// forward and backward; they add in float32, and everything is kept in float32.
+  /// forward and backward; they add in float32, and everything is kept in float32. With tfloat32,
+  /// which GPUs only have, their tensor cores round it to TF32.
   runtime::Compute compute = runtime::Compute::float32;
   /// Costs that lanes and tasks are chosen from, and lanes' devices.
   graph::TargetProfile target = graph::default_target();
