@@ -1,6 +1,7 @@
 // What holds of kernels on NVIDIA's libraries on any machine, with a GPU or without.
 #include <arenite/operators.hpp>
 #include <arenite/runtime/devices.hpp>
+#include <arenite/runtime/program.hpp>
 
 #include <gtest/gtest.h>
 
@@ -35,6 +36,25 @@ TEST(LibraryKernels, StandInFrontOfThoseOfOurOwn) {
         "conv2d_relu_max_pool2d_grad_input", "conv2d_relu_max_pool2d_grad_weight"})
     EXPECT_EQ(gpu_kernels(op).front(), "cudnn") << op;
 #endif
+}
+
+// Rounded factors are products of kernels of their own; what libraries do not take is multiplied in
+// float32 by ours.
+TEST(LibraryKernels, AreSelectedByWhatIsComputedIn) {
+  const bool device = !runtime::cuda_support().devices.empty();
+  codelets::testing::OpHarness harness;
+  const auto a = harness.random("a", {4, 8}), b = harness.random("b", {8, 16});
+  harness.op("matmul", {a, b});
+  const graph::Graph& graph = harness.graph();
+  const auto select = [&](runtime::Compute compute) {
+    const graph::OpView op(graph, graph[graph[graph::Graph::body].ops.back()]);
+    return runtime::kernel_selector(kernels(), DeviceKind::cuda, compute)->choose(op);
+  };
+  EXPECT_EQ(select(runtime::Compute::float32), device ? "cublas" : "own");
+  EXPECT_EQ(select(runtime::Compute::tfloat32), device ? "cublas_tf32" : "own");
+  EXPECT_EQ(select(runtime::Compute::bfloat16), device ? "cublas_bf16" : "own");
+  harness.op("relu", {a});
+  EXPECT_EQ(select(runtime::Compute::tfloat32), "own");
 }
 
 // A program for GPUs can be looked at where there is none: kernels of our own stand in it then.

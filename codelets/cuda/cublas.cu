@@ -2,6 +2,7 @@
 // the product of b (columns × inner) by a (inner × rows). So its A is our b, and its B our a.
 #include "codelets/cuda/cublas.hpp"
 
+#include "codelets/cuda/layouts.hpp"
 #include "codelets/cuda/libraries.hpp"
 
 #include <array>
@@ -24,21 +25,12 @@ const void* scalar(DType type, bool one) {
 cudaDataType_t data_type(DType type) { return type == DType::float64 ? CUDA_R_64F : CUDA_R_32F; }
 
 cublasComputeType_t compute_type(const Product& p) {
-  return p.type == DType::float64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+  if (p.type == DType::float64) return CUBLAS_COMPUTE_64F;
+  return p.compute == runtime::Compute::tfloat32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                 : CUBLAS_COMPUTE_32F;
 }
 
-/// The first failure of several calls.
-class Calls {
- public:
-  Calls& operator<<(cublasStatus_t status) {
-    if (status_ == CUBLAS_STATUS_SUCCESS) status_ = status;
-    return *this;
-  }
-  cublasStatus_t status() const { return status_; }
-
- private:
-  cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
-};
+using Calls = FirstFailure<cublasStatus_t>;
 
 template <class T>
 cublasStatus_t set(cublasLtMatmulDescOpaque_t& product, cublasLtMatmulDescAttributes_t attribute,
@@ -72,15 +64,30 @@ cublasStatus_t describe_rows(cublasLtMatrixLayoutOpaque_t& layout, cudaDataType_
 }  // namespace
 
 Gemm::Gemm(const Product& product) : product_(product) {
+  if (rounds()) product_.a_alignment = product_.b_alignment = 16;  // in the workspace
   choice_.status = describe();
   if (!usable()) return;
   static Answers<Product, Choice> answers;
-  choice_ = answers.get(product, [&] {
+  choice_ = answers.get(product_, [&] {
     Choice choice;
     choice.status = ask(choice);
     return choice;
   });
   own_scratch_ = scratch_.add(choice_.workspace);
+  if (!rounds()) return;
+  constexpr std::int64_t bytes = sizeof(std::uint16_t);
+  rounded_a_ = scratch_.add(a_lying().rows * a_lying().columns * bytes);
+  rounded_b_ = scratch_.add(b_lying().rows * b_lying().columns * bytes);
+}
+
+Gemm::Lying Gemm::a_lying() const noexcept {
+  const Product& p = product_;
+  return {p.batch * (p.transpose_a ? p.inner : p.rows), p.transpose_a ? p.rows : p.inner};
+}
+
+Gemm::Lying Gemm::b_lying() const noexcept {
+  const Product& p = product_;
+  return {p.batch * (p.transpose_b ? p.columns : p.inner), p.transpose_b ? p.inner : p.columns};
 }
 
 cublasStatus_t Gemm::describe() {
@@ -88,19 +95,18 @@ cublasStatus_t Gemm::describe() {
   if (!fits_int(p.rows) || !fits_int(p.inner) || !fits_int(p.columns) || !fits_int(p.a_stride) ||
       p.batch > most_matrices)
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  const cudaDataType_t kept = data_type(p.type);
-  const std::int64_t a_rows = p.transpose_a ? p.inner : p.rows,
-                     a_columns = p.transpose_a ? p.rows : p.inner,
-                     b_rows = p.transpose_b ? p.columns : p.inner,
-                     b_columns = p.transpose_b ? p.inner : p.columns;
+  if (p.type != DType::float32 && p.compute != runtime::Compute::float32)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  const cudaDataType_t kept = data_type(p.type), factor = rounds() ? CUDA_R_16BF : kept;
+  const Lying a = a_lying(), b = b_lying();
+  const std::int64_t a_stride = p.a_stride == 0 || rounds() ? a.columns : p.a_stride;
   const auto transposed = [](bool yes) { return yes ? CUBLAS_OP_T : CUBLAS_OP_N; };
   Calls calls;
   calls << cublasLtMatmulDescInit(&descriptors_.product, compute_type(p), kept)
         << set(descriptors_.product, CUBLASLT_MATMUL_DESC_TRANSA, transposed(p.transpose_b))
         << set(descriptors_.product, CUBLASLT_MATMUL_DESC_TRANSB, transposed(p.transpose_a))
-        << describe_rows(descriptors_.a, kept, p.batch, a_rows, a_columns,
-                         p.a_stride == 0 ? a_columns : p.a_stride)
-        << describe_rows(descriptors_.b, kept, p.batch, b_rows, b_columns, b_columns)
+        << describe_rows(descriptors_.a, factor, p.batch, a.rows / p.batch, a.columns, a_stride)
+        << describe_rows(descriptors_.b, factor, p.batch, b.rows / p.batch, b.columns, b.columns)
         << describe_rows(descriptors_.c, kept, p.batch, p.rows, p.columns, p.columns);
   if (p.biased) {
     // The heuristics see from the address only how it is aligned.
@@ -132,7 +138,7 @@ cublasStatus_t Gemm::ask(Choice& choice) {
                alignment(product_.c_alignment))
         << set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
                alignment(product_.c_alignment));
-  if (calls.status() != CUBLAS_STATUS_SUCCESS) return calls.status();
+  if (!calls.good()) return calls.status();
   std::array<cublasLtMatmulHeuristicResult_t, 8> found{};
   int count = 0;
   Descriptors d = descriptors_;
@@ -152,19 +158,31 @@ cublasStatus_t Gemm::ask(Choice& choice) {
 
 void Gemm::run(const runtime::KernelCall& call, void* workspace, const void* a, const void* b,
                const void* bias, void* c) const noexcept {
+  if (rounds()) {
+    const auto round = [&](const void* from, Lying lying, std::int64_t stride,
+                           std::int64_t offset) {
+      auto* to = at<std::uint16_t>(workspace, offset);
+      copy_rows<Bfloat16>(call, lying.rows, lying.columns, stride, static_cast<const float*>(from),
+                          to);
+      return to;
+    };
+    a = round(a, a_lying(), product_.a_stride == 0 ? a_lying().columns : product_.a_stride,
+              rounded_a_);
+    b = round(b, b_lying(), b_lying().columns, rounded_b_);
+  }
   Descriptors d = descriptors_;
   cublasLtHandle_t handle = nullptr;
   Calls calls;
   calls << find_handle(handle);
   if (product_.biased) calls << set(d.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-  if (calls.status() == CUBLAS_STATUS_SUCCESS) {
+  if (calls.good()) {
     calls << cublasLtMatmul(handle, &d.product, scalar(product_.type, true), b, &d.b, a, &d.a,
                             scalar(product_.type, product_.accumulate), c, &d.c, c, &d.c,
                             &choice_.algorithm, at<void>(workspace, own_scratch_),
                             static_cast<std::size_t>(choice_.workspace),
                             static_cast<cudaStream_t>(call.stream));
   }
-  if (calls.status() != CUBLAS_STATUS_SUCCESS)
+  if (!calls.good())
     note_failure("cublasLtMatmul", calls.status(), cublasLtGetStatusString(calls.status()));
 }
 

@@ -14,7 +14,7 @@ struct Product {
   std::int64_t batch = 1, rows = 0, inner = 0, columns = 0;
   bool transpose_a = false;   ///< a is [inner, rows]
   bool transpose_b = false;   ///< b is [columns, inner]
-  std::int64_t a_stride = 0;  ///< elements between a's rows; 0: they lie side by side
+  std::int64_t a_stride = 0;  ///< elements from a row of a to the next; 0: they lie side by side
   bool biased = false;        ///< a float for each column
   bool accumulate = false;
   DType type = DType::float32;
@@ -50,6 +50,14 @@ class Gemm {
     std::int64_t workspace = 0;
   };
 
+  bool rounds() const noexcept { return product_.compute == runtime::Compute::bfloat16; }
+  /// Rows and columns as they lie in memory, of all matrices of a batch.
+  struct Lying {
+    std::int64_t rows, columns;
+  };
+  Lying a_lying() const noexcept;
+  Lying b_lying() const noexcept;
+
   cublasStatus_t describe();
   cublasStatus_t ask(Choice& choice);
 
@@ -57,7 +65,7 @@ class Gemm {
   Descriptors descriptors_;
   Choice choice_;
   Scratch scratch_;
-  std::int64_t own_scratch_ = 0;
+  std::int64_t own_scratch_ = 0, rounded_a_ = 0, rounded_b_ = 0;  ///< offsets
 };
 
 }  // namespace arenite::codelets::cuda

@@ -1,7 +1,6 @@
 #include "codelets/cuda/cudnn.hpp"
 
 #include "codelets/cuda/layouts.hpp"
-#include "codelets/cuda/libraries.hpp"
 
 #include <array>
 #include <limits>
@@ -30,26 +29,18 @@ bool in_reach(const ConvolutionSizes& s) {
          product(s.kernel_h, s.kernel_w, s.channels, s.outputs) <= most;
 }
 
-/// The first failure of several calls.
-class Calls {
- public:
-  Calls& operator<<(cudnnStatus_t status) {
-    if (status_ == CUDNN_STATUS_SUCCESS) status_ = status;
-    return *this;
+using Calls = FirstFailure<cudnnStatus_t>;
+
+const char* name_of(Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+      return "cudnnConvolutionForward";
+    case Pass::input_gradient:
+      return "cudnnConvolutionBackwardData";
+    case Pass::weight_gradient:
+      return "cudnnConvolutionBackwardFilter";
   }
-  cudnnStatus_t status() const { return status_; }
-  bool good() const { return status_ == CUDNN_STATUS_SUCCESS; }
-
- private:
-  cudnnStatus_t status_ = CUDNN_STATUS_SUCCESS;
-};
-
-template <class Owned, class Descriptor>
-cudnnStatus_t make(cudnnStatus_t (*create)(Descriptor*), Owned& into) {
-  Descriptor made = nullptr;
-  const cudnnStatus_t status = create(&made);
-  if (status == CUDNN_STATUS_SUCCESS) into.reset(made);
-  return status;
+  return "cuDNN";
 }
 
 int narrow(std::int64_t size) { return static_cast<int>(size); }
@@ -134,6 +125,10 @@ Convolution::Convolution(const ConvolutionSizes& sizes) : sizes_(sizes) {
   choice_.status = cudnnSetConvolutionMathType(window_.get(), choice_.math);
   filter_ = scratch_.add(sizes.weights() * float_bytes);
   own_scratch_ = scratch_.add(choice_.workspace);
+  if (!rounds()) return;
+  rounded_first_ = scratch_.add(first_count() * float_bytes);
+  if (sizes.pass == Pass::weight_gradient)
+    rounded_second_ = scratch_.add(sizes.result() * float_bytes);
 }
 
 cudnnStatus_t Convolution::describe() {
@@ -179,7 +174,9 @@ Convolution::Choice Convolution::ask_of(cudnnHandle_t handle,
   };
   std::array<Perf, 16> found{};
   int count = 0;
-  const cudnnMathType_t asked = CUDNN_FMA_MATH;
+  // The default lets tensor cores round to TF32.
+  const bool exact = sizes_.compute == Compute::float32;
+  const cudnnMathType_t asked = exact ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
   Calls calls;
   calls << cudnnSetConvolutionMathType(window_.get(), asked)
         << heuristics(handle, x_.get(), weight_.get(), window_.get(), y_.get(),
@@ -187,10 +184,10 @@ Convolution::Choice Convolution::ask_of(cudnnHandle_t handle,
   for (int i = 0; calls.good() && i < count; ++i) {
     const Perf& perf = found.at(static_cast<std::size_t>(i));
     if (perf.status != CUDNN_STATUS_SUCCESS || perf.determinism != CUDNN_DETERMINISTIC) continue;
-    const bool tensor_cores = perf.mathType == CUDNN_TENSOR_OP_MATH ||
-                              perf.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
-    if (tensor_cores) continue;
-    if (const Choice choice = try_one(perf.algo, CUDNN_FMA_MATH);
+    // This one lets them round to half precision.
+    if (perf.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) continue;
+    if (exact && perf.mathType == CUDNN_TENSOR_OP_MATH) continue;
+    if (const Choice choice = try_one(perf.algo, exact ? CUDNN_FMA_MATH : perf.mathType);
         choice.status == CUDNN_STATUS_SUCCESS)
       return choice;
   }
@@ -227,35 +224,41 @@ void Convolution::run(const runtime::KernelCall& call, void* workspace, const fl
   auto* filter = at<float>(workspace, filter_);
   void* scratch = at<void>(workspace, own_scratch_);
   const auto scratch_bytes = static_cast<std::size_t>(choice_.workspace);
-  if (sizes_.pass != Pass::weight_gradient)
-    transpose(call, sizes_.weight_rows(), sizes_.outputs, second, filter);
-  cudnnHandle_t handle = nullptr;
-  Calls calls;
-  calls << find_handle(handle);
-  if (calls.good()) calls << cudnnSetStream(handle, static_cast<cudaStream_t>(call.stream));
-  const char* what = "cudnnSetStream";
-  if (calls.good() && sizes_.pass == Pass::forward) {
-    what = "cudnnConvolutionForward";
-    calls << cudnnConvolutionForward(handle, &one, x_.get(), first, weight_.get(), filter,
-                                     window_.get(),
-                                     static_cast<cudnnConvolutionFwdAlgo_t>(choice_.algorithm),
-                                     scratch, scratch_bytes, &zero, y_.get(), to);
-  } else if (calls.good() && sizes_.pass == Pass::input_gradient) {
-    what = "cudnnConvolutionBackwardData";
-    calls << cudnnConvolutionBackwardData(
-        handle, &one, weight_.get(), filter, y_.get(), first, window_.get(),
-        static_cast<cudnnConvolutionBwdDataAlgo_t>(choice_.algorithm), scratch, scratch_bytes,
-        &zero, x_.get(), to);
-  } else if (calls.good()) {
-    what = "cudnnConvolutionBackwardFilter";
-    calls << cudnnConvolutionBackwardFilter(
-        handle, &one, x_.get(), first, y_.get(), second, window_.get(),
-        static_cast<cudnnConvolutionBwdFilterAlgo_t>(choice_.algorithm), scratch, scratch_bytes,
-        &zero, weight_.get(), filter);
+  const bool from_weight = sizes_.pass != Pass::weight_gradient;
+  const auto round = [&](const float* from, std::int64_t count, std::int64_t offset) {
+    auto* rounded = at<float>(workspace, offset);
+    copy_rows<RoundedToBfloat16>(call, 1, count, count, from, rounded);
+    return rounded;
+  };
+  if (rounds()) first = round(first, first_count(), rounded_first_);
+  if (rounds() && !from_weight) second = round(second, sizes_.result(), rounded_second_);
+  if (rounds() && from_weight) {
+    transpose<RoundedToBfloat16>(call, sizes_.weight_rows(), sizes_.outputs, second, filter);
+  } else if (from_weight) {
+    transpose<Unchanged>(call, sizes_.weight_rows(), sizes_.outputs, second, filter);
   }
-  if (!calls.good()) return note_failure(what, calls.status(), cudnnGetErrorString(calls.status()));
-  if (sizes_.pass == Pass::weight_gradient)
-    transpose(call, sizes_.outputs, sizes_.weight_rows(), filter, to);
+  const bool done = on_stream(call, name_of(sizes_.pass), [&](cudnnHandle_t handle) {
+    switch (sizes_.pass) {
+      case Pass::forward:
+        return cudnnConvolutionForward(handle, &one, x_.get(), first, weight_.get(), filter,
+                                       window_.get(),
+                                       static_cast<cudnnConvolutionFwdAlgo_t>(choice_.algorithm),
+                                       scratch, scratch_bytes, &zero, y_.get(), to);
+      case Pass::input_gradient:
+        return cudnnConvolutionBackwardData(
+            handle, &one, weight_.get(), filter, y_.get(), first, window_.get(),
+            static_cast<cudnnConvolutionBwdDataAlgo_t>(choice_.algorithm), scratch, scratch_bytes,
+            &zero, x_.get(), to);
+      case Pass::weight_gradient:
+        return cudnnConvolutionBackwardFilter(
+            handle, &one, x_.get(), first, y_.get(), second, window_.get(),
+            static_cast<cudnnConvolutionBwdFilterAlgo_t>(choice_.algorithm), scratch, scratch_bytes,
+            &zero, weight_.get(), filter);
+    }
+    return CUDNN_STATUS_BAD_PARAM;
+  });
+  if (done && !from_weight)
+    transpose<Unchanged>(call, sizes_.outputs, sizes_.weight_rows(), filter, to);
 }
 
 }  // namespace arenite::codelets::cuda

@@ -3,6 +3,7 @@
 
 #include "codelets/conv2d/conv2d.hpp"
 #include "codelets/cuda/handles.hpp"
+#include "codelets/cuda/libraries.hpp"
 #include "codelets/cuda/library_kernel.hpp"
 
 #include <cudnn.h>
@@ -26,6 +27,31 @@ inline void expect_success(cudnnStatus_t status, const std::string& what) {
 /// Bytes that the addresses of its tensors are multiples of. (The library says of none how it finds
 /// out about less.)
 constexpr int cudnn_alignment = 16;
+
+/// A descriptor, which only `make` makes.
+template <class Descriptor>
+using Owned = std::unique_ptr<std::remove_pointer_t<Descriptor>, cudnnStatus_t (*)(Descriptor)>;
+
+template <class Descriptor>
+cudnnStatus_t make(cudnnStatus_t (*create)(Descriptor*), Owned<Descriptor>& into) {
+  Descriptor made = nullptr;
+  const cudnnStatus_t status = create(&made);
+  if (status == CUDNN_STATUS_SUCCESS) into.reset(made);
+  return status;
+}
+
+/// Calls f(handle), which enqueues behind what the call's stream holds, and notes a failure.
+/// Returns whether there was none.
+template <class F>
+bool on_stream(const runtime::KernelCall& call, const char* what, F f) {
+  cudnnHandle_t handle = nullptr;
+  FirstFailure<cudnnStatus_t> calls;
+  calls << find_handle(handle);
+  if (calls.good()) calls << cudnnSetStream(handle, static_cast<cudaStream_t>(call.stream));
+  if (calls.good()) calls << f(handle);
+  if (!calls.good()) note_failure(what, calls.status(), cudnnGetErrorString(calls.status()));
+  return calls.good();
+}
 
 enum class Pass : std::uint8_t { forward, input_gradient, weight_gradient };
 
@@ -54,7 +80,8 @@ struct ConvolutionSizes {
 
 /// One of a convolution's three passes. x, y and their gradients are [N, H, W, C]; weights are the
 /// operators', [KH, KW, C, K], which cuDNN wants as [K, KH, KW, C]: they are transposed in the
-/// workspace.
+/// workspace. Factors that are rounded to bfloat16 stay float32 there: tensor cores multiply such
+/// numbers exactly as TF32, and results have all their bits.
 class Convolution {
  public:
   explicit Convolution(const ConvolutionSizes& sizes);
@@ -73,15 +100,17 @@ class Convolution {
            const float* second, float* to) const noexcept;
 
  private:
-  template <class Descriptor>
-  using Owned = std::unique_ptr<std::remove_pointer_t<Descriptor>, cudnnStatus_t (*)(Descriptor)>;
-
   struct Choice {
     cudnnStatus_t status = CUDNN_STATUS_NOT_SUPPORTED;
     int algorithm = 0;  ///< the pass says of which type
     cudnnMathType_t math = CUDNN_FMA_MATH;
     std::int64_t workspace = 0;
   };
+
+  bool rounds() const noexcept { return sizes_.compute == runtime::Compute::bfloat16; }
+  std::int64_t first_count() const noexcept {
+    return sizes_.pass == Pass::input_gradient ? sizes_.result() : sizes_.image();
+  }
 
   cudnnStatus_t describe();
   Choice ask() const;
@@ -95,7 +124,7 @@ class Convolution {
   Owned<cudnnConvolutionDescriptor_t> window_{nullptr, cudnnDestroyConvolutionDescriptor};
   Choice choice_;
   Scratch scratch_;
-  std::int64_t filter_ = 0, own_scratch_ = 0;  ///< offsets
+  std::int64_t filter_ = 0, own_scratch_ = 0, rounded_first_ = 0, rounded_second_ = 0;  ///< offsets
 };
 
 }  // namespace arenite::codelets::cuda

@@ -7,6 +7,8 @@
 
 #include <arenite/runtime/kernel.hpp>
 
+#include "codelets/cuda/qualifiers.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -15,11 +17,6 @@
 #include "codelets/cuda/libraries.hpp"
 
 #include <cuda_runtime_api.h>
-#define ARENITE_GPU __host__ __device__  // a function that grids call
-#define ARENITE_THREAD __device__        // a lambda that a grid is given
-#else
-#define ARENITE_GPU
-#define ARENITE_THREAD
 #endif
 
 namespace arenite::codelets::cuda {

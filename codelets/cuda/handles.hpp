@@ -31,6 +31,21 @@ inline void expect_success(cublasStatus_t status, const std::string& what) {
   fail({.found = what + ": " + cublasLtGetStatusString(status), .expected = "success"});
 }
 
+/// Of several calls of a library the first that failed.
+template <class Status>
+class FirstFailure {
+ public:
+  FirstFailure& operator<<(Status status) {
+    if (good()) status_ = status;
+    return *this;
+  }
+  Status status() const { return status_; }
+  bool good() const { return status_ == Status{}; }
+
+ private:
+  Status status_{};
+};
+
 /// Handles that threads leave behind go to the next thread. They are never destroyed: when the
 /// process ends, the driver may be gone before they are.
 template <class Handle, auto create>

@@ -2,6 +2,7 @@
 // loops in tests.
 #pragma once
 
+#include "codelets/bfloat16.hpp"
 #include "codelets/cuda/grid.hpp"
 
 namespace arenite::codelets::cuda {
@@ -29,15 +30,43 @@ struct Transposition {
   }
 };
 
+/// What a copy makes of each element.
+struct Unchanged {
+  ARENITE_GPU float operator()(float value) const { return value; }
+};
+struct RoundedToBfloat16 {
+  ARENITE_GPU float operator()(float value) const { return to_bfloat16(value); }
+};
+/// The upper half of a float, which is all of a bfloat16.
+struct Bfloat16 {
+  ARENITE_GPU std::uint16_t operator()(float value) const {
+    const float rounded = to_bfloat16(value);
+#ifdef __CUDA_ARCH__
+    return static_cast<std::uint16_t>(__float_as_uint(rounded) >> 16);
+#else
+    return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(rounded) >> 16);
+#endif
+  }
+};
+
+/// to [rows, columns], of what `Change` gives, = from, whose rows lie `stride` elements apart.
+template <class Change, class T>
+static void copy_rows(const runtime::KernelCall& call, std::int64_t rows, std::int64_t columns,
+                      std::int64_t stride, const float* from, T* to) {
+  for_each(call, rows * columns, [=] ARENITE_THREAD(std::int64_t i) {
+    to[i] = Change()(from[i / columns * stride + i % columns]);
+  });
+}
+
 /// to [columns, rows] = the transpose of from [rows, columns].
-template <class T>
+template <class Change>
 static void transpose(const runtime::KernelCall& call, std::int64_t rows, std::int64_t columns,
-                      const T* from, T* to) {
+                      const float* from, float* to) {
   const Transposition t{rows, columns};
   for_each(call, t.count(), [=] ARENITE_THREAD(std::int64_t i) {
     const Transposition::At at = t.at(i);
     if (at.row < t.rows && at.column < t.columns)
-      to[at.column * t.rows + at.row] = from[at.row * t.columns + at.column];
+      to[at.column * t.rows + at.row] = Change()(from[at.row * t.columns + at.column]);
   });
 }
 

@@ -31,7 +31,7 @@ TEST(Layouts, TransposeAnyMatrix) {
       const std::vector<float> from = numbers(rows * columns);
       in_both_orders([&] {
         std::vector<float> to(from.size(), NAN);
-        transpose(call, rows, columns, from.data(), to.data());
+        transpose<Unchanged>(call, rows, columns, from.data(), to.data());
         for (std::int64_t r = 0; r < rows; ++r) {
           for (std::int64_t c = 0; c < columns; ++c) {
             ASSERT_EQ(to[static_cast<std::size_t>(c * rows + r)],
@@ -42,6 +42,27 @@ TEST(Layouts, TransposeAnyMatrix) {
       });
     }
   }
+}
+
+TEST(Layouts, CopyRowsRounded) {
+  const runtime::KernelCall call;
+  constexpr std::int64_t rows = 5, columns = 3, stride = 7;
+  std::vector<float> from = numbers(rows * stride);
+  for (float& value : from) value = 1 + value / 1000;
+  in_both_orders([&] {
+    std::vector<float> rounded(rows * columns, NAN), transposed(rows * columns, NAN);
+    std::vector<std::uint16_t> halves(rows * columns, 0);
+    copy_rows<RoundedToBfloat16>(call, rows, columns, stride, from.data(), rounded.data());
+    copy_rows<Bfloat16>(call, rows, columns, stride, from.data(), halves.data());
+    transpose<RoundedToBfloat16>(call, rows, columns, from.data(), transposed.data());
+    for (std::size_t i = 0; i < rounded.size(); ++i) {
+      const std::size_t row = i / columns, column = i % columns;
+      const float expected = to_bfloat16(from[row * stride + column]);
+      EXPECT_EQ(rounded[i], expected);
+      EXPECT_EQ(std::uint32_t{halves[i]} << 16, std::bit_cast<std::uint32_t>(expected));
+      EXPECT_EQ(transposed[column * rows + row], to_bfloat16(from[i]));
+    }
+  });
 }
 
 // What neighbouring threads read lies side by side, and what they write does.

@@ -69,7 +69,8 @@ T* at(void* workspace, std::int64_t offset) noexcept {
 }
 
 /// What libraries compute in.
-inline constexpr runtime::Compute all_computes[] = {runtime::Compute::float32};
+inline constexpr runtime::Compute all_computes[] = {
+    runtime::Compute::float32, runtime::Compute::tfloat32, runtime::Compute::bfloat16};
 
 /// What the name of a kernel ends with.
 inline std::string_view suffix_of(runtime::Compute compute) noexcept {
