@@ -1,0 +1,115 @@
+// Kernels on NVIDIA's libraries without a GPU: stand-ins compute what the kernels ask the libraries
+// for, and grids are loops. What remains for a GPU is whether the libraries do as they say.
+#include <arenite/operators.hpp>
+
+#include <gtest/gtest.h>
+
+#include "codelets/cuda/grid.hpp"
+#include "codelets/cuda/libraries.hpp"
+#include "codelets/testing.hpp"
+#include "tests/gpu_libraries/stand_ins.hpp"
+#include "tests/reference/kernel_agreement.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+
+// Compiled as loops here; the library's own registry takes these instead of nvcc's.
+namespace arenite::codelets {
+#define ARENITE_LIBRARY_KERNELS(folder, library) \
+  void register_##folder##_##library(runtime::KernelTable& kernels);
+#include "library_kernels.def"
+#undef ARENITE_LIBRARY_KERNELS
+}  // namespace arenite::codelets
+
+namespace arenite {
+namespace {
+
+using codelets::testing::OpHarness;
+
+runtime::KernelTable library_kernels() {
+  runtime::KernelTable table;
+#define ARENITE_LIBRARY_KERNELS(folder, library) codelets::register_##folder##_##library(table);
+#include "library_kernels.def"
+#undef ARENITE_LIBRARY_KERNELS
+  return table;
+}
+
+TEST(GpuLibraries, AreAskedForWhatOperatorsMean) {
+  const runtime::KernelTable table = library_kernels();
+  std::map<std::string, int> compared;
+  for (const bool first : {true, false}) {
+    codelets::cuda::from_the_first() = first;
+    const int before = gpu_libraries::computed();
+    compared = reference::compare_kernels(table, DeviceKind::cuda);
+    EXPECT_GT(gpu_libraries::computed(), before);
+  }
+  for (const std::string& op : operators().names()) {
+    if (table.find(op).empty()) continue;
+    EXPECT_GT(compared[op], 0) << op;
+  }
+  EXPECT_EQ(codelets::cuda::take_failure(), "");
+}
+
+TEST(GpuLibraries, ThatRefuseAreNoted) {
+  const runtime::KernelTable table = library_kernels();
+  OpHarness harness;
+  harness.op("matmul", {harness.random("a", {3, 5}), harness.random("b", {5, 2})});
+  gpu_libraries::refusing() = true;
+  EXPECT_EQ(harness.run(table.at("matmul", "cublas", DeviceKind::cuda)), runtime::StatusWord::ok);
+  gpu_libraries::refusing() = false;
+  EXPECT_NE(codelets::cuda::take_failure().find("cublasLtMatmul: "), std::string::npos);
+  EXPECT_EQ(harness.run(table.at("matmul", "cublas", DeviceKind::cuda)), runtime::StatusWord::ok);
+  EXPECT_EQ(codelets::cuda::take_failure(), "");
+}
+
+/// A range of rows of a weight's gradient, as a slice of it, from several pairs.
+TEST(GpuLibraries, AddPairsOfRowRanges) {
+  const runtime::KernelTable table = library_kernels();
+  for (const char* kernel : {"cublas", "cublas_tf32", "cublas_bf16"}) {
+    OpHarness harness;
+    std::vector<graph::ValueId> pairs;
+    for (const std::int64_t samples : {4, 1, 6}) {
+      const std::string name = std::to_string(samples);
+      pairs.push_back(harness.random("x" + name, {samples, 11}));
+      pairs.push_back(harness.random("g" + name, {samples, 5}));
+    }
+    const auto dweight =
+        harness.op("dense_grad_weight", pairs, {{"rows", std::vector<std::int64_t>{3, 10}}});
+    ASSERT_EQ(harness.run("plain"), runtime::StatusWord::ok);
+    const auto expected = harness.read<float>(dweight[0]);
+    ASSERT_EQ(harness.run(table.at("dense_grad_weight", kernel, DeviceKind::cuda)),
+              runtime::StatusWord::ok);
+    codelets::testing::expect_close(harness.read<float>(dweight[0]), expected,
+                                    std::string(kernel) == "cublas" ? 1e-5 : 2e-2, kernel);
+  }
+}
+
+// As on the CPU: the caller does not look before, so that the kernel must.
+TEST(GpuLibraries, LeaveStateAloneOnceAStepHasFailed) {
+  const runtime::KernelTable table = library_kernels();
+  const runtime::Kernel& kernel = table.at("dense_grad_weight_sgd", "cublas", DeviceKind::cuda);
+  EXPECT_TRUE(kernel.guards_state);
+  runtime::StatusWord failed;
+  failed.report(3, 1);
+  OpHarness harness(1, [&](const codelets::testing::KernelRun& one) {
+    runtime::KernelCall call = one.call;
+    call.failed = &failed;
+    one.run(call);
+  });
+  const auto weight = harness.random("weight", {7, 5}),
+             velocity = harness.random("velocity", {7, 5}), rate = harness.random("rate", {1});
+  harness.op("dense_grad_weight_sgd",
+             {weight, rate, velocity, harness.random("x", {4, 7}), harness.random("g", {4, 5})},
+             {{"momentum", 0.9}});
+  const auto weights = harness.read<float>(weight), velocities = harness.read<float>(velocity);
+  harness.run(kernel);
+  EXPECT_EQ(harness.read<float>(weight), weights);
+  EXPECT_EQ(harness.read<float>(velocity), velocities);
+  failed.clear();
+  harness.run(kernel);
+  EXPECT_NE(harness.read<float>(weight), weights);
+}
+
+}  // namespace
+}  // namespace arenite
