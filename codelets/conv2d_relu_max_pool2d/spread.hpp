@@ -17,15 +17,19 @@ static void pool_convolved(const runtime::KernelCall& call, const Geometry& g, P
   cuda::for_each(call, cuda::elements(g.y), [=] ARENITE_THREAD(std::int64_t i) {
     const cuda::Element at = cuda::element_at(g.y, i);
     const float offset = bias != nullptr ? bias[at.c] : 0;
+    const std::int64_t row = size.w * g.y.c;
+    const float* window =
+        convolved + (at.n * size.h + at.y * pool.h) * row + at.x * pool.w * g.y.c + at.c;
     float best = 0;
-    std::uint8_t winner = none;
-    for (std::int64_t tap = 0; tap < pool.h * pool.w; ++tap) {
-      const std::int64_t row = (at.n * size.h + at.y * pool.h + tap / pool.w) * size.w;
-      const float value = offset + convolved[(row + at.x * pool.w + tap % pool.w) * g.y.c + at.c];
-      // The first of equals; a NaN wins.
-      if (!(value > best) && value == value) continue;
-      best = value;
-      winner = static_cast<std::uint8_t>(tap);
+    std::uint8_t winner = none, tap = 0;
+    for (std::int64_t ky = 0; ky < pool.h; ++ky) {
+      for (std::int64_t kx = 0; kx < pool.w; ++kx, ++tap) {
+        const float value = offset + window[ky * row + kx * g.y.c];
+        // The first of equals; a NaN wins.
+        if (!(value > best) && value == value) continue;
+        best = value;
+        winner = tap;
+      }
     }
     output[i] = best;
     code[i] = winner;
@@ -36,18 +40,24 @@ static void pool_convolved(const runtime::KernelCall& call, const Geometry& g, P
 /// won, 0 elsewhere.
 static void spread_gradient(const runtime::KernelCall& call, const Geometry& g, Pair size,
                             const float* gradient, const std::uint8_t* code, float* spread) {
+  constexpr std::int64_t dead_bit = dead;
   const Pair pool = g.pool;
-  const std::int64_t row = size.w * g.y.c, count = g.y.n * size.h * row;
-  cuda::for_each(call, count, [=] ARENITE_THREAD(std::int64_t i) {
-    const std::int64_t k = i % g.y.c, cx = i % row / g.y.c, cy = i / row % size.h,
-                       n = i / row / size.h;
-    const std::int64_t oy = cy / pool.h, ox = cx / pool.w;
-    float value = 0;
-    if (oy < g.y.h && ox < g.y.w) {
-      const std::int64_t from = cuda::index_of(g.y, n, oy, ox, k);
-      if (code[from] == cy % pool.h * pool.w + cx % pool.w) value = gradient[from];
+  // A thread writes a window, and what no window covers behind the last one.
+  cuda::for_each(call, cuda::elements(g.y), [=] ARENITE_THREAD(std::int64_t i) {
+    const cuda::Element at = cuda::element_at(g.y, i);
+    const std::int64_t top = at.y * pool.h, left = at.x * pool.w,
+                       bottom = at.y + 1 == g.y.h ? size.h : top + pool.h,
+                       right = at.x + 1 == g.y.w ? size.w : left + pool.w;
+    const std::int64_t tap = code[i];
+    const bool alive = (tap & dead_bit) == 0;
+    const std::int64_t row = alive ? top + tap / pool.w : -1, column = left + tap % pool.w;
+    const float value = gradient[i];
+    for (std::int64_t y = top; y < bottom; ++y) {
+      for (std::int64_t x = left; x < right; ++x) {
+        spread[((at.n * size.h + y) * size.w + x) * g.y.c + at.c] =
+            y == row && x == column ? value : 0;
+      }
     }
-    spread[i] = value;
   });
 }
 
