@@ -1,4 +1,6 @@
-# cuDNN is optional: CUDNN_ROOT names its place where it is not among the toolkit's or the system's.
+# cuDNN is optional: CUDNN_ROOT names its place where it is not among the toolkit's or the system's,
+# and ARENITE_CUDNN=OFF leaves it alone.
+set(ARENITE_CUDNN "AUTO" CACHE STRING "cuDNN, with CUDA: AUTO (use it if there is one) or OFF")
 # Another one may stand there than at the last configuring.
 unset(ARENITE_CUDNN_INCLUDE CACHE)
 unset(ARENITE_CUDNN_LIBRARY CACHE)
@@ -9,7 +11,9 @@ find_library(ARENITE_CUDNN_LIBRARY cudnn
   HINTS ${places} ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib64 lib)
 
 set(ARENITE_HAVE_CUDNN OFF)
-if(NOT ARENITE_CUDNN_INCLUDE OR NOT ARENITE_CUDNN_LIBRARY)
+if(ARENITE_CUDNN STREQUAL "OFF")
+  message(STATUS "cuDNN: OFF (ARENITE_CUDNN=OFF)")
+elseif(NOT ARENITE_CUDNN_INCLUDE OR NOT ARENITE_CUDNN_LIBRARY)
   message(STATUS "cuDNN: OFF (no cudnn_version.h and libcudnn.so; CUDNN_ROOT names their place)")
 else()
   file(STRINGS ${ARENITE_CUDNN_INCLUDE}/cudnn_version.h lines REGEX "define CUDNN_(MAJOR|MINOR) ")
