@@ -5,11 +5,15 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include "codelets/cuda/libraries.hpp"
 #include "tests/reference/kernel_agreement.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace arenite {
 namespace {
@@ -36,8 +40,10 @@ class Mirror {
   void* on_device(const std::byte* at) const {
     return static_cast<std::byte*>(device_) + (at - host_.data());
   }
-  void copy_back() const {
-    check(cudaMemcpy(host_.data(), device_, host_.size(), cudaMemcpyDeviceToHost), "copy out");
+  std::vector<std::byte> bytes() const {
+    std::vector<std::byte> all(host_.size());
+    check(cudaMemcpy(all.data(), device_, all.size(), cudaMemcpyDeviceToHost), "copy out");
+    return all;
   }
 
  private:
@@ -45,7 +51,50 @@ class Mirror {
   void* device_ = nullptr;
 };
 
-void run_on_device(const codelets::testing::KernelRun& one) {
+class Stream {
+ public:
+  Stream() { check(cudaStreamCreate(&stream_), "stream"); }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  operator cudaStream_t() const { return stream_; }  // as CUDA's functions take it
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+enum class Launch { at_once, from_a_graph };
+
+/// What the run leaves in the memory that it is given, and of its status word.
+struct Outcome {
+  std::vector<std::vector<std::byte>> memory;
+  std::uint64_t status = runtime::StatusWord::ok;
+};
+
+/// Launches what the kernel enqueues, either way.
+void launch(const codelets::testing::KernelRun& one, runtime::KernelCall call, Launch how) {
+  const Stream stream;
+  call.stream = stream;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  check(cudaDeviceSynchronize(), "copies");  // into the memory, which may be under way still
+  if (how == Launch::from_a_graph)
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin of a capture");
+  one.run(call);
+  if (how == Launch::from_a_graph) {
+    check(cudaStreamEndCapture(stream, &graph), "end of a capture");
+    check(cudaGraphInstantiate(&executable, graph, 0), "graph");
+    check(cudaGraphLaunch(executable, stream), "launch of a graph");
+  }
+  check(cudaGetLastError(), "launch");
+  check(cudaStreamSynchronize(stream), "kernel");
+  if (executable != nullptr) check(cudaGraphExecDestroy(executable), "end of a graph");
+  if (graph != nullptr) check(cudaGraphDestroy(graph), "end of a graph");
+  if (const std::string failed = codelets::cuda::take_failure(); !failed.empty())
+    throw std::runtime_error(failed);
+}
+
+Outcome run_once(const codelets::testing::KernelRun& one, Launch how) {
   std::vector<std::unique_ptr<Mirror>> mirrors;
   for (const std::span<std::byte> bytes : one.memory)
     mirrors.push_back(std::make_unique<Mirror>(bytes));
@@ -59,21 +108,37 @@ void run_on_device(const codelets::testing::KernelRun& one) {
   std::vector<void*> operands, results;
   for (void* operand : one.operands) operands.push_back(on_device(operand));
   for (void* result : one.results) results.push_back(on_device(result));
-  std::uint64_t found = runtime::StatusWord::ok;
-  const Mirror status(std::as_writable_bytes(std::span(&found, 1)));
+  Outcome outcome;
+  const Mirror status(std::as_writable_bytes(std::span(&outcome.status, 1)));
   runtime::KernelCall call = one.call;
   call.operands = operands.data();
   call.results = results.data();
   call.workspace = on_device(call.workspace);
   call.status = static_cast<runtime::StatusWord*>(
-      status.on_device(reinterpret_cast<const std::byte*>(&found)));
-  one.run(call);
-  check(cudaGetLastError(), "launch");
-  check(cudaDeviceSynchronize(), "kernel");
-  for (const auto& mirror : mirrors) mirror->copy_back();
-  status.copy_back();
-  if (found != runtime::StatusWord::ok)
-    one.call.status->report(runtime::StatusWord::op_of(found), runtime::StatusWord::code_of(found));
+      status.on_device(reinterpret_cast<const std::byte*>(&outcome.status)));
+  launch(one, call, how);
+  for (const auto& mirror : mirrors) outcome.memory.push_back(mirror->bytes());
+  std::memcpy(&outcome.status, status.bytes().data(), sizeof(outcome.status));
+  return outcome;
+}
+
+/// Leaves the same bits each time, in a graph too; the workspace, the last of the memory, may hold
+/// anything.
+void run_on_device(const codelets::testing::KernelRun& one) {
+  const Outcome outcome = run_once(one, Launch::at_once);
+  for (const Launch how : {Launch::at_once, Launch::from_a_graph}) {
+    const Outcome again = run_once(one, how);
+    EXPECT_EQ(again.status, outcome.status);
+    for (std::size_t i = 0; i + 1 < outcome.memory.size(); ++i) {
+      EXPECT_TRUE(again.memory[i] == outcome.memory[i])
+          << "other bits " << (how == Launch::at_once ? "the second time" : "from a graph");
+    }
+  }
+  for (std::size_t i = 0; i < outcome.memory.size(); ++i)
+    std::copy(outcome.memory[i].begin(), outcome.memory[i].end(), one.memory[i].begin());
+  if (outcome.status == runtime::StatusWord::ok) return;
+  one.call.status->report(runtime::StatusWord::op_of(outcome.status),
+                          runtime::StatusWord::code_of(outcome.status));
 }
 
 TEST(CudaDevice, EveryKernelAgreesWithTheReference) {
