@@ -5,6 +5,7 @@
 #include "codelets/cuda/layouts.hpp"
 #include "codelets/cuda/libraries.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace arenite::codelets::cuda {
@@ -118,7 +119,7 @@ cublasStatus_t Gemm::describe() {
   return calls.status();
 }
 
-cublasStatus_t Gemm::ask(Choice& choice) {
+cublasStatus_t Gemm::ask(Choice& choice) const {
   cublasLtHandle_t handle = nullptr;
   if (const cublasStatus_t status = find_handle(handle); status != CUBLAS_STATUS_SUCCESS)
     return status;
@@ -151,9 +152,39 @@ cublasStatus_t Gemm::ask(Choice& choice) {
     if (one.state != CUBLAS_STATUS_SUCCESS || one.workspaceSize > most_workspace) continue;
     choice.algorithm = one.algo;
     choice.workspace = static_cast<std::int64_t>(one.workspaceSize);
-    return CUBLAS_STATUS_SUCCESS;
+    if (works(handle, choice)) return CUBLAS_STATUS_SUCCESS;
   }
   return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+bool Gemm::works(cublasLtHandle_t handle, const Choice& choice) const {
+  const std::int64_t kept = product_.type == DType::float64 ? 8 : 4, factor = rounds() ? 2 : kept;
+  Scratch places;
+  const std::int64_t a =
+      places.add(a_lying().rows * std::max(a_lying().columns, product_.a_stride) * factor);
+  const std::int64_t b = places.add(b_lying().rows * b_lying().columns * factor);
+  const std::int64_t c = places.add(product_.batch * product_.rows * product_.columns * kept);
+  const std::int64_t bias = places.add(product_.columns * kept);
+  const std::int64_t scratch = places.add(choice.workspace);
+  const Trial trial(places.bytes());
+  if (!trial.possible()) return true;
+  const auto place = [&](std::int64_t offset) { return at<void>(trial.memory(), offset); };
+  return multiply(handle, choice, place(a), place(b), place(bias), place(c), place(scratch),
+                  trial.stream()) == CUBLAS_STATUS_SUCCESS &&
+         trial.ends_well();
+}
+
+cublasStatus_t Gemm::multiply(cublasLtHandle_t handle, const Choice& choice, const void* a,
+                              const void* b, const void* bias, void* c, void* scratch,
+                              cudaStream_t stream) const noexcept {
+  Descriptors d = descriptors_;
+  Calls calls;
+  if (product_.biased) calls << set(d.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  if (!calls.good()) return calls.status();
+  return cublasLtMatmul(handle, &d.product, scalar(product_.type, true), b, &d.b, a, &d.a,
+                        scalar(product_.type, product_.accumulate), c, &d.c, c, &d.c,
+                        &choice.algorithm, scratch, static_cast<std::size_t>(choice.workspace),
+                        stream);
 }
 
 void Gemm::run(const runtime::KernelCall& call, void* workspace, const void* a, const void* b,
@@ -170,17 +201,12 @@ void Gemm::run(const runtime::KernelCall& call, void* workspace, const void* a, 
               rounded_a_);
     b = round(b, b_lying(), b_lying().columns, rounded_b_);
   }
-  Descriptors d = descriptors_;
   cublasLtHandle_t handle = nullptr;
   Calls calls;
   calls << find_handle(handle);
-  if (product_.biased) calls << set(d.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   if (calls.good()) {
-    calls << cublasLtMatmul(handle, &d.product, scalar(product_.type, true), b, &d.b, a, &d.a,
-                            scalar(product_.type, product_.accumulate), c, &d.c, c, &d.c,
-                            &choice_.algorithm, at<void>(workspace, own_scratch_),
-                            static_cast<std::size_t>(choice_.workspace),
-                            static_cast<cudaStream_t>(call.stream));
+    calls << multiply(handle, choice_, a, b, bias, c, at<void>(workspace, own_scratch_),
+                      static_cast<cudaStream_t>(call.stream));
   }
   if (!calls.good())
     note_failure("cublasLtMatmul", calls.status(), cublasLtGetStatusString(calls.status()));

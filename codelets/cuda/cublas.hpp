@@ -59,7 +59,11 @@ class Gemm {
   Lying b_lying() const noexcept;
 
   cublasStatus_t describe();
-  cublasStatus_t ask(Choice& choice);
+  cublasStatus_t ask(Choice& choice) const;
+  bool works(cublasLtHandle_t handle, const Choice& choice) const;
+  cublasStatus_t multiply(cublasLtHandle_t handle, const Choice& choice, const void* a,
+                          const void* b, const void* bias, void* c, void* scratch,
+                          cudaStream_t stream) const noexcept;
 
   Product product_;
   Descriptors descriptors_;

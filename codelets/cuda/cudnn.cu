@@ -170,6 +170,8 @@ Convolution::Choice Convolution::ask_of(cudnnHandle_t handle,
                           &bytes);
     choice.status = bytes <= most_workspace ? calls.status() : CUDNN_STATUS_NOT_SUPPORTED;
     choice.workspace = static_cast<std::int64_t>(bytes);
+    if (choice.status == CUDNN_STATUS_SUCCESS && !works(handle, choice))
+      choice.status = CUDNN_STATUS_NOT_SUPPORTED;
     return choice;
   };
   std::array<Perf, 16> found{};
@@ -219,11 +221,58 @@ Convolution::Choice Convolution::ask() const {
   return {};
 }
 
+bool Convolution::works(cudnnHandle_t handle, const Choice& choice) const {
+  Scratch places;
+  const std::int64_t x = places.add(sizes_.image() * float_bytes),
+                     y = places.add(sizes_.result() * float_bytes),
+                     filter = places.add(sizes_.weights() * float_bytes),
+                     scratch = places.add(choice.workspace);
+  const Trial trial(places.bytes());
+  if (!trial.possible()) return true;
+  const auto place = [&](std::int64_t offset) { return at<float>(trial.memory(), offset); };
+  const std::int64_t first = sizes_.pass == Pass::input_gradient ? y : x,
+                     second = sizes_.pass == Pass::weight_gradient ? y : filter;
+  std::int64_t to = y;
+  if (sizes_.pass == Pass::input_gradient) to = x;
+  if (sizes_.pass == Pass::weight_gradient) to = filter;
+  Calls calls;
+  calls << cudnnSetStream(handle, trial.stream());
+  if (calls.good()) {
+    calls << convolve(handle, choice, place(first), place(second), place(to),
+                      at<void>(trial.memory(), scratch));
+  }
+  const bool good = trial.ends_well() && calls.good();
+  // Not to that stream once more, which ends here.
+  return cudnnSetStream(handle, nullptr) == CUDNN_STATUS_SUCCESS && good;
+}
+
+cudnnStatus_t Convolution::convolve(cudnnHandle_t handle, const Choice& choice, const float* first,
+                                    const float* second, float* to, void* scratch) const noexcept {
+  const auto bytes = static_cast<std::size_t>(choice.workspace);
+  switch (sizes_.pass) {
+    case Pass::forward:
+      return cudnnConvolutionForward(handle, &one, x_.get(), first, weight_.get(), second,
+                                     window_.get(),
+                                     static_cast<cudnnConvolutionFwdAlgo_t>(choice.algorithm),
+                                     scratch, bytes, &zero, y_.get(), to);
+    case Pass::input_gradient:
+      return cudnnConvolutionBackwardData(
+          handle, &one, weight_.get(), second, y_.get(), first, window_.get(),
+          static_cast<cudnnConvolutionBwdDataAlgo_t>(choice.algorithm), scratch, bytes, &zero,
+          x_.get(), to);
+    case Pass::weight_gradient:
+      return cudnnConvolutionBackwardFilter(
+          handle, &one, x_.get(), first, y_.get(), second, window_.get(),
+          static_cast<cudnnConvolutionBwdFilterAlgo_t>(choice.algorithm), scratch, bytes, &zero,
+          weight_.get(), to);
+  }
+  return CUDNN_STATUS_BAD_PARAM;
+}
+
 void Convolution::run(const runtime::KernelCall& call, void* workspace, const float* first,
                       const float* second, float* to) const noexcept {
   auto* filter = at<float>(workspace, filter_);
   void* scratch = at<void>(workspace, own_scratch_);
-  const auto scratch_bytes = static_cast<std::size_t>(choice_.workspace);
   const bool from_weight = sizes_.pass != Pass::weight_gradient;
   const auto round = [&](const float* from, std::int64_t count, std::int64_t offset) {
     auto* rounded = at<float>(workspace, offset);
@@ -238,24 +287,8 @@ void Convolution::run(const runtime::KernelCall& call, void* workspace, const fl
     transpose<Unchanged>(call, sizes_.weight_rows(), sizes_.outputs, second, filter);
   }
   const bool done = on_stream(call, name_of(sizes_.pass), [&](cudnnHandle_t handle) {
-    switch (sizes_.pass) {
-      case Pass::forward:
-        return cudnnConvolutionForward(handle, &one, x_.get(), first, weight_.get(), filter,
-                                       window_.get(),
-                                       static_cast<cudnnConvolutionFwdAlgo_t>(choice_.algorithm),
-                                       scratch, scratch_bytes, &zero, y_.get(), to);
-      case Pass::input_gradient:
-        return cudnnConvolutionBackwardData(
-            handle, &one, weight_.get(), filter, y_.get(), first, window_.get(),
-            static_cast<cudnnConvolutionBwdDataAlgo_t>(choice_.algorithm), scratch, scratch_bytes,
-            &zero, x_.get(), to);
-      case Pass::weight_gradient:
-        return cudnnConvolutionBackwardFilter(
-            handle, &one, x_.get(), first, y_.get(), second, window_.get(),
-            static_cast<cudnnConvolutionBwdFilterAlgo_t>(choice_.algorithm), scratch, scratch_bytes,
-            &zero, weight_.get(), filter);
-    }
-    return CUDNN_STATUS_BAD_PARAM;
+    return convolve(handle, choice_, first, from_weight ? filter : second,
+                    from_weight ? to : filter, scratch);
   });
   if (done && !from_weight)
     transpose<Unchanged>(call, sizes_.outputs, sizes_.weight_rows(), filter, to);

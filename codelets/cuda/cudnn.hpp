@@ -113,6 +113,10 @@ class Convolution {
   }
 
   cudnnStatus_t describe();
+  bool works(cudnnHandle_t handle, const Choice& choice) const;
+  /// As `run`, but with the weight, or its gradient, as cuDNN wants it.
+  cudnnStatus_t convolve(cudnnHandle_t handle, const Choice& choice, const float* first,
+                         const float* second, float* to, void* scratch) const noexcept;
   Choice ask() const;
   template <class Perf, class Algorithm, auto heuristics, auto workspace_of>
   Choice ask_of(cudnnHandle_t handle, std::initializer_list<Algorithm> always) const;

@@ -25,6 +25,28 @@ cublasStatus_t find_handle(cublasLtHandle_t& handle) noexcept {
   return ThreadHandles<cublasLtHandle_t, cublasLtCreate>::find(handle);
 }
 
+Trial::Trial(std::int64_t bytes) noexcept {
+  constexpr std::int64_t most = std::int64_t{2} << 30;  // the rest is for programs
+  if (bytes > most) return;
+  // A stream that waits for no other: one of those may be captured.
+  if (cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) != cudaSuccess ||
+      cudaMalloc(&memory_, static_cast<std::size_t>(bytes)) != cudaSuccess) {
+    memory_ = nullptr;
+    static_cast<void>(cudaGetLastError());
+  }
+}
+
+Trial::~Trial() {
+  if (memory_ != nullptr) cudaFree(memory_);
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
+bool Trial::ends_well() const noexcept {
+  if (cudaStreamSynchronize(stream_) == cudaSuccess) return true;
+  static_cast<void>(cudaGetLastError());
+  return false;
+}
+
 void warm_up_libraries() {
   cublasLtHandle_t cublas = nullptr;
   expect_success(find_handle(cublas), "cublasLtCreate");

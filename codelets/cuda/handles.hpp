@@ -100,6 +100,28 @@ class ThreadHandles {
   }
 };
 
+/// Memory of the current device, and a stream, for one call while a program is built: a library may
+/// refuse only then what its heuristics chose, and it loads its code then, which it must not while
+/// a graph is captured.
+class Trial {
+ public:
+  explicit Trial(std::int64_t bytes) noexcept;
+  ~Trial();
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  /// False where the device has no memory left for it.
+  bool possible() const noexcept { return memory_ != nullptr; }
+  void* memory() const noexcept { return memory_; }
+  cudaStream_t stream() const noexcept { return stream_; }
+  /// Waits for what the stream holds: whether all went well.
+  bool ends_well() const noexcept;
+
+ private:
+  void* memory_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+};
+
 /// What a library's heuristics chose, by what they were asked: `supports`, `workspace` and
 /// `prepare` must be given the same answer, and it takes long.
 template <class Question, class Answer>

@@ -51,16 +51,31 @@ TEST(GpuLibraries, AreAskedForWhatOperatorsMean) {
   EXPECT_EQ(codelets::cuda::take_failure(), "");
 }
 
-TEST(GpuLibraries, ThatRefuseAreNoted) {
+// A call that is refused while a program is built leaves the op to kernels of our own.
+TEST(GpuLibraries, AreTriedBeforeTheyAreTaken) {
   const runtime::KernelTable table = library_kernels();
   OpHarness harness;
-  harness.op("matmul", {harness.random("a", {3, 5}), harness.random("b", {5, 2})});
   gpu_libraries::refusing() = true;
-  EXPECT_EQ(harness.run(table.at("matmul", "cublas", DeviceKind::cuda)), runtime::StatusWord::ok);
+  harness.op("matmul", {harness.random("a", {3, 5}), harness.random("b", {5, 2})});
+  EXPECT_TRUE(harness.supporting(table, DeviceKind::cuda).empty());
+  EXPECT_THROW(harness.run(table.at("matmul", "cublas", DeviceKind::cuda)), Error);
+  gpu_libraries::refusing() = false;
+  harness.op("matmul", {harness.random("c", {3, 5}), harness.random("d", {5, 3})});
+  EXPECT_EQ(harness.supporting(table, DeviceKind::cuda).size(), 3u);
+  EXPECT_EQ(codelets::cuda::take_failure(), "");
+}
+
+TEST(GpuLibraries, ThatRefuseInAStepAreNoted) {
+  const runtime::KernelTable table = library_kernels();
+  const runtime::Kernel& kernel = table.at("matmul", "cublas", DeviceKind::cuda);
+  OpHarness harness;
+  harness.op("matmul", {harness.random("a", {4, 5}), harness.random("b", {5, 2})});
+  EXPECT_EQ(harness.run(kernel), runtime::StatusWord::ok);
+  EXPECT_EQ(codelets::cuda::take_failure(), "");
+  gpu_libraries::refusing() = true;
+  EXPECT_EQ(harness.run(kernel), runtime::StatusWord::ok);
   gpu_libraries::refusing() = false;
   EXPECT_NE(codelets::cuda::take_failure().find("cublasLtMatmul: "), std::string::npos);
-  EXPECT_EQ(harness.run(table.at("matmul", "cublas", DeviceKind::cuda)), runtime::StatusWord::ok);
-  EXPECT_EQ(codelets::cuda::take_failure(), "");
 }
 
 /// A range of rows of a weight's gradient, as a slice of it, from several pairs.
