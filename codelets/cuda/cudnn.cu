@@ -170,8 +170,7 @@ Convolution::Choice Convolution::ask_of(cudnnHandle_t handle,
                           &bytes);
     choice.status = bytes <= most_workspace ? calls.status() : CUDNN_STATUS_NOT_SUPPORTED;
     choice.workspace = static_cast<std::int64_t>(bytes);
-    if (choice.status == CUDNN_STATUS_SUCCESS && !works(handle, choice))
-      choice.status = CUDNN_STATUS_NOT_SUPPORTED;
+    if (choice.status == CUDNN_STATUS_SUCCESS) choice.status = try_out(choice);
     return choice;
   };
   std::array<Perf, 16> found{};
@@ -221,29 +220,21 @@ Convolution::Choice Convolution::ask() const {
   return {};
 }
 
-bool Convolution::works(cudnnHandle_t handle, const Choice& choice) const {
+cudnnStatus_t Convolution::try_out(const Choice& choice) const {
   Scratch places;
   const std::int64_t x = places.add(sizes_.image() * float_bytes),
                      y = places.add(sizes_.result() * float_bytes),
                      filter = places.add(sizes_.weights() * float_bytes),
                      scratch = places.add(choice.workspace);
-  const Trial trial(places.bytes());
-  if (!trial.possible()) return true;
-  const auto place = [&](std::int64_t offset) { return at<float>(trial.memory(), offset); };
   const std::int64_t first = sizes_.pass == Pass::input_gradient ? y : x,
                      second = sizes_.pass == Pass::weight_gradient ? y : filter;
   std::int64_t to = y;
   if (sizes_.pass == Pass::input_gradient) to = x;
   if (sizes_.pass == Pass::weight_gradient) to = filter;
-  Calls calls;
-  calls << cudnnSetStream(handle, trial.stream());
-  if (calls.good()) {
-    calls << convolve(handle, choice, place(first), place(second), place(to),
-                      at<void>(trial.memory(), scratch));
-  }
-  const bool good = trial.ends_well() && calls.good();
-  // Not to that stream once more, which ends here.
-  return cudnnSetStream(handle, nullptr) == CUDNN_STATUS_SUCCESS && good;
+  return try_once(places.bytes(), [&](cudnnHandle_t handle, void* memory) {
+    return convolve(handle, choice, at<float>(memory, first), at<float>(memory, second),
+                    at<float>(memory, to), at<void>(memory, scratch));
+  });
 }
 
 cudnnStatus_t Convolution::convolve(cudnnHandle_t handle, const Choice& choice, const float* first,

@@ -53,6 +53,23 @@ bool on_stream(const runtime::KernelCall& call, const char* what, F f) {
   return calls.good();
 }
 
+/// What f(handle, memory) comes to on so many bytes of the device's memory, when a program is
+/// built; success where the device has none left to find out.
+template <class F>
+cudnnStatus_t try_once(std::int64_t bytes, F f) {
+  cudnnHandle_t handle = nullptr;
+  FirstFailure<cudnnStatus_t> calls;
+  calls << find_handle(handle);
+  const Trial trial(bytes);
+  if (!calls.good() || !trial.possible()) return calls.status();
+  calls << cudnnSetStream(handle, trial.stream());
+  if (calls.good()) calls << f(handle, trial.memory());
+  if (!trial.ends_well()) calls << CUDNN_STATUS_EXECUTION_FAILED;
+  // Not to that stream once more, which ends here.
+  calls << cudnnSetStream(handle, nullptr);
+  return calls.status();
+}
+
 enum class Pass : std::uint8_t { forward, input_gradient, weight_gradient };
 
 /// What a convolution's algorithm is chosen from.
@@ -113,7 +130,7 @@ class Convolution {
   }
 
   cudnnStatus_t describe();
-  bool works(cudnnHandle_t handle, const Choice& choice) const;
+  cudnnStatus_t try_out(const Choice& choice) const;
   /// As `run`, but with the weight, or its gradient, as cuDNN wants it.
   cudnnStatus_t convolve(cudnnHandle_t handle, const Choice& choice, const float* first,
                          const float* second, float* to, void* scratch) const noexcept;

@@ -14,6 +14,18 @@ using runtime::KernelCall;
 constexpr std::int64_t most_rows = 65535;  ///< an axis of a grid
 constexpr float one = 1, zero = 0;
 
+cudnnStatus_t softmax(cudnnHandle_t handle, cudnnTensorDescriptor_t rows, const float* x,
+                      float* y) {
+  return cudnnSoftmaxForward(handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &one,
+                             rows, x, &zero, rows, y);
+}
+
+cudnnStatus_t gradient_of(cudnnHandle_t handle, cudnnTensorDescriptor_t rows, const float* y,
+                          const float* dy, float* dx) {
+  return cudnnSoftmaxBackward(handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &one,
+                              rows, y, rows, dy, &zero, rows, dx);
+}
+
 /// Rows [rows, length], and a copy of them in the workspace.
 struct Rows {
   LastAxis axis;
@@ -32,6 +44,22 @@ struct Rows {
                                           static_cast<int>(axis.length), 1, 1);
     }
     status = calls.status();
+    if (!usable()) return;
+    static cuda::Answers<std::pair<std::int64_t, std::int64_t>, cudnnStatus_t> answers;
+    status = answers.get({axis.rows, axis.length}, [&] { return try_out(); });
+  }
+
+  cudnnStatus_t try_out() const {
+    cuda::Scratch places;
+    const std::int64_t first = places.add(workspace()), second = places.add(workspace()),
+                       third = places.add(workspace());
+    return cuda::try_once(places.bytes(), [&](cudnnHandle_t handle, void* memory) {
+      auto *x = cuda::at<float>(memory, first), *y = cuda::at<float>(memory, second);
+      cuda::FirstFailure<cudnnStatus_t> calls;
+      calls << softmax(handle, tensor.get(), x, y)
+            << gradient_of(handle, tensor.get(), y, x, cuda::at<float>(memory, third));
+      return calls.status();
+    });
   }
 
   bool usable() const noexcept { return status == CUDNN_STATUS_SUCCESS; }
@@ -53,8 +81,7 @@ void run_softmax(const KernelCall& call) {
   const auto& s = *static_cast<const Rows*>(call.state);
   const float* x = s.apart(call, 0);
   cuda::on_stream(call, "cudnnSoftmaxForward", [&](cudnnHandle_t handle) {
-    return cudnnSoftmaxForward(handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &one,
-                               s.tensor.get(), x, &zero, s.tensor.get(), call.out<float>(0));
+    return softmax(handle, s.tensor.get(), x, call.out<float>(0));
   });
 }
 
@@ -62,9 +89,7 @@ void run_grad(const KernelCall& call) {
   const auto& s = *static_cast<const Rows*>(call.state);
   const float *gradient = call.in<float>(0), *y = s.apart(call, 1);
   cuda::on_stream(call, "cudnnSoftmaxBackward", [&](cudnnHandle_t handle) {
-    return cudnnSoftmaxBackward(handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &one,
-                                s.tensor.get(), y, s.tensor.get(), gradient, &zero, s.tensor.get(),
-                                call.out<float>(0));
+    return gradient_of(handle, s.tensor.get(), y, gradient, call.out<float>(0));
   });
 }
 
