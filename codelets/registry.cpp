@@ -2,6 +2,7 @@
 
 #include <arenite/graph/regions.hpp>
 
+#include "codelets/cuda/libraries.hpp"
 #include "codelets/rounded_factors.hpp"
 
 #include <mutex>
@@ -40,6 +41,8 @@ struct Tables {
 #define ARENITE_OPERATOR(folder) codelets::register_##folder##_cuda(kernels);
 #include "cuda_operators.def"
 #undef ARENITE_OPERATOR
+    kernels.on_devices = {.warm_up = codelets::cuda::warm_up_libraries,
+                          .take_failure = codelets::cuda::take_failure};
 #endif
   }
 };

@@ -286,9 +286,15 @@ TEST(RoundedFactors, AreSelectedWhereAskedForAndNeverReplaced) {
 }
 
 TEST(RoundedFactors, OfTensorCoresAreNotTheCPUs) {
-  expect_error([] { runtime::kernel_selector(kernels(), DeviceKind::cpu, Compute::tfloat32); },
-               "products in tfloat32 on the CPU; expected float32 or bfloat16 (hint: TF32 is what "
-               "tensor cores of GPUs multiply)");
+  Selecting s;
+  const ValueId x = s.declare("x", DType::float32), y = s.declare("y", DType::float32);
+  s.builder.add("relu", {x});
+  EXPECT_EQ(s.select(Compute::tfloat32), s.select(Compute::float32));
+  s.builder.add("dense", {x, y});
+  expect_error(
+      [&] { s.select(Compute::tfloat32); },
+      "dense: products in tfloat32 on the CPU; expected float32 or bfloat16 (hint: TF32 is what "
+      "tensor cores of GPUs multiply)");
 }
 
 }  // namespace

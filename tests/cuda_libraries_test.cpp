@@ -45,10 +45,13 @@ TEST(LibraryKernels, AreSelectedByWhatIsComputedIn) {
   codelets::testing::OpHarness harness;
   const auto a = harness.random("a", {4, 8}), b = harness.random("b", {8, 16});
   harness.op("matmul", {a, b});
-  const graph::Graph& graph = harness.graph();
+  graph::Graph& graph = harness.graph();
   const auto select = [&](runtime::Compute compute) {
+    for (std::size_t i = 0; i < graph.storage_count(); ++i)
+      graph.storage(graph::StorageId(i)).space = {
+          .device = DeviceKind::cuda, .index = 0, .memory = MemoryKind::device};
     const graph::OpView op(graph, graph[graph[graph::Graph::body].ops.back()]);
-    return runtime::kernel_selector(kernels(), DeviceKind::cuda, compute)->choose(op);
+    return runtime::kernel_selector(kernels(), compute)->choose(op);
   };
   EXPECT_EQ(select(runtime::Compute::float32), device ? "cublas" : "own");
   EXPECT_EQ(select(runtime::Compute::tfloat32), device ? "cublas_tf32" : "own");

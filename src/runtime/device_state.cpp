@@ -45,7 +45,8 @@ void ProgramSet::Impl::check_memory() const {
   for (Device* device : session_devices()) {
     std::int64_t bytes = 0;
     for (const Block& block : blocks) {
-      if (block.space() == device->space()) bytes += block.bytes();
+      if (block.space().device == DeviceKind::cuda && block.space().index == device->space().index)
+        bytes += block.bytes();
     }
     if (bytes <= device->space().capacity) continue;
     fail({.found =

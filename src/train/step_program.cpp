@@ -157,6 +157,13 @@ StepProgram assemble_step(const nn::Layer& model, const nn::Loss& loss,
   const auto with = [&](int lanes, const graph::Spaces& spaces) {
     return assemble(model, loss, optimizer, request, lanes, spaces);
   };
+  const bool uses_cpu = std::ranges::any_of(
+      request.spaces, [](const Space& space) { return space.device == DeviceKind::cpu; });
+  if (uses_cpu && request.compute == runtime::Compute::tfloat32) {
+    fail({.found = "products in tfloat32 on the CPU",
+          .expected = "float32 or bfloat16",
+          .hint = "TF32 is what tensor cores of GPUs multiply"});
+  }
   // By estimated work alone, so that the order of arithmetic never depends on a machine's load.
   if (request.spaces == std::vector{Space{}}) {
     StepProgram program = with(std::max(1, request.lanes), {});
