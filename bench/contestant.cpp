@@ -3,11 +3,12 @@
 // It speaks lines of JSON. The first is {"ready": true, "first_step": …}, with the time of
 // std::chrono::steady_clock in seconds at which its first step had ended. Then {"run": seconds}
 // trains for about that long, and {"profile": seconds} tells where the time of such steps goes.
-// When its input ends, it ends. The variant `gemm` multiplies matrices instead, and its samples are
+// When its input ends, it ends. {"kernels": seconds} tells how long a GPU's kernels ran in steps of
+// about that long. The variant `gemm` multiplies matrices instead, and its samples are
 // operations.
 //
-// Two modes take no part: `--write-data FOLDER` writes the images that all contestants read, and
-// `--ceilings` tells what the cores can do at most.
+// Three modes take no part: `--write-data FOLDER` writes the images that all contestants read,
+// `--ceilings` tells what the cores can do at most, and `--list-devices` which GPUs there are.
 #include "bench/contestant.hpp"
 #include "bench/ceilings.hpp"
 #include "bench/machine.hpp"
@@ -15,6 +16,7 @@
 #include <arenite/data/dataset.hpp>
 #include <arenite/data/idx.hpp>
 #include <arenite/error.hpp>
+#include <arenite/runtime/devices.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -33,7 +35,7 @@ using nlohmann::ordered_json;
 
 struct Arguments {
   std::string engine = "arenite", images, labels, write_data, dataset = "synthetic";
-  bool ceilings = false;
+  bool ceilings = false, list_devices = false;
   bench::ContestantOptions how;
 };
 
@@ -82,6 +84,10 @@ void serve(const Arguments& a) {
       say(contestant->profile(asked.at("profile").get<double>()));
       continue;
     }
+    if (asked.contains("kernels")) {
+      say(bench::traced(*contestant, asked.at("kernels").get<double>()));
+      continue;
+    }
     const bench::Turn turn = contestant->run(asked.at("run").get<double>());
     say({{"samples", turn.samples}, {"seconds", turn.seconds}, {"loss", turn.loss}});
   }
@@ -117,6 +123,14 @@ void tell_ceilings(int workers) {
        {"triad_bytes", bytes}});
 }
 
+void tell_devices() {
+  const runtime::CudaSupport support = runtime::cuda_support();
+  ordered_json devices = ordered_json::array();
+  for (const runtime::CudaDevice& device : support.devices)
+    devices.push_back({{"index", device.index}, {"name", device.name}, {"bytes", device.memory}});
+  say({{"cpu", bench::cpu_name()}, {"devices", devices}, {"reason", support.reason}});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -129,14 +143,19 @@ int main(int argc, char** argv) {
   app.add_option("--workers", a.how.workers, "threads that compute")->check(CLI::Range(1, 1024));
   app.add_option("--learning-rate", a.how.learning_rate, "of SGD")->capture_default_str();
   app.add_option("--momentum", a.how.momentum, "of SGD")->capture_default_str();
+  app.add_option("--device", a.how.device, "of arenite train")->capture_default_str();
+  app.add_option("--compute", a.how.compute, "of arenite train")->capture_default_str();
   auto* images = app.add_option("--images", a.images, "a plain IDX file");
   app.add_option("--labels", a.labels, "a plain IDX file")->needs(images);
   app.add_option("--write-data", a.write_data, "write the set's images and labels to this folder");
   app.add_option("--dataset", a.dataset, "the set to write")->capture_default_str();
   app.add_flag("--ceilings", a.ceilings, "GEMM and triad on so many cores at once");
+  app.add_flag("--list-devices", a.list_devices, "the GPUs, or why there are none");
   CLI11_PARSE(app, argc, argv);
   try {
-    if (a.ceilings) {
+    if (a.list_devices) {
+      tell_devices();
+    } else if (a.ceilings) {
       tell_ceilings(a.how.workers);
     } else if (!a.write_data.empty()) {
       write_data(a);

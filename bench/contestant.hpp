@@ -15,6 +15,7 @@ struct ContestantOptions {
   std::int64_t batch = 64;
   int workers = 1;
   float learning_rate = 0.02f, momentum = 0.9f;
+  std::string device = "cpu", compute = "float32";  ///< of arenite train; ours only
 };
 
 struct Turn {
@@ -35,6 +36,10 @@ class Contestant {
   virtual std::string configuration() const = 0;
   virtual int lanes() const { return 0; }  ///< ours only
 };
+
+/// A turn with {"busy_seconds", "kernels"} besides: how long a GPU's kernels ran in it, by the
+/// library that $ARENITE_KERNEL_TRACE names (src/cuda_counter); or {"error": why nobody knows}.
+nlohmann::json traced(Contestant& contestant, double seconds);
 
 /// The split's bytes are borrowed, and those of the last, smaller batch are left out. Throw Error.
 std::unique_ptr<Contestant> make_arenite(const data::Split& train,

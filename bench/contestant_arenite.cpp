@@ -1,5 +1,6 @@
 // Arenite, as its own users would train.
 #include <arenite/arenite.hpp>
+#include <arenite/error.hpp>
 
 #include "bench/contestant.hpp"
 
@@ -27,15 +28,25 @@ class Timer {
   std::jthread thread_;
 };
 
+runtime::Compute compute_of(const std::string& name) {
+  for (const auto compute : {runtime::Compute::float32, runtime::Compute::bfloat16}) {
+    if (name == runtime::to_string(compute)) return compute;
+  }
+  fail({.found = "compute '" + name + "'",
+        .expected = "one of float32, bfloat16",
+        .where = "--compute"});
+}
+
 class Arenite : public Contestant {
  public:
   Arenite(const data::Split& train, const ContestantOptions& options)
       : train_(train.first(train.count - train.count % options.batch)),
-        session_({.workers = options.workers}),
-        trainer_(session_, nn::model(options.network).layers, train.shape(),
-                 {.batch = options.batch,
-                  .optimizer =
-                      optim::sgd({.lr = options.learning_rate, .momentum = options.momentum})}) {
+        session_({.workers = options.workers, .device = options.device}),
+        trainer_(
+            session_, nn::model(options.network).layers, train.shape(),
+            {.batch = options.batch,
+             .optimizer = optim::sgd({.lr = options.learning_rate, .momentum = options.momentum}),
+             .compute = compute_of(options.compute)}) {
     trainer_.prepare(&train_, nullptr);
   }
 
@@ -75,6 +86,10 @@ class Arenite : public Contestant {
 
   std::string version() const override { return "Arenite on " + starpu_; }
   std::string configuration() const override {
+    if (session_.spaces().front().memory == MemoryKind::device) {
+      return "as `arenite train --device cuda` runs it: lanes chosen from network and batch, tasks "
+             "recorded as CUDA graphs, batches copied ahead";
+    }
     return "as `arenite train` runs it: lanes and tasks chosen from network and batch; "
            "denormals flushed";
   }

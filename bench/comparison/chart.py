@@ -59,8 +59,9 @@ def chart(report):
         longest = max(bar[2] for bar in bars)
         middle = y + len(bars) * ROW / 2
         parts.append(f'<text x="{LABELS - 12}" y="{middle - 2}" text-anchor="end">{escape(network)}</text>')
+        where = report["machine"].get("device") or f'{workers} worker{"s" * (workers != 1)}'
         parts.append(f'<text class="faint value" x="{LABELS - 12}" y="{middle + 12}" text-anchor="end">'
-                     f'batch {batch}, {workers} worker{"s" * (workers != 1)}</text>')
+                     f'batch {batch}, {escape(where)}</text>')
         parts.append(f'<line class="axis" x1="{LABELS}" y1="{y - 3}" x2="{LABELS}" y2="{y + len(bars) * ROW + 1}"/>')
         for colour, opacity, rate, words in bars:
             width = max(1, BARS * rate / longest)
@@ -77,11 +78,13 @@ def chart(report):
         x += 34 + 8 * len(label(name))
     legend.append(f'<text class="faint value" x="{x}" y="66">full: best way, pale: default; bars of a group share a scale</text>')
     machine = report["machine"]
+    hardware = ", ".join([gpu["name"] for gpu in machine.get("gpus", [])] +
+                         [machine["cpu"], f"{machine['cores']} cores", {"tfloat32": "tf32"}.get(machine.get("compute"), "fp32")])
     height = y + 10
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
         f'aria-label="Samples a second, Arenite and rivals">',
         f"<style>{STYLE}</style>", f'<rect class="page" width="{WIDTH}" height="{height}"/>',
         f'<text class="title" x="{LABELS}" y="26">Training: samples a second</text>',
-        f'<text class="faint" x="{LABELS}" y="44">{escape(machine["cpu"])}, {machine["cores"]} cores, fp32; '
+        f'<text class="faint" x="{LABELS}" y="44">{escape(hardware)}; '
         f'median of {report["settings"]["rounds"]} interleaved rounds</text>', *legend, *parts, "</svg>", ""])

@@ -23,9 +23,11 @@ class Cell:
     network: str
     batch: int
     workers: int
+    device: str = "cpu"  # as --device of the contestants; "cuda" for any GPU
 
     def __str__(self):
-        return f"{self.network}, batch {self.batch}, {self.workers} worker{'s' * (self.workers != 1)}"
+        where = f"{self.workers} worker{'s' * (self.workers != 1)}" if self.device == "cpu" else self.device
+        return f"{self.network}, batch {self.batch}, {where}"
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,22 @@ def ways(contestant, python):
     ]
 
 
+def gpu_ways(contestant, python, device, compute):
+    """All ways on a GPU, as `ways`; rivals train on it what `device` is to ours. With `compute` tfloat32 products may round
+    to it, for everybody; without, for nobody."""
+    rival = (str(python), str(HERE / "torch_cuda_contestant.py"), "--device", device)
+    suffix = "_tf32" if compute == "tfloat32" else ""
+    compiled = {"TORCHINDUCTOR_COMPILE_THREADS": "4"}
+    return [
+        Way("arenite", "arenite", (str(contestant), "--device", device, "--compute", compute),
+            {"STARPU_WORKERS_GETBIND": "1"}, own_rate=True),
+        Way("pytorch", "cuda_eager" + suffix, rival),
+        Way("pytorch", "cuda_graphs" + suffix, rival),
+        Way("pytorch", "cuda_compile" + suffix, rival, compiled),
+        Way("pytorch", "cuda_compile_graphs" + suffix, rival, compiled),
+    ]
+
+
 LIBC = ctypes.CDLL(None)
 
 
@@ -88,7 +106,9 @@ class Child:
 
     def __init__(self, way, cell, data, patience=600):
         self.way, self.patience, self.errors = way, patience, []
-        cores = sorted(os.sched_getaffinity(0))[:cell.workers]
+        cores = sorted(os.sched_getaffinity(0))
+        if cell.device == "cpu":  # what a GPU is fed by is no matter of cores
+            cores = cores[:cell.workers]
         command = [*way.command, "--variant", way.name, "--network", cell.network, "--batch", str(cell.batch),
                    "--workers", str(cell.workers), "--images", str(data / "images"), "--labels", str(data / "labels")]
         if way.own_rate:

@@ -2,6 +2,9 @@
 OURS = "arenite"
 PARTS = "kernels", "staging", "runtime", "idle"
 
+NOT_KERNELS = """\
+not kernels    share of a step in which no kernel runs: 1 − time of kernels, those at once counted once (CUPTI, in a turn of its
+               own) / time of a step in the median round. Copies count as no kernels"""
 NOTES = """\
 samples/s      median of the rounds; spread: the fastest round over the slowest, how quiet the machine was
 ratio          ours over theirs, the median over the rounds, whose turns follow one another; above 1: ours is faster
@@ -117,9 +120,33 @@ def parts_table(report):
     return table(["network", "batch", "workers", "lanes", *PARTS, "µs a step"], rows)
 
 
+def not_kernels_table(report):
+    keys = list(dict.fromkeys(key for cell in report["cells"] for key in cell["contestants"]))
+
+    def entry(one):
+        if one is None:
+            return "-"
+        if "not_kernels" in one:
+            return f"{100 * one['not_kernels']:.1f} %"
+        return "not measured"
+
+    return table(["network", "batch", "workers", *(key.split("/")[-1] for key in keys)],
+                 [[*place(cell), *(entry(cell["contestants"].get(key)) for key in keys)] for cell in report["cells"]])
+
+
+def why_not_traced(report):
+    """Why kernels were not measured, each reason once."""
+    return list(dict.fromkeys(f"{key}: {one['traced']['error']}" for cell in report["cells"]
+                              for key, one in cell["contestants"].items() if "error" in (one.get("traced") or {})))
+
+
 def text(report):
     machine, parts = report["machine"], []
     lines = [f"{machine['cpu']}, {machine['cores']} cores; {machine['system']}"]
+    for gpu in machine.get("gpus", []):
+        lines.append(f"cuda:{gpu['index']}: {gpu['name']}, {gpu['bytes'] >> 20} MiB")
+    if machine.get("gpus"):
+        lines.append(f"on {machine['device']}, products of {machine['compute']}")
     for one in report["ceilings"]:
         lines.append(f"{one['workers']} core{'s' * (one['workers'] != 1)} at once: GEMM {one['gemm_gflops']:.0f} GFLOP/s, triad "
                      f"{one['triad_gb_s']:.1f} GB/s (one core's multiply-adds: {one['fma_gflops']:.0f} GFLOP/s)")
@@ -142,5 +169,9 @@ def text(report):
         parts.append(f"Table 4: several workers over one\n{scaling_table(report)}")
     if any(cell["profile"] for cell in report["cells"]):
         parts.append("Table 5: where our workers' time of a step goes, µs (workers × wall time)\n" + parts_table(report))
+    if machine.get("gpus"):
+        reasons = "".join(f"\n  {reason}" for reason in why_not_traced(report))
+        parts.append(f"Table 6: share of a step that is not kernels\n{not_kernels_table(report)}{reasons}")
+        parts.append(NOT_KERNELS)
     parts.append(NOTES)
     return "\n\n".join(parts) + "\n"

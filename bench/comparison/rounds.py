@@ -6,6 +6,7 @@ import time
 from contestants import Absent, Cell, Child
 
 WARM_UP = 0.3  # seconds: caches, predictors and the clock's rate settle
+TRACED = 0.2  # seconds in which a GPU's kernels are recorded, of thousands a second
 OURS, CEILING = "arenite", "gemm"
 
 
@@ -92,7 +93,13 @@ def measure(cell, ways, data, rounds, seconds, board, progress):
                 results[key]["loss"] = turn["loss"]
         for key, child in list(children.items()):
             results[key]["peak_rss_bytes"] = child.peak_rss()
-            if child.way.rival == OURS:
+            if cell.device != "cpu":
+                try:
+                    results[key]["traced"] = child.ask(kernels=min(TRACED, seconds))
+                except Absent as reason:  # its rates stand
+                    results[key]["traced"] = {"error": str(reason)}
+                    children.pop(key).end()
+            elif child.way.rival == OURS:
                 try:
                     profile = child.ask(profile=seconds)
                 except Absent as reason:
@@ -121,6 +128,11 @@ def judged(cell, results, profile, flops, defaults):
         cell_report["contestants"][key] = result | {"samples_per_second": middle,
                                                     "spread": max(result["rates"]) / min(result["rates"]),
                                                     "gflops": middle * flops / 1e9}
+        traced = result.get("traced")
+        if traced and "busy_seconds" in traced:
+            # Recording slows launches, so the time of kernels is held against that of steps without it.
+            busy = traced["busy_seconds"] / traced["samples"] * middle
+            cell_report["contestants"][key]["not_kernels"] = 1 - busy
     for one in cell_report["contestants"].values():
         one["gemm_percent"] = 100 * one["gflops"] / gemm if gemm else None
     ours = next((one for key, one in cell_report["contestants"].items() if key.startswith(OURS + "/")), None)
@@ -163,6 +175,6 @@ def scaling(cells):
     return found
 
 
-def cells_of(networks, batches, workers):
+def cells_of(networks, batches, workers, device="cpu"):
     """Workers next to one another, so that what is compared lies close in time."""
-    return [Cell(network, batch, count) for network in networks for batch in batches for count in workers]
+    return [Cell(network, batch, count, device) for network in networks for batch in batches for count in workers]

@@ -1,0 +1,153 @@
+"""PyTorch on a GPU, in one of its ways. Run by bench/compare with the Python that has it.
+
+Images and labels lie on the device, as bytes, before the first step: a step copies nothing from the host. A batch is
+gathered and made floats there, in recorded and compiled ways within what is recorded or compiled. The host waits at the
+end of a turn only.
+"""
+import serving  # first: it keeps standard output for the protocol
+
+import time
+import torch
+from torch.nn import functional
+from networks import MOMENTUM, NETWORKS, learning_rate
+from torch_contestant import floats, load, modules
+
+WAYS = {
+    "cuda_eager": "eager, fused SGD",
+    "cuda_graphs": "the whole step, update included, recorded as one CUDA graph",
+    "cuda_compile": 'torch.compile(mode="max-autotune") of gathering, network and loss, with its CUDA graphs; fused SGD',
+    "cuda_compile_graphs": 'torch.compile(mode="max-autotune-no-cudagraphs") of the same, and the whole step, update '
+                           "included, recorded as one CUDA graph",
+}
+RECORDED = "cuda_graphs", "cuda_compile_graphs"
+WARM_UP = 3  # steps before a recording: PyTorch's documentation asks for them
+TRIAL = 40  # steps by which a layout is chosen
+
+
+class Steps:
+    """Steps of one way: `step(chosen)` enqueues one on these samples, and returns its loss on the device."""
+
+    def __init__(self, way, options, network, device, images, labels, channels_last):
+        self.images, self.labels, self.channels_last = images, labels, channels_last
+        self.model = modules(network).to(device)
+        if channels_last:
+            self.model = self.model.to(memory_format=torch.channels_last)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=learning_rate(options.batch), momentum=MOMENTUM,
+                                         fused=True)
+        self.loss_of = self.plain_loss
+        if way.startswith("cuda_compile"):  # else its CUDA graphs would copy all images in each step
+            for fixed in images, labels:
+                torch._dynamo.mark_static_address(fixed)
+        if way == "cuda_compile":
+            self.loss_of = torch.compile(self.plain_loss, mode="max-autotune", fullgraph=True, dynamic=False)
+        elif way == "cuda_compile_graphs":
+            self.loss_of = torch.compile(self.plain_loss, mode="max-autotune-no-cudagraphs", fullgraph=True,
+                                         dynamic=False)
+        self.step = self.plain_step
+        if way in RECORDED and device.type == "cuda":
+            self.record(options.batch, device)
+
+    def plain_loss(self, chosen):
+        pixels = self.images.index_select(0, chosen)
+        return functional.cross_entropy(self.model(floats(pixels, self.channels_last)), self.labels.index_select(0, chosen))
+
+    def plain_step(self, chosen):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss_of(chosen)
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+    def record(self, batch, device):
+        """As PyTorch's documentation records a whole step; gradients live in the graph's own memory."""
+        self.chosen = torch.arange(batch, device=device)
+        beside = torch.cuda.Stream()
+        beside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(beside):
+            for _ in range(WARM_UP):
+                self.plain_step(self.chosen)
+        torch.cuda.current_stream().wait_stream(beside)
+        self.optimizer.zero_grad(set_to_none=True)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.loss = self.loss_of(self.chosen)
+            self.loss.backward()
+            self.optimizer.step()
+        self.step = self.replay
+
+    def replay(self, chosen):
+        self.chosen.copy_(chosen)
+        self.graph.replay()
+        return self.loss
+
+
+def wait(device):
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def seconds_of(steps, count, batch, device):
+    """Of TRIAL steps, behind as many that warm up."""
+    chosen = torch.randint(count, (batch,), device=device)
+    for _ in range(2):
+        wait(device)
+        start = time.monotonic()
+        for _ in range(TRIAL):
+            steps.step(chosen)
+        wait(device)
+        taken = time.monotonic() - start
+    return taken
+
+
+def main():
+    options = serving.arguments()
+    way = options.variant.removesuffix("_tf32")
+    tf32 = way != options.variant
+    device = torch.device(options.device)
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
+    torch.backends.cudnn.benchmark = True
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    torch.manual_seed(1)
+    network = NETWORKS[options.network]
+
+    def on_device(channels_last):
+        return [one.to(device) for one in load(options, channels_last)]
+
+    # Which layout is faster differs from GPU to GPU and with TF32: eager steps tell, for all ways.
+    channels_last = False
+    if network.name != "mlp":
+        taken = {}
+        for layout in (False, True):
+            images, labels = on_device(layout)
+            trial = Steps("cuda_graphs" if way in RECORDED else "cuda_eager", options, network, device, images, labels,
+                          layout)
+            taken[layout] = seconds_of(trial, len(images), options.batch, device)
+        channels_last = taken[True] < taken[False]
+        del trial
+    images, labels = on_device(channels_last)
+    steps = Steps(way, options, network, device, images, labels, channels_last)
+    count, batch = len(images), options.batch
+    order, place = torch.randperm(count, device=device), 0
+
+    def train(stop):
+        nonlocal order, place
+        samples = 0
+        while True:
+            if place + batch > count:
+                order, place = torch.randperm(count, device=device), 0
+            loss = steps.step(order[place:place + batch])
+            place += batch
+            samples += batch
+            if stop():
+                return samples, float(loss.detach())  # waits for the device
+
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU"
+    serving.serve(train, f"PyTorch {torch.__version__}", "; ".join([
+        WAYS[way], "channels_last" if channels_last else "NCHW", f"TF32 {'allowed' if tf32 else 'not allowed'}",
+        f"cuDNN {torch.backends.cudnn.version()}, benchmarked", f"images on {name}"]))
+
+
+if __name__ == "__main__":
+    main()
