@@ -34,12 +34,17 @@ void print(std::ostream& out, const ProgramSpec& spec, const std::vector<BlockRo
                        arena.separate == 0 ? "-" : fmt::format("{:.3f}", ratio));
   }
   out << fmt::format("  {:<21} {:>12}   pinned\n", "block", "bytes");
-  std::int64_t total = 0;
+  std::int64_t total = 0, on_devices = 0;
   for (const BlockRow& block : blocks) {
     out << fmt::format("  {:<21} {:>12}   {}\n", block.name, bytes_text(block.bytes), block.pinned);
     total += block.bytes;
+    if (block.pinned == "device") on_devices += block.bytes;
   }
   out << fmt::format("  {:<21} {:>12}\n", "total", bytes_text(total));
+  if (on_devices > 0) {  // to the byte, for whoever counts what CUDA was asked for
+    out << fmt::format("  {:<21} {:>12}   {} bytes\n", "on devices", bytes_text(on_devices),
+                       on_devices);
+  }
   std::int64_t peak = 0;
   for (const plan::Plan& packing : plan.packings) peak += packing.peak;
   const double ratio = plan.lower_bound == 0

@@ -1,0 +1,131 @@
+"""What all parts share: results, programs run within a time limit, and progress."""
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+
+PASSED, FAILED, SKIPPED, NOTED = "passed", "FAILED", "skipped", "-"
+
+
+@dataclass
+class Check:
+    """A row of a part's table. `verdict` is NOTED for what is only told."""
+    what: str
+    found: str
+    wanted: str = ""
+    verdict: str = NOTED
+
+
+@dataclass
+class Part:
+    """A part's outcome: what the table and results.json say of it."""
+    name: str
+    checks: list = field(default_factory=list)
+    notes: list = field(default_factory=list)
+    seconds: float = 0
+    skipped: str = ""  # why, if all of it was
+    details: dict = field(default_factory=dict)  # for results.json alone
+
+    @property
+    def status(self):
+        verdicts = {check.verdict for check in self.checks}
+        if self.skipped:
+            return SKIPPED
+        return FAILED if FAILED in verdicts else PASSED if PASSED in verdicts else SKIPPED
+
+    def check(self, what, found, wanted, holds):
+        self.checks.append(Check(what, found, wanted, PASSED if holds else FAILED))
+
+    def note(self, what, found):
+        self.checks.append(Check(what, found))
+
+    def skip(self, what, why):
+        self.checks.append(Check(what, f"skipped: {why}", "", SKIPPED))
+
+
+@dataclass
+class Done:
+    """How a program ended. `status` is None where it was out of time."""
+    status: int
+    out: str
+    err: str
+    seconds: float
+
+    @property
+    def why(self):
+        """For a table: how it ended, and its last words."""
+        lines = [line.strip() for line in (self.err.strip() or self.out.strip()).splitlines() if line.strip()]
+        words = f": {lines[-1][:300]}" if lines else ""
+        if self.status is None:
+            return f"not done after {self.seconds:.0f} s{words}"
+        if self.status == -signal.SIGILL:
+            return "ended by SIGILL: this processor lacks instructions that the programs were compiled for (see MANIFEST)"
+        if self.status < 0:
+            return f"ended by {signal.Signals(-self.status).name}{words}"
+        return f"ended with status {self.status}{words}"
+
+
+RUNNING = []
+
+
+def run(command, limit, environment=None):
+    """Runs a program and whatever it begins, and ends them all after `limit` seconds."""
+    start = time.monotonic()
+    if limit <= 0:
+        return Done(None, "", "no time was left", 0)
+    try:
+        process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   stdin=subprocess.DEVNULL, text=True, errors="replace", env=environment,
+                                   start_new_session=True)
+    except OSError as error:
+        return Done(127, "", str(error), 0)
+    RUNNING.append(process)
+    status = None
+    try:
+        out, err = process.communicate(timeout=limit)
+        status = process.returncode
+    except subprocess.TimeoutExpired:
+        end(process)
+        out, err = process.communicate()
+    finally:
+        RUNNING.remove(process)
+    return Done(status, out, err, time.monotonic() - start)
+
+
+def end(process, patience=10):
+    """First politely: bench/compare has children of its own, each a process group like itself."""
+    for number in signal.SIGTERM, signal.SIGKILL:
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            return
+        try:
+            process.wait(patience)
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def end_all():
+    for process in list(RUNNING):
+        end(process)
+
+
+class Progress:
+    """Lines on standard error: what runs, since when, and until when at most."""
+
+    def __init__(self, minutes, out=sys.stderr):
+        self.start, self.end, self.out = time.monotonic(), time.monotonic() + 60 * minutes, out
+
+    def left(self):
+        return self.end - time.monotonic()
+
+    def show(self, part, what):
+        passed, left = time.monotonic() - self.start, max(0.0, self.left())
+        print(f"[{clock(passed)}] {part}: {what} (ETA: done in {clock(left)} at most)", file=self.out, flush=True)
+
+
+def clock(seconds):
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
