@@ -38,7 +38,10 @@ def parse_ldd(text):
 
 def libraries(file):
     """As `parse_ldd`, of a program or library."""
-    done = subprocess.run(["ldd", str(file)], capture_output=True, text=True)
+    try:
+        done = subprocess.run(["ldd", str(file)], capture_output=True, text=True)
+    except OSError as error:
+        raise NoElf(f"{file}: ldd: {error}") from None
     if done.returncode:
         raise NoElf(f"{file}: ldd: {(done.stderr or done.stdout).strip()}")
     return parse_ldd(done.stdout)

@@ -1,0 +1,117 @@
+"""Programs that answer as those of a CUDA build on a machine with a GPU, for gpu_check_test.py."""
+import pathlib
+import sys
+
+
+def training(accuracy, sha, steps):
+    """The part of what `arenite train --device cuda --count-heap` prints that gpu-check reads."""
+    return f"""memory plan of 'train' (layout overlay)
+  block                        bytes   pinned
+  state                       5000 B   device
+  train/input.0             225.8 KiB   cuda
+  step                        4000 B   device
+  total                    234.6 KiB
+  on devices                  9000 B   9000 bytes
+{steps} steps, 375.0 steps/s; peak RSS 93.1 MiB
+handles registered after warm-up: 0, blocks: 0, pins: 0
+heap calls in {steps} training and 16 evaluation steps after warm-up: 0, mappings: 0
+test accuracy: {accuracy:.2f} %
+weights sha256: {sha}
+"""
+
+
+def counts(mallocs, host_allocations):
+    """As the counter of CUDA's memory writes."""
+    return {"calls": {"cudaMalloc": {"ours": mallocs, "starpu": 0}, "cudaFree": {"ours": 0, "starpu": 0},
+                      "cudaHostAlloc": {"ours": 0, "starpu": host_allocations}},
+            "peak_device_bytes": {"ours": 9000, "starpu": 0, "nvidia": 0, "all": 9000},
+            "device_bytes_left": {"ours": 0, "starpu": 0, "nvidia": 0, "all": 0}, "untracked": 0}
+
+
+def program(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!{sys.executable}\n{text}")
+    path.chmod(0o755)
+    return path
+
+
+ARENITE = """
+import json, os, sys
+sys.path.insert(0, {tests!r})
+import gpu_fakes
+option = lambda name, other: sys.argv[sys.argv.index(name) + 1] if name in sys.argv else other
+if {dies!r} == sys.argv[1]:
+    print("out of breath", file=sys.stderr)
+    sys.exit(3)
+gpu = option("--device", "cpu") != "cpu"
+steps = 20 * int(option("--epochs", "1"))
+counts = os.environ.get("ARENITE_CUDA_COUNTS")
+if counts: json.dump(gpu_fakes.counts(5 + {leak} * steps, 2), open(counts, "w"))
+print(gpu_fakes.training({gpu_accuracy} if gpu else 87.0, ("a" if gpu else "b") * 64, steps), end="")
+"""
+
+# As FAKE of compare_test.py; `not kernels` is 1 − busy · rate.
+CONTESTANT = """
+import json, sys, time
+def say(**what): print(json.dumps(what), flush=True)
+def serve(rate, busy):
+    say(ready=True, first_step=time.monotonic(), version="Fake 1", configuration="told what to say", lanes=1)
+    for line in sys.stdin:
+        if "kernels" in json.loads(line):
+            say(samples=100, seconds=1.0, busy_seconds=100 * busy, kernels=9)
+        else:
+            say(samples=rate, seconds=1.0, loss=0.5)
+"""
+
+OURS = """
+devices = [dict(index=0, name="A fake GPU", bytes=1 << 30)] if {devices} else []
+if "--list-devices" in sys.argv: say(cpu="A fake processor", devices=devices, reason="" if devices else "a fake without one")
+elif "--write-data" in sys.argv: say(dataset="d", origin="o", images=1)
+else: serve(400, 0.95 / 400)
+"""
+
+TESTS = """
+import sys
+failed = {failed}
+print("[==========] 2 tests from 1 test suite ran. (12 ms total)")
+print(f"[  PASSED  ] {{2 - failed}} tests.")
+if failed: print("a.cpp:1: Failure\\n[  FAILED  ] 1 test, listed below:\\n[  FAILED  ] A.B")
+sys.exit(failed)
+"""
+
+SANITIZER = """
+import sys
+check = sys.argv[sys.argv.index("--tool") + 1]
+if check == "memcheck": print("========= ERROR SUMMARY: 0 errors")
+else: print("========= RACECHECK SUMMARY: {hazards} hazards displayed ({hazards} errors, 0 warnings)")
+sys.exit(66 if check == "racecheck" and {hazards} else 0)
+"""
+
+PYTHON = CONTESTANT + """
+rates = dict(cuda_eager=100, cuda_graphs=200, cuda_compile=150)
+if sys.argv[1] == "-c":
+    say(torch="2.0", cuda="13.0", available=True, cudnn=1, site="/nonexistent", file="x")
+else:
+    rate = rates[sys.argv[sys.argv.index("--variant") + 1]]
+    serve(rate, 0.2 / rate)
+"""
+
+
+def build(folder, gpu_accuracy=87.25, leak=0, tests_fail=False, dies="", devices=True):
+    """A folder as build/cuda is."""
+    here = str(pathlib.Path(__file__).resolve().parent)
+    program(folder / "arenite", ARENITE.format(tests=here, dies=dies, leak=leak, gpu_accuracy=gpu_accuracy))
+    program(folder / "contestant", CONTESTANT + OURS.format(devices=devices))
+    for test in "cuda_device_test", "cuda_program_test":
+        program(folder / "tests" / test, TESTS.format(failed=int(tests_fail)))
+    (folder / "libarenite_cuda_counter.so").touch()
+    return folder
+
+
+def python(path):
+    """It has PyTorch."""
+    return program(path, PYTHON)
+
+
+def sanitizer(folder, hazards=0):
+    return program(folder / "compute-sanitizer", SANITIZER.format(hazards=hazards))
