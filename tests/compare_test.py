@@ -2,6 +2,7 @@
 """The parts of bench/compare that measure nothing, with contestants that do as they are told. Usage: compare_test.py"""
 import io
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -16,7 +17,7 @@ sys.path.insert(0, str(ROOT / "bench" / "comparison"))
 import chart  # noqa: E402
 import report as reports  # noqa: E402
 import rounds  # noqa: E402
-from contestants import Absent, Cell, Child, Way, ways  # noqa: E402
+from contestants import Absent, Cell, Child, Way, gpu_ways, ways  # noqa: E402
 from networks import NETWORKS, learning_rate, parameters, training_flops  # noqa: E402
 
 # It answers as a contestant does: {rate} samples a second, and dies in turn {dies} (0: as it starts), if ever.
@@ -29,6 +30,9 @@ say(ready=True, first_step=time.monotonic(), version="Fake 1", configuration="to
 for turn, line in enumerate(sys.stdin, 1):
     asked = json.loads(line)
     if turn == dies: sys.exit("out of breath")
+    if "kernels" in asked:
+        say(**{traced})
+        continue
     if "profile" in asked:
         say(us_per_step={{"kernels": 90.0, "staging": 4.0, "runtime": 5.0, "idle": 1.0}})
     else:
@@ -36,8 +40,8 @@ for turn, line in enumerate(sys.stdin, 1):
 """
 
 
-def fake(rival, name, rate=100, dies=-1, lanes=None):
-    return Way(rival, name, (sys.executable, "-c", FAKE.format(rate=rate, dies=dies, lanes=lanes)))
+def fake(rival, name, rate=100, dies=-1, lanes=None, traced=None):
+    return Way(rival, name, (sys.executable, "-c", FAKE.format(rate=rate, dies=dies, lanes=lanes, traced=traced or {})))
 
 
 def measured(cell, contestants, count=3):
@@ -211,6 +215,60 @@ class Reports(unittest.TestCase):
             self.assertNotIn(link, svg)
 
 
+class OnGpus(unittest.TestCase):
+    """What is another on a GPU: ways, command lines, the share that is not kernels."""
+    cell = Cell("cnn2", 64, 1, "cuda:0")
+    # 100 samples took 0.8 s of kernels when recorded: of steps at 100 samples a second, a fifth is none.
+    traced = {"samples": 100, "seconds": 2.0, "busy_seconds": 0.8, "kernels": 12}
+
+    def report(self, *contestants):
+        cell, board = measured(self.cell, contestants)
+        return {"machine": {"cpu": "c", "cores": 2, "system": "s", "device": "cuda:0", "compute": "tfloat32",
+                            "gpus": [{"index": 0, "name": "A GPU", "bytes": 1 << 34}]},
+                "settings": {"rounds": 3, "seconds": 0.01}, "ceilings": [], "data": {}, "contestants": board.known,
+                "absent": board.absences, "cells": [cell], "scaling": []}
+
+    def test_ways(self):
+        keys = [way.key for way in gpu_ways("contestant", "python", "cuda:0", "float32")]
+        self.assertEqual(keys, ["arenite/arenite", "pytorch/cuda_eager", "pytorch/cuda_graphs", "pytorch/cuda_compile",
+                                "pytorch/cuda_compile_graphs"])
+        for way in gpu_ways("contestant", "python", "cuda:1", "tfloat32"):
+            self.assertIn("cuda:1", way.command)
+            if way.rival == "arenite":
+                self.assertEqual(way.command, ("contestant", "--device", "cuda:1", "--compute", "tfloat32"))
+            else:
+                self.assertTrue(way.name.endswith("_tf32"), way.name)
+
+    def test_all_cores_feed_a_gpu(self):
+        tell = "import json, os, time; print(json.dumps(dict(ready=True, first_step=time.monotonic(), " \
+               "version=str(len(os.sched_getaffinity(0))), configuration='')), flush=True); input()"
+        for cell, cores in ((self.cell, len(os.sched_getaffinity(0))), (Cell("cnn2", 64, 1), 1)):
+            child = Child(Way("pytorch", "eager", (sys.executable, "-c", tell)), cell, pathlib.Path("nowhere"))
+            child.end()
+            self.assertEqual(child.version, str(cores), cell)
+        self.assertEqual(str(self.cell), "cnn2, batch 64, cuda:0")
+
+    def test_share_that_is_not_kernels(self):
+        report = self.report(fake("arenite", "arenite", 100, traced=self.traced),
+                             fake("pytorch", "cuda_eager", 50, traced={"error": "no CUPTI"}))
+        ours = report["cells"][0]["contestants"]["arenite/arenite"]
+        self.assertAlmostEqual(ours["not_kernels"], 0.2)
+        self.assertIsNone(report["cells"][0]["profile"])
+        text = reports.text(report)
+        self.assertIn("cuda:0: A GPU, 16384 MiB", text)
+        self.assertRegex(text, r"cnn2 +64 +1 +20.0 % +not measured\n  pytorch/cuda_eager: no CUPTI\n")
+        svg = chart.chart(report)
+        self.assertIn("A GPU, c, 2 cores, tf32; ", svg)
+        self.assertIn("batch 64, cuda:0<", svg)
+
+    def test_who_dies_when_recorded_keeps_its_rates(self):
+        # A turn to warm up, three rounds, and the recording.
+        report = self.report(fake("arenite", "arenite", 100, dies=5), fake("pytorch", "cuda_eager", 50, traced=self.traced))
+        ours = report["cells"][0]["contestants"]["arenite/arenite"]
+        self.assertEqual((len(ours["rates"]), "not_kernels" in ours), (3, False))
+        self.assertIn("  arenite/arenite: ended with status 1: out of breath", reports.text(report))
+
+
 class Command(unittest.TestCase):
     def run_it(self, *arguments):
         return subprocess.run([str(ROOT / "bench" / "compare"), *arguments], capture_output=True, text=True)
@@ -219,7 +277,10 @@ class Command(unittest.TestCase):
         for arguments, words in ((["--networks", "cnn3"], "'cnn3' is none of mlp, cnn1"),
                                  (["--batches", "0"], "0 is less than 1"), (["--batches", "ten"], "'ten' is no number"),
                                  (["--rounds", "-1"], "invalid positive number value"),
-                                 (["--workers", "4096"], "this process has only")):
+                                 (["--workers", "4096"], "this process has only"),
+                                 (["--device", "gpu"], "'gpu' is none of cpu, cuda, cuda:N"),
+                                 (["--compute", "tfloat32"], "it needs --device cuda"),
+                                 (["--device", "cuda", "--compute", "half"], "invalid choice: 'half'")):
             done = self.run_it(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(words, done.stderr)
@@ -228,6 +289,20 @@ class Command(unittest.TestCase):
         done = self.run_it("--program", "/no/such/contestant")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("no program /no/such/contestant; build it: ", done.stderr)
+
+    def test_no_device(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "contestant"
+            for said, status, words in (("dict(cpu='c', devices=[], reason='no driver')", 77, "no device: no driver"),
+                                        ("dict(cpu='c', devices=[dict(index=1, name='G', bytes=1)], reason='')", 77,
+                                         "no device: cuda:0 is none of cuda:1 (G)"), ("1 / 0", 1, "ZeroDivisionError")):
+                program.write_text(f"#!{sys.executable}\nimport json, sys\nassert '--list-devices' in sys.argv\n"
+                                   f"print(json.dumps({said}))\n")
+                program.chmod(0o755)
+                done = self.run_it("--program", str(program), "--device", "cuda:0", "--json", str(program) + ".json")
+                self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
+                self.assertIn(words, done.stderr)
+                self.assertFalse(pathlib.Path(str(program) + ".json").exists())
 
     def test_a_missing_rival_is_named_with_how_to_get_it(self):
         """The whole command, with a program that answers as the built one does, and an empty environment."""
@@ -240,7 +315,7 @@ class Command(unittest.TestCase):
                                "if '--write-data' in sys.argv: print(json.dumps(dict(dataset='d', origin='o', images=1))); "
                                "sys.exit()\n"
                                "if 'onednn' in sys.argv: sys.exit('a build without it')\n" +
-                               FAKE.format(rate=100, dies=-1, lanes=1))
+                               FAKE.format(rate=100, dies=-1, lanes=1, traced={}))
             program.chmod(0o755)
             done = self.run_it("--program", str(program), "--quick", "--networks", "cnn2,mlp", "--workers", "1",
                                "--venv", str(folder / "venv"), "--json", str(folder / "all.json"),
@@ -258,7 +333,7 @@ class Command(unittest.TestCase):
             xml.parse(folder / "all.svg")
 
     def test_every_way_is_known_once(self):
-        keys = [way.key for way in ways("contestant", "python")]
+        keys = [way.key for way in [*ways("contestant", "python"), *gpu_ways("contestant", "python", "cuda", "float32")[1:]]]
         self.assertEqual(len(keys), len(set(keys)))
         self.assertEqual(keys[0], "arenite/arenite")
 

@@ -136,7 +136,7 @@ def not_kernels_table(report):
 
 def why_not_traced(report):
     """Why kernels were not measured, each reason once."""
-    return list(dict.fromkeys(f"{key}: {one['traced']['error']}" for cell in report["cells"]
+    return list(dict.fromkeys(f"{key}: {one['traced']['error'].removeprefix(key + ': ')}" for cell in report["cells"]
                               for key, one in cell["contestants"].items() if "error" in (one.get("traced") or {})))
 
 
