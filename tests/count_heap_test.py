@@ -93,6 +93,17 @@ class BuildThatCounts(Runs):
     def test_whoever_preloads_the_library_needs_no_option(self):
         self.assertIn(COUNTED, self.trained(LD_PRELOAD=built_library()).stdout)
 
+    def test_says_whose_calls_they_were(self):
+        file = self.folder / "callers.json"
+        self.trained(LD_PRELOAD=built_library())
+        self.assertFalse(file.exists())
+        done = self.trained(LD_PRELOAD=built_library(), ARENITE_HEAP_CALLERS=str(file))
+        self.assertIn(COUNTED, done.stdout)
+        callers = json.loads(file.read_text())
+        self.assertGreater(callers["program"] + callers["libstdc++.so.6"], 1000)
+        self.assertGreater(sum(calls for name, calls in callers.items() if name.startswith("libstarpu")), 1000)
+        self.assertNotIn(LIBRARY, callers)
+
     def test_keeps_what_was_preloaded(self):
         # The loader complains each time the program begins.
         done = self.trained("--count-heap", LD_PRELOAD="no-such-library.so")

@@ -197,6 +197,8 @@ class Command(InFolder):
         table = (self.folder / "results/results.md").read_text()
         for row in ("| test accuracy, GPU less CPU, mean of 1 seeds | +0.25 points | within ±0.5 | passed |",
                     "| ours and StarPU's are the plan's | 9,000 bytes | 9,000 bytes | passed |",
+                    "| heap calls of ours, StarPU's and the system's in 70 steps more | 0 | 0 | passed |",
+                    "| heap calls of NVIDIA's libraries in 70 steps more | libcuda.so.1 140 |  | - |",
                     "| cnn2 | 64 | 400 | 100 (4.00×) | 200 (2.00×) | - |",
                     "| cnn2 | 64 | 5.0 % | 80.0 % | 80.0 % | not measured |"):
             self.assertIn(row, table)
@@ -210,6 +212,7 @@ class Command(InFolder):
         found = {check["what"]: check for part in report["parts"] for check in part["checks"]}
         self.assertEqual(found["test accuracy, GPU less CPU, mean of 1 seeds"]["found"], "-7.00 points")
         self.assertEqual(found["cudaMalloc a step (beyond 20 steps, 180 more)"]["found"], "1 (all in all: ours 205)")
+        self.assertEqual(found["heap calls of ours, StarPU's and the system's in 70 steps more"]["found"], "program 70")
         self.assertIn("3 hazards", found["racecheck: cnn1, recorded steps"]["found"])
 
     def test_a_program_that_dies_costs_its_part_alone(self):

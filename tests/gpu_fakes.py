@@ -47,6 +47,10 @@ gpu = option("--device", "cpu") != "cpu"
 steps = 20 * int(option("--epochs", "1"))
 counts = os.environ.get("ARENITE_CUDA_COUNTS")
 if counts: json.dump(gpu_fakes.counts(5 + {leak} * steps, 2), open(counts, "w"))
+callers = os.environ.get("ARENITE_HEAP_CALLERS")
+if callers:
+    steps = int(option("--limit", "0")) // 64
+    json.dump({{"program": 70 + {leak} * steps, "libcuda.so.1": 2 * steps, "others": 0}}, open(callers, "w"))
 print(gpu_fakes.training({gpu_accuracy} if gpu else 87.0, ("a" if gpu else "b") * 64, steps), end="")
 """
 
@@ -104,7 +108,8 @@ def build(folder, gpu_accuracy=87.25, leak=0, tests_fail=False, dies="", devices
     program(folder / "contestant", CONTESTANT + OURS.format(devices=devices))
     for test in "cuda_device_test", "cuda_program_test":
         program(folder / "tests" / test, TESTS.format(failed=int(tests_fail)))
-    (folder / "libarenite_cuda_counter.so").touch()
+    for counter in "cuda", "heap":
+        (folder / f"libarenite_{counter}_counter.so").touch()
     return folder
 
 

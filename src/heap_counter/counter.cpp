@@ -2,6 +2,8 @@
 //
 //   LD_PRELOAD=build/release/libarenite_heap_counter.so program
 //
+// With ARENITE_HEAP_CALLERS=FILE it writes in the end how many each library made.
+//
 // Nothing links it: `arenite/runtime/heap_calls.hpp` finds its two counters by name. It stands in
 // front of the C library's functions and passes on to whoever had them next, so that another
 // preloaded malloc still serves. What escapes it: system calls made directly, and a library opened
@@ -9,6 +11,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "src/heap_counter/callers.hpp"
+
 #include <dlfcn.h>
 #include <malloc.h>
 #include <sys/mman.h>
@@ -105,18 +109,25 @@ void* not_mapped() { return MAP_FAILED; }
 
 }  // namespace
 
+// Each function of the heap begins with it; `free` of nothing is no call.
+#define COUNT_CALLER                         \
+  if (arenite::heap_counter::callers_wanted) \
+  arenite::heap_counter::count_caller(__builtin_return_address(0))
+
 extern "C" {
 
 long arenite_heap_calls() { return heap_calls.load(std::memory_order_relaxed); }
 long arenite_map_calls() { return map_calls.load(std::memory_order_relaxed); }
 
 void* malloc(std::size_t bytes) noexcept {
+  COUNT_CALLER;
   return next_malloc.find() ? pass_on<void*>(heap_calls, next_malloc, nullptr, bytes)
                             : bootstrap_allocate(bytes);
 }
 
 void free(void* p) noexcept {
   if (!p || from_bootstrap(p)) return;
+  COUNT_CALLER;
   const auto next = next_free.find();
   if (!next) return;
   count(heap_calls);
@@ -124,11 +135,13 @@ void free(void* p) noexcept {
 }
 
 void* calloc(std::size_t elements, std::size_t bytes) noexcept {
+  COUNT_CALLER;
   return next_calloc.find() ? pass_on<void*>(heap_calls, next_calloc, nullptr, elements, bytes)
                             : bootstrap_allocate(elements * bytes);  // static memory is zero
 }
 
 void* realloc(void* p, std::size_t bytes) noexcept {
+  COUNT_CALLER;
   if (!from_bootstrap(p) && next_realloc.find())
     return pass_on<void*>(heap_calls, next_realloc, nullptr, p, bytes);
   void* moved = malloc(bytes);
@@ -151,22 +164,27 @@ void* reallocarray(void* p, std::size_t elements, std::size_t bytes) noexcept {
 }
 
 void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
+  COUNT_CALLER;
   return pass_on<void*>(heap_calls, next_memalign, nullptr, alignment, bytes);
 }
 
 void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  COUNT_CALLER;
   return pass_on<void*>(heap_calls, next_aligned_alloc, nullptr, alignment, bytes);
 }
 
 int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept {
+  COUNT_CALLER;
   return pass_on<int>(heap_calls, next_posix_memalign, ENOMEM, out, alignment, bytes);
 }
 
 void* valloc(std::size_t bytes) noexcept {
+  COUNT_CALLER;
   return pass_on<void*>(heap_calls, next_valloc, nullptr, bytes);
 }
 
 void* pvalloc(std::size_t bytes) noexcept {
+  COUNT_CALLER;
   return pass_on<void*>(heap_calls, next_pvalloc, nullptr, bytes);
 }
 
