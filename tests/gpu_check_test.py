@@ -159,10 +159,20 @@ class Results(unittest.TestCase):
         for batch, ratios, verdicts in ((64, {"eager": 3.1, "CUDA graphs": 1.3}, ["passed"] * 3),
                                         (64, {"eager": 2.9, "CUDA graphs": 1.1}, ["FAILED", "FAILED", "passed"]),
                                         (256, {"eager": 2.9, "CUDA graphs": 1.0}, ["passed"] * 2),
-                                        (256, {"eager": 2.9, "CUDA graphs": 0.9}, ["FAILED", "passed"]), (64, {}, ["skipped", "passed"])):
+                                        (256, {"eager": 2.9, "CUDA graphs": 0.9}, ["FAILED", "passed"]),
+                                        (64, {}, ["skipped", "passed"])):
             part = running.Part("speed")
-            speed.judge_row(part, "cnn2", batch, row(**ratios), False)
+            speed.judge_row(part, "cnn2", batch, row(**ratios))
             self.assertEqual([check.verdict for check in part.checks], verdicts, ratios)
+
+    def test_what_is_compiled_when_time_is_short(self):
+        self.assertEqual(speed.cells()[:5], [("cnn2", 64), ("lenet5", 64), ("cnn1", 64), ("vgg-small", 64), ("cnn2", 256)])
+        self.assertEqual(speed.ways_of(False, True), ["cuda_eager", "cuda_graphs", "cuda_compile"])
+        self.assertEqual(speed.ways_of(True, True), ["cuda_eager", "cuda_graphs"])
+        self.assertTrue(speed.compiles(64, 280, 12))
+        self.assertFalse(speed.compiles(64, 90, 9))
+        self.assertFalse(speed.compiles(256, 280, 8))
+        self.assertTrue(speed.compiles(256, 1200, 8))
 
     def test_a_program_is_ended_in_time(self):
         done = running.run([sys.executable, "-c", "import time; print('begun', flush=True); time.sleep(60)"], 0.5)
@@ -243,8 +253,9 @@ class Command(InFolder):
         self.assertEqual(report["parts"][0]["skipped"], "no device: cuda:3 is none of cuda:0")
 
     def test_wrong_use(self):
-        for arguments, words in ((["--only", "colour"], "'colour' is none of operators"), (["--minutes", "0"], "invalid minutes"),
-                                 (["--device", "cpu"], "expected cuda or cuda:N"), (["--python", "/no/python"], "no program there")):
+        for arguments, words in ((["--only", "colour"], "'colour' is none of operators"),
+                                 (["--minutes", "0"], "invalid minutes"), (["--device", "cpu"], "expected cuda or cuda:N"),
+                                 (["--python", "/no/python"], "no program there")):
             done = subprocess.run([sys.executable, str(ROOT / "scripts/gpu-check"), *arguments], capture_output=True, text=True,
                                   cwd=self.folder)
             self.assertEqual(done.returncode, 2, arguments)
@@ -258,8 +269,9 @@ class Command(InFolder):
 
 class Bundle(InFolder):
     def bundle(self, *arguments, build=None):
-        return subprocess.run([sys.executable, str(ROOT / "scripts/gpu-bundle"), "--no-build", "--build", str(build or BUILD), "-o",
-                               str(self.folder / "bundle"), "--images", "64", *arguments], capture_output=True, text=True)
+        command = [sys.executable, ROOT / "scripts/gpu-bundle", "--no-build", "--build", build or BUILD, "-o",
+                   self.folder / "bundle", "--images", "64", *arguments]
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True)
 
     def test_wrong_use(self):
         done = self.bundle(build=self.folder)

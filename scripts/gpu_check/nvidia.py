@@ -7,8 +7,8 @@ import shutil
 import subprocess
 import sys
 
-TOOLKITS = "/usr/local/cuda/lib64", "/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/*/lib", "/opt/cuda/lib64"
-CUPTI = "/usr/local/cuda*/extras/CUPTI/lib64", "/usr/local/cuda*/lib64", "/opt/cuda/extras/CUPTI/lib64"
+TOOLKITS = ("/usr/local/cuda/lib64", "/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/*/lib", "/opt/cuda/lib64",
+            "/usr/local/cuda*/extras/CUPTI/lib64", "/opt/cuda/extras/CUPTI/lib64")
 PROBE = """
 import json, site, sys, sysconfig
 import torch

@@ -67,9 +67,6 @@ class Done:
         return f"ended with status {self.status}{words}"
 
 
-RUNNING = []
-
-
 def run(command, limit, environment=None):
     """Runs a program and whatever it begins, and ends them all after `limit` seconds."""
     start = time.monotonic()
@@ -81,7 +78,6 @@ def run(command, limit, environment=None):
                                    start_new_session=True)
     except OSError as error:
         return Done(127, "", str(error), 0)
-    RUNNING.append(process)
     status = None
     try:
         out, err = process.communicate(timeout=limit)
@@ -89,8 +85,9 @@ def run(command, limit, environment=None):
     except subprocess.TimeoutExpired:
         end(process)
         out, err = process.communicate()
-    finally:
-        RUNNING.remove(process)
+    except BaseException:  # an interrupt: it is in a session of its own, and did not hear of it
+        end(process)
+        raise
     return Done(status, out, err, time.monotonic() - start)
 
 
@@ -106,11 +103,6 @@ def end(process, patience=10):
             return
         except subprocess.TimeoutExpired:
             continue
-
-
-def end_all():
-    for process in list(RUNNING):
-        end(process)
 
 
 class Progress:
