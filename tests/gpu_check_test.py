@@ -285,7 +285,7 @@ class Bundle(InFolder):
         self.assertEqual(self.bundle("--images", "1").returncode, 2)
 
     def test_runs_from_anywhere_with_nothing_but_itself(self):
-        parts = [BUILD / "gpu_contestant", BUILD / "tests/cuda_program_test", BUILD / "libarenite_cuda_counter.so"]
+        parts = [BUILD / "gpu_contestant", BUILD / "tests/gpu_programs_test", BUILD / "libarenite_cuda_counter.so"]
         if not all(part.exists() for part in parts):
             self.skipTest("no CUDA build with the target gpu_bundle_parts")
         done = self.bundle()

@@ -106,7 +106,7 @@ def build(folder, gpu_accuracy=87.25, leak=0, tests_fail=False, dies="", devices
     here = str(pathlib.Path(__file__).resolve().parent)
     program(folder / "arenite", ARENITE.format(tests=here, dies=dies, leak=leak, gpu_accuracy=gpu_accuracy))
     program(folder / "contestant", CONTESTANT + OURS.format(devices=devices))
-    for test in "cuda_device_test", "cuda_program_test":
+    for test in "cuda_device_test", "gpu_programs_test":
         program(folder / "tests" / test, TESTS.format(failed=int(tests_fail)))
     for counter in "cuda", "heap":
         (folder / f"libarenite_{counter}_counter.so").touch()

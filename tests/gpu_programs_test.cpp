@@ -64,7 +64,7 @@ Outcome train_once(const std::string& model, const How& how) {
 }
 
 void expect_alike(const Outcome& a, const Outcome& b) {
-  EXPECT_NEAR(a.report.train.loss, b.report.train.loss, 2e-3 * b.report.train.loss);
+  EXPECT_NEAR(a.report.train.loss, b.report.train.loss, 5e-3 * b.report.train.loss);
   EXPECT_NEAR(a.report.validation->loss, b.report.validation->loss,
               5e-3 * b.report.validation->loss);
   ASSERT_EQ(a.weights.size(), b.weights.size());
@@ -73,7 +73,7 @@ void expect_alike(const Outcome& a, const Outcome& b) {
     most = std::max(most, std::fabs(static_cast<double>(b.weights[i])));
     difference = std::max(difference, std::fabs(static_cast<double>(a.weights[i] - b.weights[i])));
   }
-  EXPECT_LT(difference, 2e-3 * most);
+  EXPECT_LT(difference, 5e-3 * most);
 }
 
 class OnGpus : public ::testing::Test {
@@ -98,7 +98,10 @@ class OnGpus : public ::testing::Test {
 };
 
 TEST_F(OnGpus, TrainsAsTheCpuDoes) {
-  for (const char* model : {"mlp", "cnn1", "lenet5"}) {
+  std::vector<const char*> models{"mlp", "cnn1", "lenet5"};
+  if (ARENITE_PLAIN_KERNELS) models.pop_back();  // under sanitizers all is slow
+  if (!simulated) models.push_back("cnn2");      // as loops it would take minutes
+  for (const char* model : models) {
     SCOPED_TRACE(model);
     const Outcome cpu = train_once(model, {}), gpu = train_once(model, {.device = "cuda"});
     expect_alike(gpu, cpu);

@@ -21,7 +21,7 @@ class Places:
         self.programs = programs
         self.arenite = programs / "arenite"
         self.device_test = tests / "cuda_device_test"
-        self.program_test = tests / "cuda_program_test"
+        self.program_test = tests / "gpu_programs_test"
         # The one without oneDNN, if both were built.
         self.contestant = programs / ("contestant" if self.bundle or not (programs / "gpu_contestant").exists()
                                       else "gpu_contestant")

@@ -154,7 +154,9 @@ void Block::map() {
   ++atomic_counters().blocks;
   place_near_workers(data_, mapped_);
 
-  // starpu_memory_pin registers with CUDA where there is one and does nothing elsewhere.
+  // starpu_memory_pin registers with CUDA where there is one and does nothing elsewhere. It does so
+  // in the current device's name, which might be one that nobody asked for.
+  if (const auto devices = session_devices(); !devices.empty()) devices.front()->make_current();
   if (starpu_is_initialized() != 0 && starpu_cuda_worker_get_count() > 0 &&
       starpu_memory_pin(data_, mapped_) == 0) {
     through_starpu_ = true;

@@ -56,17 +56,25 @@ DeviceStatus& Program::Impl::status_on(Device& device) {
     if (&known.device() == &device) return known;
   }
   return device_status.emplace_back(spec.name, device,
-                                    static_cast<std::size_t>(set.options.task_sets));
+                                    static_cast<std::size_t>(set.options.task_sets),
+                                    spec.schedule.tasks.size());
 }
 
 /// What a device's task does is the same in every step but for the bytes it finds.
 void Program::Impl::record_tasks() {
+  const auto& take = set.kernels.on_devices.take_failure;
+  if (take) static_cast<void>(take());  // of whoever did not ask
   for (TaskSet& made : sets) {
     for (TaskBody& body : made.bodies) {
       if (!body.on_device) continue;
       Device& device = *body.on_device->device;
       body.on_device->work =
           device.record([&](Device::Stream stream) { enqueue_ops(body, stream); });
+      if (const std::string why = take ? take() : std::string(); !why.empty()) {
+        throw Failure({.found = why,
+                       .expected = "a task that can be recorded",
+                       .where = "program '" + spec.name + "'"});
+      }
     }
   }
 }
@@ -323,7 +331,8 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
       *body.on_device = {.device = &status.device(),
                          .status = status.of(number),
                          .failed = status.failed(),
-                         .sent = status.sent(number),
+                         .told = status.told(),
+                         .sent = status.sent(number, t),
                          .staging = task.staging,
                          .work = nullptr};
     }

@@ -231,6 +231,7 @@ void Crew::submit_and_wait() {
       ++submitted;
     }
   }
+  if (error != 0) finished_.store(true);  // for those that wait for the one that is not there
   // The only error StarPU knows here is a task that cannot be waited for, and ours all can.
   [[maybe_unused]] const int waited =
       starpu_task_wait_array(tasks_.data(), static_cast<unsigned>(submitted));
@@ -338,6 +339,8 @@ void Crew::finish(std::size_t set, Item* next, std::size_t member) noexcept {
 /// A failed step's status word must stay until it was reported.
 bool Crew::may_begin_another() const noexcept {
   if (armed_ >= order_.count || flags_.failed.load()) return false;
+  if (std::ranges::any_of(launchers_, [](const auto& l) { return l->device().failed(); }))
+    return false;
   if (order_.stop != nullptr && order_.stop->load(std::memory_order_relaxed)) return false;
   return order_.until == 0 || StepRecords::now() < order_.until;
 }

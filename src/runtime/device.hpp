@@ -54,7 +54,7 @@ class Device {
   virtual std::unique_ptr<Event> make_event() = 0;
   /// Enqueues nothing now: `enqueue` is called once, with a stream to give to the functions below.
   virtual std::unique_ptr<Work> record(const std::function<void(Stream)>& enqueue) = 0;
-  /// Makes the device the calling thread's, for kernels that are prepared there.
+  /// Makes the device the calling thread's, and leaves it so: for kernels that are prepared there.
   virtual void make_current() = 0;
 
   // In steps, on the thread of its worker. None of these waits, allocates or throws: what fails is
@@ -68,7 +68,7 @@ class Device {
   virtual void fill(void* there, std::byte value, std::size_t bytes, Stream stream) noexcept = 0;
   /// `here` is in a block of the host's.
   virtual void fetch(void* here, const void* there, std::size_t bytes, Stream stream) noexcept = 0;
-  /// Sets `into` once `from` is set.
+  /// Sets `into` to `from` where that is set and `into` is not.
   virtual void hand_on(const StatusWord* from, StatusWord* into, Stream stream) noexcept = 0;
   virtual void launch(const Work& work, Stream stream) noexcept = 0;
   virtual void mark(Event& event, Stream stream) noexcept = 0;
@@ -77,8 +77,10 @@ class Device {
   /// Waits until the stream is empty.
   virtual void finish(Stream stream) noexcept = 0;
 
-  /// What went wrong since the device was opened; empty: nothing.
-  virtual std::string failure() noexcept = 0;
+  /// Something went wrong since the device was opened.
+  virtual bool failed() const noexcept = 0;
+  /// What it was; empty: nothing.
+  virtual std::string failure() const = 0;
 };
 
 /// Who knows of devices, and opens them.

@@ -10,8 +10,6 @@ namespace {
 // One in each 256 bytes, so that host and device never write the same line.
 constexpr std::int64_t stride = default_alignment;
 
-/// A fault of the host's that a device is told of: above every report, so that the host's counts.
-constexpr std::byte told{0xff};
 constexpr std::uint64_t told_word = ~std::uint64_t{0};
 
 void poison(const TaskBody& body, const BoundKernel& kernel, Device::Stream stream) {
@@ -26,8 +24,8 @@ void poison(const TaskBody& body, const BoundKernel& kernel, Device::Stream stre
 
 void enqueue(TaskBody& body, Device::Stream stream) {
   DeviceTask& task = *body.on_device;
-  if (body.flags->failed.load() || body.status->load() != StatusWord::ok)
-    task.device->fill(task.status, told, sizeof(StatusWord), stream);
+  if (!task.staging && (body.flags->failed.load() || body.status->load() != StatusWord::ok))
+    task.device->hand_on(task.told, task.status, stream);
   if (task.work) {
     task.device->launch(*task.work, stream);
   } else {
@@ -52,11 +50,13 @@ void enqueue_for_starpu(void* argument) {
 
 }  // namespace
 
-DeviceStatus::DeviceStatus(const std::string& program, Device& device, std::size_t sets)
+DeviceStatus::DeviceStatus(const std::string& program, Device& device, std::size_t sets,
+                           std::size_t tasks)
     : device_(&device),
       sets_(sets),
-      there_(program + "/status", static_cast<std::int64_t>(sets + 1) * stride, device.space()),
-      here_(program + "/status", static_cast<std::int64_t>(sets + 1) * stride) {
+      tasks_(tasks),
+      there_(program + "/status", static_cast<std::int64_t>(sets + 2) * stride, device.space()),
+      here_(program + "/status", static_cast<std::int64_t>(sets * tasks) * stride) {
   static_assert(sizeof(StatusWord) == sizeof(std::uint64_t));
   clear();
 }
@@ -66,8 +66,10 @@ StatusWord* DeviceStatus::at(Block& block, std::size_t index) noexcept {
 }
 
 void DeviceStatus::clear() {
-  for (std::size_t set = 0; set <= sets_; ++set) at(here_, set)->clear();
-  device_->write(there_.data(), here_.data(), static_cast<std::size_t>(here_.bytes()));
+  for (std::size_t i = 0; i < sets_ * tasks_; ++i) at(here_, i)->clear();
+  const std::uint64_t none = StatusWord::ok;
+  for (std::size_t i = 0; i <= sets_; ++i) device_->write(at(there_, i), &none, sizeof none);
+  device_->write(at(there_, sets_ + 1), &told_word, sizeof told_word);
 }
 
 void enqueue_ops(TaskBody& body, Device::Stream stream) noexcept {
@@ -78,14 +80,15 @@ void enqueue_ops(TaskBody& body, Device::Stream stream) noexcept {
     call.stream = stream;
     task.device->call(kernel.run, call);
   }
-  // A batch that is staged ahead says nothing of the step that is under way.
-  if (!task.staging) task.device->hand_on(task.status, task.failed, stream);
+  if (task.staging) return;  // the step that it is for will say what it found
+  task.device->hand_on(task.status, task.failed, stream);
   task.device->fetch(task.sent, task.status, sizeof(StatusWord), stream);
 }
 
 void enqueue_task(TaskBody& body) noexcept { body.order.run(enqueue_in_queue, &body); }
 
 void end_device_task(TaskBody& body) noexcept {
+  if (body.on_device->staging) return;
   const std::uint64_t word = body.on_device->sent->load();
   if (word != StatusWord::ok && word != told_word)
     body.status->report(StatusWord::op_of(word), StatusWord::code_of(word));

@@ -22,19 +22,25 @@ struct TaskBody;
 /// The words of one program on one device.
 class DeviceStatus {
  public:
-  DeviceStatus(const std::string& program, Device& device, std::size_t sets);
+  DeviceStatus(const std::string& program, Device& device, std::size_t sets, std::size_t tasks);
 
   Device& device() const noexcept { return *device_; }
   StatusWord* of(std::size_t set) noexcept { return at(there_, set); }
-  StatusWord* failed() noexcept { return at(there_, sets_); }            ///< an earlier step has
-  StatusWord* sent(std::size_t set) noexcept { return at(here_, set); }  ///< the host's copy
+  StatusWord* failed() noexcept { return at(there_, sets_); }  ///< an earlier step has
+  /// A fault of the host's, for a device to be told of: above every report, so that the host's own
+  /// word counts.
+  const StatusWord* told() noexcept { return at(there_, sets_ + 1); }
+  /// Where the host is sent a copy of the set's word behind a task.
+  StatusWord* sent(std::size_t set, std::size_t task) noexcept {
+    return at(here_, set * tasks_ + task);
+  }
   void clear();  ///< only while no step is under way
 
  private:
   static StatusWord* at(Block& block, std::size_t index) noexcept;
 
   Device* device_;
-  std::size_t sets_;
+  std::size_t sets_, tasks_;
   Block there_, here_;
 };
 
@@ -43,6 +49,7 @@ struct DeviceTask {
   Device* device = nullptr;
   StatusWord* status = nullptr;  ///< in the device's memory, as `failed`
   StatusWord* failed = nullptr;
+  const StatusWord* told = nullptr;
   StatusWord* sent = nullptr;  ///< the host's copy of `status`
   bool staging = false;        ///< may run while the step before it does
 

@@ -99,13 +99,14 @@ void LentVariables::set(const char* name, const std::string& value) {
   setenv(name, value.c_str(), 1);
 }
 
-void prepare_environment(LentVariables& lent) {
+void prepare_environment(LentVariables& lent, bool gpus) {
   // What the session decides itself: how many workers of which kind, and their scheduler. StarPU
   // ends the process on a number it cannot read, even where it would be overruled.
-  for (const char* name : {"STARPU_NCPU", "STARPU_NCPUS", "STARPU_NCUDA", "STARPU_NOPENCL",
-                           "STARPU_NMIC", "STARPU_NMPI_MS", "STARPU_NHIP", "STARPU_NTCPIP_MS",
-                           "STARPU_SCHED", "STARPU_WORKERS_CUDAID", "STARPU_NWORKER_PER_CUDA",
-                           "STARPU_CUDA_THREAD_PER_WORKER", "STARPU_CUDA_THREAD_PER_DEV"})
+  for (const char* name :
+       {"STARPU_NCPU", "STARPU_NCPUS", "STARPU_NCUDA", "STARPU_NOPENCL", "STARPU_NMIC",
+        "STARPU_NMPI_MS", "STARPU_NHIP", "STARPU_NTCPIP_MS", "STARPU_SCHED",
+        "STARPU_WORKERS_CUDAID", "STARPU_NWORKER_PER_CUDA", "STARPU_CUDA_THREAD_PER_WORKER",
+        "STARPU_CUDA_THREAD_PER_DEV", "STARPU_DISABLE_PINNING"})
     lent.hide(name);
   for (const char* name : {"STARPU_WORKERS_CPUID", "STARPU_WORKERS_COREID"}) {
     const std::string text = environment(name);
@@ -118,7 +119,8 @@ void prepare_environment(LentVariables& lent) {
   }
   for (const char* name : {"STARPU_CALIBRATE", "STARPU_BUS_CALIBRATE", "STARPU_RESERVE_NCPU",
                            "STARPU_MAIN_THREAD_BIND", "STARPU_MAIN_THREAD_CPUID",
-                           "STARPU_SINGLE_COMBINED_WORKER", "STARPU_SILENT"}) {
+                           "STARPU_SINGLE_COMBINED_WORKER", "STARPU_SILENT", "STARPU_CUDA_PIPELINE",
+                           "STARPU_LIMIT_CUDA_MEM", "STARPU_ENABLE_CUDA_GPU_GPU_DIRECT"}) {
     const std::string text = environment(name);
     if (text.empty()) {
       lent.hide(name);
@@ -129,6 +131,7 @@ void prepare_environment(LentVariables& lent) {
   // A library does not chat on its user's terminal; whoever wants StarPU's messages says so.
   if (environment("STARPU_SILENT").empty()) setenv("STARPU_SILENT", "1", 1);
   lent.set("STARPU_PERF_MODEL_DIR", measurements_folder());
+  if (gpus) return;
   // CPU workers need no devices. To look for them hwloc asks X servers for screens, OpenCL for
   // platforms, and PCI for what hangs on it: 2 ms each in a virtual machine.
   if (environment("HWLOC_PLUGINS_PATH").empty()) lent.set("HWLOC_PLUGINS_PATH", "/nonexistent");

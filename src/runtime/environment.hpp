@@ -33,8 +33,8 @@ class LentVariables {
 };
 
 /// Makes the environment one that StarPU starts in: what the session decides itself is hidden, a
-/// folder for StarPU's measurements found, and the discovery of devices left out. StarPU ends the
-/// process on what it cannot read or write; this throws Error instead.
-void prepare_environment(LentVariables& lent);
+/// folder for StarPU's measurements found, and without GPUs the discovery of devices left out.
+/// StarPU ends the process on what it cannot read or write; this throws Error instead.
+void prepare_environment(LentVariables& lent, bool gpus = false);
 
 }  // namespace arenite::runtime

@@ -33,11 +33,12 @@ void Launcher::release_chained(std::size_t set) noexcept {
 }
 
 ARENITE_UNCHECKED void Launcher::run(void** /*buffers*/, void* argument) {
-  static_cast<Launcher*>(argument)->work();
+  auto& self = *static_cast<Launcher*>(argument);
+  self.crew_.begun_.follow();
+  self.work();
 }
 
 void Launcher::work() noexcept {
-  crew_.begun_.follow();
   Spin spin;
   while (!crew_.finished_.load(std::memory_order_acquire)) {
     bool moved = false;

@@ -111,8 +111,8 @@ long Program::run(const RunRequest& request) {
     order.until = StepRecords::now() + static_cast<std::int64_t>(request.seconds * 1e9);
   p.set.activate(p);
   wait();
-  p.set.take_back();
   if (request.steps == 0) return 0;
+  p.set.take_back();
   long done = 0;
   try {
     done = p.crew->run(order);
@@ -149,6 +149,8 @@ void Program::Impl::report() {
     if (failure.empty() && launches) failure = launches();
     if (failure.empty()) continue;
     broken = true;
+    for (const auto queue : {Device::Queue::compute, Device::Queue::staging})
+      status.device().finish(status.device().stream(queue));
     throw Failure({.found = failure,
                    .expected = "a device that does its work",
                    .where = "program '" + spec.name + "'"});
@@ -160,8 +162,8 @@ void Program::Impl::report() {
   if (!first) return;
   const std::uint64_t word = first->status.load();
   const long step = first->step;
-  for (TaskSet& s : sets) s.status.clear();
   for (DeviceStatus& status : device_status) status.clear();
+  for (TaskSet& s : sets) s.status.clear();
   flags.failed = false;
 
   const graph::OpId op{StatusWord::op_of(word)};

@@ -31,6 +31,7 @@ struct Shared {
   int users = 0;
   int workers = 0;
   std::vector<int> chosen;  // devices, in order
+  std::int64_t memory = 0;  // of each GPU, as it was asked for
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<Space> spaces;
 };
@@ -52,7 +53,8 @@ int workers_from_environment() {
   return *count;
 }
 
-int wanted_workers(const SessionOptions& options) {
+/// Each GPU's worker wants a core of its own.
+int wanted_workers(const SessionOptions& options, int gpus) {
   if (options.workers < 0) {
     fail({.found = std::to_string(options.workers) + " workers",
           .expected = "at least 1, or 0 to choose"});
@@ -60,7 +62,7 @@ int wanted_workers(const SessionOptions& options) {
   int count = options.workers;
   if (count == 0) count = workers_from_environment();
   const bool chosen = count > 0;
-  if (!chosen) count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (!chosen) count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - gpus);
   if (count > starpu::max_cpu_workers) {
     if (!chosen) return starpu::max_cpu_workers;
     fail({.found = std::to_string(count) + " workers",
@@ -82,12 +84,14 @@ void flush_denormals(void*) {
 
 void start_starpu(int workers, const std::vector<int>& gpus) {
   LentVariables lent;
-  prepare_environment(lent);
+  prepare_environment(lent, !gpus.empty());
   starpu_conf conf = starpu::configuration(workers, gpus);
   // Work stealing makes no heap call. It starves with more workers than cores, where the central
   // queue of "prio" goes on well, at the price of a rare allocation when a worker falls idle.
-  conf.sched_policy_name =
-      workers <= static_cast<int>(std::thread::hardware_concurrency()) ? "lws" : "prio";
+  conf.sched_policy_name = workers + static_cast<int>(gpus.size()) <=
+                                   static_cast<int>(std::thread::hardware_concurrency())
+                               ? "lws"
+                               : "prio";
   const int error = starpu_init(&conf);
   if (error != 0) {
     throw Failure({.found = std::string("StarPU could not start: ") + std::strerror(-error),
@@ -102,7 +106,7 @@ void start_starpu(int workers, const std::vector<int>& gpus) {
     throw Failure({.found = "StarPU started " + std::to_string(got) + " " + kind + " workers",
                    .expected = std::to_string(wanted),
                    .where = "StarPU " + starpu::version(),
-                   .hint = "ask for fewer with --workers"});
+                   .hint = "ask for fewer with --workers or --device"});
   };
   expect(starpu_cpu_worker_get_count(), static_cast<std::size_t>(workers), "CPU");
   expect(starpu_cuda_worker_get_count(), gpus.size(), "CUDA");
@@ -144,6 +148,13 @@ void start(Shared& s, int workers, const std::vector<int>& chosen, std::int64_t 
   std::ranges::copy_if(chosen, std::back_inserter(gpus),
                        [](int index) { return index != the_cpu; });
   const bool own = driver.has_cuda_workers();
+  for (const int gpu : gpus) {
+    if (!own || gpu < starpu::max_gpus) continue;
+    fail({.found = "GPU " + std::to_string(gpu),
+          .expected = "an index below " + std::to_string(starpu::max_gpus),
+          .where = "StarPU " + starpu::version(),
+          .hint = "let CUDA_VISIBLE_DEVICES name the GPUs to use, which are counted from 0 then"});
+  }
   start_starpu(own ? workers : workers + static_cast<int>(gpus.size()),
                own ? gpus : std::vector<int>{});
   try {
@@ -166,6 +177,7 @@ void start(Shared& s, int workers, const std::vector<int>& chosen, std::int64_t 
   idle_watch().start();
   s.workers = workers;
   s.chosen = chosen;
+  s.memory = memory;
 }
 
 }  // namespace
@@ -188,9 +200,13 @@ Session::Session(const SessionOptions& options) {
           .expected = "at least 1, or 0 for all that is free"});
   }
   if (s.users == 0) {
-    const int workers = wanted_workers(options);
-    start(s, workers, devices_of(options.device.empty() ? "cpu" : options.device),
-          options.device_memory);
+    const std::vector<int> chosen = devices_of(options.device.empty() ? "cpu" : options.device);
+    const auto gpus = chosen.size() - static_cast<std::size_t>(std::ranges::count(chosen, the_cpu));
+    start(s, wanted_workers(options, static_cast<int>(gpus)), chosen, options.device_memory);
+  } else if (options.device_memory != 0 && options.device_memory != s.memory) {
+    fail({.found = "a second session with " + std::to_string(options.device_memory) +
+                   " bytes of each GPU",
+          .expected = std::to_string(s.memory) + ", as in the session that runs"});
   } else if (!options.device.empty() && devices_of(options.device) != s.chosen) {
     fail({.found = "a second session on device '" + options.device + "'",
           .expected = "'" + names(s.chosen) +

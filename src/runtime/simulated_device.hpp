@@ -107,7 +107,9 @@ class SimulatedDevice final : public Device {
           break;
         case Deed::Kind::hand_on: {
           const std::uint64_t word = static_cast<const StatusWord*>(deed.from)->load();
-          if (word != StatusWord::ok) std::memcpy(deed.into, &word, sizeof word);
+          auto& into = *static_cast<StatusWord*>(deed.into);
+          if (word != StatusWord::ok && into.load() == StatusWord::ok)
+            into.report(StatusWord::op_of(word), StatusWord::code_of(word));
           break;
         }
         case Deed::Kind::mark:
@@ -213,7 +215,8 @@ class SimulatedDevice final : public Device {
     return static_cast<const Mark&>(event).reached.load(std::memory_order_acquire);
   }
   void finish(Stream stream) noexcept override { static_cast<Stream_*>(stream)->finish(); }
-  std::string failure() noexcept override { return {}; }
+  bool failed() const noexcept override { return false; }
+  std::string failure() const override { return {}; }
 
  private:
   static void push(const Deed& deed, Stream stream) { static_cast<Stream_*>(stream)->push(deed); }

@@ -31,6 +31,14 @@ inline constexpr int max_cpu_workers =
     64;
 #endif
 
+/// StarPU has a place for each GPU by its index, and writes beyond the last one unasked.
+inline constexpr int max_gpus =
+#ifdef STARPU_MAXCUDADEVS
+    STARPU_MAXCUDADEVS;
+#else
+    0;
+#endif
+
 /// With a CUDA worker for each of these GPUs.
 inline starpu_conf configuration(int cpu_workers, const std::vector<int>& gpus) {
   starpu_conf conf;

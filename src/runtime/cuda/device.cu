@@ -2,11 +2,13 @@
 
 #include <arenite/error.hpp>
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <starpu.h>
 
 #include <array>
 #include <atomic>
+#include <mutex>
 #include <utility>
 
 namespace arenite::runtime {
@@ -18,18 +20,35 @@ void check(cudaError_t error, const std::string& what) {
   throw Failure({.found = std::string("CUDA: ") + cudaGetErrorString(error), .expected = what});
 }
 
-/// Whichever device the thread had before, it has again behind.
+/// The thread has used a device: its current one is more than the default.
+bool uses_device() {
+  static const auto current = [] {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+    constexpr unsigned since = 4000;
+    cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &found, since, cudaEnableDefault, &result);
+    return reinterpret_cast<CUresult (*)(CUcontext*)>(found);
+  }();
+  CUcontext context = nullptr;
+  return current != nullptr && current(&context) == CUDA_SUCCESS && context != nullptr;
+}
+
+/// Whichever device the thread used before, it has again behind. One that it only could have used
+/// is left alone: making it current takes memory there.
 class Current {
  public:
-  explicit Current(int index) {
+  explicit Current(int index) : used_(uses_device()) {
     check(cudaGetDevice(&before_), "a current device");
     check(cudaSetDevice(index), "GPU " + std::to_string(index));
   }
-  ~Current() { cudaSetDevice(before_); }
+  ~Current() {
+    if (used_) cudaSetDevice(before_);
+  }
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
 
  private:
+  bool used_;
   int before_ = 0;
 };
 
@@ -58,8 +77,11 @@ class CudaWork final : public Device::Work {
 };
 
 __global__ void hand_on_word(const unsigned long long* from, unsigned long long* into) {
-  if (*from != 0) *into = *from;
+  if (*from != 0 && *into == 0) *into = *from;
 }
+
+/// Where the errors of a thread that records go: they are none of the steps'.
+thread_local cudaError_t* recording_error = nullptr;
 
 cudaStream_t as_cuda(Device::Stream stream) { return static_cast<cudaStream_t>(stream); }
 
@@ -70,10 +92,11 @@ class GpuDevice final : public Device {
     const Current current(index_);
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "free memory of GPU " + std::to_string(index_));
-    space_ = {.device = DeviceKind::cuda,
-              .index = index_,
-              .memory = MemoryKind::device,
-              .capacity = capacity > 0 ? capacity : static_cast<std::int64_t>(free)};
+    space_ = {
+        .device = DeviceKind::cuda,
+        .index = index_,
+        .memory = MemoryKind::device,
+        .capacity = capacity > 0 ? capacity : static_cast<std::int64_t>(free - free / reserve)};
     int least = 0, greatest = 0;
     check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities of streams");
     for (cudaStream_t& stream : streams_)
@@ -95,11 +118,15 @@ class GpuDevice final : public Device {
 
   std::byte* allocate(std::int64_t bytes) override {
     const Current current(index_);
+    const std::lock_guard alone(building_mutex_);
     void* made = nullptr;
+    const auto size = static_cast<std::size_t>(bytes);
     const std::string what = std::to_string(bytes) + " bytes of GPU " + std::to_string(index_);
-    check(cudaMalloc(&made, static_cast<std::size_t>(bytes)), what);
-    check(cudaMemset(made, 0, static_cast<std::size_t>(bytes)), what);
-    check(cudaDeviceSynchronize(), what);
+    check(cudaMalloc(&made, size), what);
+    cudaError_t error = cudaMemsetAsync(made, 0, size, building_);
+    if (error == cudaSuccess) error = cudaStreamSynchronize(building_);
+    if (error != cudaSuccess) cudaFree(made);
+    check(error, what);
     return static_cast<std::byte*>(made);
   }
   void release(std::byte* bytes) noexcept override { cudaFree(bytes); }
@@ -118,14 +145,19 @@ class GpuDevice final : public Device {
 
   std::unique_ptr<Work> record(const std::function<void(Stream)>& enqueue) override {
     const Current current(index_);
+    const std::lock_guard alone(building_mutex_);
     const std::string what = "a task that CUDA can record";
     // Of this thread's calls alone: others may go on allocating and waiting.
     check(cudaStreamBeginCapture(building_, cudaStreamCaptureModeThreadLocal), what);
+    cudaError_t error = cudaSuccess;
+    recording_error = &error;
     enqueue(building_);
+    recording_error = nullptr;
     cudaGraph_t graph = nullptr;
-    check(cudaStreamEndCapture(building_, &graph), what);
-    if (const std::string failed = failure(); !failed.empty())
-      throw Failure({.found = failed, .expected = what});
+    const cudaError_t end = cudaStreamEndCapture(building_, &graph);
+    if (error == cudaSuccess) error = end;  // which only follows from the first
+    if (error != cudaSuccess && graph != nullptr) cudaGraphDestroy(graph);
+    check(error, what);
     auto work = std::make_unique<CudaWork>(graph);
     // Now, for the first launch would do it.
     check(cudaGraphUpload(work->executable, building_), what);
@@ -139,8 +171,9 @@ class GpuDevice final : public Device {
   Stream task_stream() noexcept override { return starpu_cuda_get_local_stream(); }
 
   void call(KernelFunction run, const KernelCall& call) noexcept override {
+    static_cast<void>(cudaGetLastError());  // of others on this thread
     run(call);
-    note(cudaPeekAtLastError());
+    note(cudaGetLastError());
   }
   void fill(void* there, std::byte value, std::size_t bytes, Stream stream) noexcept override {
     note(cudaMemsetAsync(there, std::to_integer<int>(value), bytes, as_cuda(stream)));
@@ -149,9 +182,10 @@ class GpuDevice final : public Device {
     note(cudaMemcpyAsync(here, there, bytes, cudaMemcpyDeviceToHost, as_cuda(stream)));
   }
   void hand_on(const StatusWord* from, StatusWord* into, Stream stream) noexcept override {
+    static_cast<void>(cudaGetLastError());
     hand_on_word<<<1, 1, 0, as_cuda(stream)>>>(reinterpret_cast<const unsigned long long*>(from),
                                                reinterpret_cast<unsigned long long*>(into));
-    note(cudaPeekAtLastError());
+    note(cudaGetLastError());
   }
   void launch(const Work& work, Stream stream) noexcept override {
     note(cudaGraphLaunch(static_cast<const CudaWork&>(work).executable, as_cuda(stream)));
@@ -170,7 +204,8 @@ class GpuDevice final : public Device {
   }
   void finish(Stream stream) noexcept override { note(cudaStreamSynchronize(as_cuda(stream))); }
 
-  std::string failure() noexcept override {
+  bool failed() const noexcept override { return failed_.load() != 0; }
+  std::string failure() const override {
     const int error = failed_.load();
     return error == 0 ? std::string()
                       : "GPU " + std::to_string(index_) + ": " +
@@ -180,6 +215,7 @@ class GpuDevice final : public Device {
  private:
   void copy(void* into, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
     const Current current(index_);
+    const std::lock_guard alone(building_mutex_);
     const std::string what = std::to_string(bytes) + " bytes copied";
     check(cudaMemcpyAsync(into, from, bytes, kind, building_), what);
     check(cudaStreamSynchronize(building_), what);
@@ -187,14 +223,22 @@ class GpuDevice final : public Device {
 
   /// The first one counts: those behind it follow from it.
   void note(cudaError_t error) noexcept {
+    if (recording_error != nullptr) {
+      if (*recording_error == cudaSuccess) *recording_error = error;
+      return;
+    }
     int none = 0;
     if (error != cudaSuccess) failed_.compare_exchange_strong(none, error);
   }
+
+  /// Of what is free, so much is left to CUDA, its libraries and recordings.
+  static constexpr std::size_t reserve = 20;
 
   const int index_, worker_;
   const std::string name_;
   Space space_;
   std::array<cudaStream_t, queue_count> streams_{};
+  std::mutex building_mutex_;
   cudaStream_t building_ = nullptr;  // captures, and copies between steps
   std::atomic<int> failed_{0};
 };
