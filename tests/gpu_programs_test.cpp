@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,19 @@ TEST_F(OnGpus, TrainsAsTheCpuDoes) {
     EXPECT_EQ(gpu.device_bytes > 0, simulated);
   }
   EXPECT_EQ(SimulatedDevice::in_use(), 0) << "all of it was given back";
+}
+
+/// gpu-check holds what CUDA was asked for against this number.
+TEST_F(OnGpus, NamesTheBytesOnDevicesExactly) {
+  if (!simulated) GTEST_SKIP() << "gpu-check counts what CUDA is asked for";
+  runtime::Session session({.workers = 1, .device = "cuda"});
+  train::Trainer trainer(session, nn::model("cnn1").layers, small_set().shape(), {.batch = 32});
+  trainer.prepare(&small_set().train, &small_set().test);
+  std::ostringstream table;
+  table << trainer.plan();
+  const std::string bytes = "   " + std::to_string(SimulatedDevice::in_use()) + " bytes\n";
+  EXPECT_NE(table.str().find("  on devices"), std::string::npos) << table.str();
+  EXPECT_NE(table.str().find(bytes), std::string::npos) << table.str() << bytes;
 }
 
 TEST_F(OnGpus, HasTheSameBitsEachTimeRecordedOrNot) {

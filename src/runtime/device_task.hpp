@@ -34,7 +34,9 @@ class DeviceStatus {
   StatusWord* sent(std::size_t set, std::size_t task) noexcept {
     return at(here_, set * tasks_ + task);
   }
-  void clear();  ///< only while no step is under way
+  void clear();                                           ///< only while no step is under way
+  const Block& there() const noexcept { return there_; }  ///< in the device's memory
+  const Block& here() const noexcept { return here_; }    ///< the host's copies
 
  private:
   static StatusWord* at(Block& block, std::size_t index) noexcept;

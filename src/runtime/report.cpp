@@ -72,6 +72,14 @@ void ProgramSet::print_table(std::ostream& out, std::string_view program) const 
   for (const Block& block : impl_->blocks)
     rows.push_back({block.name(), block.pinned(), block.bytes()});
   for (const auto& p : impl_->programs) {
+    for (const DeviceStatus& status : p->impl_->device_status) {
+      const Block &there = status.there(), &here = status.here();
+      rows.push_back(
+          {there.name() + "@" + to_string(there.space()), there.pinned(), there.bytes()});
+      rows.push_back({here.name(), here.pinned(), here.bytes()});
+    }
+  }
+  for (const auto& p : impl_->programs) {
     if (p->name() == program) print(out, p->spec(), rows);
   }
 }
