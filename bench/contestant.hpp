@@ -38,7 +38,8 @@ class Contestant {
 };
 
 /// A turn with {"busy_seconds", "kernels"} besides: how long a GPU's kernels ran in it, by the
-/// library that $ARENITE_KERNEL_TRACE names (src/cuda_counter); or {"error": why nobody knows}.
+/// library that $ARENITE_KERNEL_TRACE names (bench/kernel_trace.cpp); or {"error": why nobody
+/// knows}.
 nlohmann::json traced(Contestant& contestant, double seconds);
 
 /// The split's bytes are borrowed, and those of the last, smaller batch are left out. Throw Error.

@@ -247,10 +247,23 @@ class Command(InFolder):
         done, report = self.check(devices=False)
         self.assertEqual(done.returncode, 77, done.stderr)
         for part in report["parts"]:
-            self.assertEqual((part["status"], part["skipped"]), ("skipped", "no device: a fake without one"))
+            self.assertEqual(part["status"], "skipped")
+            self.assertRegex(part["skipped"], r"^no device: .*a fake without one")
         self.assertEqual([part["name"] for part in report["parts"]], PARTS)
         done, report = self.check("--device", "cuda:3")
         self.assertEqual(report["parts"][0]["skipped"], "no device: cuda:3 is none of cuda:0")
+
+    def test_a_bundle_whose_libraries_are_missing(self):
+        bundle = self.folder / "bundle"
+        gpu_fakes.build(bundle / "bin")
+        shutil.copy2(ROOT / "scripts/gpu-check", bundle)
+        shutil.copytree(ROOT / "scripts/gpu_check", bundle / "gpu_check")
+        (bundle / "MANIFEST").write_text("Arenite\ncommit: abc\nprocessor: no_such_flag\nnvidia: libcudart.so.99\n\n")
+        done = subprocess.run([sys.executable, str(bundle / "gpu-check")], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, 1 if nvidia.driver_is_there() else 77, done.stderr)
+        self.assertIn("missing libraries of NVIDIA's: libcudart.so.99", done.stdout)
+        self.assertIn("this processor lacks no_such_flag", done.stderr)
+        self.assertIn("| bundle's commit | abc |", (self.folder / "results/results.md").read_text())
 
     def test_wrong_use(self):
         for arguments, words in ((["--only", "colour"], "'colour' is none of operators"),

@@ -47,7 +47,7 @@ def say(**what):
 
 
 def traced(train, seconds):
-    """A turn, and for how long of it kernels ran: by the library that $ARENITE_KERNEL_TRACE names (src/cuda_counter)."""
+    """A turn, and for how long of it kernels ran: by the library that $ARENITE_KERNEL_TRACE names (bench/kernel_trace.cpp)."""
     try:
         library = ctypes.CDLL(os.environ["ARENITE_KERNEL_TRACE"])
         begin, finish = library.arenite_kernel_trace_start, library.arenite_kernel_trace_stop

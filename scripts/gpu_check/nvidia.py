@@ -9,6 +9,7 @@ import sys
 
 TOOLKITS = ("/usr/local/cuda/lib64", "/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/*/lib", "/opt/cuda/lib64",
             "/usr/local/cuda*/extras/CUPTI/lib64", "/opt/cuda/extras/CUPTI/lib64")
+DRIVERS = "/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/wsl/lib"
 PROBE = """
 import json, site, sys, sysconfig
 import torch
@@ -82,9 +83,17 @@ def others(missing, folders, cache):
     return instead
 
 
+def find_driver(cache):
+    """The folder of libcuda.so.1 where the loader does not look by itself, as in some containers; else None."""
+    already = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    if "libcuda.so.1" in cache or any(pathlib.Path(folder, "libcuda.so.1").exists() for folder in already):
+        return None
+    return next((folder for folder in DRIVERS if pathlib.Path(folder, "libcuda.so.1").exists()), None)
+
+
 def find_tool(name, site=None):
     """A program of the toolkit; None where there is none."""
-    places = [shutil.which(name)] + sorted(glob.glob(f"/usr/local/cuda*/bin/{name}"), reverse=True)
+    places = [shutil.which(name), f"/usr/local/nvidia/bin/{name}", f"/usr/lib/wsl/lib/{name}"] + sorted(glob.glob(f"/usr/local/cuda*/bin/{name}"), reverse=True)
     places += sorted(glob.glob(f"/usr/local/cuda*/compute-sanitizer/{name}"), reverse=True)
     if site:
         places += glob.glob(f"{site}/nvidia/*/bin/{name}") + glob.glob(f"{site}/nvidia/*/compute-sanitizer/{name}")
@@ -109,7 +118,8 @@ def smi():
     """{"driver", "gpu", …} of nvidia-smi, as far as it tells."""
     keys = {"driver_version": "driver", "name": "GPU", "memory.total": "GPU memory", "compute_cap": "compute capability",
             "clocks.max.sm": "highest clock"}
-    text = said(["nvidia-smi", f"--query-gpu={','.join(keys)}", "--format=csv,noheader"])
+    program = find_tool("nvidia-smi")
+    text = program and said([program, f"--query-gpu={','.join(keys)}", "--format=csv,noheader"])
     if not text:
         return {}
     return dict(zip(keys.values(), map(str.strip, text.splitlines()[0].split(","))))

@@ -1,4 +1,4 @@
-// How long a GPU's kernels were busy: for bench/, whose contestants open this library by its name.
+// How long a GPU's kernels were busy: contestants open this library by its name, ours and others.
 //
 //   arenite_kernel_trace_start();   // 0, or what went wrong
 //   …                               // steps, and a wait for the device
@@ -49,6 +49,12 @@ const Cupti& cupti() {
   return found;
 }
 
+#if CUPTI_API_VERSION >= 130000
+using KernelRecord = CUpti_ActivityKernel10;
+#else
+using KernelRecord = CUpti_ActivityKernel9;  // of CUDA 12
+#endif
+
 constexpr std::size_t buffer_bytes = 1 << 20, alignment = 8;
 
 struct Records {
@@ -76,7 +82,7 @@ void CUPTIAPI take_buffer(CUcontext context, std::uint32_t stream, std::uint8_t*
     if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
         record->kind != CUPTI_ACTIVITY_KIND_KERNEL)
       continue;
-    const auto* kernel = reinterpret_cast<const CUpti_ActivityKernel10*>(record);
+    const auto* kernel = reinterpret_cast<const KernelRecord*>(record);
     if (kernel->end > kernel->start) all.kernels.emplace_back(kernel->start, kernel->end);
   }
   std::size_t lost = 0;
