@@ -75,8 +75,9 @@ result = $6;)");
   expect_sound(step);
   EXPECT_TRUE(step.block("total").persistent);
   EXPECT_TRUE(step.place("k").external);
-  for (const auto& [name, words] : {std::pair("total", "expected a persistent block"),
-                                    std::pair("k", "expected the host's constants bound by address")}) {
+  for (const auto& [name, words] :
+       {std::pair("total", "expected a persistent block"),
+        std::pair("k", "expected the host's constants bound by address")}) {
     const StepPlan faulty = step.with(name, "b");
     EXPECT_EQ(lost(step, faulty, 1), "") << name;
     expect_caught(step, faulty, words, name);

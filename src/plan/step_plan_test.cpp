@@ -217,7 +217,8 @@ TEST(StepPlan, VerifierBelievesNoLabel) {
 
   broken = plan;
   broken.placements[value].external = true;
-  expect_rejected(network, schedule, broken, "the host's constants bound by address, and nothing else");
+  expect_rejected(network, schedule, broken,
+                  "the host's constants bound by address, and nothing else");
 
   for (const auto& [index, block, words] :
        {std::tuple(weight, "step", "expected a persistent block"),

@@ -222,7 +222,7 @@ class StepVerifier {
                  block.name + "'",
              persistent ? "a persistent block"
              : apart    ? "a block of each task set"
-                                        : "a block that holds only one step's values");
+                        : "a block that holds only one step's values");
   }
 
   void check_sharing() const {
