@@ -1,4 +1,12 @@
 // A crew's member on a device's worker: it launches the device's tasks, and looks which have ended.
+//
+//   host      arm 0, 1          end 0, arm 2        end 1, arm 3
+//   staging   copy 0, copy 1            copy 2              copy 3
+//   compute   step 0            step 1              step 2
+//
+// A step's first task is launched when the last one of the step before it is (it is *chained*): the
+// device goes on without the host. Where there is no next step yet, the launcher *owes* it that
+// launch until one is armed. A set is armed again only when its step has ended.
 #pragma once
 
 #include "src/runtime/crew.hpp"
