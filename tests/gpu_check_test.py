@@ -146,6 +146,9 @@ class Results(unittest.TestCase):
         passed.check("x", "1", "1", True), failed.check("y", "2", "1", False)
         skipped.skipped = "no tool"
         self.assertEqual([part.status for part in (passed, failed, skipped)], ["passed", "FAILED", "skipped"])
+        passed.skip("z", "no time")
+        self.assertEqual([part.outcome for part in (passed, failed, skipped)],
+                         ["passed, 1 skipped", "FAILED, 1 failed", "skipped: no tool"])
         self.assertEqual(results.status_of([passed, skipped]), ("passed", 0))
         self.assertEqual(results.status_of([passed, failed]), ("FAILED", 1))
         text = results.markdown({"GPU": "a|b"}, [passed, skipped])

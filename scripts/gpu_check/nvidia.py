@@ -93,7 +93,8 @@ def find_driver(cache):
 
 def find_tool(name, site=None):
     """A program of the toolkit; None where there is none."""
-    places = [shutil.which(name), f"/usr/local/nvidia/bin/{name}", f"/usr/lib/wsl/lib/{name}"] + sorted(glob.glob(f"/usr/local/cuda*/bin/{name}"), reverse=True)
+    places = [shutil.which(name), f"/usr/local/nvidia/bin/{name}", f"/usr/lib/wsl/lib/{name}"]
+    places += sorted(glob.glob(f"/usr/local/cuda*/bin/{name}"), reverse=True)
     places += sorted(glob.glob(f"/usr/local/cuda*/compute-sanitizer/{name}"), reverse=True)
     if site:
         places += glob.glob(f"{site}/nvidia/*/bin/{name}") + glob.glob(f"{site}/nvidia/*/compute-sanitizer/{name}")

@@ -35,6 +35,15 @@ class Part:
             return SKIPPED
         return FAILED if FAILED in verdicts else PASSED if PASSED in verdicts else SKIPPED
 
+    @property
+    def outcome(self):
+        """For people: nothing that was left out is to look like a pass."""
+        if self.skipped:
+            return f"skipped: {self.skipped}"
+        counts = {verdict: sum(check.verdict == verdict for check in self.checks) for verdict in (FAILED, SKIPPED)}
+        return self.status + "".join(f", {count} {verdict.lower()}" for verdict, count in counts.items()
+                                     if count and (verdict != self.status or verdict == FAILED))
+
     def check(self, what, found, wanted, holds):
         self.checks.append(Check(what, found, wanted, PASSED if holds else FAILED))
 
