@@ -29,11 +29,12 @@ class Timer {
 };
 
 runtime::Compute compute_of(const std::string& name) {
-  for (const auto compute : {runtime::Compute::float32, runtime::Compute::bfloat16}) {
+  for (const auto compute :
+       {runtime::Compute::float32, runtime::Compute::bfloat16, runtime::Compute::tfloat32}) {
     if (name == runtime::to_string(compute)) return compute;
   }
   fail({.found = "compute '" + name + "'",
-        .expected = "one of float32, bfloat16",
+        .expected = "one of float32, bfloat16, tfloat32",
         .where = "--compute"});
 }
 

@@ -41,12 +41,19 @@ void ProgramSet::Impl::warm_up_devices(const std::vector<ProgramSpec>& specs) co
     throw Failure({.found = work.failure, .expected = "GPU libraries that can be used"});
 }
 
-void ProgramSet::Impl::check_memory() const {
+void ProgramSet::Impl::check_memory(const std::vector<ProgramSpec>& specs) const {
   for (Device* device : session_devices()) {
     std::int64_t bytes = 0;
     for (const Block& block : blocks) {
       if (block.space().device == DeviceKind::cuda && block.space().index == device->space().index)
         bytes += block.bytes();
+    }
+    for (const ProgramSpec& spec : specs) {
+      if (std::ranges::any_of(spec.schedule.tasks, [&](const graph::Task& task) {
+            return task.space.device == DeviceKind::cuda &&
+                   task.space.index == device->space().index;
+          }))
+        bytes += DeviceStatus::bytes_there(static_cast<std::size_t>(options.task_sets));
     }
     if (bytes <= device->space().capacity) continue;
     fail({.found =

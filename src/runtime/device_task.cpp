@@ -55,10 +55,14 @@ DeviceStatus::DeviceStatus(const std::string& program, Device& device, std::size
     : device_(&device),
       sets_(sets),
       tasks_(tasks),
-      there_(program + "/status", static_cast<std::int64_t>(sets + 2) * stride, device.space()),
+      there_(program + "/status", bytes_there(sets), device.space()),
       here_(program + "/status", static_cast<std::int64_t>(sets * tasks) * stride) {
   static_assert(sizeof(StatusWord) == sizeof(std::uint64_t));
   clear();
+}
+
+std::int64_t DeviceStatus::bytes_there(std::size_t sets) noexcept {
+  return static_cast<std::int64_t>(sets + 2) * stride;
 }
 
 StatusWord* DeviceStatus::at(Block& block, std::size_t index) noexcept {

@@ -24,6 +24,9 @@ class DeviceStatus {
  public:
   DeviceStatus(const std::string& program, Device& device, std::size_t sets, std::size_t tasks);
 
+  /// What one takes of the device's memory.
+  static std::int64_t bytes_there(std::size_t sets) noexcept;
+
   Device& device() const noexcept { return *device_; }
   StatusWord* of(std::size_t set) noexcept { return at(there_, set); }
   StatusWord* failed() noexcept { return at(there_, sets_); }  ///< an earlier step has

@@ -150,7 +150,8 @@ struct ProgramSet::Impl {
 
   void make_blocks(const std::vector<ProgramSpec>& specs);
   void warm_up_devices(const std::vector<ProgramSpec>& specs) const;
-  void check_memory() const;  ///< throws Error when a device has less
+  /// Throws Error when a device has less.
+  void check_memory(const std::vector<ProgramSpec>& specs) const;
   void fill_constants(const std::vector<ProgramSpec>& specs);
   std::span<std::byte> lend(const plan::Placement& place, Block& block);
   void take_back();  ///< what was lent; before a step, with none under way

@@ -27,7 +27,7 @@ ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector
   if (options.verify) plan::verify_together(plans);
   impl_->warm_up_devices(specs);
   impl_->make_blocks(specs);
-  impl_->check_memory();
+  impl_->check_memory(specs);
   impl_->fill_constants(specs);
   impl_->make_handles(specs);
   impl_->make_programs(std::move(specs));
