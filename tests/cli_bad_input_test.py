@@ -27,7 +27,9 @@ REAL = {"--lr": "a finite number of at least 0", "--weight-decay": "a finite num
 NAMES = {"--model": "one of mlp, cnn1, lenet5, cnn2, vgg-small",
          "--dataset": "one of fashion-mnist, mnist, synthetic, synthetic-color",
          "--shuffle": "one of on, off", "--fuse": "one of on, off", "--arenas": "one of overlay, two",
-         "--compute": "one of float32, bfloat16, tfloat32",
+         "--compute": "one of float32, bfloat16, tfloat32", "--cuda-graphs": "one of on, off",
+         "--device": "cpu, cuda, cuda:N, auto, or several of them as in cuda:0+cpu",
+         "--memory": "bytes, as in 4096, 64MiB or 1.5GiB",
          "--init": "default, or uniform:A with a finite A above 0, as in uniform:0.1"}
 PATHS = ("--data", "--log", "--plan-svg", "--plan-json")
 
@@ -61,6 +63,9 @@ class Arguments(BadInput):
                  ("--dataset", "FASHION-MNIST"), ("--shuffle", "maybe"), ("--fuse", "ON"),
                  ("--arenas", "overlap"), ("--arenas", ""),
                  ("--compute", "bf16"), ("--compute", "BFLOAT16"), ("--compute", "float16"), ("--compute", "tf32"), ("--compute", "")]
+        cases += [("--device", text) for text in ("gpu", "", "cuda:", "cuda:x", "cuda:-1", "cuda:0+", "+cpu", "CUDA", "cpu cuda")]
+        cases += [("--memory", text) for text in ("", "0", "-1", "12q", "1e3", "MiB", "nan", "1 GiB", "9" * 40, "0.1")]
+        cases += [("--cuda-graphs", "yes")]
         cases += [("--init", text) for text in ("uniform:", "uniform:0", "uniform:-1", "uniform:nan", "uniform:inf",
                                                 "uniform:1x", "uniform:1e-60", "uniform", "", "normal:1")]
         for option, text in cases:
@@ -73,6 +78,17 @@ class Arguments(BadInput):
         done = train("--compute", "tfloat32", "--model", "cnn1", "--dataset", "synthetic")
         self.refused(done, "products in tfloat32 on the CPU; expected float32 or bfloat16 "
                            "(hint: TF32 is what tensor cores of GPUs multiply)")
+
+    def test_devices_that_are_not_there(self):
+        if "no device" not in run("--version").stdout:
+            self.skipTest("there is a GPU")
+        for device in ("cuda", "cuda:7", "cpu+cuda"):
+            done = train("--device", device, "--model", "cnn1", "--dataset", "synthetic")
+            gpu = device.split("+")[-1]
+            self.assertRegex(done.stderr, rf"^arenite: device '{gpu}', but [^;]+; expected one of cpu")
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+        done = train("--device", "cpu+cpu", "--model", "cnn1", "--dataset", "synthetic")
+        self.refused(done, "device 'cpu' twice in 'cpu+cpu'; expected each device once")
 
     def test_form(self):
         self.refused(run(), "no subcommand; expected train or plan (hint: see arenite --help)")

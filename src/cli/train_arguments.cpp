@@ -4,6 +4,7 @@
 #include <arenite/nn/nn.hpp>
 
 #include "src/cli/checks.hpp"
+#include "src/runtime/device_choice.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -83,14 +84,17 @@ void add_hyperparameters(CLI::App& app, TrainArguments& a) {
 
 void add_execution(CLI::App& app, TrainArguments& a) {
   constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
-  app.add_option("--device", a.device,
-                 "where to train: cpu, cuda (the first GPU), cuda:1, auto (a GPU if there is one); "
-                 "or several, on which lanes are dealt out, as in cuda:0+cuda:1 or cuda+cpu")
-      ->check(not_empty())
-      ->capture_default_str();
+  const auto device = [](const std::string& text) {
+    return runtime::has_device_form(text) ? std::optional(text) : std::nullopt;
+  };
+  add_option<std::string>(
+      app, "--device", a.device, device, runtime::device_form,
+      "where to train: cpu, cuda (the first GPU), cuda:1, auto (a GPU if there is one); or "
+      "several, on which lanes are dealt out, as in cuda:0+cuda:1 or cuda+cpu")
+      ->default_str(a.device);
   add_option<std::int64_t>(app, "--memory", a.memory, bytes_of,
                            "bytes, as in 4096, 64MiB or 1.5GiB",
-                           "memory that may be taken of each GPU (else all that is free)");
+                           "memory that may be taken of each GPU (else nearly all that is free)");
   add_switch(app, "--cuda-graphs", a.cuda_graphs,
              "record what each task does on a GPU once, and launch it in one go");
   add_whole_number(app, "--workers", a.workers, 1, 1024,

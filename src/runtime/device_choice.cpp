@@ -22,20 +22,36 @@ std::string there_are(const CudaSupport& support) {
   const bool gpu = item.starts_with("cuda");
   fail({.found = "device '" + item + "'" +
                  (gpu && !support.reason.empty() ? ", but " + support.reason : ""),
-        .expected = gpu ? "one of " + there_are(support)
-                        : "cpu, cuda, cuda:N, auto, or several of them as in cuda:0+cpu",
+        .expected = gpu ? "one of " + there_are(support) : device_form,
         .hint = gpu && !support.built
                     ? "build with CUDA: scripts/build-starpu, then the preset cuda"
                     : ""});
+}
+
+constexpr std::string_view indexed = "cuda:";
+
+/// None in what does not begin so, or goes on otherwise.
+std::optional<int> index_of(const std::string& item) {
+  if (!item.starts_with(indexed)) return std::nullopt;
+  return whole_number(std::string_view(item).substr(indexed.size()));
+}
+
+/// f(item) for each item, until one is false.
+template <class F>
+bool all_items(const std::string& text, F f) {
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('+', begin), text.size());
+    if (!f(text.substr(begin, end - begin))) return false;
+    begin = end + 1;
+  }
+  return true;
 }
 
 int parse_one(const std::string& item, const CudaSupport& support) {
   if (item == "cpu" || (item == "auto" && support.devices.empty())) return the_cpu;
   if ((item == "cuda" || item == "auto") && !support.devices.empty())
     return support.devices.front().index;
-  constexpr std::string_view prefix = "cuda:";
-  if (!item.starts_with(prefix)) refuse(item, support);
-  const std::optional<int> index = whole_number(std::string_view(item).substr(prefix.size()));
+  const std::optional<int> index = index_of(item);
   if (!index ||
       std::ranges::none_of(support.devices, [&](const CudaDevice& d) { return d.index == *index; }))
     refuse(item, support);
@@ -46,17 +62,23 @@ int parse_one(const std::string& item, const CudaSupport& support) {
 
 std::vector<int> parse_devices(const std::string& text, const CudaSupport& support) {
   std::vector<int> devices;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('+', begin), text.size());
-    const int device = parse_one(text.substr(begin, end - begin), support);
+  all_items(text, [&](const std::string& item) {
+    const int device = parse_one(item, support);
     if (std::ranges::find(devices, device) != devices.end()) {
-      fail({.found = "device '" + text.substr(begin, end - begin) + "' twice in '" + text + "'",
+      fail({.found = "device '" + item + "' twice in '" + text + "'",
             .expected = "each device once"});
     }
     devices.push_back(device);
-    begin = end + 1;
-  }
+    return true;
+  });
   return devices;
+}
+
+bool has_device_form(const std::string& text) {
+  return all_items(text, [](const std::string& item) {
+    const std::optional<int> index = index_of(item);
+    return item == "cpu" || item == "cuda" || item == "auto" || (index && *index >= 0);
+  });
 }
 
 }  // namespace arenite::runtime
