@@ -218,6 +218,30 @@ result = $5;
   }
 }
 
+/// The run ends and says why, wherever it was; what is built anew works.
+TEST_F(OnGpus, EndsWhenADeviceFails) {
+  if (!simulated) GTEST_SKIP() << "no real GPU is to fail";
+  for (const long deeds : {1L, 2L, 5L, 6L, 17L}) {
+    SCOPED_TRACE(deeds);
+    runtime::Session session({.workers = 1, .device = "cuda"});
+    train::Trainer trainer(session, nn::model("cnn1").layers, small_set().shape(), {.batch = 32});
+    trainer.prepare(&small_set().train, nullptr);
+    SimulatedDevice::deeds_left() = deeds;
+    const auto why = [&] {
+      try {
+        trainer.fit(small_set().train, {.epochs = 3});
+      } catch (const Error& error) {
+        return std::string(error.what());
+      }
+      return std::string("no error");
+    };
+    EXPECT_NE(why().find("simulated GPU 0: out of order"), std::string::npos);
+    SimulatedDevice::deeds_left() = -1;
+    EXPECT_NE(why().find("a program set built anew"), std::string::npos);
+  }
+  EXPECT_EQ(train_once("cnn1", {.device = "cuda"}).report.train.samples, 333);
+}
+
 TEST_F(OnGpus, NamesDevicesThatAreNotThere) {
   if (!simulated) GTEST_SKIP() << "of simulated ones the names are known";
   const auto why = [](const char* device) {

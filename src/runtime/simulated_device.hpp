@@ -141,6 +141,11 @@ class SimulatedDevice final : public Device {
   SimulatedDevice(const SimulatedDevice&) = delete;
   SimulatedDevice& operator=(const SimulatedDevice&) = delete;
 
+  /// How many more deeds all of them do before they fail; below 0: they do not.
+  static std::atomic<long>& deeds_left() {
+    static std::atomic<long> left{-1};
+    return left;
+  }
   /// Bytes that programs hold on all of them.
   static std::atomic<std::int64_t>& in_use() {
     static std::atomic<std::int64_t> bytes{0};
@@ -212,14 +217,21 @@ class SimulatedDevice final : public Device {
     push({.kind = Deed::Kind::mark, .mark = &mark}, stream);
   }
   bool reached(const Event& event) noexcept override {
-    return static_cast<const Mark&>(event).reached.load(std::memory_order_acquire);
+    return failed() || static_cast<const Mark&>(event).reached.load(std::memory_order_acquire);
   }
   void finish(Stream stream) noexcept override { static_cast<Stream_*>(stream)->finish(); }
-  bool failed() const noexcept override { return false; }
-  std::string failure() const override { return {}; }
+  bool failed() const noexcept override { return deeds_left() == 0; }
+  std::string failure() const override { return failed() ? name_ + ": out of order" : ""; }
 
  private:
-  static void push(const Deed& deed, Stream stream) { static_cast<Stream_*>(stream)->push(deed); }
+  static void push(const Deed& deed, Stream stream) {
+    auto& mine = *static_cast<Stream_*>(stream);
+    // As with CUDA, what is asked of a device that has failed is left undone.
+    if (mine.recording == nullptr && deeds_left() >= 0 &&
+        (deeds_left() == 0 || --deeds_left() == 0))
+      return;
+    mine.push(deed);
+  }
 
   const std::string name_;
   const int worker_;
