@@ -83,7 +83,11 @@ void CUPTIAPI take_buffer(CUcontext context, std::uint32_t stream, std::uint8_t*
         record->kind != CUPTI_ACTIVITY_KIND_KERNEL)
       continue;
     const auto* kernel = reinterpret_cast<const KernelRecord*>(record);
-    if (kernel->end > kernel->start) all.kernels.emplace_back(kernel->start, kernel->end);
+    if (kernel->end > kernel->start) {
+      all.kernels.emplace_back(kernel->start, kernel->end);
+    } else {
+      ++all.dropped;  // CUPTI could not take its times
+    }
   }
   std::size_t lost = 0;
   if (cupti().dropped(context, stream, &lost) == CUPTI_SUCCESS) all.dropped += lost;

@@ -226,7 +226,7 @@ class Command(InFolder):
         self.assertEqual(found["test accuracy, GPU less CPU, mean of 1 seeds"]["found"], "-7.00 points")
         self.assertEqual(found["cudaMalloc a step (beyond 20 steps, 180 more)"]["found"], "1 (all in all: ours 205)")
         self.assertEqual(found["heap calls of ours, StarPU's and the system's in 70 steps more"]["found"], "program 70")
-        self.assertIn("3 hazards", found["racecheck: cnn1, recorded steps"]["found"])
+        self.assertIn("3 hazards", found["racecheck: cnn1, steps one by one"]["found"])
 
     def test_a_program_that_dies_costs_its_part_alone(self):
         done, report = self.check("--quick", "--only", "training,allocations,speed", dies="train")

@@ -50,23 +50,27 @@ def sanitizer(part, context):
         return
     end = time.monotonic() + context.limit(part)
     few = ["train", "--device", context.device, "--dataset", "synthetic", "--limit", "160", "--batch", "64", "--epochs", "1"]
-    suite = [("cnn1, steps one by one", [context.places.arenite, *few, "--model", "cnn1", "--cuda-graphs", "off"]),
-             ("cnn1, recorded steps", [context.places.arenite, *few, "--model", "cnn1"])]
+    apart = ("cnn1, steps one by one", [context.places.arenite, *few, "--model", "cnn1", "--cuda-graphs", "off"])
+    suite = [("cnn1, recorded steps", [context.places.arenite, *few, "--model", "cnn1"])]
     if not context.quick:
-        suite += [("cnn2, steps one by one", [context.places.arenite, *few, "--model", "cnn2", "--cuda-graphs", "off"]),
-                  ("operators", [context.places.device_test])]
-    runs = [(check, *one) for one in suite for check in ("memcheck", "racecheck")]
+        suite += [("operators", [context.places.device_test]), apart,
+                  ("cnn2, steps one by one", [context.places.arenite, *few, "--model", "cnn2", "--cuda-graphs", "off"])]
+    # racecheck looks at shared memory, which the libraries' kernels have and ours have not: one run of it says all.
+    runs = [("memcheck", *one) for one in suite] + [("racecheck", *apart)]
     for number, (check, what, command) in enumerate(runs):
         context.show(part, f"{check}, {what}")
         limit = (end - time.monotonic()) / (len(runs) - number) * (1 if number == len(runs) - 1 else 1.5)
-        done = run([tool, "--tool", check, "--error-exitcode", "66", "--target-processes", "all", *command], limit,
+        # Calls that a library makes to see whether they fail are no errors: ours are reported by the runtime.
+        calls = ["--report-api-errors", "no"] if check == "memcheck" else []
+        done = run([tool, "--tool", check, *calls, "--error-exitcode", "66", "--target-processes", "all", *command], limit,
                    context.environment)
         if done.status is None:
             part.skip(f"{check}: {what}", f"not done after {done.seconds:.0f} s")
             continue
         try:
             errors, line = reading.sanitizer(done.out + done.err)
-            part.check(f"{check}: {what}", line, "0", errors == 0 and done.status == 0)
+            found = line if errors or done.status == 0 else f"{line}, but {done.why}"
+            part.check(f"{check}: {what}", found, "0", errors == 0 and done.status == 0)
             if errors:
                 part.notes += [text for text in (done.out + done.err).splitlines() if text.startswith("=====")][:30]
         except reading.NotSaid:

@@ -58,9 +58,11 @@ def gtest(text):
 
 def sanitizer(text):
     """(errors or hazards, the line that says so) of compute-sanitizer."""
-    found = search(r"^=+ (?:ERROR SUMMARY: (\d+) errors?|RACECHECK SUMMARY: (\d+) hazards? displayed.*)$", text,
-                   "summary of compute-sanitizer")
-    return int(found[1] or found[2]), found[0].lstrip("= ")
+    pattern = r"^=+ ((?:ERROR SUMMARY: (\d+) errors?|RACECHECK SUMMARY: (\d+) hazards? displayed.*))$"
+    search(pattern, text, "summary of compute-sanitizer")
+    # One a process.
+    found = [(int(errors or hazards), line) for line, errors, hazards in re.findall(pattern, text, re.MULTILINE)]
+    return sum(errors for errors, _ in found), max(found)[1]
 
 
 def call_difference(few, many, steps_between):

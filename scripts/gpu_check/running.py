@@ -93,15 +93,27 @@ def run(command, limit, environment=None):
         status = process.returncode
     except subprocess.TimeoutExpired:
         end(process)
-        out, err = process.communicate()
+        out, err = last_words(process)
     except BaseException:  # an interrupt: it is in a session of its own, and did not hear of it
         end(process)
         raise
     return Done(status, out, err, time.monotonic() - start)
 
 
+def last_words(process, patience=10):
+    """What it said. Somebody who left its group may hold the pipes for ever."""
+    try:
+        return process.communicate(timeout=patience)
+    except subprocess.TimeoutExpired as expired:
+        for pipe in process.stdout, process.stderr:
+            pipe.close()
+        return tuple((part or b"").decode(errors="replace") if isinstance(part, (bytes, type(None))) else part
+                     for part in (expired.stdout, expired.stderr))
+
+
 def end(process, patience=10):
-    """First politely: bench/compare has children of its own, each a process group like itself."""
+    """First politely: bench/compare has children of its own, each a process group like itself. Then all that is left of the
+    group, though its leader be gone: what it began may go on, as a training that ends with its evaluation."""
     for number in signal.SIGTERM, signal.SIGKILL:
         try:
             os.killpg(process.pid, number)
@@ -109,7 +121,6 @@ def end(process, patience=10):
             return
         try:
             process.wait(patience)
-            return
         except subprocess.TimeoutExpired:
             continue
 
