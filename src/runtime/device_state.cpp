@@ -11,11 +11,20 @@
 
 namespace arenite::runtime {
 
+namespace {
+
+bool runs_on(const ProgramSpec& spec, const Device& device) {
+  return std::ranges::any_of(spec.schedule.tasks, [&](const graph::Task& task) {
+    return task.space.device == device.space().device && task.space.index == device.space().index;
+  });
+}
+
+}  // namespace
+
 void ProgramSet::Impl::warm_up_devices(const std::vector<ProgramSpec>& specs) const {
-  const bool wanted = std::ranges::any_of(specs, [](const ProgramSpec& spec) {
-    return std::ranges::any_of(spec.schedule.tasks, [](const graph::Task& task) {
-      return task.space.device != DeviceKind::cpu;
-    });
+  const auto devices = session_devices();
+  const bool wanted = std::ranges::any_of(devices, [&](const Device* device) {
+    return std::ranges::any_of(specs, [&](const auto& spec) { return runs_on(spec, *device); });
   });
   if (!wanted || !kernels.on_devices.warm_up) return;
   struct WarmUp {
@@ -49,10 +58,7 @@ void ProgramSet::Impl::check_memory(const std::vector<ProgramSpec>& specs) const
         bytes += block.bytes();
     }
     for (const ProgramSpec& spec : specs) {
-      if (std::ranges::any_of(spec.schedule.tasks, [&](const graph::Task& task) {
-            return task.space.device == DeviceKind::cuda &&
-                   task.space.index == device->space().index;
-          }))
+      if (runs_on(spec, *device))
         bytes += DeviceStatus::bytes_there(static_cast<std::size_t>(options.task_sets));
     }
     if (bytes <= device->space().capacity) continue;

@@ -2,7 +2,7 @@
 //
 // A step's faults are known late there. Each device has a status word for each task set, which its
 // kernels write and look at before they touch what outlives the step, and one for all steps before;
-// behind each task the host is sent a copy of the first.
+// behind each task, but for those that stage a batch, the host is sent a copy of the first.
 #pragma once
 
 #include <arenite/runtime/block.hpp>

@@ -45,10 +45,10 @@ class SimulatedDevice final : public Device {
   };
 
   /// A thread that does what it is given, in order, each after a moment.
-  class Stream_ {
+  class Worker {
    public:
-    Stream_() : thread_([this] { work(); }) {}
-    ~Stream_() {
+    Worker() : thread_([this] { work(); }) {}
+    ~Worker() {
       {
         const std::lock_guard lock(mutex_);
         ending_ = true;
@@ -56,8 +56,8 @@ class SimulatedDevice final : public Device {
       changed_.notify_all();
       thread_.join();
     }
-    Stream_(const Stream_&) = delete;
-    Stream_& operator=(const Stream_&) = delete;
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
 
     void push(const Deed& deed) {
       if (recording != nullptr) {
@@ -184,7 +184,7 @@ class SimulatedDevice final : public Device {
   std::unique_ptr<Event> make_event() override { return std::make_unique<Mark>(); }
   std::unique_ptr<Work> record(const std::function<void(Stream)>& enqueue) override {
     auto work = std::make_unique<Recording>();
-    Stream_& mine = streams_[0];
+    Worker& mine = streams_[0];
     mine.recording = work.get();
     enqueue(&mine);
     mine.recording = nullptr;
@@ -219,13 +219,13 @@ class SimulatedDevice final : public Device {
   bool reached(const Event& event) noexcept override {
     return failed() || static_cast<const Mark&>(event).reached.load(std::memory_order_acquire);
   }
-  void finish(Stream stream) noexcept override { static_cast<Stream_*>(stream)->finish(); }
+  void finish(Stream stream) noexcept override { static_cast<Worker*>(stream)->finish(); }
   bool failed() const noexcept override { return deeds_left() == 0; }
   std::string failure() const override { return failed() ? name_ + ": out of order" : ""; }
 
  private:
   static void push(const Deed& deed, Stream stream) {
-    auto& mine = *static_cast<Stream_*>(stream);
+    auto& mine = *static_cast<Worker*>(stream);
     // As with CUDA, what is asked of a device that has failed is left undone.
     if (mine.recording == nullptr && deeds_left() >= 0 &&
         (deeds_left() == 0 || --deeds_left() == 0))
@@ -238,7 +238,7 @@ class SimulatedDevice final : public Device {
   Space space_;
   std::map<std::byte*, std::int64_t> sizes_;
   std::int64_t bytes_ = 0;
-  std::array<Stream_, queue_count> streams_;
+  std::array<Worker, queue_count> streams_;
 };
 
 /// As long as it is there, sessions find so many simulated GPUs and no others. Make it before the

@@ -457,10 +457,7 @@ class RandomOps : private RandomValues {
     if (draw.chance(70)) graph::split_features(graph, operators(), spec.target);
     if (draw.chance(70)) graph::split_rows(graph, operators(), spec.target);
     const auto selector = runtime::kernel_selector(kernels());
-    graph::Spaces placed{.shared = spaces_.front(), .lanes = {}};
-    for (int lane = 0; lane < lanes_; ++lane)
-      placed.lanes.push_back(spaces_[static_cast<std::size_t>(lane) % spaces_.size()]);
-    graph::place(graph, operators(), placed, *selector);
+    graph::place(graph, operators(), lanes_in_turn(spaces_, lanes_), *selector);
     graph::select(graph, *selector);
     graph::in_place(graph);
     spec.schedule = graph::coarsen(graph, spec.target);
@@ -476,10 +473,7 @@ class RandomOps : private RandomValues {
     program.steps.resize(4);
     for (std::size_t i = 0; i < graph.value_count(); ++i) {
       const graph::Value& value = graph[ValueId(i)];
-      const bool copied = value.is_declared() &&
-                          graph.root_storage(ValueId(i)).cls == StorageClass::constant &&
-                          graph.root_storage(ValueId(i)).space != Space{};
-      if (value.producer || copied) continue;
+      if (value.producer || is_copied_constant(graph, ValueId(i))) continue;
       const Range numbers = range(ValueId(i));
       const auto bytes = [&] {
         return random_bytes(data_, value.type, value.shape.elements(), numbers.low, numbers.high);

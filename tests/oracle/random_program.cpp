@@ -20,6 +20,19 @@ RandomProgram random_program(std::uint32_t number, std::uint32_t data,
                          : random_network(number / 2, data, spaces);
 }
 
+graph::Spaces lanes_in_turn(const std::vector<Space>& spaces, int lanes) {
+  graph::Spaces placed{.shared = spaces.front(), .lanes = {}};
+  for (int lane = 0; lane < lanes; ++lane)
+    placed.lanes.push_back(spaces[static_cast<std::size_t>(lane) % spaces.size()]);
+  return placed;
+}
+
+bool is_copied_constant(const graph::Graph& graph, graph::ValueId id) {
+  const graph::Storage& storage = graph.root_storage(id);
+  return graph[id].is_declared() && storage.cls == graph::StorageClass::constant &&
+         storage.space != Space{};
+}
+
 const Bytes& constant_bytes(const RandomProgram& program, const std::string& name) {
   const auto known = program.constants->find(name);
   return known != program.constants->end() ? known->second

@@ -48,6 +48,11 @@ RandomProgram random_ops(std::uint32_t seed, std::uint32_t data, const std::vect
 RandomProgram random_network(std::uint32_t seed, std::uint32_t data,
                              const std::vector<Space>& spaces);
 
+/// So many lanes, in turn, in `spaces`.
+graph::Spaces lanes_in_turn(const std::vector<Space>& spaces, int lanes);
+/// A constant's copy on a device, which has no bytes of its own.
+bool is_copied_constant(const graph::Graph& graph, graph::ValueId id);
+
 /// The bytes of a constant of that name, in whatever space.
 const Bytes& constant_bytes(const RandomProgram& program, const std::string& name);
 
