@@ -54,6 +54,7 @@ void register_bias(Registry& registry) {
   bias_grad.operands = {{"gradient"}};
   bias_grad.results = {"dbias"};
   bias_grad.cost = one_flop_each;
+  bias_grad.sums_leading_axes = true;
   bias_grad.infer = [](const OpView& op) -> std::vector<graph::ResultType> {
     return {{DType::float32, {channels_of(op)}}};
   };

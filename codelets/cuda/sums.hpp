@@ -43,6 +43,7 @@ static void add_in_groups(const runtime::KernelCall& call, std::int64_t count, s
     const std::int64_t first = i / count * size;
     const std::int64_t end = first + size < many ? first + size : many;
     T total = 0;
+    ARENITE_UNROLL
     for (std::int64_t c = first; c < end; ++c) total += from[c * count + i % count];
     into[i] = total;
   });
@@ -55,6 +56,7 @@ static void sum_chunks(const runtime::KernelCall& call, const Chunks& s, const T
   if (s.chunks == 1) {
     for_each(call, s.count, [=] ARENITE_THREAD(std::int64_t i) {
       double total = 0;
+      ARENITE_UNROLL
       for (std::int64_t t = 0; t < s.length; ++t) total += static_cast<double>(term(i, t));
       store(i, total);
     });
@@ -65,6 +67,7 @@ static void sum_chunks(const runtime::KernelCall& call, const Chunks& s, const T
     const std::int64_t first = i / s.count * s.chunk;
     const std::int64_t end = first + s.chunk < s.length ? first + s.chunk : s.length;
     double total = 0;
+    ARENITE_UNROLL
     for (std::int64_t t = first; t < end; ++t) total += static_cast<double>(term(i % s.count, t));
     partial[i] = total;
   });
@@ -77,6 +80,7 @@ static void sum_chunks(const runtime::KernelCall& call, const Chunks& s, const T
   const std::int64_t left = s.groups > 0 ? s.groups : s.chunks;
   for_each(call, s.count, [=] ARENITE_THREAD(std::int64_t i) {
     double total = 0;
+    ARENITE_UNROLL
     for (std::int64_t c = 0; c < left; ++c) total += last[c * s.count + i];
     store(i, total);
   });

@@ -6,6 +6,9 @@
 // Without momentum there is no velocity: weight ← weight − learning_rate · g. A velocity that
 // starts as zeros makes the first step PyTorch's. The learning rate is data: it may change from
 // step to step.
+//
+// multi_sgd(learning_rate [1], weight, gradient, velocity?, weight, gradient, velocity?, …) does
+// that to each weight. A gradient may have axes in front of its weight's: it is summed over them.
 #include "codelets/sgd/sgd.hpp"
 
 #include "codelets/image.hpp"
@@ -33,7 +36,45 @@ graph::Cost cost(const OpView& op) {
   return {.flops = (velocity ? 4 : 2) * n, .bytes = (velocity ? 5 : 3) * n * sizeof(float)};
 }
 
+std::vector<graph::ResultType> infer_multi(const OpView& op) {
+  for (std::size_t first = 1; first < op.operand_count(); first += sgd::Updates::stride) {
+    const std::size_t gradient = first + 1, velocity = first + 2;
+    expect_type(op, first, DType::float32);
+    expect_type(op, gradient, DType::float32);
+    sgd::expect_rule(op, {.weight = first, .learning_rate = 0, .velocity = velocity});
+    const Shape &weight = op.operand(first).shape, &found = op.operand(gradient).shape;
+    const int in_front = found.rank() - weight.rank();
+    bool fits = in_front >= 0;
+    for (int i = 0; fits && i < weight.rank(); ++i) fits = found[in_front + i] == weight[i];
+    if (!fits) {
+      fail({.found = operand_text(op, gradient) + " of shape " + to_string(found),
+            .expected = to_string(weight) + ", the shape of 'weight' (" + op.operand(first).name +
+                        "), or that with axes in front, to be summed over"});
+    }
+  }
+  return {};
+}
+
+graph::Cost multi_cost(const OpView& op) {
+  graph::Cost all;
+  const sgd::Updates updates(op);
+  for (const sgd::Updates::Item& item : updates.items) {
+    const auto n = static_cast<double>(item.count), terms = n * static_cast<double>(item.rows);
+    all.flops += (updates.has_velocity ? 4 : 2) * n + terms - n;
+    all.bytes += ((updates.has_velocity ? 4 : 2) * n + terms) * sizeof(float);
+  }
+  return all;
+}
+
 }  // namespace
+
+sgd::Updates::Updates(const OpView& op) : rule(op), has_velocity(op.has_operand(3)) {
+  for (std::size_t first = 1; first < op.operand_count(); first += stride) {
+    const std::int64_t count = op.operand(first).shape.elements(),
+                       terms = op.operand(first + 1).shape.elements();
+    items.push_back({.count = count, .rows = count > 0 ? terms / count : 0});
+  }
+}
 
 void sgd::expect_rule(const OpView& op, const Operands& at) {
   expect_type(op, at.learning_rate, DType::float32);
@@ -80,7 +121,20 @@ void register_sgd(Registry& registry) {
     return {momentum ? "velocity" : ""};
   };
   definition.cost = cost;
+  definition.groups_as = "multi_sgd";
   registry.add(std::move(definition), sgd_kernels());
+
+  graph::OperatorDefinition multi;
+  multi.name = "multi_sgd";
+  multi.operands = {{"learning_rate"},
+                    {"weight", Effect::read_write},
+                    {"gradient"},
+                    {"velocity", Effect::read_write, true}};
+  multi.variadic = sgd::Updates::stride;
+  multi.attributes = sgd::attributes();
+  multi.infer = infer_multi;
+  multi.cost = multi_cost;
+  registry.add(std::move(multi), multi_sgd_kernels());
 }
 
 }  // namespace arenite::codelets

@@ -1,10 +1,15 @@
 #pragma once
 
 #include "codelets/registry.hpp"
+#include "codelets/sgd/step.hpp"
+
+#include <cstdint>
+#include <vector>
 
 namespace arenite::codelets {
 
 std::vector<runtime::Kernel> sgd_kernels();
+std::vector<runtime::Kernel> multi_sgd_kernels();
 
 namespace sgd {
 
@@ -15,6 +20,25 @@ struct Operands {
 
 /// Throws Error unless these, momentum and weight_decay agree, as `sgd` wants them.
 void expect_rule(const graph::OpView& op, const Operands& at);
+
+/// What `multi_sgd` does: its operands behind the learning rate, by three.
+struct Updates {
+  static constexpr std::size_t stride = 3;  ///< weight, gradient, velocity
+
+  struct Item {
+    std::int64_t count = 0;  ///< elements of the weight
+    std::int64_t rows = 1;   ///< so many times the gradient has as many, to be summed
+  };
+  std::vector<Item> items;
+  Rule rule;
+  bool has_velocity;
+
+  explicit Updates(const graph::OpView& op);
+
+  static std::size_t weight(std::size_t item) noexcept { return 1 + item * stride; }
+  static std::size_t gradient(std::size_t item) noexcept { return weight(item) + 1; }
+  static std::size_t velocity(std::size_t item) noexcept { return weight(item) + 2; }
+};
 
 /// The attributes that `expect_rule` reads.
 std::vector<graph::AttributeSchema> attributes();

@@ -126,5 +126,97 @@ TEST(Sgd, RefusesWhatDoesNotMatch) {
       "sgd: weight_decay=nan; expected a number of at least 0");
 }
 
+TEST(MultiSgd, UpdatesEachAsSgdDoes) {
+  for (Options options : {Options{}, {0.9, 0}, {0.9, 5e-4}}) {
+    OpHarness h(31);
+    const auto lr = h.random("lr", {1});
+    const double rate = static_cast<double>(h.read<float>(lr).front());
+    struct Item {
+      graph::ValueId weight, gradient, velocity;
+      std::vector<double> expected, moving;
+    };
+    std::vector<Item> items;
+    std::vector<graph::ValueId> operands{lr};
+    // More than one grid's worth; of every third the gradient is a sum of rows.
+    for (std::int64_t i = 0; i < 70; ++i) {
+      const std::string tag = std::to_string(i);
+      const Shape shape = i % 5 == 0 ? Shape{i, 2} : Shape{1 + i};
+      Item item{.weight = h.random("w" + tag, shape),
+                .gradient = h.random("g" + tag,
+                                     i % 3 == 0 && shape.rank() == 1 ? Shape{3, 2, 1 + i} : shape),
+                .velocity = {},
+                .expected = {},
+                .moving = {}};
+      if (options.momentum != 0) item.velocity = h.declare("v" + tag, DType::float32, shape);
+      item.expected = as_doubles(h.read<float>(item.weight));
+      item.moving.resize(item.expected.size());
+      operands.insert(operands.end(), {item.weight, item.gradient, item.velocity});
+      items.push_back(std::move(item));
+    }
+    h.op("multi_sgd", operands,
+         {{"momentum", options.momentum}, {"weight_decay", options.weight_decay}});
+    for (int step = 0; step < 3; ++step) ASSERT_EQ(h.run("plain"), runtime::StatusWord::ok);
+    for (Item& item : items) {
+      const auto terms = as_doubles(h.read<float>(item.gradient));
+      std::vector<double> gradient(item.expected.size());
+      for (std::size_t i = 0; i < terms.size(); ++i) gradient[i % gradient.size()] += terms[i];
+      for (int step = 0; step < 3; ++step)
+        reference(item.expected, item.moving, gradient, rate, options);
+      expect_close(h.read<float>(item.weight), item.expected, 2e-6, "weight");
+      if (item.velocity) expect_close(h.read<float>(item.velocity), item.moving, 2e-6, "velocity");
+    }
+  }
+}
+
+TEST(MultiSgd, TheLastVelocityMayBeLeftOut) {
+  OpHarness h;
+  const auto lr = h.random("lr", {1}), a = h.random("a", {3}), g = h.random("g", {3}),
+             b = h.random("b", {3});
+  const auto before = h.read<float>(b), gradient = h.read<float>(g);
+  const float rate = h.read<float>(lr).front();
+  h.op("multi_sgd", {lr, a, g, {}, b, g});
+  h.run("plain");
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_NEAR(h.read<float>(b)[i], before[i] - rate * gradient[i], 1e-7);
+  expect_error(
+      [&] {
+        h.op("multi_sgd", {lr, a, g, {}, b});
+      },
+      "multi_sgd: 5 operands; expected at least 3 (learning_rate, weight, gradient, velocity?, …), "
+      "and "
+      "any number of the last 3 again");
+}
+
+TEST(MultiSgd, RefusesWhatDoesNotMatch) {
+  OpHarness h;
+  const auto lr = h.random("lr", {1}), w = h.random("w", {2, 3}), g = h.random("g", {2, 3}),
+             v = h.random("v", {2, 3}), rows = h.random("rows", {5, 3, 2}),
+             flat = h.random("flat", {3});
+  const graph::ValueId none;
+  expect_error(
+      [&] {
+        h.op("multi_sgd", {lr, w, g, none, w, rows, none});
+      },
+      "multi_sgd: operand 'gradient' (rows) of shape [5, 3, 2]; expected [2, 3], the shape "
+      "of 'weight' (w), or that with axes in front, to be summed over");
+  expect_error(
+      [&] {
+        h.op("multi_sgd", {lr, w, flat, none});
+      },
+      "multi_sgd: operand 'gradient' (flat) of shape [3]; expected [2, 3], the shape of "
+      "'weight' (w), or that with axes in front, to be summed over");
+  expect_error(
+      [&] {
+        h.op("multi_sgd", {lr, w, g, v, v, g, none}, {{"momentum", 0.9}});
+      },
+      "multi_sgd: momentum=0.9 without a velocity; expected operand 'velocity', float32 of shape "
+      "[2, 3]");
+  expect_error(
+      [&] {
+        h.op("multi_sgd", {flat, w, g});
+      },
+      "multi_sgd: operand 'learning_rate' (flat) of shape [3]; expected [1], one number");
+}
+
 }  // namespace
 }  // namespace arenite::codelets::testing

@@ -55,7 +55,7 @@ from .shaping import (
     transpose,
     unsqueeze,
 )
-from .updates import accumulate, assign, grad, sgd, train, update_slice
+from .updates import accumulate, assign, grad, multi_sgd, sgd, train, update_slice
 
 __all__ = [
     "accumulate",
@@ -85,6 +85,7 @@ __all__ = [
     "max_pool2d",
     "mean",
     "mul",
+    "multi_sgd",
     "ones",
     "permute",
     "relu",

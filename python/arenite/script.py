@@ -184,7 +184,7 @@ class _Printer:
             else:
                 call = self.call(node)
                 left = f"{self.number(node)} = " if node.results else ""
-                note = " @update" if node.op == "sgd" else ""
+                note = " @update" if node.op in ("sgd", "multi_sgd") else ""
                 self.lines.append("  " * indent + f"{left}{call}{note};")
 
 

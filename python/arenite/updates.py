@@ -69,24 +69,66 @@ def sgd(
     learning_rate · velocity. learning_rate is a float32 [1]; velocity a `state` like the weight,
     where there is momentum.
     """
-    _target("sgd", weight, graph.PARAMETER, graph.STATE)
+    operands = [*_updated("sgd", weight, gradient), _learning_rate("sgd", learning_rate)]
+    operands += _velocity("sgd", weight, velocity, momentum)
+    return Update(Node("sgd", operands, _rule(momentum, weight_decay), []))
+
+
+def multi_sgd(
+    learning_rate: TensorLike,
+    updates: Sequence[Sequence[Any]],
+    momentum: float = 0.0,
+    weight_decay: float = 0.0,
+) -> Update:
+    """`sgd` of several weights in one go, each (weight, gradient) or, where there is momentum,
+    (weight, gradient, velocity). A gradient may have axes in front of its weight's: it is summed
+    over them.
+    """
+    operands: List[Optional[Tensor]] = [_learning_rate("multi_sgd", learning_rate)]
+    if not updates:
+        raise InvalidError("multi_sgd: no updates; expected at least one (weight, gradient)")
+    for update in updates:
+        if len(update) not in (2, 3):
+            raise InvalidError(
+                f"multi_sgd: an update of {len(update)} tensors; expected (weight, gradient) or "
+                "(weight, gradient, velocity)"
+            )
+        weight, gradient, velocity = (*update, None)[:3]
+        operands += _updated("multi_sgd", weight, gradient, summed=True)
+        operands += _velocity("multi_sgd", weight, velocity, momentum) or [None]
+    return Update(Node("multi_sgd", operands, _rule(momentum, weight_decay), []))
+
+
+def _learning_rate(op: str, learning_rate: TensorLike) -> Tensor:
+    rate = as_tensor(learning_rate, "float32")
+    expect_type(op, "learning_rate", rate, "float32")
+    expect_shape(op, "learning_rate", rate, (1,), "one number")
+    return rate
+
+
+def _updated(op: str, weight: Any, gradient: TensorLike, summed: bool = False) -> List[Tensor]:
+    _target(op, weight, graph.PARAMETER, graph.STATE)
+    gradient = as_tensor(gradient, weight.dtype)
+    behind = gradient.shape[len(gradient.shape) - len(weight.shape) :]
+    if summed and (behind, gradient.dtype) == (weight.shape, weight.dtype):
+        return [weight, gradient]
+    return [weight, _like(op, gradient, weight)]
+
+
+def _velocity(op: str, weight: Tensor, velocity: Any, momentum: float) -> List[Tensor]:
     if (velocity is not None) != (momentum != 0):
         raise InvalidError(
-            f"sgd: momentum {momentum} {'with' if velocity is not None else 'without'} a velocity; "
+            f"{op}: momentum {momentum} {'with' if velocity is not None else 'without'} a velocity; "
             "expected both or neither"
         )
-    rate = as_tensor(learning_rate, "float32")
-    expect_type("sgd", "learning_rate", rate, "float32")
-    expect_shape("sgd", "learning_rate", rate, (1,), "one number")
-    operands = [weight, _like("sgd", gradient, weight), rate]
-    if velocity is not None:
-        _like("sgd", _target("sgd", velocity, graph.STATE), weight)
-        operands.append(velocity)
-    return Update(
-        Node(
-            "sgd", operands, {"momentum": float(momentum), "weight_decay": float(weight_decay)}, []
-        )
-    )
+    if velocity is None:
+        return []
+    _like(op, _target(op, velocity, graph.STATE), weight)
+    return [velocity]
+
+
+def _rule(momentum: float, weight_decay: float) -> Any:
+    return {"momentum": float(momentum), "weight_decay": float(weight_decay)}
 
 
 def _expect_loss(op: str, loss: Any) -> None:

@@ -65,6 +65,34 @@ class ByHand(testing.TestCase):
         model = arenite.compile(w, updates=[F.sgd(w, [2.0], rate, velocity, momentum=0.5)])
         self.assertEqual([model(rate=[0.5]).tolist() for _ in range(2)], [[-1], [-2.5]])
 
+    def test_several_weights_by_hand(self):
+        w, b = arenite.parameter((2,), name="w"), arenite.parameter((1,), name="b")
+        rate, rows = arenite.input("rate", (1,)), arenite.input("rows", (4, 2))
+        step = F.multi_sgd(rate, [(w, rows), (b, [2.0])], weight_decay=0.5)
+        model = arenite.compile([w, b], updates=[step])
+        for values in ([[-2, -2], [-1]], [[-3.5, -3.5], [-1.75]]):
+            found = model(rate=[0.5], rows=np.ones((4, 2), np.float32))
+            self.assertEqual([one.tolist() for one in found], values)
+        v = arenite.state((2,), name="v")
+        w = arenite.parameter((2,), name="w")
+        step = F.multi_sgd(rate, [(w, rows, v)], momentum=0.5)
+        model = arenite.compile(w, updates=[step])
+        found = [model(rate=[0.5], rows=np.ones((4, 2), np.float32)).tolist() for _ in range(2)]
+        self.assertEqual(found, [[-2, -2], [-5, -5]])
+
+    def test_several_weights_that_do_not_fit(self):
+        w, v = arenite.parameter((2,), name="w"), arenite.state((2,), name="v")
+        rate = arenite.input("rate", (1,))
+        for updates, momentum, error in [
+            ([], 0, "multi_sgd: no updates; expected at least one (weight, gradient)"),
+            ([(w,)], 0, "multi_sgd: an update of 1 tensors; expected (weight, gradient) or "
+             "(weight, gradient, velocity)"),
+            ([(w, [[1.0], [2.0]])], 0, "multi_sgd: a value of float32 [2, 1]; expected float32 [2]"),
+            ([(w, [1, 2], v)], 0, "multi_sgd: momentum 0 with a velocity; expected both or neither"),
+        ]:  # fmt: skip
+            with self.raises(arenite.InvalidError, error):
+                F.multi_sgd(rate, updates, momentum=momentum)
+
 
 if __name__ == "__main__":
     testing.main()

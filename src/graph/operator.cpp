@@ -32,7 +32,10 @@ std::string OperatorDefinition::expected_operands() const {
 
 bool OperatorDefinition::takes(std::size_t count) const noexcept {
   if (count <= operands.size()) return count >= required(*this);
-  return variadic > 0 && (count - operands.size()) % variadic == 0;
+  if (variadic == 0) return false;
+  const std::size_t left_out = (variadic - (count - operands.size()) % variadic) % variadic;
+  return std::all_of(operands.end() - static_cast<std::ptrdiff_t>(left_out), operands.end(),
+                     [](const OperandSchema& operand) { return operand.optional; });
 }
 
 const OperandSchema& OperatorDefinition::operand_schema(std::size_t operand) const noexcept {

@@ -129,6 +129,7 @@ const TargetProfile& default_target() {
                   {"max_pool2d_grad/direct", {5, 30}},
                   {"max_pool2d_grad/plain", {5, 30}},
                   {"mul/plain", {60, 30}},
+                  {"multi_sgd/plain", {60, 30}},
                   {"relu/plain", {60, 30}},
                   {"relu_grad/plain", {60, 30}},
                   {"rms_norm/plain", {20, 40}},

@@ -40,6 +40,8 @@ Lowered lower(Graph graph, const graph::TargetProfile& target, int lanes,
     graph::split_features(graph, operators(), target);
     graph::split_rows(graph, operators(), target);
   }
+  if (spaces.shared.device != DeviceKind::cpu)  // where launches count
+    graph::group_updates(graph, operators());
   graph::fuse_updates(graph, operators());
   const auto selector =
       runtime::kernel_selector(kernels(), runtime::Compute::float32, cudnn ? "" : "cudnn");

@@ -163,6 +163,8 @@ StepProgram assemble_step(const nn::Layer& model, const nn::Loss& loss,
     fail({.found = "products in tfloat32 on the CPU",
           .expected = "float32 or bfloat16",
           .hint = "TF32 is what tensor cores of GPUs multiply"});
+  if (request.fuse && spaces.shared.device != DeviceKind::cpu)  // where launches count
+    graph::group_updates(split.graph, operators());
   }
   // By estimated work alone, so that the order of arithmetic never depends on a machine's load.
   if (request.spaces == std::vector{Space{}}) {

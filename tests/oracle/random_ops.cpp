@@ -61,7 +61,8 @@ class RandomOps : private RandomValues {
         &RandomOps::gradient,      &RandomOps::gradient,      &RandomOps::gradient,
         &RandomOps::gradient,      &RandomOps::update,        &RandomOps::elementwise_gradient,
         &RandomOps::lanes_dense,   &RandomOps::rare_gradient, &RandomOps::rare_gradient,
-        &RandomOps::dense_to_relu, &RandomOps::weight_update};
+        &RandomOps::dense_to_relu, &RandomOps::weight_update, &RandomOps::multi_update,
+        &RandomOps::multi_update};
     const std::size_t kinds = always.size() + (trained_ ? 0 : untrained.size());
     const std::size_t kind = draw.below(kinds);
     (this->*(kind < always.size() ? always[kind] : untrained[kind - always.size()]))();
@@ -343,6 +344,23 @@ class RandomOps : private RandomValues {
     if (draw.chance(50)) velocity = declare(DType::float32, of, {}, StorageClass::optimizer_state);
     builder.add("dense_grad_weight_sgd", {w, rate, velocity, x, floats({n, outputs})},
                 {{"momentum", velocity ? 0.9 : 0.0}, {"weight_decay", draw.of({0.0, 0.01})}});
+  }
+
+  /// Updates of several weights, some with a gradient that is yet to be summed.
+  void multi_update() {
+    if (phase_ != Phase::update) return;
+    const bool momentum = draw.chance(50);
+    std::vector<ValueId> operands{declare(DType::float32, {1}, {0.01, 0.1}, StorageClass::buffer)};
+    for (int count = draw.between(1, 3); count > 0; --count) {
+      const ValueId rows = matrix();
+      const Shape of = draw.chance(50) ? Shape{shape(rows)[1]} : shape(rows);
+      operands.push_back(declare(DType::float32, of, {}, StorageClass::parameter));
+      operands.push_back(rows);
+      operands.push_back(momentum ? declare(DType::float32, of, {}, StorageClass::optimizer_state)
+                                  : ValueId{});
+    }
+    builder.add("multi_sgd", operands,
+                {{"momentum", momentum ? 0.9 : 0.0}, {"weight_decay", draw.of({0.0, 0.01})}});
   }
 
   void gather() {

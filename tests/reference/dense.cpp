@@ -71,7 +71,7 @@ std::vector<double> weight_gradient(Call& call, std::size_t first) {
 void dense_grad_weight(Call& call) { call.out(0).data = weight_gradient(call, 0); }
 
 void dense_grad_weight_sgd(Call& call) {
-  sgd_step(call, weight_gradient(call, 3), {.learning_rate = 1, .velocity = 2});
+  sgd_step(call, weight_gradient(call, 3), {.weight = 0, .learning_rate = 1, .velocity = 2});
 }
 
 /// x [..., C] + bias [C]

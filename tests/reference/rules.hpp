@@ -19,7 +19,7 @@ void add_training_rules(Rules& rules);     ///< batches, the loss, updates
 
 /// Where an op that updates its operand 0 has the rest.
 struct SgdOperands {
-  std::size_t learning_rate, velocity;
+  std::size_t weight, learning_rate, velocity;
 };
 
 /// PyTorch's form: velocity ← momentum · velocity + g, weight ← weight − rate · velocity.

@@ -45,7 +45,19 @@ void softmax_cross_entropy(Call& call) {
   call.out(0)[0] = statistics[0] / divisor;
 }
 
-void sgd(Call& call) { sgd_step(call, call.in(1).data, {.learning_rate = 2, .velocity = 3}); }
+void sgd(Call& call) {
+  sgd_step(call, call.in(1).data, {.weight = 0, .learning_rate = 2, .velocity = 3});
+}
+
+void multi_sgd(Call& call) {
+  for (std::size_t first = 1; first < call.operands(); first += 3) {
+    const Tensor& rows = call.in(first + 1);
+    const auto count = static_cast<std::size_t>(call.in(first).shape.elements());
+    std::vector<double> gradient(count);
+    for (std::size_t i = 0; i < rows.data.size(); ++i) gradient[i % count] += rows.data[i];
+    sgd_step(call, gradient, {.weight = first, .learning_rate = 0, .velocity = first + 2});
+  }
+}
 
 Rules gather_rules() {
   Rules all;
@@ -68,7 +80,7 @@ Rules gather_rules() {
 void sgd_step(Call& call, const std::vector<double>& gradient, SgdOperands at) {
   const double momentum = call.attributes().real("momentum"),
                decay = call.attributes().real("weight_decay"), rate = call.in(at.learning_rate)[0];
-  Tensor& weight = call.inout(0);
+  Tensor& weight = call.inout(at.weight);
   Tensor* velocity = call.has(at.velocity) ? &call.inout(at.velocity) : nullptr;
   for (std::int64_t i = 0; i < weight.shape.elements(); ++i) {
     double g = gradient.at(static_cast<std::size_t>(i)) + decay * weight[i];
@@ -81,6 +93,7 @@ void add_training_rules(Rules& rules) {
   rules["batch_gather"] = batch_gather;
   rules["softmax_cross_entropy"] = softmax_cross_entropy;
   rules["sgd"] = sgd;
+  rules["multi_sgd"] = multi_sgd;
 }
 
 const Rules& rules() {

@@ -193,6 +193,14 @@ class OperatorDefinition {
   /// operator is none.
   std::function<std::vector<std::string>(const Attributes&)> optimizer_state;
 
+  /// The operator that does several of these updates in one go: it has the same attributes, and
+  /// takes the learning rate, then the other operands of each in order, a gradient perhaps with
+  /// axes in front of the parameter's, over which it is summed. Empty: there is none.
+  std::string groups_as;
+
+  /// Its only result is operand 0, summed over all axes but the last.
+  bool sums_leading_axes = false;
+
   /// Its results may live in another space than its operands: it copies from one to the other.
   bool crosses_spaces = false;
 
@@ -200,7 +208,7 @@ class OperatorDefinition {
   std::vector<std::pair<std::uint32_t, std::string>> status_messages;
 
   /// Whether an op may have so many operands: at least the required ones, beyond the known ones
-  /// only whole groups of those that repeat.
+  /// only whole groups of those that repeat, but for optional ones at the end of the last.
   bool takes(std::size_t count) const noexcept;
   /// What `takes` asks for: "2 (x, gradient, …)".
   std::string expected_operands() const;

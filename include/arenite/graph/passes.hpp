@@ -1,7 +1,8 @@
 // The passes between a front end's graph and a plan, in the order a compiler runs them:
 //
 //   fuse → split_batch or split_lanes → add_gradients (+ updates) → fuse → keep_buffers →
-//   merge_sums → split_features → split_rows → fuse_updates → place → select → in_place → coarsen
+//   merge_sums → split_features → split_rows → group_updates → fuse_updates → place → select →
+//   in_place → coarsen
 //
 // Each takes a graph and leaves a graph that `verify` accepts (it is called at the end of each).
 // All are deterministic and depend on nothing but their arguments.
@@ -160,6 +161,14 @@ int split_rows(Graph& graph, const OperatorTable& table,
                const TargetProfile& target = default_target());
 
 // ---- updates -----------------------------------------------------------------------------------
+
+/// Replaces updates of small parameters by one op that does them all (`groups_as`), where the last
+/// of them stands: on a GPU each would take less time than its launch. With it goes the making of a
+/// gradient that sums few rows (`sums_leading_axes`) and that only its update reads. The gradients
+/// are kept until then, which is why large ones are left alone. Results keep their bits but for
+/// those sums, which may be rounded differently. A graph with regions is left alone. Returns how
+/// many ops there are less.
+int group_updates(Graph& graph, const OperatorTable& table);
 
 /// Replaces a gradient and the update that alone reads it by the operator that does both in one go
 /// (`OperatorDefinition::update_fusion`), where the update stands: the gradient needs no bytes any

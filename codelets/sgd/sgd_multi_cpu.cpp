@@ -1,0 +1,56 @@
+#include "codelets/prepare.hpp"
+#include "codelets/sgd/sgd.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace arenite::codelets {
+namespace {
+
+using sgd::Updates;
+
+/// Columns whose rows are summed at a time.
+constexpr std::int64_t block = 64;
+
+void sum_rows(const float* gradient, const Updates::Item& item, std::int64_t from,
+              std::int64_t count, float* sums) {
+  std::array<double, block> totals{};
+  for (std::int64_t row = 0; row < item.rows; ++row) {
+    const float* terms = gradient + row * item.count + from;
+    for (std::int64_t i = 0; i < count; ++i)
+      totals[static_cast<std::size_t>(i)] += static_cast<double>(terms[i]);
+  }
+  std::copy_n(totals.begin(), count, sums);
+}
+
+void run(const runtime::KernelCall& call) {
+  const Updates& updates = *static_cast<const Updates*>(call.state);
+  const float rate = *call.in<float>(0);
+  for (std::size_t i = 0; i < updates.items.size(); ++i) {
+    const Updates::Item& item = updates.items[i];
+    float* weight = call.inout<float>(Updates::weight(i));
+    const float* gradient = call.in<float>(Updates::gradient(i));
+    float* velocity = updates.has_velocity ? call.inout<float>(Updates::velocity(i)) : nullptr;
+    if (item.rows == 1) {
+      sgd::step(updates.rule, rate, gradient, weight, velocity, item.count);
+      continue;
+    }
+    for (std::int64_t from = 0; from < item.count; from += block) {
+      std::array<float, block> sums;
+      const std::int64_t count = std::min(block, item.count - from);
+      sum_rows(gradient, item, from, count, sums.data());
+      sgd::step(updates.rule, rate, sums.data(), weight + from,
+                velocity != nullptr ? velocity + from : nullptr, count);
+    }
+  }
+}
+
+Updates updates_of(const graph::OpView& op) { return Updates(op); }
+
+}  // namespace
+
+std::vector<runtime::Kernel> multi_sgd_kernels() {
+  return {{.name = "plain", .prepare = prepare<updates_of, run>}};
+}
+
+}  // namespace arenite::codelets

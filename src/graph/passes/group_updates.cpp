@@ -1,0 +1,187 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/dependencies.hpp>
+#include <arenite/graph/passes.hpp>
+
+#include "src/graph/passes/rebuild.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace arenite::graph {
+namespace {
+
+// Of an update, as `optimizer_state` says.
+constexpr std::size_t gradient_operand = 1, rate_operand = 2;
+
+/// Larger ones keep a GPU busy without company, and their gradients are not to live longer.
+constexpr std::int64_t most_elements = 1 << 16;
+/// Rows that the thread of an element adds: beyond, a sum is dealt out to several.
+constexpr std::int64_t most_rows = 128;
+
+/// A group takes the learning rate, and what else its updates take.
+void check_rules(const OperatorTable& table) {
+  for (const std::string& name : table.names()) {
+    const auto update = table.find(name);
+    if (update->groups_as.empty()) continue;
+    const auto group = table.find(update->groups_as);
+    const std::size_t count = update->operands.size();
+    if (group && update->results.empty() && group->results.empty() && update->variadic == 0 &&
+        count > rate_operand && group->operands.size() == count && group->variadic == count - 1 &&
+        group->attributes.size() == update->attributes.size()) {
+      continue;
+    }
+    fail({.found = "operator '" + name + "', which '" + update->groups_as + "' does in groups",
+          .expected = "a registered operator without results that takes the learning rate and "
+                      "groups of " +
+                      std::to_string(count - 1) + " operands, with the same attributes"});
+  }
+}
+
+bool in_the_way(const std::vector<Access>& a, const std::vector<Access>& b) {
+  return std::ranges::any_of(a, [&](const Access& x) {
+    return std::ranges::any_of(b, [&](const Access& y) {
+      return x.storage == y.storage && (x.writes || y.writes) && x.offset < y.offset + y.bytes &&
+             y.offset < x.offset + x.bytes;
+    });
+  });
+}
+
+class UpdateGrouper {
+ public:
+  explicit UpdateGrouper(const Graph& graph)
+      : graph_(graph), readers_(graph), with_(graph.op_count()) {
+    for (OpId id : graph_[Graph::body].ops) {
+      const bool joins = small_update(id);
+      const Member member = joins ? member_of(id) : Member{id, {}, accesses(graph_, id)};
+      // A group whose updates cannot wait behind this op is as long as it gets.
+      for (auto& group : groups_) {
+        group.open = group.open && std::ranges::none_of(group.members, [&](const Member& earlier) {
+                       return in_the_way(earlier.touches, member.touches);
+                     });
+      }
+      if (joins) join(member);
+    }
+    for (const Group& group : groups_) note(group);
+  }
+
+  int count() const noexcept { return count_; }
+
+  bool replace(OpId id, const std::vector<ValueId>& map, Builder& builder) const {
+    const Group* group = with_[id.index];
+    if (group != nullptr && id == group->members.back().update) add_group(*group, map, builder);
+    return group != nullptr;
+  }
+
+ private:
+  struct Member {
+    OpId update, sum;  ///< `sum` makes the gradient and goes with it; none: it stays
+    std::vector<Access> touches;
+  };
+  struct Group {
+    std::vector<Member> members;
+    bool open = true;
+  };
+
+  bool small_update(OpId id) const {
+    const Op& op = graph_[id];
+    return !op.definition->groups_as.empty() && op.operands.size() > rate_operand &&
+           graph_[op.operands[0]].shape.elements() <= most_elements;
+  }
+
+  Member member_of(OpId id) const {
+    const ValueId gradient = graph_[id].operands[gradient_operand];
+    const OpId maker = graph_[gradient].producer;
+    Member member{id, {}, accesses(graph_, id)};
+    if (!maker || !goes_along(maker, id)) return member;
+    member.sum = maker;
+    std::erase_if(member.touches,
+                  [&](const Access& a) { return a.storage == graph_.root(gradient); });
+    for (Access access : accesses(graph_, maker)) {
+      if (access.reads) member.touches.push_back(access);
+    }
+    return member;
+  }
+
+  /// The gradient is a sum of few rows that nobody else sees.
+  bool goes_along(OpId maker, OpId update) const {
+    const Op& op = graph_[maker];
+    if (!op.definition->sums_leading_axes || !only_reads(op)) return false;
+    const ValueId result = op.results[0];
+    const Storage& storage = graph_.storage(graph_[result].storage);
+    const Shape& rows = graph_[op.operands[0]].shape;
+    return readers_.only_one(result) && fills_storage(graph_, result) && storage.space == Space{} &&
+           graph_[result].layout == Layout{} && graph_[op.operands[0]].layout == Layout{} &&
+           rows.elements() <= most_rows * graph_[result].shape.elements() &&
+           !overwritten_between(graph_, maker, maker, update);
+  }
+
+  void join(const Member& member) {
+    const Op& op = graph_[member.update];
+    const auto fits = [&](const Group& group) {
+      const Op& first = graph_[group.members.front().update];
+      return group.open && first.definition == op.definition && first.attributes == op.attributes &&
+             first.phase == op.phase && first.lane == op.lane &&
+             first.operands[rate_operand] == op.operands[rate_operand];
+    };
+    const auto group = std::ranges::find_if(groups_, fits);
+    (group != groups_.end() ? *group : groups_.emplace_back()).members.push_back(member);
+  }
+
+  void note(const Group& group) {
+    std::size_t ops = group.members.size();
+    for (const Member& member : group.members) ops += member.sum ? 1 : 0;
+    if (ops < 2) return;
+    count_ += static_cast<int>(ops) - 1;
+    for (const Member& member : group.members) {
+      with_[member.update.index] = &group;
+      if (member.sum) with_[member.sum.index] = &group;
+    }
+  }
+
+  void add_group(const Group& group, const std::vector<ValueId>& map, Builder& builder) const {
+    const auto copy_of = [&](ValueId id) { return id ? map[id.index] : ValueId{}; };
+    const Op &first = graph_[group.members.front().update],
+             &last = graph_[group.members.back().update];
+    std::vector<ValueId> operands{copy_of(first.operands[rate_operand])};
+    for (const Member& member : group.members) {
+      const Op& update = graph_[member.update];
+      for (std::size_t i = 0; i < update.definition->operands.size(); ++i) {
+        if (i == rate_operand) continue;
+        const bool summed = i == gradient_operand && member.sum;
+        const ValueId operand = summed
+                                    ? graph_[member.sum].operands[0]
+                                    : (i < update.operands.size() ? update.operands[i] : ValueId{});
+        operands.push_back(copy_of(operand));
+      }
+    }
+    builder.context = {
+        .phase = first.phase,
+        .lane = first.lane,
+        .where = first.where == last.where ? first.where : first.where + " … " + last.where};
+    builder.add(first.definition->groups_as, operands, first.attributes);
+  }
+
+  const Graph& graph_;
+  const Readers readers_;
+  std::vector<Group> groups_;
+  std::vector<const Group*> with_;  // by op: the group that it becomes a part of
+  int count_ = 0;
+};
+
+}  // namespace
+
+int group_updates(Graph& graph, const OperatorTable& table) {
+  expect_before_select(graph, "group_updates");
+  check_rules(table);
+  if (graph.region_count() > 1) return 0;
+  const UpdateGrouper grouper(graph);
+  if (grouper.count() == 0) return 0;
+  graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
+    return grouper.replace(id, map, builder);
+  });
+  return grouper.count();
+}
+
+}  // namespace arenite::graph
