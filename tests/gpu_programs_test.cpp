@@ -41,6 +41,7 @@ struct How {
   bool cuda_graphs = true;
   std::int64_t batch = 32;
   int workers = 1;
+  std::optional<bool> resident_data = std::nullopt;
 };
 
 struct Outcome {
@@ -57,7 +58,8 @@ Outcome train_once(const std::string& model, const How& how) {
                           .optimizer = optim::sgd({.lr = 0.02f, .momentum = 0.9f}),
                           .init = {.seed = 5, .range = {}},
                           .lanes = how.lanes,
-                          .cuda_graphs = how.cuda_graphs});
+                          .cuda_graphs = how.cuda_graphs,
+                          .resident_data = how.resident_data});
   Outcome outcome;
   outcome.report = trainer.fit(small_set().train, {.epochs = 2, .validation = &small_set().test});
   outcome.sha256 = trainer.weights_sha256();
@@ -139,6 +141,34 @@ TEST_F(OnGpus, HasTheSameBitsEachTimeRecordedOrNot) {
     EXPECT_EQ(train_once("cnn1", {.device = "cuda:1"}).sha256, first.sha256);
   }
   EXPECT_EQ(train_once("cnn1", {.device = "cuda", .cuda_graphs = false}).sha256, first.sha256);
+}
+
+TEST_F(OnGpus, GathersBatchesWhereTheDataIs) {
+  for (const int lanes : {1, 3}) {
+    const Outcome there = train_once("cnn1", {.device = "cuda", .lanes = lanes}),
+                  here = train_once("cnn1",
+                                    {.device = "cuda", .lanes = lanes, .resident_data = false});
+    EXPECT_EQ(there.sha256, here.sha256);
+  }
+}
+
+TEST_F(OnGpus, LeavesDataThatTakesTooMuchToTheHost) {
+  if (!simulated) GTEST_SKIP() << "libraries' kernels need other scratch";
+  const auto explained = [](std::int64_t memory, std::optional<bool> resident) {
+    runtime::Session session({.workers = 1, .device = "cuda", .device_memory = memory});
+    train::Trainer trainer(session, nn::model("cnn1").layers, small_set().shape(),
+                           {.batch = 32, .resident_data = resident});
+    trainer.prepare(&small_set().train, nullptr);
+    std::ostringstream out;
+    trainer.explain(out);
+    return out.str();
+  };
+  const auto bytes =
+      static_cast<std::int64_t>(small_set().train.images.size() + small_set().train.labels.size());
+  const std::string chosen = "dynamic_slice";  // the host only says which samples
+  EXPECT_NE(explained(4 * bytes, {}).find(chosen), std::string::npos);
+  EXPECT_EQ(explained(4 * bytes - 1, {}).find(chosen), std::string::npos);
+  EXPECT_NE(explained(4 * bytes - 1, true).find(chosen), std::string::npos);
 }
 
 TEST_F(OnGpus, DealsLanesOutOnDevices) {

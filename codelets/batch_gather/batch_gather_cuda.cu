@@ -38,17 +38,20 @@ void run(const runtime::KernelCall& call) {
   auto* y = call.out<std::int32_t>(1);
   runtime::StatusWord* status = call.status;
   const std::uint32_t op = call.op;
-  cuda::for_each(call, s.count, [=] ARENITE_THREAD(std::int64_t j) {
+  // An image's first thread sees to its label, too; one without pixels has no other thread.
+  const std::int64_t threads = std::max<std::int64_t>(1, s.pixels);
+  cuda::for_each(call, s.count * threads, [=] ARENITE_THREAD(std::int64_t i) {
+    const std::int64_t j = i / threads, pixel = i % threads;
     const std::int64_t image = image_of(s, order, *cursor, j);
+    if (s.pixels > 0) {
+      x[i] = image < 0 ? 0 : s.scale * static_cast<float>(images[image * s.pixels + pixel]);
+    }
+    if (pixel != 0) return;
     y[j] = image >= 0 ? labels[image] : 0;
     if (image >= 0) return;
     cuda::report(
         status, op,
         static_cast<std::uint32_t>(image == -2 ? GatherFault::cursor : GatherFault::index));
-  });
-  cuda::for_each(call, s.count * s.pixels, [=] ARENITE_THREAD(std::int64_t i) {
-    const std::int64_t image = image_of(s, order, *cursor, i / s.pixels);
-    x[i] = image < 0 ? 0 : s.scale * static_cast<float>(images[image * s.pixels + i % s.pixels]);
   });
 }
 

@@ -33,6 +33,13 @@ std::optional<Init> parse_init(const std::string& text) {
   return std::make_optional<Init>(range);
 }
 
+std::optional<std::optional<bool>> parse_resident(const std::string& text) {
+  using Choice = std::optional<bool>;
+  if (text == "auto") return Choice();
+  if (text != "on" && text != "off") return std::nullopt;
+  return std::make_optional<Choice>(text == "on");
+}
+
 std::optional<plan::ArenaLayout> parse_arenas(const std::string& text) {
   // `reset` is known, so that the planner can say which values it would lose.
   for (const auto layout :
@@ -97,6 +104,11 @@ void add_execution(CLI::App& app, TrainArguments& a) {
                            "memory that may be taken of each GPU (else nearly all that is free)");
   add_switch(app, "--cuda-graphs", a.cuda_graphs,
              "record what each task does on a GPU once, and launch it in one go");
+  add_option<std::optional<bool>>(
+      app, "--resident-data", a.resident_data, parse_resident, "one of auto, on, off",
+      "keep the images in each GPU's memory, which gathers its batches from them (auto: where they "
+      "take at most a quarter of it)")
+      ->default_str("auto");
   add_whole_number(app, "--workers", a.workers, 1, 1024,
                    "CPU workers (else $STARPU_NCPU, else one a core)");
   add_whole_number(app, "--lanes", a.lanes, 1, 64,

@@ -112,7 +112,8 @@ int run_train(const TrainArguments& a) {
                           .layout = a.arenas,
                           .fuse = a.fuse,
                           .compute = a.compute,
-                          .cuda_graphs = a.cuda_graphs});
+                          .cuda_graphs = a.cuda_graphs,
+                          .resident_data = a.resident_data});
   if (interrupted()) return nothing_trained();
   trainer.prepare(&train_split, &data.test);
   if (interrupted()) return nothing_trained();

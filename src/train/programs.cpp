@@ -18,13 +18,29 @@ bool same(const data::Split& a, const data::Split& b) {
          a.count == b.count;
 }
 
-void bind(runtime::ProgramSpec& spec, const Pass& pass) {
+constexpr std::int64_t zero = 0;
+
+void bind_constants(runtime::ProgramSpec& spec, const std::string& set, const Pass& pass) {
   const auto bytes = [](const auto& span) {
     return static_cast<std::int64_t>(span.size() * sizeof(span[0]));
   };
-  spec.constants = {{names::images, {pass.split.images.data(), bytes(pass.split.images)}},
-                    {names::labels, {pass.split.labels.data(), bytes(pass.split.labels)}},
-                    {names::order, {pass.order.data(), bytes(pass.order)}}};
+  spec.constants = {
+      {name_in(set, names::images), {pass.split.images.data(), bytes(pass.split.images)}},
+      {name_in(set, names::labels), {pass.split.labels.data(), bytes(pass.split.labels)}},
+      {name_in(set, names::order), {pass.order.data(), bytes(pass.order)}},
+      {name_in(set, names::first), {&zero, sizeof zero}}};
+}
+
+/// Whether lanes on GPUs are to gather their samples there: where all sets leave most of each
+/// GPU's memory to others, unless somebody has said.
+bool keeps_data_there(const Recipe& recipe, const std::vector<std::unique_ptr<Pass>>& passes) {
+  if (recipe.options.resident_data) return *recipe.options.resident_data;
+  std::size_t bytes = 0;
+  for (const auto& pass : passes) bytes += pass->split.images.size() + pass->split.labels.size();
+  return std::ranges::all_of(recipe.spaces, [&](const Space& space) {
+    return space.device == DeviceKind::cpu ||
+           bytes <= static_cast<std::uint64_t>(space.capacity) / 4;
+  });
 }
 
 template <class F>
@@ -109,16 +125,19 @@ void Programs::build(runtime::Session& session, const Recipe& recipe) {
   std::vector<Wish> wishes;
   std::vector<runtime::ProgramSpec> specs;
   int trained = 0, evaluated = 0;
+  const bool resident = keeps_data_there(recipe, passes_);
   for (const auto& pass : passes_) {
     // The first of a kind has the plain name, later splits a number.
     const int number = ++(pass->training ? trained : evaluated);
     const std::string stem = std::string(pass->training ? "train" : "evaluate") +
                              (number == 1 ? "" : "." + std::to_string(number));
     const auto add = [&](runtime::Program*& program, const std::string& name, std::int64_t batch) {
-      const StepRequest request = recipe.request(name, batch, pass->split.count, pass->training);
+      StepRequest request = recipe.request(name, batch, pass->split.count, pass->training);
+      request.resident = resident;
+      request.set = stem;
       StepProgram built =
           build_step(recipe.model, recipe.options.loss, recipe.options.optimizer, request, state_);
-      bind(built.spec, *pass);
+      bind_constants(built.spec, stem, *pass);
       specs.push_back(std::move(built.spec));
       wishes.push_back({&program, name});
     };

@@ -40,36 +40,64 @@ Forward build_forward(const nn::Layer& model, const nn::Loss& loss, const StepRe
 /// Gathers each lane's samples from the data set; `x` and `y` of a lane come from one op.
 class Gatherer {
  public:
-  explicit Gatherer(const StepRequest& request) : request_(request) {}
+  Gatherer(const StepRequest& request, const graph::Spaces& spaces)
+      : request_(request), spaces_(spaces) {}
 
   ValueId operator()(Builder& builder, const graph::Value& input, const graph::LaneShare& share) {
     if (!images_) declare(builder);
     if (share.lane != lane_) {
       lane_ = share.lane;
       builder.context.where = "batch";
-      gathered_ = builder.add("batch_gather", {images_, labels_, order_, cursor_},
-                              {{"begin", share.begin}, {"count", share.count}});
-      // Refilled each step, one copy for each task set: the next batch is gathered behind this
-      // step.
-      for (ValueId id : gathered_)
-        builder.graph().storage(builder.graph()[id].storage).cls = StorageClass::input;
+      gathered_ = request_.resident && spaces_.of_lane(share.lane).device != DeviceKind::cpu
+                      ? gather_there(builder, share)
+                      : gather_here(builder, share);
     }
     return gathered_.at(input.name == "x" ? 0 : 1);
   }
 
  private:
+  /// By a CPU worker.
+  std::vector<ValueId> gather_here(Builder& builder, const graph::LaneShare& share) const {
+    const auto samples = builder.add("batch_gather", {images_, labels_, order_, cursor_},
+                                     {{"begin", share.begin}, {"count", share.count}});
+    for (ValueId id : samples) refill(builder, id);
+    return samples;
+  }
+
+  /// By the GPU, which is sent no more than which samples to take.
+  std::vector<ValueId> gather_there(Builder& builder, const graph::LaneShare& share) {
+    if (!first_) {
+      first_ = builder.declare(name_in(request_.set, names::first), DType::int64, {1},
+                               StorageClass::constant);
+    }
+    const std::int64_t behind = request_.dataset - (request_.batch - share.begin - share.count);
+    const ValueId from = builder.add1("slice", {order_}, {{"begin", share.begin}, {"end", behind}});
+    const ValueId chosen = builder.add1("dynamic_slice", {from, cursor_}, {{"rows", share.count}});
+    refill(builder, chosen);
+    return builder.add("batch_gather", {images_, labels_, chosen, first_},
+                       {{"count", share.count}});
+  }
+
+  /// One copy for each task set: the next batch is chosen behind this step.
+  static void refill(Builder& builder, ValueId id) {
+    builder.graph().storage(builder.graph()[id].storage).cls = StorageClass::input;
+  }
+
   void declare(Builder& builder) {
     const std::int64_t m = request_.dataset;
     const Shape& image = request_.image;
-    images_ = builder.declare(names::images, DType::uint8, {m, image[0], image[1], image[2]},
-                              StorageClass::constant);
-    labels_ = builder.declare(names::labels, DType::uint8, {m}, StorageClass::constant);
-    order_ = builder.declare(names::order, DType::int32, {m}, StorageClass::constant);
+    const auto constant = [&](const char* name, DType type, Shape shape) {
+      return builder.declare(name_in(request_.set, name), type, shape, StorageClass::constant);
+    };
+    images_ = constant(names::images, DType::uint8, {m, image[0], image[1], image[2]});
+    labels_ = constant(names::labels, DType::uint8, {m});
+    order_ = constant(names::order, DType::int32, {m});
     cursor_ = builder.declare(names::cursor, DType::int64, {1}, StorageClass::input);
   }
 
   const StepRequest& request_;
-  ValueId images_, labels_, order_, cursor_;
+  const graph::Spaces& spaces_;
+  ValueId images_, labels_, order_, cursor_, first_;
   std::vector<ValueId> gathered_;
   int lane_ = graph::Op::shared_lane;
 };
@@ -116,7 +144,7 @@ StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
   Forward forward = build_forward(model, loss, request);
   if (request.fuse) graph::fuse(forward.graph, operators());
   const auto shares = graph::lane_shares(request.batch, lanes);
-  Gatherer gather(request);
+  Gatherer gather(request, spaces);
   graph::LaneGraph split = graph::split_lanes(forward.graph, operators(), shares, std::ref(gather));
 
   Builder builder(split.graph, operators());
@@ -135,6 +163,8 @@ StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
     graph::split_features(split.graph, operators(), request.target);
     graph::split_rows(split.graph, operators(), request.target);
   }
+  if (request.fuse && spaces.shared.device != DeviceKind::cpu)  // where launches count
+    graph::group_updates(split.graph, operators());
   if (request.fuse) graph::fuse_updates(split.graph, operators());
   const auto selector = runtime::kernel_selector(kernels(), request.compute);
   graph::place(split.graph, operators(), spaces, *selector);
@@ -163,8 +193,6 @@ StepProgram assemble_step(const nn::Layer& model, const nn::Loss& loss,
     fail({.found = "products in tfloat32 on the CPU",
           .expected = "float32 or bfloat16",
           .hint = "TF32 is what tensor cores of GPUs multiply"});
-  if (request.fuse && spaces.shared.device != DeviceKind::cpu)  // where launches count
-    graph::group_updates(split.graph, operators());
   }
   // By estimated work alone, so that the order of arithmetic never depends on a machine's load.
   if (request.spaces == std::vector{Space{}}) {

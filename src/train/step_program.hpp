@@ -16,6 +16,7 @@ namespace names {
 inline constexpr const char* images = "images";          // constant uint8 [M, H, W, C]
 inline constexpr const char* labels = "labels";          // constant uint8 [M]
 inline constexpr const char* order = "order";            // constant int32 [M]
+inline constexpr const char* first = "first";            // constant int64 [1]: 0
 inline constexpr const char* cursor = "cursor";          // input int64 [1]
 inline constexpr const char* statistics = "statistics";  // buffer float64 [2]
 inline constexpr const char* learning_rate = graph::learning_rate_name;  // buffer float32 [1]
@@ -26,14 +27,23 @@ struct StepRequest {
   std::int64_t batch = 0;    ///< samples of one step
   std::int64_t dataset = 0;  ///< samples of the set that steps draw from
   Shape image;               ///< [H, W, C]
-  bool training = true;      ///< else forward and statistics only
-  int lanes = 0;             ///< 0: chosen from the estimated work
+  /// Lanes on GPUs gather their samples there, from a copy of the set: constants named behind
+  /// `set`, since each set has its own. Else a CPU worker does, and the batch is copied.
+  bool resident = false;
+  std::string set;
+  bool training = true;  ///< else forward and statistics only
+  int lanes = 0;         ///< 0: chosen from the estimated work
   plan::ArenaLayout layout = plan::ArenaLayout::overlay;
   bool fuse = true;
   runtime::Compute compute = runtime::Compute::float32;
   graph::TargetProfile target = graph::default_target();
   std::vector<Space> spaces{Space{}};  ///< to run in; what lanes share is in the first
 };
+
+/// What a constant of a set is called.
+inline std::string name_in(const std::string& set, const char* name) {
+  return set.empty() ? name : set + "/" + name;
+}
 
 struct StepProgram {
   runtime::ProgramSpec spec;              ///< constants not yet bound

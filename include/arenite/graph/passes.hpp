@@ -202,6 +202,12 @@ struct Spaces {
   Space shared;              ///< what is in no lane, and what outlives a step
   std::vector<Space> lanes;  ///< by lane; others run where what they share is
 
+  const Space& of_lane(int lane) const noexcept {
+    return lane >= 0 && static_cast<std::size_t>(lane) < lanes.size()
+               ? lanes[static_cast<std::size_t>(lane)]
+               : shared;
+  }
+
   friend bool operator==(const Spaces&, const Spaces&) = default;
 };
 

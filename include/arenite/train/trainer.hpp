@@ -56,6 +56,9 @@ struct TrainerOptions {
   graph::TargetProfile target = graph::default_target();
   /// On GPUs, record what a task does once and launch it in one go.
   bool cuda_graphs = true;
+  /// Keep data sets in the memory of GPUs, which then gather their batches themselves; else a CPU
+  /// worker does, and batches are copied. None: where all sets take at most a quarter of it.
+  std::optional<bool> resident_data = std::nullopt;
 };
 
 /// Means over the samples of a pass.

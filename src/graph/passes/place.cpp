@@ -44,10 +44,7 @@ class Homes {
     if (on_host_[id.index]) return {};
     // What is written in place is written where it lives.
     if (!written_[id.index].empty()) return of(written_[id.index].front());
-    const int lane = graph_[id].lane;
-    return lane >= 0 && static_cast<std::size_t>(lane) < spaces_.lanes.size()
-               ? spaces_.lanes[static_cast<std::size_t>(lane)]
-               : spaces_.shared;
+    return spaces_.of_lane(graph_[id].lane);
   }
 
  private:
