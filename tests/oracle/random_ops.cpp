@@ -3,7 +3,9 @@
 // stays unread.
 #include "tests/oracle/random_attention.hpp"
 #include "tests/oracle/random_elementwise.hpp"
+#include "tests/oracle/random_images.hpp"
 #include "tests/oracle/random_products.hpp"
+#include "tests/oracle/random_updates.hpp"
 #include "tests/oracle/random_values.hpp"
 
 namespace arenite::oracle {
@@ -36,6 +38,7 @@ class RandomOps : private RandomValues {
     }
     if (trained_ && draw.chance(30)) graph::fuse(graph, operators());
     if (trained_) train();
+    if (trained_ && draw.chance(50)) graph::group_updates(graph, operators());
     if (trained_ && draw.chance(50)) graph::fuse_updates(graph, operators());
     finish();
     return compile();
@@ -81,56 +84,8 @@ class RandomOps : private RandomValues {
     }
   }
 
-  struct Window {
-    List kernel, stride, padding, dilation, output;
-  };
-
-  /// One that fits the image, smaller paddings than kernels.
-  Window window(const Shape& x, bool dilated) {
-    Window w;
-    for (int axis : {1, 2}) {
-      const std::int64_t wanted = draw.between(1, 3), padding = draw.between(0, wanted - 1),
-                         step = dilated && x[axis] > 1 ? draw.between(1, 2) : 1,
-                         size = x[axis] + 2 * padding;
-      const std::int64_t kernel = std::max(padding + 1, std::min(wanted, (size - 1) / step + 1));
-      const bool fits = (kernel - 1) * step < size;
-      w.kernel.push_back(kernel);
-      w.padding.push_back(padding);
-      w.dilation.push_back(fits ? step : 1);
-      w.stride.push_back(draw.between(1, 2));
-      w.output.push_back((size - (kernel - 1) * w.dilation.back() - 1) / w.stride.back() + 1);
-    }
-    return w;
-  }
-
-  void convolution() {
-    const ValueId x = image();
-    const Shape of = shape(x);
-    const Window w = window(of, true);
-    const std::int64_t outputs = draw.of<std::int64_t>({1, 3, 5, 16});
-    const std::int64_t fan_in = w.kernel[0] * w.kernel[1] * of[3];
-    std::vector<ValueId> operands{x, weight({w.kernel[0], w.kernel[1], of[3], outputs}, fan_in)};
-    if (draw.chance(60)) operands.push_back(floats({outputs}));
-    Attributes attributes{{"stride", w.stride}, {"padding", w.padding}, {"dilation", w.dilation}};
-    if (draw.chance(70)) {
-      builder.add("conv2d", operands, attributes);
-      return;
-    }
-    attributes.set("pool", List{draw.between(1, std::min<std::int64_t>(3, w.output[0])),
-                                draw.between(1, std::min<std::int64_t>(3, w.output[1]))});
-    builder.add("conv2d_relu_max_pool2d", operands, attributes);
-  }
-
-  void pooling() {
-    const ValueId x = image();
-    const Window w = window(shape(x), false);
-    Attributes attributes{{"kernel", w.kernel}, {"padding", w.padding}};
-    if (draw.chance(60)) attributes.set("stride", w.stride);
-    const bool averages = draw.chance(70);
-    if (averages) attributes.set("count_padding", draw.between(0, 1));
-    builder.add(averages ? "avg_pool2d" : "max_pool2d", {x}, attributes);
-  }
-
+  void convolution() { add_convolution(*this); }
+  void pooling() { add_pooling(*this); }
   void dense() { add_dense(matrix(), draw.of<std::int64_t>({1, 3, 5, 10, 17})); }
 
   ValueId add_dense(ValueId x, std::int64_t outputs) {
@@ -298,69 +253,13 @@ class RandomOps : private RandomValues {
         .front();
   }
 
-  /// Where an op may write: nothing else that it reads may lie there.
-  ValueId target(bool weights_too) {
-    return any([&](ValueId id) {
-      const StorageClass kind = cls(id);
-      const bool floating = graph[id].type == DType::float32 || graph[id].type == DType::float64;
-      const bool state = kind == StorageClass::buffer || kind == StorageClass::activation ||
-                         kind == StorageClass::gradient;
-      return floating && (state || (weights_too && kind == StorageClass::parameter));
-    });
-  }
-
-  void accumulate() {
-    ValueId total = target(false);
-    if (!total || draw.chance(40)) {
-      total = declare(DType::float32, shape(tensor()), {}, StorageClass::buffer);
-    }
-    const ValueId value = like(graph[total].type, shape(total), {});
-    if (value != total && graph.root(value) == graph.root(total)) return;
-    builder.add(draw.chance(75) ? "accumulate" : "assign", {total, value});
-  }
-
-  void update() {
-    const ValueId w = target(phase_ == Phase::update);
-    if (!w || graph[w].type != DType::float32) return;
-    const ValueId gradient = floats(shape(w));
-    if (graph.root(gradient) == graph.root(w)) return;
-    const ValueId rate = declare(DType::float32, {1}, {0.01, 0.1}, StorageClass::buffer);
-    ValueId velocity;
-    if (phase_ == Phase::update && draw.chance(50))
-      velocity = declare(DType::float32, shape(w), {}, StorageClass::optimizer_state);
-    builder.add("sgd", {w, gradient, rate, velocity},
-                {{"momentum", velocity ? 0.9 : 0.0}, {"weight_decay", draw.of({0.0, 0.01})}});
-  }
-
-  /// An update that makes its gradient itself, of a weight of its own.
+  void accumulate() { add_accumulation(*this); }
+  void update() { add_update(*this, phase_); }
   void weight_update() {
-    if (phase_ != Phase::update) return;
-    const ValueId x = matrix();
-    const std::int64_t n = shape(x)[0], inputs = shape(x)[1], outputs = draw.between(1, 40);
-    const Shape of{inputs, outputs};
-    const ValueId w = declare(DType::float32, of, {}, StorageClass::parameter);
-    const ValueId rate = declare(DType::float32, {1}, {0.01, 0.1}, StorageClass::buffer);
-    ValueId velocity;
-    if (draw.chance(50)) velocity = declare(DType::float32, of, {}, StorageClass::optimizer_state);
-    builder.add("dense_grad_weight_sgd", {w, rate, velocity, x, floats({n, outputs})},
-                {{"momentum", velocity ? 0.9 : 0.0}, {"weight_decay", draw.of({0.0, 0.01})}});
+    if (phase_ == Phase::update) add_weight_update(*this);
   }
-
-  /// Updates of several weights, some with a gradient that is yet to be summed.
   void multi_update() {
-    if (phase_ != Phase::update) return;
-    const bool momentum = draw.chance(50);
-    std::vector<ValueId> operands{declare(DType::float32, {1}, {0.01, 0.1}, StorageClass::buffer)};
-    for (int count = draw.between(1, 3); count > 0; --count) {
-      const ValueId rows = matrix();
-      const Shape of = draw.chance(50) ? Shape{shape(rows)[1]} : shape(rows);
-      operands.push_back(declare(DType::float32, of, {}, StorageClass::parameter));
-      operands.push_back(rows);
-      operands.push_back(momentum ? declare(DType::float32, of, {}, StorageClass::optimizer_state)
-                                  : ValueId{});
-    }
-    builder.add("multi_sgd", operands,
-                {{"momentum", momentum ? 0.9 : 0.0}, {"weight_decay", draw.of({0.0, 0.01})}});
+    if (phase_ == Phase::update) add_multi_update(*this);
   }
 
   void gather() {
