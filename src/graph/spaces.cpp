@@ -25,6 +25,8 @@ void for_each_space(const Graph& graph, const Op& op, F f) {
 
 }  // namespace
 
+std::string suffix(const Space& space) { return "@" + to_string(space); }
+
 Space space_of(const Graph& graph, const Op& op) {
   Space found;
   for_each_space(graph, op, [&](const Space& space) {

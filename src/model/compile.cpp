@@ -67,12 +67,10 @@ Lowered lower(const Graph& graph, const graph::TargetProfile& target, const Wher
     const int lanes = target.lanes(work_of(lowered.schedule));
     return lanes > 1 ? lower(graph, target, lanes, {}, cudnn) : std::move(lowered);
   }
-  std::vector<double> microseconds(spaces.size(), 0);
-  for (std::size_t i = 0; i < spaces.size() && spaces.size() > 1; ++i)
-    microseconds[i] =
-        work_of(lower(graph, target, 1, {.shared = spaces[i], .lanes = {}}, cudnn).schedule);
-  const int lanes = graph::default_lanes(spaces);
-  return lower(graph, target, lanes, graph::deal_out(spaces, lanes, microseconds), cudnn);
+  const auto dealt = graph::deal_out(spaces, 0, [&](const Space& space) {
+    return work_of(lower(graph, target, 1, {.shared = space, .lanes = {}}, cudnn).schedule);
+  });
+  return lower(graph, target, static_cast<int>(dealt.lanes.size()), dealt, cudnn);
 }
 
 }  // namespace

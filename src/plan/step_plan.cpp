@@ -1,4 +1,5 @@
 #include <arenite/error.hpp>
+#include <arenite/graph/spaces.hpp>
 #include <arenite/plan/step_plan.hpp>
 
 #include <algorithm>
@@ -238,7 +239,7 @@ std::string to_string(InFlight in_flight) {
 }
 
 std::string block_suffix(const Space& space) {
-  return is_default(space) ? "" : "@" + to_string(space);
+  return is_default(space) ? "" : graph::suffix(space);
 }
 
 const Placement& StepPlan::placement(graph::StorageId root) const {

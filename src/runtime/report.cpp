@@ -1,5 +1,6 @@
 // What a program set says of itself: the memory table, and `--explain`.
 #include <spdlog/fmt/fmt.h>
+#include <arenite/graph/spaces.hpp>
 
 #include "src/runtime/program_impl.hpp"
 
@@ -74,8 +75,7 @@ void ProgramSet::print_table(std::ostream& out, std::string_view program) const 
   for (const auto& p : impl_->programs) {
     for (const DeviceStatus& status : p->impl_->device_status) {
       const Block &there = status.there(), &here = status.here();
-      rows.push_back(
-          {there.name() + "@" + to_string(there.space()), there.pinned(), there.bytes()});
+      rows.push_back({there.name() + graph::suffix(there.space()), there.pinned(), there.bytes()});
       rows.push_back({here.name(), here.pinned(), here.bytes()});
     }
   }

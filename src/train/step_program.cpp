@@ -201,11 +201,10 @@ StepProgram assemble_step(const nn::Layer& model, const nn::Loss& loss,
     const int lanes = request.target.lanes(work_of(program));
     return lanes > 1 ? with(lanes, {}) : std::move(program);
   }
-  std::vector<double> microseconds(request.spaces.size(), 0);
-  for (std::size_t i = 0; i < microseconds.size() && microseconds.size() > 1; ++i)
-    microseconds[i] = work_of(with(1, {.shared = request.spaces[i], .lanes = {}}));
-  const int lanes = request.lanes != 0 ? request.lanes : graph::default_lanes(request.spaces);
-  return with(lanes, graph::deal_out(request.spaces, lanes, microseconds));
+  const auto dealt = graph::deal_out(request.spaces, request.lanes, [&](const Space& space) {
+    return work_of(with(1, {.shared = space, .lanes = {}}));
+  });
+  return with(static_cast<int>(dealt.lanes.size()), dealt);
 }
 
 StepProgram build_step(const nn::Layer& model, const nn::Loss& loss,

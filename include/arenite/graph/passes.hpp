@@ -211,14 +211,12 @@ struct Spaces {
   friend bool operator==(const Spaces&, const Spaces&) = default;
 };
 
-/// How many lanes a step has on such spaces when nobody says: one a GPU, which does best with all
-/// of its samples at once; smaller ones where GPUs and the CPU share the work.
-int default_lanes(std::span<const Space> spaces);
-
 /// Deals `lanes` lanes out on spaces, in order, so that what takes longest, of them all, takes
-/// least: a lane takes `microseconds[i]` in spaces[i], one after the other. Ties go to the first.
-/// What lanes share is in spaces[0].
-Spaces deal_out(std::span<const Space> spaces, int lanes, std::span<const double> microseconds);
+/// least: a lane takes `microseconds(space)`, one after the other. Ties go to the first. What lanes
+/// share is in spaces[0]. With 0 lanes there is one a GPU, which does best with all of its samples
+/// at once, or 8, where GPUs and the CPU share the work.
+Spaces deal_out(std::span<const Space> spaces, int lanes,
+                const std::function<double(const Space&)>& microseconds);
 
 /// Gives every op and value a space, and copies what an op reads from another one, with
 /// `identity`: once for all ops that read it there, and anew once its bytes have changed. Inputs

@@ -9,6 +9,9 @@ namespace arenite::graph {
 /// the host where it touches none.
 Space space_of(const Graph& graph, const Op& op);
 
+/// What names of the same thing in several spaces end in: "@cuda:0/device".
+std::string suffix(const Space& space);
+
 /// Some values of the op live in another space than others.
 bool is_crossing(const Graph& graph, const Op& op);
 

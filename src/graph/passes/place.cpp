@@ -212,7 +212,7 @@ class Placer {
     const ValueId copy = builder_.add1("identity", {id});
     Storage& storage = graph_.storage(graph_[copy].storage);
     storage.space = space;
-    storage.name = graph_[id].name + block_name(space);
+    storage.name = graph_[id].name + suffix(space);
     graph_[copy].name = storage.name;
     // Refilled each step behind the step before, as what it comes from.
     if (cls == StorageClass::input || cls == StorageClass::constant)
@@ -256,8 +256,6 @@ class Placer {
     }
   }
 
-  static std::string block_name(const Space& space) { return "@" + to_string(space); }
-
   struct Copy {
     ValueId value;
     long version = 0;
@@ -276,19 +274,22 @@ bool on_host(const Space& space) { return space.device == DeviceKind::cpu; }
 }  // namespace
 
 std::string constant_name(const std::string& name, const Space& space) {
-  return on_host(space) ? name : name + "@" + to_string(space);
+  return on_host(space) ? name : name + suffix(space);
 }
 
-int default_lanes(std::span<const Space> spaces) {
-  constexpr int mixed = 8;
-  const bool gpus = std::none_of(spaces.begin(), spaces.end(), on_host);
-  return gpus ? static_cast<int>(spaces.size()) : mixed;
-}
-
-Spaces deal_out(std::span<const Space> spaces, int lanes, std::span<const double> microseconds) {
+Spaces deal_out(std::span<const Space> spaces, int lanes,
+                const std::function<double(const Space&)>& microseconds) {
+  constexpr int of_mixed = 8;
+  if (lanes == 0) {
+    lanes = std::any_of(spaces.begin(), spaces.end(), on_host) ? of_mixed
+                                                               : static_cast<int>(spaces.size());
+  }
+  std::vector<double> cost(spaces.size(), 0);
+  // Where there is nothing to choose nobody is asked.
+  if (spaces.size() > 1) std::transform(spaces.begin(), spaces.end(), cost.begin(), microseconds);
   std::vector<int> count(spaces.size(), 0);
   for (int lane = 0; lane < lanes; ++lane) {
-    const auto busy_with = [&](std::size_t i) { return (count[i] + 1) * microseconds[i]; };
+    const auto busy_with = [&](std::size_t i) { return (count[i] + 1) * cost[i]; };
     std::size_t best = 0;
     for (std::size_t i = 1; i < spaces.size(); ++i) {
       if (busy_with(i) < busy_with(best)) best = i;

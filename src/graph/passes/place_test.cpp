@@ -217,5 +217,35 @@ TEST_F(Place, MakesOneTaskOfALanesStep) {
   EXPECT_EQ(schedule.tasks[1].space, gpu);
 }
 
+std::vector<Space> dealt(const std::vector<Space>& spaces, int lanes, double first = 1,
+                         double others = 1) {
+  const Spaces found = deal_out(
+      spaces, lanes, [&](const Space& space) { return space == spaces[0] ? first : others; });
+  EXPECT_EQ(found.shared, spaces[0]);
+  return found.lanes;
+}
+
+TEST(DealOut, GivesEachWhatItCanDo) {
+  EXPECT_EQ(dealt({gpu, host}, 4), (std::vector{gpu, gpu, host, host}));
+  EXPECT_EQ(dealt({gpu, host}, 4, 1, 3), (std::vector{gpu, gpu, gpu, host}));
+  EXPECT_EQ(dealt({gpu, host}, 3, 1, 3.5), (std::vector{gpu, gpu, gpu}));
+  EXPECT_EQ(dealt({host, gpu}, 3, 2.5, 1), (std::vector{host, gpu, gpu}));
+}
+
+TEST(DealOut, KnowsHowManyLanesThereAre) {
+  EXPECT_EQ(dealt({gpu}, 0), (std::vector{gpu}));
+  EXPECT_EQ(dealt({gpu, other}, 0), (std::vector{gpu, other}));
+  EXPECT_EQ(dealt({gpu, host}, 0).size(), 8u);
+}
+
+TEST(DealOut, AsksNobodyWhereThereIsNothingToChoose) {
+  const std::vector one{gpu};
+  const Spaces found = deal_out(one, 2, [](const Space&) -> double {
+    ADD_FAILURE() << "asked";
+    return 0;
+  });
+  EXPECT_EQ(found.lanes, (std::vector{gpu, gpu}));
+}
+
 }  // namespace
 }  // namespace arenite::graph
