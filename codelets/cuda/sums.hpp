@@ -56,7 +56,6 @@ static void sum_chunks(const runtime::KernelCall& call, const Chunks& s, const T
   if (s.chunks == 1) {
     for_each(call, s.count, [=] ARENITE_THREAD(std::int64_t i) {
       double total = 0;
-      ARENITE_UNROLL
       for (std::int64_t t = 0; t < s.length; ++t) total += static_cast<double>(term(i, t));
       store(i, total);
     });
@@ -67,7 +66,6 @@ static void sum_chunks(const runtime::KernelCall& call, const Chunks& s, const T
     const std::int64_t first = i / s.count * s.chunk;
     const std::int64_t end = first + s.chunk < s.length ? first + s.chunk : s.length;
     double total = 0;
-    ARENITE_UNROLL
     for (std::int64_t t = first; t < end; ++t) total += static_cast<double>(term(i % s.count, t));
     partial[i] = total;
   });
