@@ -61,16 +61,18 @@ double work_of(const graph::Schedule& schedule) {
 
 /// By estimated work alone, so that the order of arithmetic never depends on a machine's load.
 Lowered lower(const Graph& graph, const graph::TargetProfile& target, const Where& where) {
-  const auto& [spaces, cudnn] = where;
-  if (spaces == std::vector{Space{}}) {
-    Lowered lowered = lower(graph, target, 1, {}, cudnn);
+  const auto with = [&](int lanes, const graph::Spaces& spaces) {
+    return lower(graph, target, lanes, spaces, where.cudnn);
+  };
+  if (where.spaces == std::vector{Space{}}) {
+    Lowered lowered = with(1, {});
     const int lanes = target.lanes(work_of(lowered.schedule));
-    return lanes > 1 ? lower(graph, target, lanes, {}, cudnn) : std::move(lowered);
+    return lanes > 1 ? with(lanes, {}) : std::move(lowered);
   }
-  const auto dealt = graph::deal_out(spaces, 0, [&](const Space& space) {
-    return work_of(lower(graph, target, 1, {.shared = space, .lanes = {}}, cudnn).schedule);
+  const auto dealt = graph::deal_out(where.spaces, 0, [&](const Space& space) {
+    return work_of(with(1, {.shared = space, .lanes = {}}).schedule);
   });
-  return lower(graph, target, static_cast<int>(dealt.lanes.size()), dealt, cudnn);
+  return with(static_cast<int>(dealt.lanes.size()), dealt);
 }
 
 }  // namespace
