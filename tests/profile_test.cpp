@@ -6,10 +6,14 @@
 #include "tests/heap_counted.hpp"
 
 #include <malloc.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 namespace arenite {
 namespace {
@@ -65,6 +69,41 @@ TEST(ProfiledTraining, ChangesNoBits) {
     if (!plain) plain = trainer.weights_sha256();
     EXPECT_EQ(trainer.weights_sha256(), *plain);
   }
+}
+
+/// Sets a variable of the environment for a while.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& text) : name_(name) {
+    setenv(name, text.c_str(), 1);
+  }
+  ~Variable() { unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+TEST(CapturedTraining, ChangesNoBitsAndAllocatesNothingInSteps) {
+  const data::ImageData data = data::synthetic({.seed = 3, .train = 160, .test = 10});
+  const std::string file =
+      std::filesystem::temp_directory_path() / ("profile_test." + std::to_string(getpid()));
+  runtime::Session session({.workers = 2});
+  const auto train = [&] {
+    train::Trainer trainer(session, nn::model("cnn1").layers, data.shape(),
+                           {.batch = 16, .lanes = 2});
+    trainer.fit(data.train, {.epochs = 2, .validation = &data.test});
+    if (testing::heap_counted) {
+      EXPECT_EQ(trainer.costs().heap_calls, 0);
+    }
+    return trainer.weights_sha256();
+  };
+  const std::string plain = train();
+  const Variable trace("ARENITE_TRACE", file);
+  EXPECT_EQ(train(), plain);
+  EXPECT_GT(std::filesystem::file_size(file), 1000u);
+  std::filesystem::remove(file);
 }
 
 /// Bytes of the heap in use; 0 where a sanitizer has it.

@@ -250,7 +250,7 @@ void Crew::arm(std::size_t set) noexcept {
         order_.counter_first + armed_ * order_.counter_stride;
   }
   ++armed_;
-  if (flags_.records != nullptr) flags_.records->submitting(next.step);
+  flags_.submitting(next.step);
   next.submission.reached();
   for (const std::uint32_t task : roots_) push(item(set, task));
   if (Launcher* last = nodes_[end_].launcher) last->armed(set);

@@ -24,6 +24,14 @@ StepRecords::StepRecords(const StepShape& shape, long first, long counted)
   submitted_.resize(capacity_);
 }
 
+StepRecords StepRecords::last(const StepShape& shape, long counted) {
+  // Those under way beside the last ones have rows of their own.
+  StepRecords records(shape, 0, counted + 1);
+  records.around_ = true;
+  --records.counted_;
+  return records;
+}
+
 void StepRecords::Free::operator()(std::int64_t* slots) const noexcept {
   ::operator delete[](slots, std::align_val_t(line_bytes));
 }

@@ -41,6 +41,8 @@ class StepRecords {
   /// `counted` steps from `first` on are analysed; those that may run beside the last of them are
   /// recorded, too.
   StepRecords(const StepShape& shape, long first, long counted);
+  /// Of whatever steps there will be, the last `counted` ones are kept.
+  static StepRecords last(const StepShape& shape, long counted);
 
   static std::int64_t now() noexcept {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -72,12 +74,17 @@ class StepRecords {
     return slots(row, task) + 1;
   }
 
+  /// Of a step that is kept.
+  std::size_t row_of(long step) const noexcept {
+    const auto row = static_cast<std::size_t>(step - first_);
+    return around_ ? row % capacity_ : row;
+  }
+
  private:
   struct Free {
     void operator()(std::int64_t* slots) const noexcept;
   };
 
-  std::size_t row_of(long step) const noexcept { return static_cast<std::size_t>(step - first_); }
   /// The task's worker, its begin, and the end of each op.
   std::int64_t* slots(std::size_t row, std::size_t task) const noexcept {
     return slots_.get() + row * stride_ + offsets_[task];
@@ -85,6 +92,7 @@ class StepRecords {
 
   long first_;
   std::size_t counted_, capacity_;
+  bool around_ = false;                          // rows are used again
   std::size_t stride_ = 0;                       // slots of a step
   std::vector<std::size_t> offsets_;             // by task, in its step's slots
   std::unique_ptr<std::int64_t[], Free> slots_;  // whole cache lines a task

@@ -74,7 +74,7 @@ void Program::submit() {
   // A failed step keeps its report until somebody waits: its word must not be reused before.
   if (p.flags.failed.load()) wait();
   mine.step = p.steps;
-  if (p.recording) p.recording->records.submitting(p.steps);
+  p.flags.submitting(p.steps);
   try {
     mine.submit();
   } catch (...) {

@@ -5,6 +5,7 @@
 #include <arenite/graph/regions.hpp>
 #include <arenite/runtime/program.hpp>
 
+#include "src/runtime/capture/capture.hpp"
 #include "src/runtime/checked.hpp"
 #include "src/runtime/device_task.hpp"
 #include "src/runtime/profile_records.hpp"
@@ -75,7 +76,15 @@ struct BoundControl {
 struct ProgramFlags {
   bool dry = true;                  ///< while the ring is primed: touch nothing
   std::atomic<bool> failed{false};  ///< a step has failed: later ones leave persistent state alone
-  StepRecords* records = nullptr;   ///< while steps are profiled; changes when none is under way
+  /// While steps are profiled, and while their last ones are captured. Both change when none is
+  /// under way.
+  StepRecords *records = nullptr, *captured = nullptr;
+
+  bool recording() const noexcept { return records != nullptr || captured != nullptr; }
+  void submitting(long step) const noexcept {
+    if (records != nullptr) records->submitting(step);
+    if (captured != nullptr) captured->submitting(step);
+  }
 };
 
 /// What a StarPU task of ours points at (`cl_arg`).
@@ -163,6 +172,7 @@ struct ProgramSet::Impl {
                           std::size_t set) const;
   /// Waits for the program that may be under way, unless it is `next`; throws what it reported.
   void activate(Program::Impl& next);
+  void begin_capture(const CaptureRequest& request);
 
   const KernelTable& kernels;
   const ProgramOptions options;
@@ -176,6 +186,7 @@ struct ProgramSet::Impl {
   std::vector<std::unique_ptr<Program>> programs;
   Program::Impl* active = nullptr;                     // whose steps may be under way
   std::map<std::string, Mirror, std::less<>> mirrors;  // by the value's name
+  std::unique_ptr<Capture> capture;                    // none unless the environment asks for one
 };
 
 /// A profile under way.
@@ -212,6 +223,7 @@ struct Program::Impl {
   std::byte* address(graph::ValueId value, std::size_t number);
   Slot slot(graph::ValueId value);
   const Slot& input(std::string_view name) const;  ///< throws Error on an unknown one
+  CaptureShape capture_shape() const;
   void join_ring();
   StepShape shape() const;
   void check_whole() const;  ///< throws Error once StarPU has refused a task

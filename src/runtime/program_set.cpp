@@ -31,11 +31,14 @@ ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector
   impl_->fill_constants(specs);
   impl_->make_handles(specs);
   impl_->make_programs(std::move(specs));
+  if (const auto request = capture_request()) impl_->begin_capture(*request);
 }
 
 ProgramSet::~ProgramSet() = default;
 
 ProgramSet::Impl::~Impl() {
+  for (const auto& program : programs) program->impl_->drain();
+  capture.reset();
   programs.clear();  // waits for their tasks
   for (const auto& copies : handles) {
     for (starpu_data_handle_t handle : copies) starpu_data_unregister_no_coherency(handle);

@@ -66,12 +66,20 @@ void run_control(const TaskBody& body, const BoundKernel& kernel) {
 }
 
 /// Apart from the loop that does not look at the clock, and never inlined into it.
-[[gnu::noinline]] void run_recorded(const TaskBody& body, StepRecords& records) {
-  std::int64_t* stamp = records.begin(*body.step, body.number, starpu_worker_get_id());
-  if (stamp) *stamp = StepRecords::now();
+[[gnu::noinline]] void run_recorded(const TaskBody& body) {
+  const auto begin = [&](StepRecords* records) {
+    return records ? records->begin(*body.step, body.number, starpu_worker_get_id()) : nullptr;
+  };
+  std::int64_t *profiled = begin(body.flags->records), *captured = begin(body.flags->captured);
+  const auto stamp = [&] {
+    const std::int64_t now = StepRecords::now();
+    if (profiled) *profiled++ = now;
+    if (captured) *captured++ = now;
+  };
+  stamp();
   for (const BoundKernel& kernel : body.kernels) {
     run_op(body, kernel);
-    if (stamp) *++stamp = StepRecords::now();
+    stamp();
   }
 }
 
@@ -79,8 +87,8 @@ void run_control(const TaskBody& body, const BoundKernel& kernel) {
 void run_ops(void* argument) {
   const TaskBody& body = *static_cast<const TaskBody*>(argument);
   if (body.flags->dry) return;
-  if (StepRecords* records = body.flags->records) [[unlikely]] {
-    run_recorded(body, *records);
+  if (body.flags->recording()) [[unlikely]] {
+    run_recorded(body);
   } else {
     for (const BoundKernel& kernel : body.kernels) run_op(body, kernel);
   }

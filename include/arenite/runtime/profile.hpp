@@ -19,6 +19,15 @@
 //
 // A recording takes at least 64 bytes a task and step, from start_profile to stop_profile.
 //
+// Any process that builds programs can be watched from outside, too, by its environment:
+//   ARENITE_TRACE=FILE     a trace of each program's last steps for ui.perfetto.dev or
+//                          chrome://tracing: tasks by worker, what they waited for, their ops with
+//                          bytes and rates, the memory plan's tenants, live bytes as counters
+//   ARENITE_MEMORY=FILE    an SVG picture of a step's memory: the plan, and what was used of it
+//   ARENITE_TRACE_STEPS=N  how many of each program's last steps are kept: 20, at most 1000
+// Files are written when a program set ends or the process does. Steps have the same bits and
+// still allocate nothing; programs on GPUs are not recorded.
+//
 // Times are of std::chrono::steady_clock, one reading at a task's begin and one after each op. A
 // Profile is plain data: safe to copy, read from any thread.
 #pragma once

@@ -1,0 +1,65 @@
+// Recording what the environment asks for, from the building of a program set to its end.
+//
+// A Capture belongs to its ProgramSet and outlives no program of it. While it is there, each of its
+// programs keeps stamps of its last steps: two readings of the clock more a task and one an op, no
+// heap call. What it has seen goes to the process's collector when the set ends, or the process
+// does; the collector writes the files.
+#pragma once
+
+#include <arenite/runtime/block.hpp>
+
+#include "src/runtime/capture/captured.hpp"
+#include "src/runtime/capture/request.hpp"
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace arenite::runtime {
+
+/// What one program set leaves behind.
+struct CapturedSet {
+  std::vector<CapturedProgram> programs;  ///< that ran at least one step
+  std::vector<std::string> on_devices;    ///< programs that run on GPUs: not recorded
+  std::vector<CapturedBlock> blocks;
+  std::int64_t resident = 0, most_resident = 0;  ///< bytes of the whole process, now and at most
+};
+
+/// A program whose steps are to be kept.
+struct CaptureSource {
+  CaptureShape shape;
+  std::function<void(StepRecords*)> record;  ///< where its steps leave stamps from now on
+  std::function<long()> steps;               ///< how many were submitted so far
+};
+
+class Capture {
+ public:
+  /// Of programs that are built and have not run. `used_again` says of each block whether steps use
+  /// its bytes again: these are marked, to see later which of them were written.
+  Capture(CaptureRequest request, std::vector<CaptureSource> programs,
+          std::vector<std::string> on_devices, std::vector<Block>& blocks,
+          std::vector<bool> used_again);
+  /// Hands over what there is. The programs' steps must have ended.
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  const CaptureRequest& request() const noexcept { return request_; }
+  /// `under_way`: steps may be, of which nothing is told.
+  CapturedSet result(bool under_way) const;
+
+ private:
+  struct Ring {
+    CaptureSource source;
+    StepRecords records;
+  };
+
+  CaptureRequest request_;
+  std::deque<Ring> rings_;  // stable addresses
+  std::vector<std::string> on_devices_;
+  std::vector<Block>& blocks_;
+  std::vector<bool> marked_;  // by block
+};
+
+}  // namespace arenite::runtime

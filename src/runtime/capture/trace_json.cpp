@@ -1,0 +1,318 @@
+// The format: "Trace Event Format" of Chrome's trace viewer (docs.google.com, Duffy and Sinclair).
+#include "src/runtime/capture/writers.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace arenite::runtime {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int steps_track = 0;  // of the first process; worker w has track w + 1
+constexpr int tasks_process = 1;
+
+std::int64_t first_stamp(std::span<const CapturedSet> sets) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const CapturedSet& set : sets) {
+    for (const CapturedProgram& program : set.programs) {
+      for (const CapturedStep::Run& run : program.steps.front().runs)
+        first = std::min(first, run.stamps.front());
+    }
+  }
+  return first;
+}
+
+class Writer {
+ public:
+  explicit Writer(std::span<const CapturedSet> sets) : sets_(sets), first_(first_stamp(sets)) {}
+
+  std::string write() {
+    name_process(tasks_process, "Arenite: tasks");
+    name_track(tasks_process, steps_track, "steps", -1);
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+      const int process = tasks_process + 1 + static_cast<int>(s);
+      name_process(process, sets_.size() == 1
+                                ? "Arenite: memory plan"
+                                : "Arenite: memory plan of program set " + std::to_string(s + 1));
+      for (const CapturedProgram& program : sets_[s].programs) {
+        add_tasks(program);
+        add_tenants(process, program);
+        add_counters(process, program);
+      }
+    }
+    for (std::size_t worker = 0; worker < workers_; ++worker)
+      name_track(tasks_process, track_of(static_cast<int>(worker)),
+                 "worker " + std::to_string(worker), static_cast<int>(worker));
+    return ordered_json{
+        {"displayTimeUnit", "ns"}, {"otherData", summary()}, {"traceEvents", std::move(events_)}}
+        .dump();
+  }
+
+ private:
+  static int track_of(int worker) { return worker + 1; }
+  double at(std::int64_t time) const { return static_cast<double>(time - first_) * 1e-3; }
+  static double microseconds(std::int64_t nanoseconds) {
+    return static_cast<double>(nanoseconds) * 1e-3;
+  }
+
+  void name_process(int process, const std::string& name) {
+    events_.push_back(
+        {{"ph", "M"}, {"name", "process_name"}, {"pid", process}, {"args", {{"name", name}}}});
+  }
+  void name_track(int process, int track, const std::string& name, int place) {
+    events_.push_back({{"ph", "M"},
+                       {"name", "thread_name"},
+                       {"pid", process},
+                       {"tid", track},
+                       {"args", {{"name", name}}}});
+    events_.push_back({{"ph", "M"},
+                       {"name", "thread_sort_index"},
+                       {"pid", process},
+                       {"tid", track},
+                       {"args", {{"sort_index", place}}}});
+  }
+  void slice(int process, int track, const std::string& name, std::string_view category, Span time,
+             ordered_json args) {
+    events_.push_back({{"ph", "X"},
+                       {"name", name},
+                       {"cat", category},
+                       {"pid", process},
+                       {"tid", track},
+                       {"ts", at(time.begin)},
+                       {"dur", microseconds(time.length())},
+                       {"args", std::move(args)}});
+  }
+
+  /// "data of forward conv2 (lane 1)"
+  static std::string reason(const CaptureShape& shape, std::size_t task, const Wait& wait) {
+    switch (wait.reason) {
+      case Wait::For::nothing:
+        return "the steps before, which were not recorded";
+      case Wait::For::data:
+        return "data of " + shape.tasks[wait.task].name;
+      case Wait::For::reuse:
+        for (const auto& edge : shape.tasks[task].reuse) {
+          if (edge.before == wait.task)
+            return "bytes of " + shape.tasks[wait.task].name + ": " + edge.bytes;
+        }
+        break;
+      case Wait::For::step:
+        return "the end of the step before";
+      case Wait::For::task_set:
+        return "the last step of the same task set";
+      case Wait::For::submission:
+        return "the host to submit the step";
+    }
+    return "another task";
+  }
+
+  void add_tasks(const CapturedProgram& program) {
+    const CaptureShape& shape = program.shape;
+    std::vector<std::int64_t> free(shape.steps.workers, 0);  // by worker: its last task's end
+    struct Position {
+      std::size_t step, task;
+    };
+    std::vector<std::vector<Position>> of_worker(shape.steps.workers);
+    for (std::size_t s = 0; s < program.steps.size(); ++s) {
+      const CapturedStep& step = program.steps[s];
+      const Span time = duration(shape, step);
+      slice(tasks_process, steps_track,
+            shape.steps.program + " step " + std::to_string(step.number), "step", time,
+            {{"program", shape.steps.program}, {"step", step.number}});
+      for (std::size_t t = 0; t < step.runs.size(); ++t)
+        of_worker.at(static_cast<std::size_t>(step.runs[t].worker)).push_back({s, t});
+    }
+    workers_ = std::max(workers_, of_worker.size());
+    for (auto& list : of_worker) {
+      std::ranges::sort(list, {}, [&](const Position& p) {
+        return program.steps[p.step].runs[p.task].stamps.front();
+      });
+      std::int64_t free_since =
+          list.empty() ? 0 : time_of(program, list[0].step, list[0].task).begin;
+      for (const Position& p : list) {
+        add_task(program, p.step, p.task, free_since);
+        free_since = time_of(program, p.step, p.task).end;
+      }
+    }
+  }
+
+  static Span time_of(const CapturedProgram& program, std::size_t step, std::size_t task) {
+    return program.steps[step].runs[task].time();
+  }
+
+  void add_task(const CapturedProgram& program, std::size_t s, std::size_t t,
+                std::int64_t free_since) {
+    const CaptureShape& shape = program.shape;
+    const CapturedStep& step = program.steps[s];
+    const CapturedStep::Run& run = step.runs[t];
+    const CaptureShape::Task& task = shape.tasks[t];
+    const StepShape::Task& shaped = shape.steps.tasks[t];
+    const Span time = run.time();
+    const Wait wait = wait_of(program, s, t);
+    const std::string why = reason(shape, t, wait);
+    const int track = track_of(run.worker);
+    const std::int64_t ready = std::clamp(wait.ready, free_since, time.begin);
+    gap(track, "idle: waits for " + why, "idle", {free_since, ready});
+    gap(track, "runtime: a task is ready", "runtime", {ready, time.begin});
+
+    ordered_json args{{"program", shape.steps.program},
+                      {"step", step.number},
+                      {"phase", to_string(task.phase)},
+                      {"task", t}};
+    if (task.lane >= 0) args["lane"] = task.lane;
+    args["waited_for"] = why;
+    if (wait.reason != Wait::For::nothing) {
+      args["ready_us"] = at(wait.ready);
+      args["begun_us_after_ready"] = microseconds(time.begin - wait.ready);
+    }
+    args["planned_us"] = task.microseconds;
+    slice(tasks_process, track, task.name, shaped.staging ? "staging" : to_string(task.phase), time,
+          std::move(args));
+    for (std::size_t i = 0; i < shaped.ops.size(); ++i)
+      add_op(shape, shaped.ops[i], track, run.of_op(i));
+    if ((wait.reason == Wait::For::data || wait.reason == Wait::For::reuse) &&
+        step.runs[wait.task].worker != run.worker)
+      arrow(step.runs[wait.task], track, time.begin);
+  }
+
+  void gap(int track, const std::string& name, std::string_view category, Span time) {
+    constexpr std::int64_t least =
+        100;  // shorter ones cannot be seen, and are readings of the clock
+    if (time.length() >= least) slice(tasks_process, track, name, category, time, {});
+  }
+
+  void add_op(const CaptureShape& shape, std::size_t row, int track, Span time) {
+    const StepShape::Row& op = shape.steps.ops[row];
+    const CaptureShape::Traffic& traffic = shape.traffic[row];
+    ordered_json args{
+        {"kernel", op.kernel}, {"bytes_read", traffic.read}, {"bytes_written", traffic.written}};
+    const auto length = static_cast<double>(std::max<std::int64_t>(1, time.length()));
+    if (op.flops > 0) {
+      args["flops"] = op.flops;
+      args["gflops_per_second"] = op.flops / length;
+    }
+    args["gigabytes_per_second"] = static_cast<double>(traffic.read + traffic.written) / length;
+    slice(tasks_process, track, op.where.empty() ? op.op : op.op + " " + op.where, "op", time,
+          std::move(args));
+  }
+
+  /// From the end of a task to the begin of the one that waited for it.
+  void arrow(const CapturedStep::Run& before, int track, std::int64_t begin) {
+    const Span time = before.time();
+    const auto end = [&](const char* kind, int on, std::int64_t when) {
+      return ordered_json{{"ph", kind},    {"name", "waits for"},  {"cat", "wait"},
+                          {"id", arrows_}, {"pid", tasks_process}, {"tid", on},
+                          {"ts", at(when)}};
+    };
+    events_.push_back(end("s", track_of(before.worker), std::max(time.begin, time.end - 1)));
+    events_.push_back(end("f", track, begin));
+    events_.back()["bp"] = "e";
+    ++arrows_;
+  }
+
+  void add_tenants(int process, const CapturedProgram& program) {
+    const CaptureShape& shape = program.shape;
+    for (std::size_t i = 0; i < shape.tenants.size(); ++i) {
+      const CaptureShape::Tenant& tenant = shape.tenants[i];
+      const std::string& block = shape.blocks[tenant.block].name;
+      const auto [place, is_new] = places_.try_emplace({process, block, tenant.offset},
+                                                       1 + static_cast<int>(places_.size()));
+      if (is_new) {
+        // Tracks in the order of addresses; those of one block side by side.
+        name_track(process, place->second, block + " at " + std::to_string(tenant.offset),
+                   static_cast<int>(tenant.offset / default_alignment));
+      }
+      for (const CapturedStep& step : program.steps) {
+        slice(process, place->second, tenant.name, tenant.label, lifetime(shape, step, i),
+              {{"program", shape.steps.program},
+               {"step", step.number},
+               {"block", block},
+               {"offset", tenant.offset},
+               {"bytes", tenant.bytes},
+               {"class", tenant.label},
+               {"phase", to_string(tenant.phase)}});
+      }
+    }
+  }
+
+  /// Live bytes of each block, by class.
+  void add_counters(int process, const CapturedProgram& program) {
+    const CaptureShape& shape = program.shape;
+    for (std::size_t b = 0; b < shape.blocks.size(); ++b) {
+      std::map<std::string, std::int64_t> live;
+      std::vector<std::pair<std::int64_t, std::pair<std::string, std::int64_t>>> changes;
+      for (std::size_t i = 0; i < shape.tenants.size(); ++i) {
+        const CaptureShape::Tenant& tenant = shape.tenants[i];
+        if (tenant.block != b) continue;
+        live[tenant.label] = 0;
+        for (const CapturedStep& step : program.steps) {
+          const Span alive = lifetime(shape, step, i);
+          changes.push_back({alive.begin, {tenant.label, tenant.bytes}});
+          changes.push_back({alive.end, {tenant.label, -tenant.bytes}});
+        }
+      }
+      std::ranges::sort(changes);
+      for (std::size_t i = 0; i < changes.size(); ++i) {
+        live[changes[i].second.first] += changes[i].second.second;
+        if (i + 1 < changes.size() && changes[i + 1].first == changes[i].first) continue;
+        events_.push_back({{"ph", "C"},
+                           {"name", shape.blocks[b].name + ": live bytes"},
+                           {"pid", process},
+                           {"ts", at(changes[i].first)},
+                           {"args", live}});
+      }
+    }
+  }
+
+  /// What no event says.
+  ordered_json summary() const {
+    ordered_json programs = ordered_json::array(), blocks = ordered_json::array(),
+                 missing = ordered_json::array();
+    for (const CapturedSet& set : sets_) {
+      for (const CapturedProgram& program : set.programs) {
+        ordered_json planned = ordered_json::array();
+        for (const CaptureShape::Block& block : program.shape.blocks) {
+          planned.push_back({{"block", block.name},
+                             {"peak", block.peak},
+                             {"lower_bound", block.lower_bound},
+                             {"optimal", block.optimal}});
+        }
+        programs.push_back({{"program", program.shape.steps.program},
+                            {"tasks", program.shape.tasks.size()},
+                            {"steps_recorded", program.steps.size()},
+                            {"steps_before", program.before},
+                            {"tenants_that_met", clashes(program)},
+                            {"plan", std::move(planned)}});
+      }
+      for (const CapturedBlock& block : set.blocks) {
+        blocks.push_back(
+            {{"block", block.name}, {"bytes", block.bytes}, {"resident", block.resident}});
+        if (block.touched >= 0) blocks.back()["touched"] = block.touched;
+      }
+      for (const std::string& program : set.on_devices) missing.push_back(program);
+    }
+    return {{"programs", std::move(programs)},
+            {"blocks", std::move(blocks)},
+            {"workers", workers_},
+            {"on_gpus_not_recorded", std::move(missing)}};
+  }
+
+  std::span<const CapturedSet> sets_;
+  std::int64_t first_;
+  ordered_json events_ = ordered_json::array();
+  std::size_t workers_ = 0;
+  int arrows_ = 0;
+  std::map<std::tuple<int, std::string, std::int64_t>, int> places_;  // tracks of tenants
+};
+
+}  // namespace
+
+std::string to_trace_json(std::span<const CapturedSet> sets) { return Writer(sets).write(); }
+
+}  // namespace arenite::runtime
