@@ -1,0 +1,117 @@
+# The command, the libraries and the headers. `march` is what GCC calls the processors that it is compiled for; with
+# "native" the machine that builds, which the store path does not tell. With `tests` the unit tests run, too.
+{
+  lib,
+  stdenv,
+  autoAddDriverRunpath,
+  cli11,
+  cmake,
+  cudaPackages_13,
+  curl,
+  gtest,
+  hwloc,
+  libxsmm,
+  ninja,
+  nlohmann_json,
+  openssl,
+  pkg-config,
+  python3,
+  spdlog,
+  starpu,
+  zlib,
+  cudaSupport ? false,
+  march ? "x86-64",
+  tests ? false,
+}:
+let
+  builder = if cudaSupport then cudaPackages_13.backendStdenv else stdenv;
+
+  native = march == "native";
+
+  variant =
+    lib.optionalString cudaSupport "-cuda"
+    + lib.optionalString (march != "x86-64") "-${lib.removePrefix "x86-64-" march}"
+    + lib.optionalString tests "-tests";
+
+  # As CMake reads it.
+  version = lib.head (
+    builtins.match ".*project\\(arenite VERSION ([0-9.]+).*" (builtins.readFile ../CMakeLists.txt)
+  );
+in
+builder.mkDerivation {
+  pname = "arenite${variant}";
+  inherit version;
+
+  src = import ./source.nix { inherit lib tests; };
+
+  # There is no /usr/bin/env where it is built.
+  postPatch = lib.optionalString tests ''
+    patchShebangs --build .
+  '';
+
+  strictDeps = true;
+  nativeBuildInputs = [
+    cmake
+    ninja
+    pkg-config
+  ]
+  ++ lib.optionals cudaSupport [
+    autoAddDriverRunpath
+    cudaPackages_13.cuda_nvcc
+  ];
+
+  buildInputs = [
+    cli11
+    hwloc
+    libxsmm
+    nlohmann_json
+    openssl
+    spdlog
+    starpu
+    zlib
+  ]
+  ++ lib.optional tests gtest
+  ++ lib.optionals cudaSupport [
+    cudaPackages_13.cuda_cccl
+    cudaPackages_13.cuda_crt
+    cudaPackages_13.cuda_cudart
+    cudaPackages_13.cudnn
+    cudaPackages_13.libcublas
+  ];
+
+  nativeCheckInputs = lib.optionals tests [
+    curl
+    (python3.withPackages (packages: [ packages.numpy ]))
+  ];
+
+  cmakeFlags = [
+    (lib.cmakeBool "ARENITE_NATIVE" native)
+    (lib.cmakeBool "ARENITE_TESTS" tests)
+    (lib.cmakeBool "ARENITE_BENCH" false)
+    (lib.cmakeFeature "ARENITE_CUDA" (if cudaSupport then "ON" else "OFF"))
+  ]
+  ++ lib.optional (!native) (lib.cmakeFeature "CMAKE_CXX_FLAGS" "-march=${march}")
+  # Tests load libraries that are not installed yet.
+  ++ lib.optional tests (lib.cmakeBool "CMAKE_SKIP_BUILD_RPATH" false);
+
+  # Else the compiler's wrapper drops -march=native; another machine's result may hold instructions that this one lacks.
+  env = lib.optionalAttrs native { NIX_ENFORCE_NO_NATIVE = "0"; };
+  preferLocalBuild = native;
+  allowSubstitutes = !native;
+
+  # StarPU keeps what it measured of the machine in the home folder.
+  doCheck = tests;
+  checkPhase = ''
+    runHook preCheck
+    export HOME=$TMPDIR
+    ctest --label-regex '^unit$' --output-on-failure --parallel "$NIX_BUILD_CORES"
+    runHook postCheck
+  '';
+
+  meta = {
+    description = "Neural-network training with its memory proven before it runs";
+    license = lib.licenses.mit;
+    mainProgram = "arenite";
+    platforms = [ "x86_64-linux" ];
+  };
+}
