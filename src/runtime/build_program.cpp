@@ -5,6 +5,7 @@
 
 #include "src/runtime/counters.hpp"
 #include "src/runtime/crew.hpp"
+#include "src/runtime/environment.hpp"
 #include "src/runtime/idle.hpp"
 #include "src/runtime/program_impl.hpp"
 #include "src/runtime/run_task.hpp"
@@ -12,6 +13,19 @@
 #include <algorithm>
 
 namespace arenite::runtime {
+namespace {
+
+bool wants_crew() {
+  const std::string text = environment("ARENITE_CREW");
+  if (!text.empty() && text != "on" && text != "off") {
+    fail({.found = "ARENITE_CREW='" + text + "'",
+          .expected = "on, or off to submit each task of Program::run through StarPU"});
+  }
+  return text != "off";
+}
+
+}  // namespace
+
 void Program::Impl::build() {
   graph::check_spaces(spec.graph);
   build_codelets();
@@ -36,8 +50,10 @@ void Program::Impl::build() {
   for (graph::ValueId id : spec.graph.outputs) outputs.push_back(slot(id));
   if (set.options.record && !checked_build) record_tasks();
   join_ring();
-  crew = std::make_unique<Crew>(sets, spec.schedule, flags,
-                                static_cast<std::size_t>(set.session.workers()));
+  if (wants_crew()) {
+    crew = std::make_unique<Crew>(sets, spec.schedule, flags,
+                                  static_cast<std::size_t>(set.session.workers()));
+  }
 }
 
 void Program::Impl::build_codelets() {

@@ -1,5 +1,6 @@
 #include <arenite/error.hpp>
 
+#include "src/runtime/environment.hpp"
 #include "src/runtime/testing.hpp"
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <atomic>
 #include <functional>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 namespace arenite::runtime {
@@ -68,10 +70,16 @@ void register_mark() {
   static_cast<void>(once);
 }
 
-class Crews : public ::testing::TestWithParam<int> {
+/// With several numbers of workers, and without a crew, too.
+class Crews : public ::testing::TestWithParam<std::tuple<int, const char*>> {
  protected:
-  Session session{SessionOptions{.workers = GetParam()}};
+  Crews() { lent_.set("ARENITE_CREW", std::get<1>(GetParam())); }
+
+  Session session{SessionOptions{.workers = std::get<0>(GetParam())}};
   plan::StateLayout state;
+
+ private:
+  LentVariables lent_;
 };
 
 constexpr float sum_to(long n) { return static_cast<float>(n * (n - 1) / 2); }
@@ -244,7 +252,24 @@ TEST_P(Crews, NameWhatIsWrong) {
             "input 'x' of type float32[1] as a counter; expected one int64");
 }
 
-INSTANTIATE_TEST_SUITE_P(Workers, Crews, ::testing::Values(1, 2, 4));
+INSTANTIATE_TEST_SUITE_P(Workers, Crews,
+                         ::testing::Combine(::testing::Values(1, 2, 4),
+                                            ::testing::Values("on", "off")));
+
+TEST(Crew, IsOnOrOff) {
+  Session session{SessionOptions{.workers = 1}};
+  plan::StateLayout state;
+  LentVariables lent;
+  lent.set("ARENITE_CREW", "of");
+  try {
+    make_set(session, counting("count", state));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "ARENITE_CREW='of'; expected on, or off to submit each task of Program::run "
+                 "through StarPU");
+  }
+}
 
 }  // namespace
 }  // namespace arenite::runtime

@@ -86,6 +86,22 @@ void Program::submit() {
   p.next = (p.next + 1) % p.sets.size();
 }
 
+/// As `run`, without a crew.
+long Program::submit_steps(const RunRequest& request, std::int64_t until) {
+  const auto stopped = [&] {
+    return (request.stop != nullptr && request.stop->load(std::memory_order_relaxed)) ||
+           (until != 0 && StepRecords::now() >= until);
+  };
+  long done = 0;
+  for (; done < request.steps && (done == 0 || !stopped()); ++done) {
+    if (!request.counter.empty())
+      *input<std::int64_t>(request.counter) = request.first + done * request.stride;
+    submit();
+  }
+  wait();
+  return done;
+}
+
 long Program::run(const RunRequest& request) {
   Impl& p = *impl_;
   p.check_whole();
@@ -112,6 +128,7 @@ long Program::run(const RunRequest& request) {
   p.set.activate(p);
   wait();
   if (request.steps == 0) return 0;
+  if (!p.crew) return submit_steps(request, order.until);
   p.set.take_back();
   long done = 0;
   try {

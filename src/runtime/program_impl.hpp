@@ -237,7 +237,7 @@ struct Program::Impl {
   ProgramFlags flags;
   std::deque<DeviceStatus> device_status;  // one for each device that the program uses
   std::deque<TaskSet> sets;
-  std::unique_ptr<Crew> crew;
+  std::unique_ptr<Crew> crew;  // none: `run` submits the tasks
   std::vector<Slot> inputs, outputs;
   std::size_t next = 0;  // the task set that is submitted next
   std::size_t last = 0;  // that of the last step

@@ -101,7 +101,9 @@ class Program {
   /// out the program's tasks in it, without StarPU and the host between them. Bits are those of
   /// `submit`, and up to `task_sets` steps overlap alike. Inputs but the counter stay as the task
   /// sets hold them. Returns how many steps there were: fewer than asked for only when stopped.
-  /// Throws Error as `submit` and `wait` do, and on a counter that is none.
+  /// Throws Error as `submit` and `wait` do, and on a counter that is none. ARENITE_CREW=off in the
+  /// environment of whoever builds the program makes it submit each task instead, for tools that
+  /// watch StarPU's.
   long run(const RunRequest& request);
 
   /// Waits for all submitted steps of this program. Throws Error when one failed, naming the
@@ -140,6 +142,7 @@ class Program {
   struct Impl;
   explicit Program(std::unique_ptr<Impl> impl);
   void* input(std::string_view name, std::size_t element_bytes);
+  long submit_steps(const RunRequest& request, std::int64_t until);
   std::span<const std::byte> output_bytes(std::size_t index, DType type);
 
   std::unique_ptr<Impl> impl_;
