@@ -3,7 +3,7 @@
 // All matrices are column-major, so a row of an NHWC image (pixels by channels, channels
 // contiguous) is a matrix of channels by pixels. `dispatch` compiles (takes locks, may allocate):
 // call it while a program is built. What it returns is a bare function pointer that any thread may
-// call.
+// call, named by its shape where the perf map is on (src/base/perf_map.hpp).
 #pragma once
 
 #include <libxsmm.h>
@@ -37,29 +37,13 @@ constexpr bool in_reach(std::initializer_list<std::int64_t> sizes) noexcept {
 }
 
 /// nullptr when LIBXSMM has no kernel for this machine or shape.
-inline BatchReduce dispatch(const Gemm& gemm) {
-  if (!in_reach({gemm.m, gemm.n, gemm.k, gemm.lda, gemm.ldb, gemm.ldc})) return nullptr;
-  const int lda = static_cast<int>(gemm.lda), ldb = static_cast<int>(gemm.ldb),
-            ldc = static_cast<int>(gemm.ldc);
-  const float alpha = 1, beta = gemm.accumulate ? 1 : 0;
-  const int flags = gemm.transpose_b ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
-  const int prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
-  return libxsmm_smmdispatch_reducebatch_addr(static_cast<int>(gemm.m), static_cast<int>(gemm.n),
-                                              static_cast<int>(gemm.k), &lda, &ldb, &ldc, &alpha,
-                                              &beta, &flags, &prefetch);
-}
+BatchReduce dispatch(const Gemm& gemm);
 
 /// out[c][r] = in[r][c]; the distance between rows of each in elements is given by address.
 using Transpose = libxsmm_xtransfunction;
 
 /// For `rows`×`columns` row-major elements; `ldo` is the distance between rows of the result.
 /// nullptr when LIBXSMM has no kernel for this machine or shape.
-inline Transpose dispatch_transpose(std::int64_t rows, std::int64_t columns, std::int64_t ldo) {
-  if (!in_reach({rows, columns, ldo})) return nullptr;
-  libxsmm_descriptor_blob blob;
-  return libxsmm_dispatch_trans(
-      libxsmm_trans_descriptor_init(&blob, sizeof(float), static_cast<unsigned>(columns),
-                                    static_cast<unsigned>(rows), static_cast<unsigned>(ldo)));
-}
+Transpose dispatch_transpose(std::int64_t rows, std::int64_t columns, std::int64_t ldo);
 
 }  // namespace arenite::codelets::xsmm

@@ -143,7 +143,8 @@ void add_reports(CLI::App& app, TrainArguments& a) {
   add_flag("--explain", a.explain, "list tasks, ops, handle classes and edges");
   add_flag("--draw", a.draw, "draw the step's memory plan as text");
   add_flag("--profile", a.profile,
-           fmt::format("say where the time of the last epoch's steps went (of the first {})",
+           fmt::format("say where the time of the last epoch's steps went (of the first {}), and "
+                       "name kernels for perf, in /tmp/perf-PID.map",
                        profiled_steps));
   add_flag(
       "--count-heap", a.count_heap,

@@ -4,6 +4,7 @@
 #include <arenite/plan/draw.hpp>
 #include <arenite/train/trainer.hpp>
 
+#include "src/base/perf_map.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/count_heap.hpp"
 #include "src/cli/interrupt.hpp"
@@ -84,6 +85,15 @@ std::string costs_text(const train::StepCosts& costs, const runtime::Counters& b
                     *costs.map_calls);
 }
 
+/// For perf, if it watches. The profile does without.
+void name_kernels() {
+  try {
+    perf_map().turn_on();
+  } catch (const Failure& failure) {
+    std::cerr << "arenite: perf will not know the names of kernels: " << failure.what() << '\n';
+  }
+}
+
 int nothing_trained() {
   std::cout << "interrupted before the first step: nothing was trained\n";
   return exit_interrupted;
@@ -103,6 +113,7 @@ int run_train(const TrainArguments& a) {
   const data::Split train_split = a.limit > 0 ? data.train.first(a.limit) : data.train;
   if (interrupted()) return nothing_trained();
 
+  if (a.profile) name_kernels();
   runtime::Session session({.workers = a.workers, .device = a.device, .device_memory = a.memory});
   train::Trainer trainer(session, model.layers, data.shape(),
                          {.batch = a.batch,

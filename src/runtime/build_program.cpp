@@ -3,12 +3,14 @@
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/spaces.hpp>
 
+#include "src/base/perf_map.hpp"
 #include "src/runtime/counters.hpp"
 #include "src/runtime/crew.hpp"
 #include "src/runtime/environment.hpp"
 #include "src/runtime/idle.hpp"
 #include "src/runtime/program_impl.hpp"
 #include "src/runtime/run_task.hpp"
+#include "src/runtime/trampolines.hpp"
 
 #include <algorithm>
 
@@ -44,6 +46,7 @@ void Program::Impl::build() {
     prepared[id.index] =
         set.kernels.at(op.name(), op.kernel, space.device).prepare({spec.graph, op});
   }
+  name_kernels(prepared);
   for (int i = 0; i < set.options.task_sets; ++i) build_set(static_cast<std::size_t>(i), prepared);
   for (graph::ValueId id : spec.graph.declared(graph::StorageClass::input))
     inputs.push_back(slot(id));
@@ -54,6 +57,27 @@ void Program::Impl::build() {
     crew = std::make_unique<Crew>(sets, spec.schedule, flags,
                                   static_cast<std::size_t>(set.session.workers()));
   }
+}
+
+/// For profilers, where they are asked for: "forward conv2d conv1 [xsmm]".
+void Program::Impl::name_kernels(std::vector<PreparedKernel>& prepared) const {
+  if (!perf_map().on()) return;
+  std::vector<bool> staging(prepared.size(), false);
+  for (const graph::Task& task : spec.schedule.tasks) {
+    for (graph::OpId id : task.ops) staging[id.index] = task.staging;
+  }
+  std::vector<PreparedKernel*> kernels;
+  std::vector<NamedKernel> named;
+  for (graph::OpId id : graph::nested_ops(spec.graph)) {
+    if (prepared[id.index].run == nullptr) continue;
+    const graph::Op& op = spec.graph[id];
+    std::string name(staging[id.index] ? "staging" : to_string(op.phase));
+    name += " " + std::string(op.name()) + (op.where.empty() ? "" : " " + op.where);
+    kernels.push_back(&prepared[id.index]);
+    named.push_back({.name = name + " [" + op.kernel + "]", .run = kernels.back()->run});
+  }
+  give_frames(named);
+  for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->run = named[i].run;
 }
 
 void Program::Impl::build_codelets() {

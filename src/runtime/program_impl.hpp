@@ -205,6 +205,7 @@ struct Program::Impl {
   };
 
   void build();
+  void name_kernels(std::vector<PreparedKernel>& prepared) const;
   void build_codelets();
   void record_tasks();
   DeviceStatus& status_on(Device& device);
