@@ -17,6 +17,8 @@ endif()
 add_library(arenite_settings INTERFACE)
 target_compile_options(arenite_settings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers>)
+# Profilers find out who called by frame pointers (scripts/profile); bench/NOTES.md says what that costs.
+target_compile_options(arenite_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
 # GCC 12 sees overlapping copies in `"text" + std::string` (its bug 105651).
 target_compile_options(arenite_settings INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 if(ARENITE_WERROR)
@@ -25,7 +27,7 @@ if(ARENITE_WERROR)
 endif()
 if(ARENITE_SANITIZE)
   target_compile_options(arenite_settings INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ARENITE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ARENITE_SANITIZE} -fno-sanitize-recover=all>)
   target_link_options(arenite_settings INTERFACE -fsanitize=${ARENITE_SANITIZE})
 endif()
 foreach(flag CHECKED PLAIN_KERNELS)
