@@ -1,0 +1,89 @@
+"""What a program that uses Arenite writes of itself when it is asked to: traces and pictures of its memory."""
+import json
+import os
+import pathlib
+import xml.etree.ElementTree
+
+import command
+from command import Complaint
+
+
+def prepare(path):
+    """The path to be written, whole: asked for before the command runs, so that a wrong one costs nothing."""
+    path = pathlib.Path(path).absolute()
+    if path.is_dir():
+        raise Complaint(f"{path} is a folder; expected a path of a file", status=2)
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        what = "cannot be written" if path.parent.is_dir() else "is no folder"
+        raise Complaint(f"cannot write {path}: {path.parent} {what}", status=2)
+    if path.exists() and not os.access(path, os.W_OK):
+        raise Complaint(f"cannot write {path}: it may not be replaced", status=2)
+    return path
+
+
+def record(words, path, environment):
+    """(the command's status, whether it wrote the file)."""
+    before = identity(path)
+    status = command.run(words, environment)
+    return status, identity(path) not in (None, before)
+
+
+def identity(path):
+    """Changes when a file is written anew."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def not_written(path, what, variable, status):
+    """Why, as far as can be known from outside."""
+    if status != 0:
+        return Complaint(f"no {what}: the command ended with status {status} before it wrote {path}", status=status)
+    return Complaint(f"no {what}: the command ran, but wrote no {path}",
+                     f"only programs that train or evaluate with Arenite write one ({variable} asks them to)")
+
+
+def trace_events(path):
+    """The events of a trace in Chrome's format. Raises Complaint where the file is none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        whole = json.loads(text)
+    except (OSError, ValueError) as error:
+        raise Complaint(f"{path} is no JSON: {error}") from None
+    events = whole.get("traceEvents") if isinstance(whole, dict) else whole
+    if not isinstance(events, list) or not all(isinstance(event, dict) and isinstance(event.get("ph"), str) for event in events):
+        raise Complaint(f"{path} is no trace: expected \"traceEvents\", a list of events with a phase \"ph\"")
+    return events
+
+
+def trace_headline(events):
+    """One line: how much of what there is."""
+    slices = [event for event in events if event["ph"] == "X"]
+    if not slices:
+        raise Complaint("the trace holds no task: the command ended before its first step")
+    tracks = {(event.get("pid"), event.get("tid")) for event in slices}
+    steps = {(event.get("pid"), event["args"].get("program"), event["args"]["step"]) for event in slices
+             if isinstance(event.get("args"), dict) and "step" in event["args"]}
+    counters = {(event.get("pid"), event.get("name")) for event in events if event["ph"] == "C"}
+    begin = min(float(event.get("ts", 0)) for event in slices)
+    end = max(float(event.get("ts", 0)) + float(event.get("dur", 0)) for event in slices)
+    parts = [count(len(slices), "slice"), *([count(len(steps), "step")] if steps else []), count(len(tracks), "track"),
+             *([count(len(counters), "counter")] if counters else []), f"{(end - begin) / 1000:.1f} ms"]
+    return ", ".join(parts)
+
+
+def count(number, what):
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def picture_size(path):
+    """(width, height) of an SVG picture. Raises Complaint where the file is none."""
+    try:
+        root = xml.etree.ElementTree.parse(path).getroot()
+    except (OSError, xml.etree.ElementTree.ParseError) as error:
+        raise Complaint(f"{path} is no SVG: {error}") from None
+    if root.tag != "{http://www.w3.org/2000/svg}svg":
+        raise Complaint(f"{path} is no SVG: its root is <{root.tag}>")
+    return root.get("width", "?"), root.get("height", "?")

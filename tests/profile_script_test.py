@@ -1,0 +1,712 @@
+#!/usr/bin/env python3
+"""scripts/profile: stacks, pictures, errors, and a real run where perf is there and may watch.
+
+Usage: profile_script_test.py ARENITE [SANITIZE] [unittest's own arguments, which begin with -]"""
+import contextlib
+import functools
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as xml
+from collections import Counter
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SCRIPT = ROOT / "scripts" / "profile"
+sys.path.insert(0, str(ROOT / "scripts" / "profiling"))
+
+import captures  # noqa: E402
+import headline  # noqa: E402
+import names  # noqa: E402
+import paje  # noqa: E402
+import picture  # noqa: E402
+import stacks  # noqa: E402
+import tree  # noqa: E402
+from command import Complaint  # noqa: E402
+
+ARENITE, SANITIZE = "", ""
+SVG = "{http://www.w3.org/2000/svg}"
+
+# As perf 6.1 tells samples of `arenite train`, shortened.
+RECORDED = """\
+CPU 0 27309/27351 
+\t    7fbd7d8b50df xsmm gemm m48 n32 k241 accumulates (/tmp/perf-27309.map)
+\t    7fbd8041a094 forward dense_relu dense1 [xsmm] (/tmp/perf-27309.map)
+\t          504e60 arenite::runtime::run_body (/home/me/build/release/arenite)
+\t          4ed3e3 arenite::runtime::Crew::perform (/home/me/build/release/arenite)
+\t          4ed640 arenite::runtime::Crew::work (/home/me/build/release/arenite)
+\t    55f2661b5a08 [unknown] ([unknown])
+\te483485354415541 [unknown] ([unknown])
+
+CPU 1 27309/27352 
+\t          30d500 arenite::codelets::conv2d_relu_max_pool2d::(anonymous namespace)::add_windows<2, 3, 3, true> (/home/me/build/release/arenite)
+\t          2f9209 arenite::codelets::conv2d_relu_max_pool2d::(anonymous namespace)::run (/home/me/build/release/arenite)
+\t    7fbd8041a094 backward conv2d_relu_max_pool2d_grad_input conv2 [sparse] (/tmp/perf-27309.map)
+\t          504e60 arenite::runtime::run_body (/home/me/build/release/arenite)
+\t          4ed3e3 arenite::runtime::Crew::perform (/home/me/build/release/arenite)
+\t          4ed640 arenite::runtime::Crew::work (/home/me/build/release/arenite)
+
+CPU 1 27309/27352 
+\tffffffff813a2293 finish_task_switch.isra.0 ([kernel.kallsyms])
+\tffffffff821f2e25 irqentry_exit_to_user_mode ([kernel.kallsyms])
+\tffffffff81000e46 asm_sysvec_reschedule_ipi ([kernel.kallsyms])
+\t          2f9209 arenite::codelets::conv2d_relu_max_pool2d::(anonymous namespace)::run (/home/me/build/release/arenite)
+\t    7fbd8041a094 backward conv2d_relu_max_pool2d_grad_input conv2 [sparse] (/tmp/perf-27309.map)
+\t          504e60 arenite::runtime::run_body (/home/me/build/release/arenite)
+
+CPU 0 27309/27351 
+\tffffffff813a2293 finish_task_switch.isra.0 ([kernel.kallsyms])
+\tffffffff821f7d14 __schedule ([kernel.kallsyms])
+\tffffffff813ccfda __x64_sys_sched_yield ([kernel.kallsyms])
+\tffffffff821ec951 do_syscall_64 ([kernel.kallsyms])
+\tffffffff81000130 entry_SYSCALL_64_after_hwframe ([kernel.kallsyms])
+\t           ee017 __sched_yield (/usr/lib/x86_64-linux-gnu/libc.so.6)
+\t           f8f57 [unknown] (/usr/lib/x86_64-linux-gnu/libstarpu-1.3.so.9.0.0)
+\t    5625acce63a0 [unknown] ([unknown])
+
+CPU 0 27309/27351 
+\t          4ed640 arenite::runtime::Crew::take (/home/me/build/release/arenite)
+\t          4ed640 arenite::runtime::Crew::work (/home/me/build/release/arenite)
+\t    5625acce63a0 [unknown] ([unknown])
+
+CPU 0 27309/27351 
+\t          4ed640 arenite::runtime::Crew::release (/home/me/build/release/arenite)
+\t          4ed3e3 arenite::runtime::Crew::perform (/home/me/build/release/arenite)
+\t          4ed640 arenite::runtime::Crew::work (/home/me/build/release/arenite)
+
+CPU 0 27309/27351 
+\t    7fbd7d8b50df xsmm transpose 64x32 (/tmp/perf-27309.map)
+
+arenite 27309/27309 
+\tffffffff816c4596 do_anonymous_page ([kernel.kallsyms])
+\tffffffff816c4596 __handle_mm_fault ([kernel.kallsyms])
+\tffffffff816c4596 handle_mm_fault ([kernel.kallsyms])
+\tffffffff821f2486 exc_page_fault ([kernel.kallsyms])
+\tffffffff81000c82 asm_exc_page_fault ([kernel.kallsyms])
+\t          4ed640 arenite::data::(anonymous namespace)::draw (/home/me/build/release/arenite)
+\t          4ed640 main (/home/me/build/release/arenite)
+\t           271ca __libc_start_call_main (/usr/lib/x86_64-linux-gnu/libc.so.6)
+\t           27285 __libc_start_main@@GLIBC_2.34 (/usr/lib/x86_64-linux-gnu/libc.so.6)
+\t          123456 _start (/home/me/build/release/arenite)
+
+"""
+
+
+def collapse(text):
+    return stacks.collapse(io.StringIO(text))
+
+
+class Collapsing(unittest.TestCase):
+    def test_what_was_recorded(self):
+        folded, pids = collapse(RECORDED)
+        self.assertEqual(pids, {27309})
+        on_conv2 = ("worker 1", "backward", "conv2: conv2d_relu_max_pool2d_grad_input [sparse]", "run")
+        self.assertEqual(folded, {
+            ("worker 0", "forward", "dense1: dense_relu [xsmm]", "xsmm gemm m48 n32 k241 accumulates"): 1,
+            (*on_conv2, "add_windows<2, 3, 3, true>"): 1,
+            on_conv2: 1,  # whatever interrupted it
+            ("worker 0", "StarPU", "__sched_yield"): 1,
+            ("worker 0", "waits"): 1,
+            ("worker 0", "runtime", "runtime::Crew::work", "runtime::Crew::perform", "runtime::Crew::release"): 1,
+            ("worker 0", "some op", "xsmm transpose 64x32"): 1,
+            ("host", "main", "data::draw", "exc_page_fault_[k]", "do_anonymous_page_[k]"): 1})
+
+    def test_what_the_parts_are(self):
+        folded, _ = collapse(RECORDED)
+        ops, workers, _ = headline.parts(folded)
+        self.assertEqual(ops, {"backward conv2: conv2d_relu_max_pool2d_grad_input [sparse]": 2, "forward dense1: dense_relu [xsmm]": 1})
+        self.assertEqual(workers, {"ops": 4, "waits": 1, "runtime": 1, "StarPU": 1})
+        self.assertEqual(sum(headline.in_steps(folded).values()), 6)
+        self.assertEqual({stack[0] for stack in headline.merged(folded)}, {"workers", "host"})
+        self.assertEqual(headline.parts(headline.merged(folded))[0], ops)
+        self.assertEqual(headline.top(folded)[0], " 25.0 %  backward conv2: conv2d_relu_max_pool2d_grad_input [sparse]")
+        self.assertIn("57.1 % in ops, 14.3 % waiting", headline.top(folded)[-1])
+
+    def test_ops_by_other_names(self):
+        op = "CPU 3 5/6 \n\t7f {} (/tmp/perf-5.map)\n\n"
+        for name, expected in {"update sgd conv1.bias [plain]": ("update", "conv1.bias: sgd [plain]"),
+                               "staging full [plain]": ("staging", "full [plain]"),
+                               "evaluate matmul net.txt:7; y [cudnn a 2]": ("evaluate", "net.txt:7: y: matmul [cudnn a 2]"),
+                               "forward no kernel": ("some op", "forward no kernel")}.items():
+            self.assertEqual(list(collapse(op.format(name))[0]), [("worker 3", *expected)], name)
+
+    def test_threads_and_programs(self):
+        two = """bash 1/1
+\t1 yylex (/usr/bin/bash)
+
+arenite 2/2
+\t1 main (/a)
+
+CPU 0 2/3
+\t1 arenite::runtime::Crew::work (/a)
+
+CUDA 1 2/4
+\t1 forward conv2d conv1 [cudnn] (/tmp/perf-2.map)
+
+helper 2/5
+\t1 [unknown] (/usr/lib/libfoo.so)
+
+CPU 7 8/9
+\t1 f (/b)
+
+"""
+        self.assertEqual(set(collapse(two)[0]), {
+            ("bash", "yylex"), ("arenite", "host", "main"), ("arenite", "worker 0", "waits"),
+            ("arenite", "CUDA worker 1", "forward", "conv1: conv2d [cudnn]"), ("arenite", "helper", "[libfoo.so]"),
+            ("process 8", "worker 7", "StarPU", "f")})
+
+    def test_garbage_is_passed_over(self):
+        for text in ("", "\n\n\n", "\t1 lonely (frame)\n", "x\ny\n", "CPU 0 12/\n\t\n", "\x00\xff;; 1/2 (\n\t(((\n", ") (1/1\n\tzz f (g)\n"):
+            folded, _ = collapse(text)
+            self.assertTrue(all(isinstance(name, str) and name for stack in folded for name in stack), text)
+        cut = RECORDED[:len(RECORDED) // 2]
+        self.assertGreater(sum(collapse(cut)[0].values()), 2)
+        for end in range(0, len(RECORDED), 97):
+            collapse(RECORDED[end:])
+
+    def test_signs_of_folded_stacks_in_names(self):
+        folded, _ = collapse("a;b c 7/7\n\t1 f;g  h (x y)\n\n")
+        self.assertEqual(stacks.text(folded), "a:b c;f:g h 1\n")
+
+    def test_reading_them_again(self):
+        folded, _ = collapse(RECORDED)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "f"
+            path.write_text(stacks.text(folded) + "\n")
+            self.assertEqual(stacks.read(path), folded)
+            for text, expected in {"a;b\n": r"f:1: 'a;b'; expected frames", "a 1\nb x\n": "f:2: 'b x'", "": "no samples", "a 0": "no samples"}.items():
+                path.write_text(text)
+                with self.assertRaisesRegex(Complaint, expected):
+                    stacks.read(path)
+            with self.assertRaisesRegex(Complaint, "cannot read .*missing: No such file"):
+                stacks.read(pathlib.Path(folder) / "missing")
+            with self.assertRaisesRegex(Complaint, "cannot read"):
+                stacks.read(folder)
+
+
+class Names(unittest.TestCase):
+    def test_shortening(self):
+        for symbol, expected in {
+                "main": "main", "__memset_avx512_unaligned_erms": "__memset_avx512_unaligned_erms",
+                "arenite::codelets::conv2d::(anonymous namespace)::run<3, true>": "conv2d::run<3, true>",
+                "arenite::runtime::Crew::work": "runtime::Crew::work",
+                "std::vector<std::__cxx11::basic_string<char, std::allocator<char> > >::push_back": "std::vector<…>::push_back",
+                "finish_task_switch.isra.0": "finish_task_switch", "f.part.0.cold": "f", "pthread_mutex_lock@@GLIBC_2.2.5": "pthread_mutex_lock",
+                "a::operator<": "a::operator<", "operator<< <int>": "operator<< <int>", "a::operator()<b>": "a::operator()<b>",
+                "x->y": "x->y", "broken<<<": "broken<<<", "f)(": "f)(", "": "", ".cold": ".cold",
+                "g(int, std::vector<int, std::allocator<int> > const&)::{lambda()#1}::operator()": "g(…)::{lambda()#1}::operator()"}.items():
+            self.assertEqual(names.shorten(symbol), expected)
+
+    @unittest.skipUnless(shutil.which("c++filt"), "no c++filt")
+    def test_demangling(self):
+        self.assertEqual(names.demangle({"_ZN7arenite7runtime4Crew4workEv", "main", "_Znonsense"}),
+                         {"_ZN7arenite7runtime4Crew4workEv": "arenite::runtime::Crew::work", "_Znonsense": "_Znonsense"})
+        folded, _ = collapse("x 1/1\n\t1 _ZN7arenite4data4drawEi (/a)\n")
+        self.assertEqual(list(folded), [("x", "data::draw")])
+
+
+class Pictures(unittest.TestCase):
+    folded = Counter({("worker 0", "forward", "conv1: conv2d [direct]", "run"): 60, ("worker 0", "forward", "conv1: conv2d [direct]"): 10,
+                      ("worker 0", "backward", 'a<b> & "c"'): 20, ("host", "main"): 9, ("worker 10", "waits"): 1, ("worker 2", "waits"): 1})
+
+    def frames(self, text):
+        """(title, x, y, width, fill) of every frame; raises where the file is no XML."""
+        root = xml.fromstring(text)
+        frames = root.find(f"{SVG}g[@id='frames']")
+        for group in frames.findall(f"{SVG}g"):
+            rect = group.find(f"{SVG}rect")
+            yield (group.find(f"{SVG}title").text, *(float(rect.get(name)) for name in ("x", "y", "width")), rect.get("fill"))
+
+    def test_widths_add_up(self):
+        frames = list(self.frames(picture.flame_graph(self.folded, "t", "s")))
+        rows = {}
+        for title, x, y, width, _ in frames:
+            rows.setdefault(y, []).append((x, width, title))
+        bottom = max(rows)
+        self.assertEqual([(x, width) for x, width, _ in rows[bottom]], [(picture.MARGIN, picture.WIDTH - 2 * picture.MARGIN)])
+        above = bottom
+        for y in sorted(rows, reverse=True)[1:]:
+            self.assertAlmostEqual(y, above - picture.ROW)
+            for x, width, title in rows[y]:  # each stands on one frame, whole
+                under = [b for b in rows[above] if b[0] - 0.02 <= x and x + width <= b[0] + b[1] + 0.02]
+                self.assertEqual(len(under), 1, title)
+            ends = [x for x, width, _ in sorted(rows[y])[1:]]
+            self.assertTrue(all(x + width <= end + 0.02 for (x, width, _), end in zip(sorted(rows[y]), ends)))
+            above = y
+        threads = sorted(rows[bottom - picture.ROW])
+        self.assertAlmostEqual(sum(width for _, width, _ in threads), picture.WIDTH - 2 * picture.MARGIN, delta=0.1)
+        self.assertEqual([title.split("\n")[0] for _, _, title in threads], ["host", "worker 0", "worker 2", "worker 10"])
+        self.assertIn("forward\n70 samples, 69.31 %", [title for title, *_ in frames])
+
+    def test_phases_come_in_a_steps_order(self):
+        frames = {title.split("\n")[0]: x for title, x, *_ in self.frames(picture.flame_graph(self.folded, "t", "s"))}
+        self.assertLess(frames["forward"], frames["backward"])
+
+    def test_any_text_is_escaped(self):
+        odd = 'a<b> & "c" \x01\ud800 ]]> </title>'
+        text = picture.flame_graph({(odd, odd): 3}, odd, odd)
+        self.assertEqual(sum("a<b> & \"c\"" in title for title, *_ in self.frames(text)), 2)
+        self.assertEqual(text.count("]]>"), 1)  # the script's own end
+
+    def test_kinds_have_their_colours(self):
+        fills = {title.split("\n")[0]: fill for title, *_, fill in self.frames(picture.flame_graph(self.folded, "t", "s"))}
+        self.assertEqual(len({fills["forward"], fills["backward"], fills["waits"], fills["host"], fills["main"]}), 5)
+        for path, kind in {(): "", ("host",): "", ("worker 1",): "", ("workers", "waits"): "waits for a ready task",
+                           ("worker 1", "StarPU", "f"): "polls StarPU for work", ("p", "worker 1", "runtime"): "runtime",
+                           ("worker 1", "update", "x [plain]", "run"): "update", ("worker 1", "update", "xsmm gemm m1"): "LIBXSMM's code",
+                           ("host", "main", "read_[k]"): "system", ("host", "main"): "other code", ("worker 1", "some op", "f"): "an op that left no trace",
+                           }.items():
+            self.assertEqual(picture.kind_of(path), kind)
+
+    def test_narrow_frames_are_left_out_and_deep_stacks_are_not(self):
+        deep = tuple(f"f{i}" for i in range(3000))
+        text = picture.flame_graph({deep: 1000, ("narrow",): 1, ("less",): 10**6}, "t", "s")
+        titles = [title for title, *_ in self.frames(text)]
+        self.assertFalse(any(title.startswith("narrow") for title in titles))
+        self.assertTrue(any(title.startswith("f2999") for title in titles))
+
+    def test_labels_fit(self):
+        sketch = picture.Picture("t", "s")
+        for space in range(0, 200):
+            label = sketch.label("a name of some length", space)
+            self.assertLessEqual(len(label) * picture.LETTER, max(space - 6, 0))
+        self.assertEqual(sketch.label("abcdef", 1000), "abcdef")
+
+
+class Differences(unittest.TestCase):
+    old = Counter({("worker 0", "forward", "a"): 5000, ("worker 0", "forward", "b"): 3000, ("worker 0", "forward", "gone"): 2000})
+    new = Counter({("worker 0", "forward", "a"): 1500, ("worker 0", "forward", "b"): 305, ("worker 0", "forward", "new"): 195})
+
+    def test_colours_tell_more_less_and_chance(self):
+        root = tree.build(self.new, self.old)
+        nodes = {node.name: tree.change(node, root) for node, *_ in tree.walk(root)}
+        self.assertAlmostEqual(nodes["a"].points, 25)  # of shares, whatever the totals
+        self.assertAlmostEqual(nodes["b"].points, -14.75)
+        self.assertTrue(nodes["forward"].is_chance)
+        self.assertEqual(str(nodes["a"]), "50.0 % → 75.0 % (+25.0 points)")
+        fills = {title.split("\n")[0]: fill for title, *_, fill in Pictures().frames(picture.difference_graph(self.old, self.new, "t", "s"))}
+
+        def red_and_blue(name):
+            return int(fills[name][1:3], 16), int(fills[name][5:7], 16)
+        self.assertGreater(*red_and_blue("a"))
+        self.assertGreater(*red_and_blue("new"))
+        self.assertLess(*red_and_blue("b"))
+        self.assertEqual(*red_and_blue("forward"))
+        # The more, the stronger.
+        self.assertLess(int(fills["a"][5:7], 16), int(fills["new"][5:7], 16))
+
+    def test_what_is_gone_is_said(self):
+        self.assertIn("gone: gone (20.0 %)", picture.difference_graph(self.old, self.new, "t", "s"))
+
+    def test_the_same_is_no_difference(self):
+        text = picture.difference_graph(self.old, self.old, "t", "s")
+        self.assertEqual({fill for *_, fill in Pictures().frames(text)}, {picture.colour(*picture.SAME)})
+        self.assertEqual(headline.changed(self.old, self.old), ["nothing changed beyond what chance makes"])
+
+    def test_a_few_samples_are_chance(self):
+        root = tree.build({("a",): 3, ("b",): 2}, {("a",): 2, ("b",): 3})
+        self.assertTrue(all(tree.change(node, root).is_chance for node, *_ in tree.walk(root)))
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name).resolve()
+
+    def program(self, name, text, folder=None):
+        path = (folder or self.folder) / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}")
+        path.chmod(0o755)
+        return path
+
+    def profile(self, *words, status=0, path=None, **variables):
+        environment = dict(os.environ, **variables)
+        if path is not None:
+            environment["PATH"] = path
+        done = subprocess.run([sys.executable, SCRIPT, *map(str, words)], cwd=self.folder, env=environment,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+        left = [entry.name for entry in self.folder.iterdir() if entry.name.startswith(".")]
+        self.assertEqual(left, [])
+        return done
+
+
+class Arguments(InFolder):
+    def test_help_says_all(self):
+        text = self.profile("--help").stdout
+        for verb in "flamegraph", "difference", "trace", "memory":
+            self.assertIn(verb, text)
+            self.assertIn("usage: scripts/profile " + verb, self.profile(verb, "--help").stdout)
+
+    def test_wrong_ones(self):
+        for words, expected in {("flamegraph",): "no command; expected one behind '--'", ("flamegraph", "--"): "no command",
+                                ("flamegraph", "true"): "unrecognized arguments: true", (): "VERB",
+                                ("flame", "--", "true"): "invalid choice: 'flame'",
+                                ("flamegraph", "--frequency", "0", "--", "true"): "'0'; expected a whole number from 1 to 20000",
+                                ("trace", "--steps", "x", "--", "true"): "'x'; expected a whole number",
+                                ("difference", "a", "b", "--", "true"): "'difference' runs no command"}.items():
+            self.assertIn(expected, self.profile(*words, status=2).stderr)
+
+    def test_wrong_files_before_anything_runs(self):
+        ran = self.program("run", "touch ran\n")
+        for words, expected in {("-o", "missing/x.svg"): "missing is no folder", ("-o", "."): "is a folder",
+                                ("-o", "x.svg", "--folded", "x.svg"): "name the same file x.svg"}.items():
+            self.assertIn(expected, self.profile("flamegraph", *words, "--", ran, status=2).stderr)
+        self.assertIn("cannot read none.folded", self.profile("flamegraph", "--before", "none.folded", "--", ran, status=1).stderr)
+        for verb in "trace", "memory":
+            self.assertIn("missing is no folder", self.profile(verb, "-o", "missing/x", "--", ran, status=2).stderr)
+        self.assertFalse((self.folder / "ran").exists())
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_what_may_not_be_written(self):
+        (self.folder / "closed").mkdir(mode=0o500)
+        self.assertIn("cannot be written", self.profile("trace", "-o", "closed/x", "--", "true", status=2).stderr)
+
+    def test_commands_that_are_none(self):
+        (self.folder / "text").write_text("no program\n")
+        for verb in "flamegraph", "trace", "memory":
+            self.assertIn("no command 'nosuch'", self.profile(verb, "--", "nosuch", status=127).stderr)
+            self.assertIn("no program that may be run", self.profile(verb, "--", "./text", status=126).stderr)
+        (self.folder / "text").chmod(0o755)
+        self.assertIn("in no format that this machine runs", self.profile("trace", "--", "./text", status=126).stderr)
+
+    def test_two_files_of_stacks(self):
+        (self.folder / "a.folded").write_text(stacks.text(Differences.old))
+        (self.folder / "b.folded").write_text(stacks.text(Differences.new))
+        done = self.profile("difference", "a.folded", "b.folded", "-o", "d.svg", "--renderer", "own")
+        self.assertIn("+25.0 points  forward a: 50.0 % → 75.0 %", done.stderr)
+        self.assertIn("a.folded → b.folded", (self.folder / "d.svg").read_text())
+        self.assertEqual(captures.picture_size(self.folder / "d.svg")[0], "1200")
+        (self.folder / "c").write_text("host;main 3\n")
+        self.assertIn("no sample is of a worker in a step", self.profile("difference", "c", "c", "--steps", status=1).stderr)
+
+
+# What perf does, for tests of what is around it.
+FAKE_PERF = """
+case $1 in
+--version) echo "perf version 6.1.0" ;;
+stat) echo '<not supported>,,cycles:u,0,100.00,,' >&2 ;;
+record)
+  for word; do case $word in --control=*) fds=${word#--control=fd:} ;; esac; done
+  echo "$@" > recorded
+  if [ -n "$PERF_SAYS" ]; then echo "$PERF_SAYS" >&2; exit 255; fi
+  trap 'exit 0' INT
+  eval "printf 'ack\\n' >&${fds#*,}"
+  while :; do sleep 0.05; done ;;
+script) cat "$PERF_SCRIPT" ;;
+esac
+"""
+
+
+class AroundPerf(InFolder):
+    def setUp(self):
+        super().setUp()
+        self.tools = self.folder / "tools"
+        self.program("perf", FAKE_PERF, self.tools)
+        (self.folder / "recording").write_text(RECORDED)
+        self.path = f"{self.tools}:{os.environ['PATH']}"
+
+    def flamegraph(self, *words, recording="recording", **rest):
+        return self.profile("flamegraph", *words, path=rest.pop("path", self.path), PERF_SCRIPT=recording, **rest)
+
+    def test_a_picture_its_stacks_and_its_headline(self):
+        done = self.flamegraph("-o", "x.svg", "--", "sh", "-c", "echo map=$ARENITE_PERF_MAP")
+        self.assertEqual(done.stdout, "map=1\n")
+        self.assertIn("profile: x.svg: 8 samples, 997 a second of cpu-clock; all stacks in x.folded\n", done.stderr)
+        self.assertIn("25.0 %  backward conv2: conv2d_relu_max_pool2d_grad_input [sparse]", done.stderr)
+        self.assertEqual(stacks.read(self.folder / "x.folded"), collapse(RECORDED)[0])
+        self.assertIn("sh -c", (self.folder / "x.svg").read_text())
+        self.assertRegex((self.folder / "recorded").read_text(), r"record --call-graph fp --event cpu-clock --freq 997 ")
+
+    def test_options(self):
+        done = self.flamegraph("--title", "A & B", "--frequency", "99", "--event", "faults", "--steps", "--merge", "--folded", "kept", "--", "true")
+        self.assertRegex((self.folder / "recorded").read_text(), "--event faults --freq 99 ")
+        text = (self.folder / "flamegraph.svg").read_text()
+        self.assertIn("A &amp; B", text)
+        self.assertIn("<title>workers\n6 samples", text)
+        self.assertNotIn("<title>host", text)
+        self.assertIn("all stacks in kept", done.stderr)
+        self.assertEqual(sum(stacks.read(self.folder / "kept").values()), 8)
+
+    def test_the_difference_to_an_earlier_run(self):
+        (self.folder / "old").write_text("host;main;data::draw 1000\n")
+        done = self.flamegraph("--before", "old", "--renderer", "own", "--", "true")
+        self.assertIn("against 1000 samples of old", (self.folder / "flamegraph.svg").read_text())
+        self.assertIn("points", done.stderr)
+
+    def test_a_commands_status_is_passed_on(self):
+        done = self.flamegraph("--", "sh", "-c", "exit 7", status=7)
+        self.assertIn("the command ended with status 7", done.stderr)
+        self.assertTrue((self.folder / "flamegraph.svg").exists())
+        self.flamegraph("--", "sh", "-c", "kill -KILL $$", status=128 + signal.SIGKILL)
+
+    def test_no_samples(self):
+        (self.folder / "nothing").write_text("")
+        self.assertIn("no samples", self.flamegraph("--", "true", recording="nothing", status=1).stderr)
+        self.assertIn("no samples", self.flamegraph("--", "sh", "-c", "exit 5", recording="nothing", status=5).stderr)
+        self.assertFalse((self.folder / "flamegraph.svg").exists())
+
+    def test_no_perf(self):
+        bare = self.folder / "bare"
+        bare.mkdir()
+        for tool in "sh", "true":
+            (bare / tool).symlink_to(shutil.which(tool))
+        done = self.flamegraph("--", "true", path=str(bare), status=1)
+        self.assertIn("no 'perf' on PATH", done.stderr)
+        self.assertIn("apt-get install linux-perf", done.stderr)
+        self.program("perf", "echo 'E: linux-perf-5.10 is not installed.' >&2; exit 1\n", self.tools)
+        done = self.flamegraph("--", "true", status=1)
+        self.assertIn("does not run: E: linux-perf-5.10 is not installed.", done.stderr)
+
+    def test_perf_that_may_not(self):
+        ran = self.program("run", "touch ran\n")
+        done = self.flamegraph("--", ran, status=1, PERF_SAYS="Error: Access to performance monitoring is limited. Operation not permitted")
+        self.assertRegex(done.stderr, "perf may not record: .*\n  hint: ")
+        done = self.flamegraph("--", ran, status=1, PERF_SAYS="event syntax error: 'nonsense'")
+        self.assertIn("perf does not record: event syntax error: 'nonsense'", done.stderr)
+        self.assertFalse((self.folder / "ran").exists())
+
+    def test_names_of_this_run_are_removed_and_no_others(self):
+        other = pathlib.Path("/tmp/perf-4194999.map")  # no process can have that number
+        other.write_text("1 1 x\n")
+        self.addCleanup(other.unlink)
+        done = self.flamegraph("--", "sh", "-c", "echo 1 1 x > /tmp/perf-$$.map; echo $$")
+        self.assertFalse(pathlib.Path(f"/tmp/perf-{done.stdout.strip()}.map").exists())
+        self.assertTrue(other.exists())
+
+    def begin(self, *command):
+        """The script in a process group of its own, as a shell begins it, once the command runs."""
+        process = subprocess.Popen([sys.executable, SCRIPT, "flamegraph", "--", *command], cwd=self.folder, start_new_session=True,
+                                   env=dict(os.environ, PATH=self.path, PERF_SCRIPT="recording"), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "begun\n")
+        return process
+
+    def test_an_interrupt_ends_the_command_and_the_picture_is_made(self):
+        patient = "trap 'echo told; exit 3' INT TERM; echo begun; while :; do sleep 0.05; done"
+        for number in signal.SIGINT, signal.SIGTERM:
+            process = self.begin("sh", "-c", patient)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, out), (3, "told\n"), err)
+            self.assertIn("profile: flamegraph.svg: 8 samples", err)
+        process = self.begin("sh", "-c", "echo begun; exec sleep 60")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn("profile: flamegraph.svg: 8 samples", err)
+
+    def test_ctrl_c_reaches_the_command_once(self):
+        """As a terminal sends it: to all of the group."""
+        import pty
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.folder)
+            os.environ.update(PATH=self.path, PERF_SCRIPT="recording")
+            count = "n=0; trap 'n=$((n+1))' INT; echo begun; i=0; while [ $i -lt 20 ]; do sleep 0.05; i=$((i+1)); done; echo told $n; exit 3"
+            os.execv(sys.executable, [sys.executable, str(SCRIPT), "flamegraph", "--", "sh", "-c", count])
+        said = b""
+        with contextlib.suppress(OSError):
+            while b"begun" not in said:
+                said += os.read(terminal, 1000)
+            os.write(terminal, b"\x03")
+            while True:
+                said += os.read(terminal, 1000)
+        _, status = os.waitpid(pid, 0)
+        os.close(terminal)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 3, said)
+        self.assertIn(b"told 1", said)
+        self.assertIn(b"profile: flamegraph.svg", said)
+
+    def test_standard_tools(self):
+        self.program("flamegraph.pl", 'echo "$@" > drawn; cat > given; echo "<svg/>"\n', self.tools)
+        self.flamegraph("--title", "T", "--renderer", "own", "--", "true")
+        self.assertFalse((self.folder / "drawn").exists())
+        self.flamegraph("--title", "T", "--", "true")
+        self.assertEqual((self.folder / "drawn").read_text(), "--title T --width 1200 --colors java --hash\n")
+        self.assertEqual((self.folder / "given").read_text(), stacks.text(collapse(RECORDED)[0]))
+        self.assertEqual((self.folder / "flamegraph.svg").read_text(), "<svg/>\n")
+        (self.folder / "old").write_text("a;b 3\n")
+        self.assertIn("difffolded.pl on PATH", self.flamegraph("--before", "old", "--renderer", "standard", "--", "true", status=1).stderr)
+        self.program("difffolded.pl", 'printf "%s\\n" "$1"; cat "$2"\n', self.tools)
+        self.flamegraph("--before", "old", "--", "true")
+        self.assertEqual((self.folder / "given").read_text(), "-n\na;b 3\n")
+        self.program("flamegraph.pl", "echo broken >&2; exit 9\n", self.tools)
+        self.assertIn("flamegraph.pl failed: broken", self.flamegraph("--", "true", status=1).stderr)
+
+
+TRACE = {"traceEvents": [
+    {"ph": "M", "name": "thread_name", "pid": 1, "tid": 0, "args": {"name": "worker 0"}},
+    {"ph": "X", "name": "conv1", "pid": 1, "tid": 0, "ts": 10, "dur": 1500, "args": {"program": "train", "step": 3}},
+    {"ph": "X", "name": "conv1", "pid": 1, "tid": 1, "ts": 2010, "dur": 500, "args": {"program": "train", "step": 4}},
+    {"ph": "C", "name": "live bytes", "pid": 1, "ts": 10, "args": {"bytes": 5}}]}
+
+
+class WrittenByArenite(InFolder):
+    def test_a_trace(self):
+        (self.folder / "made").write_text(json.dumps(TRACE))
+        done = self.profile("trace", "-o", "t.json", "--steps", "5", "--", "sh", "-c",
+                            'cp made "$ARENITE_TRACE"; echo $ARENITE_TRACE_STEPS $ARENITE_CREW')
+        self.assertEqual(done.stdout, "5\n")
+        self.assertIn("profile: t.json: 2 slices, 2 steps, 2 tracks, 1 counter, 2.5 ms\n", done.stderr)
+        self.assertIn("ui.perfetto.dev", done.stderr)
+        done = self.profile("trace", "--", "sh", "-c", 'cp made "$ARENITE_TRACE"; exit 4', status=4)
+
+    def test_none_came(self):
+        self.assertIn("the command ran, but wrote no trace.json", self.profile("trace", "--", "true", status=1).stderr)
+        self.assertIn("ended with status 6 before", self.profile("trace", "--", "sh", "-c", "exit 6", status=6).stderr)
+        (self.folder / "trace.json").write_text(json.dumps(TRACE))  # of an earlier run
+        self.assertIn("wrote no trace.json", self.profile("trace", "--", "true", status=1).stderr)
+        self.assertIn("wrote no memory.svg", self.profile("memory", "--", "true", status=1).stderr)
+
+    def test_what_came_is_looked_at(self):
+        for text, expected in {"{": "is no JSON", "[]": "holds no task", "{}": "is no trace", '{"traceEvents": [{}]}': "is no trace",
+                               '{"traceEvents": [{"ph": "C", "name": "x"}]}': "holds no task"}.items():
+            (self.folder / "made").write_text(text)
+            self.assertIn(expected, self.profile("trace", "--", "sh", "-c", 'cat made > "$ARENITE_TRACE"', status=1).stderr)
+        (self.folder / "made").write_text("<html/>")
+        self.assertIn("its root is <html>", self.profile("memory", "--", "sh", "-c", 'cp made "$ARENITE_MEMORY"', status=1).stderr)
+        (self.folder / "made").write_text("<svg")
+        self.assertIn("is no SVG", self.profile("memory", "--", "sh", "-c", 'cp made "$ARENITE_MEMORY"', status=1).stderr)
+
+    def test_a_picture_of_the_memory(self):
+        (self.folder / "made").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="800" height="300"/>')
+        done = self.profile("memory", "-o", "m.svg", "--", "sh", "-c", 'cp made "$ARENITE_MEMORY"')
+        self.assertIn("profile: m.svg: 800 × 300, 0 KiB", done.stderr)
+
+    def test_pajes_format_where_starpu_has_it(self):
+        self.assertIn("'true' loads no StarPU", self.profile("trace", "--paje", "on", "--", "true", status=1).stderr)
+        library = self.folder / "lib" / "libstarpu-1.4.so.9"
+        library.parent.mkdir()
+        library.write_bytes(b"\x7fELF")
+        self.assertFalse(paje.has_fxt(library))
+        library.write_bytes(b"\x7fELF\0starpu_fxt_generate_trace\0")
+        self.assertTrue(paje.has_fxt(library))
+        self.assertFalse(paje.has_fxt(self.folder / "missing"))
+        # A program that loads it, as ldd says.
+        tools = self.folder / "tools"
+        self.program("ldd", f"echo '  libstarpu-1.4.so.9 => {library} (0x1)'\n", tools)
+        (self.folder / "made").write_text(json.dumps(TRACE))
+        train = self.program("train", 'echo $ARENITE_CREW $STARPU_FXT_TRACE; cp made "$ARENITE_TRACE"; echo e > "${STARPU_FXT_PREFIX}prof_file_me_0"\n')
+        path = f"{tools}:{os.environ['PATH']}"
+        if not shutil.which("starpu_fxt_tool"):
+            self.assertIn("no starpu_fxt_tool beside", self.profile("trace", "--paje", "on", "--", train, path=path, status=1).stderr)
+        self.program("starpu_fxt_tool", 'cat "$2" > paje.trace\n', self.folder / "bin")
+        done = self.profile("trace", "-o", "t.json", "--", train, path=path)
+        self.assertEqual(done.stdout, "off 1\n")
+        self.assertIn("profile: t.paje: StarPU's own trace", done.stderr)
+        self.assertEqual((self.folder / "t.paje").read_text(), "e\n")
+        self.assertEqual(self.profile("trace", "--paje", "off", "--", train, path=path).stdout, "\n")
+        self.program("starpu_fxt_tool", "echo cannot >&2; exit 1\n", self.folder / "bin")
+        self.assertIn("makes no trace of StarPU's events: cannot", self.profile("trace", "--", train, path=path, status=1).stderr)
+
+
+@functools.cache
+def why_not_real():
+    """Why perf cannot be tried here; empty: it can."""
+    if SANITIZE:
+        return "sanitizers change the stacks"
+    if not shutil.which("perf"):
+        return "no perf on PATH (scripts/install-deps --profile)"
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([sys.executable, SCRIPT, "flamegraph", "-o", f"{folder}/x.svg", "--", sys.executable, "-c",
+                               "sum(i * i for i in range(2000000))"], capture_output=True, text=True)
+    return "" if done.returncode == 0 else f"perf does not record here: {done.stderr.strip()}"
+
+
+class Real(InFolder):
+    def setUp(self):
+        super().setUp()
+        why = why_not_real()
+        if why:
+            print(f"NOT TRIED, {self.id().rsplit('.', 1)[-1]}: {why}", file=sys.stderr)
+            self.skipTest(why)
+
+    def train(self, *words):
+        return [ARENITE, "train", "--dataset", "synthetic", "--model", "cnn2", *words]
+
+    def test_a_training_run(self):
+        done = self.profile("flamegraph", "-o", "x.svg", "--", *self.train("--epochs", "4"))
+        self.assertRegex(done.stdout, "weights sha256: [0-9a-f]{64}")
+        folded = stacks.read(self.folder / "x.folded")
+        steps = headline.in_steps(folded)
+        _, workers, _ = headline.parts(steps)
+        in_ops = Counter({True: 0, False: 0})
+        for stack, count in steps.items():
+            if "waits" not in stack:
+                in_ops[any(name in stacks.PHASES for name in stack)] += count
+        self.assertGreaterEqual(in_ops[True], 0.9 * sum(in_ops.values()), workers)
+        found = stacks.text(folded)
+        self.assertRegex(found, r"worker 0;forward;conv1: conv2d_relu_max_pool2d \[\w+\]")
+        self.assertRegex(found, r"worker \d;backward;conv2: conv2d_relu_max_pool2d_grad_\w+ \[\w+\]")
+        self.assertRegex(found, r"worker \d;update;dense1.weight: dense_grad_weight_sgd \[\w+\]")
+        self.assertIn("host;main;", found)
+        if " avx" in pathlib.Path("/proc/cpuinfo").read_text():
+            self.assertRegex(found, r"worker \d;\w+;dense1: \w+ \[xsmm\](;[^;\n]+)*;xsmm gemm m\d+ n\d+ k\d+")
+        captures.picture_size(self.folder / "x.svg")
+        self.assertIn("conv1: conv2d_relu_max_pool2d", (self.folder / "x.svg").read_text())
+        self.assertIn("% in ops", done.stderr)
+
+    def test_the_picture_of_an_interrupted_run(self):
+        process = subprocess.Popen([sys.executable, SCRIPT, "flamegraph", "--", *self.train("--epochs", "100000")], cwd=self.folder,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for line in process.stdout:
+            if line.startswith("epoch"):
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=100)
+        self.assertIn("interrupted", out)
+        self.assertIn("profile: flamegraph.svg", err)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("forward;conv1", (self.folder / "flamegraph.folded").read_text())
+
+
+class Switches(InFolder):
+    """Of the program itself: what the script sets changes no result."""
+
+    def sha(self, **variables):
+        done = subprocess.run([ARENITE, "train", "--dataset", "synthetic", "--model", "lenet5", "--epochs", "1", "--limit", "640"],
+                              env=dict(os.environ, **variables), capture_output=True, text=True, timeout=200)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return re.search("weights sha256: (.*)", done.stdout)[1]
+
+    def test_bits_stay_the_same(self):
+        plain = self.sha()
+        self.assertEqual(self.sha(ARENITE_CREW="off"), plain)
+        process = subprocess.Popen([ARENITE, "train", "--dataset", "synthetic", "--model", "lenet5", "--epochs", "1", "--limit", "640"],
+                                   env=dict(os.environ, ARENITE_PERF_MAP="1"), stdout=subprocess.PIPE, text=True)
+        out, _ = process.communicate(timeout=200)
+        named = pathlib.Path(f"/tmp/perf-{process.pid}.map")
+        self.assertIn(f"weights sha256: {plain}", out)
+        self.assertEqual(stat.S_IMODE(named.stat().st_mode), 0o600)
+        lines = named.read_text().splitlines()
+        named.unlink()
+        self.assertTrue(all(re.fullmatch(r"[0-9a-f]+ [0-9a-f]+ \S.*", line) for line in lines))
+        if os.uname().machine in ("x86_64", "aarch64"):
+            self.assertTrue(any(" update sgd conv1.bias [" in line for line in lines))
+
+    def test_wrong_values(self):
+        for name, value in {"ARENITE_PERF_MAP": "2", "ARENITE_CREW": "no"}.items():
+            done = subprocess.run([ARENITE, "train", "--dataset", "synthetic", "--model", "mlp", "--epochs", "1", "--limit", "64"],
+                                  env=dict(os.environ, **{name: value}), capture_output=True, text=True, timeout=200)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"{name}='{value}'; expected", done.stderr)
+
+
+if __name__ == "__main__":
+    ARENITE = os.path.abspath(sys.argv.pop(1))
+    SANITIZE = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else ""
+    for setting in [name for name in os.environ if name.startswith(("ARENITE_", "STARPU_"))]:
+        del os.environ[setting]
+    unittest.main()
