@@ -17,12 +17,7 @@ std::string bytes_text(std::int64_t bytes) {
   return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1024 * 1024));
 }
 
-struct BlockRow {
-  std::string name, pinned;
-  std::int64_t bytes = 0;
-};
-
-void print(std::ostream& out, const ProgramSpec& spec, const std::vector<BlockRow>& blocks) {
+void print(std::ostream& out, const ProgramSpec& spec, const std::vector<BlockUse>& blocks) {
   const plan::StepPlan& plan = spec.plan;
   out << fmt::format("memory plan of '{}' (layout {})\n", spec.name, to_string(plan.layout));
   out << fmt::format("  {:<10} {:<10} {:>12} {:>14} {:>7}\n", "arena", "in block", "peak",
@@ -36,7 +31,7 @@ void print(std::ostream& out, const ProgramSpec& spec, const std::vector<BlockRo
   }
   out << fmt::format("  {:<21} {:>12}   pinned\n", "block", "bytes");
   std::int64_t total = 0, on_devices = 0;
-  for (const BlockRow& block : blocks) {
+  for (const BlockUse& block : blocks) {
     out << fmt::format("  {:<21} {:>12}   {}\n", block.name, bytes_text(block.bytes), block.pinned);
     total += block.bytes;
     if (block.pinned == "device") on_devices += block.bytes;
@@ -60,25 +55,30 @@ void print(std::ostream& out, const ProgramSpec& spec, const std::vector<BlockRo
 }  // namespace
 
 void print_plan(std::ostream& out, const ProgramSpec& spec) {
-  std::vector<BlockRow> rows;
+  std::vector<BlockUse> rows;
   for (const plan::BlockPlan& block : spec.plan.blocks) {
     rows.push_back(
-        {block.name + (block.per_task_set ? " (one a task set)" : ""), "not yet", block.bytes});
+        {block.name + (block.per_task_set ? " (one a task set)" : ""), block.bytes, "not yet"});
   }
   print(out, spec, rows);
 }
 
-void ProgramSet::print_table(std::ostream& out, std::string_view program) const {
-  std::vector<BlockRow> rows;
+std::vector<BlockUse> ProgramSet::block_uses() const {
+  std::vector<BlockUse> rows;
   for (const Block& block : impl_->blocks)
-    rows.push_back({block.name(), block.pinned(), block.bytes()});
+    rows.push_back({block.name(), block.bytes(), block.pinned()});
   for (const auto& p : impl_->programs) {
     for (const DeviceStatus& status : p->impl_->device_status) {
       const Block &there = status.there(), &here = status.here();
-      rows.push_back({there.name() + graph::suffix(there.space()), there.pinned(), there.bytes()});
-      rows.push_back({here.name(), here.pinned(), here.bytes()});
+      rows.push_back({there.name() + graph::suffix(there.space()), there.bytes(), there.pinned()});
+      rows.push_back({here.name(), here.bytes(), here.pinned()});
     }
   }
+  return rows;
+}
+
+void ProgramSet::print_table(std::ostream& out, std::string_view program) const {
+  const std::vector<BlockUse> rows = block_uses();
   for (const auto& p : impl_->programs) {
     if (p->name() == program) print(out, p->spec(), rows);
   }

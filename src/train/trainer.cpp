@@ -262,6 +262,10 @@ PlanReport Trainer::plan() const {
   return PlanReport(out.str());
 }
 
+std::vector<runtime::BlockUse> Trainer::blocks() const {
+  return impl_->programs ? impl_->programs->set().block_uses() : std::vector<runtime::BlockUse>();
+}
+
 void Trainer::explain(std::ostream& out) const {
   if (impl_->programs) impl_->programs->set().explain(out);
 }

@@ -73,6 +73,13 @@ struct RunRequest {
   double seconds = 0;                       ///< nor after so long; 0: no limit
 };
 
+/// A block as the table of a program set lists it.
+struct BlockUse {
+  std::string name;  ///< "step", "train/input.0"
+  std::int64_t bytes = 0;
+  std::string pinned;  ///< as Block::pinned
+};
+
 /// The table of a plan's arenas and blocks, before anything is allocated.
 void print_plan(std::ostream& out, const ProgramSpec& spec);
 
@@ -170,6 +177,8 @@ class ProgramSet {
   }
 
   const std::vector<Block>& blocks() const noexcept;
+  /// All that the programs take: these blocks, and the status words of those that run on devices.
+  std::vector<BlockUse> block_uses() const;
   const std::vector<plan::HandleClass>& handle_classes() const noexcept;
 
   /// Every program's tasks, ops and edges, and the handle classes they share.

@@ -147,6 +147,8 @@ class Trainer {
   Metrics evaluate(const data::Split& test);
 
   PlanReport plan() const;
+  /// The blocks in that table; none before the programs are built.
+  std::vector<runtime::BlockUse> blocks() const;
   void explain(std::ostream& out) const;
   const plan::StepPlan& step_plan() const;
   int lanes() const noexcept;
