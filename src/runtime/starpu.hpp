@@ -18,6 +18,27 @@ inline std::string version() {
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
 }
 
+/// Of the headers that this was compiled with.
+inline std::string built_for() {
+  return std::to_string(STARPU_MAJOR_VERSION) + "." + std::to_string(STARPU_MINOR_VERSION) + "." +
+         std::to_string(STARPU_RELEASE_VERSION);
+}
+
+inline constexpr bool has_cuda =
+#ifdef STARPU_USE_CUDA
+    true;
+#else
+    false;
+#endif
+
+/// It can record its own traces.
+inline constexpr bool has_fxt =
+#ifdef STARPU_USE_FXT
+    true;
+#else
+    false;
+#endif
+
 /// Handles a task may hold without StarPU allocating a longer list (which it leaks on
 /// resubmission). Debian's 1.3.10 is built for 8; a fuller build allows more, and plans should not
 /// depend on it.
