@@ -70,7 +70,8 @@ class Arguments(BadInput):
                                                 "uniform:1x", "uniform:1e-60", "uniform", "", "normal:1")]
         for option, text in cases:
             with self.subTest(option=option, text=text):
-                guess = {"cnn_1": " (did you mean 'cnn1'?)", "fashion_mnist": " (did you mean 'fashion-mnist'?)"}
+                guess = {"cnn_1": " (did you mean 'cnn1'?)", "fashion_mnist": " (did you mean 'fashion-mnist'?)",
+                         "float16": " (did you mean 'bfloat16'?)"}
                 self.refused(train(option, text),
                              f"{option}: '{text}'{guess.get(text, '')}; expected {NAMES[option]}{HELP}")
 
@@ -91,12 +92,19 @@ class Arguments(BadInput):
         self.refused(done, "device 'cpu' twice in 'cpu+cpu'; expected each device once")
 
     def test_form(self):
-        self.refused(run(), "no subcommand; expected train or plan (hint: see arenite --help)")
-        for text in ("trian", "--batch", "-x"):
-            self.refused(run(text), f"unknown subcommand or option '{text}'; expected train "
-                                    "or plan (hint: see arenite --help)")
-        for text in ("--epoch", "extra", "train", "-x", "-", "--no-log"):
-            self.refused(train(text), f"unknown argument '{text}'; expected options of train{HELP}")
+        for text, guess in (("trian", "did you mean 'train'?"), ("--batch", "it is an option of train: arenite train --batch"),
+                            ("--capacity=3", "it is an option of plan: arenite plan --capacity"),
+                            ("--versoin", "did you mean '--version'?"), ("--hlep", "did you mean '--help'?"),
+                            ("-x", ""), ("-", ""), ("", ""), ("extraordinary", "")):
+            with self.subTest(text=text):
+                guess = f" ({guess})" if guess else ""
+                self.refused(run(text), f"unknown subcommand or option '{text}'{guess}; expected one of train, plan, version "
+                                        "(hint: see arenite --help)")
+        for text, guess in (("--epoch", "--epochs"), ("--epoch=3", "--epochs"), ("--modle", "--model"), ("epochs", "--epochs"),
+                            ("--no-log", "--log"), ("extra", ""), ("train", ""), ("-x", ""), ("-", ""), ("--lengthy", "")):
+            with self.subTest(text=text):
+                guess = f" (did you mean '{guess}'?)" if guess else ""
+                self.refused(train(text), f"unknown argument '{text}'{guess}; expected options of train{HELP}")
         self.refused(train("--", "--batch"), f"unknown argument '--batch'; expected options of train{HELP}")
         for option, expected in (WHOLE | REAL | NAMES | dict.fromkeys(PATHS, "a path")).items():
             with self.subTest(option=option):

@@ -179,11 +179,12 @@ class Table(Case):
             self.refused(self.plan("--in-flight", tasks), f"--in-flight: '{tasks}'; expected lanes, unlimited or "
                          f"a whole number of 1 to 1152921504606846976{HELP}")
         self.refused(run("plan"), f"no INPUT; expected a path{HELP}")
-        self.refused(self.plan("--effort", "more"), f"--effort: 'more'; expected one of fast, default, max{HELP}")
+        self.refused(self.plan("--effort", "more"), f"--effort: 'more' (did you mean 'max'?); expected one of fast, default, max{HELP}")
         self.refused(self.plan("--align", "3"), f"--align: '3'; expected a power of two of at most 2^40{HELP}")
         self.refused(self.plan("--capacity", "-1"),
                      f"--capacity: '-1'; expected a whole number of 0 to 1152921504606846976{HELP}")
-        self.refused(self.plan("--strategi", "bump"), f"unknown argument '--strategi'; expected options of plan{HELP}")
+        self.refused(self.plan("--strategi", "bump"),
+                     f"unknown argument '--strategi' (did you mean '--strategy'?); expected options of plan{HELP}")
         result = self.plan("--out", self.root / "no" / "plan.json")
         self.assertEqual(result.returncode, 2)
         self.assertIn("No such file or directory", result.stderr)

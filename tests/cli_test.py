@@ -16,19 +16,13 @@ from cli_testing import run, small, train
 LAST_LINES = re.compile(r"test accuracy: \d{1,3}\.\d\d %\nweights sha256: [0-9a-f]{64}\n\Z")
 
 
-def libraries():
-    """Bytes of the command's shared libraries: those of CUDA fill hundreds of MiB of addresses."""
-    listed = subprocess.run(["ldd", cli_testing.COMMAND], capture_output=True, text=True).stdout
-    return sum(os.stat(file).st_size for file in re.findall(r"=> (/\S+)", listed))
-
-
 class FailedRun(unittest.TestCase):
     """The input was right: status 1."""
 
     def test_memory_refused(self):
         if cli_testing.SANITIZER:
             self.skipTest("a sanitizer reserves more address space than this allows")
-        limit = (600 << 20) + libraries()
+        limit = (600 << 20) + cli_testing.libraries()
         done = run(*small("--model", "cnn2", "--limit", "6000", "--batch", "6000"),
                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
         self.assertEqual(done.returncode, 1, done.stderr)

@@ -2,6 +2,7 @@
 import gzip
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -31,8 +32,8 @@ def clean_environment(**extra):
     return kept
 
 
-def run(*arguments, stdout=subprocess.PIPE, preexec_fn=None, **environment):
-    return subprocess.run([COMMAND, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True,
+def run(*arguments, stdout=subprocess.PIPE, preexec_fn=None, cwd=None, **environment):
+    return subprocess.run([COMMAND, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=cwd,
                           timeout=120, env=clean_environment(**environment), preexec_fn=preexec_fn)
 
 
@@ -56,6 +57,12 @@ def start_command(*arguments, **environment):
 def start(*arguments, **environment):
     """As `train`, under way."""
     return start_command(*small(*arguments), **environment)
+
+
+def libraries():
+    """Bytes of the command's shared libraries: those of CUDA fill hundreds of MiB of addresses."""
+    listed = subprocess.run(["ldd", COMMAND], capture_output=True, text=True).stdout
+    return sum(os.stat(file).st_size for file in re.findall(r"=> (/\S+)", listed))
 
 
 def idx(dims, values):

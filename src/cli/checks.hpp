@@ -2,7 +2,8 @@
 // conversions saturate, wrap around, and take 010 for 8.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "src/cli/command.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -39,6 +40,36 @@ CLI::Option* add_option(CLI::App& app, const std::string& name, T& into, Meaning
       ->check(CLI::Validator(refuse, what));
 }
 
+template <class T>
+struct Named {
+  const char* name;
+  T value;
+};
+
+/// An option that becomes the value with the name it is given; its default is what `into` holds.
+template <class T>
+CLI::Option* add_named(Command& command, const std::string& name, T& into,
+                       const std::vector<Named<T>>& values, const std::string& help) {
+  std::vector<std::string> names;
+  std::string kind, chosen;
+  for (const Named<T>& value : values) {
+    names.emplace_back(value.name);
+    kind += (kind.empty() ? "" : "|") + names.back();
+    if (value.value == into) chosen = names.back();
+  }
+  const auto take = [&into, values](const std::string& text) {
+    for (const Named<T>& value : values) {
+      if (text == value.name) into = value.value;
+    }
+  };
+  CLI::Option* option = command.add_option_function<std::string>(name, take, help)
+                            ->check(one_of(names))
+                            ->type_name(kind)
+                            ->default_str(chosen);
+  command.offer(option, {names});
+  return option;
+}
+
 /// What `add_whole_number` takes.
 std::optional<std::uint64_t> whole_number(const std::string& text, std::uint64_t least,
                                           std::uint64_t most);
@@ -53,7 +84,7 @@ CLI::Option* add_whole_number(CLI::App& app, const std::string& name, T& into, s
     return number ? std::optional<T>(static_cast<T>(*number)) : std::nullopt;
   };
   return add_option<T>(app, name, into, meaning, whole_number_text(least, most), help)
-      ->type_name("INT");
+      ->type_name("N");
 }
 
 }  // namespace arenite::cli

@@ -1,21 +1,24 @@
-// The subcommands of `arenite`, and how they end.
+// The subcommands of `arenite`.
 #pragma once
+
+#include "src/cli/command.hpp"
+#include "src/cli/plan_arguments.hpp"
+#include "src/cli/train_arguments.hpp"
+#include "src/cli/version.hpp"
 
 namespace arenite::cli {
 
-struct PlanArguments;
-struct TrainArguments;
-
-/// Exit statuses of every subcommand.
-enum ExitStatus : int {
-  exit_ok = 0,
-  exit_failure = 1,    ///< a run failed although its input was right
-  exit_bad_input = 2,  ///< wrong arguments, files or data, and files that cannot be written
-  exit_capacity = 3,   ///< a plan needs more bytes than it may have
-  exit_interrupted = 130,
+/// What the options of each were when the command line was read.
+struct Arguments {
+  TrainArguments train;
+  PlanArguments plan;
+  VersionArguments version;
 };
 
-/// Each returns its exit status, or throws what main() knows one for.
+/// Adds all of them, and what `arenite --help` says. `arguments` is filled while the command line
+/// is read, and has to live until the chosen command has run.
+void add_commands(Command& app, Arguments& arguments);
+
 int run_plan(const PlanArguments& arguments);
 int run_train(const TrainArguments& arguments);
 

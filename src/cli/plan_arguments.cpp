@@ -5,25 +5,14 @@
 #include "src/cli/checks.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
-#include <array>
 #include <bit>
 #include <utility>
 #include <vector>
 
 namespace arenite::cli {
 namespace {
-
-std::optional<plan::Effort> parse_effort(const std::string& text) {
-  constexpr std::array<std::pair<const char*, plan::Effort>, 3> efforts = {
-      {{"fast", plan::Effort::fast},
-       {"default", plan::Effort::normal},
-       {"max", plan::Effort::max}}};
-  for (const auto& [name, effort] : efforts) {
-    if (text == name) return effort;
-  }
-  return std::nullopt;
-}
 
 /// No shape has more elements.
 constexpr std::uint64_t max_size = std::uint64_t{1} << 48;
@@ -55,7 +44,7 @@ std::optional<graph::SizeValues::value_type> parse_size(const std::string& text)
                                                            static_cast<std::int64_t>(*size));
 }
 
-void add_sizes(CLI::App& plan, PlanArguments& a) {
+void add_sizes(Command& plan, PlanArguments& a) {
   const std::string what = "NAME=N, N " + whole_number_text(1, max_size);
   const auto refuse = [what](const std::string& text) {
     return parse_size(text) ? std::string() : "'" + text + "'; expected " + what;
@@ -70,98 +59,138 @@ void add_sizes(CLI::App& plan, PlanArguments& a) {
   plan.add_option_function<std::vector<std::string>>(
           "--size", take,
           "the value of a size that a script leaves open, as in [rows<=64, 784], for one run; "
-          "those not given are planned at their upper bounds. Once for each")
+          "those "
+          "not given are planned at their upper bounds. Once for each")
       ->check(CLI::Validator(refuse, ""))
       ->allow_extra_args(false)
       ->type_name("NAME=N");
 }
 
-std::string input_help() {
-  std::string models;
-  for (const nn::NamedModel& model : nn::models())
-    models += (models.empty() ? "" : ", ") + model.name;
-  return "one of three\n"
-         "a table: a CSV with the columns id, lower, upper (or end, inclusive) and size; optional "
-         "are alignment, space, alias, gaps and offset\n"
-         "a graph script: kernels and workspaces are those it names, results take the bytes of "
-         "operands that nobody needs any more. A file is a script if its name does not end with "
-         ".csv and it begins with $, # or "
-         "result =\n"
-         "model:NAME?batch=64&mode=train&lanes=2, a step of a model as `arenite train` plans it, "
-         "with mode train or inference; without lanes as many as training takes. Models are " +
-         models;
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const nn::NamedModel& model : nn::models()) names.push_back(model.name);
+  return names;
 }
 
-std::string strategy_help() {
-  std::string text =
-      "how to place the buffers:\nauto: the best of several, until one is proved optimal";
-  for (const plan::StrategyInfo& info : plan::strategies()) {
-    text += "\n" + std::string(info.name) + ": " + std::string(info.summary);
-  }
-  return text;
+void add_input(Command& plan, PlanArguments& a) {
+  const std::vector<std::string> models = model_names();
+  const CLI::Option* input =
+      plan.add_path(
+              "INPUT", a.input, "FILE",
+              "what to plan:\n"
+              "a table: a CSV with the columns id, lower, upper (or end, inclusive) and size; "
+              "optional are alignment, space, alias, gaps and offset\n"
+              "a graph script: kernels and workspaces are those it names, results take the bytes "
+              "of "
+              "operands that nobody needs any more. A file is a script if its name does not end "
+              "with .csv and it begins with $, # or result =\n" +
+                  fmt::format("model:NAME?batch=64&mode=train&lanes=2, a step of a model as "
+                              "`arenite train` plans it, with mode train or inference; without "
+                              "lanes as many as training takes. Models are {}",
+                              fmt::join(models, ", ")))
+          ->required();
+  Offer offer{.files = true};
+  for (const std::string& model : models) offer.words.push_back("model:" + model);
+  plan.offer(input, std::move(offer));
 }
 
-}  // namespace
-
-CLI::App* add_plan_options(CLI::App& app, PlanArguments& a) {
-  CLI::App* plan = app.add_subcommand(
-      "plan",
-      "Give every buffer of a table, a graph or a model its place, in the least memory that can be "
-      "found");
-  plan->add_option("INPUT", a.input, input_help())->required()->check(not_empty());
-  plan->add_option("--out", a.out, "write the plan as JSON")->check(not_empty());
-  plan->add_option(
-          "--csv", a.csv,
-          "write a table's own rows with an offset each, else a row for each buffer of the step; "
-          "its lifetimes are those of one task after the other, so with more tasks in flight "
-          "they say less than the plan had to keep to")
-      ->check(not_empty());
-  plan->add_option("--svg", a.svg, "draw the plan")->check(not_empty());
-  add_option<plan::Effort>(
-      *plan, "--effort", a.effort, parse_effort, "one of fast, default, max",
-      "how long to search where the first plan may not be the best: some 50 ms, 3 s "
-      "(10 s for tens of thousands of buffers), or 5 minutes, counted in steps: the plan is the "
-      "same on every machine")
-      ->default_str("default");
-  std::vector<std::string> names{"auto"};
-  for (const plan::StrategyInfo& info : plan::strategies()) names.emplace_back(info.name);
-  plan->add_option("--strategy", a.strategy, strategy_help())
-      ->check(one_of(names))
-      ->capture_default_str();
+void add_problem(Command& plan, PlanArguments& a) {
+  plan.heading("What is planned");
+  add_sizes(plan, a);
   const std::uint64_t most = plan::Problem::limit;
+  add_option<Alignment>(
+      plan, "--align", a.alignment, parse_alignment, "a power of two of at most 2^40",
+      fmt::format("bytes that rows without an alignment of their own are aligned to; tables only: "
+                  "buffers of scripts and models are aligned to {}",
+                  default_alignment))
+      ->type_name("N")
+      ->default_str("1");
+  const CLI::Option* in_flight =
+      add_option<std::optional<plan::InFlight>>(
+          plan, "--in-flight", a.in_flight, parse_in_flight,
+          "lanes, unlimited or " + whole_number_text(1, most),
+          "tasks that may be under way at once, which reuse then relies on, adding edges between "
+          "tasks\n"
+          "lanes: each lane's tasks in their order, as training has it; the default of scripts and "
+          "models\n"
+          "N: task i ends before task i + N begins. In a table, a moment is a task: bytes are free "
+          "N - 1 moments after their buffer's end; the default is 1\n"
+          "unlimited: no edges, so that reuse follows the data alone")
+          ->type_name("HOW");
+  plan.offer(in_flight, {{"lanes", "unlimited"}});
   add_option<std::optional<std::int64_t>>(
-      *plan, "--capacity", a.capacity,
-      [most](const std::string& text) -> std::optional<std::optional<std::int64_t>> {
+      plan, "--capacity", a.capacity,
+      [](const std::string& text) -> std::optional<std::optional<std::int64_t>> {
         const auto bytes = whole_number(text, 0, most);
         if (!bytes) return std::nullopt;
         return std::make_optional<std::optional<std::int64_t>>(static_cast<std::int64_t>(*bytes));
       },
       whole_number_text(0, most), "bytes that no space may pass; status 3 if one does")
-      ->type_name("INT");
-  add_option<Alignment>(
-      *plan, "--align", a.alignment, parse_alignment, "a power of two of at most 2^40",
-      fmt::format("bytes that rows without an alignment of their own are aligned to; tables only: "
-                  "buffers of scripts and models are aligned to {}",
-                  default_alignment))
-      ->type_name("INT")
-      ->default_str("1");
-  add_option<std::optional<plan::InFlight>>(
-      *plan, "--in-flight", a.in_flight, parse_in_flight,
-      "lanes, unlimited or " + whole_number_text(1, most),
-      "tasks that may be under way at once, which reuse then relies on, adding edges between "
-      "tasks\nlanes: each lane's tasks in their order, as training has it; the default of scripts "
-      "and models\nN: task i ends before task i + N begins. In a table, a moment is a task: bytes "
-      "are free N - 1 moments after their buffer's end; the default is 1\nunlimited: no edges, so "
-      "that reuse follows the data alone")
-      ->type_name("N");
-  add_sizes(*plan, a);
-  plan->add_option(
-          "--verify", a.verify,
-          "check this JSON plan, whoever made it, against the input instead of making one; "
-          "with the same --in-flight")
-      ->check(not_empty())
+      ->type_name("BYTES");
+}
+
+void add_search(Command& plan, PlanArguments& a) {
+  plan.heading("How the plan is looked for");
+  using plan::Effort;
+  add_named<Effort>(
+      plan, "--effort", a.effort,
+      {{"fast", Effort::fast}, {"default", Effort::normal}, {"max", Effort::max}},
+      "how long to search where the first plan may not be the best: some 50 ms, 3 s (10 s for tens "
+      "of thousands of buffers), or 5 minutes, counted in steps: the plan is the same on every "
+      "machine")
+      ->type_name("NAME");
+  std::vector<std::string> names{"auto"};
+  std::string help =
+      "how to place the buffers:\nauto: the best of several, until one is proved optimal";
+  for (const plan::StrategyInfo& info : plan::strategies()) {
+    names.emplace_back(info.name);
+    help += "\n" + std::string(info.name) + ": " + std::string(info.summary);
+  }
+  plan.add_choice("--strategy", a.strategy, names, help)->capture_default_str();
+}
+
+void add_outputs(Command& plan, PlanArguments& a) {
+  plan.heading("What is written");
+  plan.add_path("--out", a.out, "FILE", "write the plan as JSON, an offset for each buffer");
+  plan.add_path("--csv", a.csv, "FILE",
+                "write a table's own rows with an offset each, else a row for each buffer of the "
+                "step; its lifetimes are those of one task after the other, so with more tasks in "
+                "flight they say less than the plan had to keep to");
+  plan.add_path("--svg", a.svg, "FILE", "draw the plan");
+  plan.add_path("--verify", a.verify, "FILE",
+                "check this JSON plan, whoever made it, against the input instead of making one; "
+                "with the same --in-flight, and without --out, --csv, --svg, --effort and "
+                "--strategy")
       ->excludes("--out", "--csv", "--svg", "--effort", "--strategy");
-  return plan;
+}
+
+}  // namespace
+
+Command* add_plan_options(CLI::App& app, PlanArguments& a) {
+  Command& plan = add_command(
+      app, "plan", "Place the buffers of a table, a graph script or a model in the least memory");
+  plan.about = {
+      "Every buffer gets an offset, so that no two that may be alive together overlap. The peak is "
+      "the lowest that can be found, and where it is proved that none is lower, the summary says "
+      "so: \"optimal: proved\"."};
+  add_input(plan, a);
+  add_problem(plan, a);
+  add_search(plan, a);
+  add_outputs(plan, a);
+  plan.examples = {
+      {"plan buffers.csv --csv offsets.csv --svg plan.svg", "a table of your own, and a picture"},
+      {"plan buffers.csv --capacity 65536", "does it fit? else status 3, and why"},
+      {"plan \"model:cnn2?batch=64\"", "the step that arenite train runs"},
+      {"plan script.txt --size rows=40", "a graph script, at one of its sizes"},
+      {"plan buffers.csv --verify plan.json", "is this plan sound?"}};
+  plan.statuses = {
+      {exit_ok, "planned, or found sound"},
+      {exit_failure, "the input was right, but the run failed"},
+      {exit_bad_input, "wrong arguments or input; an unsound plan; a file that cannot be written"},
+      {exit_capacity, "planned, but more bytes are needed than the capacity"},
+      {exit_interrupted, "interrupted: no file was written"}};
+  plan.read_on = "docs/command-line.md, docs/scripts.md in the source";
+  return &plan;
 }
 
 }  // namespace arenite::cli

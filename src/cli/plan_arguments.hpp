@@ -5,7 +5,7 @@
 #include <arenite/plan/solve.hpp>
 #include <arenite/plan/step_plan.hpp>
 
-#include <CLI/CLI.hpp>
+#include "src/cli/command.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -27,7 +27,7 @@ struct PlanArguments {
   graph::SizeValues sizes;                  ///< of a script
 };
 
-/// Adds the subcommand, which fills `a`.
-CLI::App* add_plan_options(CLI::App& app, PlanArguments& a);
+/// Adds the subcommand to the parser, which owns it and fills `a` while it reads.
+Command* add_plan_options(CLI::App& app, PlanArguments& a);
 
 }  // namespace arenite::cli

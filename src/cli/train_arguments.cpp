@@ -16,7 +16,7 @@ namespace arenite::cli {
 namespace {
 
 std::string model_help() {
-  std::string text = "network to train:";
+  std::string text = "the network:";
   for (const nn::NamedModel& model : nn::models())
     text += "\n" + model.name + ": " + model.summary + "; meant for " + model.dataset;
   return text;
@@ -33,13 +33,6 @@ std::optional<Init> parse_init(const std::string& text) {
   return std::make_optional<Init>(range);
 }
 
-std::optional<std::optional<bool>> parse_resident(const std::string& text) {
-  using Choice = std::optional<bool>;
-  if (text == "auto") return Choice();
-  if (text != "on" && text != "off") return std::nullopt;
-  return std::make_optional<Choice>(text == "on");
-}
-
 std::optional<plan::ArenaLayout> parse_arenas(const std::string& text) {
   // `reset` is known, so that the planner can say which values it would lose.
   for (const auto layout :
@@ -49,134 +42,162 @@ std::optional<plan::ArenaLayout> parse_arenas(const std::string& text) {
   return std::nullopt;
 }
 
-std::optional<runtime::Compute> parse_compute(const std::string& text) {
-  for (const auto compute :
-       {runtime::Compute::float32, runtime::Compute::bfloat16, runtime::Compute::tfloat32}) {
-    if (text == runtime::to_string(compute)) return compute;
-  }
-  return std::nullopt;
+void add_on_off(Command& train, const std::string& name, bool& into, const std::string& help) {
+  add_named<bool>(train, name, into, {{"on", true}, {"off", false}}, help);
 }
 
-std::optional<bool> parse_switch(const std::string& text) {
-  if (text != "on" && text != "off") return std::nullopt;
-  return text == "on";
+void add_subject(Command& train, TrainArguments& a) {
+  train.heading("What is trained");
+  std::vector<std::string> models;
+  for (const nn::NamedModel& model : nn::models()) models.push_back(model.name);
+  train.add_choice("--model", a.model, models, model_help())->capture_default_str();
+  train.add_choice("--dataset", a.dataset, data::names(),
+                   "the images to train on (else those the model is meant for), never replaced by "
+                   "another set; the synthetic ones are drawn in memory");
+  train.add_path("--data", a.data, "FOLDER",
+                 "the data set's own folder (else $ARENITE_DATASETS/<dataset>, else the cache, "
+                 "which datasets/fetch fills)");
+  add_whole_number(train, "--limit", a.limit, 1, std::numeric_limits<std::int64_t>::max(),
+                   "use the first N training images only (all, if there are fewer)");
 }
 
-/// On by default.
-void add_switch(CLI::App& app, const std::string& name, bool& into, const std::string& help) {
-  add_option<bool>(app, name, into, parse_switch, "one of on, off", help)->default_str("on");
-}
-
-void add_hyperparameters(CLI::App& app, TrainArguments& a) {
+void add_hyperparameters(Command& train, TrainArguments& a) {
+  train.heading("How it is trained");
   const auto text = [](auto number) { return fmt::format("{}", number); };
-  add_whole_number(app, "--epochs", a.epochs, 0, 1000000, "passes over the training images")
+  add_whole_number(train, "--epochs", a.epochs, 0, 1000000, "passes over the training images")
       ->default_str(text(a.epochs));
-  add_whole_number(app, "--batch", a.batch, 1, 1 << 20, "samples of a step")
+  add_whole_number(train, "--batch", a.batch, 1, 1 << 20, "samples of a step")
       ->default_str(text(a.batch));
   const auto add_float = [&](const std::string& name, float& into, Meaning<float> meaning,
                              const std::string& what, const std::string& help) {
-    add_option<float>(app, name, into, meaning, what, help)
-        ->type_name("FLOAT")
+    add_option<float>(train, name, into, meaning, what, help)
+        ->type_name("X")
         ->default_str(text(into));
   };
   const std::string positive = "a finite number of at least 0";
-  add_float("--lr", a.lr, number_of_at_least_0, positive, "learning rate");
+  add_float("--lr", a.lr, number_of_at_least_0, positive, "learning rate of SGD");
   add_float("--momentum", a.momentum, number_from_0_to_below_1, "a number from 0 to below 1",
-            "of SGD");
-  add_float("--weight-decay", a.weight_decay, number_of_at_least_0, positive, "of SGD");
-  add_whole_number(app, "--seed", a.seed, 0, std::numeric_limits<std::uint64_t>::max(),
-                   "of initial weights and shuffling")
+            "momentum of SGD, below 1");
+  add_float("--weight-decay", a.weight_decay, number_of_at_least_0, positive,
+            "weight decay of SGD");
+  add_whole_number(train, "--seed", a.seed, 0, std::numeric_limits<std::uint64_t>::max(),
+                   "seed of the initial weights and of shuffling")
       ->default_str(text(a.seed));
+  add_on_off(train, "--shuffle", a.shuffle, "visit the images in a new order each epoch");
+  const CLI::Option* init =
+      add_option<Init>(train, "--init", a.init, parse_init,
+                       "default, or uniform:A with a finite A above 0, as in uniform:0.1",
+                       "initial weights: what each layer asks for, or uniform:A for U(-A, A)")
+          ->type_name("HOW")
+          ->default_str("default");
+  train.offer(init, {{"default", "uniform:"}});
+  using runtime::Compute;
+  add_named<Compute>(
+      train, "--compute", a.compute,
+      {{"float32", Compute::float32},
+       {"bfloat16", Compute::bfloat16},
+       {"tfloat32", Compute::tfloat32}},
+      "what products multiply: float32, operands rounded to bfloat16, or on GPUs to tfloat32 "
+      "(sums and all that is kept stay float32)")
+      ->type_name("NAME");
 }
 
-void add_execution(CLI::App& app, TrainArguments& a) {
-  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
-  const auto device = [](const std::string& text) {
+void add_places(Command& train, TrainArguments& a) {
+  train.heading("Where it runs");
+  const auto has_form = [](const std::string& text) {
     return runtime::has_device_form(text) ? std::optional(text) : std::nullopt;
   };
-  add_option<std::string>(
-      app, "--device", a.device, device, runtime::device_form,
-      "where to train: cpu, cuda (the first GPU), cuda:1, auto (a GPU if there is one); or "
-      "several, on which lanes are dealt out, as in cuda:0+cuda:1 or cuda+cpu")
-      ->default_str(a.device);
-  add_option<std::int64_t>(app, "--memory", a.memory, bytes_of,
-                           "bytes, as in 4096, 64MiB or 1.5GiB",
-                           "memory that may be taken of each GPU (else nearly all that is free)");
-  add_switch(app, "--cuda-graphs", a.cuda_graphs,
-             "record what each task does on a GPU once, and launch it in one go");
-  add_option<std::optional<bool>>(
-      app, "--resident-data", a.resident_data, parse_resident, "one of auto, on, off",
-      "keep the images in each GPU's memory, which gathers its batches from them (auto: where they "
-      "take at most a quarter of it)")
-      ->default_str("auto");
-  add_whole_number(app, "--workers", a.workers, 1, 1024,
+  const CLI::Option* device =
+      add_option<std::string>(train, "--device", a.device, has_form, runtime::device_form,
+                              "where tasks run: cpu, cuda (the first GPU), cuda:1, auto (a GPU if "
+                              "there is one); or several, on which "
+                              "lanes are dealt out, as in cuda:0+cuda:1 or cuda+cpu")
+          ->type_name("WHERE")
+          ->default_str(a.device);
+  train.offer(device, {{"cpu", "cuda", "auto", "cuda+cpu"}});
+  add_whole_number(train, "--workers", a.workers, 1, 1024,
                    "CPU workers (else $STARPU_NCPU, else one a core)");
-  add_whole_number(app, "--lanes", a.lanes, 1, 64,
-                   "shares of a batch that run in parallel (else chosen from the network)");
-  add_whole_number(app, "--limit", a.limit, 1, most,
-                   "use the first N training images only (all, if there are fewer)");
-  add_switch(app, "--shuffle", a.shuffle, "visit the images in a new order each epoch");
-  add_option<Init>(app, "--init", a.init, parse_init,
-                   "default, or uniform:A with a finite A above 0, as in uniform:0.1",
-                   "initial weights: default, or uniform:A for U(-A, A)")
-      ->default_str("default");
-  add_option<plan::ArenaLayout>(app, "--arenas", a.arenas, parse_arenas, "one of overlay, two",
-                                "overlay (one block) or two (forward and backward apart)")
-      ->default_str("overlay");
-  add_switch(
-      app, "--fuse", a.fuse,
-      "do convolution, ReLU and max pooling in one go, which keeps one byte an output, and so "
-      "dense layers and ReLU, their gradients and updates");
-  add_option<runtime::Compute>(app, "--compute", a.compute, parse_compute,
-                               "one of float32, bfloat16, tfloat32",
-                               "what products multiply: float32, operands rounded to bfloat16, or "
-                               "on GPUs to tfloat32 (sums and all that is kept stay float32)")
-      ->default_str("float32");
+  add_whole_number(train, "--lanes", a.lanes, 1, 64,
+                   "shares of a batch that run in parallel (else chosen from the network); results "
+                   "depend on it, but not on the number of workers");
+  add_option<std::int64_t>(train, "--memory", a.memory, bytes_of,
+                           "bytes, as in 4096, 64MiB or 1.5GiB",
+                           "memory that may be taken of each GPU, as in 64MiB or 1.5GiB (else "
+                           "nearly all that is free)")
+      ->type_name("BYTES");
+  add_on_off(train, "--cuda-graphs", a.cuda_graphs,
+             "record what each task does on a GPU once, and launch it in one go");
+  add_named<std::optional<bool>>(
+      train, "--resident-data", a.resident_data,
+      {{"auto", std::nullopt}, {"on", true}, {"off", false}},
+      "keep the images in each GPU's memory, which gathers its batches from them (auto: where they "
+      "take at most a quarter of it)");
 }
 
-void add_reports(CLI::App& app, TrainArguments& a) {
-  const auto add_flag = [&](const std::string& name, bool& into, const std::string& help) {
-    app.add_flag(name, into, help)->disable_flag_override();
-  };
-  app.add_option("--log", a.log, "write JSON lines, one an epoch, to this file")
-      ->check(not_empty());
-  add_flag("--explain", a.explain, "list tasks, ops, handle classes and edges");
-  add_flag("--draw", a.draw, "draw the step's memory plan as text");
-  add_flag("--profile", a.profile,
-           fmt::format("say where the time of the last epoch's steps went (of the first {}), and "
-                       "name kernels for perf, in /tmp/perf-PID.map",
-                       profiled_steps));
-  add_flag(
+void add_planning(Command& train, TrainArguments& a) {
+  train.heading("How its memory is planned");
+  const CLI::Option* arenas =
+      add_option<plan::ArenaLayout>(
+          train, "--arenas", a.arenas, parse_arenas, "one of overlay, two",
+          "where values lie: overlay (one block, in which backward takes the place of "
+          "activations as they die) or two "
+          "(forward and backward apart)")
+          ->type_name("NAME")
+          ->default_str("overlay");
+  train.offer(arenas, {{"overlay", "two"}});
+  add_on_off(train, "--fuse", a.fuse,
+             "do convolution, ReLU and max pooling in one go, which keeps one byte an output, and "
+             "so dense layers and ReLU, their gradients and updates");
+}
+
+void add_reports(Command& train, TrainArguments& a) {
+  train.heading("What is reported");
+  train.add_path("--log", a.log, "FILE",
+                 "write JSON lines to this file: one an epoch, and one at the end");
+  train.add_switch("--explain", a.explain, "list tasks, ops, handle classes and edges");
+  train.add_switch("--draw", a.draw, "draw the step's memory plan as text");
+  train.add_path("--plan-svg", a.plan_svg, "FILE", "write the step's memory plan as a picture");
+  train.add_path("--plan-json", a.plan_json, "FILE", "write the step's memory plan as JSON");
+  train.add_switch("--profile", a.profile,
+                   fmt::format("say where the time of the last epoch's steps went (of the first "
+                               "{}): kernels, staging, runtime, idle; and each op's; and name "
+                               "kernels for perf, in /tmp/perf-PID.map",
+                               profiled_steps));
+  train.add_switch(
       "--count-heap", a.count_heap,
       "begin anew with a library that counts the process's heap calls, and report those made in "
       "steps, the first one included: the warm-up is the building of the programs");
-  app.add_option("--plan-svg", a.plan_svg, "write the step's memory plan as a picture")
-      ->check(not_empty());
-  app.add_option("--plan-json", a.plan_json, "write the step's memory plan as JSON")
-      ->check(not_empty());
 }
 
 }  // namespace
 
-CLI::App* add_train_options(CLI::App& app, TrainArguments& a) {
-  CLI::App* train =
-      app.add_subcommand("train", "Train a network on images and report its test accuracy");
-  std::vector<std::string> models;
-  for (const nn::NamedModel& model : nn::models()) models.push_back(model.name);
-  train->add_option("--model", a.model, model_help())->check(one_of(models))->capture_default_str();
-  train
-      ->add_option("--dataset", a.dataset,
-                   "images to train on (else those the model is meant for); never replaced by "
-                   "another set")
-      ->check(one_of(data::names()));
-  train
-      ->add_option("--data", a.data,
-                   "the data set's own folder (else $ARENITE_DATASETS/<dataset>, else the cache)")
-      ->check(not_empty());
-  add_hyperparameters(*train, a);
-  add_execution(*train, a);
-  add_reports(*train, a);
-  return train;
+Command* add_train_options(CLI::App& app, TrainArguments& a) {
+  Command& train =
+      add_command(app, "train", "Train a network on images and report its test accuracy");
+  train.about = {
+      "First comes the table of the step's memory, each byte of which has its place before the "
+      "first step; then a line an epoch; at the end the test accuracy, and the hash of the "
+      "weights, which is the same for any number of workers."};
+  add_subject(train, a);
+  add_hyperparameters(train, a);
+  add_places(train, a);
+  add_planning(train, a);
+  add_reports(train, a);
+  train.examples = {
+      {"train --dataset synthetic --epochs 2", "a first training: nothing to download"},
+      {"train", "cnn2 on Fashion-MNIST, ten epochs"},
+      {"train --model lenet5 --lr 0.05 --epochs 3", "another network, another learning rate"},
+      {"train --epochs 1 --limit 6400 --profile", "where the time goes"},
+      {"train --device auto", "on a GPU, where there is one"}};
+  train.statuses = {
+      {exit_ok, "trained"},
+      {exit_failure, "a run failed: memory refused, StarPU refused, nobody reads the output"},
+      {exit_bad_input, "wrong arguments or data; a file that cannot be written"},
+      {exit_interrupted,
+       "interrupted: training ends within a step, with the results so far; a second Ctrl-C ends "
+       "the process at once"}};
+  train.read_on = "README.md, docs/command-line.md, docs/gpu.md in the source";
+  return &train;
 }
 
 }  // namespace arenite::cli

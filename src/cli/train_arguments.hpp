@@ -4,7 +4,8 @@
 #include <arenite/plan/step_plan.hpp>
 #include <arenite/runtime/kernel.hpp>
 
-#include <CLI/CLI.hpp>
+#include "src/cli/command.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -45,7 +46,7 @@ struct TrainArguments {
 /// Steps that --profile records: enough for means; the records of more would outgrow the caches.
 inline constexpr long profiled_steps = 1000;
 
-/// Adds the subcommand to the parser, which fills `arguments` while it reads.
-CLI::App* add_train_options(CLI::App& app, TrainArguments& arguments);
+/// Adds the subcommand to the parser, which owns it and fills `arguments` while it reads.
+Command* add_train_options(CLI::App& app, TrainArguments& arguments);
 
 }  // namespace arenite::cli

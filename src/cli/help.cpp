@@ -1,0 +1,151 @@
+#include "src/cli/help.hpp"
+
+#include "src/cli/command.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace arenite::cli {
+namespace {
+
+constexpr std::size_t option_column = 28;
+
+/// "-h, --help", "--model NAME", "INPUT"
+std::string left_of(const CLI::Option& option) {
+  std::string names;
+  const auto add = [&](const std::string& dashes, const std::vector<std::string>& all) {
+    for (const std::string& name : all) names += (names.empty() ? "" : ", ") + dashes + name;
+  };
+  add("-", option.get_snames());
+  add("--", option.get_lnames());
+  if (names.empty()) return option.get_name();
+  if (option.get_items_expected_max() == 0) return names;
+  const std::string type = option.get_type_name();  // the kind, then what its checks expect
+  return names + " " + type.substr(0, type.find(':'));
+}
+
+/// The description, with the default behind its first line.
+std::string right_of(const CLI::Option& option) {
+  std::string text = option.get_description();
+  if (option.get_default_str().empty()) return text;
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const bool colon = end > 0 && text[end - 1] == ':';
+  return text.substr(0, end - (colon ? 1 : 0)) + " (default: " + option.get_default_str() + ")" +
+         (colon ? ":" : "") + text.substr(end);
+}
+
+std::string usage(const CLI::App& app) {
+  std::string text = "usage: arenite";
+  if (app.get_parent() != nullptr) text += " " + app.get_name();
+  if (!commands_of(app).empty()) text += " SUBCOMMAND";
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_positional()) continue;
+    text += option->get_required()           ? " " + option->get_name()
+            : option->get_expected_max() > 1 ? " [" + option->get_name() + "]…"
+                                             : " [" + option->get_name() + "]";
+  }
+  return text + " [OPTION]…\n";
+}
+
+std::string options(const CLI::App& app) {
+  std::string text;
+  const auto add = [&](const std::string& heading, auto wanted) {
+    const auto found = app.get_options(wanted);
+    if (!found.empty()) text += "\n" + heading + "\n";
+    for (const CLI::Option* option : found)
+      text += wrapped("  " + left_of(*option), right_of(*option), option_column);
+  };
+  add("Arguments", [](const CLI::Option* option) { return option->get_positional(); });
+  std::vector<std::string> headings = app.get_groups();
+  std::stable_partition(headings.begin(), headings.end(), [](const std::string& heading) {
+    return heading != Command::last_heading;
+  });
+  for (const std::string& heading : headings) {
+    add(heading, [&](const CLI::Option* option) {
+      return option->get_group() == heading && !option->get_positional();
+    });
+  }
+  return text;
+}
+
+std::string examples(const Command& command) {
+  if (command.examples.empty()) return {};
+  std::size_t column = 0;
+  for (const Example& example : command.examples)
+    column = std::max(column, columns_of(example.line) + 12);
+  // What it does stands behind a command, or below where that has no room.
+  const bool below = std::ranges::any_of(command.examples, [&](const Example& example) {
+    return column + columns_of(example.says) > help_width;
+  });
+  std::string text = "\nExamples\n";
+  for (const Example& example : command.examples)
+    text += wrapped("  arenite " + example.line, example.says, below ? 6 : column);
+  return text;
+}
+
+std::string statuses(const Command& command) {
+  if (command.statuses.empty()) return {};
+  std::string text = "\nExit status\n";
+  for (const auto& [status, means] : command.statuses)
+    text += wrapped(fmt::format("  {}", static_cast<int>(status)), means, 7);
+  return text;
+}
+
+}  // namespace
+
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string wrapped(std::string_view first, std::string_view text, std::size_t indent) {
+  std::string all(first);
+  std::size_t column = columns_of(first);
+  const auto new_line = [&] {
+    all += '\n';
+    column = 0;
+  };
+  const auto go_to = [&](std::size_t target) {
+    all.append(target - column, ' ');
+    column = target;
+  };
+  if (column > 0 && column + 2 > indent) new_line();
+  for (bool item = false; item == false || !text.empty(); item = true) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    for (bool begun = false; !line.empty(); begun = true) {
+      const std::string_view word = line.substr(0, line.find(' '));
+      line.remove_prefix(std::min(line.size(), word.size() + 1));
+      const bool breaks = begun && column + 1 + columns_of(word) > help_width;
+      if (breaks) new_line();
+      go_to(breaks ? indent + (item ? 2 : 0) : begun ? column + 1 : indent);
+      all += word;
+      column += columns_of(word);
+    }
+    new_line();
+  }
+  return all;
+}
+
+std::string list_of_commands(const CLI::App& app) {
+  std::string text;
+  for (const Command* command : commands_of(app))
+    text += wrapped("  " + command->get_name(), command->get_description(), 14);
+  return text;
+}
+
+std::string Help::make_help(const CLI::App* app, std::string /*name*/,
+                            CLI::AppFormatMode /*mode*/) const {
+  const auto& command = dynamic_cast<const Command&>(*app);
+  std::string text = wrapped("", command.get_description() + ".", 0) + "\n";
+  for (const std::string& paragraph : command.about) text += wrapped("", paragraph, 0) + "\n";
+  text += usage(command);
+  if (!commands_of(command).empty()) text += "\nSubcommands\n" + list_of_commands(command);
+  text += options(command) + examples(command) + statuses(command);
+  if (!command.read_on.empty()) text += "\n" + wrapped("", "Read on: " + command.read_on, 0);
+  return text;
+}
+
+}  // namespace arenite::cli

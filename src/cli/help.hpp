@@ -1,0 +1,34 @@
+// How `--help` looks.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace arenite::cli {
+
+/// No line is longer, unless a single word is.
+inline constexpr std::size_t help_width = 100;
+
+/// For Commands only: what they are about, their options under their headings, examples, exit
+/// statuses, and where to read on.
+class Help : public CLI::FormatterBase {
+ public:
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override;
+};
+
+/// The subcommands and what each does, a line each.
+std::string list_of_commands(const CLI::App& app);
+
+/// Columns that a UTF-8 text takes, for scripts whose letters are one column wide.
+std::size_t columns_of(std::string_view text);
+
+/// `text` from the column `indent` on, its lines broken at blanks. A line of it that follows a line
+/// break is an item of a list: what does not fit hangs two columns deeper. `first` stands in front
+/// of the first line, or above it where there is no room.
+std::string wrapped(std::string_view first, std::string_view text, std::size_t indent);
+
+}  // namespace arenite::cli
