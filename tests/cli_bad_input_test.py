@@ -98,8 +98,8 @@ class Arguments(BadInput):
                             ("-x", ""), ("-", ""), ("", ""), ("extraordinary", "")):
             with self.subTest(text=text):
                 guess = f" ({guess})" if guess else ""
-                self.refused(run(text), f"unknown subcommand or option '{text}'{guess}; expected one of train, plan, version "
-                                        "(hint: see arenite --help)")
+                self.refused(run(text), f"unknown subcommand or option '{text}'{guess}; expected one of train, plan, "
+                                        "completion, version (hint: see arenite --help)")
         for text, guess in (("--epoch", "--epochs"), ("--epoch=3", "--epochs"), ("--modle", "--model"), ("epochs", "--epochs"),
                             ("--no-log", "--log"), ("extra", ""), ("train", ""), ("-x", ""), ("-", ""), ("--lengthy", "")):
             with self.subTest(text=text):

@@ -5,6 +5,9 @@ namespace arenite::cli {
 void add_commands(Command& app, Arguments& a) {
   add_train_options(app, a.train)->run = [&] { return run_train(a.train); };
   add_plan_options(app, a.plan)->run = [&] { return run_plan(a.plan); };
+  add_completion_options(app, a.completion)->run = [&] {
+    return run_completion(app, a.completion);
+  };
   add_version_options(app, a.version)->run = [&] { return run_version(a.version); };
 
   app.require_subcommand(1);

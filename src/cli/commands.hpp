@@ -2,6 +2,7 @@
 #pragma once
 
 #include "src/cli/command.hpp"
+#include "src/cli/completion.hpp"
 #include "src/cli/plan_arguments.hpp"
 #include "src/cli/train_arguments.hpp"
 #include "src/cli/version.hpp"
@@ -12,6 +13,7 @@ namespace arenite::cli {
 struct Arguments {
   TrainArguments train;
   PlanArguments plan;
+  CompletionArguments completion;
   VersionArguments version;
 };
 

@@ -1,0 +1,140 @@
+// For bash alone, without the package bash-completion.
+#include "src/cli/completion.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace arenite::cli {
+namespace {
+
+constexpr const char* head =
+    R"(# Completes command lines of arenite in bash. Made by: arenite completion bash
+
+_arenite() {
+  local words=() word belongs='' command='' count i
+  # Bash breaks words at = and : as well; what it has broken there belongs together.
+  for ((i = 1; i <= COMP_CWORD; ++i)); do
+    word=${COMP_WORDS[i]}
+    count=${#words[@]}
+    if ((count > 0)) && [[ $belongs || $word == [=:]* ]]; then
+      words[count - 1]+=$word
+    else
+      words+=("$word")
+    fi
+    if [[ $word == [=:]* ]]; then belongs=yes; else belongs=; fi
+  done
+  count=${#words[@]}
+  ((count > 0)) || return 0
+  local current=${words[count - 1]} option='' value='' front='' offer='' files='' folders=''
+  ((count > 1)) && option=${words[count - 2]}
+  # Bash replaces the last piece only.
+  local piece=${COMP_WORDS[COMP_CWORD]}
+  [[ $piece == [=:]* ]] && piece=
+  local kept=${current%"$piece"}
+
+  for word in "${words[@]:0:count-1}"; do
+    if [[ $word != -* ]]; then
+      command=$word
+      break
+    fi
+  done
+  value=$current
+  if [[ $current == --*=* ]]; then
+    option=${current%%=*}
+    value=${current#*=}
+    front=$option=
+  fi
+  case "$command $option" in
+)";
+
+constexpr const char* tail = R"(  esac
+
+  COMPREPLY=()
+  while IFS= read -r word; do
+    word=$front$word
+    COMPREPLY+=("${word#"$kept"}")
+  done < <(
+    IFS=' '
+    compgen -W "$offer" -- "$value"
+    [[ $files ]] && compgen -f -- "$value"
+    [[ $folders ]] && compgen -d -- "$value"
+  )
+  # These work only while bash itself completes.
+  if ((${#COMPREPLY[@]} > 0)); then
+    word=$kept${COMPREPLY[0]}
+    if [[ $files$folders && " $offer " != *" ${word#"$front"} "* ]]; then
+      compopt -o filenames 2>/dev/null
+    elif ((${#COMPREPLY[@]} == 1)) && [[ ${COMPREPLY[0]} == *: ]]; then
+      compopt -o nospace 2>/dev/null
+    fi
+  fi
+  return 0
+}
+
+complete -F _arenite arenite
+)";
+
+/// "offer='a b' files=yes"
+std::string assignments(const Offer& offer, bool folders) {
+  std::string text;
+  if (!offer.words.empty())
+    text += " offer=" + quoted_for_shell(fmt::format("{}", fmt::join(offer.words, " ")));
+  if (offer.files) text += folders ? " folders=yes" : " files=yes";
+  return text.empty() ? " :" : text;
+}
+
+/// After options that take a value: a case for each kind of value.
+std::string values_of(const ShellCommand& command, const std::string& prefix) {
+  std::vector<std::pair<std::string, std::string>> cases;  // what is offered, patterns
+  for (const ShellOption& option : command.options) {
+    if (option.argument || !option.takes_value) continue;
+    const std::string offered = assignments(option.offer, option.folders);
+    auto known = std::ranges::find(cases, offered, &std::pair<std::string, std::string>::first);
+    if (known == cases.end()) known = cases.insert(known, {offered, ""});
+    for (const std::string& name : option.names) {
+      known->second += (known->second.empty() ? "" : " | ") + quoted_for_shell(prefix + " " + name);
+    }
+  }
+  std::string text;
+  for (const auto& [offered, patterns] : cases)
+    text += fmt::format("    {}){} ;;\n", patterns, offered);
+  return text;
+}
+
+/// Elsewhere: options, or what an argument may be.
+std::string others_of(const ShellCommand& command, const std::string& prefix,
+                      const std::vector<std::string>& subcommands) {
+  std::vector<std::string> names;
+  Offer argument{.words = subcommands};
+  bool folders = false;
+  for (const ShellOption& option : command.options) {
+    if (option.argument) {
+      argument = option.offer;
+      folders = option.folders;
+    } else {
+      names.insert(names.end(), option.names.begin(), option.names.end());
+    }
+  }
+  const bool only_options = argument.words.empty() && !argument.files;
+  const std::string all = " offer=" + quoted_for_shell(fmt::format("{}", fmt::join(names, " ")));
+  if (only_options) return fmt::format("    {}*){} ;;\n", quoted_for_shell(prefix + " "), all);
+  return fmt::format("    {}*)\n      if [[ $current == -* ]]; then{}; else{}; fi\n      ;;\n",
+                     quoted_for_shell(prefix + " "), all, assignments(argument, folders));
+}
+
+}  // namespace
+
+std::string bash_completion(const std::vector<ShellCommand>& commands) {
+  std::string text = head;
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i < commands.size(); ++i) {
+    names.push_back(commands[i].name);
+    text += values_of(commands[i], commands[i].name) + others_of(commands[i], commands[i].name, {});
+  }
+  return text + values_of(commands[0], "") + others_of(commands[0], "", names) + tail;
+}
+
+}  // namespace arenite::cli

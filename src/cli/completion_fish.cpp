@@ -1,0 +1,54 @@
+#include "src/cli/completion.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+namespace arenite::cli {
+namespace {
+
+/// In single quotes, where fish knows \' and \\.
+std::string fish_quoted(std::string_view text) {
+  std::string all = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') all += '\\';
+    all += c;
+  }
+  return all + "'";
+}
+
+std::string line(const std::string& condition, const ShellOption& option) {
+  std::string text = "complete -c arenite -n " + fish_quoted(condition);
+  if (!option.argument) {
+    for (const std::string& name : option.names) {
+      text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+    }
+    // Whether files are among the values.
+    if (option.takes_value) text += option.offer.files && !option.folders ? " -r -F" : " -x";
+  } else if (option.offer.files) {
+    text += " -F";
+  }
+  std::string words = fmt::format("{}", fmt::join(option.offer.words, " "));
+  if (option.folders) words += "(__fish_complete_directories)";
+  if (!words.empty()) text += " -a " + fish_quoted(words);
+  return text + " -d " + fish_quoted(option.says) + "\n";
+}
+
+}  // namespace
+
+std::string fish_completion(const std::vector<ShellCommand>& commands) {
+  const std::string none = "__fish_use_subcommand";
+  std::string text =
+      "# Completes command lines of arenite in fish. Made by: arenite completion fish\n\n"
+      "complete -c arenite -f\n";
+  for (const ShellOption& option : commands.front().options) text += line(none, option);
+  for (std::size_t i = 1; i < commands.size(); ++i) {
+    const ShellCommand& command = commands[i];
+    text += fmt::format("\ncomplete -c arenite -n {} -a {} -d {}\n", none, command.name,
+                        fish_quoted(command.says));
+    for (const ShellOption& option : command.options)
+      text += line("__fish_seen_subcommand_from " + command.name, option);
+  }
+  return text;
+}
+
+}  // namespace arenite::cli

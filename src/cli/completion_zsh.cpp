@@ -1,0 +1,102 @@
+#include "src/cli/completion.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+namespace arenite::cli {
+namespace {
+
+std::string escaped(std::string_view text, std::string_view what) {
+  std::string all;
+  for (const char c : text) {
+    if (what.find(c) != std::string_view::npos) all += '\\';
+    all += c;
+  }
+  return all;
+}
+
+/// What _arguments does to complete a value.
+std::string action(const ShellOption& option) {
+  const std::string files = option.folders ? "_files -/" : "_files";
+  if (option.offer.words.empty()) return option.offer.files ? files : " ";
+  std::string words = fmt::format("compadd -- {}", fmt::join(option.offer.words, " "));
+  if (option.offer.files) words += "; " + files;
+  return "{" + escaped(words, ":\\") + "}";
+}
+
+std::string kind_of(const ShellOption& option) {
+  return escaped(option.argument ? option.names.front() : option.says, ":\\");
+}
+
+/// The specifications of one option, for _arguments.
+std::string specifications(const ShellOption& option) {
+  if (option.argument) {
+    return fmt::format("        {} \\\n",
+                       quoted_for_shell(fmt::format("{}:{}:{}", option.repeats ? "*" : "1",
+                                                    kind_of(option), action(option))));
+  }
+  std::string text;
+  for (const std::string& name : option.names) {
+    const bool is_long = name.starts_with("--");
+    std::string specification =
+        option.repeats ? "*" : fmt::format("({})", fmt::join(option.names, " "));
+    specification += name;
+    if (option.takes_value && is_long) specification += "=";
+    specification += "[" + escaped(option.says, "[]\\") + "]";
+    if (option.takes_value) specification += ":" + kind_of(option) + ":" + action(option);
+    text += fmt::format("        {} \\\n", quoted_for_shell(specification));
+  }
+  return text;
+}
+
+std::string arguments(const ShellCommand& command) {
+  std::string text;
+  for (const ShellOption& option : command.options) text += specifications(option);
+  return text;
+}
+
+}  // namespace
+
+std::string zsh_completion(const std::vector<ShellCommand>& commands) {
+  std::string described, cases;
+  for (std::size_t i = 1; i < commands.size(); ++i) {
+    const ShellCommand& command = commands[i];
+    described += fmt::format("        {}\n",
+                             quoted_for_shell(escaped(command.name, ":\\") + ":" + command.says));
+    cases += fmt::format(
+        "        {})\n          _arguments \\\n{}            && return 0\n          ;;\n",
+        command.name, arguments(command));
+  }
+  return fmt::format(R"(#compdef arenite
+# Completes command lines of arenite in zsh. Made by: arenite completion zsh
+
+_arenite() {{
+  local curcontext=$curcontext context state state_descr line
+  typeset -A opt_args
+  _arguments -C \
+{}        '1:subcommand:->subcommand' \
+        '*::argument:->argument' && return 0
+  case $state in
+    subcommand)
+      local -a subcommands
+      subcommands=(
+{}      )
+      _describe subcommand subcommands
+      ;;
+    argument)
+      case $line[1] in
+{}      esac
+      ;;
+  esac
+}}
+
+if [[ ${{funcstack[1]}} == _arenite ]]; then
+  _arenite "$@"
+else
+  compdef _arenite arenite
+fi
+)",
+                     arguments(commands.front()), described, cases);
+}
+
+}  // namespace arenite::cli
