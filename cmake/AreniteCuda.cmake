@@ -5,7 +5,7 @@ set(why "ARENITE_CUDA=${ARENITE_CUDA}")
 if(ARENITE_SANITIZE OR ARENITE_FUZZERS)
   set(why "not with sanitizers")
 elseif(NOT ARENITE_CUDA STREQUAL "OFF" AND NOT ARENITE_STARPU_HAS_CUDA)
-  set(why "StarPU ${STARPU_VERSION} in ${STARPU_LIBDIR} was built without CUDA; scripts/build-starpu builds one with it, which the preset cuda finds in build/starpu")
+  set(why "StarPU ${ARENITE_STARPU_VERSION} in ${ARENITE_STARPU_LIBDIR} was built without CUDA; scripts/build-starpu builds one with it, which the preset cuda finds in build/starpu")
 elseif(NOT ARENITE_CUDA STREQUAL "OFF")
   set(why "no working CUDA compiler: nvcc on PATH, in /usr/local/cuda, or named by CUDACXX")
   # The toolkit's default place is not on everybody's PATH. check_language tries a compiler without

@@ -15,21 +15,21 @@ if(ARENITE_BENCH)
 endif()
 
 # Another StarPU may stand there than at the last configuring.
-unset(STARPU_FOUND CACHE)
-unset(__pkg_config_checked_STARPU CACHE)
+unset(ARENITE_STARPU_FOUND CACHE)
+unset(__pkg_config_checked_ARENITE_STARPU CACHE)
 foreach(library starpu-1.3 starpu-1.4)
-  unset(pkgcfg_lib_STARPU_${library} CACHE)
+  unset(pkgcfg_lib_ARENITE_STARPU_${library} CACHE)
 endforeach()
 unset(ARENITE_STARPU_HAS_CUDA CACHE)
-pkg_check_modules(STARPU IMPORTED_TARGET starpu-1.4)
-if(NOT STARPU_FOUND)
-  pkg_check_modules(STARPU REQUIRED IMPORTED_TARGET starpu-1.3)
+pkg_check_modules(ARENITE_STARPU IMPORTED_TARGET starpu-1.4)
+if(NOT ARENITE_STARPU_FOUND)
+  pkg_check_modules(ARENITE_STARPU REQUIRED IMPORTED_TARGET starpu-1.3)
 endif()
-pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
-pkg_check_modules(LIBXSMM REQUIRED IMPORTED_TARGET libxsmm)
+pkg_check_modules(ARENITE_HWLOC REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(ARENITE_LIBXSMM REQUIRED IMPORTED_TARGET libxsmm)
 # Whether tasks can run on GPUs: StarPU's own header says how it was built.
 include(CheckCXXSourceCompiles)
-set(CMAKE_REQUIRED_LIBRARIES PkgConfig::STARPU)
+set(CMAKE_REQUIRED_LIBRARIES PkgConfig::ARENITE_STARPU)
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)  # to link says nothing of it
 check_cxx_source_compiles("#include <starpu_config.h>
 #ifndef STARPU_USE_CUDA
@@ -38,14 +38,18 @@ check_cxx_source_compiles("#include <starpu_config.h>
 int main() {}" ARENITE_STARPU_HAS_CUDA)
 unset(CMAKE_REQUIRED_LIBRARIES)
 unset(CMAKE_TRY_COMPILE_TARGET_TYPE)
-message(STATUS "StarPU ${STARPU_VERSION}, LIBXSMM ${LIBXSMM_VERSION}, hwloc ${HWLOC_VERSION}")
+message(STATUS "StarPU ${ARENITE_STARPU_VERSION}, LIBXSMM ${ARENITE_LIBXSMM_VERSION}, hwloc ${ARENITE_HWLOC_VERSION}")
 
 # LIBXSMM falls back to a BLAS for shapes it cannot JIT; we never call those paths, so the
 # no-BLAS stub closes the link.
 find_library(ARENITE_XSMM_NOBLAS xsmmnoblas REQUIRED)
+add_library(arenite::xsmmnoblas UNKNOWN IMPORTED)
+set_target_properties(arenite::xsmmnoblas PROPERTIES IMPORTED_LOCATION ${ARENITE_XSMM_NOBLAS})
 
+# What whoever links the library must link, too; areniteConfig.cmake.in finds the same again.
+set(ARENITE_LINKED PkgConfig::ARENITE_STARPU PkgConfig::ARENITE_HWLOC PkgConfig::ARENITE_LIBXSMM arenite::xsmmnoblas
+  ZLIB::ZLIB OpenSSL::Crypto spdlog::spdlog Threads::Threads ${CMAKE_DL_LIBS})
+# With what is only compiled with. No function of OpenMP is called: its flag is for `omp simd`.
 add_library(arenite_dependencies INTERFACE)
 target_link_libraries(arenite_dependencies INTERFACE
-  PkgConfig::STARPU PkgConfig::HWLOC PkgConfig::LIBXSMM ${ARENITE_XSMM_NOBLAS}
-  ZLIB::ZLIB OpenSSL::Crypto CLI11::CLI11 nlohmann_json::nlohmann_json spdlog::spdlog
-  OpenMP::OpenMP_CXX Threads::Threads ${CMAKE_DL_LIBS})
+  ${ARENITE_LINKED} CLI11::CLI11 nlohmann_json::nlohmann_json OpenMP::OpenMP_CXX)

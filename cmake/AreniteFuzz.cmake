@@ -23,7 +23,7 @@ function(arenite_fuzzer)
   add_executable(${F_NAME} EXCLUDE_FROM_ALL ${F_SOURCES})
   add_dependencies(fuzzers ${F_NAME})
   target_include_directories(${F_NAME} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${F_NAME} PRIVATE arenite ${F_LIBS})
+  target_link_libraries(${F_NAME} PRIVATE arenite_internal ${F_LIBS})
   target_link_options(${F_NAME} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${F_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   # What the fuzzer finds goes to the build folder; the seeds in the sources are only read.
