@@ -62,15 +62,19 @@ builder.mkDerivation {
 
   buildInputs = [
     cli11
+    nlohmann_json
+  ]
+  ++ lib.optional tests gtest;
+
+  # What a program is linked with that is linked with the C++ library.
+  propagatedBuildInputs = [
     hwloc
     libxsmm
-    nlohmann_json
     openssl
     spdlog
     starpu
     zlib
   ]
-  ++ lib.optional tests gtest
   ++ lib.optionals cudaSupport [
     cudaPackages_13.cuda_cccl
     cudaPackages_13.cuda_crt

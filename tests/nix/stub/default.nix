@@ -125,6 +125,7 @@ let
       ]
       // {
         buildInputs = buildInputs ++ merged "buildInputs";
+        propagatedBuildInputs = merged "propagatedBuildInputs";
         nativeBuildInputs = packages ++ nativeBuildInputs ++ merged "nativeBuildInputs";
       }
     );
