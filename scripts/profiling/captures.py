@@ -59,19 +59,19 @@ def trace_events(path):
 
 
 def trace_headline(events):
-    """One line: how much of what there is."""
-    slices = [event for event in events if event["ph"] == "X"]
-    if not slices:
+    """One line: how much of what there is. Raises Complaint where there is no task in it."""
+    def argument(event, name):
+        return event["args"].get(name) if isinstance(event.get("args"), dict) else None
+    tasks = [event for event in events if event["ph"] == "X" and argument(event, "task") is not None]
+    if not tasks:
         raise Complaint("the trace holds no task: the command ended before its first step")
-    tracks = {(event.get("pid"), event.get("tid")) for event in slices}
-    steps = {(event.get("pid"), event["args"].get("program"), event["args"]["step"]) for event in slices
-             if isinstance(event.get("args"), dict) and "step" in event["args"]}
+    steps = {(argument(task, "program"), argument(task, "step")) for task in tasks}
+    workers = {(task.get("pid"), task.get("tid")) for task in tasks}
     counters = {(event.get("pid"), event.get("name")) for event in events if event["ph"] == "C"}
-    begin = min(float(event.get("ts", 0)) for event in slices)
-    end = max(float(event.get("ts", 0)) + float(event.get("dur", 0)) for event in slices)
-    parts = [count(len(slices), "slice"), *([count(len(steps), "step")] if steps else []), count(len(tracks), "track"),
-             *([count(len(counters), "counter")] if counters else []), f"{(end - begin) / 1000:.1f} ms"]
-    return ", ".join(parts)
+    begin = min(float(task.get("ts", 0)) for task in tasks)
+    end = max(float(task.get("ts", 0)) + float(task.get("dur", 0)) for task in tasks)
+    return (f"{count(len(tasks), 'task')} in {count(len(steps), 'step')} on {count(len(workers), 'worker')}, "
+            f"{count(len(counters), 'counter')}, {(end - begin) / 1000:.1f} ms")
 
 
 def count(number, what):

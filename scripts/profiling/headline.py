@@ -5,6 +5,9 @@ import stacks
 from tree import Node, change
 
 
+FEW = 200  # samples
+
+
 def parts(folded):
     """Counters of samples: of ops over all workers, of workers by what they do, and of functions that run themselves."""
     ops, workers, functions = Counter(), Counter(), Counter()
@@ -43,9 +46,11 @@ def top(folded, most=5):
     if workers:
         known = sum(workers.values())
         names = {"ops": "in ops", stacks.WAITS: "waiting for a task that is ready", stacks.RUNTIME: "between tasks",
-                 stacks.STARPU: "polling StarPU in no step"}
+                 stacks.STARPU: "in StarPU, polling for work"}
         said = [f"{100 * workers[key] / known:.1f} % {text}" for key, text in names.items() if workers[key]]
         lines.append("of the workers' samples " + ", ".join(said))
+    if total < FEW:
+        lines.append(f"{total} samples say little: let it run longer, or raise --frequency")
     return lines
 
 

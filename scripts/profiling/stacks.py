@@ -5,7 +5,7 @@ Of a worker's stack what lies below the op is left out, since the worker's own l
 its phase, "worker 0;forward;conv1: conv2d [xsmm];…". Where a worker runs no op it is in one of these instead:
   waits      in a step, for a task that is ready
   runtime    in a step, choosing the next task or ending the last
-  StarPU     in no step: it polls for work
+  StarPU     in StarPU's own code, which polls for work where no step is under way
   some op    in code that left no trace of its callers
 """
 import re
