@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import xml.etree.ElementTree
 
 import command
@@ -86,4 +87,4 @@ def picture_size(path):
         raise Complaint(f"{path} is no SVG: {error}") from None
     if root.tag != "{http://www.w3.org/2000/svg}svg":
         raise Complaint(f"{path} is no SVG: its root is <{root.tag}>")
-    return root.get("width", "?"), root.get("height", "?")
+    return tuple(re.sub(r"\.0+$", "", root.get(name, "?")) for name in ("width", "height"))
