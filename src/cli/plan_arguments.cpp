@@ -151,6 +151,9 @@ void add_search(Command& plan, PlanArguments& a) {
 
 void add_outputs(Command& plan, PlanArguments& a) {
   plan.heading("What is written");
+  plan.add_switch("--json", a.json,
+                  "write the summary to standard output as a JSON object, in place of words "
+                  "(docs/command-line.md)");
   plan.add_path("--out", a.out, "FILE", "write the plan as JSON, an offset for each buffer");
   plan.add_path("--csv", a.csv, "FILE",
                 "write a table's own rows with an offset each, else a row for each buffer of the "

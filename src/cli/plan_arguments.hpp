@@ -15,6 +15,7 @@ namespace arenite::cli {
 
 struct PlanArguments {
   std::string input;
+  bool json = false;
   std::string out;
   std::string csv;
   std::string svg;

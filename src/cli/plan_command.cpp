@@ -9,6 +9,7 @@
 #include "src/base/atomic_file.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/interrupt.hpp"
+#include "src/cli/json_text.hpp"
 #include "src/cli/plan_arguments.hpp"
 #include "src/cli/plan_input.hpp"
 #include "src/cli/plan_subject.hpp"
@@ -24,6 +25,8 @@
 
 namespace arenite::cli {
 namespace {
+
+using nlohmann::ordered_json;
 
 /// A file to write. That it can be made shows before the work; it is not there meanwhile, so that
 /// an interrupt leaves none.
@@ -101,6 +104,37 @@ std::string summary(const PlanSubject& subject, const plan::Plan& plan) {
   return text;
 }
 
+std::optional<plan::Shortfall> shortfall_of(const PlanArguments& arguments,
+                                            const PlanSubject& subject, const plan::Plan& plan) {
+  return plan::find_shortfall(
+      subject.problem(), plan,
+      arguments.capacity.value_or(std::numeric_limits<std::int64_t>::max()));
+}
+
+/// What the plan's own JSON says, in the same words, but not of each buffer.
+ordered_json summary_object(const PlanArguments& arguments, const PlanSubject& subject,
+                            const plan::Plan& plan, const std::optional<plan::Shortfall>& shortfall,
+                            const ordered_json& more) {
+  const plan::Problem& problem = subject.problem();
+  ordered_json object{{"input", arguments.input},
+                      {"kind", subject.kind()},
+                      {"buffer_count", problem.size()},
+                      {"bytes_in_sum", bytes_in_sum(problem)}};
+  ordered_json said = ordered_json::parse(plan::to_json(plan, shortfall));
+  for (const char* name : {"format", "buffers", "reuse"}) said.erase(name);
+  object.update(said);
+  object.update(more);
+  return object;
+}
+
+/// Fields for the middle of a JSON object.
+std::string fields_text(const ordered_json& fields) {
+  std::string text;
+  for (const auto& [name, value] : fields.items())
+    text += (text.empty() ? "" : ", ") + ordered_json(name).dump() + ": " + value.dump();
+  return text;
+}
+
 /// The status, and on standard error what is missing.
 int judge(const PlanSubject& subject, const std::optional<plan::Shortfall>& shortfall) {
   if (!shortfall) return exit_ok;
@@ -109,16 +143,15 @@ int judge(const PlanSubject& subject, const std::optional<plan::Shortfall>& shor
   return exit_capacity;
 }
 
-std::optional<plan::Shortfall> shortfall_of(const PlanArguments& arguments,
-                                            const PlanSubject& subject, const plan::Plan& plan) {
-  return plan::find_shortfall(
-      subject.problem(), plan,
-      arguments.capacity.value_or(std::numeric_limits<std::int64_t>::max()));
-}
-
 int run_verify(const PlanArguments& arguments, const PlanSubject& subject) {
   const plan::Plan plan = plan::read_json(arguments.verify);
   plan::verify(subject.problem(), plan);
+  const auto shortfall = shortfall_of(arguments, subject, plan);
+  if (arguments.json) {
+    std::cout << line_of(
+        summary_object(arguments, subject, plan, shortfall, {{"verified", arguments.verify}}));
+    return judge(subject, shortfall);
+  }
   std::cout << "sound: " << summary(subject, plan);
   for (const plan::SpacePlan& space : plan.spaces) {
     if (space.proof == plan::Proof::search) {
@@ -126,7 +159,7 @@ int run_verify(const PlanArguments& arguments, const PlanSubject& subject) {
                 << " is what a search claims to have proved: not confirmed)\n";
     }
   }
-  return judge(subject, shortfall_of(arguments, subject, plan));
+  return judge(subject, shortfall);
 }
 
 }  // namespace
@@ -143,12 +176,16 @@ int run_plan(const PlanArguments& arguments) {
   plan::verify(subject->problem(), plan);
   const auto shortfall = shortfall_of(arguments, *subject, plan);
 
-  out.write([&] { return plan::to_json(plan, shortfall, subject->json_fields()); });
+  out.write([&] { return plan::to_json(plan, shortfall, fields_text(subject->fields())); });
   csv.write([&] { return subject->csv(plan); });
   svg.write([&] { return plan::to_svg(plan); });
   for (Output* output : {&out, &csv, &svg}) output->commit();
-  std::cout << summary(*subject, plan) << subject->report()
-            << fmt::format("planned in {:.1f} ms\n", plan.milliseconds);
+  if (arguments.json) {
+    std::cout << line_of(summary_object(arguments, *subject, plan, shortfall, subject->fields()));
+  } else {
+    std::cout << summary(*subject, plan) << subject->report()
+              << fmt::format("planned in {:.1f} ms\n", plan.milliseconds);
+  }
   return judge(*subject, shortfall);
 }
 

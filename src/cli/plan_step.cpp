@@ -30,9 +30,10 @@ using plan::digits;
 
 class StepSubject : public PlanSubject {
  public:
-  StepSubject(graph::Graph graph, graph::Schedule schedule, std::string title,
-              const PlanArguments& arguments)
-      : graph_(std::move(graph)),
+  StepSubject(std::string_view kind, graph::Graph graph, graph::Schedule schedule,
+              std::string title, const PlanArguments& arguments)
+      : kind_(kind),
+        graph_(std::move(graph)),
         schedule_(std::move(schedule)),
         title_(std::move(title)),
         options_{.in_flight = arguments.in_flight.value_or(plan::InFlight::lanes()),
@@ -61,6 +62,8 @@ class StepSubject : public PlanSubject {
                        plan::to_string(options_.in_flight));
   }
 
+  std::string_view kind() const noexcept override { return kind_; }
+
   std::string report() const override {
     std::string text;
     for (const plan::ArenaPlan& arena : overlay_.arenas) {
@@ -85,7 +88,7 @@ class StepSubject : public PlanSubject {
     return text;
   }
 
-  std::string json_fields() const override {
+  ordered_json fields() const override {
     const plan::InFlight in_flight = options_.in_flight;
     ordered_json fields{{"ops", ops_}, {"tasks", schedule_.tasks.size()}};
     for (const auto& [name, bound] : graph::run_time_sizes(graph_)) fields["bounds"][name] = bound;
@@ -109,10 +112,7 @@ class StepSubject : public PlanSubject {
     });
     for (const graph::InsertedCopy& copy : copies_)
       fields["copies"].push_back({{"op", describe(graph_, copy.op)}, {"reason", copy.reason}});
-    std::string text;
-    for (const auto& [name, value] : fields.items())
-      text += (text.empty() ? "" : ", ") + ordered_json(name).dump() + ": " + value.dump();
-    return text;
+    return fields;
   }
 
  private:
@@ -144,6 +144,7 @@ class StepSubject : public PlanSubject {
     return plan;
   }
 
+  const std::string_view kind_;
   const graph::Graph graph_;
   const graph::Schedule schedule_;
   const std::string title_;
@@ -207,7 +208,7 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
   graph::keep_buffers(graph, operators());
   graph::in_place(graph);
   graph::Schedule schedule = graph::coarsen(graph);
-  return std::make_unique<StepSubject>(std::move(graph), std::move(schedule),
+  return std::make_unique<StepSubject>("script", std::move(graph), std::move(schedule),
                                        std::string(trained ? "training step of " : "") +
                                            "graph script " + arguments.input +
                                            sizes_text(graph, arguments.sizes),
@@ -232,8 +233,8 @@ std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments) {
   const std::string title = fmt::format(
       "{} step of model {}, batch {} in {} {}", wanted.training ? "training" : "inference",
       model.name, digits(wanted.batch), step.lanes, step.lanes == 1 ? "lane" : "lanes");
-  return std::make_unique<StepSubject>(std::move(step.spec.graph), std::move(step.spec.schedule),
-                                       title, arguments);
+  return std::make_unique<StepSubject>("model", std::move(step.spec.graph),
+                                       std::move(step.spec.schedule), title, arguments);
 }
 
 }  // namespace arenite::cli

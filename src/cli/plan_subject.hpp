@@ -4,8 +4,11 @@
 #include <arenite/plan/plan.hpp>
 #include <arenite/plan/problem.hpp>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace arenite::cli {
 
@@ -22,9 +25,11 @@ class PlanSubject {
   virtual std::string csv(const plan::Plan& plan) const = 0;
   /// A line above the plan's summary, or none.
   virtual std::string title() const = 0;
+  /// "table", "script" or "model".
+  virtual std::string_view kind() const noexcept = 0;
   /// Lines below it, or none, and fields for its JSON, or none; after solve().
   virtual std::string report() const = 0;
-  virtual std::string json_fields() const = 0;
+  virtual nlohmann::ordered_json fields() const = 0;
 };
 
 /// A table of buffers. These borrow the arguments, and throw Error on what they cannot plan.

@@ -9,6 +9,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace arenite::cli {
@@ -45,11 +46,12 @@ class TableSubject : public PlanSubject {
     return plan::write_csv(text_, arguments_.input, plan);
   }
   std::string title() const override { return {}; }
+  std::string_view kind() const noexcept override { return "table"; }
   std::string report() const override {
     if (in_flight_ == 1) return {};
     return fmt::format("{} tasks in flight: lifetimes end {} later\n", in_flight_, in_flight_ - 1);
   }
-  std::string json_fields() const override { return fmt::format("\"in_flight\": {}", in_flight_); }
+  nlohmann::ordered_json fields() const override { return {{"in_flight", in_flight_}}; }
 
  private:
   const std::string text_;

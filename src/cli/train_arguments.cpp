@@ -152,8 +152,12 @@ void add_planning(Command& train, TrainArguments& a) {
 
 void add_reports(Command& train, TrainArguments& a) {
   train.heading("What is reported");
+  train.add_switch("--json", a.json,
+                   "write JSON to standard output in place of words: an object a line, one for "
+                   "each event (docs/command-line.md)");
   train.add_path("--log", a.log, "FILE",
-                 "write JSON lines to this file: one an epoch, and one at the end");
+                 "write the JSON lines of epochs and of the end to this file, each when it is so "
+                 "far");
   train.add_switch("--explain", a.explain, "list tasks, ops, handle classes and edges");
   train.add_switch("--draw", a.draw, "draw the step's memory plan as text");
   train.add_path("--plan-svg", a.plan_svg, "FILE", "write the step's memory plan as a picture");
@@ -188,6 +192,7 @@ Command* add_train_options(CLI::App& app, TrainArguments& a) {
       {"train", "cnn2 on Fashion-MNIST, ten epochs"},
       {"train --model lenet5 --lr 0.05 --epochs 3", "another network, another learning rate"},
       {"train --epochs 1 --limit 6400 --profile", "where the time goes"},
+      {"train --json > run.jsonl", "for a program: what docs/command-line.md lists"},
       {"train --device auto", "on a GPU, where there is one"}};
   train.statuses = {
       {exit_ok, "trained"},

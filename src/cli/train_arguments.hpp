@@ -35,6 +35,7 @@ struct TrainArguments {
   plan::ArenaLayout arenas = plan::ArenaLayout::overlay;
   bool fuse = true;
   runtime::Compute compute = runtime::Compute::float32;
+  bool json = false;
   std::string log;
   bool explain = false;
   bool draw = false;

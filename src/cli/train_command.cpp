@@ -12,13 +12,16 @@
 #include "src/cli/process_age.hpp"
 #include "src/cli/progress.hpp"
 #include "src/cli/train_arguments.hpp"
-#include "src/cli/training_log.hpp"
+#include "src/cli/training_json.hpp"
+#include "src/cli/training_words.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,11 +35,6 @@ long peak_rss_bytes() {
   return usage.ru_maxrss * 1024;
 }
 
-std::string samples_text(const data::ImageData& data, const data::Split& train) {
-  return fmt::format("{} ({}): {} training and {} test images of {}", data.name, data.origin,
-                     train.count, data.test.count, to_string(data.shape()));
-}
-
 /// The files to write, all of them made before the long work begins, so that a wrong path costs
 /// nothing.
 struct Outputs {
@@ -47,6 +45,11 @@ struct Outputs {
     if (!a.log.empty()) log.emplace(a.log);
   }
 };
+
+std::unique_ptr<TrainingReport> make_report(const TrainArguments& a) {
+  if (a.json) return std::make_unique<JsonReport>();
+  return std::make_unique<WordsReport>(a.epochs);
+}
 
 /// One would replace the other.
 void refuse_shared_outputs(const TrainArguments& a) {
@@ -71,18 +74,14 @@ void refuse_shared_outputs(const TrainArguments& a) {
   }
 }
 
-/// What steps asked of the system: the promise is nothing.
-std::string costs_text(const train::StepCosts& costs, const runtime::Counters& before) {
-  const runtime::Counters now = runtime::counters();
-  std::string text =
-      fmt::format("handles registered after warm-up: {}, blocks: {}, pins: {}\n",
-                  now.handles - before.handles, now.blocks - before.blocks, now.pins - before.pins);
-  if (!costs.heap_calls) return text + "heap calls: not counted (--count-heap counts them)\n";
-  return text + fmt::format(
-                    "heap calls in {} training and {} evaluation steps after warm-up: {}, "
-                    "mappings: {}\n",
-                    costs.training_steps, costs.evaluation_steps, *costs.heap_calls,
-                    *costs.map_calls);
+/// For people, wherever the rest is for a program.
+std::ostream& words(const TrainArguments& a) { return a.json ? std::cerr : std::cout; }
+
+void show_plan(const TrainArguments& a, const train::Trainer& trainer) {
+  if (a.explain) trainer.explain(words(a));
+  if (!a.draw) return;
+  for (const plan::Plan& packing : trainer.step_plan().packings)
+    words(a) << plan::draw_text(packing);
 }
 
 /// For perf, if it watches. The profile does without.
@@ -94,9 +93,11 @@ void name_kernels() {
   }
 }
 
-int nothing_trained() {
-  std::cout << "interrupted before the first step: nothing was trained\n";
-  return exit_interrupted;
+runtime::Counters difference(const runtime::Counters& now, const runtime::Counters& before) {
+  return {.handles = now.handles - before.handles,
+          .blocks = now.blocks - before.blocks,
+          .pins = now.pins - before.pins,
+          .tasks = now.tasks - before.tasks};
 }
 
 }  // namespace
@@ -106,6 +107,11 @@ int run_train(const TrainArguments& a) {
   catch_interrupts();
   refuse_shared_outputs(a);
   Outputs outputs(a);
+  const std::unique_ptr<TrainingReport> report = make_report(a);
+  const auto nothing_trained = [&] {
+    report->interrupted(0);
+    return exit_interrupted;
+  };
   const nn::NamedModel& model = nn::model(a.model);
   const optim::Optimizer optimizer =
       optim::sgd({.lr = a.lr, .momentum = a.momentum, .weight_decay = a.weight_decay});
@@ -129,72 +135,53 @@ int run_train(const TrainArguments& a) {
   trainer.prepare(&train_split, &data.test);
   if (interrupted()) return nothing_trained();
 
-  std::cout << samples_text(data, train_split) << '\n';
-  if (a.limit > data.train.count) {
-    std::cout << fmt::format("--limit {}: the set has only {} training images; all are used\n",
-                             a.limit, data.train.count);
-  }
-  std::cout << fmt::format("model {}: {}; batch {} in {} {}; {}{}\n", model.name, model.summary,
-                           a.batch, trainer.lanes(), trainer.lanes() == 1 ? "lane" : "lanes",
-                           session.description(),
-                           a.compute == runtime::Compute::float32
-                               ? ""
-                               : fmt::format("; products in {}", runtime::to_string(a.compute)))
-            << trainer.plan();
-  if (a.explain) trainer.explain(std::cout);
-  if (a.draw) {
-    for (const plan::Plan& packing : trainer.step_plan().packings)
-      std::cout << plan::draw_text(packing);
-  }
+  report->start({.arguments = a,
+                 .data = data,
+                 .train = train_split,
+                 .model = model,
+                 .session = session,
+                 .trainer = trainer});
+  show_plan(a, trainer);
   flush_output();
   outputs.plans.write(trainer.step_plan());
 
-  ProgressDisplay display(a.epochs);
   double training_seconds = 0;
+  std::optional<double> first_step;
   const runtime::Counters before = runtime::counters();
   train::FitOptions fit{
       .epochs = a.epochs, .shuffle = a.shuffle, .seed = a.seed, .validation = &data.test};
   fit.stop = &interrupted();
   if (a.profile) fit.profile_steps = profiled_steps;
-  if (display.on_terminal())
-    fit.on_progress = [&](const train::Progress& progress) { display.show(progress); };
-  std::optional<double> first_step;
+  if (report->shows_progress())
+    fit.on_progress = [&](const train::Progress& progress) { report->progress(progress); };
   fit.on_first_step = [&] {
     first_step = process_age();
-    if (first_step) display.first_step(*first_step);
+    if (first_step) report->first_step(*first_step);
   };
-  fit.on_epoch = [&](const train::EpochReport& report) {
-    display.epoch_done(report);
-    training_seconds += report.train.seconds;
-    if (outputs.log) outputs.log->epoch(report);
+  fit.on_epoch = [&](const train::EpochReport& epoch) {
+    report->epoch(epoch);
+    training_seconds += epoch.train.seconds;
+    if (outputs.log) outputs.log->epoch(epoch);
   };
   const train::EpochReport last = trainer.fit(train_split, fit);
 
   const bool cut_short = interrupted();
   if (cut_short && trainer.steps() == 0) return nothing_trained();
-  if (cut_short) std::cout << "\ninterrupted: training ended after the current step\n";
+  if (cut_short) report->interrupted(trainer.steps());
   const double accuracy =
       last.validation ? last.validation->accuracy : trainer.evaluate(data.test).accuracy;
-  const double rate =
-      training_seconds > 0 ? static_cast<double>(trainer.steps()) / training_seconds : 0;
-  const std::string sha256 = trainer.weights_sha256();
-  if (outputs.log)
-    outputs.log->end({.test_accuracy = accuracy,
-                      .weights_sha256 = sha256,
-                      .steps_per_second = rate,
-                      .first_step_seconds = first_step,
-                      .peak_rss = peak_rss_bytes(),
-                      .heap_calls = trainer.costs().heap_calls});
-  if (a.profile && last.profile) {
-    std::cout << *last.profile;
-  } else if (a.profile) {
-    std::cout << "no profile: training ended before the last epoch, whose steps it is made of\n";
-  }
-  std::cout << fmt::format("{} steps, {:.1f} steps/s; peak RSS {:.1f} MiB\n", trainer.steps(), rate,
-                           static_cast<double>(peak_rss_bytes()) / (1024 * 1024))
-            << costs_text(trainer.costs(), before)
-            << fmt::format("test accuracy: {:.2f} %\n", accuracy * 100)
-            << "weights sha256: " << sha256 << '\n';
+  const auto steps = static_cast<double>(trainer.steps());
+  const TrainingEnd end{.test_accuracy = accuracy,
+                        .weights_sha256 = trainer.weights_sha256(),
+                        .steps = trainer.steps(),
+                        .steps_per_second = training_seconds > 0 ? steps / training_seconds : 0,
+                        .first_step_seconds = first_step,
+                        .peak_rss = peak_rss_bytes(),
+                        .costs = trainer.costs(),
+                        .since = difference(runtime::counters(), before)};
+  if (outputs.log) outputs.log->end(end);
+  if (a.profile) report->profile(last.profile);
+  report->end(end);
   return interrupted() ? exit_interrupted : exit_ok;
 }
 

@@ -1,0 +1,148 @@
+#include "src/cli/training_json.hpp"
+
+#include "src/cli/json_text.hpp"
+#include "src/cli/progress.hpp"
+#include "src/cli/train_arguments.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <cstdio>
+
+namespace arenite::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+void print(const ordered_json& json) {
+  std::fputs(line_of(json).c_str(), stdout);
+  flush_output();
+}
+
+/// 0.02, not the double next to that float.
+double as_written(float number) { return std::stod(fmt::format("{}", number)); }
+
+ordered_json data_event(const TrainingStart& s) {
+  const Shape shape = s.data.shape();
+  return {{"event", "data"},
+          {"name", s.data.name},
+          {"origin", s.data.origin},
+          {"training_images", s.train.count},
+          {"test_images", s.data.test.count},
+          {"image", {shape[0], shape[1], shape[2]}}};
+}
+
+ordered_json model_event(const TrainingStart& s) {
+  const TrainArguments& a = s.arguments;
+  ordered_json spaces = ordered_json::array();
+  for (const Space& space : s.session.spaces()) spaces.push_back(to_string(space));
+  return {{"event", "model"},
+          {"name", s.model.name},
+          {"summary", s.model.summary},
+          {"batch", a.batch},
+          {"lanes", s.trainer.lanes()},
+          {"epochs", a.epochs},
+          {"lr", as_written(a.lr)},
+          {"momentum", as_written(a.momentum)},
+          {"weight_decay", as_written(a.weight_decay)},
+          {"seed", a.seed},
+          {"shuffle", a.shuffle},
+          {"compute", runtime::to_string(a.compute)},
+          {"workers", s.session.workers()},
+          {"spaces", std::move(spaces)},
+          {"runtime", s.session.description()}};
+}
+
+ordered_json plan_event(const train::Trainer& trainer) {
+  const plan::StepPlan& plan = trainer.step_plan();
+  ordered_json arenas = ordered_json::array(), blocks = ordered_json::array();
+  for (const plan::ArenaPlan& arena : plan.arenas) {
+    arenas.push_back({{"phase", to_string(arena.phase)},
+                      {"block", arena.block},
+                      {"peak", arena.peak},
+                      {"separate", arena.separate}});
+  }
+  std::int64_t total = 0, peak = 0;
+  for (const runtime::BlockUse& block : trainer.blocks()) {
+    blocks.push_back({{"block", block.name}, {"bytes", block.bytes}, {"pinned", block.pinned}});
+    total += block.bytes;
+  }
+  for (const plan::Plan& packing : plan.packings) peak += packing.peak;
+  return {{"event", "plan"},
+          {"layout", plan::to_string(plan.layout)},
+          {"arenas", std::move(arenas)},
+          {"blocks", std::move(blocks)},
+          {"bytes", total},
+          {"peak", peak},
+          {"lower_bound", plan.lower_bound},
+          {"optimal", plan.optimal},
+          {"separate", plan.separate}};
+}
+
+ordered_json epoch_event(const train::EpochReport& report) {
+  const train::Metrics& m = report.train;
+  ordered_json json{{"event", "epoch"},
+                    {"epoch", report.epoch},
+                    {"samples", m.samples},
+                    {"loss", m.loss},
+                    {"train_accuracy", m.accuracy}};
+  if (report.validation) json["test_accuracy"] = report.validation->accuracy;
+  json["seconds"] = m.seconds;
+  json["samples_per_second"] = m.seconds > 0 ? static_cast<double>(m.samples) / m.seconds : 0.0;
+  if (report.validation) json["eval_seconds"] = report.validation->seconds;
+  return json;
+}
+
+template <class T>
+ordered_json or_null(const std::optional<T>& value) {
+  return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+ordered_json end_event(const TrainingEnd& end) {
+  return {{"event", "end"},
+          {"test_accuracy", end.test_accuracy},
+          {"weights_sha256", end.weights_sha256},
+          {"steps", end.steps},
+          {"steps_per_second", end.steps_per_second},
+          {"first_step_seconds", or_null(end.first_step_seconds)},
+          {"peak_rss", end.peak_rss},
+          {"handles", end.since.handles},
+          {"blocks", end.since.blocks},
+          {"pins", end.since.pins},
+          {"heap_calls", or_null(end.costs.heap_calls)},
+          {"map_calls", or_null(end.costs.map_calls)}};
+}
+
+}  // namespace
+
+void JsonReport::start(const TrainingStart& start) {
+  print(data_event(start));
+  print(model_event(start));
+  print(plan_event(start.trainer));
+}
+
+void JsonReport::first_step(double seconds) {
+  print({{"event", "first_step"}, {"seconds", seconds}});
+}
+
+void JsonReport::epoch(const train::EpochReport& report) { print(epoch_event(report)); }
+
+void JsonReport::interrupted(long steps) { print({{"event", "interrupted"}, {"steps", steps}}); }
+
+void JsonReport::profile(const std::optional<runtime::Profile>& profile) {
+  ordered_json json{{"event", "profile"}};
+  json.update(profile ? ordered_json::parse(to_json(*profile)) : ordered_json{{"steps", 0}});
+  print(json);
+}
+
+void JsonReport::end(const TrainingEnd& end) { print(end_event(end)); }
+
+void TrainingLog::epoch(const train::EpochReport& report) { line(line_of(epoch_event(report))); }
+
+void TrainingLog::end(const TrainingEnd& end) { line(line_of(end_event(end))); }
+
+void TrainingLog::line(const std::string& text) {
+  file_.write(text);
+  file_.commit();
+}
+
+}  // namespace arenite::cli

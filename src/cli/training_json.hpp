@@ -1,0 +1,42 @@
+// Training as JSON lines: the vocabulary of `--json` and `--log` (docs/command-line.md).
+#pragma once
+
+#include "src/base/atomic_file.hpp"
+#include "src/cli/training_report.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace arenite::cli {
+
+/// `--json`: an object a line on standard output, one for each event.
+class JsonReport : public TrainingReport {
+ public:
+  void start(const TrainingStart& start) override;  ///< "data", "model", "plan"
+  void first_step(double seconds) override;
+  void epoch(const train::EpochReport& report) override;
+  void interrupted(long steps) override;
+  void profile(const std::optional<runtime::Profile>& profile) override;
+  void end(const TrainingEnd& end) override;
+};
+
+/// `--log`: the lines of epochs and of the end, each written when it is so far; complete lines
+/// only.
+class TrainingLog {
+ public:
+  /// Makes sure that the file can be written; an older one of this name stays until the first line
+  /// is complete. Throws Error when it cannot.
+  explicit TrainingLog(const std::filesystem::path& file)
+      : file_(file, "log '" + file.string() + "'") {}
+
+  /// These throw Error on a full disk, with the lines before whole.
+  void epoch(const train::EpochReport& report);
+  void end(const TrainingEnd& end);
+
+ private:
+  void line(const std::string& text);
+
+  AtomicFile file_;
+};
+
+}  // namespace arenite::cli
