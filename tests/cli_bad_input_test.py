@@ -92,13 +92,14 @@ class Arguments(BadInput):
         self.refused(done, "device 'cpu' twice in 'cpu+cpu'; expected each device once")
 
     def test_form(self):
-        for text, guess in (("trian", "did you mean 'train'?"), ("--batch", "it is an option of train: arenite train --batch"),
+        for text, guess in (("trian", "did you mean 'train'?"), ("doctro", "did you mean 'doctor'?"),
+                            ("--batch", "it is an option of train: arenite train --batch"),
                             ("--capacity=3", "it is an option of plan: arenite plan --capacity"),
                             ("--versoin", "did you mean '--version'?"), ("--hlep", "did you mean '--help'?"),
                             ("-x", ""), ("-", ""), ("", ""), ("extraordinary", "")):
             with self.subTest(text=text):
                 guess = f" ({guess})" if guess else ""
-                self.refused(run(text), f"unknown subcommand or option '{text}'{guess}; expected one of train, plan, "
+                self.refused(run(text), f"unknown subcommand or option '{text}'{guess}; expected one of train, plan, doctor, "
                                         "completion, version (hint: see arenite --help)")
         for text, guess in (("--epoch", "--epochs"), ("--epoch=3", "--epochs"), ("--modle", "--model"), ("epochs", "--epochs"),
                             ("--no-log", "--log"), ("extra", ""), ("train", ""), ("-x", ""), ("-", ""), ("--lengthy", "")):

@@ -11,7 +11,7 @@ import unittest
 import cli_testing
 from cli_testing import run
 
-SUBCOMMANDS = ("train", "plan", "completion", "version")
+SUBCOMMANDS = ("train", "plan", "doctor", "completion", "version")
 
 
 def options_of(*command):
@@ -101,6 +101,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
         self.assertEqual(self.complete("train", "--fuse", "o"), ["off", "on"])
         self.assertEqual(self.complete("plan", "--effort", ""), ["default", "fast", "max"])
         self.assertEqual(self.complete("completion", ""), ["bash", "fish", "zsh"])
+        self.assertEqual(self.complete("doctor", "data", "fo"), ["folders"])
         self.assertEqual(self.complete("train", "--epochs", ""), [])
 
     def test_values_behind_an_equals_sign(self):

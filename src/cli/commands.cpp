@@ -5,6 +5,7 @@ namespace arenite::cli {
 void add_commands(Command& app, Arguments& a) {
   add_train_options(app, a.train)->run = [&] { return run_train(a.train); };
   add_plan_options(app, a.plan)->run = [&] { return run_plan(a.plan); };
+  add_doctor_options(app, a.doctor)->run = [&] { return run_doctor(a.doctor); };
   add_completion_options(app, a.completion)->run = [&] {
     return run_completion(app, a.completion);
   };
@@ -18,15 +19,17 @@ void add_commands(Command& app, Arguments& a) {
       "code with the planner checks the plan; a step calls no allocator.",
       "A subcommand's own help has its options: arenite train --help"};
   app.examples = {
+      {"doctor", "can this machine train, and what would mend it?"},
       {"train --dataset synthetic --epochs 2", "a first training, on images drawn in memory"},
       {"train", "the main example: cnn2 on Fashion-MNIST"},
       {"plan \"model:cnn2?batch=64\" --svg plan.svg", "the memory of its step, and a picture"},
       {"plan buffers.csv --csv offsets.csv", "places for buffers of your own"}};
-  app.statuses = {{exit_ok, "done"},
-                  {exit_failure, "a run failed although its input was right"},
-                  {exit_bad_input, "wrong arguments, files or data; files that cannot be written"},
-                  {exit_capacity, "a plan needs more bytes than the capacity (plan)"},
-                  {exit_interrupted, "interrupted by Ctrl-C or SIGTERM"}};
+  app.statuses = {
+      {exit_ok, "done"},
+      {exit_failure, "a run failed although its input was right; a check of doctor fails"},
+      {exit_bad_input, "wrong arguments, files or data; files that cannot be written"},
+      {exit_capacity, "a plan needs more bytes than the capacity (plan)"},
+      {exit_interrupted, "interrupted by Ctrl-C or SIGTERM"}};
   app.read_on = "README.md and docs/command-line.md in the source";
 }
 

@@ -3,6 +3,7 @@
 
 #include "src/cli/command.hpp"
 #include "src/cli/completion.hpp"
+#include "src/cli/doctor/doctor.hpp"
 #include "src/cli/plan_arguments.hpp"
 #include "src/cli/train_arguments.hpp"
 #include "src/cli/version.hpp"
@@ -13,6 +14,7 @@ namespace arenite::cli {
 struct Arguments {
   TrainArguments train;
   PlanArguments plan;
+  DoctorArguments doctor;
   CompletionArguments completion;
   VersionArguments version;
 };

@@ -1,0 +1,138 @@
+#include "src/cli/doctor/cgroup.hpp"
+#include "src/cli/doctor/checks.hpp"
+
+#include "src/runtime/environment.hpp"
+#include "src/runtime/starpu.hpp"
+
+#include <hwloc.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+namespace arenite::cli::doctor {
+namespace {
+
+class Topology {
+ public:
+  Topology() {
+    // As training has it: devices are none of its business.
+    ::setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 0);
+    if (hwloc_topology_init(&topology_) != 0) return;
+    // With what is there, whether this process may use it or not.
+    hwloc_topology_set_flags(topology_, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    loaded_ = hwloc_topology_load(topology_) == 0;
+  }
+  ~Topology() {
+    if (topology_ != nullptr) hwloc_topology_destroy(topology_);
+  }
+  Topology(const Topology&) = delete;
+  Topology& operator=(const Topology&) = delete;
+
+  bool loaded() const noexcept { return loaded_; }
+  int count(hwloc_obj_type_t type) const {
+    return std::max(0, hwloc_get_nbobjs_by_type(topology_, type));
+  }
+  /// Processors that the cpuset leaves.
+  int allowed() const { return hwloc_bitmap_weight(hwloc_topology_get_allowed_cpuset(topology_)); }
+  /// Processors that this process may run on.
+  int bound() const {
+    const hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    const bool known = hwloc_get_cpubind(topology_, set, HWLOC_CPUBIND_PROCESS) == 0;
+    const int count = hwloc_bitmap_weight(set);
+    hwloc_bitmap_free(set);
+    return known && count > 0 ? std::min(count, allowed()) : allowed();
+  }
+  /// Of the first one, 0 where there is none.
+  std::uint64_t cache_bytes(hwloc_obj_type_t type) const {
+    const hwloc_obj_t cache = hwloc_get_obj_by_type(topology_, type, 0);
+    return cache == nullptr ? 0 : cache->attr->cache.size;
+  }
+  std::uint64_t memory() const { return hwloc_get_root_obj(topology_)->total_memory; }
+
+ private:
+  hwloc_topology_t topology_ = nullptr;
+  bool loaded_ = false;
+};
+
+std::string counted(int number, const char* one, const char* many) {
+  return fmt::format("{} {}", number, number == 1 ? one : many);
+}
+
+/// Of its interface: it does not tell its own.
+std::string hwloc_version() {
+  const unsigned version = hwloc_get_api_version();
+  return fmt::format("{}.{}", version >> 16, version >> 8 & 0xff);
+}
+
+/// Without --workers (src/runtime/session.cpp).
+int workers_of_training() {
+  const auto chosen = runtime::whole_number(runtime::environment("STARPU_NCPU"));
+  if (chosen && *chosen > 0) return *chosen;
+  return std::min(static_cast<int>(std::thread::hardware_concurrency()),
+                  runtime::starpu::max_cpu_workers);
+}
+
+}  // namespace
+
+Finding check_processors() {
+  Finding finding;
+  const Topology topology;
+  if (!topology.loaded()) {
+    finding.says = "hwloc finds no processors";
+    finding.fails(finding.says, "mount /proc and /sys");
+    return finding;
+  }
+  const int cores = topology.count(HWLOC_OBJ_CORE), threads = topology.count(HWLOC_OBJ_PU);
+  const int nodes = topology.count(HWLOC_OBJ_NUMANODE), bound = topology.bound();
+  const auto memory = static_cast<double>(topology.memory());
+  const CgroupLimits limits = cgroup_limits();
+  const int workers = workers_of_training();
+  finding.facts = {{"hwloc_interface", hwloc_version()},
+                   {"cores", cores},
+                   {"processors", threads},
+                   {"usable", bound},
+                   {"workers", workers},
+                   {"numa_nodes", nodes},
+                   {"cache_bytes", nullptr},
+                   {"memory", topology.memory()},
+                   {"cgroup_processors", nullptr},
+                   {"cgroup_memory", nullptr}};
+  if (limits.processors) finding.facts["cgroup_processors"] = *limits.processors;
+  if (limits.memory) finding.facts["cgroup_memory"] = *limits.memory;
+
+  finding.says = fmt::format("{} on {}, {} on {}", counted(threads, "processor", "processors"),
+                             counted(cores, "core", "cores"),
+                             memory > 0 ? bytes_text(memory) + " of memory" : "unknown memory",
+                             counted(nodes, "NUMA node", "NUMA nodes"));
+  if (memory == 0)
+    finding.note("the system does not say how much memory it has", "mount /proc and /sys");
+  std::string caches;
+  for (const auto& [name, type] : {std::pair{"L1d", HWLOC_OBJ_L1CACHE},
+                                   {"L2", HWLOC_OBJ_L2CACHE},
+                                   {"L3", HWLOC_OBJ_L3CACHE}}) {
+    const std::uint64_t bytes = topology.cache_bytes(type);
+    finding.facts["cache_bytes"][name] = bytes;
+    if (bytes > 0) caches += fmt::format(", {} {}", name, bytes_text(static_cast<double>(bytes)));
+  }
+  finding.details.push_back("hwloc, interface " + hwloc_version() + caches);
+  if (limits.memory && static_cast<double>(*limits.memory) < memory) {
+    finding.details.push_back(fmt::format("the control group leaves {} of the memory",
+                                          bytes_text(static_cast<double>(*limits.memory))));
+  }
+  if (bound < threads) finding.details.push_back(fmt::format("this process may run on {}", bound));
+  if (limits.processors && *limits.processors < threads) {
+    finding.details.push_back(
+        fmt::format("the control group grants the time of {:.3g}", *limits.processors));
+  }
+  const double granted = std::min<double>(bound, limits.processors.value_or(bound));
+  if (granted < workers) {
+    finding.note(fmt::format("training starts {} workers, which then wait for each other", workers),
+                 fmt::format("arenite train --workers {0}, or STARPU_NCPU={0}",
+                             std::max(1, static_cast<int>(granted))));
+  }
+  return finding;
+}
+
+}  // namespace arenite::cli::doctor

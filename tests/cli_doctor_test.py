@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""`arenite doctor` on this machine, and on broken ones. Usage: cli_doctor_test.py COMMAND [SANITIZER]"""
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import resource
+import shutil
+import struct
+import subprocess
+import tempfile
+import unittest
+
+import cli_testing
+from cli_testing import NAMES, run
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CHECKS = ("starpu", "cpu", "processors", "gpu", "locking", "data", "folders", "perf", "run")
+
+
+def checksums():
+    """Of Fashion-MNIST's files, as datasets/fetch has them."""
+    script = (ROOT / "datasets/fetch").read_text(encoding="utf-8")
+    block = re.search(r"fashion-mnist\)\n +cat <<'END'\n(.*?)END", script, re.S)[1]
+    return dict(reversed(line.removesuffix(".gz").split()) for line in block.splitlines())
+
+
+class Doctor(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+
+    def examined(self, *checks, status=None, **how):
+        """What the checks found, by their names."""
+        done = run("doctor", "--json", *checks, **how)
+        self.assertEqual(done.stderr, "")
+        said = json.loads(done.stdout)
+        self.assertEqual(list(said), ["arenite", "ok", "checks"])
+        failed = any(check["mark"] == "fails" for check in said["checks"])
+        self.assertEqual((said["ok"], done.returncode), (not failed, int(failed)))
+        if status is not None:
+            self.assertEqual(done.returncode, status, done.stdout)
+        self.assertEqual([check["check"] for check in said["checks"]], [name for name in CHECKS if name in checks or not checks])
+        for check in said["checks"]:
+            self.assertEqual(list(check), ["check", "mark", "says", "details", "problems", "facts"])
+            self.assertTrue(check["says"])
+            marks = [problem["mark"] for problem in check["problems"]]
+            self.assertEqual(check["mark"], "fails" if "fails" in marks else "note" if marks else "ok")
+        return {check.pop("check"): check for check in said["checks"]}
+
+    def problem(self, check, mark):
+        """The only one of a check."""
+        self.assertEqual([problem["mark"] for problem in check["problems"]], [mark], check)
+        return check["problems"][0]
+
+
+class ThisMachine(Doctor):
+    def test_words(self):
+        """A line a check, then what belongs to it, indented; the sum at the end."""
+        done = run("doctor")
+        self.assertEqual(done.stderr, "")
+        self.assertNotIn("\033", done.stdout)
+        lines = done.stdout.splitlines()
+        heads = [re.match(r"(ok   |note |fails)  (\w+) +\S", line) for line in lines[:-1]]
+        self.assertEqual(tuple(head[2] for head in heads if head), CHECKS)
+        self.assertEqual([line for line, head in zip(lines, heads) if not head and not line.startswith("       ")], [])
+        self.assertEqual([line for line in lines if len(line) > 100 and " " in line.strip()[:80]], [])
+        marks = [head[1].strip() for head in heads if head]
+        count = {mark: marks.count(mark) for mark in ("ok", "note", "fails")}
+        self.assertRegex(lines[-1], rf"^{count['ok']} ok, {count['note']} notes?, {count['fails']} fails?$")
+        self.assertEqual(done.returncode, int(count["fails"] > 0))
+
+    def test_what_is_needed_is_here(self):
+        """These tests run where training does."""
+        found = self.examined("starpu", "cpu", "processors", "locking", "folders", "run", status=0)
+        self.assertTrue(found["run"]["facts"]["right"])
+        version = json.loads(run("version", "--json").stdout)
+        self.assertEqual(found["starpu"]["facts"]["version"], version["starpu"])
+        self.assertTrue(os.path.exists(found["starpu"]["facts"]["library"]))
+        facts = found["processors"]["facts"]
+        self.assertEqual(facts["usable"], len(os.sched_getaffinity(0)))
+        self.assertGreater(facts["memory"], 1 << 28)
+        self.assertEqual(found["run"]["facts"]["workers"], facts["workers"])
+        self.assertEqual(found["cpu"]["facts"]["missing"], [])
+
+    def test_agrees_with_training(self):
+        """The memory to be locked is that of the main example: of images whose last batches are as Fashion-MNIST's."""
+        if cli_testing.SANITIZER:
+            self.skipTest("one table is like another")
+        facts = self.examined("locking")["locking"]["facts"]
+        folder = self.root / "mnist"
+        folder.mkdir()
+        for split, count in (("train", 60000), ("test", 10000)):
+            images, labels = NAMES[split]
+            (folder / images).write_bytes(struct.pack(">4B3I", 0, 0, 8, 3, count, 28, 28) + bytes(count * 784))
+            (folder / labels).write_bytes(struct.pack(">4BI", 0, 0, 8, 1, count) + bytes(count))
+        trained = run("train", "--dataset", "mnist", "--data", str(folder), "--epochs", "0", "--json", STARPU_NCPU="1")
+        plan = next(event for event in map(json.loads, trained.stdout.splitlines()) if event["event"] == "plan")
+        self.assertEqual(facts["needed"], plan["bytes"])
+        self.assertEqual(facts["locked"], sum(block["bytes"] for block in plan["blocks"] if block["pinned"] == "locked"))
+
+    def test_colour_on_terminals_only(self):
+        def on_terminal(**environment):
+            ours, theirs = pty.openpty()
+            done = run("doctor", "starpu", stdout=theirs, TERM="xterm", **environment)
+            os.close(theirs)
+            text = b""
+            fcntl.fcntl(ours, fcntl.F_SETFL, os.O_NONBLOCK)
+            while True:
+                try:
+                    text += os.read(ours, 4096)
+                except OSError:  # it was closed, and all is read
+                    break
+            os.close(ours)
+            self.assertEqual(done.returncode, 0)
+            return text.decode()
+
+        self.assertRegex(on_terminal(), r"^\033\[3[23]m(ok|note)\033\[0m +starpu ")
+        self.assertNotIn("\033", on_terminal(NO_COLOR="1"))
+
+    def test_bad_arguments(self):
+        done = run("doctor", "dta")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, "arenite: CHECK: 'dta' (did you mean 'data'?); expected one of starpu, cpu, processors, gpu, "
+                                      "locking, data, folders, perf, run (hint: see arenite doctor --help)\n")
+
+    def test_an_output_that_takes_no_more(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        with open("/dev/full", "w") as full:
+            done = run("doctor", "starpu", stdout=full)
+        self.assertEqual(done.returncode, 1)
+        self.assertTrue(done.stderr.startswith("arenite: the output could not be written: "), done.stderr)
+
+
+class Broken(Doctor):
+    def test_settings_that_starpu_cannot_read(self):
+        for name, text, expected in (("STARPU_NCPU", "abc", "expected a number of workers of at least 1"),
+                                     ("STARPU_CALIBRATE", "yes", "expected a whole number"),
+                                     ("STARPU_WORKERS_CPUID", "x", "expected numbers and ranges of processors")):
+            with self.subTest(name=name):
+                found = self.examined("starpu", "locking", "run", status=1, **{name: text})
+                self.assertIn(f"set: {name}={text}", found["starpu"]["details"])
+                for check in ("locking", "run"):
+                    self.assertIn(f"{name}='{text}'; {expected}", self.problem(found[check], "fails")["what"])
+
+    def test_folders_that_cannot_be_written(self):
+        temporary = self.root / "temporary"
+        temporary.mkdir()
+        found = self.examined("folders", status=0, HOME="/proc", XDG_CACHE_HOME="", ARENITE_CACHE="", TMPDIR=str(temporary))["folders"]
+        self.assertEqual([problem["mark"] for problem in found["problems"]], ["note", "note"])
+        for folder in (found["facts"]["cache"], found["facts"]["measurements"]):
+            self.assertTrue(folder.startswith(str(temporary)), folder)
+        found = self.examined("folders", status=1, HOME="/proc", XDG_CACHE_HOME="", ARENITE_CACHE="", TMPDIR="/proc")["folders"]
+        self.assertEqual([problem["mark"] for problem in found["problems"]], ["fails", "fails"])
+        self.assertEqual(found["facts"], {"cache": None, "measurements": None})
+        found = self.examined("folders", status=1, ARENITE_CACHE="/proc/cache")["folders"]
+        self.assertIn("set ARENITE_CACHE to one", self.problem(found, "fails")["mend"])
+
+    def test_memory_that_may_not_be_locked(self):
+        if os.getuid() == 0 and not shutil.which("setpriv"):
+            self.skipTest("root is not bound by the limit")
+        unprivileged = ["setpriv", "--inh-caps", "-ipc_lock", "--bounding-set", "-ipc_lock"] if os.getuid() == 0 else []
+        for limit in (0, 1 << 20):
+            done = subprocess.run([*unprivileged, cli_testing.COMMAND, "doctor", "--json", "locking"], capture_output=True,
+                                  text=True, timeout=120, env=cli_testing.clean_environment(),
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (limit, limit)))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            check = json.loads(done.stdout)["checks"][0]
+            self.assertEqual((check["facts"]["limit"], check["facts"]["cap_ipc_lock"]), (limit, False))
+            self.assertLessEqual(check["facts"]["locked"], limit)
+            self.assertIn("block 'state' is not locked", self.problem(check, "note")["what"])
+            self.assertIn("`ulimit -l unlimited`", check["problems"][0]["mend"])
+
+    def test_memory_that_is_refused(self):
+        """Then StarPU ends the process in ways of its own, which are findings."""
+        if cli_testing.SANITIZER:
+            self.skipTest("a sanitizer reserves more address space than this allows")
+        ended = []
+        for size in range(0, 72, 8):
+            limit = (size << 20) + cli_testing.libraries()
+            how = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))}
+            if run("version", **how).returncode == 0:  # else not even this program starts
+                found = self.examined("processors", "run", **how)
+                ended.append(found["run"]["mark"])
+        self.assertIn("fails", ended)
+        self.assertIn("ok", ended)
+
+    def test_no_process_for_the_checks(self):
+        found = self.examined("starpu", "perf", status=1, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4)))
+        for check in found.values():
+            self.assertIn("no process could be started: Too many open files", self.problem(check, "fails")["what"])
+
+    def test_no_perf(self):
+        def perf():
+            check = self.examined("perf", status=0, PATH=f"{self.root}:/usr/bin:/bin")["perf"]
+            self.assertEqual((check["mark"], check["facts"]["perf"], check["says"]), ("note", None, "no perf"))
+            return check["problems"][0]
+
+        program = self.root / "perf"
+        for script in ("echo 'WARNING: perf not found for kernel 6.1' >&2; exit 2", "exit 0"):
+            program.write_text(f"#!/bin/sh\n{script}\n")
+            program.chmod(0o755)
+            self.assertIn("linux-perf", perf()["mend"])
+        program.write_text("#!/bin/sh\nexec sleep 60\n")
+        self.assertEqual(perf()["what"], "no answer within 5 s")
+
+    def test_a_group_with_fewer_processors(self):
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("one processor")
+        one = {min(os.sched_getaffinity(0))}
+        found = self.examined("processors", status=0, preexec_fn=lambda: os.sched_setaffinity(0, one))["processors"]
+        self.assertEqual(found["facts"]["usable"], 1)
+        if found["facts"]["workers"] > 1:
+            self.assertIn("--workers 1", self.problem(found, "note")["mend"])
+
+    def test_a_cpu_without_the_kernels_instructions(self):
+        emulator = shutil.which("qemu-x86_64")
+        if not emulator or not self.examined("cpu")["cpu"]["facts"].get("avx512"):
+            self.skipTest("no emulator, or no AVX-512")
+        done = subprocess.run([emulator, "-cpu", "Haswell", cli_testing.COMMAND, "doctor", "--json", "cpu", "run"],
+                              capture_output=True, text=True, timeout=200, env=cli_testing.clean_environment())
+        found = {check["check"]: check for check in json.loads(done.stdout)["checks"]}
+        built_for = found["cpu"]["facts"]["kernels_built_for"]
+        self.assertEqual("avx512f" in found["cpu"]["facts"]["missing"], "avx512f" in built_for)
+        if "avx512f" in built_for:
+            self.assertIn("-DARENITE_NATIVE=OFF", self.problem(found["cpu"], "fails")["mend"])
+
+
+class Data(Doctor):
+    def looked_at(self, status, folder):
+        return self.examined("data", status=status, ARENITE_DATASETS=str(folder), ARENITE_CACHE=str(self.root / "cache"))["data"]
+
+    def test_missing(self):
+        problem = self.problem(self.looked_at(0, self.root), "note")
+        self.assertIn(f"{self.root}/fashion-mnist, {self.root}/cache/fashion-mnist", problem["what"])
+        for way in ("datasets/fetch fashion-mnist", "ARENITE_DATASETS", "arenite train --dataset synthetic"):
+            self.assertIn(way, problem["mend"])
+
+    def test_damaged(self):
+        folder = cli_testing.write_set(self.root / "fashion-mnist")
+        images = folder / NAMES["train"][0]
+        images.write_bytes(images.read_bytes()[:100])
+        check = self.looked_at(1, self.root)
+        self.assertEqual(check["says"], f"Fashion-MNIST in {folder} cannot be read")
+        problem = self.problem(check, "fails")
+        self.assertIn(f"{images}, byte 100: a file of 100 bytes", problem["what"])
+        self.assertEqual(problem["mend"], "fetch it again: datasets/fetch fashion-mnist")
+        images.unlink()
+        self.assertIn("no file train-images", self.problem(self.looked_at(1, self.root), "fails")["what"])
+
+    def test_other_data_of_this_name(self):
+        folder = cli_testing.write_set(self.root / "fashion-mnist")
+        check = self.looked_at(1, self.root)
+        what = self.problem(check, "fails")["what"]
+        name = NAMES["train"][0]
+        self.assertIn(f"{folder} holds other data under this name: {name} has SHA-256 ", what)
+        self.assertIn(f"expected {checksums()[name]}", what)
+        self.assertEqual((check["facts"]["found"], check["facts"]["right"]), (True, False))
+
+    def test_fashion_mnist(self):
+        """Whole, and with one pixel changed in each file."""
+        root = os.environ.get("ARENITE_DATASETS")
+        if not root or not os.path.isdir(f"{root}/fashion-mnist"):
+            self.skipTest("Fashion-MNIST is not here: set ARENITE_DATASETS")
+        check = self.looked_at(0, root)
+        self.assertEqual((check["mark"], check["facts"]["right"]), ("ok", True))
+        # In the cache they lie unpacked.
+        unpacked = sorted((self.root / "cache" / "unpacked").iterdir())
+        folder = self.root / "fashion-mnist"
+        for name in checksums():
+            source = next(path for path in unpacked if path.name.startswith(name))
+            folder.mkdir(exist_ok=True)
+            shutil.copy(source, folder / name)
+        self.assertEqual(self.looked_at(0, self.root)["mark"], "ok")
+        for name, sha256 in checksums().items():
+            path = folder / name
+            whole = path.read_bytes()
+            path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+            self.assertRegex(self.problem(self.looked_at(1, self.root), "fails")["what"],
+                             rf"{name} has SHA-256 (?!{sha256})[0-9a-f]+; expected {sha256}")
+            path.write_bytes(whole)
+
+
+if __name__ == "__main__":
+    cli_testing.main()
