@@ -17,8 +17,4 @@ struct Registry {
   void add(graph::OperatorDefinition definition, std::vector<runtime::Kernel> op_kernels);
 };
 
-#define ARENITE_OPERATOR(folder) void register_##folder(Registry& registry);
-#include "codelets/operators.def"
-#undef ARENITE_OPERATOR
-
 }  // namespace arenite::codelets
