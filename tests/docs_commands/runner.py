@@ -70,7 +70,7 @@ class Runner:
         self.written, self.unseen, self.varies = set(), set(), set()
         self.builds = any(rule.text == "builds" for rule in self.page.rules)
         for rule in self.page.rules:
-            rule.used = rule.text == "builds"
+            rule.used = rule.text in ("builds", "needs perf")
 
     def run(self):
         with tempfile.TemporaryDirectory(prefix="arenite-docs-") as folder:
