@@ -17,8 +17,8 @@ std::string to_trace_json(std::span<const CapturedSet> sets);
 
 /// The places that the plan gave to the values of a step, over the time that one recorded step
 /// took: solid from a value's first access to the last one, pale as long as no other could have had
-/// its bytes. Of the program that needs most; the step is the one of median duration. A table says
-/// what was planned and measured of every block.
+/// its bytes. Of the program that needs most; the step is the fastest, which was disturbed least. A
+/// table says what was planned and measured of every block.
 std::string to_memory_svg(std::span<const CapturedSet> sets);
 
 }  // namespace arenite::runtime
