@@ -1,5 +1,6 @@
 // What is recorded of steps, on stamps made up by hand and on programs that run.
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <arenite/error.hpp>
 
 #include <algorithm>
@@ -316,6 +317,28 @@ TEST_F(Capturing, RecordsProgramsThatRun) {
     }
   }
   EXPECT_NE(text_of(file("m.svg")).find("</svg>"), std::string::npos);
+}
+
+/// Leaves a set behind that nobody destroys.
+[[noreturn]] void end_in_the_middle(const std::string& file) {
+  setenv("ARENITE_TRACE", file.c_str(), 1);
+  Session session({.workers = 1});
+  plan::StateLayout state;
+  auto& set = *new ProgramSet(make_set(session, summing("left", state)));
+  set["left"].run({.steps = 4});
+  std::exit(0);
+}
+
+TEST_F(Capturing, WritesWhenTheProcessEnds) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  // The process is started anew, and its folder is another one.
+  const std::string shared = std::filesystem::temp_directory_path() /
+                             ("capture_test." + std::to_string(getuid()) + ".json");
+  EXPECT_EXIT(end_in_the_middle(shared), ::testing::ExitedWithCode(0), "");
+  const json trace = json::parse(text_of(shared));
+  // Two of them might have been under way.
+  EXPECT_EQ(trace.at("otherData").at("programs").at(0).at("steps_recorded"), 2);
+  std::filesystem::remove(shared);
 }
 
 TEST_F(Capturing, KeepsWhatSeveralSetsLeave) {
