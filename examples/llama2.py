@@ -304,7 +304,7 @@ def arguments():
     parser.add_argument("--temperature", type=float, default=0.0,
                         help="0: always the likeliest token (default)")
     parser.add_argument("--seed", type=int, default=0, help="of random weights and choices")
-    parser.add_argument("--workers", type=int, default=0, help="threads; 0: one a core (default)")
+    parser.add_argument("--workers", type=int, default=0, help="threads; 0: one a processor (default)")
     parser.add_argument("--print-script", action="store_true", help="print the model, run nothing")
     return parser.parse_args()
 

@@ -217,11 +217,12 @@ class Broken(Doctor):
     def test_a_group_with_fewer_processors(self):
         if len(os.sched_getaffinity(0)) < 2:
             self.skipTest("one processor")
-        one = {min(os.sched_getaffinity(0))}
-        found = self.examined("processors", status=0, preexec_fn=lambda: os.sched_setaffinity(0, one))["processors"]
-        self.assertEqual(found["facts"]["usable"], 1)
-        if found["facts"]["workers"] > 1:
-            self.assertIn("--workers 1", self.problem(found, "note")["mend"])
+        one = {"preexec_fn": lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})}
+        found = self.examined("processors", status=0, **one)["processors"]
+        self.assertEqual([found["facts"][name] for name in ("allowed", "usable", "workers")], [1, 1, 1])
+        self.assertEqual(found["mark"], "ok")
+        found = self.examined("processors", status=0, STARPU_NCPU="2", **one)["processors"]
+        self.assertIn("STARPU_NCPU=1", self.problem(found, "note")["mend"])
 
     def test_a_cpu_without_the_kernels_instructions(self):
         if cli_testing.SANITIZER:

@@ -1,9 +1,12 @@
 // The whole way through the house: train, evaluate, count, compare.
 #include <arenite/arenite.hpp>
 
-#include <gtest/gtest.h>
-
+#include "src/runtime/idle.hpp"
+#include "src/runtime/starpu.hpp"
 #include "src/train/step_program.hpp"
+
+#include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -433,6 +436,34 @@ TEST(Session, AsksTheEnvironmentNext) {
     const Variable set("STARPU_WORKERS_CPUID", text);
     EXPECT_EQ(runtime::Session({.workers = 1}).workers(), 1) << text;
   }
+}
+
+/// The processors that the calling thread may run on.
+cpu_set_t affinity() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+  return set;
+}
+
+TEST(Session, KeepsItsWorkersWhereTheProcessMayRun) {
+  const cpu_set_t before = affinity();
+  int last = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(last, &before)) --last;
+  cpu_set_t one, worker;
+  CPU_ZERO(&one);
+  CPU_SET(last, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  {
+    const Variable workers("STARPU_NCPU", "");
+    const runtime::Session session;
+    EXPECT_EQ(session.workers(), 1);
+    const runtime::IdleWatch::Submission awake(runtime::idle_watch());
+    starpu_execute_on_each_worker([](void* set) { *static_cast<cpu_set_t*>(set) = affinity(); },
+                                  &worker, STARPU_CPU);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+  EXPECT_TRUE(CPU_EQUAL(&worker, &one));
 }
 
 TEST(Session, IsOneForTheProcess) {

@@ -67,8 +67,8 @@ class Session:
     device: where models run: "cpu"; "cuda" (the first GPU) or "cuda:1"; "auto" (a GPU if there is
         one); or several of them, as "cuda:0+cuda:1". Another device than that of the session that
         already runs is an error.
-    workers: threads; 0 is one a core, or as many as the session that runs already has. Another
-        number than that session's is an error.
+    workers: threads; 0 is one a processor that the process may use, or as many as the session that
+        runs already has. Another number than that session's is an error.
     """
 
     def __init__(self, device: str = "cpu", workers: int = 0):

@@ -117,10 +117,11 @@ void prepare_environment(LentVariables& lent, bool gpus) {
             .expected = "numbers and ranges of processors, as in '0 2-3'"});
     }
   }
-  for (const char* name : {"STARPU_CALIBRATE", "STARPU_BUS_CALIBRATE", "STARPU_RESERVE_NCPU",
-                           "STARPU_MAIN_THREAD_BIND", "STARPU_MAIN_THREAD_CPUID",
-                           "STARPU_SINGLE_COMBINED_WORKER", "STARPU_SILENT", "STARPU_CUDA_PIPELINE",
-                           "STARPU_LIMIT_CUDA_MEM", "STARPU_ENABLE_CUDA_GPU_GPU_DIRECT"}) {
+  for (const char* name :
+       {"STARPU_CALIBRATE", "STARPU_BUS_CALIBRATE", "STARPU_RESERVE_NCPU",
+        "STARPU_MAIN_THREAD_BIND", "STARPU_MAIN_THREAD_CPUID", "STARPU_SINGLE_COMBINED_WORKER",
+        "STARPU_SILENT", "STARPU_WORKERS_GETBIND", "STARPU_CUDA_PIPELINE", "STARPU_LIMIT_CUDA_MEM",
+        "STARPU_ENABLE_CUDA_GPU_GPU_DIRECT"}) {
     const std::string text = environment(name);
     if (text.empty()) {
       lent.hide(name);
@@ -130,6 +131,9 @@ void prepare_environment(LentVariables& lent, bool gpus) {
   }
   // A library does not chat on its user's terminal; whoever wants StarPU's messages says so.
   if (environment("STARPU_SILENT").empty()) setenv("STARPU_SILENT", "1", 1);
+  // Workers stay on the processors that this process may use. StarPU 1.3 would take the machine's
+  // first ones, and so would the process next to this one.
+  if (environment("STARPU_WORKERS_GETBIND").empty()) lent.set("STARPU_WORKERS_GETBIND", "1");
   lent.set("STARPU_PERF_MODEL_DIR", measurements_folder());
   if (gpus) return;
   // CPU workers need no devices. To look for them hwloc asks X servers for screens, OpenCL for

@@ -1,6 +1,7 @@
 #include <arenite/error.hpp>
 #include <arenite/runtime/session.hpp>
 
+#include "src/base/processors.hpp"
 #include "src/runtime/counters.hpp"
 #include "src/runtime/device.hpp"
 #include "src/runtime/device_choice.hpp"
@@ -15,7 +16,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -62,7 +62,7 @@ int wanted_workers(const SessionOptions& options, int gpus) {
   int count = options.workers;
   if (count == 0) count = workers_from_environment();
   const bool chosen = count > 0;
-  if (!chosen) count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - gpus);
+  if (!chosen) count = std::max(1, usable_processors() - gpus);
   if (count > starpu::max_cpu_workers) {
     if (!chosen) return starpu::max_cpu_workers;
     fail({.found = std::to_string(count) + " workers",
@@ -88,10 +88,8 @@ void start_starpu(int workers, const std::vector<int>& gpus) {
   starpu_conf conf = starpu::configuration(workers, gpus);
   // Work stealing makes no heap call. It starves with more workers than cores, where the central
   // queue of "prio" goes on well, at the price of a rare allocation when a worker falls idle.
-  conf.sched_policy_name = workers + static_cast<int>(gpus.size()) <=
-                                   static_cast<int>(std::thread::hardware_concurrency())
-                               ? "lws"
-                               : "prio";
+  const int threads = workers + static_cast<int>(gpus.size());
+  conf.sched_policy_name = threads <= usable_processors() ? "lws" : "prio";
   const int error = starpu_init(&conf);
   if (error != 0) {
     throw Failure({.found = std::string("StarPU could not start: ") + std::strerror(-error),

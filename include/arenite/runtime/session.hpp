@@ -18,8 +18,9 @@
 namespace arenite::runtime {
 
 struct SessionOptions {
-  /// CPU workers. 0: those of the session that runs, else as many as $STARPU_NCPU says, else one a
-  /// core. A number given here wins over the environment, whatever stands there.
+  /// CPU workers. 0: those of the session that runs, else as many as $STARPU_NCPU says, else one
+  /// for each processor that this process may use (by its affinity, its cpuset and its control
+  /// groups). A number given here wins over the environment, whatever stands there.
   int workers = 0;
   /// Where programs run: "cpu"; "cuda" (the first GPU) or "cuda:1"; "auto" (the first GPU, or the
   /// CPU where there is none); or several of them, as "cuda:0+cuda:1" and "cuda+cpu", on which

@@ -1,6 +1,5 @@
-#include "src/cli/doctor/cgroup.hpp"
+#include "src/base/processors.hpp"
 #include "src/cli/doctor/checks.hpp"
-
 #include "src/runtime/environment.hpp"
 #include "src/runtime/starpu.hpp"
 
@@ -9,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <thread>
 
 namespace arenite::cli::doctor {
 namespace {
@@ -34,16 +32,6 @@ class Topology {
   int count(hwloc_obj_type_t type) const {
     return std::max(0, hwloc_get_nbobjs_by_type(topology_, type));
   }
-  /// Processors that the cpuset leaves.
-  int allowed() const { return hwloc_bitmap_weight(hwloc_topology_get_allowed_cpuset(topology_)); }
-  /// Processors that this process may run on.
-  int bound() const {
-    const hwloc_bitmap_t set = hwloc_bitmap_alloc();
-    const bool known = hwloc_get_cpubind(topology_, set, HWLOC_CPUBIND_PROCESS) == 0;
-    const int count = hwloc_bitmap_weight(set);
-    hwloc_bitmap_free(set);
-    return known && count > 0 ? std::min(count, allowed()) : allowed();
-  }
   /// Of the first one, 0 where there is none.
   std::uint64_t cache_bytes(hwloc_obj_type_t type) const {
     const hwloc_obj_t cache = hwloc_get_obj_by_type(topology_, type, 0);
@@ -67,11 +55,10 @@ std::string hwloc_version() {
 }
 
 /// Without --workers (src/runtime/session.cpp).
-int workers_of_training() {
+int workers_of_training(int usable) {
   const auto chosen = runtime::whole_number(runtime::environment("STARPU_NCPU"));
   if (chosen && *chosen > 0) return *chosen;
-  return std::min(static_cast<int>(std::thread::hardware_concurrency()),
-                  runtime::starpu::max_cpu_workers);
+  return std::min(usable, runtime::starpu::max_cpu_workers);
 }
 
 }  // namespace
@@ -85,14 +72,16 @@ Finding check_processors() {
     return finding;
   }
   const int cores = topology.count(HWLOC_OBJ_CORE), threads = topology.count(HWLOC_OBJ_PU);
-  const int nodes = topology.count(HWLOC_OBJ_NUMANODE), bound = topology.bound();
+  const int nodes = topology.count(HWLOC_OBJ_NUMANODE);
   const auto memory = static_cast<double>(topology.memory());
   const CgroupLimits limits = cgroup_limits();
-  const int workers = workers_of_training();
+  const int allowed = allowed_processors(), usable = usable_processors(limits);
+  const int workers = workers_of_training(usable);
   finding.facts = {{"hwloc_interface", hwloc_version()},
                    {"cores", cores},
                    {"processors", threads},
-                   {"usable", bound},
+                   {"allowed", allowed},
+                   {"usable", usable},
                    {"workers", workers},
                    {"numa_nodes", nodes},
                    {"cache_bytes", nullptr},
@@ -121,16 +110,15 @@ Finding check_processors() {
     finding.details.push_back(fmt::format("the control group leaves {} of the memory",
                                           bytes_text(static_cast<double>(*limits.memory))));
   }
-  if (bound < threads) finding.details.push_back(fmt::format("this process may run on {}", bound));
+  if (allowed < threads)
+    finding.details.push_back(fmt::format("this process may run on {}", allowed));
   if (limits.processors && *limits.processors < threads) {
     finding.details.push_back(
         fmt::format("the control group grants the time of {:.3g}", *limits.processors));
   }
-  const double granted = std::min<double>(bound, limits.processors.value_or(bound));
-  if (granted < workers) {
-    finding.note(fmt::format("training starts {} workers, which then wait for each other", workers),
-                 fmt::format("arenite train --workers {0}, or STARPU_NCPU={0}",
-                             std::max(1, static_cast<int>(granted))));
+  if (workers > usable) {
+    finding.note(fmt::format("STARPU_NCPU={} workers wait for each other", workers),
+                 fmt::format("unset STARPU_NCPU, or STARPU_NCPU={}", usable));
   }
   return finding;
 }

@@ -1,5 +1,6 @@
 #include "src/cli/doctor/checks.hpp"
 
+#include "src/base/processors.hpp"
 #include "src/runtime/starpu.hpp"
 
 #include <dlfcn.h>
@@ -7,7 +8,6 @@
 #include <unistd.h>
 
 #include <string_view>
-#include <thread>
 
 namespace arenite::cli::doctor {
 namespace {
@@ -50,9 +50,9 @@ Finding check_starpu() {
       finding.note(what, "build again");
     }
   }
-  const unsigned processors = std::thread::hardware_concurrency();
-  if (static_cast<int>(processors) > starpu::max_cpu_workers) {
-    finding.note(fmt::format("it takes {} of the {} processors that are here",
+  const int processors = usable_processors();
+  if (processors > starpu::max_cpu_workers) {
+    finding.note(fmt::format("it takes {} of the {} processors that it may use",
                              starpu::max_cpu_workers, processors),
                  "scripts/build-starpu builds one for 64, which the build finds with "
                  "-DCMAKE_PREFIX_PATH=$PWD/build/starpu");

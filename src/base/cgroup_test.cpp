@@ -1,4 +1,4 @@
-#include "src/cli/doctor/cgroup.hpp"
+#include "src/base/cgroup.hpp"
 
 #include "src/base/atomic_file.hpp"
 
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <string>
 
-namespace arenite::cli::doctor {
+namespace arenite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -71,4 +71,4 @@ TEST_F(Cgroup, WhatCannotBeReadLimitsNothing) {
 }
 
 }  // namespace
-}  // namespace arenite::cli::doctor
+}  // namespace arenite

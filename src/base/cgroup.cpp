@@ -1,10 +1,10 @@
-#include "src/cli/doctor/cgroup.hpp"
+#include "src/base/cgroup.hpp"
 
 #include <fstream>
 #include <functional>
 #include <string>
 
-namespace arenite::cli::doctor {
+namespace arenite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -82,4 +82,4 @@ CgroupLimits cgroup_limits(const fs::path& root) {
   return limits;
 }
 
-}  // namespace arenite::cli::doctor
+}  // namespace arenite

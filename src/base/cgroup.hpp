@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-namespace arenite::cli::doctor {
+namespace arenite {
 
 struct CgroupLimits {
   std::optional<double> processors;    ///< time of so many
@@ -16,4 +16,4 @@ struct CgroupLimits {
 /// limits, and where /proc or /sys do not say. They are looked for below `root`.
 CgroupLimits cgroup_limits(const std::filesystem::path& root = "/");
 
-}  // namespace arenite::cli::doctor
+}  // namespace arenite
