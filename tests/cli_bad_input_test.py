@@ -6,9 +6,11 @@ step is trained, and all files are what they were before."""
 import gzip
 import os
 import pathlib
+import re
 import resource
 import shutil
 import struct
+import subprocess
 import tempfile
 import unittest
 
@@ -117,6 +119,20 @@ class Arguments(BadInput):
         for option in PATHS:
             self.refused(train(option, ""), f"{option}: ''; expected a path{HELP}")
 
+    def test_any_variable_of_starpus(self):
+        """What it cannot read ends the process within StarPU, so that nothing of it may get there."""
+        if cli_testing.SANITIZER:
+            self.skipTest("a hundred processes, and nothing of ours is run")
+        libraries = [line.split()[2] for line in subprocess.run(["ldd", cli_testing.COMMAND], capture_output=True, text=True,
+                                                                check=True).stdout.splitlines() if "libstarpu" in line]
+        names = {name.decode() for library in libraries
+                 for name in re.findall(rb"(?<=\0)STARPU_[A-Z][A-Z0-9_]*(?=\0)", pathlib.Path(library).read_bytes())}
+        self.assertGreater(len(names), 50)
+        for name in sorted(names - {"STARPU_PATH", "STARPU_PERF_MODEL_PATH"}):
+            with self.subTest(name=name):
+                done = run("train", "--dataset", "synthetic", "--model", "mlp", "--epochs", "0", "--limit", "64", **{name: "zz"})
+                self.assertIn(done.returncode, (0, 2), done.stderr)
+
     def test_environment(self):
         # Without --workers the environment counts, and must be a number.
         workers = "a number of workers of at least 1 (hint: an explicit number of workers (--workers) wins over it)"
@@ -124,7 +140,9 @@ class Arguments(BadInput):
         for name, text, expected in [("STARPU_NCPU", "abc", workers), ("STARPU_NCPU", "0", workers),
                                      ("STARPU_NCPU", "-2", workers), ("STARPU_WORKERS_CPUID", "x", processors),
                                      ("STARPU_WORKERS_CPUID", "3-1", processors),
-                                     ("STARPU_CALIBRATE", "yes", "a whole number")]:
+                                     ("STARPU_CALIBRATE", "yes", "a whole number"),
+                                     ("STARPU_LIMIT_CPU_MEM", "1G", "a whole number"),
+                                     ("STARPU_WATCHDOG_TIMEOUT", "soon", "a number")]:
             with self.subTest(name=name, text=text):
                 self.refused(run(*small(without=["--workers"]), **{name: text}),
                              f"{name}='{text}'; expected {expected}")

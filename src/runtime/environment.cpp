@@ -3,6 +3,7 @@
 #include <arenite/error.hpp>
 
 #include "src/base/private_folder.hpp"
+#include "src/runtime/starpu_variables.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -59,6 +60,13 @@ std::string measurements_folder() {
         .hint = "set STARPU_PERF_MODEL_DIR to one"});
 }
 
+bool is_number(const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end;
+}
+
 }  // namespace
 
 std::string environment(const char* name) {
@@ -100,13 +108,14 @@ void LentVariables::set(const char* name, const std::string& value) {
 }
 
 void prepare_environment(LentVariables& lent, bool gpus) {
-  // What the session decides itself: how many workers of which kind, and their scheduler. StarPU
-  // ends the process on a number it cannot read, even where it would be overruled.
+  // What the session decides itself: how many workers of which kind on the machine that there is,
+  // their scheduler, and where data stays.
   for (const char* name :
        {"STARPU_NCPU", "STARPU_NCPUS", "STARPU_NCUDA", "STARPU_NOPENCL", "STARPU_NMIC",
         "STARPU_NMPI_MS", "STARPU_NHIP", "STARPU_NTCPIP_MS", "STARPU_SCHED",
-        "STARPU_WORKERS_CUDAID", "STARPU_NWORKER_PER_CUDA", "STARPU_CUDA_THREAD_PER_WORKER",
-        "STARPU_CUDA_THREAD_PER_DEV", "STARPU_DISABLE_PINNING"})
+        "STARPU_WORKERS_CUDAID", "STARPU_WORKERS_OPENCLID", "STARPU_NWORKER_PER_CUDA",
+        "STARPU_CUDA_THREAD_PER_WORKER", "STARPU_CUDA_THREAD_PER_DEV", "STARPU_DISABLE_PINNING",
+        "STARPU_DISK_SWAP", "STARPU_HWLOC_INPUT"})
     lent.hide(name);
   for (const char* name : {"STARPU_WORKERS_CPUID", "STARPU_WORKERS_COREID"}) {
     const std::string text = environment(name);
@@ -117,18 +126,17 @@ void prepare_environment(LentVariables& lent, bool gpus) {
             .expected = "numbers and ranges of processors, as in '0 2-3'"});
     }
   }
-  for (const char* name :
-       {"STARPU_CALIBRATE", "STARPU_BUS_CALIBRATE", "STARPU_RESERVE_NCPU",
-        "STARPU_MAIN_THREAD_BIND", "STARPU_MAIN_THREAD_CPUID", "STARPU_SINGLE_COMBINED_WORKER",
-        "STARPU_SILENT", "STARPU_WORKERS_GETBIND", "STARPU_CUDA_PIPELINE", "STARPU_LIMIT_CUDA_MEM",
-        "STARPU_ENABLE_CUDA_GPU_GPU_DIRECT"}) {
-    const std::string text = environment(name);
+  const auto check = [&](std::string_view variable, const char* expected, auto reads) {
+    const std::string name = "STARPU_" + std::string(variable), text = environment(name.c_str());
     if (text.empty()) {
-      lent.hide(name);
-    } else if (!whole_number(text)) {
-      fail({.found = std::string(name) + "='" + text + "'", .expected = "a whole number"});
+      lent.hide(name.c_str());
+    } else if (!reads(text)) {
+      fail({.found = name + "='" + text + "'", .expected = expected});
     }
-  }
+  };
+  for (const std::string_view name : starpu::whole_number_variables)
+    check(name, "a whole number", whole_number);
+  for (const std::string_view name : starpu::number_variables) check(name, "a number", is_number);
   // A library does not chat on its user's terminal; whoever wants StarPU's messages says so.
   if (environment("STARPU_SILENT").empty()) setenv("STARPU_SILENT", "1", 1);
   // Workers stay on the processors that this process may use. StarPU 1.3 would take the machine's
