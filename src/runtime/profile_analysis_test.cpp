@@ -12,9 +12,9 @@ namespace {
 /// Writes a run of one task by hand.
 void record(StepRecords& records, long step, std::size_t task, int worker,
             std::vector<std::int64_t> stamps) {
-  std::int64_t* at = records.begin(step, task, worker);
-  ASSERT_NE(at, nullptr);
-  std::copy(stamps.begin(), stamps.end(), at);
+  StepRecords::Stamps stamp(&records, step, task, worker);
+  ASSERT_TRUE(stamp.recorded());
+  for (const std::int64_t time : stamps) stamp(time);
 }
 
 void expect_parts(const TimeParts& parts, std::int64_t kernels, std::int64_t staging,
@@ -172,18 +172,17 @@ TEST(StepRecords, GiveEachTaskCacheLinesOfItsOwn) {
     StepRecords& records = several.emplace_back(shape, 0, counted);
     for (long step = 0; step <= counted; ++step) {
       for (std::size_t task = 0; task < shape.tasks.size(); ++task) {
-        std::int64_t* stamps = records.begin(step, task, number(step, task));
-        ASSERT_NE(stamps, nullptr);
+        const std::size_t count = 1 + shape.tasks[task].ops.size();
+        record(records, step, task, number(step, task), std::vector<std::int64_t>(count, -1));
         std::set<std::uintptr_t> mine;
-        for (std::size_t i = 0; i <= shape.tasks[task].ops.size(); ++i) {
-          stamps[i] = -1;
+        const std::int64_t* stamps = records.stamps(static_cast<std::size_t>(step), task);
+        for (std::size_t i = 0; i < count; ++i)
           mine.insert(reinterpret_cast<std::uintptr_t>(stamps + i) / 64);
-        }
         for (std::uintptr_t line : mine)
           EXPECT_TRUE(taken.insert(line).second) << "step " << step << ", task " << task;
       }
     }
-    EXPECT_EQ(records.begin(counted + 1, 0, 0), nullptr);
+    EXPECT_FALSE(StepRecords::Stamps(&records, counted + 1, 0, 0).recorded());
     for (long step = 0; step <= counted; ++step) {
       for (std::size_t task = 0; task < shape.tasks.size(); ++task)
         EXPECT_EQ(records.worker(static_cast<std::size_t>(step), task), number(step, task));
@@ -201,7 +200,7 @@ TEST(ProfileAnalysis, FollowsTheRingAndEndsWithTheLastCountedStep) {
   shape.end = 1;
   StepRecords records(shape, 0, 3);
   EXPECT_EQ(records.capacity(), 4u);
-  EXPECT_EQ(records.begin(4, 0, 0), nullptr);
+  EXPECT_FALSE(StepRecords::Stamps(&records, 4, 0, 0).recorded());
   record(records, 0, 0, 0, {100, 110});
   record(records, 0, 1, 0, {115, 200});
   record(records, 1, 0, 0, {205, 215});  // nothing it follows: 5 of the runtime

@@ -3,6 +3,7 @@
 
 #include <arenite/runtime/profile.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -33,9 +34,33 @@ struct StepShape {
   std::size_t workers = 1;
 };
 
-/// Times of some steps, in memory taken when it is made. The host stamps the steps it submits;
-/// each worker writes what belongs to its task, to cache lines that no other task writes. Read it
-/// when no step is under way.
+/// [begin, end), of nanoseconds of StepRecords::now() or of bytes.
+struct Span {
+  std::int64_t begin = 0, end = 0;
+
+  std::int64_t length() const noexcept { return end - begin; }
+};
+
+/// What was recorded of a step.
+struct RecordedStep {
+  /// Of a task.
+  struct Run {
+    int worker = 0;
+    std::vector<std::int64_t> stamps;  ///< its begin, and the end of each op
+
+    Span time() const noexcept { return {stamps.front(), stamps.back()}; }
+    Span of_op(std::size_t op) const { return {stamps.at(op), stamps.at(op + 1)}; }
+  };
+
+  long number = -1;  ///< from 0
+  long turn = 0;     ///< the same as that of the step before: no other program ran between them
+  std::int64_t submitted = 0;
+  std::vector<Run> runs;  ///< by task
+};
+
+/// Times of some steps, in memory taken when it is made. Whoever submits a step stamps it; each
+/// worker writes what belongs to its task, to cache lines that no other task writes. Read it when
+/// no step is under way; `read` alone may be called at any time.
 class StepRecords {
  public:
   /// `counted` steps from `first` on are analysed; those that may run beside the last of them are
@@ -50,42 +75,64 @@ class StepRecords {
         .count();
   }
 
-  void submitting(long step) noexcept {
-    if (const auto row = row_of(step); row < capacity_) submitted_[row] = now();
-  }
+  /// `turn`: of take_turn.
+  void submitting(long step, long turn = 0) noexcept;
 
-  /// Where the task writes its begin and the end of each op; nullptr when all rows are taken.
-  std::int64_t* begin(long step, std::size_t task, int worker) noexcept {
-    const std::size_t row = row_of(step);
-    if (row >= capacity_) return nullptr;
-    std::int64_t* const mine = slots(row, task);
-    *mine = worker;
-    return mine + 1;
-  }
+  /// A task that runs: each call stamps, its begin first, then the end of each op; the end of this
+  /// says that all are there. No records, or all rows taken: nothing happens.
+  class Stamps {
+   public:
+    Stamps(StepRecords* records, long step, std::size_t task, int worker) noexcept;
+    ~Stamps();
+    Stamps(const Stamps&) = delete;
+    Stamps& operator=(const Stamps&) = delete;
+
+    bool recorded() const noexcept { return task_ != nullptr; }
+    void operator()(std::int64_t time) noexcept {
+      if (next_ != nullptr) Slot(*next_++).store(time, std::memory_order_relaxed);
+    }
+
+   private:
+    std::int64_t* task_ = nullptr;
+    std::int64_t* next_ = nullptr;
+    long step_ = 0;
+  };
+
+  /// Of one step all that there is, or false where some is not there yet or no longer.
+  bool read(std::size_t row, RecordedStep& step) const;
 
   long first() const noexcept { return first_; }
   std::size_t counted() const noexcept { return counted_; }
   std::size_t capacity() const noexcept { return capacity_; }
-  std::int64_t submitted(std::size_t row) const noexcept { return submitted_[row]; }
+  std::int64_t submitted(std::size_t row) const noexcept {
+    return rows_[row].submitted.load(std::memory_order_relaxed);
+  }
   int worker(std::size_t row, std::size_t task) const noexcept {
-    return static_cast<int>(*slots(row, task));
+    return static_cast<int>(slots(row, task)[1]);
   }
   const std::int64_t* stamps(std::size_t row, std::size_t task) const noexcept {
-    return slots(row, task) + 1;
+    return slots(row, task) + 2;
   }
 
-  /// Of a step that is kept.
+ private:
+  using Slot = std::atomic_ref<std::int64_t>;
+
+  /// Of a step; `number` is -1 while the others are written.
+  struct Row {
+    std::atomic<long> number{-1}, turn{0};
+    std::atomic<std::int64_t> submitted{0};
+  };
+  struct Free {
+    void operator()(std::int64_t* slots) const noexcept;
+  };
+
   std::size_t row_of(long step) const noexcept {
     const auto row = static_cast<std::size_t>(step - first_);
     return around_ ? row % capacity_ : row;
   }
 
- private:
-  struct Free {
-    void operator()(std::int64_t* slots) const noexcept;
-  };
-
-  /// The task's worker, its begin, and the end of each op.
+  /// The number of the step that all is there of, plus 1; the task's worker, its begin, and the end
+  /// of each op.
   std::int64_t* slots(std::size_t row, std::size_t task) const noexcept {
     return slots_.get() + row * stride_ + offsets_[task];
   }
@@ -96,8 +143,13 @@ class StepRecords {
   std::size_t stride_ = 0;                       // slots of a step
   std::vector<std::size_t> offsets_;             // by task, in its step's slots
   std::unique_ptr<std::int64_t[], Free> slots_;  // whole cache lines a task
-  std::vector<std::int64_t> submitted_;
+  std::vector<std::size_t> stamps_;              // by task
+  std::unique_ptr<Row[]> rows_;
 };
+
+/// To be called by each program whose steps are recorded, with itself, when it submits one: another
+/// number than before where another program did so since.
+long take_turn(const void* program) noexcept;
 
 /// `done` steps were submitted, and have ended, since the records began.
 Profile analyse(const StepShape& shape, const StepRecords& records, std::size_t done);

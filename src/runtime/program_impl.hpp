@@ -83,7 +83,7 @@ struct ProgramFlags {
   bool recording() const noexcept { return records != nullptr || captured != nullptr; }
   void submitting(long step) const noexcept {
     if (records != nullptr) records->submitting(step);
-    if (captured != nullptr) captured->submitting(step);
+    if (captured != nullptr) captured->submitting(step, take_turn(captured));
   }
 };
 

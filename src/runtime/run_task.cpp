@@ -67,14 +67,13 @@ void run_control(const TaskBody& body, const BoundKernel& kernel) {
 
 /// Apart from the loop that does not look at the clock, and never inlined into it.
 [[gnu::noinline]] void run_recorded(const TaskBody& body) {
-  const auto begin = [&](StepRecords* records) {
-    return records ? records->begin(*body.step, body.number, starpu_worker_get_id()) : nullptr;
-  };
-  std::int64_t *profiled = begin(body.flags->records), *captured = begin(body.flags->captured);
+  const int worker = starpu_worker_get_id();
+  StepRecords::Stamps profiled(body.flags->records, *body.step, body.number, worker);
+  StepRecords::Stamps captured(body.flags->captured, *body.step, body.number, worker);
   const auto stamp = [&] {
     const std::int64_t now = StepRecords::now();
-    if (profiled) *profiled++ = now;
-    if (captured) *captured++ = now;
+    profiled(now);
+    captured(now);
   };
   stamp();
   for (const BoundKernel& kernel : body.kernels) {

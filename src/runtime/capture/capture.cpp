@@ -71,20 +71,20 @@ std::int64_t status_bytes(const std::string& name) {
   return 0;
 }
 
-/// Steps that are in the ring still, without those that may be under way.
-std::vector<CapturedStep> steps_in(const StepShape& shape, const StepRecords& records, long ended) {
-  std::vector<CapturedStep> steps;
-  const long kept = static_cast<long>(records.counted());
-  for (long number = std::max(0L, ended - kept); number < ended; ++number) {
-    const std::size_t row = records.row_of(number);
-    CapturedStep step{.number = number, .submitted = records.submitted(row), .runs = {}};
-    for (std::size_t t = 0; t < shape.tasks.size(); ++t) {
-      const std::int64_t* stamps = records.stamps(row, t);
-      step.runs.push_back({.worker = records.worker(row, t),
-                           .stamps = {stamps, stamps + shape.tasks[t].ops.size() + 1}});
-    }
-    steps.push_back(std::move(step));
+/// The last steps of which all is known.
+std::vector<RecordedStep> steps_in(const StepRecords& records) {
+  std::vector<RecordedStep> steps;
+  for (std::size_t row = 0; row < records.capacity(); ++row) {
+    RecordedStep step;
+    if (records.read(row, step)) steps.push_back(std::move(step));
   }
+  std::ranges::sort(steps, {}, &RecordedStep::number);
+  const auto gap =
+      std::adjacent_find(steps.rbegin(), steps.rend(),
+                         [](const auto& a, const auto& b) { return a.number != b.number + 1; });
+  if (gap != steps.rend()) steps.erase(steps.begin(), gap.base() - 1);
+  if (steps.size() > records.counted())
+    steps.erase(steps.begin(), steps.end() - static_cast<std::ptrdiff_t>(records.counted()));
   return steps;
 }
 
@@ -106,7 +106,7 @@ Capture::Capture(CaptureRequest request, std::vector<CaptureSource> programs,
   for (std::size_t b = 0; b < marked_.size(); ++b) {
     if (marked_[b]) mark(blocks_[b]);
   }
-  collector().begin(*this);
+  number_ = collector().begin(*this);
 }
 
 Capture::~Capture() {
@@ -115,19 +115,17 @@ Capture::~Capture() {
 }
 
 CapturedSet Capture::result(bool under_way) const {
-  CapturedSet result{.programs = {},
+  CapturedSet result{.number = number_,
+                     .under_way = under_way,
+                     .programs = {},
                      .on_devices = on_devices_,
                      .blocks = {},
                      .resident = status_bytes("VmRSS"),
                      .most_resident = status_bytes("VmHWM")};
   for (const Ring& ring : rings_) {
-    const StepShape& shape = ring.source.shape.steps;
-    const long in_flight = under_way ? static_cast<long>(shape.task_sets) : 0;
-    auto steps = steps_in(shape, ring.records, ring.source.steps() - in_flight);
-    if (steps.empty()) continue;
-    const long before = steps.front().number;
-    result.programs.push_back(
-        {.shape = ring.source.shape, .steps = std::move(steps), .before = before});
+    std::vector<RecordedStep> steps = steps_in(ring.records);
+    if (!steps.empty())
+      result.programs.push_back({.shape = ring.source.shape, .steps = std::move(steps)});
   }
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
     Block& block = blocks_[b];

@@ -18,19 +18,10 @@
 
 namespace arenite::runtime {
 
-/// What one program set leaves behind.
-struct CapturedSet {
-  std::vector<CapturedProgram> programs;  ///< that ran at least one step
-  std::vector<std::string> on_devices;    ///< programs that run on GPUs: not recorded
-  std::vector<CapturedBlock> blocks;
-  std::int64_t resident = 0, most_resident = 0;  ///< bytes of the whole process, now and at most
-};
-
 /// A program whose steps are to be kept.
 struct CaptureSource {
   CaptureShape shape;
   std::function<void(StepRecords*)> record;  ///< where its steps leave stamps from now on
-  std::function<long()> steps;               ///< how many were submitted so far
 };
 
 class Capture {
@@ -60,6 +51,7 @@ class Capture {
   std::vector<std::string> on_devices_;
   std::vector<Block>& blocks_;
   std::vector<bool> marked_;  // by block
+  std::size_t number_ = 0;
 };
 
 }  // namespace arenite::runtime

@@ -1,206 +1,29 @@
-// What is recorded of steps, on stamps made up by hand and on programs that run.
+// What is recorded of programs that run, and when it is written.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <arenite/error.hpp>
 
-#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <thread>
 
-#include "src/runtime/capture/writers.hpp"
+#include "src/runtime/capture/collector.hpp"
+#include "src/runtime/capture/testing.hpp"
 #include "src/runtime/testing.hpp"
 
 namespace arenite::runtime {
 namespace {
 
 using nlohmann::json;
+using testing::end_of;
 using testing::make_set;
+using testing::slices;
 using testing::summing;
-
-/// Two lanes and what joins them:   a ─► c, b ─► c, where c takes bytes of b; one value a task.
-CaptureShape small_shape() {
-  CaptureShape shape;
-  shape.steps.program = "small";
-  shape.steps.workers = 2;
-  shape.steps.ops = {
-      {"mul", "plain", "left", 50}, {"mul", "plain", "right", 0}, {"add", "", "", 0}};
-  shape.steps.tasks = {{.before = {}, .ops = {0}, .entry = true},
-                       {.before = {}, .ops = {1}, .entry = true},
-                       {.before = {0, 1}, .ops = {2}}};
-  shape.steps.end = 2;
-  shape.tasks.resize(3);
-  shape.tasks[0].name = "forward left (lane 0)";
-  shape.tasks[1].name = "forward right (lane 1)";
-  shape.tasks[2].name = "backward add";
-  shape.tasks[2].phase = Phase::backward;
-  shape.tasks[2].reuse = {{1, "'sum' takes bytes of 'y'"}};
-  shape.traffic = {{8, 4}, {8, 4}, {8, 4}};
-  shape.blocks = {{.name = "step", .peak = 512, .lower_bound = 512, .optimal = true}};
-  const auto tenant = [](std::string name, std::int64_t offset,
-                         std::vector<CaptureShape::Touch> touches) {
-    return CaptureShape::Tenant{.name = std::move(name),
-                                .label = "activation",
-                                .offset = offset,
-                                .bytes = 256,
-                                .touches = std::move(touches)};
-  };
-  shape.tenants = {tenant("x", 0, {{0, 0}, {2, 0}}), tenant("y", 256, {{1, 0}}),
-                   tenant("sum", 256, {{2, 0}})};
-  return shape;
-}
-
-CapturedStep step_at(std::int64_t start, std::int64_t b_end) {
-  CapturedStep step;
-  step.submitted = start - 500;
-  step.runs = {{.worker = 0, .stamps = {start, start + 1000}},
-               {.worker = 1, .stamps = {start + 100, start + b_end}},
-               {.worker = 0, .stamps = {start + 2000, start + 3000}}};
-  return step;
-}
-
-CapturedProgram small_program() {
-  CapturedProgram program{.shape = small_shape(), .steps = {}, .before = 4};
-  program.steps = {step_at(10'000, 1800), step_at(20'000, 900)};
-  program.steps[0].number = 4;
-  program.steps[1].number = 5;
-  return program;
-}
-
-TEST(Captured, SaysWhatATaskWaitedForLast) {
-  const CapturedProgram program = small_program();
-  EXPECT_EQ(wait_of(program, 0, 0).reason, Wait::For::submission);
-  EXPECT_EQ(wait_of(program, 0, 0).ready, 9500);
-  EXPECT_EQ(wait_of(program, 0, 2).reason, Wait::For::reuse);  // the edge is there for bytes only
-  EXPECT_EQ(wait_of(program, 0, 2).task, 1u);
-  EXPECT_EQ(wait_of(program, 0, 2).ready, 11'800);
-  EXPECT_EQ(wait_of(program, 1, 2).reason, Wait::For::data);
-  EXPECT_EQ(wait_of(program, 1, 2).ready, 21'000);
-  CapturedProgram late = program;
-  late.steps[1].submitted = 12'000;
-  EXPECT_EQ(wait_of(late, 1, 0).reason, Wait::For::step);
-  EXPECT_EQ(wait_of(late, 1, 0).ready, 13'000);
-  late.shape.steps.tasks[0].entry = false;
-  late.shape.steps.task_sets = 1;
-  EXPECT_EQ(wait_of(late, 1, 0).reason, Wait::For::task_set);
-}
-
-TEST(Captured, FindsTenantsThatMeet) {
-  CapturedProgram program = small_program();
-  EXPECT_EQ(clashes(program), 0u);
-  program.steps[1].runs[1].stamps[1] = 22'500;  // y is still written when sum begins
-  EXPECT_EQ(clashes(program), 1u);
-  program.shape.tenants[1].offset = 512;
-  EXPECT_EQ(clashes(program), 0u);
-}
-
-TEST(Captured, KnowsLifetimesAndDurations) {
-  CapturedProgram program = small_program();
-  const CapturedStep& step = program.steps[0];
-  EXPECT_EQ(lifetime(program.shape, step, 0).begin, 10'000);
-  EXPECT_EQ(lifetime(program.shape, step, 0).end, 13'000);
-  EXPECT_EQ(lifetime(program.shape, step, 1).end, 11'800);
-  EXPECT_EQ(duration(program.shape, step).length(), 3000);
-  program.shape.steps.tasks[0].staging = true;
-  EXPECT_EQ(duration(program.shape, step).begin, 10'100);
-}
-
-TEST(Records, KeepTheLastSteps) {
-  StepShape shape;
-  shape.tasks = {{.before = {}, .ops = {}}};
-  shape.task_sets = 2;
-  StepRecords records = StepRecords::last(shape, 3);
-  for (long step = 0; step < 10; ++step) {
-    std::int64_t* stamp = records.begin(step, 0, 1);
-    ASSERT_NE(stamp, nullptr);
-    *stamp = 100 * step;
-  }
-  EXPECT_EQ(records.counted(), 3u);
-  // With those that may be under way behind them.
-  for (long step = 5; step < 10; ++step)
-    EXPECT_EQ(*records.stamps(records.row_of(step), 0), 100 * step);
-}
-
-/// Events of one kind on one track, in time.
-std::vector<json> slices(const json& trace, int process, int track) {
-  std::vector<json> list;
-  for (const json& event : trace.at("traceEvents")) {
-    if (event.at("ph") == "X" && event.at("pid") == process && event.at("tid") == track)
-      list.push_back(event);
-  }
-  std::ranges::stable_sort(list, {}, [](const json& e) { return e.at("ts").get<double>(); });
-  return list;
-}
-
-double end_of(const json& event) {
-  return event.at("ts").get<double>() + event.at("dur").get<double>();
-}
-
-TEST(Trace, HasTasksWaitsTenantsAndCounters) {
-  const CapturedSet set{
-      .programs = {small_program()}, .on_devices = {"far"}, .blocks = {{.name = "step"}}};
-  const json trace = json::parse(to_trace_json(std::span(&set, 1)));
-
-  const std::vector<json> worker = slices(trace, 1, 1);
-  std::vector<std::string> names;
-  for (const json& event : worker) names.push_back(event.at("name"));
-  EXPECT_EQ(names, (std::vector<std::string>{
-                       "forward left (lane 0)", "mul left",
-                       "idle: waits for bytes of forward right (lane 1): 'sum' takes bytes of 'y'",
-                       "runtime: a task is ready", "backward add", "add",
-                       "idle: waits for the host to submit the step", "runtime: a task is ready",
-                       "forward left (lane 0)", "mul left", "runtime: a task is ready",
-                       "backward add", "add"}));
-  EXPECT_EQ(worker[0].at("ts"), 0.0);  // the first of all
-  EXPECT_EQ(worker[1].at("args").at("gflops_per_second"), 0.05);
-  EXPECT_EQ(worker[1].at("args").at("bytes_read"), 8);
-  EXPECT_EQ(worker[4].at("args").at("begun_us_after_ready"), 0.2);
-  EXPECT_EQ(worker[4].at("args").at("phase"), "backward");
-
-  // Of the first step only: in the second, what it waited for last ran on the same worker.
-  EXPECT_EQ(std::ranges::count_if(trace.at("traceEvents"),
-                                  [](const json& e) { return e.at("ph") == "s"; }),
-            1);
-  const std::vector<json> sharing = slices(trace, 2, 2);
-  ASSERT_EQ(sharing.size(), 4u);
-  for (std::size_t i = 1; i < sharing.size(); ++i)
-    EXPECT_LE(end_of(sharing[i - 1]), sharing[i].at("ts").get<double>() + 1e-6);
-  EXPECT_EQ(sharing[1].at("name"), "sum");
-
-  std::vector<std::int64_t> live;
-  for (const json& event : trace.at("traceEvents")) {
-    if (event.at("ph") == "C") live.push_back(event.at("args").at("activation"));
-  }
-  EXPECT_EQ(live, (std::vector<std::int64_t>{256, 512, 256, 512, 0, 256, 512, 256, 512, 0}));
-
-  const json& facts = trace.at("otherData");
-  EXPECT_EQ(facts.at("on_gpus_not_recorded").at(0), "far");
-  EXPECT_EQ(facts.at("programs").at(0).at("steps_before"), 4);
-  EXPECT_EQ(facts.at("programs").at(0).at("tenants_that_met"), 0);
-}
-
-TEST(MemoryPicture, DrawsTheProgramThatNeedsMost) {
-  CapturedSet set{.programs = {small_program(), small_program()}, .on_devices = {}, .blocks = {}};
-  set.programs[1].shape.steps.program = "<larger>";
-  set.programs[1].shape.blocks[0].peak = 768;
-  set.blocks = {
-      {.name = "step", .bytes = 768, .resident = 4096, .touched = 512, .untouched = {{512, 768}}}};
-  const std::string svg = to_memory_svg(std::span(&set, 1));
-  EXPECT_NE(svg.find("&lt;larger&gt;"), std::string::npos);
-  EXPECT_EQ(svg.find("'small'"), std::string::npos);
-  EXPECT_NE(svg.find("no byte had two tenants at once in 2 recorded steps"), std::string::npos);
-  EXPECT_NE(svg.find("in use 0.1 to 1.8 µs, kept 0.0 to 2.0 µs"), std::string::npos);  // y
-  EXPECT_NE(svg.find("512 B (66.7 %)"), std::string::npos);
-  EXPECT_NE(svg.find("class=\"gone\" d=\"M80"), std::string::npos);
-  set.programs[1].steps[0].runs[1].stamps[1] = 12'500;
-  EXPECT_NE(to_memory_svg(std::span(&set, 1)).find("TENANTS OF ONE BYTE MET 1 TIMES"),
-            std::string::npos);
-  EXPECT_NE(to_memory_svg({}).find("no step was recorded"), std::string::npos);
-}
 
 /// Sets variables of the environment, and puts them back.
 class Environment {
@@ -231,6 +54,7 @@ class Capturing : public ::testing::Test {
 
   std::string file(const std::string& name) const { return folder_ / name; }
   static std::string text_of(const std::string& path) {
+    collector().flush();
     std::ifstream in(path);
     std::stringstream text;
     text << in.rdbuf();
@@ -269,6 +93,20 @@ TEST_F(Capturing, ReadsTheEnvironmentStrictly) {
   EXPECT_FALSE(std::filesystem::exists(file("t.json")));
 }
 
+/// Ops lie within their task, and all else one behind the other.
+void expect_nesting(const std::vector<json>& events) {
+  double end = 0;
+  for (const json& event : events) {
+    EXPECT_GE(event.at("dur"), 0) << event;
+    if (event.at("cat") == "op") {
+      EXPECT_LE(end_of(event), end + 1e-3) << event;
+    } else {
+      EXPECT_GE(event.at("ts").get<double>(), end - 1e-3) << event;
+      end = end_of(event);
+    }
+  }
+}
+
 TEST_F(Capturing, RecordsProgramsThatRun) {
   environment_.set("ARENITE_TRACE", file("t.json"));
   environment_.set("ARENITE_MEMORY", file("m.svg"));
@@ -300,23 +138,29 @@ TEST_F(Capturing, RecordsProgramsThatRun) {
   ASSERT_EQ(steps.size(), 8u);
   EXPECT_EQ(steps.front().at("name"), "many step 6");
   EXPECT_EQ(steps.back().at("name"), "few step 2");
-  for (int worker : {1, 2}) {
-    double end = 0;  // of the last task: ops lie within it, and others behind it
-    for (const json& event : slices(trace, 1, worker)) {
-      if (event.at("cat") == "op") {
-        EXPECT_LE(end_of(event), end + 1e-3);
-      } else {
-        EXPECT_GE(event.at("ts").get<double>(), end - 1e-3);
-        end = end_of(event);
-      }
-    }
-  }
+  for (int worker : {1, 2}) expect_nesting(slices(trace, 1, worker));
   for (const json& block : trace.at("otherData").at("blocks")) {
     if (block.at("block") == "step") {
       EXPECT_GT(block.at("touched"), 0);
     }
   }
   EXPECT_NE(text_of(file("m.svg")).find("</svg>"), std::string::npos);
+}
+
+TEST_F(Capturing, KeepsApartProgramsThatTakeTurns) {
+  environment_.set("ARENITE_TRACE", file("t.json"));
+  environment_.set("ARENITE_TRACE_STEPS", "5");
+  Session session({.workers = 2});
+  plan::StateLayout state;
+  {
+    auto set = make_set(session, summing("long", state), summing("short", state));
+    for (int turn = 0; turn < 4; ++turn) {
+      set["long"].run({.steps = 11});
+      set["short"].run({.steps = 2});
+    }
+  }
+  const json trace = json::parse(text_of(file("t.json")));
+  for (int worker : {1, 2}) expect_nesting(slices(trace, 1, worker));
 }
 
 /// Leaves a set behind that nobody destroys.
@@ -336,8 +180,34 @@ TEST_F(Capturing, WritesWhenTheProcessEnds) {
                              ("capture_test." + std::to_string(getuid()) + ".json");
   EXPECT_EXIT(end_in_the_middle(shared), ::testing::ExitedWithCode(0), "");
   const json trace = json::parse(text_of(shared));
-  // Two of them might have been under way.
-  EXPECT_EQ(trace.at("otherData").at("programs").at(0).at("steps_recorded"), 2);
+  EXPECT_EQ(trace.at("otherData").at("programs").at(0).at("steps_recorded"), 4);
+  std::filesystem::remove(shared);
+}
+
+/// A thread takes steps as the process ends.
+[[noreturn]] void end_under_way(const std::string& file) {
+  std::atexit([] { std::_Exit(0); });  // behind the collector: the thread goes on
+  setenv("ARENITE_TRACE", file.c_str(), 1);
+  setenv("ARENITE_TRACE_STEPS", "5", 1);
+  auto& session = *new Session({.workers = 2});
+  auto& state = *new plan::StateLayout;
+  auto& set = *new ProgramSet(make_set(session, summing("endless", state)));
+  std::thread([&] { set["endless"].run({.steps = 1L << 60}); }).detach();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::exit(0);
+}
+
+TEST_F(Capturing, TellsOnlyOfWholeStepsWhereTheProcessEnds) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::string shared = std::filesystem::temp_directory_path() /
+                             ("capture_test." + std::to_string(getuid()) + ".json");
+  EXPECT_EXIT(end_under_way(shared), ::testing::ExitedWithCode(0), "");
+  const json trace = json::parse(text_of(shared));
+  for (const json& program : trace.at("otherData").at("programs")) {
+    EXPECT_LE(program.at("steps_recorded"), 5);
+    EXPECT_EQ(program.at("tenants_that_met"), 0);
+  }
+  for (int worker : {1, 2}) expect_nesting(slices(trace, 1, worker));
   std::filesystem::remove(shared);
 }
 
@@ -354,6 +224,22 @@ TEST_F(Capturing, KeepsWhatSeveralSetsLeave) {
   const auto last = programs.size() - 1;  // behind those of other tests
   EXPECT_EQ(programs.at(last - 1).at("program"), "first");
   EXPECT_EQ(programs.at(last).at("program"), "second");
+}
+
+TEST_F(Capturing, KeepsTheLastOfManySetsAndSaysSo) {
+  environment_.set("ARENITE_TRACE", file("t.json"));
+  Session session({.workers = 1});
+  plan::StateLayout state;
+  for (int i = 0; i < 40; ++i) {
+    auto set = make_set(session, summing("one of many", state));
+    set["one of many"].run({.steps = 1});
+  }
+  const json trace = json::parse(text_of(file("t.json")));
+  const json& programs = trace.at("otherData").at("programs");
+  EXPECT_EQ(programs.size(), 32u);
+  EXPECT_GE(trace.at("otherData").at("program_sets_forgotten"), 8);
+  for (std::size_t i = 1; i < programs.size(); ++i)
+    EXPECT_EQ(programs[i].at("set"), programs[i - 1].at("set").get<int>() + 1);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace arenite::runtime {
 
 Wait wait_of(const CapturedProgram& program, std::size_t index, std::size_t task) {
   const CaptureShape& shape = program.shape;
-  const CapturedStep& step = program.steps[index];
+  const RecordedStep& step = program.steps[index];
   const StepShape::Task& shaped = shape.steps.tasks[task];
   Wait wait{.reason = Wait::For::nothing, .ready = std::numeric_limits<std::int64_t>::min()};
   const auto consider = [&](Wait::For reason, std::int64_t end, std::size_t before = 0) {
@@ -29,7 +29,7 @@ Wait wait_of(const CapturedProgram& program, std::size_t index, std::size_t task
   return wait;
 }
 
-Span lifetime(const CaptureShape& shape, const CapturedStep& step, std::size_t tenant) {
+Span lifetime(const CaptureShape& shape, const RecordedStep& step, std::size_t tenant) {
   Span span{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
   for (const CaptureShape::Touch& touch : shape.tenants[tenant].touches) {
     const Span op = step.runs[touch.task].of_op(touch.op);
@@ -38,7 +38,7 @@ Span lifetime(const CaptureShape& shape, const CapturedStep& step, std::size_t t
   return span;
 }
 
-Span duration(const CaptureShape& shape, const CapturedStep& step) {
+Span duration(const CaptureShape& shape, const RecordedStep& step) {
   Span span{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
   for (std::size_t t = 0; t < step.runs.size(); ++t) {
     const Span time = step.runs[t].time();
@@ -53,7 +53,7 @@ std::size_t clashes(const CapturedProgram& program) {
   const auto& tenants = program.shape.tenants;
   std::size_t count = 0;
   std::vector<Span> alive(tenants.size());
-  for (const CapturedStep& step : program.steps) {
+  for (const RecordedStep& step : program.steps) {
     for (std::size_t i = 0; i < tenants.size(); ++i) alive[i] = lifetime(program.shape, step, i);
     for (std::size_t i = 0; i < tenants.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {

@@ -8,17 +8,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
 namespace arenite::runtime {
-
-/// [begin, end), of nanoseconds of StepRecords::now() or of bytes.
-struct Span {
-  std::int64_t begin = 0, end = 0;
-
-  std::int64_t length() const noexcept { return end - begin; }
-};
 
 /// What a step's tasks are, beside what StepShape says of them.
 struct CaptureShape {
@@ -65,24 +59,9 @@ struct CaptureShape {
   std::vector<Block> blocks;
 };
 
-struct CapturedStep {
-  struct Run {
-    int worker = 0;
-    std::vector<std::int64_t> stamps;  ///< the task's begin, and the end of each of its ops
-
-    Span time() const noexcept { return {stamps.front(), stamps.back()}; }
-    Span of_op(std::size_t op) const { return {stamps.at(op), stamps.at(op + 1)}; }
-  };
-
-  long number = 0;  ///< from 0
-  std::int64_t submitted = 0;
-  std::vector<Run> runs;  ///< by task
-};
-
 struct CapturedProgram {
   CaptureShape shape;
-  std::vector<CapturedStep> steps;  ///< one after another, without a gap
-  long before = 0;                  ///< steps that ran before these, of which nothing is known
+  std::vector<RecordedStep> steps;  ///< one after another, without a gap; at least one
 };
 
 /// A block of any kind, and what became of it.
@@ -93,6 +72,23 @@ struct CapturedBlock {
   /// Written since the beginning, in lines of 64 bytes; -1: not observed.
   std::int64_t touched = -1;
   std::vector<Span> untouched;  ///< where observed: the other lines, ascending
+};
+
+/// What one program set leaves behind.
+struct CapturedSet {
+  std::size_t number = 1;                 ///< in the order in which the process built them
+  bool under_way = false;                 ///< steps may be that are not here
+  std::vector<CapturedProgram> programs;  ///< that ran at least one step
+  std::vector<std::string> on_devices;    ///< programs that run on GPUs: not recorded
+  std::vector<CapturedBlock> blocks;
+  std::int64_t resident = 0, most_resident = 0;  ///< bytes of the whole process, now and at most
+};
+
+/// What all program sets of the process left.
+struct CapturedProcess {
+  std::deque<CapturedSet> sets;
+  std::size_t forgotten = 0;         ///< sets before these
+  std::int64_t forgotten_until = 0;  ///< the end of their last step
 };
 
 /// What a task waited for last, until it was ready.
@@ -115,10 +111,10 @@ struct Wait {
 Wait wait_of(const CapturedProgram& program, std::size_t index, std::size_t task);
 
 /// From the first op that touches the tenant's bytes to the last one, in one step.
-Span lifetime(const CaptureShape& shape, const CapturedStep& step, std::size_t tenant);
+Span lifetime(const CaptureShape& shape, const RecordedStep& step, std::size_t tenant);
 
 /// From the first task that is no staging to the end of the last one.
-Span duration(const CaptureShape& shape, const CapturedStep& step);
+Span duration(const CaptureShape& shape, const RecordedStep& step);
 
 /// How often two tenants of one byte were alive at the same time, in all steps: 0, or the plan's
 /// edges were not kept.

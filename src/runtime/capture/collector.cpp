@@ -21,6 +21,19 @@ void write(const char* variable, const std::string& path, const std::string& tex
   file.commit();
 }
 
+void complain(const std::exception& error) noexcept {
+  std::cerr << "arenite: " << error.what() << '\n';
+}
+
+std::int64_t last_end(const CapturedSet& set) {
+  std::int64_t last = 0;
+  for (const CapturedProgram& program : set.programs) {
+    for (const RecordedStep::Run& run : program.steps.back().runs)
+      last = std::max(last, run.time().end);
+  }
+  return last;
+}
+
 }  // namespace
 
 Collector& collector() {
@@ -32,25 +45,35 @@ Collector& collector() {
   return instance;
 }
 
-void Collector::begin(Capture& capture) {
+std::size_t Collector::begin(Capture& capture) {
   const std::lock_guard lock(mutex_);
   running_.push_back(&capture);
+  request_ = capture.request();
+  return ++begun_;
 }
 
 void Collector::keep(CapturedSet set) {
   if (set.programs.empty() && set.on_devices.empty()) return;
-  if (sets_.size() == most_sets) {
-    sets_.pop_front();
-    ++forgotten_;
+  if (captured_.sets.size() == most_sets) {
+    captured_.forgotten_until =
+        std::max(captured_.forgotten_until, last_end(captured_.sets.front()));
+    captured_.sets.pop_front();
+    ++captured_.forgotten;
   }
-  sets_.push_back(std::move(set));
+  captured_.sets.push_back(std::move(set));
+  unwritten_ = true;
 }
 
-void Collector::write(const CaptureRequest& request) const {
-  const std::vector<CapturedSet> sets(sets_.begin(), sets_.end());
-  if (!request.trace.empty()) runtime::write("ARENITE_TRACE", request.trace, to_trace_json(sets));
-  if (!request.memory.empty())
-    runtime::write("ARENITE_MEMORY", request.memory, to_memory_svg(sets));
+void Collector::write() {
+  constexpr int rarely = 20;  // so that it is a twentieth of the process's time
+  const Clock::time_point begin = Clock::now();
+  unwritten_ = false;
+  if (!request_.trace.empty())
+    runtime::write("ARENITE_TRACE", request_.trace, to_trace_json(captured_));
+  if (!request_.memory.empty())
+    runtime::write("ARENITE_MEMORY", request_.memory, to_memory_svg(captured_));
+  const Clock::time_point end = Clock::now();
+  next_write_ = end + rarely * (end - begin);
 }
 
 void Collector::end(Capture& capture) noexcept try {
@@ -58,19 +81,27 @@ void Collector::end(Capture& capture) noexcept try {
   std::erase(running_, &capture);
   if (finished_) return;
   keep(capture.result(false));
-  write(capture.request());
+  if (unwritten_ && Clock::now() >= next_write_) write();
 } catch (const std::exception& error) {
-  std::cerr << "arenite: " << error.what() << '\n';
+  complain(error);
 }
 
-void Collector::finish() noexcept try {
+void Collector::flush() noexcept try {
   const std::lock_guard lock(mutex_);
-  finished_ = true;
-  if (running_.empty()) return;
-  for (const Capture* capture : running_) keep(capture->result(true));
-  write(running_.front()->request());
+  if (unwritten_) write();
 } catch (const std::exception& error) {
-  std::cerr << "arenite: " << error.what() << '\n';
+  complain(error);
+}
+
+void Collector::finish() noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    finished_ = true;
+    for (const Capture* capture : running_) keep(capture->result(true));
+  } catch (const std::exception& error) {
+    complain(error);
+  }
+  flush();
 }
 
 }  // namespace arenite::runtime

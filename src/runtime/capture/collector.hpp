@@ -3,7 +3,8 @@
 
 #include "src/runtime/capture/capture.hpp"
 
-#include <deque>
+#include <chrono>
+#include <cstddef>
 #include <mutex>
 #include <vector>
 
@@ -16,22 +17,29 @@ class Collector {
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 
-  void begin(Capture& capture);
-  /// Keeps what the capture has, and writes the files anew. Errors go to standard error: captures
-  /// end in destructors.
+  /// Returns the number of its set, from 1.
+  std::size_t begin(Capture& capture);
+  /// Keeps what the capture has, and writes the files anew, unless that would be most of what a
+  /// process does that makes many sets. Errors go to standard error: captures end in destructors.
   void end(Capture& capture) noexcept;
-  /// As `end`, for all captures that are there: the process ends.
+  /// Writes what is kept and not written yet.
+  void flush() noexcept;
+  /// As `end` and `flush`, for all captures that are there: the process ends.
   void finish() noexcept;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void keep(CapturedSet set);
-  void write(const CaptureRequest& request) const;
+  void write();
 
   std::mutex mutex_;
   std::vector<Capture*> running_;
-  std::deque<CapturedSet> sets_;  // the last ones
-  std::size_t forgotten_ = 0;
-  bool finished_ = false;
+  CapturedProcess captured_;  // the last sets
+  CaptureRequest request_;    // of the last one
+  std::size_t begun_ = 0;
+  bool unwritten_ = false, finished_ = false;
+  Clock::time_point next_write_{};
 };
 
 /// The process's own, which is never destroyed.

@@ -20,8 +20,8 @@ using plan::svg::plot_width;
 constexpr double worker_height = 18, row_height = 17, block_gap = 92;
 
 /// The one that was disturbed least.
-const CapturedStep& fastest_step(const CapturedProgram& program) {
-  return *std::ranges::min_element(program.steps, {}, [&](const CapturedStep& step) {
+const RecordedStep& fastest_step(const CapturedProgram& program) {
+  return *std::ranges::min_element(program.steps, {}, [&](const RecordedStep& step) {
     return duration(program.shape, step).length();
   });
 }
@@ -32,7 +32,7 @@ struct Stay {
 };
 
 /// A byte is kept for its tenant from the end of the one before it to the begin of the next.
-std::vector<Stay> stays(const CaptureShape& shape, const CapturedStep& step, Span time) {
+std::vector<Stay> stays(const CaptureShape& shape, const RecordedStep& step, Span time) {
   std::vector<Stay> all(shape.tenants.size(), Stay{.used = {}, .kept = time});
   for (std::size_t i = 0; i < all.size(); ++i) all[i].used = lifetime(shape, step, i);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -269,7 +269,7 @@ class Picture {
   const CapturedSet& set_;
   const CapturedProgram& program_;
   const CaptureShape& shape_;
-  const CapturedStep& step_;
+  const RecordedStep& step_;
   Span time_;
   std::vector<Stay> stays_;
   Palette palette_;
@@ -285,10 +285,10 @@ std::int64_t planned_bytes(const CapturedProgram& program) {
 
 }  // namespace
 
-std::string to_memory_svg(std::span<const CapturedSet> sets) {
+std::string to_memory_svg(const CapturedProcess& captured) {
   const CapturedSet* set = nullptr;
   const CapturedProgram* largest = nullptr;
-  for (const CapturedSet& one : sets) {
+  for (const CapturedSet& one : captured.sets) {
     for (const CapturedProgram& program : one.programs) {
       if (largest && planned_bytes(program) <= planned_bytes(*largest)) continue;
       set = &one;

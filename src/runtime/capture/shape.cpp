@@ -122,8 +122,7 @@ void ProgramSet::Impl::begin_capture(const CaptureRequest& request) {
       continue;
     }
     sources.push_back({.shape = impl.capture_shape(),
-                       .record = [&impl](StepRecords* into) { impl.flags.captured = into; },
-                       .steps = [&impl] { return impl.steps; }});
+                       .record = [&impl](StepRecords* into) { impl.flags.captured = into; }});
     for (const plan::Placement& place : impl.spec.plan.placements) {
       if (place.external || place.bytes == 0) continue;
       const plan::BlockPlan& block = impl.spec.plan.blocks[place.block];

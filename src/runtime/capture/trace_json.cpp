@@ -1,8 +1,11 @@
 // The format: "Trace Event Format" of Chrome's trace viewer (docs.google.com, Duffy and Sinclair).
+#include "src/runtime/capture/timeline.hpp"
 #include "src/runtime/capture/writers.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <limits>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -17,44 +20,47 @@ using nlohmann::ordered_json;
 constexpr int steps_track = 0;  // of the first process; worker w has track w + 1
 constexpr int tasks_process = 1;
 
-std::int64_t first_stamp(std::span<const CapturedSet> sets) {
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  for (const CapturedSet& set : sets) {
-    for (const CapturedProgram& program : set.programs) {
-      for (const CapturedStep::Run& run : program.steps.front().runs)
-        first = std::min(first, run.stamps.front());
-    }
-  }
-  return first;
+/// As it was called.
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
 }
 
 class Writer {
  public:
-  explicit Writer(std::span<const CapturedSet> sets) : sets_(sets), first_(first_stamp(sets)) {}
+  explicit Writer(const CapturedProcess& captured)
+      : captured_(captured), first_(first_begin(captured)) {}
 
   std::string write() {
     name_process(tasks_process, "Arenite: tasks");
     name_track(tasks_process, steps_track, "steps", -1);
-    for (std::size_t s = 0; s < sets_.size(); ++s) {
-      const int process = tasks_process + 1 + static_cast<int>(s);
-      name_process(process, sets_.size() == 1
-                                ? "Arenite: memory plan"
-                                : "Arenite: memory plan of program set " + std::to_string(s + 1));
-      for (const CapturedProgram& program : sets_[s].programs) {
-        add_tasks(program);
+    for (const CapturedSet& set : captured_.sets) {
+      const int process = tasks_process + static_cast<int>(set.number);
+      name_process(process,
+                   one_set() ? "Arenite: memory plan"
+                             : "Arenite: memory plan of program set " + std::to_string(set.number));
+      for (const CapturedProgram& program : set.programs) {
+        add_steps(set, program);
         add_tenants(process, program);
         add_counters(process, program);
       }
     }
-    for (std::size_t worker = 0; worker < workers_; ++worker)
+    const auto workers = timeline(captured_);
+    workers_ = workers.size();
+    for (std::size_t worker = 0; worker < workers_; ++worker) {
       name_track(tasks_process, track_of(static_cast<int>(worker)),
                  "worker " + std::to_string(worker), static_cast<int>(worker));
+      for (const TimelineTask& task : workers[worker]) add_task(task);
+    }
     return ordered_json{
         {"displayTimeUnit", "ns"}, {"otherData", summary()}, {"traceEvents", std::move(events_)}}
         .dump();
   }
 
  private:
+  bool one_set() const { return captured_.forgotten == 0 && captured_.sets.size() == 1; }
   static int track_of(int worker) { return worker + 1; }
   double at(std::int64_t time) const { return static_cast<double>(time - first_) * 1e-3; }
   static double microseconds(std::int64_t nanoseconds) {
@@ -112,59 +118,38 @@ class Writer {
     return "another task";
   }
 
-  void add_tasks(const CapturedProgram& program) {
-    const CaptureShape& shape = program.shape;
-    std::vector<std::int64_t> free(shape.steps.workers, 0);  // by worker: its last task's end
-    struct Position {
-      std::size_t step, task;
-    };
-    std::vector<std::vector<Position>> of_worker(shape.steps.workers);
-    for (std::size_t s = 0; s < program.steps.size(); ++s) {
-      const CapturedStep& step = program.steps[s];
-      const Span time = duration(shape, step);
-      slice(tasks_process, steps_track,
-            shape.steps.program + " step " + std::to_string(step.number), "step", time,
-            {{"program", shape.steps.program}, {"step", step.number}});
-      for (std::size_t t = 0; t < step.runs.size(); ++t)
-        of_worker.at(static_cast<std::size_t>(step.runs[t].worker)).push_back({s, t});
-    }
-    workers_ = std::max(workers_, of_worker.size());
-    for (auto& list : of_worker) {
-      std::ranges::sort(list, {}, [&](const Position& p) {
-        return program.steps[p.step].runs[p.task].stamps.front();
-      });
-      std::int64_t free_since =
-          list.empty() ? 0 : time_of(program, list[0].step, list[0].task).begin;
-      for (const Position& p : list) {
-        add_task(program, p.step, p.task, free_since);
-        free_since = time_of(program, p.step, p.task).end;
-      }
+  void add_steps(const CapturedSet& set, const CapturedProgram& program) {
+    const std::string& name = program.shape.steps.program;
+    for (const RecordedStep& step : program.steps) {
+      slice(tasks_process, steps_track, name + " step " + std::to_string(step.number), "step",
+            duration(program.shape, step), step_of(set, name, step));
     }
   }
 
-  static Span time_of(const CapturedProgram& program, std::size_t step, std::size_t task) {
-    return program.steps[step].runs[task].time();
+  static ordered_json step_of(const CapturedSet& set, const std::string& program,
+                              const RecordedStep& step) {
+    return {{"set", set.number}, {"program", program}, {"step", step.number}};
   }
 
-  void add_task(const CapturedProgram& program, std::size_t s, std::size_t t,
-                std::int64_t free_since) {
+  void add_task(const TimelineTask& at_worker) {
+    const CapturedProgram& program = *at_worker.program;
     const CaptureShape& shape = program.shape;
-    const CapturedStep& step = program.steps[s];
-    const CapturedStep::Run& run = step.runs[t];
+    const std::size_t t = at_worker.task;
+    const RecordedStep& step = program.steps[at_worker.step];
+    const RecordedStep::Run& run = step.runs[t];
     const CaptureShape::Task& task = shape.tasks[t];
     const StepShape::Task& shaped = shape.steps.tasks[t];
     const Span time = run.time();
-    const Wait wait = wait_of(program, s, t);
+    const Wait wait = wait_of(program, at_worker.step, t);
     const std::string why = reason(shape, t, wait);
     const int track = track_of(run.worker);
-    const std::int64_t ready = std::clamp(wait.ready, free_since, time.begin);
-    gap(track, "idle: waits for " + why, "idle", {free_since, ready});
+    const std::int64_t ready = std::clamp(wait.ready, at_worker.free_since, time.begin);
+    gap(track, "idle: waits for " + why, "idle", {at_worker.free_since, ready});
     gap(track, "runtime: a task is ready", "runtime", {ready, time.begin});
 
-    ordered_json args{{"program", shape.steps.program},
-                      {"step", step.number},
-                      {"phase", to_string(task.phase)},
-                      {"task", t}};
+    ordered_json args = step_of(*at_worker.set, shape.steps.program, step);
+    args["phase"] = to_string(task.phase);
+    args["task"] = t;
     if (task.lane >= 0) args["lane"] = task.lane;
     args["waited_for"] = why;
     if (wait.reason != Wait::For::nothing) {
@@ -203,7 +188,7 @@ class Writer {
   }
 
   /// From the end of a task to the begin of the one that waited for it.
-  void arrow(const CapturedStep::Run& before, int track, std::int64_t begin) {
+  void arrow(const RecordedStep::Run& before, int track, std::int64_t begin) {
     const Span time = before.time();
     const auto end = [&](const char* kind, int on, std::int64_t when) {
       return ordered_json{{"ph", kind},    {"name", "waits for"},  {"cat", "wait"},
@@ -228,7 +213,7 @@ class Writer {
         name_track(process, place->second, block + " at " + std::to_string(tenant.offset),
                    static_cast<int>(tenant.offset / default_alignment));
       }
-      for (const CapturedStep& step : program.steps) {
+      for (const RecordedStep& step : program.steps) {
         slice(process, place->second, tenant.name, tenant.label, lifetime(shape, step, i),
               {{"program", shape.steps.program},
                {"step", step.number},
@@ -251,7 +236,7 @@ class Writer {
         const CaptureShape::Tenant& tenant = shape.tenants[i];
         if (tenant.block != b) continue;
         live[tenant.label] = 0;
-        for (const CapturedStep& step : program.steps) {
+        for (const RecordedStep& step : program.steps) {
           const Span alive = lifetime(shape, step, i);
           changes.push_back({alive.begin, {tenant.label, tenant.bytes}});
           changes.push_back({alive.end, {tenant.label, -tenant.bytes}});
@@ -274,7 +259,7 @@ class Writer {
   ordered_json summary() const {
     ordered_json programs = ordered_json::array(), blocks = ordered_json::array(),
                  missing = ordered_json::array();
-    for (const CapturedSet& set : sets_) {
+    for (const CapturedSet& set : captured_.sets) {
       for (const CapturedProgram& program : set.programs) {
         ordered_json planned = ordered_json::array();
         for (const CaptureShape::Block& block : program.shape.blocks) {
@@ -283,27 +268,33 @@ class Writer {
                              {"lower_bound", block.lower_bound},
                              {"optimal", block.optimal}});
         }
-        programs.push_back({{"program", program.shape.steps.program},
+        programs.push_back({{"set", set.number},
+                            {"program", program.shape.steps.program},
                             {"tasks", program.shape.tasks.size()},
                             {"steps_recorded", program.steps.size()},
-                            {"steps_before", program.before},
+                            {"steps_before", program.steps.front().number},
                             {"tenants_that_met", clashes(program)},
                             {"plan", std::move(planned)}});
       }
       for (const CapturedBlock& block : set.blocks) {
-        blocks.push_back(
-            {{"block", block.name}, {"bytes", block.bytes}, {"resident", block.resident}});
+        blocks.push_back({{"set", set.number},
+                          {"block", block.name},
+                          {"bytes", block.bytes},
+                          {"resident", block.resident}});
         if (block.touched >= 0) blocks.back()["touched"] = block.touched;
       }
       for (const std::string& program : set.on_devices) missing.push_back(program);
     }
-    return {{"programs", std::move(programs)},
+    return {{"process", getpid()},
+            {"command", command_line()},
+            {"program_sets_forgotten", captured_.forgotten},
+            {"programs", std::move(programs)},
             {"blocks", std::move(blocks)},
             {"workers", workers_},
             {"on_gpus_not_recorded", std::move(missing)}};
   }
 
-  std::span<const CapturedSet> sets_;
+  const CapturedProcess& captured_;
   std::int64_t first_;
   ordered_json events_ = ordered_json::array();
   std::size_t workers_ = 0;
@@ -313,6 +304,6 @@ class Writer {
 
 }  // namespace
 
-std::string to_trace_json(std::span<const CapturedSet> sets) { return Writer(sets).write(); }
+std::string to_trace_json(const CapturedProcess& captured) { return Writer(captured).write(); }
 
 }  // namespace arenite::runtime
