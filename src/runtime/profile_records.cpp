@@ -33,16 +33,16 @@ StepRecords StepRecords::last(const StepShape& shape, long counted) {
   return records;
 }
 
-// As a sequence lock: what is read between two looks at one number belongs to that step.
+// As a sequence lock: what is read between two looks at one number belongs to that step. Who reads
+// a value of the next step, stored with release, sees in the second look that the number has gone.
 
 void StepRecords::submitting(long step, long turn) noexcept {
   const std::size_t number = row_of(step);
   if (number >= capacity_) return;
   Row& row = rows_[number];
   row.number.store(-1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  row.turn.store(turn, std::memory_order_relaxed);
-  row.submitted.store(now(), std::memory_order_relaxed);
+  row.turn.store(turn, std::memory_order_release);
+  row.submitted.store(now(), std::memory_order_release);
   row.number.store(step, std::memory_order_release);
 }
 
@@ -53,8 +53,7 @@ StepRecords::Stamps::Stamps(StepRecords* records, long step, std::size_t task, i
   if (row >= records->capacity_) return;
   task_ = records->slots(row, task);
   Slot(task_[0]).store(0, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  Slot(task_[1]).store(worker, std::memory_order_relaxed);
+  Slot(task_[1]).store(worker, std::memory_order_release);
   next_ = task_ + 2;
 }
 
@@ -66,19 +65,17 @@ bool StepRecords::read(std::size_t number, RecordedStep& step) const {
   const Row& row = rows_[number];
   step.number = row.number.load(std::memory_order_acquire);
   if (step.number < 0) return false;
-  step.turn = row.turn.load(std::memory_order_relaxed);
-  step.submitted = row.submitted.load(std::memory_order_relaxed);
+  step.turn = row.turn.load(std::memory_order_acquire);
+  step.submitted = row.submitted.load(std::memory_order_acquire);
   step.runs.assign(stamps_.size(), {});
   for (std::size_t t = 0; t < stamps_.size(); ++t) {
     std::int64_t* const task = slots(number, t);
     if (Slot(task[0]).load(std::memory_order_acquire) != step.number + 1) return false;
-    step.runs[t].worker = static_cast<int>(Slot(task[1]).load(std::memory_order_relaxed));
+    step.runs[t].worker = static_cast<int>(Slot(task[1]).load(std::memory_order_acquire));
     for (std::size_t i = 0; i < stamps_[t]; ++i)
-      step.runs[t].stamps.push_back(Slot(task[2 + i]).load(std::memory_order_relaxed));
-    std::atomic_thread_fence(std::memory_order_acquire);
+      step.runs[t].stamps.push_back(Slot(task[2 + i]).load(std::memory_order_acquire));
     if (Slot(task[0]).load(std::memory_order_relaxed) != step.number + 1) return false;
   }
-  std::atomic_thread_fence(std::memory_order_acquire);
   return row.number.load(std::memory_order_relaxed) == step.number;
 }
 

@@ -89,7 +89,7 @@ class StepRecords {
 
     bool recorded() const noexcept { return task_ != nullptr; }
     void operator()(std::int64_t time) noexcept {
-      if (next_ != nullptr) Slot(*next_++).store(time, std::memory_order_relaxed);
+      if (next_ != nullptr) Slot(*next_++).store(time, std::memory_order_release);
     }
 
    private:
