@@ -5,7 +5,6 @@ Usage: profile_script_test.py ARENITE [SANITIZE] [unittest's own arguments, whic
 import contextlib
 import functools
 import io
-import json
 import os
 import pathlib
 import re
@@ -18,44 +17,15 @@ import tempfile
 import unittest
 from collections import Counter
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-SCRIPT = ROOT / "scripts" / "profile"
-sys.path.insert(0, str(ROOT / "scripts" / "profiling"))
+from profile_in_folder import SCRIPT, InFolder
+from profile_samples import NEW, OLD, RECORDED
 
-import captures  # noqa: E402
-import headline  # noqa: E402
-import paje  # noqa: E402
-import stacks  # noqa: E402
-from profile_samples import NEW, OLD, RECORDED  # noqa: E402
+import captures
+import headline
+import stacks
 
 ARENITE, SANITIZE = "", ""
 FOLDED, _ = stacks.collapse(io.StringIO(RECORDED))
-
-
-class InFolder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
-
-    def program(self, name, text, folder=None):
-        path = (folder or self.folder) / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"#!/bin/sh\n{text}")
-        path.chmod(0o755)
-        return path
-
-    def profile(self, *words, status=0, path=None, **variables):
-        environment = dict(os.environ, **variables)
-        if path is not None:
-            environment["PATH"] = path
-        done = subprocess.run([sys.executable, SCRIPT, *map(str, words)], cwd=self.folder, env=environment,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200)
-        self.assertEqual(done.returncode, status, done.stderr)
-        self.assertNotIn("Traceback", done.stderr)
-        left = [entry.name for entry in self.folder.iterdir() if entry.name.startswith(".")]
-        self.assertEqual(left, [])
-        return done
 
 
 class Arguments(InFolder):
@@ -83,11 +53,6 @@ class Arguments(InFolder):
         for verb in "trace", "memory":
             self.assertIn("missing is no folder", self.profile(verb, "-o", "missing/x", "--", ran, status=2).stderr)
         self.assertFalse((self.folder / "ran").exists())
-
-    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
-    def test_what_may_not_be_written(self):
-        (self.folder / "closed").mkdir(mode=0o500)
-        self.assertIn("cannot be written", self.profile("trace", "-o", "closed/x", "--", "true", status=2).stderr)
 
     def test_commands_that_are_none(self):
         (self.folder / "text").write_text("no program\n")
@@ -154,6 +119,12 @@ class AroundPerf(InFolder):
         self.assertNotIn("<title>host", text)
         self.assertIn("all stacks in kept", done.stderr)
         self.assertEqual(sum(stacks.read(self.folder / "kept").values()), 8)
+
+    def test_stacks_stay_here_where_the_picture_is_no_file(self):
+        (self.folder / "link").symlink_to("/proc/self/fd/1")
+        done = self.flamegraph("-o", "link", "--renderer", "own", "--", "true")
+        self.assertIn("<svg ", done.stdout)
+        self.assertEqual(stacks.read(self.folder / "flamegraph.folded"), FOLDED)
 
     def test_the_difference_to_an_earlier_run(self):
         (self.folder / "old").write_text("host;main;data::draw 1000\n")
@@ -260,72 +231,6 @@ class AroundPerf(InFolder):
         self.assertEqual((self.folder / "given").read_text(), "-n\na;b 3\n")
         self.program("flamegraph.pl", "echo broken >&2; exit 9\n", self.tools)
         self.assertIn("flamegraph.pl failed: broken", self.flamegraph("--", "true", status=1).stderr)
-
-
-TRACE = {"traceEvents": [
-    {"ph": "M", "name": "thread_name", "pid": 1, "tid": 0, "args": {"name": "worker 0"}},
-    {"ph": "X", "name": "conv1", "pid": 1, "tid": 0, "ts": 10, "dur": 1500, "args": {"program": "train", "step": 3, "task": 0}},
-    {"ph": "X", "name": "conv1", "pid": 1, "tid": 1, "ts": 2010, "dur": 500, "args": {"program": "train", "step": 4, "task": 0}},
-    {"ph": "C", "name": "live bytes", "pid": 1, "ts": 10, "args": {"bytes": 5}}]}
-
-
-class WrittenByArenite(InFolder):
-    def test_a_trace(self):
-        (self.folder / "made").write_text(json.dumps(TRACE))
-        done = self.profile("trace", "-o", "t.json", "--steps", "5", "--", "sh", "-c",
-                            'cp made "$ARENITE_TRACE"; echo $ARENITE_TRACE_STEPS $ARENITE_CREW')
-        self.assertEqual(done.stdout, "5\n")
-        self.assertIn("profile: t.json: 2 tasks in 2 steps on 2 workers, 1 counter, 2.5 ms\n", done.stderr)
-        self.assertIn("ui.perfetto.dev", done.stderr)
-        done = self.profile("trace", "--", "sh", "-c", 'cp made "$ARENITE_TRACE"; exit 4', status=4)
-
-    def test_none_came(self):
-        self.assertIn("the command ran, but wrote no trace.json", self.profile("trace", "--", "true", status=1).stderr)
-        self.assertIn("ended with status 6 before", self.profile("trace", "--", "sh", "-c", "exit 6", status=6).stderr)
-        (self.folder / "trace.json").write_text(json.dumps(TRACE))  # of an earlier run
-        self.assertIn("wrote no trace.json", self.profile("trace", "--", "true", status=1).stderr)
-        self.assertIn("wrote no memory.svg", self.profile("memory", "--", "true", status=1).stderr)
-
-    def test_what_came_is_looked_at(self):
-        for text, expected in {"{": "is no JSON", "[]": "holds no task", "{}": "is no trace", '{"traceEvents": [{}]}': "is no trace",
-                               '{"traceEvents": [{"ph": "C", "name": "x"}]}': "holds no task"}.items():
-            (self.folder / "made").write_text(text)
-            self.assertIn(expected, self.profile("trace", "--", "sh", "-c", 'cat made > "$ARENITE_TRACE"', status=1).stderr)
-        (self.folder / "made").write_text("<html/>")
-        self.assertIn("its root is <html>", self.profile("memory", "--", "sh", "-c", 'cp made "$ARENITE_MEMORY"', status=1).stderr)
-        (self.folder / "made").write_text("<svg")
-        self.assertIn("is no SVG", self.profile("memory", "--", "sh", "-c", 'cp made "$ARENITE_MEMORY"', status=1).stderr)
-
-    def test_a_picture_of_the_memory(self):
-        (self.folder / "made").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="800" height="300"/>')
-        done = self.profile("memory", "-o", "m.svg", "--", "sh", "-c", 'cp made "$ARENITE_MEMORY"')
-        self.assertIn("profile: m.svg: 800 × 300, 0 KiB", done.stderr)
-
-    def test_pajes_format_where_starpu_has_it(self):
-        self.assertIn("'true' loads no StarPU", self.profile("trace", "--paje", "on", "--", "true", status=1).stderr)
-        library = self.folder / "lib" / "libstarpu-1.4.so.9"
-        library.parent.mkdir()
-        library.write_bytes(b"\x7fELF")
-        self.assertFalse(paje.has_fxt(library))
-        library.write_bytes(b"\x7fELF\0starpu_fxt_generate_trace\0")
-        self.assertTrue(paje.has_fxt(library))
-        self.assertFalse(paje.has_fxt(self.folder / "missing"))
-        # A program that loads it, as ldd says.
-        tools = self.folder / "tools"
-        self.program("ldd", f"echo '  libstarpu-1.4.so.9 => {library} (0x1)'\n", tools)
-        (self.folder / "made").write_text(json.dumps(TRACE))
-        train = self.program("train", 'echo $ARENITE_CREW $STARPU_FXT_TRACE; cp made "$ARENITE_TRACE"; echo e > "${STARPU_FXT_PREFIX}prof_file_me_0"\n')
-        path = f"{tools}:{os.environ['PATH']}"
-        if not shutil.which("starpu_fxt_tool"):
-            self.assertIn("no starpu_fxt_tool beside", self.profile("trace", "--paje", "on", "--", train, path=path, status=1).stderr)
-        self.program("starpu_fxt_tool", 'cat "$2" > paje.trace\n', self.folder / "bin")
-        done = self.profile("trace", "-o", "t.json", "--", train, path=path)
-        self.assertEqual(done.stdout, "off 1\n")
-        self.assertIn("profile: t.paje: StarPU's own trace", done.stderr)
-        self.assertEqual((self.folder / "t.paje").read_text(), "e\n")
-        self.assertEqual(self.profile("trace", "--paje", "off", "--", train, path=path).stdout, "\n")
-        self.program("starpu_fxt_tool", "echo cannot >&2; exit 1\n", self.folder / "bin")
-        self.assertIn("makes no trace of StarPU's events: cannot", self.profile("trace", "--", train, path=path, status=1).stderr)
 
 
 @functools.cache

@@ -1,25 +1,10 @@
 """What a program that uses Arenite writes of itself when it is asked to: traces and pictures of its memory."""
 import json
-import os
-import pathlib
 import re
 import xml.etree.ElementTree
 
 import command
 from command import Complaint
-
-
-def prepare(path):
-    """The path to be written, whole: asked for before the command runs, so that a wrong one costs nothing."""
-    path = pathlib.Path(path).absolute()
-    if path.is_dir():
-        raise Complaint(f"{path} is a folder; expected a path of a file", status=2)
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        what = "cannot be written" if path.parent.is_dir() else "is no folder"
-        raise Complaint(f"cannot write {path}: {path.parent} {what}", status=2)
-    if path.exists() and not os.access(path, os.W_OK):
-        raise Complaint(f"cannot write {path}: it may not be replaced", status=2)
-    return path
 
 
 def record(words, path, environment):

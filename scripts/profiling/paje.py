@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 
+import outputs
 from command import Complaint
 
 # Only in a library that was built with FxT.
@@ -55,6 +56,4 @@ def convert(tool, folder, into):
     made = pathlib.Path(folder) / "paje.trace"
     if done.returncode != 0 or not made.is_file() or not made.stat().st_size:
         raise Complaint(f"{tool} makes no trace of StarPU's events: {' '.join((done.stderr or done.stdout).split())[:300]}")
-    beside = into.with_name(f".{into.name}.{os.getpid()}")
-    shutil.copyfile(made, beside)
-    beside.replace(into)
+    outputs.write(into, made.read_bytes())
