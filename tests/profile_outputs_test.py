@@ -136,6 +136,20 @@ class WrittenByArenite(InFolder):
         self.assertIn("ui.perfetto.dev", done.stderr)
         done = self.profile("trace", "--", "sh", "-c", 'cp made "$ARENITE_TRACE"; exit 4', status=4)
 
+    def test_whose_trace_it_is(self):
+        def written(by, words):
+            (self.folder / "made").write_text(json.dumps(dict(TRACE, otherData={"process": "PID", "command": words})))
+            return f"sed 's/\"PID\"/'{by}'/' made > \"$ARENITE_TRACE\""
+        own = self.profile("trace", "--", "sh", "-c", "echo $$; " + written("$$", ["train", "a b"]))
+        self.assertIn(f"\n  of process {own.stdout.strip()}: train 'a b'\n  open it", own.stderr)
+        other = self.profile("trace", "--", "sh", "-c", written("1", ["train"] * 50)).stderr
+        self.assertRegex(other, r"\n  of process 1: (train )+t?r?a?i?n?…\n  the command started it; of several such processes the last")
+
+    def test_steps_of_sets(self):
+        events = [dict(event, args=dict(event["args"], set=number, step=3)) for number in (0, 1) for event in TRACE["traceEvents"][1:3]]
+        (self.folder / "made").write_text(json.dumps({"traceEvents": events}))
+        self.assertIn(": 4 tasks in 2 steps on", self.profile("trace", "--", "sh", "-c", 'cp made "$ARENITE_TRACE"').stderr)
+
     def test_none_came(self):
         self.assertIn("the command ran, but wrote no trace.json", self.profile("trace", "--", "true", status=1).stderr)
         self.assertIn("ended with status 6 before", self.profile("trace", "--", "sh", "-c", "exit 6", status=6).stderr)

@@ -93,8 +93,8 @@ class Command:
 
 
 def run(words, environment=None):
-    """Runs it without further ado; its exit status."""
+    """Runs it without further ado: (its process, its exit status)."""
     check(words)
     command = Command(words, environment)
     command.release()
-    return command.wait()
+    return command.pid, command.wait()
