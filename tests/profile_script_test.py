@@ -225,7 +225,9 @@ class AroundPerf(InFolder):
         self.assertEqual((self.folder / "given").read_text(), stacks.text(FOLDED))
         self.assertEqual((self.folder / "flamegraph.svg").read_text(), "<svg/>\n")
         (self.folder / "old").write_text("a;b 3\n")
-        self.assertIn("difffolded.pl on PATH", self.flamegraph("--before", "old", "--renderer", "standard", "--", "true", status=1).stderr)
+        done = self.flamegraph("--before", "old", "--renderer", "standard", "--", "sh", "-c", "touch ran", status=1)
+        self.assertIn("difffolded.pl on PATH", done.stderr)
+        self.assertFalse((self.folder / "ran").exists())  # the tools were asked for first
         self.program("difffolded.pl", 'printf "%s\\n" "$1"; cat "$2"\n', self.tools)
         self.flamegraph("--before", "old", "--", "true")
         self.assertEqual((self.folder / "given").read_text(), "-n\na;b 3\n")
