@@ -41,6 +41,7 @@ class Arguments(InFolder):
                                 ("flame", "--", "true"): "invalid choice: 'flame'",
                                 ("flamegraph", "--frequency", "0", "--", "true"): "'0'; expected a whole number from 1 to 20000",
                                 ("trace", "--steps", "x", "--", "true"): "'x'; expected a whole number",
+                                ("trace", "--steps", "1001", "--", "true"): "'1001'; expected a whole number from 1 to 1000",
                                 ("difference", "a", "b", "--", "true"): "'difference' runs no command"}.items():
             self.assertIn(expected, self.profile(*words, status=2).stderr)
 
@@ -296,7 +297,7 @@ class Real(InFolder):
 
 
 class Switches(InFolder):
-    """Of the program itself: what the script sets changes no result."""
+    """Of the program itself: it takes what the script sets, and that changes no result."""
 
     def sha(self, **variables):
         done = subprocess.run([ARENITE, "train", "--dataset", "synthetic", "--model", "lenet5", "--epochs", "1", "--limit", "640"],
@@ -318,6 +319,14 @@ class Switches(InFolder):
         self.assertTrue(all(re.fullmatch(r"[0-9a-f]+ [0-9a-f]+ \S.*", line) for line in lines))
         if os.uname().machine in ("x86_64", "aarch64"):
             self.assertTrue(any(" update sgd conv1.bias [" in line for line in lines))
+
+    def test_as_many_steps_as_the_script_lets_through(self):
+        words = [ARENITE, "train", "--dataset", "synthetic", "--model", "mlp", "--epochs", "1", "--limit", "64"]
+        for steps, status in {captures.MOST_STEPS: 0, captures.MOST_STEPS + 1: 2}.items():
+            variables = {"ARENITE_TRACE": str(self.folder / "t.json"), "ARENITE_TRACE_STEPS": str(steps)}
+            done = subprocess.run(words, env=dict(os.environ, **variables), capture_output=True, text=True, timeout=200)
+            self.assertEqual(done.returncode, status, done.stderr)
+        self.assertIn(f"a whole number of 1 to {captures.MOST_STEPS}", done.stderr)
 
     def test_wrong_values(self):
         for name, value in {"ARENITE_PERF_MAP": "2", "ARENITE_CREW": "no"}.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import command
 from command import Complaint
 
+MOST_STEPS = 1000  # as src/runtime/capture/request.cpp has it
 LONG = 100  # letters of a command that are shown
 
 
