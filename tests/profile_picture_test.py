@@ -53,6 +53,7 @@ class Collapsing(unittest.TestCase):
         self.assertEqual(headline.top(folded)[0], " 25.0 %  backward conv2: conv2d_relu_max_pool2d_grad_input [sparse]")
         self.assertIn("57.1 % in ops, 14.3 % waiting", headline.top(folded)[-2])
         self.assertIn("8 samples say little", headline.top(folded)[-1])
+        self.assertIn("1 sample says little", headline.top(Counter({("a",): 1}))[-1])
 
     def test_ops_by_other_names(self):
         op = "CPU 3 5/6 \n\t7f {} (/tmp/perf-5.map)\n\n"
@@ -183,7 +184,7 @@ class Pictures(unittest.TestCase):
     def test_kinds_have_their_colours(self):
         fills = {title.split("\n")[0]: fill for title, *_, fill in self.frames(picture.flame_graph(self.folded, "t", "s"))}
         self.assertEqual(len({fills["forward"], fills["backward"], fills["waits"], fills["host"], fills["main"]}), 5)
-        for path, kind in {(): "", ("host",): "", ("worker 1",): "", ("workers", "waits"): "waits for a ready task",
+        for path, kind in {(): "", ("host",): "", ("worker 1",): "", ("workers", "waits"): "waits until a task is ready",
                            ("worker 1", "StarPU", "f"): "in StarPU, polling", ("p", "worker 1", "runtime"): "runtime",
                            ("worker 1", "update", "x [plain]", "run"): "update", ("worker 1", "update", "xsmm gemm m1"): "LIBXSMM's code",
                            ("host", "main", "read_[k]"): "system", ("host", "main"): "other code", ("worker 1", "some op", "f"): "an op that left no trace",

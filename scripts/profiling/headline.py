@@ -1,6 +1,7 @@
 """What a profile says in a few lines."""
 from collections import Counter
 
+import captures
 import stacks
 from tree import Node, change
 
@@ -45,12 +46,12 @@ def top(folded, most=5):
     lines = [f"{100 * count / total:5.1f} %  {name}" for name, count in (ops or functions).most_common(most)]
     if workers:
         known = sum(workers.values())
-        names = {"ops": "in ops", stacks.WAITS: "waiting for a task that is ready", stacks.RUNTIME: "between tasks",
+        names = {"ops": "in ops", stacks.WAITS: "waiting until a task is ready", stacks.RUNTIME: "between tasks",
                  stacks.STARPU: "in StarPU, polling for work"}
         said = [f"{100 * workers[key] / known:.1f} % {text}" for key, text in names.items() if workers[key]]
         lines.append("of the workers' samples " + ", ".join(said))
     if total < FEW:
-        lines.append(f"{total} samples say little: let it run longer, or raise --frequency")
+        lines.append(f"{captures.count(total, 'sample')} say{'s' * (total == 1)} little: let it run longer, or raise --frequency")
     return lines
 
 

@@ -18,7 +18,7 @@ LEAST = 0.4  # pixels: narrower frames are left out
 PHASE_COLOURS = {"forward": (135, 42, 66), "backward": (22, 78, 70), "update": (265, 55, 78), "staging": (185, 48, 68),
                  "evaluate": (212, 60, 73), "init": (330, 35, 74)}
 THREAD, ROOT = (215, 22, 80), (0, 0, 83)
-OTHERS = {"LIBXSMM's code": (52, 88, 62), "waits for a ready task": (0, 0, 91), "in StarPU, polling": (0, 0, 87),
+OTHERS = {"LIBXSMM's code": (52, 88, 62), "waits until a task is ready": (0, 0, 91), "in StarPU, polling": (0, 0, 87),
           "runtime": (215, 32, 70), "an op that left no trace": (120, 12, 80), "system": (350, 62, 78),
           "other code": (38, 45, 76)}
 RED, BLUE, SAME = (4, 80), (215, 80), (0, 0, 93)
@@ -56,7 +56,7 @@ def kind_of(path):
         is_thread = not path or name == "host" or len(path) == 1
         return "" if is_thread else "other code"
     below = path[at + 1] if len(path) > at + 1 else ""
-    kinds = {stacks.WAITS: "waits for a ready task", stacks.STARPU: "in StarPU, polling", stacks.RUNTIME: "runtime",
+    kinds = {stacks.WAITS: "waits until a task is ready", stacks.STARPU: "in StarPU, polling", stacks.RUNTIME: "runtime",
              stacks.SOME_OP: "an op that left no trace", "": ""}
     return below if below in stacks.PHASES else kinds.get(below, "other code")
 

@@ -3,7 +3,7 @@
 Threads have the names of what they are: StarPU's "CPU 0" is worker 0, the main thread of a program with workers its host.
 Of a worker's stack what lies below the op is left out, since the worker's own loop is everywhere the same: the op stands on
 its phase, "worker 0;forward;conv1: conv2d [xsmm];…". Where a worker runs no op it is in one of these instead:
-  waits      in a step, for a task that is ready
+  waits      in a step, until a task is ready: the table and the trace call it idle
   runtime    in a step, choosing the next task or ending the last
   StarPU     in StarPU's own code, which polls for work where no step is under way
   some op    in code that left no trace of its callers
