@@ -3,6 +3,7 @@
 #include "src/cli/command_line.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/progress.hpp"
+#include "src/cli/standard_descriptors.hpp"
 
 #include <csignal>
 #include <iostream>
@@ -19,6 +20,7 @@ int complain(const std::string& message, int status) {
 
 int main(int argc, char** argv) {
   using namespace arenite;
+  cli::fill_standard_descriptors();
   // What cannot be written, for want of a reader or beyond a limit, is an error and no reason to
   // die.
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
