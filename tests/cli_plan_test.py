@@ -124,6 +124,11 @@ class Table(Case):
             self.assertEqual([plan[key] for key in ("verdict", "capacity", "bytes_needed", "buffers_at_peak")],
                              [verdict, capacity, needed, ["a", "b"]])
 
+    def test_capacity_with_a_unit(self):
+        self.table.write_text("id,lower,upper,size\na,0,1,1536\n")
+        for capacity, status in (("1.5KiB", 0), ("1KiB", 3), ("1MiB", 0), ("0", 3), ("1535", 3), ("1536", 0)):
+            self.assertEqual(self.plan("--capacity", capacity).returncode, status, capacity)
+
     def test_interrupts_leave_nothing(self):
         self.table.unlink()
         os.mkfifo(self.table)
@@ -181,8 +186,11 @@ class Table(Case):
         self.refused(run("plan"), f"no INPUT; expected a path{HELP}")
         self.refused(self.plan("--effort", "more"), f"--effort: 'more' (did you mean 'max'?); expected one of fast, default, max{HELP}")
         self.refused(self.plan("--align", "3"), f"--align: '3'; expected a power of two of at most 2^40{HELP}")
-        self.refused(self.plan("--capacity", "-1"),
-                     f"--capacity: '-1'; expected a whole number of 0 to 1152921504606846976{HELP}")
+        for capacity in ("-1", "5 KiB", "5kib", "5KB", "MiB", ""):
+            self.refused(self.plan("--capacity", capacity), f"--capacity: '{capacity}'; expected bytes, as in 4096, 64MiB or 1.5GiB{HELP}")
+        for option in ("--out", "--csv", "--svg", "--verify"):
+            self.refused(self.plan(option, "-"), f"{option}: '-'; expected a path: /dev/stdin, /dev/stdout, or ./- for a file{HELP}")
+        self.refused(run("plan", "-"), f"INPUT: '-'; expected a path: /dev/stdin, /dev/stdout, or ./- for a file{HELP}")
         self.refused(self.plan("--strategi", "bump"),
                      f"unknown argument '--strategi' (did you mean '--strategy'?); expected options of plan{HELP}")
         result = self.plan("--out", self.root / "no" / "plan.json")

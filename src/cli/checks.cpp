@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 namespace arenite::cli {
 namespace {
@@ -27,13 +28,6 @@ std::optional<float> parse_float(const std::string& text) {
   const auto value = parse<double>(text);
   if (!value) return std::nullopt;
   return static_cast<float>(*value);
-}
-
-CLI::Validator expecting(const std::string& what, std::function<bool(const std::string&)> right) {
-  return {[what, right = std::move(right)](std::string& text) {
-            return right(text) ? std::string() : fmt::format("'{}'; expected {}", text, what);
-          },
-          what};
 }
 
 }  // namespace
@@ -96,8 +90,14 @@ CLI::Validator one_of(std::vector<std::string> names) {
           what};
 }
 
-CLI::Validator not_empty() {
-  return expecting("a path", [](const std::string& text) { return !text.empty(); });
+CLI::Validator a_path() {
+  return {
+      [](std::string& text) {
+        if (text == "-")
+          return std::string("'-'; expected a path: /dev/stdin, /dev/stdout, or ./- for a file");
+        return text.empty() ? std::string("''; expected a path") : std::string();
+      },
+      "a path"};
 }
 
 }  // namespace arenite::cli

@@ -22,9 +22,11 @@ std::optional<float> number_from_0_to_below_1(const std::string& text);
 
 /// "4096", "64MiB", "1.5GiB": above 0 bytes.
 std::optional<std::int64_t> bytes_of(const std::string& text);
+constexpr const char* a_number_of_bytes = "bytes, as in 4096, 64MiB or 1.5GiB";
 
 CLI::Validator one_of(std::vector<std::string> names);
-CLI::Validator not_empty();
+/// Neither empty nor "-", by which some programs mean their standard input or output.
+CLI::Validator a_path();
 
 /// An option that becomes what `meaning` makes of its text; a text that means nothing is refused
 /// with "NAME: 'TEXT'; expected WHAT".

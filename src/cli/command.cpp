@@ -19,7 +19,7 @@ void Command::heading(const std::string& text) { option_defaults()->group(text);
 
 CLI::Option* Command::add_path(const std::string& name, std::string& into, const std::string& kind,
                                const std::string& help) {
-  CLI::Option* option = add_option(name, into, help)->type_name(kind)->check(not_empty());
+  CLI::Option* option = add_option(name, into, help)->type_name(kind)->check(a_path());
   offer(option, {.files = true});
   return option;
 }

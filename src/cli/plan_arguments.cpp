@@ -121,11 +121,12 @@ void add_problem(Command& plan, PlanArguments& a) {
   add_option<std::optional<std::int64_t>>(
       plan, "--capacity", a.capacity,
       [](const std::string& text) -> std::optional<std::optional<std::int64_t>> {
-        const auto bytes = whole_number(text, 0, most);
-        if (!bytes) return std::nullopt;
-        return std::make_optional<std::optional<std::int64_t>>(static_cast<std::int64_t>(*bytes));
+        if (const auto bytes = bytes_of(text)) return std::make_optional(bytes);
+        const auto number = whole_number(text, 0, most);  // nothing at all is a capacity, too
+        if (!number) return std::nullopt;
+        return std::make_optional<std::optional<std::int64_t>>(static_cast<std::int64_t>(*number));
       },
-      whole_number_text(0, most), "bytes that no space may pass; status 3 if one does")
+      a_number_of_bytes, "bytes that no space may pass, as in 64MiB; status 3 if one does")
       ->type_name("BYTES");
 }
 
