@@ -92,6 +92,25 @@ class Outputs(unittest.TestCase):
                                  message=f"{first} and {second} name the same file '{self.path(path)}'; "
                                          "expected a file of its own for each")
 
+    def test_a_second_plan_is_a_file_too(self):
+        self.refused_at_once("--arenas", "two", "--log", self.path("x.1"), "--plan-svg", self.path("x"),
+                             message=f"--log and --plan-svg name the same file '{self.path('x.1')}'; "
+                                     "expected a file of its own for each")
+
+    def test_captures_are_files_too(self):
+        for variable in ("ARENITE_TRACE", "ARENITE_MEMORY"):
+            self.refused_at_once("--log", self.path("x"), **{variable: self.path("x")},
+                                 message=f"--log and {variable} name the same file '{self.path('x')}'; "
+                                         "expected a file of its own for each")
+
+    def test_a_folder_that_is_gone(self):
+        gone = self.root / "gone"
+        gone.mkdir()
+        script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+        done = subprocess.run(["sh", "-c", script, "sh", str(gone), cli_testing.COMMAND, *small("--log", "x")],
+                              capture_output=True, text=True, timeout=120, env=cli_testing.clean_environment())
+        self.refused(done, f"log 'x': cannot create it: No such file or directory; {FOLDER}")
+
     def test_an_older_log_stays_until_a_line_is_whole(self):
         log = self.root / "log"
         log.write_text("older\n")

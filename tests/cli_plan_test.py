@@ -129,6 +129,24 @@ class Table(Case):
         for capacity, status in (("1.5KiB", 0), ("1KiB", 3), ("1MiB", 0), ("0", 3), ("1535", 3), ("1536", 0)):
             self.assertEqual(self.plan("--capacity", capacity).returncode, status, capacity)
 
+    def test_one_file_for_two(self):
+        """None is written then, and the table stays."""
+        (self.root / "link").symlink_to("table.csv")
+        (self.root / "folder").mkdir()
+        other = self.root / "other"
+        for first, second, path in (("--out", "--svg", other), ("--csv", "--svg", self.root / "folder/../other")):
+            self.refused(self.plan(first, other, second, path),
+                         f"{first} and {second} name the same file '{path}'; expected a file of its own for each")
+        for option in ("--out", "--csv", "--svg"):
+            for path in (self.table, self.root / "link"):
+                self.refused(self.plan(option, path),
+                             f"INPUT and {option} name the same file '{path}'; expected a file of its own for each")
+        self.assertEqual(sorted(os.listdir(self.root)), ["folder", "link", "table.csv"])
+        self.assertEqual(self.table.read_text(), GADGET)
+        printed = self.plan("--out", "/dev/stdout", "--csv", "/dev/stdout")  # a pipe takes both
+        self.assertEqual((printed.returncode, printed.stderr), (0, ""))
+        self.assertIn("id,lower,upper,size,offset\n", printed.stdout)
+
     def test_interrupts_leave_nothing(self):
         self.table.unlink()
         os.mkfifo(self.table)

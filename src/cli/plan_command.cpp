@@ -8,6 +8,7 @@
 
 #include "src/base/atomic_file.hpp"
 #include "src/cli/commands.hpp"
+#include "src/cli/distinct_files.hpp"
 #include "src/cli/interrupt.hpp"
 #include "src/cli/json_text.hpp"
 #include "src/cli/plan_arguments.hpp"
@@ -166,6 +167,11 @@ int run_verify(const PlanArguments& arguments, const PlanSubject& subject) {
 
 int run_plan(const PlanArguments& arguments) {
   exit_on_interrupts();
+  // The input, too, is kept: a picture of it is no table.
+  refuse_shared_files({{"INPUT", names_model(arguments.input) ? std::string() : arguments.input},
+                       {"--out", arguments.out},
+                       {"--csv", arguments.csv},
+                       {"--svg", arguments.svg}});
   const std::unique_ptr<PlanSubject> subject = read_subject(arguments);
   if (!arguments.verify.empty()) return run_verify(arguments, *subject);
 

@@ -7,6 +7,7 @@
 #include "src/base/perf_map.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/count_heap.hpp"
+#include "src/cli/distinct_files.hpp"
 #include "src/cli/interrupt.hpp"
 #include "src/cli/plan_files.hpp"
 #include "src/cli/process_age.hpp"
@@ -14,12 +15,12 @@
 #include "src/cli/train_arguments.hpp"
 #include "src/cli/training_json.hpp"
 #include "src/cli/training_words.hpp"
+#include "src/runtime/environment.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -51,27 +52,19 @@ std::unique_ptr<TrainingReport> make_report(const TrainArguments& a) {
   return std::make_unique<WordsReport>(a.epochs);
 }
 
-/// One would replace the other.
+/// None may replace another, nor be replaced by what StarPU's tasks are captured in at the end.
 void refuse_shared_outputs(const TrainArguments& a) {
-  namespace fs = std::filesystem;
-  struct Output {
-    const char* option;
-    fs::path path;
+  // The layout `two` has a second plan, in a file of its own.
+  const auto second = [&](const std::string& path) {
+    return path.empty() || a.arenas != plan::ArenaLayout::two ? std::string() : path + ".1";
   };
-  std::vector<Output> seen;
-  for (const Output& output :
-       {Output{"--log", a.log}, {"--plan-svg", a.plan_svg}, {"--plan-json", a.plan_json}}) {
-    std::error_code error;
-    if (output.path.empty() || fs::is_other(output.path, error)) continue;
-    const fs::path whole = fs::weakly_canonical(fs::absolute(followed(output.path)), error);
-    for (const Output& other : seen) {
-      if (error || other.path != whole) continue;
-      fail({.found = fmt::format("{} and {} name the same file '{}'", other.option, output.option,
-                                 output.path.string()),
-            .expected = "a file of its own for each"});
-    }
-    seen.push_back({output.option, whole});
-  }
+  refuse_shared_files({{"--log", a.log},
+                       {"--plan-svg", a.plan_svg},
+                       {"--plan-svg", second(a.plan_svg)},
+                       {"--plan-json", a.plan_json},
+                       {"--plan-json", second(a.plan_json)},
+                       {"ARENITE_TRACE", runtime::environment("ARENITE_TRACE")},
+                       {"ARENITE_MEMORY", runtime::environment("ARENITE_MEMORY")}});
 }
 
 /// For people, wherever the rest is for a program.
