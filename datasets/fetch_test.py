@@ -167,6 +167,46 @@ class FetchTest(unittest.TestCase):
         self.assertIn("is damaged", done.stderr)
         self.assert_whole()
 
+    @needs_data
+    def test_other_plain_files_make_way(self):
+        """The loader takes them before packed ones; they may be somebody's, and are kept under another name."""
+        self.assertEqual(self.fetch("fashion-mnist").returncode, 0)
+        for name in ("t10k-labels-idx1-ubyte", "t10k-labels.idx1-ubyte"):
+            (self.target / name).write_bytes(b"mine")
+            self.server.asked.clear()
+            done = self.fetch("fashion-mnist")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"{name} is damaged or other data", done.stderr)
+            self.assertEqual(self.server.asked, [])  # what is behind it was right
+            self.assertEqual((self.target / f"{name}.wrong").read_bytes(), b"mine")
+            (self.target / f"{name}.wrong").unlink()
+            self.assert_whole()
+
+    @needs_data
+    def test_wrong_files_stay_until_there_is_a_right_one(self):
+        self.target.mkdir(parents=True)
+        name = "t10k-labels-idx1-ubyte"
+        (self.target / name).write_bytes(b"mine")
+        done = self.fetch("fashion-mnist", ARENITE_FETCH_BASE="http://127.0.0.1:1")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual((self.target / name).read_bytes(), b"mine")
+        self.assertEqual(self.fetch("fashion-mnist").returncode, 0)
+        (self.target / f"{name}.wrong").unlink()
+        self.assert_whole()
+
+    @needs_data
+    def test_unpacked_files_of_either_spelling_are_right(self):
+        self.target.mkdir(parents=True)
+        for index, name in enumerate(FILES):
+            plain = name.removesuffix(".gz")
+            plain = plain.replace("-idx", ".idx") if index % 2 else plain
+            (self.target / plain).write_bytes(gzip.decompress((REAL / name).read_bytes()))
+        before = sorted(entry.name for entry in self.target.iterdir())
+        done = self.fetch("fashion-mnist")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.server.asked, [])
+        self.assertEqual(sorted(entry.name for entry in self.target.iterdir()), before)
+
     def test_a_wrong_checksum_leaves_nothing(self):
         self.server.files = {name: gzip.compress(b"something else") for name in FILES}
         for tool in TOOLS:
