@@ -8,9 +8,11 @@ import pty
 import re
 import resource
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
+import time
 import unittest
 
 import cli_testing
@@ -190,6 +192,11 @@ class Broken(Doctor):
             if run("version", **how).returncode == 0:  # else not even this program starts
                 found = self.examined("processors", "run", **how)
                 ended.append(found["run"]["mark"])
+                for check in found.values():
+                    for problem in check["problems"]:
+                        self.assertNotIn("smaller batch", problem["mend"])
+                        if problem["mark"] == "fails":
+                            self.assertIn("`ulimit -v`", problem["mend"])
         self.assertIn("fails", ended)
         self.assertIn("ok", ended)
 
@@ -212,7 +219,33 @@ class Broken(Doctor):
             program.chmod(0o755)
             self.assertIn("linux-perf", perf()["mend"])
         program.write_text("#!/bin/sh\nexec sleep 60\n")
-        self.assertEqual(perf()["what"], "no answer within 5 s")
+        self.assertEqual(perf(), {"mark": "note", "what": "no answer within 5 s", "mend": "see what `perf --version` does"})
+
+    def test_an_interrupt_leaves_nothing(self):
+        """Nor what a check has started has started."""
+        program, started = self.root / "perf", self.root / "started"
+        program.write_text(f"#!/bin/sh\nsleep 77 &\necho $! > {started}.part; mv {started}.part {started}; wait\n")
+        program.chmod(0o755)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            started.unlink(missing_ok=True)
+            process = cli_testing.start_command("doctor", "perf", PATH=f"{self.root}:/usr/bin:/bin")
+            until = time.monotonic() + 30
+            while not started.exists() and time.monotonic() < until:
+                time.sleep(0.01)
+            sleep = int(started.read_text())
+            process.send_signal(number)
+            self.assertEqual((process.communicate(timeout=60)[1], process.returncode), ("", 130))
+
+            def ended():
+                try:
+                    return pathlib.Path(f"/proc/{sleep}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+                except FileNotFoundError:
+                    return True
+
+            until = time.monotonic() + 5
+            while not ended() and time.monotonic() < until:
+                time.sleep(0.01)
+            self.assertTrue(ended())
 
     def test_a_group_with_fewer_processors(self):
         if len(os.sched_getaffinity(0)) < 2:

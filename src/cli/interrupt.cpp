@@ -14,6 +14,10 @@ namespace {
 std::atomic<bool> flag{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a handler may take no lock");
 
+/// A group of processes that an interrupt ends, too; 0: none.
+std::atomic<pid_t> helpers{0};
+static_assert(std::atomic<pid_t>::is_always_lock_free, "a handler may take no lock");
+
 constexpr int signals[] = {SIGINT, SIGTERM};
 // A terminal's line holds a progress bar and the ^C itself.
 std::string_view message;
@@ -48,8 +52,14 @@ void catch_interrupts() {
 }
 
 void exit_on_interrupts() {
-  install([](int /*signal*/) { ::_exit(exit_interrupted); });
+  install([](int /*signal*/) {
+    if (const pid_t group = helpers.load(std::memory_order_relaxed); group > 0)
+      ::kill(-group, SIGKILL);
+    ::_exit(exit_interrupted);
+  });
 }
+
+void end_with_interrupts(pid_t group) noexcept { helpers.store(group, std::memory_order_relaxed); }
 
 const std::atomic<bool>& interrupted() noexcept { return flag; }
 

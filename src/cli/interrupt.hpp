@@ -2,6 +2,8 @@
 // half done.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 
 namespace arenite::cli {
@@ -12,6 +14,9 @@ void catch_interrupts();
 
 /// From now on either of these signals ends the process at once, with status 130.
 void exit_on_interrupts();
+
+/// And this group of processes before it; 0: none any more.
+void end_with_interrupts(pid_t group) noexcept;
 
 const std::atomic<bool>& interrupted() noexcept;
 

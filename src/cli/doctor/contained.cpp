@@ -3,6 +3,8 @@
 #include <arenite/error.hpp>
 
 #include "src/base/atomic_file.hpp"
+#include "src/cli/doctor/surroundings.hpp"
+#include "src/cli/interrupt.hpp"
 #include "src/cli/json_text.hpp"
 
 #include <fcntl.h>
@@ -18,6 +20,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,19 +66,28 @@ Finding tried(const std::function<Finding()>& check) {
   try {
     return check();
   } catch (const Error& error) {
-    return thrown(error.text());
+    return thrown(for_a_check(error));
+  } catch (const std::bad_alloc&) {
+    return thrown({.found = "the system refused memory",
+                   .expected = "memory for the check",
+                   .where = {},
+                   .hint = more_memory()});
   } catch (const std::exception& error) {
     return thrown({.found = error.what(),
                    .expected = "a check that comes to its end",
                    .where = {},
-                   .hint = {}});
+                   .hint = what_to_try()});
   }
 }
+
+/// In a check: what it contains belongs to its group of processes, and ends with it.
+bool inside = false;
 
 [[noreturn]] void run_in_child(const std::function<Finding()>& check, const Pipe& answer,
                                const Pipe& words) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::setpgid(0, 0);  // to be ended with all that it starts
+  if (!inside) ::setpgid(0, 0);  // to be ended with all that it starts
+  inside = true;
   for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
@@ -109,7 +121,8 @@ Heard listen(const Pipe& answer, const Pipe& words, Clock::time_point deadline) 
   Heard heard;
   std::array<pollfd, 2> ends{{{answer.reader(), POLLIN, 0}, {words.reader(), POLLIN, 0}}};
   const std::array<std::string*, 2> texts{&heard.answer, &heard.words};
-  while (ends[0].fd >= 0) {
+  // The answer is a line. Who else holds its other end may never close it.
+  while (ends[0].fd >= 0 && !heard.answer.ends_with('\n')) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0) return heard;
@@ -123,7 +136,7 @@ Heard listen(const Pipe& answer, const Pipe& words, Clock::time_point deadline) 
     if (heard.words.size() > enough) heard.words.erase(0, heard.words.size() - enough);
   }
   heard.in_time = true;
-  ::fcntl(words.reader(), F_SETFL, O_NONBLOCK);  // who else holds its other end may never close it
+  ::fcntl(words.reader(), F_SETFL, O_NONBLOCK);
   while (read_some(words.reader(), heard.words)) {
   }
   return heard;
@@ -177,14 +190,19 @@ Finding contained(const std::function<Finding()>& check, std::chrono::millisecon
                    .hint = "raise `ulimit -u` and `ulimit -n`"});
   }
   if (child == 0) run_in_child(check, answer, words);
+  if (!inside) {
+    ::setpgid(child, child);  // whoever of the two is first
+    end_with_interrupts(child);
+  }
   answer.close(1);
   words.close(1);
   const Heard heard = listen(answer, words, Clock::now() + limit);
-  if (!heard.in_time) {
-    ::kill(child, SIGKILL);
-    ::kill(-child, SIGKILL);
-  }
+  if (!heard.in_time) ::kill(child, SIGKILL);
   const std::optional<int> status = reap(child, std::chrono::seconds(2));
+  if (!inside) {
+    ::kill(-child, SIGKILL);  // what it left behind
+    end_with_interrupts(0);
+  }
   if (heard.in_time && status == 0) {
     try {
       return from_json(nlohmann::ordered_json::parse(heard.answer));
@@ -196,7 +214,8 @@ Finding contained(const std::function<Finding()>& check, std::chrono::millisecon
   finding.says = how_it_ended(heard, status, limit);
   finding.details = last_lines(heard.words);
   const bool illegal = status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGILL;
-  finding.fails(finding.says, illegal ? "kernels are made for another CPU: see the check cpu" : "");
+  finding.fails(finding.says,
+                illegal ? "kernels are made for another CPU: see the check cpu" : what_to_try());
   return finding;
 }
 

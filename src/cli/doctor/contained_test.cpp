@@ -1,14 +1,18 @@
 #include "src/cli/doctor/contained.hpp"
+#include "src/cli/doctor/surroundings.hpp"
 
 #include <arenite/error.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <new>
+#include <stdexcept>
 #include <thread>
 
 namespace arenite::cli::doctor {
@@ -62,8 +66,55 @@ TEST(Contained, TellsWhatWasThrown) {
   const Finding finding = contained(check, 10s);
   EXPECT_EQ(failure(finding), "'x': a folder; expected a file");
   EXPECT_EQ(finding.problems[0].mend, "name another");
-  EXPECT_NE(failure(contained([]() -> Finding { throw std::bad_alloc(); }, 10s)).find("bad_alloc"),
-            std::string::npos);
+  const auto throws = [](const auto& what) { return [what]() -> Finding { throw what; }; };
+  const Finding refused = contained(throws(std::bad_alloc()), 10s);
+  EXPECT_EQ(failure(refused), "the system refused memory; expected memory for the check");
+  EXPECT_EQ(refused.problems[0].mend, more_memory());
+  const Finding other = contained(throws(std::out_of_range("beyond")), 10s);
+  EXPECT_EQ(failure(other), "beyond; expected a check that comes to its end");
+  EXPECT_NE(other.problems[0].mend.find("report it"), std::string::npos);
+}
+
+/// A limit of this process while it lives.
+class ScopedLimit {
+ public:
+  ScopedLimit(__rlimit_resource_t resource, rlim_t most) : resource_(resource) {
+    ::getrlimit(resource, &before_);
+    const rlimit now{most, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(resource, &now), 0);
+  }
+  ~ScopedLimit() { ::setrlimit(resource_, &before_); }
+  ScopedLimit(const ScopedLimit&) = delete;
+  ScopedLimit& operator=(const ScopedLimit&) = delete;
+
+ private:
+  __rlimit_resource_t resource_;
+  rlimit before_{};
+};
+
+TEST(Contained, SaysWhatToTryAfterACrash) {
+  const auto check = []() -> Finding { ::_exit(3); };
+  const auto mend = [&] { return contained(check, 10s).problems.at(0).mend; };
+  const auto says = [&](const char* text) { return mend().find(text) != std::string::npos; };
+  EXPECT_TRUE(mend().ends_with("report it, with what `arenite doctor --json` prints")) << mend();
+  EXPECT_FALSE(says("ulimit -n")) << mend();
+  {
+    const ScopedLimit files(RLIMIT_NOFILE, 64);
+    const ScopedLimit stack(RLIMIT_STACK, 4 << 20);
+    EXPECT_TRUE(says("raise `ulimit -n` (now 64)")) << mend();
+    EXPECT_TRUE(says("raise `ulimit -s` (now 4096)")) << mend();
+  }
+  ::setenv("STARPU_WATCHDOG_CRASH", "1", 1);
+  EXPECT_TRUE(says("unset STARPU_WATCHDOG_CRASH; else")) << mend();
+  ::unsetenv("STARPU_WATCHDOG_CRASH");
+}
+
+TEST(Contained, AskForNoSmallerBatch) {
+  const auto refused = [](const char* expected) {
+    return Failure({.found = "no", .expected = expected, .where = {}, .hint = "a smaller batch"});
+  };
+  EXPECT_EQ(for_a_check(refused("memory for block 'state'")).hint, more_memory());
+  EXPECT_EQ(for_a_check(refused("something else")).hint, "a smaller batch");
 }
 
 TEST(Contained, OutlivesACrash) {
@@ -106,6 +157,21 @@ TEST(Contained, EndsWhatAHangingCheckHasStarted) {
   ::close(ends[1]);
   char byte;
   EXPECT_EQ(::read(ends[0], &byte, 1), 0);  // nobody holds the other end any more
+  ::close(ends[0]);
+}
+
+TEST(Contained, EndsWhatACheckInACheckHasStarted) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const auto inner = [&]() -> Finding {
+    if (::fork() == 0) ::close(ends[0]);
+    for (;;) std::this_thread::sleep_for(1s);
+  };
+  const Finding finding = contained([&] { return contained(inner, 300ms); }, 10s);
+  EXPECT_EQ(failure(finding), "no answer within 0.3 s");
+  ::close(ends[1]);
+  char byte;
+  EXPECT_EQ(::read(ends[0], &byte, 1), 0);
   ::close(ends[0]);
 }
 

@@ -1,5 +1,6 @@
 // Pages that are locked in memory are never swapped out, and cost no step a fault.
 #include "src/cli/doctor/checks.hpp"
+#include "src/cli/doctor/surroundings.hpp"
 
 #include <arenite/data/dataset.hpp>
 #include <arenite/error.hpp>
@@ -61,7 +62,7 @@ Finding check_locking() {
     blocks = main_example();
   } catch (const Error& error) {
     finding.says = "the main example could not be built";
-    finding.fails(error.text());
+    finding.fails(for_a_check(error));
     return finding;
   }
   std::int64_t bytes = 0, locked = 0;

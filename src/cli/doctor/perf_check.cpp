@@ -70,7 +70,11 @@ Finding check_perf() {
                                 : fmt::format("no counters of the processor ({}): samples go by "
                                               "the clock",
                                               counters));
-  for (const Problem& problem : version.problems) finding.note(problem.what, problem.mend);
+  for (const Problem& problem : version.problems) {
+    // Where it does not come to its end, that is another program's affair.
+    finding.note(problem.what,
+                 problem.mark == Mark::fails ? "see what `perf --version` does" : problem.mend);
+  }
   if (!samples.empty()) {
     finding.note(fmt::format("the kernel gives this process no samples: {}", samples),
                  level.value_or(2) > 2

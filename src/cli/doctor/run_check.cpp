@@ -1,4 +1,5 @@
 #include "src/cli/doctor/checks.hpp"
+#include "src/cli/doctor/surroundings.hpp"
 
 #include <arenite/error.hpp>
 #include <arenite/graph/text.hpp>
@@ -84,7 +85,7 @@ Finding check_run() {
     }
   } catch (const Error& error) {
     finding.says = "no graph can run";
-    finding.fails(error.text());
+    finding.fails(for_a_check(error));
   }
   return finding;
 }

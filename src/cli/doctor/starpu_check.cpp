@@ -1,13 +1,13 @@
 #include "src/cli/doctor/checks.hpp"
+#include "src/cli/doctor/surroundings.hpp"
 
 #include "src/base/processors.hpp"
 #include "src/runtime/starpu.hpp"
 
 #include <dlfcn.h>
 #include <spdlog/fmt/fmt.h>
-#include <unistd.h>
 
-#include <string_view>
+#include <string>
 
 namespace arenite::cli::doctor {
 namespace {
@@ -18,15 +18,6 @@ std::string library_file() {
   Dl_info info{};
   const bool known = ::dladdr(reinterpret_cast<const void*>(&starpu_init), &info) != 0;
   return known && info.dli_fname != nullptr ? info.dli_fname : "an unknown place";
-}
-
-/// What of StarPU's the environment sets.
-std::vector<std::string> settings() {
-  std::vector<std::string> all;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (std::string_view(*variable).starts_with("STARPU_")) all.emplace_back(*variable);
-  }
-  return all;
 }
 
 }  // namespace
@@ -40,7 +31,7 @@ Finding check_starpu() {
       fmt::format("{}, {} CUDA, {} FxT, for at most {} CPU workers", version,
                   with(starpu::has_cuda), with(starpu::has_fxt), starpu::max_cpu_workers);
   finding.details.push_back(file);
-  for (const std::string& setting : settings()) finding.details.push_back("set: " + setting);
+  for (const std::string& setting : starpu_settings()) finding.details.push_back("set: " + setting);
   if (version != built_for) {
     const std::string what =
         fmt::format("the library is {}, and this program was built for {}", version, built_for);
@@ -52,10 +43,11 @@ Finding check_starpu() {
   }
   const int processors = usable_processors();
   if (processors > starpu::max_cpu_workers) {
-    finding.note(fmt::format("it takes {} of the {} processors that it may use",
-                             starpu::max_cpu_workers, processors),
-                 "scripts/build-starpu builds one for 64, which the build finds with "
-                 "-DCMAKE_PREFIX_PATH=$PWD/build/starpu");
+    finding.note(
+        fmt::format("it takes {} of the {} processors that it may use", starpu::max_cpu_workers,
+                    processors),
+        "build one for 64, in Arenite's source: scripts/build-starpu; the build finds it with "
+        "-DCMAKE_PREFIX_PATH=$PWD/build/starpu");
   }
   finding.facts = {{"version", version},
                    {"built_for", built_for},
@@ -64,7 +56,7 @@ Finding check_starpu() {
                    {"fxt", starpu::has_fxt},
                    {"max_cpu_workers", starpu::max_cpu_workers},
                    {"max_gpus", starpu::max_gpus},
-                   {"settings", settings()}};
+                   {"settings", starpu_settings()}};
   return finding;
 }
 
