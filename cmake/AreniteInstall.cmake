@@ -26,6 +26,12 @@ if(TARGET arenite_heap_counter)
   install(TARGETS arenite_heap_counter LIBRARY DESTINATION ${beside} COMPONENT command)
 endif()
 
+# What its hints and helps name, with links from page to page (src/base/installed.cpp finds them).
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/datasets/fetch DESTINATION ${CMAKE_INSTALL_DATADIR}/arenite/datasets COMPONENT command)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.ebnf")
+
 # The command writes its own completions, where the machine that builds it can run it.
 set(runs ON)
 if((CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR) OR ARENITE_SANITIZE)

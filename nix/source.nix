@@ -10,13 +10,11 @@ let
     ../results
   ];
 
-  # To edit these is no reason to build again.
+  # To edit these is no reason to build again. Pages are installed.
   besides = [
     ../.ci
     ../CONTRIBUTING.md
-    ../README.md
     ../bench
-    ../docs
     ../flake.lock
     ../flake.nix
     ../nix

@@ -315,15 +315,17 @@ class Data(BadInput):
             self.damaged(f"{{}}/{IMAGES}: cannot open it: {reason} (a link to {target}); expected a readable file")
 
     def test_wrong_folders(self):
-        four = "expected the four IDX files of mnist (hint: fetch it with: datasets/fetch mnist)"
+        def four(folder):
+            return ("expected the four IDX files of mnist (hint: fetch it, in Arenite's source: datasets/fetch --to "
+                    f"{folder} mnist)")
         (self.set / IMAGES).unlink()
-        self.damaged(f"{{}}: no file {IMAGES}[.gz] in this folder; {four}")
+        self.damaged(f"{{}}: no file {IMAGES}[.gz] in this folder; {four(self.set)}")
         shutil.rmtree(self.set)
-        self.damaged(f"{{}}: no such folder; {four}")
+        self.damaged(f"{{}}: no such folder; {four(self.set)}")
         self.set.write_text("a file")
-        self.damaged(f"{{}}: not a folder; {four}")
+        self.damaged(f"{{}}: not a folder; expected the four IDX files of mnist (hint: name the folder they are in)")
         self.set = self.root
-        self.damaged(f"{{}}: no file {LABELS}[.gz] in this folder; {four}")
+        self.damaged(f"{{}}: no file {LABELS}[.gz] in this folder; {four(self.set)}")
 
     def test_a_set_without_files_takes_no_folder(self):
         self.refused(train("--dataset", "synthetic-color", "--data", str(self.set)),
@@ -335,8 +337,8 @@ class Data(BadInput):
         done = run(*small("--model", "cnn1", without=["--dataset"]), ARENITE_CACHE=cache,
                    ARENITE_DATASETS=str(self.root))
         self.refused(done, f"data set fashion-mnist is in none of the places looked in: {self.root}/fashion-mnist, "
-                           f"{cache}/fashion-mnist; expected its four IDX files, plain or .gz (hint: fetch it with: "
-                           "datasets/fetch fashion-mnist; or set ARENITE_DATASETS to the folder above fashion-mnist/)")
+                           f"{cache}/fashion-mnist; expected its four IDX files, plain or .gz (hint: fetch it, in "
+                           "Arenite's source: datasets/fetch fashion-mnist; or set ARENITE_DATASETS to the folder above fashion-mnist/)")
 
     def test_unreadable(self):
         # Root may read everything: then somebody else has to try.

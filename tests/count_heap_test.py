@@ -66,7 +66,7 @@ class AnyBuild(Runs):
     def test_a_sanitizer_has_the_heap(self):
         if not cli_testing.SANITIZER:
             self.skipTest("a build that counts")
-        self.refused(2, "sanitizer", "preset release")
+        self.refused(2, "sanitizer", "scripts/build release")
 
 
 class BuildThatCounts(Runs):

@@ -36,7 +36,7 @@ class Files(unittest.TestCase):
         if testing.CACHE["CMAKE_BUILD_TYPE"] != "Release" or testing.CACHE["CMAKE_INSTALL_LIBDIR"] != "lib" or not COMPLETIONS:
             self.skipTest("the page shows a build for release with all its parts, by default folders")
         (shown,) = [block.split() for block in re.findall(r"^```text\n(.*?)^```$", PAGE, re.M | re.S)]
-        stands = [name for name in files(PREFIX) if not re.match("include/arenite/.*/", name)]
+        stands = [name for name in files(PREFIX) if not re.match("include/arenite/.*/|share/doc/arenite/docs/", name)]
         self.assertEqual(shown, sorted(stands))
 
     def test_the_manifest_names_all(self):
@@ -48,6 +48,16 @@ class Files(unittest.TestCase):
         self.assertEqual({name for name in files(PREFIX) if name.startswith("include/")} - public,
                          {"include/arenite/hamkaas.h"})
         self.assertLessEqual(public, files(PREFIX))
+
+    def test_every_page_is_there(self):
+        """With whatever of it links lead to."""
+        pages = {f"share/doc/arenite/docs/{name}" for name in files(ROOT / "docs")}
+        self.assertEqual({name for name in files(PREFIX) if name.startswith("share/doc/arenite/docs/")}, pages)
+        for path in sorted((PREFIX / "share/doc/arenite").rglob("*.md")):
+            for target in re.findall(r"\]\(([\w./-]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+                original = (ROOT / path.parent.relative_to(PREFIX / "share/doc/arenite") / target).resolve()
+                if original.is_relative_to(ROOT / "docs") or original == ROOT / "README.md":
+                    self.assertTrue((path.parent / target).exists(), f"{path}: {target}")
 
     def test_components_share_them_out(self):
         parts = []
@@ -217,6 +227,16 @@ class Command(unittest.TestCase):
     def test_plans(self):
         (self.folder / "table.csv").write_text("id,lower,upper,size\na,0,3,4096\nb,1,2,8192\nc,2,4,8192\n")
         self.assertIn("peak 12,288 bytes, optimal", self.arenite("plan", "table.csv"))
+
+    def test_helps_name_pages_that_are_there(self):
+        pages = PREFIX / "share/doc/arenite"
+        for command in ((), ("train",), ("plan",), ("doctor",), ("completion",)):
+            with self.subTest(command=command):
+                said = " ".join(self.arenite(*command, "--help").split())
+                names, place = re.search(r"Read on: (.*) in (/\S+)$", said).groups()
+                self.assertEqual(pathlib.Path(place), pages)
+                for name in re.split(", | and ", names):
+                    self.assertTrue((pages / name).is_file(), name)
 
     def test_trains_and_counts(self):
         printed = self.arenite("train", "--dataset", "synthetic", "--epochs", "1", "--limit", "200", "--count-heap")

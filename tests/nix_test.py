@@ -251,7 +251,7 @@ class Flake(unittest.TestCase):
         package = self.evaluate(f"packages.{SYSTEM}.arenite", "package: { inherit (package) src cmakeFlags; }")
         tests = self.evaluate(f"checks.{SYSTEM}.unit-tests", "check: { inherit (check) src cmakeFlags checkPhase; }")
         source = self.stored(package["src"])
-        self.assertEqual(set(os.listdir(source)) & {"docs", "tests", "bench", "flake.nix", "nix", "README.md", "build"}, set())
+        self.assertEqual(set(os.listdir(source)) & {"tests", "bench", "flake.nix", "nix", "build"}, set())
         self.assertEqual(set(os.listdir(ROOT)) - set(os.listdir(self.stored(tests["src"]))) - LEFT_OUT, set())
         self.assertFalse((self.stored(tests["src"]) / "build").exists())
         self.assertIn("-DARENITE_TESTS:BOOL=TRUE", tests["cmakeFlags"])

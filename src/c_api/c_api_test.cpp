@@ -168,9 +168,9 @@ TEST_F(CApi, SaysWhatIsWrong) {
                  [&](char** message) { return arenite_session_create(&cuda, &other, message); }),
       runtime::cuda_support().devices.empty()
           ? "device 'cuda', but " + runtime::cuda_support().reason + "; expected one of cpu" +
-                (runtime::cuda_support().built
-                     ? ""
-                     : " (hint: build with CUDA: scripts/build-starpu, then the preset cuda)")
+                (runtime::cuda_support().built ? ""
+                                               : " (hint: build with CUDA, in Arenite's source: "
+                                                 "scripts/build-starpu, then scripts/build cuda)")
           : "a second session on device 'cuda'; expected 'cpu', as in the session that runs "
             "(StarPU "
             "is one for the process)");

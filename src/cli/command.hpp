@@ -39,7 +39,7 @@ class Command : public CLI::App {
   std::vector<std::string> about;  ///< paragraphs below the summary
   std::vector<Example> examples;
   std::vector<StatusMeaning> statuses;
-  std::string read_on;  ///< where there is more
+  std::string read_on;  ///< pages that have more
   /// Returns the exit status, or throws what main() knows one for.
   std::function<int()> run;
 

@@ -30,7 +30,7 @@ void add_commands(Command& app, Arguments& a) {
       {exit_bad_input, "wrong arguments, files or data; files that cannot be written"},
       {exit_capacity, "a plan needs more bytes than the capacity (plan)"},
       {exit_interrupted, "interrupted by Ctrl-C or SIGTERM"}};
-  app.read_on = "README.md and docs/command-line.md in the source";
+  app.read_on = "README.md and docs/command-line.md";
 }
 
 }  // namespace arenite::cli

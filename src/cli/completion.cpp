@@ -42,12 +42,6 @@ std::vector<ShellCommand> shell_commands(const Command& root) {
   return all;
 }
 
-std::string quoted_for_shell(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
-
 Command* add_completion_options(CLI::App& app, CompletionArguments& a) {
   Command& completion =
       add_command(app, "completion", "Print a script by which a shell completes command lines");
@@ -64,7 +58,7 @@ Command* add_completion_options(CLI::App& app, CompletionArguments& a) {
       {"completion zsh > ~/.zfunc/_arenite", "where ~/.zfunc is in $fpath, before compinit"},
       {"completion fish > ~/.config/fish/completions/arenite.fish", "fish finds it there"}};
   completion.statuses = {{exit_ok, "printed"}, {exit_bad_input, "wrong arguments"}};
-  completion.read_on = "docs/command-line.md in the source";
+  completion.read_on = "docs/command-line.md";
   return &completion;
 }
 

@@ -41,7 +41,4 @@ std::string bash_completion(const std::vector<ShellCommand>& commands);
 std::string zsh_completion(const std::vector<ShellCommand>& commands);
 std::string fish_completion(const std::vector<ShellCommand>& commands);
 
-/// In single quotes, for bash and zsh.
-std::string quoted_for_shell(std::string_view text);
-
 }  // namespace arenite::cli

@@ -1,4 +1,5 @@
 // For bash alone, without the package bash-completion.
+#include "src/base/shell_word.hpp"
 #include "src/cli/completion.hpp"
 
 #include <spdlog/fmt/fmt.h>

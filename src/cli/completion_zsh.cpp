@@ -1,3 +1,4 @@
+#include "src/base/shell_word.hpp"
 #include "src/cli/completion.hpp"
 
 #include <spdlog/fmt/fmt.h>

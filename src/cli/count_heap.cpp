@@ -73,7 +73,7 @@ void count_heap() {
     fail({.found = "a build with a sanitizer, which has a malloc of its own",
           .expected = "a build without",
           .where = option,
-          .hint = "use the preset release"});
+          .hint = "build one, in Arenite's source: scripts/build release"});
   }
   const fs::path file = find_library();
   if (file.string().find_first_of(" :") != std::string::npos) {

@@ -1,5 +1,6 @@
 #include "src/cli/help.hpp"
 
+#include "src/base/installed.hpp"
 #include "src/cli/command.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -144,7 +145,10 @@ std::string Help::make_help(const CLI::App* app, std::string /*name*/,
   text += usage(command);
   if (!commands_of(command).empty()) text += "\nSubcommands\n" + list_of_commands(command);
   text += options(command) + examples(command) + statuses(command);
-  if (!command.read_on.empty()) text += "\n" + wrapped("", "Read on: " + command.read_on, 0);
+  if (!command.read_on.empty()) {
+    const std::string where = fmt::format("Read on: {} in {}", command.read_on, place_of_pages());
+    text += "\n" + wrapped("", where, 0);
+  }
   return text;
 }
 

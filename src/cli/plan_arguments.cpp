@@ -193,7 +193,7 @@ Command* add_plan_options(CLI::App& app, PlanArguments& a) {
       {exit_bad_input, "wrong arguments or input; an unsound plan; a file that cannot be written"},
       {exit_capacity, "planned, but more bytes are needed than the capacity"},
       {exit_interrupted, "interrupted: no file was written"}};
-  plan.read_on = "docs/command-line.md, docs/scripts.md in the source";
+  plan.read_on = "docs/command-line.md, docs/scripts.md";
   return &plan;
 }
 

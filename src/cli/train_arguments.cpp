@@ -56,7 +56,7 @@ void add_subject(Command& train, TrainArguments& a) {
                    "another set; the synthetic ones are drawn in memory");
   train.add_path("--data", a.data, "FOLDER",
                  "the data set's own folder (else $ARENITE_DATASETS/<dataset>, else the cache, "
-                 "which datasets/fetch fills)");
+                 "which Arenite's script datasets/fetch fills)");
   add_whole_number(train, "--limit", a.limit, 1, std::numeric_limits<std::int64_t>::max(),
                    "use the first N training images only (all, if there are fewer)");
 }
@@ -200,7 +200,7 @@ Command* add_train_options(CLI::App& app, TrainArguments& a) {
       {exit_interrupted,
        "interrupted: training ends within a step, with the results so far; a second Ctrl-C ends "
        "the process at once"}};
-  train.read_on = "README.md, docs/command-line.md, docs/gpu.md in the source";
+  train.read_on = "README.md, docs/command-line.md, docs/gpu.md";
   return &train;
 }
 

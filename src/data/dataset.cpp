@@ -2,6 +2,8 @@
 #include <arenite/data/idx.hpp>
 #include <arenite/error.hpp>
 
+#include "src/base/installed.hpp"
+#include "src/base/shell_word.hpp"
 #include "src/data/garments.hpp"
 
 #include <algorithm>
@@ -49,22 +51,30 @@ bool holds_any(const fs::path& folder) {
                      [&](FileName f) { return locate(folder, f).has_value(); });
 }
 
-std::string fetch_hint(std::string_view name) {
-  if (name == "synthetic") return "write it with datasets/make-synthetic FOLDER, or name no folder";
-  return "fetch it with: datasets/fetch " + std::string(name);
+/// Into this folder, wherever that is then done; into the cache where it is empty.
+std::string fetch_hint(const std::string& name, fs::path folder) {
+  std::error_code error;
+  if (!folder.empty()) folder = fs::absolute(folder, error);
+  if (name == "synthetic") {
+    return "draw it, in Arenite's source: datasets/make-synthetic " + shell_word(folder.string()) +
+           "; or name no folder";
+  }
+  const std::string to = folder.empty() ? "" : "--to " + shell_word(folder.string()) + " ";
+  return by_script("fetch it", "datasets/fetch", to + name);
 }
 
 IdxFile open_file(const fs::path& folder, FileName file, int rank, const std::string& dataset) {
   if (const auto path = locate(folder, file)) return IdxFile::open(*path, rank);
   std::error_code error;
   const fs::file_status status = fs::status(folder, error);
+  const bool can_be_filled = fs::is_directory(status) || !fs::exists(status);
   fail({.found = fs::is_directory(status)
                      ? "no file " + plain_path({}, file).string() + "[.gz] in this folder"
                  : fs::exists(status) ? "not a folder"
                                       : "no such folder",
         .expected = "the four IDX files of " + dataset,
         .where = folder.string(),
-        .hint = fetch_hint(dataset)});
+        .hint = can_be_filled ? fetch_hint(dataset, folder) : "name the folder they are in"});
 }
 
 Split make_split(const IdxFile& images, const IdxFile& labels, int classes) {
@@ -170,8 +180,8 @@ ImageData find(std::string_view name, const fs::path& folder) {
     for (const fs::path& place : looked) list += (list.empty() ? "" : ", ") + place.string();
     fail({.found = "data set " + std::string(name) + " is in none of the places looked in: " + list,
           .expected = "its four IDX files, plain or .gz",
-          .hint = fetch_hint(name) + "; or set ARENITE_DATASETS to the folder above " +
-                  std::string(name) + "/"});
+          .hint = fetch_hint(std::string(name), {}) +
+                  "; or set ARENITE_DATASETS to the folder above " + std::string(name) + "/"});
   }
   return load(*found);
 }

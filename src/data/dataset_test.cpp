@@ -93,7 +93,9 @@ TEST_F(DatasetTest, SetsThatDoNotFitTogetherAreRefused) {
   EXPECT_TRUE(says(find_error("mnist", folder_), "test images of [3, 3, 1]"));
   std::filesystem::remove(folder_ / "t10k-images-idx3-ubyte");
   const std::string text = find_error("mnist", folder_);
-  EXPECT_TRUE(says(text, "t10k-images-idx3-ubyte") && says(text, "datasets/fetch mnist")) << text;
+  EXPECT_TRUE(says(text, "t10k-images-idx3-ubyte") &&
+              says(text, "datasets/fetch --to " + folder_.string() + " mnist"))
+      << text;
 }
 
 TEST_F(DatasetTest, LooksInOrderAndNeverTakesAnotherSet) {

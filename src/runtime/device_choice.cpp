@@ -23,9 +23,9 @@ std::string there_are(const CudaSupport& support) {
   fail({.found = "device '" + item + "'" +
                  (gpu && !support.reason.empty() ? ", but " + support.reason : ""),
         .expected = gpu ? "one of " + there_are(support) : device_form,
-        .hint = gpu && !support.built
-                    ? "build with CUDA: scripts/build-starpu, then the preset cuda"
-                    : ""});
+        .hint = gpu && !support.built ? "build with CUDA, in Arenite's source: "
+                                        "scripts/build-starpu, then scripts/build cuda"
+                                      : ""});
 }
 
 constexpr std::string_view indexed = "cuda:";

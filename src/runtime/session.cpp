@@ -69,8 +69,8 @@ int wanted_workers(const SessionOptions& options, int gpus) {
           .expected = "at most " + std::to_string(starpu::max_cpu_workers),
           .where = "StarPU " + starpu::version(),
           .hint =
-              "Debian 12's StarPU is built for few workers; scripts/build-starpu builds one for "
-              "64"});
+              "Debian 12's StarPU is built for few workers; build one for 64, in Arenite's source: "
+              "scripts/build-starpu"});
   }
   return count;
 }

@@ -139,7 +139,7 @@ Finding check_cpu() {
   }
   if (ARENITE_PLAIN_KERNELS != 0) {
     finding.note("this build runs plain loops alone, many times as slow",
-                 "use the preset release to train");
+                 "train with another, in Arenite's source: scripts/build release");
     return finding;
   }
   if (has_avx512(here) && !has_avx512(built))

@@ -119,7 +119,7 @@ Command* add_doctor_options(CLI::App& app, DoctorArguments& a) {
                       {exit_failure, "a check fails"},
                       {exit_bad_input, "wrong arguments"},
                       {exit_interrupted, "interrupted"}};
-  command.read_on = "docs/command-line.md, docs/gpu.md in the source";
+  command.read_on = "docs/command-line.md, docs/gpu.md";
   return &command;
 }
 

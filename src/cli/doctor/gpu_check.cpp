@@ -4,6 +4,8 @@
 #include <arenite/runtime/block.hpp>
 #include <arenite/runtime/devices.hpp>
 
+#include "src/base/installed.hpp"
+
 #include <spdlog/fmt/fmt.h>
 
 #include <filesystem>
@@ -35,8 +37,10 @@ void without_device(Finding& finding, const runtime::CudaSupport& support) {
                      ? "does nvidia-smi list it? is CUDA_VISIBLE_DEVICES right?"
                      : "load NVIDIA's driver; in a container, give it the GPU (--gpus all)");
   } else if (sees_hardware()) {
-    finding.note("NVIDIA's driver is here, but this build has no CUDA",
-                 "scripts/build-starpu, then scripts/build cuda (docs/gpu.md)");
+    finding.note(
+        "NVIDIA's driver is here, but this build has no CUDA",
+        "build one, in Arenite's source: scripts/build-starpu, then scripts/build cuda; see " +
+            page("docs/gpu.md"));
   }
 }
 
@@ -49,7 +53,7 @@ void try_first(Finding& finding) {
   finding.details.push_back("the host's memory: " + block.pinned());
   if (block.pinned() != "cuda") {
     finding.note("the host's memory is not registered with CUDA, so that copies are slower",
-                 "build StarPU with CUDA: scripts/build-starpu");
+                 "build StarPU with CUDA, in Arenite's source: scripts/build-starpu");
   }
   const std::string wrong = run_small_graph(session);
   finding.facts["right"] = wrong.empty();
@@ -57,8 +61,8 @@ void try_first(Finding& finding) {
     finding.details.emplace_back("a graph ran on the first: right to the bit");
   } else {
     finding.fails("a graph on the first: " + wrong,
-                  "./gpu-check says which kernels are wrong "
-                  "(docs/gpu-check.md)");
+                  "find out which kernels are wrong, in Arenite's source: scripts/gpu-check; see " +
+                      page("docs/gpu-check.md"));
   }
 }
 
