@@ -238,6 +238,24 @@ class Command(unittest.TestCase):
                 for name in re.split(", | and ", names):
                     self.assertTrue((pages / name).is_file(), name)
 
+    def test_hints_name_the_script_that_is_there(self):
+        """Which runs from any folder, and mends what the doctor finds."""
+        script = PREFIX / "share/arenite/datasets/fetch"
+        sets, data = self.folder / "sets", os.environ.get("ARENITE_DATASETS")
+        (sets / "fashion-mnist").mkdir(parents=True)
+        (sets / "fashion-mnist/train-images-idx3-ubyte").write_bytes(b"no images")
+        env = {"ARENITE_DATASETS": str(sets), "ARENITE_CACHE": str(self.folder / "cache")}
+        said = run(PREFIX / "bin/arenite", "doctor", "data", cwd=self.folder, env=env, status=1)
+        command = f"{script} --to {sets}/fashion-mnist fashion-mnist"
+        self.assertIn(f"fetch it again: {command}", " ".join(said.split()))
+        said = run(PREFIX / "bin/arenite", "train", "--dataset", "mnist", cwd=self.folder, env=env, status=2)
+        self.assertIn(f"(hint: fetch it: {script} mnist; or set ARENITE_DATASETS", said)
+        if not data or not os.path.isdir(f"{data}/fashion-mnist") or not shutil.which("curl"):
+            self.skipTest("Fashion-MNIST is not here (ARENITE_DATASETS), or no curl, which reads file://")
+        run("sh", "-c", command, cwd=self.folder, env=dict(env, PATH=os.environ["PATH"], ARENITE_FETCH_BASE=pathlib.Path(data).as_uri()))
+        said = run(PREFIX / "bin/arenite", "doctor", "data", cwd=self.folder, env=env)
+        self.assertIn("the SHA-256 of all four files is right", said)
+
     def test_trains_and_counts(self):
         printed = self.arenite("train", "--dataset", "synthetic", "--epochs", "1", "--limit", "200", "--count-heap")
         self.assertIn("\nheap calls in 4 training and 16 evaluation steps after warm-up: 0, mappings: 0\n", printed)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -21,17 +22,27 @@ std::string kind_of(mode_t mode) {
   return S_ISCHR(mode) || S_ISBLK(mode) ? "a device" : "no regular file";
 }
 
+/// The file may be right: a limit of the process is what has to be mended.
+Failure limited(ErrorText text, const char* hint) {
+  text.hint = hint;
+  return Failure(text);
+}
+
 }  // namespace
 
 FileBytes map_file(const std::filesystem::path& path, const std::string& what, std::int64_t most) {
   // O_NONBLOCK: a named pipe must be refused below, not waited for.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
+    const int reason = errno;
     std::string found = "cannot open it: " + system_reason();
     std::error_code error;
     const auto target = std::filesystem::read_symlink(path, error);
     if (!error) found += " (a link to " + target.string() + ")";
-    fail({.found = found, .expected = "a readable file", .where = path.string()});
+    const ErrorText text{
+        .found = found, .expected = "a readable file", .where = path.string(), .hint = {}};
+    if (reason == EMFILE) throw limited(text, "raise the limit of open files, `ulimit -n`");
+    fail(text);
   }
   const auto refuse = [&](const std::string& found, const std::string& expected) {
     ::close(descriptor);
@@ -48,8 +59,16 @@ FileBytes map_file(const std::filesystem::path& path, const std::string& what, s
   }
   const std::size_t size = static_cast<std::size_t>(status.st_size);
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  if (address == MAP_FAILED) refuse("cannot map: " + system_reason(), "a file that can be mapped");
+  const std::string reason = address == MAP_FAILED ? system_reason() : "";
   ::close(descriptor);
+  if (address == MAP_FAILED) {
+    throw limited({.found = "cannot map: " + reason,
+                   .expected = "room for the file's " + std::to_string(size) + " bytes",
+                   .where = path.string(),
+                   .hint = {}},
+                  "raise the limit of addresses, `ulimit -v`, or the memory that this process may "
+                  "use");
+  }
   std::shared_ptr<const void> owner(
       address, [size](const void* p) { ::munmap(const_cast<void*>(p), size); });
   return {std::move(owner), {static_cast<const std::uint8_t*>(address), size}};

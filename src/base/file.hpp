@@ -15,7 +15,8 @@ struct FileBytes {
   std::span<const std::uint8_t> bytes;
 };
 
-/// The bytes of a regular file of 1 to `most` bytes; throws Error, which expects `what`.
+/// The bytes of a regular file of 1 to `most` bytes; throws Error, which expects `what`, and
+/// Failure where a limit of the process keeps it from reading a file that may be right.
 FileBytes map_file(const std::filesystem::path& path, const std::string& what, std::int64_t most);
 
 }  // namespace arenite

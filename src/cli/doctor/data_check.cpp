@@ -3,13 +3,16 @@
 #include <arenite/data/dataset.hpp>
 #include <arenite/error.hpp>
 
+#include "src/base/installed.hpp"
 #include "src/base/sha256.hpp"
-#include "src/data/cache.hpp"
+#include "src/base/shell_word.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <string_view>
 
@@ -68,13 +71,41 @@ bool may_hold_images(const fs::path& folder) {
   });
 }
 
-bool cache_takes_files() {
-  try {
-    data::writable_cache("unpacked");
-    return true;
-  } catch (const Error&) {
-    return false;
+/// For a command that may be run in another folder.
+fs::path whole(const fs::path& path) {
+  std::error_code error;
+  fs::path absolute = fs::absolute(path, error);
+  return error ? path : absolute;
+}
+
+/// The command that lets this user read a folder and what is in it; empty where he may.
+std::string permission(const fs::path& folder) {
+  const auto refused = [](const fs::path& path, int how) {
+    return ::access(path.c_str(), how) != 0 && errno == EACCES;
+  };
+  fs::path above;
+  for (const fs::path& name : whole(folder).parent_path()) {
+    above /= name;
+    if (refused(above, X_OK)) return "chmod a+x " + shell_word(above.string());
   }
+  const std::string all = "chmod -R a+rX " + shell_word(whole(folder).string());
+  if (refused(folder, R_OK | X_OK)) return all;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (refused(entry.path(), R_OK)) return all;
+  }
+  return {};
+}
+
+/// How to mend what keeps the set in a folder from being read.
+std::string mend(const Error& error, const fs::path& folder, const std::string& fetch) {
+  if (dynamic_cast<const Failure*>(&error) != nullptr) return error.text().hint;
+  if (const std::string command = permission(folder); !command.empty())
+    return "let this user read it, as its owner: " + command;
+  // What is said of another place is said of where .gz files are unpacked.
+  if (!error.text().where.starts_with(folder.string()))
+    return "see the check folders: .gz files are unpacked there";
+  return fetch;
 }
 
 }  // namespace
@@ -84,6 +115,10 @@ Finding check_data() {
   Finding finding;
   const fs::path folder = data::default_folder(name);
   finding.facts = {{"name", name}, {"folder", folder.string()}, {"found", false}, {"right", false}};
+  // There, and not into the cache: what is wrong there would still be the first to be found.
+  const std::string fetch =
+      by_script("fetch it again", "datasets/fetch",
+                fmt::format("--to {} {}", shell_word(whole(folder).string()), name));
   data::ImageData data;
   try {
     data = data::find(name);
@@ -94,9 +129,7 @@ Finding check_data() {
       finding.note(text.found, text.hint + "; without it: arenite train --dataset synthetic");
     } else {
       finding.says = fmt::format("Fashion-MNIST in {} cannot be read", folder.string());
-      finding.fails(error.what(), cache_takes_files()
-                                      ? "fetch it again: datasets/fetch fashion-mnist"
-                                      : "see the check folders: .gz files are unpacked there");
+      finding.fails(error.what(), mend(error, folder, fetch));
     }
     return finding;
   }
@@ -109,9 +142,7 @@ Finding check_data() {
     finding.fails(
         fmt::format("{} holds other data under this name: {} has SHA-256 {}; expected {}",
                     data.origin, fashion_mnist[i].file, found[i], fashion_mnist[i].sha256),
-        fmt::format("datasets/fetch --to {} fashion-mnist, or name the folder of your own data: "
-                    "arenite train --data FOLDER",
-                    data.origin));
+        fetch + "; or name the folder of your own data: arenite train --data FOLDER");
     return finding;
   }
   finding.facts["right"] = true;
