@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """`arenite completion`: each script knows every option, and shells complete with them. Usage: cli_completion_test.py COMMAND
 [SANITIZER]"""
+import os
 import pathlib
+import pty
 import re
+import select
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 import cli_testing
@@ -125,6 +129,79 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 
 class Zsh(Scripts):
+    """Completion runs in its line editor alone, which wants a terminal."""
+
+    def setUp(self):
+        super().setUp()
+        self.terminal = None
+
+    def start(self):
+        """A shell that writes its line into a file, and empties it, on Ctrl-X b."""
+        if not shutil.which("zsh"):
+            self.skipTest("no zsh")
+        (self.home / ".zshrc").write_text(f"""
+PS1='$ '
+autoload -Uz compinit && compinit -u -D
+source {self.script('zsh')}
+take() {{ print -rn -- "$BUFFER" > {self.home}/part && mv {self.home}/part {self.home}/line; BUFFER= }}
+zle -N take
+bindkey '^Xb' take
+""")
+        environment = cli_testing.clean_environment(HOME=str(self.home), ZDOTDIR=str(self.home), TERM="dumb")
+        ours, theirs = pty.openpty()
+        zsh = subprocess.Popen(["zsh", "--no-globalrcs", "-i"], stdin=theirs, stdout=theirs, stderr=theirs, cwd=self.folder,
+                               env=environment, start_new_session=True)
+        os.close(theirs)
+        self.addCleanup(os.close, ours)
+        self.addCleanup(zsh.wait)
+        self.addCleanup(zsh.kill)
+        self.terminal = ours
+
+    def complete(self, line):
+        """What a line becomes by one press of Tab."""
+        if self.terminal is None:
+            self.start()
+        taken, shown = self.home / "line", b""
+        os.write(self.terminal, f"{line}\t\x18b".encode())
+        until = time.monotonic() + 20
+        while not taken.exists():
+            self.assertLess(time.monotonic(), until, shown)
+            if select.select([self.terminal], [], [], 0.01)[0]:  # else it would wait for a reader
+                shown += os.read(self.terminal, 4096)
+        text = taken.read_text()
+        taken.unlink()
+        return text
+
+    def completes(self, *lines):
+        for line, becomes in lines:
+            with self.subTest(line=line):
+                self.assertEqual(self.complete(line), becomes)
+
+    def test_subcommands_and_options(self):
+        self.completes(("arenite tr", "arenite train "), ("arenite nothing", "arenite nothing"), ("arenite --v", "arenite --version "),
+                       ("arenite train --mod", "arenite train --model="), ("arenite train --json --dr", "arenite train --json --draw "),
+                       ("arenite plan plan.json --verif", "arenite plan plan.json --verify="),
+                       ("arenite train --json --js", "arenite train --json --js"))  # it was given
+
+    def test_values(self):
+        self.completes(("arenite train --model l", "arenite train --model lenet5 "), ("arenite train --model=l", "arenite train --model=lenet5 "),
+                       ("arenite train --model=cn", "arenite train --model=cnn"), ("arenite train --fuse=of", "arenite train --fuse=off "),
+                       ("arenite plan --effort m", "arenite plan --effort max "), ("arenite completion z", "arenite completion zsh "),
+                       ("arenite doctor data fo", "arenite doctor data folders "), ("arenite train --epochs 1", "arenite train --epochs 1"))
+
+    def test_values_with_a_colon(self):
+        self.completes(("arenite plan mod", "arenite plan model:"), ("arenite plan model:le", "arenite plan model:lenet5 "),
+                       ("arenite train --init u", "arenite train --init uniform:"), ("arenite train --init=u", "arenite train --init=uniform:"))
+
+    def test_quoted_values(self):
+        self.completes(("arenite train --model \"l", "arenite train --model \"lenet5\" "), ("arenite train --model=\"l", "arenite train --model=lenet5 "),
+                       ("arenite train --model='l", "arenite train --model=lenet5 "), ("arenite plan 'model:le", "arenite plan 'model:lenet5' "))
+
+    def test_files_and_folders(self):
+        self.completes(("arenite plan a", "arenite plan a\\ table.csv "), ("arenite train --log=plan.", "arenite train --log=plan.json "),
+                       ("arenite train --data p", "arenite train --data planned/"), ("arenite train --data=p", "arenite train --data=planned/"),
+                       ("arenite plan 'a", "arenite plan 'a table.csv' "), ("arenite train --log \"plan.", "arenite train --log \"plan.json\" "))
+
     def test_knows_all(self):
         def section(name):
             return rf"^        {name}\)$.*?;;$" if name else r"_arguments -C.*?->argument"

@@ -20,9 +20,15 @@ std::string escaped(std::string_view text, std::string_view what) {
 std::string action(const ShellOption& option) {
   const std::string files = option.folders ? "_files -/" : "_files";
   if (option.offer.words.empty()) return option.offer.files ? files : " ";
-  std::string words = fmt::format("compadd -- {}", fmt::join(option.offer.words, " "));
-  if (option.offer.files) words += "; " + files;
-  return "{" + escaped(words, ":\\") + "}";
+  // What goes on behind a colon gets no space.
+  std::vector<std::string> whole, begun;
+  for (const std::string& word : option.offer.words)
+    (word.ends_with(':') ? begun : whole).push_back(word);
+  std::vector<std::string> parts;
+  if (!whole.empty()) parts.push_back(fmt::format("compadd -- {}", fmt::join(whole, " ")));
+  if (!begun.empty()) parts.push_back(fmt::format("compadd -S \"\" -- {}", fmt::join(begun, " ")));
+  if (option.offer.files) parts.push_back(files);
+  return "{" + escaped(fmt::format("{}", fmt::join(parts, "; ")), ":\\") + "}";
 }
 
 std::string kind_of(const ShellOption& option) {
