@@ -178,29 +178,43 @@ bindkey '^Xb' take
                 self.assertEqual(self.complete(line), becomes)
 
     def test_subcommands_and_options(self):
-        self.completes(("arenite tr", "arenite train "), ("arenite nothing", "arenite nothing"), ("arenite --v", "arenite --version "),
-                       ("arenite train --mod", "arenite train --model="), ("arenite train --json --dr", "arenite train --json --draw "),
+        self.completes(("arenite tr", "arenite train "),
+                       ("arenite nothing", "arenite nothing"),
+                       ("arenite --v", "arenite --version "),
+                       ("arenite train --mod", "arenite train --model="),
+                       ("arenite train --json --dr", "arenite train --json --draw "),
                        ("arenite plan plan.json --verif", "arenite plan plan.json --verify="),
                        ("arenite train --json --js", "arenite train --json --js"))  # it was given
 
     def test_values(self):
-        self.completes(("arenite train --model l", "arenite train --model lenet5 "), ("arenite train --model=l", "arenite train --model=lenet5 "),
-                       ("arenite train --model=cn", "arenite train --model=cnn"), ("arenite train --fuse=of", "arenite train --fuse=off "),
-                       ("arenite plan --effort m", "arenite plan --effort max "), ("arenite completion z", "arenite completion zsh "),
-                       ("arenite doctor data fo", "arenite doctor data folders "), ("arenite train --epochs 1", "arenite train --epochs 1"))
+        self.completes(("arenite train --model l", "arenite train --model lenet5 "),
+                       ("arenite train --model=l", "arenite train --model=lenet5 "),
+                       ("arenite train --model=cn", "arenite train --model=cnn"),
+                       ("arenite train --fuse=of", "arenite train --fuse=off "),
+                       ("arenite plan --effort m", "arenite plan --effort max "),
+                       ("arenite completion z", "arenite completion zsh "),
+                       ("arenite doctor data fo", "arenite doctor data folders "),
+                       ("arenite train --epochs 1", "arenite train --epochs 1"))
 
     def test_values_with_a_colon(self):
-        self.completes(("arenite plan mod", "arenite plan model:"), ("arenite plan model:le", "arenite plan model:lenet5 "),
-                       ("arenite train --init u", "arenite train --init uniform:"), ("arenite train --init=u", "arenite train --init=uniform:"))
+        self.completes(("arenite plan mod", "arenite plan model:"),
+                       ("arenite plan model:le", "arenite plan model:lenet5 "),
+                       ("arenite train --init u", "arenite train --init uniform:"),
+                       ("arenite train --init=u", "arenite train --init=uniform:"))
 
     def test_quoted_values(self):
-        self.completes(("arenite train --model \"l", "arenite train --model \"lenet5\" "), ("arenite train --model=\"l", "arenite train --model=lenet5 "),
-                       ("arenite train --model='l", "arenite train --model=lenet5 "), ("arenite plan 'model:le", "arenite plan 'model:lenet5' "))
+        self.completes(('arenite train --model "l', 'arenite train --model "lenet5" '),
+                       ('arenite train --model="l', "arenite train --model=lenet5 "),
+                       ("arenite train --model='l", "arenite train --model=lenet5 "),
+                       ("arenite plan 'model:le", "arenite plan 'model:lenet5' "))
 
     def test_files_and_folders(self):
-        self.completes(("arenite plan a", "arenite plan a\\ table.csv "), ("arenite train --log=plan.", "arenite train --log=plan.json "),
-                       ("arenite train --data p", "arenite train --data planned/"), ("arenite train --data=p", "arenite train --data=planned/"),
-                       ("arenite plan 'a", "arenite plan 'a table.csv' "), ("arenite train --log \"plan.", "arenite train --log \"plan.json\" "))
+        self.completes(("arenite plan a", "arenite plan a\\ table.csv "),
+                       ("arenite plan 'a", "arenite plan 'a table.csv' "),
+                       ("arenite train --log=plan.", "arenite train --log=plan.json "),
+                       ('arenite train --log "plan.', 'arenite train --log "plan.json" '),
+                       ("arenite train --data p", "arenite train --data planned/"),
+                       ("arenite train --data=p", "arenite train --data=planned/"))
 
     def test_knows_all(self):
         def section(name):
