@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""The scripts for people, with stand-ins for what installs, builds and makes roots. Usage: scripts_test.py"""
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="arenite scripts ")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name).resolve()
+        self.tree, self.log = self.folder / "tree", self.folder / "log"
+        self.log.touch()
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "ARENITE_"))}
+        self.environment.update(PATH=f"{self.folder}/bin:{os.environ['PATH']}", LOG=str(self.log), TREE=str(self.tree),
+                                HOME=str(self.folder), XDG_CACHE_HOME="", LC_ALL="C")
+
+    def program(self, path, body='echo "${0##*/} $*" >>"$LOG"'):
+        """A stand-in; one without a body says in the log how it was called."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    def on_path(self, name, *body):
+        self.program(self.folder / "bin" / name, *body)
+
+    def script(self, name):
+        """A copy of it in the tree."""
+        target = self.tree / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, target)
+        return target
+
+    def run_it(self, *command, status=0, **how):
+        how = {"env": self.environment, "cwd": self.folder} | how
+        done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=60, **how)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+    def logged(self):
+        lines = self.log.read_text(encoding="utf-8").splitlines()
+        self.log.write_text("", encoding="utf-8")
+        return lines
+
+
+def may_unshare():
+    return os.geteuid() == 0 and subprocess.run(
+        ["unshare", "--mount", "--pid", "--fork", "sh", "-c", "mount -t tmpfs none /tmp"], stderr=subprocess.DEVNULL).returncode == 0
+
+
+@unittest.skipUnless(all(map(shutil.which, ("unshare", "git"))) and may_unshare(), "roots are for root, with git and unshare")
+class CleanRoom(Scripts):
+    """In a repository of its own, with a root that is a few empty folders."""
+
+    def setUp(self):
+        super().setUp()
+        self.environment.update(GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_NOSYSTEM="1")
+        self.environment.pop("SUDO_UID", None)
+        self.clean_room = self.script("scripts/clean-room")
+        for words in (["init", "--quiet"], ["add", "--all"],
+                      ["-c", "user.name=me", "-c", "user.email=me@localhost", "commit", "--quiet", "--message", "all"]):
+            self.run_it("git", "-C", self.tree, *words)
+        self.on_path("apt-get", "echo http://127.0.0.1:9 bookworm main")
+        self.on_path("apt-config")
+        self.on_path("debootstrap", 'for part in proc sys dev root etc/apt/apt.conf.d; do mkdir -p "$4/$part"; done')
+
+    def test_what_runs_there_ends_with_it(self):
+        ours, theirs = os.pipe()
+        self.addCleanup(os.close, ours)
+        # Written to once it runs, and open for as long as anything does.
+        self.on_path("chroot", f"echo started >&{theirs}; sleep 50")
+        started = subprocess.Popen([self.clean_room, "train"], cwd=self.folder, env=self.environment, pass_fds=[theirs],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        os.close(theirs)
+        self.assertTrue(select.select([ours], [], [], 40)[0])
+        if os.read(ours, 100) != b"started\n":
+            self.fail(started.communicate()[0])
+        started.send_signal(signal.SIGTERM)
+        said = started.communicate(timeout=20)[0]
+        self.assertEqual(started.returncode, -signal.SIGTERM, said)
+        self.assertTrue(select.select([ours], [], [], 20)[0], "something still runs")
+        self.assertEqual(os.read(ours, 100), b"")
+
+    def test_it_takes_what_is_committed(self):
+        self.on_path("chroot", 'git -C "$1/root" clone --quiet arenite.bundle arenite && echo trained')
+        self.on_path("dpkg-query", "echo")
+        done = self.run_it(self.clean_room, "train")
+        self.assertIn("\ntrained\n", f"\n{done.stdout}")
+        self.assertIn("status 0", done.stderr)
+        self.assertTrue((self.tree / "build/clean-room/train/root/arenite/scripts/clean-room").exists())
+
+    def test_a_checkout_of_somebody_else(self):
+        for path in (self.tree, self.tree / ".git"):
+            os.chown(path, 65534, 65534)
+        said = self.run_it(self.clean_room, "train", status=1).stderr
+        self.assertIn("dubious ownership", said)
+        self.assertIn(f"clean-room: git could not pack HEAD of {self.tree}", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
