@@ -53,6 +53,43 @@ class Scripts(unittest.TestCase):
         return lines
 
 
+class Dependencies(Scripts):
+    def names(self, *options):
+        return set(self.run_it(ROOT / "scripts/install-deps", "--names", *options).stdout.split())
+
+    def test_the_page_lists_what_is_asked_for(self):
+        """What debootstrap was told to bring along is not among what was installed then."""
+        page = (ROOT / "docs/packages.md").read_text(encoding="utf-8")
+        there = set(re.search(r"--include=([\w,-]+)", page)[1].split(","))
+        asked, all_of_them = [set(re.split(r",\s+", text.strip())) for text in page.split("\n\n")
+                              if re.fullmatch(r"(\S+,\s+)+\S+", text.strip())]
+        self.assertEqual(asked, self.names() - there)
+        self.assertLess(asked, all_of_them)
+
+    def installs(self, apt_get, status=0):
+        """What is called where one package is missing."""
+        self.on_path("dpkg-query", 'test "$3" != curl || test -e "$LOG.done" && echo installed')
+        self.on_path("dpkg", 'echo "dpkg $*" >>"$LOG"; touch "$LOG.configured"')
+        self.on_path("apt-get", f'for last; do :; done; echo "apt-get $last" >>"$LOG"; {apt_get}')
+        self.on_path("sudo", 'test "$1" = -n && shift; exec "$@"')
+        done = self.run_it(ROOT / "scripts/install-deps", status=status)
+        self.assertEqual(done.stderr.splitlines()[0], "Installing: curl")
+        return done.stderr.splitlines()[1:], self.logged()
+
+    def test_one_that_is_missing(self):
+        self.assertEqual(self.installs("true"), ([], ["apt-get curl"]))
+
+    def test_goes_on_where_an_installation_was_interrupted(self):
+        said, called = self.installs('test -e "$LOG.configured" || { echo "dpkg was interrupted"; exit 100; }')
+        self.assertEqual(said, [])
+        self.assertEqual(called, ["apt-get curl", "dpkg --configure -a", "apt-get update", "apt-get curl"])
+
+    def test_says_what_apt_says(self):
+        said, called = self.installs('echo "no such package"; exit 100', status=1)
+        self.assertEqual(said, ["no such package", "no such package", "install-deps: apt could not install: curl"])
+        self.assertEqual(called[-1], "apt-get update")
+
+
 def may_unshare():
     return os.geteuid() == 0 and subprocess.run(
         ["unshare", "--mount", "--pid", "--fork", "sh", "-c", "mount -t tmpfs none /tmp"], stderr=subprocess.DEVNULL).returncode == 0
