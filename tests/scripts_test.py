@@ -53,6 +53,44 @@ class Scripts(unittest.TestCase):
         return lines
 
 
+class TwoCommands(Scripts):
+    def setUp(self):
+        super().setUp()
+        for name in ("scripts/install-deps", "scripts/build", "build/release/arenite"):
+            self.program(self.tree / name)
+        self.on_path("ctest")
+
+    def test_training_builds_the_command_alone(self):
+        train = self.script("scripts/train")
+        self.run_it(train, "--dataset", "synthetic")
+        self.assertEqual(self.logged(), ["install-deps ", "build release --target=arenite_command",
+                                         "arenite train --dataset synthetic"])
+
+    def test_testing_builds_all(self):
+        test = self.script("scripts/test")
+        self.run_it(test, "-R", "conv2d")
+        self.assertEqual(self.logged(), [
+            "install-deps ", "build release",
+            f"ctest --test-dir {self.tree}/build/release --output-on-failure -L ^(unit|slow)$ -R conv2d"])
+
+    def test_folders_to_look_in_change_nothing(self):
+        """Where CDPATH chose the folder, cd says so."""
+        self.script("scripts/train")
+        environment = self.environment | {"CDPATH": f".:{self.folder}"}
+        for words in (["scripts/train", "--dataset", "mnist"], ["bash", "train", "--dataset", "mnist"]):
+            folder = self.tree if "/" in words[0] else self.tree / "scripts"
+            self.run_it(*words, env=environment, cwd=folder)
+            self.assertEqual(self.logged()[-1], "arenite train --dataset mnist")
+
+    def test_every_script_is_safe_from_them(self):
+        scripts = [path for folder in ("scripts", "datasets", ".ci", "bench") for path in (ROOT / folder).glob("*")
+                   if path.is_file() and re.match(rb"#!.*\bbash\n", path.read_bytes())]
+        self.assertGreater(len(scripts), 5)
+        for path in scripts:
+            for line in re.findall(r".*\$\(.*\bcd .*", path.read_text(encoding="utf-8")):
+                self.assertRegex(line, r"CDPATH='' cd -- |cd \.\./", path.name)
+
+
 class Dependencies(Scripts):
     def names(self, *options):
         return set(self.run_it(ROOT / "scripts/install-deps", "--names", *options).stdout.split())
