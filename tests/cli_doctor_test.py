@@ -17,6 +17,8 @@ import cli_testing
 from cli_doctor_testing import CHECKS, Doctor
 from cli_testing import NAMES, run
 
+HAS_SYS = os.path.isdir("/sys/devices/system")  # where the memory's size stands
+
 
 class ThisMachine(Doctor):
     def test_words(self):
@@ -43,7 +45,8 @@ class ThisMachine(Doctor):
         self.assertTrue(os.path.exists(found["starpu"]["facts"]["library"]))
         facts = found["processors"]["facts"]
         self.assertEqual(facts["usable"], len(os.sched_getaffinity(0)))
-        self.assertGreater(facts["memory"], 1 << 28)
+        if HAS_SYS:
+            self.assertGreater(facts["memory"], 1 << 28)
         self.assertEqual(found["run"]["facts"]["workers"], facts["workers"])
         self.assertEqual(found["cpu"]["facts"]["missing"], [])
 
@@ -175,7 +178,7 @@ class Broken(Doctor):
             program.write_text(f"#!/bin/sh\n{script}\n")
             program.chmod(0o755)
             self.assertIn("linux-perf", perf()["mend"])
-        program.write_text("#!/bin/sh\nexec sleep 60\n")
+        program.write_text(f"#!/bin/sh\nexec {shutil.which('sleep')} 60\n")
         self.assertEqual(perf(), {"mark": "note", "what": "no answer within 5 s", "mend": "see what `perf --version` does"})
 
     def test_an_interrupt_leaves_nothing(self):
@@ -185,7 +188,7 @@ class Broken(Doctor):
         program.chmod(0o755)
         for number in (signal.SIGINT, signal.SIGTERM):
             started.unlink(missing_ok=True)
-            process = cli_testing.start_command("doctor", "perf", PATH=f"{self.root}:/usr/bin:/bin")
+            process = cli_testing.start_command("doctor", "perf", PATH=f"{self.root}:{os.environ['PATH']}")
             until = time.monotonic() + 30
             while not started.exists() and time.monotonic() < until:
                 time.sleep(0.01)
@@ -205,8 +208,8 @@ class Broken(Doctor):
             self.assertTrue(ended())
 
     def test_a_group_with_fewer_processors(self):
-        if len(os.sched_getaffinity(0)) < 2:
-            self.skipTest("one processor")
+        if len(os.sched_getaffinity(0)) < 2 or not HAS_SYS:
+            self.skipTest("one processor, or no /sys")
         one = {"preexec_fn": lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})}
         found = self.examined("processors", status=0, **one)["processors"]
         self.assertEqual([found["facts"][name] for name in ("allowed", "usable", "workers")], [1, 1, 1])

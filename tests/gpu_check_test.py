@@ -237,12 +237,12 @@ class Command(InFolder):
     def test_no_sanitizer_no_pytorch(self):
         build = gpu_fakes.build(self.folder / "build")
         done = subprocess.run([sys.executable, str(ROOT / "scripts/gpu-check"), "--build", str(build), "--quick", "--only",
-                               "sanitizer,speed", "--python", "/bin/true"], capture_output=True, text=True, cwd=self.folder,
+                               "sanitizer,speed", "--python", shutil.which("true")], capture_output=True, text=True, cwd=self.folder,
                               env=os.environ | {"PATH": "/nonexistent"})
         table = (self.folder / "results/results.md").read_text()
         if not nvidia.find_tool("compute-sanitizer"):
             self.assertIn("| sanitizer | skipped: no compute-sanitizer", table)
-        self.assertIn("no PyTorch in /bin/true", table)
+        self.assertIn(f"no PyTorch in {shutil.which('true')}", table)
         self.assertIn("beside PyTorch | skipped: PyTorch did not train", table)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import install_testing as testing
-from install_testing import CONSUMER, ROOT, compile_command, files, install, run
+from install_testing import CONSUMER, NO_ENVIRONMENT, ROOT, compile_command, files, install, run
 
 PAGE = (ROOT / "docs/install.md").read_text(encoding="utf-8")
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
@@ -135,11 +135,11 @@ class Headers(unittest.TestCase):
 
 class Consumers(unittest.TestCase):
     def assert_trains(self, program):
-        printed = run(program, env={})
+        printed = run(program, env=NO_ENVIRONMENT)
         self.assertRegex(printed, r"^peak 12288, optimal\nloss 2\.\d+ -> [01]\.\d+\n$")
 
     def assert_evaluates(self, program):
-        self.assertEqual(run(program, env={}), f"version {testing.VERSION}: 3 0, 7 0\n")
+        self.assertEqual(run(program, env=NO_ENVIRONMENT), f"version {testing.VERSION}: 3 0, 7 0\n")
 
     def test_cpp_by_find_package(self):
         build = FOLDER / "cpp"
@@ -168,7 +168,7 @@ class Consumers(unittest.TestCase):
         configure(CONSUMER / "c", build, f"-DCMAKE_C_COMPILER={testing.CC}", "-DCMAKE_C_FLAGS=-std=c99 " + " ".join(STRICT))
         run(testing.CMAKE, "--build", build)
         self.assert_evaluates(build / "evaluate")
-        self.assertEqual(run(build / "inverse", env={}), "0.5 0.25\n")
+        self.assertEqual(run(build / "inverse", env=NO_ENVIRONMENT), "0.5 0.25\n")
 
     def test_c_by_pkg_config(self):
         if not testing.CC:
@@ -219,7 +219,7 @@ class Command(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=FOLDER))
 
     def arenite(self, *arguments):
-        return run(PREFIX / "bin/arenite", *arguments, cwd=self.folder, env={})
+        return run(PREFIX / "bin/arenite", *arguments, cwd=self.folder, env=NO_ENVIRONMENT)
 
     def test_version(self):
         self.assertEqual(self.arenite("--version").splitlines()[0], f"arenite {testing.VERSION}")
