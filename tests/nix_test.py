@@ -94,7 +94,8 @@ class Flake(unittest.TestCase):
         cls.environment.update(HOME=str(top / "home"), NIX_CONFIG="experimental-features = nix-command flakes\n"
                                "build-users-group =")
         (top / "home").mkdir()
-        cls.flake = cls.copy("flake")
+        cls.flake, cls.stub = cls.copy("flake"), top / "stub"
+        shutil.copytree(ROOT / "tests/nix/stub", cls.stub)  # as an address: the repository's path may hold any letter
         (cls.flake / "build").mkdir()
         (cls.flake / "build/left_over").write_text("of a build by hand")
 
@@ -111,7 +112,7 @@ class Flake(unittest.TestCase):
     def nix(cls, *arguments, flake=None, check=True):
         flake = flake or cls.flake
         command = ["nix", *arguments, "--offline", "--store", str(cls.store), "--no-write-lock-file",
-                   "--override-input", "nixpkgs", f"path:{ROOT}/tests/nix/stub"]
+                   "--override-input", "nixpkgs", f"path:{cls.stub}"]
         done = subprocess.run([word.replace("FLAKE", f"path:{flake}") for word in command], env=cls.environment,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
         if check and done.returncode:
@@ -172,7 +173,7 @@ class Flake(unittest.TestCase):
         for names in ("names", "cuda"):
             listed = json.loads(self.in_store(
                 "nix-instantiate", "--eval", "--strict", "--json", "--expr",
-                f"let names = import {ROOT}/tests/nix/stub/{names}.nix; in "
+                f"let names = import {self.stub}/{names}.nix; in "
                 "if builtins.isList names then names else builtins.attrNames names"))
             self.assertEqual(set(listed) - used, set())
 
