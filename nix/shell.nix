@@ -3,6 +3,7 @@
   lib,
   mkShell,
   arenite,
+  bashInteractive,
   ccache,
   clang,
   clang-tools,
@@ -39,7 +40,8 @@ builder {
   ++ lib.optional cudaSupport cudaPackages_13.cuda_cupti;
 
   packages = [
-    # to build, format and check
+    # to build, format and check; the builder's own bash has no completion
+    bashInteractive
     ccache
     clang
     clang-tools

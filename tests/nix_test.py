@@ -238,7 +238,7 @@ class Flake(unittest.TestCase):
           has = map (tool: tool.name) (with shell.arguments; nativeBuildInputs ++ buildInputs ++ propagatedBuildInputs);
           })""")
         for name, shell in tools.items():
-            for tool in ("cmake", "ninja", "ccache", "pkg-config", "clang", "clang-tools", "gdb", "valgrind", "perf",
+            for tool in ("bashInteractive", "cmake", "ninja", "ccache", "pkg-config", "clang", "clang-tools", "gdb", "valgrind", "perf",
                          "flamegraph", "hyperfine", "python3-env", "shellcheck", "nixfmt-tree", "gtest",
                          "gbenchmark", "libxsmm", "hwloc", "starpu-cuda-1.4.7" if name == "cuda" else "starpu-1.4.7"):
                 self.assertIn(tool, shell["has"])
@@ -250,13 +250,21 @@ class Flake(unittest.TestCase):
 
     def test_sources(self):
         package = self.evaluate(f"packages.{SYSTEM}.arenite", "package: { inherit (package) src cmakeFlags; }")
-        tests = self.evaluate(f"checks.{SYSTEM}.unit-tests", "check: { inherit (check) src cmakeFlags checkPhase; }")
+        tests = self.evaluate(f"checks.{SYSTEM}.unit-tests", """check: {
+          inherit (check) src cmakeFlags checkPhase;
+          has = map (tool: tool.name) check.arguments.nativeCheckInputs; }""")
         source = self.stored(package["src"])
         self.assertEqual(set(os.listdir(source)) & {"tests", "bench", "flake.nix", "nix", "build"}, set())
         self.assertEqual(set(os.listdir(ROOT)) - set(os.listdir(self.stored(tests["src"]))) - LEFT_OUT, set())
         self.assertFalse((self.stored(tests["src"]) / "build").exists())
         self.assertIn("-DARENITE_TESTS:BOOL=TRUE", tests["cmakeFlags"])
         self.assertIn("ctest --label-regex '^unit$'", tests["checkPhase"])
+        # In the builder there is neither /sys nor a bash with completion, and CMake's hook names folders in the store.
+        self.assertIn("HWLOC_HIDE_ERRORS=2", tests["checkPhase"])
+        self.assertLessEqual({"bashInteractive", "util-linux"}, set(tests["has"]))
+        folders = {"BIN": "bin", "DOC": "share/doc/arenite", "INCLUDE": "include", "LIB": "lib"}
+        self.assertLessEqual({f"-DCMAKE_INSTALL_{name}DIR:STRING={folder}" for name, folder in folders.items()},
+                             set(tests["cmakeFlags"]))
         # They suffice: what CMake reads is all there.
         with tempfile.TemporaryDirectory() as build:
             done = subprocess.run(["cmake", "-S", source, "-B", build, *package["cmakeFlags"]],

@@ -16,6 +16,7 @@
   # Tools
   autoAddDriverRunpath = "pkgs/by-name/au/autoAddDriverRunpath/package.nix";
   bash = "manual";
+  bashInteractive = "pkgs/shells/bash/5.nix";
   ccache = "pkgs/by-name/cc/ccache/package.nix";
   clang = "manual";
   clang-tools = "pkgs/development/tools/clang-tools";
