@@ -9,7 +9,6 @@ import pathlib
 import re
 import resource
 import shutil
-import struct
 import subprocess
 import tempfile
 import unittest

@@ -20,7 +20,6 @@
 #include <spdlog/fmt/fmt.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -52,7 +51,7 @@ std::unique_ptr<TrainingReport> make_report(const TrainArguments& a) {
   return std::make_unique<WordsReport>(a.epochs);
 }
 
-/// None may replace another, nor be replaced by what StarPU's tasks are captured in at the end.
+/// None may replace another, nor be replaced by the captures that are written at the end.
 void refuse_shared_outputs(const TrainArguments& a) {
   // The layout `two` has a second plan, in a file of its own.
   const auto second = [&](const std::string& path) {

@@ -3,7 +3,6 @@
 
 #include "src/runtime/profile_records.hpp"
 
-#include <algorithm>
 #include <set>
 
 namespace arenite::runtime {

@@ -25,7 +25,8 @@
 //                          bytes and rates, the memory plan's tenants, live bytes as counters
 //   ARENITE_MEMORY=FILE    an SVG picture of a step's memory: the plan, and what was used of it
 //   ARENITE_TRACE_STEPS=N  how many of each program's last steps are kept: 20, at most 1000
-// Files are written when a program set ends or the process does. Steps have the same bits and
+// Files are written when the process ends, and before that when a program set does, unless writing
+// them would take more than a twentieth of the time. Steps have the same bits and
 // still allocate nothing; programs on GPUs are not recorded.
 //
 // Times are of std::chrono::steady_clock, one reading at a task's begin and one after each op. A

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <new>
 #include <stdexcept>
@@ -146,33 +147,40 @@ TEST(Contained, WaitsNoLongerThanItSays) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
 }
 
-TEST(Contained, EndsWhatAHangingCheckHasStarted) {
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  const auto check = [&]() -> Finding {
-    if (::fork() == 0) ::close(ends[0]);
+/// A check that starts a process, and hangs as that does.
+class HangingCheck {
+ public:
+  HangingCheck() { EXPECT_EQ(::pipe(ends_), 0); }
+  ~HangingCheck() { ::close(ends_[0]); }
+  HangingCheck(const HangingCheck&) = delete;
+  HangingCheck& operator=(const HangingCheck&) = delete;
+
+  Finding operator()() const {
+    if (::fork() == 0) ::close(ends_[0]);
     for (;;) std::this_thread::sleep_for(1s);
-  };
-  EXPECT_EQ(failure(contained(check, 300ms)), "no answer within 0.3 s");
-  ::close(ends[1]);
-  char byte;
-  EXPECT_EQ(::read(ends[0], &byte, 1), 0);  // nobody holds the other end any more
-  ::close(ends[0]);
+  }
+  /// To be asked once: all that it started has ended.
+  bool has_ended() const {
+    ::close(ends_[1]);
+    char byte;
+    return ::read(ends_[0], &byte, 1) == 0;  // nobody holds the other end any more
+  }
+
+ private:
+  int ends_[2];
+};
+
+TEST(Contained, EndsWhatAHangingCheckHasStarted) {
+  const HangingCheck check;
+  EXPECT_EQ(failure(contained(std::cref(check), 300ms)), "no answer within 0.3 s");
+  EXPECT_TRUE(check.has_ended());
 }
 
 TEST(Contained, EndsWhatACheckInACheckHasStarted) {
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  const auto inner = [&]() -> Finding {
-    if (::fork() == 0) ::close(ends[0]);
-    for (;;) std::this_thread::sleep_for(1s);
-  };
-  const Finding finding = contained([&] { return contained(inner, 300ms); }, 10s);
+  const HangingCheck inner;
+  const Finding finding = contained([&] { return contained(std::cref(inner), 300ms); }, 10s);
   EXPECT_EQ(failure(finding), "no answer within 0.3 s");
-  ::close(ends[1]);
-  char byte;
-  EXPECT_EQ(::read(ends[0], &byte, 1), 0);
-  ::close(ends[0]);
+  EXPECT_TRUE(inner.has_ended());
 }
 
 TEST(Contained, LeavesTheProcessAsItWas) {
