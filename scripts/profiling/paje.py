@@ -55,5 +55,6 @@ def convert(tool, folder, into):
     done = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
     made = pathlib.Path(folder) / "paje.trace"
     if done.returncode != 0 or not made.is_file() or not made.stat().st_size:
-        raise Complaint(f"{tool} makes no trace of StarPU's events: {' '.join((done.stderr or done.stdout).split())[:300]}")
+        said = " ".join((done.stderr or done.stdout).split())[:300] or f"it ended with status {done.returncode} and said nothing"
+        raise Complaint(f"{tool} makes no trace of StarPU's events: {said}")
     outputs.write(into, made.read_bytes())
