@@ -50,7 +50,7 @@ class OpHarness {
 
   graph::ValueId declare(const std::string& name, DType type, Shape shape, int halo = 0,
                          graph::StorageClass cls = graph::StorageClass::buffer) {
-    const graph::ValueId id = builder_.declare(name, type, std::move(shape), cls);
+    const graph::ValueId id = builder_.declare(name, type, shape, cls);
     set_halo(id, halo);
     return id;
   }

@@ -39,6 +39,8 @@ template <class F>
 __global__ void call_each(std::int64_t count, F f, Guard guard) {
   if (guard.closed()) return;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  // Nearly always once: unrolled, it would begin with a division to count how often.
+  ARENITE_KEEP_ROLLED
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
        i += stride) {
     f(i);
@@ -46,12 +48,32 @@ __global__ void call_each(std::int64_t count, F f, Guard guard) {
 }
 #endif
 
-#ifndef __CUDACC__
 /// Of grids that are loops: from the first index on, or from the last one. Nobody may count on an
 /// order, and tests try both.
 inline bool& from_the_first() {
   static bool first = false;
   return first;
+}
+
+#ifdef __CUDACC__
+/// Launches a kernel in so many blocks, and notes it where that fails.
+template <class... Parameters, class... Arguments>
+static void launch(const runtime::KernelCall& call, std::int64_t blocks, int threads,
+                   void (*kernel)(Parameters...), Arguments... arguments) {
+  if (blocks == 0) return;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.stream = static_cast<cudaStream_t>(call.stream);
+  if (const cudaError_t error = cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+      error != cudaSuccess)
+    note_failure("launch of a GPU kernel", error, cudaGetErrorString(error));
+}
+#else
+/// Whether a call is to leave persistent state alone.
+inline bool is_closed(const runtime::KernelCall& call) {
+  return call.failed != nullptr && (call.failed->load() != runtime::StatusWord::ok ||
+                                    call.status->load() != runtime::StatusWord::ok);
 }
 #endif
 
@@ -62,20 +84,12 @@ template <class F>
 static void for_each(const runtime::KernelCall& call, std::int64_t count, const F& f) {
   static_assert(std::is_trivially_copyable_v<F>);
 #ifdef __CUDACC__
-  if (count == 0) return;
-  constexpr std::int64_t threads = 256,
-                         most_blocks = 1 << 16;  // a thread takes more than one beyond
-  const auto blocks = static_cast<unsigned>(std::min((count + threads - 1) / threads, most_blocks));
-  // What this thread's other calls left behind, a query of an event that is not ready yet say, is
-  // none of ours.
-  const cudaError_t before = cudaPeekAtLastError();
-  call_each<<<blocks, threads, 0, static_cast<cudaStream_t>(call.stream)>>>(count, f, Guard(call));
-  if (const cudaError_t after = cudaPeekAtLastError(); after != cudaSuccess && after != before)
-    note_failure("launch of a GPU kernel", after, cudaGetErrorString(after));
+  constexpr int threads = 256;
+  constexpr std::int64_t most = 1 << 16;  // a thread takes more than one beyond
+  const std::int64_t blocks = std::min((count + threads - 1) / threads, most);
+  launch(call, blocks, threads, call_each<F>, count, f, Guard(call));
 #else
-  if (call.failed != nullptr && (call.failed->load() != runtime::StatusWord::ok ||
-                                 call.status->load() != runtime::StatusWord::ok))
-    return;
+  if (is_closed(call)) return;
   for (std::int64_t i = 0; i < count; ++i) f(from_the_first() ? i : count - 1 - i);
 #endif
 }
