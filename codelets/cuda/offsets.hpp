@@ -41,11 +41,13 @@ struct Offsets {
   /// The elements that index i, row-major over the axes, stands for.
   ARENITE_GPU At at(std::int64_t i) const {
     At found{};
-    for (int axis = axes; axis-- > 0;) {
+    if (axes == 0) return found;
+    for (int axis = axes; axis-- > 1;) {
       const std::int64_t index = i % size[axis];
       i /= size[axis];
       for (int v = 0; v < values; ++v) found.of[v] += index * step[v][axis];
     }
+    for (int v = 0; v < values; ++v) found.of[v] += i * step[v][0];
     return found;
   }
 };

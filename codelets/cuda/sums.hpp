@@ -2,52 +2,97 @@
 // but the shapes.
 #pragma once
 
+#include "codelets/cuda/blocks.hpp"
 #include "codelets/cuda/kernel.hpp"
 #include "codelets/cuda/offsets.hpp"
 #include "codelets/sizes.hpp"
 
 namespace arenite::codelets::cuda {
 
-/// How `count` sums of `length` terms each are dealt out: threads make sums of `chunk` terms, in
-/// double, in the workspace; others add those in groups, where there are many; then each sum's last
-/// ones are added in order. Short sums are made in one go.
-struct Chunks {
-  std::int64_t count = 0, length = 0, chunk = 1, chunks = 1, groups = 0;
+/// Σ term(p) for p = first, first + step, … below `many`, in double and in that order, with eight
+/// terms under way: a compiler that may not reorder sums would wait for each.
+template <class Term>
+ARENITE_GPU double sum_ahead(std::int64_t first, std::int64_t many, std::int64_t step,
+                             const Term& term) {
+  constexpr int ahead = 8;
+  double total = 0;
+  ARENITE_KEEP_ROLLED
+  for (std::int64_t p = first; p < many; p += ahead * step) {
+    decltype(term(p)) some[ahead];
+    ARENITE_UNROLL_ALL
+    for (int i = 0; i < ahead; ++i) {
+      some[i] = 0;
+      if (p + i * step < many) some[i] = term(p + i * step);
+    }
+    ARENITE_UNROLL_ALL
+    for (int i = 0; i < ahead; ++i) total += static_cast<double>(some[i]);
+  }
+  return total;
+}
 
-  /// Chunks that one thread adds: beyond, it would take longer than all before.
-  static constexpr std::int64_t group = 64;
+/// store(i, Σ parts[p · count + i] over p), in double, for each i: 32 sums a block, whose threads
+/// share each one's terms.
+template <class T, class Store>
+struct AddParts {
+  static constexpr int sums = 32, lanes = 16, threads = sums * lanes;
+  struct Shared {
+    double of[lanes][sums];
+  };
+
+  std::int64_t count, many;
+  const T* parts;
+  Store store;
+
+  ARENITE_GPU void operator()(Block<threads> block, Shared& shared) const {
+    const std::int64_t first = std::int64_t{block.index} * sums;
+    block.each([&](int t) {
+      const std::int64_t i = first + t % sums;
+      double total = 0;
+      if (i < count) {
+        total =
+            sum_ahead(t / sums, many, lanes, [&](std::int64_t p) { return parts[p * count + i]; });
+      }
+      shared.of[t / sums][t % sums] = total;
+    });
+    block.each([&](int t) {
+      if (t >= sums || first + t >= count) return;
+      double total = 0;
+      ARENITE_UNROLL_ALL
+      for (int lane = 0; lane < lanes; ++lane) total += shared.of[lane][t];
+      store(first + t, total);
+    });
+  }
+};
+
+template <class T, class Store>
+static void add_parts(const runtime::KernelCall& call, std::int64_t count, std::int64_t many,
+                      const T* parts, const Store& store) {
+  for_each_block(call, divide_up(count, AddParts<T, Store>::sums),
+                 AddParts<T, Store>{count, many, parts, store});
+}
+
+/// How `count` sums of `length` terms each are dealt out: threads make sums of `chunk` terms, in
+/// double, in the workspace, and blocks add those. Short sums are made in one go.
+struct Chunks {
+  std::int64_t count = 0, length = 0, chunk = 1, chunks = 1;
 
   Chunks() = default;
   /// As many threads as keep a large GPU busy, with enough terms each to be worth a thread.
   Chunks(std::int64_t sums, std::int64_t terms) : count(sums), length(terms) {
-    constexpr std::int64_t wanted_threads = 1 << 17, least_terms = 32, in_one_go = 128;
+    constexpr std::int64_t wanted_threads = 1 << 17, least_terms = 16,
+                           most_chunks = 1024;  // beyond, adding them takes longer than making them
+    const std::int64_t in_one_go = count < 4096 ? 32 : 128;
     const std::int64_t most = length <= in_one_go ? 1 : length / least_terms;
-    const std::int64_t wanted =
-        std::clamp(wanted_threads / std::max<std::int64_t>(1, count), std::int64_t{1}, most);
+    const std::int64_t wanted = std::clamp(wanted_threads / std::max<std::int64_t>(1, count),
+                                           std::int64_t{1}, std::min(most, most_chunks));
     chunk = divide_up(std::max<std::int64_t>(1, length), wanted);
     chunks = divide_up(std::max<std::int64_t>(1, length), chunk);
-    if (chunks > group) groups = divide_up(chunks, group);
   }
 
   std::int64_t workspace() const {
-    const std::int64_t partial = chunks == 1 ? 0 : chunks + groups;
-    return count * partial * static_cast<std::int64_t>(sizeof(double));
+    return chunks == 1 ? 0 : count * chunks * static_cast<std::int64_t>(sizeof(double));
   }
 };
-
-/// into[j · count + i] = Σ from[c · count + i] over the j-th `size` of the `many` c.
-template <class T>
-static void add_in_groups(const runtime::KernelCall& call, std::int64_t count, std::int64_t many,
-                          std::int64_t size, const T* from, T* into) {
-  for_each(call, count * divide_up(many, size), [=] ARENITE_THREAD(std::int64_t i) {
-    const std::int64_t first = i / count * size;
-    const std::int64_t end = first + size < many ? first + size : many;
-    T total = 0;
-    ARENITE_UNROLL
-    for (std::int64_t c = first; c < end; ++c) total += from[c * count + i % count];
-    into[i] = total;
-  });
-}
 
 /// store(i, Σ term(i, t) over t) for each sum i. Neighbouring threads make neighbouring sums.
 template <class Term, class Store>
@@ -69,19 +114,7 @@ static void sum_chunks(const runtime::KernelCall& call, const Chunks& s, const T
     for (std::int64_t t = first; t < end; ++t) total += static_cast<double>(term(i % s.count, t));
     partial[i] = total;
   });
-  const double* last = partial;
-  if (s.groups > 0) {
-    double* const grouped = partial + s.count * s.chunks;
-    add_in_groups<double>(call, s.count, s.chunks, Chunks::group, partial, grouped);
-    last = grouped;
-  }
-  const std::int64_t left = s.groups > 0 ? s.groups : s.chunks;
-  for_each(call, s.count, [=] ARENITE_THREAD(std::int64_t i) {
-    double total = 0;
-    ARENITE_UNROLL
-    for (std::int64_t c = 0; c < left; ++c) total += last[c * s.count + i];
-    store(i, total);
-  });
+  add_parts<double>(call, s.count, s.chunks, partial, store);
 }
 
 /// Sums over some axes of a value.

@@ -1,4 +1,4 @@
-#include "codelets/cuda/kernel.hpp"
+#include "codelets/cuda/sums.hpp"
 #include "codelets/sgd/sgd.hpp"
 #include "codelets/sgd/step_one.hpp"
 
@@ -41,11 +41,8 @@ struct Grid {
     /// Of one element; in double where rows are added, as everywhere.
     ARENITE_GPU float gradient_of(std::int64_t element) const {
       if (rows == 1) return gradient[element];
-      double total = 0;
-      ARENITE_UNROLL
-      for (std::int64_t row = 0; row < rows; ++row)
-        total += static_cast<double>(gradient[row * count + element]);
-      return static_cast<float>(total);
+      return static_cast<float>(cuda::sum_ahead(
+          0, rows, 1, [&](std::int64_t row) { return gradient[row * count + element]; }));
     }
   };
   Item items[most_at_once];
