@@ -1,5 +1,6 @@
+#include "codelets/cuda/blocks.hpp"
+#include "codelets/cuda/kernel.hpp"
 #include "codelets/cuda/status.hpp"
-#include "codelets/cuda/sums.hpp"
 #include "codelets/softmax_cross_entropy/softmax_cross_entropy.hpp"
 
 #include <cmath>
@@ -7,15 +8,9 @@
 namespace arenite::codelets {
 namespace {
 
-/// In the workspace lie each row's loss and hit, doubles, and behind them the chunks of their sums.
 struct State {
   std::int64_t rows = 0, classes = 0;
   double divisor = 1;
-
-  cuda::Chunks sums() const { return {2, rows}; }
-  std::int64_t workspace() const {
-    return 2 * rows * static_cast<std::int64_t>(sizeof(double)) + sums().workspace();
-  }
 };
 
 State state_of(const graph::OpView& op) {
@@ -38,21 +33,57 @@ struct Largest {
   }
 };
 
-void run_loss(const runtime::KernelCall& call) {
-  const State s = *static_cast<const State*>(call.state);
-  const float* logits = call.in<float>(0);
-  const auto* labels = call.in<std::int32_t>(1);
-  auto* loss = call.out<float>(0);
-  auto* statistics = call.out<double>(1);
-  float* gradient = call.out<float>(2);
-  auto* of_rows = static_cast<double*>(call.workspace);
-  runtime::StatusWord* status = call.status;
-  const std::uint32_t op = call.op;
-  cuda::for_each(call, s.rows, [=] ARENITE_THREAD(std::int64_t r) {
+/// What the rows' losses and hits add up to.
+struct Totals {
+  double loss = 0, hits = 0;
+};
+
+/// A batch's rows, as one block: a thread has every `threads`-th row, and each group of `group`
+/// threads' totals are added before all groups' are, in order.
+struct Loss {
+  static constexpr int threads = 1024, group = 32;
+  struct Shared {
+    double loss[threads], hits[threads];
+  };
+
+  State s;
+  const float* logits;
+  const std::int32_t* labels;
+  float *loss, *gradient;
+  double* statistics;
+  runtime::StatusWord* status;
+  std::uint32_t op;
+
+  ARENITE_GPU void operator()(cuda::Block<threads> block, Shared& shared) const {
+    block.each([&](int t) {
+      Totals mine;
+      for (std::int64_t r = t; r < s.rows; r += threads) add_row(r, mine);
+      shared.loss[t] = mine.loss;
+      shared.hits[t] = mine.hits;
+    });
+    for (int step = 1; step < threads; step *= group) {
+      block.each([&](int t) {
+        if (t * step * group >= threads) return;
+        const int first = t * step * group;
+        for (int i = 1; i < group; ++i) {
+          shared.loss[first] += shared.loss[first + i * step];
+          shared.hits[first] += shared.hits[first + i * step];
+        }
+      });
+    }
+    block.each([&](int t) {
+      if (t != 0) return;
+      statistics[0] = shared.loss[0];
+      statistics[1] = shared.hits[0];
+      *loss = static_cast<float>(shared.loss[0] / s.divisor);
+    });
+  }
+
+ private:
+  ARENITE_GPU void add_row(std::int64_t r, Totals& totals) const {
     const float* row = logits + r * s.classes;
     float* to = gradient + r * s.classes;  // which may be the row itself
     const std::int64_t label = labels[r];
-    of_rows[r] = of_rows[s.rows + r] = 0;
     if (label < 0 || label >= s.classes) {
       cuda::report(status, op, static_cast<std::uint32_t>(LabelFault::range));
       for (std::int64_t c = 0; c < s.classes; ++c) to[c] = 0;
@@ -68,19 +99,22 @@ void run_loss(const runtime::KernelCall& call) {
     const auto share = static_cast<float>(1 / s.divisor);
     const auto scale = static_cast<float>(static_cast<double>(share) / sum);
     for (std::int64_t c = 0; c < s.classes; ++c) to[c] = to[c] * scale - (c == label ? share : 0);
-    of_rows[r] =
+    totals.loss +=
         std::log(sum) + (static_cast<double>(largest.value) - static_cast<double>(at_label));
-    of_rows[s.rows + r] = largest.at == label && sum == sum ? 1 : 0;
-  });
-  runtime::KernelCall behind = call;
-  behind.workspace = of_rows + 2 * s.rows;
-  cuda::sum_chunks(
-      behind, s.sums(),
-      [=] ARENITE_THREAD(std::int64_t i, std::int64_t r) { return of_rows[i * s.rows + r]; },
-      [=] ARENITE_THREAD(std::int64_t i, double total) {
-        statistics[i] = total;
-        if (i == 0) *loss = static_cast<float>(total / s.divisor);
-      });
+    totals.hits += largest.at == label && sum == sum ? 1 : 0;
+  }
+};
+
+void run_loss(const runtime::KernelCall& call) {
+  cuda::for_each_block(call, 1,
+                       Loss{.s = *static_cast<const State*>(call.state),
+                            .logits = call.in<float>(0),
+                            .labels = call.in<std::int32_t>(1),
+                            .loss = call.out<float>(0),
+                            .gradient = call.out<float>(2),
+                            .statistics = call.out<double>(1),
+                            .status = call.status,
+                            .op = call.op});
 }
 
 template <class T>
@@ -94,9 +128,7 @@ void run_scale_by(const runtime::KernelCall& call) {
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(softmax_cross_entropy)(runtime::KernelTable& kernels) {
-  kernels.add("softmax_cross_entropy",
-              cuda::own(prepare<state_of, run_loss>,
-                        [](const graph::OpView& op) { return state_of(op).workspace(); }));
+  kernels.add("softmax_cross_entropy", cuda::own(prepare<state_of, run_loss>));
   kernels.add("scale_by", cuda::elementwise(run_scale_by<float>, run_scale_by<double>));
 }
 
