@@ -13,6 +13,9 @@ namespace arenite::codelets {
 #include "codelets/operators.def"
 #undef ARENITE_OPERATOR
 #if ARENITE_HAVE_CUDA
+#define ARENITE_OPERATOR(folder) void register_##folder##_tiled(runtime::KernelTable& kernels);
+#include "tiled_operators.def"
+#undef ARENITE_OPERATOR
 #define ARENITE_LIBRARY_KERNELS(folder, library) \
   void register_##folder##_##library(runtime::KernelTable& kernels);
 #include "library_kernels.def"
@@ -38,7 +41,11 @@ struct Tables {
 #undef ARENITE_OPERATOR
     graph::add_region_operators(operators);
 #if ARENITE_HAVE_CUDA
-    // A library's kernels are faster than those of our own, which take what it has none for.
+    // A library's kernels are faster than most of our own, which take what it has none for; some
+    // of ours are made for what a library does badly.
+#define ARENITE_OPERATOR(folder) codelets::register_##folder##_tiled(kernels);
+#include "tiled_operators.def"
+#undef ARENITE_OPERATOR
 #define ARENITE_LIBRARY_KERNELS(folder, library) codelets::register_##folder##_##library(kernels);
 #include "library_kernels.def"
 #undef ARENITE_LIBRARY_KERNELS

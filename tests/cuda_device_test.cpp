@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "codelets/cuda/libraries.hpp"
+#include "tests/reference/exact_products.hpp"
 #include "tests/reference/kernel_agreement.hpp"
 
 #include <algorithm>
@@ -147,6 +148,52 @@ TEST(CudaDevice, EveryKernelAgreesWithTheReference) {
   for (const auto& [op, compared] :
        reference::compare_kernels(kernels(), DeviceKind::cuda, run_on_device))
     EXPECT_TRUE(compared > 0 || kernels().find(op).empty()) << op;
+}
+
+// What the libraries refuse, kernels of our own take, and nothing else tells: of a library that
+// does not load, say.
+TEST(CudaDevice, LibrariesTakeWhatTheyAreFor) {
+  const runtime::CudaSupport support = runtime::cuda_support();
+  if (support.devices.empty()) GTEST_SKIP() << "no device: " << support.reason;
+  codelets::testing::OpHarness h;
+  const auto expect_kernel = [&](const std::string& library) {
+    std::string names;
+    for (const runtime::Kernel* kernel : h.supporting(kernels(), DeviceKind::cuda))
+      names += " " + kernel->name;
+    for (const char* suffix : {"", "_tf32", "_bf16"})
+      EXPECT_NE((names + " ").find(" " + library + suffix + " "), std::string::npos) << names;
+  };
+  using List = std::vector<std::int64_t>;
+  const auto declare = [&](const char* name, const Shape& shape) {
+    return h.declare(name, DType::float32, shape);
+  };
+  const auto x = declare("x", {64, 14, 14, 32}), weight = declare("weight", {3, 3, 32, 64}),
+             y = declare("y", {64, 14, 14, 64}), a = declare("a", {64, 128}),
+             b = declare("b", {128, 32});
+  const graph::Attributes padded{{"padding", List{1, 1}}};
+  h.op("matmul", {a, b});
+  expect_kernel("cublas");
+  h.op("dense", {a, b});
+  expect_kernel("cublas");
+#if ARENITE_HAVE_CUDNN
+  const auto with = [&](const char* name, std::int64_t size) {
+    graph::Attributes all = padded;
+    all.set(name, List{size, size});
+    return all;
+  };
+  h.op("conv2d", {x, weight}, padded);
+  expect_kernel("cudnn");
+  h.op("conv2d_grad_input", {y, weight}, with("size", 14));
+  expect_kernel("cudnn");
+  h.op("conv2d_grad_weight", {x, y}, with("kernel", 3));
+  expect_kernel("cudnn");
+#endif
+}
+
+TEST(CudaDevice, MultipliesIntegersExactly) {
+  const runtime::CudaSupport support = runtime::cuda_support();
+  if (support.devices.empty()) GTEST_SKIP() << "no device: " << support.reason;
+  EXPECT_EQ(reference::compare_exact_products(kernels(), run_on_device).size(), 15u);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "codelets/cuda/grid.hpp"
 #include "codelets/testing.hpp"
 #include "tests/grids_as_loops.hpp"
+#include "tests/reference/exact_products.hpp"
 #include "tests/reference/kernel_agreement.hpp"
 
 #include <map>
@@ -36,6 +37,17 @@ TEST(CudaKernels, AgreeWithTheReferenceWhenTheirGridsAreLoops) {
     if (kernels().find(op).empty()) continue;  // a view, or blocks
     const auto found = compared.find(op);
     EXPECT_TRUE(found != compared.end() && found->second > 0) << op << " has no kernel for GPUs";
+  }
+}
+
+// Threads of a phase run in either order.
+TEST(CudaKernels, MultiplyIntegersExactly) {
+  const runtime::KernelTable table = grids_as_loops();
+  for (const bool first : {true, false}) {
+    codelets::cuda::from_the_first() = first;
+    const auto compared = reference::compare_exact_products(table);
+    EXPECT_EQ(compared.size(), 15u);
+    for (const auto& [kernel, times] : compared) EXPECT_GE(times, 3) << kernel;
   }
 }
 

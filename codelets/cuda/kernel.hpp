@@ -4,15 +4,19 @@
 #include "codelets/cuda/grid.hpp"
 #include "codelets/prepare.hpp"
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
-/// The function in a folder's <op>_cuda.cu that adds its kernels to a table: those of a GPU, or
-/// those whose grids are loops.
+/// The functions in a folder's <op>_cuda.cu and <op>_tiled.cu that add their kernels to a table:
+/// those of a GPU, or those whose grids are loops.
 #ifdef __CUDACC__
 #define ARENITE_CUDA_KERNELS(folder) register_##folder##_cuda
+#define ARENITE_TILED_KERNELS(folder) register_##folder##_tiled
 #else
 #define ARENITE_CUDA_KERNELS(folder) register_##folder##_loops
+#define ARENITE_TILED_KERNELS(folder) register_##folder##_tiled_loops
 #endif
 
 namespace arenite::codelets::cuda {
@@ -52,6 +56,22 @@ inline runtime::Kernel own(std::function<runtime::PreparedKernel(const graph::Op
   runtime::Kernel kernel = own(std::move(prepare));
   kernel.workspace = std::move(workspace);
   return kernel;
+}
+
+/// One that is named, and takes but what `supports` says.
+inline runtime::Kernel own(std::string name, std::function<bool(const graph::OpView&)> supports,
+                           std::function<runtime::PreparedKernel(const graph::OpView&)> prepare,
+                           std::function<std::int64_t(const graph::OpView&)> workspace = nullptr) {
+  runtime::Kernel kernel = own(std::move(prepare), std::move(workspace));
+  kernel.name = std::move(name);
+  kernel.supports = std::move(supports);
+  return kernel;
+}
+
+/// A `Kernel::workspace`: what the state that `build` makes of an op asks for.
+template <auto build>
+std::int64_t workspace_of(const graph::OpView& op) {
+  return build(op).workspace();
 }
 
 /// Elements of a row of the first axis; none where there is no row.

@@ -1,0 +1,69 @@
+// Convolutions on tiles of products: no copy of the weight, no scratch but the weight gradient's
+// parts. For what cuDNN would spend more on launches than on arithmetic.
+#include "codelets/conv2d/conv2d.hpp"
+#include "codelets/conv2d/thin.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+using conv2d::Geometry;
+using conv2d::Sizes;
+using graph::OpView;
+using runtime::KernelCall;
+
+Sizes sizes_of(const Geometry& g) { return {g.x, g.y, g.window, {1, 1}}; }
+
+template <auto geometry>
+bool supports(const OpView& op) {
+  const Geometry g = geometry(op);
+  return cuda::is_plain(op, 16) && Sizes::fit(g.x, g.y, g.window, {1, 1}) &&
+         g.flops() <= cuda::most_tiled_flops;
+}
+
+conv2d::TiledForward<false> forward(const OpView& op) {
+  const Geometry g = Geometry::forward(op);
+  return {sizes_of(g), g.biased};
+}
+
+conv2d::TiledGradInput<false> grad_input(const OpView& op) {
+  return conv2d::TiledGradInput<false>(sizes_of(Geometry::grad_input(op)));
+}
+
+conv2d::TiledGradWeight<false> grad_weight(const OpView& op) {
+  return conv2d::TiledGradWeight<false>(sizes_of(Geometry::grad_weight(op)));
+}
+
+bool supports_thin_grad_weight(const OpView& op) {
+  const Geometry g = Geometry::grad_weight(op);
+  return cuda::is_plain(op, 4) && Sizes::fit(g.x, g.y, g.window, {1, 1}) &&
+         conv2d::ThinGradWeightPass<false>::fits(sizes_of(g), g.window);
+}
+
+conv2d::ThinGradWeightPass<false> thin_grad_weight(const OpView& op) {
+  return conv2d::ThinGradWeightPass<false>(sizes_of(Geometry::grad_weight(op)));
+}
+
+template <class Pass>
+void run(const KernelCall& call) {
+  static_cast<const Pass*>(call.state)->run(call);
+}
+
+}  // namespace
+
+void ARENITE_TILED_KERNELS(conv2d)(runtime::KernelTable& kernels) {
+  using conv2d::ThinGradWeightPass, conv2d::TiledForward, conv2d::TiledGradInput,
+      conv2d::TiledGradWeight;
+  kernels.add("conv2d", cuda::own("tiled", supports<Geometry::forward>,
+                                  prepare<forward, run<TiledForward<false>>>));
+  kernels.add("conv2d_grad_input", cuda::own("tiled", supports<Geometry::grad_input>,
+                                             prepare<grad_input, run<TiledGradInput<false>>>));
+  kernels.add("conv2d_grad_weight",
+              cuda::own("thin", supports_thin_grad_weight,
+                        prepare<thin_grad_weight, run<ThinGradWeightPass<false>>>,
+                        cuda::workspace_of<thin_grad_weight>));
+  kernels.add("conv2d_grad_weight", cuda::own("tiled", supports<Geometry::grad_weight>,
+                                              prepare<grad_weight, run<TiledGradWeight<false>>>,
+                                              cuda::workspace_of<grad_weight>));
+}
+
+}  // namespace arenite::codelets

@@ -1,0 +1,87 @@
+// The fused operation on tiles of products: one grid a pass, and one that adds the weight
+// gradient's parts. Neither the convolution's outputs nor their gradient are in memory.
+#include "codelets/conv2d/thin.hpp"
+#include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+using conv2d::Sizes;
+using conv2d_relu_max_pool2d::Geometry;
+using graph::OpView;
+using runtime::KernelCall;
+
+Sizes sizes_of(const Geometry& g) { return {g.x, g.y, g.window, g.pool}; }
+
+template <auto geometry>
+bool supports(const OpView& op) {
+  const Geometry g = geometry(op);
+  return cuda::is_plain(op, 16) && Sizes::fit(g.x, g.y, g.window, g.pool);
+}
+
+/// A thread pools 4 pixels.
+bool supports_forward(const OpView& op) {
+  const Geometry g = Geometry::forward(op);
+  return g.pool.h * g.pool.w == 4 && supports<Geometry::forward>(op);
+}
+
+conv2d::TiledForward<true> forward(const OpView& op) {
+  const Geometry g = Geometry::forward(op);
+  return {sizes_of(g), g.biased};
+}
+
+bool supports_thin_forward(const OpView& op) {
+  const Geometry g = Geometry::forward(op);
+  return g.pool == Pair{2, 2} && supports<Geometry::forward>(op) &&
+         conv2d::is_thin(sizes_of(g), g.window);
+}
+
+conv2d::ThinForwardPass thin_forward(const OpView& op) {
+  const Geometry g = Geometry::forward(op);
+  return {sizes_of(g), g.biased};
+}
+
+conv2d::TiledGradInput<true> grad_input(const OpView& op) {
+  return conv2d::TiledGradInput<true>(sizes_of(Geometry::grad_input(op)));
+}
+
+conv2d::TiledGradWeight<true> grad_weight(const OpView& op) {
+  return conv2d::TiledGradWeight<true>(sizes_of(Geometry::grad_weight(op)));
+}
+
+bool supports_thin_grad_weight(const OpView& op) {
+  const Geometry g = Geometry::grad_weight(op);
+  return cuda::is_plain(op, 4) && Sizes::fit(g.x, g.y, g.window, g.pool) &&
+         conv2d::ThinGradWeightPass<true>::fits(sizes_of(g), g.window);
+}
+
+conv2d::ThinGradWeightPass<true> thin_grad_weight(const OpView& op) {
+  return conv2d::ThinGradWeightPass<true>(sizes_of(Geometry::grad_weight(op)));
+}
+
+template <class Pass>
+void run(const KernelCall& call) {
+  static_cast<const Pass*>(call.state)->run(call);
+}
+
+}  // namespace
+
+void ARENITE_TILED_KERNELS(conv2d_relu_max_pool2d)(runtime::KernelTable& kernels) {
+  using conv2d::ThinGradWeightPass, conv2d::TiledForward, conv2d::TiledGradInput,
+      conv2d::TiledGradWeight;
+  const std::string op = "conv2d_relu_max_pool2d";
+  kernels.add(op, cuda::own("thin", supports_thin_forward,
+                            prepare<thin_forward, run<conv2d::ThinForwardPass>>));
+  kernels.add(op, cuda::own("tiled", supports_forward, prepare<forward, run<TiledForward<true>>>));
+  kernels.add(op + "_grad_input", cuda::own("tiled", supports<Geometry::grad_input>,
+                                            prepare<grad_input, run<TiledGradInput<true>>>));
+  kernels.add(op + "_grad_weight",
+              cuda::own("thin", supports_thin_grad_weight,
+                        prepare<thin_grad_weight, run<ThinGradWeightPass<true>>>,
+                        cuda::workspace_of<thin_grad_weight>));
+  kernels.add(op + "_grad_weight", cuda::own("tiled", supports<Geometry::grad_weight>,
+                                             prepare<grad_weight, run<TiledGradWeight<true>>>,
+                                             cuda::workspace_of<grad_weight>));
+}
+
+}  // namespace arenite::codelets

@@ -1,0 +1,220 @@
+// Dense layers on tiles of products: bias, ReLU, its mask and the update are done with the elements
+// while a thread has them, so that small layers are one grid, or two where the depth is in parts.
+#include "codelets/cuda/matrices.hpp"
+#include "codelets/cuda/plain.hpp"
+#include "codelets/dense/shapes.hpp"
+#include "codelets/image.hpp"
+#include "codelets/sgd/step_one.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+using cuda::Four;
+using graph::OpView;
+using runtime::KernelCall;
+
+/// Does with 4 elements side by side what is to be done with each.
+template <class Each>
+struct EachOfFour {
+  ARENITE_GPU void store(float* to, std::int64_t i, std::int32_t column,
+                         const float (&values)[4]) const {
+    const Each& each = static_cast<const Each&>(*this);
+    Four four;
+    ARENITE_UNROLL_ALL
+    for (int j = 0; j < 4; ++j) four.of[j] = each.of(i + j, column + j, values[j]);
+    *reinterpret_cast<Four*>(to + i) = four;
+  }
+};
+
+/// y = product + bias, or its ReLU.
+struct Activate : EachOfFour<Activate> {
+  const float* bias;  ///< or nullptr
+  float* y;
+  bool relu;
+
+  ARENITE_GPU float of(std::int64_t, std::int32_t column, float value) const {
+    if (bias != nullptr) value += bias[column];
+    return relu && value <= 0 ? 0 : value;  // a NaN stays one
+  }
+  ARENITE_GPU void operator()(std::int64_t i, std::int32_t column, float value) const {
+    y[i] = of(i, column, value);
+  }
+  ARENITE_GPU void four(std::int64_t i, std::int32_t column, const float (&values)[4]) const {
+    store(y, i, column, values);
+  }
+};
+
+struct Forward {
+  cuda::MatrixProduct<false, true> product;
+  bool biased, relu;
+};
+
+Forward forward(const OpView& op) {
+  const DenseSizes s = DenseSizes::forward(op);
+  return {{s.n, s.o, s.i, s.i, s.i % 4 == 0, s.o % 4 == 0},
+          op.has_operand(2),
+          op.op().name() == "dense_relu"};
+}
+
+void run_forward(const KernelCall& call) {
+  const auto& s = *static_cast<const Forward*>(call.state);
+  s.product.run(
+      call, call.in<float>(0), call.in<float>(1),
+      Activate{
+          .bias = s.biased ? call.in<float>(2) : nullptr, .y = call.out<float>(0), .relu = s.relu});
+}
+
+/// dx = product, where the output of the ReLU before the layer is above 0.
+struct Mask : EachOfFour<Mask> {
+  const float* output;  ///< nullptr: everywhere
+  float* dx;
+
+  ARENITE_GPU float of(std::int64_t i, std::int32_t, float value) const {
+    return output != nullptr && output[i] <= 0 ? 0 : value;
+  }
+  ARENITE_GPU void operator()(std::int64_t i, std::int32_t column, float value) const {
+    dx[i] = of(i, column, value);
+  }
+  ARENITE_GPU void four(std::int64_t i, std::int32_t column, const float (&values)[4]) const {
+    store(dx, i, column, values);
+  }
+};
+
+struct GradInput {
+  cuda::MatrixProduct<false, false> product;
+  bool masked;
+};
+
+GradInput grad_input(const OpView& op) {
+  const DenseSizes s = DenseSizes::grad_input(op);
+  return {{s.n, s.i, s.o, s.o, s.o % 4 == 0, s.o % 4 == 0},
+          op.op().name() == "dense_grad_input_relu"};
+}
+
+void run_grad_input(const KernelCall& call) {
+  const auto& s = *static_cast<const GradInput*>(call.state);
+  s.product.run(call, call.in<float>(0), call.in<float>(1),
+                Mask{.output = s.masked ? call.in<float>(2) : nullptr, .dx = call.out<float>(0)});
+}
+
+struct Put {
+  float* to;
+
+  ARENITE_GPU void operator()(std::int64_t i, std::int32_t, float value) const { to[i] = value; }
+  ARENITE_GPU void four(std::int64_t i, std::int32_t, const float (&values)[4]) const {
+    *reinterpret_cast<Four*>(to + i) = {values[0], values[1], values[2], values[3]};
+  }
+};
+
+/// A step with the gradient that an element of the product is.
+struct Step {
+  sgd::Rule rule;
+  const float* rate;
+  float *weight, *velocity;  ///< velocity: nullptr without momentum
+
+  ARENITE_GPU void operator()(std::int64_t i, std::int32_t, float gradient) const {
+    sgd::step_one(rule, *rate, gradient, weight[i], velocity != nullptr ? velocity + i : nullptr);
+  }
+  ARENITE_GPU void four(std::int64_t i, std::int32_t, const float (&gradient)[4]) const {
+    auto* const weights = reinterpret_cast<Four*>(weight + i);
+    auto* const velocities = reinterpret_cast<Four*>(velocity + i);
+    Four w = *weights, v{};
+    if (velocity != nullptr) v = *velocities;
+    ARENITE_UNROLL_ALL
+    for (int j = 0; j < 4; ++j)
+      sgd::step_one(rule, *rate, gradient[j], w.of[j], velocity != nullptr ? v.of + j : nullptr);
+    *weights = w;
+    if (velocity != nullptr) *velocities = v;
+  }
+};
+
+/// xᵀ · gradient of one pair. (More than one lane's are a library's, or the plain grid's.)
+struct WeightGradient {
+  DensePairs pairs;
+  cuda::MatrixProduct<true, true> product;
+
+  WeightGradient(const OpView& op, std::size_t first_pair)
+      : pairs(op, first_pair),
+        product(pairs.end - pairs.begin, pairs.outputs, pairs.samples[0], pairs.inputs,
+                pairs.inputs % 4 == 0 && pairs.begin % 4 == 0 && (pairs.end - pairs.begin) % 4 == 0,
+                pairs.outputs % 4 == 0) {}
+
+  template <class Finish>
+  void run(const KernelCall& call, const Finish& finish) const {
+    product.run(call, pairs.x(call, 0) + pairs.begin, pairs.gradient(call, 0), finish);
+  }
+};
+
+WeightGradient grad_weight(const OpView& op) { return {op, 0}; }
+
+void run_grad_weight(const KernelCall& call) {
+  static_cast<const WeightGradient*>(call.state)->run(call, Put{call.out<float>(0)});
+}
+
+constexpr std::size_t first_pair_of_update = 3;
+
+struct Update : WeightGradient {
+  sgd::Rule rule;
+  bool has_velocity;
+};
+
+Update update(const OpView& op) {
+  return {{op, first_pair_of_update}, sgd::Rule(op), op.has_operand(2)};
+}
+
+void run_update(const KernelCall& call) {
+  const auto& s = *static_cast<const Update*>(call.state);
+  s.run(call, Step{.rule = s.rule,
+                   .rate = call.in<float>(1),
+                   .weight = call.inout<float>(0),
+                   .velocity = s.has_velocity ? call.inout<float>(2) : nullptr});
+}
+
+/// Whether tiles count so few elements as this many rows, columns and terms make.
+bool is_small(double rows, double columns, double depth) {
+  constexpr double most = 1 << 30;
+  return rows * columns < most && rows * depth < most && columns * depth < most &&
+         2 * rows * columns * depth <= cuda::most_tiled_flops;
+}
+
+template <DenseSizes (*sizes)(const OpView&)>
+bool supports(const OpView& op) {
+  const DenseSizes s = sizes(op);
+  return cuda::is_plain(op, 16) &&
+         is_small(static_cast<double>(s.n), static_cast<double>(s.i), static_cast<double>(s.o));
+}
+
+template <std::size_t first_pair>
+bool supports_pair(const OpView& op) {
+  const DensePairs pairs(op, first_pair);
+  return pairs.samples.size() == 1 && cuda::is_plain(op, 16) &&
+         is_small(static_cast<double>(pairs.inputs), static_cast<double>(pairs.outputs),
+                  static_cast<double>(pairs.samples[0]));
+}
+
+template <auto build>
+std::int64_t product_workspace(const OpView& op) {
+  return build(op).product.workspace();
+}
+
+}  // namespace
+
+void ARENITE_TILED_KERNELS(dense)(runtime::KernelTable& kernels) {
+  const auto add = [&](const std::string& op, auto supports, auto prepare, auto workspace) {
+    kernels.add(op, cuda::own("tiled", supports, prepare, workspace));
+  };
+  for (const char* op : {"dense", "dense_relu"}) {
+    add(op, supports<DenseSizes::forward>, prepare<forward, run_forward>,
+        product_workspace<forward>);
+  }
+  for (const char* op : {"dense_grad_input", "dense_grad_input_relu"}) {
+    add(op, supports<DenseSizes::grad_input>, prepare<grad_input, run_grad_input>,
+        product_workspace<grad_input>);
+  }
+  add("dense_grad_weight", supports_pair<0>, prepare<grad_weight, run_grad_weight>,
+      product_workspace<grad_weight>);
+  add("dense_grad_weight_sgd", supports_pair<first_pair_of_update>, prepare<update, run_update>,
+      product_workspace<update>);
+}
+
+}  // namespace arenite::codelets

@@ -1,0 +1,22 @@
+// A GPU's own convolutions and dense layers on integers, whose sums are exact in float32 in
+// whatever order they are added: large enough for every tile, part and thread to count. For tests
+// only.
+#pragma once
+
+#include <arenite/runtime/kernel.hpp>
+
+#include "codelets/testing.hpp"
+
+#include <map>
+#include <string>
+
+namespace arenite::reference {
+
+/// Runs the passes of convolutions, alone and fused, and of dense layers, with all kernels of the
+/// table that are our own and fast; expects the plain CPU kernels' very numbers. Returns how often
+/// each ran, by "operator/kernel".
+std::map<std::string, int> compare_exact_products(
+    const runtime::KernelTable& table,
+    const codelets::testing::Runner& runner = codelets::testing::run_here);
+
+}  // namespace arenite::reference
