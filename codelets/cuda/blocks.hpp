@@ -57,6 +57,7 @@ class PerThread {
 #ifdef __CUDACC__
 template <class Program>
 __global__ void __launch_bounds__(Program::threads) run_block(Program program, Guard guard) {
+  wait_for_earlier();
   // Asked by all, so that none waits for one that has left.
   if (__syncthreads_or(guard.closed() ? 1 : 0) != 0) return;
   __shared__ typename Program::Shared shared;

@@ -6,6 +6,9 @@
 #include "codelets/cuda/cudnn.hpp"
 #endif
 
+#include <array>
+#include <atomic>
+
 namespace arenite::codelets::cuda {
 
 bool has_device() noexcept {
@@ -19,6 +22,20 @@ bool has_device() noexcept {
 int current_device() noexcept {
   int device = 0;
   return cudaGetDevice(&device) == cudaSuccess ? device : 0;
+}
+
+bool kernels_begin_early() noexcept {
+  enum : signed char { unknown, no, yes };
+  static std::array<std::atomic<signed char>, 64> devices{};
+  const auto device = static_cast<std::size_t>(current_device());
+  if (device >= devices.size()) return false;
+  if (devices[device] == unknown) {
+    int major = 0;
+    const bool known = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
+                                              static_cast<int>(device)) == cudaSuccess;
+    devices[device] = known && major >= 9 ? yes : no;
+  }
+  return devices[device] == yes;
 }
 
 cublasStatus_t find_handle(cublasLtHandle_t& handle) noexcept {

@@ -18,4 +18,8 @@ std::string take_failure();
 /// take long, and device memory, which a step must not. Throws Error. In builds with CUDA only.
 void warm_up_libraries();
 
+/// Whether a kernel on this thread's device may be put in place while the one before it ends: from
+/// compute capability 9.0 on. In builds with CUDA only.
+bool kernels_begin_early() noexcept;
+
 }  // namespace arenite::codelets::cuda
