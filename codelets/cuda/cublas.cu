@@ -111,8 +111,7 @@ cublasStatus_t Gemm::describe() {
         << describe_rows(descriptors_.c, kept, p.batch, p.rows, p.columns, p.columns);
   if (p.biased) {
     // The heuristics see from the address only how it is aligned.
-    const void* aligned =
-        reinterpret_cast<const void*>(static_cast<std::intptr_t>(p.bias_alignment));
+    const void* aligned = reinterpret_cast<const void*>(std::intptr_t{16});
     calls << set(descriptors_.product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS)
           << set(descriptors_.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
   }
@@ -160,10 +159,16 @@ cublasStatus_t Gemm::ask(Choice& choice) const {
 bool Gemm::works(cublasLtHandle_t handle, const Choice& choice) const {
   const std::int64_t kept = product_.type == DType::float64 ? 8 : 4, factor = rounds() ? 2 : kept;
   Scratch places;
+  // No better aligned than they will be.
+  const auto add = [&](std::int64_t bytes, int alignment) {
+    return places.add(bytes + alignment) + alignment;
+  };
   const std::int64_t a =
-      places.add(a_lying().rows * std::max(a_lying().columns, product_.a_stride) * factor);
-  const std::int64_t b = places.add(b_lying().rows * b_lying().columns * factor);
-  const std::int64_t c = places.add(product_.batch * product_.rows * product_.columns * kept);
+      add(a_lying().rows * std::max(a_lying().columns, product_.a_stride) * factor,
+          product_.a_alignment);
+  const std::int64_t b = add(b_lying().rows * b_lying().columns * factor, product_.b_alignment);
+  const std::int64_t c =
+      add(product_.batch * product_.rows * product_.columns * kept, product_.c_alignment);
   const std::int64_t bias = places.add(product_.columns * kept);
   const std::int64_t scratch = places.add(choice.workspace);
   const Trial trial(places.bytes());

@@ -15,12 +15,12 @@ struct Product {
   bool transpose_a = false;   ///< a is [inner, rows]
   bool transpose_b = false;   ///< b is [columns, inner]
   std::int64_t a_stride = 0;  ///< elements from a row of a to the next; 0: they lie side by side
-  bool biased = false;        ///< a float for each column
+  bool biased = false;        ///< a float for each column, the first one at a multiple of 16 bytes
   bool accumulate = false;
   DType type = DType::float32;
   runtime::Compute compute = runtime::Compute::float32;
   /// Bytes that the addresses are multiples of.
-  int a_alignment = 16, b_alignment = 16, bias_alignment = 16, c_alignment = 16;
+  int a_alignment = 16, b_alignment = 16, c_alignment = 16;
 
   friend auto operator<=>(const Product&, const Product&) = default;
 };

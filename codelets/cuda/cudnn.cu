@@ -10,8 +10,13 @@ namespace {
 
 using runtime::Compute;
 
-/// Scratch that an algorithm may ask for: the plan counts it.
-constexpr std::size_t most_workspace = std::size_t{64} << 20;
+/// Scratch that an algorithm may ask for: the plan counts it. On Hopper the exact ones copy x, the
+/// weight and y to another layout, all of them.
+std::size_t most_workspace(const ConvolutionSizes& s) {
+  constexpr std::int64_t always = std::int64_t{64} << 20;
+  const std::int64_t copies = (s.image() + s.weights() + s.result()) * float_bytes;
+  return static_cast<std::size_t>(std::max(always, copies + copies / 4));
+}
 
 constexpr float one = 1, zero = 0;
 
@@ -156,19 +161,19 @@ cudnnStatus_t Convolution::describe() {
 }
 
 /// The first of those that the library ranks by its estimate of their speed that gives the same
-/// bits each time, needs little scratch, and multiplies what it is to multiply; else the first of
-/// `always` that can.
+/// bits each time, needs no more scratch than that, and multiplies what it is to multiply; else the
+/// first of `always` that can.
 template <class Perf, class Algorithm, auto heuristics, auto workspace_of>
 Convolution::Choice Convolution::ask_of(cudnnHandle_t handle,
                                         std::initializer_list<Algorithm> always) const {
-  const auto try_one = [&](Algorithm algorithm, cudnnMathType_t math) {
+  const auto try_one = [&](Algorithm algorithm, cudnnMathType_t math, std::size_t most) {
     Choice choice{.algorithm = static_cast<int>(algorithm), .math = math};
     std::size_t bytes = 0;
     Calls calls;
     calls << cudnnSetConvolutionMathType(window_.get(), math)
           << workspace_of(handle, x_.get(), weight_.get(), window_.get(), y_.get(), algorithm,
                           &bytes);
-    choice.status = bytes <= most_workspace ? calls.status() : CUDNN_STATUS_NOT_SUPPORTED;
+    choice.status = bytes <= most ? calls.status() : CUDNN_STATUS_NOT_SUPPORTED;
     choice.workspace = static_cast<std::int64_t>(bytes);
     if (choice.status == CUDNN_STATUS_SUCCESS) choice.status = try_out(choice);
     return choice;
@@ -188,13 +193,15 @@ Convolution::Choice Convolution::ask_of(cudnnHandle_t handle,
     // This one lets them round to half precision.
     if (perf.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) continue;
     if (exact && perf.mathType == CUDNN_TENSOR_OP_MATH) continue;
-    if (const Choice choice = try_one(perf.algo, exact ? CUDNN_FMA_MATH : perf.mathType);
+    if (const Choice choice =
+            try_one(perf.algo, exact ? CUDNN_FMA_MATH : perf.mathType, most_workspace(sizes_));
         choice.status == CUDNN_STATUS_SUCCESS)
       return choice;
   }
   Choice choice;
   for (const Algorithm algorithm : always) {
-    choice = try_one(algorithm, asked);
+    // Whatever it asks for: a thread an element, which is left, would take far longer.
+    choice = try_one(algorithm, asked, std::numeric_limits<std::size_t>::max());
     if (choice.status == CUDNN_STATUS_SUCCESS) break;
   }
   return choice;

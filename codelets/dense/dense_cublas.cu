@@ -22,7 +22,7 @@ constexpr int least_alignment = 4;  ///< bytes: a float's
 struct OneProduct {
   Gemm gemm;
   std::int64_t count;  ///< elements of the result
-  bool biased, relu;
+  bool relu;
 
   bool usable() const noexcept { return gemm.usable(); }
   void expect_usable() const { gemm.expect_usable(); }
@@ -30,21 +30,31 @@ struct OneProduct {
 };
 
 struct Forward : OneProduct {
+  std::int64_t outputs;
+  bool biased, by_library;  ///< whether there is a bias, and whether the library adds it
+
   Forward(const OpView& op, Compute compute)
-      : OneProduct{Gemm(product(op, compute)), op.result(0).shape.elements(), op.has_operand(2),
-                   op.op().name() == "dense_relu"} {}
+      : OneProduct{Gemm(product(op, compute)), op.result(0).shape.elements(),
+                   op.op().name() == "dense_relu"},
+        outputs(op.operand(1).shape[1]),
+        biased(op.has_operand(2)),
+        by_library(library_adds_bias(op)) {}
 
  private:
+  /// Kernels that it chooses may read a bias by vectors, however that lies.
+  static bool library_adds_bias(const OpView& op) {
+    return op.has_operand(2) && cuda::alignment_of(op.operand(2)) == 16;
+  }
+
   static cuda::Product product(const OpView& op, Compute compute) {
     const DenseSizes s = DenseSizes::forward(op);
     return {.rows = s.n,
             .inner = s.i,
             .columns = s.o,
-            .biased = op.has_operand(2),
+            .biased = library_adds_bias(op),
             .compute = compute,
             .a_alignment = cuda::alignment_of(op.operand(0)),
             .b_alignment = cuda::alignment_of(op.operand(1)),
-            .bias_alignment = op.has_operand(2) ? cuda::alignment_of(op.operand(2)) : 16,
             .c_alignment = cuda::alignment_of(op.result(0))};
   }
 };
@@ -52,16 +62,22 @@ struct Forward : OneProduct {
 void run_forward(const KernelCall& call) {
   const auto& s = *static_cast<const Forward*>(call.state);
   float* y = call.out<float>(0);
+  const float* bias = s.biased ? call.in<float>(2) : nullptr;
   s.gemm.run(call, call.workspace, call.in<float>(0), call.in<float>(1),
-             s.biased ? call.in<float>(2) : nullptr, y);
-  if (!s.relu) return;
-  cuda::for_each(call, s.count,
-                 [=] ARENITE_THREAD(std::int64_t i) { y[i] = y[i] <= 0 ? 0 : y[i]; });
+             s.by_library ? bias : nullptr, y);
+  if (s.by_library) bias = nullptr;
+  if (bias == nullptr && !s.relu) return;
+  const std::int64_t outputs = s.outputs;
+  const bool relu = s.relu;
+  cuda::for_each(call, s.count, [=] ARENITE_THREAD(std::int64_t i) {
+    const float value = bias != nullptr ? y[i] + bias[i % outputs] : y[i];
+    y[i] = relu && value <= 0 ? 0 : value;
+  });
 }
 
 struct GradInput : OneProduct {
   GradInput(const OpView& op, Compute compute)
-      : OneProduct{Gemm(product(op, compute)), op.result(0).shape.elements(), false,
+      : OneProduct{Gemm(product(op, compute)), op.result(0).shape.elements(),
                    op.op().name() == "dense_grad_input_relu"} {}
 
  private:

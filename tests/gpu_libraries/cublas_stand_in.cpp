@@ -152,6 +152,10 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatm
       inner != (b_transposed ? b.columns : b.rows) || a.batch != d.batch || b.batch != d.batch ||
       a.ld < a.rows || b.ld < b.rows || d.ld < d.rows || a.type != b.type)
     return CUBLAS_STATUS_INVALID_VALUE;
+  // Kernels that the heuristics choose read a bias by vectors, whatever its address.
+  if ((epilogue != CUBLASLT_EPILOGUE_DEFAULT && epilogue != CUBLASLT_EPILOGUE_BIAS) ||
+      reinterpret_cast<std::uintptr_t>(bias) % 16 != 0)
+    return CUBLAS_STATUS_INVALID_VALUE;
   const cudaDataType_t scales = d.type;
   for (std::int64_t m = 0; m < d.batch; ++m) {
     for (std::int64_t column = 0; column < d.columns; ++column) {

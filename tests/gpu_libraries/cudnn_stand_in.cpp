@@ -155,10 +155,16 @@ cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionForwardWorkspaceSize(
   return ask_for_scratch(algorithm, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, bytes);
 }
 
+// As on Hopper, where it copies all three to another layout.
 cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionBackwardDataWorkspaceSize(
-    cudnnHandle_t, cudnnFilterDescriptor_t, cudnnTensorDescriptor_t, cudnnConvolutionDescriptor_t,
-    cudnnTensorDescriptor_t, cudnnConvolutionBwdDataAlgo_t algorithm, std::size_t* bytes) {
-  return ask_for_scratch(algorithm, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, bytes);
+    cudnnHandle_t, cudnnFilterDescriptor_t filter_of, cudnnTensorDescriptor_t y,
+    cudnnConvolutionDescriptor_t, cudnnTensorDescriptor_t x,
+    cudnnConvolutionBwdDataAlgo_t algorithm, std::size_t* bytes) {
+  const Filter f(filter_of);
+  const cudnnStatus_t status = ask_for_scratch(algorithm, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, bytes);
+  const std::int64_t copied = count_of(x) + count_of(y) + std::int64_t{f.k} * f.c * f.h * f.w;
+  *bytes += static_cast<std::size_t>(copied) * sizeof(float);
+  return status;
 }
 
 cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionBackwardFilterWorkspaceSize(

@@ -78,6 +78,41 @@ TEST(GpuLibraries, ThatRefuseInAStepAreNoted) {
   EXPECT_NE(codelets::cuda::take_failure().find("cublasLtMatmul: "), std::string::npos);
 }
 
+#if ARENITE_HAVE_CUDNN
+// Its scratch grows with the images: however large, a thread an element would be slower.
+TEST(GpuLibraries, TakeLargeConvolutions) {
+  const runtime::KernelTable table = library_kernels();
+  OpHarness harness;
+  const auto gradient = harness.declare("gradient", DType::float32, {1024, 28, 28, 64}),
+             weight = harness.declare("weight", DType::float32, {3, 3, 64, 64});
+  using List = std::vector<std::int64_t>;
+  harness.op("conv2d_grad_input", {gradient, weight},
+             {{"padding", List{1, 1}}, {"size", List{28, 28}}});
+  std::set<std::string> names;
+  for (const runtime::Kernel* kernel : harness.supporting(table, DeviceKind::cuda))
+    names.insert(kernel->name);
+  EXPECT_TRUE(names.contains("cudnn"));
+}
+#endif
+
+/// A bias that does not begin where the library may read vectors.
+TEST(GpuLibraries, LeaveBiasesThatLieAnywhere) {
+  const runtime::KernelTable table = library_kernels();
+  for (const char* op : {"dense", "dense_relu"}) {
+    OpHarness harness;
+    const auto x = harness.random("x", {6, 12}), weight = harness.random("weight", {12, 8}),
+               biases = harness.random("biases", {11});
+    const auto bias =
+        harness.op("slice", {biases}, {{"begin", std::int64_t{3}}, {"end", std::int64_t{11}}});
+    const auto y = harness.op(op, {x, weight, bias[0]});
+    ASSERT_EQ(harness.run("plain"), runtime::StatusWord::ok);
+    const auto expected = harness.read<float>(y[0]);
+    ASSERT_EQ(harness.run(table.at(op, "cublas", DeviceKind::cuda)), runtime::StatusWord::ok);
+    EXPECT_EQ(codelets::cuda::take_failure(), "") << op;  // the stand-in refuses such a bias
+    codelets::testing::expect_close(harness.read<float>(y[0]), expected, 1e-5, op);
+  }
+}
+
 /// A range of rows of a weight's gradient, as a slice of it, from several pairs.
 TEST(GpuLibraries, AddPairsOfRowRanges) {
   const runtime::KernelTable table = library_kernels();
