@@ -65,6 +65,16 @@ inline bool& from_the_first() {
   return first;
 }
 
+/// Of grids that are loops: while this is set they are counted instead, and look at nothing.
+struct GridCount {
+  bool instead = false;
+  int count = 0;
+};
+inline GridCount& grid_count() {
+  static GridCount counted;
+  return counted;
+}
+
 #ifdef __CUDACC__
 /// Launches a kernel in so many blocks, and notes it where that fails. It begins with
 /// `wait_for_earlier`: where a GPU can, blocks are in place by the time that what they wait for
@@ -87,8 +97,12 @@ static void launch(const runtime::KernelCall& call, std::int64_t blocks, int thr
     note_failure("launch of a GPU kernel", error, cudaGetErrorString(error));
 }
 #else
-/// Whether a call is to leave persistent state alone.
+/// Whether a grid is not to run: where its call is to leave persistent state alone, or is counted.
 inline bool is_closed(const runtime::KernelCall& call) {
+  if (grid_count().instead) {
+    ++grid_count().count;
+    return true;
+  }
   return call.failed != nullptr && (call.failed->load() != runtime::StatusWord::ok ||
                                     call.status->load() != runtime::StatusWord::ok);
 }
@@ -106,7 +120,7 @@ static void for_each(const runtime::KernelCall& call, std::int64_t count, const 
   const std::int64_t blocks = std::min((count + threads - 1) / threads, most);
   launch(call, blocks, threads, call_each<F>, count, f, Guard(call));
 #else
-  if (is_closed(call)) return;
+  if (count == 0 || is_closed(call)) return;
   for (std::int64_t i = 0; i < count; ++i) f(from_the_first() ? i : count - 1 - i);
 #endif
 }
