@@ -11,6 +11,8 @@ import sys
 import tempfile
 import unittest
 
+import scripts_test
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SYSTEM = "x86_64-linux"
 PACKAGES = {"default", "arenite", "arenite-cuda", "arenite-native", "arenite-v3", "arenite-v4", "fxt", "starpu",
@@ -218,7 +220,7 @@ class Flake(unittest.TestCase):
             drivers = pathlib.Path(folder, "src/drivers/cuda")
             bus = pathlib.Path(folder, "src/core/perfmodel/perfmodel_bus.c")
             drivers.mkdir(parents=True), bus.parent.mkdir(parents=True)
-            bus.write_text("\tcudaDeviceReset();\n")
+            bus.write_text(scripts_test.BuildStarpu.BUS)
             for driver in ("driver_cuda.c", "driver_cuda1.c"):
                 (drivers / driver).write_text("\tif (props[devid].computeMode == cudaComputeModeExclusive)\n\t{\n")
             run = ["bash", "-euc", f"{STAND_INS}\n{patch['starpu-cuda']}"]
@@ -229,7 +231,7 @@ class Flake(unittest.TestCase):
                                  "\tcures = cudaDeviceGetAttribute(&compute_mode, cudaDevAttrComputeMode, devid);\n"
                                  "\tif (STARPU_UNLIKELY(cures))\n\t\tSTARPU_CUDA_REPORT_ERROR(cures);\n"
                                  "\tif (compute_mode == cudaComputeModeExclusive)\n\t{\n")
-            self.assertEqual(bus.read_text(), "\t;\n")
+            self.assertEqual(bus.read_text().rstrip("\n"), scripts_test.BuildStarpu.UNMEASURED.rstrip("\n"))
             self.assertNotEqual(subprocess.run(run, cwd=folder, stderr=subprocess.DEVNULL).returncode, 0)
 
     def test_shells(self):

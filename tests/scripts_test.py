@@ -134,6 +134,48 @@ def may_unshare():
 
 
 @unittest.skipUnless(all(map(shutil.which, ("unshare", "git"))) and may_unshare(), "roots are for root, with git and unshare")
+class BuildStarpu(Scripts):
+    # Lines like StarPU's.
+    HOST = ("static void measure_bandwidth_between_host_and_dev_on_numa_with_cuda"
+            "(int dev, unsigned numa, int cpu, struct dev_timing *dev_timing_per_cpu)\n{\n")
+    PEER = ("static void measure_bandwidth_between_dev_and_dev_cuda"
+            "(int src, int dst, double *timingr, double *latencyr)\n{\n")
+    OTHER = "\tcudaFree(0);\n}\nstatic void other(void)\n{\n}\n"
+    BUS = HOST + OTHER + PEER + OTHER
+    UNMEASURED = (HOST + "\tdev_timing_per_cpu->timing_htod = dev_timing_per_cpu->timing_dtoh = 1e-4; "
+                  "dev_timing_per_cpu->latency_htod = dev_timing_per_cpu->latency_dtoh = 10;\n\treturn;\n" + OTHER +
+                  PEER + "\t*timingr = 1e-4; *latencyr = 10;\n\treturn;\n" + OTHER)
+
+    def setUp(self):
+        super().setUp()
+        self.program(self.tree / "scripts/install-deps")
+        self.program(self.folder / "cuda/bin/nvcc", "echo 'Cuda compilation tools, release 12.4, V12.4.131'")
+        # What would be compiled is kept as it is then.
+        self.on_path("make", f"cp \"$2/../source/src/core/perfmodel/perfmodel_bus.c\" '{self.folder}/compiled'; exit 1")
+
+    def build(self, bus, status=1):
+        source = self.folder / "starpu"
+        self.program(source / "configure", "mkdir include; echo '#define STARPU_USE_CUDA 1' >include/starpu_config.h")
+        (source / "STARPU-VERSION").write_text("STARPU_EFFECTIVE_VERSION=1.4.10\n", encoding="utf-8")
+        (source / "src/core/perfmodel").mkdir(parents=True)
+        (source / "src/core/perfmodel/perfmodel_bus.c").write_text(bus, encoding="utf-8")
+        subprocess.run(["tar", "-cf", self.folder / "starpu.tar", "-C", self.folder, "starpu"], check=True)
+        return self.run_it(self.script("scripts/build-starpu"), "--source", self.folder / "starpu.tar", "--prefix",
+                           self.folder / "prefix", "--cuda", self.folder / "cuda", status=status)
+
+    def test_gpus_are_not_measured(self):
+        self.build(self.BUS)
+        self.assertEqual((self.folder / "compiled").read_text(encoding="utf-8"), self.UNMEASURED)
+
+    def test_a_starpu_that_measures_them_otherwise_is_refused(self):
+        for known in (self.HOST, self.PEER):
+            with self.subTest(without=known):
+                shutil.rmtree(self.folder / "starpu", ignore_errors=True)
+                done = self.build(self.BUS.replace(known, known.replace("measure_", "estimate_")))
+                self.assertIn("perfmodel_bus.c measures GPUs in another way", done.stderr)
+                self.assertFalse((self.folder / "compiled").exists())
+
+
 class CleanRoom(Scripts):
     """In a repository of its own, with a root that is a few empty folders."""
 
