@@ -115,8 +115,9 @@ void add_places(Command& train, TrainArguments& a) {
           ->type_name("WHERE")
           ->default_str(a.device);
   train.offer(device, {{"cpu", "cuda", "auto", "cuda+cpu"}});
-  add_whole_number(train, "--workers", a.workers, 1, 1024,
-                   "CPU workers (else $STARPU_NCPU, else one a usable processor)");
+  add_whole_number(
+      train, "--workers", a.workers, 1, 1024,
+      "CPU workers (else $STARPU_NCPU, else one a usable processor; 2 beside GPUs alone)");
   add_whole_number(train, "--lanes", a.lanes, 1, 64,
                    "shares of a batch that run in parallel (else chosen from the network); results "
                    "depend on it, but not on the number of workers");

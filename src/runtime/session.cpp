@@ -8,10 +8,13 @@
 #include "src/runtime/environment.hpp"
 #include "src/runtime/idle.hpp"
 #include "src/runtime/starpu.hpp"
+#include "src/runtime/worker_processors.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <iostream>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -53,8 +56,10 @@ int workers_from_environment() {
   return *count;
 }
 
-/// Each GPU's worker wants a core of its own.
-int wanted_workers(const SessionOptions& options, int gpus) {
+/// Each GPU's worker wants a core of its own. Where all work is the GPUs', CPU workers only gather
+/// the next batch: more would spin, and take time from the launchers.
+int wanted_workers(const SessionOptions& options, int gpus, bool on_cpu) {
+  constexpr int enough_beside_gpus = 2;
   if (options.workers < 0) {
     fail({.found = std::to_string(options.workers) + " workers",
           .expected = "at least 1, or 0 to choose"});
@@ -62,7 +67,10 @@ int wanted_workers(const SessionOptions& options, int gpus) {
   int count = options.workers;
   if (count == 0) count = workers_from_environment();
   const bool chosen = count > 0;
-  if (!chosen) count = std::max(1, usable_processors() - gpus);
+  if (!chosen) {
+    count = std::max(1, usable_processors() - gpus);
+    if (!on_cpu) count = std::min(count, enough_beside_gpus);
+  }
   if (count > starpu::max_cpu_workers) {
     if (!chosen) return starpu::max_cpu_workers;
     fail({.found = std::to_string(count) + " workers",
@@ -85,7 +93,10 @@ void flush_denormals(void*) {
 void start_starpu(int workers, const std::vector<int>& gpus) {
   LentVariables lent;
   prepare_environment(lent, !gpus.empty());
-  starpu_conf conf = starpu::configuration(workers, gpus);
+  std::vector<unsigned> processors;
+  if (!processors_are_chosen()) processors = worker_processors();
+  if (!processors.empty() && starpu::numbers_allowed_only) lent.set("STARPU_WORKERS_GETBIND", "0");
+  starpu_conf conf = starpu::configuration(workers, gpus, processors);
   // Work stealing makes no heap call. It starves with more workers than cores, where the central
   // queue of "prio" goes on well, at the price of a rare allocation when a worker falls idle.
   const int threads = workers + static_cast<int>(gpus.size());
@@ -108,6 +119,10 @@ void start_starpu(int workers, const std::vector<int>& gpus) {
   };
   expect(starpu_cpu_worker_get_count(), static_cast<std::size_t>(workers), "CPU");
   expect(starpu_cuda_worker_get_count(), gpus.size(), "CUDA");
+  const std::string shared = shared_processors(
+      processors.empty() ? static_cast<std::size_t>(allowed_processors()) : processors.size());
+  static std::atomic<bool> told{false};
+  if (!shared.empty() && !told.exchange(true)) std::cerr << "arenite: " << shared << '\n';
 }
 
 CudaDevice find_device(const CudaSupport& support, int index) {
@@ -200,7 +215,9 @@ Session::Session(const SessionOptions& options) {
   if (s.users == 0) {
     const std::vector<int> chosen = devices_of(options.device.empty() ? "cpu" : options.device);
     const auto gpus = chosen.size() - static_cast<std::size_t>(std::ranges::count(chosen, the_cpu));
-    start(s, wanted_workers(options, static_cast<int>(gpus)), chosen, options.device_memory);
+    const bool on_cpu = std::ranges::find(chosen, the_cpu) != chosen.end();
+    start(s, wanted_workers(options, static_cast<int>(gpus), on_cpu), chosen,
+          options.device_memory);
   } else if (options.device_memory != 0 && options.device_memory != s.memory) {
     fail({.found = "a second session with " + std::to_string(options.device_memory) +
                    " bytes of each GPU",

@@ -7,6 +7,7 @@
 #include <starpu.h>
 
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,14 @@ inline constexpr int max_gpus =
     0;
 #endif
 
-/// With a CUDA worker for each of these GPUs.
-inline starpu_conf configuration(int cpu_workers, const std::vector<int>& gpus) {
+/// Where it keeps to the processors that the process may use (STARPU_WORKERS_GETBIND), it knows no
+/// others. (1.4 does; and told not to keep to them after it once was, it frees a set twice.)
+inline constexpr bool numbers_allowed_only = STARPU_MAJOR_VERSION == 1 && STARPU_MINOR_VERSION < 4;
+
+/// With a CUDA worker for each of these GPUs, and workers on these processors, as long as there are
+/// any. Without processors StarPU chooses: 1.4 one of each core, and then the same ones again.
+inline starpu_conf configuration(int cpu_workers, const std::vector<int>& gpus,
+                                 const std::vector<unsigned>& processors = {}) {
   starpu_conf conf;
   starpu_conf_init(&conf);
   conf.catch_signals = 0;                          // Ctrl-C belongs to the program, not to StarPU
@@ -72,6 +79,9 @@ inline starpu_conf configuration(int cpu_workers, const std::vector<int>& gpus) 
   for (std::size_t i = 0; i < gpus.size(); ++i)
     conf.workers_cuda_gpuid[i] = static_cast<unsigned>(gpus[i]);
   conf.nopencl = 0;
+  conf.use_explicit_workers_bindid = processors.empty() ? 0 : 1;
+  for (std::size_t i = 0; i < std::size(conf.workers_bindid) && !processors.empty(); ++i)
+    conf.workers_bindid[i] = processors[i % processors.size()];
   return conf;
 }
 

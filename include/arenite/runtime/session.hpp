@@ -20,7 +20,9 @@ namespace arenite::runtime {
 struct SessionOptions {
   /// CPU workers. 0: those of the session that runs, else as many as $STARPU_NCPU says, else one
   /// for each processor that this process may use (by its affinity, its cpuset and its control
-  /// groups). A number given here wins over the environment, whatever stands there.
+  /// groups), of which each GPU takes one, and at most 2 where programs run on GPUs alone. A number
+  /// given here wins over the environment, whatever stands there. Workers are bound to a core each,
+  /// and to its other hyperthreads once every core has one.
   int workers = 0;
   /// Where programs run: "cpu"; "cuda" (the first GPU) or "cuda:1"; "auto" (the first GPU, or the
   /// CPU where there is none); or several of them, as "cuda:0+cuda:1" and "cuda+cpu", on which
