@@ -1,0 +1,110 @@
+// What only simulated GPUs can be asked: devices that fail, that are too small, that count their
+// bytes. A build with CUDA has none (tests/CMakeLists.txt).
+#include <arenite/arenite.hpp>
+#include <arenite/error.hpp>
+
+#include <gtest/gtest.h>
+
+#include "tests/gpu_programs.hpp"
+
+#include <sstream>
+#include <string>
+
+namespace arenite::testing {
+namespace {
+
+using OnSimulatedGpus = OnGpus;
+
+/// gpu-check holds what CUDA was asked for against this number.
+TEST_F(OnSimulatedGpus, NamesTheBytesOnDevicesExactly) {
+  runtime::Session session({.workers = 1, .device = "cuda"});
+  train::Trainer trainer(session, nn::model("cnn1").layers, small_set().shape(), {.batch = 32});
+  trainer.prepare(&small_set().train, &small_set().test);
+  std::ostringstream table;
+  table << trainer.plan();
+  const std::string bytes = "   " + std::to_string(SimulatedDevice::in_use()) + " bytes\n";
+  EXPECT_NE(table.str().find("  on devices"), std::string::npos) << table.str();
+  EXPECT_NE(table.str().find(bytes), std::string::npos) << table.str() << bytes;
+}
+
+TEST_F(OnSimulatedGpus, LeavesDataThatTakesTooMuchToTheHost) {
+  const auto explained = [](std::int64_t memory, std::optional<bool> resident) {
+    runtime::Session session({.workers = 1, .device = "cuda", .device_memory = memory});
+    train::Trainer trainer(session, nn::model("cnn1").layers, small_set().shape(),
+                           {.batch = 32, .resident_data = resident});
+    trainer.prepare(&small_set().train, nullptr);
+    std::ostringstream out;
+    trainer.explain(out);
+    return out.str();
+  };
+  const auto bytes =
+      static_cast<std::int64_t>(small_set().train.images.size() + small_set().train.labels.size());
+  const std::string chosen = "dynamic_slice";  // the host only says which samples
+  EXPECT_NE(explained(4 * bytes, {}).find(chosen), std::string::npos);
+  EXPECT_EQ(explained(4 * bytes - 1, {}).find(chosen), std::string::npos);
+  EXPECT_NE(explained(4 * bytes - 1, true).find(chosen), std::string::npos);
+}
+
+TEST_F(OnSimulatedGpus, RefusesWhatDoesNotFit) {
+  // One block alone is too large for the first, and their sum for the second.
+  for (const auto& [memory, part] :
+       {std::pair{100'000, "bytes; expected at most the capacity of 100,000"},
+        std::pair{250'000, "in cuda:0/device; expected at most 250000, what they may take of"}}) {
+    runtime::Session session({.workers = 1, .device = "cuda", .device_memory = memory});
+    try {
+      train::Trainer trainer(session, nn::model("cnn1").layers, small_set().shape(), {.batch = 32});
+      trainer.prepare(&small_set().train, nullptr);
+      FAIL() << "no error";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+    EXPECT_EQ(SimulatedDevice::in_use(), 0);
+  }
+}
+
+/// The run ends and says why, wherever it was; what is built anew works.
+TEST_F(OnSimulatedGpus, EndsWhenADeviceFails) {
+  for (const long deeds : {1L, 2L, 5L, 6L, 17L}) {
+    SCOPED_TRACE(deeds);
+    runtime::Session session({.workers = 1, .device = "cuda"});
+    train::Trainer trainer(session, nn::model("cnn1").layers, small_set().shape(), {.batch = 32});
+    trainer.prepare(&small_set().train, nullptr);
+    SimulatedDevice::deeds_left() = deeds;
+    const auto why = [&] {
+      try {
+        trainer.fit(small_set().train, {.epochs = 3});
+      } catch (const Error& error) {
+        return std::string(error.what());
+      }
+      return std::string("no error");
+    };
+    EXPECT_NE(why().find("simulated GPU 0: out of order"), std::string::npos);
+    SimulatedDevice::deeds_left() = -1;
+    EXPECT_NE(why().find("a program set built anew"), std::string::npos);
+  }
+  EXPECT_EQ(train_once("cnn1", {.device = "cuda"}).report.train.samples, 333);
+}
+
+TEST_F(OnSimulatedGpus, NamesDevicesThatAreNotThere) {
+  const auto why = [](const char* device) {
+    try {
+      const runtime::Session session({.workers = 1, .device = device});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(why("cuda:2"),
+            "device 'cuda:2'; expected one of cpu, cuda:0 (simulated GPU 0), cuda:1 (simulated GPU "
+            "1)");
+  EXPECT_EQ(why("gpu"),
+            "device 'gpu'; expected cpu, cuda, cuda:N, auto, or several of them as in cuda:0+cpu");
+  EXPECT_EQ(why("cuda:0+"),
+            "device ''; expected cpu, cuda, cuda:N, auto, or several of them as in cuda:0+cpu");
+  EXPECT_EQ(why("cuda+cuda:0"),
+            "device 'cuda:0' twice in 'cuda+cuda:0'; expected each device once");
+  EXPECT_EQ(why("auto"), "no error");
+}
+
+}  // namespace
+}  // namespace arenite::testing
