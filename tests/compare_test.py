@@ -256,10 +256,38 @@ class OnGpus(unittest.TestCase):
         self.assertIsNone(report["cells"][0]["profile"])
         text = reports.text(report)
         self.assertIn("cuda:0: A GPU, 16384 MiB", text)
-        self.assertRegex(text, r"cnn2 +64 +1 +20.0 % +not measured\n  pytorch/cuda_eager: no CUPTI\n")
+        self.assertRegex(text, r"cnn2 +64 +1 +20.0 % \(8, 512000.0 µs\) +not measured\n  pytorch/cuda_eager: no CUPTI\n")
         svg = chart.chart(report)
         self.assertIn("A GPU, c, 2 cores, tf32; ", svg)
         self.assertIn("batch 64, cuda:0<", svg)
+
+    def test_a_recording_that_cannot_be_true(self):
+        for recorded, share, error in ((dict(kernels=0, busy_seconds=0.0), None, "no kernel was recorded"),
+                                       (dict(busy_seconds=1.019), -0.019, None),
+                                       (dict(busy_seconds=1.4), None, "kernels of 896000 µs in steps of 640000 µs: not believed")):
+            report = self.report(fake("arenite", "arenite", 100, traced=self.traced | recorded))
+            ours = report["cells"][0]["contestants"]["arenite/arenite"]
+            self.assertEqual(ours["traced"].get("error"), error)
+            if share is None:
+                self.assertNotIn("not_kernels", ours)
+            else:
+                self.assertAlmostEqual(ours["not_kernels"], share)
+
+    def test_rates_are_known_before_kernels_are_recorded(self):
+        seen = []
+        rounds.measure(self.cell, [fake("arenite", "arenite", dies=5)], pathlib.Path("nowhere"), 3, 0.01,
+                       rounds.Board(io.StringIO()), rounds.Progress(1, io.StringIO()), 20,
+                       lambda results: seen.append({key: len(one["rates"]) for key, one in results.items()}))
+        self.assertEqual(seen, [{"arenite/arenite": 3}])
+
+    def test_who_hangs_is_not_waited_for(self):
+        sleeps = Way("arenite", "arenite", (sys.executable, "-c", "import time; time.sleep(60)"))
+        with self.assertRaisesRegex(Absent, "no answer within 0.2 s"):
+            Child(sleeps, self.cell, pathlib.Path("nowhere"), 0.2)
+
+    def test_libraries_are_for_our_program_alone(self):
+        for way in gpu_ways("contestant", "python", "cuda:0", "float32", "/a:/b"):
+            self.assertEqual(way.environment.get("LD_LIBRARY_PATH"), "/a:/b" if way.rival == "arenite" else None)
 
     def test_who_dies_when_recorded_keeps_its_rates(self):
         # A turn to warm up, three rounds, and the recording.
@@ -275,6 +303,7 @@ class Command(unittest.TestCase):
 
     def test_wrong_options(self):
         for arguments, words in ((["--networks", "cnn3"], "'cnn3' is none of mlp, cnn1"),
+                                 (["--cells", "cnn2/x"], "'cnn2/x' is no NETWORK/BATCH"),
                                  (["--batches", "0"], "0 is less than 1"), (["--batches", "ten"], "'ten' is no number"),
                                  (["--rounds", "-1"], "invalid positive number value"),
                                  (["--workers", "4096"], "this process has only"),

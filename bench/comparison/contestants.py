@@ -75,15 +75,15 @@ def ways(contestant, python):
     ]
 
 
-def gpu_ways(contestant, python, device, compute):
+def gpu_ways(contestant, python, device, compute, libraries=None):
     """All ways on a GPU, as `ways`; rivals train on it what `device` is to ours. With `compute` tfloat32 products may round
-    to it, for everybody; without, for nobody."""
+    to it, for everybody; without, for nobody. `libraries` is the path on which our program alone looks for NVIDIA's."""
     rival = (str(python), str(HERE / "torch_cuda_contestant.py"), "--device", device)
     suffix = "_tf32" if compute == "tfloat32" else ""
-    compiled = {"TORCHINDUCTOR_COMPILE_THREADS": "4"}
+    compiled = {"TORCHINDUCTOR_COMPILE_THREADS": str(len(os.sched_getaffinity(0)))}
     return [
         Way("arenite", "arenite", (str(contestant), "--device", device, "--compute", compute),
-            {"STARPU_WORKERS_GETBIND": "1"}, own_rate=True),
+            {"STARPU_WORKERS_GETBIND": "1"} | ({"LD_LIBRARY_PATH": libraries} if libraries else {}), own_rate=True),
         Way("pytorch", "cuda_eager" + suffix, rival),
         Way("pytorch", "cuda_graphs" + suffix, rival),
         Way("pytorch", "cuda_compile" + suffix, rival, compiled),
@@ -131,15 +131,16 @@ class Child:
         self.lanes = hello.get("lanes") or None
         self.rest()
 
-    def answer(self):
+    def answer(self, patience=None):
         """The next line of JSON. What it says on standard error is kept for the case that it dies."""
         out, err = self.process.stdout.fileno(), self.process.stderr.fileno()
-        end = time.monotonic() + self.patience
+        patience = patience or self.patience
+        end = time.monotonic() + patience
         sources = [out, err]
         while b"\n" not in self.buffer:
             ready, _, _ = select.select(sources, [], [], max(0, end - time.monotonic()))
             if not ready:
-                raise Absent(f"{self.way.key}: no answer within {self.patience} s")
+                raise Absent(f"{self.way.key}: no answer within {patience:g} s")
             for source in ready:
                 text = os.read(source, 1 << 16)
                 if not text:
@@ -165,14 +166,14 @@ class Child:
         ended = f"ended by signal {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         return f"{ended}{': ' + lines[-1] if lines else ''}"
 
-    def ask(self, **what):
+    def ask(self, patience=None, **what):
         os.kill(self.process.pid, signal.SIGCONT)
         try:
             self.process.stdin.write(json.dumps(what).encode() + b"\n")
             self.process.stdin.flush()
         except OSError:
             raise Absent(f"{self.way.key}: {self.last_words()}") from None
-        answer = self.answer()
+        answer = self.answer(patience)
         self.rest()
         return answer
 

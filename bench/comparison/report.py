@@ -4,7 +4,8 @@ PARTS = "kernels", "staging", "runtime", "idle"
 
 NOT_KERNELS = """\
 not kernels    share of a step in which no kernel runs: 1 − time of kernels, those at once counted once (CUPTI, in a turn of its
-               own) / time of a step in the median round. Copies count as no kernels"""
+               own) / time of a step in the median round. Copies count as no kernels. A recording without kernels, or with more of
+               them than the step is long, is not believed"""
 NOTES = """\
 samples/s      median of the rounds; spread: the fastest round over the slowest, how quiet the machine was
 ratio          ours over theirs, the median over the rounds, whose turns follow one another; above 1: ours is faster
@@ -127,7 +128,7 @@ def not_kernels_table(report):
         if one is None:
             return "-"
         if "not_kernels" in one:
-            return f"{100 * one['not_kernels']:.1f} %"
+            return f"{100 * one['not_kernels']:.1f} % ({one['kernels_per_step']:.0f}, {one['busy_us_per_step']:.1f} µs)"
         return "not measured"
 
     return table(["network", "batch", "workers", *(key.split("/")[-1] for key in keys)],
@@ -171,7 +172,8 @@ def text(report):
         parts.append("Table 5: where our workers' time of a step goes, µs (workers × wall time)\n" + parts_table(report))
     if machine.get("gpus"):
         reasons = "".join(f"\n  {reason}" for reason in why_not_traced(report))
-        parts.append(f"Table 6: share of a step that is not kernels\n{not_kernels_table(report)}{reasons}")
+        parts.append("Table 6: share of a step that is not kernels (kernels a step, and how long they run)\n"
+                     f"{not_kernels_table(report)}{reasons}")
         parts.append(NOT_KERNELS)
     parts.append(NOTES)
     return "\n\n".join(parts) + "\n"

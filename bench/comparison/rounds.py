@@ -7,6 +7,8 @@ from contestants import Absent, Cell, Child
 
 WARM_UP = 0.3  # seconds: caches, predictors and the clock's rate settle
 TRACED = 0.2  # seconds in which a GPU's kernels are recorded, of thousands a second
+TRACING_PATIENCE = 10  # seconds: CUPTI may hang, and is not worth a cell
+LEAST_SHARE = -0.02  # of a step that is not kernels: further below zero the recording is wrong
 OURS, CEILING = "arenite", "gemm"
 
 
@@ -56,8 +58,11 @@ def need_memory(way, bytes_wanted):
         raise Absent(f"{way.key}: only {available >> 20} MiB of memory left beside the others; --ways or --rivals chooses fewer")
 
 
-def measure(cell, ways, data, rounds, seconds, board, progress):
-    """{key: {"rates": [samples a second], "loss": …, "start_up_seconds": …, "peak_rss_bytes": …}}, and our profile."""
+def measure(cell, ways, data, rounds, seconds, board, progress, patience=600, on_rates=lambda results: None):
+    """{key: {"rates": [samples a second], "loss": …, "start_up_seconds": …, "peak_rss_bytes": …}}, and our profile.
+
+    `patience` is how long one may take to answer; on_rates(results) is called once all rates are known.
+    """
     children, results, profile = {}, {}, None
 
     def leave(key, reason):
@@ -71,7 +76,7 @@ def measure(cell, ways, data, rounds, seconds, board, progress):
             try:
                 if children and way.rival != CEILING:
                     need_memory(way, max(child.peak_rss() for child in children.values()))
-                children[way.key] = child = Child(way, cell, data)
+                children[way.key] = child = Child(way, cell, data, patience)
                 board.meet(child)
                 child.ask(run=min(WARM_UP, seconds))
                 results[way.key] = {"rates": [], "start_up_seconds": child.start_up,
@@ -91,11 +96,12 @@ def measure(cell, ways, data, rounds, seconds, board, progress):
                     continue
                 results[key]["rates"].append(turn["samples"] / turn["seconds"])
                 results[key]["loss"] = turn["loss"]
+        on_rates(results)
         for key, child in list(children.items()):
             results[key]["peak_rss_bytes"] = child.peak_rss()
             if cell.device != "cpu":
                 try:
-                    results[key]["traced"] = child.ask(kernels=min(TRACED, seconds))
+                    results[key]["traced"] = child.ask(patience=TRACING_PATIENCE, kernels=min(TRACED, seconds))
                 except Absent as reason:  # its rates stand
                     results[key]["traced"] = {"error": str(reason)}
                     children.pop(key).end()
@@ -131,8 +137,7 @@ def judged(cell, results, profile, flops, defaults):
         traced = result.get("traced")
         if traced and "busy_seconds" in traced:
             # Recording slows launches, so the time of kernels is held against that of steps without it.
-            busy = traced["busy_seconds"] / traced["samples"] * middle
-            cell_report["contestants"][key]["not_kernels"] = 1 - busy
+            judge_traced(cell_report["contestants"][key], traced, cell.batch, middle)
     for one in cell_report["contestants"].values():
         one["gemm_percent"] = 100 * one["gflops"] / gemm if gemm else None
     ours = next((one for key, one in cell_report["contestants"].items() if key.startswith(OURS + "/")), None)
@@ -141,6 +146,22 @@ def judged(cell, results, profile, flops, defaults):
             cell_report["rivals"][rival] = against(ours, rival, cell_report["contestants"], defaults.get(rival))
     cell_report["profile"] = profile
     return cell_report
+
+
+def judge_traced(one, traced, batch, samples_per_second):
+    """Kernels and µs of them in a step, and the share of a step that is not kernels, where the recording can be true."""
+    if traced["kernels"] == 0:
+        one["traced"] = traced | {"error": "no kernel was recorded"}
+        return
+    steps = traced["samples"] / batch
+    one["kernels_per_step"] = traced["kernels"] / steps
+    one["busy_us_per_step"] = 1e6 * traced["busy_seconds"] / steps
+    share = 1 - traced["busy_seconds"] / traced["samples"] * samples_per_second
+    if share < LEAST_SHARE:
+        one["traced"] = traced | {"error": f"kernels of {one['busy_us_per_step']:.0f} µs in steps of "
+                                           f"{1e6 * batch / samples_per_second:.0f} µs: not believed"}
+    else:
+        one["not_kernels"] = share
 
 
 def against(ours, rival, contestants, default):
