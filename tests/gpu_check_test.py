@@ -1,24 +1,23 @@
 #!/usr/bin/env python3
-"""scripts/gpu-bundle and scripts/gpu-check as far as a machine without a GPU can. Usage: gpu_check_test.py BUILD
-
-Programs that answer as a GPU's would stand in for those of a build; a build with CUDA is bundled, too, and the bundle run."""
+"""What scripts/gpu-check is made of, piece by piece."""
 import gzip
-import json
 import os
 import pathlib
-import re
-import shutil
-import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import gpu_fakes
+from in_folder import InFolder
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts" / "gpu_check"))
 
+import allocations  # noqa: E402
+import correctness  # noqa: E402
 import elf  # noqa: E402
+import goals  # noqa: E402
 import nvidia  # noqa: E402
 import places  # noqa: E402
 import reading  # noqa: E402
@@ -26,24 +25,6 @@ import results  # noqa: E402
 import running  # noqa: E402
 import speed  # noqa: E402
 import subset  # noqa: E402
-
-PARTS = ["operators", "sanitizer", "training", "allocations", "speed"]
-
-
-class InFolder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
-
-    def idx(self, name, *extents, packed=False):
-        count = 1
-        for extent in extents:
-            count *= extent
-        data = b"\0\0\x08" + bytes([len(extents)]) + b"".join(e.to_bytes(4, "big") for e in extents) + bytes(
-            i % 256 for i in range(count))
-        (self.folder / (name + ".gz" * packed)).write_bytes(gzip.compress(data) if packed else data)
-        return data
 
 
 class Libraries(unittest.TestCase):
@@ -59,8 +40,8 @@ class Libraries(unittest.TestCase):
 
     def test_what_ldd_says(self):
         self.assertEqual(elf.parse_ldd("\tlinux-vdso.so.1 (0x7ff)\n\tlibz.so.1 => /lib/libz.so.1 (0x7f)\n"
-                                       "\tlibgone.so => not found\n\t/lib64/ld-linux-x86-64.so.2 (0x7f)\n"),
-                         {"libz.so.1": "/lib/libz.so.1", "libgone.so": None,
+                                       "\tlibgone.so => not found\n\tliba.so => /a b/liba.so (0x7f)\n\t/lib64/ld-linux-x86-64.so.2 (0x7f)\n"),
+                         {"libz.so.1": "/lib/libz.so.1", "libgone.so": None, "liba.so": "/a b/liba.so",
                           "ld-linux-x86-64.so.2": "/lib64/ld-linux-x86-64.so.2"})
 
     def test_no_elf_file(self):
@@ -79,7 +60,52 @@ class Libraries(unittest.TestCase):
             folders = [folder / "torch", folder / "toolkit"]
             chosen, missing = nvidia.find_libraries(["libnvJitLink.so.13", "libcublas.so.13", "libcudart.so.13"], folders, cache)
             self.assertEqual((chosen, missing), ([folder / "toolkit"], ["libcudart.so.13"]))
+            found = nvidia.find_libraries(["libcublas.so.13"], [folder / "torch", folder / "toolkit"],
+                                          {"libcublas.so.13": ["/cache/libcublas.so.13"]}, lambda path: "cache" not in str(path))
+            self.assertEqual(found, ([folder / "toolkit"], []), "one that does not fit is left for one that does")
             self.assertEqual(nvidia.others(missing, folders, cache), {"libcudart.so.13": f"libcudart.so.12 in {folder}/torch"})
+
+    def test_libraries_of_pip_and_conda(self):
+        with tempfile.TemporaryDirectory() as folder:
+            wheel = pathlib.Path(folder) / "site[1]/nvidia/cu13/lib"
+            wheel.mkdir(parents=True)
+            found = nvidia.candidates([{"sites": [f"{folder}/site[1]"], "prefix": f"{folder}/conda"}])
+            self.assertEqual([path for path in found if folder in str(path)], [wheel, pathlib.Path(folder) / "conda/lib"])
+
+    def test_pythons_without_a_pytorch_that_sees_a_gpu(self):
+        words = nvidia.why_no_torch([{"python": "a", "torch": "2.0", "available": False},
+                                     {"python": "b", "error": "ModuleNotFoundError: no torch"}])
+        self.assertEqual(words, "PyTorch 2.0 of a sees no GPU; no PyTorch in b (ModuleNotFoundError: no torch); --python FILE "
+                         "names a Python that has it")
+        known = nvidia.find_pythons(sys.executable)[0]
+        self.assertEqual((known["python"], known["prefix"]), (sys.executable, sys.prefix))
+
+    def test_a_gpu_among_those_that_may_be_seen(self):
+        for listed, index, found in ((None, 2, "2"), ("3,5", 1, "5"), ("GPU-a, GPU-b", 0, "GPU-a"), ("", 1, "1")):
+            environment = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
+            self.assertEqual(nvidia.visible(index, environment), found)
+
+    def test_versions_that_are_needed(self):
+        own = elf.Dynamic(next(path for name, path in elf.libraries(sys.executable).items() if name == "libc.so.6"))
+        python = elf.Dynamic(os.path.realpath(sys.executable))
+        self.assertRegex(python.glibc(), r"^GLIBC_2\.\d+$")
+        self.assertNotIn("libc.so.6", own.versions())
+        self.assertEqual(elf.newest(["GLIBC_2.9", "GLIBC_2.34", "GLIBC_PRIVATE", "GLIBCXX_3.4.30"], "GLIBC"), "GLIBC_2.34")
+        self.assertEqual(elf.newest([], "GLIBC"), "")
+
+    def test_a_machine_that_is_too_old(self):
+        with tempfile.TemporaryDirectory() as folder:
+            home = pathlib.Path(folder)
+            (home / "MANIFEST").write_text("Arenite\nglibc: 2.34\nC++ library: GLIBCXX_3.4.30 CXXABI_1.3.13\n\n")
+            found = places.Places(home)
+            self.assertIsNone(found.too_old("2.34"))
+            self.assertRegex(found.too_old("2.9"), "^this machine's glibc is 2.9; the programs need 2.34: ")
+            library = home / "libstdc++.so.6"
+            self.assertEqual(found.fallback([library]), home / "lib/fallback")
+            library.write_bytes(b"\0GLIBCXX_3.4.30\0CXXABI_1.3.13\0")
+            self.assertIsNone(found.fallback(["/nonexistent/libstdc++.so.6", library]))
+            library.write_bytes(b"\0GLIBCXX_3.4.3\0CXXABI_1.3.13\0")
+            self.assertEqual(found.fallback([library]), home / "lib/fallback")
 
     def test_what_a_processor_lacks(self):
         manifest = places.read_manifest("Arenite\ncommit: 1 2\nprocessor: avx2 avx512f\n\n 12 bin/a: b\n")
@@ -127,6 +153,9 @@ class Reading(unittest.TestCase):
         text = "[==========] 3 tests from 1 test suite ran. (12 ms total)\n[  PASSED  ] 1 test.\n[  SKIPPED ] 1 test, listed " \
                "below:\n[  SKIPPED ] A.B\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] A.C\n"
         self.assertEqual(reading.gtest(text), (1, 1, 1))
+        text = "[ RUN      ] A.B\n../a.cpp:98: Skipped\nno device: none\n[  SKIPPED ] A.B (0 ms)\n[ RUN      ] A.C\n" \
+               "../a.cpp:9: Skipped\nnot here\n\n[  SKIPPED ] A.C (0 ms)\n"
+        self.assertEqual(reading.gtest_skips(text), {"A.B": "no device: none", "A.C": "not here"})
         with self.assertRaises(reading.NotSaid):
             reading.gtest("[ RUN      ] A.B\n")
 
@@ -146,36 +175,38 @@ class Results(unittest.TestCase):
         passed.check("x", "1", "1", True), failed.check("y", "2", "1", False)
         skipped.skipped = "no tool"
         self.assertEqual([part.status for part in (passed, failed, skipped)], ["passed", "FAILED", "skipped"])
+        self.assertEqual(results.status_of([passed]), ("passed", 0))
+        self.assertEqual(results.status_of([passed, skipped]), ("incomplete", 0))
         passed.skip("z", "no time")
         self.assertEqual([part.outcome for part in (passed, failed, skipped)],
-                         ["passed, 1 skipped", "FAILED, 1 failed", "skipped: no tool"])
-        self.assertEqual(results.status_of([passed, skipped]), ("passed", 0))
+                         ["incomplete, 1 skipped", "FAILED, 1 failed", "skipped: no tool"])
         self.assertEqual(results.status_of([passed, failed]), ("FAILED", 1))
+        self.assertEqual(results.status_of([skipped]), ("skipped", 0))
         text = results.markdown({"GPU": "a|b"}, [passed, skipped])
         self.assertIn("| GPU | a\\|b |", text)
         self.assertIn("| c | skipped: no tool | 0 |", text)
 
-    def test_goals_of_speed(self):
-        def row(**ratios):
-            return {"ours": 300.0, "modes": dict.fromkeys(ratios, 100.0), "ratios": ratios, "not_kernels": {"ours": 0.05}}
+    def test_out_of_time_is_no_fault(self):
+        for done, verdict in ((running.Done(None, "", "", 1), "skipped"), (running.Done(1, "", "oh", 1), "FAILED")):
+            part = running.Part("a")
+            try:
+                reading.ended(done, "a run")
+            except (reading.NotSaid, running.OutOfTime) as error:
+                part.program("trains", error)
+            self.assertEqual(part.checks[0].verdict, verdict)
+            tests, sanitized = running.Part("b"), running.Part("c")
+            correctness.judge_tests(tests, "tests", done)
+            correctness.judge_sanitizer(sanitized, "memcheck", done, True)
+            self.assertEqual([tests.checks[0].verdict, sanitized.checks[0].verdict], [verdict, verdict])
 
-        for batch, ratios, verdicts in ((64, {"eager": 3.1, "CUDA graphs": 1.3}, ["passed"] * 3),
-                                        (64, {"eager": 2.9, "CUDA graphs": 1.1}, ["FAILED", "FAILED", "passed"]),
-                                        (256, {"eager": 2.9, "CUDA graphs": 1.0}, ["passed"] * 2),
-                                        (256, {"eager": 2.9, "CUDA graphs": 0.9}, ["FAILED", "passed"]),
-                                        (64, {}, ["skipped", "passed"])):
-            part = running.Part("speed")
-            speed.judge_row(part, "cnn2", batch, row(**ratios))
-            self.assertEqual([check.verdict for check in part.checks], verdicts, ratios)
-
-    def test_what_is_compiled_when_time_is_short(self):
-        self.assertEqual(speed.cells()[:5], [("cnn2", 64), ("lenet5", 64), ("cnn1", 64), ("vgg-small", 64), ("cnn2", 256)])
-        self.assertEqual(speed.ways_of(False, True), ["cuda_eager", "cuda_graphs", "cuda_compile"])
-        self.assertEqual(speed.ways_of(True, True), ["cuda_eager", "cuda_graphs"])
-        self.assertTrue(speed.compiles(64, 280, 12))
-        self.assertFalse(speed.compiles(64, 90, 9))
-        self.assertFalse(speed.compiles(256, 280, 8))
-        self.assertTrue(speed.compiles(256, 1200, 8))
+    def test_tests_that_are_skipped(self):
+        """They are told, and no pass; but gpu-check has found a device, and whoever has not is wrong."""
+        for why, verdicts in (("no second GPU", ["passed", "skipped"]), ("no device: none", ["FAILED", "skipped"])):
+            part = running.Part("operators")
+            text = f"a.cpp:1: Skipped\n{why}\n[  SKIPPED ] A.B (0 ms)\n[==========] 2 tests ran.\n[  PASSED  ] 1 test.\n" \
+                   "[  SKIPPED ] 1 test, listed below:\n"
+            correctness.judge_tests(part, "tests", running.Done(0, text, "", 1))
+            self.assertEqual([check.verdict for check in part.checks], verdicts)
 
     def test_a_program_is_ended_in_time(self):
         done = running.run([sys.executable, "-c", "import time; print('begun', flush=True); time.sleep(60)"], 0.5)
@@ -183,155 +214,95 @@ class Results(unittest.TestCase):
         self.assertRegex(done.why, "^not done after [01] s: begun$")
         self.assertEqual(running.run(["/no/such/program"], 1).status, 127)
 
-
-class Command(InFolder):
-    """The whole command, with programs that answer as a GPU's would."""
-
-    def check(self, *arguments, environment=None, **how):
-        build = gpu_fakes.build(self.folder / "build", **how)
-        python = gpu_fakes.python(self.folder / "python")
-        done = subprocess.run(
-            [sys.executable, str(ROOT / "scripts/gpu-check"), "--build", str(build), "--python", str(python), *arguments],
-            capture_output=True, text=True, cwd=self.folder,
-            env=os.environ | {"PATH": f"{self.folder}/tools:{os.environ['PATH']}", **(environment or {})})
-        file = self.folder / "results/results.json"
-        return done, json.loads(file.read_text()) if file.exists() else None
-
-    def statuses(self, report):
-        return {part["name"]: part["status"] for part in report["parts"]}
-
-    def test_all_is_well(self):
-        gpu_fakes.sanitizer(self.folder / "tools")
-        done, report = self.check("--quick")
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr + (self.folder / "results/results.md").read_text())
-        self.assertEqual(self.statuses(report), dict.fromkeys(PARTS, "passed"))
-        self.assertEqual((report["format"], report["status"], report["environment"]["GPU"]),
-                         ("arenite-gpu-check", "passed", "A fake GPU (1024 MiB)"))
-        table = (self.folder / "results/results.md").read_text()
-        for row in ("| test accuracy, GPU less CPU, mean of 1 seeds | +0.25 points | within ±0.5 | passed |",
-                    "| ours and StarPU's are the plan's | 9,000 bytes | 9,000 bytes | passed |",
-                    "| heap calls of ours, StarPU's and the system's in 70 steps more | 0 | 0 | passed |",
-                    "| heap calls of NVIDIA's libraries in 70 steps more | libcuda.so.1 140 |  | - |",
-                    "| cnn2 | 64 | 400 | 100 (4.00×) | 200 (2.00×) | - |",
-                    "| cnn2 | 64 | 5.0 % | 80.0 % | 80.0 % | not measured |"):
-            self.assertIn(row, table)
-        self.assertRegex(done.stderr, r"\[0:\d\d\] training: cnn2 on cuda, seed 1 \(ETA: done in 9:\d\d at most\)")
-
-    def test_what_fails_is_named_and_the_rest_runs(self):
-        gpu_fakes.sanitizer(self.folder / "tools", hazards=3)
-        done, report = self.check("--quick", gpu_accuracy=80.0, leak=1, tests_fail=True)
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(self.statuses(report), dict.fromkeys(PARTS[:4], "FAILED") | {"speed": "passed"})
-        found = {check["what"]: check for part in report["parts"] for check in part["checks"]}
-        self.assertEqual(found["test accuracy, GPU less CPU, mean of 1 seeds"]["found"], "-7.00 points")
-        self.assertEqual(found["cudaMalloc a step (beyond 20 steps, 180 more)"]["found"], "1 (all in all: ours 205)")
-        self.assertEqual(found["heap calls of ours, StarPU's and the system's in 70 steps more"]["found"], "program 70")
-        self.assertIn("3 hazards", found["racecheck: cnn1, steps one by one"]["found"])
-
-    def test_a_program_that_dies_costs_its_part_alone(self):
-        done, report = self.check("--quick", "--only", "training,allocations,speed", dies="train")
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(self.statuses(report), {"training": "FAILED", "allocations": "FAILED", "speed": "passed"})
-        self.assertIn("ended with status 3: out of breath", report["parts"][0]["checks"][0]["found"])
-
-    def test_no_sanitizer_no_pytorch(self):
-        build = gpu_fakes.build(self.folder / "build")
-        done = subprocess.run([sys.executable, str(ROOT / "scripts/gpu-check"), "--build", str(build), "--quick", "--only",
-                               "sanitizer,speed", "--python", shutil.which("true")], capture_output=True, text=True, cwd=self.folder,
-                              env=os.environ | {"PATH": "/nonexistent"})
-        table = (self.folder / "results/results.md").read_text()
-        if not nvidia.find_tool("compute-sanitizer"):
-            self.assertIn("| sanitizer | skipped: no compute-sanitizer", table)
-        self.assertIn(f"no PyTorch in {shutil.which('true')}", table)
-        self.assertIn("beside PyTorch | skipped: PyTorch did not train", table)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-
-    def test_no_device(self):
-        done, report = self.check(devices=False)
-        self.assertEqual(done.returncode, 77, done.stderr)
-        for part in report["parts"]:
-            self.assertEqual(part["status"], "skipped")
-            self.assertRegex(part["skipped"], r"^no device: .*a fake without one")
-        self.assertEqual([part["name"] for part in report["parts"]], PARTS)
-        done, report = self.check("--device", "cuda:3")
-        self.assertEqual(report["parts"][0]["skipped"], "no device: cuda:3 is none of cuda:0")
-
-    def test_a_bundle_whose_libraries_are_missing(self):
-        bundle = self.folder / "bundle"
-        gpu_fakes.build(bundle / "bin")
-        shutil.copy2(ROOT / "scripts/gpu-check", bundle)
-        shutil.copytree(ROOT / "scripts/gpu_check", bundle / "gpu_check")
-        (bundle / "MANIFEST").write_text("Arenite\ncommit: abc\nprocessor: no_such_flag\nnvidia: libcudart.so.99\n\n")
-        done = subprocess.run([sys.executable, str(bundle / "gpu-check")], capture_output=True, text=True, cwd=self.folder)
-        self.assertEqual(done.returncode, 1 if nvidia.driver_is_there() else 77, done.stderr)
-        self.assertIn("missing libraries of NVIDIA's: libcudart.so.99", done.stdout)
-        self.assertIn("this processor lacks no_such_flag", done.stderr)
-        self.assertIn("| bundle's commit | abc |", (self.folder / "results/results.md").read_text())
-
-    def test_wrong_use(self):
-        for arguments, words in ((["--only", "colour"], "'colour' is none of operators"),
-                                 (["--minutes", "0"], "invalid minutes"), (["--device", "cpu"], "expected cuda or cuda:N"),
-                                 (["--python", "/no/python"], "no program there")):
-            done = subprocess.run([sys.executable, str(ROOT / "scripts/gpu-check"), *arguments], capture_output=True, text=True,
-                                  cwd=self.folder)
-            self.assertEqual(done.returncode, 2, arguments)
-            self.assertIn(words, done.stderr)
-        done = subprocess.run([sys.executable, str(ROOT / "scripts/gpu-check"), "--build", "nowhere"], capture_output=True,
-                              text=True, cwd=self.folder)
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("nowhere/arenite; build it: ", done.stderr)
-        self.assertFalse((self.folder / "results").exists())
+    def test_somebody_looks_on(self):
+        looks = []
+        done = running.run([sys.executable, "-c", "import time; print('a'); time.sleep(2.5)"], 20, None,
+                           lambda: looks.append(time.monotonic()))
+        self.assertEqual((done.status, done.out, len(looks)), (0, "a\n", 2))
 
 
-class Bundle(InFolder):
-    def bundle(self, *arguments, build=None):
-        command = [sys.executable, ROOT / "scripts/gpu-bundle", "--no-build", "--build", build or BUILD, "-o",
-                   self.folder / "bundle", "--images", "64", *arguments]
-        return subprocess.run(list(map(str, command)), capture_output=True, text=True)
+class Preloading(InFolder):
+    def test_where_the_loader_would_split_the_path(self):
+        for name, moved in (("a b", False), ("a:b", True), ("a;b", True)):
+            library = self.folder / name / "libcounter.so"
+            library.parent.mkdir()
+            library.write_text(name)
+            found = allocations.preloaded({"LD_LIBRARY_PATH": "/x", "A": "b"}, library, self.folder)
+            home = self.folder if moved else library.parent
+            self.assertEqual(found, {"LD_PRELOAD": "libcounter.so", "LD_LIBRARY_PATH": f"{home}:/x", "A": "b"})
+            self.assertEqual((home / "libcounter.so").read_text(), name)
 
-    def test_wrong_use(self):
-        done = self.bundle(build=self.folder)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn(f"no build in {self.folder}; make one: ", done.stderr)
-        (self.folder / "bundle").mkdir()
-        (self.folder / "bundle/mine").write_text("precious")
-        done = self.bundle()
-        self.assertEqual((done.returncode, (self.folder / "bundle/mine").read_text()), (1, "precious"))
-        self.assertIn("bundle holds something else; expected no such folder", done.stderr)
-        self.assertEqual(self.bundle("--images", "1").returncode, 2)
 
-    def test_runs_from_anywhere_with_nothing_but_itself(self):
-        parts = [BUILD / "gpu_contestant", BUILD / "tests/gpu_programs_test", BUILD / "libarenite_cuda_counter.so"]
-        if not all(part.exists() for part in parts):
-            self.skipTest("no CUDA build with the target gpu_bundle_parts")
-        done = self.bundle()
-        self.assertEqual(done.returncode, 0, done.stderr)
-        moved, empty = self.folder / "moved", self.folder / "empty"
-        shutil.move(self.folder / "bundle", moved)
-        empty.mkdir()
-        files = [path for path in moved.rglob("*") if path.is_file()]
-        self.assertLessEqual(sum(path.stat().st_size for path in files), 60 << 20)
-        for path in files:
-            self.assertNotEqual(elf.kind(path.name), "nvidia", path)
-            self.assertNotEqual(elf.kind(path.name), "glibc", path)
-        for library, place in elf.libraries(moved / "bin/arenite").items():
-            if elf.kind(library) == "bundled":
-                self.assertEqual(pathlib.Path(place).resolve().parent, moved / "lib", library)
-        # A machine that has a device shows none to those who may see none.
-        done = subprocess.run([str(moved / "gpu-check")], cwd=empty, capture_output=True, text=True,
-                              env={"CUDA_VISIBLE_DEVICES": "", "PATH": "/usr/bin:/bin"})
-        self.assertEqual(done.returncode, 77, done.stdout + done.stderr)
-        report = json.loads((empty / "results/results.json").read_text())
-        self.assertEqual([part["name"] for part in report["parts"]], PARTS)
-        for part in report["parts"]:
-            self.assertTrue(part["skipped"].startswith("no device: "), part)
-        table = (empty / "results/results.md").read_text()
-        self.assertEqual(len(re.findall(r"^skipped: no device: ", table, re.M)), len(PARTS))
-        done = subprocess.run([str(moved / "bin/arenite"), "train", "--dataset", "synthetic", "--limit", "100", "--epochs", "1",
-                               "--model", "mlp"], cwd=empty, capture_output=True, text=True, env={})
-        self.assertEqual(done.returncode, 0, done.stderr)
+def contestant(rate, loss=0.5, spread=1.0, **more):
+    return {"samples_per_second": rate, "rates": [rate], "spread": spread, "loss": loss, **more}
+
+
+TRACED = {"not_kernels": 0.05, "kernels_per_step": 9.0, "busy_us_per_step": 100.0}
+
+
+class Speed(unittest.TestCase):
+    def judged(self, batch, ours, compiled=True, no_torch="", absent=(), **modes):
+        """The part's rows of one cell, {what: check}, without the cell's name."""
+        part = running.Part("speed")
+        contestants = {"arenite/arenite": ours} | {f"pytorch/cuda_{way}": one for way, one in modes.items()}
+        goals.judge(part, [f"cnn2/{batch}"], {f"cnn2/{batch}": {"plain": {"contestants": contestants, "absent": list(absent)}}},
+                    no_torch, compiled)
+        self.part = part
+        return {check.what.partition(": ")[2]: check for check in part.checks}
+
+    def verdicts(self, batch, eager, graphs):
+        found = self.judged(batch, contestant(300, **TRACED), compiled=False, eager=contestant(300 / eager),
+                            graphs=contestant(300 / graphs))
+        return [check.verdict for what, check in found.items() if what.startswith("ours over")]
+
+    def test_goals(self):
+        self.assertEqual(self.verdicts(64, 3.1, 1.3), ["passed", "passed"])
+        self.assertEqual(self.verdicts(64, 2.9, 1.1), ["FAILED", "FAILED"])
+        self.assertEqual(self.verdicts(256, 2.9, 1.0), ["passed"])
+        self.assertEqual(self.verdicts(256, 2.9, 0.9), ["FAILED"])
+
+    def test_what_is_missing_is_no_pass(self):
+        rows = self.judged(64, contestant(300, **TRACED), absent=["pytorch/cuda_compile: no C compiler (cnn2, batch 64, cuda)"],
+                           graphs=contestant(200))
+        self.assertEqual(rows["PyTorch eager"].found, "skipped: no time was left; --resume goes on with it")
+        self.assertIn("no C compiler", rows["PyTorch max-autotune"].found)
+        self.assertEqual(self.part.status, "incomplete")
+        part = running.Part("speed")
+        goals.judge(part, speed.cells_of(speed.NETWORKS, speed.BATCHES), {}, "", True)
+        self.assertEqual([check.verdict for check in part.checks], ["skipped"] * 12)
+        self.assertEqual(part.status, "skipped")
+        rows = self.judged(64, contestant(300, **TRACED), no_torch="none")
+        self.assertEqual(rows["beside PyTorch"].verdict, "skipped")
+
+    def test_losses(self):
+        for ours, theirs, verdict in ((0.4, 0.5, "passed"), (1.4, 0.5, "passed"), (2.3, 0.5, "FAILED"),
+                                      (float("nan"), 0.5, "FAILED"), (None, 0.5, "FAILED"), (0.4, float("inf"), "FAILED")):
+            rows = self.judged(64, contestant(300, ours, **TRACED), eager=contestant(100, theirs))
+            self.assertEqual(rows["losses in the last round"].verdict, verdict, (ours, theirs))
+
+    def test_rounds_far_apart_are_told(self):
+        rows = self.judged(256, contestant(300, spread=1.3, **TRACED), eager=contestant(100, spread=1.1))
+        self.assertEqual(rows["ours over the best, eager (without CUDA graphs, max-autotune)"].found,
+                         "3.00× (rounds apart: ours 1.30)")
+
+    def test_a_recording_that_is_not_believed_is_no_fault(self):
+        what = "share of our step that is not kernels"
+        self.assertEqual(self.judged(64, contestant(300, **TRACED))[what].verdict, "passed")
+        self.assertEqual(self.judged(64, contestant(300, **(TRACED | {"not_kernels": 0.2})))[what].verdict, "FAILED")
+        row = self.judged(64, contestant(300, traced={"error": "no kernel was recorded"}))[what]
+        self.assertEqual((row.verdict, row.found), ("skipped", "skipped: no kernel was recorded"))
+
+    def test_ratios_are_of_the_measurement_that_has_the_mode(self):
+        row = goals.row_of({"plain": {"contestants": {"arenite/arenite": contestant(300), "pytorch/cuda_eager": contestant(100)},
+                                      "absent": []},
+                            "compiled": {"contestants": {"arenite/arenite": contestant(280),
+                                                         "pytorch/cuda_compile": contestant(140)}, "absent": []}})
+        self.assertEqual((row["ours"], row["ratios"]), (300, {"eager": 3.0, "max-autotune": 2.0}))
+
+    def test_order_of_cells(self):
+        self.assertEqual(speed.cells_of(speed.NETWORKS, (256, 64))[:5],
+                         ["cnn2/64", "lenet5/64", "cnn1/64", "vgg-small/64", "cnn2/256"])
 
 
 if __name__ == "__main__":
-    BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
     unittest.main()

@@ -24,6 +24,7 @@ def counts(mallocs, host_allocations):
     """As the counter of CUDA's memory writes."""
     return {"calls": {"cudaMalloc": {"ours": mallocs, "starpu": 0}, "cudaFree": {"ours": 0, "starpu": 0},
                       "cudaHostAlloc": {"ours": 0, "starpu": host_allocations}},
+            "peak_device_bytes_while_building": {"ours": 9900, "starpu": 0, "nvidia": 0, "all": 9900},
             "peak_device_bytes": {"ours": 9000, "starpu": 0, "nvidia": 0, "all": 9000},
             "device_bytes_left": {"ours": 0, "starpu": 0, "nvidia": 0, "all": 0}, "untracked": 0}
 
@@ -36,10 +37,11 @@ def program(path, text):
 
 
 ARENITE = """
-import json, os, sys
+import json, os, sys, time
 sys.path.insert(0, {tests!r})
 import gpu_fakes
 option = lambda name, other: sys.argv[sys.argv.index(name) + 1] if name in sys.argv else other
+if {hangs!r} == sys.argv[1]: time.sleep(60)
 if {dies!r} == sys.argv[1]:
     print("out of breath", file=sys.stderr)
     sys.exit(3)
@@ -68,7 +70,9 @@ def serve(rate, busy):
 """
 
 OURS = """
-devices = [dict(index=0, name="A fake GPU", bytes=1 << 30)] if {devices} else []
+import os
+seen = {devices} and os.environ.get("CUDA_VISIBLE_DEVICES", "0") in {seen!r}
+devices = [dict(index=0, name="A fake GPU", bytes=1 << 30)] if seen else []
 if "--list-devices" in sys.argv: say(cpu="A fake processor", devices=devices, reason="" if devices else "a fake without one")
 elif "--write-data" in sys.argv: say(dataset="d", origin="o", images=1)
 else: serve(400, 0.95 / 400)
@@ -77,37 +81,46 @@ else: serve(400, 0.95 / 400)
 TESTS = """
 import sys
 failed = {failed}
-print("[==========] 2 tests from 1 test suite ran. (12 ms total)")
+skips = {skips!r}
+print("Running main() from gtest_main.cc\\n[==========] Running 3 tests from 1 test suite.")
+print("[ RUN      ] A.A\\n[       OK ] A.A (1 ms)\\n[ RUN      ] A.B")
+print("a.cpp:1: Failure\\n[  FAILED  ] A.B (1 ms)" if failed else "[       OK ] A.B (1 ms)")
+if skips: print(f"[ RUN      ] A.C\\n../../tests/a.cpp:98: Skipped\\n{{skips}}\\n\\n[  SKIPPED ] A.C (0 ms)")
+print("[----------] 3 tests from A (2 ms total)\\n")
+print("[==========] 3 tests from 1 test suite ran. (12 ms total)")
 print(f"[  PASSED  ] {{2 - failed}} tests.")
-if failed: print("a.cpp:1: Failure\\n[  FAILED  ] 1 test, listed below:\\n[  FAILED  ] A.B")
+if skips: print("[  SKIPPED ] 1 test, listed below:\\n[  SKIPPED ] A.C")
+if failed: print("[  FAILED  ] 1 test, listed below:\\n[  FAILED  ] A.B\\n\\n 1 FAILED TEST")
 sys.exit(failed)
 """
 
 SANITIZER = """
 import sys
+if "--help" in sys.argv: sys.exit(print("  --kernel-name arg    Filter kernels"))
 check = sys.argv[sys.argv.index("--tool") + 1]
 if check == "memcheck": print("========= ERROR SUMMARY: 0 errors")
 else: print("========= RACECHECK SUMMARY: {hazards} hazards displayed ({hazards} errors, 0 warnings)")
+with open({log!r}, "a") as log: print(*sys.argv[1:], file=log)
 sys.exit(66 if check == "racecheck" and {hazards} else 0)
 """
 
 PYTHON = CONTESTANT + """
 rates = dict(cuda_eager=100, cuda_graphs=200, cuda_compile=150)
 if sys.argv[1] == "-c":
-    say(torch="2.0", cuda="13.0", available=True, cudnn=1, site="/nonexistent", file="x")
+    say(torch="2.0", cuda="13.0", available=True, cudnn=1, sites=[], prefix="/nonexistent")
 else:
     rate = rates[sys.argv[sys.argv.index("--variant") + 1]]
     serve(rate, 0.2 / rate)
 """
 
 
-def build(folder, gpu_accuracy=87.25, leak=0, tests_fail=False, dies="", devices=True):
+def build(folder, gpu_accuracy=87.25, leak=0, tests_fail=False, dies="", devices=True, skips="", seen=("0",), hangs=""):
     """A folder as build/cuda is."""
     here = str(pathlib.Path(__file__).resolve().parent)
-    program(folder / "arenite", ARENITE.format(tests=here, dies=dies, leak=leak, gpu_accuracy=gpu_accuracy))
-    program(folder / "contestant", CONTESTANT + OURS.format(devices=devices))
+    program(folder / "arenite", ARENITE.format(tests=here, dies=dies, hangs=hangs, leak=leak, gpu_accuracy=gpu_accuracy))
+    program(folder / "contestant", CONTESTANT + OURS.format(devices=devices, seen=seen))
     for test in "cuda_device_test", "gpu_programs_test":
-        program(folder / "tests" / test, TESTS.format(failed=int(tests_fail)))
+        program(folder / "tests" / test, TESTS.format(failed=int(tests_fail), skips=skips))
     for counter in "cuda", "heap":
         (folder / f"libarenite_{counter}_counter.so").touch()
     return folder
@@ -119,4 +132,5 @@ def python(path):
 
 
 def sanitizer(folder, hazards=0):
-    return program(folder / "compute-sanitizer", SANITIZER.format(hazards=hazards))
+    """One that writes its arguments to sanitizer.log beside it."""
+    return program(folder / "compute-sanitizer", SANITIZER.format(hazards=hazards, log=str(folder / "sanitizer.log")))

@@ -1,26 +1,22 @@
-"""The parts that ask whether a GPU computes what it should: operators, sanitizer, training, allocations."""
-import json
-import pathlib
+"""The parts that ask whether a GPU computes what it should: operators, sanitizer, training."""
 import statistics
-import tempfile
 import time
 
-import elf
 import nvidia
 import reading
-from running import run
+from running import OutOfTime, run
 
 MOST_POINTS = 0.5  # between test accuracies on CPU and GPU
 SEEDS = 1, 2, 3
 # At 0.02, the default, runs that round differently end up to 0.9 points apart; at this rate 0.2.
 RATE = "0.005"
 BATCH = 64
-HEAP_STEPS = 20, 90  # of one epoch; the drawn set has no more
+OURS = "kns=arenite"  # every kernel of our own has it in its name
 
 
-def operators(part, context):
+def operators(part, context, seconds):
     """Every kernel against the reference in double, and small programs against those of the CPU."""
-    end = time.monotonic() + context.limit(part)
+    end = time.monotonic() + seconds
     for program, what in ((context.places.device_test, "kernels agree with the reference (1e-4 relative, fp32)"),
                           (context.places.program_test, "small programs agree with the CPU, and repeat their bits")):
         if not program.exists():
@@ -28,13 +24,28 @@ def operators(part, context):
             continue
         context.show(part, program.name)
         done = run([program], end - time.monotonic(), context.environment)
-        try:
-            passed, failed, skipped = reading.gtest(done.out)
-            found = f"{passed} tests passed, {failed} failed, {skipped} skipped, {done.seconds:.0f} s"
-            part.check(what, found, "all tests pass", done.status == 0 and failed == 0 and skipped == 0 and passed > 0)
-            part.notes += [line for line in done.out.splitlines() if "Failure" in line][:20]
-        except reading.NotSaid:
-            part.check(what, done.why, "all tests pass", False)
+        judge_tests(part, what, done)
+        context.save()
+
+
+def judge_tests(part, what, done):
+    """A program of tests. One that skips for want of a device fails: gpu-check has found one."""
+    if done.status is None:
+        part.skip(what, done.why)
+        return
+    try:
+        passed, failed, skipped = reading.gtest(done.out)
+    except reading.NotSaid:
+        part.check(what, done.why, "all tests pass", False)
+        return
+    reasons = reading.gtest_skips(done.out)
+    blind = [test for test, why in reasons.items() if why.startswith("no device: ")]
+    found = f"{passed} tests passed, {failed} failed, {skipped} skipped, {done.seconds:.0f} s"
+    part.check(what, found, "all tests pass", done.status == 0 and failed == 0 and not blind and passed > 0 and
+               len(reasons) == skipped)
+    for test, why in reasons.items():
+        part.skip(test, why)
+    part.notes += [line for line in done.out.splitlines() if "Failure" in line][:20]
 
 
 def train(context, *options, limit=600, environment=None, device="cuda"):
@@ -42,44 +53,75 @@ def train(context, *options, limit=600, environment=None, device="cuda"):
                environment or context.environment)
 
 
-def sanitizer(part, context):
-    """memcheck and racecheck on a small suite: some steps, recorded and not, then all operators as far as time goes."""
-    tool = nvidia.find_tool("compute-sanitizer", context.site)
+def filters(tool):
+    """Options of this compute-sanitizer for our own kernels, and for all others; None where it has none."""
+    text = nvidia.said([tool, "--help"]) or ""
+    for option in "--kernel-name", "--kernel-regex":  # as CUDA 12 and 11 call it
+        if option in text:
+            return [option, OURS], [f"{option}-exclude", OURS]
+    return None, None
+
+
+def sanitizer_runs(context, tool):
+    """(check, what, options, command, whether what it finds is ours) of all that is tried."""
+    few = ["train", "--device", context.device, "--dataset", "synthetic", "--limit", "160", "--batch", "64", "--epochs", "1"]
+    recorded = ("cnn1, recorded steps", [context.places.arenite, *few, "--model", "cnn1"])
+    apart = ("cnn1, steps one by one", [context.places.arenite, *few, "--model", "cnn1", "--cuda-graphs", "off"])
+    # Calls that a library makes to see whether they fail are no errors: ours are reported by the runtime.
+    memory = "memcheck", ["--report-api-errors", "no"]
+    ours, theirs = filters(tool)
+    runs = [(memory[0], recorded[0], memory[1], recorded[1], True)]
+    if ours is None:
+        return [*runs, ("racecheck", f"{apart[0]}, all kernels", [], apart[1], True)]
+    runs.append(("racecheck", f"{apart[0]}, our kernels", ours, apart[1], True))
+    if context.quick:
+        return runs
+    colour = [context.places.arenite, *few, "--model", "cnn2", "--cuda-graphs", "off"]
+    return [*runs, (memory[0], "operators", memory[1], [context.places.device_test], True),
+            ("racecheck", "operators, our kernels", ours, [context.places.device_test], True),
+            (memory[0], apart[0], memory[1], apart[1], True),
+            (memory[0], "cnn2, steps one by one", memory[1], colour, True),
+            ("racecheck", f"{apart[0]}, kernels of NVIDIA's libraries", theirs, apart[1], False)]
+
+
+def sanitizer(part, context, seconds):
+    """memcheck, and racecheck of kernels that use shared memory: some steps, recorded and not, and all operators."""
+    tool = nvidia.find_tool("compute-sanitizer", context.sites)
     if not tool:
         part.skipped = "no compute-sanitizer (it comes with the CUDA toolkit)"
         return
-    end = time.monotonic() + context.limit(part)
-    few = ["train", "--device", context.device, "--dataset", "synthetic", "--limit", "160", "--batch", "64", "--epochs", "1"]
-    apart = ("cnn1, steps one by one", [context.places.arenite, *few, "--model", "cnn1", "--cuda-graphs", "off"])
-    suite = [("cnn1, recorded steps", [context.places.arenite, *few, "--model", "cnn1"])]
-    if not context.quick:
-        suite += [("operators", [context.places.device_test]), apart,
-                  ("cnn2, steps one by one", [context.places.arenite, *few, "--model", "cnn2", "--cuda-graphs", "off"])]
-    # racecheck looks at shared memory, which the libraries' kernels have and ours have not: one run of it says all.
-    runs = [("memcheck", *one) for one in suite] + [("racecheck", *apart)]
-    for number, (check, what, command) in enumerate(runs):
+    end = time.monotonic() + seconds
+    runs = sanitizer_runs(context, tool)
+    for number, (check, what, options, command, judged) in enumerate(runs):
         context.show(part, f"{check}, {what}")
         limit = (end - time.monotonic()) / (len(runs) - number) * (1 if number == len(runs) - 1 else 1.5)
-        # Calls that a library makes to see whether they fail are no errors: ours are reported by the runtime.
-        calls = ["--report-api-errors", "no"] if check == "memcheck" else []
-        done = run([tool, "--tool", check, *calls, "--error-exitcode", "66", "--target-processes", "all", *command], limit,
+        done = run([tool, "--tool", check, *options, "--error-exitcode", "66", "--target-processes", "all", *command], limit,
                    context.environment)
-        if done.status is None:
-            part.skip(f"{check}: {what}", f"not done after {done.seconds:.0f} s")
-            continue
-        try:
-            errors, line = reading.sanitizer(done.out + done.err)
-            found = line if errors or done.status == 0 else f"{line}, but {done.why}"
-            part.check(f"{check}: {what}", found, "0", errors == 0 and done.status == 0)
-            if errors:
-                part.notes += [text for text in (done.out + done.err).splitlines() if text.startswith("=====")][:30]
-        except reading.NotSaid:
-            part.check(f"{check}: {what}", done.why, "0", False)
+        judge_sanitizer(part, f"{check}: {what}", done, judged)
+        context.save()
 
 
-def training(part, context):
+def judge_sanitizer(part, what, done, judged):
+    if done.status is None:
+        part.skip(what, f"not done after {done.seconds:.0f} s")
+        return
+    try:
+        errors, line = reading.sanitizer(done.out + done.err)
+    except reading.NotSaid:
+        part.check(what, done.why, "0", False)
+        return
+    found = line if errors or done.status == 0 else f"{line}, but {done.why}"
+    if judged:
+        part.check(what, found, "0", errors == 0 and done.status == 0)
+    else:
+        part.note(what, found)
+    if errors:
+        part.notes += [text for text in (done.out + done.err).splitlines() if text.startswith("=====")][:30]
+
+
+def training(part, context, seconds):
     """cnn2 learns as much on the GPU as on the CPU; a GPU run repeats its bits, recorded or not."""
-    end = time.monotonic() + context.limit(part)
+    end = time.monotonic() + seconds
     name, _ = context.places.data()
     size = ["--limit", "2000", "--epochs", "1"] if context.quick else ["--limit", "20000", "--epochs", "4", "--lr", RATE]
     common = ["--model", "cnn2", "--dataset", name, "--batch", str(BATCH), *size]
@@ -88,123 +130,37 @@ def training(part, context):
     def once(device, seed, *more):
         context.show(part, f"cnn2 on {device}, seed {seed}{''.join(' ' + word for word in more)}")
         done = train(context, *common, "--seed", str(seed), *more, limit=end - time.monotonic(), device=device)
-        if done.status != 0:
-            raise reading.NotSaid(f"{device}, seed {seed}: {done.why}")
-        return reading.accuracy(done.out), reading.sha256(done.out), done.seconds
+        reading.ended(done, f"{device}, seed {seed}")
+        accuracy = reading.accuracy(done.out)
+        points[device].append(accuracy)
+        part.details["accuracy"] = points
+        context.save()
+        return accuracy, reading.sha256(done.out), done.seconds
 
+    points = {"cpu": [], "cuda": []}
     try:
-        points = {"cpu": [], "cuda": []}
         first = once("cuda", SEEDS[0])
-        points["cuda"].append(first[0])
         for what, more in (("two runs on the GPU give the same bits", ()),
                            ("with and without CUDA graphs: the same bits", ("--cuda-graphs", "off"))):
             again = once("cuda", SEEDS[0], *more)
+            points["cuda"].pop()  # the same run again
             part.check(what, f"{first[1][:12]}, {again[1][:12]}", "equal hashes of the weights", first[1] == again[1])
         for seed in SEEDS[:1] if context.quick else SEEDS:
             if seed != SEEDS[0]:
                 if end - time.monotonic() < 1.3 * (taken + first[2]):
-                    part.notes.append(f"no time for more than {len(points['cpu'])} of {len(SEEDS)} seeds")
+                    part.skip("more seeds", f"no time for more than {len(points['cpu'])} of {len(SEEDS)}")
                     break
-                points["cuda"].append(once("cuda", seed)[0])
-            accuracy, _, taken = once("cpu", seed)
-            points["cpu"].append(accuracy)
-        means = {device: statistics.mean(values) for device, values in points.items()}
-        for device, values in points.items():
-            part.note(f"test accuracy on {device}", f"{means[device]:.2f} % ({', '.join(f'{one:.2f}' for one in values)})")
-        difference = means["cuda"] - means["cpu"]
-        part.check(f"test accuracy, GPU less CPU, mean of {len(points['cpu'])} seeds", f"{difference:+.2f} points",
-                   f"within ±{MOST_POINTS}", abs(difference) <= MOST_POINTS)
-        part.details["accuracy"] = points
-    except reading.NotSaid as error:
-        part.check("trains to the end", str(error), "done", False)
+                once("cuda", seed)
+            _, _, taken = once("cpu", seed)
+        judge_accuracy(part, points)
+    except (reading.NotSaid, OutOfTime) as error:
+        part.program("trains to the end", error)
 
 
-def counted(context, folder, epochs, limit):
-    """(what a training run said, what the counter wrote), of 20 steps and an evaluation an epoch."""
-    file = folder / f"counts-{epochs}.json"
-    environment = dict(context.environment, ARENITE_CUDA_COUNTS=str(file), LD_PRELOAD=str(context.places.cuda_counter))
-    done = train(context, "--model", "cnn2", "--dataset", "synthetic", "--limit", str(20 * BATCH), "--batch", str(BATCH),
-                 "--epochs", str(epochs), limit=limit, environment=environment)
-    if done.status != 0:
-        raise reading.NotSaid(f"{epochs} epochs: {done.why}")
-    try:
-        return done.out, json.loads(file.read_text())
-    except (OSError, json.JSONDecodeError) as error:
-        raise reading.NotSaid(f"the counter wrote nothing: {error}") from None
-
-
-def allocations(part, context):
-    """What a step asks of CUDA and of the heap: nothing. What is held on the device: what the plan says."""
-    end = time.monotonic() + context.limit(part)
-    if not context.places.cuda_counter.exists():
-        part.skip("calls of CUDA's allocators a step", f"no {context.places.cuda_counter}")
-    else:
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                context.show(part, "20 steps, then 200, with CUDA's allocators counted")
-                (short, few), (long, many) = (counted(context, pathlib.Path(folder), epochs, end - time.monotonic())
-                                              for epochs in (1, 10))
-            judge_counts(part, short, few, long, many)
-        except reading.NotSaid as error:
-            part.check("calls of CUDA's allocators a step", str(error), "0", False)
-    if not context.places.heap_counter.exists():
-        part.skip("heap calls a step", f"no {context.places.heap_counter}")
-        return
-    context.show(part, "20 steps, then 90, with heap calls counted")
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            (_, few), (said, many) = (heap_counted(context, pathlib.Path(folder), steps, end - time.monotonic())
-                                      for steps in HEAP_STEPS)
-        judge_heap(part, said, few, many)
-    except reading.NotSaid as error:
-        part.check("heap calls a step", str(error), "0", False)
-
-
-def heap_counted(context, folder, steps, limit):
-    """As `counted`, of the heap: {library: calls}. One epoch, so that only steps differ."""
-    file = folder / f"callers-{steps}.json"
-    environment = dict(context.environment, ARENITE_HEAP_CALLERS=str(file), LD_PRELOAD=str(context.places.heap_counter))
-    done = train(context, "--model", "cnn2", "--dataset", "synthetic", "--limit", str(steps * BATCH), "--batch", str(BATCH),
-                 "--epochs", "1", limit=limit, environment=environment)
-    if done.status != 0:
-        raise reading.NotSaid(f"{steps} steps: {done.why}")
-    try:
-        return done.out, json.loads(file.read_text())
-    except (OSError, json.JSONDecodeError) as error:
-        raise reading.NotSaid(f"the counter wrote nothing: {error}") from None
-
-
-def judge_heap(part, said, few, many):
-    heap, maps, steps, evaluations = reading.heap_calls(said)
-    part.note(f"heap calls of the whole process in {steps} training and {evaluations} evaluation steps",
-              f"{heap}, mappings {maps}")
-    between = HEAP_STEPS[1] - HEAP_STEPS[0]
-    grown = {library: calls - few.get(library, 0) for library, calls in many.items() if calls != few.get(library, 0)}
-    theirs = {library: calls for library, calls in grown.items() if elf.kind(library) == "nvidia"}
-    ours = {library: calls for library, calls in grown.items() if library not in theirs}
-    part.check(f"heap calls of ours, StarPU's and the system's in {between} steps more", listed(ours) or "0", "0", not ours)
-    part.note(f"heap calls of NVIDIA's libraries in {between} steps more", listed(theirs) or "0")
-    part.details["heap"] = {f"{HEAP_STEPS[0]} steps": few, f"{HEAP_STEPS[1]} steps": many}
-
-
-def listed(calls):
-    return ", ".join(f"{library} {count}" for library, count in calls.items())
-
-
-def judge_counts(part, short, few, long, many):
-    between = reading.steps(long) - reading.steps(short)
-    a_step = reading.call_difference(few, many, between)
-    for name, by in a_step.items():
-        whole = ", ".join(f"{owner} {many['calls'][name][owner]}" for owner in by if many["calls"][name][owner])
-        part.check(f"{name} a step (beyond 20 steps, {between} more)", f"{sum(by.values()):g} (all in all: {whole})", "0",
-                   not any(by.values()))
-    peak, planned = many["peak_device_bytes"], reading.device_bytes(long)
-    part.note("bytes on the device at most", f"ours {peak['ours']:,}, StarPU's {peak['starpu']:,}, by libraries of NVIDIA's "
-              f"through the shared libcudart {peak['nvidia']:,}")
-    part.check("ours and StarPU's are the plan's", f"{peak['ours'] + peak['starpu']:,} bytes", f"{planned:,} bytes",
-               peak["ours"] + peak["starpu"] == planned)
-    for name, size in reading.device_blocks(long).items():
-        part.note(f"block {name}", f"{size:,} bytes (rounded)")
-    if many["untracked"]:
-        part.notes.append(f"{many['untracked']} allocations beyond the counter's table are missing from these bytes")
-    part.details["counts"] = {"20 steps": few, "200 steps": many}
+def judge_accuracy(part, points):
+    means = {device: statistics.mean(values) for device, values in points.items()}
+    for device, values in points.items():
+        part.note(f"test accuracy on {device}", f"{means[device]:.2f} % ({', '.join(f'{one:.2f}' for one in values)})")
+    difference = means["cuda"] - means["cpu"]
+    part.check(f"test accuracy, GPU less CPU, mean of {len(points['cpu'])} seeds", f"{difference:+.2f} points",
+               f"within ±{MOST_POINTS}", abs(difference) <= MOST_POINTS)

@@ -10,7 +10,7 @@ GLIBC = re.compile(r"(ld-linux[-\w]*|libc|libm|libdl|libpthread|librt|libresolv|
 NVIDIA = re.compile(r"lib(cuda|cudart|cublas\w*|cudnn\w*|cufft\w*|cufile\w*|cupti|curand|cusolver\w*|cusparse\w*|nccl|nvblas|"
                     r"nvidia-\w+|nvjitlink|nvonnx\w*|nvperf_\w+|nvptxcompiler|nvrtc[-\w]*|nvtx\w*|nvml|nvinfer\w*|nvvm)"
                     r"\.so(\.\d+)*", re.IGNORECASE)
-DT_NULL, DT_NEEDED, DT_STRTAB, DT_RPATH, DT_RUNPATH = 0, 1, 5, 15, 29
+DT_NULL, DT_NEEDED, DT_STRTAB, DT_RPATH, DT_RUNPATH, DT_VERNEED = 0, 1, 5, 15, 29, 0x6ffffffe
 PT_LOAD, PT_DYNAMIC = 1, 2
 
 
@@ -27,12 +27,14 @@ def parse_ldd(text):
     """{name: path, or None where it was not found} of ldd's output; the kernel's own page is left out."""
     found = {}
     for line in text.splitlines():
-        words = line.split()
-        if "=>" in words:
-            name = words[0]
-            found[name] = None if words[2:4] == ["not", "found"] else words[2]
-        elif words and words[0].startswith("/"):
-            found[words[0].rsplit("/", 1)[1]] = words[0]
+        name, arrow, path = line.strip().partition(" => ")
+        if not arrow:
+            path = name
+        path = re.sub(r" \(0x[0-9a-f]+\)$", "", path)
+        if arrow:
+            found[name] = None if path == "not found" else path
+        elif path.startswith("/"):
+            found[path.rsplit("/", 1)[1]] = path
     return found
 
 
@@ -45,6 +47,16 @@ def libraries(file):
     if done.returncode:
         raise NoElf(f"{file}: ldd: {(done.stderr or done.stdout).strip()}")
     return parse_ldd(done.stdout)
+
+
+def number(version):
+    """"GLIBC_2.36" as something to compare; of names without one, the least."""
+    return tuple(map(int, re.findall(r"\d+", version)))
+
+
+def newest(versions, prefix):
+    """The highest of versions such as GLIBC_2.36, or "" where none is of that kind."""
+    return max((one for one in versions if re.fullmatch(rf"{prefix}_\d+(\.\d+)*", one)), key=number, default="")
 
 
 class Dynamic:
@@ -72,14 +84,40 @@ class Dynamic:
     def value(self, place):
         return struct.unpack_from("<Q", self.data, place + 8)[0]
 
-    def string(self, place):
-        """Its offset in the file, and the text."""
-        address = self.value(self.entries[DT_STRTAB][0])
+    def offset(self, tag, what):
+        """Where in the file a table lies."""
+        address = self.value(self.entries[tag][0])
         start = next((address - at + where for at, where, length in self.loads if at <= address < at + length), None)
         if start is None:
-            raise NoElf(f"{self.path}: no table of strings")
-        start += self.value(place)
+            raise NoElf(f"{self.path}: no table of {what}")
+        return start
+
+    def text(self, index):
+        """Where a string of the table lies in the file, and the string."""
+        start = self.offset(DT_STRTAB, "strings") + index
         return start, self.data[start:self.data.index(0, start)].decode()
+
+    def string(self, place):
+        return self.text(self.value(place))
+
+    def versions(self):
+        """{library: [versions that are needed of it]}, such as {"libc.so.6": ["GLIBC_2.34"]}."""
+        found = {}
+        place = self.offset(DT_VERNEED, "versions") if DT_VERNEED in self.entries else None
+        while place is not None:
+            _, count, file, first, further = struct.unpack_from("<HHIII", self.data, place)
+            names = found.setdefault(self.text(file)[1], [])
+            entry = place + first
+            for _ in range(count):
+                _, _, _, name, step = struct.unpack_from("<IHHII", self.data, entry)
+                names.append(self.text(name)[1])
+                entry += step
+            place = place + further if further else None
+        return found
+
+    def glibc(self):
+        """The newest version of glibc that it needs, or ""."""
+        return newest([one for names in self.versions().values() for one in names], "GLIBC")
 
     def needed(self):
         return [self.string(place)[1] for place in self.entries.get(DT_NEEDED, [])]

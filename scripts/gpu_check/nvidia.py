@@ -10,12 +10,35 @@ import sys
 TOOLKITS = ("/usr/local/cuda/lib64", "/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/*/lib", "/opt/cuda/lib64",
             "/usr/local/cuda*/extras/CUPTI/lib64", "/opt/cuda/extras/CUPTI/lib64")
 DRIVERS = "/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/wsl/lib"
+# What a Python has: PyTorch, if it can be imported, and where pip and conda would have put NVIDIA's libraries.
 PROBE = """
-import json, site, sys, sysconfig
-import torch
-print(json.dumps({"torch": torch.__version__, "cuda": torch.version.cuda, "available": torch.cuda.is_available(),
-                  "cudnn": torch.backends.cudnn.version(), "site": sysconfig.get_paths()["purelib"],
-                  "file": torch.__file__}))
+import json, os, sys
+found = {"sites": [path for path in sys.path if os.path.isdir(os.path.join(path, "nvidia"))], "prefix": sys.prefix}
+try:
+    import torch
+    found.update(torch=torch.__version__, cuda=torch.version.cuda, available=torch.cuda.is_available(),
+                 cudnn=torch.backends.cudnn.version())
+    found["sites"].insert(0, os.path.dirname(os.path.dirname(torch.__file__)))
+except Exception as error:
+    found["error"] = f"{type(error).__name__}: {error}"
+print(json.dumps(found))
+"""
+# cuDNN 9 has one name for all CUDAs: which one this is for, as its cudart's version.
+CUDNN_PROBE = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).cudnnGetCudartVersion())"
+# The GPUs in CUDA's order, by the driver alone.
+GPU_PROBE = """
+import ctypes, json
+cuda, count, found = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), []
+assert cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0
+uuid_of = getattr(cuda, "cuDeviceGetUuid_v2", cuda.cuDeviceGetUuid)
+for index in range(count.value):
+    device, uuid, name = ctypes.c_int(), (ctypes.c_ubyte * 16)(), ctypes.create_string_buffer(256)
+    assert cuda.cuDeviceGet(ctypes.byref(device), index) == 0 and uuid_of(ctypes.byref(uuid), device) == 0
+    assert cuda.cuDeviceGetName(name, 256, device) == 0
+    text = bytes(uuid).hex()
+    found.append({"name": name.value.decode(), "uuid": "GPU-" + "-".join(
+        (text[:8], text[8:12], text[12:16], text[16:20], text[20:]))})
+print(json.dumps(found))
 """
 
 
@@ -46,25 +69,36 @@ def loader_cache():
     return {}
 
 
-def candidates(site=None):
-    """Folders that may hold NVIDIA's libraries, those a user chose first, then toolkits, then PyTorch's."""
+def candidates(pythons=()):
+    """Folders that may hold NVIDIA's libraries: those a user chose first, then toolkits, then those of Pythons (probe)."""
     folders = [one for one in os.environ.get("LD_LIBRARY_PATH", "").split(":") if one]
     for pattern in TOOLKITS:
         folders += sorted(glob.glob(pattern), reverse=True)
-    if site:
-        folders += sorted(glob.glob(f"{site}/nvidia/*/lib"))
+    for known in pythons:
+        for site in known["sites"]:
+            folders += sorted(glob.glob(f"{glob.escape(site)}/nvidia/*/lib"), reverse=True)
+        folders.append(known["prefix"] + "/lib")
     return [pathlib.Path(one) for one in dict.fromkeys(folders)]
 
 
-def find_libraries(names, folders, cache):
-    """(folders to look in besides the loader's own, names that are nowhere)."""
-    wanted = [name for name in names if name not in cache]
+def cudnn_cuda(library):
+    """The major version of the CUDA that a libcudnn is for; None where it does not say."""
+    text = said([sys.executable, "-c", CUDNN_PROBE, str(library)], timeout=20)
+    return int(text) // 1000 if text and text.strip().isdigit() else None
+
+
+def find_libraries(names, folders, cache, fits=lambda path: True):
+    """(folders to look in besides the loader's own, names that are nowhere). fits(path) is asked before one is taken; where
+    none fits, the first is."""
     chosen, missing = [], []
-    for name in wanted:
-        home = next((folder for folder in [*chosen, *folders] if (folder / name).exists()), None)
-        if home is None:
+    for name in names:
+        own = [None] if name in cache else []  # the loader's; it comes first unless a folder of the user's has been chosen
+        homes = own + [folder for folder in [*chosen, *folders] if (folder / name).exists()]
+        if not homes:
             missing.append(name)
-        elif home not in chosen:
+            continue
+        home = next((one for one in homes if fits(one / name if one else pathlib.Path(cache[name][0]))), homes[0])
+        if home is not None and home not in chosen:
             chosen.append(home)
     return chosen, missing
 
@@ -91,36 +125,67 @@ def find_driver(cache):
     return next((folder for folder in DRIVERS if pathlib.Path(folder, "libcuda.so.1").exists()), None)
 
 
-def find_tool(name, site=None):
+def find_tool(name, sites=()):
     """A program of the toolkit; None where there is none."""
     places = [shutil.which(name), f"/usr/local/nvidia/bin/{name}", f"/usr/lib/wsl/lib/{name}"]
     places += sorted(glob.glob(f"/usr/local/cuda*/bin/{name}"), reverse=True)
     places += sorted(glob.glob(f"/usr/local/cuda*/compute-sanitizer/{name}"), reverse=True)
-    if site:
-        places += glob.glob(f"{site}/nvidia/*/bin/{name}") + glob.glob(f"{site}/nvidia/*/compute-sanitizer/{name}")
+    for site in sites:
+        for folder in "bin", "compute-sanitizer":
+            places += glob.glob(f"{glob.escape(site)}/nvidia/*/{folder}/{name}")
     return next((place for place in places if place and os.access(place, os.X_OK)), None)
 
 
-def find_torch(chosen=None):
-    """(Python, what it says of PyTorch); (None, why not)."""
+def probe(python):
+    """What PROBE says of a Python; None where it says nothing."""
+    text = said([python, "-c", PROBE], timeout=120)
+    try:
+        return {"python": str(python), **json.loads(text.strip().splitlines()[-1])} if text else None
+    except (ValueError, IndexError, TypeError):
+        return None
+
+
+def find_pythons(chosen=None):
+    """What is known of each Python that may have PyTorch, up to the first whose PyTorch sees a GPU, which comes first."""
     pythons = [chosen] if chosen else [
-        os.environ.get("VIRTUAL_ENV") and os.environ["VIRTUAL_ENV"] + "/bin/python", shutil.which("python3"),
+        os.environ.get("VIRTUAL_ENV") and os.environ["VIRTUAL_ENV"] + "/bin/python",
+        os.environ.get("CONDA_PREFIX") and os.environ["CONDA_PREFIX"] + "/bin/python", shutil.which("python3"),
         shutil.which("python"), "/usr/bin/python3", "/opt/conda/bin/python", sys.executable]
-    tried = []
+    found = []
     for python in dict.fromkeys(filter(None, pythons)):
-        text = said([python, "-c", PROBE])
-        if text:
-            return python, json.loads(text.strip().splitlines()[-1])
-        tried.append(str(python))
-    return None, f"no PyTorch in {', '.join(tried)}; --python FILE names a Python that has it"
+        known = {"sites": [], "prefix": "", **(probe(python) or {"error": "it ran no code", "python": str(python)})}
+        if known.get("available"):
+            return [known, *found]
+        found.append(known)
+    return found
 
 
-def smi():
-    """{"driver", "gpu", …} of nvidia-smi, as far as it tells."""
-    keys = {"driver_version": "driver", "name": "GPU", "memory.total": "GPU memory", "compute_cap": "compute capability",
+def why_no_torch(pythons):
+    """For a table, where none of them has a PyTorch that sees a GPU."""
+    blind = [f"PyTorch {one['torch']} of {one['python']} sees no GPU" for one in pythons if "torch" in one]
+    lacking = [f"{one['python']} ({one.get('error', 'no PyTorch')})" for one in pythons if "torch" not in one]
+    return "; ".join(blind + ([f"no PyTorch in {', '.join(lacking)}; --python FILE names a Python that has it"] if lacking else []))
+
+
+def gpus():
+    """[{"name", "uuid"}] in CUDA's order, as CUDA_VISIBLE_DEVICES leaves them; empty where the driver does not say."""
+    text = said([sys.executable, "-c", GPU_PROBE])
+    return json.loads(text) if text else []
+
+
+def visible(index, environment):
+    """CUDA_VISIBLE_DEVICES that leaves only this one of the devices seen now."""
+    listed = [one.strip() for one in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if one.strip()]
+    return listed[index] if index < len(listed) else str(index)
+
+
+def smi(uuid=None):
+    """{"driver", "GPU memory", …} of nvidia-smi, as far as it tells; of the GPU of that UUID, else of the first."""
+    keys = {"driver_version": "driver", "memory.total": "GPU memory", "compute_cap": "compute capability",
             "clocks.max.sm": "highest clock"}
     program = find_tool("nvidia-smi")
-    text = program and said([program, f"--query-gpu={','.join(keys)}", "--format=csv,noheader"])
+    command = [program, *(["-i", uuid] if uuid else []), f"--query-gpu={','.join(keys)}", "--format=csv,noheader"]
+    text = program and said(command)
     if not text:
         return {}
     return dict(zip(keys.values(), map(str.strip, text.splitlines()[0].split(","))))

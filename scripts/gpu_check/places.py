@@ -1,6 +1,22 @@
 """Where programs and data are: in a bundle, or in a checkout with a CUDA build."""
 import os
 import pathlib
+import subprocess
+
+import elf
+
+SET = "fashion-mnist"
+
+
+def find_images(root):
+    """The folder of Fashion-MNIST that programs of a checkout would take, or that beside the checkout; else None."""
+    fetch = pathlib.Path(root) / "datasets" / "fetch"
+    if fetch.exists():
+        found = subprocess.run([str(fetch), "--find", SET], capture_output=True, text=True)
+        if found.returncode == 0:
+            return pathlib.Path(found.stdout.strip())
+    beside = pathlib.Path(root).parent / "shared" / "datasets" / SET
+    return beside if beside.is_dir() else None
 
 
 class Places:
@@ -29,20 +45,33 @@ class Places:
         self.cuda_counter = programs / "libarenite_cuda_counter.so"
         self.kernel_trace = programs / "libarenite_kernel_trace.so"
         self.compare = self.root / "bench" / "compare"
-        self.datasets = self.root / "datasets" if self.bundle else None
+        self.found = None  # data(), once it was asked for
 
     def missing(self):
         """Programs that are not there."""
         return [path for path in (self.arenite, self.contestant) if not path.exists()]
 
     def data(self):
-        """(name of the set to train on, how it was chosen)."""
-        folders = [self.datasets] if self.datasets else [
-            pathlib.Path(one) for one in (os.environ.get("ARENITE_DATASETS"), self.root.parent / "shared" / "datasets") if one]
-        for folder in folders:
-            if (folder / "fashion-mnist").is_dir():
-                return "fashion-mnist", folder
-        return "synthetic", None
+        """(name of the set to train on, the folder that holds its folder)."""
+        if not self.found:
+            folder = self.root / "datasets" / SET if self.bundle else find_images(self.root)
+            self.found = (SET, folder.parent) if folder and folder.is_dir() else ("synthetic", None)
+        return self.found
+
+    def too_old(self, glibc):
+        """Why programs cannot run with a glibc of this version, or None."""
+        wanted = self.manifest.get("glibc", "")
+        if elf.number(wanted) <= elf.number(glibc):
+            return None
+        return f"this machine's glibc is {glibc}; the programs need {wanted}: build the bundle on an older system"
+
+    def fallback(self, paths):
+        """The folder of the bundle's C++ library, where none of those at `paths` is as new as programs need; else None."""
+        wanted = self.manifest.get("C++ library", "").split()
+        own = next((path for path in map(pathlib.Path, paths) if path.exists()), None)
+        if not wanted or (own and all(one.encode() + b"\0" in own.read_bytes() for one in wanted)):
+            return None
+        return self.root / "lib" / "fallback"
 
 
 def read_manifest(text):

@@ -1,11 +1,21 @@
 """What programs print, as numbers. Each reader throws NotSaid where it does not find what it reads."""
 import re
 
+from running import OutOfTime
+
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
 
 
 class NotSaid(Exception):
     """A program's output that lacks what it should say."""
+
+
+def ended(done, what):
+    """Throws unless a program ended well."""
+    if done.status is None:
+        raise OutOfTime(f"{what}: {done.why}")
+    if done.status != 0:
+        raise NotSaid(f"{what}: {done.why}")
 
 
 def search(pattern, text, what):
@@ -54,6 +64,11 @@ def gtest(text):
 
     search(r"^\[=+\] .* ran\.", text, "end of the tests")
     return count("PASSED"), count("FAILED"), count("SKIPPED")
+
+
+def gtest_skips(text):
+    """{test: why} of those that a GoogleTest program skipped."""
+    return {test: why.strip() for why, test in re.findall(r": Skipped\n(.*)\n(?:\n)*\[  SKIPPED \] (\S+) \(", text)}
 
 
 def sanitizer(text):

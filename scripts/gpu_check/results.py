@@ -2,9 +2,9 @@
 import json
 import os
 
-from running import FAILED, PASSED, SKIPPED
+from running import FAILED, INCOMPLETE, PASSED, SKIPPED, Check, Part
 
-FORMAT, VERSION = "arenite-gpu-check", 1
+FORMAT, VERSION = "arenite-gpu-check", 2
 
 
 def escape(text):
@@ -22,7 +22,9 @@ def status_of(parts):
     known = {part.status for part in parts}
     if FAILED in known:
         return FAILED, 1
-    return (PASSED, 0) if PASSED in known else (SKIPPED, 0)
+    if known <= {PASSED}:
+        return PASSED, 0
+    return (SKIPPED, 0) if known == {SKIPPED} else (INCOMPLETE, 0)
 
 
 def markdown(environment, parts):
@@ -36,7 +38,7 @@ def markdown(environment, parts):
         if part.checks:
             pieces.append(table(["check", "found", "wanted", "verdict"],
                                 [[check.what, check.found, check.wanted, check.verdict] for check in part.checks]))
-        for heads, rows in part.details.get("tables", []):
+        for heads, rows in part.details.get("tables") or []:
             pieces.append(table(heads, rows))
         if part.notes:
             pieces.append("\n".join(f"- {escape(note)}" for note in part.notes))
@@ -46,9 +48,9 @@ def markdown(environment, parts):
 def as_json(environment, parts):
     return json.dumps({
         "format": FORMAT, "version": VERSION, "status": status_of(parts)[0], "environment": environment,
-        "parts": [{"name": part.name, "status": part.status, "skipped": part.skipped or None,
+        "parts": [{"name": part.name, "status": part.status, "skipped": part.skipped or None, "running": part.running,
                    "seconds": round(part.seconds, 3), "checks": [vars(check) for check in part.checks],
-                   "notes": part.notes, "details": {k: v for k, v in part.details.items() if k != "tables"}}
+                   "notes": part.notes, "details": part.details}
                   for part in parts]}, indent=1, default=str) + "\n"
 
 
@@ -58,3 +60,23 @@ def write(folder, environment, parts):
         beside = folder / f".{name}.{os.getpid()}"
         beside.write_text(text, encoding="utf-8")
         beside.rename(folder / name)
+
+
+class Unreadable(Exception):
+    """Earlier results that cannot be gone on with."""
+
+
+def read(folder):
+    """(environment, {name: Part}) of an earlier results.json."""
+    file = folder / "results.json"
+    try:
+        known = json.loads(file.read_text(encoding="utf-8"))
+        if known["format"] != FORMAT or known["version"] != VERSION:
+            raise Unreadable(f"{file}: expected {FORMAT}, version {VERSION}")
+        parts = [Part(one["name"], [Check(**check) for check in one["checks"]], one["notes"], one["seconds"],
+                      one["skipped"] or "", one["running"], one["details"]) for one in known["parts"]]
+        return known["environment"], {part.name: part for part in parts}
+    except OSError as error:
+        raise Unreadable(f"{file}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Unreadable(f"{file}: {type(error).__name__}: {error}; expected what gpu-check writes") from None

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass, field
 
 PASSED, FAILED, SKIPPED, NOTED = "passed", "FAILED", "skipped", "-"
+INCOMPLETE = "incomplete"  # a part of which some passed, some was skipped, and nothing failed
+NOT_REACHED = "not reached"
 
 
 @dataclass
@@ -26,6 +28,7 @@ class Part:
     notes: list = field(default_factory=list)
     seconds: float = 0
     skipped: str = ""  # why, if all of it was
+    running: bool = False  # tables are written while it does
     details: dict = field(default_factory=dict)  # for results.json alone
 
     @property
@@ -33,7 +36,9 @@ class Part:
         verdicts = {check.verdict for check in self.checks}
         if self.skipped:
             return SKIPPED
-        return FAILED if FAILED in verdicts else PASSED if PASSED in verdicts else SKIPPED
+        if FAILED in verdicts or PASSED not in verdicts:
+            return FAILED if FAILED in verdicts else SKIPPED
+        return INCOMPLETE if SKIPPED in verdicts or self.running else PASSED
 
     @property
     def outcome(self):
@@ -41,8 +46,16 @@ class Part:
         if self.skipped:
             return f"skipped: {self.skipped}"
         counts = {verdict: sum(check.verdict == verdict for check in self.checks) for verdict in (FAILED, SKIPPED)}
-        return self.status + "".join(f", {count} {verdict.lower()}" for verdict, count in counts.items()
+        written = ", not done when this was written" * self.running
+        return self.status + written + "".join(f", {count} {verdict.lower()}" for verdict, count in counts.items()
                                      if count and (verdict != self.status or verdict == FAILED))
+
+    def program(self, what, error):
+        """The row of a program that did not do it: out of time, it is no fault."""
+        if isinstance(error, OutOfTime):
+            self.skip(what, error)
+        else:
+            self.check(what, str(error), "done", False)
 
     def check(self, what, found, wanted, holds):
         self.checks.append(Check(what, found, wanted, PASSED if holds else FAILED))
@@ -76,8 +89,40 @@ class Done:
         return f"ended with status {self.status}{words}"
 
 
-def run(command, limit, environment=None):
-    """Runs a program and whatever it begins, and ends them all after `limit` seconds."""
+class OutOfTime(Exception):
+    """A program that was ended because its time was over: something skipped, whatever it is."""
+
+
+class Stopped(BaseException):
+    """gpu-check was told to end, by this signal."""
+
+    def __init__(self, number):
+        super().__init__()
+        self.number = number
+
+
+# Seconds that a program has to end politely; fewer once gpu-check itself was told to end.
+patience = {"seconds": 10.0}
+HURRIED = 1.5
+
+
+def on_signals(first):
+    """Calls first() when somebody ends gpu-check, before anything else, then raises Stopped; a second signal changes nothing."""
+    numbers = signal.SIGTERM, signal.SIGHUP, signal.SIGINT
+
+    def stop(number, _):
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        patience["seconds"] = HURRIED
+        first()
+        raise Stopped(number)
+
+    for number in numbers:
+        signal.signal(number, stop)
+
+
+def run(command, limit, environment=None, every=None):
+    """Runs a program and whatever it begins, and ends them all after `limit` seconds. every() is called each second."""
     start = time.monotonic()
     if limit <= 0:
         return Done(None, "", "no time was left", 0)
@@ -89,7 +134,7 @@ def run(command, limit, environment=None):
         return Done(127, "", str(error), 0)
     status = None
     try:
-        out, err = process.communicate(timeout=limit)
+        out, err = watched(process, start + limit, every)
         status = process.returncode
     except subprocess.TimeoutExpired:
         end(process)
@@ -100,10 +145,22 @@ def run(command, limit, environment=None):
     return Done(status, out, err, time.monotonic() - start)
 
 
-def last_words(process, patience=10):
+def watched(process, until, every):
+    """communicate() that lets every() look on."""
+    while True:
+        left = until - time.monotonic()
+        try:
+            return process.communicate(timeout=left if every is None else min(left, 1))
+        except subprocess.TimeoutExpired:
+            if every is None or until <= time.monotonic():
+                raise
+            every()
+
+
+def last_words(process):
     """What it said. Somebody who left its group may hold the pipes for ever."""
     try:
-        return process.communicate(timeout=patience)
+        return process.communicate(timeout=patience["seconds"])
     except subprocess.TimeoutExpired as expired:
         for pipe in process.stdout, process.stderr:
             pipe.close()
@@ -111,7 +168,7 @@ def last_words(process, patience=10):
                      for part in (expired.stdout, expired.stderr))
 
 
-def end(process, patience=10):
+def end(process):
     """First politely: bench/compare has children of its own, each a process group like itself. Then all that is left of the
     group, though its leader be gone: what it began may go on, as a training that ends with its evaluation."""
     for number in signal.SIGTERM, signal.SIGKILL:
@@ -120,7 +177,7 @@ def end(process, patience=10):
         except ProcessLookupError:
             return
         try:
-            process.wait(patience)
+            process.wait(patience["seconds"])
         except subprocess.TimeoutExpired:
             continue
 

@@ -17,6 +17,7 @@
 #include "src/cli/training_words.hpp"
 #include "src/runtime/environment.hpp"
 
+#include <dlfcn.h>
 #include <spdlog/fmt/fmt.h>
 #include <sys/resource.h>
 
@@ -92,6 +93,15 @@ runtime::Counters difference(const runtime::Counters& now, const runtime::Counte
           .tasks = now.tasks - before.tasks};
 }
 
+/// To the library in src/cuda_counter, where it is preloaded: kernels are tried while programs are
+/// built.
+void tell_that_programs_are_built() {
+  using Tell = void (*)();
+  if (const auto tell =
+          reinterpret_cast<Tell>(dlsym(RTLD_DEFAULT, "arenite_cuda_programs_are_built")))
+    tell();
+}
+
 }  // namespace
 
 int run_train(const TrainArguments& a) {
@@ -125,6 +135,7 @@ int run_train(const TrainArguments& a) {
                           .resident_data = a.resident_data});
   if (interrupted()) return nothing_trained();
   trainer.prepare(&train_split, &data.test);
+  tell_that_programs_are_built();
   if (interrupted()) return nothing_trained();
 
   report->start({.arguments = a,

@@ -1,4 +1,7 @@
-// Calls that are known one by one, for counter_test.py: `counted_program STEPS`.
+// Calls that are known one by one, for counter_test.py: `counted_program STEPS [build]`. With
+// `build` it tries something before its programs are built.
+#include <dlfcn.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <thread>
@@ -35,6 +38,15 @@ int main(int argc, char** argv) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+  if (argc > 2) {
+    void* trial = nullptr;
+    cudaMalloc(&trial, 5000);
+    cudaFree(trial);
+    using Built = void (*)();
+    if (const auto built =
+            reinterpret_cast<Built>(dlsym(RTLD_DEFAULT, "arenite_cuda_programs_are_built")))
+      built();
+  }
   cudaFree(block);
   cudaFree(nullptr);
   cudaFree(theirs);

@@ -8,6 +8,10 @@
 // StarPU's, NVIDIA's own libraries', or ours. What escapes it: a libcudart that is linked in
 // statically, as in cuBLAS and cuDNN, the driver's own functions, and what CUDA takes for itself
 // (its context, kernels, recorded graphs).
+//
+// A program that finds arenite_cuda_programs_are_built() by its name calls it once all is built:
+// the most bytes held by then, those of trial runs among them, are told apart from those held
+// later.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -98,6 +102,16 @@ class Held {
   long long peak(std::size_t owner) const { return peak_[owner]; }  ///< `owners`: all together
   long untracked() const { return untracked_; }
 
+  /// From here on peaks are of what follows; those by now become `built`.
+  void begin_anew() {
+    const Lock lock(busy_);
+    built_ = peak_;
+    peak_ = now_;
+    begun_anew_ = true;
+  }
+  long long built(std::size_t owner) const { return built_[owner]; }  ///< `owners`: all together
+  bool begun_anew() const { return begun_anew_; }
+
  private:
   struct Entry {
     const void* at;
@@ -127,7 +141,8 @@ class Held {
   std::atomic_flag busy_;
   std::array<Entry, 1 << 14> entries_{};
   std::size_t count_ = 0;
-  std::array<long long, owners + 1> now_{}, peak_{};
+  std::array<long long, owners + 1> now_{}, peak_{}, built_{};
+  bool begun_anew_ = false;
   long untracked_ = 0;
 };
 constinit Held held;
@@ -175,6 +190,10 @@ Error allocate(Function function, const void* caller, std::size_t bytes, void** 
   std::fputs("}, ", file);
   bytes("peak_device_bytes", [](std::size_t o) { return held.peak(o); });
   std::fputs(", ", file);
+  if (held.begun_anew()) {
+    bytes("peak_device_bytes_while_building", [](std::size_t o) { return held.built(o); });
+    std::fputs(", ", file);
+  }
   bytes("device_bytes_left", [](std::size_t o) { return held.now(o); });
   std::fprintf(file, ", \"untracked\": %ld}\n", held.untracked());
   std::fclose(file);
@@ -193,6 +212,8 @@ struct Extent {  // cudaExtent
 #define CALLER __builtin_return_address(0)
 
 extern "C" {
+
+void arenite_cuda_programs_are_built() { held.begin_anew(); }
 
 Error cudaMalloc(void** made, std::size_t bytes) {
   return allocate(f_malloc, CALLER, bytes, made, bytes);

@@ -9,11 +9,11 @@ import tempfile
 import unittest
 
 
-def counted(steps, **environment):
+def counted(steps, *more, **environment):
     """What the counter wrote of counted_program; None where it wrote nothing."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "counts.json"
-        done = subprocess.run([PROGRAM, str(steps)], capture_output=True, text=True, env=os.environ | {
+        done = subprocess.run([PROGRAM, str(steps), *more], capture_output=True, text=True, env=os.environ | {
             "LD_PRELOAD": COUNTER, "ARENITE_CUDA_COUNTS": str(file)} | environment)
         if done.returncode or done.stderr:
             raise AssertionError(f"status {done.returncode}: {done.stderr}")
@@ -35,6 +35,12 @@ class Counter(unittest.TestCase):
         self.assertEqual(counts["peak_device_bytes"], {"ours": 1000 + 768, "starpu": 64, "nvidia": 0, "all": 1832})
         self.assertEqual(counts["device_bytes_left"], {"ours": 768, "starpu": 0, "nvidia": 0, "all": 768})
         self.assertEqual(counts["untracked"], 0)
+
+    def test_peaks_begin_anew_when_programs_are_built(self):
+        counts = counted(0, "build")
+        self.assertEqual(counts["peak_device_bytes_while_building"], {"ours": 6768, "starpu": 64, "nvidia": 0, "all": 6832})
+        self.assertEqual(counts["peak_device_bytes"], {"ours": 1768, "starpu": 64, "nvidia": 0, "all": 1832})
+        self.assertNotIn("peak_device_bytes_while_building", counted(0))
 
     def test_loses_no_call_of_any_thread(self):
         counts = counted(5000)

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""scripts/gpu-check whole, with programs that answer as a GPU's would."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import gpu_fakes
+from in_folder import InFolder
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts" / "gpu_check"))
+
+import nvidia  # noqa: E402
+
+PARTS = ["operators", "sanitizer", "training", "allocations", "speed"]
+
+
+class Command(InFolder):
+    """The whole command, with programs that answer as a GPU's would."""
+
+    def command(self, *arguments, **how):
+        build = gpu_fakes.build(self.folder / "a build", **how)
+        python = gpu_fakes.python(self.folder / "python")
+        return [sys.executable, str(ROOT / "scripts/gpu-check"), "--build", str(build), "--python", str(python), *arguments]
+
+    def environment(self):
+        return os.environ | {"PATH": f"{self.folder}/tools:{os.environ['PATH']}"}
+
+    def results(self):
+        file = self.folder / "results/results.json"
+        return json.loads(file.read_text()) if file.exists() else None
+
+    def check(self, *arguments, **how):
+        done = subprocess.run(self.command(*arguments, **how), capture_output=True, text=True, cwd=self.folder,
+                              env=self.environment())
+        return done, self.results()
+
+    def begun(self, what, *arguments, **how):
+        """A check in the midst of this."""
+        process = subprocess.Popen(self.command(*arguments, **how), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                   cwd=self.folder, env=self.environment())
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stderr.close)
+        for line in process.stderr:
+            if what in line:
+                return process
+        self.fail(f"it ended before {what}")
+
+    def statuses(self, report):
+        return {part["name"]: part["status"] for part in report["parts"]}
+
+    def test_all_is_well(self):
+        gpu_fakes.sanitizer(self.folder / "tools")
+        done, report = self.check("--quick")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr + (self.folder / "results/results.md").read_text())
+        self.assertEqual(self.statuses(report), dict.fromkeys(PARTS, "passed"))
+        self.assertEqual((report["format"], report["status"], report["environment"]["GPU"]),
+                         ("arenite-gpu-check", "passed", "A fake GPU (1024 MiB)"))
+        table = (self.folder / "results/results.md").read_text()
+        for row in ("| test accuracy, GPU less CPU, mean of 1 seeds | +0.25 points | within ±0.5 | passed |",
+                    "| ours and StarPU's are the plan's | 9,000 bytes | 9,000 bytes | passed |",
+                    "| heap calls of ours, StarPU's and the system's in 70 steps more | 0 | 0 | passed |",
+                    "| heap calls of NVIDIA's libraries in 70 steps more | libcuda.so.1 140 |  | - |",
+                    "| cnn2 | 64 | 400 | 100 (4.00×) | 200 (2.00×) | - |",
+                    "| cnn2 | 64 | 5.0 % (6, 152000.0 µs) | 80.0 % (6, 128000.0 µs) | 80.0 % (6, 64000.0 µs) | not measured |"):
+            self.assertIn(row, table)
+        self.assertRegex(done.stderr, r"\[0:\d\d\] training: cnn2 on cuda, seed 1 \(ETA: done in 8:\d\d at most\)")
+        log = (self.folder / "tools/sanitizer.log").read_text().splitlines()
+        self.assertEqual(len(log), 2)
+        self.assertIn("--tool racecheck --kernel-name kns=arenite --error-exitcode 66", log[1])
+
+    def test_kernels_of_nvidias_libraries_are_told_apart(self):
+        gpu_fakes.sanitizer(self.folder / "tools", hazards=2)
+        done, report = self.check("--only", "sanitizer")
+        rows = {check["what"]: check["verdict"] for check in report["parts"][0]["checks"]}
+        self.assertEqual({what: verdict for what, verdict in rows.items() if what.startswith("racecheck")},
+                         {"racecheck: cnn1, steps one by one, our kernels": "FAILED",
+                          "racecheck: operators, our kernels": "FAILED",
+                          "racecheck: cnn1, steps one by one, kernels of NVIDIA's libraries": "-"})
+        self.assertIn("--kernel-name-exclude kns=arenite", (self.folder / "tools/sanitizer.log").read_text())
+
+    def test_all_cells_and_then_compiled_ones(self):
+        done, report = self.check("--only", "speed")
+        self.assertEqual((done.returncode, self.statuses(report)), (0, {"speed": "passed"}), done.stdout + done.stderr)
+        rows = [check["what"] for check in report["parts"][0]["checks"]]
+        for network in "cnn2", "lenet5", "cnn1", "vgg-small":
+            for batch in 64, 256, 1024:
+                self.assertIn(f"{network}, batch {batch}: ours over the best, CUDA graphs", rows)
+        self.assertIn("| cnn2 | 1024 | 400 | 100 (4.00×) | 200 (2.00×) | 150 (2.67×) |",
+                      (self.folder / "results/results.md").read_text())
+
+    def test_resuming_measures_what_is_missing(self):
+        gpu_fakes.sanitizer(self.folder / "tools")
+        done, report = self.check("--only", "operators,speed", "--networks", "cnn2", "--batches", "64")
+        self.assertEqual(self.statuses(report), {"operators": "passed", "speed": "passed"}, done.stderr)
+        # As if one mode of one cell, and a part, had not been reached.
+        del report["parts"][1]["details"]["cells"]["cnn2/64"]["compiled"]
+        report["parts"][1]["checks"][0]["verdict"] = "skipped"
+        file = self.folder / "results/results.json"
+        file.write_text(json.dumps(report))
+        done, report = self.check("--resume", "--networks", "cnn2,lenet5", "--batches", "64")
+        self.assertEqual((done.returncode, self.statuses(report)), (0, dict.fromkeys(PARTS, "passed")), done.stdout)
+        self.assertNotIn(" operators: ", done.stderr, "it had passed")
+        self.assertIn(" speed: lenet5/64, plain ", done.stderr)
+        self.assertIn(" speed: cnn2/64, lenet5/64, compiled ", done.stderr)
+        done, report = self.check("--resume", "--only", "training", gpu_accuracy=20.0)
+        self.assertEqual((done.returncode, self.statuses(report)), (0, dict.fromkeys(PARTS, "passed")), "it had passed")
+
+    def test_resuming_elsewhere_is_refused(self):
+        done, report = self.check("--quick", "--only", "operators")
+        file = self.folder / "results/results.json"
+        file.write_text(file.read_text().replace("A fake GPU", "Another"))
+        done, again = self.check("--quick", "--resume")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("the results are of GPU 'Another (1024 MiB)', and this is 'A fake GPU (1024 MiB)'", done.stderr)
+        for text, words in (("{", "results.json: JSONDecodeError"), ('{"format": "x", "version": 1}', "expected arenite-gpu-check")):
+            file.write_text(text)
+            done = subprocess.run(self.command("--resume"), capture_output=True, text=True, cwd=self.folder)
+            self.assertEqual((done.returncode, file.read_text()), (2, text))
+            self.assertIn(words, done.stderr)
+
+    def test_who_kills_it_finds_what_was_done(self):
+        process = self.begun("training: cnn2", "--quick", hangs="train")
+        process.kill()
+        process.wait()
+        report = self.results()
+        self.assertEqual(self.statuses(report)["operators"], "passed")
+        whys = {part["name"]: part["skipped"] for part in report["parts"]}
+        self.assertEqual((whys["allocations"], whys["speed"]), ("not reached", "not reached"))
+        self.assertEqual([part["name"] for part in report["parts"] if part["running"]], ["training"])
+
+    def test_who_ends_it_has_not_to_wait(self):
+        process = self.begun("training: cnn2", "--quick", hangs="train")
+        start = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(20), 143)
+        self.assertLess(time.monotonic() - start, 10)
+        self.assertEqual(self.statuses(self.results())["operators"], "passed")
+
+    def test_where_nothing_can_be_written(self):
+        done = subprocess.run(self.command("--quick", "--only", "operators"), capture_output=True, text=True, cwd="/proc",
+                              env=self.environment() | {"TMPDIR": str(self.folder)})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"the tables go to {self.folder}/arenite-gpu-check", done.stderr)
+        self.assertTrue((self.folder / "arenite-gpu-check/results.md").exists())
+
+    def test_a_program_that_does_not_load_has_failed(self):
+        command = self.command("--quick")
+        gpu_fakes.program(self.folder / "a build/contestant", "import sys; sys.exit('no GLIBC_2.99')")
+        done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.statuses(self.results()), dict.fromkeys(PARTS, "FAILED"))
+        self.assertIn("GLIBC_2.99", self.results()["parts"][0]["checks"][0]["found"])
+
+    def test_the_gpu_that_was_asked_for_is_the_only_one(self):
+        done, report = self.check("--quick", "--only", "operators", "--device", "cuda:1", seen=("1",))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_what_fails_is_named_and_the_rest_runs(self):
+        gpu_fakes.sanitizer(self.folder / "tools", hazards=3)
+        done, report = self.check("--quick", gpu_accuracy=80.0, leak=1, tests_fail=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.statuses(report), dict.fromkeys(PARTS[:4], "FAILED") | {"speed": "passed"})
+        found = {check["what"]: check for part in report["parts"] for check in part["checks"]}
+        self.assertEqual(found["test accuracy, GPU less CPU, mean of 1 seeds"]["found"], "-7.00 points")
+        self.assertEqual(found["cudaMalloc a step (beyond 20 steps, 180 more)"]["found"], "1 (all in all: ours 205)")
+        self.assertEqual(found["heap calls of ours, StarPU's and the system's in 70 steps more"]["found"], "program 70")
+        self.assertIn("3 hazards", found["racecheck: cnn1, steps one by one, our kernels"]["found"])
+
+    def test_a_program_that_dies_costs_its_part_alone(self):
+        done, report = self.check("--quick", "--only", "training,allocations,speed", dies="train")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.statuses(report), {"training": "FAILED", "allocations": "FAILED", "speed": "passed"})
+        self.assertIn("ended with status 3: out of breath", report["parts"][0]["checks"][0]["found"])
+
+    def test_no_sanitizer_no_pytorch(self):
+        build = gpu_fakes.build(self.folder / "build")
+        done = subprocess.run([sys.executable, str(ROOT / "scripts/gpu-check"), "--build", str(build), "--quick", "--only",
+                               "sanitizer,speed", "--python", shutil.which("true")], capture_output=True, text=True, cwd=self.folder,
+                              env=os.environ | {"PATH": "/nonexistent"})
+        table = (self.folder / "results/results.md").read_text()
+        if not nvidia.find_tool("compute-sanitizer"):
+            self.assertIn("| sanitizer | skipped: no compute-sanitizer", table)
+        self.assertIn(f"no PyTorch in {shutil.which('true')}", table)
+        self.assertIn("beside PyTorch | skipped: no PyTorch that sees the GPU", table)
+        self.assertIn("| speed | incomplete, 4 skipped |", table)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_no_device(self):
+        done, report = self.check(devices=False)
+        self.assertEqual(done.returncode, 77, done.stderr)
+        for part in report["parts"]:
+            self.assertEqual(part["status"], "skipped")
+            self.assertRegex(part["skipped"], r"^no device: .*a fake without one")
+        self.assertEqual([part["name"] for part in report["parts"]], PARTS)
+        done, report = self.check("--device", "cuda:3")
+        self.assertRegex(report["parts"][0]["skipped"], "^no device: .*cuda:3: a fake without one")
+
+    def test_a_bundle_whose_libraries_are_missing(self):
+        bundle = self.folder / "bundle"
+        gpu_fakes.build(bundle / "bin")
+        shutil.copy2(ROOT / "scripts/gpu-check", bundle)
+        shutil.copytree(ROOT / "scripts/gpu_check", bundle / "gpu_check")
+        (bundle / "MANIFEST").write_text("Arenite\ncommit: abc\nprocessor: no_such_flag\nnvidia: libcudart.so.99\n\n")
+        done = subprocess.run([sys.executable, str(bundle / "gpu-check")], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, 1 if nvidia.driver_is_there() else 77, done.stderr)
+        self.assertIn("missing libraries of NVIDIA's: libcudart.so.99", done.stdout)
+        self.assertIn("this processor lacks no_such_flag", done.stderr)
+        self.assertIn("| bundle's commit | abc |", (self.folder / "results/results.md").read_text())
+
+    def test_wrong_use(self):
+        for arguments, words in ((["--only", "colour"], "'colour' is none of operators"),
+                                 (["--minutes", "0"], "invalid minutes"), (["--device", "cpu"], "expected cuda or cuda:N"),
+                                 (["--python", "/no/python"], "no program there"),
+                                 (["--libraries", "/no/folder"], "no folder there"), (["--networks", "vgg"], "'vgg' is none of"),
+                                 (["--batches", "64,1"], "'1' is none of 64, 256, 1024"),
+                                 (["--batches", "x"], "'x' are no numbers")):
+            done = subprocess.run([sys.executable, str(ROOT / "scripts/gpu-check"), *arguments], capture_output=True, text=True,
+                                  cwd=self.folder)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(words, done.stderr)
+        done = subprocess.run([sys.executable, str(ROOT / "scripts/gpu-check"), "--build", "nowhere"], capture_output=True,
+                              text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("nowhere/arenite; build it: ", done.stderr)
+        self.assertFalse((self.folder / "results").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
