@@ -63,7 +63,7 @@ inline Outcome train_once(const std::string& model, const How& how) {
   outcome.sha256 = trainer.weights_sha256();
   for (const auto& parameter : trainer.parameters())
     outcome.weights.insert(outcome.weights.end(), parameter.values.begin(), parameter.values.end());
-  outcome.device_bytes = SimulatedDevice::in_use();
+  outcome.device_bytes = SimulatedDevice::all_in_use();
   // Of a real GPU's driver nobody promises anything: gpu-check tells its calls from ours.
   if (simulated) {
     EXPECT_EQ(trainer.costs().heap_calls.has_value(), heap_counted);

@@ -26,7 +26,7 @@ TEST_F(OnGpus, TrainsAsTheCpuDoes) {
     EXPECT_EQ(cpu.device_bytes, 0);
     EXPECT_EQ(gpu.device_bytes > 0, simulated);
   }
-  EXPECT_EQ(SimulatedDevice::in_use(), 0) << "all of it was given back";
+  EXPECT_EQ(SimulatedDevice::all_in_use(), 0) << "all of it was given back";
 }
 
 TEST_F(OnGpus, HasTheSameBitsEachTimeRecordedOrNot) {

@@ -22,7 +22,7 @@ TEST_F(OnSimulatedGpus, NamesTheBytesOnDevicesExactly) {
   trainer.prepare(&small_set().train, &small_set().test);
   std::ostringstream table;
   table << trainer.plan();
-  const std::string bytes = "   " + std::to_string(SimulatedDevice::in_use()) + " bytes\n";
+  const std::string bytes = "   " + std::to_string(SimulatedDevice::all_in_use()) + " bytes\n";
   EXPECT_NE(table.str().find("  on devices"), std::string::npos) << table.str();
   EXPECT_NE(table.str().find(bytes), std::string::npos) << table.str() << bytes;
 }
@@ -58,8 +58,34 @@ TEST_F(OnSimulatedGpus, RefusesWhatDoesNotFit) {
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
     }
-    EXPECT_EQ(SimulatedDevice::in_use(), 0);
+    EXPECT_EQ(SimulatedDevice::all_in_use(), 0);
   }
+}
+
+// The limit is on all programs' memory together.
+TEST_F(OnSimulatedGpus, CountsWhatOtherProgramsHave) {
+  std::int64_t one = 0;
+  const auto trainer_of = [](runtime::Session& session) {
+    auto trainer = std::make_unique<train::Trainer>(
+        session, nn::model("cnn1").layers, small_set().shape(), train::TrainerOptions{.batch = 32});
+    trainer->prepare(&small_set().train, nullptr);
+    return trainer;
+  };
+  {
+    runtime::Session session({.workers = 1, .device = "cuda"});
+    const auto trainer = trainer_of(session);
+    one = SimulatedDevice::all_in_use();
+  }
+  runtime::Session session({.workers = 1, .device = "cuda", .device_memory = 2 * one - 1});
+  const auto first = trainer_of(session);
+  try {
+    trainer_of(session);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    const std::string beside = ", beside " + std::to_string(one) + " bytes of others";
+    EXPECT_NE(std::string(error.what()).find(beside), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(SimulatedDevice::all_in_use(), one);
 }
 
 /// The run ends and says why, wherever it was; what is built anew works.

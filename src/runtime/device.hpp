@@ -49,6 +49,8 @@ class Device {
 
   virtual std::byte* allocate(std::int64_t bytes) = 0;  ///< zeros
   virtual void release(std::byte* bytes) noexcept = 0;
+  /// Bytes that are allocated, by all programs. From any thread.
+  virtual std::int64_t in_use() const noexcept = 0;
   virtual void write(void* there, const void* here, std::size_t bytes) = 0;
   virtual void read(void* here, const void* there, std::size_t bytes) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;

@@ -61,9 +61,11 @@ void ProgramSet::Impl::check_memory(const std::vector<ProgramSpec>& specs) const
       if (runs_on(spec, *device))
         bytes += DeviceStatus::bytes_there(static_cast<std::size_t>(options.task_sets));
     }
-    if (bytes <= device->space().capacity) continue;
-    fail({.found =
-              "programs of " + std::to_string(bytes) + " bytes in " + to_string(device->space()),
+    const std::int64_t others = device->in_use();
+    if (bytes + others <= device->space().capacity) continue;
+    fail({.found = "programs of " + std::to_string(bytes) + " bytes in " +
+                   to_string(device->space()) +
+                   (others > 0 ? ", beside " + std::to_string(others) + " bytes of others" : ""),
           .expected = "at most " + std::to_string(device->space().capacity) +
                       ", what they may take of " + device->description(),
           .hint = "use a smaller batch, or give them more (--memory)"});

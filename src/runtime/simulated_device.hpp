@@ -137,7 +137,7 @@ class SimulatedDevice final : public Device {
               .memory = MemoryKind::device,
               .capacity = capacity > 0 ? capacity : device.memory};
   }
-  ~SimulatedDevice() override { in_use() -= bytes_; }
+  ~SimulatedDevice() override { all_in_use() -= bytes_; }
   SimulatedDevice(const SimulatedDevice&) = delete;
   SimulatedDevice& operator=(const SimulatedDevice&) = delete;
 
@@ -147,7 +147,7 @@ class SimulatedDevice final : public Device {
     return left;
   }
   /// Bytes that programs hold on all of them.
-  static std::atomic<std::int64_t>& in_use() {
+  static std::atomic<std::int64_t>& all_in_use() {
     static std::atomic<std::int64_t> bytes{0};
     return bytes;
   }
@@ -165,16 +165,17 @@ class SimulatedDevice final : public Device {
     std::memset(made, 0, static_cast<std::size_t>(bytes));
     sizes_[made] = bytes;
     bytes_ += bytes;
-    in_use() += bytes;
+    all_in_use() += bytes;
     return made;
   }
   void release(std::byte* bytes) noexcept override {
     const auto known = sizes_.find(bytes);
     bytes_ -= known->second;
-    in_use() -= known->second;
+    all_in_use() -= known->second;
     sizes_.erase(known);
     ::operator delete (bytes, std::align_val_t{256});
   }
+  std::int64_t in_use() const noexcept override { return bytes_; }
   void write(void* there, const void* here, std::size_t bytes) override {
     std::memcpy(there, here, bytes);
   }
@@ -237,7 +238,7 @@ class SimulatedDevice final : public Device {
   const int worker_;
   Space space_;
   std::map<std::byte*, std::int64_t> sizes_;
-  std::int64_t bytes_ = 0;
+  std::atomic<std::int64_t> bytes_{0};
   std::array<Worker, queue_count> streams_;
 };
 

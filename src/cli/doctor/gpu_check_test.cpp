@@ -54,7 +54,7 @@ TEST_F(GpuCheck, FailsWhereTheDeviceDoes) {
   const Finding finding = check_gpu();
   SimulatedDevice::deeds_left() = -1;
   EXPECT_EQ(finding.mark(), Mark::fails);
-  EXPECT_EQ(SimulatedDevice::in_use(), 0);
+  EXPECT_EQ(SimulatedDevice::all_in_use(), 0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -92,11 +93,12 @@ class GpuDevice final : public Device {
     const Current current(index_);
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "free memory of GPU " + std::to_string(index_));
-    space_ = {
-        .device = DeviceKind::cuda,
-        .index = index_,
-        .memory = MemoryKind::device,
-        .capacity = capacity > 0 ? capacity : static_cast<std::int64_t>(free - free / reserve)};
+    // Of the whole memory: what is free at the moment would make another plan each time.
+    const auto most = static_cast<std::int64_t>(total - total / reserve);
+    space_ = {.device = DeviceKind::cuda,
+              .index = index_,
+              .memory = MemoryKind::device,
+              .capacity = capacity > 0 ? std::min(capacity, most) : most};
     int least = 0, greatest = 0;
     check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities of streams");
     for (cudaStream_t& stream : streams_)
@@ -127,9 +129,18 @@ class GpuDevice final : public Device {
     if (error == cudaSuccess) error = cudaStreamSynchronize(building_);
     if (error != cudaSuccess) cudaFree(made);
     check(error, what);
+    sizes_[static_cast<std::byte*>(made)] = bytes;
+    in_use_ += bytes;
     return static_cast<std::byte*>(made);
   }
-  void release(std::byte* bytes) noexcept override { cudaFree(bytes); }
+  void release(std::byte* bytes) noexcept override {
+    const std::lock_guard alone(building_mutex_);
+    const auto known = sizes_.find(bytes);
+    in_use_ -= known->second;
+    sizes_.erase(known);
+    cudaFree(bytes);
+  }
+  std::int64_t in_use() const noexcept override { return in_use_; }
 
   void write(void* there, const void* here, std::size_t bytes) override {
     copy(there, here, bytes, cudaMemcpyHostToDevice);
@@ -231,7 +242,7 @@ class GpuDevice final : public Device {
     if (error != cudaSuccess) failed_.compare_exchange_strong(none, error);
   }
 
-  /// Of what is free, so much is left to CUDA, its libraries and recordings.
+  /// Of the memory, such a part is left to CUDA, its libraries and recordings.
   static constexpr std::size_t reserve = 20;
 
   const int index_, worker_;
@@ -239,7 +250,9 @@ class GpuDevice final : public Device {
   Space space_;
   std::array<cudaStream_t, queue_count> streams_{};
   std::mutex building_mutex_;
-  cudaStream_t building_ = nullptr;  // captures, and copies between steps
+  cudaStream_t building_ = nullptr;           // captures, and copies between steps
+  std::map<std::byte*, std::int64_t> sizes_;  // of what is allocated
+  std::atomic<std::int64_t> in_use_{0};
   std::atomic<int> failed_{0};
 };
 
