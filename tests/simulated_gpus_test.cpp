@@ -7,6 +7,7 @@
 
 #include "tests/gpu_programs.hpp"
 
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -104,11 +105,38 @@ TEST_F(OnSimulatedGpus, EndsWhenADeviceFails) {
       }
       return std::string("no error");
     };
+    ::testing::internal::CaptureStderr();
     EXPECT_NE(why().find("simulated GPU 0: out of order"), std::string::npos);
+    // Before StarPU, which would end the process on a real GPU's.
+    const std::string told = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(told.find("simulated GPU 0: out of order (program 'train', step "), std::string::npos)
+        << told;
     SimulatedDevice::deeds_left() = -1;
     EXPECT_NE(why().find("a program set built anew"), std::string::npos);
   }
   EXPECT_EQ(train_once("cnn1", {.device = "cuda"}).report.train.samples, 333);
+}
+
+/// A kernel's fault is an error of building, and says whose: not of the first step.
+TEST_F(OnSimulatedGpus, TriesTasksOutWhileItBuilds) {
+  runtime::Session session({.workers = 1, .device = "cuda"});
+  train::Trainer trainer(session, nn::model("cnn1").layers, small_set().shape(), {.batch = 32});
+  std::set<std::string> places;
+  for (const long deeds : {1L, 9L}) {
+    SimulatedDevice::deeds_left() = deeds;
+    std::string why = "no error";
+    try {
+      trainer.prepare(&small_set().train, nullptr);
+    } catch (const Failure& failure) {
+      why = failure.what();
+      places.insert(failure.text().where);
+    }
+    SimulatedDevice::deeds_left() = -1;
+    EXPECT_NE(why.find("simulated GPU 0: out of order"), std::string::npos) << why;
+    EXPECT_NE(why.find("program 'train', "), std::string::npos) << why;
+  }
+  EXPECT_EQ(places.size(), 2U) << "of two tasks";
+  EXPECT_EQ(trainer.fit(small_set().train, {}).train.samples, 333);
 }
 
 TEST_F(OnSimulatedGpus, NamesDevicesThatAreNotThere) {

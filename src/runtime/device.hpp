@@ -54,6 +54,9 @@ class Device {
   virtual void write(void* there, const void* here, std::size_t bytes) = 0;
   virtual void read(void* here, const void* there, std::size_t bytes) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
+  /// Does what is enqueued now, and throws what went wrong with it, also after the enqueuing: what
+  /// is recorded later has run before then, with all code loaded, and its faults are known.
+  virtual void try_out(const std::function<void(Stream)>& enqueue) = 0;
   /// Enqueues nothing now: `enqueue` is called once, with a stream to give to the functions below.
   virtual std::unique_ptr<Work> record(const std::function<void(Stream)>& enqueue) = 0;
   /// Makes the device the calling thread's, and leaves it so: for kernels that are prepared there.

@@ -76,6 +76,8 @@ void DeviceStatus::clear() {
   device_->write(at(there_, sets_ + 1), &told_word, sizeof told_word);
 }
 
+void DeviceStatus::keep_state() { device_->write(failed(), &told_word, sizeof told_word); }
+
 void enqueue_ops(TaskBody& body, Device::Stream stream) noexcept {
   DeviceTask& task = *body.on_device;
   for (const BoundKernel& kernel : body.kernels) {

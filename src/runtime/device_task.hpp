@@ -37,7 +37,9 @@ class DeviceStatus {
   StatusWord* sent(std::size_t set, std::size_t task) noexcept {
     return at(here_, set * tasks_ + task);
   }
-  void clear();                                           ///< only while no step is under way
+  void clear();  ///< only while no step is under way
+  /// From now on tasks leave alone what outlives a step, as behind one that failed.
+  void keep_state();
   const Block& there() const noexcept { return there_; }  ///< in the device's memory
   const Block& here() const noexcept { return here_; }    ///< the host's copies
 

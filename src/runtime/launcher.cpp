@@ -2,6 +2,9 @@
 
 #include "src/runtime/device_task.hpp"
 
+#include <algorithm>
+#include <cstdio>
+
 namespace arenite::runtime {
 
 Launcher::Launcher(Crew& crew, Device& device, std::size_t sets, std::size_t tasks)
@@ -50,7 +53,17 @@ void Launcher::work() noexcept {
       spin.once();
     }
   }
+  if (device_->failed()) tell_failure();
   crew_.left_.reached();
+}
+
+/// Now, for StarPU looks at the stream when this task ends, and ends the process on what it finds.
+void Launcher::tell_failure() const noexcept {
+  const TaskSet& first = crew_.sets_.front();
+  long step = first.step;
+  for (const TaskSet& set : crew_.sets_) step = std::min(step, set.step);
+  std::fprintf(stderr, "arenite: %s (program '%s', step %ld or behind it)\n",
+               device_->failure().c_str(), first.end->cl->name, step);
 }
 
 void Launcher::launch(Crew::Item item) noexcept {

@@ -34,6 +34,7 @@ class Launcher {
  private:
   static void run(void** buffers, void* argument);
   void work() noexcept;
+  void tell_failure() const noexcept;
   void launch(Crew::Item item) noexcept;
   bool end_first(std::size_t queue) noexcept;
   void release_chained(std::size_t set) noexcept;

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -183,12 +184,26 @@ class SimulatedDevice final : public Device {
     std::memcpy(here, there, bytes);
   }
   std::unique_ptr<Event> make_event() override { return std::make_unique<Mark>(); }
+  void try_out(const std::function<void(Stream)>& enqueue) override {
+    Recording tried;
+    collect(tried, enqueue);
+    for (const Deed& deed : tried.deeds) {
+      push(deed, &streams_[0]);
+      if (deed.kind == Deed::Kind::call) loaded_.insert(deed.run);
+    }
+    streams_[0].finish();
+    if (failed()) throw Failure({.found = failure(), .expected = "a task that it can do"});
+  }
   std::unique_ptr<Work> record(const std::function<void(Stream)>& enqueue) override {
     auto work = std::make_unique<Recording>();
-    Worker& mine = streams_[0];
-    mine.recording = work.get();
-    enqueue(&mine);
-    mine.recording = nullptr;
+    collect(*work, enqueue);
+    for (const Deed& deed : work->deeds) {
+      // CUDA may have to load its code, and libraries to make handles: no capture allows that.
+      if (deed.kind == Deed::Kind::call && !loaded_.contains(deed.run)) {
+        throw Failure({.found = "a kernel in a recording that never ran",
+                       .expected = "one that was tried out"});
+      }
+    }
     return work;
   }
   void make_current() override {}
@@ -225,6 +240,13 @@ class SimulatedDevice final : public Device {
   std::string failure() const override { return failed() ? name_ + ": out of order" : ""; }
 
  private:
+  void collect(Recording& work, const std::function<void(Stream)>& enqueue) {
+    Worker& mine = streams_[0];
+    mine.recording = &work;
+    enqueue(&mine);
+    mine.recording = nullptr;
+  }
+
   static void push(const Deed& deed, Stream stream) {
     auto& mine = *static_cast<Worker*>(stream);
     // As with CUDA, what is asked of a device that has failed is left undone.
@@ -239,6 +261,7 @@ class SimulatedDevice final : public Device {
   Space space_;
   std::map<std::byte*, std::int64_t> sizes_;
   std::atomic<std::int64_t> bytes_{0};
+  std::set<KernelFunction> loaded_;
   std::array<Worker, queue_count> streams_;
 };
 

@@ -154,6 +154,18 @@ class GpuDevice final : public Device {
     return std::make_unique<CudaEvent>();
   }
 
+  void try_out(const std::function<void(Stream)>& enqueue) override {
+    const Current current(index_);
+    const std::lock_guard alone(building_mutex_);
+    cudaError_t error = cudaSuccess;
+    recording_error = &error;
+    enqueue(building_);
+    recording_error = nullptr;
+    const cudaError_t end = cudaStreamSynchronize(building_);
+    note(end);  // such a device is of no more use
+    check(error == cudaSuccess ? end : error, "a task that the GPU can do");
+  }
+
   std::unique_ptr<Work> record(const std::function<void(Stream)>& enqueue) override {
     const Current current(index_);
     const std::lock_guard alone(building_mutex_);
