@@ -32,7 +32,8 @@ class Places:
             programs = tests = self.home / "bin"
         else:
             self.root = self.home.parent
-            programs = pathlib.Path(build) if build else self.root / "build" / "cuda"
+            builds = [self.root / "build" / preset for preset in ("cuda", "bundle")]
+            programs = pathlib.Path(build) if build else next((one for one in builds if (one / "arenite").exists()), builds[0])
             tests = programs / "tests"
         self.programs = programs
         self.arenite = programs / "arenite"
