@@ -24,19 +24,20 @@ class TableSelector final : public graph::KernelSelector {
   TableSelector(const KernelTable& table, Compute compute, std::string without)
       : table_(table), compute_(compute), without_(std::move(without)) {}
 
-  bool has_kernel(const graph::OpView& op, DeviceKind device) const override {
-    return find(op, device) != nullptr;
+  bool has_kernel(const graph::OpView& op, const Space& space) const override {
+    return find(op, space) != nullptr;
   }
 
   std::string choose(const graph::OpView& op) const override {
-    const DeviceKind device = device_of(op);
+    const Space space = graph::space_of(op.graph(), op.op());
+    const DeviceKind device = space.device;
     if (device == DeviceKind::cpu && compute_ == Compute::tfloat32 && multiplies(op)) {
       fail({.found = "products in tfloat32 on the CPU",
             .expected = "float32 or bfloat16",
             .where = std::string(op.op().name()),
             .hint = "TF32 is what tensor cores of GPUs multiply"});
     }
-    if (const Kernel* kernel = find(op, device)) return kernel->name;
+    if (const Kernel* kernel = find(op, space)) return kernel->name;
     std::string shapes;
     for (std::size_t i = 0; i < op.operand_count(); ++i) {
       if (op.has_operand(i))
@@ -71,21 +72,18 @@ class TableSelector final : public graph::KernelSelector {
   }
 
  private:
-  static DeviceKind device_of(const graph::OpView& op) {
-    return graph::space_of(op.graph(), op.op()).device;
-  }
-
   /// Libraries answer for the calling thread's device.
-  static void make_current(const graph::OpView& op) {
-    const Space space = graph::space_of(op.graph(), op.op());
+  static void make_current(const Space& space) {
     for (Device* device : session_devices()) {
-      if (device->space().index == space.index) device->make_current();
+      if (device->space().device == space.device && device->space().index == space.index)
+        device->make_current();
     }
   }
 
   const Kernel& at(const graph::OpView& op, const std::string& kernel) const {
-    make_current(op);
-    return table_.at(op.op().name(), kernel, device_of(op));
+    const Space space = graph::space_of(op.graph(), op.op());
+    make_current(space);
+    return table_.at(op.op().name(), kernel, space.device);
   }
 
   static bool supports(const Kernel& kernel, const graph::OpView& op) {
@@ -100,8 +98,9 @@ class TableSelector final : public graph::KernelSelector {
     });
   }
 
-  const Kernel* find(const graph::OpView& op, DeviceKind device) const {
-    make_current(op);
+  const Kernel* find(const graph::OpView& op, const Space& space) const {
+    make_current(space);
+    const DeviceKind device = space.device;
     const bool rounds = std::ranges::any_of(table_.find(op.op().name()), [&](const Kernel& kernel) {
       return kernel.device == device && kernel.compute == compute_;
     });

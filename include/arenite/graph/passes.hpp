@@ -182,8 +182,8 @@ int fuse_updates(Graph& graph, const OperatorTable& table);
 class KernelSelector {
  public:
   virtual ~KernelSelector() = default;
-  /// Whether there is a kernel for the op on such a device, wherever its values are now.
-  virtual bool has_kernel(const OpView& op, DeviceKind device) const = 0;
+  /// Whether there is a kernel for the op in that space, wherever its values are now.
+  virtual bool has_kernel(const OpView& op, const Space& space) const = 0;
   /// The kernel for this op, with the layouts it has now, where it runs (`space_of`); throws Error
   /// when there is none.
   virtual std::string choose(const OpView& op) const = 0;

@@ -31,10 +31,19 @@ class Homes {
       find_written(id);
       // Blocks look at conditions between their ops, and what fills inputs reads the host's memory.
       on_host_[id.index] = !graph[id].regions.empty() || is_staging(graph, id) ||
-                           !selector.has_kernel({graph, graph[id]}, DeviceKind::cuda);
+                           !selector.has_kernel({graph, graph[id]}, gpu_of(graph[id]));
     }
     while (settle()) {
     }
+  }
+
+  /// The GPU that an op would run on: its lane's, else one of those there are.
+  Space gpu_of(const Op& op) const {
+    const auto is_gpu = [](const Space& space) { return space.device != DeviceKind::cpu; };
+    if (is_gpu(spaces_.of_lane(op.lane))) return spaces_.of_lane(op.lane);
+    const auto gpu = std::ranges::find_if(spaces_.lanes, is_gpu);
+    if (is_gpu(spaces_.shared) || gpu == spaces_.lanes.end()) return spaces_.shared;
+    return *gpu;
   }
 
   const Space& of(StorageId root) const { return home_[root.index]; }

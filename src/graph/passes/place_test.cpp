@@ -19,8 +19,10 @@ constexpr Space host{};
 /// Devices have kernels for everything but a few operators.
 struct Kernels final : KernelSelector {
   std::set<std::string, std::less<>> missing;
+  mutable std::set<Space> asked;
 
-  bool has_kernel(const OpView& op, DeviceKind) const override {
+  bool has_kernel(const OpView& op, const Space& space) const override {
+    asked.insert(space);
     return missing.count(op.op().name()) == 0;
   }
   std::string choose(const OpView&) const override { return "any"; }
@@ -161,6 +163,8 @@ TEST_F(Place, GivesLanesTheirSpaces) {
   EXPECT_EQ(space(w), gpu);
   EXPECT_EQ(maker(sum).operands[1], lanes[1]);
   EXPECT_EQ(space_of(graph, maker(maker(lanes[2]).operands[1])), other);
+  // Each about its own: two GPUs may differ.
+  EXPECT_EQ(kernels.asked, (std::set<Space>{gpu, other}));
 }
 
 TEST_F(Place, RunsBlocksOnTheHost) {

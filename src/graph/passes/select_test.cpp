@@ -16,7 +16,7 @@ struct Select : ::testing::Test {
     bool narrow_takes_halos = true, other_takes_halos = false;
     std::int64_t scratch = 0;
 
-    bool has_kernel(const OpView&, DeviceKind) const override { return true; }
+    bool has_kernel(const OpView&, const Space&) const override { return true; }
     std::string choose(const OpView& op) const override {
       return supports(op, "narrow") ? "narrow" : "other";
     }
