@@ -103,7 +103,8 @@ class GpuDevice final : public Device {
     check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities of streams");
     for (cudaStream_t& stream : streams_)
       check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), "a stream");
-    check(cudaStreamCreateWithFlags(&building_, cudaStreamNonBlocking), "a stream");
+    // Kernels of a recording have the priority of the stream that they were captured in.
+    check(cudaStreamCreateWithPriority(&building_, cudaStreamNonBlocking, greatest), "a stream");
   }
   ~GpuDevice() override {
     cudaSetDevice(index_);
