@@ -1,4 +1,4 @@
-// Convolutions where cuDNN is absent: a thread an element, whatever the shape.
+// Convolutions that neither tiles nor cuDNN take: a thread an element, whatever the shape.
 #include "codelets/conv2d/conv2d.hpp"
 #include "codelets/cuda/sums.hpp"
 #include "codelets/cuda/windows.hpp"

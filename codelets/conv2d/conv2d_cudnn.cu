@@ -41,11 +41,6 @@ void run_forward(const KernelCall& call) {
                  [=] ARENITE_THREAD(std::int64_t i) { y[i] += bias[i % outputs]; });
 }
 
-template <class State>
-void run_pass(const KernelCall& call) {
-  static_cast<const State*>(call.state)->run(call);
-}
-
 }  // namespace
 
 void register_conv2d_cudnn(runtime::KernelTable& kernels) {
@@ -53,11 +48,12 @@ void register_conv2d_cudnn(runtime::KernelTable& kernels) {
     kernels.add("conv2d", cuda::library_kernel<Forward, run_forward, cuda::cudnn_alignment>(
                               "cudnn", compute));
     kernels.add("conv2d_grad_input",
-                cuda::library_kernel<GradInput, run_pass<GradInput>, cuda::cudnn_alignment>(
+                cuda::library_kernel<GradInput, cuda::run_state<GradInput>, cuda::cudnn_alignment>(
                     "cudnn", compute));
-    kernels.add("conv2d_grad_weight",
-                cuda::library_kernel<GradWeight, run_pass<GradWeight>, cuda::cudnn_alignment>(
-                    "cudnn", compute));
+    kernels.add(
+        "conv2d_grad_weight",
+        cuda::library_kernel<GradWeight, cuda::run_state<GradWeight>, cuda::cudnn_alignment>(
+            "cudnn", compute));
   }
 }
 

@@ -9,7 +9,6 @@ namespace {
 using conv2d::Geometry;
 using conv2d::Sizes;
 using graph::OpView;
-using runtime::KernelCall;
 
 Sizes sizes_of(const Geometry& g) { return {g.x, g.y, g.window, {1, 1}}; }
 
@@ -43,27 +42,24 @@ conv2d::ThinGradWeightPass<false> thin_grad_weight(const OpView& op) {
   return conv2d::ThinGradWeightPass<false>(sizes_of(Geometry::grad_weight(op)));
 }
 
-template <class Pass>
-void run(const KernelCall& call) {
-  static_cast<const Pass*>(call.state)->run(call);
-}
-
 }  // namespace
 
 void ARENITE_TILED_KERNELS(conv2d)(runtime::KernelTable& kernels) {
   using conv2d::ThinGradWeightPass, conv2d::TiledForward, conv2d::TiledGradInput,
       conv2d::TiledGradWeight;
   kernels.add("conv2d", cuda::own("tiled", supports<Geometry::forward>,
-                                  prepare<forward, run<TiledForward<false>>>));
-  kernels.add("conv2d_grad_input", cuda::own("tiled", supports<Geometry::grad_input>,
-                                             prepare<grad_input, run<TiledGradInput<false>>>));
+                                  prepare<forward, cuda::run_state<TiledForward<false>>>));
+  kernels.add("conv2d_grad_input",
+              cuda::own("tiled", supports<Geometry::grad_input>,
+                        prepare<grad_input, cuda::run_state<TiledGradInput<false>>>));
   kernels.add("conv2d_grad_weight",
               cuda::own("thin", supports_thin_grad_weight,
-                        prepare<thin_grad_weight, run<ThinGradWeightPass<false>>>,
+                        prepare<thin_grad_weight, cuda::run_state<ThinGradWeightPass<false>>>,
                         cuda::workspace_of<thin_grad_weight>));
-  kernels.add("conv2d_grad_weight", cuda::own("tiled", supports<Geometry::grad_weight>,
-                                              prepare<grad_weight, run<TiledGradWeight<false>>>,
-                                              cuda::workspace_of<grad_weight>));
+  kernels.add("conv2d_grad_weight",
+              cuda::own("tiled", supports<Geometry::grad_weight>,
+                        prepare<grad_weight, cuda::run_state<TiledGradWeight<false>>>,
+                        cuda::workspace_of<grad_weight>));
 }
 
 }  // namespace arenite::codelets

@@ -64,7 +64,7 @@ struct ForwardProduct {
   static constexpr bool sums_b = false;
 
   Patches<pooled, vector, false> a;
-  WeightRows<vector> b;
+  cuda::Matrix<vector, true> b;  ///< the weight, a row for each tap and channel
   cuda::TileGrid grid;
   std::int32_t depth;
   const float* bias;  ///< or nullptr

@@ -123,12 +123,6 @@ ARENITE_GPU inline bool inside(std::int32_t i, std::int32_t size) {
   return static_cast<std::uint32_t>(i) < static_cast<std::uint32_t>(size);
 }
 
-template <int vector>
-ARENITE_GPU void zero(float (&values)[vector]) {
-  ARENITE_UNROLL_ALL
-  for (int i = 0; i < vector; ++i) values[i] = 0;
-}
-
 /// x under the windows: a row for each output pixel, or with `across` a column.
 template <bool pooled, int vector_, bool across>
 struct Patches {
@@ -162,7 +156,7 @@ struct Patches {
  private:
   ARENITE_GPU void load_pixel(const Corner& corner, const Tap& tap, float (&values)[vector]) const {
     const std::int32_t row = corner.top + tap.down, column = corner.left + tap.right;
-    if (!inside(row, s.h) || !inside(column, s.w)) return zero(values);
+    if (!inside(row, s.h) || !inside(column, s.w)) return cuda::zero(values);
     const std::int32_t pixel = corner.image + row * s.w + column;
     cuda::load_side_by_side(x + (pixel * s.channels() + tap.channel), values);
   }
@@ -218,7 +212,7 @@ struct GradientRows {
     return k < s.convolved ? covered<pooled>(s, k) : Covered{nowhere, 0};
   }
   ARENITE_GPU void load(At at, const Deep& deep, float (&values)[vector]) const {
-    if (at < 0 || deep.window < 0) return zero(values);
+    if (at < 0 || deep.window < 0) return cuda::zero(values);
     from.load(s, deep, at, values);
   }
 };
@@ -243,42 +237,21 @@ struct GradientPatches {
   ARENITE_GPU void load(const At& at, const Deep& tap, float (&values)[vector]) const {
     // Nowhere minus nowhere is a pixel of some image: one of the two is looked at alone.
     const std::int32_t down = at.top - tap.down, right = at.left - tap.right;
-    if (tap.down < 0 || down < 0 || right < 0) return zero(values);
+    if (tap.down < 0 || down < 0 || right < 0) return cuda::zero(values);
     const cuda::Divisor::Parts y = s.of_stride_h.parts(down), x = s.of_stride_w.parts(right);
-    if (y.remainder != 0 || x.remainder != 0) return zero(values);
+    if (y.remainder != 0 || x.remainder != 0) return cuda::zero(values);
     Covered covering{};
     if constexpr (pooled) {
       const cuda::Divisor::Parts row = s.of_pool_h.parts(y.quotient),
                                  column = s.of_pool_w.parts(x.quotient);
-      if (row.quotient >= s.rows || column.quotient >= s.columns) return zero(values);
+      if (row.quotient >= s.rows || column.quotient >= s.columns) return cuda::zero(values);
       covering = {at.image + row.quotient * s.columns + column.quotient,
                   row.remainder * s.of_pool_w.value() + column.remainder};
     } else {
-      if (y.quotient >= s.rows || x.quotient >= s.columns) return zero(values);
+      if (y.quotient >= s.rows || x.quotient >= s.columns) return cuda::zero(values);
       covering = {at.image + y.quotient * s.columns + x.quotient, 0};
     }
     from.load(s, covering, tap.channel, values);
-  }
-};
-
-/// The weight, a row for each tap and channel.
-template <int vector_>
-struct WeightRows {
-  static constexpr int vector = vector_;
-  static constexpr bool along_depth = false;
-  using At = std::int32_t;
-  using Deep = std::int32_t;
-
-  const float* weight;
-  Sizes s;
-
-  ARENITE_GPU At at(std::int32_t i) const { return i < s.outputs() ? i : nowhere; }
-  ARENITE_GPU Deep deep(std::int32_t k) const {
-    return k < s.weight_rows() ? k * s.outputs() : nowhere;
-  }
-  ARENITE_GPU void load(At at, Deep deep, float (&values)[vector]) const {
-    if (at < 0 || deep < 0) return zero(values);
-    cuda::load_side_by_side(weight + (deep + at), values);
   }
 };
 
@@ -300,7 +273,7 @@ struct TurnedWeight {
     return at.quotient * s.channels() * s.outputs() + at.remainder;
   }
   ARENITE_GPU void load(At at, Deep deep, float (&values)[vector]) const {
-    if (at < 0 || deep < 0) return zero(values);
+    if (at < 0 || deep < 0) return cuda::zero(values);
     cuda::load_side_by_side(weight + (at + deep), values);
   }
 };

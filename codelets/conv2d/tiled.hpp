@@ -32,15 +32,16 @@ struct TiledForward : TiledPass {
   void run(const runtime::KernelCall& call) const {
     with_tile([&](auto tile, auto vector) {
       using Problem = ForwardProduct<pooled, decltype(vector)::value>;
-      ProductGrid::run(call, tile,
-                       Problem{.a = {call.in<float>(0), sizes},
-                               .b = {call.in<float>(1), sizes},
-                               .grid = grid,
-                               .depth = narrow_depth(),
-                               .bias = biased ? call.in<float>(2) : nullptr,
-                               .y = call.out<float>(0),
-                               .code = pooled ? call.out<std::uint8_t>(1) : nullptr,
-                               .aligned = aligned});
+      ProductGrid::run(
+          call, tile,
+          Problem{.a = {call.in<float>(0), sizes},
+                  .b = {call.in<float>(1), sizes.outputs(), sizes.weight_rows(), sizes.outputs()},
+                  .grid = grid,
+                  .depth = narrow_depth(),
+                  .bias = biased ? call.in<float>(2) : nullptr,
+                  .y = call.out<float>(0),
+                  .code = pooled ? call.out<std::uint8_t>(1) : nullptr,
+                  .aligned = aligned});
     });
   }
 };

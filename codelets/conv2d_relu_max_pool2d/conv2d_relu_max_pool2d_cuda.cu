@@ -1,4 +1,5 @@
-// The fused operation where cuDNN is absent: a thread an element, whatever the shape.
+// The fused operation where neither tiles nor cuDNN take it: a thread an element, whatever the
+// shape.
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 #include "codelets/cuda/sums.hpp"
 #include "codelets/cuda/windows.hpp"

@@ -9,7 +9,6 @@ namespace {
 using conv2d::Sizes;
 using conv2d_relu_max_pool2d::Geometry;
 using graph::OpView;
-using runtime::KernelCall;
 
 Sizes sizes_of(const Geometry& g) { return {g.x, g.y, g.window, g.pool}; }
 
@@ -59,11 +58,6 @@ conv2d::ThinGradWeightPass<true> thin_grad_weight(const OpView& op) {
   return conv2d::ThinGradWeightPass<true>(sizes_of(Geometry::grad_weight(op)));
 }
 
-template <class Pass>
-void run(const KernelCall& call) {
-  static_cast<const Pass*>(call.state)->run(call);
-}
-
 }  // namespace
 
 void ARENITE_TILED_KERNELS(conv2d_relu_max_pool2d)(runtime::KernelTable& kernels) {
@@ -71,17 +65,20 @@ void ARENITE_TILED_KERNELS(conv2d_relu_max_pool2d)(runtime::KernelTable& kernels
       conv2d::TiledGradWeight;
   const std::string op = "conv2d_relu_max_pool2d";
   kernels.add(op, cuda::own("thin", supports_thin_forward,
-                            prepare<thin_forward, run<conv2d::ThinForwardPass>>));
-  kernels.add(op, cuda::own("tiled", supports_forward, prepare<forward, run<TiledForward<true>>>));
-  kernels.add(op + "_grad_input", cuda::own("tiled", supports<Geometry::grad_input>,
-                                            prepare<grad_input, run<TiledGradInput<true>>>));
+                            prepare<thin_forward, cuda::run_state<conv2d::ThinForwardPass>>));
+  kernels.add(op, cuda::own("tiled", supports_forward,
+                            prepare<forward, cuda::run_state<TiledForward<true>>>));
+  kernels.add(op + "_grad_input",
+              cuda::own("tiled", supports<Geometry::grad_input>,
+                        prepare<grad_input, cuda::run_state<TiledGradInput<true>>>));
   kernels.add(op + "_grad_weight",
               cuda::own("thin", supports_thin_grad_weight,
-                        prepare<thin_grad_weight, run<ThinGradWeightPass<true>>>,
+                        prepare<thin_grad_weight, cuda::run_state<ThinGradWeightPass<true>>>,
                         cuda::workspace_of<thin_grad_weight>));
-  kernels.add(op + "_grad_weight", cuda::own("tiled", supports<Geometry::grad_weight>,
-                                             prepare<grad_weight, run<TiledGradWeight<true>>>,
-                                             cuda::workspace_of<grad_weight>));
+  kernels.add(op + "_grad_weight",
+              cuda::own("tiled", supports<Geometry::grad_weight>,
+                        prepare<grad_weight, cuda::run_state<TiledGradWeight<true>>>,
+                        cuda::workspace_of<grad_weight>));
 }
 
 }  // namespace arenite::codelets

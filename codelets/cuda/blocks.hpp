@@ -74,7 +74,7 @@ static void for_each_block(const runtime::KernelCall& call, std::int64_t blocks,
 #ifdef __CUDACC__
   launch(call, blocks, Program::threads, run_block<Program>, program, Guard(call));
 #else
-  if (blocks == 0 || is_closed(call)) return;
+  if (blocks == 0 || leaves_out(call)) return;
   typename Program::Shared shared;
   for (std::int64_t i = 0; i < blocks; ++i) {
     std::memset(static_cast<void*>(&shared), 0xff, sizeof(shared));

@@ -98,7 +98,7 @@ static void launch(const runtime::KernelCall& call, std::int64_t blocks, int thr
 }
 #else
 /// Whether a grid is not to run: where its call is to leave persistent state alone, or is counted.
-inline bool is_closed(const runtime::KernelCall& call) {
+inline bool leaves_out(const runtime::KernelCall& call) {
   if (grid_count().instead) {
     ++grid_count().count;
     return true;
@@ -120,7 +120,7 @@ static void for_each(const runtime::KernelCall& call, std::int64_t count, const 
   const std::int64_t blocks = std::min((count + threads - 1) / threads, most);
   launch(call, blocks, threads, call_each<F>, count, f, Guard(call));
 #else
-  if (count == 0 || is_closed(call)) return;
+  if (count == 0 || leaves_out(call)) return;
   for (std::int64_t i = 0; i < count; ++i) f(from_the_first() ? i : count - 1 - i);
 #endif
 }

@@ -74,6 +74,12 @@ std::int64_t workspace_of(const graph::OpView& op) {
   return build(op).workspace();
 }
 
+/// Runs the `State` that was prepared for an op.
+template <class State>
+void run_state(const runtime::KernelCall& call) {
+  static_cast<const State*>(call.state)->run(call);
+}
+
 /// Elements of a row of the first axis; none where there is no row.
 inline std::int64_t row_elements(const Shape& shape) {
   return shape.elements() == 0 ? 0 : shape.elements() / shape[0];

@@ -7,38 +7,6 @@
 
 namespace arenite::codelets::cuda {
 
-/// A matrix as TiledProduct fetches it: element (i, k), row or column i of the product at depth k,
-/// lies `stride` elements from (i + 1, k), and next to (i, k + 1); with `across` the other way
-/// round.
-template <int vector_, bool across>
-struct Matrix {
-  static constexpr int vector = vector_;
-  static constexpr bool along_depth = !across;
-  using At = std::int64_t;  ///< what it adds to an element's place; negative beyond the matrix
-  using Deep = std::int64_t;
-
-  const float* from;
-  std::int32_t count, depth;
-  std::int64_t stride;
-
-  ARENITE_GPU At at(std::int32_t i) const {
-    if (i >= count) return -1;
-    return across ? i : i * stride;
-  }
-  ARENITE_GPU Deep deep(std::int32_t k) const {
-    if (k >= depth) return -1;
-    return across ? k * stride : k;
-  }
-  ARENITE_GPU void load(At at, Deep deep, float (&values)[vector]) const {
-    if (at < 0 || deep < 0) {
-      ARENITE_UNROLL_ALL
-      for (int i = 0; i < vector; ++i) values[i] = 0;
-      return;
-    }
-    load_side_by_side(from + at + deep, values);
-  }
-};
-
 /// `Finish` has operator()(i, column, value), which does with element i of the product, in that
 /// column, what is to be done, and four(i, column, values), the same for 4 side by side, aligned.
 /// Where the depth is in parts these stand in `parts` first.
@@ -104,8 +72,8 @@ struct MatrixProduct : ProductGrid {
     with_tile([&](auto tile, auto vector) {
       using Problem = FinishedProduct<decltype(vector)::value, across_a, across_b, Finish>;
       ProductGrid::run(call, tile,
-                       Problem{.a = {a, size(rows), size(depth), a_stride},
-                               .b = {b, size(columns), size(depth), b_stride},
+                       Problem{.a = {a, size(rows), size(depth), size(a_stride)},
+                               .b = {b, size(columns), size(depth), size(b_stride)},
                                .grid = grid,
                                .depth = size(depth),
                                .aligned = aligned,

@@ -43,7 +43,7 @@ class ProductGrid {
       tiling_ = which;
       grid = dealt_out;
     };
-    // Shares of the instructions that multiply, as compiled for compute capability 9.0.
+    // Shares of the instructions that multiply, of a forward product compiled for capability 9.0.
     consider(Tiling::small, SmallTile(), 0.6, true);
     consider(Tiling::narrow, NarrowTile(), 0.35, true);
     consider(Tiling::tall, TallTile(), 0.7, false);

@@ -48,6 +48,13 @@ ARENITE_GPU void load_side_by_side(const float* from, float (&to)[vector]) {
   }
 }
 
+/// What lies beyond a matrix.
+template <int vector>
+ARENITE_GPU void zero(float (&values)[vector]) {
+  ARENITE_UNROLL_ALL
+  for (int i = 0; i < vector; ++i) values[i] = 0;
+}
+
 /// Stores those of 4 values that lie before `end`, from column `column` on; all at once where all
 /// of a row's fours are aligned.
 ARENITE_GPU inline void store_four(float* row, std::int32_t column, std::int32_t end, bool aligned,
@@ -125,6 +132,33 @@ class Fetch {
 
   typename Operand::At at_[count];
   float values_[count][vector];
+};
+
+/// A row-major matrix, as Fetch wants an operand: element (i, k), row or column i of the product at
+/// depth k, lies `stride` elements from (i + 1, k), and next to (i, k + 1); with `across` the other
+/// way round.
+template <int vector_, bool across>
+struct Matrix {
+  static constexpr int vector = vector_;
+  static constexpr bool along_depth = !across;
+  using At = std::int32_t;  ///< what it adds to an element's place; negative beyond the matrix
+  using Deep = std::int32_t;
+
+  const float* from;
+  std::int32_t count, depth, stride;
+
+  ARENITE_GPU At at(std::int32_t i) const {
+    if (i >= count) return -1;
+    return across ? i : i * stride;
+  }
+  ARENITE_GPU Deep deep(std::int32_t k) const {
+    if (k >= depth) return -1;
+    return across ? k * stride : k;
+  }
+  ARENITE_GPU void load(At at, Deep deep, float (&values)[vector]) const {
+    if (at < 0 || deep < 0) return zero(values);
+    load_side_by_side(from + (at + deep), values);
+  }
 };
 
 /// Which part of a product a block makes.

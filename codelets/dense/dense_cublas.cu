@@ -169,7 +169,9 @@ struct Update : WeightGradient {
   std::int64_t gradient, products_scratch;
 
   Update(const OpView& op, Compute compute)
-      : WeightGradient(op, compute, 3, 16), rule(op), has_velocity(op.has_operand(2)) {
+      : WeightGradient(op, compute, DensePairs::of_update, 16),
+        rule(op),
+        has_velocity(op.has_operand(2)) {
     gradient = places.add(elements() * float_bytes);
     products_scratch = places.add(scratch);
   }

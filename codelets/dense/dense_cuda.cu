@@ -1,4 +1,4 @@
-// Dense layers where cuBLAS is absent: a thread an element, whatever the shape.
+// Dense layers that neither tiles nor cuBLAS take: a thread an element, whatever the shape.
 #include "codelets/cuda/sums.hpp"
 #include "codelets/dense/shapes.hpp"
 #include "codelets/sgd/step_one.hpp"
@@ -86,8 +86,6 @@ void run_grad_weight(const runtime::KernelCall& call) {
       [=] ARENITE_THREAD(std::int64_t i, double sum) { dweight[i] = static_cast<float>(sum); });
 }
 
-constexpr std::size_t first_pair_of_update = 3;
-
 struct Update {
   DensePairs pairs;
   sgd::Rule rule;
@@ -95,7 +93,7 @@ struct Update {
 };
 
 Update update(const graph::OpView& op) {
-  return {DensePairs(op, first_pair_of_update), sgd::Rule(op), op.has_operand(2)};
+  return {DensePairs(op, DensePairs::of_update), sgd::Rule(op), op.has_operand(2)};
 }
 
 void run_update(const runtime::KernelCall& call) {
@@ -139,8 +137,8 @@ void ARENITE_CUDA_KERNELS(dense)(runtime::KernelTable& kernels) {
   grad_weight.supports = supports<0>;
   kernels.add("dense_grad_weight", std::move(grad_weight));
   runtime::Kernel updating =
-      cuda::own(prepare<update, run_update>, workspace<first_pair_of_update>);
-  updating.supports = supports<first_pair_of_update>;
+      cuda::own(prepare<update, run_update>, workspace<DensePairs::of_update>);
+  updating.supports = supports<DensePairs::of_update>;
   kernels.add("dense_grad_weight_sgd", std::move(updating));
 }
 

@@ -30,7 +30,7 @@ struct State {
 };
 
 State state_of(const OpView& op) {
-  State state{.pairs = DensePairs(op, 3), .rule = sgd::Rule(op), .tiles = {}};
+  State state{.pairs = DensePairs(op, DensePairs::of_update), .rule = sgd::Rule(op), .tiles = {}};
   state.tiles = split(divide_up(state.pairs.outputs, lanes), most_vectors);
   return state;
 }
@@ -123,7 +123,7 @@ void run(const KernelCall& call) {
 
 /// LIBXSMM is as fast on many samples, and on rows of less than a vector.
 bool supports(const OpView& op) {
-  const DensePairs pairs(op, 3);
+  const DensePairs pairs(op, DensePairs::of_update);
   return pairs.outputs > lanes &&
          std::accumulate(pairs.samples.begin(), pairs.samples.end(), std::int64_t{0}) <= 64;
 }

@@ -13,39 +13,37 @@ using cuda::Four;
 using graph::OpView;
 using runtime::KernelCall;
 
-/// Does with 4 elements side by side what is to be done with each.
+/// Writes what each element of a product becomes: each.of(i, column, value).
 template <class Each>
-struct EachOfFour {
-  ARENITE_GPU void store(float* to, std::int64_t i, std::int32_t column,
-                         const float (&values)[4]) const {
-    const Each& each = static_cast<const Each&>(*this);
+struct Write {
+  float* to;
+
+  ARENITE_GPU void operator()(std::int64_t i, std::int32_t column, float value) const {
+    to[i] = each().of(i, column, value);
+  }
+  ARENITE_GPU void four(std::int64_t i, std::int32_t column, const float (&values)[4]) const {
     Four four;
     ARENITE_UNROLL_ALL
-    for (int j = 0; j < 4; ++j) four.of[j] = each.of(i + j, column + j, values[j]);
+    for (int j = 0; j < 4; ++j) four.of[j] = each().of(i + j, column + j, values[j]);
     *reinterpret_cast<Four*>(to + i) = four;
   }
+
+ private:
+  ARENITE_GPU const Each& each() const { return static_cast<const Each&>(*this); }
 };
 
-/// y = product + bias, or its ReLU.
-struct Activate : EachOfFour<Activate> {
+/// product + bias, or its ReLU.
+struct Activated : Write<Activated> {
   const float* bias;  ///< or nullptr
-  float* y;
   bool relu;
 
   ARENITE_GPU float of(std::int64_t, std::int32_t column, float value) const {
     if (bias != nullptr) value += bias[column];
     return relu && value <= 0 ? 0 : value;  // a NaN stays one
   }
-  ARENITE_GPU void operator()(std::int64_t i, std::int32_t column, float value) const {
-    y[i] = of(i, column, value);
-  }
-  ARENITE_GPU void four(std::int64_t i, std::int32_t column, const float (&values)[4]) const {
-    store(y, i, column, values);
-  }
 };
 
-struct Forward {
-  cuda::MatrixProduct<false, true> product;
+struct Forward : cuda::MatrixProduct<false, true> {
   bool biased, relu;
 };
 
@@ -58,30 +56,20 @@ Forward forward(const OpView& op) {
 
 void run_forward(const KernelCall& call) {
   const auto& s = *static_cast<const Forward*>(call.state);
-  s.product.run(
-      call, call.in<float>(0), call.in<float>(1),
-      Activate{
-          .bias = s.biased ? call.in<float>(2) : nullptr, .y = call.out<float>(0), .relu = s.relu});
+  s.run(call, call.in<float>(0), call.in<float>(1),
+        Activated{{call.out<float>(0)}, s.biased ? call.in<float>(2) : nullptr, s.relu});
 }
 
-/// dx = product, where the output of the ReLU before the layer is above 0.
-struct Mask : EachOfFour<Mask> {
+/// The product, where the output of the ReLU before the layer is above 0.
+struct Masked : Write<Masked> {
   const float* output;  ///< nullptr: everywhere
-  float* dx;
 
   ARENITE_GPU float of(std::int64_t i, std::int32_t, float value) const {
     return output != nullptr && output[i] <= 0 ? 0 : value;
   }
-  ARENITE_GPU void operator()(std::int64_t i, std::int32_t column, float value) const {
-    dx[i] = of(i, column, value);
-  }
-  ARENITE_GPU void four(std::int64_t i, std::int32_t column, const float (&values)[4]) const {
-    store(dx, i, column, values);
-  }
 };
 
-struct GradInput {
-  cuda::MatrixProduct<false, false> product;
+struct GradInput : cuda::MatrixProduct<false, false> {
   bool masked;
 };
 
@@ -93,17 +81,12 @@ GradInput grad_input(const OpView& op) {
 
 void run_grad_input(const KernelCall& call) {
   const auto& s = *static_cast<const GradInput*>(call.state);
-  s.product.run(call, call.in<float>(0), call.in<float>(1),
-                Mask{.output = s.masked ? call.in<float>(2) : nullptr, .dx = call.out<float>(0)});
+  s.run(call, call.in<float>(0), call.in<float>(1),
+        Masked{{call.out<float>(0)}, s.masked ? call.in<float>(2) : nullptr});
 }
 
-struct Put {
-  float* to;
-
-  ARENITE_GPU void operator()(std::int64_t i, std::int32_t, float value) const { to[i] = value; }
-  ARENITE_GPU void four(std::int64_t i, std::int32_t, const float (&values)[4]) const {
-    *reinterpret_cast<Four*>(to + i) = {values[0], values[1], values[2], values[3]};
-  }
+struct Unchanged : Write<Unchanged> {
+  ARENITE_GPU float of(std::int64_t, std::int32_t, float value) const { return value; }
 };
 
 /// A step with the gradient that an element of the product is.
@@ -117,14 +100,14 @@ struct Step {
   }
   ARENITE_GPU void four(std::int64_t i, std::int32_t, const float (&gradient)[4]) const {
     auto* const weights = reinterpret_cast<Four*>(weight + i);
-    auto* const velocities = reinterpret_cast<Four*>(velocity + i);
+    auto* const velocities = velocity != nullptr ? reinterpret_cast<Four*>(velocity + i) : nullptr;
     Four w = *weights, v{};
-    if (velocity != nullptr) v = *velocities;
+    if (velocities != nullptr) v = *velocities;
     ARENITE_UNROLL_ALL
     for (int j = 0; j < 4; ++j)
-      sgd::step_one(rule, *rate, gradient[j], w.of[j], velocity != nullptr ? v.of + j : nullptr);
+      sgd::step_one(rule, *rate, gradient[j], w.of[j], velocities != nullptr ? v.of + j : nullptr);
     *weights = w;
-    if (velocity != nullptr) *velocities = v;
+    if (velocities != nullptr) *velocities = v;
   }
 };
 
@@ -139,6 +122,7 @@ struct WeightGradient {
                 pairs.inputs % 4 == 0 && pairs.begin % 4 == 0 && (pairs.end - pairs.begin) % 4 == 0,
                 pairs.outputs % 4 == 0) {}
 
+  std::int64_t workspace() const { return product.workspace(); }
   template <class Finish>
   void run(const KernelCall& call, const Finish& finish) const {
     product.run(call, pairs.x(call, 0) + pairs.begin, pairs.gradient(call, 0), finish);
@@ -148,10 +132,8 @@ struct WeightGradient {
 WeightGradient grad_weight(const OpView& op) { return {op, 0}; }
 
 void run_grad_weight(const KernelCall& call) {
-  static_cast<const WeightGradient*>(call.state)->run(call, Put{call.out<float>(0)});
+  static_cast<const WeightGradient*>(call.state)->run(call, Unchanged{{call.out<float>(0)}});
 }
-
-constexpr std::size_t first_pair_of_update = 3;
 
 struct Update : WeightGradient {
   sgd::Rule rule;
@@ -159,7 +141,7 @@ struct Update : WeightGradient {
 };
 
 Update update(const OpView& op) {
-  return {{op, first_pair_of_update}, sgd::Rule(op), op.has_operand(2)};
+  return {{op, DensePairs::of_update}, sgd::Rule(op), op.has_operand(2)};
 }
 
 void run_update(const KernelCall& call) {
@@ -192,11 +174,6 @@ bool supports_pair(const OpView& op) {
                   static_cast<double>(pairs.samples[0]));
 }
 
-template <auto build>
-std::int64_t product_workspace(const OpView& op) {
-  return build(op).product.workspace();
-}
-
 }  // namespace
 
 void ARENITE_TILED_KERNELS(dense)(runtime::KernelTable& kernels) {
@@ -205,16 +182,16 @@ void ARENITE_TILED_KERNELS(dense)(runtime::KernelTable& kernels) {
   };
   for (const char* op : {"dense", "dense_relu"}) {
     add(op, supports<DenseSizes::forward>, prepare<forward, run_forward>,
-        product_workspace<forward>);
+        cuda::workspace_of<forward>);
   }
   for (const char* op : {"dense_grad_input", "dense_grad_input_relu"}) {
     add(op, supports<DenseSizes::grad_input>, prepare<grad_input, run_grad_input>,
-        product_workspace<grad_input>);
+        cuda::workspace_of<grad_input>);
   }
   add("dense_grad_weight", supports_pair<0>, prepare<grad_weight, run_grad_weight>,
-      product_workspace<grad_weight>);
-  add("dense_grad_weight_sgd", supports_pair<first_pair_of_update>, prepare<update, run_update>,
-      product_workspace<update>);
+      cuda::workspace_of<grad_weight>);
+  add("dense_grad_weight_sgd", supports_pair<DensePairs::of_update>, prepare<update, run_update>,
+      cuda::workspace_of<update>);
 }
 
 }  // namespace arenite::codelets

@@ -150,18 +150,21 @@ std::vector<runtime::Kernel> dense_grad_weight_sgd_kernels() {
   return {dense_direct_update(),
           {.name = "xsmm",
            .jit = true,
-           .supports = [](const OpView& op) { return static_cast<bool>(GradWeightState(op, 3)); },
+           .supports =
+               [](const OpView& op) {
+                 return static_cast<bool>(GradWeightState(op, DensePairs::of_update));
+               },
            .workspace = workspace_of_rows<tile>,
            .prepare = [](const OpView& op) -> PreparedKernel {
-             auto state = std::make_shared<GradWeightState>(op, 3);
+             auto state = std::make_shared<GradWeightState>(op, DensePairs::of_update);
              state->rule = sgd::Rule(op);
              return {update_xsmm, std::move(state)};
            }},
           {.name = "plain",
            .workspace = workspace_of_rows<1>,
            .prepare = [](const OpView& op) -> PreparedKernel {
-             return {update_plain, std::make_shared<const PlainUpdate>(
-                                       PlainUpdate{DensePairs(op, 3), sgd::Rule(op)})};
+             return {update_plain, std::make_shared<const PlainUpdate>(PlainUpdate{
+                                       DensePairs(op, DensePairs::of_update), sgd::Rule(op)})};
            }}};
 }
 

@@ -22,6 +22,8 @@ struct DenseSizes {
 
 /// The pairs (x, gradient) that a weight's gradient is the sum of, from operand `first` on.
 struct DensePairs {
+  static constexpr std::size_t of_update = 3;  ///< the first one's operand of dense_grad_weight_sgd
+
   std::size_t first = 0;
   std::int64_t inputs = 0, outputs = 0;
   std::int64_t begin = 0, end = 0;    ///< rows of the gradient: inputs
