@@ -4,7 +4,6 @@
 // A kernel's launches are recorded a number of times in a row, as programs record them, and the
 // recording is launched; a row is the median over launches, a kernel's run alone with warm caches.
 #include <arenite/error.hpp>
-#include <arenite/nn/nn.hpp>
 #include <arenite/operators.hpp>
 #include <arenite/runtime/devices.hpp>
 
@@ -14,7 +13,7 @@
 
 #include "codelets/cuda/libraries.hpp"
 #include "src/base/atomic_file.hpp"
-#include "src/train/step_program.hpp"
+#include "src/train/step_on_gpu.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -149,27 +148,9 @@ std::string shapes_of(const graph::OpView& op) {
   return text;
 }
 
-graph::Graph step_of(const std::string& network, std::int64_t batch) {
-  const auto& model = nn::model(network);
-  train::StepRequest request;
-  request.name = "train";
-  request.batch = batch;
-  request.dataset = 60'000;
-  request.image = model.image;
-  request.resident = true;
-  request.set = "train";
-  request.spaces = {{.device = DeviceKind::cuda,
-                     .index = 0,
-                     .memory = MemoryKind::device,
-                     .capacity = std::int64_t{64} << 30}};
-  return train::assemble_step(model.layers, nn::cross_entropy(),
-                              optim::sgd({.lr = 0.02f, .momentum = 0.9f}), request)
-      .spec.graph;
-}
-
 /// All kernels of the ops of a step, each distinct op once.
 void compare(const std::string& network, std::int64_t batch, std::vector<Row>& rows) {
-  const graph::Graph graph = step_of(network, batch);
+  const graph::Graph graph = train::step_on_gpu(network, batch).spec.graph;
   std::set<std::string> seen;
   for (graph::OpId id : graph[graph::Graph::body].ops) {
     const graph::Op& op = graph[id];

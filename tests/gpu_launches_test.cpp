@@ -1,11 +1,10 @@
 // How many kernels a training step launches on a GPU, without one and without running any.
-#include <arenite/arenite.hpp>
 #include <arenite/operators.hpp>
 
 #include <gtest/gtest.h>
 
 #include "codelets/cuda/grid.hpp"
-#include "src/train/step_program.hpp"
+#include "src/train/step_on_gpu.hpp"
 #include "tests/grids_as_loops.hpp"
 
 #include <cstddef>
@@ -18,21 +17,7 @@ namespace {
 
 /// A step on one GPU that has the images to train on, by operator and kernel.
 std::map<std::string, int> launches(const std::string& network, std::int64_t batch) {
-  const auto& model = nn::model(network);
-  train::StepRequest request;
-  request.name = "train";
-  request.batch = batch;
-  request.dataset = 60'000;
-  request.image = model.image;
-  request.resident = true;
-  request.set = "train";
-  request.training = true;
-  request.spaces = {{.device = DeviceKind::cuda,
-                     .index = 0,
-                     .memory = MemoryKind::device,
-                     .capacity = std::int64_t{64} << 30}};
-  const auto step = train::assemble_step(model.layers, nn::cross_entropy(),
-                                         optim::sgd({.lr = 0.02f, .momentum = 0.9f}), request);
+  const train::StepProgram step = train::step_on_gpu(network, batch);
   const graph::Graph& graph = step.spec.graph;
   std::map<std::string, int> counted;
   codelets::cuda::grid_count().instead = true;
