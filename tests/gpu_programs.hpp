@@ -4,6 +4,7 @@
 #pragma once
 
 #include <arenite/arenite.hpp>
+#include <arenite/graph/spaces.hpp>
 #include <arenite/operators.hpp>
 #include <arenite/runtime/devices.hpp>
 
@@ -85,10 +86,29 @@ inline void expect_alike(const Outcome& a, const Outcome& b) {
   EXPECT_LT(difference, 5e-3 * most);
 }
 
+/// Libraries answer for the calling thread's device: a kernel is only asked where it is the op's.
+inline runtime::Kernel asked_there(runtime::Kernel kernel) {
+  kernel.prepare = [prepare = kernel.prepare](const graph::OpView& op) {
+    EXPECT_EQ(SimulatedDevice::current(), graph::space_of(op.graph(), op.op()).index);
+    return prepare(op);
+  };
+  kernel.supports = [supports = kernel.supports](const graph::OpView& op) {
+    EXPECT_GE(SimulatedDevice::current(), 0);
+    return !supports || supports(op);
+  };
+  return kernel;
+}
+
 class OnGpus : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (!has_kernels()) add_grids_as_loops(kernels()), simulated = true;
+    if (has_kernels()) return;
+    simulated = true;
+    runtime::KernelTable loops;
+    add_grids_as_loops(loops);
+    for (const std::string& op : operators().names()) {
+      for (const runtime::Kernel& kernel : loops.find(op)) kernels().add(op, asked_there(kernel));
+    }
   }
   void SetUp() override {
     if (simulated) gpus.emplace(2);

@@ -65,8 +65,6 @@ cudnnStatus_t try_once(std::int64_t bytes, F f) {
   calls << cudnnSetStream(handle, trial.stream());
   if (calls.good()) calls << f(handle, trial.memory());
   if (!trial.ends_well()) calls << CUDNN_STATUS_EXECUTION_FAILED;
-  // Not to that stream once more, which ends here.
-  calls << cudnnSetStream(handle, nullptr);
   return calls.status();
 }
 

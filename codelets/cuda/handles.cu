@@ -42,11 +42,20 @@ cublasStatus_t find_handle(cublasLtHandle_t& handle) noexcept {
   return ThreadHandles<cublasLtHandle_t, cublasLtCreate>::find(handle);
 }
 
+namespace {
+
+/// A stream that waits for no other: one of those may be captured.
+cudaError_t make_stream(cudaStream_t* stream) {
+  return cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
+}
+
+}  // namespace
+
 Trial::Trial(std::int64_t bytes) noexcept {
   constexpr std::int64_t most = std::int64_t{2} << 30;  // the rest is for programs
   if (bytes > most) return;
-  // A stream that waits for no other: one of those may be captured.
-  if (cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) != cudaSuccess ||
+  // Never destroyed, for handles remember the last stream that they were given.
+  if (ThreadHandles<cudaStream_t, make_stream>::find(stream_) != cudaSuccess ||
       cudaMalloc(&memory_, static_cast<std::size_t>(bytes)) != cudaSuccess) {
     memory_ = nullptr;
     static_cast<void>(cudaGetLastError());
@@ -55,7 +64,6 @@ Trial::Trial(std::int64_t bytes) noexcept {
 
 Trial::~Trial() {
   if (memory_ != nullptr) cudaFree(memory_);
-  if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
 
 bool Trial::ends_well() const noexcept {

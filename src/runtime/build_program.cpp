@@ -133,6 +133,8 @@ void Program::Impl::record_tasks() {
       Device& device = *body.on_device->device;
       const auto enqueue = [&](Device::Stream stream) { enqueue_ops(body, stream); };
       if (&made == &sets.front()) attempt(body, [&] { device.try_out(enqueue); });
+      // A recording of one copy takes longer to launch than the copy.
+      if (body.on_device->staging && body.kernels.size() == 1) continue;
       attempt(body, [&] { body.on_device->work = device.record(enqueue); });
     }
   }
@@ -198,6 +200,7 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
                          .failed = status.failed(),
                          .told = status.told(),
                          .sent = status.sent(number, t),
+                         .sent_from_there = status.sent_from_there(number, t),
                          .staging = task.staging,
                          .work = nullptr};
     }

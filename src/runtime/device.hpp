@@ -54,6 +54,8 @@ class Device {
   virtual void write(void* there, const void* here, std::size_t bytes) = 0;
   virtual void read(void* here, const void* there, std::size_t bytes) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
+  /// Where its kernels find what is in a block of the host's.
+  virtual void* address_there(void* here) = 0;
   /// Does what is enqueued now, and throws what went wrong with it, also after the enqueuing: what
   /// is recorded later has run before then, with all code loaded, and its faults are known.
   virtual void try_out(const std::function<void(Stream)>& enqueue) = 0;
@@ -71,15 +73,15 @@ class Device {
   /// Enqueues what the kernel does; `call.stream` says where.
   virtual void call(KernelFunction run, const KernelCall& call) noexcept = 0;
   virtual void fill(void* there, std::byte value, std::size_t bytes, Stream stream) noexcept = 0;
-  /// `here` is in a block of the host's.
-  virtual void fetch(void* here, const void* there, std::size_t bytes, Stream stream) noexcept = 0;
-  /// Sets `into` to `from` where that is set and `into` is not.
-  virtual void hand_on(const StatusWord* from, StatusWord* into, Stream stream) noexcept = 0;
+  /// Sets `into` to `from` where that is set and `into` is not, and then `told`, where there is
+  /// one, to `from`. All by addresses of the device's.
+  virtual void hand_on(const StatusWord* from, StatusWord* into, StatusWord* told,
+                       Stream stream) noexcept = 0;
   virtual void launch(const Work& work, Stream stream) noexcept = 0;
   virtual void mark(Event& event, Stream stream) noexcept = 0;
   /// The stream has come to where the event was marked last; true once the device has failed.
   virtual bool reached(const Event& event) noexcept = 0;
-  /// Waits until the stream is empty.
+  /// Waits until the stream is empty. From any thread.
   virtual void finish(Stream stream) noexcept = 0;
 
   /// Something went wrong since the device was opened.

@@ -25,7 +25,7 @@ void poison(const TaskBody& body, const BoundKernel& kernel, Device::Stream stre
 void enqueue(TaskBody& body, Device::Stream stream) {
   DeviceTask& task = *body.on_device;
   if (!task.staging && (body.flags->failed.load() || body.status->load() != StatusWord::ok))
-    task.device->hand_on(task.told, task.status, stream);
+    task.device->hand_on(task.told, task.status, nullptr, stream);
   if (task.work) {
     task.device->launch(*task.work, stream);
   } else {
@@ -56,7 +56,8 @@ DeviceStatus::DeviceStatus(const std::string& program, Device& device, std::size
       sets_(sets),
       tasks_(tasks),
       there_(program + "/status", bytes_there(sets), device.space()),
-      here_(program + "/status", static_cast<std::int64_t>(sets * tasks) * stride) {
+      here_(program + "/status", static_cast<std::int64_t>(sets * tasks) * stride),
+      seen_there_(device.address_there(here_.data())) {
   static_assert(sizeof(StatusWord) == sizeof(std::uint64_t));
   clear();
 }
@@ -65,15 +66,16 @@ std::int64_t DeviceStatus::bytes_there(std::size_t sets) noexcept {
   return static_cast<std::int64_t>(sets + 2) * stride;
 }
 
-StatusWord* DeviceStatus::at(Block& block, std::size_t index) noexcept {
-  return reinterpret_cast<StatusWord*>(block.data() + static_cast<std::int64_t>(index) * stride);
+StatusWord* DeviceStatus::at(void* words, std::size_t index) noexcept {
+  return reinterpret_cast<StatusWord*>(static_cast<std::byte*>(words) +
+                                       static_cast<std::int64_t>(index) * stride);
 }
 
 void DeviceStatus::clear() {
-  for (std::size_t i = 0; i < sets_ * tasks_; ++i) at(here_, i)->clear();
+  for (std::size_t i = 0; i < sets_ * tasks_; ++i) at(here_.data(), i)->clear();
   const std::uint64_t none = StatusWord::ok;
-  for (std::size_t i = 0; i <= sets_; ++i) device_->write(at(there_, i), &none, sizeof none);
-  device_->write(at(there_, sets_ + 1), &told_word, sizeof told_word);
+  for (std::size_t i = 0; i <= sets_; ++i) device_->write(at(there_.data(), i), &none, sizeof none);
+  device_->write(at(there_.data(), sets_ + 1), &told_word, sizeof told_word);
 }
 
 void DeviceStatus::keep_state() { device_->write(failed(), &told_word, sizeof told_word); }
@@ -87,8 +89,7 @@ void enqueue_ops(TaskBody& body, Device::Stream stream) noexcept {
     task.device->call(kernel.run, call);
   }
   if (task.staging) return;  // the step that it is for will say what it found
-  task.device->hand_on(task.status, task.failed, stream);
-  task.device->fetch(task.sent, task.status, sizeof(StatusWord), stream);
+  task.device->hand_on(task.status, task.failed, task.sent_from_there, stream);
 }
 
 void enqueue_task(TaskBody& body) noexcept { body.order.run(enqueue_in_queue, &body); }

@@ -2,7 +2,8 @@
 //
 // A step's faults are known late there. Each device has a status word for each task set, which its
 // kernels write and look at before they touch what outlives the step, and one for all steps before;
-// behind each task, but for those that stage a batch, the host is sent a copy of the first.
+// behind each task, but for those that stage a batch, a kernel writes the first to the host's
+// memory.
 #pragma once
 
 #include <arenite/runtime/block.hpp>
@@ -28,14 +29,18 @@ class DeviceStatus {
   static std::int64_t bytes_there(std::size_t sets) noexcept;
 
   Device& device() const noexcept { return *device_; }
-  StatusWord* of(std::size_t set) noexcept { return at(there_, set); }
-  StatusWord* failed() noexcept { return at(there_, sets_); }  ///< an earlier step has
+  StatusWord* of(std::size_t set) noexcept { return at(there_.data(), set); }
+  StatusWord* failed() noexcept { return at(there_.data(), sets_); }  ///< an earlier step has
   /// A fault of the host's, for a device to be told of: above every report, so that the host's own
   /// word counts.
-  const StatusWord* told() noexcept { return at(there_, sets_ + 1); }
+  const StatusWord* told() noexcept { return at(there_.data(), sets_ + 1); }
   /// Where the host is sent a copy of the set's word behind a task.
   StatusWord* sent(std::size_t set, std::size_t task) noexcept {
-    return at(here_, set * tasks_ + task);
+    return at(here_.data(), set * tasks_ + task);
+  }
+  /// The same, by the device's address.
+  StatusWord* sent_from_there(std::size_t set, std::size_t task) noexcept {
+    return at(seen_there_, set * tasks_ + task);
   }
   void clear();  ///< only while no step is under way
   /// From now on tasks leave alone what outlives a step, as behind one that failed.
@@ -44,11 +49,12 @@ class DeviceStatus {
   const Block& here() const noexcept { return here_; }    ///< the host's copies
 
  private:
-  static StatusWord* at(Block& block, std::size_t index) noexcept;
+  static StatusWord* at(void* words, std::size_t index) noexcept;
 
   Device* device_;
   std::size_t sets_, tasks_;
   Block there_, here_;
+  void* seen_there_;  ///< where the device finds `here_`
 };
 
 /// What such a task has beside its kernels.
@@ -57,8 +63,9 @@ struct DeviceTask {
   StatusWord* status = nullptr;  ///< in the device's memory, as `failed`
   StatusWord* failed = nullptr;
   const StatusWord* told = nullptr;
-  StatusWord* sent = nullptr;  ///< the host's copy of `status`
-  bool staging = false;        ///< may run while the step before it does
+  StatusWord* sent = nullptr;             ///< the host's copy of `status`
+  StatusWord* sent_from_there = nullptr;  ///< the same, by the device's address
+  bool staging = false;                   ///< may run while the step before it does
 
   Device::Queue queue() const noexcept {
     return staging ? Device::Queue::staging : Device::Queue::compute;

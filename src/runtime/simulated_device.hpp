@@ -1,15 +1,19 @@
 // GPUs that are threads of the host, one for each stream: for tests of what programs do with
-// devices on machines without one. Kernels are those whose grids are loops.
+// devices on machines without one. Kernels are those whose grids are loops. What CUDA would not
+// forgive, or only on some machines, ends the process here.
 #pragma once
 
 #include <arenite/error.hpp>
 
 #include "src/runtime/device.hpp"
+#include "src/runtime/starpu.hpp"
 
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -31,11 +35,12 @@ class SimulatedDevice final : public Device {
 
   /// What a stream does, as plain data: nothing in a step allocates.
   struct Deed {
-    enum class Kind : std::uint8_t { call, fill, copy, hand_on, mark, all_of } kind = Kind::call;
+    enum class Kind : std::uint8_t { call, fill, hand_on, mark, all_of } kind = Kind::call;
     KernelFunction run = nullptr;
     KernelCall call;
     void* into = nullptr;
-    const void* from = nullptr;
+    const StatusWord* from = nullptr;
+    StatusWord* told = nullptr;
     std::size_t bytes = 0;
     std::byte value{};
     Mark* mark = nullptr;
@@ -95,6 +100,10 @@ class SimulatedDevice final : public Device {
       }
     }
 
+    static void copy(std::uint64_t word, StatusWord& into) {
+      into.clear();
+      if (word != StatusWord::ok) into.report(StatusWord::op_of(word), StatusWord::code_of(word));
+    }
     static void perform(const Deed& deed) {
       switch (deed.kind) {
         case Deed::Kind::call:
@@ -103,14 +112,11 @@ class SimulatedDevice final : public Device {
         case Deed::Kind::fill:
           std::memset(deed.into, std::to_integer<int>(deed.value), deed.bytes);
           break;
-        case Deed::Kind::copy:
-          std::memcpy(deed.into, deed.from, deed.bytes);
-          break;
         case Deed::Kind::hand_on: {
-          const std::uint64_t word = static_cast<const StatusWord*>(deed.from)->load();
+          const std::uint64_t word = deed.from->load();
           auto& into = *static_cast<StatusWord*>(deed.into);
-          if (word != StatusWord::ok && into.load() == StatusWord::ok)
-            into.report(StatusWord::op_of(word), StatusWord::code_of(word));
+          if (into.load() == StatusWord::ok) copy(word, into);
+          if (deed.told != nullptr) copy(word, *deed.told);
           break;
         }
         case Deed::Kind::mark:
@@ -147,6 +153,11 @@ class SimulatedDevice final : public Device {
     static std::atomic<long> left{-1};
     return left;
   }
+  /// The calling thread's device, by its index; -1: it has made none current.
+  static int& current() {
+    thread_local int index = -1;
+    return index;
+  }
   /// Bytes that programs hold on all of them.
   static std::atomic<std::int64_t>& all_in_use() {
     static std::atomic<std::int64_t> bytes{0};
@@ -159,6 +170,7 @@ class SimulatedDevice final : public Device {
   bool has_cuda_worker() const noexcept override { return false; }
 
   std::byte* allocate(std::int64_t bytes) override {
+    expect_no_capture("an allocation");
     if (bytes_ + bytes > space_.capacity)
       throw Failure({.found = "out of memory", .expected = std::to_string(bytes) + " bytes"});
     auto* made = static_cast<std::byte*>(
@@ -170,6 +182,7 @@ class SimulatedDevice final : public Device {
     return made;
   }
   void release(std::byte* bytes) noexcept override {
+    expect_no_capture("a release");
     const auto known = sizes_.find(bytes);
     bytes_ -= known->second;
     all_in_use() -= known->second;
@@ -178,12 +191,21 @@ class SimulatedDevice final : public Device {
   }
   std::int64_t in_use() const noexcept override { return bytes_; }
   void write(void* there, const void* here, std::size_t bytes) override {
+    expect_no_capture("a copy that is waited for");
     std::memcpy(there, here, bytes);
   }
   void read(void* here, const void* there, std::size_t bytes) override {
+    expect_no_capture("a copy that is waited for");
     std::memcpy(here, there, bytes);
   }
-  std::unique_ptr<Event> make_event() override { return std::make_unique<Mark>(); }
+  std::unique_ptr<Event> make_event() override {
+    expect_no_capture("a new event");
+    return std::make_unique<Mark>();
+  }
+  void* address_there(void* here) override {
+    expect_no_capture("a question about host memory");
+    return here;
+  }
   void try_out(const std::function<void(Stream)>& enqueue) override {
     Recording tried;
     collect(tried, enqueue);
@@ -206,45 +228,75 @@ class SimulatedDevice final : public Device {
     }
     return work;
   }
-  void make_current() override {}
+  void make_current() override { current() = space_.index; }
 
   Stream stream(Queue queue) noexcept override {
     return &streams_[static_cast<std::size_t>(queue)];
   }
   Stream task_stream() noexcept override { return stream(Queue::compute); }
   void call(KernelFunction run, const KernelCall& call) noexcept override {
-    push({.kind = Deed::Kind::call, .run = run, .call = call}, call.stream);
+    push_in_step({.kind = Deed::Kind::call, .run = run, .call = call}, call.stream);
   }
   void fill(void* there, std::byte value, std::size_t bytes, Stream stream) noexcept override {
-    push({.kind = Deed::Kind::fill, .into = there, .bytes = bytes, .value = value}, stream);
+    push_in_step({.kind = Deed::Kind::fill, .into = there, .bytes = bytes, .value = value}, stream);
   }
-  void fetch(void* here, const void* there, std::size_t bytes, Stream stream) noexcept override {
-    push({.kind = Deed::Kind::copy, .into = here, .from = there, .bytes = bytes}, stream);
-  }
-  void hand_on(const StatusWord* from, StatusWord* into, Stream stream) noexcept override {
-    push({.kind = Deed::Kind::hand_on, .into = into, .from = from}, stream);
+  void hand_on(const StatusWord* from, StatusWord* into, StatusWord* told,
+               Stream stream) noexcept override {
+    push_in_step({.kind = Deed::Kind::hand_on, .into = into, .from = from, .told = told}, stream);
   }
   void launch(const Work& work, Stream stream) noexcept override {
-    push({.kind = Deed::Kind::all_of, .deeds = &static_cast<const Recording&>(work).deeds}, stream);
+    push_in_step({.kind = Deed::Kind::all_of, .deeds = &static_cast<const Recording&>(work).deeds},
+                 stream);
   }
   void mark(Event& event, Stream stream) noexcept override {
     auto& mark = static_cast<Mark&>(event);
     mark.reached.store(false);
-    push({.kind = Deed::Kind::mark, .mark = &mark}, stream);
+    push_in_step({.kind = Deed::Kind::mark, .mark = &mark}, stream);
   }
   bool reached(const Event& event) noexcept override {
+    expect_worker();
     return failed() || static_cast<const Mark&>(event).reached.load(std::memory_order_acquire);
   }
-  void finish(Stream stream) noexcept override { static_cast<Worker*>(stream)->finish(); }
+  void finish(Stream stream) noexcept override {
+    expect_no_capture("waiting");
+    static_cast<Worker*>(stream)->finish();
+  }
   bool failed() const noexcept override { return deeds_left() == 0; }
   std::string failure() const override { return failed() ? name_ + ": out of order" : ""; }
 
  private:
   void collect(Recording& work, const std::function<void(Stream)>& enqueue) {
+    expect_no_capture("a second capture");
     Worker& mine = streams_[0];
     mine.recording = &work;
+    capturing() = true;
     enqueue(&mine);
+    capturing() = false;
     mine.recording = nullptr;
+  }
+
+  /// The calling thread is. Other threads may do as they like meanwhile.
+  static bool& capturing() {
+    thread_local bool yes = false;
+    return yes;
+  }
+  static void expect(bool good, const char* what) {
+    if (good) return;
+    std::fprintf(stderr, "a simulated GPU was asked for %s\n", what);
+    std::abort();
+  }
+  static void expect_no_capture(const char* what) {
+    if (capturing()) std::fprintf(stderr, "within a capture: ");
+    expect(!capturing(), what);
+  }
+  /// Of other threads nobody knows that the device is their current one.
+  void expect_worker() const {
+    expect(starpu_worker_get_id() == worker_, "a step's work by another thread than its worker's");
+  }
+
+  void push_in_step(const Deed& deed, Stream stream) {
+    if (!capturing()) expect_worker();
+    push(deed, stream);
   }
 
   static void push(const Deed& deed, Stream stream) {

@@ -33,6 +33,7 @@ struct SessionOptions {
   std::int64_t device_memory = 0;
 };
 
+/// End the last one before `main` does: behind it, StarPU and CUDA may be gone before a static one.
 class Session {
  public:
   /// Starts StarPU or joins it. Reads the environment only to start it. Throws Error when it runs

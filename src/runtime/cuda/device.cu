@@ -10,6 +10,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <new>
 #include <utility>
 
 namespace arenite::runtime {
@@ -38,9 +39,13 @@ bool uses_device() {
 /// is left alone: making it current takes memory there.
 class Current {
  public:
-  explicit Current(int index) : used_(uses_device()) {
-    check(cudaGetDevice(&before_), "a current device");
-    check(cudaSetDevice(index), "GPU " + std::to_string(index));
+  explicit Current(int index) : Current(index, std::nothrow) {
+    check(error_, "GPU " + std::to_string(index));
+  }
+  /// For what is let go of, which needs the right device, and must not fail.
+  Current(int index, std::nothrow_t) noexcept : used_(uses_device()) {
+    error_ = cudaGetDevice(&before_);
+    if (error_ == cudaSuccess) error_ = cudaSetDevice(index);
   }
   ~Current() {
     if (used_) cudaSetDevice(before_);
@@ -51,34 +56,84 @@ class Current {
  private:
   bool used_;
   int before_ = 0;
+  cudaError_t error_ = cudaSuccess;
 };
 
+/// Of the current device.
 class CudaEvent final : public Device::Event {
  public:
-  CudaEvent() { check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"); }
-  ~CudaEvent() override { cudaEventDestroy(event); }
+  explicit CudaEvent(int index) : index_(index) {
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event");
+  }
+  ~CudaEvent() override {
+    const Current current(index_, std::nothrow);
+    cudaEventDestroy(event);
+  }
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
 
   cudaEvent_t event = nullptr;
+
+ private:
+  int index_;
 };
 
+/// Of the current device.
 class CudaWork final : public Device::Work {
  public:
-  explicit CudaWork(cudaGraph_t graph) {
+  CudaWork(int index, cudaGraph_t graph) : index_(index) {
     const cudaError_t error = cudaGraphInstantiate(&executable, graph, 0);
     cudaGraphDestroy(graph);
     check(error, "a CUDA graph of a task");
   }
-  ~CudaWork() override { cudaGraphExecDestroy(executable); }
+  ~CudaWork() override {
+    const Current current(index_, std::nothrow);
+    cudaGraphExecDestroy(executable);
+  }
   CudaWork(const CudaWork&) = delete;
   CudaWork& operator=(const CudaWork&) = delete;
 
   cudaGraphExec_t executable = nullptr;
+
+ private:
+  int index_;
 };
 
-__global__ void hand_on_word(const unsigned long long* from, unsigned long long* into) {
-  if (*from != 0 && *into == 0) *into = *from;
+/// The current device's streams, which sessions leave to the next one: handles of libraries
+/// remember the last one that they were given, and must not remember one that is gone.
+struct Streams {
+  std::array<cudaStream_t, Device::queue_count> steps{};
+  cudaStream_t building = nullptr;  ///< captures, and copies between steps
+
+  static Streams& of(int index) {
+    static std::mutex mutex;
+    static std::map<int, Streams> all;
+    const std::lock_guard alone(mutex);
+    const auto known = all.find(index);
+    if (known != all.end()) return known->second;
+    Streams made;
+    int least = 0, greatest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities of streams");
+    const auto make = [&](cudaStream_t& stream) {
+      check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), "a stream");
+    };
+    for (cudaStream_t& stream : made.steps) make(stream);
+    // Kernels of a recording have the priority of the stream that they were captured in.
+    make(made.building);
+    return all.emplace(index, made).first->second;
+  }
+};
+
+__global__ void hand_on_word(const unsigned long long* from, unsigned long long* into,
+                             unsigned long long* told) {
+  const unsigned long long word = *from;
+  if (word != 0 && *into == 0) *into = word;
+  if (told != nullptr) *told = word;
+}
+
+unsigned long long* word_of(StatusWord* word) {
+  static_assert(sizeof(unsigned long long) == sizeof(StatusWord));
+  return reinterpret_cast<unsigned long long*>(word);
 }
 
 /// Where the errors of a thread that records go: they are none of the steps'.
@@ -99,17 +154,7 @@ class GpuDevice final : public Device {
               .index = index_,
               .memory = MemoryKind::device,
               .capacity = capacity > 0 ? std::min(capacity, most) : most};
-    int least = 0, greatest = 0;
-    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities of streams");
-    for (cudaStream_t& stream : streams_)
-      check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), "a stream");
-    // Kernels of a recording have the priority of the stream that they were captured in.
-    check(cudaStreamCreateWithPriority(&building_, cudaStreamNonBlocking, greatest), "a stream");
-  }
-  ~GpuDevice() override {
-    cudaSetDevice(index_);
-    for (cudaStream_t stream : streams_) cudaStreamDestroy(stream);
-    cudaStreamDestroy(building_);
+    streams_ = Streams::of(index_);
   }
   GpuDevice(const GpuDevice&) = delete;
   GpuDevice& operator=(const GpuDevice&) = delete;
@@ -126,8 +171,8 @@ class GpuDevice final : public Device {
     const auto size = static_cast<std::size_t>(bytes);
     const std::string what = std::to_string(bytes) + " bytes of GPU " + std::to_string(index_);
     check(cudaMalloc(&made, size), what);
-    cudaError_t error = cudaMemsetAsync(made, 0, size, building_);
-    if (error == cudaSuccess) error = cudaStreamSynchronize(building_);
+    cudaError_t error = cudaMemsetAsync(made, 0, size, streams_.building);
+    if (error == cudaSuccess) error = cudaStreamSynchronize(streams_.building);
     if (error != cudaSuccess) cudaFree(made);
     check(error, what);
     sizes_[static_cast<std::byte*>(made)] = bytes;
@@ -135,6 +180,7 @@ class GpuDevice final : public Device {
     return static_cast<std::byte*>(made);
   }
   void release(std::byte* bytes) noexcept override {
+    const Current current(index_, std::nothrow);
     const std::lock_guard alone(building_mutex_);
     const auto known = sizes_.find(bytes);
     in_use_ -= known->second;
@@ -152,7 +198,13 @@ class GpuDevice final : public Device {
 
   std::unique_ptr<Event> make_event() override {
     const Current current(index_);
-    return std::make_unique<CudaEvent>();
+    return std::make_unique<CudaEvent>(index_);
+  }
+  void* address_there(void* here) override {
+    const Current current(index_);
+    void* there = nullptr;
+    check(cudaHostGetDevicePointer(&there, here, 0), "host memory that CUDA has pinned");
+    return there;
   }
 
   void try_out(const std::function<void(Stream)>& enqueue) override {
@@ -160,9 +212,9 @@ class GpuDevice final : public Device {
     const std::lock_guard alone(building_mutex_);
     cudaError_t error = cudaSuccess;
     recording_error = &error;
-    enqueue(building_);
+    enqueue(streams_.building);
     recording_error = nullptr;
-    const cudaError_t end = cudaStreamSynchronize(building_);
+    const cudaError_t end = cudaStreamSynchronize(streams_.building);
     note(end);  // such a device is of no more use
     check(error == cudaSuccess ? end : error, "a task that the GPU can do");
   }
@@ -172,26 +224,28 @@ class GpuDevice final : public Device {
     const std::lock_guard alone(building_mutex_);
     const std::string what = "a task that CUDA can record";
     // Of this thread's calls alone: others may go on allocating and waiting.
-    check(cudaStreamBeginCapture(building_, cudaStreamCaptureModeThreadLocal), what);
+    check(cudaStreamBeginCapture(streams_.building, cudaStreamCaptureModeThreadLocal), what);
     cudaError_t error = cudaSuccess;
     recording_error = &error;
-    enqueue(building_);
+    enqueue(streams_.building);
     recording_error = nullptr;
     cudaGraph_t graph = nullptr;
-    const cudaError_t end = cudaStreamEndCapture(building_, &graph);
+    const cudaError_t end = cudaStreamEndCapture(streams_.building, &graph);
     if (error == cudaSuccess) error = end;  // which only follows from the first
     if (error != cudaSuccess && graph != nullptr) cudaGraphDestroy(graph);
     check(error, what);
-    auto work = std::make_unique<CudaWork>(graph);
+    auto work = std::make_unique<CudaWork>(index_, graph);
     // Now, for the first launch would do it.
-    check(cudaGraphUpload(work->executable, building_), what);
-    check(cudaStreamSynchronize(building_), what);
+    check(cudaGraphUpload(work->executable, streams_.building), what);
+    check(cudaStreamSynchronize(streams_.building), what);
     return work;
   }
 
   void make_current() override { check(cudaSetDevice(index_), "GPU " + std::to_string(index_)); }
 
-  Stream stream(Queue queue) noexcept override { return streams_[static_cast<std::size_t>(queue)]; }
+  Stream stream(Queue queue) noexcept override {
+    return streams_.steps[static_cast<std::size_t>(queue)];
+  }
   Stream task_stream() noexcept override { return starpu_cuda_get_local_stream(); }
 
   void call(KernelFunction run, const KernelCall& call) noexcept override {
@@ -202,13 +256,11 @@ class GpuDevice final : public Device {
   void fill(void* there, std::byte value, std::size_t bytes, Stream stream) noexcept override {
     note(cudaMemsetAsync(there, std::to_integer<int>(value), bytes, as_cuda(stream)));
   }
-  void fetch(void* here, const void* there, std::size_t bytes, Stream stream) noexcept override {
-    note(cudaMemcpyAsync(here, there, bytes, cudaMemcpyDeviceToHost, as_cuda(stream)));
-  }
-  void hand_on(const StatusWord* from, StatusWord* into, Stream stream) noexcept override {
+  void hand_on(const StatusWord* from, StatusWord* into, StatusWord* told,
+               Stream stream) noexcept override {
     static_cast<void>(cudaGetLastError());
     hand_on_word<<<1, 1, 0, as_cuda(stream)>>>(reinterpret_cast<const unsigned long long*>(from),
-                                               reinterpret_cast<unsigned long long*>(into));
+                                               word_of(into), word_of(told));
     note(cudaGetLastError());
   }
   void launch(const Work& work, Stream stream) noexcept override {
@@ -226,7 +278,10 @@ class GpuDevice final : public Device {
     note(error);
     return true;
   }
-  void finish(Stream stream) noexcept override { note(cudaStreamSynchronize(as_cuda(stream))); }
+  void finish(Stream stream) noexcept override {
+    const Current current(index_, std::nothrow);
+    note(cudaStreamSynchronize(as_cuda(stream)));
+  }
 
   bool failed() const noexcept override { return failed_.load() != 0; }
   std::string failure() const override {
@@ -241,8 +296,8 @@ class GpuDevice final : public Device {
     const Current current(index_);
     const std::lock_guard alone(building_mutex_);
     const std::string what = std::to_string(bytes) + " bytes copied";
-    check(cudaMemcpyAsync(into, from, bytes, kind, building_), what);
-    check(cudaStreamSynchronize(building_), what);
+    check(cudaMemcpyAsync(into, from, bytes, kind, streams_.building), what);
+    check(cudaStreamSynchronize(streams_.building), what);
   }
 
   /// The first one counts: those behind it follow from it.
@@ -261,9 +316,8 @@ class GpuDevice final : public Device {
   const int index_, worker_;
   const std::string name_;
   Space space_;
-  std::array<cudaStream_t, queue_count> streams_{};
+  Streams streams_;
   std::mutex building_mutex_;
-  cudaStream_t building_ = nullptr;           // captures, and copies between steps
   std::map<std::byte*, std::int64_t> sizes_;  // of what is allocated
   std::atomic<std::int64_t> in_use_{0};
   std::atomic<int> failed_{0};
