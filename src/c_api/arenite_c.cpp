@@ -5,6 +5,7 @@
 #include <arenite/operators.hpp>
 #include <arenite/plan/draw.hpp>
 #include <arenite/plan/step_json.hpp>
+#include <arenite/runtime/program.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -274,7 +275,7 @@ arenite_status arenite_model_memory(const arenite_model* model, arenite_memory* 
                         .lower_bound = plan.lower_bound,
                         .separate = plan.separate,
                         .optimal = plan.optimal ? 1 : 0};
-    constexpr std::int64_t task_sets = 2;
+    const std::int64_t task_sets = runtime::task_sets_of(plan);
     for (const plan::BlockPlan& block : plan.blocks) {
       sums.bytes += block.per_task_set ? task_sets * block.bytes : block.bytes;
     }

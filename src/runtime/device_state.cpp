@@ -72,6 +72,33 @@ void ProgramSet::Impl::check_memory(const std::vector<ProgramSpec>& specs) const
   }
 }
 
+void ProgramSet::Impl::check_pinned(const std::vector<ProgramSpec>& specs) const {
+  const auto check = [&](const ProgramSpec& spec, const plan::Placement& place) {
+    if (place.external || spec.plan.blocks[place.block].space.memory != MemoryKind::host) return;
+    const BlockGroup& of = groups[group(spec, place)];
+    for (std::size_t copy = 0; copy < of.copies; ++copy) {
+      const Block& block = blocks[of.first + copy];
+      if (block.pinned_for_cuda()) continue;
+      throw Failure(
+          {.found = "CUDA could not pin the " + std::to_string(block.bytes()) +
+                    " bytes of block '" + block.name() + "'",
+           .expected = "pinned memory, for a GPU copies '" + place.name + "' from it or to it",
+           .where = "program '" + spec.name + "'",
+           .hint = "use a smaller batch, or let the process pin more (a container's limits)"});
+    }
+  };
+  for (const ProgramSpec& spec : specs) {
+    for (const graph::Task& task : spec.schedule.tasks) {
+      if (task.space.device == DeviceKind::cpu || !device_of(task.space).has_cuda_worker())
+        continue;
+      for (graph::OpId op : task.ops) {
+        for (const graph::Access& access : graph::accesses(spec.graph, op))
+          check(spec, spec.plan.placement(access.storage));
+      }
+    }
+  }
+}
+
 /// Constants of a device are copies of what is bound by address, made once.
 void ProgramSet::Impl::fill_constants(const std::vector<ProgramSpec>& specs) {
   std::map<std::pair<std::size_t, std::int64_t>, const void*> filled;

@@ -161,6 +161,8 @@ struct ProgramSet::Impl {
   void warm_up_devices(const std::vector<ProgramSpec>& specs) const;
   /// Throws Error when a device has less.
   void check_memory(const std::vector<ProgramSpec>& specs) const;
+  /// Throws Failure where a device's tasks copy from or to memory that CUDA could not pin.
+  void check_pinned(const std::vector<ProgramSpec>& specs) const;
   void fill_constants(const std::vector<ProgramSpec>& specs);
   std::span<std::byte> lend(const plan::Placement& place, Block& block);
   void take_back();  ///< what was lent; before a step, with none under way

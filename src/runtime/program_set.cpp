@@ -11,14 +11,34 @@
 
 namespace arenite::runtime {
 
-ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector<ProgramSpec> specs,
-                       const ProgramOptions& options)
-    : impl_(std::make_unique<Impl>(kernels, options)) {
-  static_cast<void>(session);  // asked for so that nobody builds programs before starting StarPU
+namespace {
+
+ProgramOptions settled(ProgramOptions options, const std::vector<ProgramSpec>& specs) {
+  if (options.task_sets == 0) {
+    options.task_sets = 2;
+    for (const ProgramSpec& spec : specs)
+      options.task_sets = std::max(options.task_sets, task_sets_of(spec.plan));
+  }
   if (options.task_sets < 2) {
     fail({.found = std::to_string(options.task_sets) + " task sets",
           .expected = "at least 2: a task can be resubmitted only after it has ended"});
   }
+  return options;
+}
+
+}  // namespace
+
+int task_sets_of(const plan::StepPlan& plan) noexcept {
+  const bool on_gpu = std::ranges::any_of(plan.blocks, [](const plan::BlockPlan& block) {
+    return block.space.device == DeviceKind::cuda;
+  });
+  return on_gpu ? 3 : 2;
+}
+
+ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector<ProgramSpec> specs,
+                       const ProgramOptions& options)
+    : impl_(std::make_unique<Impl>(kernels, settled(options, specs))) {
+  static_cast<void>(session);  // asked for so that nobody builds programs before starting StarPU
   std::vector<const plan::StepPlan*> plans;
   for (const ProgramSpec& spec : specs) {
     if (options.verify) plan::verify_step(spec.graph, spec.schedule, spec.plan);
@@ -30,6 +50,7 @@ ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector
   impl_->check_memory(specs);
   impl_->fill_constants(specs);
   impl_->make_handles(specs);
+  impl_->check_pinned(specs);
   impl_->make_programs(std::move(specs));
   if (const auto request = capture_request()) impl_->begin_capture(*request);
 }

@@ -34,6 +34,8 @@ class Block {
 
   /// "cuda", "locked" or "no (why)", "device" for a device's memory; "not yet" before first use.
   const std::string& pinned() const noexcept { return pinned_; }
+  /// GPUs can copy from it and to it while the host goes on.
+  bool pinned_for_cuda() const noexcept { return through_starpu_; }
 
  private:
   void allocate();

@@ -54,8 +54,13 @@ struct ProgramSpec {
   std::map<std::string, ConstantBinding> constants;
 };
 
+/// What a program has unless its options say otherwise: 2, and 3 on a GPU, where the host arms the
+/// step behind the next one while that runs, and may take longer than a short step.
+int task_sets_of(const plan::StepPlan& plan) noexcept;
+
 struct ProgramOptions {
-  int task_sets = 2;  ///< how many steps may be under way; at least 2
+  /// How many steps may be under way: at least 2; 0: as many as `task_sets_of` the plans.
+  int task_sets = 0;
   /// Record what each task does on a GPU once, as a CUDA graph, and launch that in one go.
   bool record = true;
   /// Check the plans first. Only for showing what becomes of a wrong one.
