@@ -89,6 +89,43 @@ TEST_F(OnSimulatedGpus, CountsWhatOtherProgramsHave) {
   EXPECT_EQ(SimulatedDevice::all_in_use(), one);
 }
 
+/// What a trainer has after its first pass moves into programs for the next set without two of them
+/// being there at once; where those do not fit, it goes on with what it had.
+TEST_F(OnSimulatedGpus, BuildsForANewSetInTheMemoryOfOne) {
+  struct Bytes {
+    std::int64_t training = 0, both = 0;
+  } bytes;
+  const auto train = [&](std::int64_t memory, auto then) {
+    runtime::Session session({.workers = 1, .device = "cuda", .device_memory = memory});
+    train::Trainer trainer(session, nn::model("cnn1").layers, small_set().shape(),
+                           {.batch = 32, .init = {.seed = 5, .range = {}}, .resident_data = true});
+    trainer.fit(small_set().train, {});
+    then(trainer);
+    return trainer.weights_sha256();
+  };
+  const std::string expected = train(0, [&](train::Trainer& trainer) {
+    bytes.training = SimulatedDevice::all_in_use();
+    trainer.evaluate(small_set().test);
+    bytes.both = SimulatedDevice::all_in_use();
+    trainer.fit(small_set().train, {});
+  });
+  EXPECT_LT(bytes.training, bytes.both);
+  EXPECT_LT(bytes.both, 2 * bytes.training);
+
+  const auto go_on = [](train::Trainer& trainer) {
+    EXPECT_EQ(trainer.evaluate(small_set().test).samples, 77);
+    trainer.fit(small_set().train, {});
+  };
+  EXPECT_EQ(train(bytes.both, go_on), expected);
+  const auto refused = [](train::Trainer& trainer) {
+    const std::string before = trainer.weights_sha256();
+    EXPECT_THROW(trainer.evaluate(small_set().test), Error);
+    EXPECT_EQ(trainer.weights_sha256(), before);
+    trainer.fit(small_set().train, {});
+  };
+  EXPECT_EQ(train(bytes.both - 1, refused), expected);
+}
+
 /// The run ends and says why, wherever it was; what is built anew works.
 TEST_F(OnSimulatedGpus, EndsWhenADeviceFails) {
   for (const long deeds : {1L, 2L, 5L, 6L, 17L}) {

@@ -168,14 +168,22 @@ void Programs::initialise(const Initializer& how, const std::vector<nn::Paramete
   }
 }
 
-void Programs::adopt(Programs& older) {
-  // An evaluation alone has no optimizer state: what is new keeps its first value.
-  std::map<std::string, std::span<const std::byte>> known;
-  for_each_persistent(older.passes_, [&](const plan::Placement& place) {
-    known.emplace(place.name, older.set_->state<std::byte>(place.name));
+Programs::State Programs::save() {
+  State state;
+  for_each_persistent(passes_, [&](const plan::Placement& place) {
+    const auto [entry, is_new] = state.try_emplace(place.name);
+    if (!is_new) return;
+    const std::span<const std::byte> bytes = set_->state<std::byte>(place.name);
+    entry->second.assign(bytes.begin(), bytes.end());
   });
-  for (const auto& [name, bytes] : known)
-    std::ranges::copy(bytes, set_->state<std::byte>(name).begin());
+  return state;
+}
+
+void Programs::restore(const State& state) {
+  // An evaluation alone has no optimizer state.
+  for (const auto& [name, bytes] : state) {
+    if (has_state(name)) std::ranges::copy(bytes, set_->state<std::byte>(name).begin());
+  }
 }
 
 Pass* Programs::find(const data::Split& split, bool training) noexcept {

@@ -7,8 +7,11 @@
 
 #include "src/train/step_program.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -43,14 +46,17 @@ struct Recipe {
 class Programs {
  public:
   using Wanted = std::pair<data::Split, bool>;  ///< a checked split, and whether to train on it
+  using State = std::map<std::string, std::vector<std::byte>>;  ///< by name
 
   /// `state` holds the places that names already have. Parameters get their first values.
   Programs(runtime::Session& session, const Recipe& recipe,
            const std::vector<nn::Parameter>& parameters, plan::StateLayout state,
            const std::vector<Wanted>& wanted);
 
-  /// Takes over what both have: parameters, optimizer state, buffers.
-  void adopt(Programs& older);
+  /// What outlives a step: parameters, optimizer state, buffers.
+  State save();
+  /// Of that, what these programs have too; what is new keeps its first value.
+  void restore(const State& state);
 
   Pass* find(const data::Split& split, bool training) noexcept;
   std::vector<Wanted> wanted() const;

@@ -54,9 +54,10 @@ struct Trainer::Impl {
   Shape image;
   TrainerOptions options;
 
-  plan::StateLayout state;  // the main program's; later programs keep its places
+  plan::StateLayout state;  // the main program's; later programs add to it, and keep its places
   StepProgram preview;      // the main program before any data is known: its plan is the same
   std::unique_ptr<Programs> programs;
+  Programs::State saved;  // of programs that are gone, until others have it
   CostMeter meter;
   bool running = false;
   float learning_rate = 0;
@@ -102,14 +103,29 @@ struct Trainer::Impl {
     }
     const bool new_train = is_new(train, true), new_test = is_new(test, false);
     if (!new_train && !new_test) return;  // and allocate nothing: epochs come here
-    std::vector<Programs::Wanted> wanted;
-    if (programs) wanted = programs->wanted();
+    std::vector<Programs::Wanted> before;
+    if (programs) before = programs->wanted();
+    auto wanted = before;
     if (new_train) wanted.emplace_back(*train, true);
     if (new_test) wanted.emplace_back(*test, false);
-    auto next = std::make_unique<Programs>(session, recipe(), preview.parameters,
-                                           programs ? programs->state() : state, wanted);
-    if (programs) next->adopt(*programs);
-    programs = std::move(next);
+    if (programs) {
+      state = programs->state();
+      saved = programs->save();
+      programs.reset();  // first: the memory of both might be more than there is
+    }
+    try {
+      build(wanted);
+    } catch (...) {
+      if (!before.empty()) build(before);
+      throw;
+    }
+  }
+
+  void build(const std::vector<Programs::Wanted>& wanted) {
+    auto made = std::make_unique<Programs>(session, recipe(), preview.parameters, state, wanted);
+    made->restore(saved);
+    programs = std::move(made);
+    saved.clear();
     write_learning_rate();
   }
 
