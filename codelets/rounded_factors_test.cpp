@@ -264,7 +264,7 @@ struct Selecting {
   /// The kernel of the op that was added last.
   std::string select(Compute compute) {
     const graph::OpView op(graph, graph[graph[graph::Graph::body].ops.back()]);
-    return runtime::kernel_selector(kernels(), compute)->choose(op);
+    return runtime::kernel_selector(kernels(), {.compute = compute})->choose(op);
   }
 };
 

@@ -4,6 +4,7 @@
 Each case ends with status 2 and one line that says what was found, what was expected and where; no
 step is trained, and all files are what they were before."""
 import gzip
+import json
 import os
 import pathlib
 import re
@@ -32,7 +33,7 @@ NAMES = {"--model": "one of mlp, cnn1, lenet5, cnn2, vgg-small",
          "--device": "cpu, cuda, cuda:N, auto, or several of them as in cuda:0+cpu",
          "--memory": "bytes, as in 4096, 64MiB or 1.5GiB",
          "--init": "default, or uniform:A with a finite A above 0, as in uniform:0.1"}
-PATHS = ("--data", "--log", "--plan-svg", "--plan-json")
+PATHS = ("--data", "--kernels", "--log", "--plan-svg", "--plan-json")
 
 
 class BadInput(unittest.TestCase):
@@ -117,6 +118,21 @@ class Arguments(BadInput):
     def test_empty_paths(self):
         for option in PATHS:
             self.refused(train(option, ""), f"{option}: ''; expected a path{HELP}")
+
+    def test_kernels_of_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "kernels.json"
+            what = "kernel choices, as gpu_kernels --choose writes them"
+            self.refused(train("--kernels", file), f"{file}: cannot read it: No such file or directory; expected {what}")
+            file.write_text("{}")
+            self.refused(train("--kernels", file), f"{file}: no field 'format'; expected one")
+            op = "softmax_cross_entropy(float32 [8, 10], int32 [8], divisor=8)"
+            file.write_text(json.dumps({"format": "arenite kernel choices 1", "measured_on": "", "choices": [
+                {"op": op, "device": "cpu", "compute": "float32", "kernel": "quick"}]}))
+            self.refused(train("--kernels", file, "--model", "cnn1", "--dataset", "synthetic", "--batch", "8", "--lanes", "1"),
+                         f"{file}: kernel 'quick' chosen for {op}; expected one that it can have here (hint: measure anew: "
+                         "these choices are of another version, or of other libraries)")
+            self.assertIn("same file", train("--kernels", file, "--log", file).stderr)
 
     def test_any_variable_of_starpus(self):
         """What it cannot read ends the process within StarPU, so that nothing of it may get there."""

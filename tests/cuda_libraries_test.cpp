@@ -58,7 +58,7 @@ TEST(LibraryKernels, AreSelectedByWhatIsComputedIn) {
       graph.storage(graph::StorageId(i)).space = {
           .device = DeviceKind::cuda, .index = 0, .memory = MemoryKind::device};
     const graph::OpView op(graph, graph[graph[graph::Graph::body].ops.back()]);
-    return runtime::kernel_selector(kernels(), compute)->choose(op);
+    return runtime::kernel_selector(kernels(), {.compute = compute})->choose(op);
   };
   EXPECT_EQ(select(runtime::Compute::float32), device ? "cublas" : "own");
   EXPECT_EQ(select(runtime::Compute::tfloat32), device ? "cublas_tf32" : "own");

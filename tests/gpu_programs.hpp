@@ -41,6 +41,7 @@ struct How {
   std::int64_t batch = 32;
   int workers = 1;
   std::optional<bool> resident_data = std::nullopt;
+  runtime::KernelChoices kernels = {};
 };
 
 struct Outcome {
@@ -57,6 +58,7 @@ inline Outcome train_once(const std::string& model, const How& how) {
                           .optimizer = optim::sgd({.lr = 0.02f, .momentum = 0.9f}),
                           .init = {.seed = 5, .range = {}},
                           .lanes = how.lanes,
+                          .kernels = how.kernels,
                           .cuda_graphs = how.cuda_graphs,
                           .resident_data = how.resident_data});
   Outcome outcome;

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/train/step_on_gpu.hpp"
 #include "tests/gpu_programs.hpp"
 
 #include <cstring>
@@ -59,6 +60,30 @@ TEST_F(OnGpus, DealsLanesOutOnDevices) {
     EXPECT_EQ(train_once("cnn1", {.device = devices, .lanes = 3, .workers = 2}).sha256,
               several.sha256);
   }
+}
+
+/// Of each op that has several the last one, as if somebody had found it the fastest.
+TEST_F(OnGpus, TakesTheKernelsThatWereChosen) {
+  runtime::KernelChoices choices;
+  {
+    const runtime::Session session({.workers = 1, .device = "cuda"});
+    const graph::Graph step = train::step_on_gpu("cnn1", 32).spec.graph;
+    const auto selector = runtime::kernel_selector(kernels());
+    for (graph::OpId id : step[graph::Graph::body].ops) {
+      const graph::OpView op(step, step[id]);
+      if (op.op().kernel.empty() || graph::space_of(step, step[id]).device == DeviceKind::cpu)
+        continue;
+      for (const runtime::Kernel& kernel : kernels().find(op.op().name())) {
+        if (kernel.device == DeviceKind::cuda && kernel.compute == runtime::Compute::float32 &&
+            selector->supports(op, kernel.name))
+          choices.set(op, kernel.device, kernel.compute, kernel.name);
+      }
+    }
+  }
+  const auto first = train_once("cnn1", {.device = "cuda"});
+  const auto chosen = train_once("cnn1", {.device = "cuda", .kernels = choices});
+  EXPECT_NE(chosen.sha256, first.sha256) << "others add in another order";
+  expect_alike(chosen, first);
 }
 
 /// What a step finds at fault there, the host hears of behind the step, and nothing is updated.

@@ -132,6 +132,9 @@ void add_places(Command& train, TrainArguments& a) {
       {{"auto", std::nullopt}, {"on", true}, {"off", false}},
       "keep the images in each GPU's memory, which gathers its batches from them (auto: where they "
       "take at most a quarter of it)");
+  train.add_path("--kernels", a.kernels, "FILE",
+                 "take the kernels that were measured to be the fastest, as gpu_kernels --choose "
+                 "wrote them (docs/gpu.md)");
 }
 
 void add_planning(Command& train, TrainArguments& a) {

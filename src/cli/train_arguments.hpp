@@ -27,6 +27,7 @@ struct TrainArguments {
   std::int64_t memory = 0;  ///< of each GPU; 0: not given
   bool cuda_graphs = true;
   std::optional<bool> resident_data;
+  std::string kernels;  ///< a file of choices
   int workers = 0;  ///< 0: not given, and likewise lanes and limit
   int lanes = 0;
   std::int64_t limit = 0;

@@ -58,7 +58,8 @@ void refuse_shared_outputs(const TrainArguments& a) {
   const auto second = [&](const std::string& path) {
     return path.empty() || a.arenas != plan::ArenaLayout::two ? std::string() : path + ".1";
   };
-  refuse_shared_files({{"--log", a.log},
+  refuse_shared_files({{"--kernels", a.kernels},
+                       {"--log", a.log},
                        {"--plan-svg", a.plan_svg},
                        {"--plan-svg", second(a.plan_svg)},
                        {"--plan-json", a.plan_json},
@@ -117,6 +118,8 @@ int run_train(const TrainArguments& a) {
   const nn::NamedModel& model = nn::model(a.model);
   const optim::Optimizer optimizer =
       optim::sgd({.lr = a.lr, .momentum = a.momentum, .weight_decay = a.weight_decay});
+  const runtime::KernelChoices chosen =
+      a.kernels.empty() ? runtime::KernelChoices() : runtime::KernelChoices::read(a.kernels);
   const data::ImageData data = data::find(a.dataset.empty() ? model.dataset : a.dataset, a.data);
   const data::Split train_split = a.limit > 0 ? data.train.first(a.limit) : data.train;
   if (interrupted()) return nothing_trained();
@@ -131,6 +134,7 @@ int run_train(const TrainArguments& a) {
                           .layout = a.arenas,
                           .fuse = a.fuse,
                           .compute = a.compute,
+                          .kernels = chosen,
                           .cuda_graphs = a.cuda_graphs,
                           .resident_data = a.resident_data});
   if (interrupted()) return nothing_trained();

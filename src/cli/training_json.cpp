@@ -47,6 +47,7 @@ ordered_json model_event(const TrainingStart& s) {
           {"seed", a.seed},
           {"shuffle", a.shuffle},
           {"compute", runtime::to_string(a.compute)},
+          {"kernels", a.kernels.empty() ? ordered_json() : ordered_json(a.kernels)},
           {"workers", s.session.workers()},
           {"spaces", std::move(spaces)},
           {"runtime", s.session.description()}};

@@ -33,12 +33,13 @@ void WordsReport::start(const TrainingStart& s) {
     std::cout << fmt::format("--limit {}: the set has only {} training images; all are used\n",
                              a.limit, s.data.train.count);
   }
-  std::cout << fmt::format("model {}: {}; batch {} in {} {}; {}{}\n", s.model.name, s.model.summary,
-                           a.batch, s.trainer.lanes(), s.trainer.lanes() == 1 ? "lane" : "lanes",
-                           s.session.description(),
+  std::cout << fmt::format("model {}: {}; batch {} in {} {}; {}{}{}\n", s.model.name,
+                           s.model.summary, a.batch, s.trainer.lanes(),
+                           s.trainer.lanes() == 1 ? "lane" : "lanes", s.session.description(),
                            a.compute == runtime::Compute::float32
                                ? ""
-                               : fmt::format("; products in {}", runtime::to_string(a.compute)))
+                               : fmt::format("; products in {}", runtime::to_string(a.compute)),
+                           a.kernels.empty() ? "" : "; kernels of " + a.kernels)
             << s.trainer.plan();
 }
 

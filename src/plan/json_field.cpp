@@ -148,7 +148,7 @@ json parse_document(std::string_view text, std::string_view where, int levels,
   }
 }
 
-std::string read_document(const std::filesystem::path& file) {
+std::string read_document(const std::filesystem::path& file, std::string_view what) {
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   std::string text;
@@ -160,7 +160,7 @@ std::string read_document(const std::filesystem::path& file) {
   }
   if (!stream.eof()) {
     fail({.found = "cannot read it" + (errno != 0 ? ": " + system_reason() : ""),
-          .expected = "a plan as write_json() writes it",
+          .expected = std::string(what),
           .where = file.string()});
   }
   return text;

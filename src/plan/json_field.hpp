@@ -52,7 +52,8 @@ Space parse_space(const Field& field);
 nlohmann::json parse_document(std::string_view text, std::string_view where, int levels,
                               std::string_view what = "a plan");
 
-/// The bytes of a file of at most max_json_bytes.
-std::string read_document(const std::filesystem::path& file);
+/// The bytes of a file of at most max_json_bytes, which should hold `what`.
+std::string read_document(const std::filesystem::path& file,
+                          std::string_view what = "a plan as write_json() writes it");
 
 }  // namespace arenite::plan

@@ -21,8 +21,8 @@ bool writes_state(const graph::OpView& op) {
 
 class TableSelector final : public graph::KernelSelector {
  public:
-  TableSelector(const KernelTable& table, Compute compute, std::string without)
-      : table_(table), compute_(compute), without_(std::move(without)) {}
+  TableSelector(const KernelTable& table, KernelWishes wishes)
+      : table_(table), wishes_(std::move(wishes)) {}
 
   bool has_kernel(const graph::OpView& op, const Space& space) const override {
     return find(op, space) != nullptr;
@@ -31,7 +31,7 @@ class TableSelector final : public graph::KernelSelector {
   std::string choose(const graph::OpView& op) const override {
     const Space space = graph::space_of(op.graph(), op.op());
     const DeviceKind device = space.device;
-    if (device == DeviceKind::cpu && compute_ == Compute::tfloat32 && multiplies(op)) {
+    if (device == DeviceKind::cpu && wishes_.compute == Compute::tfloat32 && multiplies(op)) {
       fail({.found = "products in tfloat32 on the CPU",
             .expected = "float32 or bfloat16",
             .where = std::string(op.op().name()),
@@ -44,10 +44,11 @@ class TableSelector final : public graph::KernelSelector {
         shapes += (shapes.empty() ? "" : ", ") + to_string(op.operand(i).shape);
     }
     fail({.found = "no kernel for operands " + shapes,
-          .expected =
-              "a registered kernel that supports them on " +
-              std::string(device == DeviceKind::cpu ? "the CPU" : "CUDA") +
-              (compute_ == Compute::float32 ? "" : " in " + std::string(to_string(compute_))),
+          .expected = "a registered kernel that supports them on " +
+                      std::string(device == DeviceKind::cpu ? "the CPU" : "CUDA") +
+                      (wishes_.compute == Compute::float32
+                           ? ""
+                           : " in " + std::string(to_string(wishes_.compute))),
           .where = std::string(op.op().name()) +
                    (op.op().where.empty() ? "" : " '" + op.op().where + "'")});
   }
@@ -102,35 +103,65 @@ class TableSelector final : public graph::KernelSelector {
     make_current(space);
     const DeviceKind device = space.device;
     const bool rounds = std::ranges::any_of(table_.find(op.op().name()), [&](const Kernel& kernel) {
-      return kernel.device == device && kernel.compute == compute_;
+      return kernel.device == device && kernel.compute == wishes_.compute;
     });
-    if (!rounds) return first(op, device, Compute::float32);
-    const Kernel* const found = first(op, device, compute_);
+    if (!rounds) return best(op, device, Compute::float32);
+    const Kernel* const found = best(op, device, wishes_.compute);
     // A GPU library need not take all ops; those of our own multiply float32 only.
     return found != nullptr || device == DeviceKind::cpu ? found
-                                                         : first(op, device, Compute::float32);
+                                                         : best(op, device, Compute::float32);
+  }
+
+  const Kernel* best(const graph::OpView& op, DeviceKind device, Compute compute) const {
+    const Kernel* const mine = chosen(op, device, compute);
+    return mine != nullptr ? mine : first(op, device, compute);
   }
 
   const Kernel* first(const graph::OpView& op, DeviceKind device, Compute compute) const {
     for (const Kernel& kernel : table_.find(op.op().name())) {
-      if (kernel.device != device || kernel.compute != compute) continue;
-      if (!without_.empty() && kernel.name.starts_with(without_)) continue;
-      if (ARENITE_PLAIN_KERNELS && kernel.jit) continue;
+      if (kernel.device != device || kernel.compute != compute || excluded(kernel)) continue;
       if (supports(kernel, op)) return &kernel;
     }
     return nullptr;
   }
 
+  bool excluded(const Kernel& kernel) const {
+    return (!wishes_.without.empty() && kernel.name.starts_with(wishes_.without)) ||
+           (ARENITE_PLAIN_KERNELS && kernel.jit);
+  }
+
+  /// None where nobody chose one, or one that is excluded.
+  const Kernel* chosen(const graph::OpView& op, DeviceKind device, Compute compute) const {
+    const std::string* const name = wishes_.choices.find(op, device, compute);
+    if (name == nullptr) return nullptr;
+    for (const Kernel& kernel : table_.find(op.op().name())) {
+      if (kernel.name != *name || kernel.device != device || kernel.compute != compute) continue;
+      if (excluded(kernel)) return nullptr;
+      if (supports(kernel, op)) return &kernel;
+      // It was chosen without a halo; with one, another may have to do.
+      if (has_halo(op)) return nullptr;
+    }
+    fail({.found = "kernel '" + *name + "' chosen for " + KernelChoices::describe(op),
+          .expected = "one that it can have here",
+          .where = wishes_.choices.origin(),
+          .hint = "measure anew: these choices are of another version, or of other libraries"});
+  }
+
+  static bool has_halo(const graph::OpView& op) {
+    const auto wide = [&](graph::ValueId id) { return id && op.graph()[id].layout.halo > 0; };
+    return std::ranges::any_of(op.op().operands, wide) ||
+           std::ranges::any_of(op.op().results, wide);
+  }
+
   const KernelTable& table_;
-  Compute compute_;
-  std::string without_;
+  const KernelWishes wishes_;
 };
 
 }  // namespace
 
-std::unique_ptr<graph::KernelSelector> kernel_selector(const KernelTable& table, Compute compute,
-                                                       std::string without) {
-  return std::make_unique<TableSelector>(table, compute, std::move(without));
+std::unique_ptr<graph::KernelSelector> kernel_selector(const KernelTable& table,
+                                                       KernelWishes wishes) {
+  return std::make_unique<TableSelector>(table, std::move(wishes));
 }
 
 }  // namespace arenite::runtime

@@ -97,6 +97,7 @@ StepRequest Recipe::request(std::string name, std::int64_t batch, std::int64_t d
           .layout = options.layout,
           .fuse = options.fuse,
           .compute = options.compute,
+          .kernels = options.kernels,
           .target = options.target,
           .spaces = spaces};
 }

@@ -166,7 +166,8 @@ StepProgram assemble(const nn::Layer& model, const nn::Loss& loss,
   if (request.fuse && spaces.shared.device != DeviceKind::cpu)  // where launches count
     graph::group_updates(split.graph, operators());
   if (request.fuse) graph::fuse_updates(split.graph, operators());
-  const auto selector = runtime::kernel_selector(kernels(), request.compute);
+  const auto selector =
+      runtime::kernel_selector(kernels(), {.compute = request.compute, .choices = request.kernels});
   graph::place(split.graph, operators(), spaces, *selector);
   graph::select(split.graph, *selector);
   graph::in_place(split.graph);

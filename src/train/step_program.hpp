@@ -36,6 +36,7 @@ struct StepRequest {
   plan::ArenaLayout layout = plan::ArenaLayout::overlay;
   bool fuse = true;
   runtime::Compute compute = runtime::Compute::float32;
+  runtime::KernelChoices kernels;
   graph::TargetProfile target = graph::default_target();
   std::vector<Space> spaces{Space{}};  ///< to run in; what lanes share is in the first
 };

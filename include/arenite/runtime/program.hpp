@@ -18,6 +18,7 @@
 #include <arenite/plan/step_plan.hpp>
 #include <arenite/runtime/block.hpp>
 #include <arenite/runtime/kernel.hpp>
+#include <arenite/runtime/kernel_choices.hpp>
 #include <arenite/runtime/profile.hpp>
 #include <arenite/runtime/session.hpp>
 
@@ -32,12 +33,19 @@
 
 namespace arenite::runtime {
 
-/// The selector that `graph::select` and `graph::place` use: the first kernel of the table that
-/// supports an op on the kind of device where it runs. None whose name begins with `without` is
-/// taken. It throws Error for an op that multiplies on the CPU and is to do so in tfloat32.
+/// Which of the kernels that support an op is taken.
+struct KernelWishes {
+  Compute compute = Compute::float32;
+  std::string without = {};    ///< none whose name begins so; empty: any
+  KernelChoices choices = {};  ///< these first
+};
+
+/// The selector that `graph::select` and `graph::place` use: the kernel that was chosen, else the
+/// first of the table that supports an op on the kind of device where it runs. It throws Error for
+/// an op that multiplies on the CPU and is to do so in tfloat32, and on a chosen kernel that the op
+/// cannot have.
 std::unique_ptr<graph::KernelSelector> kernel_selector(const KernelTable& table,
-                                                       Compute compute = Compute::float32,
-                                                       std::string without = {});
+                                                       KernelWishes wishes = {});
 
 /// Read-only bytes for a constant of the graph. Borrowed: must outlive the programs.
 struct ConstantBinding {

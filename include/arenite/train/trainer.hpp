@@ -52,6 +52,8 @@ struct TrainerOptions {
   /// forward and backward; they add in float32, and everything is kept in float32. With tfloat32,
   /// which GPUs only have, their tensor cores round it to TF32.
   runtime::Compute compute = runtime::Compute::float32;
+  /// Kernels to take where they were measured; for other ops the table's own order counts.
+  runtime::KernelChoices kernels;
   /// Costs that lanes and tasks are chosen from, and lanes' devices.
   graph::TargetProfile target = graph::default_target();
   /// On GPUs, record what a task does once and launch it in one go.
