@@ -145,6 +145,7 @@ int main(int argc, char** argv) {
   app.add_option("--momentum", a.how.momentum, "of SGD")->capture_default_str();
   app.add_option("--device", a.how.device, "of arenite train")->capture_default_str();
   app.add_option("--compute", a.how.compute, "of arenite train")->capture_default_str();
+  app.add_option("--kernels", a.how.kernels, "of arenite train");
   auto* images = app.add_option("--images", a.images, "a plain IDX file");
   app.add_option("--labels", a.labels, "a plain IDX file")->needs(images);
   app.add_option("--write-data", a.write_data, "write the set's images and labels to this folder");

@@ -15,7 +15,7 @@ struct ContestantOptions {
   std::int64_t batch = 64;
   int workers = 1;
   float learning_rate = 0.02f, momentum = 0.9f;
-  std::string device = "cpu", compute = "float32";  ///< of arenite train; ours only
+  std::string device = "cpu", compute = "float32", kernels;  ///< of arenite train; ours only
 };
 
 struct Turn {

@@ -47,7 +47,10 @@ class Arenite : public Contestant {
             session_, nn::model(options.network).layers, train.shape(),
             {.batch = options.batch,
              .optimizer = optim::sgd({.lr = options.learning_rate, .momentum = options.momentum}),
-             .compute = compute_of(options.compute)}) {
+             .compute = compute_of(options.compute),
+             .kernels = options.kernels.empty() ? runtime::KernelChoices()
+                                                : runtime::KernelChoices::read(options.kernels)}),
+        chosen_(!options.kernels.empty()) {
     trainer_.prepare(&train_, nullptr);
   }
 
@@ -88,8 +91,10 @@ class Arenite : public Contestant {
   std::string version() const override { return "Arenite on " + starpu_; }
   std::string configuration() const override {
     if (session_.spaces().front().memory == MemoryKind::device) {
-      return "as `arenite train --device cuda` runs it: lanes chosen from network and batch, tasks "
-             "recorded as CUDA graphs, batches copied ahead";
+      return std::string(
+                 "as `arenite train --device cuda` runs it: lanes chosen from network and batch, "
+                 "tasks recorded as CUDA graphs, batches copied ahead") +
+             (chosen_ ? "; kernels measured on this GPU" : "");
     }
     return "as `arenite train` runs it: lanes and tasks chosen from network and batch; "
            "denormals flushed";
@@ -100,6 +105,7 @@ class Arenite : public Contestant {
   const data::Split train_;
   runtime::Session session_;
   train::Trainer trainer_;
+  bool chosen_;  // kernels, by measurement
   /// "StarPU 1.3.10"
   const std::string starpu_ = session_.description().substr(0, session_.description().find(','));
 };

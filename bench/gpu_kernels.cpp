@@ -1,11 +1,14 @@
 // Every float32 kernel that a GPU has for the ops of networks' training steps, by itself: what each
-// takes, and which one programs are given. For thresholds that were set where no GPU was.
+// takes, and which one programs are given. With --choose it writes which one they should be given
+// (`arenite train --kernels`), for what programs take by themselves was set where no GPU was.
 //
 // A kernel's launches are recorded a number of times in a row, as programs record them, and the
 // recording is launched; a row is the median over launches, a kernel's run alone with warm caches.
 #include <arenite/error.hpp>
+#include <arenite/graph/spaces.hpp>
 #include <arenite/operators.hpp>
 #include <arenite/runtime/devices.hpp>
+#include <arenite/runtime/kernel_choices.hpp>
 
 #include <cuda_runtime_api.h>
 #include <spdlog/fmt/fmt.h>
@@ -19,7 +22,6 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -67,6 +69,7 @@ class Place {
       : workspace_(scratch), words_(2 * static_cast<std::int64_t>(sizeof(runtime::StatusWord))) {
     for (graph::ValueId id : op.operands) operands_.push_back(id ? make(graph[id]) : nullptr);
     for (graph::ValueId id : op.results) results_.push_back(make(graph[id]));
+    check(cudaDeviceSynchronize(), "operands");  // kernels run in a stream that does not wait
   }
 
   runtime::KernelCall call(const runtime::PreparedKernel& kernel, cudaStream_t stream) const {
@@ -93,129 +96,169 @@ class Place {
   Buffer workspace_, words_;
 };
 
-/// Microseconds of one run.
-double measure(const runtime::PreparedKernel& kernel, const Place& place) {
-  constexpr int runs = 20, launches = 9;
-  cudaStream_t stream = nullptr;
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t recording = nullptr;
-  cudaEvent_t begin = nullptr, end = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
-  check(cudaEventCreate(&begin), "event");
-  check(cudaEventCreate(&end), "event");
-  const runtime::KernelCall call = place.call(kernel, stream);
-  kernel.run(call);  // loads it
-  check(cudaStreamSynchronize(stream), "first run");
-  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin of a capture");
-  for (int i = 0; i < runs; ++i) kernel.run(call);
-  check(cudaStreamEndCapture(stream, &graph), "end of a capture");
-  check(cudaGraphInstantiate(&recording, graph, 0), "recording");
-  std::vector<float> times;
-  for (int i = 0; i <= launches; ++i) {  // one more, to warm up
-    check(cudaEventRecord(begin, stream), "event");
-    check(cudaGraphLaunch(recording, stream), "launch");
-    check(cudaEventRecord(end, stream), "event");
-    check(cudaEventSynchronize(end), "runs");
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, begin, end), "time");
-    if (i > 0) times.push_back(milliseconds);
+/// Times what is enqueued in a stream of its own.
+class Clock {
+ public:
+  Clock() {
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
+    check(cudaEventCreate(&begin_), "event");
+    check(cudaEventCreate(&end_), "event");
   }
+  ~Clock() {
+    cudaEventDestroy(begin_);
+    cudaEventDestroy(end_);
+    cudaStreamDestroy(stream_);
+  }
+  Clock(const Clock&) = delete;
+  Clock& operator=(const Clock&) = delete;
+
+  cudaStream_t stream() const { return stream_; }
+
+  template <class Enqueue>
+  double milliseconds(Enqueue enqueue) const {
+    check(cudaEventRecord(begin_, stream_), "event");
+    enqueue();
+    check(cudaEventRecord(end_, stream_), "event");
+    check(cudaEventSynchronize(end_), "runs");
+    float passed = 0;
+    check(cudaEventElapsedTime(&passed, begin_, end_), "time");
+    return static_cast<double>(passed);
+  }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+};
+
+/// What a function enqueues, to be launched in one go.
+class Graph {
+ public:
+  template <class Enqueue>
+  Graph(cudaStream_t stream, Enqueue enqueue) {
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin of a capture");
+    enqueue();
+    check(cudaStreamEndCapture(stream, &graph), "end of a capture");
+    const cudaError_t error = cudaGraphInstantiate(&executable_, graph, 0);
+    cudaGraphDestroy(graph);
+    check(error, "recording");
+  }
+  ~Graph() { cudaGraphExecDestroy(executable_); }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  void launch(cudaStream_t stream) const { check(cudaGraphLaunch(executable_, stream), "launch"); }
+
+ private:
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+/// Microseconds of one run.
+double measure(const runtime::PreparedKernel& kernel, const Place& place, const Clock& clock) {
+  constexpr int most_runs = 20, launches = 7;
+  constexpr double enough = 4;  // milliseconds of a launch
+  const runtime::KernelCall call = place.call(kernel, clock.stream());
+  kernel.run(call);  // loads it
+  const double one = clock.milliseconds([&] { kernel.run(call); });
+  const int runs = std::clamp(static_cast<int>(enough / std::max(one, 1e-3)), 1, most_runs);
+  const Graph graph(clock.stream(), [&] {
+    for (int i = 0; i < runs; ++i) kernel.run(call);
+  });
+  graph.launch(clock.stream());  // to warm up
+  std::vector<double> times;
+  for (int i = 0; i < launches; ++i)
+    times.push_back(clock.milliseconds([&] { graph.launch(clock.stream()); }));
   if (const std::string failed = codelets::cuda::take_failure(); !failed.empty())
     fail({.found = failed, .expected = "a kernel that runs"});
   std::nth_element(times.begin(), times.begin() + launches / 2, times.end());
-  cudaGraphExecDestroy(recording);
-  cudaGraphDestroy(graph);
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
-  cudaStreamDestroy(stream);
-  return static_cast<double>(times[launches / 2]) * 1000 / runs;
+  return times[launches / 2] * 1000 / runs;
 }
 
+/// A kernel of an op, and what it takes.
 struct Row {
   std::string network;
   std::int64_t batch = 0;
-  std::string op, shapes, kernel;
+  std::string op, kernel;  ///< op: as KernelChoices::describe
   double microseconds = 0;
   bool chosen = false;
   std::string error;
 };
 
-std::string shapes_of(const graph::OpView& op) {
-  std::string text;
-  for (std::size_t i = 0; i < op.operand_count(); ++i) {
-    if (op.has_operand(i)) text += (text.empty() ? "" : " ") + to_string(op.operand(i).shape);
+Row timed(const runtime::Kernel& kernel, const graph::OpView& op, const Clock& clock) {
+  Row row{.network = {},
+          .op = runtime::KernelChoices::describe(op),
+          .kernel = kernel.name,
+          .error = {}};
+  row.chosen = kernel.name == op.op().kernel;
+  try {
+    const Place place(op.graph(), op.op(), kernel.workspace ? kernel.workspace(op) : 0);
+    row.microseconds = measure(kernel.prepare(op), place, clock);
+  } catch (const Error& error) {
+    row.error = error.what();
   }
-  return text;
+  return row;
 }
 
-/// All kernels of the ops of a step, each distinct op once.
-void compare(const std::string& network, std::int64_t batch, std::vector<Row>& rows) {
-  const graph::Graph graph = train::step_on_gpu(network, batch).spec.graph;
-  std::set<std::string> seen;
-  for (graph::OpId id : graph[graph::Graph::body].ops) {
-    const graph::Op& op = graph[id];
-    const graph::OpView view(graph, op);
-    Row row{.network = network,
-            .batch = batch,
-            .op = std::string(op.name()),
-            .shapes = shapes_of(view),
-            .kernel = {},
-            .error = {}};
-    if (op.kernel.empty() || !seen.insert(row.op + row.shapes).second) continue;
-    for (const runtime::Kernel& kernel : kernels().find(op.name())) {
-      if (kernel.device != DeviceKind::cuda || kernel.compute != runtime::Compute::float32 ||
-          (kernel.supports && !kernel.supports(view)))
-        continue;
-      row.kernel = kernel.name;
-      row.chosen = kernel.name == op.kernel;
-      row.error.clear();
-      row.microseconds = 0;
-      try {
-        const Place place(graph, op, kernel.workspace ? kernel.workspace(view) : 0);
-        row.microseconds = measure(kernel.prepare(view), place);
-      } catch (const Error& error) {
-        row.error = error.what();
-      }
-      fmt::print("{:8} {:5}  {:36} {:9}{} {:>10}  {}\n", network, batch, row.op, row.kernel,
-                 row.chosen ? '*' : ' ',
-                 row.error.empty() ? fmt::format("{:.2f}", row.microseconds) : "failed",
-                 row.error.empty() ? row.shapes : row.error);
-      std::cout << std::flush;
-      rows.push_back(row);
-    }
+/// What programs should be given: what they are, unless another kernel is faster by more than what
+/// two measurements of one differ by.
+const Row* best_of(const std::vector<Row>& rows) {
+  constexpr double clearly = 0.97;
+  const Row *best = nullptr, *given = nullptr;
+  for (const Row& row : rows) {
+    if (!row.error.empty()) continue;
+    if (best == nullptr || row.microseconds < best->microseconds) best = &row;
+    if (row.chosen) given = &row;
   }
+  return given != nullptr && best->microseconds > clearly * given->microseconds ? given : best;
 }
 
-int run(int argc, char** argv) {
-  std::vector<std::string> networks{"cnn1", "lenet5", "cnn2", "vgg-small"};
-  std::vector<std::int64_t> batches{64, 256, 1024};
-  std::string path;
-  CLI::App app("Times each GPU kernel of networks' training steps by itself.");
-  app.add_option("--networks", networks, "whose steps")->delimiter(',');
-  app.add_option("--batches", batches, "of so many samples")->delimiter(',');
-  app.add_option("--json", path, "a file to write the rows to");
-  CLI11_PARSE(app, argc, argv);
-  if (const runtime::CudaSupport support = runtime::cuda_support(); support.devices.empty()) {
-    std::cerr << "gpu_kernels: no device: " << support.reason << '\n';
-    return 77;
-  }
-  check(cudaSetDevice(0), "cudaSetDevice");
-  codelets::cuda::warm_up_libraries();
-  fmt::print("{:8} {:>5}  {:36} {:10} {:>10}  {}\n", "network", "batch", "op", "kernel", "µs",
-             "operands (*: what programs are given)");
-  std::optional<AtomicFile> file;
-  if (!path.empty()) file.emplace(path);
+void show(const Row& row) {
+  fmt::print("{:8} {:5}  {:9}{} {:>10}  {}{}\n", row.network, row.batch, row.kernel,
+             row.chosen ? '*' : ' ',
+             row.error.empty() ? fmt::format("{:.2f}", row.microseconds) : "failed", row.op,
+             row.error.empty() ? "" : ": " + row.error);
+  std::cout << std::flush;
+}
+
+struct Measurements {
+  Clock clock;  // one, for handles of libraries remember its stream
   std::vector<Row> rows;
-  for (const std::string& network : networks) {
-    for (const std::int64_t batch : batches) compare(network, batch, rows);
+  runtime::KernelChoices choices;
+  std::set<std::string> seen;
+};
+
+/// All kernels of the ops of a step, each distinct op of all steps once.
+void compare(const std::string& network, std::int64_t batch, Measurements& all) {
+  const graph::Graph graph = train::step_on_gpu(network, batch).spec.graph;
+  const auto selector = runtime::kernel_selector(kernels());
+  for (graph::OpId id : graph[graph::Graph::body].ops) {
+    const graph::OpView op(graph, graph[id]);
+    if (op.op().kernel.empty()) continue;  // a view
+    if (graph::space_of(graph, op.op()).device != DeviceKind::cuda) continue;
+    if (!all.seen.insert(runtime::KernelChoices::describe(op)).second) continue;
+    std::vector<Row> rows;
+    for (const runtime::Kernel& kernel : kernels().find(op.op().name())) {
+      if (kernel.device != DeviceKind::cuda || kernel.compute != runtime::Compute::float32 ||
+          !selector->supports(op, kernel.name))
+        continue;
+      rows.push_back(timed(kernel, op, all.clock));
+      rows.back().network = network;
+      rows.back().batch = batch;
+      show(rows.back());
+    }
+    const Row* const best = best_of(rows);
+    if (rows.size() > 1 && best != nullptr)
+      all.choices.set(op, DeviceKind::cuda, runtime::Compute::float32, best->kernel);
+    all.rows.insert(all.rows.end(), rows.begin(), rows.end());
   }
-  if (!file) return 0;
+}
+
+std::string as_json(const std::vector<Row>& rows) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const Row& row : rows) {
     all.push_back({{"network", row.network},
                    {"batch", row.batch},
                    {"op", row.op},
-                   {"operands", row.shapes},
                    {"kernel", row.kernel},
                    {"chosen", row.chosen}});
     if (row.error.empty()) {
@@ -224,8 +267,38 @@ int run(int argc, char** argv) {
       all.back()["error"] = row.error;
     }
   }
-  file->write(all.dump(1) + "\n");
-  file->commit();
+  return all.dump(1) + "\n";
+}
+
+int run(int argc, char** argv) {
+  std::vector<std::string> networks{"cnn1", "lenet5", "cnn2", "vgg-small"};
+  std::vector<std::int64_t> batches{64, 256, 1024};
+  std::string json, choose;
+  CLI::App app("Times each GPU kernel of networks' training steps by itself.");
+  app.add_option("--networks", networks, "whose steps")->delimiter(',');
+  app.add_option("--batches", batches, "of so many samples")->delimiter(',');
+  app.add_option("--json", json, "a file to write the rows to, as far as there are any");
+  app.add_option("--choose", choose,
+                 "a file for `arenite train --kernels`: the fastest of each op");
+  CLI11_PARSE(app, argc, argv);
+  if (const runtime::CudaSupport support = runtime::cuda_support(); support.devices.empty()) {
+    std::cerr << "gpu_kernels: no device: " << support.reason << '\n';
+    return 77;
+  }
+  check(cudaSetDevice(0), "cudaSetDevice");
+  codelets::cuda::warm_up_libraries();
+  fmt::print("{:8} {:>5}  {:10} {:>10}  {}\n", "network", "batch", "kernel", "µs",
+             "op (*: what programs are given)");
+  Measurements all;
+  all.choices.measured_on = runtime::cuda_support().devices.front().name;
+  for (const std::int64_t batch : batches) {  // the smallest for all networks first
+    for (const std::string& network : networks) {
+      compare(network, batch, all);
+      // Each time, for whoever has no time for all.
+      if (!json.empty()) write_file(json, as_json(all.rows));
+      if (!choose.empty()) all.choices.write(choose);
+    }
+  }
   return 0;
 }
 

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "scripts" / "gpu_check"))
 
 import nvidia  # noqa: E402
 
-PARTS = ["operators", "sanitizer", "training", "allocations", "speed"]
+PARTS = ["operators", "sanitizer", "training", "allocations", "kernels", "speed"]
 
 
 class Command(InFolder):
@@ -67,8 +67,9 @@ class Command(InFolder):
                     "| ours and StarPU's are the plan's | 9,000 bytes | 9,000 bytes | passed |",
                     "| heap calls of ours, StarPU's and the system's in 70 steps more | 0 | 0 | passed |",
                     "| heap calls of NVIDIA's libraries in 70 steps more | libcuda.so.1 140 |  | - |",
-                    "| cnn2 | 64 | 400 | 100 (4.00×) | 200 (2.00×) | - |",
-                    "| cnn2 | 64 | 5.0 % (6, 152000.0 µs) | 80.0 % (6, 128000.0 µs) | 80.0 % (6, 64000.0 µs) | not measured |"):
+                    "| cnn2 | 64 | relu(float32 [64]) | tiled 6.0 | cudnn 4.0 | 1.50× |",
+                    "| cnn2 | 64 | 500 | 100 (5.00×) | 200 (2.50×) | - |",
+                    "| cnn2 | 64 | 5.0 % (6, 121600.0 µs) | 80.0 % (6, 128000.0 µs) | 80.0 % (6, 64000.0 µs) | not measured |"):
             self.assertIn(row, table)
         self.assertRegex(done.stderr, r"\[0:\d\d\] training: cnn2 on cuda, seed 1 \(ETA: done in 8:\d\d at most\)")
         log = (self.folder / "tools/sanitizer.log").read_text().splitlines()
@@ -94,6 +95,20 @@ class Command(InFolder):
                 self.assertIn(f"{network}, batch {batch}: ours over the best, CUDA graphs", rows)
         self.assertIn("| cnn2 | 1024 | 400 | 100 (4.00×) | 200 (2.00×) | 150 (2.67×) |",
                       (self.folder / "results/results.md").read_text())
+
+    def test_kernels_that_were_measured_are_kept_for_later_runs(self):
+        done, report = self.check("--quick", "--only", "kernels", "--networks", "cnn2")
+        self.assertEqual((done.returncode, self.statuses(report)), (0, {"kernels": "passed"}), done.stdout + done.stderr)
+        done, report = self.check("--quick", "--resume", "--only", "speed", "--networks", "cnn2")
+        self.assertEqual(self.statuses(report), {"kernels": "passed", "speed": "passed"}, done.stdout + done.stderr)
+        self.assertIn("| cnn2 | 64 | 500 | 100 (5.00×) |", (self.folder / "results/results.md").read_text())
+        done, report = self.check("--quick", "--only", "speed", "--networks", "cnn2")
+        self.assertIn("| cnn2 | 64 | 400 | 100 (4.00×) |", (self.folder / "results/results.md").read_text())
+
+    def test_a_kernel_that_does_not_run_is_a_failure(self):
+        done, report = self.check("--quick", "--only", "kernels", kernel_fails=True)
+        self.assertEqual((done.returncode, self.statuses(report)), (1, {"kernels": "FAILED"}))
+        self.assertIn("cudnn of relu(float32 [64]): it fell over", report["parts"][0]["notes"])
 
     def test_resuming_measures_what_is_missing(self):
         gpu_fakes.sanitizer(self.folder / "tools")
@@ -167,7 +182,7 @@ class Command(InFolder):
         gpu_fakes.sanitizer(self.folder / "tools", hazards=3)
         done, report = self.check("--quick", gpu_accuracy=80.0, leak=1, tests_fail=True)
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(self.statuses(report), dict.fromkeys(PARTS[:4], "FAILED") | {"speed": "passed"})
+        self.assertEqual(self.statuses(report), dict.fromkeys(PARTS[:4], "FAILED") | dict.fromkeys(PARTS[4:], "passed"))
         found = {check["what"]: check for part in report["parts"] for check in part["checks"]}
         self.assertEqual(found["test accuracy, GPU less CPU, mean of 1 seeds"]["found"], "-7.00 points")
         self.assertEqual(found["cudaMalloc a step (beyond 20 steps, 180 more)"]["found"], "1 (all in all: ours 205)")

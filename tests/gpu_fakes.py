@@ -75,7 +75,24 @@ seen = {devices} and os.environ.get("CUDA_VISIBLE_DEVICES", "0") in {seen!r}
 devices = [dict(index=0, name="A fake GPU", bytes=1 << 30)] if seen else []
 if "--list-devices" in sys.argv: say(cpu="A fake processor", devices=devices, reason="" if devices else "a fake without one")
 elif "--write-data" in sys.argv: say(dataset="d", origin="o", images=1)
+elif "--kernels" in sys.argv and json.load(open(sys.argv[sys.argv.index("--kernels") + 1]))["measured_on"] == "A fake GPU":
+    serve(500, 0.95 / 500)
 else: serve(400, 0.95 / 400)
+"""
+
+KERNELS = """
+import json, sys
+option = lambda name: sys.argv[sys.argv.index(name) + 1]
+op = "relu(float32 [64])"
+rows = [dict(network=network, batch=int(batch), op=op, kernel=kernel, chosen=kernel == "tiled", microseconds=took)
+        for network in option("--networks").split(",")[:1] for batch in option("--batches").split(",")[:1]
+        for kernel, took in (("tiled", 6.0), ("cudnn", 4.0))]
+if {fails}:
+    rows[1] = dict(rows[1], error="it fell over")
+    del rows[1]["microseconds"]
+choice = dict(op=op, device="cuda", compute="float32", kernel="tiled" if {fails} else "cudnn")
+json.dump(rows, open(option("--json"), "w"))
+json.dump(dict(format="arenite kernel choices 1", measured_on="A fake GPU", choices=[choice]), open(option("--choose"), "w"))
 """
 
 TESTS = """
@@ -114,11 +131,13 @@ else:
 """
 
 
-def build(folder, gpu_accuracy=87.25, leak=0, tests_fail=False, dies="", devices=True, skips="", seen=("0",), hangs=""):
+def build(folder, gpu_accuracy=87.25, leak=0, tests_fail=False, dies="", devices=True, skips="", seen=("0",), hangs="",
+          kernel_fails=False):
     """A folder as build/cuda is."""
     here = str(pathlib.Path(__file__).resolve().parent)
     program(folder / "arenite", ARENITE.format(tests=here, dies=dies, hangs=hangs, leak=leak, gpu_accuracy=gpu_accuracy))
     program(folder / "contestant", CONTESTANT + OURS.format(devices=devices, seen=seen))
+    program(folder / "gpu_kernels", KERNELS.format(fails=kernel_fails))
     for test in "cuda_device_test", "gpu_programs_test":
         program(folder / "tests" / test, TESTS.format(failed=int(tests_fail), skips=skips))
     for counter in "cuda", "heap":

@@ -75,14 +75,16 @@ def ways(contestant, python):
     ]
 
 
-def gpu_ways(contestant, python, device, compute, libraries=None):
+def gpu_ways(contestant, python, device, compute, libraries=None, kernels=None):
     """All ways on a GPU, as `ways`; rivals train on it what `device` is to ours. With `compute` tfloat32 products may round
-    to it, for everybody; without, for nobody. `libraries` is the path on which our program alone looks for NVIDIA's."""
+    to it, for everybody; without, for nobody. `libraries` is the path on which our program alone looks for NVIDIA's, and
+    `kernels` a file of those that it is to take."""
     rival = (str(python), str(HERE / "torch_cuda_contestant.py"), "--device", device)
     suffix = "_tf32" if compute == "tfloat32" else ""
     compiled = {"TORCHINDUCTOR_COMPILE_THREADS": str(len(os.sched_getaffinity(0)))}
     return [
-        Way("arenite", "arenite", (str(contestant), "--device", device, "--compute", compute),
+        Way("arenite", "arenite", (str(contestant), "--device", device, "--compute", compute,
+                                   *(("--kernels", str(kernels)) if kernels else ())),
             {"STARPU_WORKERS_GETBIND": "1"} | ({"LD_LIBRARY_PATH": libraries} if libraries else {}), own_rate=True),
         Way("pytorch", "cuda_eager" + suffix, rival),
         Way("pytorch", "cuda_graphs" + suffix, rival),

@@ -42,6 +42,7 @@ class Places:
         # The one without oneDNN, if both were built.
         self.contestant = programs / ("contestant" if self.bundle or not (programs / "gpu_contestant").exists()
                                       else "gpu_contestant")
+        self.gpu_kernels = programs / "gpu_kernels"
         self.heap_counter = programs / "libarenite_heap_counter.so"
         self.cuda_counter = programs / "libarenite_cuda_counter.so"
         self.kernel_trace = programs / "libarenite_kernel_trace.so"

@@ -35,11 +35,14 @@ def environment_of(context):
     return environment
 
 
-def command_of(context, cells, kind, file):
+def command_of(context, cells, kind, file, choices=None):
+    """`choices`: a file of kernels for ours."""
     command = [context.python_here, context.places.compare, "--device", context.device, "--program", context.places.contestant,
                "--cells", ",".join(cells), "--rivals", "pytorch", "--json", file, "--rounds", "3" if context.quick else "5",
                "--seconds", "0.1" if context.quick else "0.2", "--ways", ",".join(WAYS[kind]), "--patience", PATIENCE[kind],
                "--dataset", context.places.data()[0]]
+    if choices:
+        command += ["--kernels", choices]
     if context.environment.get("LD_LIBRARY_PATH"):
         command += ["--libraries", context.environment["LD_LIBRARY_PATH"]]
     if context.torch_python:
@@ -97,9 +100,12 @@ class Measuring:
         names = [name for name in self.wanted if not is_whole(self.measured, name, kind, self.context.torch_python)]
         if not names or end - time.monotonic() < LEAST_SECONDS[kind]:
             return
-        file = pathlib.Path(folder) / f"{kind}.json"
+        file, choices = pathlib.Path(folder) / f"{kind}.json", None
+        if self.context.choices:
+            choices = pathlib.Path(folder) / "choices.json"
+            choices.write_text(json.dumps(self.context.choices))
         self.context.show(self.part, f"{', '.join(names)}, {kind}")
-        done = run(command_of(self.context, names, kind, file), end - time.monotonic(), environment_of(self.context),
+        done = run(command_of(self.context, names, kind, file, choices), end - time.monotonic(), environment_of(self.context),
                    lambda: self.take(file, kind))
         self.take(file, kind)
         if done.status not in (0, None):
@@ -110,6 +116,8 @@ def speed(part, context, seconds):
     end = time.monotonic() + seconds
     if not context.torch_python:
         part.notes.append(context.torch_reason)
+    part.notes.append("ours takes the kernels that part kernels found the fastest" if context.choices else
+                      "ours takes the kernels that programs take by themselves: part kernels has measured none")
     measuring = Measuring(part, context)
     with tempfile.TemporaryDirectory() as folder:
         measuring.measure(PLAIN, folder, end)
