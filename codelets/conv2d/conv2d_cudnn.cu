@@ -14,8 +14,9 @@ struct OnePass {
   Geometry g;
   cuda::Convolution convolution;
 
-  OnePass(const graph::OpView& op, Compute compute)
-      : g(geometry(op)), convolution(cuda::ConvolutionSizes(g.x, g.window, g.y.c, pass, compute)) {}
+  OnePass(const graph::OpView& op, Compute compute, int place)
+      : g(geometry(op)),
+        convolution(cuda::ConvolutionSizes(g.x, g.window, g.y.c, pass, compute, place)) {}
 
   bool usable() const noexcept { return convolution.usable(); }
   void expect_usable() const { convolution.expect_usable(); }
@@ -44,17 +45,9 @@ void run_forward(const KernelCall& call) {
 }  // namespace
 
 void register_conv2d_cudnn(runtime::KernelTable& kernels) {
-  for (const Compute compute : cuda::all_computes) {
-    kernels.add("conv2d", cuda::library_kernel<Forward, run_forward, cuda::cudnn_alignment>(
-                              "cudnn", compute));
-    kernels.add("conv2d_grad_input",
-                cuda::library_kernel<GradInput, cuda::run_state<GradInput>, cuda::cudnn_alignment>(
-                    "cudnn", compute));
-    kernels.add(
-        "conv2d_grad_weight",
-        cuda::library_kernel<GradWeight, cuda::run_state<GradWeight>, cuda::cudnn_alignment>(
-            "cudnn", compute));
-  }
+  cuda::add_convolution<Forward, run_forward>(kernels, "conv2d");
+  cuda::add_convolution<GradInput, cuda::run_state<GradInput>>(kernels, "conv2d_grad_input");
+  cuda::add_convolution<GradWeight, cuda::run_state<GradWeight>>(kernels, "conv2d_grad_weight");
 }
 
 }  // namespace arenite::codelets

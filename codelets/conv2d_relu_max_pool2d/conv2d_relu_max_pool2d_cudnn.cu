@@ -20,9 +20,9 @@ struct Fused {
   cuda::Scratch scratch;
   std::int64_t convolved, convolution_scratch;  ///< offsets
 
-  Fused(const graph::OpView& op, Compute compute)
+  Fused(const graph::OpView& op, Compute compute, int place)
       : g(geometry(op)),
-        convolution(cuda::ConvolutionSizes(g.x, g.window, g.y.c, pass, compute)),
+        convolution(cuda::ConvolutionSizes(g.x, g.window, g.y.c, pass, compute, place)),
         size{convolution.sizes().rows, convolution.sizes().columns} {
     convolved = scratch.add(convolution.sizes().result() * float_bytes);
     convolution_scratch = scratch.add(convolution.workspace());
@@ -63,8 +63,8 @@ struct GradWeight : Fused<Geometry::grad_weight, Pass::weight_gradient> {
   cuda::Chunks chunks;
   std::int64_t sums;
 
-  GradWeight(const graph::OpView& op, Compute compute)
-      : Fused(op, compute), chunks(g.y.c, g.y.n * g.y.h * g.y.w) {
+  GradWeight(const graph::OpView& op, Compute compute, int place)
+      : Fused(op, compute, place), chunks(g.y.c, g.y.n * g.y.h * g.y.w) {
     sums = scratch.add(chunks.workspace());
   }
 };
@@ -92,15 +92,9 @@ void run_grad_weight(const KernelCall& call) {
 }  // namespace
 
 void register_conv2d_relu_max_pool2d_cudnn(runtime::KernelTable& kernels) {
-  constexpr int aligned = cuda::cudnn_alignment;
-  for (const Compute compute : cuda::all_computes) {
-    kernels.add("conv2d_relu_max_pool2d",
-                cuda::library_kernel<Forward, run_forward, aligned>("cudnn", compute));
-    kernels.add("conv2d_relu_max_pool2d_grad_input",
-                cuda::library_kernel<GradInput, run_grad_input, aligned>("cudnn", compute));
-    kernels.add("conv2d_relu_max_pool2d_grad_weight",
-                cuda::library_kernel<GradWeight, run_grad_weight, aligned>("cudnn", compute));
-  }
+  cuda::add_convolution<Forward, run_forward>(kernels, "conv2d_relu_max_pool2d");
+  cuda::add_convolution<GradInput, run_grad_input>(kernels, "conv2d_relu_max_pool2d_grad_input");
+  cuda::add_convolution<GradWeight, run_grad_weight>(kernels, "conv2d_relu_max_pool2d_grad_weight");
 }
 
 }  // namespace arenite::codelets

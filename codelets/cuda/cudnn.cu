@@ -2,8 +2,10 @@
 
 #include "codelets/cuda/layouts.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
+#include <vector>
 
 namespace arenite::codelets::cuda {
 namespace {
@@ -99,7 +101,7 @@ cudnnStatus_t find_handle(cudnnHandle_t& handle) noexcept {
 }
 
 ConvolutionSizes::ConvolutionSizes(const Image& x, const Window& window, std::int64_t all_outputs,
-                                   Pass of_pass, Compute in)
+                                   Pass of_pass, Compute in, int of_place)
     : n(x.n),
       h(x.h),
       w(x.w),
@@ -114,7 +116,8 @@ ConvolutionSizes::ConvolutionSizes(const Image& x, const Window& window, std::in
       dilation_h(window.dilation.h),
       dilation_w(window.dilation.w),
       pass(of_pass),
-      compute(in) {
+      compute(in),
+      place(of_place) {
   const Pair size = window.output({x.h, x.w});
   rows = size.h;
   columns = size.w;
@@ -160,51 +163,64 @@ cudnnStatus_t Convolution::describe() {
   return calls.status();
 }
 
-/// The first of those that the library ranks by its estimate of their speed that gives the same
-/// bits each time, needs no more scratch than that, and multiplies what it is to multiply; else the
-/// first of `always` that can.
+/// Of those that the library ranks by its estimate of their speed that give the same bits each
+/// time, need no more scratch than that, and multiply what they are to multiply, and behind them of
+/// those of `always` that can, the one at its place.
 template <class Perf, class Algorithm, auto heuristics, auto workspace_of>
 Convolution::Choice Convolution::ask_of(cudnnHandle_t handle,
                                         std::initializer_list<Algorithm> always) const {
-  const auto try_one = [&](Algorithm algorithm, cudnnMathType_t math, std::size_t most) {
-    Choice choice{.algorithm = static_cast<int>(algorithm), .math = math};
-    std::size_t bytes = 0;
-    Calls calls;
-    calls << cudnnSetConvolutionMathType(window_.get(), math)
-          << workspace_of(handle, x_.get(), weight_.get(), window_.get(), y_.get(), algorithm,
-                          &bytes);
-    choice.status = bytes <= most ? calls.status() : CUDNN_STATUS_NOT_SUPPORTED;
-    choice.workspace = static_cast<std::int64_t>(bytes);
-    if (choice.status == CUDNN_STATUS_SUCCESS) choice.status = try_out(choice);
-    return choice;
+  struct Candidate {
+    Algorithm algorithm;
+    cudnnMathType_t math;
+    std::size_t most;  // bytes of scratch
   };
   std::array<Perf, 16> found{};
   int count = 0;
   // The default lets tensor cores round to TF32.
   const bool exact = sizes_.compute == Compute::float32;
   const cudnnMathType_t asked = exact ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
-  Calls calls;
-  calls << cudnnSetConvolutionMathType(window_.get(), asked)
-        << heuristics(handle, x_.get(), weight_.get(), window_.get(), y_.get(),
-                      static_cast<int>(found.size()), &count, found.data());
-  for (int i = 0; calls.good() && i < count; ++i) {
+  Calls ranking;
+  ranking << cudnnSetConvolutionMathType(window_.get(), asked)
+          << heuristics(handle, x_.get(), weight_.get(), window_.get(), y_.get(),
+                        static_cast<int>(found.size()), &count, found.data());
+  std::vector<Candidate> candidates;
+  for (int i = 0; ranking.good() && i < count; ++i) {
     const Perf& perf = found.at(static_cast<std::size_t>(i));
     if (perf.status != CUDNN_STATUS_SUCCESS || perf.determinism != CUDNN_DETERMINISTIC) continue;
     // This one lets them round to half precision.
     if (perf.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) continue;
     if (exact && perf.mathType == CUDNN_TENSOR_OP_MATH) continue;
-    if (const Choice choice =
-            try_one(perf.algo, exact ? CUDNN_FMA_MATH : perf.mathType, most_workspace(sizes_));
-        choice.status == CUDNN_STATUS_SUCCESS)
-      return choice;
+    candidates.push_back(
+        {perf.algo, exact ? CUDNN_FMA_MATH : perf.mathType, most_workspace(sizes_)});
   }
-  Choice choice;
-  for (const Algorithm algorithm : always) {
-    // Whatever it asks for: a thread an element, which is left, would take far longer.
-    choice = try_one(algorithm, asked, std::numeric_limits<std::size_t>::max());
-    if (choice.status == CUDNN_STATUS_SUCCESS) break;
+  // Whatever these ask for: a thread an element, which is left, would take far longer.
+  for (const Algorithm algorithm : always)
+    candidates.push_back({algorithm, asked, std::numeric_limits<std::size_t>::max()});
+
+  std::vector<Candidate> able;
+  Choice refused;
+  for (const Candidate& candidate : candidates) {
+    const bool known = std::ranges::any_of(able, [&](const Candidate& one) {
+      return one.algorithm == candidate.algorithm && one.math == candidate.math;
+    });
+    if (known) continue;
+    Choice choice{.algorithm = static_cast<int>(candidate.algorithm), .math = candidate.math};
+    std::size_t bytes = 0;
+    Calls calls;
+    calls << cudnnSetConvolutionMathType(window_.get(), candidate.math)
+          << workspace_of(handle, x_.get(), weight_.get(), window_.get(), y_.get(),
+                          candidate.algorithm, &bytes);
+    choice.status = bytes <= candidate.most ? calls.status() : CUDNN_STATUS_NOT_SUPPORTED;
+    choice.workspace = static_cast<std::int64_t>(bytes);
+    if (choice.status == CUDNN_STATUS_SUCCESS) choice.status = try_out(choice);
+    if (choice.status != CUDNN_STATUS_SUCCESS) {
+      refused.status = choice.status;
+      continue;
+    }
+    able.push_back(candidate);
+    if (able.size() > static_cast<std::size_t>(sizes_.place)) return choice;
   }
-  return choice;
+  return refused;
 }
 
 Convolution::Choice Convolution::ask() const {

@@ -1,4 +1,5 @@
-// Convolutions by cuDNN, whose algorithm is chosen when a program is built.
+// Convolutions by cuDNN, whose algorithm is chosen when a program is built: the one that the
+// library estimates to be the fastest, or, where somebody has measured, the second or third.
 #pragma once
 
 #include "codelets/conv2d/conv2d.hpp"
@@ -11,6 +12,7 @@
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <type_traits>
 
 namespace arenite::codelets::cuda {
@@ -70,6 +72,13 @@ cudnnStatus_t try_once(std::int64_t bytes, F f) {
 
 enum class Pass : std::uint8_t { forward, input_gradient, weight_gradient };
 
+/// "cudnn" has the first algorithm that can. In float32 `cudnn.2` and `cudnn.3` have those behind
+/// it: programs take them only where they were chosen.
+inline std::string cudnn_name(int place) {
+  return place == 0 ? "cudnn" : "cudnn." + std::to_string(place + 1);
+}
+inline constexpr int cudnn_places = 3;
+
 /// What a convolution's algorithm is chosen from.
 struct ConvolutionSizes {
   std::int64_t n = 0, h = 0, w = 0, channels = 0;   ///< of x
@@ -78,11 +87,12 @@ struct ConvolutionSizes {
   std::int64_t padding_h = 0, padding_w = 0, dilation_h = 1, dilation_w = 1;
   Pass pass = Pass::forward;
   runtime::Compute compute = runtime::Compute::float32;
+  int place = 0;  ///< of the algorithm among those that can, as the library ranks them
 
   ConvolutionSizes() = default;
   /// Of x and a window; y is all that the window gives.
   ConvolutionSizes(const Image& x, const Window& window, std::int64_t outputs, Pass pass,
-                   runtime::Compute compute);
+                   runtime::Compute compute, int place);
 
   std::int64_t image() const noexcept { return n * h * w * channels; }
   std::int64_t result() const noexcept { return n * rows * columns * outputs; }
@@ -145,5 +155,18 @@ class Convolution {
   Scratch scratch_;
   std::int64_t filter_ = 0, own_scratch_ = 0, rounded_first_ = 0, rounded_second_ = 0;  ///< offsets
 };
+
+/// The operator's kernels, whose `State` is made of an op, what it computes in, and an algorithm's
+/// place.
+template <class State, runtime::KernelFunction run>
+void add_convolution(runtime::KernelTable& kernels, std::string_view op) {
+  for (const runtime::Compute compute : all_computes) {
+    const int places = compute == runtime::Compute::float32 ? cudnn_places : 1;
+    for (int place = 0; place < places; ++place) {
+      const auto make = [=](const graph::OpView& view) { return State(view, compute, place); };
+      kernels.add(op, library_kernel<run, cudnn_alignment>(cudnn_name(place), compute, make));
+    }
+  }
+}
 
 }  // namespace arenite::codelets::cuda

@@ -53,26 +53,35 @@ inline std::string_view suffix_of(runtime::Compute compute) noexcept {
   return {};
 }
 
-/// A library's kernel. `State` is made of an op and a Compute, and has `usable()`, `workspace()`
-/// and `expect_usable()`, which throws what the library said; `run` runs it.
-template <class State, runtime::KernelFunction run, int least_alignment>
-runtime::Kernel library_kernel(const std::string& library, runtime::Compute compute,
+/// A library's kernel. What `make` makes of an op has `usable()`, `workspace()` and
+/// `expect_usable()`, which throws what the library said; `run` runs it.
+template <runtime::KernelFunction run, int least_alignment, class Make>
+runtime::Kernel library_kernel(const std::string& library, runtime::Compute compute, Make make,
                                bool guards_state = false) {
   runtime::Kernel kernel;
   kernel.name = library + std::string(suffix_of(compute));
   kernel.device = DeviceKind::cuda;
   kernel.compute = compute;
   kernel.supports = [=](const graph::OpView& op) {
-    return is_plain(op, least_alignment) && has_device() && State(op, compute).usable();
+    return is_plain(op, least_alignment) && has_device() && make(op).usable();
   };
-  kernel.workspace = [=](const graph::OpView& op) { return State(op, compute).workspace(); };
+  kernel.workspace = [=](const graph::OpView& op) { return make(op).workspace(); };
   kernel.prepare = [=](const graph::OpView& op) -> runtime::PreparedKernel {
-    auto state = std::make_shared<const State>(op, compute);
+    using State = decltype(make(op));
+    auto state = std::make_shared<const State>(make(op));
     state->expect_usable();
     return {run, std::move(state)};
   };
   kernel.guards_state = guards_state;
   return kernel;
+}
+
+/// The same of a `State` that is made of an op and a Compute.
+template <class State, runtime::KernelFunction run, int least_alignment>
+runtime::Kernel library_kernel(const std::string& library, runtime::Compute compute,
+                               bool guards_state = false) {
+  const auto make = [=](const graph::OpView& op) { return State(op, compute); };
+  return library_kernel<run, least_alignment>(library, compute, make, guards_state);
 }
 
 }  // namespace arenite::codelets::cuda

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace arenite::gpu_libraries {
 namespace {
@@ -89,26 +90,30 @@ std::int64_t count_of(cudnnTensorDescriptor_t descriptor) {
   return std::int64_t{t.n} * t.c * t.h * t.w;
 }
 
-/// What the library would not do twice the same comes first, and is to be passed over.
+/// What the library would not do twice the same comes first, and is to be passed over; `slower` is
+/// another that it can do.
 template <class Perf, class Algorithm>
-cudnnStatus_t rank(Perf* found, int* count, Algorithm algorithm,
+cudnnStatus_t rank(Perf* found, int* count, Algorithm algorithm, Algorithm slower,
                    cudnnConvolutionDescriptor_t window) {
   cudnnMathType_t math{};
   cudnnGetConvolutionMathType(window, &math);
-  found[0] = {};
-  found[0].algo = Algorithm{};
-  found[0].determinism = CUDNN_NON_DETERMINISTIC;
-  found[1] = {};
-  found[1].algo = algorithm;
-  found[1].determinism = CUDNN_DETERMINISTIC;
-  found[0].mathType = found[1].mathType = math;
-  *count = 2;
+  *count = 0;
+  for (const auto& [ranked, determinism] :
+       {std::pair{Algorithm{}, CUDNN_NON_DETERMINISTIC}, std::pair{algorithm, CUDNN_DETERMINISTIC},
+        std::pair{slower, CUDNN_DETERMINISTIC}}) {
+    Perf& perf = found[(*count)++];
+    perf = {};
+    perf.algo = ranked;
+    perf.determinism = determinism;
+    perf.mathType = math;
+  }
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t ask_for_scratch(int algorithm, int expected, std::size_t* bytes) {
+cudnnStatus_t ask_for_scratch(int algorithm, int expected, int slower, std::size_t* bytes) {
   *bytes = scratch_bytes;
-  return algorithm == expected ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+  return algorithm == expected || algorithm == slower ? CUDNN_STATUS_SUCCESS
+                                                      : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 }  // namespace
@@ -132,27 +137,31 @@ cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionForwardAlgorithm_v7(
     cudnnHandle_t, cudnnTensorDescriptor_t, cudnnFilterDescriptor_t,
     cudnnConvolutionDescriptor_t window, cudnnTensorDescriptor_t, int, int* count,
     cudnnConvolutionFwdAlgoPerf_t* found) {
-  return rank(found, count, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, window);
+  return rank(found, count, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
+              CUDNN_CONVOLUTION_FWD_ALGO_GEMM, window);
 }
 
 cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionBackwardDataAlgorithm_v7(
     cudnnHandle_t, cudnnFilterDescriptor_t, cudnnTensorDescriptor_t,
     cudnnConvolutionDescriptor_t window, cudnnTensorDescriptor_t, int, int* count,
     cudnnConvolutionBwdDataAlgoPerf_t* found) {
-  return rank(found, count, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, window);
+  return rank(found, count, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1,
+              CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD, window);
 }
 
 cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     cudnnHandle_t, cudnnTensorDescriptor_t, cudnnTensorDescriptor_t,
     cudnnConvolutionDescriptor_t window, cudnnFilterDescriptor_t, int, int* count,
     cudnnConvolutionBwdFilterAlgoPerf_t* found) {
-  return rank(found, count, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, window);
+  return rank(found, count, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1,
+              CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT, window);
 }
 
 cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionForwardWorkspaceSize(
     cudnnHandle_t, cudnnTensorDescriptor_t, cudnnFilterDescriptor_t, cudnnConvolutionDescriptor_t,
     cudnnTensorDescriptor_t, cudnnConvolutionFwdAlgo_t algorithm, std::size_t* bytes) {
-  return ask_for_scratch(algorithm, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, bytes);
+  return ask_for_scratch(algorithm, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
+                         CUDNN_CONVOLUTION_FWD_ALGO_GEMM, bytes);
 }
 
 // As on Hopper, where it copies all three to another layout.
@@ -161,7 +170,8 @@ cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionBackwardDataWorkspaceSize(
     cudnnConvolutionDescriptor_t, cudnnTensorDescriptor_t x,
     cudnnConvolutionBwdDataAlgo_t algorithm, std::size_t* bytes) {
   const Filter f(filter_of);
-  const cudnnStatus_t status = ask_for_scratch(algorithm, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, bytes);
+  const cudnnStatus_t status = ask_for_scratch(algorithm, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1,
+                                               CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD, bytes);
   const std::int64_t copied = count_of(x) + count_of(y) + std::int64_t{f.k} * f.c * f.h * f.w;
   *bytes += static_cast<std::size_t>(copied) * sizeof(float);
   return status;
@@ -170,7 +180,8 @@ cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionBackwardDataWorkspaceSize(
 cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionBackwardFilterWorkspaceSize(
     cudnnHandle_t, cudnnTensorDescriptor_t, cudnnTensorDescriptor_t, cudnnConvolutionDescriptor_t,
     cudnnFilterDescriptor_t, cudnnConvolutionBwdFilterAlgo_t algorithm, std::size_t* bytes) {
-  return ask_for_scratch(algorithm, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, bytes);
+  return ask_for_scratch(algorithm, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1,
+                         CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT, bytes);
 }
 
 cudnnStatus_t CUDNNWINAPI cudnnConvolutionForward(
