@@ -99,7 +99,9 @@ class BuildThatCounts(Runs):
         self.assertFalse(file.exists())
         done = self.trained(LD_PRELOAD=built_library(), ARENITE_HEAP_CALLERS=str(file))
         self.assertIn(COUNTED, done.stdout)
-        callers = json.loads(file.read_text())
+        counted = json.loads(file.read_text())
+        self.assertEqual({name: calls for name, calls in counted["steps"].items() if calls}, {})
+        callers = counted["process"]
         self.assertGreater(callers["program"] + callers["libstdc++.so.6"], 1000)
         self.assertGreater(sum(calls for name, calls in callers.items() if name.startswith("libstarpu")), 1000)
         self.assertNotIn(LIBRARY, callers)

@@ -52,7 +52,9 @@ if counts: json.dump(gpu_fakes.counts(5 + {leak} * steps, 2), open(counts, "w"))
 callers = os.environ.get("ARENITE_HEAP_CALLERS")
 if callers:
     steps = int(option("--limit", "0")) // 64
-    json.dump({{"program": 70 + {leak} * steps, "libcuda.so.1": 2 * steps, "others": 0}}, open(callers, "w"))
+    built = {{"program": 9000 + steps % 3, "libcuda.so.1": 5000, "others": 0}}
+    in_steps = {{"program": 70 + {leak} * steps, "libcuda.so.1": 2 * steps, "others": 0}}
+    json.dump({{"process": built, "steps": in_steps}}, open(callers, "w"))
 print(gpu_fakes.training({gpu_accuracy} if gpu else 87.0, ("a" if gpu else "b") * 64, steps), end="")
 """
 

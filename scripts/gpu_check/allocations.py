@@ -54,7 +54,8 @@ def preloaded(environment, library, folder):
         home = folder
         shutil.copy2(library, home)
     path = ":".join(filter(None, (str(home), environment.get("LD_LIBRARY_PATH"))))
-    return dict(environment, LD_PRELOAD=library.name, LD_LIBRARY_PATH=path)
+    first = ":".join(filter(None, (library.name, environment.get("LD_PRELOAD"))))
+    return dict(environment, LD_PRELOAD=first, LD_LIBRARY_PATH=path)
 
 
 def counted(context, library, variable, file, options, limit):
@@ -77,11 +78,12 @@ def count_cuda(part, context, folder, left):
 
 
 def count_heap(part, context, folder, left):
-    """Of one epoch, so that only steps differ: {library: calls}."""
+    """Of one epoch, so that only steps differ: {library: calls}, of those made while steps were under way."""
     context.show(part, "20 steps, then 90, with heap calls counted")
     (_, few), (said, many) = (counted(context, context.places.heap_counter, "ARENITE_HEAP_CALLERS",
                                       folder / f"callers-{steps}.json", steps_of(steps, 1), left()) for steps in HEAP_STEPS)
-    judge_heap(part, said, few, many)
+    part.details["heap"] = {f"{HEAP_STEPS[0]} steps": few, f"{HEAP_STEPS[1]} steps": many}
+    judge_heap(part, said, few["steps"], many["steps"])
 
 
 def judge_heap(part, said, few, many):
@@ -94,7 +96,6 @@ def judge_heap(part, said, few, many):
     ours = {library: calls for library, calls in grown.items() if library not in theirs}
     part.check(f"heap calls of ours, StarPU's and the system's in {between} steps more", listed(ours) or "0", "0", not ours)
     part.note(f"heap calls of NVIDIA's libraries in {between} steps more", listed(theirs) or "0")
-    part.details["heap"] = {f"{HEAP_STEPS[0]} steps": few, f"{HEAP_STEPS[1]} steps": many}
 
 
 def listed(calls):

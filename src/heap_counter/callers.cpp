@@ -23,11 +23,18 @@ namespace {
 
 struct Object {
   std::atomic<const void*> begin{nullptr};
-  std::atomic<long> calls{0};
+  std::atomic<long> calls{0}, in_steps{0};
   std::array<char, 80> name{};  // kept: the object may be gone in the end
 };
 constinit std::array<Object, 128> objects;
-constinit std::atomic<long> others{0};  // of unknown objects, and beyond the table
+constinit Object others;  // of unknown objects, and beyond the table
+constinit std::atomic<bool> under_way{false};
+
+void count(Object& object) {
+  object.calls.fetch_add(1, std::memory_order_relaxed);
+  if (under_way.load(std::memory_order_relaxed))
+    object.in_steps.fetch_add(1, std::memory_order_relaxed);
+}
 
 struct Found {
   const void* begin;
@@ -62,12 +69,19 @@ void keep_name(Object& object, const char* path) {
   callers_wanted = false;
   std::FILE* file = std::fopen(std::getenv("ARENITE_HEAP_CALLERS"), "w");
   if (!file) return;
+  const auto write = [&](const char* what, std::atomic<long> Object::*calls) {
+    std::fprintf(file, "\"%s\": {", what);
+    for (const Object& object : objects) {
+      if (object.begin.load())
+        std::fprintf(file, "\"%s\": %ld, ", object.name.data(), (object.*calls).load());
+    }
+    std::fprintf(file, "\"others\": %ld}", (others.*calls).load());
+  };
   std::fputc('{', file);
-  for (const Object& object : objects) {
-    if (object.begin.load())
-      std::fprintf(file, "\"%s\": %ld, ", object.name.data(), object.calls.load());
-  }
-  std::fprintf(file, "\"others\": %ld}\n", others.load());
+  write("process", &Object::calls);
+  std::fputs(", ", file);
+  write("steps", &Object::in_steps);
+  std::fputs("}\n", file);
   std::fclose(file);
 }
 
@@ -84,10 +98,12 @@ void count_caller(const void* address) noexcept {
       known = found.begin;
     }
     if (known != found.begin) continue;
-    object.calls.fetch_add(1, std::memory_order_relaxed);
+    count(object);
     return;
   }
-  others.fetch_add(1, std::memory_order_relaxed);
+  count(others);
 }
+
+void set_under_way(bool yes) noexcept { under_way = yes; }
 
 }  // namespace arenite::heap_counter

@@ -2,9 +2,10 @@
 //
 //   LD_PRELOAD=build/release/libarenite_heap_counter.so program
 //
-// With ARENITE_HEAP_CALLERS=FILE it writes in the end how many each library made.
+// With ARENITE_HEAP_CALLERS=FILE it writes in the end how many each library made, in all and while
+// steps were under way, of which a trainer tells it.
 //
-// Nothing links it: `arenite/runtime/heap_calls.hpp` finds its two counters by name. It stands in
+// Nothing links it: `arenite/runtime/heap_calls.hpp` finds its functions by name. It stands in
 // front of the C library's functions and passes on to whoever had them next, so that another
 // preloaded malloc still serves. What escapes it: system calls made directly, and a library opened
 // with RTLD_DEEPBIND or linked with a malloc of its own.
@@ -118,6 +119,7 @@ extern "C" {
 
 long arenite_heap_calls() { return heap_calls.load(std::memory_order_relaxed); }
 long arenite_map_calls() { return map_calls.load(std::memory_order_relaxed); }
+void arenite_heap_steps(int under_way) { arenite::heap_counter::set_under_way(under_way != 0); }
 
 void* malloc(std::size_t bytes) noexcept {
   COUNT_CALLER;

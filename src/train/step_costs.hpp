@@ -15,10 +15,12 @@ class CostMeter {
   void begin() noexcept {
     heap_before_ = runtime::heap_calls();
     maps_before_ = runtime::map_calls();
+    runtime::count_as_steps(true);
   }
 
   /// When the last step of a stretch has ended.
   void end() noexcept {
+    runtime::count_as_steps(false);
     add(costs_.heap_calls, heap_before_, runtime::heap_calls());
     add(costs_.map_calls, maps_before_, runtime::map_calls());
   }

@@ -19,4 +19,8 @@ std::optional<long> heap_calls() noexcept;
 /// nobody counts.
 std::optional<long> map_calls() noexcept;
 
+/// Tells whoever counts that steps are under way from now on, or no longer: with
+/// ARENITE_HEAP_CALLERS=FILE calls are counted by library, and those of steps apart.
+void count_as_steps(bool under_way) noexcept;
+
 }  // namespace arenite::runtime
