@@ -220,6 +220,16 @@ void show(const Row& row) {
   std::cout << std::flush;
 }
 
+/// What copies from the host's memory takes another time than it would here.
+bool is_of_one_gpu(const graph::OpView& op) {
+  const auto there = [&](graph::ValueId id) {
+    return !id || op.graph().root_storage(id).space.device == DeviceKind::cuda;
+  };
+  return graph::space_of(op.graph(), op.op()).device == DeviceKind::cuda &&
+         std::ranges::all_of(op.op().operands, there) &&
+         std::ranges::all_of(op.op().results, there);
+}
+
 struct Measurements {
   Clock clock;  // one, for handles of libraries remember its stream
   std::vector<Row> rows;
@@ -234,7 +244,7 @@ void compare(const std::string& network, std::int64_t batch, Measurements& all) 
   for (graph::OpId id : graph[graph::Graph::body].ops) {
     const graph::OpView op(graph, graph[id]);
     if (op.op().kernel.empty()) continue;  // a view
-    if (graph::space_of(graph, op.op()).device != DeviceKind::cuda) continue;
+    if (!is_of_one_gpu(op)) continue;
     if (!all.seen.insert(runtime::KernelChoices::describe(op)).second) continue;
     std::vector<Row> rows;
     for (const runtime::Kernel& kernel : kernels().find(op.op().name())) {

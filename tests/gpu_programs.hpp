@@ -1,6 +1,6 @@
 // Small networks trained on a device, and the fixture of the tests that do: real GPUs in a build
 // with CUDA, elsewhere simulated ones: programs, copies, streams and recordings are the same, and
-// grids are loops.
+// grids are loops. With ARENITE_CUDA_STAND_IN they are loops, too, and all else is a CUDA build's.
 #pragma once
 
 #include <arenite/arenite.hpp>
@@ -11,6 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "src/runtime/simulated_device.hpp"
+#if ARENITE_CUDA_STAND_IN
+#include "tests/cuda_stand_in/enqueued_loops.hpp"
+#endif
 #include "tests/grids_as_loops.hpp"
 #include "tests/heap_counted.hpp"
 
@@ -104,6 +107,9 @@ inline runtime::Kernel asked_there(runtime::Kernel kernel) {
 class OnGpus : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
+#if ARENITE_CUDA_STAND_IN
+    put_loops_in_streams(kernels());
+#endif
     if (has_kernels()) return;
     simulated = true;
     runtime::KernelTable loops;

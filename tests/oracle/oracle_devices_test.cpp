@@ -1,10 +1,14 @@
-// Random programs whose lanes are dealt out on the CPU and on GPUs that are simulated: the same
-// bits as op by op, whatever overtakes what.
+// Random programs whose lanes are dealt out on the CPU and on GPUs that are simulated, or, with
+// ARENITE_CUDA_STAND_IN, those of CUDA's stand-in: the same bits as op by op, whatever overtakes
+// what.
 #include <arenite/operators.hpp>
 
 #include <gtest/gtest.h>
 
 #include "src/runtime/simulated_device.hpp"
+#if ARENITE_CUDA_STAND_IN
+#include "tests/cuda_stand_in/enqueued_loops.hpp"
+#endif
 #include "tests/grids_as_loops.hpp"
 #include "tests/oracle/on_runtime.hpp"
 
@@ -24,6 +28,9 @@ bool has_gpu_kernels() {
 
 class OnDevices : public ::testing::TestWithParam<const char*> {
  protected:
+#if ARENITE_CUDA_STAND_IN
+  static void SetUpTestSuite() { arenite::testing::put_loops_in_streams(kernels()); }
+#else
   static void SetUpTestSuite() {
     if (!has_gpu_kernels()) arenite::testing::add_grids_as_loops(kernels()), loops = true;
   }
@@ -33,6 +40,7 @@ class OnDevices : public ::testing::TestWithParam<const char*> {
   inline static bool loops = false;
 
   runtime::testing::SimulatedGpus gpus{2};
+#endif
 };
 
 int ops_on_devices(const RandomProgram& program) {
