@@ -73,6 +73,7 @@ runtime::Kernel library_kernel(const std::string& library, runtime::Compute comp
     return {run, std::move(state)};
   };
   kernel.guards_state = guards_state;
+  kernel.exclusive = true;
   return kernel;
 }
 

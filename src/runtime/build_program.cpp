@@ -100,47 +100,6 @@ DeviceStatus& Program::Impl::status_on(Device& device) {
                                     spec.schedule.tasks.size());
 }
 
-/// What a device's task does is the same in every step but for the bytes it finds. Each task of the
-/// first set is done once before it is recorded: what this thread's libraries and the device still
-/// have to load is loaded then, and a kernel that faults does so here, where it can be told.
-void Program::Impl::record_tasks() {
-  const auto& hooks = set.kernels.on_devices;
-  if (hooks.take_failure) static_cast<void>(hooks.take_failure());  // of whoever did not ask
-  const auto attempt = [&](const TaskBody& body, const auto& work) {
-    const auto refuse = [&](const std::string& why, const std::string& expected) {
-      const auto& ops = spec.schedule.tasks[body.number].ops;
-      throw Failure({.found = why,
-                     .expected = expected,
-                     .where = "program '" + spec.name + "'" +
-                              (ops.empty() ? "" : ", " + describe(spec.graph, ops.front()))});
-    };
-    try {
-      work();
-    } catch (const Failure& failure) {
-      refuse(failure.text().found, failure.text().expected);
-    }
-    if (const std::string why = hooks.take_failure ? hooks.take_failure() : ""; !why.empty())
-      refuse(why, "a task that can be recorded");
-  };
-  for (DeviceStatus& status : device_status) {
-    status.device().make_current();
-    if (hooks.warm_up) hooks.warm_up();
-    status.keep_state();
-  }
-  for (TaskSet& made : sets) {
-    for (TaskBody& body : made.bodies) {
-      if (!body.on_device) continue;
-      Device& device = *body.on_device->device;
-      const auto enqueue = [&](Device::Stream stream) { enqueue_ops(body, stream); };
-      if (&made == &sets.front()) attempt(body, [&] { device.try_out(enqueue); });
-      // A recording of one copy takes longer to launch than the copy.
-      if (body.on_device->staging && body.kernels.size() == 1) continue;
-      attempt(body, [&] { body.on_device->work = device.record(enqueue); });
-    }
-  }
-  for (DeviceStatus& status : device_status) status.clear();
-}
-
 void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKernel>& prepared) {
   TaskSet& made = sets.emplace_back();
   const std::size_t count = spec.schedule.tasks.size();

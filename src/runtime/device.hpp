@@ -61,8 +61,19 @@ class Device {
   virtual void try_out(const std::function<void(Stream)>& enqueue) = 0;
   /// Enqueues nothing now: `enqueue` is called once, with a stream to give to the functions below.
   virtual std::unique_ptr<Work> record(const std::function<void(Stream)>& enqueue) = 0;
+  /// About what a launch takes. Launches it a number of times.
+  virtual double seconds(const Work& work) = 0;
   /// Makes the device the calling thread's, and leaves it so: for kernels that are prepared there.
   virtual void make_current() = 0;
+
+  // Within a recording.
+
+  static constexpr std::size_t most_branches = 4;
+  /// A stream beside the recording's own, which is branch 0. Before its first use it has to follow
+  /// an event of the recording, and the own one in the end an event behind its last.
+  virtual Stream branch(std::size_t number) noexcept = 0;
+  /// What is enqueued in the stream from now on follows what stood before the event.
+  virtual void follow(Stream stream, const Event& event) noexcept = 0;
 
   // In steps, on the thread of its worker. None of these waits, allocates or throws: what fails is
   // kept for `take_failure`, and the device is then of no more use.

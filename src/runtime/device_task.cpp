@@ -2,7 +2,9 @@
 
 #include "src/runtime/program_impl.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <utility>
 
 namespace arenite::runtime {
 namespace {
@@ -20,6 +22,19 @@ void poison(const TaskBody& body, const BoundKernel& kernel, Device::Stream stre
         body.on_device->device->fill(claim.poisoned, std::byte{0xff}, claim.size, stream);
     }
   }
+}
+
+void enqueue_op(const TaskBody& body, const BoundKernel& kernel, Device::Stream stream) {
+  poison(body, kernel, stream);
+  KernelCall call = kernel.call;
+  call.stream = stream;
+  body.on_device->device->call(kernel.run, call);
+}
+
+void enqueue_end(const TaskBody& body, Device::Stream stream) {
+  const DeviceTask& task = *body.on_device;
+  if (task.staging) return;  // the step that it is for will say what it found
+  task.device->hand_on(task.status, task.failed, task.sent_from_there, stream);
 }
 
 void enqueue(TaskBody& body, Device::Stream stream) {
@@ -80,16 +95,44 @@ void DeviceStatus::clear() {
 
 void DeviceStatus::keep_state() { device_->write(failed(), &told_word, sizeof told_word); }
 
-void enqueue_ops(TaskBody& body, Device::Stream stream) noexcept {
-  DeviceTask& task = *body.on_device;
-  for (const BoundKernel& kernel : body.kernels) {
-    poison(body, kernel, stream);
-    KernelCall call = kernel.call;
-    call.stream = stream;
-    task.device->call(kernel.run, call);
+TaskBranches::TaskBranches(Device& device, std::vector<BranchedOp> placed)
+    : ops(std::move(placed)), behind(ops.size()) {
+  std::size_t last = 0;
+  for (const BranchedOp& op : ops) {
+    last = std::max(last, op.branch);
+    for (const std::size_t first : op.follows) {
+      if (!behind[first]) behind[first] = device.make_event();
+    }
   }
-  if (task.staging) return;  // the step that it is for will say what it found
-  task.device->hand_on(task.status, task.failed, task.sent_from_there, stream);
+  if (last > 0) begin = device.make_event();
+  for (std::size_t i = 0; i < last; ++i) ends.push_back(device.make_event());
+}
+
+void enqueue_ops(TaskBody& body, Device::Stream stream) noexcept {
+  for (const BoundKernel& kernel : body.kernels) enqueue_op(body, kernel, stream);
+  enqueue_end(body, stream);
+}
+
+void enqueue_branches(TaskBody& body, const TaskBranches& branches,
+                      Device::Stream stream) noexcept {
+  Device& device = *body.on_device->device;
+  const auto stream_of = [&](std::size_t branch) {
+    return branch == 0 ? stream : device.branch(branch);
+  };
+  if (branches.begin) device.mark(*branches.begin, stream);
+  for (std::size_t b = 1; b < branches.count(); ++b) device.follow(stream_of(b), *branches.begin);
+  for (std::size_t i = 0; i < body.kernels.size(); ++i) {
+    const BranchedOp& op = branches.ops[i];
+    const Device::Stream mine = stream_of(op.branch);
+    for (const std::size_t first : op.follows) device.follow(mine, *branches.behind[first]);
+    enqueue_op(body, body.kernels[i], mine);
+    if (branches.behind[i]) device.mark(*branches.behind[i], mine);
+  }
+  for (std::size_t b = 1; b < branches.count(); ++b) {
+    device.mark(*branches.ends[b - 1], stream_of(b));
+    device.follow(stream, *branches.ends[b - 1]);
+  }
+  enqueue_end(body, stream);
 }
 
 void enqueue_task(TaskBody& body) noexcept { body.order.run(enqueue_in_queue, &body); }

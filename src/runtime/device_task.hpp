@@ -9,12 +9,14 @@
 #include <arenite/runtime/block.hpp>
 #include <arenite/runtime/kernel.hpp>
 
+#include "src/runtime/branches.hpp"
 #include "src/runtime/device.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace arenite::runtime {
 
@@ -57,6 +59,18 @@ class DeviceStatus {
   void* seen_there_;  ///< where the device finds `here_`
 };
 
+/// Which of a task's ops are recorded side by side, and what marks their order in a recording.
+struct TaskBranches {
+  std::vector<BranchedOp> ops;
+  std::vector<std::unique_ptr<Device::Event>>
+      behind;  ///< an event for each op that others wait for
+  std::unique_ptr<Device::Event> begin;
+  std::vector<std::unique_ptr<Device::Event>> ends;  ///< of all branches but the first
+
+  TaskBranches(Device& device, std::vector<BranchedOp> placed);
+  std::size_t count() const noexcept { return ends.size() + 1; }
+};
+
 /// What such a task has beside its kernels.
 struct DeviceTask {
   Device* device = nullptr;
@@ -72,12 +86,15 @@ struct DeviceTask {
   }
 
   std::unique_ptr<Device::Work> work;  ///< all of it, recorded; none: op by op
+  std::size_t branches = 1;            ///< that `work` was recorded in
 };
 
 /// Enqueues the task, or its recording, in its queue. Allocates nothing.
 void enqueue_task(TaskBody& body) noexcept;
 /// Its ops and what follows them; for the recording, too.
 void enqueue_ops(TaskBody& body, Device::Stream stream) noexcept;
+/// The same for a recording in branches.
+void enqueue_branches(TaskBody& body, const TaskBranches& branches, Device::Stream stream) noexcept;
 /// Once the device is done with it: reports to the host what it found.
 void end_device_task(TaskBody& body) noexcept;
 

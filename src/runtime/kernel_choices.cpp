@@ -51,7 +51,8 @@ std::string KernelChoices::describe(const graph::OpView& op) {
             ? std::string(to_string(op.operand(i).type)) + " " + to_string(op.operand(i).shape)
             : "_");
   }
-  for (const auto& [name, value] : op.attributes().items()) add(name + "=" + graph::to_string(value));
+  for (const auto& [name, value] : op.attributes().items())
+    add(name + "=" + graph::to_string(value));
   return std::string(op.op().name()) + "(" + text + ")";
 }
 

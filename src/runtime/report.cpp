@@ -52,6 +52,12 @@ void print(std::ostream& out, const ProgramSpec& spec, const std::vector<BlockUs
       plan.optimal ? " (optimal, proved)" : "", bytes_text(plan.separate));
 }
 
+std::string recording(const TaskBody& body) {
+  if (!body.on_device || !body.on_device->work) return "";
+  const std::size_t branches = body.on_device->branches;
+  return branches == 1 ? ", recorded" : fmt::format(", recorded in {} branches", branches);
+}
+
 }  // namespace
 
 void print_plan(std::ostream& out, const ProgramSpec& spec) {
@@ -115,9 +121,10 @@ void Program::explain(std::ostream& out) const {
       if (edge.after.index == t) after += fmt::format(" {}(reuse)", edge.before.index);
     }
     const auto lane = task.lane < 0 ? std::string("all lanes") : fmt::format("lane {}", task.lane);
-    out << fmt::format("  task {:>2}  {}{}, {}, ~{:.0f} µs, {} handle classes{}\n", t,
+    out << fmt::format("  task {:>2}  {}{}, {}, ~{:.0f} µs, {} handle classes{}{}\n", t,
                        to_string(task.phase), task.staging ? " (staging)" : "", lane,
                        task.microseconds, impl_->set.uses[impl_->index][t].size(),
+                       recording(impl_->sets.front().bodies[t]),
                        after.empty() ? "" : ", after" + after);
     for (graph::OpId id : task.ops) {
       const graph::Op& op = spec.graph[id];

@@ -8,6 +8,7 @@
 #include "src/runtime/device.hpp"
 #include "src/runtime/starpu.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -31,6 +32,7 @@ namespace arenite::runtime::testing {
 class SimulatedDevice final : public Device {
   struct Mark final : Event {
     std::atomic<bool> reached{true};
+    std::vector<std::size_t> recorded;  ///< in a recording: the deeds that it stands behind
   };
 
   /// What a stream does, as plain data: nothing in a step allocates.
@@ -44,29 +46,50 @@ class SimulatedDevice final : public Device {
     std::size_t bytes = 0;
     std::byte value{};
     Mark* mark = nullptr;
-    const std::vector<Deed>* deeds = nullptr;
+    const Work* work = nullptr;
   };
+  /// Launched by turns as it was recorded, and the other way about as far as deeds may be done in
+  /// another order.
   struct Recording final : Work {
-    std::vector<Deed> deeds;
+    std::vector<Deed> deeds, turned;
+    std::vector<std::vector<std::size_t>> follow;  ///< deeds that each follows
+    mutable std::atomic<unsigned> launches{0};
+
+    void turn() {
+      std::vector<bool> done(deeds.size(), false);
+      const auto ready = [&](std::size_t deed) {
+        return !done[deed] && std::ranges::all_of(follow[deed], [&](auto d) { return done[d]; });
+      };
+      while (turned.size() < deeds.size()) {
+        std::size_t last = deeds.size() - 1;
+        while (!ready(last)) --last;
+        done[last] = true;
+        turned.push_back(deeds[last]);
+      }
+    }
   };
 
   /// A thread that does what it is given, in order, each after a moment.
   class Worker {
    public:
-    Worker() : thread_([this] { work(); }) {}
+    /// Without a thread it can only be recorded.
+    explicit Worker(bool works = true) {
+      if (works) thread_ = std::thread([this] { work(); });
+    }
     ~Worker() {
       {
         const std::lock_guard lock(mutex_);
         ending_ = true;
       }
       changed_.notify_all();
-      thread_.join();
+      if (thread_.joinable()) thread_.join();
     }
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
 
     void push(const Deed& deed) {
       if (recording != nullptr) {
+        recording->follow.push_back(std::exchange(behind, {recording->deeds.size()}));
         recording->deeds.push_back(deed);
         return;
       }
@@ -82,6 +105,7 @@ class SimulatedDevice final : public Device {
     }
 
     Recording* recording = nullptr;
+    std::vector<std::size_t> behind;  ///< deeds of the recording that the next one follows
 
    private:
     void work() {
@@ -104,6 +128,10 @@ class SimulatedDevice final : public Device {
       into.clear();
       if (word != StatusWord::ok) into.report(StatusWord::op_of(word), StatusWord::code_of(word));
     }
+    static void launch(const Recording& work) {
+      const bool turned = ++work.launches % 2 == 0;
+      for (const Deed& deed : turned ? work.turned : work.deeds) perform(deed);
+    }
     static void perform(const Deed& deed) {
       switch (deed.kind) {
         case Deed::Kind::call:
@@ -123,7 +151,7 @@ class SimulatedDevice final : public Device {
           deed.mark->reached.store(true, std::memory_order_release);
           break;
         case Deed::Kind::all_of:
-          for (const Deed& inner : *deed.deeds) perform(inner);
+          launch(static_cast<const Recording&>(*deed.work));
           break;
       }
     }
@@ -226,7 +254,18 @@ class SimulatedDevice final : public Device {
                        .expected = "one that was tried out"});
       }
     }
+    work->turn();
     return work;
+  }
+  double seconds(const Work& work) override {
+    launch_now(work);
+    return 0;  // so that branches are kept
+  }
+  Stream branch(std::size_t number) noexcept override { return &branches_[number - 1]; }
+  void follow(Stream stream, const Event& event) noexcept override {
+    auto& mine = *static_cast<Worker*>(stream);
+    for (const std::size_t deed : static_cast<const Mark&>(event).recorded)
+      mine.behind.push_back(deed);
   }
   void make_current() override { current() = space_.index; }
 
@@ -245,11 +284,14 @@ class SimulatedDevice final : public Device {
     push_in_step({.kind = Deed::Kind::hand_on, .into = into, .from = from, .told = told}, stream);
   }
   void launch(const Work& work, Stream stream) noexcept override {
-    push_in_step({.kind = Deed::Kind::all_of, .deeds = &static_cast<const Recording&>(work).deeds},
-                 stream);
+    push_in_step({.kind = Deed::Kind::all_of, .work = &work}, stream);
   }
   void mark(Event& event, Stream stream) noexcept override {
     auto& mark = static_cast<Mark&>(event);
+    if (capturing()) {
+      mark.recorded = static_cast<Worker*>(stream)->behind;
+      return;
+    }
     mark.reached.store(false);
     push_in_step({.kind = Deed::Kind::mark, .mark = &mark}, stream);
   }
@@ -267,12 +309,23 @@ class SimulatedDevice final : public Device {
  private:
   void collect(Recording& work, const std::function<void(Stream)>& enqueue) {
     expect_no_capture("a second capture");
-    Worker& mine = streams_[0];
-    mine.recording = &work;
-    capturing() = true;
-    enqueue(&mine);
-    capturing() = false;
-    mine.recording = nullptr;
+    const auto set = [&](Recording* into) {
+      const auto begin = [&](Worker& worker) { worker.recording = into, worker.behind.clear(); };
+      begin(streams_[0]);
+      std::ranges::for_each(branches_, begin);
+      capturing() = into != nullptr;
+    };
+    set(&work);
+    enqueue(&streams_[0]);
+    const std::vector<std::size_t> end = streams_[0].behind;
+    set(nullptr);
+    // Whoever waits for the last deed has to have waited for all.
+    std::vector<bool> waited(work.deeds.size(), false);
+    for (const std::size_t deed : end) waited[deed] = true;
+    for (std::size_t deed = work.deeds.size(); deed-- > 0;) {
+      expect(waited[deed], "a recording with a branch that nobody waits for");
+      for (const std::size_t first : work.follow[deed]) waited[first] = true;
+    }
   }
 
   /// The calling thread is. Other threads may do as they like meanwhile.
@@ -299,6 +352,12 @@ class SimulatedDevice final : public Device {
     push(deed, stream);
   }
 
+  void launch_now(const Work& work) {
+    push({.kind = Deed::Kind::all_of, .work = &work}, &streams_[0]);
+    streams_[0].finish();
+    if (failed()) throw Failure({.found = failure(), .expected = "a task that it can do"});
+  }
+
   static void push(const Deed& deed, Stream stream) {
     auto& mine = *static_cast<Worker*>(stream);
     // As with CUDA, what is asked of a device that has failed is left undone.
@@ -315,6 +374,7 @@ class SimulatedDevice final : public Device {
   std::atomic<std::int64_t> bytes_{0};
   std::set<KernelFunction> loaded_;
   std::array<Worker, queue_count> streams_;
+  std::array<Worker, most_branches - 1> branches_{Worker(false), Worker(false), Worker(false)};
 };
 
 /// As long as it is there, sessions find so many simulated GPUs and no others. Make it before the

@@ -41,19 +41,19 @@ class Steps(InFolder):
     def of_steps(self, *options):
         """What so many epochs more ask for."""
         few, many = (self.trained(*options, epochs=epochs) for epochs in (1, 1 + EPOCHS))
-        return {name: many[name] - few[name] for name in ("launches", "graph_launches", "copies")}
+        return {name: many[name] - few[name] for name in ("launches", "step_launches", "copies")}
 
     def test_a_step_is_one_launch_and_one_copy(self):
         self.assertEqual(self.of_steps("--device", "cuda"),
-                         {"launches": 0, "graph_launches": MORE, "copies": MORE + STATISTICS})
+                         {"launches": 0, "step_launches": MORE, "copies": MORE + STATISTICS})
 
     def test_batches_that_are_copied_are_recorded_too(self):
         self.assertEqual(self.of_steps("--device", "cuda", "--resident-data", "off"),
-                         {"launches": 0, "graph_launches": 2 * MORE, "copies": STATISTICS})
+                         {"launches": 0, "step_launches": 2 * MORE, "copies": STATISTICS})
 
     def test_without_recordings_kernels_are_launched(self):
         asked = self.of_steps("--device", "cuda", "--cuda-graphs", "off")
-        self.assertEqual(asked["graph_launches"], 0)
+        self.assertEqual(asked["step_launches"], 0)
         self.assertGreater(asked["launches"], 5 * MORE)
 
     def test_only_gpus_that_were_asked_for_are_touched(self):
@@ -61,11 +61,17 @@ class Steps(InFolder):
             with self.subTest(device=device):
                 self.assertEqual(self.trained("--device", device)["contexts"], contexts)
 
-    def test_a_gpu_that_fails_is_told_of_before_starpu_ends_the_process(self):
+    def test_a_gpu_that_fails_while_programs_are_built_is_an_error(self):
         done, _ = self.train("--device", "cuda", CUDA_STAND_IN_LAUNCHES="5")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^arenite: program 'train', .*: CUDA: an illegal address, on a stand-in; expected .*\n$")
+
+    def test_a_gpu_that_fails_is_told_of_before_starpu_ends_the_process(self):
+        built = self.trained("--device", "cuda", epochs=0)["graph_launches"]  # about: it times some
+        done, _ = self.train("--device", "cuda", epochs=20, CUDA_STAND_IN_LAUNCHES=str(built + 10 * STEPS))
         self.assertNotEqual(done.returncode, 0)
-        self.assertRegex(done.stderr.splitlines()[0],
-                         r"^arenite: GPU 0: an illegal address, on a stand-in \(program 'train', step \d+ or behind it\)$")
+        self.assertRegex(done.stderr.splitlines()[0], r"^arenite: GPU 0: an illegal address, on a stand-in "
+                         r"\(program '(train|evaluate|evaluate\.rest)', step \d+ or behind it\)$")
 
     def test_gpu_check_finds_no_allocation_and_runs_all_kernels(self):
         done, _ = self.run_on(sys.executable, ROOT / "scripts" / "gpu-check", "--build", BUILD, "--quick", "--only",

@@ -4,8 +4,9 @@
 // streams in their place (enqueued_loops.hpp); the one that hands status words on does.
 //
 // CUDA_STAND_IN_GPUS says how many GPUs there are (2), CUDA_STAND_IN_REPORT names a file for what
-// was asked of them, in JSON, when the process ends; after CUDA_STAND_IN_LAUNCHES launches of
-// graphs the GPUs fail, as on an illegal address.
+// was asked of them, in JSON, when the process ends. After CUDA_STAND_IN_LAUNCHES launches of graphs
+// the GPUs fail, as on an illegal address; with CUDA_STAND_IN_AT_ONCE they take no time, and what a
+// step takes is the host's.
 #include "tests/cuda_stand_in/streams.hpp"
 
 #include <algorithm>
@@ -26,8 +27,16 @@ constexpr int most_gpus = 8;
 thread_local int current = 0;
 thread_local bool used = false;  // the thread's current device is more than the default
 thread_local cudaError_t last = cudaSuccess;
-thread_local Stream* captured = nullptr;
-thread_local Graph* capture = nullptr;
+
+/// What a thread captures: streams join by waiting for an event of the capture.
+struct Capture {
+  Graph* graph = nullptr;
+  Stream* origin = nullptr;
+  std::map<Stream*, std::vector<std::size_t>> behind;  // deeds that a stream's next one follows
+
+  bool has(Stream& stream) const { return graph != nullptr && behind.contains(&stream); }
+};
+thread_local Capture capture;
 
 struct Allocation {
   std::size_t bytes;
@@ -46,7 +55,8 @@ struct State {
   std::array<std::size_t, most_gpus> in_use{};
   std::array<std::atomic<bool>, most_gpus> contexts{};
   std::atomic<long> launches{0}, graph_launches{0}, copies{0};
-  long most_launches = -1;  // below 0: they never fail
+  std::atomic<long> built{0};  // graphs launched by the time that programs were built
+  long most_launches = -1;     // below 0: they never fail
 
   State() {
     if (const char* said = std::getenv("CUDA_STAND_IN_GPUS")) gpus = std::atoi(said);
@@ -75,10 +85,10 @@ void State::report() {
   std::size_t left = 0;
   for (const std::size_t bytes : state().in_use) left += bytes;
   std::fprintf(out,
-               "{\"contexts\": [%s], \"launches\": %ld, \"graph_launches\": %ld, \"copies\": %ld, "
-               "\"device_bytes_left\": %zu}\n",
+               "{\"contexts\": [%s], \"launches\": %ld, \"graph_launches\": %ld, "
+               "\"step_launches\": %ld, \"copies\": %ld, \"device_bytes_left\": %zu}\n",
                contexts.c_str(), state().launches.load(), state().graph_launches.load(),
-               state().copies.load(), left);
+               state().graph_launches - state().built, state().copies.load(), left);
   std::fclose(out);
 }
 
@@ -101,7 +111,7 @@ void touch() {
 
 /// Of calls that would end a capture, on the thread that captures.
 void not_captured(const char* what) {
-  if (capture != nullptr) refuse((std::string(what) + " within a capture").c_str());
+  if (capture.graph != nullptr) refuse((std::string(what) + " within a capture").c_str());
 }
 
 Stream& stream_of(cudaStream_t handle) {
@@ -128,10 +138,13 @@ Event& event_of(cudaEvent_t handle) {
 void enqueue(cudaStream_t handle, const Deed& deed) {
   touch();
   Stream& stream = stream_of(handle);
-  if (capture != nullptr && captured == &stream) {
-    capture->deeds.push_back(deed);
+  if (capture.has(stream)) {
+    Graph& graph = *capture.graph;
+    graph.follow.push_back(std::exchange(capture.behind[&stream], {graph.deeds.size()}));
+    graph.deeds.push_back(deed);
   } else {
-    if (capture != nullptr && handle == nullptr) refuse("the default stream within a capture");
+    if (capture.graph != nullptr && handle == nullptr)
+      refuse("the default stream within a capture");
     stream.push(deed);
   }
 }
@@ -164,7 +177,7 @@ void check_copy(const void* to, const void* from, std::size_t bytes, cudaMemcpyK
       refuse("a copy of another direction than it says");
   }
   for (const void* side : {to, from}) {
-    if (capture != nullptr && !on_device(side, bytes) && !is_pinned(side, bytes))
+    if (capture.graph != nullptr && !on_device(side, bytes) && !is_pinned(side, bytes))
       refuse("a recorded copy of memory that is not pinned");
   }
   ++state().copies;
@@ -214,7 +227,7 @@ cudaError_t launch(const void* stub, void** arguments, cudaStream_t handle) {
     const std::lock_guard lock(s.mutex);
     const auto known = s.kernels.find(stub);
     if (known == s.kernels.end()) refuse("a kernel that nobody registered");
-    if (capture == nullptr) {
+    if (capture.graph == nullptr) {
       s.loaded.insert(stub);
     } else if (!s.loaded.contains(stub)) {
       refuse("a kernel within a capture that never ran: its code may have to be loaded");
@@ -232,6 +245,19 @@ cudaError_t launch(const void* stub, void** arguments, cudaStream_t handle) {
   }
   enqueue(handle, deed);
   return cudaSuccess;
+}
+
+/// All that the current device's streams hold.
+void finish_all() {
+  std::vector<Stream*> all;
+  {
+    const std::lock_guard lock(state().mutex);
+    for (Stream* stream : state().streams) {
+      if (stream->device == current) all.push_back(stream);
+    }
+    if (Stream* legacy = state().legacy[static_cast<std::size_t>(current)]) all.push_back(legacy);
+  }
+  for (Stream* stream : all) stream->finish();
 }
 
 struct Configuration {
@@ -264,6 +290,9 @@ int current_context(void** context) {
 using namespace cuda_stand_in;
 
 extern "C" {
+
+/// Called by its name, as of the library in src/cuda_counter.
+void arenite_cuda_programs_are_built() { state().built = state().graph_launches.load(); }
 
 // Kernels. ---------------------------------------------------------------------------------------
 
@@ -348,16 +377,8 @@ cudaError_t cudaSetDevice(int device) {
 cudaError_t cudaDeviceSynchronize() {
   not_captured("waiting for a device");
   touch();
-  std::vector<Stream*> all;
-  {
-    const std::lock_guard lock(state().mutex);
-    for (Stream* stream : state().streams) {
-      if (stream->device == current) all.push_back(stream);
-    }
-    if (Stream* legacy = state().legacy[static_cast<std::size_t>(current)]) all.push_back(legacy);
-  }
-  for (Stream* stream : all) stream->finish();
-  return cudaSuccess;
+  finish_all();
+  return outcome();
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   touch();
@@ -513,10 +534,24 @@ cudaError_t cudaEventDestroy(cudaEvent_t handle) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
-  not_captured("an event of ours");
   Event& event = event_of(handle);
-  if (event.device != stream_of(stream).device) refuse("an event in a stream of another device");
+  Stream& of = stream_of(stream);
+  if (event.device != of.device) refuse("an event in a stream of another device");
+  if (capture.has(of)) {
+    event.graph = capture.graph;
+    event.recorded = capture.behind[&of];
+    return outcome();
+  }
+  not_captured("an event of a stream that is not captured");
   enqueue(stream, {.kind = Deed::Kind::mark, .event = &event, .mark = ++event.marked});
+  return outcome();
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigned) {
+  const Event& event = event_of(handle);
+  if (capture.graph == nullptr || event.graph != capture.graph)
+    refuse("a wait for an event of no capture, or of another");
+  auto& behind = capture.behind[&stream_of(stream)];
+  behind.insert(behind.end(), event.recorded.begin(), event.recorded.end());
   return outcome();
 }
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
@@ -547,21 +582,31 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
   touch();
   if (mode != cudaStreamCaptureModeThreadLocal) refuse("a capture that minds other threads");
   if (handle == nullptr) refuse("a capture of the default stream");
-  captured = &stream_of(handle);
-  capture = new Graph{.device = captured->device, .deeds = {}};
+  capture.origin = &stream_of(handle);
+  capture.graph = new Graph;
+  capture.graph->device = capture.origin->device;
+  capture.behind = {{capture.origin, {}}};
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
-  if (capture == nullptr || captured != &stream_of(handle)) refuse("an end of no capture");
-  captured = nullptr;
-  *graph = reinterpret_cast<cudaGraph_t>(std::exchange(capture, nullptr));
+  if (capture.graph == nullptr || capture.origin != &stream_of(handle))
+    refuse("an end of no capture");
+  if (!capture.graph->ends_in(capture.behind[capture.origin]))
+    refuse("a capture with a stream that nobody waits for");
+  *graph = reinterpret_cast<cudaGraph_t>(std::exchange(capture, {}).graph);
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long) {
   not_captured("a graph made executable");
   touch();
-  *executable = reinterpret_cast<cudaGraphExec_t>(new Graph(*reinterpret_cast<Graph*>(graph)));
+  const auto& recorded = *reinterpret_cast<Graph*>(graph);
+  auto* made = new Graph;
+  made->device = recorded.device;
+  made->deeds = recorded.deeds;
+  made->follow = recorded.follow;
+  made->turn();
+  *executable = reinterpret_cast<cudaGraphExec_t>(made);
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
@@ -572,6 +617,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   touch();
   const auto* graph = reinterpret_cast<Graph*>(executable);
   if (graph->device != current) refuse("a graph to destroy with another device current");
+  finish_all();  // CUDA lets it go once it has ended
   delete graph;
   return cudaSuccess;
 }
@@ -582,7 +628,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   not_captured("a graph to launch");
-  const auto* graph = reinterpret_cast<const Graph*>(executable);
+  auto* graph = reinterpret_cast<Graph*>(executable);
   if (graph->device != stream_of(stream).device) refuse("a graph in a stream of another device");
   ++state().graph_launches;
   if (broken()) return outcome();

@@ -1,5 +1,6 @@
 #include "tests/cuda_stand_in/streams.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,29 @@ void refuse(const char* what) {
   std::abort();
 }
 
+void Graph::turn() {
+  std::vector<bool> done(deeds.size(), false);
+  const auto ready = [&](std::size_t deed) {
+    return !done[deed] && std::ranges::all_of(follow[deed], [&](auto d) { return done[d]; });
+  };
+  while (turned.size() < deeds.size()) {
+    std::size_t last = deeds.size() - 1;
+    while (!ready(last)) --last;
+    done[last] = true;
+    turned.push_back(deeds[last]);
+  }
+}
+
+bool Graph::ends_in(const std::vector<std::size_t>& last) const {
+  std::vector<bool> waited(deeds.size(), false);
+  for (const std::size_t deed : last) waited[deed] = true;
+  for (std::size_t deed = deeds.size(); deed-- > 0;) {
+    if (!waited[deed]) return false;
+    for (const std::size_t first : follow[deed]) waited[first] = true;
+  }
+  return true;
+}
+
 Stream::~Stream() {
   {
     const std::lock_guard lock(mutex_);
@@ -22,7 +46,12 @@ Stream::~Stream() {
 }
 
 void Stream::push(const Deed& deed) {
+  static const bool at_once = std::getenv("CUDA_STAND_IN_AT_ONCE") != nullptr;
   std::unique_lock lock(mutex_);
+  if (at_once) {
+    perform(deed);
+    return;
+  }
   if (!deeds_) {
     deeds_ = std::make_unique<std::array<Deed, room>>();
     thread_ = std::thread([this] { work(); });
@@ -82,9 +111,11 @@ void Stream::perform(const Deed& deed) {
     case Deed::Kind::mark:
       deed.event->reached.store(deed.mark);
       break;
-    case Deed::Kind::graph:
-      for (const Deed& inner : deed.graph->deeds) perform(inner);
+    case Deed::Kind::graph: {
+      const bool turned = ++deed.graph->launches % 2 == 0;
+      for (const Deed& inner : turned ? deed.graph->turned : deed.graph->deeds) perform(inner);
       break;
+    }
   }
 }
 

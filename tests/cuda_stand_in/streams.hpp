@@ -28,6 +28,8 @@ struct Graph;
 struct Event {
   int device = 0;
   std::atomic<std::uint64_t> marked{0}, reached{0};
+  const Graph* graph = nullptr;       ///< that it was recorded in last
+  std::vector<std::size_t> recorded;  ///< the deeds there that it stands behind
 };
 
 /// What a stream does, as plain data.
@@ -43,13 +45,20 @@ struct Deed {
   void* data = nullptr;
   Event* event = nullptr;
   std::uint64_t mark = 0;
-  const Graph* graph = nullptr;
+  Graph* graph = nullptr;
 };
 
-/// Recorded deeds; as an executable one, too.
+/// Recorded deeds; as an executable one, too. It is performed by turns as it was recorded, and the
+/// other way about as far as deeds do not follow each other.
 struct Graph {
   int device = 0;
-  std::vector<Deed> deeds;
+  std::vector<Deed> deeds, turned;
+  std::vector<std::vector<std::size_t>> follow;  ///< deeds that each follows
+  std::atomic<unsigned> launches{0};
+
+  void turn();
+  /// Whoever has waited for these deeds has waited for all.
+  bool ends_in(const std::vector<std::size_t>& last) const;
 };
 
 class Stream {

@@ -6,8 +6,10 @@
 #include <cuda_runtime.h>
 #include <starpu.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <new>
@@ -104,6 +106,7 @@ class CudaWork final : public Device::Work {
 struct Streams {
   std::array<cudaStream_t, Device::queue_count> steps{};
   cudaStream_t building = nullptr;  ///< captures, and copies between steps
+  std::array<cudaStream_t, Device::most_branches - 1> branches{};  ///< of captures
 
   static Streams& of(int index) {
     static std::mutex mutex;
@@ -120,6 +123,7 @@ struct Streams {
     for (cudaStream_t& stream : made.steps) make(stream);
     // Kernels of a recording have the priority of the stream that they were captured in.
     make(made.building);
+    for (cudaStream_t& stream : made.branches) make(stream);
     return all.emplace(index, made).first->second;
   }
 };
@@ -239,6 +243,30 @@ class GpuDevice final : public Device {
     check(cudaGraphUpload(work->executable, streams_.building), what);
     check(cudaStreamSynchronize(streams_.building), what);
     return work;
+  }
+
+  double seconds(const Work& work) override {
+    const Current current(index_);
+    const std::lock_guard alone(building_mutex_);
+    constexpr double enough = 2e-3;
+    constexpr int most = 12;
+    const auto run = [&](int count) {
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < count; ++i)
+        check(cudaGraphLaunch(static_cast<const CudaWork&>(work).executable, streams_.building),
+              "a recording that can be launched");
+      check(cudaStreamSynchronize(streams_.building), "a recording that the GPU can do");
+      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+      return passed.count();
+    };
+    const double first = run(1);
+    const int times = std::clamp(static_cast<int>(enough / first), 1, most);
+    return run(times) / times;
+  }
+
+  Stream branch(std::size_t number) noexcept override { return streams_.branches[number - 1]; }
+  void follow(Stream stream, const Event& event) noexcept override {
+    note(cudaStreamWaitEvent(as_cuda(stream), static_cast<const CudaEvent&>(event).event, 0));
   }
 
   void make_current() override { check(cudaSetDevice(index_), "GPU " + std::to_string(index_)); }
