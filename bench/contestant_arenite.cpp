@@ -94,7 +94,7 @@ class Arenite : public Contestant {
       return std::string(
                  "as `arenite train --device cuda` runs it: lanes chosen from network and batch, "
                  "tasks recorded as CUDA graphs, batches copied ahead") +
-             (chosen_ ? "; kernels measured on this GPU" : "");
+             (chosen_ ? "; kernels of a file" : "");
     }
     return "as `arenite train` runs it: lanes and tasks chosen from network and batch; "
            "denormals flushed";

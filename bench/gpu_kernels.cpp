@@ -16,12 +16,14 @@
 
 #include "codelets/cuda/libraries.hpp"
 #include "src/base/atomic_file.hpp"
+#include "src/runtime/environment.hpp"
 #include "src/train/step_on_gpu.hpp"
 
 #include <algorithm>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,6 +36,9 @@ void check(cudaError_t error, const char* what) {
   if (error != cudaSuccess)
     fail({.found = std::string(what) + ": " + cudaGetErrorString(error), .expected = "success"});
 }
+
+/// Like a number that was drawn.
+std::uint32_t mixed(std::size_t i) { return static_cast<std::uint32_t>(i) * 2654435761u; }
 
 /// Some of the device's memory, full of small numbers, or of codes of which none is dead.
 class Buffer {
@@ -51,32 +56,41 @@ class Buffer {
 
   /// Floats of different sizes and both signs, so that windows have winners and rows a largest.
   void fill(std::int64_t floats) {
-    std::vector<float> values(static_cast<std::size_t>(floats));
+    std::vector<float> values(static_cast<std::size_t>(std::min<std::int64_t>(floats, 1 << 16)));
     for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = static_cast<float>(static_cast<int>(i * 2654435761u >> 24) - 120) / 256;
-    check(cudaMemcpy(data_, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice),
+      values[i] = static_cast<float>(static_cast<int>(mixed(i) >> 24) - 120) / 256;
+    auto* const to = static_cast<float*>(data_);
+    std::int64_t filled = static_cast<std::int64_t>(values.size());
+    check(cudaMemcpy(to, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice),
           "cudaMemcpy");
+    for (std::int64_t more = 0; filled < floats; filled += more) {  // the same again
+      more = std::min(filled, floats - filled);
+      check(cudaMemcpy(to + filled, to, static_cast<std::size_t>(more) * sizeof(float),
+                       cudaMemcpyDeviceToDevice),
+            "cudaMemcpy");
+    }
   }
 
  private:
   void* data_ = nullptr;
 };
 
-/// An op's operands, results and scratch on the device.
+/// An op's operands and results on the device.
 class Place {
  public:
-  Place(const graph::Graph& graph, const graph::Op& op, std::int64_t scratch)
-      : workspace_(scratch), words_(2 * static_cast<std::int64_t>(sizeof(runtime::StatusWord))) {
+  Place(const graph::Graph& graph, const graph::Op& op)
+      : words_(2 * static_cast<std::int64_t>(sizeof(runtime::StatusWord))) {
     for (graph::ValueId id : op.operands) operands_.push_back(id ? make(graph[id]) : nullptr);
     for (graph::ValueId id : op.results) results_.push_back(make(graph[id]));
     check(cudaDeviceSynchronize(), "operands");  // kernels run in a stream that does not wait
   }
 
-  runtime::KernelCall call(const runtime::PreparedKernel& kernel, cudaStream_t stream) const {
+  runtime::KernelCall call(const runtime::PreparedKernel& kernel, const Buffer& workspace,
+                           cudaStream_t stream) const {
     auto* const words = static_cast<runtime::StatusWord*>(words_.data());
     return {.operands = operands_.data(),
             .results = results_.data(),
-            .workspace = workspace_.data(),
+            .workspace = workspace.data(),
             .state = kernel.state.get(),
             .status = words,
             .stream = stream,
@@ -93,7 +107,7 @@ class Place {
 
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::vector<void*> operands_, results_;
-  Buffer workspace_, words_;
+  Buffer words_;
 };
 
 /// Times what is enqueued in a stream of its own.
@@ -154,11 +168,20 @@ class Graph {
 };
 
 /// Microseconds of one run.
-double measure(const runtime::PreparedKernel& kernel, const Place& place, const Clock& clock) {
+double measure(const runtime::PreparedKernel& kernel, const Place& place, std::int64_t scratch,
+               const Clock& clock) {
   constexpr int most_runs = 20, launches = 7;
   constexpr double enough = 4;  // milliseconds of a launch
-  const runtime::KernelCall call = place.call(kernel, clock.stream());
-  kernel.run(call);  // loads it
+  const Buffer workspace(scratch);
+  check(cudaDeviceSynchronize(), "scratch");
+  const runtime::KernelCall call = place.call(kernel, workspace, clock.stream());
+  const auto expect_no_failure = [] {
+    if (const std::string failed = codelets::cuda::take_failure(); !failed.empty())
+      fail({.found = failed, .expected = "a kernel that runs"});
+  };
+  static_cast<void>(codelets::cuda::take_failure());  // another kernel's
+  kernel.run(call);                                   // loads it
+  expect_no_failure();
   const double one = clock.milliseconds([&] { kernel.run(call); });
   const int runs = std::clamp(static_cast<int>(enough / std::max(one, 1e-3)), 1, most_runs);
   const Graph graph(clock.stream(), [&] {
@@ -168,8 +191,7 @@ double measure(const runtime::PreparedKernel& kernel, const Place& place, const 
   std::vector<double> times;
   for (int i = 0; i < launches; ++i)
     times.push_back(clock.milliseconds([&] { graph.launch(clock.stream()); }));
-  if (const std::string failed = codelets::cuda::take_failure(); !failed.empty())
-    fail({.found = failed, .expected = "a kernel that runs"});
+  expect_no_failure();
   std::nth_element(times.begin(), times.begin() + launches / 2, times.end());
   return times[launches / 2] * 1000 / runs;
 }
@@ -184,15 +206,16 @@ struct Row {
   std::string error;
 };
 
-Row timed(const runtime::Kernel& kernel, const graph::OpView& op, const Clock& clock) {
+Row timed(const runtime::Kernel& kernel, const graph::OpView& op, const Place& place,
+          const Clock& clock) {
   Row row{.network = {},
           .op = runtime::KernelChoices::describe(op),
           .kernel = kernel.name,
           .error = {}};
   row.chosen = kernel.name == op.op().kernel;
   try {
-    const Place place(op.graph(), op.op(), kernel.workspace ? kernel.workspace(op) : 0);
-    row.microseconds = measure(kernel.prepare(op), place, clock);
+    const std::int64_t scratch = kernel.workspace ? kernel.workspace(op) : 0;
+    row.microseconds = measure(kernel.prepare(op), place, scratch, clock);
   } catch (const Error& error) {
     row.error = error.what();
   }
@@ -213,7 +236,7 @@ const Row* best_of(const std::vector<Row>& rows) {
 }
 
 void show(const Row& row) {
-  fmt::print("{:8} {:5}  {:9}{} {:>10}  {}{}\n", row.network, row.batch, row.kernel,
+  fmt::print("{:8} {:5}  {:15}{} {:>10}  {}{}\n", row.network, row.batch, row.kernel,
              row.chosen ? '*' : ' ',
              row.error.empty() ? fmt::format("{:.2f}", row.microseconds) : "failed", row.op,
              row.error.empty() ? "" : ": " + row.error);
@@ -235,6 +258,7 @@ struct Measurements {
   std::vector<Row> rows;
   runtime::KernelChoices choices;
   std::set<std::string> seen;
+  std::vector<std::string> cells;  ///< that are done, as "cnn2/64"
 };
 
 /// All kernels of the ops of a step, each distinct op of all steps once.
@@ -246,12 +270,13 @@ void compare(const std::string& network, std::int64_t batch, Measurements& all) 
     if (op.op().kernel.empty()) continue;  // a view
     if (!is_of_one_gpu(op)) continue;
     if (!all.seen.insert(runtime::KernelChoices::describe(op)).second) continue;
+    const Place place(graph, op.op());
     std::vector<Row> rows;
     for (const runtime::Kernel& kernel : kernels().find(op.op().name())) {
       if (kernel.device != DeviceKind::cuda || kernel.compute != runtime::Compute::float32 ||
           !selector->supports(op, kernel.name))
         continue;
-      rows.push_back(timed(kernel, op, all.clock));
+      rows.push_back(timed(kernel, op, place, all.clock));
       rows.back().network = network;
       rows.back().batch = batch;
       show(rows.back());
@@ -263,51 +288,79 @@ void compare(const std::string& network, std::int64_t batch, Measurements& all) 
   }
 }
 
-std::string as_json(const std::vector<Row>& rows) {
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (const Row& row : rows) {
-    all.push_back({{"network", row.network},
-                   {"batch", row.batch},
-                   {"op", row.op},
-                   {"kernel", row.kernel},
-                   {"chosen", row.chosen}});
+std::string as_json(const Measurements& all) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Row& row : all.rows) {
+    rows.push_back({{"network", row.network},
+                    {"batch", row.batch},
+                    {"op", row.op},
+                    {"kernel", row.kernel},
+                    {"chosen", row.chosen}});
     if (row.error.empty()) {
-      all.back()["microseconds"] = row.microseconds;
+      rows.back()["microseconds"] = row.microseconds;
     } else {
-      all.back()["error"] = row.error;
+      rows.back()["error"] = row.error;
     }
   }
-  return all.dump(1) + "\n";
+  return nlohmann::ordered_json{
+             {"format", "arenite gpu kernels 1"}, {"cells", all.cells}, {"rows", std::move(rows)}}
+             .dump(1) +
+         "\n";
+}
+
+/// A network, and a batch of its step.
+struct Cell {
+  std::string network;
+  std::int64_t batch = 0;
+};
+
+/// Of "cnn2/64".
+Cell cell_of(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  const std::optional<int> batch =
+      slash == std::string::npos ? std::nullopt : runtime::whole_number(text.substr(slash + 1));
+  if (!batch || *batch < 1)
+    fail({.found = "'" + text + "'", .expected = "a network and a batch, as cnn2/64"});
+  return {.network = text.substr(0, slash), .batch = *batch};
 }
 
 int run(int argc, char** argv) {
   std::vector<std::string> networks{"cnn1", "lenet5", "cnn2", "vgg-small"};
   std::vector<std::int64_t> batches{64, 256, 1024};
+  std::vector<std::string> cells;
   std::string json, choose;
   CLI::App app("Times each GPU kernel of networks' training steps by itself.");
   app.add_option("--networks", networks, "whose steps")->delimiter(',');
   app.add_option("--batches", batches, "of so many samples")->delimiter(',');
+  app.add_option("--cells", cells, "these alone, as cnn2/64,cnn1/256")->delimiter(',');
   app.add_option("--json", json, "a file to write the rows to, as far as there are any");
   app.add_option("--choose", choose,
                  "a file for `arenite train --kernels`: the fastest of each op");
   CLI11_PARSE(app, argc, argv);
+  if (cells.empty()) {
+    for (const std::int64_t batch : batches) {  // the smallest for all networks first
+      for (const std::string& network : networks)
+        cells.push_back(network + "/" + std::to_string(batch));
+    }
+  }
+  for (const std::string& cell : cells) static_cast<void>(cell_of(cell));  // before all work
   if (const runtime::CudaSupport support = runtime::cuda_support(); support.devices.empty()) {
     std::cerr << "gpu_kernels: no device: " << support.reason << '\n';
     return 77;
   }
   check(cudaSetDevice(0), "cudaSetDevice");
   codelets::cuda::warm_up_libraries();
-  fmt::print("{:8} {:>5}  {:10} {:>10}  {}\n", "network", "batch", "kernel", "µs",
+  fmt::print("{:8} {:>5}  {:16} {:>10}  {}\n", "network", "batch", "kernel", "µs",
              "op (*: what programs are given)");
   Measurements all;
   all.choices.measured_on = runtime::cuda_support().devices.front().name;
-  for (const std::int64_t batch : batches) {  // the smallest for all networks first
-    for (const std::string& network : networks) {
-      compare(network, batch, all);
-      // Each time, for whoever has no time for all.
-      if (!json.empty()) write_file(json, as_json(all.rows));
-      if (!choose.empty()) all.choices.write(choose);
-    }
+  for (const std::string& cell : cells) {
+    const auto [network, batch] = cell_of(cell);
+    compare(network, batch, all);
+    all.cells.push_back(cell);
+    // Each time, for whoever has no time for all.
+    if (!json.empty()) write_file(json, as_json(all));
+    if (!choose.empty()) all.choices.write(choose);
   }
   return 0;
 }

@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -105,6 +106,17 @@ class BuildThatCounts(Runs):
         self.assertGreater(callers["program"] + callers["libstdc++.so.6"], 1000)
         self.assertGreater(sum(calls for name, calls in callers.items() if name.startswith("libstarpu")), 1000)
         self.assertNotIn(LIBRARY, callers)
+
+    def test_tells_calls_in_steps_apart(self):
+        file = self.folder / "callers.json"
+        text = ("import ctypes\nc = ctypes.CDLL(None)\nc.arenite_heap_steps(1)\n"
+                "for _ in range(500): c.malloc(16)\nc.arenite_heap_steps(0)")
+        subprocess.run([sys.executable, "-c", text], check=True,
+                       env=os.environ | {"LD_PRELOAD": built_library(), "ARENITE_HEAP_CALLERS": str(file)})
+        counted = json.loads(file.read_text())
+        in_steps = sum(counted["steps"].values())
+        self.assertGreaterEqual(in_steps, 500)
+        self.assertLess(in_steps, sum(counted["process"].values()))
 
     def test_keeps_what_was_preloaded(self):
         # The loader complains each time the program begins.

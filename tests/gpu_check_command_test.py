@@ -67,7 +67,7 @@ class Command(InFolder):
                     "| ours and StarPU's are the plan's | 9,000 bytes | 9,000 bytes | passed |",
                     "| heap calls of ours, StarPU's and the system's in 70 steps more | 0 | 0 | passed |",
                     "| heap calls of NVIDIA's libraries in 70 steps more | libcuda.so.1 140 |  | - |",
-                    "| cnn2 | 64 | relu(float32 [64]) | tiled 6.0 | cudnn 4.0 | 1.50× |",
+                    "| cnn2 | 64 | relu(float32 [64]) of cnn2/64 | tiled 6.0 | cudnn 4.0 | 1.50× |",
                     "| cnn2 | 64 | 500 | 100 (5.00×) | 200 (2.50×) | - |",
                     "| cnn2 | 64 | 5.0 % (6, 121600.0 µs) | 80.0 % (6, 128000.0 µs) | 80.0 % (6, 64000.0 µs) | not measured |"):
             self.assertIn(row, table)
@@ -102,26 +102,39 @@ class Command(InFolder):
         done, report = self.check("--quick", "--resume", "--only", "speed", "--networks", "cnn2")
         self.assertEqual(self.statuses(report), {"kernels": "passed", "speed": "passed"}, done.stdout + done.stderr)
         self.assertIn("| cnn2 | 64 | 500 | 100 (5.00×) |", (self.folder / "results/results.md").read_text())
+        done, report = self.check("--quick", "--resume", "--networks", "cnn2,cnn1", "--only", "kernels")
+        self.assertIn(" kernels: cnn1/64 ", done.stderr, "that one alone")
+        self.assertEqual(report["parts"][0]["details"]["cells"], ["cnn2/64", "cnn1/64"])
+        self.assertEqual(len(report["parts"][0]["details"]["choices"]["choices"]), 2)
+
+    def test_cells_that_were_measured_with_other_kernels_are_measured_again(self):
         done, report = self.check("--quick", "--only", "speed", "--networks", "cnn2")
         self.assertIn("| cnn2 | 64 | 400 | 100 (4.00×) |", (self.folder / "results/results.md").read_text())
+        self.assertIn("ours takes the kernels that part kernels found the fastest, but by themselves in cnn2/64, where none was "
+                      "measured", report["parts"][0]["notes"])
+        report["parts"][0]["checks"][0]["verdict"] = "skipped"
+        (self.folder / "results/results.json").write_text(json.dumps(report))
+        done, report = self.check("--quick", "--resume", "--only", "kernels,speed", "--networks", "cnn2")
+        self.assertIn("| cnn2 | 64 | 500 | 100 (5.00×) |", (self.folder / "results/results.md").read_text())
 
     def test_a_kernel_that_does_not_run_is_a_failure(self):
         done, report = self.check("--quick", "--only", "kernels", kernel_fails=True)
         self.assertEqual((done.returncode, self.statuses(report)), (1, {"kernels": "FAILED"}))
-        self.assertIn("cudnn of relu(float32 [64]): it fell over", report["parts"][0]["notes"])
+        self.assertIn("cudnn of relu(float32 [64]) of cnn2/64: it fell over", report["parts"][0]["notes"])
 
     def test_resuming_measures_what_is_missing(self):
         gpu_fakes.sanitizer(self.folder / "tools")
-        done, report = self.check("--only", "operators,speed", "--networks", "cnn2", "--batches", "64")
-        self.assertEqual(self.statuses(report), {"operators": "passed", "speed": "passed"}, done.stderr)
+        done, report = self.check("--only", "operators,kernels,speed", "--networks", "cnn2", "--batches", "64")
+        self.assertEqual(self.statuses(report), {"operators": "passed", "kernels": "passed", "speed": "passed"}, done.stderr)
         # As if one mode of one cell, and a part, had not been reached.
-        del report["parts"][1]["details"]["cells"]["cnn2/64"]["compiled"]
-        report["parts"][1]["checks"][0]["verdict"] = "skipped"
+        del report["parts"][2]["details"]["cells"]["cnn2/64"]["compiled"]
+        report["parts"][2]["checks"][0]["verdict"] = "skipped"
         file = self.folder / "results/results.json"
         file.write_text(json.dumps(report))
         done, report = self.check("--resume", "--networks", "cnn2,lenet5", "--batches", "64")
         self.assertEqual((done.returncode, self.statuses(report)), (0, dict.fromkeys(PARTS, "passed")), done.stdout)
         self.assertNotIn(" operators: ", done.stderr, "it had passed")
+        self.assertIn(" kernels: lenet5/64 ", done.stderr, "cnn2's are known")
         self.assertIn(" speed: lenet5/64, plain ", done.stderr)
         self.assertIn(" speed: cnn2/64, lenet5/64, compiled ", done.stderr)
         done, report = self.check("--resume", "--only", "training", gpu_accuracy=20.0)

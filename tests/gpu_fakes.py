@@ -86,15 +86,15 @@ KERNELS = """
 import json, sys
 option = lambda name: sys.argv[sys.argv.index(name) + 1]
 op = "relu(float32 [64])"
-rows = [dict(network=network, batch=int(batch), op=op, kernel=kernel, chosen=kernel == "tiled", microseconds=took)
-        for network in option("--networks").split(",")[:1] for batch in option("--batches").split(",")[:1]
-        for kernel, took in (("tiled", 6.0), ("cudnn", 4.0))]
+cells = option("--cells").split(",")
+rows = [dict(network=cell.split("/")[0], batch=int(cell.split("/")[1]), op=f"{{op}} of {{cell}}", kernel=kernel, chosen=kernel == "tiled",
+             microseconds=took) for cell in cells for kernel, took in (("tiled", 6.0), ("cudnn", 4.0))]
 if {fails}:
     rows[1] = dict(rows[1], error="it fell over")
     del rows[1]["microseconds"]
-choice = dict(op=op, device="cuda", compute="float32", kernel="tiled" if {fails} else "cudnn")
-json.dump(rows, open(option("--json"), "w"))
-json.dump(dict(format="arenite kernel choices 1", measured_on="A fake GPU", choices=[choice]), open(option("--choose"), "w"))
+choices = [dict(op=f"{{op}} of {{cell}}", device="cuda", compute="float32", kernel="tiled" if {fails} else "cudnn") for cell in cells]
+json.dump(dict(cells=cells, rows=rows), open(option("--json"), "w"))
+json.dump(dict(format="arenite kernel choices 1", measured_on="A fake GPU", choices=choices), open(option("--choose"), "w"))
 """
 
 TESTS = """

@@ -21,7 +21,7 @@ class Context:
         self.libraries, self.wanted_device = options.libraries, options.device
         self.device = "cuda"  # whichever it is, children see no other
         self.gpu, self.known, self.earlier = {}, {}, {}
-        self.choices = None  # of kernels, as gpu_kernels writes them
+        self.kernels = {}  # what part kernels knows
         self.progress, self.scale = Progress(options.minutes), options.minutes / 9
         self.python_here = sys.executable
         self.cudnn = None  # which one our programs take, and for which CUDA it is

@@ -27,6 +27,9 @@ def row_of(cell):
         if ours and row["ours"] is None:
             row["ours"], row["spreads"]["ours"], row["losses"]["ours"] = ours["samples_per_second"], ours["spread"], ours["loss"]
             row["traced"]["ours"] = ours
+        for reason in measurement["absent"]:
+            if reason.startswith("arenite/arenite:"):
+                row["why"].setdefault("ours", reason)
         for mode, way in MODES.items():
             theirs = contestants.get(f"pytorch/{way}")
             if theirs:
@@ -73,7 +76,7 @@ def share(one):
 
 def judge_row(part, where, batch, row, modes):
     if row["ours"] is None:
-        part.check(where, "Arenite did not train", "trained", False)
+        part.check(where, f"Arenite did not train: {row['why'].get('ours', 'no word of why')}", "trained", False)
         return
     if not modes:
         part.skip(f"{where}: beside PyTorch", "no PyTorch that sees the GPU")

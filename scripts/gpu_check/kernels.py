@@ -1,4 +1,5 @@
 """The part that times each GPU kernel of the networks' steps by itself. Where an op has several, `speed` is given the fastest."""
+import hashlib
 import json
 import pathlib
 import tempfile
@@ -8,40 +9,76 @@ from running import run
 TIMED = "all kernels are timed"
 
 
+def wanted_cells(networks, batches):
+    """The smallest batch for all networks first."""
+    return [f"{network}/{batch}" for batch in sorted(batches) for network in networks]
+
+
+def covers(part, cells):
+    """Whether a part's results are of all these."""
+    return set(cells) <= set(part.details.get("cells", []))
+
+
+def fingerprint(details, cell):
+    """Of the kernels that a cell's own ops are given; None where none was measured."""
+    network, batch = cell.split("/")
+    ops = {row["op"] for row in details.get("rows", []) if (row["network"], str(row["batch"])) == (network, batch)}
+    chosen = sorted((one["op"], one["kernel"]) for one in chosen_of(details) if one["op"] in ops)
+    return hashlib.sha256(json.dumps(chosen).encode()).hexdigest()[:12] if chosen else None
+
+
+def chosen_of(details):
+    return (details.get("choices") or {}).get("choices", [])
+
+
 def kernels(part, context, seconds):
     program = context.places.gpu_kernels
+    wanted = wanted_cells(context.networks, [64] if context.quick else context.batches)
+    known = context.kernels
+    missing = [cell for cell in wanted if cell not in known.get("cells", [])]
     if not program.exists():
         part.skip(TIMED, f"no {program}")
         return
-    batches = [64] if context.quick else sorted(context.batches)
-    context.show(part, f"{', '.join(context.networks)}, batches {', '.join(map(str, batches))}")
+    context.show(part, ", ".join(missing) or "what is known")
     with tempfile.TemporaryDirectory() as folder:
-        rows, choices = pathlib.Path(folder) / "rows.json", pathlib.Path(folder) / "choices.json"
-        done = run([program, "--networks", ",".join(context.networks), "--batches", ",".join(map(str, batches)), "--json", rows,
-                    "--choose", choices], seconds, context.environment)
-        if done.status is None:
-            part.skip(TIMED, done.why)
-        elif done.status:
-            part.check(TIMED, done.why, "they are", False)
+        timed, choices = pathlib.Path(folder) / "timed.json", pathlib.Path(folder) / "choices.json"
+        if missing:
+            done = run([program, "--cells", ",".join(missing), "--json", timed, "--choose", choices], seconds,
+                       context.environment)
+            if done.status is None:
+                part.skip(TIMED, f"{done.why}; --resume goes on with it")
+            elif done.status:
+                part.check(TIMED, done.why, "they are", False)
         if choices.exists():  # as far as there was time
-            judge(part, json.loads(rows.read_text()), json.loads(choices.read_text()))
-            context.choices = part.details["choices"]
+            known = joined(known, json.loads(timed.read_text()), json.loads(choices.read_text()))
+    part.details |= known
+    context.kernels = known
+    judge(part)
 
 
-def judge(part, rows, choices):
-    """`rows` and `choices` as gpu_kernels writes them."""
+def joined(known, timed, choices):
+    """What was known, and more of the same: {"cells": …, "rows": …, "choices": …}."""
+    ops = {one["op"] for one in choices["choices"]}
+    kept = [one for one in chosen_of(known) if one["op"] not in ops]
+    return {"cells": known.get("cells", []) + timed["cells"], "rows": known.get("rows", []) + timed["rows"],
+            "choices": choices | {"choices": kept + choices["choices"]}}
+
+
+def judge(part):
+    """By the rows and choices that gpu_kernels wrote."""
+    rows = part.details.get("rows", [])
+    if not rows:
+        return
     failed = [row for row in rows if "error" in row]
-    part.check("kernels that run", f"{len(rows) - len(failed)} of {len(rows)}", "all", rows and not failed)
+    part.check("kernels that run", f"{len(rows) - len(failed)} of {len(rows)}", "all", not failed)
     part.notes += [f"{row['kernel']} of {row['op']}: {row['error']}" for row in failed[:10]]
     times = {(row["op"], row["kernel"]): row["microseconds"] for row in rows if "error" not in row}
-    chosen = {choice["op"]: choice["kernel"] for choice in choices["choices"]}
+    chosen = {one["op"]: one["kernel"] for one in chosen_of(part.details)}
     table, taken, fastest = [], 0, 0
     for row in rows:
-        if not row["chosen"]:
-            continue
         kernel = chosen.get(row["op"], row["kernel"])
         own, best = times.get((row["op"], row["kernel"])), times.get((row["op"], kernel))
-        if own is None or best is None:
+        if not row["chosen"] or own is None or best is None:
             continue
         taken, fastest = taken + own, fastest + best
         if kernel != row["kernel"]:
@@ -52,5 +89,4 @@ def judge(part, rows, choices):
     if fastest:
         part.note("all different ops once each: programs' own kernels, the fastest", f"{taken:.0f} µs, {fastest:.0f} µs "
                   f"({taken / fastest:.2f}×)")
-    part.details |= {"tables": [[["network", "batch", "op", "taken, µs", "fastest, µs", ""], table]] if table else [],
-                     "rows": rows, "choices": choices}
+    part.details["tables"] = [[["network", "batch", "op", "taken, µs", "fastest, µs", ""], table]] if table else []

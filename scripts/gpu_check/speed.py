@@ -7,6 +7,7 @@ import tempfile
 import time
 
 import goals
+import kernels
 from running import run
 
 NETWORKS, BATCHES = ("cnn2", "lenet5", "cnn1", "vgg-small"), (64, 256, 1024)
@@ -50,11 +51,11 @@ def command_of(context, cells, kind, file, choices=None):
     return command
 
 
-def is_whole(measured, name, kind, torch):
-    """Whether a cell was measured with all that take part in it."""
+def is_whole(measured, name, kind, torch, chosen):
+    """Whether a cell was measured with all that take part in it, and ours with these kernels."""
     cell = measured.get(name, {}).get(kind)
     wanted = ["arenite/arenite", *(f"pytorch/{way}" for way in WAYS[kind] if torch)]
-    return cell is not None and all(key in cell["contestants"] for key in wanted)
+    return cell is not None and cell.get("kernels") == chosen and all(key in cell["contestants"] for key in wanted)
 
 
 class Measuring:
@@ -67,6 +68,9 @@ class Measuring:
         self.measured = dict(earlier.details.get("cells", {})) if earlier else {}
         self.failures = []
         self.seen = None
+
+    def chosen(self, name):
+        return kernels.fingerprint(self.context.kernels, name)
 
     def take(self, file, kind):
         """What bench/compare has written by now."""
@@ -81,7 +85,7 @@ class Measuring:
         for cell in report["cells"]:
             name = f"{cell['network']}/{cell['batch']}"
             self.measured[name] = self.measured.get(name, {}) | {
-                kind: {"contestants": cell["contestants"], "absent": report["absent"]}}
+                kind: {"contestants": cell["contestants"], "absent": report["absent"], "kernels": self.chosen(name)}}
         self.judge()
 
     def judge(self):
@@ -97,13 +101,14 @@ class Measuring:
 
     def measure(self, kind, folder, end):
         """The cells that lack it, in one run of bench/compare."""
-        names = [name for name in self.wanted if not is_whole(self.measured, name, kind, self.context.torch_python)]
+        names = [name for name in self.wanted
+                 if not is_whole(self.measured, name, kind, self.context.torch_python, self.chosen(name))]
         if not names or end - time.monotonic() < LEAST_SECONDS[kind]:
             return
         file, choices = pathlib.Path(folder) / f"{kind}.json", None
-        if self.context.choices:
+        if kernels.chosen_of(self.context.kernels):
             choices = pathlib.Path(folder) / "choices.json"
-            choices.write_text(json.dumps(self.context.choices))
+            choices.write_text(json.dumps(self.context.kernels["choices"]))
         self.context.show(self.part, f"{', '.join(names)}, {kind}")
         done = run(command_of(self.context, names, kind, file, choices), end - time.monotonic(), environment_of(self.context),
                    lambda: self.take(file, kind))
@@ -116,9 +121,10 @@ def speed(part, context, seconds):
     end = time.monotonic() + seconds
     if not context.torch_python:
         part.notes.append(context.torch_reason)
-    part.notes.append("ours takes the kernels that part kernels found the fastest" if context.choices else
-                      "ours takes the kernels that programs take by themselves: part kernels has measured none")
     measuring = Measuring(part, context)
+    unmeasured = [name for name in measuring.wanted if measuring.chosen(name) is None]
+    part.notes.append("ours takes the kernels that part kernels found the fastest" +
+                      (f", but by themselves in {', '.join(unmeasured)}, where none was measured" if unmeasured else ""))
     with tempfile.TemporaryDirectory() as folder:
         measuring.measure(PLAIN, folder, end)
         if context.torch_python and not context.quick:
