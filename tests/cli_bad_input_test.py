@@ -130,8 +130,8 @@ class Arguments(BadInput):
             file.write_text(json.dumps({"format": "arenite kernel choices 1", "measured_on": "", "choices": [
                 {"op": op, "device": "cpu", "compute": "float32", "kernel": "quick"}]}))
             self.refused(train("--kernels", file, "--model", "cnn1", "--dataset", "synthetic", "--batch", "8", "--lanes", "1"),
-                         f"{file}: kernel 'quick' chosen for {op}; expected one that it can have here (hint: measure anew: "
-                         "these choices are of another version, or of other libraries)")
+                         f"{file}: kernel 'quick' chosen for {op}; expected one of this build's kernels (hint: measure anew: "
+                         "these choices are of another version, or of one with other libraries)")
             self.assertIn("same file", train("--kernels", file, "--log", file).stderr)
 
     def test_any_variable_of_starpus(self):

@@ -13,10 +13,14 @@ using graph::OpView;
 Sizes sizes_of(const Geometry& g) { return {g.x, g.y, g.window, {1, 1}}; }
 
 template <auto geometry>
-bool supports(const OpView& op) {
+bool fits(const OpView& op) {
   const Geometry g = geometry(op);
-  return cuda::is_plain(op, 16) && Sizes::fit(g.x, g.y, g.window, {1, 1}) &&
-         g.flops() <= cuda::most_tiled_flops;
+  return cuda::is_plain(op, 16) && Sizes::fit(g.x, g.y, g.window, {1, 1});
+}
+
+template <auto geometry>
+bool supports(const OpView& op) {
+  return fits<geometry>(op) && geometry(op).flops() <= cuda::most_tiled_flops;
 }
 
 conv2d::TiledForward<false> forward(const OpView& op) {
@@ -60,6 +64,12 @@ void ARENITE_TILED_KERNELS(conv2d)(runtime::KernelTable& kernels) {
               cuda::own("tiled", supports<Geometry::grad_weight>,
                         prepare<grad_weight, cuda::run_state<TiledGradWeight<false>>>,
                         cuda::workspace_of<grad_weight>));
+  cuda::add_tilings<forward, cuda::run_state<TiledForward<false>>>(kernels, "conv2d",
+                                                                   fits<Geometry::forward>);
+  cuda::add_tilings<grad_input, cuda::run_state<TiledGradInput<false>>>(
+      kernels, "conv2d_grad_input", fits<Geometry::grad_input>);
+  cuda::add_tilings<grad_weight, cuda::run_state<TiledGradWeight<false>>>(
+      kernels, "conv2d_grad_weight", fits<Geometry::grad_weight>);
 }
 
 }  // namespace arenite::codelets

@@ -79,6 +79,11 @@ void ARENITE_TILED_KERNELS(conv2d_relu_max_pool2d)(runtime::KernelTable& kernels
               cuda::own("tiled", supports<Geometry::grad_weight>,
                         prepare<grad_weight, cuda::run_state<TiledGradWeight<true>>>,
                         cuda::workspace_of<grad_weight>));
+  cuda::add_tilings<forward, cuda::run_state<TiledForward<true>>>(kernels, op, supports_forward);
+  cuda::add_tilings<grad_input, cuda::run_state<TiledGradInput<true>>>(
+      kernels, op + "_grad_input", supports<Geometry::grad_input>);
+  cuda::add_tilings<grad_weight, cuda::run_state<TiledGradWeight<true>>>(
+      kernels, op + "_grad_weight", supports<Geometry::grad_weight>);
 }
 
 }  // namespace arenite::codelets

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace arenite::codelets::cuda {
 
@@ -164,7 +165,9 @@ void add_convolution(runtime::KernelTable& kernels, std::string_view op) {
     const int places = compute == runtime::Compute::float32 ? cudnn_places : 1;
     for (int place = 0; place < places; ++place) {
       const auto make = [=](const graph::OpView& view) { return State(view, compute, place); };
-      kernels.add(op, library_kernel<run, cudnn_alignment>(cudnn_name(place), compute, make));
+      auto kernel = library_kernel<run, cudnn_alignment>(cudnn_name(place), compute, make);
+      kernel.only_chosen = place > 0;
+      kernels.add(op, std::move(kernel));
     }
   }
 }

@@ -1,17 +1,30 @@
 // Which tiles a product is made of, and how they are dealt out: by its sizes alone.
 #pragma once
 
+#include "codelets/cuda/kernel.hpp"
 #include "codelets/cuda/tiles.hpp"
 #include "codelets/sizes.hpp"
 
+#include <functional>
 #include <limits>
+#include <memory>
+#include <string>
 #include <type_traits>
+#include <utility>
 
 namespace arenite::codelets::cuda {
 
 /// Beyond, a library's kernels, which are tuned for each GPU, make good for what they need besides:
 /// other layouts, copies, passes over results.
 constexpr double most_tiled_flops = 1e9;
+
+/// The kinds of tiles, as kernels' names have them.
+enum class Tiling : std::uint8_t { large, squarish, tall, small, narrow };
+inline constexpr std::pair<const char*, Tiling> tilings[]{{"large", Tiling::large},
+                                                          {"squarish", Tiling::squarish},
+                                                          {"tall", Tiling::tall},
+                                                          {"small", Tiling::small},
+                                                          {"narrow", Tiling::narrow}};
 
 class ProductGrid {
  public:
@@ -25,30 +38,51 @@ class ProductGrid {
 
   ProductGrid(std::int64_t rows, std::int64_t of_columns, std::int64_t of_depth, bool fours,
               bool fours_of_results, bool in_parts)
-      : by_fours(fours), aligned(fours_of_results), columns(of_columns), depth(of_depth) {
+      : by_fours(fours),
+        aligned(fours_of_results),
+        columns(of_columns),
+        depth(of_depth),
+        rows_(rows) {
     // A part is to be worth a block's beginning and end.
     constexpr std::int64_t least_depth = 4 * SmallTile::depth, most_parts = 256, few_parts = 4;
     const std::int64_t worth = std::min(depth / least_depth, most_parts);
     // Adding a few parts would take longer than it saves.
-    const std::int64_t parts = in_parts && worth >= few_parts ? worth : 1;
+    if (in_parts && worth >= few_parts) most_parts_ = worth;
     double least = std::numeric_limits<double>::infinity();
-    const auto consider = [&](Tiling which, auto tile, double share, bool always) {
-      using T = decltype(tile);
-      const TileGrid dealt_out = TileGrid::of(tile, rows, columns, depth, parts, wanted_blocks);
-      if (!always && (!by_fours || 4 * dealt_out.blocks() < 3 * wanted_blocks)) return;
-      const double computed = static_cast<double>(dealt_out.tiles_down) * T::rows *
-                              static_cast<double>(dealt_out.tiles_across) * T::columns;
-      if (computed / share >= least) return;
-      least = computed / share;
-      tiling_ = which;
-      grid = dealt_out;
+    Tiling best = Tiling::small;
+    const auto consider = [&](Tiling which, double share) {
+      if (!can_take(which)) return;
+      take(which);
+      const bool always = which == Tiling::small || which == Tiling::narrow;
+      if (!always && 4 * grid.blocks() < 3 * wanted_blocks) return;
+      with_tile([&](auto tile, auto) {
+        using T = decltype(tile);
+        const double computed = static_cast<double>(grid.tiles_down) * T::rows *
+                                static_cast<double>(grid.tiles_across) * T::columns;
+        if (computed / share >= least) return;
+        least = computed / share;
+        best = which;
+      });
     };
     // Shares of the instructions that multiply, of a forward product compiled for capability 9.0.
-    consider(Tiling::small, SmallTile(), 0.6, true);
-    consider(Tiling::narrow, NarrowTile(), 0.35, true);
-    consider(Tiling::tall, TallTile(), 0.7, false);
-    consider(Tiling::squarish, SquarishTile(), 0.75, false);
-    consider(Tiling::large, LargeTile(), 0.78, false);
+    consider(Tiling::small, 0.6);
+    consider(Tiling::narrow, 0.35);
+    consider(Tiling::tall, 0.7);
+    consider(Tiling::squarish, 0.75);
+    consider(Tiling::large, 0.78);
+    take(best);
+  }
+
+  /// Large tiles read fours alone.
+  bool can_take(Tiling tiling) const {
+    return by_fours || tiling == Tiling::small || tiling == Tiling::narrow;
+  }
+  /// Such tiles, whatever the sizes say.
+  void take(Tiling tiling) {
+    tiling_ = tiling;
+    with_tile([&](auto tile, auto) {
+      grid = TileGrid::of(tile, rows_, columns, depth, most_parts_, wanted_blocks);
+    });
   }
 
   /// Calls f(tile, number of elements that are read at once).
@@ -76,9 +110,47 @@ class ProductGrid {
   }
 
  private:
-  enum class Tiling : std::uint8_t { large, squarish, tall, small, narrow };
-
+  std::int64_t rows_, most_parts_ = 1;
   Tiling tiling_ = Tiling::small;
 };
+
+/// What the kernel's state `product`, or the state itself, is dealt out by.
+template <class State>
+ProductGrid& grid_of(State& state) {
+  if constexpr (std::is_base_of_v<ProductGrid, State>) {
+    return state;
+  } else {
+    return state.product;
+  }
+}
+
+/// "tiled.large" and so on, beside "tiled": the same on tiles of one kind, for those who measure.
+/// `build` makes the state of an op that `fits` takes, and `run` runs it.
+template <auto build, runtime::KernelFunction run>
+void add_tilings(runtime::KernelTable& kernels, const std::string& op,
+                 const std::function<bool(const graph::OpView&)>& fits) {
+  for (const auto& [name, tiling] : tilings) {
+    const auto make = [tiling = tiling](const graph::OpView& view) {
+      auto state = build(view);
+      grid_of(state).take(tiling);
+      return state;
+    };
+    using State = decltype(build(std::declval<const graph::OpView&>()));
+    runtime::Kernel kernel = own(
+        std::string("tiled.") + name,
+        [=, tiling = tiling](const graph::OpView& view) {
+          if (!fits(view)) return false;
+          auto state = build(view);
+          return grid_of(state).can_take(tiling);
+        },
+        [=](const graph::OpView& view) -> runtime::PreparedKernel {
+          return {run, std::make_shared<const State>(make(view))};
+        });
+    if constexpr (requires(const State& state) { state.workspace(); })
+      kernel.workspace = [=](const graph::OpView& view) { return make(view).workspace(); };
+    kernel.only_chosen = true;
+    kernels.add(op, std::move(kernel));
+  }
+}
 
 }  // namespace arenite::codelets::cuda

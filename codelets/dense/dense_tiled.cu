@@ -152,46 +152,74 @@ void run_update(const KernelCall& call) {
                    .velocity = s.has_velocity ? call.inout<float>(2) : nullptr});
 }
 
-/// Whether tiles count so few elements as this many rows, columns and terms make.
-bool is_small(double rows, double columns, double depth) {
-  constexpr double most = 1 << 30;
-  return rows * columns < most && rows * depth < most && columns * depth < most &&
-         2 * rows * columns * depth <= cuda::most_tiled_flops;
+/// Rows, columns and terms of a product.
+struct Extents {
+  double rows, columns, depth;
+
+  /// Whether tiles count so few elements.
+  bool fit() const {
+    constexpr double most = 1 << 30;
+    return rows * columns < most && rows * depth < most && columns * depth < most;
+  }
+  bool small() const { return 2 * rows * columns * depth <= cuda::most_tiled_flops; }
+};
+
+template <DenseSizes (*sizes)(const OpView&)>
+Extents extents(const OpView& op) {
+  const DenseSizes s = sizes(op);
+  return {static_cast<double>(s.n), static_cast<double>(s.i), static_cast<double>(s.o)};
+}
+
+template <DenseSizes (*sizes)(const OpView&)>
+bool fits(const OpView& op) {
+  return cuda::is_plain(op, 16) && extents<sizes>(op).fit();
 }
 
 template <DenseSizes (*sizes)(const OpView&)>
 bool supports(const OpView& op) {
-  const DenseSizes s = sizes(op);
-  return cuda::is_plain(op, 16) &&
-         is_small(static_cast<double>(s.n), static_cast<double>(s.i), static_cast<double>(s.o));
+  return fits<sizes>(op) && extents<sizes>(op).small();
+}
+
+Extents extents(const DensePairs& pairs) {
+  return {static_cast<double>(pairs.inputs), static_cast<double>(pairs.outputs),
+          static_cast<double>(pairs.samples[0])};
+}
+
+template <std::size_t first_pair>
+bool fits_pair(const OpView& op) {
+  const DensePairs pairs(op, first_pair);
+  return pairs.samples.size() == 1 && cuda::is_plain(op, 16) && extents(pairs).fit();
 }
 
 template <std::size_t first_pair>
 bool supports_pair(const OpView& op) {
-  const DensePairs pairs(op, first_pair);
-  return pairs.samples.size() == 1 && cuda::is_plain(op, 16) &&
-         is_small(static_cast<double>(pairs.inputs), static_cast<double>(pairs.outputs),
-                  static_cast<double>(pairs.samples[0]));
+  return fits_pair<first_pair>(op) && extents(DensePairs(op, first_pair)).small();
 }
 
 }  // namespace
 
 void ARENITE_TILED_KERNELS(dense)(runtime::KernelTable& kernels) {
+  using cuda::add_tilings;
   const auto add = [&](const std::string& op, auto supports, auto prepare, auto workspace) {
     kernels.add(op, cuda::own("tiled", supports, prepare, workspace));
   };
   for (const char* op : {"dense", "dense_relu"}) {
     add(op, supports<DenseSizes::forward>, prepare<forward, run_forward>,
         cuda::workspace_of<forward>);
+    add_tilings<forward, run_forward>(kernels, op, fits<DenseSizes::forward>);
   }
   for (const char* op : {"dense_grad_input", "dense_grad_input_relu"}) {
     add(op, supports<DenseSizes::grad_input>, prepare<grad_input, run_grad_input>,
         cuda::workspace_of<grad_input>);
+    add_tilings<grad_input, run_grad_input>(kernels, op, fits<DenseSizes::grad_input>);
   }
   add("dense_grad_weight", supports_pair<0>, prepare<grad_weight, run_grad_weight>,
       cuda::workspace_of<grad_weight>);
-  add("dense_grad_weight_sgd", supports_pair<DensePairs::of_update>, prepare<update, run_update>,
+  add_tilings<grad_weight, run_grad_weight>(kernels, "dense_grad_weight", fits_pair<0>);
+  constexpr std::size_t of_update = DensePairs::of_update;
+  add("dense_grad_weight_sgd", supports_pair<of_update>, prepare<update, run_update>,
       cuda::workspace_of<update>);
+  add_tilings<update, run_update>(kernels, "dense_grad_weight_sgd", fits_pair<of_update>);
 }
 
 }  // namespace arenite::codelets

@@ -119,7 +119,9 @@ class TableSelector final : public graph::KernelSelector {
 
   const Kernel* first(const graph::OpView& op, DeviceKind device, Compute compute) const {
     for (const Kernel& kernel : table_.find(op.op().name())) {
-      if (kernel.device != device || kernel.compute != compute || excluded(kernel)) continue;
+      if (kernel.device != device || kernel.compute != compute || kernel.only_chosen ||
+          excluded(kernel))
+        continue;
       if (supports(kernel, op)) return &kernel;
     }
     return nullptr;
@@ -137,20 +139,14 @@ class TableSelector final : public graph::KernelSelector {
     for (const Kernel& kernel : table_.find(op.op().name())) {
       if (kernel.name != *name || kernel.device != device || kernel.compute != compute) continue;
       if (excluded(kernel)) return nullptr;
-      if (supports(kernel, op)) return &kernel;
-      // It was chosen without a halo; with one, another may have to do.
-      if (has_halo(op)) return nullptr;
+      // Where this op cannot have it, with a halo or at an odd address, the table's order counts.
+      return supports(kernel, op) ? &kernel : nullptr;
     }
     fail({.found = "kernel '" + *name + "' chosen for " + KernelChoices::describe(op),
-          .expected = "one that it can have here",
+          .expected = "one of this build's kernels",
           .where = wishes_.choices.origin(),
-          .hint = "measure anew: these choices are of another version, or of other libraries"});
-  }
-
-  static bool has_halo(const graph::OpView& op) {
-    const auto wide = [&](graph::ValueId id) { return id && op.graph()[id].layout.halo > 0; };
-    return std::ranges::any_of(op.op().operands, wide) ||
-           std::ranges::any_of(op.op().results, wide);
+          .hint = "measure anew: these choices are of another version, or of one with other "
+                  "libraries"});
   }
 
   const KernelTable& table_;

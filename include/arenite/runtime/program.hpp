@@ -42,8 +42,8 @@ struct KernelWishes {
 
 /// The selector that `graph::select` and `graph::place` use: the kernel that was chosen, else the
 /// first of the table that supports an op on the kind of device where it runs. It throws Error for
-/// an op that multiplies on the CPU and is to do so in tfloat32, and on a chosen kernel that the op
-/// cannot have.
+/// an op that multiplies on the CPU and is to do so in tfloat32, and on a chosen kernel that is
+/// none of the table's; one that the op cannot have as it lies there is passed over.
 std::unique_ptr<graph::KernelSelector> kernel_selector(const KernelTable& table,
                                                        KernelWishes wishes = {});
 
