@@ -194,10 +194,9 @@ Pass* Programs::find(const data::Split& split, bool training) noexcept {
   return nullptr;
 }
 
-std::vector<Programs::Wanted> Programs::wanted() const {
-  std::vector<Wanted> all;
-  for (const auto& pass : passes_) all.emplace_back(pass->split, pass->training);
-  return all;
+bool Programs::has(const std::vector<Wanted>& list, const data::Split& split, bool training) {
+  return std::ranges::any_of(
+      list, [&](const Wanted& one) { return one.second == training && same(one.first, split); });
 }
 
 bool Programs::has_state(std::string_view name) const noexcept {

@@ -59,7 +59,8 @@ class Programs {
   void restore(const State& state);
 
   Pass* find(const data::Split& split, bool training) noexcept;
-  std::vector<Wanted> wanted() const;
+  /// Whether a list has this split already.
+  static bool has(const std::vector<Wanted>& list, const data::Split& split, bool training);
   const std::vector<std::unique_ptr<Pass>>& passes() const noexcept { return passes_; }
   bool has_state(std::string_view name) const noexcept;
   runtime::ProgramSet& set() noexcept { return *set_; }

@@ -57,7 +57,8 @@ struct Trainer::Impl {
   plan::StateLayout state;  // the main program's; later programs add to it, and keep its places
   StepProgram preview;      // the main program before any data is known: its plan is the same
   std::unique_ptr<Programs> programs;
-  Programs::State saved;  // of programs that are gone, until others have it
+  std::vector<Programs::Wanted> wanted;  // that there are programs for, or were, and will be
+  Programs::State saved;                 // of programs that are gone, until others have it
   CostMeter meter;
   bool running = false;
   float learning_rate = 0;
@@ -103,26 +104,28 @@ struct Trainer::Impl {
     }
     const bool new_train = is_new(train, true), new_test = is_new(test, false);
     if (!new_train && !new_test) return;  // and allocate nothing: epochs come here
-    std::vector<Programs::Wanted> before;
-    if (programs) before = programs->wanted();
-    auto wanted = before;
-    if (new_train) wanted.emplace_back(*train, true);
-    if (new_test) wanted.emplace_back(*test, false);
+    auto more = wanted;
+    const auto want = [&](const data::Split& split, bool training) {
+      if (!Programs::has(more, split, training)) more.emplace_back(split, training);
+    };
+    if (new_train) want(*train, true);
+    if (new_test) want(*test, false);
     if (programs) {
       state = programs->state();
       saved = programs->save();
       programs.reset();  // first: the memory of both might be more than there is
     }
     try {
-      build(wanted);
+      build(more);
     } catch (...) {
-      if (!before.empty()) build(before);
+      if (!wanted.empty()) build(wanted);
       throw;
     }
+    wanted = std::move(more);
   }
 
-  void build(const std::vector<Programs::Wanted>& wanted) {
-    auto made = std::make_unique<Programs>(session, recipe(), preview.parameters, state, wanted);
+  void build(const std::vector<Programs::Wanted>& splits) {
+    auto made = std::make_unique<Programs>(session, recipe(), preview.parameters, state, splits);
     made->restore(saved);
     programs = std::move(made);
     saved.clear();
@@ -218,7 +221,8 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
   };
 
   for (int epoch = 0; epoch < options.epochs && !stopping(); ++epoch) {
-    // Found anew: what `on_epoch` evaluates may have built the programs again.
+    // Anew: what `on_epoch` evaluates may have built the programs again, or failed to.
+    self.prepare(&train, options.validation);
     Pass& pass = *self.programs->find(train, true);
     // Before the first step of an epoch nothing is under way, so the order may be rewritten.
     if (options.shuffle) {
