@@ -19,7 +19,7 @@ bool meet(const Footprint& a, const Footprint& b) {
 
 bool ordered(const Footprint& earlier, const Footprint& later) {
   return meet(earlier, later) || (earlier.reports && later.updates_state) ||
-         (earlier.exclusive && later.exclusive);
+         (earlier.updates_state && later.reports) || (earlier.exclusive && later.exclusive);
 }
 
 }  // namespace

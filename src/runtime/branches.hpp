@@ -22,7 +22,7 @@ struct Footprint {
   };
   std::vector<Range> ranges;
   bool reports = false;        ///< it may find a fault in its data
-  bool updates_state = false;  ///< it leaves state alone once one was found: it follows who may
+  bool updates_state = false;  ///< it leaves state alone once one was found: their order counts
   bool exclusive = false;      ///< as Kernel::exclusive
 };
 

@@ -52,6 +52,7 @@ class Device {
   /// Bytes that are allocated, by all programs. From any thread.
   virtual std::int64_t in_use() const noexcept = 0;
   virtual void write(void* there, const void* here, std::size_t bytes) = 0;
+  virtual void clear(void* there, std::size_t bytes) = 0;  ///< zeros
   virtual void read(void* here, const void* there, std::size_t bytes) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
   /// Where its kernels find what is in a block of the host's.

@@ -93,8 +93,6 @@ void DeviceStatus::clear() {
   device_->write(at(there_.data(), sets_ + 1), &told_word, sizeof told_word);
 }
 
-void DeviceStatus::keep_state() { device_->write(failed(), &told_word, sizeof told_word); }
-
 TaskBranches::TaskBranches(Device& device, std::vector<BranchedOp> placed)
     : ops(std::move(placed)), behind(ops.size()) {
   std::size_t last = 0;

@@ -44,9 +44,7 @@ class DeviceStatus {
   StatusWord* sent_from_there(std::size_t set, std::size_t task) noexcept {
     return at(seen_there_, set * tasks_ + task);
   }
-  void clear();  ///< only while no step is under way
-  /// From now on tasks leave alone what outlives a step, as behind one that failed.
-  void keep_state();
+  void clear();                                           ///< only while no step is under way
   const Block& there() const noexcept { return there_; }  ///< in the device's memory
   const Block& here() const noexcept { return here_; }    ///< the host's copies
 

@@ -15,7 +15,7 @@ namespace {
 class Recorder {
  public:
   Recorder(const ProgramSpec& spec, const DeviceHooks& hooks) : spec_(spec), hooks_(hooks) {
-    if (hooks_.take_failure) static_cast<void>(hooks_.take_failure());  // of whoever did not ask
+    forget_failure();  // of whoever did not ask
   }
 
   /// Does the task once: what this thread's libraries and the device still have to load is loaded
@@ -26,10 +26,11 @@ class Recorder {
     });
   }
 
-  void record(TaskBody& body, const TaskBranches* branches) const {
-    DeviceTask& task = *body.on_device;
+  /// In order, where there are no branches.
+  std::unique_ptr<Device::Work> record(TaskBody& body, const TaskBranches* branches) const {
+    std::unique_ptr<Device::Work> work;
     attempt(body, [&](Device& device) {
-      task.work = device.record([&](Device::Stream stream) {
+      work = device.record([&](Device::Stream stream) {
         if (branches != nullptr) {
           enqueue_branches(body, *branches, stream);
         } else {
@@ -37,31 +38,29 @@ class Recorder {
         }
       });
     });
-    task.branches = branches != nullptr ? branches->count() : 1;
+    return work;
   }
 
-  /// The faster way. True: in branches.
-  bool record_faster(TaskBody& body, const TaskBranches& branches) const {
-    DeviceTask& task = *body.on_device;
-    record(body, nullptr);
-    if (branches.count() == 1) return false;
-    auto in_order = std::move(task.work);
+  /// In branches, if that is faster than `in_order`; else none.
+  std::unique_ptr<Device::Work> record_if_faster(TaskBody& body, const TaskBranches& branches,
+                                                 const Device::Work& in_order) const {
     try {
-      record(body, &branches);
+      auto work = record(body, &branches);
+      bool faster = false;
+      attempt(body, [&](Device& device) { faster = !is_faster(device, in_order, *work); });
+      return faster ? std::move(work) : nullptr;
     } catch (const Failure& failure) {
-      std::cerr << "arenite: recorded in order, not in branches: " << failure.what() << '\n';
+      std::cerr << "arenite: not recorded in branches: " << failure.what() << '\n';
+      forget_failure();  // and what followed from it
+      return nullptr;
     }
-    bool faster = task.work != nullptr;
-    if (faster)
-      attempt(body, [&](Device& device) { faster = !is_faster(device, *in_order, *task.work); });
-    if (!faster) {
-      task.work = std::move(in_order);
-      task.branches = 1;
-    }
-    return faster;
   }
 
  private:
+  void forget_failure() const {
+    if (hooks_.take_failure) static_cast<void>(hooks_.take_failure());
+  }
+
   /// Each is timed twice, in turn: the first may find the device asleep.
   static bool is_faster(Device& device, const Device::Work& one, const Device::Work& other) {
     double of_one = device.seconds(one), of_other = device.seconds(other);
@@ -95,13 +94,24 @@ class Recorder {
 
 }  // namespace
 
+/// Tasks that are tried out and timed do all that they do in steps, and leave their marks in what
+/// outlives these. Nobody has filled it yet.
+void Program::Impl::clear_state() {
+  for (const plan::Placement& place : spec.plan.placements) {
+    if (place.external || place.bytes == 0 || !is_persistent(place.cls)) continue;
+    Block& block = set.blocks[set.block_index(spec, place, 0)];
+    if (block.space().device == DeviceKind::cpu) continue;
+    device_of(block.space())
+        .clear(block.data() + place.offset, static_cast<std::size_t>(place.bytes));
+  }
+}
+
 /// What a device's task does is the same in every step but for the bytes it finds.
 void Program::Impl::record_tasks() {
   const DeviceHooks& hooks = set.kernels.on_devices;
-  for (DeviceStatus& status : device_status) {
+  for (const DeviceStatus& status : device_status) {
     status.device().make_current();
     if (hooks.warm_up) hooks.warm_up();
-    status.keep_state();
   }
   const Recorder recorder(spec, hooks);
   for (std::size_t t = 0; t < spec.schedule.tasks.size(); ++t) {
@@ -112,10 +122,18 @@ void Program::Impl::record_tasks() {
     if (first.on_device->staging && first.kernels.size() == 1) continue;
     const TaskBranches branches(*first.on_device->device,
                                 branch(footprints(spec, t, set.kernels), Device::most_branches));
-    const bool in_branches = recorder.record_faster(first, branches);
-    for (std::size_t s = 1; s < sets.size(); ++s)
-      recorder.record(sets[s].bodies[t], in_branches ? &branches : nullptr);
+    for (DeviceStatus& status : device_status) status.clear();
+    std::unique_ptr<Device::Work> work = recorder.record(first, nullptr), faster;
+    if (branches.count() > 1) faster = recorder.record_if_faster(first, branches, *work);
+    const TaskBranches* const taken = faster ? &branches : nullptr;
+    for (TaskSet& made : sets) {
+      DeviceTask& task = *made.bodies[t].on_device;
+      task.branches = taken != nullptr ? branches.count() : 1;
+      if (&made != &sets.front()) task.work = recorder.record(made.bodies[t], taken);
+    }
+    first.on_device->work = faster ? std::move(faster) : std::move(work);
   }
+  clear_state();
   for (DeviceStatus& status : device_status) status.clear();
 }
 

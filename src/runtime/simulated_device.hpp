@@ -222,6 +222,10 @@ class SimulatedDevice final : public Device {
     expect_no_capture("a copy that is waited for");
     std::memcpy(there, here, bytes);
   }
+  void clear(void* there, std::size_t bytes) override {
+    expect_no_capture("filling that is waited for");
+    std::memset(there, 0, bytes);
+  }
   void read(void* here, const void* there, std::size_t bytes) override {
     expect_no_capture("a copy that is waited for");
     std::memcpy(here, there, bytes);

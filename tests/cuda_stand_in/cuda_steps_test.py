@@ -61,10 +61,22 @@ class Steps(InFolder):
             with self.subTest(device=device):
                 self.assertEqual(self.trained("--device", device)["contexts"], contexts)
 
+    def test_branches_that_cuda_refuses_are_told_of_and_done_without(self):
+        explained = ["train", "--dataset", "synthetic", "--limit", "640", "--epochs", "1", "--device", "cuda", "--explain"]
+        done, _ = self.run_on(BUILD / "arenite", *explained)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done, _ = self.run_on(BUILD / "arenite", *explained, CUDA_STAND_IN_NO_BRANCHES="1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, "^arenite: not recorded in branches: program 'train', .*: CUDA: an error of the "
+                         "stand-in's; expected a task that CUDA can record")
+        self.assertIn(", recorded, ", done.stdout)
+        self.assertNotIn(" branches", done.stdout)
+
     def test_a_gpu_that_fails_while_programs_are_built_is_an_error(self):
         done, _ = self.train("--device", "cuda", CUDA_STAND_IN_LAUNCHES="5")
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"^arenite: program 'train', .*: CUDA: an illegal address, on a stand-in; expected .*\n$")
+        self.assertRegex(done.stderr.splitlines()[-1],
+                         "^arenite: program 'train', .*: CUDA: an illegal address, on a stand-in; expected ")
 
     def test_a_gpu_that_fails_is_told_of_before_starpu_ends_the_process(self):
         built = self.trained("--device", "cuda", epochs=0)["graph_launches"]  # about: it times some
@@ -73,9 +85,9 @@ class Steps(InFolder):
         self.assertRegex(done.stderr.splitlines()[0], r"^arenite: GPU 0: an illegal address, on a stand-in "
                          r"\(program '(train|evaluate|evaluate\.rest)', step \d+ or behind it\)$")
 
-    def test_gpu_check_finds_no_allocation_and_runs_all_kernels(self):
+    def test_gpu_check_finds_no_allocation_and_launches_all_kernels(self):
         done, _ = self.run_on(sys.executable, ROOT / "scripts" / "gpu-check", "--build", BUILD, "--quick", "--only",
-                              "allocations,kernels", "--networks", "cnn1,vgg-small")
+                              "allocations,kernels", "--networks", "cnn1,vgg-small", "--minutes", "20")
         table = (self.folder / "results" / "results.md").read_text()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr + table)
         results = json.loads((self.folder / "results" / "results.json").read_text())

@@ -4,9 +4,10 @@
 // streams in their place (enqueued_loops.hpp); the one that hands status words on does.
 //
 // CUDA_STAND_IN_GPUS says how many GPUs there are (2), CUDA_STAND_IN_REPORT names a file for what
-// was asked of them, in JSON, when the process ends. After CUDA_STAND_IN_LAUNCHES launches of graphs
-// the GPUs fail, as on an illegal address; with CUDA_STAND_IN_AT_ONCE they take no time, and what a
-// step takes is the host's.
+// was asked of them, in JSON, when the process ends. After CUDA_STAND_IN_LAUNCHES launches of
+// graphs the GPUs fail, as on an illegal address; with CUDA_STAND_IN_AT_ONCE they take no time, and
+// what a step takes is the host's; with CUDA_STAND_IN_NO_BRANCHES no stream joins a capture of
+// another.
 #include "tests/cuda_stand_in/streams.hpp"
 
 #include <algorithm>
@@ -32,6 +33,7 @@ thread_local cudaError_t last = cudaSuccess;
 struct Capture {
   Graph* graph = nullptr;
   Stream* origin = nullptr;
+  bool broken = false;  // nothing more is captured, and the end says so
   std::map<Stream*, std::vector<std::size_t>> behind;  // deeds that a stream's next one follows
 
   bool has(Stream& stream) const { return graph != nullptr && behind.contains(&stream); }
@@ -222,6 +224,7 @@ cudaError_t free_from(std::map<std::uintptr_t, Allocation>& all, void* at) {
 
 cudaError_t launch(const void* stub, void** arguments, cudaStream_t handle) {
   State& s = state();
+  if (capture.broken) return failed(cudaErrorStreamCaptureInvalidated);
   std::string name;
   {
     const std::lock_guard lock(s.mutex);
@@ -537,6 +540,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
   Event& event = event_of(handle);
   Stream& of = stream_of(stream);
   if (event.device != of.device) refuse("an event in a stream of another device");
+  if (capture.broken) return failed(cudaErrorStreamCaptureInvalidated);
   if (capture.has(of)) {
     event.graph = capture.graph;
     event.recorded = capture.behind[&of];
@@ -547,9 +551,12 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
   return outcome();
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigned) {
+  static const bool refused = std::getenv("CUDA_STAND_IN_NO_BRANCHES") != nullptr;
+  capture.broken = capture.broken || (refused && capture.graph != nullptr);
+  if (capture.broken) return failed(cudaErrorStreamCaptureUnsupported);
   const Event& event = event_of(handle);
   if (capture.graph == nullptr || event.graph != capture.graph)
-    refuse("a wait for an event of no capture, or of another");
+    refuse("a wait for an event of no capture, or of another (which it does not imitate)");
   auto& behind = capture.behind[&stream_of(stream)];
   behind.insert(behind.end(), event.recorded.begin(), event.recorded.end());
   return outcome();
@@ -591,9 +598,18 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   if (capture.graph == nullptr || capture.origin != &stream_of(handle))
     refuse("an end of no capture");
+  if (capture.broken) {
+    delete std::exchange(capture, {}).graph;
+    *graph = nullptr;
+    return failed(cudaErrorStreamCaptureInvalidated);
+  }
   if (!capture.graph->ends_in(capture.behind[capture.origin]))
     refuse("a capture with a stream that nobody waits for");
   *graph = reinterpret_cast<cudaGraph_t>(std::exchange(capture, {}).graph);
+  const std::lock_guard lock(state().mutex);
+  for (Event* event : state().events) {
+    if (event->graph == reinterpret_cast<Graph*>(*graph)) event->graph = nullptr;
+  }
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,

@@ -196,6 +196,13 @@ class GpuDevice final : public Device {
   void write(void* there, const void* here, std::size_t bytes) override {
     copy(there, here, bytes, cudaMemcpyHostToDevice);
   }
+  void clear(void* there, std::size_t bytes) override {
+    const Current current(index_);
+    const std::lock_guard alone(building_mutex_);
+    const std::string what = std::to_string(bytes) + " bytes cleared";
+    check(cudaMemsetAsync(there, 0, bytes, streams_.building), what);
+    check(cudaStreamSynchronize(streams_.building), what);
+  }
   void read(void* here, const void* there, std::size_t bytes) override {
     copy(here, there, bytes, cudaMemcpyDeviceToHost);
   }
