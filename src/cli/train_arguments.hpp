@@ -28,7 +28,7 @@ struct TrainArguments {
   bool cuda_graphs = true;
   std::optional<bool> resident_data;
   std::string kernels;  ///< a file of choices
-  int workers = 0;  ///< 0: not given, and likewise lanes and limit
+  int workers = 0;      ///< 0: not given, and likewise lanes and limit
   int lanes = 0;
   std::int64_t limit = 0;
   bool shuffle = true;

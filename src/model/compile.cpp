@@ -43,8 +43,7 @@ Lowered lower(Graph graph, const graph::TargetProfile& target, int lanes,
   if (spaces.shared.device != DeviceKind::cpu)  // where launches count
     graph::group_updates(graph, operators());
   graph::fuse_updates(graph, operators());
-  const auto selector =
-      runtime::kernel_selector(kernels(), {.without = cudnn ? "" : "cudnn"});
+  const auto selector = runtime::kernel_selector(kernels(), {.without = cudnn ? "" : "cudnn"});
   graph::place(graph, operators(), spaces, *selector);
   graph::select(graph, *selector);
   graph::in_place(graph);

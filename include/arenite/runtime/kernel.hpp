@@ -104,7 +104,8 @@ struct Kernel {
   /// On a device: writes what the op's operands hold as KernelCall::failed says. Ops that write
   /// persistent state there are given no other kernel. (On the CPU the caller looks first.)
   bool guards_state = false;
-  /// Taken only by ops that KernelChoices gives it to: a variant that somebody has to measure first.
+  /// Taken only by ops that KernelChoices gives it to: a variant that somebody has to measure
+  /// first.
   bool only_chosen = false;
   /// On a device: of ops that may run side by side, no two have such kernels. Those on a library
   /// share its handle, which may have memory of its own.
