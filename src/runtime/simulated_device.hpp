@@ -6,24 +6,20 @@
 #include <arenite/error.hpp>
 
 #include "src/runtime/device.hpp"
+#include "src/runtime/simulated_stream.hpp"
 #include "src/runtime/starpu.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -48,120 +44,42 @@ class SimulatedDevice final : public Device {
     Mark* mark = nullptr;
     const Work* work = nullptr;
   };
-  /// Launched by turns as it was recorded, and the other way about as far as deeds may be done in
-  /// another order.
   struct Recording final : Work {
-    std::vector<Deed> deeds, turned;
-    std::vector<std::vector<std::size_t>> follow;  ///< deeds that each follows
-    mutable std::atomic<unsigned> launches{0};
-
-    void turn() {
-      std::vector<bool> done(deeds.size(), false);
-      const auto ready = [&](std::size_t deed) {
-        return !done[deed] && std::ranges::all_of(follow[deed], [&](auto d) { return done[d]; });
-      };
-      while (turned.size() < deeds.size()) {
-        std::size_t last = deeds.size() - 1;
-        while (!ready(last)) --last;
-        done[last] = true;
-        turned.push_back(deeds[last]);
-      }
-    }
+    RecordedDeeds<Deed> deeds;
   };
 
-  /// A thread that does what it is given, in order, each after a moment.
-  class Worker {
-   public:
-    /// Without a thread it can only be recorded.
-    explicit Worker(bool works = true) {
-      if (works) thread_ = std::thread([this] { work(); });
-    }
-    ~Worker() {
-      {
-        const std::lock_guard lock(mutex_);
-        ending_ = true;
+  static void copy(std::uint64_t word, StatusWord& into) {
+    into.clear();
+    if (word != StatusWord::ok) into.report(StatusWord::op_of(word), StatusWord::code_of(word));
+  }
+  static void perform(const Deed& deed) {
+    switch (deed.kind) {
+      case Deed::Kind::call:
+        deed.run(deed.call);
+        break;
+      case Deed::Kind::fill:
+        std::memset(deed.into, std::to_integer<int>(deed.value), deed.bytes);
+        break;
+      case Deed::Kind::hand_on: {
+        const std::uint64_t word = deed.from->load();
+        auto& into = *static_cast<StatusWord*>(deed.into);
+        if (into.load() == StatusWord::ok) copy(word, into);
+        if (deed.told != nullptr) copy(word, *deed.told);
+        break;
       }
-      changed_.notify_all();
-      if (thread_.joinable()) thread_.join();
+      case Deed::Kind::mark:
+        deed.mark->reached.store(true, std::memory_order_release);
+        break;
+      case Deed::Kind::all_of:
+        static_cast<const Recording&>(*deed.work).deeds.perform(perform);
+        break;
     }
-    Worker(const Worker&) = delete;
-    Worker& operator=(const Worker&) = delete;
+  }
 
-    void push(const Deed& deed) {
-      if (recording != nullptr) {
-        recording->follow.push_back(std::exchange(behind, {recording->deeds.size()}));
-        recording->deeds.push_back(deed);
-        return;
-      }
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return count_ < deeds_.size(); });
-      deeds_[(first_ + count_++) % deeds_.size()] = deed;
-      lock.unlock();
-      changed_.notify_all();
-    }
-    void finish() {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return count_ == 0; });
-    }
-
+  struct Worker {
+    SimulatedStream<Deed, perform> stream;
     Recording* recording = nullptr;
     std::vector<std::size_t> behind;  ///< deeds of the recording that the next one follows
-
-   private:
-    void work() {
-      std::unique_lock lock(mutex_);
-      for (unsigned number = 1;; ++number) {
-        changed_.wait(lock, [&] { return count_ > 0 || ending_; });
-        if (count_ == 0) return;
-        const Deed deed = deeds_[first_];
-        lock.unlock();
-        if (number % 7 == 0) std::this_thread::sleep_for(std::chrono::microseconds(number % 97));
-        perform(deed);
-        lock.lock();
-        first_ = (first_ + 1) % deeds_.size();
-        --count_;
-        changed_.notify_all();
-      }
-    }
-
-    static void copy(std::uint64_t word, StatusWord& into) {
-      into.clear();
-      if (word != StatusWord::ok) into.report(StatusWord::op_of(word), StatusWord::code_of(word));
-    }
-    static void launch(const Recording& work) {
-      const bool turned = ++work.launches % 2 == 0;
-      for (const Deed& deed : turned ? work.turned : work.deeds) perform(deed);
-    }
-    static void perform(const Deed& deed) {
-      switch (deed.kind) {
-        case Deed::Kind::call:
-          deed.run(deed.call);
-          break;
-        case Deed::Kind::fill:
-          std::memset(deed.into, std::to_integer<int>(deed.value), deed.bytes);
-          break;
-        case Deed::Kind::hand_on: {
-          const std::uint64_t word = deed.from->load();
-          auto& into = *static_cast<StatusWord*>(deed.into);
-          if (into.load() == StatusWord::ok) copy(word, into);
-          if (deed.told != nullptr) copy(word, *deed.told);
-          break;
-        }
-        case Deed::Kind::mark:
-          deed.mark->reached.store(true, std::memory_order_release);
-          break;
-        case Deed::Kind::all_of:
-          launch(static_cast<const Recording&>(*deed.work));
-          break;
-      }
-    }
-
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::array<Deed, 256> deeds_;
-    std::size_t first_ = 0, count_ = 0;
-    bool ending_ = false;
-    std::thread thread_;
   };
 
  public:
@@ -171,6 +89,7 @@ class SimulatedDevice final : public Device {
               .index = device.index,
               .memory = MemoryKind::device,
               .capacity = capacity > 0 ? capacity : device.memory};
+    for (Worker& each : streams_) each.stream.begin();
   }
   ~SimulatedDevice() override { all_in_use() -= bytes_; }
   SimulatedDevice(const SimulatedDevice&) = delete;
@@ -241,24 +160,24 @@ class SimulatedDevice final : public Device {
   void try_out(const std::function<void(Stream)>& enqueue) override {
     Recording tried;
     collect(tried, enqueue);
-    for (const Deed& deed : tried.deeds) {
+    for (const Deed& deed : tried.deeds.deeds) {
       push(deed, &streams_[0]);
       if (deed.kind == Deed::Kind::call) loaded_.insert(deed.run);
     }
-    streams_[0].finish();
+    streams_[0].stream.finish();
     if (failed()) throw Failure({.found = failure(), .expected = "a task that it can do"});
   }
   std::unique_ptr<Work> record(const std::function<void(Stream)>& enqueue) override {
     auto work = std::make_unique<Recording>();
     collect(*work, enqueue);
-    for (const Deed& deed : work->deeds) {
+    for (const Deed& deed : work->deeds.deeds) {
       // CUDA may have to load its code, and libraries to make handles: no capture allows that.
       if (deed.kind == Deed::Kind::call && !loaded_.contains(deed.run)) {
         throw Failure({.found = "a kernel in a recording that never ran",
                        .expected = "one that was tried out"});
       }
     }
-    work->turn();
+    work->deeds.turn();
     return work;
   }
   double seconds(const Work& work) override {
@@ -305,7 +224,7 @@ class SimulatedDevice final : public Device {
   }
   void finish(Stream stream) noexcept override {
     expect_no_capture("waiting");
-    static_cast<Worker*>(stream)->finish();
+    static_cast<Worker*>(stream)->stream.finish();
   }
   bool failed() const noexcept override { return deeds_left() == 0; }
   std::string failure() const override { return failed() ? name_ + ": out of order" : ""; }
@@ -323,13 +242,7 @@ class SimulatedDevice final : public Device {
     enqueue(&streams_[0]);
     const std::vector<std::size_t> end = streams_[0].behind;
     set(nullptr);
-    // Whoever waits for the last deed has to have waited for all.
-    std::vector<bool> waited(work.deeds.size(), false);
-    for (const std::size_t deed : end) waited[deed] = true;
-    for (std::size_t deed = work.deeds.size(); deed-- > 0;) {
-      expect(waited[deed], "a recording with a branch that nobody waits for");
-      for (const std::size_t first : work.follow[deed]) waited[first] = true;
-    }
+    expect(work.deeds.end_in(end), "a recording with a branch that nobody waits for");
   }
 
   /// The calling thread is. Other threads may do as they like meanwhile.
@@ -358,7 +271,7 @@ class SimulatedDevice final : public Device {
 
   void launch_now(const Work& work) {
     push({.kind = Deed::Kind::all_of, .work = &work}, &streams_[0]);
-    streams_[0].finish();
+    streams_[0].stream.finish();
     if (failed()) throw Failure({.found = failure(), .expected = "a task that it can do"});
   }
 
@@ -368,7 +281,11 @@ class SimulatedDevice final : public Device {
     if (mine.recording == nullptr && deeds_left() >= 0 &&
         (deeds_left() == 0 || --deeds_left() == 0))
       return;
-    mine.push(deed);
+    if (mine.recording != nullptr) {
+      mine.recording->deeds.add(deed, mine.behind);
+    } else {
+      mine.stream.push(deed);
+    }
   }
 
   const std::string name_;
@@ -378,7 +295,7 @@ class SimulatedDevice final : public Device {
   std::atomic<std::int64_t> bytes_{0};
   std::set<KernelFunction> loaded_;
   std::array<Worker, queue_count> streams_;
-  std::array<Worker, most_branches - 1> branches_{Worker(false), Worker(false), Worker(false)};
+  std::array<Worker, most_branches - 1> branches_;  // only recorded
 };
 
 /// As long as it is there, sessions find so many simulated GPUs and no others. Make it before the

@@ -1,6 +1,5 @@
-// Streams, events and graphs of GPUs that are not there: each stream is a thread of the host, which
-// does what it is given in order, each after a moment. After the first use of a stream nothing here
-// allocates, so that a step's heap calls can be counted.
+// Streams, events and graphs of GPUs that are not there. After the first use of a stream nothing
+// here allocates, so that a step's heap calls can be counted.
 //
 // Whatever CUDA would refuse, or forgive on some machines only, ends the process with a line on
 // standard error: `refuse`.
@@ -8,14 +7,11 @@
 
 #include <cuda_runtime_api.h>
 
-#include <array>
+#include "src/runtime/simulated_stream.hpp"
+
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 namespace cuda_stand_in {
@@ -48,43 +44,21 @@ struct Deed {
   Graph* graph = nullptr;
 };
 
-/// Recorded deeds; as an executable one, too. It is performed by turns as it was recorded, and the
-/// other way about as far as deeds do not follow each other.
+/// What was captured; as an executable one, too.
 struct Graph {
   int device = 0;
-  std::vector<Deed> deeds, turned;
-  std::vector<std::vector<std::size_t>> follow;  ///< deeds that each follows
-  std::atomic<unsigned> launches{0};
-
-  void turn();
-  /// Whoever has waited for these deeds has waited for all.
-  bool ends_in(const std::vector<std::size_t>& last) const;
+  arenite::runtime::testing::RecordedDeeds<Deed> deeds;
 };
 
-class Stream {
- public:
+void perform(const Deed& deed);
+
+struct Stream {
   explicit Stream(int of_device) : device(of_device) {}
-  ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
 
   void push(const Deed& deed);
-  bool idle();
-  void finish();
 
   const int device;
-
- private:
-  void work();
-  static void perform(const Deed& deed);
-
-  static constexpr std::size_t room = 4096;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::unique_ptr<std::array<Deed, room>> deeds_;  // from the first push on, as the thread
-  std::size_t first_ = 0, count_ = 0;
-  bool ending_ = false;
-  std::thread thread_;
+  arenite::runtime::testing::SimulatedStream<Deed, perform> deeds;
 };
 
 }  // namespace cuda_stand_in
