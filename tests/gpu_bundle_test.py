@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "scripts" / "gpu_check"))
 
 import elf  # noqa: E402
 
-PARTS = ["operators", "sanitizer", "training", "allocations", "speed"]
+PARTS = ["operators", "sanitizer", "training", "allocations", "kernels", "speed"]
 
 
 class Bundle(InFolder):
