@@ -7,6 +7,7 @@ import sys
 
 import elf
 import nvidia
+from cells import wanted
 from places import lacking
 from running import Progress, run
 
@@ -17,7 +18,7 @@ class Context:
     def __init__(self, options, places, folder):
         """`folder` is where the check may write: the tables, and in cache/ what StarPU and PyTorch measure and compile."""
         self.places, self.quick, self.folder = places, options.quick, folder
-        self.networks, self.batches = options.networks, options.batches
+        self.cells = wanted(options)
         self.libraries, self.wanted_device = options.libraries, options.device
         self.device = "cuda"  # whichever it is, children see no other
         self.gpu, self.known, self.earlier = {}, {}, {}

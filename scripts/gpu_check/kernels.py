@@ -9,11 +9,6 @@ from running import run
 TIMED = "all kernels are timed"
 
 
-def wanted_cells(networks, batches):
-    """The smallest batch for all networks first."""
-    return [f"{network}/{batch}" for batch in sorted(batches) for network in networks]
-
-
 def covers(part, cells):
     """Whether a part's results are of all these."""
     return set(cells) <= set(part.details.get("cells", []))
@@ -33,9 +28,8 @@ def chosen_of(details):
 
 def kernels(part, context, seconds):
     program = context.places.gpu_kernels
-    wanted = wanted_cells(context.networks, [64] if context.quick else context.batches)
     known = context.kernels
-    missing = [cell for cell in wanted if cell not in known.get("cells", [])]
+    missing = [cell for cell in context.cells if cell not in known.get("cells", [])]
     if not program.exists():
         part.skip(TIMED, f"no {program}")
         return

@@ -8,6 +8,7 @@ import time
 
 import goals
 import kernels
+from cells import cells_of
 from running import run
 
 NETWORKS, BATCHES = ("cnn2", "lenet5", "cnn1", "vgg-small"), (64, 256, 1024)
@@ -15,11 +16,6 @@ PLAIN, COMPILED = "plain", "compiled"  # the two measurements of a cell
 WAYS = {PLAIN: ["cuda_eager", "cuda_graphs"], COMPILED: ["cuda_compile"]}
 LEAST_SECONDS = {PLAIN: 15, COMPILED: 45}  # for a cell; with less none is begun
 PATIENCE = {PLAIN: 90, COMPILED: 180}  # seconds: a contestant that does not start costs no more
-
-
-def cells_of(networks, batches):
-    """Batch 64 first: most goals are about it."""
-    return [f"{network}/{batch}" for batch in sorted(batches) for network in networks]
 
 
 def environment_of(context):
@@ -63,7 +59,7 @@ class Measuring:
 
     def __init__(self, part, context):
         self.part, self.context = part, context
-        self.wanted = cells_of(context.networks, [64] if context.quick else context.batches)
+        self.wanted = context.cells
         earlier = context.earlier.get("speed")
         self.measured = dict(earlier.details.get("cells", {})) if earlier else {}
         self.failures = []
