@@ -123,7 +123,7 @@ void add_places(Command& train, TrainArguments& a) {
                    "depend on it, but not on the number of workers");
   add_option<std::int64_t>(train, "--memory", a.memory, bytes_of, a_number_of_bytes,
                            "memory that may be taken of each GPU, as in 64MiB or 1.5GiB (else "
-                           "nearly all that is free)")
+                           "nearly all of it)")
       ->type_name("BYTES");
   add_on_off(train, "--cuda-graphs", a.cuda_graphs,
              "record what each task does on a GPU once, and launch it in one go");

@@ -109,8 +109,8 @@ class DeviceDriver {
   virtual CudaSupport support() = 0;
   /// StarPU has CUDA workers for them; else each takes a CPU worker more.
   virtual bool has_cuda_workers() const noexcept = 0;
-  /// With StarPU's worker for it, of whose memory programs may take `capacity` bytes; 0: all that
-  /// is free. Throws Failure.
+  /// With StarPU's worker for it, of whose memory programs may take `capacity` bytes; 0: nearly
+  /// all. Throws Failure.
   virtual std::unique_ptr<Device> open(const CudaDevice& device, int worker,
                                        std::int64_t capacity) = 0;
 };

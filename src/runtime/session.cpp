@@ -210,7 +210,7 @@ Session::Session(const SessionOptions& options) {
   const std::lock_guard lock(s.mutex);
   if (options.device_memory < 0) {
     fail({.found = std::to_string(options.device_memory) + " bytes of each GPU",
-          .expected = "at least 1, or 0 for all that is free"});
+          .expected = "at least 1, or 0 for nearly all of it"});
   }
   if (s.users == 0) {
     const std::vector<int> chosen = devices_of(options.device.empty() ? "cpu" : options.device);

@@ -29,7 +29,7 @@ struct SessionOptions {
   /// lanes are dealt out: what lanes share is on the first. Empty: as the session that runs, else
   /// "cpu".
   std::string device;
-  /// Bytes that programs may take of each GPU's memory; 0: all that is free when it starts.
+  /// Bytes that programs may take of each GPU's memory; 0: nearly all of it.
   std::int64_t device_memory = 0;
 };
 
