@@ -199,6 +199,7 @@ TEST_F(Capturing, WritesWhenTheProcessEnds) {
   auto& session = *new Session({.workers = 2});
   auto& state = *new plan::StateLayout;
   auto& set = *new ProgramSet(make_set(session, summing("endless", state)));
+  set["endless"].run({.steps = 1});  // to be told of, however late the thread begins
   std::thread([&] { set["endless"].run({.steps = 1L << 60}); }).detach();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   std::exit(0);
