@@ -358,7 +358,8 @@ int run(int argc, char** argv) {
   fmt::print("{:8} {:>5}  {:16} {:>10}  {}\n", "network", "batch", "kernel", "µs",
              "op (*: what programs are given)");
   Measurements all;
-  all.choices.measured_on = runtime::cuda_support().devices.front().name;
+  all.choices.measured_on =
+      runtime::cuda_support().devices.front().name + ", " + codelets::cuda::library_versions();
   for (const std::string& cell : cells) {
     const auto [network, batch] = cell_of(cell);
     compare(network, batch, all);

@@ -8,6 +8,8 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
+#include <string>
 
 namespace arenite::codelets::cuda {
 
@@ -79,6 +81,18 @@ void warm_up_libraries() {
   cudnnHandle_t cudnn = nullptr;
   expect_success(find_handle(cudnn), "cudnnCreate");
 #endif
+}
+
+std::string library_versions() {
+  const auto dotted = [](std::size_t version) {
+    return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+           std::to_string(version % 100);
+  };
+  std::string text = "cuBLASLt " + dotted(cublasLtGetVersion());
+#if ARENITE_HAVE_CUDNN
+  text += ", cuDNN " + dotted(cudnnGetVersion());
+#endif
+  return text;
 }
 
 }  // namespace arenite::codelets::cuda

@@ -18,6 +18,10 @@ std::string take_failure();
 /// take long, and device memory, which a step must not. Throws Error. In builds with CUDA only.
 void warm_up_libraries();
 
+/// "cuBLASLt 13.0.2, cuDNN 9.13.0": other versions may add in other orders. In builds with CUDA
+/// only.
+std::string library_versions();
+
 /// Whether a kernel on this thread's device may be put in place while the one before it ends: from
 /// compute capability 9.0 on. In builds with CUDA only.
 bool kernels_begin_early() noexcept;

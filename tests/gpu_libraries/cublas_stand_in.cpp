@@ -104,6 +104,8 @@ cudaError_t CUDARTAPI cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) 
 
 cudaError_t CUDARTAPI cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 
+std::size_t CUBLASWINAPI cublasLtGetVersion(void) { return 130002; }
+
 cublasStatus_t CUBLASWINAPI cublasLtCreate(cublasLtHandle_t* handle) {
   static int something;
   *handle = reinterpret_cast<cublasLtHandle_t>(&something);

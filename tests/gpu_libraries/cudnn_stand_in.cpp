@@ -123,6 +123,8 @@ using namespace arenite::gpu_libraries;
 
 extern "C" {
 
+std::size_t CUDNNWINAPI cudnnGetVersion(void) { return 91301; }
+
 cudnnStatus_t CUDNNWINAPI cudnnCreate(cudnnHandle_t* handle) {
   static int something;
   *handle = reinterpret_cast<cudnnHandle_t>(&something);

@@ -108,6 +108,15 @@ TEST(GpuLibraries, OfferWhatTheyRankBehindTheFirst) {
 }
 #endif
 
+/// As the stand-ins number themselves.
+TEST(GpuLibraries, SayTheirVersions) {
+#if ARENITE_HAVE_CUDNN
+  EXPECT_EQ(codelets::cuda::library_versions(), "cuBLASLt 13.0.2, cuDNN 9.13.1");
+#else
+  EXPECT_EQ(codelets::cuda::library_versions(), "cuBLASLt 13.0.2");
+#endif
+}
+
 /// A bias that does not begin where the library may read vectors.
 TEST(GpuLibraries, LeaveBiasesThatLieAnywhere) {
   const runtime::KernelTable table = library_kernels();
