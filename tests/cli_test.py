@@ -122,6 +122,23 @@ class Run(unittest.TestCase):
         self.assertGreater(len(products), 5)
         self.assertEqual([kernel for kernel in products if not kernel.endswith("_bf16")], [])
 
+    def test_kernels_of_a_file(self):
+        loss = "softmax_cross_entropy(float32 [8, 10], int32 [8], divisor={})"
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "kernels.json"
+            for divisor, told in ((8, "1 of a step's ops takes what it names"),
+                                  (16, "0 of a step's ops take what it names (hint: the 1 that it names")):
+                file.write_text(json.dumps({"format": "arenite kernel choices 1", "measured_on": "paper", "choices": [
+                    {"op": loss.format(divisor), "device": "cpu", "compute": "float32", "kernel": "plain"}]}))
+                how = ("--model", "cnn1", "--batch", "8", "--lanes", "1", "--kernels", file)
+                done = run(*small(*how))
+                self.trained(done)
+                self.assertIn(f"kernels of {file}, measured on paper: {told}", done.stdout)
+                done = run(*small(*how, "--json"))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                model = next(event for event in map(json.loads, done.stdout.splitlines()) if event["event"] == "model")
+                self.assertEqual((model["kernels"], model["kernels_taken"]), (str(file), int(divisor == 8)))
+
     def test_a_home_that_cannot_be_written(self):
         self.trained(train(HOME="/proc"))
         self.trained(train(HOME=""))

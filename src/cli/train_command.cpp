@@ -147,7 +147,8 @@ int run_train(const TrainArguments& a) {
                  .train = train_split,
                  .model = model,
                  .session = session,
-                 .trainer = trainer});
+                 .trainer = trainer,
+                 .kernels = chosen});
   show_plan(a, trainer);
   flush_output();
   outputs.plans.write(trainer.step_plan());

@@ -48,6 +48,8 @@ ordered_json model_event(const TrainingStart& s) {
           {"shuffle", a.shuffle},
           {"compute", runtime::to_string(a.compute)},
           {"kernels", a.kernels.empty() ? ordered_json() : ordered_json(a.kernels)},
+          {"kernels_taken",
+           a.kernels.empty() ? ordered_json() : ordered_json(s.trainer.chosen_kernels())},
           {"workers", s.session.workers()},
           {"spaces", std::move(spaces)},
           {"runtime", s.session.description()}};

@@ -3,6 +3,7 @@
 
 #include <arenite/data/dataset.hpp>
 #include <arenite/nn/nn.hpp>
+#include <arenite/runtime/kernel_choices.hpp>
 #include <arenite/runtime/session.hpp>
 #include <arenite/train/trainer.hpp>
 
@@ -21,6 +22,7 @@ struct TrainingStart {
   const nn::NamedModel& model;
   const runtime::Session& session;
   const train::Trainer& trainer;
+  const runtime::KernelChoices& kernels;  ///< of --kernels
 };
 
 struct TrainingEnd {

@@ -22,6 +22,20 @@ std::string costs_text(const TrainingEnd& end) {
                     *costs.map_calls);
 }
 
+/// What a file of kernels is good for here: of a file for other shapes nothing is taken.
+std::string kernels_text(const TrainingStart& s) {
+  if (s.arguments.kernels.empty()) return "";
+  const std::size_t taken = s.trainer.chosen_kernels();
+  return fmt::format(
+      "kernels of {}{}: {} of a step's ops {} what it names{}\n", s.arguments.kernels,
+      s.kernels.measured_on.empty() ? "" : ", measured on " + s.kernels.measured_on, taken,
+      taken == 1 ? "takes" : "take",
+      taken > 0 ? ""
+                : fmt::format(" (hint: the {} that it names are for other devices, networks, "
+                              "batches, --lanes or --compute; gpu_kernels --choose measures anew)",
+                              s.kernels.size()));
+}
+
 }  // namespace
 
 void WordsReport::start(const TrainingStart& s) {
@@ -33,14 +47,13 @@ void WordsReport::start(const TrainingStart& s) {
     std::cout << fmt::format("--limit {}: the set has only {} training images; all are used\n",
                              a.limit, s.data.train.count);
   }
-  std::cout << fmt::format("model {}: {}; batch {} in {} {}; {}{}{}\n", s.model.name,
-                           s.model.summary, a.batch, s.trainer.lanes(),
-                           s.trainer.lanes() == 1 ? "lane" : "lanes", s.session.description(),
+  std::cout << fmt::format("model {}: {}; batch {} in {} {}; {}{}\n", s.model.name, s.model.summary,
+                           a.batch, s.trainer.lanes(), s.trainer.lanes() == 1 ? "lane" : "lanes",
+                           s.session.description(),
                            a.compute == runtime::Compute::float32
                                ? ""
-                               : fmt::format("; products in {}", runtime::to_string(a.compute)),
-                           a.kernels.empty() ? "" : "; kernels of " + a.kernels)
-            << s.trainer.plan();
+                               : fmt::format("; products in {}", runtime::to_string(a.compute)))
+            << kernels_text(s) << s.trainer.plan();
 }
 
 void WordsReport::interrupted(long steps) {

@@ -1,4 +1,5 @@
 #include <arenite/error.hpp>
+#include <arenite/graph/spaces.hpp>
 #include <arenite/runtime/kernel_choices.hpp>
 
 #include "src/base/atomic_file.hpp"
@@ -6,7 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 
 namespace arenite::runtime {
@@ -66,6 +69,20 @@ const std::string* KernelChoices::find(const graph::OpView& op, DeviceKind devic
   if (kernels_.empty()) return nullptr;
   const auto known = kernels_.find({describe(op), device, compute});
   return known == kernels_.end() ? nullptr : &known->second;
+}
+
+std::size_t KernelChoices::taken_by(const graph::Graph& graph) const {
+  std::size_t taken = 0;
+  for (std::uint32_t r = 0; r < graph.region_count(); ++r) {
+    for (const graph::OpId id : graph[graph::RegionId{r}].ops) {
+      const graph::Op& op = graph[id];
+      taken += std::ranges::any_of(computes, [&](Compute compute) {
+        const std::string* name = find({graph, op}, graph::space_of(graph, op).device, compute);
+        return name != nullptr && *name == op.kernel;
+      });
+    }
+  }
+  return taken;
 }
 
 KernelChoices KernelChoices::read(const std::filesystem::path& file) {

@@ -106,6 +106,17 @@ TEST_F(KernelChoicesTest, GoThroughTheSelection) {
   EXPECT_EQ(graph[conv].kernel, "plain");
 }
 
+TEST_F(KernelChoicesTest, KnowHowManyOpsTookThem) {
+  const KernelChoices plain = chosen("plain");
+  EXPECT_EQ(plain.taken_by(graph), 0U);  // no kernels are selected yet
+  graph::select(graph, *kernel_selector(kernels(), {.choices = plain}));
+  EXPECT_EQ(plain.taken_by(graph), 1U);
+  EXPECT_EQ(chosen("winograd").taken_by(graph), 0U);
+  build(16);
+  graph::select(graph, *kernel_selector(kernels(), {.choices = plain}));
+  EXPECT_EQ(plain.taken_by(graph), 0U);
+}
+
 TEST_F(KernelChoicesTest, AreReadAsTheyWereWritten) {
   KernelChoices choices = chosen("plain");
   choices.set(op(), DeviceKind::cuda, Compute::tfloat32, "cudnn");

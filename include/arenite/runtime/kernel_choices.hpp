@@ -8,6 +8,7 @@
 #include <arenite/graph/graph.hpp>
 #include <arenite/runtime/kernel.hpp>
 
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -29,6 +30,10 @@ class KernelChoices {
   const std::string* find(const graph::OpView& op, DeviceKind device, Compute compute) const;
 
   bool empty() const noexcept { return kernels_.empty(); }
+  std::size_t size() const noexcept { return kernels_.size(); }
+  /// How many ops of a graph whose kernels were selected have the one that is chosen for them: 0
+  /// where all choices are of other shapes.
+  std::size_t taken_by(const graph::Graph& graph) const;
   /// For messages: the file that they were read from.
   const std::string& origin() const noexcept { return origin_; }
 

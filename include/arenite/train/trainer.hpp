@@ -17,6 +17,7 @@
 #include <arenite/train/optimizer.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <iosfwd>
 #include <memory>
@@ -154,6 +155,8 @@ class Trainer {
   void explain(std::ostream& out) const;
   const plan::StepPlan& step_plan() const;
   int lanes() const noexcept;
+  /// Ops of a step on a whole batch that have the kernel which TrainerOptions::kernels names.
+  std::size_t chosen_kernels() const;
 
   /// Parameters in declaration order, with their bytes (valid until the trainer ends or sees new
   /// data; of a session with a GPU until the next step, see ProgramSet::state).
