@@ -38,6 +38,17 @@ inline __mmask16 first_lanes(std::int64_t count) noexcept {
   return count >= lanes ? 0xffff : static_cast<__mmask16>((1u << count) - 1);
 }
 
+/// 0 where x is at most 0; a NaN stays a NaN.
+inline __m512 relu(__m512 x) noexcept {
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLE_UQ), x);
+}
+
+/// The gradient where relu's output is not 0.
+inline __m512 relu_grad(__m512 output, __m512 gradient) noexcept {
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(output, _mm512_setzero_ps(), _CMP_NLE_UQ),
+                             gradient);
+}
+
 #endif
 
 }  // namespace arenite::codelets

@@ -324,6 +324,14 @@ class OpHarness {
   Runner runner_;
 };
 
+/// What a ReLU lets through of a gradient, its own output first; of that output itself, ReLU.
+template <class T>
+void zero_where_dead(const std::vector<T>& output, std::vector<double>& gradient) {
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    if (output[i] <= 0) gradient[i] = 0;
+  }
+}
+
 /// max|a−b| ≤ tol · max|b| over the whole tensor; NaN anywhere fails.
 template <class T, class U>
 void expect_close(const std::vector<T>& actual, const std::vector<U>& expected, double tol,

@@ -39,8 +39,9 @@ TEST(LibraryKernels, StandInFrontOfThoseThatTakeAll) {
     EXPECT_EQ(behind_tiles(op).front(), "cublas") << op;
 #if ARENITE_HAVE_CUDNN
   for (const char* op :
-       {"conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv2d_relu_max_pool2d",
-        "conv2d_relu_max_pool2d_grad_input", "conv2d_relu_max_pool2d_grad_weight"})
+       {"conv2d", "conv2d_relu", "conv2d_grad_input", "conv2d_grad_input_relu",
+        "conv2d_grad_weight", "conv2d_relu_max_pool2d", "conv2d_relu_max_pool2d_grad_input",
+        "conv2d_relu_max_pool2d_grad_input_relu", "conv2d_relu_max_pool2d_grad_weight"})
     EXPECT_EQ(behind_tiles(op).front(), "cudnn") << op;
 #endif
 }

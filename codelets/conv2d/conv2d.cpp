@@ -30,6 +30,12 @@ std::vector<graph::ResultType> infer_grad_input(const OpView& op) {
   return {{DType::float32, Shape{gradient[0], size.h, size.w, weight[2]}}};
 }
 
+std::vector<graph::ResultType> infer_grad_input_relu(const OpView& op) {
+  std::vector<graph::ResultType> dx = infer_grad_input(op);
+  expect_output_of_relu(op, 2, dx[0].shape);
+  return dx;
+}
+
 std::vector<graph::ResultType> infer_grad_weight(const OpView& op) {
   const Shape& x = expect_rank4(op, 0, DType::float32, "[N, H, W, C]");
   const Shape& gradient = expect_rank4(op, 1, DType::float32, "[N, OH, OW, K]");
@@ -38,9 +44,8 @@ std::vector<graph::ResultType> infer_grad_weight(const OpView& op) {
   return {{DType::float32, Shape{kernel.h, kernel.w, x[3], gradient[3]}}};
 }
 
-void gradient(graph::GradientContext& ctx) {
-  const graph::ValueId g = ctx.result_gradient(0);
-  if (!g) return;
+/// From the gradient of the convolution itself on.
+void add_gradients(graph::GradientContext& ctx, graph::ValueId g) {
   // Copied: appending ops moves what these refer to.
   const OpView op = ctx.forward();
   const Shape x = op.operand(0).shape, weight = op.operand(1).shape;
@@ -58,6 +63,18 @@ void gradient(graph::GradientContext& ctx) {
   if (biased && ctx.wants(2)) ctx.set(2, ctx.builder().add1("bias_grad", {g}));
 }
 
+void gradient(graph::GradientContext& ctx) {
+  if (const graph::ValueId g = ctx.result_gradient(0)) add_gradients(ctx, g);
+}
+
+void relu_gradient(graph::GradientContext& ctx) {
+  const graph::ValueId g = ctx.result_gradient(0);
+  const bool wanted =
+      ctx.wants(0) || ctx.wants(1) || (ctx.forward().has_operand(2) && ctx.wants(2));
+  if (!g || !wanted) return;
+  add_gradients(ctx, ctx.builder().add1("relu_grad", {g, ctx.result(0)}));
+}
+
 template <auto geometry>
 graph::Cost cost(const OpView& op) {
   return {.flops = geometry(op).flops(), .bytes = bytes_touched(op)};
@@ -68,12 +85,14 @@ graph::Cost cost(const OpView& op) {
 Geometry Geometry::forward(const OpView& op) {
   const Shape& weight = op.operand(1).shape;
   return {Image(op.operand(0)), Image(op.result(0)), window_of(op, {weight[0], weight[1]}),
-          op.has_operand(2)};
+          op.has_operand(2), op.op().name() == "conv2d_relu"};
 }
 
 Geometry Geometry::grad_input(const OpView& op) {
   const Shape& weight = op.operand(1).shape;
-  return {Image(op.result(0)), Image(op.operand(0)), window_of(op, {weight[0], weight[1]})};
+  Geometry g{Image(op.result(0)), Image(op.operand(0)), window_of(op, {weight[0], weight[1]})};
+  if (op.has_operand(2)) g.output = Image(op.operand(2));
+  return g;
 }
 
 Geometry Geometry::grad_weight(const OpView& op) {
@@ -100,22 +119,41 @@ std::vector<std::int64_t> Geometry::tap_offsets(std::int64_t row) const {
 
 void register_conv2d(Registry& registry) {
   using namespace conv2d;
-  registry.add({.name = "conv2d",
-                .operands = {factor("x"), factor("weight"), {.name = "bias", .optional = true}},
-                .results = {"output"},
-                .attributes = schema(),
-                .infer = infer_forward,
-                .gradient = gradient,
-                .cost = cost<Geometry::forward>,
-                .of_share = rows_of_first<>},
-               {winograd_forward(), direct_forward(), xsmm_forward(), plain_forward()});
-  registry.add({.name = "conv2d_grad_input",
-                .operands = {factor("gradient"), factor("weight")},
-                .results = {"output"},
-                .attributes = schema({{"size", graph::AttributeType::integers, std::nullopt}}),
-                .infer = infer_grad_input,
-                .cost = cost<Geometry::grad_input>},
-               {winograd_grad_input(), xsmm_grad_input(), plain_grad_input()});
+  graph::OperatorDefinition forward{
+      .name = "conv2d",
+      .operands = {factor("x"), factor("weight"), {.name = "bias", .optional = true}},
+      .results = {"output"},
+      .attributes = schema(),
+      .infer = infer_forward,
+      .gradient = gradient,
+      .cost = cost<Geometry::forward>,
+      .of_share = rows_of_first<>};
+  const auto kernels = [] {
+    return std::vector{winograd_forward(), direct_forward(), xsmm_forward(), plain_forward()};
+  };
+  registry.add(forward, kernels());
+  forward.name = "conv2d_relu";
+  forward.gradient = relu_gradient;
+  forward.fusion = graph::Fusion{{"conv2d", "relu"}, attributes_of_first};
+  registry.add(std::move(forward), kernels());
+
+  graph::OperatorDefinition grad_input{
+      .name = "conv2d_grad_input",
+      .operands = {factor("gradient"), factor("weight")},
+      .results = {"dx"},
+      .attributes = schema({{"size", graph::AttributeType::integers, std::nullopt}}),
+      .infer = infer_grad_input,
+      .cost = cost<Geometry::grad_input>};
+  const auto grad_input_kernels = [] {
+    return std::vector{winograd_grad_input(), xsmm_grad_input(), plain_grad_input()};
+  };
+  registry.add(grad_input, grad_input_kernels());
+  grad_input.name = "conv2d_grad_input_relu";
+  grad_input.operands.push_back({"output"});
+  grad_input.infer = infer_grad_input_relu;
+  grad_input.fusion = graph::Fusion{{"conv2d_grad_input", "relu_grad"}, attributes_of_first};
+  registry.add(std::move(grad_input), grad_input_kernels());
+
   registry.add({.name = "conv2d_grad_weight",
                 .operands = {factor("x"), factor("gradient")},
                 .results = {"output"},

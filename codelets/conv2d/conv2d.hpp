@@ -3,8 +3,13 @@
 // conv2d(x, weight, bias?) -> y
 //   y[n,oy,ox,k] = bias[k] + Σ x[n, oy·s−p+ky·d, ox·s−p+kx·d, c] · weight[ky,kx,c,k]
 //
+// conv2d_relu(x, weight, bias?) -> relu(y)
+//
 // conv2d_grad_input(gradient, weight) -> dx
 //   attributes plus `size`, the input's rows and columns
+//
+// conv2d_grad_input_relu(gradient, weight, output) -> dx
+//   relu_grad of that: 0 where `output`, which a ReLU before the convolution has made, is
 //
 // conv2d_grad_weight(x, gradient) -> dw
 //   attributes plus `kernel`, the weight's rows and columns
@@ -15,6 +20,8 @@
 #include "codelets/image.hpp"
 #include "codelets/registry.hpp"
 
+#include <optional>
+
 namespace arenite::codelets::conv2d {
 
 /// Input, output and window of a convolution, whichever of the three ops is looked at.
@@ -22,6 +29,9 @@ struct Geometry {
   Image x, y;
   Window window;
   bool biased = false;  ///< of the forward op: without a bias there may be no third address at all
+  bool relu = false;    ///< the forward op is conv2d_relu
+  /// What a ReLU before the convolution has made, if the input gradient's is taken with it.
+  std::optional<Image> output = std::nullopt;
 
   static Geometry forward(const graph::OpView& op);
   static Geometry grad_input(const graph::OpView& op);

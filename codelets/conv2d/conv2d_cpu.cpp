@@ -2,6 +2,7 @@
 // over output channels, which lie side by side in weights and outputs.
 #include "codelets/conv2d/conv2d.hpp"
 #include "codelets/prepare.hpp"
+#include "codelets/rectify.hpp"
 
 namespace arenite::codelets::conv2d {
 namespace {
@@ -29,6 +30,7 @@ void run_forward(const KernelCall& call) {
         for (std::int64_t k = 0; k < outputs; ++k) y[k] += value * w[k];
       }
     });
+    if (g.relu) rectify(y, outputs);
   });
   zero_halo(call.out<float>(0), g.y);
 }
@@ -52,6 +54,7 @@ void run_grad_input(const KernelCall& call) {
       }
     });
   });
+  if (g.output) finish_rows(*g.output, call.in<float>(2), g.x, dx);
 }
 
 void run_grad_weight(const KernelCall& call) {
@@ -86,7 +89,7 @@ runtime::Kernel plain_forward() {
 runtime::Kernel plain_grad_input() {
   return {.name = "plain",
           .prepare = prepare<Geometry::grad_input, run_grad_input>,
-          .wanted_halo = skipped_halo<0>,
+          .wanted_halo = skipped_halo<0, 2>,
           .writes_halo = true};
 }
 

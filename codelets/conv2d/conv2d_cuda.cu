@@ -22,13 +22,14 @@ void run_forward(const runtime::KernelCall& call) {
                                  *w = weight + tap * g.x.c * g.y.c + at.c;
                      for (std::int64_t c = 0; c < g.x.c; ++c) sum += pixel[c] * w[c * g.y.c];
                    });
-    y[i] = sum;
+    y[i] = g.relu && sum <= 0 ? 0 : sum;
   });
 }
 
 void run_grad_input(const runtime::KernelCall& call) {
   const Geometry g = *static_cast<const Geometry*>(call.state);
-  const float *gradient = call.in<float>(0), *weight = call.in<float>(1);
+  const float *gradient = call.in<float>(0), *weight = call.in<float>(1),
+              *output = g.output ? call.in<float>(2) : nullptr;
   float* dx = call.out<float>(0);
   cuda::for_each(call, cuda::elements(g.x), [=] ARENITE_THREAD(std::int64_t i) {
     const cuda::Element at = cuda::element_at(g.x, i);
@@ -39,7 +40,7 @@ void run_grad_input(const runtime::KernelCall& call) {
                                     *w = weight + (tap * g.x.c + at.c) * g.y.c;
                         for (std::int64_t k = 0; k < g.y.c; ++k) sum += dy[k] * w[k];
                       });
-    dx[i] = sum;
+    dx[i] = output != nullptr && output[i] <= 0 ? 0 : sum;
   });
 }
 
@@ -70,8 +71,10 @@ void run_grad_weight(const runtime::KernelCall& call) {
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(conv2d)(runtime::KernelTable& kernels) {
-  kernels.add("conv2d", cuda::own(prepare<Geometry::forward, run_forward>));
-  kernels.add("conv2d_grad_input", cuda::own(prepare<Geometry::grad_input, run_grad_input>));
+  for (const char* op : {"conv2d", "conv2d_relu"})
+    kernels.add(op, cuda::own(prepare<Geometry::forward, run_forward>));
+  for (const char* op : {"conv2d_grad_input", "conv2d_grad_input_relu"})
+    kernels.add(op, cuda::own(prepare<Geometry::grad_input, run_grad_input>));
   kernels.add(
       "conv2d_grad_weight",
       cuda::own(prepare<Geometry::grad_weight, run_grad_weight>, [](const graph::OpView& op) {

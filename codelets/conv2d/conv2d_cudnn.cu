@@ -1,5 +1,6 @@
 #include "codelets/conv2d/conv2d.hpp"
 #include "codelets/cuda/cudnn.hpp"
+#include "codelets/cuda/rectify.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -34,19 +35,32 @@ using GradWeight = OnePass<Geometry::grad_weight, Pass::weight_gradient>;
 void run_forward(const KernelCall& call) {
   const auto& s = *static_cast<const Forward*>(call.state);
   s.run(call);
-  if (!s.g.biased) return;
+  const bool relu = s.g.relu;
+  if (!s.g.biased && !relu) return;
   const std::int64_t outputs = s.g.y.c;
-  const float* bias = call.in<float>(2);
+  const float* bias = s.g.biased ? call.in<float>(2) : nullptr;
   float* y = call.out<float>(0);
-  cuda::for_each(call, s.convolution.sizes().result(),
-                 [=] ARENITE_THREAD(std::int64_t i) { y[i] += bias[i % outputs]; });
+  cuda::for_each(call, s.convolution.sizes().result(), [=] ARENITE_THREAD(std::int64_t i) {
+    const float sum = y[i] + (bias != nullptr ? bias[i % outputs] : 0);
+    y[i] = relu && sum <= 0 ? 0 : sum;
+  });
+}
+
+void run_grad_input(const KernelCall& call) {
+  const auto& s = *static_cast<const GradInput*>(call.state);
+  s.run(call);
+  if (s.g.output)
+    cuda::rectify_gradient(call, s.convolution.sizes().image(), call.in<float>(2),
+                           call.out<float>(0));
 }
 
 }  // namespace
 
 void register_conv2d_cudnn(runtime::KernelTable& kernels) {
-  cuda::add_convolution<Forward, run_forward>(kernels, "conv2d");
-  cuda::add_convolution<GradInput, cuda::run_state<GradInput>>(kernels, "conv2d_grad_input");
+  for (const char* op : {"conv2d", "conv2d_relu"})
+    cuda::add_convolution<Forward, run_forward>(kernels, op);
+  for (const char* op : {"conv2d_grad_input", "conv2d_grad_input_relu"})
+    cuda::add_convolution<GradInput, run_grad_input>(kernels, op);
   cuda::add_convolution<GradWeight, cuda::run_state<GradWeight>>(kernels, "conv2d_grad_weight");
 }
 

@@ -36,7 +36,7 @@ struct Phase {
 struct Direct {
   PaddedSamples x;
   Image y;
-  bool biased;
+  bool biased, relu;
   std::int64_t step;                  ///< input rows from one output row to the next
   std::vector<std::int64_t> offsets;  ///< one a weight: tap-major, channels inside
   std::vector<Phase> phases;
@@ -57,6 +57,7 @@ Direct direct(const Geometry& g) {
   Direct d{.x = PaddedSamples(g.x, g.window.padding),
            .y = g.y,
            .biased = g.biased,
+           .relu = g.relu,
            .step = g.window.stride.h};
   for (const std::int64_t tap : g.tap_offsets(d.x.row())) {
     for (std::int64_t c = 0; c < g.x.c; ++c) d.offsets.push_back(tap + c);
@@ -130,6 +131,7 @@ void forward_block(const Direct& d, const Phase& phase, const float* x, const fl
 #pragma GCC unroll 8
   for (int v = 0; v < count; ++v) {
     float* to = y + v * d.period() * lanes;
+    if (d.relu) sum[v] = relu(sum[v]);
     if (ends_row && v + 1 == count) {
       _mm512_mask_storeu_ps(to, d.last, sum[v]);
     } else {

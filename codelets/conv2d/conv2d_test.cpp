@@ -73,9 +73,21 @@ TEST(Conv2d, ForwardAgreesWithReference) {
   EXPECT_EQ(runs["plain"], cases().size());
 }
 
+TEST(Conv2d, WithReluAgreesWithReference) {
+  Runs runs;
+  for (const Case& t : cases()) check_forward(t, runs, true);
+  EXPECT_EQ(runs["plain"], cases().size());
+}
+
 TEST(Conv2d, InputGradientAgreesWithReference) {
   Runs runs;
   for (const Case& t : cases()) check_grad_input(t, runs);
+  EXPECT_EQ(runs["plain"], cases().size());
+}
+
+TEST(Conv2d, InputGradientBehindAReluAgreesWithReference) {
+  Runs runs;
+  for (const Case& t : cases()) check_grad_input(t, runs, true);
   EXPECT_EQ(runs["plain"], cases().size());
 }
 

@@ -25,11 +25,12 @@ bool supports(const OpView& op) {
 
 conv2d::TiledForward<false> forward(const OpView& op) {
   const Geometry g = Geometry::forward(op);
-  return {sizes_of(g), g.biased};
+  return {sizes_of(g), g.biased, g.relu};
 }
 
 conv2d::TiledGradInput<false> grad_input(const OpView& op) {
-  return conv2d::TiledGradInput<false>(sizes_of(Geometry::grad_input(op)));
+  const Geometry g = Geometry::grad_input(op);
+  return {sizes_of(g), g.output.has_value()};
 }
 
 conv2d::TiledGradWeight<false> grad_weight(const OpView& op) {
@@ -51,11 +52,18 @@ conv2d::ThinGradWeightPass<false> thin_grad_weight(const OpView& op) {
 void ARENITE_TILED_KERNELS(conv2d)(runtime::KernelTable& kernels) {
   using conv2d::ThinGradWeightPass, conv2d::TiledForward, conv2d::TiledGradInput,
       conv2d::TiledGradWeight;
-  kernels.add("conv2d", cuda::own("tiled", supports<Geometry::forward>,
-                                  prepare<forward, cuda::run_state<TiledForward<false>>>));
-  kernels.add("conv2d_grad_input",
-              cuda::own("tiled", supports<Geometry::grad_input>,
-                        prepare<grad_input, cuda::run_state<TiledGradInput<false>>>));
+  for (const char* op : {"conv2d", "conv2d_relu"}) {
+    kernels.add(op, cuda::own("tiled", supports<Geometry::forward>,
+                              prepare<forward, cuda::run_state<TiledForward<false>>>));
+    cuda::add_tilings<forward, cuda::run_state<TiledForward<false>>>(kernels, op,
+                                                                     fits<Geometry::forward>);
+  }
+  for (const char* op : {"conv2d_grad_input", "conv2d_grad_input_relu"}) {
+    kernels.add(op, cuda::own("tiled", supports<Geometry::grad_input>,
+                              prepare<grad_input, cuda::run_state<TiledGradInput<false>>>));
+    cuda::add_tilings<grad_input, cuda::run_state<TiledGradInput<false>>>(
+        kernels, op, fits<Geometry::grad_input>);
+  }
   kernels.add("conv2d_grad_weight",
               cuda::own("thin", supports_thin_grad_weight,
                         prepare<thin_grad_weight, cuda::run_state<ThinGradWeightPass<false>>>,
@@ -64,10 +72,6 @@ void ARENITE_TILED_KERNELS(conv2d)(runtime::KernelTable& kernels) {
               cuda::own("tiled", supports<Geometry::grad_weight>,
                         prepare<grad_weight, cuda::run_state<TiledGradWeight<false>>>,
                         cuda::workspace_of<grad_weight>));
-  cuda::add_tilings<forward, cuda::run_state<TiledForward<false>>>(kernels, "conv2d",
-                                                                   fits<Geometry::forward>);
-  cuda::add_tilings<grad_input, cuda::run_state<TiledGradInput<false>>>(
-      kernels, "conv2d_grad_input", fits<Geometry::grad_input>);
   cuda::add_tilings<grad_weight, cuda::run_state<TiledGradWeight<false>>>(
       kernels, "conv2d_grad_weight", fits<Geometry::grad_weight>);
 }

@@ -16,29 +16,38 @@ namespace {
 struct Winograd {
   winograd::Convolution convolution;
   Image target;
-  bool biased;
+  bool biased, relu;
+  std::optional<Image> output;  ///< as Geometry has it
 
-  void run(const float* from, const winograd::Weights& weights, const float* bias, float* to,
-           void* workspace) const;
+  void run(const float* from, const winograd::Weights& weights, const float* bias,
+           const float* output_of_relu, float* to, void* workspace) const;
 };
 
 void Winograd::run(const float* from, const winograd::Weights& weights, const float* bias,
-                   float* to, void* workspace) const {
-  const Image& y = target;
+                   const float* output_of_relu, float* to, void* workspace) const {
+  const Image &y = target, &before = output ? *output : target;
+  const bool rectified = relu;
   convolution.run(from, weights, workspace, [&](const winograd::Tile& tile) {
     float* first = to + y.at(tile.i, 2 * tile.y, 2 * tile.x);
-    const std::int64_t row = y.row, pixel = y.c;
+    const float* living =
+        output_of_relu ? output_of_relu + before.at(tile.i, 2 * tile.y, 2 * tile.x) : nullptr;
+    const std::int64_t row = y.row, pixel = y.c, row_before = before.row;
     const bool right = 2 * tile.x + 1 < y.w, below = 2 * tile.y + 1 < y.h;
     return [=](std::int64_t k, __mmask16 mask, const __m512(&taps)[4]) {
       const __m512 b = bias ? _mm512_maskz_loadu_ps(mask, bias + k) : _mm512_setzero_ps();
-      const auto put = [&](float* out, __m512 tap) {
-        _mm512_mask_storeu_ps(out, mask, _mm512_add_ps(tap, b));
+      const auto put = [&](std::int64_t down, std::int64_t across, __m512 tap) {
+        __m512 sum = _mm512_add_ps(tap, b);
+        if (rectified) sum = codelets::relu(sum);
+        if (living != nullptr) {
+          const float* relu_there = living + down * row_before + across * pixel + k;
+          sum = relu_grad(_mm512_maskz_loadu_ps(mask, relu_there), sum);
+        }
+        _mm512_mask_storeu_ps(first + down * row + across * pixel + k, mask, sum);
       };
-      float* out = first + k;
-      put(out, taps[0]);
-      if (right) put(out + pixel, taps[1]);
-      if (below) put(out + row, taps[2]);
-      if (right && below) put(out + row + pixel, taps[3]);
+      put(0, 0, taps[0]);
+      if (right) put(0, 1, taps[1]);
+      if (below) put(1, 0, taps[2]);
+      if (right && below) put(1, 1, taps[3]);
     };
   });
   zero_halo(to, y);
@@ -49,7 +58,9 @@ Winograd forward(const OpView& op) {
   const Pair padding = g.window.padding;
   return {.convolution = {PaddedSamples(g.x, padding), padding, {g.y.h, g.y.w}, g.y.c},
           .target = g.y,
-          .biased = g.biased};
+          .biased = g.biased,
+          .relu = g.relu,
+          .output = {}};
 }
 
 void run_forward(const KernelCall& call) {
@@ -60,7 +71,7 @@ void run_forward(const KernelCall& call) {
          .tap = s.convolution.channels() * outputs,
          .channel = outputs,
          .output = 1},
-        s.biased ? call.in<float>(2) : nullptr, call.out<float>(0), call.workspace);
+        s.biased ? call.in<float>(2) : nullptr, nullptr, call.out<float>(0), call.workspace);
 }
 
 /// From gradient (y, x) back to the first pixel that its window reaches, from pixel (y, x).
@@ -76,7 +87,9 @@ Winograd grad_input(const OpView& op) {
                           {g.x.h, g.x.w},
                           g.x.c},
           .target = g.x,
-          .biased = false};
+          .biased = false,
+          .relu = false,
+          .output = g.output};
 }
 
 void run_grad_input(const KernelCall& call) {
@@ -84,7 +97,7 @@ void run_grad_input(const KernelCall& call) {
   const std::int64_t outputs = s.convolution.channels(), tap = s.target.c * outputs;
   s.run(call.in<float>(0),
         {.first = call.in<float>(1) + 8 * tap, .tap = -tap, .channel = 1, .output = outputs},
-        nullptr, call.out<float>(0), call.workspace);
+        nullptr, s.output ? call.in<float>(2) : nullptr, call.out<float>(0), call.workspace);
 }
 
 /// Where this is faster than a GEMM over the taps, in cycles fitted to measurements of both: by
@@ -132,10 +145,7 @@ Kernel winograd_grad_input() {
           },
       .workspace = [](const OpView& op) { return grad_input(op).convolution.workspace_bytes(); },
       .prepare = prepare<grad_input, run_grad_input>,
-      .wanted_halo =
-          [](const OpView& op, std::size_t i) {
-            return i == 0 ? halo_for(gradient_border(Geometry::grad_input(op).window)) : -1;
-          },
+      .wanted_halo = grad_input_halo,
       .writes_halo = true};
 }
 

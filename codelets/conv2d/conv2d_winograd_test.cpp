@@ -58,10 +58,24 @@ TEST(Conv2dWinograd, ForwardAgreesWithReference) {
   expect_winograd(runs, all.size());
 }
 
+TEST(Conv2dWinograd, WithReluAgreesWithReference) {
+  Runs runs;
+  const std::vector<Case> all = winograd_cases();
+  for (const Case& t : all) check_forward(t, runs, true);
+  expect_winograd(runs, all.size());
+}
+
 TEST(Conv2dWinograd, InputGradientAgreesWithReference) {
   Runs runs;
   const std::vector<Case> all = winograd_cases();
   for (const Case& t : all) check_grad_input(t, runs);
+  expect_winograd(runs, all.size());
+}
+
+TEST(Conv2dWinograd, InputGradientBehindAReluAgreesWithReference) {
+  Runs runs;
+  const std::vector<Case> all = winograd_cases();
+  for (const Case& t : all) check_grad_input(t, runs, true);
   expect_winograd(runs, all.size());
 }
 

@@ -1,6 +1,7 @@
 // Convolution kernels on LIBXSMM: whole batches of what products.hpp does for a row or a sample.
 #include "codelets/conv2d/products.hpp"
 #include "codelets/prepare.hpp"
+#include "codelets/rectify.hpp"
 
 namespace arenite::codelets::conv2d {
 namespace {
@@ -14,15 +15,16 @@ struct Correlation {
   PaddedSamples source;
   Image target;
   RowProduct product;
-  bool biased;
-  std::int64_t scratch;  ///< bytes before the padded sample in the workspace
+  bool biased, relu;
+  std::optional<Image> output;  ///< as Geometry has it
+  std::int64_t scratch;         ///< bytes before the padded sample in the workspace
 
-  void run(const float* from, const float* weight, const float* bias, float* to,
-           void* workspace) const;
+  void run(const float* from, const float* weight, const float* bias, const float* output_of_relu,
+           float* to, void* workspace) const;
 };
 
-void Correlation::run(const float* from, const float* weight, const float* bias, float* to,
-                      void* workspace) const {
+void Correlation::run(const float* from, const float* weight, const float* bias,
+                      const float* output_of_relu, float* to, void* workspace) const {
   auto* padded = reinterpret_cast<float*>(static_cast<std::byte*>(workspace) + scratch);
   source.clear(padded);
   for (std::int64_t i = 0; i < target.n; ++i) {
@@ -35,6 +37,8 @@ void Correlation::run(const float* from, const float* weight, const float* bias,
         }
       }
       product(sample, weight, y, out);
+      if (relu) rectify(out, target.w * target.c);
+      finish_row(output, output_of_relu, i, y, out, target.w * target.c, out);
     }
   }
   zero_halo(to, target);
@@ -47,12 +51,14 @@ Correlation forward(const OpView& op) {
           .target = g.y,
           .product = forward_product(g, x.row(), g.y.w, g.biased),
           .biased = g.biased,
+          .relu = g.relu,
+          .output = {},
           .scratch = 0};
 }
 
 void run_forward(const KernelCall& call) {
   const auto& s = *static_cast<const Correlation*>(call.state);
-  s.run(call.in<float>(0), call.in<float>(1), s.biased ? call.in<float>(2) : nullptr,
+  s.run(call.in<float>(0), call.in<float>(1), s.biased ? call.in<float>(2) : nullptr, nullptr,
         call.out<float>(0), call.workspace);
 }
 
@@ -65,6 +71,8 @@ Correlation grad_input(const OpView& op) {
           .target = g.x,
           .product = grad_input_product(g, gradient.row()),
           .biased = false,
+          .relu = false,
+          .output = g.output,
           .scratch = round_up(weights, default_alignment)};
 }
 
@@ -73,7 +81,8 @@ void run_grad_input(const KernelCall& call) {
   auto* transposed = static_cast<float*>(call.workspace);
   transpose_weights(call.in<float>(1), static_cast<std::int64_t>(s.product.tap_offsets.size()),
                     s.target.c, s.source.image().c, transposed);
-  s.run(call.in<float>(0), transposed, nullptr, call.out<float>(0), call.workspace);
+  s.run(call.in<float>(0), transposed, nullptr, s.output ? call.in<float>(2) : nullptr,
+        call.out<float>(0), call.workspace);
 }
 
 struct GradWeight {
@@ -129,10 +138,7 @@ runtime::Kernel xsmm_grad_input() {
             return s.scratch + s.source.scratch_bytes();
           },
       .prepare = prepare<grad_input, run_grad_input>,
-      .wanted_halo =
-          [](const OpView& op, std::size_t i) {
-            return i == 0 ? halo_for(gradient_border(Geometry::grad_input(op).window)) : -1;
-          },
+      .wanted_halo = grad_input_halo,
       .writes_halo = true};
 }
 

@@ -58,7 +58,8 @@ ARENITE_GPU inline void store_pooled(const PooledOutput& to, std::int32_t window
   }
 }
 
-/// y = x * weight + bias, or its ReLU's pooling over windows of 4 pixels with what won there.
+/// y = x * weight + bias, its ReLU, or that ReLU's pooling over windows of 4 pixels with what won
+/// there.
 template <bool pooled, int vector>
 struct ForwardProduct {
   static constexpr bool sums_b = false;
@@ -68,6 +69,7 @@ struct ForwardProduct {
   cuda::TileGrid grid;
   std::int32_t depth;
   const float* bias;  ///< or nullptr
+  bool relu;          ///< unused with pooling, which has one
   float* y;
   std::uint8_t* code;  ///< unused without pooling
   bool aligned;
@@ -86,7 +88,8 @@ struct ForwardProduct {
         ARENITE_UNROLL_ALL
         for (int j = 0; j < 4; ++j) {
           const bool biased = bias != nullptr && column + j < outputs;
-          values[j] = block[i][j] + (biased ? bias[column + j] : 0);
+          const float value = block[i][j] + (biased ? bias[column + j] : 0);
+          values[j] = relu && value <= 0 ? 0 : value;
         }
         cuda::store_four(y + (row + i) * outputs, column, outputs, aligned, values);
       }
@@ -102,6 +105,7 @@ struct GradInputProduct {
   TurnedWeight<vector> b;
   cuda::TileGrid grid;
   std::int32_t depth;
+  const float* output;  ///< of a ReLU before the layer, or nullptr
   float* dx;
   bool aligned;
 
@@ -111,7 +115,15 @@ struct GradInputProduct {
     ARENITE_UNROLL_ALL
     for (int i = 0; i < 4; ++i) {
       if (row + i >= s.pixels) return;
-      cuda::store_four(dx + (row + i) * s.channels(), column, s.channels(), aligned, block[i]);
+      const std::int32_t channels = s.channels(), at = (row + i) * channels;
+      float values[4];
+      ARENITE_UNROLL_ALL
+      for (int j = 0; j < 4; ++j) {
+        const bool dead =
+            output != nullptr && column + j < channels && output[at + column + j] <= 0;
+        values[j] = dead ? 0 : block[i][j];
+      }
+      cuda::store_four(dx + at, column, channels, aligned, values);
     }
   }
 };

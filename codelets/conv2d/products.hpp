@@ -77,6 +77,13 @@ inline Pair gradient_border(const Window& window) {
           std::max<std::int64_t>(reach.w - window.padding.w, 0)};
 }
 
+/// `Kernel::wanted_halo` of input gradients that read that border of operand 0; a ReLU's output,
+/// operand 2, may have any.
+inline int grad_input_halo(const graph::OpView& op, std::size_t operand) {
+  if (operand == 2) return 0;
+  return operand == 0 ? halo_for(gradient_border(Geometry::grad_input(op).window)) : -1;
+}
+
 /// [taps][C][K] → [taps][K][C], as the input gradient's product reads weights.
 inline void transpose_weights(const float* weight, std::int64_t taps, std::int64_t channels,
                               std::int64_t outputs, float* transposed) {

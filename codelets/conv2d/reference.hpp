@@ -100,32 +100,37 @@ inline void check_kernels(OpHarness& harness, ValueId result, const Values& expe
 }
 
 /// Each of these checks all kernels on one shape, with halos and a bias as the case has them.
-inline void check_forward(const Case& t, Runs& runs) {
+inline void check_forward(const Case& t, Runs& runs, bool relu = false) {
   OpHarness harness;
   std::vector<ValueId> operands{harness.random("x", t.x(), -1, 1, t.x_halo),
                                 harness.random("w", t.weight())};
   if (t.bias) operands.push_back(harness.random("b", {t.k}));
-  const ValueId y = harness.op("conv2d", operands, t.attributes()).front();
+  const ValueId y = harness.op(relu ? "conv2d_relu" : "conv2d", operands, t.attributes()).front();
   ASSERT_EQ(harness.graph()[y].shape, t.y());
   harness.set_halo(y, t.y_halo);
   const auto bias = t.bias ? harness.read<float>(operands[2]) : std::vector<float>{};
-  check_kernels(
-      harness, y,
-      forward(t, harness.read<float>(operands[0]), harness.read<float>(operands[1]), bias),
-      t.text(), runs);
+  Values expected =
+      forward(t, harness.read<float>(operands[0]), harness.read<float>(operands[1]), bias);
+  if (relu) zero_where_dead(expected, expected);
+  check_kernels(harness, y, expected, t.text(), runs);
 }
 
-inline void check_grad_input(const Case& t, Runs& runs) {
+inline void check_grad_input(const Case& t, Runs& runs, bool behind_relu = false) {
   OpHarness harness;
   const ValueId g = harness.random("g", t.y(), -1, 1, t.y_halo),
                 w = harness.random("w", t.weight());
   graph::Attributes attributes = t.attributes();
   attributes.set("size", std::vector{t.h, t.w});
-  const ValueId dx = harness.op("conv2d_grad_input", {g, w}, attributes).front();
+  std::vector<ValueId> operands{g, w};
+  if (behind_relu) operands.push_back(harness.random("output", t.x(), -1, 1, t.y_halo));
+  const ValueId dx =
+      harness.op(behind_relu ? "conv2d_grad_input_relu" : "conv2d_grad_input", operands, attributes)
+          .front();
   ASSERT_EQ(harness.graph()[dx].shape, t.x());
   harness.set_halo(dx, t.x_halo);
-  check_kernels(harness, dx, grad_input(t, harness.read<float>(g), harness.read<float>(w)),
-                t.text(), runs);
+  Values expected = grad_input(t, harness.read<float>(g), harness.read<float>(w));
+  if (behind_relu) zero_where_dead(harness.read<float>(operands[2]), expected);
+  check_kernels(harness, dx, expected, t.text(), runs);
 }
 
 }  // namespace arenite::codelets::testing::convolution

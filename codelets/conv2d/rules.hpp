@@ -4,6 +4,8 @@
 #include "codelets/image.hpp"
 
 #include <initializer_list>
+#include <optional>
+#include <vector>
 
 namespace arenite::codelets::conv2d {
 
@@ -50,6 +52,18 @@ inline void expect_grad_input_operands(const graph::OpView& op, std::size_t weig
   fail({.found = operand_text(op, weight) + " of shape " + to_string(shape) +
                  " for a gradient of " + std::to_string(gradient[3]) + " channels",
         .expected = "[KH, KW, C, " + std::to_string(gradient[3]) + "]"});
+}
+
+/// What a ReLU before the convolution has made: operand i, as large as the result.
+inline void expect_output_of_relu(const graph::OpView& op, std::size_t i, const Shape& dx) {
+  expect_type(op, i, DType::float32);
+  expect_shape(op, i, dx, "the shape of the result");
+}
+
+/// Two ops one behind the other, the first of them with all the attributes.
+inline std::optional<graph::Attributes> attributes_of_first(
+    const std::vector<graph::OpView>& chain) {
+  return chain.at(0).attributes();
 }
 
 }  // namespace arenite::codelets::conv2d

@@ -22,12 +22,13 @@ struct TiledPass : cuda::ProductGrid {
 
 template <bool pooled>
 struct TiledForward : TiledPass {
-  bool biased;
+  bool biased, relu;
 
-  TiledForward(const Sizes& s, bool with_bias)
+  TiledForward(const Sizes& s, bool with_bias, bool with_relu)
       : TiledPass(s, s.convolved, s.outputs(), s.weight_rows(),
                   s.channels() % 4 == 0 && s.outputs() % 4 == 0, s.outputs() % 4 == 0, false),
-        biased(with_bias) {}
+        biased(with_bias),
+        relu(with_relu) {}
 
   void run(const runtime::KernelCall& call) const {
     with_tile([&](auto tile, auto vector) {
@@ -39,6 +40,7 @@ struct TiledForward : TiledPass {
                   .grid = grid,
                   .depth = narrow_depth(),
                   .bias = biased ? call.in<float>(2) : nullptr,
+                  .relu = relu,
                   .y = call.out<float>(0),
                   .code = pooled ? call.out<std::uint8_t>(1) : nullptr,
                   .aligned = aligned});
@@ -48,9 +50,12 @@ struct TiledForward : TiledPass {
 
 template <bool pooled>
 struct TiledGradInput : TiledPass {
-  explicit TiledGradInput(const Sizes& s)
+  bool rectified;  ///< a ReLU before the layer has made the last operand
+
+  TiledGradInput(const Sizes& s, bool behind_relu)
       : TiledPass(s, s.pixels, s.channels(), std::int64_t{s.taps} * s.outputs(),
-                  s.outputs() % 4 == 0, s.channels() % 4 == 0, false) {}
+                  s.outputs() % 4 == 0, s.channels() % 4 == 0, false),
+        rectified(behind_relu) {}
 
   void run(const runtime::KernelCall& call) const {
     with_tile([&](auto tile, auto vector) {
@@ -61,6 +66,7 @@ struct TiledGradInput : TiledPass {
                   .b = {call.in<float>(pooled ? 2 : 1), sizes},
                   .grid = grid,
                   .depth = narrow_depth(),
+                  .output = rectified ? call.in<float>(pooled ? 3 : 2) : nullptr,
                   .dx = call.out<float>(0),
                   .aligned = aligned});
     });

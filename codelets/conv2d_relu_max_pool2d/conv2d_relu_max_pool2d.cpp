@@ -53,6 +53,12 @@ std::vector<graph::ResultType> infer_grad_input(const OpView& op) {
   return {{DType::float32, Shape{gradient[0], size.h, size.w, weight[2]}}};
 }
 
+std::vector<graph::ResultType> infer_grad_input_relu(const OpView& op) {
+  std::vector<graph::ResultType> dx = infer_grad_input(op);
+  conv2d::expect_output_of_relu(op, 3, dx[0].shape);
+  return dx;
+}
+
 std::vector<graph::ResultType> infer_grad_weight(const OpView& op) {
   const Shape& x = expect_rank4(op, 0, DType::float32, "[N, H, W, C]");
   const Pair kernel = pair_of(op.attributes(), "kernel", 1);
@@ -129,8 +135,10 @@ Geometry Geometry::forward(const OpView& op) {
 
 Geometry Geometry::grad_input(const OpView& op) {
   const Shape& weight = op.operand(2).shape;
-  return {Image(op.result(0)), Image(op.operand(0)), Image(op.operand(1)),
-          window_of(op, {weight[0], weight[1]}), pool_of(op)};
+  Geometry g{Image(op.result(0)), Image(op.operand(0)), Image(op.operand(1)),
+             window_of(op, {weight[0], weight[1]}), pool_of(op)};
+  if (op.has_operand(3)) g.output = Image(op.operand(3));
+  return g;
 }
 
 Geometry Geometry::grad_weight(const OpView& op) {
@@ -157,13 +165,21 @@ void register_conv2d_relu_max_pool2d(Registry& registry) {
                 .fusion = graph::Fusion{{"conv2d", "relu", "max_pool2d"}, fuse},
                 .of_share = rows_of_first<>},
                {winograd_forward(), direct_forward(), xsmm_forward(), plain_forward()});
-  registry.add({.name = "conv2d_relu_max_pool2d_grad_input",
-                .operands = {factor("gradient"), {"code"}, factor("weight")},
-                .results = {"dx"},
-                .attributes = schema("size"),
-                .infer = infer_grad_input,
-                .cost = grad_cost<Geometry::grad_input>},
-               {sparse_grad_input(), xsmm_grad_input(), plain_grad_input()});
+  graph::OperatorDefinition grad_input{.name = "conv2d_relu_max_pool2d_grad_input",
+                                       .operands = {factor("gradient"), {"code"}, factor("weight")},
+                                       .results = {"dx"},
+                                       .attributes = schema("size"),
+                                       .infer = infer_grad_input,
+                                       .cost = grad_cost<Geometry::grad_input>};
+  const auto grad_input_kernels = [] {
+    return std::vector{sparse_grad_input(), xsmm_grad_input(), plain_grad_input()};
+  };
+  registry.add(grad_input, grad_input_kernels());
+  grad_input.fusion = graph::Fusion{{grad_input.name, "relu_grad"}, conv2d::attributes_of_first};
+  grad_input.name += "_relu";
+  grad_input.operands.push_back({"output"});
+  grad_input.infer = infer_grad_input_relu;
+  registry.add(std::move(grad_input), grad_input_kernels());
   registry.add(
       {.name = "conv2d_relu_max_pool2d_grad_weight",
        .operands = {factor("x"), factor("gradient"), {"code"}},

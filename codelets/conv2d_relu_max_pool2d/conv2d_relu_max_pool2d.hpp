@@ -12,6 +12,9 @@
 // conv2d_relu_max_pool2d_grad_input(gradient, code, weight) -> dx
 //   attributes plus `size`, the input's rows and columns
 //
+// conv2d_relu_max_pool2d_grad_input_relu(gradient, code, weight, output) -> dx
+//   relu_grad of that: 0 where `output`, which a ReLU before the convolution has made, is
+//
 // conv2d_relu_max_pool2d_grad_weight(x, gradient, code) -> dweight, dbias
 //   attributes plus `kernel`, the weight's rows and columns
 //
@@ -26,6 +29,8 @@
 #include "codelets/pool2d.hpp"
 #include "codelets/registry.hpp"
 
+#include <optional>
+
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 
 using pool2d::dead;
@@ -36,6 +41,8 @@ struct Geometry {
   Window window;  ///< of the convolution
   Pair pool;
   bool biased = false;  ///< of the forward op: without a bias there may be no third address at all
+  /// What a ReLU before the convolution has made, if the input gradient's is taken with it.
+  std::optional<Image> output = std::nullopt;
 
   static Geometry forward(const graph::OpView& op);
   static Geometry grad_input(const graph::OpView& op);

@@ -28,7 +28,8 @@ double magnitude(const std::vector<float>& gradient, const Codes& codes, std::si
   return sum;
 }
 
-TEST(Conv2dReluMaxPool2d, InputGradientAgreesWithReference) {
+/// By itself, or with the gradient of a ReLU before it, whose output's halo is another one.
+void check_input_gradients(bool behind_relu) {
   unsigned seed = 0;
   Runs runs;
   const std::vector<Case> all = cases();
@@ -39,15 +40,18 @@ TEST(Conv2dReluMaxPool2d, InputGradientAgreesWithReference) {
                   w = harness.random("w", t.weight());
     const Codes codes = random_codes(t, harness);
     harness.write(code, codes);
+    std::vector<ValueId> operands{g, code, w};
+    if (behind_relu) operands.push_back(harness.random("output", t.x(), -1, 1, t.code_halo));
     const ValueId dx = harness
-                           .op("conv2d_relu_max_pool2d_grad_input", {g, code, w},
-                               t.attributes("size", List{t.h, t.w}))
+                           .op(behind_relu ? "conv2d_relu_max_pool2d_grad_input_relu"
+                                           : "conv2d_relu_max_pool2d_grad_input",
+                               operands, t.attributes("size", List{t.h, t.w}))
                            .front();
     ASSERT_EQ(harness.graph()[dx].shape, t.x());
     harness.set_halo(dx, t.x_halo);
     const std::vector<float> x(static_cast<std::size_t>(t.x().elements()));
-    const Gradients expected =
-        backward(t, x, harness.read<float>(w), harness.read<float>(g), codes);
+    Gradients expected = backward(t, x, harness.read<float>(w), harness.read<float>(g), codes);
+    if (behind_relu) zero_where_dead(harness.read<float>(operands[3]), expected.x);
     for (const std::string& name : harness.cpu_kernels()) {
       SCOPED_TRACE(name + " " + t.text());
       ASSERT_EQ(harness.run(name), runtime::StatusWord::ok);
@@ -57,6 +61,11 @@ TEST(Conv2dReluMaxPool2d, InputGradientAgreesWithReference) {
     }
   }
   expect_runs(runs, {"sparse"}, all.size());
+}
+
+TEST(Conv2dReluMaxPool2d, InputGradientAgreesWithReference) { check_input_gradients(false); }
+TEST(Conv2dReluMaxPool2d, InputGradientBehindAReluAgreesWithReference) {
+  check_input_gradients(true);
 }
 
 TEST(Conv2dReluMaxPool2d, WeightGradientAgreesWithReference) {

@@ -1,6 +1,7 @@
 // Plain loops for any shape: slow, never wrong.
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 #include "codelets/prepare.hpp"
+#include "codelets/rectify.hpp"
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 namespace {
@@ -73,6 +74,7 @@ void run_grad_input(const KernelCall& call) {
                    });
     }
   });
+  if (g.output) finish_rows(*g.output, call.in<float>(3), g.x, dx);
 }
 
 void run_grad_weight(const KernelCall& call) {
@@ -111,7 +113,7 @@ runtime::Kernel plain_forward() {
 runtime::Kernel plain_grad_input() {
   return {.name = "plain",
           .prepare = prepare<Geometry::grad_input, run_grad_input>,
-          .wanted_halo = skipped_halo<0, 1>,
+          .wanted_halo = skipped_halo<0, 1, 3>,
           .writes_halo = true};
 }
 

@@ -49,7 +49,8 @@ void run_forward(const runtime::KernelCall& call) {
 
 void run_grad_input(const runtime::KernelCall& call) {
   const Geometry g = *static_cast<const Geometry*>(call.state);
-  const float *gradient = call.in<float>(0), *weight = call.in<float>(2);
+  const float *gradient = call.in<float>(0), *weight = call.in<float>(2),
+              *output = g.output ? call.in<float>(3) : nullptr;
   const auto* code = call.in<std::uint8_t>(1);
   float* dx = call.out<float>(0);
   cuda::for_each(call, cuda::elements(g.x), [=] ARENITE_THREAD(std::int64_t i) {
@@ -65,7 +66,7 @@ void run_grad_input(const runtime::KernelCall& call) {
                           if (code[pixel + k] == mine) sum += gradient[pixel + k] * w[k];
                         }
                       });
-    dx[i] = sum;
+    dx[i] = output != nullptr && output[i] <= 0 ? 0 : sum;
   });
 }
 
@@ -108,8 +109,9 @@ void run_grad_weight(const runtime::KernelCall& call) {
 
 void ARENITE_CUDA_KERNELS(conv2d_relu_max_pool2d)(runtime::KernelTable& kernels) {
   kernels.add("conv2d_relu_max_pool2d", cuda::own(prepare<Geometry::forward, run_forward>));
-  kernels.add("conv2d_relu_max_pool2d_grad_input",
-              cuda::own(prepare<Geometry::grad_input, run_grad_input>));
+  for (const char* op :
+       {"conv2d_relu_max_pool2d_grad_input", "conv2d_relu_max_pool2d_grad_input_relu"})
+    kernels.add(op, cuda::own(prepare<Geometry::grad_input, run_grad_input>));
   kernels.add(
       "conv2d_relu_max_pool2d_grad_weight",
       cuda::own(prepare<Geometry::grad_weight, run_grad_weight>, [](const graph::OpView& op) {

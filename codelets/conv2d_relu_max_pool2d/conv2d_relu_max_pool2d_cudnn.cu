@@ -2,6 +2,7 @@
 // workspace, and grids of our own pool them and spread gradients.
 #include "codelets/conv2d_relu_max_pool2d/spread.hpp"
 #include "codelets/cuda/cudnn.hpp"
+#include "codelets/cuda/rectify.hpp"
 #include "codelets/cuda/sums.hpp"
 
 namespace arenite::codelets {
@@ -56,6 +57,8 @@ void run_grad_input(const KernelCall& call) {
   float* spread = s.outputs(call);
   spread_gradient(call, s.g, s.size, call.in<float>(0), call.in<std::uint8_t>(1), spread);
   s.run(call, spread, call.in<float>(2), call.out<float>(0));
+  if (s.g.output)
+    cuda::rectify_gradient(call, cuda::elements(s.g.x), call.in<float>(3), call.out<float>(0));
 }
 
 /// With the sums of the living gradients besides: the bias'.
@@ -93,7 +96,9 @@ void run_grad_weight(const KernelCall& call) {
 
 void register_conv2d_relu_max_pool2d_cudnn(runtime::KernelTable& kernels) {
   cuda::add_convolution<Forward, run_forward>(kernels, "conv2d_relu_max_pool2d");
-  cuda::add_convolution<GradInput, run_grad_input>(kernels, "conv2d_relu_max_pool2d_grad_input");
+  for (const char* op :
+       {"conv2d_relu_max_pool2d_grad_input", "conv2d_relu_max_pool2d_grad_input_relu"})
+    cuda::add_convolution<GradInput, run_grad_input>(kernels, op);
   cuda::add_convolution<GradWeight, run_grad_weight>(kernels, "conv2d_relu_max_pool2d_grad_weight");
 }
 

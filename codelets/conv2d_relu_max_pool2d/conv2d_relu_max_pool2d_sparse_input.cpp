@@ -15,6 +15,7 @@
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 #include "codelets/conv2d_relu_max_pool2d/transpose.hpp"
 #include "codelets/prepare.hpp"
+#include "codelets/rectify.hpp"
 
 #include <utility>
 
@@ -204,6 +205,7 @@ void run(const KernelCall& call) {
   const Geometry& g = s.g;
   auto* weights = static_cast<float*>(call.workspace);
   float *sample = weights + s.weights, *dx = call.out<float>(0);
+  const float* output = g.output ? call.in<float>(3) : nullptr;
   for (const Pass& pass : s.passes) arrange(s, pass, call.in<float>(2), weights + pass.weights);
   for (std::int64_t i = 0; i < g.y.n; ++i) {
     std::fill_n(sample, s.sample(), 0.0f);
@@ -212,7 +214,7 @@ void run(const KernelCall& call) {
     }
     const float* from = sample + g.window.padding.h * s.row + g.window.padding.w * g.x.c;
     for (std::int64_t y = 0; y < g.x.h; ++y) {
-      std::copy_n(from + y * s.row, g.x.w * g.x.c, dx + g.x.at(i, y, 0));
+      finish_row(g.output, output, i, y, from + y * s.row, g.x.w * g.x.c, dx + g.x.at(i, y, 0));
     }
   }
   zero_halo(dx, g.x);
@@ -274,7 +276,7 @@ Kernel sparse_grad_input() {
                 return (s.weights + s.sample()) * float_bytes;
               },
           .prepare = prepare<grad_input, run>,
-          .wanted_halo = skipped_halo<0, 1>,
+          .wanted_halo = skipped_halo<0, 1, 3>,
           .writes_halo = true};
 }
 

@@ -26,7 +26,7 @@ bool supports_forward(const OpView& op) {
 
 conv2d::TiledForward<true> forward(const OpView& op) {
   const Geometry g = Geometry::forward(op);
-  return {sizes_of(g), g.biased};
+  return {sizes_of(g), g.biased, true};
 }
 
 bool supports_thin_forward(const OpView& op) {
@@ -41,7 +41,8 @@ conv2d::ThinForwardPass thin_forward(const OpView& op) {
 }
 
 conv2d::TiledGradInput<true> grad_input(const OpView& op) {
-  return conv2d::TiledGradInput<true>(sizes_of(Geometry::grad_input(op)));
+  const Geometry g = Geometry::grad_input(op);
+  return {sizes_of(g), g.output.has_value()};
 }
 
 conv2d::TiledGradWeight<true> grad_weight(const OpView& op) {
@@ -68,9 +69,13 @@ void ARENITE_TILED_KERNELS(conv2d_relu_max_pool2d)(runtime::KernelTable& kernels
                             prepare<thin_forward, cuda::run_state<conv2d::ThinForwardPass>>));
   kernels.add(op, cuda::own("tiled", supports_forward,
                             prepare<forward, cuda::run_state<TiledForward<true>>>));
-  kernels.add(op + "_grad_input",
-              cuda::own("tiled", supports<Geometry::grad_input>,
-                        prepare<grad_input, cuda::run_state<TiledGradInput<true>>>));
+  for (const char* gradient : {"_grad_input", "_grad_input_relu"}) {
+    kernels.add(op + gradient,
+                cuda::own("tiled", supports<Geometry::grad_input>,
+                          prepare<grad_input, cuda::run_state<TiledGradInput<true>>>));
+    cuda::add_tilings<grad_input, cuda::run_state<TiledGradInput<true>>>(
+        kernels, op + gradient, supports<Geometry::grad_input>);
+  }
   kernels.add(op + "_grad_weight",
               cuda::own("thin", supports_thin_grad_weight,
                         prepare<thin_grad_weight, cuda::run_state<ThinGradWeightPass<true>>>,
@@ -80,8 +85,6 @@ void ARENITE_TILED_KERNELS(conv2d_relu_max_pool2d)(runtime::KernelTable& kernels
                         prepare<grad_weight, cuda::run_state<TiledGradWeight<true>>>,
                         cuda::workspace_of<grad_weight>));
   cuda::add_tilings<forward, cuda::run_state<TiledForward<true>>>(kernels, op, supports_forward);
-  cuda::add_tilings<grad_input, cuda::run_state<TiledGradInput<true>>>(
-      kernels, op + "_grad_input", supports<Geometry::grad_input>);
   cuda::add_tilings<grad_weight, cuda::run_state<TiledGradWeight<true>>>(
       kernels, op + "_grad_weight", supports<Geometry::grad_weight>);
 }

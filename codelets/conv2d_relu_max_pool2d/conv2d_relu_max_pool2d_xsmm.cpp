@@ -6,6 +6,7 @@
 #include "codelets/conv2d/products.hpp"
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 #include "codelets/prepare.hpp"
+#include "codelets/rectify.hpp"
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 namespace {
@@ -174,13 +175,16 @@ void run_grad_input(const KernelCall& call) {
   const auto& s = *static_cast<const GradInput*>(call.state);
   auto* transposed = static_cast<float*>(call.workspace);
   float* sample = transposed + s.weights_bytes() / float_bytes;
+  const float* output = s.g.output ? call.in<float>(3) : nullptr;
   float* dx = call.out<float>(0);
   conv2d::transpose_weights(call.in<float>(2), s.g.taps(), s.g.x.c, s.g.y.c, transposed);
   std::memset(sample, 0, static_cast<std::size_t>(s.spread.bytes()));
   for (std::int64_t i = 0; i < s.g.y.n; ++i) {
     spread(s.g, i, call.in<float>(0), call.in<std::uint8_t>(1), s.spread, sample);
     for (std::int64_t y = 0; y < s.g.x.h; ++y) {
-      s.product(sample + s.spread.at(0, 0), transposed, y, dx + s.g.x.at(i, y, 0));
+      float* row = dx + s.g.x.at(i, y, 0);
+      s.product(sample + s.spread.at(0, 0), transposed, y, row);
+      finish_row(s.g.output, output, i, y, row, s.g.x.w * s.g.x.c, row);
     }
   }
   zero_halo(dx, s.g.x);
@@ -270,7 +274,7 @@ runtime::Kernel xsmm_grad_input() {
             return s.weights_bytes() + s.spread.bytes();
           },
       .prepare = prepare<grad_input, run_grad_input>,
-      .wanted_halo = skipped_halo<0, 1>,
+      .wanted_halo = skipped_halo<0, 1, 3>,
       .writes_halo = true};
 }
 

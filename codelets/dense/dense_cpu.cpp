@@ -3,6 +3,7 @@
 #include "codelets/dense/dense.hpp"
 #include "codelets/dense/product.hpp"
 #include "codelets/dense/shapes.hpp"
+#include "codelets/rectify.hpp"
 #include "codelets/sizes.hpp"
 
 #include <algorithm>
@@ -29,21 +30,15 @@ struct PlainState {
 
 bool has_relu(const OpView& op) { return op.op().name() == "dense_relu"; }
 
-/// NaN stays NaN.
 void relu(float* y, std::int64_t rows, std::int64_t width, std::int64_t stride) noexcept {
-  for (std::int64_t r = 0; r < rows; ++r, y += stride) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < width; ++i) y[i] = y[i] <= 0 ? 0 : y[i];
-  }
+  for (std::int64_t r = 0; r < rows; ++r, y += stride) rectify(y, width);
 }
 
 /// dx becomes 0 where the ReLU's output is.
 void relu_grad(const float* output, float* dx, std::int64_t rows, std::int64_t width,
                std::int64_t stride) noexcept {
-  for (std::int64_t r = 0; r < rows; ++r, dx += stride, output += stride) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < width; ++i) dx[i] = output[i] <= 0 ? 0 : dx[i];
-  }
+  for (std::int64_t r = 0; r < rows; ++r, dx += stride, output += stride)
+    rectify_gradient(output, dx, width, dx);
 }
 
 // y = x · weight + bias.

@@ -1,6 +1,7 @@
 // Dense layers by cuBLAS. The ReLU is a pass of our own: the library's max(x, 0) need not keep a
 // NaN, which a layer passes on.
 #include "codelets/cuda/cublas.hpp"
+#include "codelets/cuda/rectify.hpp"
 #include "codelets/dense/shapes.hpp"
 #include "codelets/image.hpp"
 #include "codelets/sgd/step_one.hpp"
@@ -98,11 +99,7 @@ void run_grad_input(const KernelCall& call) {
   const auto& s = *static_cast<const GradInput*>(call.state);
   float* dx = call.out<float>(0);
   s.gemm.run(call, call.workspace, call.in<float>(0), call.in<float>(1), nullptr, dx);
-  if (!s.relu) return;
-  const float* output = call.in<float>(2);
-  cuda::for_each(call, s.count, [=] ARENITE_THREAD(std::int64_t i) {
-    if (output[i] <= 0) dx[i] = 0;
-  });
+  if (s.relu) cuda::rectify_gradient(call, s.count, call.in<float>(2), dx);
 }
 
 /// Σ xᵀ · gradient: a product for each pair, added to those before.

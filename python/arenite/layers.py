@@ -179,6 +179,20 @@ def conv2d(
     return one("conv2d", operands, attributes, shape, "float32")
 
 
+def conv2d_relu(
+    x: TensorLike,
+    weight: TensorLike,
+    bias: Optional[TensorLike] = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+) -> Tensor:
+    """relu(conv2d(x, weight, bias)), as graphs with the two are run anyway."""
+    op = "conv2d_relu"
+    operands, attributes, shape = _convolution(op, x, weight, bias, stride, padding, dilation)
+    return one(op, operands, attributes, shape, "float32")
+
+
 def conv2d_relu_max_pool2d(
     x: TensorLike,
     weight: TensorLike,

@@ -303,6 +303,8 @@ class Layers(testing.TestCase):
             x = as_input(a)
             wanted = convolve(a, w, b, stride, padding, dilation)
             self.assertClose(run(F.conv2d(x, w, b, stride, padding, dilation), x=a), wanted, 1e-4)
+            found = run(F.conv2d_relu(x, w, b, stride, padding, dilation), x=a)
+            self.assertClose(found, np.maximum(wanted, 0), 1e-4)
             plain = convolve(a, w, 0, stride, padding, dilation)
             found = F.conv2d_relu_max_pool2d(
                 x, w, None, (1, 2) if plain.shape[2] > 1 else 1, stride, padding, dilation

@@ -104,8 +104,8 @@ bool steps_over_pixels(const graph::Op& op) {
 /// is; and much of what is made of zeros is zeros.
 bool may_lose_sight(const graph::Op& op) {
   return op.name() == "relu" || op.name() == "relu_grad" || op.name() == "dense_relu" ||
-         op.name() == "dense_grad_input_relu" || op.name() == "full" ||
-         op.name() == "dynamic_slice" || op.name() == "replace_slice" ||
+         op.name() == "conv2d_relu" || op.name().ends_with("_grad_input_relu") ||
+         op.name() == "full" || op.name() == "dynamic_slice" || op.name() == "replace_slice" ||
          op.name() == "update_slice" || op.name() == "softmax" || op.name() == "stack_columns" ||
          op.name() == "join_columns" || op.name().starts_with("sliced_softmax") ||
          steps_over_pixels(op) || (op.name() == "sum" && op.operands.size() == 1) ||

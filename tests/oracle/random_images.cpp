@@ -44,12 +44,36 @@ void add_convolution(RandomValues& values) {
   if (values.draw.chance(60)) operands.push_back(values.floats({outputs}));
   Attributes attributes{{"stride", w.stride}, {"padding", w.padding}, {"dilation", w.dilation}};
   if (values.draw.chance(70)) {
-    values.builder.add("conv2d", operands, attributes);
+    values.builder.add(values.draw.chance(70) ? "conv2d" : "conv2d_relu", operands, attributes);
     return;
   }
   attributes.set("pool", List{values.draw.between(1, std::min<std::int64_t>(3, w.output[0])),
                               values.draw.between(1, std::min<std::int64_t>(3, w.output[1]))});
   values.builder.add("conv2d_relu_max_pool2d", operands, attributes);
+}
+
+void add_convolution_to_relu(RandomValues& values) {
+  if (values.draw.chance(50)) {
+    const ValueId g = values.image();
+    const Shape of = values.shape(g);
+    const List kernel{values.draw.between(1, 3), values.draw.between(1, 3)};
+    const std::int64_t inputs = values.draw.between(1, 5);
+    const Shape x{of[0], of[1] + kernel[0] - 1, of[2] + kernel[1] - 1, inputs};
+    values.builder.add("conv2d_grad_input_relu",
+                       {g, values.floats({kernel[0], kernel[1], inputs, of[3]}), values.floats(x)},
+                       {{"size", List{x[1], x[2]}}});
+    return;
+  }
+  // Of winners that there are.
+  const ValueId x = values.image();
+  const Shape of = values.shape(x);
+  const std::int64_t outputs = values.draw.between(1, 5);
+  const ValueId weight = values.weight({1, 1, of[3], outputs}, of[3]);
+  Attributes attributes{{"pool", List{1, 1}}};
+  const auto pooled = values.builder.add("conv2d_relu_max_pool2d", {x, weight}, attributes);
+  attributes.set("size", List{of[1], of[2]});
+  values.builder.add("conv2d_relu_max_pool2d_grad_input_relu",
+                     {values.floats(values.shape(pooled[0])), pooled[1], weight, x}, attributes);
 }
 
 void add_pooling(RandomValues& values) {

@@ -64,8 +64,8 @@ class RandomOps : private RandomValues {
         &RandomOps::gradient,      &RandomOps::gradient,      &RandomOps::gradient,
         &RandomOps::gradient,      &RandomOps::update,        &RandomOps::elementwise_gradient,
         &RandomOps::lanes_dense,   &RandomOps::rare_gradient, &RandomOps::rare_gradient,
-        &RandomOps::dense_to_relu, &RandomOps::weight_update, &RandomOps::multi_update,
-        &RandomOps::multi_update};
+        &RandomOps::dense_to_relu, &RandomOps::conv_to_relu,  &RandomOps::weight_update,
+        &RandomOps::multi_update,  &RandomOps::multi_update};
     const std::size_t kinds = always.size() + (trained_ ? 0 : untrained.size());
     const std::size_t kind = draw.below(kinds);
     (this->*(kind < always.size() ? always[kind] : untrained[kind - always.size()]))();
@@ -85,6 +85,7 @@ class RandomOps : private RandomValues {
   }
 
   void convolution() { add_convolution(*this); }
+  void conv_to_relu() { add_convolution_to_relu(*this); }
   void pooling() { add_pooling(*this); }
   void dense() { add_dense(matrix(), draw.of<std::int64_t>({1, 3, 5, 10, 17})); }
 
@@ -212,7 +213,7 @@ class RandomOps : private RandomValues {
       const Range range = graph[x].type == DType::float32 ? Range{} : Range{0, classes - 1};
       const ValueId rows_of_x = like(graph[x].type, shape(x).with(0, taken), range);
       const bool state = cls(x) == StorageClass::buffer || cls(x) == StorageClass::activation;
-      const bool in_place = state && draw.chance(40) && graph.root(rows_of_x) != graph.root(x) &&
+      const bool in_place = state && draw.chance(60) && graph.root(rows_of_x) != graph.root(x) &&
                             graph.root(begin) != graph.root(x);
       builder.add(in_place ? "update_slice" : "replace_slice", {x, rows_of_x, begin});
     }

@@ -4,6 +4,7 @@
 #include "tests/reference/window.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace arenite::reference {
 namespace {
@@ -63,8 +64,31 @@ void conv2d(Call& call) {
            call.has(2) ? &call.in(2) : nullptr, call.out(0));
 }
 
+void conv2d_relu(Call& call) {
+  conv2d(call);
+  Tensor& y = call.out(0);
+  for (std::int64_t i = 0; i < y.shape.elements(); ++i) {
+    const bool alive = y[i] > 0;
+    call.decide(alive, std::fabs(y[i]));
+    if (!alive) y[i] = 0;
+  }
+}
+
+/// What a ReLU, whose output is operand i, lets through of dx.
+void behind_relu(Call& call, std::size_t i) {
+  Tensor& dx = call.out(0);
+  for (std::int64_t e = 0; e < dx.shape.elements(); ++e) {
+    if (!(call.in(i)[e] > 0)) dx[e] = 0;
+  }
+}
+
 void conv2d_grad_input(Call& call) {
   grad_input(window_of(call, kernel_of(call.in(1))), call.in(0), call.in(1), call.out(0));
+}
+
+void conv2d_grad_input_relu(Call& call) {
+  conv2d_grad_input(call);
+  behind_relu(call, 2);
 }
 
 void conv2d_grad_weight(Call& call) {
@@ -135,6 +159,11 @@ void fused_grad_input(Call& call) {
   grad_input(window, unpooled(call, gradient, call.in(1), shape), weight, call.out(0));
 }
 
+void fused_grad_input_relu(Call& call) {
+  fused_grad_input(call);
+  behind_relu(call, 3);
+}
+
 void fused_grad_weight(Call& call) {
   const Tensor &x = call.in(0), &gradient = call.in(1);
   const Window window = window_of(call, pair_of(call.attributes(), "kernel"));
@@ -148,10 +177,13 @@ void fused_grad_weight(Call& call) {
 
 void add_convolution_rules(Rules& rules) {
   rules["conv2d"] = conv2d;
+  rules["conv2d_relu"] = conv2d_relu;
   rules["conv2d_grad_input"] = conv2d_grad_input;
+  rules["conv2d_grad_input_relu"] = conv2d_grad_input_relu;
   rules["conv2d_grad_weight"] = conv2d_grad_weight;
   rules["conv2d_relu_max_pool2d"] = fused_forward;
   rules["conv2d_relu_max_pool2d_grad_input"] = fused_grad_input;
+  rules["conv2d_relu_max_pool2d_grad_input_relu"] = fused_grad_input_relu;
   rules["conv2d_relu_max_pool2d_grad_weight"] = fused_grad_weight;
 }
 

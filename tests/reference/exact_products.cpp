@@ -98,6 +98,9 @@ class Comparison {
     std::vector<Both> operands = gradients;
     operands.push_back(weight);
     run(op + "_grad_input", operands, sized);
+    operands.push_back(x);
+    run(op + "_grad_input_relu", operands, sized);
+    if (!layer.pooled()) run("conv2d_relu", {x, weight, bias}, attributes);
     operands = gradients;
     operands.insert(operands.begin(), x);
     run(op + "_grad_weight", operands, shaped);

@@ -15,10 +15,18 @@ std::vector<OperatorCase> convolutions() {
   const graph::Attributes stride{{"stride", List{2, 3}}}, padding{{"padding", List{2, 1}}},
       dilation{{"dilation", List{2, 3}}},
       all{{"stride", List{3, 2}}, {"padding", List{1, 2}}, {"dilation", List{2, 1}}};
-  return {{"conv2d", {x, weight, bias}, {}},           {"conv2d", {x, weight}, {}},
-          {"conv2d", {x, weight, bias}, stride},       {"conv2d", {x, weight, bias}, padding},
-          {"conv2d", {x, weight, bias}, dilation},     {"conv2d", {x, weight, bias}, all},
-          {"conv2d", {x, {{1, 1, 3, 17}}, {{17}}}, {}}};
+  return {{"conv2d", {x, weight, bias}, {}},
+          {"conv2d", {x, weight}, {}},
+          {"conv2d", {x, weight, bias}, stride},
+          {"conv2d", {x, weight, bias}, padding},
+          {"conv2d", {x, weight, bias}, dilation},
+          {"conv2d", {x, weight, bias}, all},
+          {"conv2d", {x, {{1, 1, 3, 17}}, {{17}}}, {}},
+          {"conv2d_relu", {x, weight, bias}, all},
+          {"conv2d_relu", {x, weight}, padding},
+          {"conv2d_grad_input_relu",
+           {{{2, 7, 7, 4}}, weight, x},
+           {{"padding", List{1, 1}}, {"size", List{7, 6}}}}};
 }
 
 std::vector<OperatorCase> fused_convolutions() {
@@ -29,7 +37,10 @@ std::vector<OperatorCase> fused_convolutions() {
           {op, {x, weight, bias}, {{"pool", List{3, 2}}, {"padding", List{2, 0}}}},
           {op, {x, weight, bias}, {{"stride", List{2, 1}}, {"pool", List{1, 3}}}},
           {op, {x, weight, bias}, {{"dilation", List{2, 3}}, {"padding", List{1, 2}}}},
-          {op, {{{2, 6, 6, 1}}, {{3, 3, 1, 16}}, {{16}}}, {{"pool", List{1, 1}}}}};
+          {op, {{{2, 6, 6, 1}}, {{3, 3, 1, 16}}, {{16}}}, {{"pool", List{1, 1}}}},
+          {op + "_grad_input_relu",
+           {{{2, 3, 4, 4}}, {{2, 3, 4, 4}, false, DType::uint8, 0, 3}, weight, x},
+           {{"size", List{8, 9}}}}};
 }
 
 std::vector<OperatorCase> poolings() {
