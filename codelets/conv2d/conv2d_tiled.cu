@@ -18,9 +18,13 @@ bool fits(const OpView& op) {
   return cuda::is_plain(op, 16) && Sizes::fit(g.x, g.y, g.window, {1, 1});
 }
 
+/// Larger ones are left to cuDNN, where there is one.
 template <auto geometry>
 bool supports(const OpView& op) {
-  return fits<geometry>(op) && geometry(op).flops() <= cuda::most_tiled_flops;
+#if ARENITE_HAVE_CUDNN
+  if (geometry(op).flops() > cuda::most_tiled_flops) return false;
+#endif
+  return fits<geometry>(op);
 }
 
 conv2d::TiledForward<false> forward(const OpView& op) {
