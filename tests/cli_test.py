@@ -126,8 +126,8 @@ class Run(unittest.TestCase):
         loss = "softmax_cross_entropy(float32 [8, 10], int32 [8], divisor={})"
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "kernels.json"
-            for divisor, told in ((8, "1 of a step's ops takes what it names"),
-                                  (16, "0 of a step's ops take what it names (hint: the 1 that it names")):
+            for divisor, told in ((8, "a step takes 1 of the 1 that it names\n"),
+                                  (16, "a step takes 0 of the 1 that it names (hint: they are for another")):
                 file.write_text(json.dumps({"format": "arenite kernel choices 1", "measured_on": "paper", "choices": [
                     {"op": loss.format(divisor), "device": "cpu", "compute": "float32", "kernel": "plain"}]}))
                 how = ("--model", "cnn1", "--batch", "8", "--lanes", "1", "--kernels", file)

@@ -27,13 +27,13 @@ std::string kernels_text(const TrainingStart& s) {
   if (s.arguments.kernels.empty()) return "";
   const std::size_t taken = s.trainer.chosen_kernels();
   return fmt::format(
-      "kernels of {}{}: {} of a step's ops {} what it names{}\n", s.arguments.kernels,
+      "kernels of {}{}: a step takes {} of the {} that it names{}\n", s.arguments.kernels,
       s.kernels.measured_on.empty() ? "" : ", measured on " + s.kernels.measured_on, taken,
-      taken == 1 ? "takes" : "take",
+      s.kernels.size(),
       taken > 0 ? ""
-                : fmt::format(" (hint: the {} that it names are for other devices, networks, "
-                              "batches, --lanes or --compute; gpu_kernels --choose measures anew)",
-                              s.kernels.size()));
+                : " (hint: they are for another device, network or batch, or for other --lanes, "
+                  "--momentum, --fuse or --compute; gpu_kernels --choose measures float32 in one "
+                  "lane)");
 }
 
 }  // namespace

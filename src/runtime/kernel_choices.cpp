@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 namespace arenite::runtime {
@@ -71,18 +71,19 @@ const std::string* KernelChoices::find(const graph::OpView& op, DeviceKind devic
   return known == kernels_.end() ? nullptr : &known->second;
 }
 
-std::size_t KernelChoices::taken_by(const graph::Graph& graph) const {
-  std::size_t taken = 0;
+std::size_t KernelChoices::taken_by(const graph::Graph& graph, Compute compute) const {
+  std::set<Key> taken;
   for (std::uint32_t r = 0; r < graph.region_count(); ++r) {
     for (const graph::OpId id : graph[graph::RegionId{r}].ops) {
       const graph::Op& op = graph[id];
-      taken += std::ranges::any_of(computes, [&](Compute compute) {
-        const std::string* name = find({graph, op}, graph::space_of(graph, op).device, compute);
-        return name != nullptr && *name == op.kernel;
-      });
+      for (const Compute asked : {compute, Compute::float32}) {
+        const Key key{describe({graph, op}), graph::space_of(graph, op).device, asked};
+        const auto choice = kernels_.find(key);
+        if (choice != kernels_.end() && choice->second == op.kernel) taken.insert(key);
+      }
     }
   }
-  return taken;
+  return taken.size();
 }
 
 KernelChoices KernelChoices::read(const std::filesystem::path& file) {

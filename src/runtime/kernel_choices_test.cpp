@@ -106,15 +106,18 @@ TEST_F(KernelChoicesTest, GoThroughTheSelection) {
   EXPECT_EQ(graph[conv].kernel, "plain");
 }
 
-TEST_F(KernelChoicesTest, KnowHowManyOpsTookThem) {
+TEST_F(KernelChoicesTest, KnowHowManyWereTaken) {
   const KernelChoices plain = chosen("plain");
-  EXPECT_EQ(plain.taken_by(graph), 0U);  // no kernels are selected yet
+  EXPECT_EQ(plain.taken_by(graph, Compute::float32), 0U);  // no kernels are selected yet
   graph::select(graph, *kernel_selector(kernels(), {.choices = plain}));
-  EXPECT_EQ(plain.taken_by(graph), 1U);
-  EXPECT_EQ(chosen("winograd").taken_by(graph), 0U);
+  EXPECT_EQ(plain.taken_by(graph, Compute::float32), 1U);
+  EXPECT_EQ(chosen("winograd").taken_by(graph, Compute::float32), 0U);
+  KernelChoices rounded;
+  rounded.set(op(), DeviceKind::cpu, Compute::bfloat16, "plain");
+  EXPECT_EQ(rounded.taken_by(graph, Compute::float32), 0U);
   build(16);
   graph::select(graph, *kernel_selector(kernels(), {.choices = plain}));
-  EXPECT_EQ(plain.taken_by(graph), 0U);
+  EXPECT_EQ(plain.taken_by(graph, Compute::float32), 0U);
 }
 
 TEST_F(KernelChoicesTest, AreReadAsTheyWereWritten) {

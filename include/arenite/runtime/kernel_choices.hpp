@@ -31,9 +31,9 @@ class KernelChoices {
 
   bool empty() const noexcept { return kernels_.empty(); }
   std::size_t size() const noexcept { return kernels_.size(); }
-  /// How many ops of a graph whose kernels were selected have the one that is chosen for them: 0
-  /// where all choices are of other shapes.
-  std::size_t taken_by(const graph::Graph& graph) const;
+  /// How many of them ops have, of a graph whose kernels were selected for products in `compute`: 0
+  /// where all are of other shapes.
+  std::size_t taken_by(const graph::Graph& graph, Compute compute) const;
   /// For messages: the file that they were read from.
   const std::string& origin() const noexcept { return origin_; }
 

@@ -155,7 +155,8 @@ class Trainer {
   void explain(std::ostream& out) const;
   const plan::StepPlan& step_plan() const;
   int lanes() const noexcept;
-  /// Ops of a step on a whole batch that have the kernel which TrainerOptions::kernels names.
+  /// How many of the kernels that TrainerOptions::kernels names a step on a whole batch takes;
+  /// those of ops that read a data set's size in their operands aside.
   std::size_t chosen_kernels() const;
 
   /// Parameters in declaration order, with their bytes (valid until the trainer ends or sees new
