@@ -70,7 +70,10 @@ void run_grad_weight(const runtime::KernelCall& call) {
 
 }  // namespace
 
+void ARENITE_TILED_KERNELS(conv2d_behind_libraries)(runtime::KernelTable& kernels);
+
 void ARENITE_CUDA_KERNELS(conv2d)(runtime::KernelTable& kernels) {
+  ARENITE_TILED_KERNELS(conv2d_behind_libraries)(kernels);
   for (const char* op : {"conv2d", "conv2d_relu"})
     kernels.add(op, cuda::own(prepare<Geometry::forward, run_forward>));
   for (const char* op : {"conv2d_grad_input", "conv2d_grad_input_relu"})

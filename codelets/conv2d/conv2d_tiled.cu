@@ -1,5 +1,6 @@
 // Convolutions on tiles of products: no copy of the weight, no scratch but the weight gradient's
-// parts. For what cuDNN would spend more on launches than on arithmetic.
+// parts. Before cuDNN for what it would spend more on launches than on arithmetic; behind it for
+// all that it does not take, or is not there for.
 #include "codelets/conv2d/conv2d.hpp"
 #include "codelets/conv2d/thin.hpp"
 
@@ -18,13 +19,9 @@ bool fits(const OpView& op) {
   return cuda::is_plain(op, 16) && Sizes::fit(g.x, g.y, g.window, {1, 1});
 }
 
-/// Larger ones are left to cuDNN, where there is one.
 template <auto geometry>
 bool supports(const OpView& op) {
-#if ARENITE_HAVE_CUDNN
-  if (geometry(op).flops() > cuda::most_tiled_flops) return false;
-#endif
-  return fits<geometry>(op);
+  return fits<geometry>(op) && geometry(op).flops() <= cuda::most_tiled_flops;
 }
 
 conv2d::TiledForward<false> forward(const OpView& op) {
@@ -78,6 +75,20 @@ void ARENITE_TILED_KERNELS(conv2d)(runtime::KernelTable& kernels) {
                         cuda::workspace_of<grad_weight>));
   cuda::add_tilings<grad_weight, cuda::run_state<TiledGradWeight<false>>>(
       kernels, "conv2d_grad_weight", fits<Geometry::grad_weight>);
+}
+
+void ARENITE_TILED_KERNELS(conv2d_behind_libraries)(runtime::KernelTable& kernels) {
+  using conv2d::TiledForward, conv2d::TiledGradInput, conv2d::TiledGradWeight;
+  for (const char* op : {"conv2d", "conv2d_relu"})
+    kernels.add(op, cuda::own("tiled.any", fits<Geometry::forward>,
+                              prepare<forward, cuda::run_state<TiledForward<false>>>));
+  for (const char* op : {"conv2d_grad_input", "conv2d_grad_input_relu"})
+    kernels.add(op, cuda::own("tiled.any", fits<Geometry::grad_input>,
+                              prepare<grad_input, cuda::run_state<TiledGradInput<false>>>));
+  kernels.add("conv2d_grad_weight",
+              cuda::own("tiled.any", fits<Geometry::grad_weight>,
+                        prepare<grad_weight, cuda::run_state<TiledGradWeight<false>>>,
+                        cuda::workspace_of<grad_weight>));
 }
 
 }  // namespace arenite::codelets
