@@ -189,8 +189,16 @@ TEST(RoundedFactors, OfConvolutions) {
     check(h, {g, w}, h.op("conv2d_grad_input", {g, w}, with("size", {c.size, c.size})).front(),
           1e-5);
     check(h, {x, g}, h.op("conv2d_grad_weight", {x, g}, with("kernel", {3, 3})).front(), 1e-5);
+    check(h, {x, w}, h.op("conv2d_relu", {x, w, b}, same).front(), 1e-5);
+    check(h, {g, w},
+          h.op("conv2d_grad_input_relu", {g, w, x}, with("size", {c.size, c.size})).front(), 1e-5);
     const auto fused = h.op("conv2d_relu_max_pool2d", {x, w, b}, same);
     check(h, {x, w}, fused[0], 1e-5);
+    check(h, {pooled, w},
+          h.op("conv2d_relu_max_pool2d_grad_input_relu", {pooled, fused[1], w, x},
+               with("size", {c.size, c.size}))
+              .front(),
+          1e-5);
     check(h, {pooled, w},
           h.op("conv2d_relu_max_pool2d_grad_input", {pooled, fused[1], w},
                with("size", {c.size, c.size}))

@@ -66,6 +66,15 @@ class OpHarness {
     return id;
   }
 
+  /// What a ReLU has made of such values: half of it zeros.
+  graph::ValueId rectified(const std::string& name, const Shape& shape, int halo = 0) {
+    const graph::ValueId id = random(name, shape, -1, 1, halo);
+    std::vector<float> values = read<float>(id);
+    for (float& v : values) v = std::max(v, 0.0f);
+    write(id, values);
+    return id;
+  }
+
   std::mt19937& engine() { return random_; }
 
   /// Adds an op and remembers it as the one that `run` runs.
@@ -324,7 +333,8 @@ class OpHarness {
   Runner runner_;
 };
 
-/// What a ReLU lets through of a gradient, its own output first; of that output itself, ReLU.
+/// gradient = 0 where output is at most 0, as a ReLU's output lets it through; relu(output) where
+/// both are the same.
 template <class T>
 void zero_where_dead(const std::vector<T>& output, std::vector<double>& gradient) {
   for (std::size_t i = 0; i < output.size(); ++i) {

@@ -77,7 +77,8 @@ TEST(GpuLaunches, AreFew) {
     int all, in_a_row;
   };
   for (const auto& [network, all, in_a_row] :
-       {Expected{"cnn1", 11, 10}, Expected{"cnn2", 18, 15}, Expected{"lenet5", 21, 16}}) {
+       {Expected{"cnn1", 11, 10}, Expected{"cnn2", 18, 15}, Expected{"lenet5", 21, 16},
+        Expected{"vgg-small", 46, 35}}) {
     const Launches found = launches(network, 64);
     EXPECT_EQ(found.all, all) << network << ":\n" << found.list;
     EXPECT_EQ(found.in_a_row, in_a_row) << network << ":\n" << found.list;

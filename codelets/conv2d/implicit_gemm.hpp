@@ -112,18 +112,35 @@ struct GradInputProduct {
   ARENITE_GPU void store(const cuda::TilePlace&, std::int32_t row, std::int32_t column,
                          const float (&block)[4][4]) const {
     const Sizes& s = a.s;
+    const std::int32_t channels = s.channels();
+    if (output == nullptr) {
+      store_rows(row, column, block);
+      return;
+    }
+    float living[4][4];
+    ARENITE_UNROLL_ALL
+    for (int i = 0; i < 4; ++i) {  // all of them before the first store: loads do not overtake it
+      ARENITE_UNROLL_ALL
+      for (int j = 0; j < 4; ++j) living[i][j] = 0;
+      if (row + i < s.pixels)
+        cuda::load_four(output + (row + i) * channels, column, channels, aligned, living[i]);
+    }
+    ARENITE_UNROLL_ALL
+    for (int i = 0; i < 4; ++i) {
+      ARENITE_UNROLL_ALL
+      for (int j = 0; j < 4; ++j) living[i][j] = living[i][j] <= 0 ? 0 : block[i][j];
+    }
+    store_rows(row, column, living);
+  }
+
+ private:
+  ARENITE_GPU void store_rows(std::int32_t row, std::int32_t column,
+                              const float (&block)[4][4]) const {
+    const Sizes& s = a.s;
     ARENITE_UNROLL_ALL
     for (int i = 0; i < 4; ++i) {
       if (row + i >= s.pixels) return;
-      const std::int32_t channels = s.channels(), at = (row + i) * channels;
-      float values[4];
-      ARENITE_UNROLL_ALL
-      for (int j = 0; j < 4; ++j) {
-        const bool dead =
-            output != nullptr && column + j < channels && output[at + column + j] <= 0;
-        values[j] = dead ? 0 : block[i][j];
-      }
-      cuda::store_four(dx + at, column, channels, aligned, values);
+      cuda::store_four(dx + (row + i) * s.channels(), column, s.channels(), aligned, block[i]);
     }
   }
 };

@@ -122,7 +122,7 @@ inline void check_grad_input(const Case& t, Runs& runs, bool behind_relu = false
   graph::Attributes attributes = t.attributes();
   attributes.set("size", std::vector{t.h, t.w});
   std::vector<ValueId> operands{g, w};
-  if (behind_relu) operands.push_back(harness.random("output", t.x(), -1, 1, t.y_halo));
+  if (behind_relu) operands.push_back(harness.rectified("output", t.x(), t.y_halo));
   const ValueId dx =
       harness.op(behind_relu ? "conv2d_grad_input_relu" : "conv2d_grad_input", operands, attributes)
           .front();

@@ -41,7 +41,7 @@ void check_input_gradients(bool behind_relu) {
     const Codes codes = random_codes(t, harness);
     harness.write(code, codes);
     std::vector<ValueId> operands{g, code, w};
-    if (behind_relu) operands.push_back(harness.random("output", t.x(), -1, 1, t.code_halo));
+    if (behind_relu) operands.push_back(harness.rectified("output", t.x(), t.code_halo));
     const ValueId dx = harness
                            .op(behind_relu ? "conv2d_relu_max_pool2d_grad_input_relu"
                                            : "conv2d_relu_max_pool2d_grad_input",

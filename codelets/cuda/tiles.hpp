@@ -55,6 +55,20 @@ ARENITE_GPU void zero(float (&values)[vector]) {
   for (int i = 0; i < vector; ++i) values[i] = 0;
 }
 
+/// Loads those of 4 values that lie before `end`, from column `column` on; all at once where all of
+/// a row's fours are aligned. The others are left.
+ARENITE_GPU inline void load_four(const float* row, std::int32_t column, std::int32_t end,
+                                  bool aligned, float (&values)[4]) {
+  if (aligned) {
+    if (column < end) load_side_by_side<4>(row + column, values);
+    return;
+  }
+  ARENITE_UNROLL_ALL
+  for (int j = 0; j < 4; ++j) {
+    if (column + j < end) values[j] = row[column + j];
+  }
+}
+
 /// Stores those of 4 values that lie before `end`, from column `column` on; all at once where all
 /// of a row's fours are aligned.
 ARENITE_GPU inline void store_four(float* row, std::int32_t column, std::int32_t end, bool aligned,

@@ -34,7 +34,7 @@ class RandomNetwork {
                 .image = image_,
                 .lanes = static_cast<int>(draw_.between(1, 4)),
                 .layout = draw_.of({plan::ArenaLayout::overlay, plan::ArenaLayout::two}),
-                .fuse = max_pools_ && draw_.chance(70),
+                .fuse = draw_.chance(70),
                 .target = random_target(draw_),
                 .spaces = spaces_};
 

@@ -25,7 +25,7 @@ std::vector<OperatorCase> convolutions() {
           {"conv2d_relu", {x, weight, bias}, all},
           {"conv2d_relu", {x, weight}, padding},
           {"conv2d_grad_input_relu",
-           {{{2, 7, 7, 4}}, weight, x},
+           {{{2, 7, 7, 4}}, weight, {.shape = x.shape, .rectified = true}},
            {{"padding", List{1, 1}}, {"size", List{7, 6}}}}};
 }
 
@@ -39,7 +39,10 @@ std::vector<OperatorCase> fused_convolutions() {
           {op, {x, weight, bias}, {{"dilation", List{2, 3}}, {"padding", List{1, 2}}}},
           {op, {{{2, 6, 6, 1}}, {{3, 3, 1, 16}}, {{16}}}, {{"pool", List{1, 1}}}},
           {op + "_grad_input_relu",
-           {{{2, 3, 4, 4}}, {{2, 3, 4, 4}, false, DType::uint8, 0, 3}, weight, x},
+           {{{2, 3, 4, 4}},
+            {{2, 3, 4, 4}, false, DType::uint8, 0, 3},
+            weight,
+            {.shape = x.shape, .rectified = true}},
            {{"size", List{8, 9}}}}};
 }
 
@@ -145,7 +148,7 @@ std::vector<OperatorCase> gather_cases() {
       {"dense", {{{3, 5}}, {{5, 4}}, {{1, 4}}}, {}},
       {"dense_relu", {{{3, 5}}, {{5, 4}}, {{4}}}, {}},
       {"dense_relu", {{{5, 33}}, {{33, 17}}}, {}},
-      {"dense_grad_input_relu", {{{3, 4}}, {{5, 4}}, {{3, 5}}}, {}},
+      {"dense_grad_input_relu", {{{3, 4}}, {{5, 4}}, {.shape = {3, 5}, .rectified = true}}, {}},
       // Two lanes' gradients of one weight, summed on the way.
       {"dense_grad_weight", {{{3, 5}}, {{3, 4}}, {{2, 5}}, {{2, 4}}}, {}},
       {"dense_grad_weight", {{{3, 9}}, {{3, 4}}, {{2, 9}}, {{2, 4}}}, {{"rows", List{2, 7}}}}};
@@ -218,6 +221,8 @@ void fill(const OperatorCase& what, const OperatorGraph& op, Evaluator& evaluato
     const bool is_real = from.type == DType::float32 || from.type == DType::float64;
     for (double& v : evaluator[id].data)
       v = is_real ? static_cast<double>(static_cast<float>(real(random))) : integer(random);
+    if (!from.rectified) return;
+    for (double& v : evaluator[id].data) v = std::max(v, 0.0);
   };
   for (std::size_t i = 0; i < op.operands.size(); ++i) draw(op.operands[i], what.operands[i]);
   if (op.weights) draw(op.weights, {.shape = op.graph[op.weights].shape});

@@ -16,6 +16,7 @@ struct CaseOperand {
   bool wanted = true;  ///< its gradient is asked for, where the operator has one
   DType type = DType::float32;
   double low = -1, high = 1;  ///< integers include both
+  bool rectified = false;     ///< what a ReLU has made of that
 };
 
 struct OperatorCase {
