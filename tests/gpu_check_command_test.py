@@ -147,6 +147,12 @@ class Command(InFolder):
         done, again = self.check("--quick", "--resume")
         self.assertEqual(done.returncode, 2)
         self.assertIn("the results are of GPU 'Another (1024 MiB)', and this is 'A fake GPU (1024 MiB)'", done.stderr)
+        before = json.loads(file.read_text().replace("Another", "A fake GPU"))
+        before["environment"]["cuDNN of ours"] = "9.1.0"
+        file.write_text(json.dumps(before))
+        done, again = self.check("--quick", "--resume")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("the results are of cuDNN of ours '9.1.0', and this is 'none'", done.stderr)
         for text, words in (("{", "results.json: JSONDecodeError"), ('{"format": "x", "version": 1}', "expected arenite-gpu-check")):
             file.write_text(text)
             done = subprocess.run(self.command("--resume"), capture_output=True, text=True, cwd=self.folder)
