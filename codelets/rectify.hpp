@@ -1,5 +1,5 @@
-// relu and its gradient for kernels that do them with what they have just made. For kernels' own
-// files, which are compiled for the machine at hand.
+// relu and its gradient, for its own kernels and for those that do them with what they have just
+// made. For kernels' own files, which are compiled for the machine at hand.
 #pragma once
 
 #include "codelets/image.hpp"
@@ -10,15 +10,16 @@
 
 namespace arenite::codelets {
 
-/// y = relu(y); a NaN stays a NaN.
-inline void rectify(float* y, std::int64_t count) noexcept {
+/// y = relu(x); a NaN stays a NaN. y may be x.
+template <class T>
+void rectify(const T* x, std::int64_t count, T* y) noexcept {
 #pragma omp simd
-  for (std::int64_t i = 0; i < count; ++i) y[i] = y[i] <= 0 ? 0 : y[i];
+  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] <= 0 ? 0 : x[i];
 }
 
 /// dx = gradient where relu's output is not 0. dx may be the gradient.
-inline void rectify_gradient(const float* output, const float* gradient, std::int64_t count,
-                             float* dx) noexcept {
+template <class T>
+void rectify_gradient(const T* output, const T* gradient, std::int64_t count, T* dx) noexcept {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) dx[i] = output[i] <= 0 ? 0 : gradient[i];
 }

@@ -30,7 +30,7 @@ void run_forward(const KernelCall& call) {
         for (std::int64_t k = 0; k < outputs; ++k) y[k] += value * w[k];
       }
     });
-    if (g.relu) rectify(y, outputs);
+    if (g.relu) rectify(y, outputs, y);
   });
   zero_halo(call.out<float>(0), g.y);
 }

@@ -37,7 +37,7 @@ void Correlation::run(const float* from, const float* weight, const float* bias,
         }
       }
       product(sample, weight, y, out);
-      if (relu) rectify(out, target.w * target.c);
+      if (relu) rectify(out, target.w * target.c, out);
       finish_row(output, output_of_relu, i, y, out, target.w * target.c, out);
     }
   }

@@ -31,7 +31,7 @@ struct PlainState {
 bool has_relu(const OpView& op) { return op.op().name() == "dense_relu"; }
 
 void relu(float* y, std::int64_t rows, std::int64_t width, std::int64_t stride) noexcept {
-  for (std::int64_t r = 0; r < rows; ++r, y += stride) rectify(y, width);
+  for (std::int64_t r = 0; r < rows; ++r, y += stride) rectify(y, width, y);
 }
 
 /// dx becomes 0 where the ReLU's output is.

@@ -1,3 +1,4 @@
+#include "codelets/rectify.hpp"
 #include "codelets/relu/relu.hpp"
 #include "codelets/rows.hpp"
 
@@ -14,11 +15,7 @@ void run_relu(const runtime::KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const std::int64_t length = state.out.length();
   for (std::int64_t r = 0; r < state.out.count(); ++r) {
-    const T* x = call.in<T>(0) + state.in.at(r);
-    T* y = call.out<T>(0) + state.out.at(r);
-    // The comparison lets NaN through.
-#pragma omp simd
-    for (std::int64_t i = 0; i < length; ++i) y[i] = x[i] <= 0 ? 0 : x[i];
+    rectify(call.in<T>(0) + state.in.at(r), length, call.out<T>(0) + state.out.at(r));
   }
   state.out.zero_halo(call.out<T>(0));
 }
@@ -28,11 +25,8 @@ void run_relu_grad(const runtime::KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const std::int64_t length = state.out.length();
   for (std::int64_t r = 0; r < state.out.count(); ++r) {
-    const T* gradient = call.in<T>(0) + state.in.at(r);
-    const T* y = call.in<T>(1) + state.output.at(r);
-    T* dx = call.out<T>(0) + state.out.at(r);
-#pragma omp simd
-    for (std::int64_t i = 0; i < length; ++i) dx[i] = y[i] <= 0 ? 0 : gradient[i];
+    rectify_gradient(call.in<T>(1) + state.output.at(r), call.in<T>(0) + state.in.at(r), length,
+                     call.out<T>(0) + state.out.at(r));
   }
   state.out.zero_halo(call.out<T>(0));
 }
