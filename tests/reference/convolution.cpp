@@ -4,7 +4,6 @@
 #include "tests/reference/window.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace arenite::reference {
 namespace {
@@ -66,20 +65,7 @@ void conv2d(Call& call) {
 
 void conv2d_relu(Call& call) {
   conv2d(call);
-  Tensor& y = call.out(0);
-  for (std::int64_t i = 0; i < y.shape.elements(); ++i) {
-    const bool alive = y[i] > 0;
-    call.decide(alive, std::fabs(y[i]));
-    if (!alive) y[i] = 0;
-  }
-}
-
-/// What a ReLU, whose output is operand i, lets through of dx.
-void behind_relu(Call& call, std::size_t i) {
-  Tensor& dx = call.out(0);
-  for (std::int64_t e = 0; e < dx.shape.elements(); ++e) {
-    if (!(call.in(i)[e] > 0)) dx[e] = 0;
-  }
+  rectify(call);
 }
 
 void conv2d_grad_input(Call& call) {
@@ -88,7 +74,7 @@ void conv2d_grad_input(Call& call) {
 
 void conv2d_grad_input_relu(Call& call) {
   conv2d_grad_input(call);
-  behind_relu(call, 2);
+  rectify_gradient(call, 2);
 }
 
 void conv2d_grad_weight(Call& call) {
@@ -161,7 +147,7 @@ void fused_grad_input(Call& call) {
 
 void fused_grad_input_relu(Call& call) {
   fused_grad_input(call);
-  behind_relu(call, 3);
+  rectify_gradient(call, 3);
 }
 
 void fused_grad_weight(Call& call) {

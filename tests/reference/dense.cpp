@@ -1,8 +1,6 @@
 // Fully connected layers: x [N, I], weight [I, O], bias [O], y [N, O].
 #include "tests/reference/rules.hpp"
 
-#include <cmath>
-
 namespace arenite::reference {
 namespace {
 
@@ -31,12 +29,7 @@ void dense(Call& call) {
 
 void dense_relu(Call& call) {
   dense(call);
-  Tensor& y = call.out(0);
-  for (std::int64_t i = 0; i < y.shape.elements(); ++i) {
-    const bool alive = y[i] > 0;
-    call.decide(alive, std::fabs(y[i]));
-    if (!alive) y[i] = 0;
-  }
+  rectify(call);
 }
 
 void dense_grad_input(Call& call) {
@@ -48,9 +41,7 @@ void dense_grad_input(Call& call) {
 
 void dense_grad_input_relu(Call& call) {
   dense_grad_input(call);
-  for (std::int64_t i = 0; i < call.out(0).shape.elements(); ++i) {
-    if (!(call.in(2)[i] > 0)) call.out(0)[i] = 0;
-  }
+  rectify_gradient(call, 2);
 }
 
 /// Over the pairs (x, gradient) from operand `first` on, each with samples of its own; all rows, or

@@ -9,18 +9,13 @@ namespace {
 std::int64_t count(const Tensor& tensor) { return tensor.shape.elements(); }
 
 void relu(Call& call) {
-  const Tensor& x = call.in(0);
-  for (std::int64_t i = 0; i < count(x); ++i) {
-    const bool alive = x[i] > 0;
-    call.out(0)[i] = alive ? x[i] : 0;
-    call.decide(alive, std::fabs(x[i]));
-  }
+  call.out(0).data = call.in(0).data;
+  rectify(call);
 }
 
 void relu_grad(Call& call) {
-  const Tensor &gradient = call.in(0), &output = call.in(1);
-  for (std::int64_t i = 0; i < count(gradient); ++i)
-    call.out(0)[i] = output[i] > 0 ? gradient[i] : 0;
+  call.out(0).data = call.in(0).data;
+  rectify_gradient(call, 1);
 }
 
 void sum(Call& call) {
@@ -61,6 +56,22 @@ void slice_grad(Call& call) {
 void copy(Call& call) { call.out(0).data = call.in(0).data; }
 
 }  // namespace
+
+void rectify(Call& call) {
+  Tensor& y = call.out(0);
+  for (std::int64_t i = 0; i < count(y); ++i) {
+    const bool alive = y[i] > 0;
+    call.decide(alive, std::fabs(y[i]));
+    if (!alive) y[i] = 0;
+  }
+}
+
+void rectify_gradient(Call& call, std::size_t i) {
+  const Tensor& output = call.in(i);
+  for (std::int64_t e = 0; e < count(output); ++e) {
+    if (!(output[e] > 0)) call.out(0)[e] = 0;
+  }
+}
 
 void add_pointwise_rules(Rules& rules) {
   rules["relu"] = relu;

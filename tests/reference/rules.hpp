@@ -17,6 +17,11 @@ void add_norm_rules(Rules& rules);         ///< rms_norm, softmax
 void add_complex_rules(Rules& rules);      ///< complex_mul
 void add_training_rules(Rules& rules);     ///< batches, the loss, updates
 
+/// Result 0 becomes its ReLU.
+void rectify(Call& call);
+/// Result 0 becomes what a ReLU lets through of it, whose output is operand i.
+void rectify_gradient(Call& call, std::size_t i);
+
 /// Where an op that updates its operand 0 has the rest.
 struct SgdOperands {
   std::size_t weight, learning_rate, velocity;
