@@ -24,26 +24,34 @@ struct PooledOutput {
   bool aligned;  ///< the outputs of a window are fours
 };
 
+struct Pooled {
+  float value;
+  std::uint8_t winner;
+};
+
+/// The ReLU of a window's 4 pixels, pooled: the first of equals wins, and so does a NaN.
+ARENITE_GPU inline Pooled pool_relu(const float (&window)[4], float offset) {
+  Pooled best{0, pool2d::dead};
+  ARENITE_UNROLL_ALL
+  for (int i = 0; i < 4; ++i) {
+    const float value = window[i] + offset;
+    if (value > best.value || value != value) best = {value, static_cast<std::uint8_t>(i)};
+  }
+  return best;
+}
+
 /// The ReLU of a window's 4 pixels, pooled, for 4 outputs from `column` on.
 ARENITE_GPU inline void store_pooled(const PooledOutput& to, std::int32_t window,
                                      std::int32_t column, const float (&block)[4][4]) {
-  constexpr std::uint8_t dead = pool2d::dead;
   const std::int32_t outputs = to.s.outputs(), at = window * outputs;
   float best[4];
   std::uint8_t winner[4];
   ARENITE_UNROLL_ALL
   for (int j = 0; j < 4; ++j) {
     const float offset = to.bias != nullptr && column + j < outputs ? to.bias[column + j] : 0;
-    best[j] = 0;
-    winner[j] = dead;
-    ARENITE_UNROLL_ALL
-    for (int i = 0; i < 4; ++i) {
-      const float value = block[i][j] + offset;
-      // The first of equals; a NaN wins.
-      if (!(value > best[j]) && value == value) continue;
-      best[j] = value;
-      winner[j] = static_cast<std::uint8_t>(i);
-    }
+    const Pooled pooled = pool_relu({block[0][j], block[1][j], block[2][j], block[3][j]}, offset);
+    best[j] = pooled.value;
+    winner[j] = pooled.winner;
   }
   cuda::store_four(to.y + at, column, outputs, to.aligned, best);
   if (to.aligned) {
@@ -145,8 +153,19 @@ struct GradInputProduct {
   }
 };
 
-/// Part by part, each [taps · channels (+ 1), outputs]: where pooling follows, the last row is the
-/// bias' gradient.
+/// Elements of a part of the weight's gradient, [taps · channels (+ 1), outputs]: where pooling
+/// follows, the last row is the bias' gradient.
+template <bool pooled>
+ARENITE_GPU std::int32_t weight_part_elements(const Sizes& s) {
+  return (s.weight_rows() + (pooled ? 1 : 0)) * s.outputs();
+}
+
+template <bool pooled>
+ARENITE_GPU float* weight_part(const Sizes& s, float* parts, std::int32_t part) {
+  return parts + std::int64_t{part} * weight_part_elements<pooled>(s);
+}
+
+/// Part by part.
 template <bool pooled, int vector>
 struct GradWeightProduct {
   static constexpr bool sums_b = pooled;
@@ -159,9 +178,7 @@ struct GradWeightProduct {
   bool aligned;
 
   ARENITE_GPU float* part(const cuda::TilePlace& place) const {
-    const Sizes& s = a.s;
-    return parts + static_cast<std::int64_t>(place.part) * (s.weight_rows() + (pooled ? 1 : 0)) *
-                       s.outputs();
+    return weight_part<pooled>(a.s, parts, place.part);
   }
   ARENITE_GPU void store(const cuda::TilePlace& place, std::int32_t row, std::int32_t column,
                          const float (&block)[4][4]) const {

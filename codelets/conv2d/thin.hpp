@@ -207,7 +207,7 @@ struct ThinGradWeightPass {
   }
 
   std::int64_t workspace() const {
-    return blocks * (sizes.weight_rows() + (pooled ? 1 : 0)) * sizes.outputs() * float_bytes;
+    return blocks * weight_part_elements<pooled>(sizes) * float_bytes;
   }
 
   void run(const runtime::KernelCall& call) const {

@@ -79,7 +79,7 @@ static void add_weight_parts(const runtime::KernelCall& call, const Sizes& s, st
                              const float* parts) {
   const std::int64_t weights = std::int64_t{s.weight_rows()} * s.outputs();
   float *dweight = call.out<float>(0), *dbias = pooled ? call.out<float>(1) : nullptr;
-  cuda::add_parts(call, weights + (pooled ? s.outputs() : 0), many, parts,
+  cuda::add_parts(call, weight_part_elements<pooled>(s), many, parts,
                   [=] ARENITE_THREAD(std::int64_t i, double total) {
                     (i < weights ? dweight[i] : dbias[i - weights]) = static_cast<float>(total);
                   });
@@ -92,9 +92,9 @@ struct TiledGradWeight : TiledPass {
       : TiledPass(s, s.weight_rows(), s.outputs(), s.convolved,
                   s.channels() % 4 == 0 && s.outputs() % 4 == 0, s.outputs() % 4 == 0, true) {}
 
-  std::int64_t weights() const { return std::int64_t{sizes.weight_rows()} * sizes.outputs(); }
-  std::int64_t part() const { return weights() + (pooled ? sizes.outputs() : 0); }
-  std::int64_t workspace() const { return grid.parts * part() * float_bytes; }
+  std::int64_t workspace() const {
+    return grid.parts * weight_part_elements<pooled>(sizes) * float_bytes;
+  }
 
   void run(const runtime::KernelCall& call) const {
     auto* parts = static_cast<float*>(call.workspace);
