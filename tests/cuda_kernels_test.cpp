@@ -47,8 +47,10 @@ TEST(CudaKernels, MultiplyIntegersExactly) {
     codelets::cuda::from_the_first() = first;
     const auto compared = reference::compare_exact_products(table);
     EXPECT_EQ(compared.size(), reference::exact_kernels);
-    for (const auto& [kernel, times] : compared)
-      EXPECT_GE(times, kernel.find('.') == std::string::npos ? 3 : 1) << kernel;
+    for (const auto& [kernel, times] : compared) {
+      const bool of_few = kernel.find('.') != std::string::npos || kernel.ends_with("/winograd");
+      EXPECT_GE(times, of_few ? 1 : 3) << kernel;
+    }
   }
 }
 

@@ -27,6 +27,7 @@ TEST(LibraryKernels, StandInFrontOfThoseThatTakeAll) {
   const auto behind_tiles = [](const std::string& op) {
     std::vector<std::string> names = gpu_kernels(op);
     std::erase(names, "thin");
+    std::erase(names, "winograd");
     EXPECT_EQ(std::erase(names, "tiled"), op == "matmul" ? 0u : 1u) << op;
     return names;
   };
@@ -87,9 +88,12 @@ TEST(LibraryKernels, AreNotTakenWithoutADevice) {
   EXPECT_EQ(supporting(), (std::vector<std::string>{"tiled", "tiled.any", "own"}));
   // Of more than 10⁹ operations: cuDNN's where there is one, and then on tiles.
   const auto images = harness.declare("images", DType::float32, {64, 32, 32, 64}),
-             taps = harness.declare("taps", DType::float32, {3, 3, 64, 64});
+             taps = harness.declare("taps", DType::float32, {5, 5, 64, 64}),
+             few = harness.declare("few", DType::float32, {3, 3, 64, 64});
   harness.op("conv2d", {images, taps});
   EXPECT_EQ(supporting(), (std::vector<std::string>{"tiled.any", "own"}));
+  harness.op("conv2d", {images, few});
+  EXPECT_EQ(supporting(), (std::vector<std::string>{"winograd", "tiled.any", "own"}));
 }
 
 }  // namespace

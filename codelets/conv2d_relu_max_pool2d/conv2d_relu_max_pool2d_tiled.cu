@@ -1,6 +1,8 @@
-// The fused operation on tiles of products: one grid a pass, and one that adds the weight
-// gradient's parts. Neither the convolution's outputs nor their gradient are in memory.
+// The fused operation on tiles of products, for 3×3 kernels by Winograd's transforms: one grid a
+// pass, and one that adds the weight gradient's parts. Neither the convolution's outputs nor their
+// gradient are in memory.
 #include "codelets/conv2d/thin.hpp"
+#include "codelets/conv2d/winograd_passes.hpp"
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 
 namespace arenite::codelets {
@@ -59,17 +61,43 @@ conv2d::ThinGradWeightPass<true> thin_grad_weight(const OpView& op) {
   return conv2d::ThinGradWeightPass<true>(sizes_of(Geometry::grad_weight(op)));
 }
 
+template <class Pass, auto geometry>
+bool fits_winograd(const OpView& op) {
+  const Geometry g = geometry(op);
+  return g.pool == Pair{2, 2} && Pass::fits(g.window, g.pool) && cuda::is_plain(op, 4) &&
+         Sizes::fit(g.x, g.y, g.window, g.pool);
+}
+
+conv2d::WinogradForwardPass<true> winograd_forward(const OpView& op) {
+  const Geometry g = Geometry::forward(op);
+  return {sizes_of(g), conv2d::output_tiles(g.y, g.pool), g.biased, true};
+}
+
+conv2d::WinogradGradInputPass<true> winograd_grad_input(const OpView& op) {
+  const Geometry g = Geometry::grad_input(op);
+  return {sizes_of(g), {g.x.n, g.x.h, g.x.w}, g.output.has_value()};
+}
+
+conv2d::WinogradGradWeightPass<true> winograd_grad_weight(const OpView& op) {
+  const Geometry g = Geometry::grad_weight(op);
+  return {sizes_of(g), conv2d::output_tiles(g.y, g.pool)};
+}
+
 }  // namespace
 
 void ARENITE_TILED_KERNELS(conv2d_relu_max_pool2d)(runtime::KernelTable& kernels) {
-  using conv2d::ThinGradWeightPass, conv2d::TiledForward, conv2d::TiledGradInput,
-      conv2d::TiledGradWeight;
+  using conv2d::add_winograd, conv2d::ThinGradWeightPass, conv2d::TiledForward,
+      conv2d::TiledGradInput, conv2d::TiledGradWeight, conv2d::WinogradPass;
   const std::string op = "conv2d_relu_max_pool2d";
   kernels.add(op, cuda::own("thin", supports_thin_forward,
                             prepare<thin_forward, cuda::run_state<conv2d::ThinForwardPass>>));
+  add_winograd<winograd_forward>(kernels, op, fits_winograd<WinogradPass, Geometry::forward>);
   kernels.add(op, cuda::own("tiled", supports_forward,
                             prepare<forward, cuda::run_state<TiledForward<true>>>));
   for (const char* gradient : {"_grad_input", "_grad_input_relu"}) {
+    add_winograd<winograd_grad_input>(
+        kernels, op + gradient,
+        fits_winograd<conv2d::WinogradGradInputPass<true>, Geometry::grad_input>);
     kernels.add(op + gradient,
                 cuda::own("tiled", supports<Geometry::grad_input>,
                           prepare<grad_input, cuda::run_state<TiledGradInput<true>>>));
@@ -80,6 +108,8 @@ void ARENITE_TILED_KERNELS(conv2d_relu_max_pool2d)(runtime::KernelTable& kernels
               cuda::own("thin", supports_thin_grad_weight,
                         prepare<thin_grad_weight, cuda::run_state<ThinGradWeightPass<true>>>,
                         cuda::workspace_of<thin_grad_weight>));
+  add_winograd<winograd_grad_weight>(kernels, op + "_grad_weight",
+                                     fits_winograd<WinogradPass, Geometry::grad_weight>);
   kernels.add(op + "_grad_weight",
               cuda::own("tiled", supports<Geometry::grad_weight>,
                         prepare<grad_weight, cuda::run_state<TiledGradWeight<true>>>,

@@ -54,9 +54,19 @@ class PerThread {
 #endif
 };
 
+/// How many blocks a multiprocessor is to have registers for, where a program says it; else 0.
+template <class Program>
+constexpr int resident_blocks() {
+  if constexpr (requires { Program::resident; })
+    return Program::resident;
+  else
+    return 0;
+}
+
 #ifdef __CUDACC__
 template <class Program>
-__global__ void __launch_bounds__(Program::threads) run_block(Program program, Guard guard) {
+__global__ void __launch_bounds__(Program::threads, resident_blocks<Program>())
+    run_block(Program program, Guard guard) {
   wait_for_earlier();
   // Asked by all, so that none waits for one that has left.
   if (__syncthreads_or(guard.closed() ? 1 : 0) != 0) return;

@@ -42,7 +42,9 @@ std::vector<Layer> layers() {
       {{2, 16, 17, 3}, {3, 3}, 200, padded},                   // thin, a lane a block
       {{16, 48, 48, 4}, {3, 3}, 64, {}},                       // large tiles forward
       {{10, 60, 61, 64}, {3, 3}, 4, padded},  // large tiles of the input's gradient
-      {{6, 56, 56, 28}, {3, 3}, 64, {}},      // large tiles of the weight's
+      {{6, 56, 56, 28}, {3, 3}, 64, {}},      // large tiles of the weight's; Winograd's forward
+      {{4, 80, 80, 32}, {3, 3}, 16, padded},  // Winograd's gradient of the input
+      {{3, 9, 8, 70}, {3, 3}, 67, {{"padding", List{2, 0}}}},  // several of its blocks, half full
   };
   const std::size_t alone = all.size();
   for (std::size_t i = 0; i < alone; ++i) {
@@ -168,7 +170,8 @@ class Comparison {
     }
     EXPECT_EQ(here_->run("plain"), runtime::StatusWord::ok);
     for (const runtime::Kernel* kernel : there_->supporting(table_, DeviceKind::cuda)) {
-      if (!kernel->name.starts_with("tiled") && kernel->name != "thin") continue;
+      const auto begins = [&](const char* with) { return kernel->name.starts_with(with); };
+      if (!begins("tiled") && !begins("thin") && !begins("winograd")) continue;
       if (kernel->only_chosen && !variants) continue;
       const std::string where = op + "/" + kernel->name;
       SCOPED_TRACE(where + " of " + to_string(there_->graph()[theirs[0]].shape));

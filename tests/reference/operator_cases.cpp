@@ -11,7 +11,7 @@ using List = std::vector<std::int64_t>;
 
 std::vector<OperatorCase> convolutions() {
   // Every attribute by itself, then together and unequal for rows and columns.
-  const CaseOperand x{{2, 7, 6, 3}}, weight{{3, 2, 3, 4}}, bias{{4}};
+  const CaseOperand x{{2, 7, 6, 3}}, weight{{3, 2, 3, 4}}, bias{{4}}, square{{3, 3, 9, 6}};
   const graph::Attributes stride{{"stride", List{2, 3}}}, padding{{"padding", List{2, 1}}},
       dilation{{"dilation", List{2, 3}}},
       all{{"stride", List{3, 2}}, {"padding", List{1, 2}}, {"dilation", List{2, 1}}};
@@ -22,17 +22,27 @@ std::vector<OperatorCase> convolutions() {
           {"conv2d", {x, weight, bias}, dilation},
           {"conv2d", {x, weight, bias}, all},
           {"conv2d", {x, {{1, 1, 3, 17}}, {{17}}}, {}},
+          {"conv2d", {{{2, 7, 6, 9}}, square, {{6}}}, {}},
+          {"conv2d", {{{2, 7, 6, 9}}, square}, padding},
+          {"conv2d_relu", {{{3, 6, 6, 9}}, square, {{6}}}, {{"padding", List{1, 1}}}},
           {"conv2d_relu", {x, weight, bias}, all},
           {"conv2d_relu", {x, weight}, padding},
           {"conv2d_grad_input_relu",
            {{{2, 7, 7, 4}}, weight, {.shape = x.shape, .rectified = true}},
+           {{"padding", List{1, 1}}, {"size", List{7, 6}}}},
+          {"conv2d_grad_input_relu",
+           {{{2, 7, 6, 6}}, square, {.shape = {2, 7, 6, 9}, .rectified = true}},
            {{"padding", List{1, 1}}, {"size", List{7, 6}}}}};
 }
 
 std::vector<OperatorCase> fused_convolutions() {
   const std::string op = "conv2d_relu_max_pool2d";
-  const CaseOperand x{{2, 8, 9, 3}}, weight{{3, 2, 3, 4}}, bias{{4}};
+  const CaseOperand x{{2, 8, 9, 3}}, weight{{3, 2, 3, 4}}, bias{{4}}, square{{3, 3, 3, 5}};
   return {{op, {x, weight, bias}, {}},
+          {op, {x, square, {{5}}}, {}},
+          {op, {x, square}, {{"padding", List{1, 1}}}},
+          {op, {x, square}, {{"padding", List{2, 0}}}},
+          {op, {x, square}, {{"padding", List{1, 2}}}},
           {op, {x, weight}, {{"padding", List{1, 1}}}},
           {op, {x, weight, bias}, {{"pool", List{3, 2}}, {"padding", List{2, 0}}}},
           {op, {x, weight, bias}, {{"stride", List{2, 1}}, {"pool", List{1, 3}}}},
@@ -43,7 +53,13 @@ std::vector<OperatorCase> fused_convolutions() {
             {{2, 3, 4, 4}, false, DType::uint8, 0, 3},
             weight,
             {.shape = x.shape, .rectified = true}},
-           {{"size", List{8, 9}}}}};
+           {{"size", List{8, 9}}}},
+          {op + "_grad_input_relu",
+           {{{2, 4, 4, 5}},
+            {{2, 4, 4, 5}, false, DType::uint8, 0, 3},
+            square,
+            {.shape = x.shape, .rectified = true}},
+           {{"padding", List{1, 1}}, {"size", List{8, 9}}}}};
 }
 
 std::vector<OperatorCase> poolings() {

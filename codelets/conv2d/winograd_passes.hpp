@@ -1,0 +1,208 @@
+// How Winograd's products are dealt out to a GPU's blocks, and started.
+#pragma once
+
+#include "codelets/conv2d/tiled.hpp"
+#include "codelets/conv2d/winograd_products.hpp"
+
+namespace arenite::codelets::conv2d {
+
+/// One of a convolution's passes.
+class WinogradPass {
+ public:
+  /// Where outputs are not pooled, `pool` is 1×1.
+  static bool fits(const Window& window, Pair pool) {
+    return window.kernel == Pair{3, 3} && window.stride == Pair{1, 1} &&
+           window.dilation == Pair{1, 1} && (pool == Pair{1, 1} || pool == Pair{2, 2});
+  }
+
+  /// Whether it should take less time than tiles of products: where most of a GPU has blocks, and
+  /// these are mostly full, and deep.
+  bool worth() const {
+    double made = 1.0 * grid_.tiles_down * grid_.tiles_across;
+    with_shape([&](auto shape) { made *= decltype(shape)::rows * decltype(shape)::columns; });
+    return keeps_busy() && depth_ >= 16 &&
+           made <= 1.5 * static_cast<double>(rows_) * static_cast<double>(columns_);
+  }
+
+  /// Blocks of this kind.
+  void take(bool large) {
+    large_ = large;
+    constexpr std::int64_t least_depth = 32, most_parts = 256;
+    const std::int64_t parts = in_parts_ ? std::min(depth_ / least_depth, most_parts) : 1;
+    with_shape([&](auto shape) {
+      grid_ = cuda::TileGrid::of(shape, rows_, columns_, depth_, parts,
+                                 multiprocessors * decltype(shape)::resident);
+    });
+  }
+
+ protected:
+  WinogradPass(const Sizes& sizes, const Tiling2x2& tiles, std::int64_t rows, std::int64_t columns,
+               std::int64_t depth, bool in_parts)
+      : sizes_(sizes),
+        tiles_(tiles),
+        rows_(rows),
+        columns_(columns),
+        depth_(depth),
+        in_parts_(in_parts) {
+    take(columns > cuda::winograd::Small::columns);
+    if (large_ && !keeps_busy()) take(false);
+  }
+
+  template <class Problem>
+  void run_product(const runtime::KernelCall& call, const Problem& problem) const {
+    with_shape([&](auto shape) {
+      cuda::for_each_block(call, grid_.blocks(),
+                           cuda::winograd::Product<decltype(shape), Problem>{problem});
+    });
+  }
+
+  std::int32_t narrow_depth() const { return static_cast<std::int32_t>(depth_); }
+
+  Sizes sizes_;
+  Tiling2x2 tiles_;
+  cuda::TileGrid grid_;
+
+ private:
+  /// Of a large GPU.
+  static constexpr std::int64_t multiprocessors = 132;
+
+  template <class F>
+  void with_shape(F f) const {
+    if (large_)
+      f(cuda::winograd::Large());
+    else
+      f(cuda::winograd::Small());
+  }
+
+  bool keeps_busy() const { return 3 * grid_.blocks() >= 2 * multiprocessors; }
+
+  std::int64_t rows_, columns_, depth_;
+  bool in_parts_, large_ = false;
+};
+
+/// Tiles of a convolution's outputs; of those that windows cover, where they are pooled.
+inline Tiling2x2 output_tiles(const Image& y, Pair pool) {
+  return {y.n, y.h * pool.h, y.w * pool.w};
+}
+
+template <bool pooled>
+class WinogradForwardPass : public WinogradPass {
+ public:
+  WinogradForwardPass(const Sizes& s, const Tiling2x2& tiles, bool biased, bool relu)
+      : WinogradPass(s, tiles, tiles.count, s.outputs(), s.channels(), false),
+        biased_(biased),
+        relu_(relu) {}
+
+  void run(const runtime::KernelCall& call) const {
+    run_product(call,
+                WinogradForward<pooled>{.a = {call.in<float>(0), sizes_, tiles_},
+                                        .b = {call.in<float>(1), sizes_},
+                                        .grid = grid_,
+                                        .depth = narrow_depth(),
+                                        .bias = biased_ ? call.in<float>(2) : nullptr,
+                                        .relu = relu_,
+                                        .y = call.out<float>(0),
+                                        .code = pooled ? call.out<std::uint8_t>(1) : nullptr});
+  }
+
+ private:
+  bool biased_, relu_;
+};
+
+template <bool pooled>
+class WinogradGradInputPass : public WinogradPass {
+ public:
+  WinogradGradInputPass(const Sizes& s, const Tiling2x2& tiles_of_x, bool rectified)
+      : WinogradPass(s, tiles_of_x, tiles_of_x.count, s.channels(), s.outputs(), false),
+        rectified_(rectified) {}
+
+  /// Where outputs are pooled, both axes' windows lie alike over the tiles.
+  static bool fits(const Window& window, Pair pool) {
+    return WinogradPass::fits(window, pool) &&
+           (!pooled || window.padding.h % 2 == window.padding.w % 2);
+  }
+
+  void run(const runtime::KernelCall& call) const {
+    const auto* gradient = call.in<float>(0);
+    if constexpr (!pooled) {
+      run_with(call, GradientTilePatches{gradient, sizes_, tiles_});
+    } else {
+      const auto* code = call.in<std::uint8_t>(1);
+      if (sizes_.padding_h % 2 != 0)
+        run_with(call, PooledTilePatches<true>{gradient, code, sizes_, tiles_});
+      else
+        run_with(call, PooledTilePatches<false>{gradient, code, sizes_, tiles_});
+    }
+  }
+
+ private:
+  template <class Gradient>
+  void run_with(const runtime::KernelCall& call, const Gradient& gradient) const {
+    constexpr std::size_t weight = pooled ? 2 : 1;
+    run_product(call, WinogradGradInput<Gradient>{
+                          .a = gradient,
+                          .b = {call.in<float>(weight), sizes_},
+                          .grid = grid_,
+                          .depth = narrow_depth(),
+                          .output = rectified_ ? call.in<float>(weight + 1) : nullptr,
+                          .dx = call.out<float>(0)});
+  }
+
+  bool rectified_;
+};
+
+/// By parts, which stand in the workspace.
+template <bool pooled>
+class WinogradGradWeightPass : public WinogradPass {
+ public:
+  WinogradGradWeightPass(const Sizes& s, const Tiling2x2& tiles)
+      : WinogradPass(s, tiles, s.channels(), s.outputs(), tiles.count, true) {}
+
+  std::int64_t workspace() const {
+    return grid_.parts * weight_part_elements<pooled>(sizes_) * float_bytes;
+  }
+
+  void run(const runtime::KernelCall& call) const {
+    auto* parts = static_cast<float*>(call.workspace);
+    run_product(call, WinogradGradWeight<pooled>{
+                          .a = {call.in<float>(0), sizes_, tiles_},
+                          .b = {call.in<float>(1), pooled ? call.in<std::uint8_t>(2) : nullptr,
+                                sizes_, tiles_},
+                          .grid = grid_,
+                          .depth = narrow_depth(),
+                          .parts = parts});
+    add_weight_parts<pooled>(call, sizes_, grid_.parts, parts);
+  }
+};
+
+/// "winograd", where `build` makes one of an op that `fits` takes and it is worth it; and whatever
+/// it is worth, for those who measure, "winograd.large" and "winograd.small".
+template <auto build>
+void add_winograd(runtime::KernelTable& kernels, const std::string& op,
+                  bool (*fits)(const graph::OpView&)) {
+  using Pass = decltype(build(std::declval<const graph::OpView&>()));
+  const auto add = [&](const char* name, const std::function<bool(const graph::OpView&)>& supports,
+                       const std::function<Pass(const graph::OpView&)>& make, bool only_chosen) {
+    runtime::Kernel kernel =
+        cuda::own(name, supports, [=](const graph::OpView& view) -> runtime::PreparedKernel {
+          return {cuda::run_state<Pass>, std::make_shared<const Pass>(make(view))};
+        });
+    if constexpr (requires(const Pass& pass) { pass.workspace(); })
+      kernel.workspace = [=](const graph::OpView& view) { return make(view).workspace(); };
+    kernel.only_chosen = only_chosen;
+    kernels.add(op, std::move(kernel));
+  };
+  add(
+      "winograd", [=](const graph::OpView& view) { return fits(view) && build(view).worth(); },
+      build, false);
+  for (const bool large : {true, false}) {
+    const auto make = [=](const graph::OpView& view) {
+      Pass pass = build(view);
+      pass.take(large);
+      return pass;
+    };
+    add(large ? "winograd.large" : "winograd.small", fits, make, true);
+  }
+}
+
+}  // namespace arenite::codelets::conv2d
