@@ -140,6 +140,21 @@ class Command(InFolder):
         done, report = self.check("--resume", "--only", "training", gpu_accuracy=20.0)
         self.assertEqual((done.returncode, self.statuses(report)), (0, dict.fromkeys(PARTS, "passed")), "it had passed")
 
+    def test_resuming_does_what_less_was_asked_for(self):
+        gpu_fakes.sanitizer(self.folder / "tools")
+        done, report = self.check("--only", "speed", "--networks", "cnn2", "--batches", "64")
+        self.assertEqual(self.statuses(report), {"speed": "passed"}, done.stderr)
+        done, report = self.check("--resume", "--only", "speed", "--batches", "64")
+        self.assertIn(" speed: lenet5/64, cnn1/64, vgg-small/64, plain ", done.stderr)
+        self.assertIn("vgg-small, batch 64: ours over the best, CUDA graphs", [row["what"] for row in report["parts"][0]["checks"]])
+        self.check("--quick", "--only", "operators,sanitizer,training")
+        done, report = self.check("--quick", "--resume", "--only", "operators,sanitizer,training")
+        self.assertNotRegex(done.stderr, " (operators|sanitizer|training): ")
+        done, report = self.check("--resume", "--only", "operators,sanitizer,training")
+        self.assertNotIn(" operators: ", done.stderr)
+        self.assertIn(" sanitizer: ", done.stderr)
+        self.assertIn(" training: cnn2 on cuda, seed 3 ", done.stderr)
+
     def test_resuming_elsewhere_is_refused(self):
         done, report = self.check("--quick", "--only", "operators")
         file = self.folder / "results/results.json"

@@ -93,6 +93,7 @@ def sanitizer(part, context, seconds):
         part.skipped = "no compute-sanitizer (it comes with the CUDA toolkit)"
         return
     end = time.monotonic() + seconds
+    part.details["quick"] = context.quick
     runs = sanitizer_runs(context, tool)
     weights = [3 if what.startswith(OPERATORS) else 1 for _, what, *_ in runs]
     for number, (check, what, options, command, judged) in enumerate(runs):
@@ -125,6 +126,7 @@ def judge_sanitizer(part, what, done, judged):
 def training(part, context, seconds):
     """cnn2 learns as much on the GPU as on the CPU; a GPU run repeats its bits, recorded or not."""
     end = time.monotonic() + seconds
+    part.details["quick"] = context.quick
     name, _ = context.places.data()
     size = ["--limit", "2000", "--epochs", "1"] if context.quick else ["--limit", "20000", "--epochs", "4", "--lr", RATE]
     common = ["--model", "cnn2", "--dataset", name, "--batch", str(BATCH), *size]
