@@ -250,9 +250,9 @@ class Speed(unittest.TestCase):
         self.part = part
         return {check.what.partition(": ")[2]: check for check in part.checks}
 
-    def verdicts(self, batch, eager, graphs):
-        found = self.judged(batch, contestant(300, **TRACED), compiled=False, eager=contestant(300 / eager),
-                            graphs=contestant(300 / graphs))
+    def verdicts(self, batch, eager, graphs, compiled=4):
+        found = self.judged(batch, contestant(300, **TRACED), eager=contestant(300 / eager), graphs=contestant(300 / graphs),
+                            **({"compile": contestant(300 / compiled)} if compiled else {}))
         return [check.verdict for what, check in found.items() if what.startswith("ours over")]
 
     def test_goals(self):
@@ -260,6 +260,13 @@ class Speed(unittest.TestCase):
         self.assertEqual(self.verdicts(64, 2.9, 1.1), ["FAILED", "FAILED"])
         self.assertEqual(self.verdicts(256, 2.9, 1.0), ["passed"])
         self.assertEqual(self.verdicts(256, 2.9, 0.9), ["FAILED"])
+
+    def test_a_mode_that_is_missing_may_be_the_best(self):
+        self.assertEqual(self.verdicts(64, 3.1, 1.3, compiled=None), ["passed", "skipped"])
+        self.assertEqual(self.verdicts(64, 3.1, 1.1, compiled=None), ["passed", "FAILED"])
+        found = self.judged(64, contestant(300, **TRACED), compiled=False, eager=contestant(90), graphs=contestant(200))
+        self.assertEqual(found["ours over the best"].found, "skipped: 1.50× of CUDA graphs, without max-autotune; wanted ≥ 1.2×")
+        self.assertIn("--quick compiles nothing", found["PyTorch max-autotune"].found)
 
     def test_what_is_missing_is_no_pass(self):
         rows = self.judged(64, contestant(300, **TRACED), absent=["pytorch/cuda_compile: no C compiler (cnn2, batch 64, cuda)"],
@@ -281,9 +288,9 @@ class Speed(unittest.TestCase):
             self.assertEqual(rows["losses in the last round"].verdict, verdict, (ours, theirs))
 
     def test_rounds_far_apart_are_told(self):
-        rows = self.judged(256, contestant(300, spread=1.3, **TRACED), eager=contestant(100, spread=1.1))
-        self.assertEqual(rows["ours over the best, eager (without CUDA graphs, max-autotune)"].found,
-                         "3.00× (rounds apart: ours 1.30)")
+        rows = self.judged(256, contestant(300, spread=1.3, **TRACED), eager=contestant(100, spread=1.1),
+                           graphs=contestant(60), compile=contestant(50))
+        self.assertEqual(rows["ours over the best, eager"].found, "3.00× (rounds apart: ours 1.30)")
 
     def test_a_recording_that_is_not_believed_is_no_fault(self):
         what = "share of our step that is not kernels"
