@@ -90,6 +90,10 @@ class Command(InFolder):
     def test_all_cells_and_then_compiled_ones(self):
         done, report = self.check("--only", "speed")
         self.assertEqual((done.returncode, self.statuses(report)), (0, {"speed": "passed"}), done.stdout + done.stderr)
+        measured = [line.split(" speed: ")[1].split(" (ETA")[0] for line in done.stderr.splitlines() if " speed: " in line]
+        small = "cnn2/64, lenet5/64, cnn1/64, vgg-small/64"
+        self.assertEqual(measured[:2], [f"{small}, plain", f"{small}, compiled"], "most of what is wanted is of these")
+        self.assertEqual(len(measured), 4)
         rows = [check["what"] for check in report["parts"][0]["checks"]]
         for network in "cnn2", "lenet5", "cnn1", "vgg-small":
             for batch in 64, 256, 1024:
@@ -122,6 +126,9 @@ class Command(InFolder):
         done, report = self.check("--quick", "--only", "kernels", kernel_fails=True)
         self.assertEqual((done.returncode, self.statuses(report)), (1, {"kernels": "FAILED"}))
         self.assertIn("cudnn of relu(float32 [64]) of cnn2/64: it fell over", report["parts"][0]["notes"])
+        done, report = self.check("--quick", "--resume", "--only", "kernels")
+        self.assertEqual((done.returncode, self.statuses(report)), (0, {"kernels": "passed"}), "timed again")
+        self.assertEqual(len(report["parts"][0]["details"]["rows"]), 8)
 
     def test_resuming_measures_what_is_missing(self):
         gpu_fakes.sanitizer(self.folder / "tools")
@@ -138,6 +145,17 @@ class Command(InFolder):
         self.assertIn(" kernels: lenet5/64 ", done.stderr, "cnn2's are known")
         self.assertIn(" speed: lenet5/64, plain ", done.stderr)
         self.assertIn(" speed: cnn2/64, lenet5/64, compiled ", done.stderr)
+        speed = next(part for part in report["parts"] if part["name"] == "speed")
+        del speed["details"]["cells"]["cnn2/64"]["plain"]["contestants"]["arenite/arenite"]["traced"]
+        file.write_text(json.dumps(report))
+        done, report = self.check("--resume", "--networks", "cnn2,lenet5", "--batches", "64")
+        self.assertIn(" speed: cnn2/64, plain ", done.stderr, "its kernels were not recorded")
+        self.assertNotIn(" compiled ", done.stderr)
+        file.write_text(file.read_text().replace('"PyTorch": "2.0', '"PyTorch": "1.9'))
+        done, report = self.check("--resume", "--networks", "cnn2", "--batches", "64")
+        self.assertIn(" speed: cnn2/64, plain ", done.stderr, "of another PyTorch")
+        notes = next(part["notes"] for part in report["parts"] if part["name"] == "speed")
+        self.assertIn("measured anew, for the earlier cells are of other versions: PyTorch 1.9", " ".join(notes))
         done, report = self.check("--resume", "--only", "training", gpu_accuracy=20.0)
         self.assertEqual((done.returncode, self.statuses(report)), (0, dict.fromkeys(PARTS, "passed")), "it had passed")
 

@@ -1,11 +1,12 @@
 """PyTorch on a GPU, in one of its ways. Run by bench/compare with the Python that has it.
 
 Images and labels lie on the device, as bytes, before the first step: a step copies nothing from the host. A batch is
-gathered and made floats there, in recorded and compiled ways within what is recorded or compiled. The host waits at the
-end of a turn only.
+gathered and made floats there, in recorded and compiled ways within what is recorded or compiled. The host waits for
+steps that it is far ahead of, and at the end of a turn.
 """
 import serving  # first: it keeps standard output for the protocol
 
+import inspect
 import json
 import os
 import time
@@ -15,15 +16,17 @@ from networks import MOMENTUM, NETWORKS, learning_rate
 from torch_contestant import floats, load, modules
 
 WAYS = {
-    "cuda_eager": "eager, fused SGD",
+    "cuda_eager": "eager",
     "cuda_graphs": "the whole step, update included, recorded as one CUDA graph",
-    "cuda_compile": 'torch.compile(mode="max-autotune") of gathering, network and loss, with its CUDA graphs; fused SGD',
+    "cuda_compile": 'torch.compile(mode="max-autotune") of gathering, network and loss, with its CUDA graphs',
     "cuda_compile_graphs": 'torch.compile(mode="max-autotune-no-cudagraphs") of the same, and the whole step, update '
                            "included, recorded as one CUDA graph",
 }
 RECORDED = "cuda_graphs", "cuda_compile_graphs"
 WARM_UP = 3  # steps before a recording: PyTorch's documentation asks for them
 TRIAL = 40  # steps by which a layout is chosen
+UPDATE = "fused" if "fused" in inspect.signature(torch.optim.SGD).parameters else "foreach"  # before PyTorch 2.3
+AHEAD = 8  # steps, twice as many at most: recorded ones would be enqueued by the thousand in a turn, and outlast it
 
 
 class Steps:
@@ -35,7 +38,7 @@ class Steps:
         if channels_last:
             self.model = self.model.to(memory_format=torch.channels_last)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=learning_rate(options.batch), momentum=MOMENTUM,
-                                         fused=True)
+                                         **{UPDATE: True})
         self.loss_of = self.plain_loss
         if way.startswith("cuda_compile"):  # else its CUDA graphs would copy all images in each step
             for fixed in images, labels:
@@ -86,6 +89,22 @@ class Steps:
 def wait(device):
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+
+
+class Lead:
+    """Of the host over the device."""
+
+    def __init__(self, device):
+        self.steps, self.last, self.there = 0, None, device.type == "cuda"
+
+    def step(self):
+        self.steps += 1
+        if not self.there or self.steps % AHEAD:
+            return
+        if self.last:
+            self.last.synchronize()
+        self.last = torch.cuda.Event()
+        self.last.record()
 
 
 def seconds_of(steps, count, batch, device):
@@ -139,11 +158,12 @@ def main():
     def on_device(channels_last):
         return [one.to(device) for one in load(options, channels_last)]
 
-    # Which layout is faster differs from GPU to GPU and with TF32: trial steps tell, recorded ones for recorded ways.
-    trial_way = "cuda_graphs" if way in RECORDED else "cuda_eager"
+    # Which layout is faster differs from GPU to GPU and with TF32: trial steps tell, recorded ones for all ways but eager,
+    # whose small steps the host decides.
+    trial_way = "cuda_eager" if way == "cuda_eager" else "cuda_graphs"
     channels_last = False
     if network.name != "mlp":
-        name = f"{network.name}/{options.batch}/{trial_way}{'/tf32' * tf32}"
+        name = f"{torch.__version__}/{network.name}/{options.batch}/{trial_way}{'/tf32' * tf32}"
         channels_last = known_layout(name)
         if channels_last is None:
             taken = {}
@@ -157,7 +177,7 @@ def main():
     images, labels = on_device(channels_last)
     steps = Steps(way, options, network, device, images, labels, channels_last)
     count, batch = len(images), options.batch
-    order, place = torch.randperm(count, device=device), 0
+    order, place, lead = torch.randperm(count, device=device), 0, Lead(device)
 
     def train(stop):
         nonlocal order, place
@@ -168,12 +188,13 @@ def main():
             loss = steps.step(order[place:place + batch])
             place += batch
             samples += batch
+            lead.step()
             if stop():
                 return samples, float(loss.detach())  # waits for the device
 
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU"
     serving.serve(train, f"PyTorch {torch.__version__}", "; ".join([
-        WAYS[way], "channels_last" if channels_last else "NCHW", f"TF32 {'allowed' if tf32 else 'not allowed'}",
+        WAYS[way], f"update {UPDATE}", "channels_last" if channels_last else "NCHW", f"TF32 {'allowed' if tf32 else 'not allowed'}",
         f"cuDNN {torch.backends.cudnn.version()}, benchmarked", f"images on {name}"]))
 
 

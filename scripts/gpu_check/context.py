@@ -22,6 +22,7 @@ class Context:
         self.libraries, self.wanted_device = options.libraries, options.device
         self.device = "cuda"  # whichever it is, children see no other
         self.gpu, self.known, self.earlier = {}, {}, {}
+        self.found = {}  # the first table
         self.kernels = {}  # what part kernels knows
         self.progress, self.scale = Progress(options.minutes), options.minutes / 9
         self.python_here = sys.executable

@@ -9,9 +9,15 @@ from running import run
 TIMED = "all kernels are timed"
 
 
+def timed(details):
+    """The cells of which every kernel was timed: one that failed may do better another time."""
+    failed = {f"{row['network']}/{row['batch']}" for row in details.get("rows", []) if "error" in row}
+    return [cell for cell in details.get("cells", []) if cell not in failed]
+
+
 def covers(part, cells):
     """Whether a part's results are of all these."""
-    return set(cells) <= set(part.details.get("cells", []))
+    return set(cells) <= set(timed(part.details))
 
 
 def fingerprint(details, cell):
@@ -29,33 +35,34 @@ def chosen_of(details):
 def kernels(part, context, seconds):
     program = context.places.gpu_kernels
     known = context.kernels
-    missing = [cell for cell in context.cells if cell not in known.get("cells", [])]
+    missing = [cell for cell in context.cells if cell not in timed(known)]
     if not program.exists():
         part.skip(TIMED, f"no {program}")
         return
     context.show(part, ", ".join(missing) or "what is known")
     with tempfile.TemporaryDirectory() as folder:
-        timed, choices = pathlib.Path(folder) / "timed.json", pathlib.Path(folder) / "choices.json"
+        times, choices = pathlib.Path(folder) / "timed.json", pathlib.Path(folder) / "choices.json"
         if missing:
-            done = run([program, "--cells", ",".join(missing), "--json", timed, "--choose", choices], seconds,
+            done = run([program, "--cells", ",".join(missing), "--json", times, "--choose", choices], seconds,
                        context.environment)
             if done.status is None:
                 part.skip(TIMED, f"{done.why}; --resume goes on with it")
             elif done.status:
                 part.check(TIMED, done.why, "they are", False)
         if choices.exists():  # as far as there was time
-            known = joined(known, json.loads(timed.read_text()), json.loads(choices.read_text()))
+            known = joined(known, json.loads(times.read_text()), json.loads(choices.read_text()))
     part.details |= known
     context.kernels = known
     judge(part)
 
 
-def joined(known, timed, choices):
-    """What was known, and more of the same: {"cells": …, "rows": …, "choices": …}."""
+def joined(known, more, choices):
+    """What was known, and more of the same: {"cells": …, "rows": …, "choices": …}. What was timed again is as it is now."""
     ops = {one["op"] for one in choices["choices"]}
     kept = [one for one in chosen_of(known) if one["op"] not in ops]
-    return {"cells": known.get("cells", []) + timed["cells"], "rows": known.get("rows", []) + timed["rows"],
-            "choices": choices | {"choices": kept + choices["choices"]}}
+    cells = [cell for cell in known.get("cells", []) if cell not in more["cells"]]
+    rows = [row for row in known.get("rows", []) if f"{row['network']}/{row['batch']}" in cells]
+    return {"cells": cells + more["cells"], "rows": rows + more["rows"], "choices": choices | {"choices": kept + choices["choices"]}}
 
 
 def judge(part):

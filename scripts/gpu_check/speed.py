@@ -1,5 +1,6 @@
-"""The part that measures: bench/compare on the GPU. All cells first without what has to be compiled, then compiled as far as
-time goes; what an earlier run has measured (--resume) is not measured again."""
+"""The part that measures: bench/compare on the GPU. The smallest batch first, of which most is wanted: all its cells without
+what has to be compiled, then compiled; then the others, as far as time goes. What an earlier run has measured (--resume) is not
+measured again."""
 import json
 import os
 import pathlib
@@ -48,10 +49,16 @@ def command_of(context, cells, kind, file, choices=None):
 
 
 def is_whole(measured, name, kind, torch, chosen):
-    """Whether a cell was measured with all that take part in it, and ours with these kernels."""
+    """Whether a cell was measured with all that take part in it, to the end, and ours with these kernels."""
     cell = measured.get(name, {}).get(kind)
     wanted = ["arenite/arenite", *(f"pytorch/{way}" for way in WAYS[kind] if torch)]
-    return cell is not None and cell.get("kernels") == chosen and all(key in cell["contestants"] for key in wanted)
+    return (cell is not None and cell.get("kernels") == chosen and
+            all("traced" in cell["contestants"].get(key, {}) for key in wanted))
+
+
+def versions_of(context):
+    """What rates depend on besides the programs of ours, as the first table has it."""
+    return {name: context.found.get(name) for name in ("PyTorch", "driver")}
 
 
 class Measuring:
@@ -62,6 +69,11 @@ class Measuring:
         self.wanted = context.cells
         earlier = context.earlier.get("speed")
         self.measured = dict(earlier.details.get("cells", {})) if earlier else {}
+        self.versions = versions_of(context)
+        if earlier and earlier.details.get("versions") != self.versions:
+            self.measured = {}
+            part.notes.append("measured anew, for the earlier cells are of other versions: " +
+                              ", ".join(f"{name} {version}" for name, version in earlier.details.get("versions", {}).items()))
         self.failures = []
         self.seen = None
 
@@ -92,12 +104,12 @@ class Measuring:
         goals.judge(self.part, names, self.measured, context.torch_reason, compiled=not context.quick)
         for what, why in self.failures:
             self.part.check(what, why, "measured", False)
-        self.part.details["cells"] = self.measured
+        self.part.details |= {"cells": self.measured, "versions": self.versions}
         context.save()
 
-    def measure(self, kind, folder, end):
-        """The cells that lack it, in one run of bench/compare."""
-        names = [name for name in self.wanted
+    def measure(self, kind, cells, folder, end):
+        """Those of the cells that lack it, in one run of bench/compare."""
+        names = [name for name in cells
                  if not is_whole(self.measured, name, kind, self.context.torch_python, self.chosen(name))]
         if not names or end - time.monotonic() < LEAST_SECONDS[kind]:
             return
@@ -113,6 +125,10 @@ class Measuring:
             self.failures.append((f"bench/compare, {kind}", done.why))
 
 
+def batch_of(cell):
+    return int(cell.split("/")[1])
+
+
 def speed(part, context, seconds):
     end = time.monotonic() + seconds
     if not context.torch_python:
@@ -121,8 +137,11 @@ def speed(part, context, seconds):
     unmeasured = [name for name in measuring.wanted if measuring.chosen(name) is None]
     part.notes.append("ours takes the kernels that part kernels found the fastest" +
                       (f", but by themselves in {', '.join(unmeasured)}, where none was measured" if unmeasured else ""))
+    first = batch_of(measuring.wanted[0])
     with tempfile.TemporaryDirectory() as folder:
-        measuring.measure(PLAIN, folder, end)
-        if context.torch_python and not context.quick:
-            measuring.measure(COMPILED, folder, end)
+        for is_first in True, False:
+            cells = [name for name in measuring.wanted if (batch_of(name) == first) == is_first]
+            measuring.measure(PLAIN, cells, folder, end)
+            if context.torch_python and not context.quick:
+                measuring.measure(COMPILED, cells, folder, end)
     measuring.judge()
