@@ -67,7 +67,7 @@ constexpr int resident_blocks() {
 template <class Program>
 __global__ void __launch_bounds__(Program::threads, resident_blocks<Program>())
     run_block(Program program, Guard guard) {
-  wait_for_earlier();
+  arenite::cuda::wait_for_earlier();
   // Asked by all, so that none waits for one that has left.
   if (__syncthreads_or(guard.closed() ? 1 : 0) != 0) return;
   __shared__ typename Program::Shared shared;

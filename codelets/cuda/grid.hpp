@@ -15,8 +15,7 @@
 
 #ifdef __CUDACC__
 #include "codelets/cuda/libraries.hpp"
-
-#include <cuda_runtime_api.h>
+#include "src/base/early_launch.hpp"
 #endif
 
 namespace arenite::codelets::cuda {
@@ -35,18 +34,9 @@ struct Guard {
   __device__ bool closed() const { return status != nullptr && (*status != 0 || *failed != 0); }
 };
 
-/// First in each kernel: on GPUs of compute capability 9.0 it may have begun while the one before
-/// it ends (`launch`), and here waits for what that wrote. The one behind it may begin then, too.
-__device__ inline void wait_for_earlier() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-  asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-
 template <class F>
 __global__ void call_each(std::int64_t count, F f, Guard guard) {
-  wait_for_earlier();
+  arenite::cuda::wait_for_earlier();
   if (guard.closed()) return;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   // Nearly always once: unrolled, it would begin with a division to count how often.
@@ -76,24 +66,14 @@ inline GridCount& grid_count() {
 }
 
 #ifdef __CUDACC__
-/// Launches a kernel in so many blocks, and notes it where that fails. It begins with
-/// `wait_for_earlier`: where a GPU can, blocks are in place by the time that what they wait for
-/// ends, instead of a microsecond later. (A recording keeps such an edge between two kernels.)
+/// Launches a kernel in so many blocks, and notes it where that fails.
 template <class... Parameters, class... Arguments>
 static void launch(const runtime::KernelCall& call, std::int64_t blocks, int threads,
                    void (*kernel)(Parameters...), Arguments... arguments) {
   if (blocks == 0) return;
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.stream = static_cast<cudaStream_t>(call.stream);
-  config.attrs = &early;
-  config.numAttrs = kernels_begin_early() ? 1 : 0;
-  if (const cudaError_t error = cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
-      error != cudaSuccess)
+  const cudaError_t error = arenite::cuda::launch_early(static_cast<cudaStream_t>(call.stream),
+                                                        blocks, threads, kernel, arguments...);
+  if (error != cudaSuccess)
     note_failure("launch of a GPU kernel", error, cudaGetErrorString(error));
 }
 #else

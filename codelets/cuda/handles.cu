@@ -6,8 +6,6 @@
 #include "codelets/cuda/cudnn.hpp"
 #endif
 
-#include <array>
-#include <atomic>
 #include <cstddef>
 #include <string>
 
@@ -26,24 +24,6 @@ int current_device() noexcept {
   return cudaGetDevice(&device) == cudaSuccess ? device : 0;
 }
 
-bool kernels_begin_early() noexcept {
-  enum : signed char { unknown, no, yes };
-  static std::array<std::atomic<signed char>, 64> devices{};
-  const auto device = static_cast<std::size_t>(current_device());
-  if (device >= devices.size()) return false;
-  if (devices[device] == unknown) {
-    int major = 0;
-    const bool known = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
-                                              static_cast<int>(device)) == cudaSuccess;
-    devices[device] = known && major >= 9 ? yes : no;
-  }
-  return devices[device] == yes;
-}
-
-cublasStatus_t find_handle(cublasLtHandle_t& handle) noexcept {
-  return ThreadHandles<cublasLtHandle_t, cublasLtCreate>::find(handle);
-}
-
 namespace {
 
 /// A stream that waits for no other: one of those may be captured.
@@ -53,9 +33,15 @@ cudaError_t make_stream(cudaStream_t* stream) {
 
 }  // namespace
 
+cublasStatus_t find_handle(cublasLtHandle_t& handle) noexcept {
+  return ThreadHandles<cublasLtHandle_t, cublasLtCreate>::find(handle);
+}
+
 Trial::Trial(std::int64_t bytes) noexcept {
-  constexpr std::int64_t most = std::int64_t{2} << 30;  // the rest is for programs
-  if (bytes > most) return;
+  constexpr std::int64_t share = 8;  // of the device; the rest is for programs
+  std::size_t free = 0, total = 0;
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess) static_cast<void>(cudaGetLastError());
+  if (bytes > static_cast<std::int64_t>(total) / share) return;
   // Never destroyed, for handles remember the last stream that they were given.
   if (ThreadHandles<cudaStream_t, make_stream>::find(stream_) != cudaSuccess ||
       cudaMalloc(&memory_, static_cast<std::size_t>(bytes)) != cudaSuccess) {

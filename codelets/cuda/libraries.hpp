@@ -22,8 +22,4 @@ void warm_up_libraries();
 /// only.
 std::string library_versions();
 
-/// Whether a kernel on this thread's device may be put in place while the one before it ends: from
-/// compute capability 9.0 on. In builds with CUDA only.
-bool kernels_begin_early() noexcept;
-
 }  // namespace arenite::codelets::cuda

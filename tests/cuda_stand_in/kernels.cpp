@@ -88,6 +88,11 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* st
     refuse("a grid of no blocks, or of blocks of too many threads");
   return launch(stub, arguments, config->stream);
 }
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  *attributes = {};
+  attributes->binaryVersion = attributes->ptxVersion = 90;
+  return cudaSuccess;
+}
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   enqueue(stream, {.kind = Deed::Kind::function, .function = function, .data = data});
   return cudaSuccess;

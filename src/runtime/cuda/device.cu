@@ -6,6 +6,8 @@
 #include <cuda_runtime.h>
 #include <starpu.h>
 
+#include "src/base/early_launch.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -84,7 +86,8 @@ class CudaEvent final : public Device::Event {
 class CudaWork final : public Device::Work {
  public:
   CudaWork(int index, cudaGraph_t graph) : index_(index) {
-    const cudaError_t error = cudaGraphInstantiate(&executable, graph, 0);
+    const cudaError_t error =
+        cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
     cudaGraphDestroy(graph);
     check(error, "a CUDA graph of a task");
   }
@@ -130,6 +133,7 @@ struct Streams {
 
 __global__ void hand_on_word(const unsigned long long* from, unsigned long long* into,
                              unsigned long long* told) {
+  cuda::wait_for_earlier();
   const unsigned long long word = *from;
   if (word != 0 && *into == 0) *into = word;
   if (told != nullptr) *told = word;
@@ -293,10 +297,9 @@ class GpuDevice final : public Device {
   }
   void hand_on(const StatusWord* from, StatusWord* into, StatusWord* told,
                Stream stream) noexcept override {
-    static_cast<void>(cudaGetLastError());
-    hand_on_word<<<1, 1, 0, as_cuda(stream)>>>(reinterpret_cast<const unsigned long long*>(from),
-                                               word_of(into), word_of(told));
-    note(cudaGetLastError());
+    note(cuda::launch_early(as_cuda(stream), 1, 1, hand_on_word,
+                            reinterpret_cast<const unsigned long long*>(from), word_of(into),
+                            word_of(told)));
   }
   void launch(const Work& work, Stream stream) noexcept override {
     note(cudaGraphLaunch(static_cast<const CudaWork&>(work).executable, as_cuda(stream)));
