@@ -90,7 +90,8 @@ TEST(CudaKernels, ReportFaults) {
     }
     return id;
   };
-  const auto x = h.random("x", {4, 3}), rows = h.random("rows", {2, 3}),
+  const auto x = h.random("x", {4, 3}), wide = h.random("wide", {4, 40}),
+             rows = h.random("rows", {2, 3}),
              images = h.declare("images", DType::uint8, {4, 3, 2, 2}),
              labels = h.declare("labels", DType::uint8, {4}),
              order = integers("order", DType::int32, {0, 3, 4, -1, 2}),
@@ -101,6 +102,7 @@ TEST(CudaKernels, ReportFaults) {
              classes = integers("classes", DType::int32, {0, 3, 2, -1});
   const graph::Attributes two{{"count", std::int64_t{2}}}, by_operand{{"prefix", std::int64_t{-1}}};
   const std::vector<Fault> faults{{"softmax_cross_entropy", {x, classes}, {}},
+                                  {"softmax_cross_entropy", {wide, classes}, {}},
                                   {"batch_gather", {images, labels, order, minus}, two},
                                   {"batch_gather", {images, labels, order, huge}, two},
                                   {"batch_gather", {images, labels, order, three}, two},

@@ -1,6 +1,7 @@
 #include "codelets/cuda/blocks.hpp"
 #include "codelets/cuda/kernel.hpp"
 #include "codelets/cuda/status.hpp"
+#include "codelets/cuda/sums.hpp"
 #include "codelets/softmax_cross_entropy/softmax_cross_entropy.hpp"
 
 #include <cmath>
@@ -19,102 +20,229 @@ State state_of(const graph::OpView& op) {
   return {.rows = logits[0], .classes = logits[1], .divisor = static_cast<double>(divisor)};
 }
 
+/// So many classes a thread keeps in registers.
+constexpr int few_classes = 16;
+
 /// The largest of a row, the first of equals; a NaN where there is one.
 struct Largest {
   float value;
-  std::int64_t at = 0;
+  std::int32_t at;  ///< negative where there was nothing to look at
 
-  ARENITE_GPU Largest(const float* row, std::int64_t classes) : value(row[0]) {
-    for (std::int64_t c = 1; c < classes; ++c) {
-      if (!(row[c] > value) && row[c] == row[c]) continue;
-      value = row[c];
-      at = c;
-    }
+  ARENITE_GPU void look_at(float another, std::int32_t c) {
+    const bool first = at < 0 || another != another;
+    if (first || another > value || (another == value && c < at)) *this = {another, c};
   }
 };
 
-/// What the rows' losses and hits add up to.
-struct Totals {
-  double loss = 0, hits = 0;
-};
-
-/// A batch's rows, as one block: a thread has every `threads`-th row, and each group of `group`
-/// threads' totals are added before all groups' are, in order.
+/// What is wanted of all rows, and where it goes.
 struct Loss {
-  static constexpr int threads = 1024, group = 32;
-  struct Shared {
-    double loss[threads], hits[threads];
-  };
-
   State s;
   const float* logits;
   const std::int32_t* labels;
-  float *loss, *gradient;
-  double* statistics;
+  float *loss, *gradient;  ///< the gradient may lie where the logits do
+  double* statistics;      ///< the rows' losses, and their hits
   runtime::StatusWord* status;
   std::uint32_t op;
 
+  explicit Loss(const runtime::KernelCall& call)
+      : s(*static_cast<const State*>(call.state)),
+        logits(call.in<float>(0)),
+        labels(call.in<std::int32_t>(1)),
+        loss(call.out<float>(0)),
+        gradient(call.out<float>(2)),
+        statistics(call.out<double>(1)),
+        status(call.status),
+        op(call.op) {}
+
+  ARENITE_GPU bool has_class(std::int64_t label) const {
+    return static_cast<std::uint64_t>(label) < static_cast<std::uint64_t>(s.classes);
+  }
+  ARENITE_GPU void report() const {
+    cuda::report(status, op, static_cast<std::uint32_t>(LabelFault::range));
+  }
+  /// A row's loss is log Σ exp(x) − x[label], hit where the largest is the label's.
+  ARENITE_GPU double loss_of(double sum, const Largest& largest, float at_label) const {
+    return std::log(sum) + (static_cast<double>(largest.value) - static_cast<double>(at_label));
+  }
+  ARENITE_GPU double hits_of(double sum, const Largest& largest, std::int64_t label) const {
+    return largest.at == label && sum == sum ? 1 : 0;
+  }
+  ARENITE_GPU float share() const { return static_cast<float>(1 / s.divisor); }
+  ARENITE_GPU float scale(double sum) const {
+    return static_cast<float>(static_cast<double>(share()) / sum);
+  }
+  /// i: 0, the losses, or 1, the hits.
+  ARENITE_GPU void store(std::int64_t i, double total) const {
+    statistics[i] = total;
+    if (i == 0) *loss = static_cast<float>(total / s.divisor);
+  }
+};
+
+/// Σ from[i · stride], i < count; in four sums side by side, for each addition waits for the last.
+template <int count>
+ARENITE_GPU double sum_of(const double* from, int stride) {
+  double part[4]{};
+  ARENITE_UNROLL_ALL
+  for (int i = 0; i < count; ++i) part[i % 4] += from[i * stride];
+  return (part[0] + part[1]) + (part[2] + part[3]);
+}
+
+/// Few classes: a batch's rows as one block, of which a thread has every `threads`-th.
+template <int threads_>
+struct RowsOfThreads {
+  static constexpr int threads = threads_, group = 32;
+  struct Shared {
+    double of[2][threads];  ///< losses, hits
+  };
+
+  Loss all;
+
   ARENITE_GPU void operator()(cuda::Block<threads> block, Shared& shared) const {
     block.each([&](int t) {
-      Totals mine;
-      for (std::int64_t r = t; r < s.rows; r += threads) add_row(r, mine);
-      shared.loss[t] = mine.loss;
-      shared.hits[t] = mine.hits;
+      double loss = 0, hits = 0;
+      for (std::int64_t r = t; r < all.s.rows; r += threads) add_row(r, loss, hits);
+      shared.of[0][t] = loss;
+      shared.of[1][t] = hits;
     });
-    for (int step = 1; step < threads; step *= group) {
-      block.each([&](int t) {
-        if (t * step * group >= threads) return;
-        const int first = t * step * group;
-        for (int i = 1; i < group; ++i) {
-          shared.loss[first] += shared.loss[first + i * step];
-          shared.hits[first] += shared.hits[first + i * step];
-        }
-      });
-    }
     block.each([&](int t) {
-      if (t != 0) return;
-      statistics[0] = shared.loss[0];
-      statistics[1] = shared.hits[0];
-      *loss = static_cast<float>(shared.loss[0] / s.divisor);
+      if (t >= 2 * group) return;
+      double* const mine = shared.of[t / group] + t % group;
+      *mine = sum_of<threads / group>(mine, group);
+    });
+    block.each([&](int t) {
+      if (t < 2) all.store(t, sum_of<group>(shared.of[t], 1));
     });
   }
 
  private:
-  ARENITE_GPU void add_row(std::int64_t r, Totals& totals) const {
-    const float* row = logits + r * s.classes;
-    float* to = gradient + r * s.classes;  // which may be the row itself
-    const std::int64_t label = labels[r];
-    if (label < 0 || label >= s.classes) {
-      cuda::report(status, op, static_cast<std::uint32_t>(LabelFault::range));
-      for (std::int64_t c = 0; c < s.classes; ++c) to[c] = 0;
-      return;
-    }
-    const Largest largest(row, s.classes);
-    const float at_label = row[label];
+  ARENITE_GPU void add_row(std::int64_t r, double& loss, double& hits) const {
+    const auto classes = static_cast<std::int32_t>(all.s.classes);
+    const float* from = all.logits + r * classes;
+    float* to = all.gradient + r * classes;
+    const std::int64_t label = all.labels[r];
+    const bool known = all.has_class(label);
+    if (!known) all.report();
+    float row[few_classes], at_label = 0;
+    each_class(classes, [&](int c) { row[c] = from[c]; });
+    Largest largest{0, -1};
+    each_class(classes, [&](int c) {
+      largest.look_at(row[c], c);
+      if (c == label) at_label = row[c];
+    });
     double sum = 0;
-    for (std::int64_t c = 0; c < s.classes; ++c) {
-      to[c] = std::exp(row[c] - largest.value);
-      sum += static_cast<double>(to[c]);
+    each_class(classes, [&](int c) {
+      row[c] = std::exp(row[c] - largest.value);
+      sum += static_cast<double>(row[c]);
+    });
+    const float share = all.share(), scale = all.scale(sum);
+    each_class(classes,
+               [&](int c) { to[c] = known ? row[c] * scale - (c == label ? share : 0) : 0; });
+    if (!known) return;
+    loss += all.loss_of(sum, largest, at_label);
+    hits += all.hits_of(sum, largest, label);
+  }
+
+  template <class F>
+  static ARENITE_GPU void each_class(std::int32_t classes, F f) {
+    ARENITE_UNROLL_ALL
+    for (int c = 0; c < few_classes; ++c) {
+      if (c < classes) f(c);
     }
-    const auto share = static_cast<float>(1 / s.divisor);
-    const auto scale = static_cast<float>(static_cast<double>(share) / sum);
-    for (std::int64_t c = 0; c < s.classes; ++c) to[c] = to[c] * scale - (c == label ? share : 0);
-    totals.loss +=
-        std::log(sum) + (static_cast<double>(largest.value) - static_cast<double>(at_label));
-    totals.hits += largest.at == label && sum == sum ? 1 : 0;
   }
 };
 
+/// More classes: a block for each row, whose loss and hit it leaves in `parts`, [rows, 2].
+struct RowsOfBlocks {
+  static constexpr int threads = 128, group = 8;
+  struct Shared {
+    Largest largest[threads];
+    double sum[threads];
+  };
+
+  Loss all;
+  double* parts;
+
+  ARENITE_GPU void operator()(cuda::Block<threads> block, Shared& shared) const {
+    const std::int64_t r = block.index, classes = all.s.classes, label = all.labels[r];
+    const float* from = all.logits + r * classes;
+    float* to = all.gradient + r * classes;
+    double* const part = parts + 2 * r;
+    if (!all.has_class(label)) {
+      block.each([&](int t) {
+        if (t == 0) all.report();
+        if (t < 2) part[t] = 0;
+        for (std::int64_t c = t; c < classes; c += threads) to[c] = 0;
+      });
+      return;
+    }
+    cuda::PerThread<float, threads> at_label;
+    block.each([&](int t) {
+      at_label[t] = from[label];
+      Largest mine{0, -1};
+      for (std::int64_t c = t; c < classes; c += threads)
+        mine.look_at(from[c], static_cast<std::int32_t>(c));
+      shared.largest[t] = mine;
+    });
+    block.each([&](int t) {
+      if (t < group) look_at_all(shared.largest, t, group, threads);
+    });
+    block.each([&](int t) {
+      if (t == 0) look_at_all(shared.largest, 0, 1, group);
+    });
+    block.each([&](int t) {
+      double sum = 0;
+      for (std::int64_t c = t; c < classes; c += threads) {
+        to[c] = std::exp(from[c] - shared.largest[0].value);
+        sum += static_cast<double>(to[c]);
+      }
+      shared.sum[t] = sum;
+    });
+    block.each([&](int t) {
+      if (t < group) shared.sum[t] = sum_of<threads / group>(shared.sum + t, group);
+    });
+    block.each([&](int t) {
+      if (t != 0) return;
+      const double sum = shared.sum[0] = sum_of<group>(shared.sum, 1);
+      part[0] = all.loss_of(sum, shared.largest[0], at_label[t]);
+      part[1] = all.hits_of(sum, shared.largest[0], label);
+    });
+    block.each([&](int t) {
+      const float share = all.share(), scale = all.scale(shared.sum[0]);
+      for (std::int64_t c = t; c < classes; c += threads)
+        to[c] = to[c] * scale - (c == label ? share : 0);
+    });
+  }
+
+ private:
+  /// The largest of every `step`-th from `first` on, in its place.
+  static ARENITE_GPU void look_at_all(Largest* of, int first, int step, int end) {
+    Largest mine = of[first];
+    for (int i = first + step; i < end; i += step) {
+      if (of[i].at >= 0) mine.look_at(of[i].value, of[i].at);
+    }
+    of[first] = mine;
+  }
+};
+
+std::int64_t loss_workspace(const graph::OpView& op) {
+  const State s = state_of(op);
+  return s.classes <= few_classes ? 0 : s.rows * 2 * static_cast<std::int64_t>(sizeof(double));
+}
+
 void run_loss(const runtime::KernelCall& call) {
-  cuda::for_each_block(call, 1,
-                       Loss{.s = *static_cast<const State*>(call.state),
-                            .logits = call.in<float>(0),
-                            .labels = call.in<std::int32_t>(1),
-                            .loss = call.out<float>(0),
-                            .gradient = call.out<float>(2),
-                            .statistics = call.out<double>(1),
-                            .status = call.status,
-                            .op = call.op});
+  const Loss all(call);
+  constexpr int some_rows = 128, many_rows = 1024;
+  if (all.s.classes > few_classes) {
+    auto* const parts = static_cast<double*>(call.workspace);
+    cuda::for_each_block(call, all.s.rows, RowsOfBlocks{all, parts});
+    cuda::add_parts<double>(
+        call, 2, all.s.rows, parts,
+        [=] ARENITE_THREAD(std::int64_t i, double total) { all.store(i, total); });
+  } else if (all.s.rows > some_rows) {
+    cuda::for_each_block(call, 1, RowsOfThreads<many_rows>{all});
+  } else {
+    cuda::for_each_block(call, 1, RowsOfThreads<some_rows>{all});
+  }
 }
 
 template <class T>
@@ -128,7 +256,7 @@ void run_scale_by(const runtime::KernelCall& call) {
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(softmax_cross_entropy)(runtime::KernelTable& kernels) {
-  kernels.add("softmax_cross_entropy", cuda::own(prepare<state_of, run_loss>));
+  kernels.add("softmax_cross_entropy", cuda::own(prepare<state_of, run_loss>, loss_workspace));
   kernels.add("scale_by", cuda::elementwise(run_scale_by<float>, run_scale_by<double>));
 }
 

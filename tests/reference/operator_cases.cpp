@@ -3,6 +3,7 @@
 #include "tests/reference/differences.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace arenite::reference {
 namespace {
@@ -83,12 +84,20 @@ std::vector<OperatorCase> poolings() {
 }
 
 std::vector<OperatorCase> losses() {
-  const CaseOperand logits{.shape = {5, 7}, .low = -3, .high = 3},
-      labels{.shape = {5}, .wanted = false, .type = DType::int32, .low = 0, .high = 6};
+  // Few classes and many, few rows and many: they are dealt out in other ways.
   std::vector<OperatorCase> all;
-  for (std::int64_t divisor : {0, 12}) {
-    for (bool is_loss : {false, true})
-      all.push_back({"softmax_cross_entropy", {logits, labels}, {{"divisor", divisor}}, is_loss});
+  for (const auto& [rows, classes] : {std::pair{5, 7}, std::pair{130, 16}, std::pair{1100, 3},
+                                      std::pair{3, 17}, std::pair{2, 300}}) {
+    const CaseOperand logits{.shape = {rows, classes}, .low = -3, .high = 3},
+        labels{.shape = {rows},
+               .wanted = false,
+               .type = DType::int32,
+               .low = 0,
+               .high = static_cast<double>(classes - 1)};
+    for (std::int64_t divisor : {0, 12}) {
+      for (bool is_loss : {false, true})
+        all.push_back({"softmax_cross_entropy", {logits, labels}, {{"divisor", divisor}}, is_loss});
+    }
   }
   return all;
 }
