@@ -54,7 +54,7 @@ class Mirror {
 
 class Stream {
  public:
-  Stream() { check(cudaStreamCreate(&stream_), "stream"); }
+  Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }
   ~Stream() { cudaStreamDestroy(stream_); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -74,7 +74,7 @@ struct Outcome {
 
 /// Launches what the kernel enqueues, either way.
 void launch(const codelets::testing::KernelRun& one, runtime::KernelCall call, Launch how) {
-  const Stream stream;
+  static const Stream stream;  // libraries' handles remember the last one that they were given
   call.stream = stream;
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;

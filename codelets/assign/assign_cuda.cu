@@ -3,6 +3,7 @@
 #include "codelets/cuda/kernel.hpp"
 
 #include <cstring>
+#include <utility>
 
 namespace arenite::codelets {
 namespace {
@@ -52,8 +53,11 @@ void ARENITE_CUDA_KERNELS(assign)(runtime::KernelTable& kernels) {
                            .device = DeviceKind::cuda,
                            .supports = is_transfer,
                            .prepare = prepare<bytes_of, transfer>});
-  kernels.add("identity", cuda::copying<cuda::elements_of>(identity<uint8_t>, identity<uint32_t>,
-                                                           identity<uint64_t>));
+  // Not between spaces: kernels do not reach the host's memory everywhere.
+  runtime::Kernel within =
+      cuda::copying<cuda::elements_of>(identity<uint8_t>, identity<uint32_t>, identity<uint64_t>);
+  within.supports = [](const graph::OpView& op) { return cuda::disjoint(op) && !is_transfer(op); };
+  kernels.add("identity", std::move(within));
 }
 
 }  // namespace arenite::codelets

@@ -51,7 +51,7 @@ void Program::Impl::build() {
   for (graph::ValueId id : spec.graph.declared(graph::StorageClass::input))
     inputs.push_back(slot(id));
   for (graph::ValueId id : spec.graph.outputs) outputs.push_back(slot(id));
-  if (set.options.record && !checked_build) record_tasks();
+  if (!checked_build) try_out_tasks();
   join_ring();
   if (wants_crew()) {
     crew = std::make_unique<Crew>(sets, spec.schedule, flags,

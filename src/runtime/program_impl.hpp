@@ -209,8 +209,8 @@ struct Program::Impl {
   void build();
   void name_kernels(std::vector<PreparedKernel>& prepared) const;
   void build_codelets();
-  void record_tasks();
-  void clear_state();  ///< on devices, before anybody has seen it
+  void try_out_tasks();  ///< those of devices, and records them where they are to be
+  void clear_state();    ///< on devices, before anybody has seen it
   DeviceStatus& status_on(Device& device);
   void build_set(std::size_t number, const std::vector<PreparedKernel>& prepared);
   BoundKernel bind(graph::OpId op, const std::vector<PreparedKernel>& prepared, std::size_t number);

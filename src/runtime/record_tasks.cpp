@@ -1,5 +1,5 @@
-// Tasks of devices, recorded when a program is built: one op behind the other and in branches, of
-// which the faster one is kept. Both compute the same bits.
+// Tasks of devices, tried out when a program is built, and recorded: one op behind the other and in
+// branches, of which the faster one is kept. Both compute the same bits.
 #include <arenite/error.hpp>
 
 #include "src/runtime/program_impl.hpp"
@@ -107,7 +107,7 @@ void Program::Impl::clear_state() {
 }
 
 /// What a device's task does is the same in every step but for the bytes it finds.
-void Program::Impl::record_tasks() {
+void Program::Impl::try_out_tasks() {
   const DeviceHooks& hooks = set.kernels.on_devices;
   for (const DeviceStatus& status : device_status) {
     status.device().make_current();
@@ -119,7 +119,8 @@ void Program::Impl::record_tasks() {
     if (!first.on_device) continue;
     recorder.try_out(first);
     // A recording of one copy takes longer to launch than the copy.
-    if (first.on_device->staging && first.kernels.size() == 1) continue;
+    const bool one_copy = first.on_device->staging && first.kernels.size() == 1;
+    if (!set.options.record || one_copy) continue;
     const TaskBranches branches(*first.on_device->device,
                                 branch(footprints(spec, t, set.kernels), Device::most_branches));
     for (DeviceStatus& status : device_status) status.clear();
