@@ -52,6 +52,27 @@ class Command(InFolder):
                 return process
         self.fail(f"it ended before {what}")
 
+    def children(self, pid):
+        """Once there are some."""
+        for _ in range(100):
+            text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            if text:
+                return [int(one) for one in text]
+            time.sleep(0.05)
+        return []
+
+    def wait_for_end(self, pid):
+        """Of a program that is nobody's child any more."""
+        for _ in range(100):
+            try:
+                state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                return
+            if state == "Z":
+                return
+            time.sleep(0.05)
+        self.fail(f"{pid} goes on")
+
     def statuses(self, report):
         return {part["name"]: part["status"] for part in report["parts"]}
 
@@ -85,7 +106,13 @@ class Command(InFolder):
                          {"racecheck: cnn1, steps one by one, our kernels": "FAILED",
                           "racecheck: operators, our kernels": "FAILED",
                           "racecheck: cnn1, steps one by one, kernels of NVIDIA's libraries": "-"})
-        self.assertIn("--kernel-name-exclude kns=arenite", (self.folder / "tools/sanitizer.log").read_text())
+        log = self.folder / "tools/sanitizer.log"
+        self.assertIn("--kernel-name-exclude kns=arenite", log.read_text())
+        log.unlink()
+        gpu_fakes.sanitizer(self.folder / "tools")
+        done, report = self.check("--resume", "--only", "sanitizer")
+        self.assertEqual(len(log.read_text().splitlines()), 2, "those that had failed")
+        self.assertEqual((len(report["parts"][0]["checks"]), self.statuses(report)), (7, {"sanitizer": "passed"}))
 
     def test_all_cells_and_then_compiled_ones(self):
         done, report = self.check("--only", "speed")
@@ -195,8 +222,15 @@ class Command(InFolder):
 
     def test_who_kills_it_finds_what_was_done(self):
         process = self.begun("training: cnn2", "--quick", hangs="train")
+        done = subprocess.run(self.command("--resume"), capture_output=True, text=True, cwd=self.folder, env=self.environment())
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("results: another gpu-check is running there", done.stderr)
+        children = self.children(process.pid)
         process.kill()
         process.wait()
+        self.assertTrue(children)
+        for child in children:
+            self.wait_for_end(child)
         report = self.results()
         self.assertEqual(self.statuses(report)["operators"], "passed")
         whys = {part["name"]: part["skipped"] for part in report["parts"]}
@@ -257,9 +291,17 @@ class Command(InFolder):
         if not nvidia.find_tool("compute-sanitizer"):
             self.assertIn("| sanitizer | skipped: no compute-sanitizer", table)
         self.assertIn(f"no PyTorch in {shutil.which('true')}", table)
-        self.assertIn("beside PyTorch | skipped: no PyTorch that sees the GPU", table)
+        self.assertIn(f"beside PyTorch | skipped: no PyTorch in {shutil.which('true')} ", table)
         self.assertIn("| speed | incomplete, 4 skipped |", table)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_gpu_that_lets_one_process_in(self):
+        gpu_fakes.program(self.folder / "tools/nvidia-smi", "import sys\nprint('7, python, 300 MiB' if 'apps' in sys.argv[-2] else "
+                          "'570.1, 81559 MiB, 9.0, 1980 MHz, Exclusive_Process')")
+        done, report = self.check("--quick", "--only", "speed", "--networks", "cnn2")
+        rows = {check["what"]: check["found"] for check in report["parts"][0]["checks"]}
+        self.assertIn("the GPU's compute mode is Exclusive_Process", rows["cnn2, batch 64: beside PyTorch"])
+        self.assertEqual(report["environment"]["others on the GPU at the end"], "7, python, 300 MiB")
 
     def test_no_device(self):
         done, report = self.check(devices=False)

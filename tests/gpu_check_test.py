@@ -6,7 +6,9 @@ import pathlib
 import sys
 import tempfile
 import time
+import types
 import unittest
+from unittest import mock
 
 import gpu_fakes
 from in_folder import InFolder
@@ -15,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts" / "gpu_check"))
 
 import allocations  # noqa: E402
+import context  # noqa: E402
 import correctness  # noqa: E402
 import elf  # noqa: E402
 import goals  # noqa: E402
@@ -84,6 +87,22 @@ class Libraries(unittest.TestCase):
         for listed, index, found in ((None, 2, "2"), ("3,5", 1, "5"), ("GPU-a, GPU-b", 0, "GPU-a"), ("", 1, "1")):
             environment = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
             self.assertEqual(nvidia.visible(index, environment), found)
+
+    def test_other_gpus_are_left_alone(self):
+        two = [{"name": "A", "uuid": "1"}, {"name": "B", "uuid": "2"}]
+        for wanted, there, seen, left in (("cuda", two, None, "0"), ("cuda", two, "5,3", "5"), ("cuda:1", two, "5,3", "3"),
+                                          ("cuda", two[:1], None, None)):
+            with mock.patch.dict(os.environ), mock.patch.object(nvidia, "gpus", return_value=there):
+                os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+                if seen:
+                    os.environ["CUDA_VISIBLE_DEVICES"] = seen
+                one = types.SimpleNamespace(wanted_device=wanted, visible=seen, all_gpus=True)
+                context.Context.see_one_device(one)
+                self.assertEqual(os.environ.get("CUDA_VISIBLE_DEVICES"), left)
+                one.environment = dict(os.environ)
+                self.assertEqual(context.Context.for_small_programs(one).get("CUDA_VISIBLE_DEVICES"), seen)
+                one.all_gpus = False
+                self.assertEqual(context.Context.for_small_programs(one).get("CUDA_VISIBLE_DEVICES"), left)
 
     def test_versions_that_are_needed(self):
         own = elf.Dynamic(next(path for name, path in elf.libraries(sys.executable).items() if name == "libc.so.6"))

@@ -21,6 +21,7 @@ class Context:
         self.cells = wanted(options)
         self.libraries, self.wanted_device = options.libraries, options.device
         self.device = "cuda"  # whichever it is, children see no other
+        self.all_gpus, self.visible = options.all_gpus, os.environ.get("CUDA_VISIBLE_DEVICES")
         self.gpu, self.known, self.earlier = {}, {}, {}
         self.found = {}  # the first table
         self.kernels = {}  # what part kernels knows
@@ -53,13 +54,22 @@ class Context:
         return place
 
     def see_one_device(self):
-        """For all children: the GPU that was asked for is their only one."""
+        """For all children: the GPU that was asked for is their only one. Others may be somebody's."""
         index = int(self.wanted_device[5:] or 0) if ":" in self.wanted_device else 0
         there = nvidia.gpus()
         if index < len(there):
             self.gpu = there[index]
-        if index > 0:
+        if index > 0 or len(there) > 1:
             os.environ["CUDA_VISIBLE_DEVICES"] = nvidia.visible(index, os.environ)
+
+    def for_small_programs(self):
+        """Their environment: they use several GPUs, where they may and there are several."""
+        environment = dict(self.environment)
+        if self.all_gpus:
+            environment.pop("CUDA_VISIBLE_DEVICES", None)
+            if self.visible is not None:
+                environment["CUDA_VISIBLE_DEVICES"] = self.visible
+        return environment
 
     def limit(self, most):
         """Seconds that a part may take that has `most` of nine minutes; None takes what is left."""
@@ -135,7 +145,11 @@ def about(context):
     found = {"GPU": f"{gpus[0]['name']} ({gpus[0]['bytes'] >> 20} MiB)" if gpus else "none"}
     if "uuid" in context.gpu:
         found |= {"GPU's UUID": context.gpu["uuid"]}
-    found |= {**nvidia.smi(context.gpu.get("uuid")), "processor": context.known.get("cpu", platform.processor()),
+    found |= nvidia.smi(context.gpu.get("uuid"))
+    others = nvidia.processes(context.gpu.get("uuid"))
+    if others is not None:
+        found["others on the GPU at the start"] = others
+    found |= {"processor": context.known.get("cpu", platform.processor()),
               "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
               "glibc": os.confstr("CS_GNU_LIBC_VERSION").split()[-1], "Python": platform.python_version()}
     found |= {"PyTorch": f"{context.torch['torch']} (CUDA {context.torch['cuda']}, cuDNN {context.torch['cudnn']})"

@@ -4,7 +4,7 @@ import time
 
 import nvidia
 import reading
-from running import OutOfTime, run
+from running import NOTED, PASSED, OutOfTime, run
 
 MOST_POINTS = 0.5  # between test accuracies on CPU and GPU
 SEEDS = 1, 2, 3
@@ -24,7 +24,8 @@ def operators(part, context, seconds):
             part.skip(what, f"no {program}")
             continue
         context.show(part, program.name)
-        done = run([program], end - time.monotonic(), context.environment)
+        done = run([program], end - time.monotonic(),
+                   context.for_small_programs() if program == context.places.program_test else context.environment)
         judge_tests(part, what, done)
         context.save()
 
@@ -86,8 +87,14 @@ def sanitizer_runs(context, tool):
             ("racecheck", f"{OPERATORS}, our kernels", ours, [context.places.device_test], True)]
 
 
+def name_of(sanitizer_run):
+    check, what, *_ = sanitizer_run
+    return f"{check}: {what}"
+
+
 def sanitizer(part, context, seconds):
-    """memcheck, and racecheck of kernels that use shared memory: some steps, recorded and not, and all operators."""
+    """memcheck, and racecheck of kernels that use shared memory: some steps, recorded and not, and all operators. What an
+    earlier run has passed (--resume) leaves its time to the others."""
     tool = nvidia.find_tool("compute-sanitizer", context.sites)
     if not tool:
         part.skipped = "no compute-sanitizer (it comes with the CUDA toolkit)"
@@ -95,13 +102,17 @@ def sanitizer(part, context, seconds):
     end = time.monotonic() + seconds
     part.details["quick"] = context.quick
     runs = sanitizer_runs(context, tool)
+    earlier = context.earlier.get(part.name)
+    known = {check.what: check for check in earlier.checks if check.verdict in (PASSED, NOTED)} if earlier else {}
+    part.checks = [known[name_of(one)] for one in runs if name_of(one) in known]
+    runs = [one for one in runs if name_of(one) not in known]
     weights = [3 if what.startswith(OPERATORS) else 1 for _, what, *_ in runs]
     for number, (check, what, options, command, judged) in enumerate(runs):
         context.show(part, f"{check}, {what}")
         limit = min(1, 1.3 * weights[number] / sum(weights[number:])) * (end - time.monotonic())
         done = run([tool, "--tool", check, *options, "--error-exitcode", "66", "--target-processes", "all", *command], limit,
                    context.environment)
-        judge_sanitizer(part, f"{check}: {what}", done, judged)
+        judge_sanitizer(part, name_of(runs[number]), done, judged)
         context.save()
 
 

@@ -58,7 +58,7 @@ def judge(part, wanted, measured, no_torch, compiled):
             row["why"].setdefault(COMPILING, "--quick compiles nothing; --resume without it does")
         rates.append([network, batch, number(row["ours"]), *(rate(row, mode) for mode in MODES)])
         shares.append([network, batch, *(share(row["traced"].get(who)) for who in ("ours", *MODES))])
-        judge_row(part, where, int(batch), row, not no_torch)
+        judge_row(part, where, int(batch), row, no_torch)
     if rates:
         part.details["tables"] = [
             (["network", "batch", "ours, samples/s", *(f"PyTorch {mode} (ours over it)" for mode in MODES)], rates),
@@ -76,13 +76,13 @@ def share(one):
     return f"{100 * one['not_kernels']:.1f} % ({one['kernels_per_step']:.0f}, {one['busy_us_per_step']:.1f} µs)"
 
 
-def judge_row(part, where, batch, row, torch):
+def judge_row(part, where, batch, row, no_torch):
     if row["ours"] is None:
         part.check(where, f"Arenite did not train: {row['why'].get('ours', 'no word of why')}", "trained", False)
         return
     missing = [mode for mode in MODES if mode not in row["ratios"]]
-    if not torch:
-        part.skip(f"{where}: beside PyTorch", "no PyTorch that sees the GPU")
+    if no_torch:
+        part.skip(f"{where}: beside PyTorch", no_torch)
     else:
         for mode in missing:
             part.skip(f"{where}: PyTorch {mode}", row["why"].get(mode, NO_TIME))

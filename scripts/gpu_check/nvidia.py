@@ -182,13 +182,21 @@ def visible(index, environment):
 def smi(uuid=None):
     """{"driver", "GPU memory", …} of nvidia-smi, as far as it tells; of the GPU of that UUID, else of the first."""
     keys = {"driver_version": "driver", "memory.total": "GPU memory", "compute_cap": "compute capability",
-            "clocks.max.sm": "highest clock"}
+            "clocks.max.sm": "highest clock", "compute_mode": "compute mode"}
     program = find_tool("nvidia-smi")
     command = [program, *(["-i", uuid] if uuid else []), f"--query-gpu={','.join(keys)}", "--format=csv,noheader"]
     text = program and said(command)
     if not text:
         return {}
     return dict(zip(keys.values(), map(str.strip, text.splitlines()[0].split(","))))
+
+
+def processes(uuid=None):
+    """Those that use the GPU of that UUID, else any, for a table; None where nvidia-smi does not tell."""
+    program = find_tool("nvidia-smi")
+    text = program and said([program, *(["-i", uuid] if uuid else []), "--query-compute-apps=pid,process_name,used_memory",
+                             "--format=csv,noheader"])
+    return None if text is None else "; ".join(filter(None, map(str.strip, text.splitlines()))) or "nobody"
 
 
 def driver_is_there():

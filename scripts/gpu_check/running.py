@@ -1,4 +1,5 @@
 """What all parts share: results, programs run within a time limit, and progress."""
+import ctypes
 import os
 import signal
 import subprocess
@@ -121,6 +122,15 @@ def on_signals(first):
         signal.signal(number, stop)
 
 
+LIBC = ctypes.CDLL(None)
+
+
+def end_with_us():
+    """In a child, before its program: whoever kills gpu-check is not to be left with programs on the GPU."""
+    PR_SET_PDEATHSIG = 1
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 def run(command, limit, environment=None, every=None):
     """Runs a program and whatever it begins, and ends them all after `limit` seconds. every() is called each second."""
     start = time.monotonic()
@@ -129,7 +139,7 @@ def run(command, limit, environment=None, every=None):
     try:
         process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    stdin=subprocess.DEVNULL, text=True, errors="replace", env=environment,
-                                   start_new_session=True)
+                                   start_new_session=True, preexec_fn=end_with_us)
     except OSError as error:
         return Done(127, "", str(error), 0)
     status = None

@@ -131,6 +131,10 @@ def batch_of(cell):
 
 def speed(part, context, seconds):
     end = time.monotonic() + seconds
+    mode = context.found.get("compute mode", "Default")
+    if context.torch_python and mode != "Default":  # contestants of a cell are on the GPU together
+        context.torch_python = None
+        context.torch_reason = f"the GPU's compute mode is {mode}, which lets one process in: nvidia-smi -c DEFAULT lets more"
     if not context.torch_python:
         part.notes.append(context.torch_reason)
     measuring = Measuring(part, context)
