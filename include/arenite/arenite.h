@@ -65,7 +65,7 @@ typedef struct arenite_session_options {
   /* Where models run: "cpu", "cuda" (the first GPU), "cuda:1", "auto" (a GPU if there is one), or
    * several of them as in "cuda:0+cuda:1"; NULL: as the session that runs, else "cpu". */
   const char* device;
-  int workers;        /* 0: one a usable processor (2 beside GPUs alone), or those that run */
+  int workers; /* 0: one a usable processor (2 beside GPUs alone), or those that run */
 } arenite_session_options;
 
 /* `options` may be NULL. All sessions of a process share its workers; asking for another number of
@@ -93,9 +93,17 @@ ARENITE_API arenite_status arenite_compile(arenite_session* session, const char*
                                            const arenite_tensor* constants, size_t constant_count,
                                            arenite_model** model, char** message);
 
+/* What products of float32 do with what they multiply; sums, and all that is kept, stay float32. */
+typedef enum arenite_compute {
+  ARENITE_COMPUTE_FLOAT32 = 0,  /* multiply it as it is */
+  ARENITE_COMPUTE_BFLOAT16 = 1, /* round it to bfloat16 */
+  ARENITE_COMPUTE_TFLOAT32 = 2  /* on GPUs, let tensor cores round it to 10 bits */
+} arenite_compute;
+
 typedef struct arenite_model_options {
   const char* device; /* one of the session's, as "cpu" or "cuda"; NULL: all of them */
   int without_cudnn;  /* not 0: on GPUs, other kernels than cuDNN's */
+  arenite_compute compute;
 } arenite_model_options;
 
 /* The same with options; NULL for what arenite_compile does. */

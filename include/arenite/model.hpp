@@ -15,6 +15,7 @@
 #include <arenite/graph/graph.hpp>
 #include <arenite/graph/target.hpp>
 #include <arenite/plan/step_plan.hpp>
+#include <arenite/runtime/kernel.hpp>
 #include <arenite/runtime/session.hpp>
 
 #include <cstddef>
@@ -58,6 +59,7 @@ struct ModelOptions {
   /// "cpu", or "cuda" or "cuda:1" where the session has that device; empty: all of the session's.
   std::string device;
   bool cudnn = true;  ///< on GPUs, cuDNN's kernels where there are such; else all others
+  runtime::Compute compute = runtime::Compute::float32;  ///< tfloat32 on GPUs alone
 };
 
 class Model {
@@ -65,8 +67,8 @@ class Model {
   /// Compiles the graph. Constants are copied; parameters may stand among them, with their first
   /// values. All other state begins as zeros, but for the learning rate. Throws Error on whatever
   /// is wrong with the graph, on a device that the session does not have, on a size that only a run
-  /// knows (graph::at_sizes fixes those), and on a constant that is missing, unknown, given twice
-  /// or of another size.
+  /// knows (graph::at_sizes fixes those), on products in tfloat32 on the CPU, and on a constant
+  /// that is missing, unknown, given twice or of another size.
   Model(runtime::Session& session, graph::Graph graph, std::span<const NamedBytes> constants,
         const ModelOptions& options = {});
   ~Model();

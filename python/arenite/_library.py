@@ -21,6 +21,10 @@ class SessionOptions(Structure):
     _fields_ = [("device", c_char_p), ("workers", c_int)]
 
 
+class ModelOptions(Structure):
+    _fields_ = [("device", c_char_p), ("without_cudnn", c_int), ("compute", c_int)]
+
+
 class NamedData(Structure):  # arenite_tensor
     _fields_ = [("name", c_char_p), ("data", c_void_p), ("bytes", c_int64)]
 
@@ -64,7 +68,7 @@ _PLAIN: Dict[str, Any] = {
 # Functions that return a status: what they take before the place of their message.
 _CHECKED: Dict[str, List[Any]] = {
     "session_create": [POINTER(SessionOptions), _ANY_PLACE],
-    "compile": [c_void_p, c_char_p, *_NAMED, _ANY_PLACE],
+    "compile_with": [c_void_p, c_char_p, *_NAMED, POINTER(ModelOptions), _ANY_PLACE],
     "input": [c_void_p, c_size_t, POINTER(Port)],
     "output": [c_void_p, c_size_t, POINTER(Port)],
     "evaluate": [c_void_p, *_NAMED, *_OUTPUTS],

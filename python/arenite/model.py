@@ -7,8 +7,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from . import graph
-from ._library import Memory, NamedData, Port, library, named_data
-from .dtypes import NATIVE
+from ._library import Memory, ModelOptions, NamedData, Port, library, named_data
+from .dtypes import NATIVE, compute_number
 from .errors import InvalidError, InvalidTypeError
 from .graph import Node, Update
 from .interop import as_array, borrow
@@ -31,20 +31,27 @@ class Model:
     """
 
     def __init__(
-        self, script: str, constants: Mapping[str, np.ndarray], session: Session, form: Any = None
+        self,
+        script: str,
+        constants: Mapping[str, np.ndarray],
+        session: Session,
+        form: Any = None,
+        compute: str = "float32",
     ):
         lib = library()
+        options = ModelOptions(None, 0, compute_number(compute))
         items = [
             NamedData(encode(name), array.ctypes.data, array.nbytes)
             for name, array in constants.items()
         ]
         pointer = ctypes.c_void_p()
         with session.handle.lock:
-            lib.compile(
+            lib.compile_with(
                 session.handle.get(),
                 encode(script),
                 named_data(items),
                 len(items),
+                ctypes.byref(options),
                 ctypes.byref(pointer),
             )
         self._handle = Handle(self, pointer.value, lib.model_free, "model")
@@ -260,6 +267,7 @@ def compile(
     updates: Sequence[Any] = (),
     session: Optional[Session] = None,
     names: Optional[Mapping[Tensor, str]] = None,
+    compute: str = "float32",
 ) -> Model:
     """Plans the memory of what computes the outputs and makes it ready to run.
 
@@ -270,6 +278,8 @@ def compile(
         needs, `train(…)`.
     names: for parameters and buffers that have no name of their own; else they are named and
         counted.
+    compute: what matrix products and convolutions of float32 round their factors to, before they
+        multiply: "float32", nothing; "bfloat16"; on GPUs "tfloat32". Sums stay float32.
     """
     form: Any = None
     if isinstance(outputs, Mapping):
@@ -298,14 +308,17 @@ def compile(
             f"outputs that need the inputs {', '.join(missing)}; expected all of them in `inputs`"
         )
     data = {name: holder.current() for name, holder in script.data.items()}
-    return Model(script.text, data, _check_session(session), form)
+    return Model(script.text, data, _check_session(session), form, compute)
 
 
 def compile_script(
-    text: str, constants: Optional[Mapping[str, Any]] = None, session: Optional[Session] = None
+    text: str,
+    constants: Optional[Mapping[str, Any]] = None,
+    session: Optional[Session] = None,
+    compute: str = "float32",
 ) -> Model:
     """Compiles a script (docs/scripts.md). constants: the values of its ConstantTensors, by name;
-    arrays are copied.
+    arrays are copied. compute: as of `compile`.
 
     Returns one array for one result, else a list.
     """
@@ -321,7 +334,7 @@ def compile_script(
             arrays[name] = borrow(value, f"constant {name!r}", *declared[name])
         else:
             arrays[name] = np.ascontiguousarray(as_array(value))
-    model = Model(text, arrays, _check_session(session), "list")
+    model = Model(text, arrays, _check_session(session), "list", compute)
     if len(model.outputs) == 1:
         model._form = None
     return model

@@ -4,11 +4,12 @@ parameters.
 
 import sys
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from . import nn
+from .dtypes import compute_number
 from .errors import InvalidError, InvalidTypeError
 from .graph import INPUT, check_shape
 from .interop import as_array, borrow
@@ -43,6 +44,7 @@ class Trainer:
     inputs: the shape of one sample, without the batch, as (28, 28, 1), or an arenite.input with it;
         None: that of the first samples given
     batch: samples a step
+    compute: as of `arenite.compile`
 
     The last batch of an epoch, where the samples do not divide evenly, is trained by a smaller
     model: every batch size is one of its own, planned when it first comes, to which the parameters
@@ -60,7 +62,9 @@ class Trainer:
         inputs: Any = None,
         batch: int = 64,
         session: Optional[Session] = None,
+        compute: str = "float32",
     ):
+        compute_number(compute)
         if not callable(module) or not hasattr(module, "named_parameters"):
             raise InvalidTypeError(f"module {module!r}; expected an arenite.nn.Module")
         if not is_optimizer(optimizer):
@@ -79,7 +83,7 @@ class Trainer:
         if isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1:
             raise InvalidError(f"batch {batch!r}; expected an integer of at least 1")
         self.module, self.loss, self.optimizer, self.batch = module, loss, optimizer, int(batch)
-        self._session = session
+        self._session, self._compute = session, compute
         self._sample: Optional[Tuple[int, ...]] = None
         self._input_name = "x"
         if isinstance(inputs, Tensor):
@@ -126,11 +130,19 @@ class Trainer:
             if isinstance(found, CrossEntropy):
                 outputs = {"loss": found.loss, "statistics": found.statistics}
             step = train(outputs["loss"], self.optimizer, list(self._parameters.values()))
-            model = self._models[count] = compile(
-                outputs, [x, y], updates=[step], session=self._session, names=self._names()
-            )
+            model = self._models[count] = self._compile(outputs, [x, y], updates=[step])
         self._share(model)
         return model
+
+    def _compile(self, outputs: Any, inputs: List[Tensor], updates: Sequence[Any] = ()) -> Model:
+        return compile(
+            outputs,
+            inputs,
+            updates=updates,
+            session=self._session,
+            names=self._names(),
+            compute=self._compute,
+        )
 
     def _names(self) -> Dict[Tensor, str]:
         return {parameter: name for name, parameter in self._parameters.items()}
@@ -248,9 +260,7 @@ class Trainer:
                 self._share(self._newest)
             if count not in self._predictors:
                 inputs, predicted = self._outputs(count)
-                self._predictors[count] = compile(
-                    predicted, [inputs], session=self._session, names=self._names()
-                )
+                self._predictors[count] = self._compile(predicted, [inputs])
                 self._predictor_steps[count] = -1
             model = self._predictors[count]
             if self._newest is None or self._predictor_steps[count] != self._changes:

@@ -41,6 +41,19 @@ class Calls(testing.TestCase):
         self.assertClose(found["sum"], a + b)
         self.assertEqual(len(arenite.compile([x])(a)), 1)
 
+    def test_factors_are_rounded_where_that_is_asked_for(self):
+        x, w = arenite.input("x", (1, 2)), arenite.constant(np.eye(2, dtype=np.float32), "w")
+        a = np.array([[1 + 2**-9, 2]], dtype=np.float32)  # a bit more than bfloat16 has
+        self.assertEqual(arenite.compile(x @ w)(a)[0, 0], a[0, 0])
+        self.assertEqual(arenite.compile(x @ w, compute="bfloat16")(a)[0, 0], 1)
+        script = arenite.compile(x @ w).script
+        found = arenite.compile_script(script, {"w": np.eye(2, dtype=np.float32)}, compute="bfloat16")
+        self.assertEqual(found(a)[0, 0], 1)
+        with self.assertRaisesRegex(arenite.InvalidError, "in tfloat32 on the CPU"):
+            arenite.compile(x @ w, compute="tfloat32")
+        with self.assertRaisesRegex(arenite.InvalidError, "compute 'bf16'; expected one of float32, "):
+            arenite.compile(x @ w, compute="bf16")
+
     def test_inputs_by_place_and_by_name(self):
         x, y = arenite.input("x", (2,)), arenite.input("y", (2,))
         a, b = floats(2), floats(2)

@@ -54,6 +54,19 @@ def samples(count):
 
 
 class Steps(testing.TestCase):
+    def test_factors_are_rounded_where_that_is_asked_for(self):
+        x, y = samples(8)
+        losses, predictions = {}, {}
+        for compute in "float32", "bfloat16":
+            trainer = arenite.Trainer(two_layers(), optimizer=SGD(0.1), batch=8, compute=compute)
+            losses[compute], predictions[compute] = trainer.step(x, y), trainer.predict(x)
+        self.assertNotEqual(losses["float32"], losses["bfloat16"])
+        self.assertClose(losses["bfloat16"], losses["float32"], 1e-2)
+        self.assertFalse((predictions["float32"] == predictions["bfloat16"]).all())
+        self.assertClose(predictions["bfloat16"], predictions["float32"], 3e-2)
+        with self.assertRaisesRegex(arenite.InvalidError, "compute 'half'; expected one of float32, "):
+            arenite.Trainer(two_layers(), optimizer=SGD(0.1), compute="half")
+
     def assertSame(self, network, reference):
         for found, wanted in zip(network.state_dict().values(), reference.values):
             self.assertClose(found, wanted, 1e-5)

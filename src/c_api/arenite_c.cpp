@@ -98,6 +98,19 @@ arenite_state_kind kind_of(graph::StorageClass cls) {
   return cls == graph::StorageClass::optimizer_state ? ARENITE_OPTIMIZER_STATE : ARENITE_BUFFER;
 }
 
+runtime::Compute as_compute(arenite_compute compute) {
+  switch (compute) {
+    case ARENITE_COMPUTE_FLOAT32:
+      return runtime::Compute::float32;
+    case ARENITE_COMPUTE_BFLOAT16:
+      return runtime::Compute::bfloat16;
+    case ARENITE_COMPUTE_TFLOAT32:
+      return runtime::Compute::tfloat32;
+  }
+  fail({.found = "compute " + std::to_string(static_cast<int>(compute)),
+        .expected = "0 (float32), 1 (bfloat16) or 2 (tfloat32)"});
+}
+
 /// The bytes of a state that the caller's `bytes` bytes of `data` are to be copied from or to.
 std::span<std::byte> state_of(const arenite_model& model, const char* name, const void* data,
                               std::int64_t bytes) {
@@ -169,6 +182,7 @@ arenite_status arenite_compile_with(arenite_session* session, const char* script
     if (options != nullptr) {
       if (options->device != nullptr) chosen.device = options->device;
       chosen.cudnn = options->without_cudnn == 0;
+      chosen.compute = as_compute(options->compute);
     }
     made = new arenite_model{workers, Model(*workers, std::move(graph), named, chosen)};
   });

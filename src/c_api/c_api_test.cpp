@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace arenite {
@@ -335,6 +336,30 @@ TEST_F(CApi, ThreadsMayShareAModel) {
   std::thread other(run, 2.0f);
   run(3.0f);
   other.join();
+}
+
+TEST_F(CApi, RoundsWhatIsMultipliedWhereThatIsAskedFor) {
+  const arenite_tensor constant = tensor("weight", weight);
+  x[0] = 1 + 1.0f / 512;  // a bit more than bfloat16 has
+  const auto result = [&](int compute, arenite_status expected) {
+    const arenite_model_options options{
+        .device = nullptr, .without_cudnn = 0, .compute = static_cast<arenite_compute>(compute)};
+    const std::string message = message_of(expected, [&](char** place) {
+      return arenite_compile_with(session, script, &constant, 1, &options, &model, place);
+    });
+    if (expected != ARENITE_OK) return message;
+    const arenite_tensor input = tensor("x", x);
+    void* const out = y.data();
+    EXPECT_EQ(arenite_evaluate(model, &input, 1, &out, 1, nullptr), ARENITE_OK);
+    arenite_model_free(std::exchange(model, nullptr));
+    return std::to_string(y[0]);
+  };
+  const std::string exact = result(ARENITE_COMPUTE_FLOAT32, ARENITE_OK);
+  EXPECT_NE(result(ARENITE_COMPUTE_BFLOAT16, ARENITE_OK), exact);
+  EXPECT_NE(result(ARENITE_COMPUTE_TFLOAT32, ARENITE_INVALID).find("in tfloat32 on the CPU"),
+            std::string::npos);
+  EXPECT_NE(result(3, ARENITE_INVALID).find("compute 3; expected 0 (float32), 1"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -82,7 +82,8 @@ HamKaasCompilationResult HamKaasCompileModel(const void* handle, HamKaasCompilat
     const std::vector<arenite_tensor> given = tensors(constants, constant_count);
     char* message = nullptr;
     const arenite_model_options chosen{.device = options.use_gpu ? "cuda" : "cpu",
-                                       .without_cudnn = options.use_cudnn ? 0 : 1};
+                                       .without_cudnn = options.use_cudnn ? 0 : 1,
+                                       .compute = ARENITE_COMPUTE_FLOAT32};
     const arenite_status status = arenite_compile_with(session, script, given.data(), given.size(),
                                                        &chosen, &model, &message);
     check(status, message);

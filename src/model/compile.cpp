@@ -18,7 +18,7 @@ struct Lowered {
 };
 
 Lowered lower(Graph graph, const graph::TargetProfile& target, int lanes,
-              const graph::Spaces& spaces, bool cudnn) {
+              const graph::Spaces& spaces, const runtime::KernelWishes& wishes) {
   Lowered lowered;
   lowered.pieces.assign(graph.outputs.size(), 1);
   std::vector<graph::ValueId> losses;
@@ -43,7 +43,7 @@ Lowered lower(Graph graph, const graph::TargetProfile& target, int lanes,
   if (spaces.shared.device != DeviceKind::cpu)  // where launches count
     graph::group_updates(graph, operators());
   graph::fuse_updates(graph, operators());
-  const auto selector = runtime::kernel_selector(kernels(), {.without = cudnn ? "" : "cudnn"});
+  const auto selector = runtime::kernel_selector(kernels(), wishes);
   graph::place(graph, operators(), spaces, *selector);
   graph::select(graph, *selector);
   graph::in_place(graph);
@@ -61,7 +61,7 @@ double work_of(const graph::Schedule& schedule) {
 /// By estimated work alone, so that the order of arithmetic never depends on a machine's load.
 Lowered lower(const Graph& graph, const graph::TargetProfile& target, const Where& where) {
   const auto with = [&](int lanes, const graph::Spaces& spaces) {
-    return lower(graph, target, lanes, spaces, where.cudnn);
+    return lower(graph, target, lanes, spaces, where.wishes);
   };
   if (where.spaces == std::vector{Space{}}) {
     Lowered lowered = with(1, {});

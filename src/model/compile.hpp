@@ -13,7 +13,7 @@ namespace arenite {
 /// On which devices, and by which kernels.
 struct Where {
   std::vector<Space> spaces;
-  bool cudnn = true;
+  runtime::KernelWishes wishes;
 };
 
 struct Compiled {

@@ -147,7 +147,9 @@ Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes>
 void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptions& options) {
   const std::string training_name = options.name + ".train";
   const std::optional<graph::Training> trained = graph.training;
-  const Where where{.spaces = spaces_of(session, options.device), .cudnn = options.cudnn};
+  const Where where{
+      .spaces = spaces_of(session, options.device),
+      .wishes = {.compute = options.compute, .without = options.cudnn ? "" : "cudnn"}};
   plan::StateLayout state;
   std::vector<runtime::ProgramSpec> specs;
   const auto add = [&](const std::string& name, std::vector<std::size_t>& pieces) {

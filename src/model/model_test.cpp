@@ -37,6 +37,23 @@ const char* const two_layers = R"(
   $4 = ReLUNode($3);
   result = $4;)";
 
+// 1 + 2⁻⁹ has a bit more than bfloat16 has.
+TEST(Models, RoundWhatTheyMultiplyWhereThatIsAskedFor) {
+  runtime::Session session({.workers = 1});
+  const Floats weight{1, 0, 0, 1, 0, 0}, x{1 + 1.0f / 512, 2, 3, 4, 5, 6};
+  const auto result = [&](runtime::Compute compute) {
+    Model model(session, graph::parse(two_layers, operators()),
+                std::vector{named("weight", weight)}, {.compute = compute});
+    return evaluate(model, {named("x", x)}).front();
+  };
+  EXPECT_EQ(result(runtime::Compute::float32), 1 + 1.0f / 512);
+  EXPECT_EQ(result(runtime::Compute::bfloat16), 1);
+  EXPECT_EQ(
+      error_of([&] { result(runtime::Compute::tfloat32); }),
+      "dense_relu: products in tfloat32 on the CPU; expected float32 or bfloat16 (hint: TF32 is "
+      "what tensor cores of GPUs multiply)");
+}
+
 /// Outputs by rows, the sum over a batch's shares, one that all lanes read, what a buffer has added
 /// up over evaluations, and rows of the input itself.
 std::vector<Floats> evaluate_batch(int workers, std::int64_t batch, const ModelOptions& options) {
