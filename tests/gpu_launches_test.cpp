@@ -1,5 +1,7 @@
 // How many kernels a training step launches on a GPU, and how many of them one behind the other,
 // without one and without running any.
+#include <arenite/graph/spaces.hpp>
+#include <arenite/graph/target.hpp>
 #include <arenite/operators.hpp>
 #include <arenite/plan/step_plan.hpp>
 
@@ -69,9 +71,12 @@ Launches launches(const std::string& network, std::int64_t batch) {
   return found;
 }
 
+struct GpuLaunches : ::testing::Test {
+  static void SetUpTestSuite() { arenite::testing::add_grids_as_loops(kernels()); }
+};
+
 // A step of a small network takes little longer than its launches do.
-TEST(GpuLaunches, AreFew) {
-  arenite::testing::add_grids_as_loops(kernels());
+TEST_F(GpuLaunches, AreFew) {
   struct Expected {
     const char* network;
     int all, in_a_row;
@@ -83,6 +88,24 @@ TEST(GpuLaunches, AreFew) {
     EXPECT_EQ(found.all, all) << network << ":\n" << found.list;
     EXPECT_EQ(found.in_a_row, in_a_row) << network << ":\n" << found.list;
   }
+}
+
+// Where lanes run is decided by estimates: a GPU's kernel may have the name of one of the CPU's.
+TEST_F(GpuLaunches, TakeAsLongAsOnAGpu) {
+  graph::TargetProfile target = graph::default_target();
+  const auto estimate = [&] {
+    const runtime::ProgramSpec spec = train::step_on_gpu("vgg-small", 64).spec;
+    double microseconds = 0;
+    for (graph::OpId id : spec.graph[graph::Graph::body].ops) {
+      if (graph::space_of(spec.graph, spec.graph[id]).device == DeviceKind::cuda)
+        microseconds += target.microseconds({spec.graph, spec.graph[id]});
+    }
+    return microseconds;
+  };
+  const double unlisted = estimate();
+  EXPECT_LT(unlisted, 10'000);  // on a core of a CPU it is 200 ms
+  target.gpu_kernels["conv2d_relu/winograd"] = {.gflops = 1};
+  EXPECT_GT(estimate(), 100 * unlisted);
 }
 
 }  // namespace

@@ -24,14 +24,15 @@ Cost cost_of(const OpView& op) {
 
 double TargetProfile::microseconds(const OpView& op) const {
   const Cost cost = cost_of(op);
-  std::string kernel = std::string(op.op().name()) + "/" + op.op().kernel;
-  auto known = kernels.find(kernel);
-  if (known == kernels.end() && kernel.ends_with(bfloat16_suffix)) {
-    kernel.resize(kernel.size() - bfloat16_suffix.size());
-    known = kernels.find(kernel);
-  }
   const bool gpu = space_of(op.graph(), op.op()).device != DeviceKind::cpu;
-  const KernelRate& rate = known != kernels.end() ? known->second : gpu ? on_gpu : otherwise;
+  const Rates& rates = gpu ? gpu_kernels : kernels;
+  std::string kernel = std::string(op.op().name()) + "/" + op.op().kernel;
+  auto known = rates.find(kernel);
+  if (known == rates.end() && kernel.ends_with(bfloat16_suffix)) {
+    kernel.resize(kernel.size() - bfloat16_suffix.size());
+    known = rates.find(kernel);
+  }
+  const KernelRate& rate = known != rates.end() ? known->second : gpu ? on_gpu : otherwise;
   // Arithmetic and memory overlap: the slower of the two decides.
   return (gpu ? gpu_op_microseconds : op_microseconds) +
          std::max(cost.flops / rate.gflops, cost.bytes / rate.gigabytes) * 1e-3;
@@ -55,6 +56,8 @@ void check(const TargetProfile& target) {
   check_rate("other kernels on a GPU", target.on_gpu);
   check_rate("what another worker has written", {.gigabytes = target.handover_gigabytes});
   for (const auto& [kernel, rate] : target.kernels) check_rate("'" + kernel + "'", rate);
+  for (const auto& [kernel, rate] : target.gpu_kernels)
+    check_rate("'" + kernel + "' on a GPU", rate);
   for (const double time :
        {target.op_microseconds, target.gpu_op_microseconds, target.task_microseconds,
         target.phase_microseconds, target.meeting_microseconds, target.two_lanes_microseconds,

@@ -31,7 +31,8 @@ struct KernelRate {
 
 struct TargetProfile {
   std::string name = "unmeasured";
-  std::map<std::string, KernelRate, std::less<>> kernels;  ///< by "operator/kernel"
+  using Rates = std::map<std::string, KernelRate, std::less<>>;  ///< by "operator/kernel"
+  Rates kernels, gpu_kernels;        ///< on the CPU, and on a GPU, where names may be the same
   KernelRate otherwise{60, 60};      ///< of kernels that are not listed; values stay in caches
   KernelRate on_gpu{15'000, 2'000};  ///< of those on a GPU that are not listed
   double op_microseconds = 0.3;      ///< fixed cost of a kernel call
