@@ -113,6 +113,8 @@ class Command(InFolder):
         done, report = self.check("--resume", "--only", "sanitizer")
         self.assertEqual(len(log.read_text().splitlines()), 2, "those that had failed")
         self.assertEqual((len(report["parts"][0]["checks"]), self.statuses(report)), (7, {"sanitizer": "passed"}))
+        done, report = self.check("--resume", "--quick", "--only", "sanitizer")
+        self.assertEqual(len(report["parts"][0]["checks"]), 7, "it had passed")
 
     def test_all_cells_and_then_compiled_ones(self):
         done, report = self.check("--only", "speed")
@@ -182,7 +184,7 @@ class Command(InFolder):
         done, report = self.check("--resume", "--networks", "cnn2", "--batches", "64")
         self.assertIn(" speed: cnn2/64, plain ", done.stderr, "of another PyTorch")
         notes = next(part["notes"] for part in report["parts"] if part["name"] == "speed")
-        self.assertIn("measured anew, for the earlier cells are of other versions: PyTorch 1.9", " ".join(notes))
+        self.assertIn("measured anew, for the earlier cells are of PyTorch 1.9", " ".join(notes))
         done, report = self.check("--resume", "--only", "training", gpu_accuracy=20.0)
         self.assertEqual((done.returncode, self.statuses(report)), (0, dict.fromkeys(PARTS, "passed")), "it had passed")
 
@@ -236,6 +238,23 @@ class Command(InFolder):
         whys = {part["name"]: part["skipped"] for part in report["parts"]}
         self.assertEqual((whys["allocations"], whys["speed"]), ("not reached", "not reached"))
         self.assertEqual([part["name"] for part in report["parts"] if part["running"]], ["training"])
+
+    def test_what_was_measured_outlives_a_resume_that_does_not_come_to_it(self):
+        self.check("--only", "speed", "--networks", "cnn2", "--batches", "64")
+        before = self.results()["parts"][0]["details"]["cells"]
+        self.assertEqual(set(before["cnn2/64"]), {"plain", "compiled"})
+        process = self.begun("training: cnn2", "--resume", "--quick", "--networks", "cnn2", hangs="train")
+        process.kill()
+        process.wait()
+        speed = next(part for part in self.results()["parts"] if part["name"] == "speed")
+        self.assertEqual((speed["details"]["cells"], speed["skipped"]), (before, "not reached"))
+        # Nor does one that finds no PyTorch lose what the other has measured.
+        command = self.command("--resume", "--only", "speed", "--networks", "cnn2", "--batches", "64")
+        command[command.index("--python") + 1] = shutil.which("true")
+        subprocess.run(command, capture_output=True, cwd=self.folder, env=self.environment())
+        speed = next(part for part in self.results()["parts"] if part["name"] == "speed")
+        self.assertEqual(speed["details"]["cells"], before)
+        self.assertFalse([note for note in speed["notes"] if "anew" in note])
 
     def test_who_ends_it_has_not_to_wait(self):
         process = self.begun("training: cnn2", "--quick", hangs="train")

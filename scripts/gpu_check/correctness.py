@@ -103,9 +103,12 @@ def sanitizer(part, context, seconds):
     part.details["quick"] = context.quick
     runs = sanitizer_runs(context, tool)
     earlier = context.earlier.get(part.name)
-    known = {check.what: check for check in earlier.checks if check.verdict in (PASSED, NOTED)} if earlier else {}
-    part.checks = [known[name_of(one)] for one in runs if name_of(one) in known]
-    runs = [one for one in runs if name_of(one) not in known]
+    # Rows of runs that --quick leaves out stay too, whatever they say.
+    names = [name_of(one) for one in runs]
+    known = [check for check in (earlier.checks if earlier else []) if check.verdict in (PASSED, NOTED) or
+             check.what not in names]
+    part.checks = list(known)
+    runs = [one for one in runs if name_of(one) not in [check.what for check in known]]
     weights = [3 if what.startswith(OPERATORS) else 1 for _, what, *_ in runs]
     for number, (check, what, options, command, judged) in enumerate(runs):
         context.show(part, f"{check}, {what}")

@@ -196,7 +196,7 @@ def processes(uuid=None):
     program = find_tool("nvidia-smi")
     text = program and said([program, *(["-i", uuid] if uuid else []), "--query-compute-apps=pid,process_name,used_memory",
                              "--format=csv,noheader"])
-    return None if text is None else "; ".join(filter(None, map(str.strip, text.splitlines()))) or "nobody"
+    return None if text is None else "; ".join(filter(None, map(str.strip, text.splitlines()))) or "none listed"
 
 
 def driver_is_there():

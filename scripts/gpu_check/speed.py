@@ -57,8 +57,9 @@ def is_whole(measured, name, kind, torch, chosen):
 
 
 def versions_of(context):
-    """What rates depend on besides the programs of ours, as the first table has it."""
-    return {name: context.found.get(name) for name in ("PyTorch", "driver")}
+    """What rates depend on besides the programs of ours, as far as it is known now."""
+    known = {"PyTorch": context.found.get("PyTorch") if context.torch_python else None, "driver": context.found.get("driver")}
+    return {name: version for name, version in known.items() if version}
 
 
 class Measuring:
@@ -70,10 +71,12 @@ class Measuring:
         earlier = context.earlier.get("speed")
         self.measured = dict(earlier.details.get("cells", {})) if earlier else {}
         self.versions = versions_of(context)
-        if earlier and earlier.details.get("versions") != self.versions:
+        before = earlier.details.get("versions", {}) if earlier else {}
+        others = [f"{name} {version}" for name, version in before.items() if self.versions.get(name, version) != version]
+        if self.measured and others:
             self.measured = {}
-            part.notes.append("measured anew, for the earlier cells are of other versions: " +
-                              ", ".join(f"{name} {version}" for name, version in earlier.details.get("versions", {}).items()))
+            part.notes.append(f"measured anew, for the earlier cells are of {', '.join(others)}")
+        self.versions = before | self.versions
         self.failures = []
         self.seen = None
 
@@ -131,8 +134,8 @@ def batch_of(cell):
 
 def speed(part, context, seconds):
     end = time.monotonic() + seconds
-    mode = context.found.get("compute mode", "Default")
-    if context.torch_python and mode != "Default":  # contestants of a cell are on the GPU together
+    mode = context.found.get("compute mode", "")
+    if context.torch_python and mode.startswith("Exclusive"):  # contestants of a cell are on the GPU together
         context.torch_python = None
         context.torch_reason = f"the GPU's compute mode is {mode}, which lets one process in: nvidia-smi -c DEFAULT lets more"
     if not context.torch_python:
