@@ -9,6 +9,8 @@
 #include "tests/reference/exact_products.hpp"
 #include "tests/reference/kernel_agreement.hpp"
 
+#include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
@@ -132,6 +134,56 @@ TEST(CudaKernels, ReportFaults) {
     ASSERT_EQ(actual.size(), expected.size());
     for (std::size_t i = 0; i < actual.size(); ++i)
       codelets::testing::expect_close(actual[i], expected[i], 1e-5);
+  }
+}
+
+// As the CPU's kernel: the first of equals is hit, and a NaN or an infinity makes its row's loss
+// one, in few classes and in many.
+TEST(CudaKernels, TakeLossesOfOddRows) {
+  const runtime::KernelTable table = grids_as_loops();
+  constexpr float inf = std::numeric_limits<float>::infinity(),
+                  nan = std::numeric_limits<float>::quiet_NaN();
+  for (const std::int64_t classes : {2, 10, 16, 17, 140, 300}) {
+    OpHarness h(3);
+    const std::int64_t rows = 8;
+    const auto last = static_cast<std::int32_t>(classes - 1);
+    const auto logits = h.declare("logits", DType::float32, {rows, classes}),
+               labels = h.declare("labels", DType::int32, {rows});
+    std::vector<float> values(static_cast<std::size_t>(rows * classes), -1);
+    const auto at = [&](std::int64_t row, std::int64_t c) -> float& {
+      return values[static_cast<std::size_t>(row * classes + c)];
+    };
+    at(1, 0) = at(1, last) = 2;  // equals
+    at(2, 0) = at(2, last) = 2;
+    at(3, last) = 3;
+    at(6, 0) = -inf;
+    h.write(labels, std::vector<std::int32_t>{0, 0, last, last, 0, last, 1, last});
+    for (const bool numbers : {true, false}) {  // others hide the rows' sums
+      if (!numbers) {
+        at(4, 0) = nan;
+        at(5, last) = inf;
+      }
+      h.write(logits, values);
+      const auto results = h.op("softmax_cross_entropy", {logits, labels});
+      EXPECT_EQ(h.run("plain"), runtime::StatusWord::ok);
+      const auto statistics = h.read<double>(results[1]);
+      const auto gradient = h.read<float>(results[2]);
+      EXPECT_EQ(h.run(table.at("softmax_cross_entropy", "own", DeviceKind::cuda)),
+                runtime::StatusWord::ok);
+      const auto actual = h.read<double>(results[1]);
+      EXPECT_EQ(actual[1], statistics[1]) << classes;
+      EXPECT_EQ(std::isnan(actual[0]), std::isnan(statistics[0]));
+      if (numbers) {
+        EXPECT_NEAR(actual[0], statistics[0], 1e-5 * statistics[0]);
+      }
+      const auto found = h.read<float>(results[2]);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        EXPECT_EQ(std::isnan(found[i]), std::isnan(gradient[i])) << classes << ": " << i;
+        if (!std::isnan(gradient[i])) {
+          EXPECT_NEAR(found[i], gradient[i], 1e-6) << i;
+        }
+      }
+    }
   }
 }
 

@@ -156,13 +156,13 @@ struct GradInputProduct {
 /// Elements of a part of the weight's gradient, [taps · channels (+ 1), outputs]: where pooling
 /// follows, the last row is the bias' gradient.
 template <bool pooled>
-ARENITE_GPU std::int32_t weight_part_elements(const Sizes& s) {
-  return (s.weight_rows() + (pooled ? 1 : 0)) * s.outputs();
+ARENITE_GPU std::int64_t weight_part_elements(const Sizes& s) {
+  return (std::int64_t{s.weight_rows()} + (pooled ? 1 : 0)) * s.outputs();
 }
 
 template <bool pooled>
 ARENITE_GPU float* weight_part(const Sizes& s, float* parts, std::int32_t part) {
-  return parts + std::int64_t{part} * weight_part_elements<pooled>(s);
+  return parts + part * weight_part_elements<pooled>(s);
 }
 
 /// Part by part.

@@ -257,7 +257,7 @@ struct GradientTiles {
 
 /// The weight: a column for each output, or, `turned` for the input's gradient, for each channel.
 template <bool turned>
-struct Kernels {
+struct WeightTiles {
   static constexpr bool along_depth = turned;
   static constexpr int numbers = 9;
   using At = std::int32_t;  ///< in elements; negative beyond them

@@ -31,7 +31,7 @@ class WinogradPass {
     const std::int64_t parts = in_parts_ ? std::min(depth_ / least_depth, most_parts) : 1;
     with_shape([&](auto shape) {
       grid_ = cuda::TileGrid::of(shape, rows_, columns_, depth_, parts,
-                                 multiprocessors * decltype(shape)::resident);
+                                 cuda::multiprocessors * decltype(shape)::resident);
     });
   }
 
@@ -63,9 +63,6 @@ class WinogradPass {
   cuda::TileGrid grid_;
 
  private:
-  /// Of a large GPU.
-  static constexpr std::int64_t multiprocessors = 132;
-
   template <class F>
   void with_shape(F f) const {
     if (large_)
@@ -74,7 +71,7 @@ class WinogradPass {
       f(cuda::winograd::Small());
   }
 
-  bool keeps_busy() const { return 3 * grid_.blocks() >= 2 * multiprocessors; }
+  bool keeps_busy() const { return 3 * grid_.blocks() >= 2 * cuda::multiprocessors; }
 
   std::int64_t rows_, columns_, depth_;
   bool in_parts_, large_ = false;

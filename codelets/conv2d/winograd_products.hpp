@@ -18,7 +18,7 @@ struct WinogradForward {
   static constexpr bool sums_b = false;
 
   InputPatches<false> a;
-  Kernels<false> b;
+  WeightTiles<false> b;
   cuda::TileGrid grid;
   std::int32_t depth;
   const float* bias;  ///< or nullptr
@@ -53,7 +53,7 @@ struct WinogradGradInput {
   static constexpr bool sums_b = false;
 
   Gradient a;
-  Kernels<true> b;
+  WeightTiles<true> b;
   cuda::TileGrid grid;
   std::int32_t depth;
   const float* output;  ///< of a ReLU before the layer, or nullptr

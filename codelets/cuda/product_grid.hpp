@@ -18,6 +18,9 @@ namespace arenite::codelets::cuda {
 /// other layouts, copies, passes over results.
 constexpr double most_tiled_flops = 1e9;
 
+/// Of a large GPU.
+constexpr std::int64_t multiprocessors = 132;
+
 /// The kinds of tiles, as kernels' names have them.
 enum class Tiling : std::uint8_t { large, squarish, tall, small, narrow };
 inline constexpr std::pair<const char*, Tiling> tilings[]{{"large", Tiling::large},
@@ -33,8 +36,7 @@ class ProductGrid {
   std::int64_t columns = 0, depth = 0;
   TileGrid grid;
 
-  /// Two for each multiprocessor of a large GPU.
-  static constexpr std::int64_t wanted_blocks = 264;
+  static constexpr std::int64_t wanted_blocks = 2 * multiprocessors;
 
   ProductGrid(std::int64_t rows, std::int64_t of_columns, std::int64_t of_depth, bool fours,
               bool fours_of_results, bool in_parts)

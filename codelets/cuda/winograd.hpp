@@ -2,15 +2,13 @@
 // outputs from 16 products a channel instead of 36 (Lavin and Gray, "Fast algorithms for
 // convolutional neural networks", 2016).
 //
-//     d, g ──► 16 elements each     A block's threads transform what they look up of the two
-//     operands
-//               │ for each element  into shared memory, and each warp multiplies the matrices of
-//               two of ▼ a product         the 16 elements. Products go through shared memory once
-//               more, to
-//     y, dw ◄── 16 elements         the threads that transform them back. Nothing transformed is
-//                                   in the GPU's memory, and nothing is launched besides.
+//   d, g ──► 16 elements    A block's threads transform what they look up of both operands
+//                │          into shared memory. For each element that is a product of
+//                ▼          matrices; a warp makes two of them. Products go through shared
+//   y, dw ◄── 16 elements   memory once more, to the threads that transform them back.
 //
-// Where a pixel or a weight is infinite, an infinite result may be a NaN.
+// Nothing transformed is in the GPU's memory, and nothing is launched besides. Where values are
+// infinite, or large enough for sums of four to be, results near them may be so too, or NaN.
 #pragma once
 
 #include "codelets/cuda/tiles.hpp"

@@ -1,9 +1,8 @@
 // softmax_cross_entropy(logits [N, C], labels int32 [N]), attribute divisor (0: N), in one pass:
 //   loss float32 [1]                 sum over samples of −log softmax(logits)[label], over divisor
 //   statistics float64 [2]           that sum, not divided; the number of samples whose largest
-//   logit is
-//                                    the label's (of equal ones the first counts; a row with NaN
-//                                    does not)
+//                                    logit is the label's (of equal ones the first counts; a row
+//                                    with NaN does not)
 //   logits_gradient float32 [N, C]   (softmax(logits) − onehot(labels)) / divisor
 // A lane gives the whole batch's size as divisor, so that the lanes' losses and gradients add up.
 //

@@ -1,5 +1,7 @@
 #include "tests/reference/exact_products.hpp"
 
+#include "codelets/pool2d.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <random>
@@ -45,6 +47,7 @@ std::vector<Layer> layers() {
       {{6, 56, 56, 28}, {3, 3}, 64, {}},      // large tiles of the weight's; Winograd's forward
       {{4, 80, 80, 32}, {3, 3}, 16, padded},  // Winograd's gradient of the input
       {{3, 9, 8, 70}, {3, 3}, 67, {{"padding", List{2, 0}}}},  // several of its blocks, half full
+      {{2, 5, 6, 3}, {3, 3}, 5, {{"padding", List{3, 5}}}},    // patches that lie in the padding
   };
   const std::size_t alone = all.size();
   for (std::size_t i = 0; i < alone; ++i) {
@@ -92,7 +95,10 @@ class Comparison {
                bias = integers("bias", Shape{layer.outputs}, 4);
     const std::vector<Both> y = run(op, {x, weight, bias}, attributes);
     std::vector<Both> gradients{integers("gradient", here_->graph()[y[0].first].shape, 2)};
-    if (layer.pooled()) gradients.push_back(y[1]);
+    if (layer.pooled()) {
+      vary_dead(y[1]);
+      gradients.push_back(y[1]);
+    }
 
     graph::Attributes sized = attributes, shaped = attributes;
     sized.set("size", List{layer.x[1], layer.x[2]});
@@ -146,6 +152,17 @@ class Comparison {
     here_->write(ids.first, values);
     there_->write(ids.second, values);
     return ids;
+  }
+
+  /// Codes of what is dead, each with other bits beside that one.
+  void vary_dead(const Both& codes) {
+    auto values = here_->read<std::uint8_t>(codes.first);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if ((values[i] & codelets::pool2d::dead) != 0)
+        values[i] = static_cast<std::uint8_t>(codelets::pool2d::dead | i % 128);
+    }
+    here_->write(codes.first, values);
+    there_->write(codes.second, values);
   }
 
   /// The op's results; in both harnesses they, and what it writes of its operands, are what the
