@@ -299,6 +299,9 @@ class Speed(unittest.TestCase):
         self.assertEqual(part.status, "skipped")
         rows = self.judged(64, contestant(300, **TRACED), no_torch="none")
         self.assertEqual(rows["beside PyTorch"].verdict, "skipped")
+        rows = self.judged(64, contestant(300, **TRACED), no_torch="none", eager=contestant(90))
+        self.assertNotIn("beside PyTorch", rows)
+        self.assertEqual((rows["ours over eager"].verdict, rows["PyTorch CUDA graphs"].found), ("passed", "skipped: none"))
 
     def test_losses(self):
         for ours, theirs, verdict in ((0.4, 0.5, "passed"), (1.4, 0.5, "passed"), (2.3, 0.5, "FAILED"),

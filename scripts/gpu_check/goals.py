@@ -81,11 +81,11 @@ def judge_row(part, where, batch, row, no_torch):
         part.check(where, f"Arenite did not train: {row['why'].get('ours', 'no word of why')}", "trained", False)
         return
     missing = [mode for mode in MODES if mode not in row["ratios"]]
-    if no_torch:
+    if no_torch and not row["ratios"]:
         part.skip(f"{where}: beside PyTorch", no_torch)
-    else:
+    else:  # an earlier run may have seen a PyTorch
         for mode in missing:
-            part.skip(f"{where}: PyTorch {mode}", row["why"].get(mode, NO_TIME))
+            part.skip(f"{where}: PyTorch {mode}", row["why"].get(mode, no_torch or NO_TIME))
     if row["ratios"]:
         judge_ratios(part, where, batch, row)
     judge_losses(part, f"{where}: losses in the last round", row["losses"])
