@@ -168,7 +168,8 @@ class Table(Case):
         result = self.plan("--verify", out, "--capacity", "4")
         self.assertEqual(result.returncode, 3)
         self.assertIn("infeasible: proved: at least 5 bytes", result.stderr)
-        self.assertIn("--svg excludes --verify", self.plan("--verify", out, "--svg", self.root / "a.svg").stderr)
+        self.assertIn("--svg together with --verify; expected one of them (hint: ",
+                      self.plan("--verify", out, "--svg", self.root / "a.svg").stderr)
 
     def test_bad_plans(self):
         out = self.root / "plan.json"

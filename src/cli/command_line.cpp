@@ -42,6 +42,15 @@ std::string mismatch(const CLI::App& command, const std::string& words) {
   return words;
 }
 
+/// Two that must not be given together: the parser says "--out excludes --verify".
+std::string excluded(const std::string& words) {
+  constexpr std::string_view verb = " excludes ";
+  const std::size_t at = words.find(verb);
+  if (at == std::string::npos) return words;
+  return words.substr(0, at) + " together with " + words.substr(at + verb.size()) +
+         "; expected one of them";
+}
+
 /// The first that must be given and was not.
 std::string missing(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
@@ -113,6 +122,8 @@ std::string refusal(const CLI::App& app, const CLI::ParseError& error) {
                        guess(command, left.front()), name);
   } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     text = mismatch(command, text);
+  } else if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
+    text = excluded(text);
   } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     text = missing(command);
   }
