@@ -6,6 +6,7 @@
 #include "codelets/conv2d/tiled.hpp"
 
 namespace arenite::codelets::conv2d {
+inline namespace ARENITE_GRIDS {
 
 /// Sizes that a thread's loops are unrolled for; stride and dilation are 1.
 template <int kernel_h_, int kernel_w_, int channels_>
@@ -248,4 +249,5 @@ struct ThinForwardPass {
   }
 };
 
+}  // namespace ARENITE_GRIDS
 }  // namespace arenite::codelets::conv2d

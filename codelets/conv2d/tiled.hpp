@@ -7,6 +7,7 @@
 #include "codelets/cuda/sums.hpp"
 
 namespace arenite::codelets::conv2d {
+inline namespace ARENITE_GRIDS {
 
 /// One of a convolution's passes.
 struct TiledPass : cuda::ProductGrid {
@@ -113,4 +114,5 @@ struct TiledGradWeight : TiledPass {
   }
 };
 
+}  // namespace ARENITE_GRIDS
 }  // namespace arenite::codelets::conv2d

@@ -5,6 +5,7 @@
 #include "codelets/conv2d/winograd_products.hpp"
 
 namespace arenite::codelets::conv2d {
+inline namespace ARENITE_GRIDS {
 
 /// One of a convolution's passes.
 class WinogradPass {
@@ -202,4 +203,5 @@ void add_winograd(runtime::KernelTable& kernels, const std::string& op,
   }
 }
 
+}  // namespace ARENITE_GRIDS
 }  // namespace arenite::codelets::conv2d

@@ -12,3 +12,11 @@
 #define ARENITE_UNROLL_ALL
 #define ARENITE_KEEP_ROLLED
 #endif
+
+/// The inline namespace of classes in headers whose functions start grids: what nvcc makes of them
+/// and what a C++ compiler does are other functions, and a program may hold both.
+#ifdef __CUDACC__
+#define ARENITE_GRIDS grids_of_a_gpu
+#else
+#define ARENITE_GRIDS grids_as_loops
+#endif
