@@ -100,14 +100,19 @@ struct Step {
   }
   ARENITE_GPU void four(std::int64_t i, std::int32_t, const float (&gradient)[4]) const {
     auto* const weights = reinterpret_cast<Four*>(weight + i);
-    auto* const velocities = velocity != nullptr ? reinterpret_cast<Four*>(velocity + i) : nullptr;
-    Four w = *weights, v{};
-    if (velocities != nullptr) v = *velocities;
-    ARENITE_UNROLL_ALL
-    for (int j = 0; j < 4; ++j)
-      sgd::step_one(rule, *rate, gradient[j], w.of[j], velocities != nullptr ? v.of + j : nullptr);
+    Four w = *weights;
+    // Apart, so that no address of the four is asked for: they stay in registers.
+    if (velocity == nullptr) {
+      ARENITE_UNROLL_ALL
+      for (int j = 0; j < 4; ++j) sgd::step_one(rule, *rate, gradient[j], w.of[j], nullptr);
+    } else {
+      auto* const velocities = reinterpret_cast<Four*>(velocity + i);
+      Four v = *velocities;
+      ARENITE_UNROLL_ALL
+      for (int j = 0; j < 4; ++j) sgd::step_one(rule, *rate, gradient[j], w.of[j], &v.of[j]);
+      *velocities = v;
+    }
     *weights = w;
-    if (velocities != nullptr) *velocities = v;
   }
 };
 
