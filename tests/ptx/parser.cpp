@@ -1,0 +1,467 @@
+#include "tests/ptx/parser.hpp"
+
+#include "tests/ptx/operations.hpp"
+#include "tests/ptx/tokens.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace ptx {
+namespace {
+
+constexpr std::uint32_t vector_bytes = 64;  ///< what lanes' values are aligned to
+
+/// Of a type's name, as in .reg .f32: 0 of a predicate.
+std::optional<std::uint8_t> bytes_of_type(std::string_view type) {
+  if (type == "pred") return 0;
+  for (const char* kind : {"b", "u", "s", "f"}) {
+    if (!type.starts_with(kind)) continue;
+    const std::string_view bits = type.substr(1);
+    if (bits == "8") return 1;
+    if (bits == "16") return 2;
+    if (bits == "32") return 4;
+    if (bits == "64") return 8;
+  }
+  return std::nullopt;
+}
+
+struct Place {
+  Register at = 0;
+  std::uint8_t bytes = 0;
+};
+
+/// Registers that are declared together: %f<100> are %f0 to %f99.
+struct Declared {
+  Register first = 0;
+  std::uint32_t count = 0;  ///< 0: one, without a number
+  std::uint8_t bytes = 0;
+};
+
+class EntryParser {
+ public:
+  EntryParser(Tokens& tokens, Entry& entry) : tokens_(tokens), entry_(entry) {}
+
+  void parse() {
+    if (tokens_.take_if("(")) parameters();
+    while (!tokens_.is("{")) directive();
+    tokens_.expect("{");
+    scopes_.emplace_back();
+    while (!scopes_.empty()) statement();
+    entry_.code.push_back({.kind = Instruction::Kind::leave});
+    for (const auto& [instruction, label] : branches_) {
+      const auto found = labels_.find(label);
+      if (found == labels_.end())
+        throw std::runtime_error("PTX: no label '" + label + "' in " + entry_.name);
+      entry_.code[instruction].target = found->second;
+    }
+    entry_.register_bytes = (end_ + vector_bytes - 1) / vector_bytes * vector_bytes;
+  }
+
+ private:
+  using Kind = Instruction::Kind;
+
+  std::uint32_t number() {
+    const Token token = tokens_.peek();
+    std::uint32_t value = 0;
+    const char* const end = token.text.data() + token.text.size();
+    if (std::from_chars(token.text.data(), end, value).ptr != end || token.text.empty())
+      tokens_.fail("a number");
+    tokens_.take();
+    return value;
+  }
+  std::uint8_t type() {
+    const Token token = tokens_.peek();
+    const auto bytes = bytes_of_type(token.text.substr(token.text.empty() ? 0 : 1));
+    if (!token.text.starts_with(".") || !bytes) tokens_.fail("a type");
+    tokens_.take();
+    return *bytes;
+  }
+  static std::uint32_t aligned(std::uint32_t at, std::uint32_t to) {
+    return (at + to - 1) / to * to;
+  }
+
+  /// [.align n] .type name [ '[' count ']' ], behind `end` bytes: its name and where it begins.
+  std::pair<std::string, std::uint32_t> variable(std::uint32_t& end) {
+    const std::uint32_t stated = tokens_.take_if(".align") ? number() : 1;
+    const std::uint8_t bytes = type();
+    const std::string name(tokens_.take().text);
+    std::uint32_t count = 1;
+    if (tokens_.take_if("[")) {
+      count = number();
+      tokens_.expect("]");
+    }
+    const std::uint32_t at = aligned(end, std::max<std::uint32_t>(stated, bytes));
+    end = at + count * bytes;
+    return {name, at};
+  }
+
+  void parameters() {
+    while (!tokens_.take_if(")")) {
+      tokens_.expect(".param");
+      const auto [name, at] = variable(entry_.parameter_bytes);
+      entry_.parameters.push_back({at, entry_.parameter_bytes - at});
+      symbols_[name] = at;
+      tokens_.take_if(",");
+    }
+  }
+
+  void directive() {
+    const bool threads = tokens_.is(".maxntid") || tokens_.is(".reqntid");
+    if (!threads && !tokens_.is(".minnctapersm")) tokens_.fail("a directive of a kernel, or '{'");
+    tokens_.take();
+    std::uint32_t product = number();
+    while (tokens_.take_if(",")) product *= number();
+    if (threads) entry_.most_threads = product;
+  }
+
+  void statement() {
+    if (tokens_.at_end()) tokens_.fail("'}'");
+    if (tokens_.take_if("{")) {
+      scopes_.emplace_back();
+    } else if (tokens_.take_if("}")) {
+      scopes_.pop_back();
+    } else if (tokens_.take_if(".reg")) {
+      registers();
+    } else if (tokens_.take_if(".shared")) {
+      const auto [name, at] = variable(entry_.shared_bytes);
+      symbols_[name] = at;
+      tokens_.expect(";");
+    } else if (tokens_.take_if(".local")) {
+      const auto [name, at] = variable(entry_.local_bytes);
+      symbols_[name] = at;
+      tokens_.expect(";");
+    } else if (tokens_.take_if(".pragma")) {
+      tokens_.take();
+      tokens_.expect(";");
+    } else {
+      label_or_instruction();
+    }
+  }
+
+  Register allocate(std::uint8_t bytes) {
+    const bool predicate = bytes == 0;
+    end_ = aligned(end_, predicate ? sizeof(Mask) : vector_bytes);
+    return std::exchange(end_, end_ + (predicate ? sizeof(Mask) : lanes * std::uint32_t{bytes}));
+  }
+
+  void registers() {
+    const std::uint8_t bytes = type();
+    do {
+      const std::string name(tokens_.take().text);
+      Declared declared{.bytes = bytes};
+      if (tokens_.take_if("<")) {
+        declared.count = number();
+        tokens_.expect(">");
+      }
+      declared.first = allocate(bytes);
+      for (std::uint32_t i = 1; i < declared.count; ++i) allocate(bytes);
+      scopes_.back()[name] = declared;
+    } while (tokens_.take_if(","));
+    tokens_.expect(";");
+  }
+
+  std::optional<Place> find_register(std::string_view name) const {
+    const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+    std::uint32_t index = 0;
+    std::from_chars(name.data() + digits, name.data() + name.size(), index);
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+      if (const auto one = scope->find(name); one != scope->end() && one->second.count == 0)
+        return Place{one->second.first, one->second.bytes};
+      const auto all = scope->find(name.substr(0, digits));
+      if (all == scope->end() || digits == name.size() || index >= all->second.count) continue;
+      const std::uint8_t bytes = all->second.bytes;
+      const std::uint32_t apart = bytes == 0 ? sizeof(Mask) : lanes * std::uint32_t{bytes};
+      return Place{all->second.first + index * apart, bytes};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Place> find_special(std::string_view name) {
+    static const std::map<std::string_view, Special> known{{"%tid.x", Special::thread},
+                                                           {"%ctaid.x", Special::block},
+                                                           {"%ntid.x", Special::threads},
+                                                           {"%nctaid.x", Special::blocks}};
+    const auto found = known.find(name);
+    if (found == known.end()) return std::nullopt;
+    const auto [at, is_new] = entry_.specials.try_emplace(found->second, 0);
+    if (is_new) at->second = allocate(sizeof(std::uint32_t));
+    return Place{at->second, sizeof(std::uint32_t)};
+  }
+
+  Place constant(std::uint64_t value, std::uint8_t bytes) {
+    if (bytes > 0 && bytes < 8) value &= (std::uint64_t{1} << (8 * bytes)) - 1;
+    const auto [at, is_new] = constants_.try_emplace({bytes, value}, 0);
+    if (is_new) {
+      at->second = allocate(bytes);
+      entry_.constants.push_back({at->second, bytes, value});
+    }
+    return {at->second, bytes};
+  }
+
+  /// 12, -12, 0x1f, 0f3F800000, 0d3FF0000000000000.
+  std::optional<std::uint64_t> literal() {
+    const bool negative = tokens_.take_if("-");
+    std::string_view digits = tokens_.peek().text;
+    int base = 10;
+    if (digits.starts_with("0f") || digits.starts_with("0d") || digits.starts_with("0x")) {
+      base = 16;
+      digits.remove_prefix(2);
+    }
+    std::uint64_t value = 0;
+    const char* const end = digits.data() + digits.size();
+    if (digits.empty() || std::from_chars(digits.data(), end, value, base).ptr != end) {
+      if (negative) tokens_.fail("a number");
+      return std::nullopt;
+    }
+    tokens_.take();
+    return negative ? 0 - value : value;
+  }
+
+  /// A source of an instruction, of which a constant takes so many bytes.
+  Place source(std::uint8_t bytes) {
+    if (const auto value = literal()) return constant(*value, bytes);
+    const Token token = tokens_.take();
+    if (const auto found = find_register(token.text)) return *found;
+    if (const auto found = find_special(token.text)) return *found;
+    if (const auto symbol = symbols_.find(token.text); symbol != symbols_.end())
+      return constant(symbol->second, bytes);
+    throw std::runtime_error("PTX, line " + std::to_string(token.line) +
+                             ": no register or variable '" + std::string(token.text) + "'");
+  }
+  Register checked_source(std::uint8_t bytes) {
+    const Place place = source(bytes);
+    if (place.bytes != bytes) tokens_.fail("a register of another size before it");
+    return place.at;
+  }
+  /// Of a conversion, which may take the lower half of a wider register.
+  Register narrowed_source(std::uint8_t bytes, std::uint32_t line) {
+    const Place place = source(bytes);
+    if (place.bytes == 8 && bytes == 4) {
+      Instruction half{.from = {place.at}, .line = line};
+      half.function = find_operation("low.b64")->function;
+      half.to = allocate(bytes);
+      entry_.code.push_back(half);
+      return half.to;
+    }
+    if (place.bytes != bytes) tokens_.fail("a register of another size before it");
+    return place.at;
+  }
+  Place destination() {
+    const auto found = find_register(tokens_.peek().text);
+    if (!found) tokens_.fail("a register");
+    tokens_.take();
+    return *found;
+  }
+  void comma() { tokens_.expect(","); }
+
+  void label_or_instruction() {
+    Instruction one;
+    if (tokens_.take_if("@")) {
+      one.guarded = true;
+      one.unless = tokens_.take_if("!");
+      one.guard = checked_source(0);
+    }
+    const Token word = tokens_.take();
+    if (!one.guarded && tokens_.take_if(":")) {
+      labels_[std::string(word.text)] = static_cast<std::uint32_t>(entry_.code.size());
+      return;
+    }
+    one.line = word.line;
+    instruction(std::string(word.text), one);
+    tokens_.expect(";");
+  }
+
+  void instruction(const std::string& name, Instruction& one) {
+    if (name.starts_with("griddepcontrol.")) return;  // grids run one by one
+    if (name == "bra" || name == "bra.uni") {
+      one.kind = Kind::branch;
+      branches_.emplace_back(entry_.code.size(), tokens_.take().text);
+    } else if (name == "ret" || name == "exit") {
+      one.kind = Kind::leave;
+    } else if (name == "bar.sync") {
+      one.kind = Kind::barrier;
+      tokens_.expect("0");  // of all threads
+    } else if (name == "bar.red.or.pred") {
+      one.kind = Kind::barrier_or;
+      one.to = destination().at;
+      comma();
+      tokens_.expect("0");
+      comma();
+      one.from[0] = checked_source(0);
+    } else if (name.starts_with("ld.") || name.starts_with("st.")) {
+      memory(name, one);
+    } else if (name == "atom.global.cas.b64") {
+      one.kind = Kind::compare;
+      one.space = Space::global;
+      one.bytes = one.register_bytes = 8;
+      one.to = destination().at;
+      comma();
+      address(one);
+      for (int i = 1; i <= 2; ++i) {
+        comma();
+        one.from[i] = checked_source(8);
+      }
+    } else if (name == "mov.b64" && tokens_.is("{")) {
+      return halves(one);
+    } else {
+      computation(name, one);
+    }
+    entry_.code.push_back(one);
+  }
+
+  void computation(std::string name, Instruction& one) {
+    const Place to = destination();
+    comma();
+    if (name == "mov.b64" && tokens_.is("{")) {
+      name = "pack.b64";
+      tokens_.take();
+    }
+    const Operation* operation = find_operation(name);
+    if (operation == nullptr)
+      throw std::runtime_error("PTX, line " + std::to_string(one.line) + ": instruction '" + name +
+                               "', which is not known here");
+    one.function = operation->function;
+    one.to = to.at;
+    one.multiplies =
+        name.starts_with("fma.") || (name.starts_with("mul.") && name.find(".f") != name.npos);
+    if (to.bytes != operation->to) tokens_.fail("a result of another size before it");
+    for (std::uint8_t i = 0; i < operation->sources; ++i) {
+      if (i > 0) comma();
+      one.from[i] = name.starts_with("cvt.") ? narrowed_source(operation->from[i], one.line)
+                                             : checked_source(operation->from[i]);
+    }
+    if (name == "pack.b64") tokens_.expect("}");
+  }
+
+  /// mov.b64 {low, high}, from
+  void halves(Instruction& one) {
+    tokens_.expect("{");
+    const Register low = destination().at;
+    comma();
+    const Register high = destination().at;
+    tokens_.expect("}");
+    comma();
+    one.from[0] = checked_source(8);
+    for (const auto& [name, to] : {std::pair{"low.b64", low}, {"high.b64", high}}) {
+      one.function = find_operation(name)->function;
+      one.to = to;
+      entry_.code.push_back(one);
+    }
+  }
+
+  /// [register + offset], [variable + offset], with any sign of the offset.
+  void address(Instruction& one) {
+    tokens_.expect("[");
+    const Token base = tokens_.take();
+    if (const auto found = find_register(base.text)) {
+      one.from[0] = found->at;
+      if (found->bytes != (one.space == Space::shared ? 4 : 8))
+        tokens_.fail("an address of another size before it");
+    } else if (const auto symbol = symbols_.find(base.text); symbol != symbols_.end()) {
+      one.absolute = true;
+      one.offset = symbol->second;
+    } else {
+      tokens_.fail("a register or a variable before it");
+    }
+    if (tokens_.take_if("+")) {
+      const auto offset = literal();
+      if (!offset) tokens_.fail("an offset");
+      one.offset += static_cast<std::int64_t>(*offset);
+    }
+    tokens_.expect("]");
+  }
+
+  void element(Instruction& one, std::uint8_t i) {
+    const Place place = one.kind == Kind::load ? destination() : source(one.bytes);
+    if (place.bytes < one.bytes) tokens_.fail("a wider register before it");
+    one.register_bytes = place.bytes;
+    one.elements[i] = place.at;
+  }
+  void elements(Instruction& one) {
+    if (!tokens_.take_if("{")) return element(one, 0);
+    for (std::uint8_t i = 0; i < one.count; ++i) {
+      if (i > 0) comma();
+      element(one, i);
+    }
+    tokens_.expect("}");
+  }
+
+  /// ld.global.nc.v4.f32 and the like.
+  void memory(const std::string& name, Instruction& one) {
+    one.kind = name.starts_with("ld") ? Kind::load : Kind::store;
+    bool has_space = false;
+    for (std::size_t at = 3; at < name.size();) {
+      const std::size_t end = std::min(name.find('.', at), name.size());
+      const std::string part = name.substr(at, end - at);
+      at = end + 1;
+      static const std::map<std::string, Space> spaces{{"param", Space::parameter},
+                                                       {"global", Space::global},
+                                                       {"shared", Space::shared},
+                                                       {"local", Space::local}};
+      if (const auto space = spaces.find(part); space != spaces.end()) {
+        one.space = space->second;
+        has_space = true;
+      } else if (part == "volatile") {
+        one.is_volatile = true;
+      } else if (part == "v2" || part == "v4") {
+        one.count = part == "v2" ? 2 : 4;
+      } else if (const auto bytes = bytes_of_type(part); bytes && *bytes > 0) {
+        one.bytes = *bytes;
+        one.is_signed = part.starts_with("s");
+      } else if (part != "nc") {
+        has_space = false;
+        break;
+      }
+    }
+    // Threads that touch the same words of shared memory are looked for in words.
+    if (!has_space || one.bytes == 0 || (one.space == Space::shared && one.bytes < 4))
+      throw std::runtime_error("PTX, line " + std::to_string(one.line) + ": access '" + name +
+                               "', which is not known here");
+    if (one.kind == Kind::load) {
+      elements(one);
+      comma();
+      address(one);
+    } else {
+      address(one);
+      comma();
+      elements(one);
+    }
+  }
+
+  Tokens& tokens_;
+  Entry& entry_;
+  std::vector<std::map<std::string, Declared, std::less<>>> scopes_;
+  std::map<std::string, std::uint32_t, std::less<>> symbols_, labels_;
+  std::map<std::pair<std::uint8_t, std::uint64_t>, Register> constants_;
+  std::vector<std::pair<std::size_t, std::string>> branches_;
+  std::uint32_t end_ = 0;  ///< of the registers so far
+};
+
+}  // namespace
+
+Module parse(std::string_view text) {
+  Module module;
+  Tokens tokens(text);
+  while (!tokens.at_end()) {
+    if (tokens.take_if(".version") || tokens.take_if(".address_size") ||
+        tokens.take_if(".target")) {
+      tokens.take();
+      while (tokens.take_if(",")) tokens.take();
+    } else if (tokens.take_if(".visible") || tokens.take_if(".weak")) {
+      continue;
+    } else if (tokens.take_if(".entry")) {
+      Entry entry;
+      entry.name = tokens.take().text;
+      EntryParser(tokens, entry).parse();
+      module[entry.name] = std::move(entry);
+    } else {
+      tokens.fail("a kernel");
+    }
+  }
+  return module;
+}
+
+}  // namespace ptx

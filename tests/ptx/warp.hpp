@@ -1,0 +1,48 @@
+// A warp of a grid that runs: its registers, and where each of its threads is.
+#pragma once
+
+#include "tests/ptx/program.hpp"
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <new>
+
+namespace ptx {
+
+struct Warp {
+  std::byte* file = nullptr;  ///< registers
+  Mask active = 0;            ///< lanes that the instruction under way is for
+
+  template <class T>
+  T* lanes(Register at) const {
+    return reinterpret_cast<T*>(file + at);
+  }
+  Mask predicate(Register at) const {
+    Mask mask;
+    std::memcpy(&mask, file + at, sizeof(mask));
+    return mask;
+  }
+  /// Of the active lanes.
+  void set_predicate(Register at, Mask mask) {
+    mask = (predicate(at) & ~active) | (mask & active);
+    std::memcpy(file + at, &mask, sizeof(mask));
+  }
+  template <class T>
+  void set(Register at, const T (&values)[ptx::lanes]) {
+    T* const to = lanes<T>(at);
+    if (active == all_lanes) {
+      std::memcpy(to, values, sizeof(values));
+    } else {
+      for (int lane = 0; lane < ptx::lanes; ++lane) {
+        if (((active >> lane) & 1) != 0) to[lane] = values[lane];
+      }
+    }
+  }
+
+  Mask alive = 0, waiting = 0;  ///< threads that have not left, and those at a barrier
+  std::array<std::uint32_t, ptx::lanes> next{};  ///< the next instruction of each
+  int index = 0;                                 ///< in the block
+};
+
+}  // namespace ptx
