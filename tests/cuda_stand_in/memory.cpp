@@ -60,6 +60,7 @@ cudaError_t allocate(void** made, std::size_t bytes, bool there) {
   (there ? s.allocations : s.pinned)[reinterpret_cast<std::uintptr_t>(*made)] = {bytes,
                                                                                  mine().device};
   if (there) in_use += bytes;
+  ++s.memory_changes;
   return cudaSuccess;
 }
 
@@ -75,6 +76,7 @@ cudaError_t free_from(std::map<std::uintptr_t, Allocation>& all, void* at) {
     s.in_use[static_cast<std::size_t>(known->second.device)] -= known->second.bytes;
   }
   all.erase(known);
+  ++s.memory_changes;
   std::free(at);
   return cudaSuccess;
 }
@@ -114,6 +116,7 @@ cudaError_t cudaHostRegister(void* at, std::size_t bytes, unsigned) {
   touch();
   const std::lock_guard lock(state().mutex);
   state().pinned[reinterpret_cast<std::uintptr_t>(at)] = {bytes, mine().device};
+  ++state().memory_changes;
   return cudaSuccess;
 }
 cudaError_t cudaHostUnregister(void* at) {
@@ -122,6 +125,7 @@ cudaError_t cudaHostUnregister(void* at) {
   const std::lock_guard lock(state().mutex);
   if (state().pinned.erase(reinterpret_cast<std::uintptr_t>(at)) == 0)
     refuse("memory to unpin that was not pinned");
+  ++state().memory_changes;
   return cudaSuccess;
 }
 cudaError_t cudaHostGetDevicePointer(void** there, void* here, unsigned) {

@@ -1,7 +1,9 @@
 // The functions of CUDA's runtime library that programs of ours and StarPU call, on GPUs that are
 // threads of the host (streams.hpp): preloaded, they stand before libcudart's. What runs is then
 // all of a build with CUDA but its kernels: those do nothing, unless a test gives functions to
-// streams in their place (enqueued_loops.hpp); the one that hands status words on does.
+// streams in their place (enqueued_loops.hpp); the one that hands status words on does. With
+// CUDA_STAND_IN_PTX they run, as their PTX says (tests/ptx), and a GPU's faults end the process;
+// with CUDA_STAND_IN_COUNTS, which names a file, what they did is counted and told there, in JSON.
 //
 // CUDA_STAND_IN_GPUS says how many GPUs there are (2), CUDA_STAND_IN_REPORT names a file for what
 // was asked of them, in JSON, when the process ends. After CUDA_STAND_IN_LAUNCHES launches of
@@ -49,13 +51,21 @@ struct Allocation {
   int device;
 };
 
+/// What nvcc made of a source file, and a kernel in it by the name that it has there.
+struct Binary;
+struct Kernel {
+  Binary* binary = nullptr;
+  std::string name;
+};
+
 struct State {
   std::mutex mutex;
   int gpus = 2;
   std::set<Stream*> streams;
   std::set<Event*> events;
   std::map<std::uintptr_t, Allocation> allocations, pinned;
-  std::map<const void*, std::string> kernels;  ///< by the host's stub
+  std::atomic<long> memory_changes{0};
+  std::map<const void*, Kernel> kernels;  ///< by the host's stub
   std::set<const void*> loaded;
   std::array<Stream*, most_gpus> legacy{};
   std::array<std::size_t, most_gpus> in_use{};

@@ -40,11 +40,14 @@ void perform(const Deed& deed) {
       if (deed.told != nullptr) *deed.told = word;
       break;
     }
+    case Deed::Kind::kernel:
+      perform(*deed.launch);
+      break;
     case Deed::Kind::mark:
       deed.event->reached.store(deed.mark);
       break;
     case Deed::Kind::graph:
-      deed.graph->deeds.perform(perform);
+      deed.graph->deeds.perform([](const Deed& one) { perform(one); });
       break;
   }
 }

@@ -17,6 +17,7 @@
 namespace cuda_stand_in {
 
 struct Graph;
+struct Launch;
 
 [[noreturn]] void refuse(const char* what);
 
@@ -30,7 +31,7 @@ struct Event {
 
 /// What a stream does, as plain data.
 struct Deed {
-  enum class Kind : std::uint8_t { nothing, function, copy, fill, hand_on, mark, graph };
+  enum class Kind : std::uint8_t { nothing, function, copy, fill, hand_on, kernel, mark, graph };
   Kind kind = Kind::nothing;
   void* to = nullptr;
   const void* from = nullptr;
@@ -42,6 +43,7 @@ struct Deed {
   Event* event = nullptr;
   std::uint64_t mark = 0;
   Graph* graph = nullptr;
+  const Launch* launch = nullptr;
 };
 
 /// What was captured; as an executable one, too.
@@ -51,6 +53,8 @@ struct Graph {
 };
 
 void perform(const Deed& deed);
+/// Of a kernel's PTX.
+void perform(const Launch& launch);
 
 struct Stream {
   explicit Stream(int of_device) : device(of_device) {}

@@ -44,12 +44,13 @@ struct Counts {
   std::uint64_t grids = 0, threads = 0;
   std::uint64_t instructions = 0, multiplications = 0;  ///< all, and those that multiply floats
   std::uint64_t global_accesses = 0, sectors = 0;       ///< and the 32 bytes that these touch
-  std::uint64_t shared_turns = 0, wavefronts = 0;  ///< at least, for as many bytes, and by the banks
+  std::uint64_t shared_turns = 0,
+                wavefronts = 0;  ///< at least, for as many bytes, and by the banks
 
   void add(const Counts& other) {
-    for (auto member : {&Counts::grids, &Counts::threads, &Counts::instructions,
-                        &Counts::multiplications, &Counts::global_accesses, &Counts::sectors,
-                        &Counts::shared_turns, &Counts::wavefronts})
+    for (auto member :
+         {&Counts::grids, &Counts::threads, &Counts::instructions, &Counts::multiplications,
+          &Counts::global_accesses, &Counts::sectors, &Counts::shared_turns, &Counts::wavefronts})
       this->*member += other.*member;
   }
 };

@@ -1,0 +1,177 @@
+#include "tests/cuda_stand_in/kernels.hpp"
+#include "tests/ptx/machine.hpp"
+#include "tests/ptx/parser.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+
+namespace cuda_stand_in {
+
+struct Binary {
+  std::string_view bytes;
+  std::once_flag once;
+  ptx::Module module;
+};
+
+namespace {
+
+/// What nvcc's --no-compress leaves readable.
+std::string_view ptx_in(std::string_view bytes) {
+  const std::size_t begin = bytes.find("\n.version ");
+  if (begin == bytes.npos) refuse("a kernel without PTX: it takes nvcc's --no-compress");
+  return bytes.substr(begin, bytes.find('\0', begin) - begin);
+}
+
+const ptx::Entry& entry_of(const Kernel& kernel) {
+  Binary& binary = *kernel.binary;
+  std::call_once(binary.once, [&] {
+    try {
+      binary.module = ptx::parse(ptx_in(binary.bytes));
+    } catch (const std::exception& error) {
+      refuse(error.what());
+    }
+  });
+  const auto found = binary.module.find(kernel.name);
+  if (found == binary.module.end()) refuse(("no PTX of " + kernel.name).c_str());
+  return found->second;
+}
+
+/// What kernels of a device may touch: its own memory, and the host's that is pinned.
+std::vector<ptx::Range> memory_of(int device) {
+  std::vector<ptx::Range> all;
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  for (const auto* kind : {&s.allocations, &s.pinned}) {
+    for (const auto& [at, allocation] : *kind) {
+      if (kind == &s.pinned || allocation.device == device)
+        all.push_back({at, at + allocation.bytes});
+    }
+  }
+  std::ranges::sort(all, {}, &ptx::Range::begin);
+  return all;
+}
+
+/// A stream's own.
+struct Runner {
+  ptx::Machine machine;
+  std::vector<ptx::Range> memory;
+  long changes = -1;
+  int device = -1;
+};
+
+const char* counts_file() { return std::getenv("CUDA_STAND_IN_COUNTS"); }
+
+/// All streams' runners. Never destroyed: their threads may outlive everything else.
+struct Runners {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Runner>> all;
+
+  Runners() {
+    if (counts_file() != nullptr) std::atexit(report);
+  }
+  static Runners& get() {
+    static auto* const kept = new Runners;
+    return *kept;
+  }
+  static void report() {
+    std::map<std::string, ptx::Counts> sums;
+    for (const auto& runner : get().all) {
+      for (const auto& [name, counts] : runner->machine.counts()) sums[name].add(counts);
+    }
+    std::FILE* out = std::fopen(counts_file(), "w");
+    if (out == nullptr) return;
+    const char* separator = "[\n";
+    for (const auto& [name, c] : sums) {
+      std::fprintf(
+          out,
+          "%s{\"kernel\": \"%s\", \"grids\": %lu, \"threads\": %lu, \"instructions\": %lu, "
+          "\"multiplications\": %lu, \"global_accesses\": %lu, \"sectors\": %lu, "
+          "\"shared_turns\": %lu, \"wavefronts\": %lu}",
+          separator, name.c_str(), c.grids, c.threads, c.instructions, c.multiplications,
+          c.global_accesses, c.sectors, c.shared_turns, c.wavefronts);
+      separator = ",\n";
+    }
+    std::fprintf(out, "\n]\n");
+    std::fclose(out);
+  }
+  Runner& add() {
+    const std::lock_guard lock(mutex);
+    all.push_back(std::make_unique<Runner>(
+        Runner{.machine = ptx::Machine(counts_file() != nullptr), .memory = {}}));
+    return *all.back();
+  }
+};
+
+}  // namespace
+
+bool kernels_run() {
+  static const bool run = std::getenv("CUDA_STAND_IN_PTX") != nullptr;
+  return run;
+}
+
+Binary* binary_at(const void* wrapper) {
+  // As fatbinary_section.h and fatBinaryCtl.h of CUDA have it: a header that says how much follows.
+  struct Wrapper {
+    int magic, version;
+    const char* data;
+    void* unused;
+  };
+  struct Header {
+    std::uint32_t magic;
+    std::uint16_t version, header_bytes;
+    std::uint64_t bytes;
+  };
+  const char* const data = static_cast<const Wrapper*>(wrapper)->data;
+  Header header;
+  std::memcpy(&header, data, sizeof(header));
+  if (header.magic != 0xba55ed50) refuse("a binary of kernels of another kind than it knows");
+  auto* made = new Binary;
+  made->bytes = {data, header.header_bytes + header.bytes};
+  return made;
+}
+
+const Launch& launch_of(const Kernel& kernel, int device, dim3 grid, dim3 block, std::size_t shared,
+                        void** arguments) {
+  if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1 || shared != 0)
+    refuse(
+        "a grid that is no row of rows of threads, or has memory beyond what its kernel declares");
+  static std::mutex mutex;
+  static auto* const known = new std::set<Launch>;
+  thread_local Launch launch;
+  launch.entry = &entry_of(kernel);
+  launch.device = device;
+  launch.blocks = grid.x;
+  launch.threads = block.x;
+  launch.parameters.assign(launch.entry->parameter_bytes, std::byte{0});
+  for (std::size_t i = 0; i < launch.entry->parameters.size(); ++i) {
+    const ptx::Parameter& one = launch.entry->parameters[i];
+    std::memcpy(launch.parameters.data() + one.offset, arguments[i], one.bytes);
+  }
+  const std::lock_guard lock(mutex);
+  const auto found = known->find(launch);
+  if (found != known->end()) return *found;
+  return *known->insert(launch).first;
+}
+
+void perform(const Launch& launch) {
+  thread_local Runner& runner = Runners::get().add();
+  if (runner.device != launch.device || runner.changes != state().memory_changes) {
+    runner.changes = state().memory_changes;
+    runner.device = launch.device;
+    runner.memory = memory_of(launch.device);
+  }
+  try {
+    runner.machine.run(
+        {launch.entry, launch.blocks, launch.threads, launch.parameters.data(), runner.memory});
+  } catch (const ptx::Fault& fault) {
+    refuse(fault.what());
+  }
+}
+
+}  // namespace cuda_stand_in
