@@ -5,11 +5,6 @@
 namespace cuda_stand_in {
 namespace {
 
-struct Configuration {
-  dim3 grid, block;
-  std::size_t shared = 0;
-  cudaStream_t stream = nullptr;
-};
 thread_local Configuration configuration;
 
 cudaError_t launch(const void* stub, void** arguments, const Configuration& as) {
@@ -32,7 +27,7 @@ cudaError_t launch(const void* stub, void** arguments, const Configuration& as) 
   Deed deed;
   if (kernels_run()) {
     deed.kind = Deed::Kind::kernel;
-    deed.launch = &launch_of(*kernel, mine().device, as.grid, as.block, as.shared, arguments);
+    deed.launch = &launch_of(*kernel, mine().device, as, arguments);
   } else if (kernel->name.find("hand_on_word") != std::string::npos) {
     deed.kind = Deed::Kind::hand_on;
     deed.from = *static_cast<const void**>(arguments[0]);
@@ -62,7 +57,7 @@ void __cudaRegisterFunction(void** binary, const char* stub, char*, const char* 
 }
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared,
                                      cudaStream_t stream) {
-  configuration = {grid, block, shared, stream};
+  configuration = {grid, block, shared, stream, false};
   return 0;
 }
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared, void* stream) {
@@ -78,18 +73,26 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* stub) {
 }
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
                                std::size_t shared, cudaStream_t stream) {
-  return launch(reinterpret_cast<const void*>(kernel), arguments, {grid, block, shared, stream});
+  return launch(reinterpret_cast<const void*>(kernel), arguments,
+                {grid, block, shared, stream, false});
 }
 cudaError_t cudaLaunchKernel(const void* stub, dim3 grid, dim3 block, void** arguments,
                              std::size_t shared, cudaStream_t stream) {
-  return launch(stub, arguments, {grid, block, shared, stream});
+  return launch(stub, arguments, {grid, block, shared, stream, false});
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* stub,
                                 void** arguments) {
   if (config->gridDim.x == 0 || config->blockDim.x == 0 || config->blockDim.x > 1024)
     refuse("a grid of no blocks, or of blocks of too many threads");
-  return launch(stub, arguments,
-                {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream});
+  bool early = false;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    if (config->attrs[i].id != cudaLaunchAttributeProgrammaticStreamSerialization)
+      refuse("a launch with an attribute that it does not know");
+    early = config->attrs[i].val.programmaticStreamSerializationAllowed != 0;
+  }
+  return launch(
+      stub, arguments,
+      {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, early});
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   *attributes = {};

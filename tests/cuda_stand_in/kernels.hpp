@@ -17,20 +17,30 @@ struct Launch {
   const ptx::Entry* entry = nullptr;
   int device = 0;
   std::uint32_t blocks = 0, threads = 0;
+  bool early = false;  ///< begins before what stands before it has ended
   std::vector<std::byte> parameters;
   mutable unsigned times = 0;  ///< that it ran, in any stream
 
   bool operator<(const Launch& other) const {
-    return std::tie(entry, device, blocks, threads, parameters) <
-           std::tie(other.entry, other.device, other.blocks, other.threads, other.parameters);
+    return std::tie(entry, device, blocks, threads, early, parameters) <
+           std::tie(other.entry, other.device, other.blocks, other.threads, other.early,
+                    other.parameters);
   }
 };
 
 /// Where the compiler has put what it made of a source file.
 Binary* binary_at(const void* wrapper);
 
+/// How one was configured.
+struct Configuration {
+  dim3 grid, block;
+  std::size_t shared = 0;
+  cudaStream_t stream = nullptr;
+  bool early = false;
+};
+
 /// Of a kernel. The same launch again is the same object, so that steps allocate nothing.
-const Launch& launch_of(const Kernel& kernel, int device, dim3 grid, dim3 block, std::size_t shared,
+const Launch& launch_of(const Kernel& kernel, int device, const Configuration& as,
                         void** arguments);
 
 }  // namespace cuda_stand_in

@@ -136,9 +136,9 @@ Binary* binary_at(const void* wrapper) {
   return made;
 }
 
-const Launch& launch_of(const Kernel& kernel, int device, dim3 grid, dim3 block, std::size_t shared,
+const Launch& launch_of(const Kernel& kernel, int device, const Configuration& as,
                         void** arguments) {
-  if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1 || shared != 0)
+  if (as.grid.y != 1 || as.grid.z != 1 || as.block.y != 1 || as.block.z != 1 || as.shared != 0)
     refuse(
         "a grid that is no row of rows of threads, or has memory beyond what its kernel declares");
   static std::mutex mutex;
@@ -146,8 +146,9 @@ const Launch& launch_of(const Kernel& kernel, int device, dim3 grid, dim3 block,
   thread_local Launch launch;
   launch.entry = &entry_of(kernel);
   launch.device = device;
-  launch.blocks = grid.x;
-  launch.threads = block.x;
+  launch.blocks = as.grid.x;
+  launch.threads = as.block.x;
+  launch.early = as.early;
   launch.parameters.assign(launch.entry->parameter_bytes, std::byte{0});
   for (std::size_t i = 0; i < launch.entry->parameters.size(); ++i) {
     const ptx::Parameter& one = launch.entry->parameters[i];

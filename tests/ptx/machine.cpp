@@ -109,6 +109,7 @@ void Machine::start_block(const Grid& grid, std::uint32_t block) {
     const std::uint32_t there = std::min<std::uint32_t>(grid.threads - first, lanes);
     warp.alive = there == lanes ? all_lanes : (Mask{1} << there) - 1;
     warp.waiting = 0;
+    warp.waited = grid.early ? 0 : all_lanes;
     warp.next = {};
     for (const Constant& constant : entry.constants) {
       const Mask mask = constant.value != 0 ? all_lanes : 0;
@@ -174,6 +175,9 @@ void Machine::run_together(const Grid& grid, Warp& warp, Mask together, std::uin
           return;
         }
         next = one.target;
+        break;
+      case Instruction::Kind::earlier:
+        warp.waited |= on;
         break;
       case Instruction::Kind::leave:
         warp.alive &= ~on;
@@ -255,6 +259,9 @@ std::byte* Machine::memory_at(const Grid& grid, const Warp& warp, const Instruct
         fail(grid, warp, one, lane,
              std::to_string(bytes) + " bytes at " + std::to_string(at) +
                  ", which are not in the device's memory");
+      if (!is_in(warp.waited, lane))
+        fail(grid, warp, one, lane,
+             "memory that a grid before may not have written yet: no griddepcontrol.wait");
       if (!grid.find_races || one.is_volatile || one.kind == Instruction::Kind::compare)
         return reinterpret_cast<std::byte*>(at);
       toucher_.thread = block_ * grid.threads + thread;

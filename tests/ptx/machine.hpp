@@ -1,6 +1,7 @@
 // Runs kernels of PTX on the host, a block after the other, and looks at each thing that they do:
 // accesses beyond memory or off their alignment, threads that touch the same bytes at once,
-// barriers that not all threads of a block come to.
+// barriers that not all threads of a block come to, memory that is touched while grids before may
+// write it.
 //
 // Threads of a warp that part ways go on with the ones that are behind, so that they meet again.
 // Warps of a block run by turns from barrier to barrier, blocks from the first on, or from the
@@ -30,6 +31,7 @@ struct Grid {
   const std::byte* parameters = nullptr;
   std::span<const Range> memory;  ///< in the order of addresses
   bool find_races = true;         ///< threads that touch the same bytes at once
+  bool early = false;             ///< begins before the grids before it have ended
 };
 
 /// What a kernel did that no GPU would do, or not each time: who, where, and what.

@@ -275,8 +275,10 @@ class EntryParser {
   }
 
   void instruction(const std::string& name, Instruction& one) {
-    if (name.starts_with("griddepcontrol.")) return;  // grids run one by one
-    if (name == "bra" || name == "bra.uni") {
+    if (name == "griddepcontrol.launch_dependents") return;  // grids run one by one
+    if (name == "griddepcontrol.wait") {
+      one.kind = Kind::earlier;
+    } else if (name == "bra" || name == "bra.uni") {
       one.kind = Kind::branch;
       branches_.emplace_back(entry_.code.size(), tokens_.take().text);
     } else if (name == "ret" || name == "exit") {

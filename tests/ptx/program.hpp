@@ -36,6 +36,7 @@ struct Instruction {
     compare,     ///< to = the old value there; it becomes from[2] where it was from[1]
     branch,      ///< to `target`
     leave,       ///< the thread ends
+    earlier,     ///< waits for the grids before this one, where it began early
     barrier,     ///< waits for all threads of the block
     barrier_or,  ///< the same; to = whether from[0] holds for any of them
   };

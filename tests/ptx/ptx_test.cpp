@@ -51,7 +51,7 @@ std::string kernel(const std::string& body) {
 
 struct How {
   std::uint32_t blocks = 1, threads = 32, number = 0;
-  bool counting = false;
+  bool counting = false, early = false;
 };
 
 struct Outcome {
@@ -71,7 +71,7 @@ Outcome run(const std::string& body, const std::vector<std::uint32_t>& words, co
     std::memcpy(parameters.data() + entry.parameters[0].offset, &address, sizeof(address));
     std::memcpy(parameters.data() + entry.parameters[1].offset, &how.number, sizeof(how.number));
     const Range range{address, address + 4 * mine.size()};
-    machine.run({&entry, how.blocks, how.threads, parameters.data(), {&range, 1}});
+    machine.run({&entry, how.blocks, how.threads, parameters.data(), {&range, 1}, true, how.early});
     return mine;
   };
   const std::vector<std::uint32_t> first = run_once();
@@ -205,6 +205,16 @@ TEST(Ptx, AsksAllThreadsOfABlock) {
   EXPECT_EQ(
       run(any, std::vector<std::uint32_t>(144), {.blocks = 3, .threads = 48, .number = 90}).words,
       expected);
+}
+
+TEST(Ptx, FindsMemoryThatIsTouchedTooEarly) {
+  const std::string wait = "griddepcontrol.wait;", store = " st.global.u32 [%rd1], %r0; ";
+  EXPECT_PRED2(has, fault(store + wait, 32, {.early = true}),
+               "a grid before may not have written yet");
+  EXPECT_EQ(fault(store + wait, 32), "none");
+  EXPECT_EQ(fault(wait + "griddepcontrol.launch_dependents;" + store, 32, {.early = true}), "none");
+  EXPECT_PRED2(has, fault("setp.eq.s32 %p1, %r0, 9; @!%p1 " + wait + store, 32, {.early = true}),
+               "thread 9 of");
 }
 
 TEST(Ptx, ComparesAndSwapsOneThreadAfterTheOther) {

@@ -41,6 +41,7 @@ struct Warp {
   }
 
   Mask alive = 0, waiting = 0;  ///< threads that have not left, and those at a barrier
+  Mask waited = 0;              ///< those that know the grids before theirs to have ended
   std::array<std::uint32_t, ptx::lanes> next{};  ///< the next instruction of each
   int index = 0;                                 ///< in the block
 };
