@@ -30,6 +30,15 @@ ARENITE_GPU double sum_ahead(std::int64_t first, std::int64_t many, std::int64_t
   return total;
 }
 
+/// Σ from[i · stride], i < count; in four sums side by side, for each addition waits for the last.
+template <int count>
+ARENITE_GPU double sum_of(const double* from, int stride) {
+  double part[4]{};
+  ARENITE_UNROLL_ALL
+  for (int i = 0; i < count; ++i) part[i % 4] += from[i * stride];
+  return (part[0] + part[1]) + (part[2] + part[3]);
+}
+
 /// store(i, Σ parts[p · count + i] over p), in double, for each i: 32 sums a block, whose threads
 /// share each one's terms.
 template <class T, class Store>

@@ -1,6 +1,5 @@
-#include "codelets/cuda/kernel.hpp"
+#include "codelets/cuda/rows.hpp"
 #include "codelets/cuda/status.hpp"
-#include "codelets/last_axis.hpp"
 #include "codelets/sliced_softmax/sliced_softmax.hpp"
 
 #include <cmath>
@@ -48,48 +47,95 @@ Prefix prefix_of(const runtime::KernelCall& call, const State& s, std::size_t va
   return prefix;
 }
 
+/// The larger of two, or the one that is no number.
+ARENITE_GPU float larger(float a, float b) { return b > a || b != b ? b : a; }
+
+/// y = exp(x − max x) / Σ of these in the prefix, and x behind it.
+struct Softmax : cuda::RowsOfWarps {
+  struct Shared {
+    float largest[rows][lanes];
+    double sum[rows][lanes];
+  };
+
+  Prefix prefix;
+  const float* x;
+  float* y;  ///< which may be x
+
+  ARENITE_GPU void operator()(cuda::Block<threads> block, Shared& shared) const {
+    block.each([&](int t) {
+      at_row(block.index, t, [&](std::int64_t r, std::int64_t first) {
+        float mine = -INFINITY;
+        each_in_prefix(r, first, [&](std::int64_t i) { mine = larger(mine, x[i]); });
+        shared.largest[t / lanes][t % lanes] = mine;
+      });
+    });
+    block.each([&](int t) {
+      at_row(block.index, t, [&](std::int64_t r, std::int64_t first) {
+        float largest = -INFINITY;
+        ARENITE_UNROLL_ALL
+        for (int lane = 0; lane < lanes; ++lane)
+          largest = larger(largest, shared.largest[t / lanes][lane]);
+        double mine = 0;
+        each_in_prefix(r, first, [&](std::int64_t i) {
+          y[i] = std::exp(x[i] - largest);
+          mine += static_cast<double>(y[i]);
+        });
+        shared.sum[t / lanes][t % lanes] = mine;
+      });
+    });
+    block.each([&](int t) {
+      at_row(block.index, t, [&](std::int64_t r, std::int64_t first) {
+        const std::int64_t length = prefix.get();
+        const auto scale = static_cast<float>(1 / cuda::sum_of<lanes>(shared.sum[t / lanes], 1));
+        each_element(r, first, [&](std::int64_t i, std::int64_t c) {
+          y[i] = c < length ? y[i] * scale : x[i];
+        });
+      });
+    });
+  }
+
+ private:
+  template <class F>
+  ARENITE_GPU void each_in_prefix(std::int64_t r, std::int64_t first, F f) const {
+    for (std::int64_t c = first, end = prefix.get(); c < end; c += lanes) f(r * axis.length + c);
+  }
+};
+
 void run_softmax(const runtime::KernelCall& call) {
-  const State s = *static_cast<const State*>(call.state);
-  const Prefix given = prefix_of(call, s, 1);
-  const std::int64_t length = s.axis.length;
-  const float* from = call.in<float>(0);
-  float* to = call.out<float>(0);
-  cuda::for_each(call, s.axis.rows, [=] ARENITE_THREAD(std::int64_t r) {
-    const std::int64_t prefix = given.get();
-    const float* x = from + r * length;
-    float* y = to + r * length;  // which may be x
-    float largest = prefix > 0 ? x[0] : 0;
-    double sum = 0;
-    for (std::int64_t i = 1; i < prefix; ++i) {
-      if (x[i] > largest || x[i] != x[i]) largest = x[i];
-    }
-    for (std::int64_t i = 0; i < prefix; ++i) {
-      y[i] = std::exp(x[i] - largest);
-      sum += static_cast<double>(y[i]);
-    }
-    const auto scale = static_cast<float>(1 / sum);
-    for (std::int64_t i = 0; i < prefix; ++i) y[i] *= scale;
-    for (std::int64_t i = prefix; i < length; ++i) y[i] = x[i];
-  });
+  const State& s = *static_cast<const State*>(call.state);
+  const Softmax all{{s.axis}, prefix_of(call, s, 1), call.in<float>(0), call.out<float>(0)};
+  cuda::for_each_block(call, all.blocks(), all);
 }
 
+/// dx = y · (g − Σ g·y) in the prefix, and g behind it.
+struct Gradient {
+  static constexpr int sums = 1;
+
+  Prefix prefix;
+  const float *gradient, *y;
+  float* dx;  ///< which may be either
+
+  struct Scale {
+    float mean;
+    std::int64_t prefix;
+  };
+
+  ARENITE_GPU void add(std::int64_t i, std::int64_t c, double* sum) const {
+    if (c < prefix.get()) sum[0] += static_cast<double>(gradient[i]) * static_cast<double>(y[i]);
+  }
+  ARENITE_GPU Scale scale(std::int64_t, const double* sum) const {
+    return {static_cast<float>(sum[0]), prefix.get()};
+  }
+  ARENITE_GPU void finish(std::int64_t i, std::int64_t c, const Scale& by) const {
+    dx[i] = c < by.prefix ? y[i] * (gradient[i] - by.mean) : gradient[i];
+  }
+};
+
 void run_grad(const runtime::KernelCall& call) {
-  const State s = *static_cast<const State*>(call.state);
-  const Prefix given = prefix_of(call, s, 2);
-  const std::int64_t length = s.axis.length;
-  const float *gradients = call.in<float>(0), *outputs = call.in<float>(1);
-  float* to = call.out<float>(0);
-  cuda::for_each(call, s.axis.rows, [=] ARENITE_THREAD(std::int64_t r) {
-    const std::int64_t prefix = given.get();
-    const float *gradient = gradients + r * length, *y = outputs + r * length;
-    float* dx = to + r * length;  // which may be either
-    double sum = 0;
-    for (std::int64_t i = 0; i < prefix; ++i)
-      sum += static_cast<double>(gradient[i]) * static_cast<double>(y[i]);
-    const auto mean = static_cast<float>(sum);
-    for (std::int64_t i = 0; i < prefix; ++i) dx[i] = y[i] * (gradient[i] - mean);
-    for (std::int64_t i = prefix; i < length; ++i) dx[i] = gradient[i];
-  });
+  const State& s = *static_cast<const State*>(call.state);
+  cuda::sum_rows(
+      call, s.axis,
+      Gradient{prefix_of(call, s, 2), call.in<float>(0), call.in<float>(1), call.out<float>(0)});
 }
 
 }  // namespace

@@ -78,15 +78,6 @@ struct Loss {
   }
 };
 
-/// Σ from[i · stride], i < count; in four sums side by side, for each addition waits for the last.
-template <int count>
-ARENITE_GPU double sum_of(const double* from, int stride) {
-  double part[4]{};
-  ARENITE_UNROLL_ALL
-  for (int i = 0; i < count; ++i) part[i % 4] += from[i * stride];
-  return (part[0] + part[1]) + (part[2] + part[3]);
-}
-
 /// Few classes: a batch's rows as one block, of which a thread has every `threads`-th.
 template <int threads_>
 struct RowsOfThreads {
@@ -107,10 +98,10 @@ struct RowsOfThreads {
     block.each([&](int t) {
       if (t >= 2 * group) return;
       double* const mine = shared.of[t / group] + t % group;
-      *mine = sum_of<threads / group>(mine, group);
+      *mine = cuda::sum_of<threads / group>(mine, group);
     });
     block.each([&](int t) {
-      if (t < 2) all.store(t, sum_of<group>(shared.of[t], 1));
+      if (t < 2) all.store(t, cuda::sum_of<group>(shared.of[t], 1));
     });
   }
 
@@ -198,11 +189,11 @@ struct RowsOfBlocks {
       shared.sum[t] = sum;
     });
     block.each([&](int t) {
-      if (t < group) shared.sum[t] = sum_of<threads / group>(shared.sum + t, group);
+      if (t < group) shared.sum[t] = cuda::sum_of<threads / group>(shared.sum + t, group);
     });
     block.each([&](int t) {
       if (t != 0) return;
-      const double sum = shared.sum[0] = sum_of<group>(shared.sum, 1);
+      const double sum = shared.sum[0] = cuda::sum_of<group>(shared.sum, 1);
       part[0] = all.loss_of(sum, shared.largest[0], at_label[t]);
       part[1] = all.hits_of(sum, shared.largest[0], label);
     });

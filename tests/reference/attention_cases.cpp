@@ -10,6 +10,11 @@ std::vector<OperatorCase> attention_cases() {
       {"rms_norm", {x, {{7}}}, {}},       {"rms_norm", {{{5, 33}}, {{33}}}, {{"eps", 0.5}}},
       {"rms_norm", {{{17}}, {{17}}}, {}}, {"softmax", {logits}, {}},
       {"softmax", {{{2, 3, 5}}}, {}},     {"sliced_softmax", {logits, length}, {}}};
+  // Rows of more elements than a warp has threads, more than a block has.
+  const CaseOperand many{{9, 70}}, many_logits{.shape = {9, 70}, .low = -3, .high = 3};
+  all.push_back({"rms_norm", {many, {{70}}}, {}});
+  all.push_back({"softmax", {many_logits}, {}});
+  all.push_back({"sliced_softmax", {many_logits}, {{"prefix", 41}}});
   for (std::int64_t prefix : {0, 1, 5, 17})
     all.push_back({"sliced_softmax", {logits}, {{"prefix", prefix}}});
   const CaseOperand same{{3, 4, 5, 2}}, whole{{3, 4, 5, 2}}, middle{{1, 4, 1, 2}},
