@@ -1,6 +1,7 @@
 #include "tests/ptx/parser.hpp"
 
 #include "tests/ptx/operations.hpp"
+#include "tests/ptx/registers.hpp"
 #include "tests/ptx/tokens.hpp"
 
 #include <algorithm>
@@ -11,8 +12,6 @@
 
 namespace ptx {
 namespace {
-
-constexpr std::uint32_t vector_bytes = 64;  ///< what lanes' values are aligned to
 
 /// Of a type's name, as in .reg .f32: 0 of a predicate.
 std::optional<std::uint8_t> bytes_of_type(std::string_view type) {
@@ -28,28 +27,16 @@ std::optional<std::uint8_t> bytes_of_type(std::string_view type) {
   return std::nullopt;
 }
 
-struct Place {
-  Register at = 0;
-  std::uint8_t bytes = 0;
-};
-
-/// Registers that are declared together: %f<100> are %f0 to %f99.
-struct Declared {
-  Register first = 0;
-  std::uint32_t count = 0;  ///< 0: one, without a number
-  std::uint8_t bytes = 0;
-};
-
 class EntryParser {
  public:
-  EntryParser(Tokens& tokens, Entry& entry) : tokens_(tokens), entry_(entry) {}
+  EntryParser(Tokens& tokens, Entry& entry) : tokens_(tokens), entry_(entry), registers_(entry) {}
 
   void parse() {
     if (tokens_.take_if("(")) parameters();
     while (!tokens_.is("{")) directive();
     tokens_.expect("{");
-    scopes_.emplace_back();
-    while (!scopes_.empty()) statement();
+    registers_.enter();
+    while (registers_.in_scope()) statement();
     entry_.code.push_back({.kind = Instruction::Kind::leave});
     for (const auto& [instruction, label] : branches_) {
       const auto found = labels_.find(label);
@@ -57,7 +44,7 @@ class EntryParser {
         throw std::runtime_error("PTX: no label '" + label + "' in " + entry_.name);
       entry_.code[instruction].target = found->second;
     }
-    entry_.register_bytes = (end_ + vector_bytes - 1) / vector_bytes * vector_bytes;
+    entry_.register_bytes = registers_.bytes();
   }
 
  private:
@@ -120,11 +107,11 @@ class EntryParser {
   void statement() {
     if (tokens_.at_end()) tokens_.fail("'}'");
     if (tokens_.take_if("{")) {
-      scopes_.emplace_back();
+      registers_.enter();
     } else if (tokens_.take_if("}")) {
-      scopes_.pop_back();
+      registers_.leave();
     } else if (tokens_.take_if(".reg")) {
-      registers();
+      declaration();
     } else if (tokens_.take_if(".shared")) {
       const auto [name, at] = variable(entry_.shared_bytes);
       symbols_[name] = at;
@@ -141,64 +128,18 @@ class EntryParser {
     }
   }
 
-  Register allocate(std::uint8_t bytes) {
-    const bool predicate = bytes == 0;
-    end_ = aligned(end_, predicate ? sizeof(Mask) : vector_bytes);
-    return std::exchange(end_, end_ + (predicate ? sizeof(Mask) : lanes * std::uint32_t{bytes}));
-  }
-
-  void registers() {
+  void declaration() {
     const std::uint8_t bytes = type();
     do {
       const std::string name(tokens_.take().text);
-      Declared declared{.bytes = bytes};
+      std::uint32_t count = 0;
       if (tokens_.take_if("<")) {
-        declared.count = number();
+        count = number();
         tokens_.expect(">");
       }
-      declared.first = allocate(bytes);
-      for (std::uint32_t i = 1; i < declared.count; ++i) allocate(bytes);
-      scopes_.back()[name] = declared;
+      registers_.declare(name, count, bytes);
     } while (tokens_.take_if(","));
     tokens_.expect(";");
-  }
-
-  std::optional<Place> find_register(std::string_view name) const {
-    const std::size_t digits = name.find_last_not_of("0123456789") + 1;
-    std::uint32_t index = 0;
-    std::from_chars(name.data() + digits, name.data() + name.size(), index);
-    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-      if (const auto one = scope->find(name); one != scope->end() && one->second.count == 0)
-        return Place{one->second.first, one->second.bytes};
-      const auto all = scope->find(name.substr(0, digits));
-      if (all == scope->end() || digits == name.size() || index >= all->second.count) continue;
-      const std::uint8_t bytes = all->second.bytes;
-      const std::uint32_t apart = bytes == 0 ? sizeof(Mask) : lanes * std::uint32_t{bytes};
-      return Place{all->second.first + index * apart, bytes};
-    }
-    return std::nullopt;
-  }
-
-  std::optional<Place> find_special(std::string_view name) {
-    static const std::map<std::string_view, Special> known{{"%tid.x", Special::thread},
-                                                           {"%ctaid.x", Special::block},
-                                                           {"%ntid.x", Special::threads},
-                                                           {"%nctaid.x", Special::blocks}};
-    const auto found = known.find(name);
-    if (found == known.end()) return std::nullopt;
-    const auto [at, is_new] = entry_.specials.try_emplace(found->second, 0);
-    if (is_new) at->second = allocate(sizeof(std::uint32_t));
-    return Place{at->second, sizeof(std::uint32_t)};
-  }
-
-  Place constant(std::uint64_t value, std::uint8_t bytes) {
-    if (bytes > 0 && bytes < 8) value &= (std::uint64_t{1} << (8 * bytes)) - 1;
-    const auto [at, is_new] = constants_.try_emplace({bytes, value}, 0);
-    if (is_new) {
-      at->second = allocate(bytes);
-      entry_.constants.push_back({at->second, bytes, value});
-    }
-    return {at->second, bytes};
   }
 
   /// 12, -12, 0x1f, 0f3F800000, 0d3FF0000000000000.
@@ -222,12 +163,11 @@ class EntryParser {
 
   /// A source of an instruction, of which a constant takes so many bytes.
   Place source(std::uint8_t bytes) {
-    if (const auto value = literal()) return constant(*value, bytes);
+    if (const auto value = literal()) return registers_.constant(*value, bytes);
     const Token token = tokens_.take();
-    if (const auto found = find_register(token.text)) return *found;
-    if (const auto found = find_special(token.text)) return *found;
+    if (const auto found = registers_.find(token.text)) return *found;
     if (const auto symbol = symbols_.find(token.text); symbol != symbols_.end())
-      return constant(symbol->second, bytes);
+      return registers_.constant(symbol->second, bytes);
     throw std::runtime_error("PTX, line " + std::to_string(token.line) +
                              ": no register or variable '" + std::string(token.text) + "'");
   }
@@ -242,7 +182,7 @@ class EntryParser {
     if (place.bytes == 8 && bytes == 4) {
       Instruction half{.from = {place.at}, .line = line};
       half.function = find_operation("low.b64")->function;
-      half.to = allocate(bytes);
+      half.to = registers_.allocate(bytes);
       entry_.code.push_back(half);
       return half.to;
     }
@@ -250,7 +190,7 @@ class EntryParser {
     return place.at;
   }
   Place destination() {
-    const auto found = find_register(tokens_.peek().text);
+    const auto found = registers_.find(tokens_.peek().text);
     if (!found) tokens_.fail("a register");
     tokens_.take();
     return *found;
@@ -358,7 +298,7 @@ class EntryParser {
   void address(Instruction& one) {
     tokens_.expect("[");
     const Token base = tokens_.take();
-    if (const auto found = find_register(base.text)) {
+    if (const auto found = registers_.find(base.text)) {
       one.from[0] = found->at;
       if (found->bytes != (one.space == Space::shared ? 4 : 8))
         tokens_.fail("an address of another size before it");
@@ -435,11 +375,9 @@ class EntryParser {
 
   Tokens& tokens_;
   Entry& entry_;
-  std::vector<std::map<std::string, Declared, std::less<>>> scopes_;
+  Registers registers_;
   std::map<std::string, std::uint32_t, std::less<>> symbols_, labels_;
-  std::map<std::pair<std::uint8_t, std::uint64_t>, Register> constants_;
   std::vector<std::pair<std::size_t, std::string>> branches_;
-  std::uint32_t end_ = 0;  ///< of the registers so far
 };
 
 }  // namespace
