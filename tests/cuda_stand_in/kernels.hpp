@@ -4,7 +4,7 @@
 #include "tests/cuda_stand_in/state.hpp"
 #include "tests/ptx/program.hpp"
 
-#include <tuple>
+#include <compare>
 #include <vector>
 
 namespace cuda_stand_in {
@@ -19,13 +19,8 @@ struct Launch {
   std::uint32_t blocks = 0, threads = 0;
   bool early = false;  ///< begins before what stands before it has ended
   std::vector<std::byte> parameters;
-  mutable unsigned times = 0;  ///< that it ran, in any stream
 
-  bool operator<(const Launch& other) const {
-    return std::tie(entry, device, blocks, threads, early, parameters) <
-           std::tie(other.entry, other.device, other.blocks, other.threads, other.early,
-                    other.parameters);
-  }
+  auto operator<=>(const Launch&) const = default;
 };
 
 /// Where the compiler has put what it made of a source file.

@@ -168,8 +168,12 @@ void perform(const Launch& launch) {
     runner.memory = memory_of(launch.device);
   }
   try {
-    runner.machine.run(
-        {launch.entry, launch.blocks, launch.threads, launch.parameters.data(), runner.memory});
+    runner.machine.run({.entry = launch.entry,
+                        .blocks = launch.blocks,
+                        .threads = launch.threads,
+                        .parameters = launch.parameters.data(),
+                        .memory = runner.memory,
+                        .early = launch.early});
   } catch (const ptx::Fault& fault) {
     refuse(fault.what());
   }

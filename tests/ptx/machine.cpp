@@ -249,7 +249,6 @@ std::byte* Machine::memory_at(const Grid& grid, const Warp& warp, const Instruct
     case Space::shared: {
       if (!within(shared_.size()))
         fail_beyond(grid, warp, one, lane, "shared memory", shared_.size());
-      if (!grid.find_races) return shared_.data() + at;
       if (const auto other = shared_shadow_.touch(at, bytes, writes, thread, now_))
         fail_race(grid, warp, one, lane, block_ * grid.threads + *other);
       return shared_.data() + at;
@@ -262,7 +261,7 @@ std::byte* Machine::memory_at(const Grid& grid, const Warp& warp, const Instruct
       if (!is_in(warp.waited, lane))
         fail(grid, warp, one, lane,
              "memory that a grid before may not have written yet: no griddepcontrol.wait");
-      if (!grid.find_races || one.is_volatile || one.kind == Instruction::Kind::compare)
+      if (one.is_volatile || one.kind == Instruction::Kind::compare)
         return reinterpret_cast<std::byte*>(at);
       toucher_.thread = block_ * grid.threads + thread;
       if (const auto other = global_shadow_.touch(at, bytes, writes, toucher_))

@@ -30,7 +30,6 @@ struct Grid {
   std::uint32_t blocks = 0, threads = 0;  ///< threads of each block
   const std::byte* parameters = nullptr;
   std::span<const Range> memory;  ///< in the order of addresses
-  bool find_races = true;         ///< threads that touch the same bytes at once
   bool early = false;             ///< begins before the grids before it have ended
 };
 

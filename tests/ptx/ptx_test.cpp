@@ -71,7 +71,7 @@ Outcome run(const std::string& body, const std::vector<std::uint32_t>& words, co
     std::memcpy(parameters.data() + entry.parameters[0].offset, &address, sizeof(address));
     std::memcpy(parameters.data() + entry.parameters[1].offset, &how.number, sizeof(how.number));
     const Range range{address, address + 4 * mine.size()};
-    machine.run({&entry, how.blocks, how.threads, parameters.data(), {&range, 1}, true, how.early});
+    machine.run({&entry, how.blocks, how.threads, parameters.data(), {&range, 1}, how.early});
     return mine;
   };
   const std::vector<std::uint32_t> first = run_once();
