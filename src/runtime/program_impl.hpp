@@ -76,14 +76,17 @@ struct BoundControl {
 struct ProgramFlags {
   bool dry = true;                  ///< while the ring is primed: touch nothing
   std::atomic<bool> failed{false};  ///< a step has failed: later ones leave persistent state alone
-  /// While steps are profiled, and while their last ones are captured. Both change when none is
-  /// under way.
-  StepRecords *records = nullptr, *captured = nullptr;
+  /// While steps are profiled. Changes when none is under way.
+  StepRecords* records = nullptr;
+  /// While their last ones are captured. At the process's end this stops beside steps under way.
+  std::atomic<StepRecords*> captured{nullptr};
 
-  bool recording() const noexcept { return records != nullptr || captured != nullptr; }
+  bool recording() const noexcept {
+    return records != nullptr || captured.load(std::memory_order_relaxed) != nullptr;
+  }
   void submitting(long step) const noexcept {
     if (records != nullptr) records->submitting(step);
-    if (captured != nullptr) captured->submitting(step, take_turn(captured));
+    if (StepRecords* last = captured) last->submitting(step, take_turn(last));
   }
 };
 

@@ -110,8 +110,12 @@ Capture::Capture(CaptureRequest request, std::vector<CaptureSource> programs,
 }
 
 Capture::~Capture() {
-  for (const Ring& ring : rings_) ring.source.record(nullptr);
+  stop();
   collector().end(*this);
+}
+
+void Capture::stop() const {
+  for (const Ring& ring : rings_) ring.source.record(nullptr);
 }
 
 CapturedSet Capture::result(bool under_way) const {

@@ -37,6 +37,9 @@ class Capture {
   Capture& operator=(const Capture&) = delete;
 
   const CaptureRequest& request() const noexcept { return request_; }
+  /// Steps that begin from now on are not recorded, so that the last ones stay to be read: a short
+  /// step may be over sooner than one is read.
+  void stop() const;
   /// `under_way`: steps may be, of which nothing is told.
   CapturedSet result(bool under_way) const;
 

@@ -97,7 +97,10 @@ void Collector::finish() noexcept {
   try {
     const std::lock_guard lock(mutex_);
     finished_ = true;
-    for (const Capture* capture : running_) keep(capture->result(true));
+    for (const Capture* capture : running_) {
+      capture->stop();
+      keep(capture->result(true));
+    }
   } catch (const std::exception& error) {
     complain(error);
   }
