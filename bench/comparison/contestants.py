@@ -96,11 +96,13 @@ def gpu_ways(contestant, python, device, compute, libraries=None, kernels=None):
 LIBC = ctypes.CDLL(None)
 
 
-def prepare(cores):
+def prepare(cores, parent):
     """In the child, before its program: as many cores as workers, and an end with ours, even while it stands still."""
     os.sched_setaffinity(0, cores)
     PR_SET_PDEATHSIG = 1
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it was killed before this
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Child:
@@ -116,10 +118,10 @@ class Child:
         if way.own_rate:
             command += ["--learning-rate", repr(learning_rate(cell.batch)), "--momentum", repr(MOMENTUM)]
         environment = os.environ | way.environment | {"OMP_NUM_THREADS": str(cell.workers)}
-        start = time.monotonic()
+        start, parent = time.monotonic(), os.getpid()
         try:
             self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                            stderr=subprocess.PIPE, preexec_fn=lambda: prepare(cores))
+                                            stderr=subprocess.PIPE, preexec_fn=lambda: prepare(cores, parent))
         except OSError as error:
             raise Absent(f"{way.key}: {error}") from None
         self.buffer = b""

@@ -1,5 +1,6 @@
 """What all parts share: results, programs run within a time limit, and progress."""
 import ctypes
+import functools
 import os
 import signal
 import subprocess
@@ -125,11 +126,13 @@ def on_signals(first):
 LIBC = ctypes.CDLL(None)
 
 
-def end_with_us():
-    """In a child, before its program: whoever kills gpu-check is not to be left with programs on the GPU, even such as hang.
+def end_with(parent):
+    """For a child, before its program: whoever kills gpu-check is not to be left with programs on the GPU, even such as hang.
     Contestants of bench/compare end with that; of compute-sanitizer it is to be hoped."""
     PR_SET_PDEATHSIG = 1
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it was killed before this
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def run(command, limit, environment=None, every=None):
@@ -140,7 +143,7 @@ def run(command, limit, environment=None, every=None):
     try:
         process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    stdin=subprocess.DEVNULL, text=True, errors="replace", env=environment,
-                                   start_new_session=True, preexec_fn=end_with_us)
+                                   start_new_session=True, preexec_fn=functools.partial(end_with, os.getpid()))
     except OSError as error:
         return Done(127, "", str(error), 0)
     status = None

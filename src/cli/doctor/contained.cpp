@@ -84,9 +84,10 @@ Finding tried(const std::function<Finding()>& check) {
 bool inside = false;
 
 [[noreturn]] void run_in_child(const std::function<Finding()>& check, const Pipe& answer,
-                               const Pipe& words) {
+                               const Pipe& words, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (!inside) ::setpgid(0, 0);  // to be ended with all that it starts
+  if (::getppid() != parent) ::_exit(1);  // it ended before that
+  if (!inside) ::setpgid(0, 0);           // to be ended with all that it starts
   inside = true;
   for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
   const rlimit no_core{0, 0};
@@ -182,6 +183,7 @@ std::string how_it_ended(const Heard& heard, const std::optional<int>& status,
 
 Finding contained(const std::function<Finding()>& check, std::chrono::milliseconds limit) {
   Pipe answer, words;
+  const pid_t parent = ::getpid();
   const pid_t child = answer.open() && words.open() ? ::fork() : -1;
   if (child < 0) {
     return thrown({.found = "no process could be started: " + system_reason(),
@@ -189,7 +191,7 @@ Finding contained(const std::function<Finding()>& check, std::chrono::millisecon
                    .where = {},
                    .hint = "raise `ulimit -u` and `ulimit -n`"});
   }
-  if (child == 0) run_in_child(check, answer, words);
+  if (child == 0) run_in_child(check, answer, words, parent);
   if (!inside) {
     ::setpgid(child, child);  // whoever of the two is first
     end_with_interrupts(child);
