@@ -223,8 +223,9 @@ class Command(InFolder):
             self.assertIn(words, done.stderr)
 
     def test_who_kills_it_finds_what_was_done(self):
+        beside = self.command("--resume", hangs="train")  # before the programs are begun that it writes
         process = self.begun("training: cnn2", "--quick", hangs="train")
-        done = subprocess.run(self.command("--resume"), capture_output=True, text=True, cwd=self.folder, env=self.environment())
+        done = subprocess.run(beside, capture_output=True, text=True, cwd=self.folder, env=self.environment())
         self.assertEqual(done.returncode, 2)
         self.assertIn("results: another gpu-check is running there", done.stderr)
         children = self.children(process.pid)
