@@ -28,7 +28,7 @@ void check(cudaError_t error, const char* what) {
 class Mirror {
  public:
   explicit Mirror(std::span<std::byte> host) : host_(host) {
-    check(cudaMalloc(&device_, host.size() + 1), "cudaMalloc");  // never of nothing
+    check(cudaMalloc(&device_, std::max<std::size_t>(host.size(), 1)), "cudaMalloc");
     check(cudaMemcpy(device_, host.data(), host.size(), cudaMemcpyHostToDevice), "copy in");
   }
   ~Mirror() { cudaFree(device_); }

@@ -1,5 +1,5 @@
-// Kernels that are loops, as functions that CUDA's streams call: on CUDA's stand-in they compute,
-// where those that nvcc compiled do nothing.
+// Kernels that are loops, as functions that CUDA's streams call: they compute on CUDA's stand-in
+// where that is not told to run what nvcc compiled.
 #pragma once
 
 #include <arenite/operators.hpp>

@@ -94,9 +94,14 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* st
       stub, arguments,
       {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, early});
 }
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* stub) {
+  const std::lock_guard lock(state().mutex);
+  const auto known = state().kernels.find(stub);
+  if (known == state().kernels.end()) refuse("attributes of a kernel that nobody registered");
   *attributes = {};
-  attributes->binaryVersion = attributes->ptxVersion = 90;
+  const int readable = architecture_of(known->second);
+  constexpr int by_default = 90;  // of cmake/AreniteCuda.cmake
+  attributes->binaryVersion = attributes->ptxVersion = readable > 0 ? readable : by_default;
   return cudaSuccess;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {

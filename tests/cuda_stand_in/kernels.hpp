@@ -26,6 +26,10 @@ struct Launch {
 /// Where the compiler has put what it made of a source file.
 Binary* binary_at(const void* wrapper);
 
+/// Of the PTX that would run on a GPU newer than all it was compiled for: 90 of sm_90; 0 of none
+/// that can be read.
+int architecture_of(const Kernel& kernel);
+
 /// How one was configured.
 struct Configuration {
   dim3 grid, block;

@@ -3,12 +3,16 @@
 #include "tests/ptx/parser.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <map>
+#include <mutex>
+#include <random>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 namespace cuda_stand_in {
@@ -21,24 +25,43 @@ struct Binary {
 
 namespace {
 
-/// What nvcc's --no-compress leaves readable.
+/// The architecture that it was compiled for: 90 of sm_90 and of sm_90a; 0 of none.
+int architecture_of(std::string_view ptx) {
+  constexpr std::string_view before = "\n.target sm_";
+  const std::size_t begin = ptx.find(before);
+  int number = 0;
+  if (begin != ptx.npos)
+    std::from_chars(ptx.data() + begin + before.size(), ptx.data() + ptx.size(), number);
+  return number;
+}
+
+/// What nvcc's --no-compress leaves readable: of several the one for the newest GPUs. Empty where
+/// there is none.
 std::string_view ptx_in(std::string_view bytes) {
-  const std::size_t begin = bytes.find("\n.version ");
-  if (begin == bytes.npos) refuse("a kernel without PTX: it takes nvcc's --no-compress");
-  return bytes.substr(begin, bytes.find('\0', begin) - begin);
+  std::string_view newest;
+  for (std::size_t at = 0; (at = bytes.find("\n.version ", at)) != bytes.npos;) {
+    // Its lines are counted from the first one on, which is blank.
+    const std::size_t begin = bytes.rfind('\0', at) + 1, end = bytes.find('\0', at);
+    const std::string_view one = bytes.substr(begin, std::min(end, bytes.size()) - begin);
+    if (architecture_of(one) > architecture_of(newest)) newest = one;
+    at = begin + one.size();
+  }
+  return newest;
 }
 
 const ptx::Entry& entry_of(const Kernel& kernel) {
   Binary& binary = *kernel.binary;
   std::call_once(binary.once, [&] {
     try {
-      binary.module = ptx::parse(ptx_in(binary.bytes));
+      const std::string_view ptx = ptx_in(binary.bytes);
+      if (ptx.empty()) refuse("a kernel without PTX: it takes nvcc's --no-compress");
+      binary.module = ptx::parse(ptx);
     } catch (const std::exception& error) {
       refuse(error.what());
     }
   });
-  const auto found = binary.module.find(kernel.name);
-  if (found == binary.module.end()) refuse(("no PTX of " + kernel.name).c_str());
+  const auto found = binary.module.entries.find(kernel.name);
+  if (found == binary.module.entries.end()) refuse(("no PTX of " + kernel.name).c_str());
   return found->second;
 }
 
@@ -57,37 +80,30 @@ std::vector<ptx::Range> memory_of(int device) {
   return all;
 }
 
-/// A stream's own.
-struct Runner {
-  ptx::Machine machine;
-  std::vector<ptx::Range> memory;
-  long changes = -1;
-  int device = -1;
-};
-
 const char* counts_file() { return std::getenv("CUDA_STAND_IN_COUNTS"); }
 
-/// All streams' runners. Never destroyed: their threads may outlive everything else.
-struct Runners {
-  std::mutex mutex;
-  std::vector<std::unique_ptr<Runner>> all;
-
-  Runners() {
-    if (counts_file() != nullptr) std::atexit(report);
-  }
-  static Runners& get() {
-    static auto* const kept = new Runners;
+/// What all kernels did, by their names. Never destroyed: threads may outlive everything else.
+class Sums {
+ public:
+  static Sums& get() {
+    static auto* const kept = new Sums;
     return *kept;
   }
-  static void report() {
-    std::map<std::string, ptx::Counts> sums;
-    for (const auto& runner : get().all) {
-      for (const auto& [name, counts] : runner->machine.counts()) sums[name].add(counts);
-    }
+  void add(const std::string& name, const ptx::Counts& counts) {
+    const std::lock_guard lock(mutex_);
+    all_[name].add(counts);
+  }
+
+ private:
+  Sums() {
+    if (counts_file() != nullptr) std::atexit([] { get().report(); });
+  }
+  void report() {
+    const std::lock_guard lock(mutex_);
     std::FILE* out = std::fopen(counts_file(), "w");
     if (out == nullptr) return;
     const char* separator = "[\n";
-    for (const auto& [name, c] : sums) {
+    for (const auto& [name, c] : all_) {
       std::fprintf(
           out,
           "%s{\"kernel\": \"%s\", \"grids\": %lu, \"threads\": %lu, \"instructions\": %lu, "
@@ -100,12 +116,18 @@ struct Runners {
     std::fprintf(out, "\n]\n");
     std::fclose(out);
   }
-  Runner& add() {
-    const std::lock_guard lock(mutex);
-    all.push_back(std::make_unique<Runner>(
-        Runner{.machine = ptx::Machine(counts_file() != nullptr), .memory = {}}));
-    return *all.back();
-  }
+
+  std::mutex mutex_;
+  std::map<std::string, ptx::Counts> all_;
+};
+
+/// A stream's own.
+struct Runner {
+  ptx::Machine machine{counts_file() != nullptr};
+  std::vector<ptx::Range> memory;
+  long changes = -1;
+  int device = -1;
+  std::minstd_rand order;  ///< of blocks
 };
 
 }  // namespace
@@ -136,6 +158,8 @@ Binary* binary_at(const void* wrapper) {
   return made;
 }
 
+int architecture_of(const Kernel& kernel) { return architecture_of(ptx_in(kernel.binary->bytes)); }
+
 const Launch& launch_of(const Kernel& kernel, int device, const Configuration& as,
                         void** arguments) {
   if (as.grid.y != 1 || as.grid.z != 1 || as.block.y != 1 || as.block.z != 1 || as.shared != 0)
@@ -161,19 +185,21 @@ const Launch& launch_of(const Kernel& kernel, int device, const Configuration& a
 }
 
 void perform(const Launch& launch) {
-  thread_local Runner& runner = Runners::get().add();
+  thread_local Runner runner;
   if (runner.device != launch.device || runner.changes != state().memory_changes) {
     runner.changes = state().memory_changes;
     runner.device = launch.device;
     runner.memory = memory_of(launch.device);
   }
   try {
-    runner.machine.run({.entry = launch.entry,
-                        .blocks = launch.blocks,
-                        .threads = launch.threads,
-                        .parameters = launch.parameters.data(),
-                        .memory = runner.memory,
-                        .early = launch.early});
+    const ptx::Counts counts = runner.machine.run({.entry = launch.entry,
+                                                   .blocks = launch.blocks,
+                                                   .threads = launch.threads,
+                                                   .parameters = launch.parameters.data(),
+                                                   .memory = runner.memory,
+                                                   .early = launch.early,
+                                                   .from_the_last = runner.order() / 8 % 2 == 1});
+    Sums::get().add(launch.entry->name, counts);
   } catch (const ptx::Fault& fault) {
     refuse(fault.what());
   }

@@ -13,7 +13,8 @@ const Allocation* find(const std::map<std::uintptr_t, Allocation>& all, const vo
   auto it = all.upper_bound(address);
   if (it == all.begin()) return nullptr;
   --it;
-  return address + bytes <= it->first + it->second.bytes ? &it->second : nullptr;
+  const std::size_t before = address - it->first;
+  return before <= it->second.bytes && bytes <= it->second.bytes - before ? &it->second : nullptr;
 }
 
 bool on_device(const void* at, std::size_t bytes) {
@@ -101,6 +102,7 @@ cudaError_t cudaMalloc(void** made, std::size_t bytes) {
 }
 cudaError_t cudaFree(void* at) {
   not_captured("freeing");
+  finish_all();
   return free_from(state().allocations, at);
 }
 cudaError_t cudaHostAlloc(void** made, std::size_t bytes, unsigned) {

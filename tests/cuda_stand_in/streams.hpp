@@ -1,5 +1,5 @@
 // Streams, events and graphs of GPUs that are not there. After the first use of a stream nothing
-// here allocates, so that a step's heap calls can be counted.
+// here allocates, so that a step's heap calls can be counted; running kernels' PTX does.
 //
 // Whatever CUDA would refuse, or forgive on some machines only, ends the process with a line on
 // standard error: `refuse`.

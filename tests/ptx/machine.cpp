@@ -8,16 +8,17 @@
 namespace ptx {
 namespace {
 
-constexpr std::size_t file_alignment = 64;
 constexpr std::uint64_t sector = 32;  ///< bytes of global memory that are moved together
 constexpr std::uint64_t banks = 32;   ///< of shared memory, each of 4 bytes at a time
+
+/// A word of a shadow takes eight times as much; of all memory that kernels touch it may be much.
+constexpr std::size_t most_shadow = std::size_t{512} << 20;
+constexpr Moment latest = Moment{1} << 31;
 
 std::uint64_t widened(std::uint64_t value, std::size_t bytes) {
   const int shift = static_cast<int>(64 - 8 * bytes);
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(value << shift) >> shift);
 }
-
-bool is_in(Mask mask, int lane) { return ((mask >> lane) & 1) != 0; }
 
 Mask lanes_of(const Warp& warp, Mask among, std::uint32_t next) {
   Mask found = 0;
@@ -43,14 +44,6 @@ std::uint32_t first_of(const Warp& warp, Mask among) {
   return first;
 }
 
-std::uint64_t address_of(const Warp& warp, const Instruction& one, int lane) {
-  const auto offset = static_cast<std::uint64_t>(one.offset);
-  if (one.absolute) return offset;
-  if (one.space == Space::shared)
-    return static_cast<std::uint32_t>(warp.lanes<std::uint32_t>(one.from[0])[lane] + offset);
-  return warp.lanes<std::uint64_t>(one.from[0])[lane] + offset;
-}
-
 /// Between a lane's registers and memory. Most have as many bytes in both: `same`, otherwise 0.
 template <std::size_t same>
 void move_elements(const Warp& warp, const Instruction& one, int lane, std::byte* memory) {
@@ -72,23 +65,32 @@ void move_elements(const Warp& warp, const Instruction& one, int lane, std::byte
 
 }  // namespace
 
-void Machine::run(const Grid& grid) {
+Counts Machine::run(const Grid& grid) {
   const Entry& entry = *grid.entry;
   if (grid.threads == 0 || grid.threads > entry.most_threads)
     throw Fault(entry.name + ": blocks of " + std::to_string(grid.threads) +
                 " threads, of which it takes " + std::to_string(entry.most_threads));
-  count_ = &counts_[entry.name];
-  ++count_->grids;
-  count_->threads += std::uint64_t{grid.blocks} * grid.threads;
+  count_ = {};
+  count_.grids = 1;
+  count_.threads = std::uint64_t{grid.blocks} * grid.threads;
+  forget();
   toucher_.grid = ++now_;
   recent_ = {};
   const std::size_t count = (grid.threads + lanes - 1) / lanes;
   shared_shadow_.resize(entry.shared_bytes);
-  files_.resize(count * entry.register_bytes + file_alignment);
+  files_.resize(count * entry.register_bytes + vector_bytes);
   warps_.assign(count, Warp{});
-  const bool from_the_first = count_->grids % 2 == 1;
   for (std::uint32_t i = 0; i < grid.blocks; ++i)
-    run_block(grid, from_the_first ? i : grid.blocks - 1 - i);
+    run_block(grid, grid.from_the_last ? grid.blocks - 1 - i : i);
+  return count_;
+}
+
+void Machine::forget() {
+  // No grid asks for what those before it did.
+  if (now_ < latest && global_shadow_.bytes() < most_shadow) return;
+  global_shadow_.clear();
+  shared_shadow_.clear();
+  now_ = 1;
 }
 
 void Machine::start_block(const Grid& grid, std::uint32_t block) {
@@ -99,8 +101,8 @@ void Machine::start_block(const Grid& grid, std::uint32_t block) {
   shared_.assign(entry.shared_bytes, std::byte{0xff});
   local_.assign(std::size_t{entry.local_bytes} * grid.threads, std::byte{0xff});
   auto* file = reinterpret_cast<std::byte*>(
-      (reinterpret_cast<std::uintptr_t>(files_.data()) + file_alignment - 1) / file_alignment *
-      file_alignment);
+      aligned<std::uintptr_t>(reinterpret_cast<std::uintptr_t>(files_.data()), vector_bytes));
+  std::memset(file, 0xff, warps_.size() * entry.register_bytes);
   for (std::size_t i = 0; i < warps_.size(); ++i) {
     Warp& warp = warps_[i];
     const auto first = static_cast<std::uint32_t>(i * lanes);
@@ -154,8 +156,8 @@ void Machine::run_together(const Grid& grid, Warp& warp, Mask together, std::uin
     Mask on = together;
     if (one.guarded) on &= one.unless ? ~warp.predicate(one.guard) : warp.predicate(one.guard);
     if (counting_) {
-      ++count_->instructions;
-      count_->multiplications += one.multiplies ? 1 : 0;
+      ++count_.instructions;
+      count_.multiplications += one.multiplies ? 1 : 0;
     }
     if (on == 0) continue;
     warp.active = on;
@@ -198,21 +200,17 @@ void Machine::run_together(const Grid& grid, Warp& warp, Mask together, std::uin
 
 bool Machine::pass_barrier(const Grid& grid) {
   std::set<std::uint32_t> waiting;
-  bool any_left = false, any = false;
+  std::uint32_t alive = 0;
   for (const Warp& warp : warps_) {
-    const std::uint32_t first = static_cast<std::uint32_t>(warp.index) * lanes;
-    any_left = any_left || std::popcount(warp.alive) < static_cast<int>(std::min<std::uint32_t>(
-                                                           grid.threads - first, lanes));
+    alive += static_cast<std::uint32_t>(std::popcount(warp.alive));
     for (int lane = 0; lane < lanes; ++lane) {
       if (is_in(warp.alive, lane)) waiting.insert(warp.next[static_cast<std::size_t>(lane)]);
     }
   }
   if (waiting.empty()) return false;
+  if (alive < grid.threads || waiting.size() > 1) fail_barrier(grid);
   const Instruction& barrier = grid.entry->code[*waiting.begin() - 1];
-  if (any_left || waiting.size() > 1)
-    fail(grid, warps_.front(), barrier, 0,
-         any_left ? "a barrier that some threads of the block left before"
-                  : "threads of the block at different barriers");
+  bool any = false;
   if (barrier.kind == Instruction::Kind::barrier_or) {
     for (const Warp& warp : warps_)
       any = any || (warp.predicate(barrier.from[0]) & warp.alive) != 0;
@@ -227,7 +225,9 @@ bool Machine::pass_barrier(const Grid& grid) {
 }
 
 bool Machine::in_global_memory(const Grid& grid, std::uintptr_t at, std::size_t bytes) {
-  const auto holds = [&] { return at >= recent_.begin && at + bytes <= recent_.end; };
+  const auto holds = [&] {
+    return at >= recent_.begin && at <= recent_.end && bytes <= recent_.end - at;
+  };
   if (holds()) return true;
   const auto after = std::ranges::upper_bound(grid.memory, at, {}, &Range::begin);
   recent_ = after == grid.memory.begin() ? Range{} : *std::prev(after);
@@ -239,32 +239,27 @@ std::byte* Machine::memory_at(const Grid& grid, const Warp& warp, const Instruct
   const std::uint64_t at = address_of(warp, one, lane);
   const std::size_t bytes = std::size_t{one.bytes} * one.count;
   const auto thread = static_cast<std::uint32_t>(warp.index * lanes + lane);
-  const bool writes = one.kind == Instruction::Kind::store;
+  const bool writes = one.kind != Instruction::Kind::load;
   const auto within = [&](std::size_t size) { return at <= size && bytes <= size - at; };
-  if (at % bytes != 0)
-    fail(grid, warp, one, lane,
-         std::to_string(bytes) + " bytes at " + std::to_string(at) +
-             ", which they are not aligned to");
+  if (at % bytes != 0) fail_access(grid, warp, one, lane, "which they are not aligned to");
   switch (one.space) {
     case Space::shared: {
       if (!within(shared_.size()))
         fail_beyond(grid, warp, one, lane, "shared memory", shared_.size());
       if (const auto other = shared_shadow_.touch(at, bytes, writes, thread, now_))
-        fail_race(grid, warp, one, lane, block_ * grid.threads + *other);
+        fail_race(grid, warp, one, lane, {block_ * grid.threads + other->thread, other->writes});
       return shared_.data() + at;
     }
     case Space::global: {
       if (!in_global_memory(grid, at, bytes))
-        fail(grid, warp, one, lane,
-             std::to_string(bytes) + " bytes at " + std::to_string(at) +
-                 ", which are not in the device's memory");
+        fail_access(grid, warp, one, lane, "which are not in the device's memory");
       if (!is_in(warp.waited, lane))
         fail(grid, warp, one, lane,
              "memory that a grid before may not have written yet: no griddepcontrol.wait");
-      if (one.is_volatile || one.kind == Instruction::Kind::compare)
-        return reinterpret_cast<std::byte*>(at);
       toucher_.thread = block_ * grid.threads + thread;
-      if (const auto other = global_shadow_.touch(at, bytes, writes, toucher_))
+      toucher_.writes = writes;
+      toucher_.together = one.is_volatile || one.kind == Instruction::Kind::compare;
+      if (const auto other = global_shadow_.touch(at, bytes, toucher_))
         fail_race(grid, warp, one, lane, *other);
       return reinterpret_cast<std::byte*>(at);
     }
@@ -308,11 +303,11 @@ void Machine::count_access(const Warp& warp, const Instruction& one) {
                                       touched.begin());
   };
   if (one.space == Space::global) {
-    ++count_->global_accesses;
+    ++count_.global_accesses;
     for (int lane = 0; lane < lanes; ++lane) {
       if (is_in(warp.active, lane)) touched.push_back(address_of(warp, one, lane) / sector);
     }
-    count_->sectors += distinct();
+    count_.sectors += distinct();
   } else if (one.space == Space::shared) {
     // As many threads at a time as take a word of each bank; further words of a bank take a turn
     // each.
@@ -326,37 +321,12 @@ void Machine::count_access(const Warp& warp, const Instruction& one) {
       }
       touched.resize(distinct());
       if (touched.empty()) continue;
-      ++count_->shared_turns;
+      ++count_.shared_turns;
       std::array<std::uint64_t, banks> words{};
       for (const std::uint64_t word : touched) ++words[word % banks];
-      count_->wavefronts += *std::max_element(words.begin(), words.end());
+      count_.wavefronts += *std::max_element(words.begin(), words.end());
     }
   }
-}
-
-void Machine::fail_beyond(const Grid& grid, const Warp& warp, const Instruction& one, int lane,
-                          const char* what, std::size_t size) const {
-  const std::uint64_t at = address_of(warp, one, lane);
-  fail(grid, warp, one, lane,
-       "bytes " + std::to_string(at) + " to " +
-           std::to_string(at + std::uint64_t{one.bytes} * one.count) + " of " +
-           std::to_string(size) + " of " + what);
-}
-
-void Machine::fail_race(const Grid& grid, const Warp& warp, const Instruction& one, int lane,
-                        std::uint32_t other) const {
-  fail(grid, warp, one, lane,
-       std::string(one.space == Space::shared ? "shared" : "global") + " memory at " +
-           std::to_string(address_of(warp, one, lane)) + ", which thread " +
-           std::to_string(other % grid.threads) + " of block " +
-           std::to_string(other / grid.threads) + " touches at the same time");
-}
-
-void Machine::fail(const Grid& grid, const Warp& warp, const Instruction& one, int lane,
-                   const std::string& what) const {
-  throw Fault(grid.entry->name + ": line " + std::to_string(one.line) + ", thread " +
-              std::to_string(warp.index * lanes + lane) + " of block " + std::to_string(block_) +
-              ": " + what);
 }
 
 }  // namespace ptx

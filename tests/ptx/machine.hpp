@@ -4,15 +4,14 @@
 // write it.
 //
 // Threads of a warp that part ways go on with the ones that are behind, so that they meet again.
-// Warps of a block run by turns from barrier to barrier, blocks from the first on, or from the
-// last, in each second grid: nobody may count on an order.
+// Warps of a block run by turns from barrier to barrier, blocks from the first on or from the last:
+// nobody may count on an order.
 #pragma once
 
 #include "tests/ptx/program.hpp"
 #include "tests/ptx/shadow.hpp"
 #include "tests/ptx/warp.hpp"
 
-#include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -31,6 +30,7 @@ struct Grid {
   const std::byte* parameters = nullptr;
   std::span<const Range> memory;  ///< in the order of addresses
   bool early = false;             ///< begins before the grids before it have ended
+  bool from_the_last = false;     ///< the order of its blocks
 };
 
 /// What a kernel did that no GPU would do, or not each time: who, where, and what.
@@ -39,7 +39,7 @@ class Fault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What grids of a kernel did, in all. Instructions and accesses are those of warps: one is that of
+/// What grids of a kernel did. Instructions and accesses are those of warps: one is that of
 /// all its threads.
 struct Counts {
   std::uint64_t grids = 0, threads = 0;
@@ -58,14 +58,11 @@ struct Counts {
 
 class Machine {
  public:
-  /// With `counting` it counts more than grids, which takes a while.
+  /// With `counting` it counts more than grids and threads, which takes a while.
   explicit Machine(bool counting = false) : counting_(counting) {}
 
   /// Throws Fault.
-  void run(const Grid& grid);
-
-  /// By the names of kernels.
-  const std::map<std::string, Counts>& counts() const { return counts_; }
+  Counts run(const Grid& grid);
 
  private:
   void start_block(const Grid& grid, std::uint32_t block);
@@ -79,10 +76,16 @@ class Machine {
   std::byte* memory_at(const Grid& grid, const Warp& warp, const Instruction& one, int lane);
   bool in_global_memory(const Grid& grid, std::uintptr_t at, std::size_t bytes);
   void count_access(const Warp& warp, const Instruction& one);
+  [[noreturn]] void fail_access(const Grid& grid, const Warp& warp, const Instruction& one,
+                                int lane, const char* what) const;
   [[noreturn]] void fail_beyond(const Grid& grid, const Warp& warp, const Instruction& one,
                                 int lane, const char* what, std::size_t size) const;
   [[noreturn]] void fail_race(const Grid& grid, const Warp& warp, const Instruction& one, int lane,
-                              std::uint32_t other) const;
+                              Other other) const;
+  /// Of threads that will never meet at a barrier.
+  [[noreturn]] void fail_barrier(const Grid& grid) const;
+  /// Begins the memory of who touched what anew, where it has grown too large.
+  void forget();
   [[noreturn]] void fail(const Grid& grid, const Warp& warp, const Instruction& one, int lane,
                          const std::string& what) const;
 
@@ -95,8 +98,7 @@ class Machine {
   std::uint32_t block_ = 0;
   Range recent_;
   const bool counting_;
-  Counts* count_ = nullptr;
-  std::map<std::string, Counts> counts_;
+  Counts count_;  ///< of the grid
 };
 
 }  // namespace ptx

@@ -2,9 +2,9 @@
 
 #include "tests/ptx/warp.hpp"
 
+#include <bit>
 #include <cfenv>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -192,9 +192,11 @@ void add_floats(Table& t, const std::string& type) {
   t.add("sqrt.rn." + type, [](T a) { return std::sqrt(a); });
   t.add("neg." + type, [](T a) { return -a; });
   t.add("abs." + type, [](T a) { return std::fabs(a); });
-  // The one that is a number, where one is.
-  t.add("min." + type, [](T a, T b) { return std::fmin(a, b); });
-  t.add("max." + type, [](T a, T b) { return std::fmax(a, b); });
+  // The one that is a number, where one is; -0 is less than +0.
+  t.add("min." + type,
+        [](T a, T b) { return a == b ? (std::signbit(a) ? a : b) : std::fmin(a, b); });
+  t.add("max." + type,
+        [](T a, T b) { return a == b ? (std::signbit(a) ? b : a) : std::fmax(a, b); });
   add_comparisons<T>(t, type);
   // Those that are true where one side is NaN.
   t.add("setp.equ." + type, [](T a, T b) { return a == b || a != a || b != b; });
@@ -270,6 +272,8 @@ Table make_table() {
   t.add("xor.pred", [](bool a, bool b) { return a != b; });
   t.add("fma.rm.f32", [](f32 a, f32 b, f32 c) { return fma_down(a, b, c); });
   t.add("bfi.b32", [](u32 bits, u32 into, u32 at, u32 count) {
+    at &= 0xff;
+    count &= 0xff;
     const u32 ones = count < 32 ? (u32{1} << count) - 1 : ~u32{0}, mask = shifted_left(ones, at);
     return (into & ~mask) | (shifted_left(bits, at) & mask);
   });
@@ -282,7 +286,14 @@ Table make_table() {
     const f32 power = std::exp2(a);
     return power < std::numeric_limits<f32>::min() ? 0.0f : power;
   });
-  t.add("rcp.approx.ftz.f64", [](f64 a) { return 1 / a; });
+  // From the upper half of a value to the upper half of one.
+  t.add("rcp.approx.ftz.f64", [](f64 a) {
+    const auto upper = [](f64 value) {
+      if (std::fpclassify(value) == FP_SUBNORMAL) return std::copysign(0.0, value);
+      return std::bit_cast<f64>(std::bit_cast<u64>(value) & ~u64{0xffffffff});
+    };
+    return upper(1 / upper(a));
+  });
   // The global space is all of memory but a window, where a thread's local memory is.
   constexpr u64 local_window = u64{1} << 56;
   t.add("cvta.to.global.u64", [](u64 a) { return a; });

@@ -66,9 +66,6 @@ class EntryParser {
     tokens_.take();
     return *bytes;
   }
-  static std::uint32_t aligned(std::uint32_t at, std::uint32_t to) {
-    return (at + to - 1) / to * to;
-  }
 
   /// [.align n] .type name [ '[' count ']' ], behind `end` bytes: its name and where it begins.
   std::pair<std::string, std::uint32_t> variable(std::uint32_t& end) {
@@ -195,6 +192,11 @@ class EntryParser {
     tokens_.take();
     return *found;
   }
+  Register checked_destination(std::uint8_t bytes) {
+    const Place place = destination();
+    if (place.bytes != bytes) tokens_.fail("a register of another size before it");
+    return place.at;
+  }
   void comma() { tokens_.expect(","); }
 
   void label_or_instruction() {
@@ -228,7 +230,7 @@ class EntryParser {
       tokens_.expect("0");  // of all threads
     } else if (name == "bar.red.or.pred") {
       one.kind = Kind::barrier_or;
-      one.to = destination().at;
+      one.to = checked_destination(0);
       comma();
       tokens_.expect("0");
       comma();
@@ -239,7 +241,7 @@ class EntryParser {
       one.kind = Kind::compare;
       one.space = Space::global;
       one.bytes = one.register_bytes = 8;
-      one.to = destination().at;
+      one.to = checked_destination(8);
       comma();
       address(one);
       for (int i = 1; i <= 2; ++i) {
@@ -281,9 +283,9 @@ class EntryParser {
   /// mov.b64 {low, high}, from
   void halves(Instruction& one) {
     tokens_.expect("{");
-    const Register low = destination().at;
+    const Register low = checked_destination(4);
     comma();
-    const Register high = destination().at;
+    const Register high = checked_destination(4);
     tokens_.expect("}");
     comma();
     one.from[0] = checked_source(8);
@@ -319,11 +321,13 @@ class EntryParser {
   void element(Instruction& one, std::uint8_t i) {
     const Place place = one.kind == Kind::load ? destination() : source(one.bytes);
     if (place.bytes < one.bytes) tokens_.fail("a wider register before it");
+    if (i > 0 && place.bytes != one.register_bytes) tokens_.fail("registers of one size before it");
     one.register_bytes = place.bytes;
     one.elements[i] = place.at;
   }
   void elements(Instruction& one) {
-    if (!tokens_.take_if("{")) return element(one, 0);
+    if (one.count == 1 && !tokens_.is("{")) return element(one, 0);
+    tokens_.expect("{");
     for (std::uint8_t i = 0; i < one.count; ++i) {
       if (i > 0) comma();
       element(one, i);
@@ -386,17 +390,24 @@ Module parse(std::string_view text) {
   Module module;
   Tokens tokens(text);
   while (!tokens.at_end()) {
-    if (tokens.take_if(".version") || tokens.take_if(".address_size") ||
-        tokens.take_if(".target")) {
+    if (tokens.take_if(".target")) {
+      module.target = tokens.take().text;
+      while (tokens.take_if(",")) tokens.take();
+    } else if (tokens.take_if(".version") || tokens.take_if(".address_size")) {
       tokens.take();
       while (tokens.take_if(",")) tokens.take();
     } else if (tokens.take_if(".visible") || tokens.take_if(".weak")) {
       continue;
     } else if (tokens.take_if(".entry")) {
       Entry entry;
-      entry.name = tokens.take().text;
+      const Token name = tokens.take();
+      entry.name = name.text;
       EntryParser(tokens, entry).parse();
-      module[entry.name] = std::move(entry);
+      const char* const end =
+          tokens.at_end() ? text.data() + text.size() : tokens.peek().text.data();
+      entry.text.assign(name.text.data(), end);
+      entry.first_line = name.line;
+      module.entries[entry.name] = std::move(entry);
     } else {
       tokens.fail("a kernel");
     }

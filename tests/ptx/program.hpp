@@ -14,6 +14,14 @@ namespace ptx {
 
 constexpr int lanes = 32;  ///< threads of a warp
 
+/// What lanes' values are aligned to, so that they are vectors of the host's.
+constexpr std::uint32_t vector_bytes = 64;
+
+template <class T>
+constexpr T aligned(T at, T to) {
+  return (at + to - 1) / to * to;
+}
+
 /// A bit for each lane.
 using Mask = std::uint32_t;
 constexpr Mask all_lanes = ~Mask{0};
@@ -43,7 +51,7 @@ struct Instruction {
   Kind kind = Kind::compute;
   Space space = Space::global;
   bool is_signed = false;                ///< narrow values are widened so
-  bool is_volatile = false;              ///< read while others may write, on purpose
+  bool is_volatile = false;              ///< others may touch the same at once, on purpose
   bool absolute = false;                 ///< no from[0]: the address is `offset`
   bool multiplies = false;               ///< floats
   bool guarded = false, unless = false;  ///< only where `guard` holds, or does not
@@ -83,9 +91,13 @@ struct Entry {
   std::uint32_t register_bytes = 0;  ///< of a warp's file
   std::uint32_t shared_bytes = 0, local_bytes = 0;
   std::uint32_t most_threads = 1024;
+  std::string text;              ///< as it was read
+  std::uint32_t first_line = 1;  ///< of the module, where that begins
 };
 
-/// By name.
-using Module = std::map<std::string, Entry>;
+struct Module {
+  std::string target;  ///< sm_90
+  std::map<std::string, Entry> entries;
+};
 
 }  // namespace ptx

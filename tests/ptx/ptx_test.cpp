@@ -2,15 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "tests/ptx/machine.hpp"
-#include "tests/ptx/operations.hpp"
 #include "tests/ptx/parser.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace ptx {
@@ -59,24 +55,33 @@ struct Outcome {
   Counts counts;
 };
 
-/// Runs a kernel on words, and on nothing else: twice, with blocks from either end.
+/// Runs a kernel on words, and on nothing else: twice, with blocks from either end. Counts are
+/// those of the first time.
 Outcome run(const std::string& body, const std::vector<std::uint32_t>& words, const How& how = {}) {
   const Module module = parse(kernel(body));
-  const Entry& entry = module.at("kernel");
+  const Entry& entry = module.entries.at("kernel");
   Machine machine(how.counting);
-  const auto run_once = [&] {
+  Counts counts;
+  const auto run_once = [&](bool from_the_last) {
     std::vector<std::uint32_t> mine = words;
     std::vector<std::byte> parameters(entry.parameter_bytes);
     const auto address = reinterpret_cast<std::uint64_t>(mine.data());
     std::memcpy(parameters.data() + entry.parameters[0].offset, &address, sizeof(address));
     std::memcpy(parameters.data() + entry.parameters[1].offset, &how.number, sizeof(how.number));
     const Range range{address, address + 4 * mine.size()};
-    machine.run({&entry, how.blocks, how.threads, parameters.data(), {&range, 1}, how.early});
+    const Counts more = machine.run({&entry,
+                                     how.blocks,
+                                     how.threads,
+                                     parameters.data(),
+                                     {&range, 1},
+                                     how.early,
+                                     from_the_last});
+    if (!from_the_last) counts = more;
     return mine;
   };
-  const std::vector<std::uint32_t> first = run_once();
-  EXPECT_EQ(run_once(), first);
-  return {first, machine.counts().at("kernel")};
+  const std::vector<std::uint32_t> first = run_once(false);
+  EXPECT_EQ(run_once(true), first);
+  return {first, counts};
 }
 
 std::string fault(const std::string& body, std::size_t words, const How& how = {}) {
@@ -147,12 +152,44 @@ TEST(Ptx, HandsOnInSharedMemoryBehindABarrier) {
 }
 
 TEST(Ptx, FindsThreadsThatTouchTheSameAtOnce) {
-  EXPECT_PRED2(has, fault(with_barrier(""), 64, {.threads = 64}), "of block 0: shared memory at ");
-  EXPECT_PRED2(has, fault("st.global.u32 [%rd0], %r0;", 1), "of block 0 touches at the same time");
+  EXPECT_PRED2(has, fault(with_barrier(""), 64, {.threads = 64}),
+               "of block 0: writes shared memory at ");
+  EXPECT_PRED2(has, fault("st.global.u32 [%rd0], %r0;", 1),
+               "thread 1 of block 0: writes global memory at 0x");
+  EXPECT_PRED2(has, fault("st.global.u32 [%rd0], %r0;", 1),
+               "which thread 0 of block 0 writes at the same time: st.global.u32 [%rd0], %r0;");
   EXPECT_PRED2(has, fault("st.global.u32 [%rd0], %r1;", 1, {.blocks = 2, .threads = 1}),
-               "global memory at ");
+               "which thread 0 of block 0 writes ");
   EXPECT_PRED2(has, fault("ld.global.u32 %r4, [%rd0]; st.global.u32 [%rd1], %r4;", 32),
-               "touches at the same time");
+               "of block 0 reads at the same time");
+  // One of many that read it reads it again before it writes it.
+  for (const std::string space : {"shared", "global"}) {
+    const std::string at = space == "shared" ? "[shared]" : "[%rd0]";
+    EXPECT_PRED2(
+        has,
+        fault("st.global.u32 [%rd1], %r0; bar.sync 0; setp.eq.s32 %p1, %r0, 0; " +
+                  std::string(space == "shared" ? "@%p1 st.shared.u32 [shared], %r0; " : "") +
+                  "bar.sync 0; ld." + space + ".u32 %r4, " + at + "; @%p1 ld." + space +
+                  ".u32 %r5, " + at + "; @%p1 st." + space + ".u32 " + at + ", %r5;",
+              32),
+        "of block 0 reads at the same time");
+  }
+  // Another block has read it, before two threads of this one did.
+  EXPECT_PRED2(has,
+               fault("ld.global.u32 %r4, [%rd0]; bar.sync 0; setp.eq.s32 %p1, %r3, 9; "
+                     "@%p1 st.global.u32 [%rd0], %r0;",
+                     16, {.blocks = 2, .threads = 8}),
+               "of block 0 reads at the same time");
+  // Volatile accesses meet volatile ones on purpose, and no others.
+  EXPECT_EQ(fault("st.volatile.global.u32 [%rd0], %n;", 1), "none");
+  EXPECT_PRED2(
+      has, fault("st.volatile.global.u32 [%rd0], %n; ld.global.u32 %r4, [%rd0];", 1, {.blocks = 2}),
+      "of block 0 writes at the same time");
+  EXPECT_PRED2(has,
+               fault("setp.eq.s32 %p1, %r0, 0; @!%p1 atom.global.cas.b64 %rd3, [%rd0], %rd1, %rd2; "
+                     "@%p1 st.global.u32 [%rd0], %n;",
+                     2),
+               "of block 0 writes at the same time");
   // Bytes side by side are no race, and the same byte is one.
   const std::string bytes =
       "cvt.u64.u32 %rd3, %r4; add.s64 %rd4, %rd0, %rd3; mov.u16 %rs0, 7; "
@@ -160,7 +197,7 @@ TEST(Ptx, FindsThreadsThatTouchTheSameAtOnce) {
   EXPECT_EQ(run("mov.u32 %r4, %r0;" + bytes, {0, 0}, {.threads = 8}).words,
             (std::vector<std::uint32_t>{0x07070707, 0x07070707}));
   EXPECT_PRED2(has, fault("shr.u32 %r4, %r0, 1;" + bytes, 2, {.threads = 8}),
-               "touches at the same time");
+               "of block 0 writes at the same time");
 }
 
 TEST(Ptx, OrdersWhatABlockDoesByItsBarriers) {
@@ -180,6 +217,8 @@ TEST(Ptx, FindsAccessesBeyondMemory) {
   EXPECT_PRED2(has, fault("st.global.u32 [%rd1], %r0;", 31),
                "which are not in the device's memory");
   EXPECT_PRED2(has, fault("ld.global.u32 %r4, [%rd0+-4];", 1), "which are not in the device's");
+  EXPECT_PRED2(has, fault("mov.u64 %rd3, 0; ld.global.u32 %r4, [%rd3+-4];", 1),
+               "4 bytes at 0xfffffffffffffffc, which are not in the device's");
   EXPECT_PRED2(has, fault("ld.global.v2.u32 {%r4, %r5}, [%rd0+4];", 4), "are not aligned to");
   EXPECT_PRED2(has, fault("st.shared.u32 [shared+1024], %r0;", 1),
                "bytes 1024 to 1028 of 1024 of shared memory");
@@ -190,10 +229,36 @@ TEST(Ptx, FindsAccessesBeyondMemory) {
 TEST(Ptx, FindsBarriersThatNotAllComeTo) {
   EXPECT_PRED2(
       has, fault("setp.lt.s32 %p1, %r0, 40; @%p1 bra on; ret; on: bar.sync 0;", 1, {.threads = 64}),
-      "a barrier that some threads of the block left before");
+      "thread 0 of block 0: a barrier that thread 63 of the block left before: ");
   EXPECT_PRED2(has,
                fault("setp.lt.s32 %p1, %r0, 7; @%p1 bra on; bar.sync 0; ret; on: bar.sync 0;", 1),
-               "threads of the block at different barriers");
+               "thread 0 of block 0: a barrier, while thread 7 of the block waits at another one");
+}
+
+TEST(Ptx, NamesTheLine) {
+  EXPECT_PRED2(has, fault("mov.u32 %r4, 7;\n\n  st.global.u32 [%rd0+-4], %r4;\n", 1),
+               "kernel: line 27, thread 0 of block 0: 4 bytes at ");
+}
+
+/// Each thread has its own, of which nobody has cleared anything: nor of registers.
+TEST(Ptx, GivesThreadsMemoryOfTheirOwn) {
+  const std::string own = R"(
+  .local .align 8 .b8 depot[16];
+  mov.b64 %rd3, depot;
+  cvta.local.u64 %rd4, %rd3;
+  cvta.to.local.u64 %rd5, %rd4;
+  st.local.u32 [%rd5+4], %r0;
+  bar.sync 0;
+  ld.local.v2.u32 {%r4, %r5}, [%rd5];
+  setp.ne.s32 %p1, %r4, -1;
+  @%p1 mov.u32 %r5, %r4;
+  st.global.u32 [%rd1], %r5;)";
+  EXPECT_EQ(run(own, {0, 0, 0, 0}, {.blocks = 2, .threads = 2}).words,
+            (std::vector<std::uint32_t>{0, 1, 0, 1}));
+  EXPECT_PRED2(has, fault(".local .b32 one; st.local.u32 [one+4], %r0;", 1), "of local memory");
+  EXPECT_EQ(
+      run("mov.u32 %r4, 7; st.global.u32 [%rd1], %r5;", {0, 0}, {.blocks = 2, .threads = 1}).words,
+      (std::vector<std::uint32_t>(2, 0xffffffff)));
 }
 
 TEST(Ptx, AsksAllThreadsOfABlock) {
@@ -237,81 +302,44 @@ TEST(Ptx, CountsSectorsAndTurnsOfBanks) {
                std::vector<std::uint32_t>(264), {.number = stride, .counting = true})
         .counts;
   };
-  // Twice each: the test runs them so. Memory may begin within a sector.
-  EXPECT_EQ(counts(0).wavefronts, 2U);
-  EXPECT_EQ(counts(1).wavefronts, 2U);
-  EXPECT_EQ(counts(8).wavefronts, 16U);
-  EXPECT_EQ(counts(0).sectors, 2U);
-  EXPECT_LE(counts(1).sectors, 2U * 5);
-  EXPECT_EQ(counts(8).sectors, 2U * 32);
-  EXPECT_EQ(counts(8).shared_turns, 2U);
-  EXPECT_EQ(counts(1).grids, 2U);
+  EXPECT_EQ(counts(0).wavefronts, 1U);
+  EXPECT_EQ(counts(1).wavefronts, 1U);
+  EXPECT_EQ(counts(8).wavefronts, 8U);
+  EXPECT_EQ(counts(0).sectors, 1U);
+  EXPECT_LE(counts(1).sectors, 5U);  // memory may begin within one
+  EXPECT_EQ(counts(8).sectors, 32U);
+  EXPECT_EQ(counts(8).shared_turns, 1U);
 }
 
-/// What an instruction gives of registers' values, in all lanes of which every second is active.
-template <class D, class... S>
-D computed(const std::string& name, S... values) {
-  const Operation* const operation = find_operation(name);
-  if (operation == nullptr) throw std::runtime_error(name);
-  EXPECT_EQ(operation->sources, sizeof...(S));
-  constexpr std::size_t slot = 256;
-  alignas(64) std::byte file[6 * slot]{};
-  Warp warp;
-  warp.file = file;
-  warp.active = 0x55555555;
-  Instruction one;
-  one.to = 5 * slot;
-  std::size_t i = 0;
-  const auto put = [&]<class T>(T value) {
-    one.from[i] = static_cast<Register>(i * slot);
-    if constexpr (std::is_same_v<T, bool>) {
-      const Mask mask = value ? all_lanes : 0;
-      std::memcpy(file + one.from[i], &mask, sizeof(mask));
-    } else {
-      std::fill_n(warp.lanes<T>(one.from[i]), lanes, value);
-    }
-    ++i;
+TEST(Ptx, CountsWhatWarpsDo) {
+  const auto counts = [](const std::string& body, const How& how) {
+    return run(body, std::vector<std::uint32_t>(512), how).counts;
   };
-  (put(values), ...);
-  operation->function(warp, one);
-  if constexpr (std::is_same_v<D, bool>) {
-    EXPECT_EQ(warp.predicate(one.to) & ~warp.active, 0U);
-    return warp.predicate(one.to) == warp.active;
-  } else {
-    EXPECT_EQ(warp.lanes<D>(one.to)[1], D{}) << "of a lane that is not active";
-    return warp.lanes<D>(one.to)[30];
-  }
-}
-
-TEST(Ptx, Computes) {
-  using u32 = std::uint32_t;
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(computed<std::int32_t>("mul.hi.s32", -3, 1 << 30), -1);
-  EXPECT_EQ(computed<std::int64_t>("mul.wide.s32", -3, 1 << 30), -3LL * (1 << 30));
-  EXPECT_EQ(computed<std::int32_t>("shr.s32", -8, u32{40}), -1);
-  EXPECT_EQ(computed<u32>("shl.b32", u32{8}, u32{32}), 0U);
-  EXPECT_EQ(computed<std::int32_t>("div.s32", std::numeric_limits<int>::min(), -1),
-            std::numeric_limits<int>::min());
-  EXPECT_EQ(computed<u32>("bfi.b32", u32{0xff}, u32{0}, u32{4}, u32{6}), 0x3f0U);
-  EXPECT_EQ(computed<std::uint64_t>("pack.b64", u32{1}, u32{2}), 0x200000001U);
-  EXPECT_EQ(computed<u32>("high.b64", std::uint64_t{0x200000001}), 2U);
-  EXPECT_EQ(computed<std::int64_t>("cvt.s64.s32", -5), -5);
-  EXPECT_EQ(computed<float>("cvt.sat.f32.f32", nan), 0.0f);
-  EXPECT_EQ(computed<float>("cvt.sat.f32.f32", 1.5f), 1.0f);
-  EXPECT_EQ(computed<float>("fma.rn.f32", 1.0f + 0x1p-12f, 1.0f - 0x1p-12f, -1.0f), -0x1p-24f);
-  EXPECT_EQ(computed<float>("fma.rm.f32", 1.0f, 0x1p-30f, 1.0f), 1.0f);
-  EXPECT_EQ(computed<float>("fma.rm.f32", 1.0f, -0x1p-30f, 1.0f), std::nextafter(1.0f, 0.0f));
-  EXPECT_EQ(computed<float>("ex2.approx.ftz.f32", 3.0f), 8.0f);
-  EXPECT_EQ(computed<float>("ex2.approx.ftz.f32", -127.0f), 0.0f);
-  EXPECT_EQ(computed<float>("max.f32", nan, 1.0f), 1.0f);
-  EXPECT_FALSE(computed<bool>("setp.ne.f32", nan, 1.0f));
-  EXPECT_TRUE(computed<bool>("setp.neu.f32", nan, 1.0f));
-  EXPECT_FALSE(computed<bool>("setp.le.f32", nan, 1.0f));
-  EXPECT_TRUE(computed<bool>("setp.leu.f32", nan, 1.0f));
-  EXPECT_TRUE(computed<bool>("setp.lt.s32", -1, 1));
-  EXPECT_FALSE(computed<bool>("setp.lt.u32", u32{0} - 1, u32{1}));
-  EXPECT_EQ(computed<float>("selp.f32", 1.0f, 2.0f, false), 2.0f);
-  EXPECT_TRUE(computed<bool>("xor.pred", true, false));
+  const Counts none = counts("", {.blocks = 2, .threads = 48, .counting = true});
+  EXPECT_EQ(none.grids, 1U);
+  EXPECT_EQ(none.threads, 96U);
+  // Of either warp of a block, also the one that is half empty: what stands in each kernel.
+  EXPECT_EQ(none.instructions % 4, 0U);
+  EXPECT_EQ(none.multiplications + none.global_accesses + none.sectors + none.shared_turns, 0U);
+  // One that no thread takes part in has to be read all the same.
+  const std::string some = R"(
+  setp.lt.s32 %p1, %r0, 32;
+  shl.b32 %r4, %r0, 4;
+  mov.u32 %r5, shared;
+  add.s32 %r6, %r5, %r4;
+  @%p1 ld.shared.v4.f32 {%f0, %f1, %f2, %f3}, [%r6];
+  @%p1 ld.shared.v2.f32 {%f0, %f1}, [%r6];
+  fma.rn.f32 %f4, %f0, %f1, %f2;
+  mul.f32 %f5, %f4, %f4;
+  mul.lo.s32 %r7, %r4, %r4;
+  st.global.f32 [%rd1], %f5;)";
+  const Counts more = counts(some, {.blocks = 2, .threads = 48, .counting = true});
+  EXPECT_EQ(more.instructions - none.instructions, 4U * 10);
+  EXPECT_EQ(more.multiplications, 4U * 2);
+  EXPECT_EQ(more.global_accesses, 4U);
+  // 16 bytes for each of 8 threads at a time; 8 for each of 16, a word of each second bank.
+  EXPECT_EQ(more.shared_turns, 2U * (4 + 2));
+  EXPECT_EQ(more.wavefronts, 2U * (4 + 2 * 2));
 }
 
 TEST(Ptx, TakesConstantsOfAllTypes) {
@@ -331,6 +359,12 @@ TEST(Ptx, RefusesByNameWhatItDoesNotKnow) {
   EXPECT_PRED2(has, refusal("add.s32 %r4, %r5, %rd6;"), "expected a register of another size");
   EXPECT_PRED2(has, refusal("add.s32 %r4, %r5, %q;"), ": no register or variable '%q'");
   EXPECT_PRED2(has, refusal("add.s32 %r4, %r5, %r16;"), ": no register or variable '%r16'");
+  EXPECT_PRED2(has, refusal("add.s32 %r4, %r5, %r4294967296;"), ": no register or variable ");
+  EXPECT_PRED2(has, refusal("mov.b64 {%rs0, %rs1}, %rd0;"), "expected a register of another size");
+  EXPECT_PRED2(has, refusal("atom.global.cas.b64 %r1, [%rd0], %rd1, %rd2;"), " of another size");
+  EXPECT_PRED2(has, refusal("bar.red.or.pred %r1, 0, %p1;"), "expected a register of another size");
+  EXPECT_PRED2(has, refusal("ld.global.v4.f32 %f0, [%rd0];"), "expected '{'");
+  EXPECT_PRED2(has, refusal("ld.global.v2.u8 {%r0, %rs0}, [%rd0];"), "registers of one size");
   EXPECT_PRED2(has, refusal("bra nowhere;"), "no label 'nowhere' in kernel");
   EXPECT_PRED2(has, refusal("bar.sync 1;"), "'1'; expected '0'");
   EXPECT_PRED2(has, refusal("add.s32 %r4, %r5"), "expected ','");

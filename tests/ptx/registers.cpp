@@ -6,11 +6,6 @@
 namespace ptx {
 namespace {
 
-/// What lanes' values are aligned to, so that they are vectors of the host's.
-constexpr std::uint32_t vector_bytes = 64;
-
-std::uint32_t aligned(std::uint32_t at, std::uint32_t to) { return (at + to - 1) / to * to; }
-
 /// From a register to the next one that was declared with it.
 std::uint32_t apart(std::uint8_t bytes) {
   return bytes == 0 ? sizeof(Mask) : std::max(vector_bytes, lanes * std::uint32_t{bytes});
@@ -21,7 +16,7 @@ std::uint32_t apart(std::uint8_t bytes) {
 std::uint32_t Registers::bytes() const { return aligned(end_, vector_bytes); }
 
 Register Registers::allocate(std::uint8_t bytes) {
-  const Register at = aligned(end_, bytes == 0 ? sizeof(Mask) : vector_bytes);
+  const Register at = aligned<std::uint32_t>(end_, bytes == 0 ? sizeof(Mask) : vector_bytes);
   end_ = at + apart(bytes);
   return at;
 }
@@ -45,12 +40,13 @@ Place Registers::constant(std::uint64_t value, std::uint8_t bytes) {
 std::optional<Place> Registers::find(std::string_view name) {
   const std::size_t digits = name.find_last_not_of("0123456789") + 1;
   std::uint32_t index = 0;
-  std::from_chars(name.data() + digits, name.data() + name.size(), index);
+  const bool fits =
+      std::from_chars(name.data() + digits, name.data() + name.size(), index).ec == std::errc();
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
     if (const auto one = scope->find(name); one != scope->end() && one->second.count == 0)
       return Place{one->second.first, one->second.bytes};
     const auto all = scope->find(name.substr(0, digits));
-    if (all == scope->end() || digits == name.size() || index >= all->second.count) continue;
+    if (all == scope->end() || !fits || index >= all->second.count) continue;
     const std::uint8_t bytes = all->second.bytes;
     return Place{all->second.first + index * apart(bytes), bytes};
   }

@@ -5,10 +5,10 @@
 
 #include <array>
 #include <cstring>
-#include <memory>
-#include <new>
 
 namespace ptx {
+
+inline bool is_in(Mask mask, int lane) { return ((mask >> lane) & 1) != 0; }
 
 struct Warp {
   std::byte* file = nullptr;  ///< registers
@@ -35,7 +35,7 @@ struct Warp {
       std::memcpy(to, values, sizeof(values));
     } else {
       for (int lane = 0; lane < ptx::lanes; ++lane) {
-        if (((active >> lane) & 1) != 0) to[lane] = values[lane];
+        if (is_in(active, lane)) to[lane] = values[lane];
       }
     }
   }
@@ -45,5 +45,14 @@ struct Warp {
   std::array<std::uint32_t, ptx::lanes> next{};  ///< the next instruction of each
   int index = 0;                                 ///< in the block
 };
+
+/// That a lane's access is for, in its space.
+inline std::uint64_t address_of(const Warp& warp, const Instruction& one, int lane) {
+  const auto offset = static_cast<std::uint64_t>(one.offset);
+  if (one.absolute) return offset;
+  if (one.space == Space::shared)
+    return static_cast<std::uint32_t>(warp.lanes<std::uint32_t>(one.from[0])[lane] + offset);
+  return warp.lanes<std::uint64_t>(one.from[0])[lane] + offset;
+}
 
 }  // namespace ptx
