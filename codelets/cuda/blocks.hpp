@@ -15,9 +15,6 @@
 
 namespace arenite::codelets::cuda {
 
-/// So many blocks a grid may have.
-constexpr std::int64_t most_blocks = std::numeric_limits<std::int32_t>::max();
-
 template <int count>
 struct Block {
   std::int32_t index;  ///< among the grid's blocks

@@ -8,8 +8,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace arenite::cuda {
+
+/// So many blocks a grid may have.
+constexpr std::int64_t most_blocks = std::numeric_limits<std::int32_t>::max();
 
 /// First in each kernel that `launch_early` launches: waits for all that stands before it in its
 /// stream, and for what that wrote. The one behind it may begin then, too.
@@ -23,8 +27,14 @@ __device__ inline void wait_for_earlier() {
 template <int>
 __global__ void nothing() {}
 
-/// Whether a kernel on this thread's device may be put in place early: where device and code are of
-/// compute capability 9.0 or newer. Code for older ones, which a newer one compiles anew, has no
+/// Whether they are wanted, of GPUs that can (ARENITE_EARLY_LAUNCHES): for comparisons.
+inline std::atomic<bool>& early_launches_wanted() noexcept {
+  static std::atomic<bool> wanted{true};
+  return wanted;
+}
+
+/// Whether a kernel on this thread's device is to be put in place early: where device and code are
+/// of compute capability 9.0 or newer. Code for older ones, which a newer one compiles anew, has no
 /// `wait_for_earlier`.
 inline bool kernels_begin_early() noexcept {
   enum : signed char { unknown, no, yes };
@@ -42,13 +52,15 @@ inline bool kernels_begin_early() noexcept {
     if (!known) static_cast<void>(cudaGetLastError());
     devices[index] = known && major >= 9 && code.ptxVersion >= 90 ? yes : no;
   }
-  return devices[index] == yes;
+  return devices[index] == yes && early_launches_wanted();
 }
 
-/// (A recording keeps such an edge between two kernels.)
+/// Of `blocks` the launch says where there are too many. (A recording keeps such an edge between
+/// two kernels.)
 template <class... Parameters, class... Arguments>
 cudaError_t launch_early(cudaStream_t stream, std::int64_t blocks, int threads,
                          void (*kernel)(Parameters...), Arguments... arguments) {
+  if (blocks > most_blocks) return cudaErrorInvalidConfiguration;
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;

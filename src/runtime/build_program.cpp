@@ -18,12 +18,7 @@ namespace arenite::runtime {
 namespace {
 
 bool wants_crew() {
-  const std::string text = environment("ARENITE_CREW");
-  if (!text.empty() && text != "on" && text != "off") {
-    fail({.found = "ARENITE_CREW='" + text + "'",
-          .expected = "on, or off to submit each task of Program::run through StarPU"});
-  }
-  return text != "off";
+  return switched_on("ARENITE_CREW", "off to submit each task of Program::run through StarPU");
 }
 
 }  // namespace

@@ -74,6 +74,15 @@ std::string environment(const char* name) {
   return text ? text : "";
 }
 
+bool switched_on(const char* name, const char* off) {
+  const std::string text = environment(name);
+  if (!text.empty() && text != "on" && text != "off") {
+    fail(
+        {.found = std::string(name) + "='" + text + "'", .expected = std::string("on, or ") + off});
+  }
+  return text != "off";
+}
+
 std::optional<int> whole_number(std::string_view text) {
   int value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -12,6 +12,10 @@ namespace arenite::runtime {
 /// Empty where the variable is not set.
 std::string environment(const char* name);
 
+/// Of a variable that says on, which is also what it says where it is not set, or off: "off to …".
+/// Throws Error on anything else.
+bool switched_on(const char* name, const char* off);
+
 /// A number that StarPU's own reading of the environment takes, too.
 std::optional<int> whole_number(std::string_view text);
 

@@ -56,6 +56,17 @@ class Steps(InFolder):
         self.assertEqual(asked["step_launches"], 0)
         self.assertGreater(asked["launches"], 5 * MORE)
 
+    def test_kernels_are_put_in_place_early_where_that_is_wanted(self):
+        done, report = self.train("--device", "cuda")
+        self.assertGreater(report["early_launches"], 5)
+        done, report = self.train("--device", "cuda", ARENITE_EARLY_LAUNCHES="off")
+        self.assertEqual((done.returncode, report["early_launches"]), (0, 0))
+        self.assertGreater(report["launches"], 5)
+        done, _ = self.train("--device", "cuda", ARENITE_EARLY_LAUNCHES="no")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("ARENITE_EARLY_LAUNCHES='no'; expected on, or off to begin each kernel when the one before it has ended",
+                      done.stderr)
+
     def test_only_gpus_that_were_asked_for_are_touched(self):
         for device, contexts in (("cpu", []), ("cuda", [0]), ("cuda:1", [1]), ("cuda+cpu", [0]), ("cuda:0+cuda:1", [0, 1])):
             with self.subTest(device=device):

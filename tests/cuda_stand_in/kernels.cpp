@@ -24,6 +24,7 @@ cudaError_t launch(const void* stub, void** arguments, const Configuration& as) 
   }
   if (stream_of(as.stream).device != mine().device) refuse("a launch with another device current");
   ++s.launches;
+  if (as.early) ++s.early_launches;
   Deed deed;
   if (kernels_run()) {
     deed.kind = Deed::Kind::kernel;

@@ -19,10 +19,12 @@ void report() {
   std::size_t left = 0;
   for (const std::size_t bytes : state().in_use) left += bytes;
   std::fprintf(out,
-               "{\"contexts\": [%s], \"launches\": %ld, \"graph_launches\": %ld, "
+               "{\"contexts\": [%s], \"launches\": %ld, \"early_launches\": %ld, "
+               "\"graph_launches\": %ld, "
                "\"step_launches\": %ld, \"copies\": %ld, \"device_bytes_left\": %zu}\n",
-               contexts.c_str(), state().launches.load(), state().graph_launches.load(),
-               state().graph_launches - state().built, state().copies.load(), left);
+               contexts.c_str(), state().launches.load(), state().early_launches.load(),
+               state().graph_launches.load(), state().graph_launches - state().built,
+               state().copies.load(), left);
   std::fclose(out);
 }
 

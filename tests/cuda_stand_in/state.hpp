@@ -70,7 +70,7 @@ struct State {
   std::array<Stream*, most_gpus> legacy{};
   std::array<std::size_t, most_gpus> in_use{};
   std::array<std::atomic<bool>, most_gpus> contexts{};
-  std::atomic<long> launches{0}, graph_launches{0}, copies{0};
+  std::atomic<long> launches{0}, early_launches{0}, graph_launches{0}, copies{0};
   std::atomic<long> built{0};  ///< graphs launched by the time that programs were built
   long most_launches = -1;     ///< below 0: they never fail
 

@@ -7,6 +7,7 @@
 #include <starpu.h>
 
 #include "src/base/early_launch.hpp"
+#include "src/runtime/environment.hpp"
 
 #include <algorithm>
 #include <array>
@@ -163,6 +164,8 @@ class GpuDevice final : public Device {
               .memory = MemoryKind::device,
               .capacity = capacity > 0 ? std::min(capacity, most) : most};
     streams_ = Streams::of(index_);
+    cuda::early_launches_wanted() = switched_on(
+        "ARENITE_EARLY_LAUNCHES", "off to begin each kernel when the one before it has ended");
   }
   GpuDevice(const GpuDevice&) = delete;
   GpuDevice& operator=(const GpuDevice&) = delete;
