@@ -266,6 +266,18 @@ class Command(InFolder):
         self.assertLess(time.monotonic() - start, 10)
         self.assertEqual(self.statuses(self.results())["operators"], "passed")
 
+    def test_an_older_python_is_told_of(self):
+        begin = "import runpy, sys; sys.version_info = (3, 8, 10); runpy.run_path(sys.argv[1], run_name='__main__')"
+        done = subprocess.run([sys.executable, "-c", begin, str(ROOT / "scripts/gpu-check")], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (2, "gpu-check: this is Python 3.8; expected 3.9 or newer\n"))
+
+    def test_sanitizer_begins_no_run_that_has_no_time(self):
+        gpu_fakes.sanitizer(self.folder / "tools", takes=1.3)
+        done, report = self.check("--only", "sanitizer", "--minutes", "1")  # ten seconds for this part
+        rows = report["parts"][0]["checks"]
+        self.assertEqual((rows[0]["verdict"], rows[-1]["found"]), ("passed", "skipped: no time was left; --resume begins here"))
+        self.assertEqual(self.statuses(report), {"sanitizer": "incomplete"})
+
     def test_where_nothing_can_be_written(self):
         done = subprocess.run(self.command("--quick", "--only", "operators"), capture_output=True, text=True, cwd="/proc",
                               env=self.environment() | {"TMPDIR": str(self.folder)})

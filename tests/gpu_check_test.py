@@ -91,6 +91,19 @@ class Libraries(unittest.TestCase):
             environment = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
             self.assertEqual(nvidia.visible(index, environment), found)
 
+    def test_a_driver_that_is_too_old(self):
+        words = "the driver is for CUDA 12.8, and the programs are for CUDA 13: they need a newer driver, or its package " \
+                "cuda-compat-13-0, whose folder LD_LIBRARY_PATH names"
+        for drivers, compatible, path, why in (({None: 13020}, [], None, None), ({None: 0}, ["/c"], None, None),
+                                               ({None: 12080}, [], None, words), ({None: 12080, "/c": 12090}, ["/c"], None, words),
+                                               ({None: 12080, "/c": 13000}, ["/c"], "/c", None)):
+            one = types.SimpleNamespace(environment={}, cuda="13")
+            with mock.patch.object(nvidia, "newer_drivers", return_value=compatible), \
+                    mock.patch.object(nvidia, "driver_cuda", lambda environment: drivers[environment.get("LD_LIBRARY_PATH")]):
+                self.assertEqual(context.Context.old_driver(one), why)
+            self.assertEqual(one.environment.get("LD_LIBRARY_PATH"), path)
+        self.assertEqual(nvidia.driver_cuda({"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": "/nonexistent"}) % 10, 0)
+
     def test_other_gpus_are_left_alone(self):
         two = [{"name": "A", "uuid": "1"}, {"name": "B", "uuid": "2"}]
         for wanted, there, seen, left in (("cuda", two, None, "0"), ("cuda", two, "5,3", "5"), ("cuda:1", two, "5,3", "3"),
@@ -220,6 +233,23 @@ class Results(unittest.TestCase):
             correctness.judge_tests(tests, "tests", done)
             correctness.judge_sanitizer(sanitized, "memcheck", done, True)
             self.assertEqual([tests.checks[0].verdict, sanitized.checks[0].verdict], [verdict, verdict])
+
+    def test_what_failed_before_its_time_was_over_did_fail(self):
+        part = running.Part("operators")
+        text = "[ RUN      ] A.B\ncase: relu [4]\nb.cpp:1: Failure\n1 is not 2\ncase: conv2d [4, 3] same\n"
+        for out in text, text.replace("Failure", "fine"):
+            correctness.judge_tests(part, "tests", running.Done(None, out, "a warning", 60))
+        self.assertEqual([(check.verdict, check.found) for check in part.checks],
+                         [("FAILED", "1 failures, and not done after 60 s, at conv2d [4, 3] same"),
+                          ("skipped", "skipped: not done after 60 s, at conv2d [4, 3] same")])
+        self.assertEqual(part.notes, ["b.cpp:1: Failure"])
+        part = running.Part("sanitizer")
+        text = "========= COMPUTE-SANITIZER\n========= Invalid __global__ write of size 4 bytes\n=========     at f\n"
+        for judged in True, False:
+            correctness.judge_sanitizer(part, "memcheck", running.Done(None, text, "", 10), judged)
+        self.assertEqual([(check.verdict, check.found) for check in part.checks],
+                         [("FAILED", "1 reports, and not done after 10 s"), ("skipped", "skipped: not done after 10 s")])
+        self.assertEqual(part.notes, ["========= Invalid __global__ write of size 4 bytes"])
 
     def test_tests_that_are_skipped(self):
         """They are told, and no pass; but gpu-check has found a device, and whoever has not is wrong."""

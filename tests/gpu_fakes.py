@@ -114,8 +114,9 @@ sys.exit(failed)
 """
 
 SANITIZER = """
-import sys
+import sys, time
 if "--help" in sys.argv: sys.exit(print("  --kernel-name arg    Filter kernels"))
+time.sleep({takes})
 check = sys.argv[sys.argv.index("--tool") + 1]
 if check == "memcheck": print("========= ERROR SUMMARY: 0 errors")
 else: print("========= RACECHECK SUMMARY: {hazards} hazards displayed ({hazards} errors, 0 warnings)")
@@ -152,6 +153,6 @@ def python(path):
     return program(path, PYTHON)
 
 
-def sanitizer(folder, hazards=0):
-    """One that writes its arguments to sanitizer.log beside it."""
-    return program(folder / "compute-sanitizer", SANITIZER.format(hazards=hazards, log=str(folder / "sanitizer.log")))
+def sanitizer(folder, hazards=0, takes=0):
+    """One that takes so many seconds, and writes its arguments to sanitizer.log beside it."""
+    return program(folder / "compute-sanitizer", SANITIZER.format(hazards=hazards, takes=takes, log=str(folder / "sanitizer.log")))

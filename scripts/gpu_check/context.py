@@ -27,6 +27,7 @@ class Context:
         self.kernels = {}  # what part kernels knows
         self.progress, self.scale = Progress(options.minutes), options.minutes / 9
         self.python_here = sys.executable
+        self.cuda = ""  # the major version that the programs are for
         self.cudnn = None  # which one our programs take, and for which CUDA it is
         self.save = lambda: None  # writes the tables as they are now
         self.cache = nvidia.loader_cache()
@@ -92,7 +93,7 @@ class Context:
         folders = [*chosen_first, *nvidia.candidates(self.pythons)]
         # CUPTI's is asked for by name only, and often stands apart.
         runtime = next((name for name in names if name.startswith("libcudart.so.")), "")
-        major = runtime.rpartition(".")[2]
+        self.cuda = major = runtime.rpartition(".")[2]
 
         def fits(path):
             return not path.name.startswith("libcudnn.so") or not major or nvidia.cudnn_cuda(path) in (None, int(major))
@@ -118,12 +119,28 @@ class Context:
             name + (f" (there is {instead[name]})" if name in instead else "") for name in missing) + \
             "; they come with the CUDA toolkit or PyTorch for that CUDA; --libraries DIR names their folder"
 
+    def old_driver(self):
+        """Why the driver does not do for the programs' CUDA, or None. A newer libcuda that is there is taken."""
+        knows = nvidia.driver_cuda(self.environment)
+        if not knows or not self.cuda or knows // 1000 >= int(self.cuda):
+            return None
+        for folder in nvidia.newer_drivers():
+            environment = {**self.environment,
+                           "LD_LIBRARY_PATH": ":".join(filter(None, (folder, self.environment.get("LD_LIBRARY_PATH"))))}
+            if nvidia.driver_cuda(environment) // 1000 >= int(self.cuda):
+                self.environment = environment
+                return None
+        return f"the driver is for CUDA {knows // 1000}.{knows % 1000 // 10}, and the programs are for CUDA {self.cuda}: they need " \
+               f"a newer driver, or its package cuda-compat-{self.cuda}-0, whose folder LD_LIBRARY_PATH names"
+
     def find_device(self):
         """(why the parts cannot run, whether that is a fault that should be mended), or (None, False)."""
         if old := self.places.too_old(os.confstr("CS_GNU_LIBC_VERSION").split()[-1]):
             print(f"gpu-check: {old}", file=sys.stderr)
             return old, True
         wrong, driver = self.find_libraries(), nvidia.driver_is_there()
+        if driver and (old := self.old_driver()):
+            return old, True
         if wrong:
             return ("" if driver else "no device: no NVIDIA driver, and ") + wrong, driver
         done = run([self.places.contestant, "--list-devices"], 60, self.environment)

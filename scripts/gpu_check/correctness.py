@@ -12,6 +12,7 @@ SEEDS = 1, 2, 3
 RATE = "0.005"
 BATCH = 64
 OPERATORS = "operators"
+DEVICE_TESTS = 0.65  # of the time of operators
 OURS = "kns=arenite"  # every kernel of our own has it in its name
 
 
@@ -24,7 +25,8 @@ def operators(part, context, seconds):
             part.skip(what, f"no {program}")
             continue
         context.show(part, program.name)
-        done = run([program], end - time.monotonic(),
+        left = end - time.monotonic()
+        done = run([program], DEVICE_TESTS * left if program == context.places.device_test else left,
                    context.for_small_programs() if program == context.places.program_test else context.environment)
         judge_tests(part, what, done)
         context.save()
@@ -33,7 +35,14 @@ def operators(part, context, seconds):
 def judge_tests(part, what, done):
     """A program of tests. One that skips for want of a device fails: gpu-check has found one."""
     if done.status is None:
-        part.skip(what, done.why)
+        at = reading.last_case(done.out)
+        why = f"not done after {done.seconds:.0f} s, at {at}" if at else done.why
+        failures = reading.test_failures(done.out)
+        if failures:
+            part.check(what, f"{len(failures)} failures, and {why}", "all tests pass", False)
+            part.notes += failures[:20]
+        else:
+            part.skip(what, why)
         return
     try:
         passed, failed, skipped = reading.gtest(done.out)
@@ -47,7 +56,7 @@ def judge_tests(part, what, done):
                len(reasons) == skipped)
     for test, why in reasons.items():
         part.skip(test, why)
-    part.notes += [line for line in done.out.splitlines() if "Failure" in line][:20]
+    part.notes += reading.test_failures(done.out)[:20]
 
 
 def train(context, *options, limit=600, environment=None, device="cuda"):
@@ -100,6 +109,8 @@ def sanitizer(part, context, seconds):
         part.skipped = "no compute-sanitizer (it comes with the CUDA toolkit)"
         return
     end = time.monotonic() + seconds
+    # CUDA and the libraries alone take that long to start there: rather few runs than none that ends.
+    least = 30 * min(1, context.scale)
     part.details["quick"] = context.quick
     runs = sanitizer_runs(context, tool)
     earlier = context.earlier.get(part.name)
@@ -112,7 +123,11 @@ def sanitizer(part, context, seconds):
     weights = [3 if what.startswith(OPERATORS) else 1 for _, what, *_ in runs]
     for number, (check, what, options, command, judged) in enumerate(runs):
         context.show(part, f"{check}, {what}")
-        limit = min(1, 1.3 * weights[number] / sum(weights[number:])) * (end - time.monotonic())
+        left = end - time.monotonic()
+        if number > 0 and left < least:
+            part.skip(name_of(runs[number]), "no time was left; --resume begins here")
+            continue
+        limit = min(left, max(least, 1.3 * weights[number] / sum(weights[number:]) * left))
         done = run([tool, "--tool", check, *options, "--error-exitcode", "66", "--target-processes", "all", *command], limit,
                    context.environment)
         judge_sanitizer(part, name_of(runs[number]), done, judged)
@@ -120,6 +135,11 @@ def sanitizer(part, context, seconds):
 
 
 def judge_sanitizer(part, what, done, judged):
+    reports = reading.sanitizer_reports(done.out + done.err)
+    if done.status is None and reports and judged:
+        part.check(what, f"{len(reports)} reports, and not done after {done.seconds:.0f} s", "0", False)
+        part.notes += reports[:30]
+        return
     if done.status is None:
         part.skip(what, f"not done after {done.seconds:.0f} s")
         return
@@ -138,7 +158,8 @@ def judge_sanitizer(part, what, done, judged):
 
 
 def training(part, context, seconds):
-    """cnn2 learns as much on the GPU as on the CPU; a GPU run repeats its bits, recorded or not."""
+    """cnn2 learns as much on the GPU as on the CPU; a GPU run repeats its bits, recorded or not, kernels put in place early or
+    not."""
     end = time.monotonic() + seconds
     part.details["quick"] = context.quick
     name, _ = context.places.data()
@@ -146,9 +167,11 @@ def training(part, context, seconds):
     common = ["--model", "cnn2", "--dataset", name, "--batch", str(BATCH), *size]
     part.notes.append(f"cnn2 on {name}, batch {BATCH}, {' '.join(size)}")
 
-    def once(device, seed, *more):
-        context.show(part, f"cnn2 on {device}, seed {seed}{''.join(' ' + word for word in more)}")
-        done = train(context, *common, "--seed", str(seed), *more, limit=end - time.monotonic(), device=device)
+    def once(device, seed, *more, **variables):
+        words = [*more, *(f"{name}={value}" for name, value in variables.items())]
+        context.show(part, f"cnn2 on {device}, seed {seed}{''.join(' ' + word for word in words)}")
+        done = train(context, *common, "--seed", str(seed), *more, limit=end - time.monotonic(), device=device,
+                     environment={**context.environment, **variables})
         reading.ended(done, f"{device}, seed {seed}")
         accuracy = reading.accuracy(done.out)
         points[device].append(accuracy)
@@ -159,9 +182,11 @@ def training(part, context, seconds):
     points = {"cpu": [], "cuda": []}
     try:
         first = once("cuda", SEEDS[0])
-        for what, more in (("two runs on the GPU give the same bits", ()),
-                           ("with and without CUDA graphs: the same bits", ("--cuda-graphs", "off"))):
-            again = once("cuda", SEEDS[0], *more)
+        for what, more, variables in (
+                ("two runs on the GPU give the same bits", (), {}),
+                ("with and without CUDA graphs: the same bits", ("--cuda-graphs", "off"), {}),
+                ("with and without kernels put in place early: the same bits", (), {"ARENITE_EARLY_LAUNCHES": "off"})):
+            again = once("cuda", SEEDS[0], *more, **variables)
             points["cuda"].pop()  # the same run again
             part.check(what, f"{first[1][:12]}, {again[1][:12]}", "equal hashes of the weights", first[1] == again[1])
         for seed in SEEDS[:1] if context.quick else SEEDS:

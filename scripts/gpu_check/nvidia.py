@@ -9,6 +9,7 @@ import sys
 
 TOOLKITS = ("/usr/local/cuda/lib64", "/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/*/lib", "/opt/cuda/lib64",
             "/usr/local/cuda*/extras/CUPTI/lib64", "/opt/cuda/extras/CUPTI/lib64")
+COMPATIBLE = "/usr/local/cuda/compat", "/usr/local/cuda*/compat"
 DRIVERS = "/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/wsl/lib"
 # What a Python has: PyTorch, if it can be imported, and where pip and conda would have put NVIDIA's libraries.
 PROBE = """
@@ -25,6 +26,12 @@ print(json.dumps(found))
 """
 # cuDNN 9 has one name for all CUDAs: which one this is for, as its cudart's version.
 CUDNN_PROBE = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).cudnnGetCudartVersion())"
+# The newest CUDA that the driver is for, 13020 of 13.2; 0 where it does not start.
+DRIVER_PROBE = """
+import ctypes
+cuda, version = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+print(version.value if cuda.cuInit(0) == 0 and cuda.cuDriverGetVersion(ctypes.byref(version)) == 0 else 0)
+"""
 # The GPUs in CUDA's order, by the driver alone.
 GPU_PROBE = """
 import ctypes, json
@@ -123,6 +130,18 @@ def find_driver(cache):
     if "libcuda.so.1" in cache or any(pathlib.Path(folder, "libcuda.so.1").exists() for folder in already):
         return None
     return next((folder for folder in DRIVERS if pathlib.Path(folder, "libcuda.so.1").exists()), None)
+
+
+def driver_cuda(environment):
+    """The newest CUDA that the driver is for, 13020 of 13.2; 0 where it does not say."""
+    text = said([sys.executable, "-c", DRIVER_PROBE], env=environment)
+    return int(text) if text and text.strip().isdigit() else 0
+
+
+def newer_drivers():
+    """Folders of the package cuda-compat, whose libcuda works above an older driver of a data centre's GPU."""
+    return [folder for pattern in COMPATIBLE for folder in sorted(glob.glob(pattern), reverse=True)
+            if os.path.exists(f"{folder}/libcuda.so.1")]
 
 
 def find_tool(name, sites=()):

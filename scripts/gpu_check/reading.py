@@ -71,6 +71,23 @@ def gtest_skips(text):
     return {test: why.strip() for why, test in re.findall(r": Skipped\n(.*)\n(?:\n)*\[  SKIPPED \] (\S+) \(", text)}
 
 
+def test_failures(text):
+    """Lines of a GoogleTest program that tell of failures, also of one that has not come to its end."""
+    return [line for line in text.splitlines() if re.search(r"(^|: )Failure$|^\[  FAILED  \] ", line)]
+
+
+def last_case(text):
+    """What a program of tests was at when it was ended; empty where it does not say."""
+    found = re.findall(r"^(?:case: |\[ RUN      \] )(.+)$", text, re.MULTILINE)
+    return found[-1] if found else ""
+
+
+def sanitizer_reports(text):
+    """Lines of compute-sanitizer that tell of errors, also of one that has not come to its end."""
+    return re.findall(r"^=+ (?:Invalid|Misaligned|Out-of-bounds|Error: |Race reported|Barrier error|Program hit).*$", text,
+                      re.MULTILINE)
+
+
 def sanitizer(text):
     """(errors or hazards, the line that says so) of compute-sanitizer."""
     pattern = r"^=+ ((?:ERROR SUMMARY: (\d+) errors?|RACECHECK SUMMARY: (\d+) hazards? displayed.*))$"

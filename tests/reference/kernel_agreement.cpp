@@ -124,10 +124,12 @@ std::vector<InPlace> places(const graph::Graph& graph, const graph::Op& op) {
 }  // namespace
 
 std::map<std::string, int> compare_kernels(const runtime::KernelTable& table, DeviceKind device,
-                                           const codelets::testing::Runner& runner) {
+                                           const codelets::testing::Runner& runner,
+                                           const std::function<void(const std::string&)>& begins) {
   std::map<std::string, int> compared;
   std::mt19937 random(3);
   for (const OperatorCase& what : operator_cases()) {
+    if (begins) begins(text(what));
     const OperatorGraph op(what, operators());
     Evaluator evaluator(op.graph);
     fill(what, op, evaluator, random);
