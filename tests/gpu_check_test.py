@@ -236,7 +236,7 @@ class Results(unittest.TestCase):
 
     def test_what_failed_before_its_time_was_over_did_fail(self):
         part = running.Part("operators")
-        text = "[ RUN      ] A.B\ncase: relu [4]\nb.cpp:1: Failure\n1 is not 2\ncase: conv2d [4, 3] same\n"
+        text = "b.cpp:1: Failure\n1 is not 2\n[  FAILED  ] A.A (1 ms)\n[ RUN      ] A.B\ncase: conv2d [4, 3] same\n"
         for out in text, text.replace("Failure", "fine"):
             correctness.judge_tests(part, "tests", running.Done(None, out, "a warning", 60))
         self.assertEqual([(check.verdict, check.found) for check in part.checks],

@@ -9,7 +9,7 @@ import sys
 
 TOOLKITS = ("/usr/local/cuda/lib64", "/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/*/lib", "/opt/cuda/lib64",
             "/usr/local/cuda*/extras/CUPTI/lib64", "/opt/cuda/extras/CUPTI/lib64")
-COMPATIBLE = "/usr/local/cuda/compat", "/usr/local/cuda*/compat"
+COMPATIBLE = "/usr/local/cuda*/compat"
 DRIVERS = "/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/wsl/lib"
 # What a Python has: PyTorch, if it can be imported, and where pip and conda would have put NVIDIA's libraries.
 PROBE = """
@@ -140,8 +140,7 @@ def driver_cuda(environment):
 
 def newer_drivers():
     """Folders of the package cuda-compat, whose libcuda works above an older driver of a data centre's GPU."""
-    return [folder for pattern in COMPATIBLE for folder in sorted(glob.glob(pattern), reverse=True)
-            if os.path.exists(f"{folder}/libcuda.so.1")]
+    return [folder for folder in sorted(glob.glob(COMPATIBLE), reverse=True) if os.path.exists(f"{folder}/libcuda.so.1")]
 
 
 def find_tool(name, sites=()):

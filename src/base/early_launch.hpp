@@ -55,8 +55,8 @@ inline bool kernels_begin_early() noexcept {
   return devices[index] == yes && early_launches_wanted();
 }
 
-/// Of `blocks` the launch says where there are too many. (A recording keeps such an edge between
-/// two kernels.)
+/// Of more than `most_blocks` it is cudaErrorInvalidConfiguration. (A recording keeps such an edge
+/// between two kernels.)
 template <class... Parameters, class... Arguments>
 cudaError_t launch_early(cudaStream_t stream, std::int64_t blocks, int threads,
                          void (*kernel)(Parameters...), Arguments... arguments) {
