@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace arenite::codelets {
 
@@ -17,35 +16,40 @@ inline graph::OfShare all_rows(const graph::OpView& op, graph::Attributes attrib
           .attributes = std::move(attributes)};
 }
 
-inline bool only_first_is_split(const std::vector<bool>& split) {
-  return !split.empty() && split.front() &&
-         std::none_of(split.begin() + 1, split.end(), [](bool one) { return one; });
+inline bool only_first_is_split(const graph::Share& share) {
+  return !share.split.empty() && share.split.front() &&
+         std::none_of(share.split.begin() + 1, share.split.end(), [](bool one) { return one; });
 }
 
 /// Of an op whose rows are made of the same row of operand 0, and of whole operands. A value of a
 /// rank below `least_rank` has no rows that the op would keep apart.
 template <int least_rank = 1>
-std::optional<graph::OfShare> rows_of_first(const graph::OpView& op, const std::vector<bool>& split,
-                                            std::int64_t /*rows*/) {
-  if (!only_first_is_split(split) || op.operand(0).shape.rank() < least_rank) return std::nullopt;
+std::optional<graph::OfShare> rows_of_first(const graph::OpView& op, const graph::Share& share) {
+  if (!only_first_is_split(share) || op.operand(0).shape.rank() < least_rank) return std::nullopt;
   return all_rows(op, op.attributes());
 }
 
 /// The same of an op with an operand 1 of rows too, or one that is repeated for all of them.
 template <int least_rank = 1>
-std::optional<graph::OfShare> rows_of_pair(const graph::OpView& op, const std::vector<bool>& split,
-                                           std::int64_t /*rows*/) {
-  if (!split.at(0) || op.operand(0).shape.rank() < least_rank) return std::nullopt;
-  if (!split.at(1) && op.operand(1).shape[0] != 1) return std::nullopt;
+std::optional<graph::OfShare> rows_of_pair(const graph::OpView& op, const graph::Share& share) {
+  if (!share.split.at(0) || op.operand(0).shape.rank() < least_rank) return std::nullopt;
+  if (!share.split.at(1) && op.operand(1).shape[0] != 1) return std::nullopt;
+  return all_rows(op, op.attributes());
+}
+
+/// Of an op all of whose operands have the rows.
+inline std::optional<graph::OfShare> rows_of_all(const graph::OpView& op,
+                                                 const graph::Share& share) {
+  if (share.split.empty() || std::ranges::count(share.split, false) > 0) return std::nullopt;
   return all_rows(op, op.attributes());
 }
 
 /// The op's attributes, for a result whose shape one of them says, with the share's rows.
 inline graph::Attributes with_rows(const graph::OpView& op, const std::string& shape,
-                                   std::int64_t rows) {
+                                   const graph::Share& share) {
   graph::Attributes attributes = op.attributes();
   std::vector<std::int64_t> dims = attributes.integers(shape);
-  dims.at(0) = rows;
+  dims.at(0) = share.rows;
   attributes.set(shape, std::move(dims));
   return attributes;
 }

@@ -119,9 +119,10 @@ TEST(ScriptModel, LanesOfABatch) {
         $35 = ConstantTensor(factor, float32, [1]);
         $36 = scale_by($34, $35);
         result = $36, $31, $18;)";
-      std::string why;
-      EXPECT_TRUE(graph::split_batch(graph::parse(script, operators()), operators(), lanes, &why))
-          << why;
+      graph::Remarks remarks;
+      EXPECT_TRUE(graph::split_batch(graph::parse(script, operators()), operators(), lanes,
+                                     graph::default_target(), &remarks));
+      EXPECT_TRUE(remarks.left.empty()) << remarks.left.front().what << remarks.left.front().why;
       Pair pair(script, static_cast<std::uint32_t>(batch), with_lanes(lanes));
       for (std::int64_t prefix : {4, 1}) {
         pair.set("prefix", prefix);

@@ -8,6 +8,7 @@
 #include "codelets/batch_gather/batch_gather.hpp"
 
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
 
 #include <cmath>
 #include <limits>
@@ -45,6 +46,19 @@ std::vector<graph::ResultType> infer(const OpView& op) {
   return {{DType::float32, {count, images[1], images[2], images[3]}}, {DType::int32, {count}}};
 }
 
+/// From further on in the order; or by their own entries of it, where that is what is cut.
+std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
+  if (share.split[0] || share.split[1] || share.split[3]) return std::nullopt;
+  graph::Attributes attributes = op.attributes();
+  attributes.set("count", share.rows);
+  if (!share.split[2]) {
+    attributes.set("begin", op.integer("begin") + share.begin);
+  } else if (op.integer("begin") != 0 || op.integer("count") != op.operand(2).shape[0]) {
+    return std::nullopt;
+  }
+  return all_rows(op, std::move(attributes));
+}
+
 graph::Cost cost(const OpView& op) {
   const auto n = static_cast<double>(op.result(0).shape.elements());
   return {
@@ -63,6 +77,7 @@ void register_batch_gather(Registry& registry) {
                        {"begin", graph::AttributeType::integer, std::int64_t{0}},
                        {"scale", graph::AttributeType::real, 1.0 / 255}};
   gather.infer = infer;
+  gather.of_share = of_share;
   gather.cost = cost;
   gather.status_messages = {{static_cast<std::uint32_t>(GatherFault::cursor),
                              "a cursor that reaches beyond the order of samples"},

@@ -32,8 +32,11 @@ void register_broadcast_to(Registry& registry) {
   broadcast_to.results = {"y"};
   broadcast_to.attributes = {{"shape", graph::AttributeType::integers, {}}};
   broadcast_to.infer = infer;
-  broadcast_to.of_share = [](const OpView& op, const std::vector<bool>&, std::int64_t rows) {
-    return std::optional(all_rows(op, with_rows(op, "shape", rows)));
+  broadcast_to.of_share = [](const OpView& op,
+                             const graph::Share& share) -> std::optional<graph::OfShare> {
+    const Shape& x = op.operand(0).shape;
+    if (x.rank() == 0 || (!share.split[0] && x[0] != 1)) return std::nullopt;
+    return all_rows(op, with_rows(op, "shape", share));
   };
   broadcast_to.gradient = [](graph::GradientContext& context) {
     const graph::ValueId gradient = context.result_gradient(0);

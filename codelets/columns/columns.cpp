@@ -145,11 +145,9 @@ void register_columns(Registry& registry) {
   auto join = definition("join_columns", "rows");
   join.infer = infer_join;
   join.gradient = join_gradient;
-  join.of_share = [](const OpView& op, const std::vector<bool>& split,
-                     std::int64_t) -> std::optional<graph::OfShare> {
-    const bool all = std::all_of(split.begin(), split.end(), [](bool one) { return one; });
-    if (!all || !op.attributes().integers("rows").empty()) return std::nullopt;
-    return all_rows(op, op.attributes());
+  join.of_share = [](const OpView& op, const graph::Share& share) {
+    const bool all = op.attributes().integers("rows").empty();
+    return all ? rows_of_all(op, share) : std::nullopt;
   };
   registry.add(std::move(join), join_columns_kernels());
 }

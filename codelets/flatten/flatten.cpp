@@ -70,11 +70,10 @@ std::vector<graph::ResultType> infer_reshape(const OpView& op) {
 }
 
 /// Where the first axis stays what it is, and does not follow from the others.
-std::optional<graph::OfShare> reshape_of_share(const OpView& op, const std::vector<bool>&,
-                                               std::int64_t rows) {
+std::optional<graph::OfShare> reshape_of_share(const OpView& op, const graph::Share& share) {
   const Shape& y = op.result(0).shape;
-  if (y.rank() == 0 || y[0] != op.operand(0).shape[0]) return std::nullopt;
-  return all_rows(op, with_rows(op, "shape", rows));
+  if (!share.split[0] || y.rank() == 0 || y[0] != op.operand(0).shape[0]) return std::nullopt;
+  return all_rows(op, with_rows(op, "shape", share));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <arenite/error.hpp>
 
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
 
 #include <cmath>
 
@@ -42,6 +43,11 @@ void register_full(Registry& registry) {
                      {"value", graph::AttributeType::real, 0.0},
                      {"type", graph::AttributeType::text, std::string("float32")}};
   full.infer = infer;
+  full.of_share = [](const graph::OpView& op,
+                     const graph::Share& share) -> std::optional<graph::OfShare> {
+    if (op.result(0).shape.rank() == 0) return std::nullopt;
+    return all_rows(op, with_rows(op, "shape", share));
+  };
   registry.add(std::move(full), full_kernels());
 }
 

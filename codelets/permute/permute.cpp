@@ -55,10 +55,9 @@ void register_permute(Registry& registry) {
   permute.attributes = {{"dims", graph::AttributeType::integers, {}}};
   permute.infer = infer;
   permute.gradient = gradient;
-  permute.of_share = [](const OpView& op, const std::vector<bool>&,
-                        std::int64_t) -> std::optional<graph::OfShare> {
-    if (op.attributes().integers("dims").front() != 0) return std::nullopt;
-    return all_rows(op, op.attributes());
+  permute.of_share = [](const OpView& op, const graph::Share& share) {
+    const bool first_stays = share.split[0] && op.attributes().integers("dims").front() == 0;
+    return first_stays ? rows_of_first<>(op, share) : std::nullopt;
   };
   registry.add(std::move(permute), permute_kernels());
 }

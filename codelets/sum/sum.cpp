@@ -40,11 +40,7 @@ void register_sum(Registry& registry) {
   sum.results = {"y"};
   sum.in_place = {{0, 0}};
   sum.infer = infer;
-  sum.of_share = [](const OpView& op, const std::vector<bool>& split,
-                    std::int64_t) -> std::optional<graph::OfShare> {
-    const bool all = std::all_of(split.begin(), split.end(), [](bool one) { return one; });
-    return all ? std::optional(all_rows(op, op.attributes())) : std::nullopt;
-  };
+  sum.of_share = rows_of_all;
   sum.gradient = [](graph::GradientContext& context) {
     const graph::ValueId gradient = context.result_gradient(0);
     if (!gradient) return;

@@ -11,6 +11,7 @@
 #include "src/cli/plan_arguments.hpp"
 #include "src/cli/plan_input.hpp"
 #include "src/cli/plan_subject.hpp"
+#include "src/compile/compile.hpp"
 #include "src/plan/text.hpp"
 #include "src/train/step_program.hpp"
 
@@ -204,15 +205,11 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
     }
   }
   const bool trained = graph.training.has_value();
-  if (trained) graph::add_training(graph, operators(), {graph.training->loss});
-  graph::keep_buffers(graph, operators());
-  graph::in_place(graph);
-  graph::Schedule schedule = graph::coarsen(graph);
-  return std::make_unique<StepSubject>("script", std::move(graph), std::move(schedule),
-                                       std::string(trained ? "training step of " : "") +
-                                           "graph script " + arguments.input +
-                                           sizes_text(graph, arguments.sizes),
-                                       arguments);
+  const std::string title = std::string(trained ? "training step of " : "") + "graph script " +
+                            arguments.input + sizes_text(graph, arguments.sizes);
+  compile::Compiled step = compile::lower(graph, {.name = "step", .train = trained}, {});
+  return std::make_unique<StepSubject>("script", std::move(step.spec.graph),
+                                       std::move(step.spec.schedule), title, arguments);
 }
 
 std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments) {

@@ -166,6 +166,8 @@ class Comparison {
                     std::string(to_string(y.type)) + to_string(y.shape));
     }
     if (x.size_names != y.size_names) return differ(what, "names of its sizes", "others");
+    if (x.batch != y.batch)
+      return differ(what, "batch '" + x.batch + "'", "batch '" + y.batch + "'");
     if (x.layout != y.layout) {
       return differ(what, "halo " + std::to_string(x.layout.halo),
                     "halo " + std::to_string(y.layout.halo));

@@ -68,6 +68,7 @@ bool needs_quotes(std::string_view name) noexcept {
 void apply(Graph& graph, ValueId id, const ValueNotes& notes, bool is_view) {
   Value& value = graph[id];
   if (notes.name) value.name = *notes.name;
+  if (notes.batch) value.batch = *notes.batch;
   if (notes.halo) {
     if (*notes.halo < 0 || *notes.halo > 1 << 20) {
       fail({.found = "a halo of " + std::to_string(*notes.halo), .expected = "0 to 1048576"});

@@ -34,7 +34,7 @@ bool needs_quotes(std::string_view operator_name) noexcept;
 
 /// Notes on one value.
 struct ValueNotes {
-  std::optional<std::string> name, storage;
+  std::optional<std::string> name, storage, batch;
   std::optional<StorageClass> cls;
   std::optional<Space> space;
   std::optional<std::int64_t> halo, bytes, offset, workspace;

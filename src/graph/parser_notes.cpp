@@ -21,6 +21,8 @@ void Parser::value_note(ValueNotes& notes) {
     set_once(notes.name, name, text("a text"));
   } else if (note == "storage") {
     set_once(notes.storage, name, text("a text"));
+  } else if (note == "batch") {
+    set_once(notes.batch, name, text("a text"));
   } else if (note == "class") {
     const Position position = token_.position;
     const std::string cls = word("a storage class");
@@ -43,8 +45,9 @@ void Parser::value_note(ValueNotes& notes) {
     } while (accept(','));
   } else {
     lexer_.fail_at(name.position, {.found = "unknown note @" + printable(note),
-                                   .expected = "@name, @class, @space, @halo, @bytes, @offset, "
-                                               "@storage, @in, @holds or @workspace before '='"});
+                                   .expected = "@name, @batch, @class, @space, @halo, @bytes, "
+                                               "@offset, @storage, @in, @holds or @workspace "
+                                               "before '='"});
   }
   expect(')', "the note @" + note);
 }

@@ -174,8 +174,8 @@ TEST(Parser, WritesMessagesInUtf8) {
 
 TEST(Parser, FindsWrongNotes) {
   EXPECT_EQ(error("$2 @colour(red) = relu($1);"),
-            "net.txt:2:5: unknown note @colour; expected @name, @class, @space, @halo, @bytes, "
-            "@offset, @storage, @in, "
+            "net.txt:2:5: unknown note @colour; expected @name, @batch, @class, @space, @halo, "
+            "@bytes, @offset, @storage, @in, "
             "@holds or @workspace before '='");
   EXPECT_EQ(error("$2 = relu($1) @fast;"),
             "net.txt:2:16: unknown note @fast; expected @init, @forward, @backward, @update, "

@@ -212,7 +212,12 @@ void Parser::check_training() const {
   if (!graph_.training) return;
   at(training_position_, [&] {
     Graph trained = graph_;
-    add_training(trained, builder_.table(), {graph_.training->loss});
+    const auto unreached = add_training(trained, builder_.table(), {graph_.training->loss});
+    if (unreached.empty()) return;
+    fail({.found = "parameter '" + trained[unreached.front()].name +
+                   "', which the loss does not depend on",
+          .expected = "parameters that training can change",
+          .hint = "leave it out of the list of parameters"});
   });
 }
 

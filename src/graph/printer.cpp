@@ -80,6 +80,7 @@ class Printer {
     const Value& value = graph_[id];
     const StorageClass cls = graph_.storage(value.storage).cls;
     target(id);
+    batch_note(value);
     storage_notes(id, value.name, cls);
     const auto known = std::find_if(declarations().begin(), declarations().end(),
                                     [&](const auto& d) { return d.cls == cls; });
@@ -118,6 +119,7 @@ class Printer {
       out_ += reference(id);
       if (const std::string name = result_name(op, i, op.results.size()); value.name != name)
         note("name", quote(value.name));
+      batch_note(value);
       if (!views[i]) {
         storage_notes(id, value.name, result_class(op.phase));
       } else if (const Value& owner = graph_[op.operands.at(views[i]->operand)];
@@ -241,6 +243,10 @@ class Printer {
 
   void note(const char* name, const std::string& argument) {
     out_ += std::string(" @") + name + "(" + argument + ")";
+  }
+
+  void batch_note(const Value& value) {
+    if (!value.batch.empty()) note("batch", quote(value.batch));
   }
 
   /// Everything about the bytes of a value that is no view, where it differs from the default.

@@ -1,4 +1,5 @@
 #include <arenite/error.hpp>
+#include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/operator.hpp>
 #include <arenite/graph/spaces.hpp>
 #include <arenite/graph/target.hpp>
@@ -41,6 +42,15 @@ double TargetProfile::microseconds(const OpView& op) const {
 int TargetProfile::lanes(double step_microseconds) const noexcept {
   if (step_microseconds < two_lanes_microseconds) return 1;
   return step_microseconds < four_lanes_microseconds ? 2 : 4;
+}
+
+double estimate(const Graph& graph, const TargetProfile& target) {
+  double all = 0;
+  for (const OpId id : graph[Graph::body].ops) {
+    if (!is_view_op(graph, id) && !is_staging(graph, id))
+      all += target.microseconds({graph, graph[id]});
+  }
+  return all;
 }
 
 void check(const TargetProfile& target) {

@@ -2,6 +2,8 @@
 #include <arenite/graph/verify.hpp>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <unordered_map>
 
 #include "src/graph/flaw.hpp"
@@ -277,10 +279,27 @@ class Verifier {
     }
   }
 
+  /// All that runs over one batch has a row for each of its samples.
+  void check_batch(ValueId id, ValueId first) const {
+    const Value& value = graph_[id];
+    if (value.parameter_of || value.shape.rank() == 0) {
+      value_flaw(graph_, id,
+                 "batch '" + value.batch +
+                     "' of a value without a first axis to run "
+                     "over it, or of a block's parameter",
+                 "batches of declared values and of results, of rank 1 or more");
+    }
+    if (value.shape[0] == graph_[first].shape[0]) return;
+    value_flaw(graph_, id, std::to_string(value.shape[0]) + " rows of batch '" + value.batch + "'",
+               std::to_string(graph_[first].shape[0]) + ", as in " + describe_value(graph_, first));
+  }
+
   void check_values() const {
+    std::map<std::string_view, ValueId> batches;
     for (std::size_t i = 0; i < graph_.value_count(); ++i) {
       const ValueId id(i);
       const Value& value = graph_[id];
+      if (!value.batch.empty()) check_batch(id, batches.emplace(value.batch, id).first->second);
       if (value.layout.halo < 0 || (value.layout.halo > 0 && value.shape.rank() != 4)) {
         value_flaw(graph_, id,
                    "a halo of " + std::to_string(value.layout.halo) + " on shape " +

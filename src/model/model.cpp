@@ -6,8 +6,8 @@
 #include <arenite/runtime/program.hpp>
 
 #include "src/base/element.hpp"
+#include "src/compile/compile.hpp"
 #include "src/io/safetensors.hpp"
-#include "src/model/compile.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -147,21 +147,22 @@ Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes>
 void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptions& options) {
   const std::string training_name = options.name + ".train";
   const std::optional<graph::Training> trained = graph.training;
-  const Where where{
+  const compile::Options how{
       .spaces = spaces_of(session, options.device),
-      .wishes = {.compute = options.compute, .without = options.cudnn ? "" : "cudnn"}};
+      .kernels = {.compute = options.compute, .without = options.cudnn ? "" : "cudnn"},
+      .target = options.target};
   plan::StateLayout state;
   std::vector<runtime::ProgramSpec> specs;
-  const auto add = [&](const std::string& name, std::vector<std::size_t>& pieces) {
-    Compiled compiled = compile(graph, name, options.target, state, where);
+  const auto add = [&](const compile::Entry& entry, std::vector<std::size_t>& pieces) {
+    compile::Compiled compiled = compile::compile(graph, entry, how, state);
     specs.push_back(std::move(compiled.spec));
     pieces = std::move(compiled.pieces);
-    if (specs.size() == 1) copies = std::move(compiled.copies);
   };
   // First, for it has all states: every program is given the block that the layout is by then.
-  if (trained) add(training_name, training_pieces);
-  graph.training.reset();
-  add(options.name, evaluation_pieces);
+  if (trained) add({.name = training_name, .train = true}, training_pieces);
+  add({.name = options.name}, evaluation_pieces);
+  for (const auto& [op, reason] : graph::inserted_copies(specs.front().graph))
+    copies.push_back(describe(specs.front().graph, op) + ": " + reason);
   for (const StorageClass cls :
        {StorageClass::parameter, StorageClass::optimizer_state, StorageClass::buffer})
     add_states(specs.front().graph, cls);

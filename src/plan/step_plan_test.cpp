@@ -13,6 +13,8 @@
 #include <limits>
 #include <tuple>
 
+#include "src/compile/compile.hpp"
+
 namespace arenite::plan {
 namespace {
 
@@ -41,32 +43,19 @@ struct Network {
       x = builder.add1("relu", {builder.add1("dense", {x, w})});
     }
     builder.context.where = "loss";
-    forward.outputs = {
-        builder.add("softmax_cross_entropy", {x, y}, {{"divisor", std::int64_t{8}}}).front()};
-
-    auto split = graph::split_lanes(
-        forward, operators(), graph::lane_shares(8, lanes),
-        [](Builder& b, const graph::Value& input, const graph::LaneShare& share) {
-          return b.declare(input.name + std::to_string(share.lane), input.type,
-                           input.shape.with(0, share.count), StorageClass::input);
-        });
-    Builder rest(split.graph, operators());
-    const ValueId rate = rest.declare("lr", DType::float32, {1}, StorageClass::buffer);
-    std::vector<ValueId> losses, wrt;
-    for (const auto& outputs : split.outputs) losses.push_back(outputs.front());
-    for (const auto& name : weights) wrt.push_back(split.graph.find(name));
-    graph::add_gradients(rest, losses, wrt, [&](std::size_t i, ValueId gradient) {
-      const auto saved = rest.context;
-      rest.context = {.phase = Phase::update, .lane = graph::Op::shared_lane, .where = weights[i]};
-      rest.add("sgd", {wrt[i], gradient, rate, ValueId{}});
-      rest.context = saved;
-    });
-    graph::select(split.graph, *runtime::kernel_selector(kernels()));
-    graph::in_place(split.graph);
-    graph::TargetProfile model;
-    model.task_microseconds = model.phase_microseconds = task_microseconds;
-    schedule = graph::coarsen(split.graph, model);
-    graph = std::move(split.graph);
+    const ValueId loss =
+        builder.add("softmax_cross_entropy", {x, y}, {{"divisor", std::int64_t{8}}}).front();
+    forward.training = graph::Training{
+        .loss = loss, .optimizer = "sgd", .attributes = {}, .learning_rate = 0.1, .parameters = {}};
+    for (const auto& name : weights)
+      forward.training->parameters.push_back(forward.find(name));
+    graph::TargetProfile target;
+    target.task_microseconds = target.phase_microseconds = task_microseconds;
+    compile::Compiled made = compile::lower(
+        forward, {.name = "train", .train = true},
+        {.lanes = lanes, .fuse = false, .target = target});
+    schedule = std::move(made.spec.schedule);
+    graph = std::move(made.spec.graph);
   }
 
   StepPlan plan(StepOptions options = {}) { return plan_step(graph, schedule, state, options); }

@@ -14,19 +14,10 @@ Optimizer sgd(SgdOptions options) {
                    std::to_string(options.weight_decay),
           .expected = "a finite lr, a momentum of 0 to below 1, a weight decay of at least 0"});
   }
-  return {.learning_rate = options.lr, .append = [options](const Update& update) {
-            graph::ValueId velocity;
-            if (options.momentum != 0) {
-              // A copy: declaring a value may move the graph's arrays.
-              const Shape shape = update.builder.graph()[update.parameter].shape;
-              velocity = update.builder.declare(update.name + ".velocity", DType::float32, shape,
-                                                graph::StorageClass::optimizer_state);
-            }
-            update.builder.add("sgd",
-                               {update.parameter, update.gradient, update.learning_rate, velocity},
-                               {{"momentum", static_cast<double>(options.momentum)},
-                                {"weight_decay", static_cast<double>(options.weight_decay)}});
-          }};
+  return {.learning_rate = options.lr,
+          .name = "sgd",
+          .attributes = {{"momentum", static_cast<double>(options.momentum)},
+                         {"weight_decay", static_cast<double>(options.weight_decay)}}};
 }
 
 }  // namespace arenite::optim

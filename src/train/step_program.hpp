@@ -1,4 +1,5 @@
-// From a model to a program: the one place that runs all passes in their order.
+// From layers, a loss and an optimizer to the program of a step that draws its batch from a data
+// set.
 #pragma once
 
 #include <arenite/nn/nn.hpp>
@@ -8,6 +9,8 @@
 
 #include <string>
 #include <vector>
+
+#include "src/compile/compile.hpp"
 
 namespace arenite::train {
 
@@ -27,8 +30,9 @@ struct StepRequest {
   std::int64_t batch = 0;    ///< samples of one step
   std::int64_t dataset = 0;  ///< samples of the set that steps draw from
   Shape image;               ///< [H, W, C]
-  /// Lanes on GPUs gather their samples there, from a copy of the set: constants named behind
-  /// `set`, since each set has its own. Else a CPU worker does, and the batch is copied.
+  /// Where there are GPUs, lanes gather their samples there, from a copy of the set: constants
+  /// named behind `set`, since each set has its own. Else a CPU worker does, and the batch is
+  /// copied.
   bool resident = false;
   std::string set;
   bool training = true;  ///< else forward and statistics only
@@ -39,6 +43,7 @@ struct StepRequest {
   runtime::KernelChoices kernels;
   graph::TargetProfile target = graph::default_target();
   std::vector<Space> spaces{Space{}};  ///< to run in; what lanes share is in the first
+  bool remarks = false;                ///< as in compile::Options
 };
 
 /// What a constant of a set is called.
@@ -50,6 +55,7 @@ struct StepProgram {
   runtime::ProgramSpec spec;              ///< constants not yet bound
   std::vector<nn::Parameter> parameters;  ///< of the model, in declaration order
   int lanes = 1;
+  compile::Report report;
 };
 
 /// All passes: everything but the plan.

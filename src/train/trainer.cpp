@@ -292,6 +292,7 @@ void Trainer::explain(std::ostream& out) const {
 
 const plan::StepPlan& Trainer::step_plan() const { return impl_->preview.spec.plan; }
 int Trainer::lanes() const noexcept { return impl_->preview.lanes; }
+const std::string& Trainer::undivided() const noexcept { return impl_->preview.report.undivided; }
 std::size_t Trainer::chosen_kernels() const {
   return impl_->options.kernels.taken_by(impl_->preview.spec.graph, impl_->options.compute);
 }

@@ -8,8 +8,8 @@
 #include <arenite/graph/text.hpp>
 #include <arenite/operators.hpp>
 #include <arenite/plan/step_plan.hpp>
-#include <arenite/runtime/program.hpp>
 
+#include "src/compile/compile.hpp"
 #include "src/graph/test_operators.hpp"
 #include "tests/fuzz/fuzzing.hpp"
 
@@ -63,8 +63,29 @@ graph::TargetProfile dear_handovers() {
   return target;
 }
 
+/// Lanes that one sample's work is enough for, so that every pass has something to do.
+graph::TargetProfile ready_for_lanes() {
+  graph::TargetProfile target = dear_handovers();
+  target.two_lanes_microseconds = 0;
+  return target;
+}
+
+/// All the way to a plan; a script may name kernels and workspaces itself.
+void compile_step(const Graph& read) {
+  const compile::Compiled made = compile::lower(
+      read, {.name = "step", .train = read.training.has_value()},
+      {.target = ready_for_lanes(), .remarks = true});
+  const Graph& step = made.spec.graph;
+  for (const auto& [op, reason] : graph::inserted_copies(step)) require(!reason.empty(), "no why");
+  prints_and_reads_back(step, operators());
+  plan::StateLayout state;
+  plan::StepPlan plan;
+  if (accepted([&] { plan = plan::plan_step(step, made.spec.schedule, state, {}); }))
+    plan::verify_step(step, made.spec.schedule, plan);
+}
+
+/// The same with the gradients of all its scalars, as if it were to be trained.
 void differentiate(Graph read) {
-  graph::fuse(read, operators());
   std::vector<graph::ValueId> losses;
   for (graph::ValueId output : read.outputs) {
     if (read[output].shape.elements() == 1) losses.push_back(output);
@@ -72,27 +93,7 @@ void differentiate(Graph read) {
   graph::Builder builder(read, operators());
   builder.context.phase = Phase::backward;
   graph::add_gradients(builder, losses, read.declared(graph::StorageClass::parameter));
-  graph::merge_sums(read, operators());
-  graph::split_features(read, operators(), dear_handovers());
-  graph::split_rows(read, operators());
-}
-
-/// The passes from kernels to a plan; a script may name kernels and workspaces itself.
-void place(Graph read) {
-  if (read.training) graph::add_training(read, operators(), {read.training->loss});
-  bool chosen = false;
-  for (std::size_t i = 0; i < read.op_count(); ++i)
-    chosen = chosen || !read[graph::OpId(i)].kernel.empty() || read[graph::OpId(i)].workspace;
-  graph::keep_buffers(read, operators());
-  if (!chosen) graph::select(read, *runtime::kernel_selector(kernels()));
-  graph::in_place(read);
-  for (const auto& [op, reason] : graph::inserted_copies(read)) require(!reason.empty(), "no why");
-  prints_and_reads_back(read, operators());
-  const graph::Schedule schedule = graph::coarsen(read);
-  plan::StateLayout state;
-  plan::StepPlan step;
-  if (accepted([&] { step = plan::plan_step(read, schedule, state, {}); }))
-    plan::verify_step(read, schedule, step);
+  compile_step(read);
 }
 
 }  // namespace
@@ -109,6 +110,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!built_in) return 0;
   ask_kernels(read);
   accepted([&] { differentiate(read); });
-  accepted([&] { place(read); });
+  accepted([&] { compile_step(read); });
   return 0;
 }

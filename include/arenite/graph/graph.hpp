@@ -85,6 +85,9 @@ struct Value {
   /// Of a declared value: by axis, the name of a size that only a run decides, whose upper bound
   /// the shape holds, or "". Empty when all are known. See run_time_sizes.hpp.
   std::vector<std::string> size_names;
+  /// Of a declared value, or of what an op makes of none: the name of the batch that its first axis
+  /// runs over, "" for none. Operators say which values behind it have the axis: see split_batch.
+  std::string batch;
 
   /// A parameter, an input, a constant, …
   bool is_declared() const noexcept { return !producer && !parameter_of; }

@@ -111,7 +111,15 @@ struct FeatureSplit {
   bool relu = false;  ///< of the sum
 };
 
-/// What an op makes of one share of a batch, cut along the first axis of some of its operands.
+/// Rows [begin, begin + rows) of a batch, which an op is asked to work on alone.
+struct Share {
+  /// By operand: its first axis is the batch's, and it holds these rows of it. The others are
+  /// whole. None are for an op that makes the samples, as a gather does, or numbers for each.
+  std::vector<bool> split;
+  std::int64_t begin = 0, rows = 0;
+};
+
+/// What an op makes of one share of a batch.
 struct OfShare {
   enum class Result : std::uint8_t {
     rows,  ///< the share's rows of the whole result
@@ -182,11 +190,9 @@ class OperatorDefinition {
   /// row of the operands of that shape, and on the other operands, which it only reads.
   bool by_rows = false;
 
-  /// What the op is on a share of `rows` rows of the operands that are `split`, the others being
-  /// whole. Absent, or none returned: it cannot work share by share.
-  std::function<std::optional<OfShare>(const OpView&, const std::vector<bool>& split,
-                                       std::int64_t rows)>
-      of_share;
+  /// What the op is on a share. Absent, or none returned: it cannot work share by share, and where
+  /// samples of a batch meet in it, it sees all of them at once.
+  std::function<std::optional<OfShare>(const OpView&, const Share&)> of_share;
 
   /// Of an optimizer, whose operands are (parameter, gradient, learning rate, state, …): the names
   /// of the states that an op of these attributes has, "" for one that is left out. Absent: the

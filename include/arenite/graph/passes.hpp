@@ -1,8 +1,5 @@
-// The passes between a front end's graph and a plan, in the order a compiler runs them:
-//
-//   fuse → split_batch or split_lanes → add_gradients (+ updates) → fuse → keep_buffers →
-//   merge_sums → split_features → split_rows → group_updates → fuse_updates → place → select →
-//   in_place → coarsen
+// The passes between a front end's graph and a plan. The compiler alone runs them one behind the
+// other, in the order of its table (src/compile/passes.cpp).
 //
 // Each takes a graph and leaves a graph that `verify` accepts (it is called at the end of each).
 // All are deterministic and depend on nothing but their arguments.
@@ -10,6 +7,7 @@
 
 #include <arenite/graph/builder.hpp>
 #include <arenite/graph/graph.hpp>
+#include <arenite/graph/remarks.hpp>
 #include <arenite/graph/target.hpp>
 
 #include <functional>
@@ -41,24 +39,6 @@ struct LaneShare {
 /// without a sample is absent.
 std::vector<LaneShare> lane_shares(std::int64_t batch, int lanes);
 
-/// Makes a lane's own version of a batched input: a value whose first axis is `share.count` long.
-using LaneInput = std::function<ValueId(Builder&, const Value& input, const LaneShare& share)>;
-
-struct LaneGraph {
-  /// Its outputs are the lanes' outputs, lane by lane: output i of lane l is outputs[l · n + i].
-  Graph graph;
-  std::vector<std::vector<ValueId>> outputs;  ///< [lane][i]: the lane's version of output i
-};
-
-/// Rebuilds a forward graph once for each share, sharing everything that does not depend on an
-/// input. Ops on batched values must treat samples independently (a loss takes its divisor as an
-/// attribute). `make_input` supplies each lane's inputs, whose first axis is the batch. Shared ops
-/// come first, then each lane's; a lane may accumulate into a shared value. Throws Error where that
-/// order would change what an op sees: a lane that overwrites a shared value or reads what lanes
-/// accumulate, a shared op that touches it afterwards.
-LaneGraph split_lanes(const Graph& graph, const OperatorTable& table,
-                      const std::vector<LaneShare>& shares, const LaneInput& make_input);
-
 /// A graph whose batch is split in shares, one a lane.
 struct BatchGraph {
   Graph graph;
@@ -70,15 +50,18 @@ struct BatchGraph {
   std::vector<ValueId> losses;
 };
 
-/// Splits the batch of a graph that says nothing of lanes itself: inputs whose first axis is the
-/// batch are cut in views of rows, and every op on them works share by share, as its `of_share`
-/// says; other ops stay as they are. What shares add up to is added with `sum` where it is read, or
-/// is an output. The batch is the first axis of the first input for which all ops can; an axis that
-/// is as long by chance does no harm, since every op says what becomes of it. Returns none, with
-/// the reason in `why`, where some op cannot, for a graph with regions, and where nothing works on
-/// two samples. Needs the operators `slice` and `sum`.
+/// Splits the batch of a graph that says nothing of lanes itself. The batch is an axis with a name
+/// (`Value::batch`), or the first axis of an input that has none; a value that nobody named joins
+/// it where an operator demands so, never because it is as long by chance. Ops on it work share by
+/// share, as their `of_share` says, on views of the rows of inputs; what shares add up to is added
+/// with `sum` where it is read as a whole, or is an output. Ops that cannot, and what lies behind
+/// them, see all samples at once, put together from the lanes' rows; `remarks` name them. Returns
+/// none, with the reason there, where most of the work would be theirs, and tries the next batch
+/// before. Throws Error where an operator's shares are of other shapes than it says. Needs the
+/// operators `slice`, `sum`, `flatten`, `stack_columns` and `reshape`.
 std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& table, int lanes,
-                                      std::string* why = nullptr);
+                                      const TargetProfile& target = default_target(),
+                                      Remarks* remarks = nullptr);
 
 // ---- gradients ---------------------------------------------------------------------------------
 
@@ -103,9 +86,10 @@ inline constexpr const char* learning_rate_name = "learning_rate";
 /// `losses`, its own or what adds up to it lane by lane (`split_batch`), and an update of each
 /// parameter as soon as its gradient is complete. The learning rate is a buffer, float32 [1],
 /// declared here; an optimizer's states are named after the parameter, as "weight.velocity". An
-/// output that is a parameter becomes a copy from before the updates. Throws Error as
-/// `add_gradients` does, and on a parameter that no loss depends on.
-void add_training(Graph& graph, const OperatorTable& table, const std::vector<ValueId>& losses);
+/// output that is a parameter becomes a copy from before the updates. Returns the parameters that
+/// no loss depends on, and that stay as they are. Throws Error as `add_gradients` does.
+std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
+                                  const std::vector<ValueId>& losses);
 
 // ---- buffers -----------------------------------------------------------------------------------
 
@@ -236,6 +220,10 @@ std::string constant_name(const std::string& name, const Space& space);
 /// chosen for values without a halo; one that cannot run with the halos agreed on is replaced.
 /// Throws Error when the replacement cannot read or write a halo that is there.
 void select(Graph& graph, const KernelSelector& selector);
+
+/// Some op has its kernel or workspace, or some result its place in an operand's bytes: `select` or
+/// `in_place` have been over the graph, or a script says so.
+bool is_selected(const Graph& graph);
 
 // ---- in place ----------------------------------------------------------------------------------
 

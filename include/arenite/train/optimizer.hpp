@@ -1,24 +1,17 @@
-// Optimizers: what is appended to the graph when a parameter's gradient is complete.
+// Optimizers: the operator that changes a parameter when its gradient is complete.
 #pragma once
 
-#include <arenite/graph/builder.hpp>
+#include <arenite/graph/attributes.hpp>
 
-#include <functional>
 #include <string>
 
 namespace arenite::optim {
 
-/// What an update sees of one parameter.
-struct Update {
-  graph::Builder& builder;
-  std::string name;  ///< the parameter's
-  graph::ValueId parameter, gradient;
-  graph::ValueId learning_rate;  ///< float32 [1], data: may change between steps
-};
-
+/// Data: the same as `train` says in scripts.
 struct Optimizer {
-  float learning_rate = 0;
-  std::function<void(const Update&)> append;  ///< declares its state and appends the update op
+  float learning_rate = 0;  ///< at first; a buffer of the program, which may change between steps
+  std::string name;         ///< an operator with `optimizer_state` (graph/operator.hpp)
+  graph::Attributes attributes;
 };
 
 struct SgdOptions {

@@ -155,6 +155,9 @@ class Trainer {
   void explain(std::ostream& out) const;
   const plan::StepPlan& step_plan() const;
   int lanes() const noexcept;
+  /// Why the batch is not cut in lanes, though several may have been asked for: "batch 'N': …".
+  /// Empty where it is, if only in one.
+  const std::string& undivided() const noexcept;
   /// How many of the kernels that TrainerOptions::kernels names a step on a whole batch takes;
   /// those of ops that read a data set's size in their operands aside.
   std::size_t chosen_kernels() const;

@@ -24,6 +24,17 @@ bool Readers::only_one(ValueId id) const {
          (cls == StorageClass::activation || cls == StorageClass::gradient);
 }
 
+bool is_selected(const Graph& graph) {
+  for (std::size_t i = 0; i < graph.op_count(); ++i) {
+    const Op& op = graph[OpId(i)];
+    if (!op.kernel.empty() || op.workspace) return true;
+  }
+  for (std::size_t i = 0; i < graph.storage_count(); ++i) {
+    if (graph.storage(StorageId(i)).merged_into) return true;
+  }
+  return false;
+}
+
 void expect_before_select(const Graph& graph, std::string_view pass) {
   for (OpId id : graph[Graph::body].ops) {
     if (graph[id].kernel.empty()) continue;
@@ -70,6 +81,7 @@ void copy_placement(const Graph& source, ValueId original, Graph& target, ValueI
   Value& value = target[copy];
   Storage& storage = target.storage(value.storage);
   value.layout = from.layout;
+  value.batch = from.batch;
   storage.cls = source.storage(from.storage).cls;
   storage.space = source.storage(from.storage).space;
   storage.bytes = byte_size(value.type, value.shape, value.layout);
@@ -81,6 +93,7 @@ ValueId copy_declared(const Graph& source, ValueId id, Builder& builder) {
   const ValueId copy =
       builder.declare(value.name, value.type, value.shape, storage.cls, storage.space);
   copy_placement(source, id, builder.graph(), copy);
+  builder.graph()[copy].size_names = value.size_names;
   return copy;
 }
 

@@ -41,7 +41,7 @@ bool overwritten_between(const Graph& graph, OpId reader, OpId first, OpId last,
 /// True when the op does nothing but read its operands and write its results.
 bool only_reads(const Op& op);
 
-/// Gives a copy the storage class, space and layout that the original was given by hand.
+/// Gives a copy the storage class, space, layout and batch that the original was given by hand.
 void copy_placement(const Graph& source, ValueId original, Graph& target, ValueId copy);
 ValueId copy_declared(const Graph& source, ValueId id, Builder& builder);
 

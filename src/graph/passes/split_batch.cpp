@@ -1,88 +1,44 @@
+#include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/verify.hpp>
 
+#include "src/graph/passes/batch_forms.hpp"
 #include "src/graph/passes/rebuild.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace arenite::graph {
+
+std::vector<LaneShare> lane_shares(std::int64_t batch, int lanes) {
+  if (batch < 1 || lanes < 1) {
+    fail(
+        {.found = "a batch of " + std::to_string(batch) + " in " + std::to_string(lanes) + " lanes",
+         .expected = "at least 1 of both"});
+  }
+  const std::int64_t count = std::min<std::int64_t>(lanes, batch);
+  std::vector<LaneShare> shares;
+  std::int64_t begin = 0;
+  for (std::int64_t lane = 0; lane < count; ++lane) {
+    const std::int64_t size = batch / count + (lane < batch % count ? 1 : 0);
+    shares.push_back({.lane = static_cast<int>(lane), .begin = begin, .count = size});
+    begin += size;
+  }
+  return shares;
+}
+
 namespace {
 
 using Result = OfShare::Result;
 
-/// What a value is once the batch is split: whole, or by share.
-using Form = std::optional<Result>;
-
-/// Whether all ops on the samples of these inputs can work share by share, and what they make.
-class Forms {
- public:
-  Forms(const Graph& graph, std::int64_t batch)
-      : graph_(graph), batch_(batch), of_(graph.value_count()) {
-    for (ValueId id : graph.declared(StorageClass::input)) {
-      const Shape& shape = graph[id].shape;
-      if (shape.rank() > 0 && shape[0] == batch) of_[id.index] = Result::rows;
-    }
-    for (OpId id : graph[Graph::body].ops) {
-      const std::vector<bool> split = split_operands(id);
-      if (std::none_of(split.begin(), split.end(), [](bool one) { return one; })) continue;
-      const auto share = of_share(id, split, 1);
-      if (!share) {
-        refusal = describe(graph, id) + " cannot work on a share of " + std::to_string(batch) +
-                  " samples";
-        return;
-      }
-      for (std::size_t i = 0; i < share->results.size(); ++i)
-        of_[graph[id].results[i].index] = share->results[i];
-      works_ = true;
-    }
-    if (!works_) refusal = "no op works on " + std::to_string(batch) + " samples";
-  }
-
-  std::string refusal;  ///< empty: all can
-
-  Form of(ValueId id) const { return of_[id.index]; }
-  bool by_rows(ValueId id) const { return of(id) == Result::rows; }
-  std::int64_t batch() const noexcept { return batch_; }
-
-  /// None for an op on whole values only.
-  std::optional<OfShare> share_of(OpId id, std::int64_t rows) const {
-    const std::vector<bool> split = split_operands(id);
-    const bool any = std::any_of(split.begin(), split.end(), [](bool one) { return one; });
-    return any ? of_share(id, split, rows) : std::nullopt;
-  }
-
- private:
-  std::vector<bool> split_operands(OpId id) const {
-    std::vector<bool> split;
-    for (ValueId operand : graph_[id].operands) split.push_back(operand && by_rows(operand));
-    return split;
-  }
-
-  std::optional<OfShare> of_share(OpId id, const std::vector<bool>& split,
-                                  std::int64_t rows) const {
-    const Op& op = graph_[id];
-    if (!only_reads(op) || !op.definition->of_share) return std::nullopt;
-    return op.definition->of_share({graph_, op}, split, rows);
-  }
-
-  const Graph& graph_;
-  const std::int64_t batch_;
-  std::vector<Form> of_;  // by value
-  bool works_ = false;
-};
-
-/// Ops stay in their order, each for all lanes before the next one: whatever it may see of bytes
-/// that others write, it still sees.
+/// Ops stay in their order, but for those of lanes, which stand lane by lane: as many as none but
+/// lanes wait for, one lane behind the other, so that what a lane makes is used while it is hot.
 class Splitter {
  public:
-  Splitter(const Graph& graph, const OperatorTable& table, const Forms& forms, int lanes)
-      : source_(graph),
-        forms_(forms),
-        builder_(out_.graph, table),
-        whole_(graph.value_count()),
-        lane_(static_cast<std::size_t>(lanes), std::vector<ValueId>(graph.value_count())) {
-    out_.shares = lane_shares(forms.batch(), lanes);
+  Splitter(const Graph& graph, const OperatorTable& table, const BatchForms& forms, int lanes)
+      : source_(graph), forms_(forms), builder_(out_.graph, table), whole_(graph.value_count()) {
+    out_.shares = lane_shares(forms.rows(), lanes);
+    lane_.assign(out_.shares.size(), std::vector<ValueId>(graph.value_count()));
   }
 
   BatchGraph split() {
@@ -90,8 +46,9 @@ class Splitter {
       if (source_[ValueId(i)].is_declared())
         whole_[i] = copy_declared(source_, ValueId(i), builder_);
     }
-    for (OpId id : source_[Graph::body].ops) add(id);
-    for (ValueId output : source_.outputs) {
+    for (const OpId id : source_[Graph::body].ops) add(id);
+    flush();
+    for (const ValueId output : source_.outputs) {
       const std::vector<ValueId> pieces = pieces_of(output);
       out_.pieces.push_back(pieces.size());
       out_.graph.outputs.insert(out_.graph.outputs.end(), pieces.begin(), pieces.end());
@@ -103,53 +60,97 @@ class Splitter {
 
  private:
   void add(OpId id) {
-    const Op& op = source_[id];
-    if (!forms_.share_of(id, 1)) {
-      for (ValueId operand : op.operands) {
-        if (operand) whole(operand);
+    if (forms_.by_share(id)) {
+      for (const ValueId operand : source_[id].operands) {
+        if (operand && forms_.of(operand) == Result::sum) whole(operand, id);
       }
-      copy_op(source_, id, Op::shared_lane, whole_, builder_);
+      waiting_.push_back(id);
       return;
     }
+    // What it changes, others may have to see as it was.
+    if (!only_reads(source_[id])) flush();
+    forms_.for_each_read(id, [&](ValueId value) { whole(value, id); });
+    copy_op(source_, id, source_[id].lane, whole_, builder_);
+  }
+
+  /// The ops that wait, lane by lane.
+  void flush() {
     for (const LaneShare& share : out_.shares) {
       std::vector<ValueId>& mine = lane_[static_cast<std::size_t>(share.lane)];
-      for (ValueId operand : op.operands) {
-        if (operand) mine[operand.index] = of_lane(operand, share);
+      for (const OpId id : waiting_) {
+        for (const ValueId operand : source_[id].operands) {
+          if (operand) mine[operand.index] = of_lane(operand, share);
+        }
+        copy_op(source_, id, share.lane, forms_.share_of(id, share.begin, share.count).attributes,
+                mine, builder_);
+        for (const ValueId result : source_[id].results) check_share(id, result, share);
       }
-      copy_op(source_, id, share.lane, forms_.share_of(id, share.count)->attributes, mine,
-              builder_);
     }
+    waiting_.clear();
+  }
+
+  /// What an operator says of its shares is believed no further than its shapes go.
+  void check_share(OpId id, ValueId result, const LaneShare& share) {
+    Value& mine = out_.graph[lane_[static_cast<std::size_t>(share.lane)][result.index]];
+    mine.batch.clear();  // a part of it
+    const Shape& all = source_[result].shape;
+    const bool rows = forms_.of(result) == Result::rows;
+    if (rows && all.rank() == 0) refuse_share(id, "rows of a single number");
+    const Shape expected = rows ? all.with(0, share.count) : all;
+    if (mine.shape == expected) return;
+    refuse_share(id, "a share of " + std::to_string(share.count) + " samples of shape " +
+                         to_string(mine.shape) + ", for " + to_string(all) + " of " +
+                         std::to_string(forms_.rows()));
+  }
+
+  [[noreturn]] void refuse_share(OpId id, std::string found) const {
+    fail({.found = std::move(found),
+          .expected = "as many rows of a result as the share has, or a term of its sum",
+          .where = describe(source_, id),
+          .hint = "of_share of operator '" + std::string(source_[id].name()) + "' says otherwise"});
   }
 
   /// What a lane's op reads of a value.
   ValueId of_lane(ValueId id, const LaneShare& share) {
-    if (!forms_.by_rows(id)) return whole(id);
+    if (forms_.of(id) != Result::rows) return whole_[id.index];
     const ValueId mine = lane_[static_cast<std::size_t>(share.lane)][id.index];
     if (mine) return mine;
-    // An input that nobody has read yet.
+    // There as a whole, and read for the first time.
+    if (out_.shares.size() == 1) return whole_[id.index];
+    const OpContext saved = builder_.context;
     builder_.context = {.phase = Phase::forward, .lane = share.lane, .where = source_[id].name};
-    return builder_.add1("slice", {whole_[id.index]},
-                         {{"begin", share.begin}, {"end", share.begin + share.count}});
+    const ValueId rows = builder_.add1(
+        "slice", {whole_[id.index]}, {{"begin", share.begin}, {"end", share.begin + share.count}});
+    builder_.context = saved;
+    return rows;
   }
 
-  ValueId whole(ValueId id) {
+  /// All of a value, as `reader` sees it, or an output.
+  ValueId whole(ValueId id, OpId reader = {}) {
     ValueId& known = whole_[id.index];
     if (known) return known;
+    flush();
     const Op& maker = source_[source_[id].producer];
-    builder_.context = {.phase = maker.phase, .lane = Op::shared_lane, .where = maker.where};
-    known = builder_.add1("sum", lanes_of(id));
-    return known;
+    builder_.context = {.phase = maker.phase,
+                        .lane = Op::shared_lane,
+                        .where = reader ? source_[reader].where : maker.where};
+    std::vector<ValueId> parts = lanes_of(id);
+    if (parts.size() == 1) return known = parts.front();
+    if (forms_.of(id) == Result::sum) return known = builder_.add1("sum", parts);
+    for (ValueId& part : parts) part = builder_.add1("flatten", {part});
+    const auto dims = source_[id].shape.dims();
+    return known = builder_.add1("reshape", {builder_.add1("stack_columns", parts)},
+                                 {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())}});
   }
 
   std::vector<ValueId> lanes_of(ValueId id) const {
     std::vector<ValueId> all;
-    for (const LaneShare& share : out_.shares)
-      all.push_back(lane_[static_cast<std::size_t>(share.lane)][id.index]);
+    for (const std::vector<ValueId>& mine : lane_) all.push_back(mine[id.index]);
     return all;
   }
 
   std::vector<ValueId> pieces_of(ValueId output) {
-    const bool cut = forms_.by_rows(output) && !source_[output].is_declared();
+    const bool cut = forms_.of(output) == Result::rows && !forms_.is_there_whole(output);
     return cut ? lanes_of(output) : std::vector{whole(output)};
   }
 
@@ -162,46 +163,46 @@ class Splitter {
   }
 
   const Graph& source_;
-  const Forms& forms_;
+  const BatchForms& forms_;
   BatchGraph out_;
   Builder builder_;
+  std::vector<OpId> waiting_;               // of lanes, not yet added
   std::vector<ValueId> whole_;              // by value of the source
   std::vector<std::vector<ValueId>> lane_;  // [lane][value of the source]: rows, or terms of a sum
 };
 
-/// First axes of inputs, of at least two samples, as they come.
-std::vector<std::int64_t> batches(const Graph& graph) {
-  std::vector<std::int64_t> all;
-  for (ValueId id : graph.declared(StorageClass::input)) {
-    const Shape& shape = graph[id].shape;
-    if (shape.rank() == 0 || shape[0] < 2) continue;
-    if (std::find(all.begin(), all.end(), shape[0]) == all.end()) all.push_back(shape[0]);
-  }
-  return all;
-}
-
-std::string without_batch(const Graph& graph) {
-  if (graph.region_count() > 1) return "a graph with blocks";
-  for (OpId id : graph[Graph::body].ops) {
-    if (graph[id].lane != Op::shared_lane) return describe(graph, id) + " is of a lane already";
-  }
-  return batches(graph).empty() ? "no input of two samples or more" : "";
-}
-
 }  // namespace
 
 std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& table, int lanes,
-                                      std::string* why) {
+                                      const TargetProfile& target, Remarks* remarks) {
   expect_before_select(graph, "split_batch");
-  std::string reason = without_batch(graph);
-  if (reason.empty()) {
-    for (const std::int64_t batch : batches(graph)) {
-      const Forms forms(graph, batch);
-      if (forms.refusal.empty()) return Splitter(graph, table, forms, lanes).split();
-      if (reason.empty()) reason = forms.refusal;
+  std::string why;
+  const auto note = [&](const BatchAxis& axis, std::string reason) {
+    if (!remarks) return;
+    const std::string name = axis.name.empty() ? graph[axis.seeds.front()].name : axis.name;
+    remarks->left.push_back({"batch '" + name + "'", std::move(reason)});
+  };
+  const auto& ops = graph[Graph::body].ops;
+  const auto placed =
+      std::ranges::find_if(ops, [&](OpId id) { return graph[id].lane != Op::shared_lane; });
+  for (const BatchAxis& axis : batch_axes(graph)) {
+    if (placed != ops.end()) {
+      note(axis, describe(graph, *placed) + " is of a lane already");
+      return std::nullopt;
     }
+    const BatchForms forms(graph, axis, target);
+    if (!forms.objection().empty()) {
+      note(axis, forms.objection());
+      continue;
+    }
+    if (remarks) {
+      for (const auto& [op, reason] : forms.refusals())
+        remarks->left.push_back({describe(graph, op), reason});
+    }
+    return Splitter(graph, table, forms, lanes).split();
   }
-  if (why != nullptr) *why = reason;
+  if (remarks && remarks->left.empty())
+    remarks->left.push_back({"the batch", "no input of two samples or more"});
   return std::nullopt;
 }
 

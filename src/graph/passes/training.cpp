@@ -38,7 +38,8 @@ void keep_outputs(Builder& builder) {
 
 }  // namespace
 
-void add_training(Graph& graph, const OperatorTable& table, const std::vector<ValueId>& losses) {
+std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
+                                  const std::vector<ValueId>& losses) {
   const Training training = *std::exchange(graph.training, std::nullopt);
   Builder builder(graph, table);
   keep_outputs(builder);
@@ -48,13 +49,11 @@ void add_training(Graph& graph, const OperatorTable& table, const std::vector<Va
       add_gradients(builder, losses, training.parameters, [&](std::size_t i, ValueId gradient) {
         add_update(builder, training, training.parameters[i], gradient, rate);
       });
+  std::vector<ValueId> unreached;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    if (gradients[i]) continue;
-    fail({.found = "parameter '" + builder.graph()[training.parameters[i]].name +
-                   "', which the loss does not depend on",
-          .expected = "parameters that training can change",
-          .hint = "leave it out of the list of parameters"});
+    if (!gradients[i]) unreached.push_back(training.parameters[i]);
   }
+  return unreached;
 }
 
 }  // namespace arenite::graph

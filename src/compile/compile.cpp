@@ -1,0 +1,103 @@
+#include "src/compile/compile.hpp"
+
+#include <arenite/operators.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "src/compile/passes.hpp"
+
+namespace arenite::compile {
+namespace {
+
+/// Passes over one graph, in lanes and on devices that are still to be chosen.
+class Compiler {
+ public:
+  Compiler(const graph::Graph& graph, const Entry& entry, const Options& options)
+      : graph_(graph),
+        entry_(entry),
+        options_(options),
+        selector_(runtime::kernel_selector(kernels(), options.kernels)) {}
+
+  Compiled run() {
+    if (options_.spaces != std::vector{Space{}}) return on_devices();
+    if (options_.lanes > 0) return finished(begun(options_.lanes, {}));
+    Trial one = begun(1, {});
+    const int lanes = options_.target.lanes(work_of(one));
+    return finished(lanes > 1 ? begun(lanes, {}) : std::move(one));
+  }
+
+ private:
+  /// A lowering whose ops have their kernels.
+  struct Trial {
+    Lowering lowering;
+    Report report;
+  };
+
+  Trial begun(int lanes, graph::Spaces spaces) const {
+    Trial trial{.lowering = {.entry = entry_,
+                             .options = options_,
+                             .selector = *selector_,
+                             .spaces = std::move(spaces),
+                             .selected = graph::is_selected(graph_),
+                             .lanes = lanes,
+                             .split = 1,
+                             .graph = graph_,
+                             .losses = {},
+                             .pieces = std::vector<std::size_t>(graph_.outputs.size(), 1),
+                             .schedule = {},
+                             .undivided = {}},
+                .report = {}};
+    Lowering& lowering = trial.lowering;
+    if (!entry_.train) lowering.graph.training.reset();
+    if (lowering.graph.training) lowering.losses = {lowering.graph.training->loss};
+    compile::run(passes().first(behind_select()), lowering, trial.report);
+    return trial;
+  }
+
+  double work_of(const Trial& trial) const {
+    return graph::estimate(trial.lowering.graph, options_.target);
+  }
+
+  Compiled on_devices() const {
+    const auto dealt = graph::deal_out(options_.spaces, options_.lanes, [&](const Space& space) {
+      return work_of(begun(1, {.shared = space, .lanes = {}}));
+    });
+    return finished(begun(static_cast<int>(dealt.lanes.size()), dealt));
+  }
+
+  Compiled finished(Trial trial) const {
+    compile::run(passes().subspan(behind_select()), trial.lowering, trial.report);
+    Compiled made;
+    made.spec.name = entry_.name;
+    made.spec.target = options_.target;
+    made.spec.schedule = std::move(trial.lowering.schedule);
+    made.spec.graph = std::move(trial.lowering.graph);
+    made.pieces = std::move(trial.lowering.pieces);
+    made.lanes = trial.lowering.split;
+    made.report = std::move(trial.report);
+    made.report.undivided = std::move(trial.lowering.undivided);
+    return made;
+  }
+
+  const graph::Graph& graph_;
+  const Entry& entry_;
+  const Options& options_;
+  const std::unique_ptr<graph::KernelSelector> selector_;
+};
+
+}  // namespace
+
+Compiled lower(const graph::Graph& graph, const Entry& entry, const Options& options) {
+  return Compiler(graph, entry, options).run();
+}
+
+Compiled compile(const graph::Graph& graph, const Entry& entry, const Options& options,
+                 plan::StateLayout& state) {
+  Compiled made = lower(graph, entry, options);
+  made.spec.plan = plan::plan_step(made.spec.graph, made.spec.schedule, state, options.plan);
+  return made;
+}
+
+}  // namespace arenite::compile

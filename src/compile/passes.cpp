@@ -1,0 +1,146 @@
+#include "src/compile/passes.hpp"
+
+#include <arenite/operators.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+namespace arenite::compile {
+namespace {
+
+using graph::Remarks;
+
+std::string never(const Lowering&) { return {}; }
+
+/// What somebody selected is kept, and so is all that it was selected for.
+std::string selected(const Lowering& l) {
+  return l.selected ? "the graph has its kernels already" : "";
+}
+
+std::string not_fusing(const Lowering& l) {
+  return l.options.fuse ? selected(l) : "fusing is turned off";
+}
+
+std::string not_training(const Lowering& l) {
+  return l.graph.training ? "" : "nothing asks for them";
+}
+
+std::string not_trained(const Lowering& l) {
+  return l.entry.train ? not_fusing(l) : "there are no gradients";
+}
+
+/// Caches that CPU workers do not share.
+std::string not_on_cpus(const Lowering& l) {
+  return l.spaces == graph::Spaces{} ? selected(l) : "there are lanes on other devices than CPUs";
+}
+
+/// Where launches count.
+std::string not_on_gpus(const Lowering& l) {
+  return l.spaces.shared.device != DeviceKind::cpu ? not_fusing(l)
+                                                   : "updates run on CPUs, where calls cost little";
+}
+
+int run_split(Lowering& l, Remarks* remarks) {
+  Remarks own;
+  Remarks& said = remarks ? *remarks : own;
+  auto batch = graph::split_batch(l.graph, operators(), l.lanes, l.options.target, &said);
+  if (!batch) {
+    l.undivided = said.left.front().what + ": " + said.left.front().why;
+    return 0;
+  }
+  l.split = static_cast<int>(batch->shares.size());
+  l.graph = std::move(batch->graph);
+  l.pieces = std::move(batch->pieces);
+  if (l.graph.training) l.losses = std::move(batch->losses);
+  return l.split;
+}
+
+int run_gradients(Lowering& l, Remarks* remarks) {
+  const auto parameters = l.graph.training->parameters.size();
+  const auto unreached = graph::add_training(l.graph, operators(), l.losses);
+  if (remarks) {
+    for (const graph::ValueId id : unreached)
+      remarks->left.push_back({"'" + l.graph[id].name + "'", "the loss does not depend on it"});
+  }
+  return static_cast<int>(parameters - unreached.size());
+}
+
+int run_fuse(Lowering& l, Remarks*) { return graph::fuse(l.graph, operators()); }
+
+/// In this order, whoever compiles.
+const std::array all{
+    Pass{"fuse", "does chains of ops in one go", "chain", not_fusing, run_fuse},
+    Pass{"split_batch", "cuts the batch in shares, one a lane", "lane", selected, run_split},
+    Pass{"gradients", "adds the backward pass, and an update of each parameter", "parameter",
+         not_training, run_gradients},
+    Pass{"fuse", "does chains of gradients in one go", "chain", not_trained, run_fuse},
+    Pass{"keep_buffers", "lets buffers keep their new versions", "version", never,
+         [](Lowering& l, Remarks*) { return graph::keep_buffers(l.graph, operators()); }},
+    Pass{"merge_sums", "sums a gradient over lanes as it is made", "sum", selected,
+         [](Lowering& l, Remarks*) { return graph::merge_sums(l.graph, operators()); }},
+    Pass{"split_features", "gives each lane its part of large weights", "weight", not_on_cpus,
+         [](Lowering& l, Remarks*) {
+           return graph::split_features(l.graph, operators(), l.options.target);
+         }},
+    Pass{"split_rows", "makes large gradients, and their updates, in parts", "gradient",
+         not_on_cpus,
+         [](Lowering& l, Remarks*) {
+           return graph::split_rows(l.graph, operators(), l.options.target);
+         }},
+    Pass{"group_updates", "does small updates together", "op less", not_on_gpus,
+         [](Lowering& l, Remarks*) { return graph::group_updates(l.graph, operators()); }},
+    Pass{"fuse_updates", "updates a weight while its gradient is made", "update", not_fusing,
+         [](Lowering& l, Remarks*) { return graph::fuse_updates(l.graph, operators()); }},
+    Pass{"place", "gives ops and values their devices", "copy", selected,
+         [](Lowering& l, Remarks*) {
+           return graph::place(l.graph, operators(), l.spaces, l.selector);
+         }},
+    Pass{"select", "gives each op its kernel, layouts and workspace", "kernel", selected,
+         [](Lowering& l, Remarks*) {
+           graph::select(l.graph, l.selector);
+           return static_cast<int>(
+               std::ranges::count_if(l.graph[graph::Graph::body].ops,
+                                     [&](graph::OpId op) { return !l.graph[op].kernel.empty(); }));
+         }},
+    Pass{"in_place", "lets results overwrite operands that nobody needs", "result", never,
+         [](Lowering& l, Remarks*) { return graph::in_place(l.graph); }},
+    Pass{"coarsen", "makes ops into tasks", "task", never,
+         [](Lowering& l, Remarks*) {
+           l.schedule = graph::coarsen(l.graph, l.options.target);
+           return static_cast<int>(l.schedule.tasks.size());
+         }},
+};
+
+/// "no chain", "1 chain", "2 chains".
+std::string counted(int count, std::string_view what) {
+  const std::string number = count == 0 ? "no" : std::to_string(count);
+  const bool plural = count > 1 && !what.ends_with(" less");
+  if (plural && what == "copy") return number + " copies";
+  return number + " " + std::string(what) + (plural ? "s" : "");
+}
+
+}  // namespace
+
+std::span<const Pass> passes() { return all; }
+
+std::size_t behind_select() {
+  return static_cast<std::size_t>(std::ranges::find(all, "select", &Pass::name) - all.begin()) + 1;
+}
+
+void run(std::span<const Pass> passes, Lowering& lowering, Report& report) {
+  using Clock = std::chrono::steady_clock;
+  for (const Pass& pass : passes) {
+    PassReport& done = report.passes.emplace_back();
+    done.name = pass.name;
+    done.skipped = pass.skip(lowering);
+    if (!done.skipped.empty()) continue;
+    const Clock::time_point start = Clock::now();
+    done.did = counted(pass.run(lowering, lowering.options.remarks ? &done.remarks : nullptr),
+                       pass.of_what);
+    done.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  }
+}
+
+}  // namespace arenite::compile

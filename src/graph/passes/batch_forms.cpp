@@ -1,0 +1,206 @@
+#include "src/graph/passes/batch_forms.hpp"
+
+#include "src/graph/passes/rebuild.hpp"
+
+#include <algorithm>
+
+namespace arenite::graph {
+namespace {
+
+bool any_of(const std::vector<bool>& flags) {
+  return std::find(flags.begin(), flags.end(), true) != flags.end();
+}
+
+/// By value: made, or a parameter, in a block; empty where there are none.
+std::vector<bool> inner_values(const Graph& graph) {
+  if (graph.region_count() == 1) return {};
+  std::vector<bool> inner(graph.value_count(), false);
+  for (std::size_t i = 1; i < graph.region_count(); ++i) {
+    const Region& region = graph[RegionId(i)];
+    for (const ValueId parameter : region.parameters) inner[parameter.index] = true;
+    for (const OpId op : region.ops) {
+      for (const ValueId result : graph[op].results) inner[result.index] = true;
+    }
+  }
+  return inner;
+}
+
+}  // namespace
+
+std::vector<BatchAxis> batch_axes(const Graph& graph) {
+  std::vector<BatchAxis> axes;
+  for (std::size_t i = 0; i < graph.value_count(); ++i) {
+    const ValueId id(i);
+    const Value& value = graph[id];
+    if (value.shape.rank() == 0 || value.shape[0] < 1) continue;
+    if (value.batch.empty()) {
+      const bool is_input =
+          value.is_declared() && graph.root_storage(id).cls == StorageClass::input;
+      // Of a single row nobody knows what it is of.
+      if (is_input && value.shape[0] > 1)
+        axes.push_back({.name = {}, .seeds = {id}, .rows = value.shape[0]});
+      continue;
+    }
+    const auto known = std::ranges::find(axes, value.batch, &BatchAxis::name);
+    if (known != axes.end()) {
+      known->seeds.push_back(id);
+    } else {
+      axes.push_back({.name = value.batch, .seeds = {id}, .rows = value.shape[0]});
+    }
+  }
+  return axes;
+}
+
+BatchForms::BatchForms(const Graph& graph, BatchAxis axis, const TargetProfile& target)
+    : graph_(graph),
+      axis_(std::move(axis)),
+      inner_(inner_values(graph)),
+      seed_(graph.value_count(), false),
+      kept_(graph.op_count(), false) {
+  for (const ValueId seed : axis_.seeds) seed_[seed.index] = true;
+  settle();
+  while (objection_.empty() && keep_whole()) settle();
+  if (objection_.empty()) objection_ = weigh(target);
+}
+
+std::vector<bool> BatchForms::split_operands(OpId op) const {
+  std::vector<bool> split;
+  for (const ValueId operand : graph_[op].operands) split.push_back(by_rows(operand));
+  return split;
+}
+
+std::optional<OfShare> BatchForms::ask(OpId id, std::vector<bool> split, std::int64_t begin,
+                                       std::int64_t rows) const {
+  const Op& op = graph_[id];
+  if (!op.definition->of_share || !only_reads(op)) return std::nullopt;
+  return op.definition->of_share({graph_, op},
+                                 {.split = std::move(split), .begin = begin, .rows = rows});
+}
+
+/// From the seeds through all ops; again from the start when one more value has joined them.
+void BatchForms::settle() {
+  for (bool settled = false; !settled;) {
+    of_.assign(graph_.value_count(), std::nullopt);
+    by_share_.assign(graph_.op_count(), false);
+    refusals_.clear();
+    for (std::size_t i = 0; i < seed_.size(); ++i) {
+      if (seed_[i]) of_[i] = Result::rows;
+    }
+    const auto& ops = graph_[Graph::body].ops;
+    settled = std::ranges::all_of(ops, [&](OpId op) { return look_at(op); });
+  }
+}
+
+bool BatchForms::reads_rows(OpId op) const {
+  if (graph_[op].regions.empty()) return any_of(split_operands(op));
+  bool reads = false;
+  for_each_read(op, [&](ValueId value) { reads = reads || by_rows(value); });
+  return reads;
+}
+
+/// False when a value has joined the seeds.
+bool BatchForms::look_at(OpId id) {
+  const Op& op = graph_[id];
+  std::vector<bool> split = split_operands(id);
+  const bool reads = reads_rows(id);
+  const bool makes =
+      std::ranges::any_of(op.results, [&](ValueId result) { return seed_[result.index]; });
+  if ((!reads && !makes) || kept_[id.index]) return true;
+  if (const auto share = ask(id, split, 0, 1)) {
+    by_share_[id.index] = true;
+    for (std::size_t i = 0; i < op.results.size(); ++i)
+      of_[op.results[i].index] = share->results.at(i);
+    return true;
+  }
+  if (!reads) return true;  // makes all samples at once
+  if (join(id, std::move(split))) return false;
+  refuse(id);
+  return true;
+}
+
+/// Lets what the op would need by rows, too, have them.
+bool BatchForms::join(OpId id, std::vector<bool> split) {
+  const auto& operands = graph_[id].operands;
+  std::vector<ValueId> joining;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (split[i] || !may_join(operands[i])) continue;
+    split[i] = true;
+    joining.push_back(operands[i]);
+  }
+  if (joining.empty() || !ask(id, std::move(split), 0, 1)) return false;
+  for (const ValueId value : joining) seed_[value.index] = true;
+  return true;
+}
+
+/// As long as the batch, no other batch's, and no more bound to be whole than an input is.
+bool BatchForms::may_join(ValueId id) const {
+  if (!id || of(id)) return false;
+  const Value& value = graph_[id];
+  if (!value.batch.empty() || value.shape.rank() == 0 || value.shape[0] != axis_.rows) return false;
+  if (value.producer) return makes_rows(value.producer);
+  return value.is_declared() && graph_.root_storage(id).cls == StorageClass::input;
+}
+
+/// The op makes samples, or something for each of them, of values that have nothing to do with
+/// them.
+bool BatchForms::makes_rows(OpId id) const {
+  const std::vector<bool> split = split_operands(id);
+  if (any_of(split) || kept_[id.index]) return false;
+  const auto share = ask(id, split, 0, 1);
+  return share && std::ranges::count(share->results, Result::sum) == 0;
+}
+
+void BatchForms::refuse(OpId id) {
+  const Op& op = graph_[id];
+  const std::string all = "it sees all " + std::to_string(axis_.rows) + " samples at once";
+  refusals_.push_back({id, !op.regions.empty() ? all + " in its blocks"
+                           : !only_reads(op)   ? "it writes what outlives the step, for all samples"
+                           : !op.definition->of_share ? all + ": the operator has no of_share"
+                                                      : all});
+}
+
+/// What whole ops read of the batch has to be there: as a whole from the start, or put together
+/// from the shares' rows. True when one op more makes its samples at once.
+bool BatchForms::keep_whole() {
+  const auto needed = [&](ValueId value) {
+    if (!by_rows(value) || is_there_whole(value)) return false;
+    const OpId maker = producer(value);
+    if (!any_of(split_operands(maker))) {
+      kept_[maker.index] = true;
+      for (const ValueId result : graph_[maker].results) seed_[result.index] = true;
+      return true;
+    }
+    if (graph_[value].type != DType::float32 && objection_.empty()) {
+      objection_ = "'" + graph_[value].name + "' of type " +
+                   std::string(to_string(graph_[value].type)) + " is needed as a whole";
+    }
+    return false;
+  };
+  bool more = false;
+  for (const OpId id : graph_[Graph::body].ops) {
+    if (!by_share(id)) for_each_read(id, [&](ValueId value) { more = more || needed(value); });
+  }
+  return more;
+}
+
+/// Lanes pay where most of the work is done in them.
+std::string BatchForms::weigh(const TargetProfile& target) const {
+  double shared = 0, all = 0;
+  bool any = false;
+  for (const OpId id : graph_[Graph::body].ops) {
+    const double work = target.microseconds({graph_, graph_[id]});
+    all += work;
+    if (!by_share(id)) continue;
+    shared += work;
+    any = true;
+  }
+  if (any && 2 * shared >= all) return {};
+  if (!refusals_.empty()) {
+    return describe(graph_, refusals_.front().op) + " cannot work on a share of " +
+           std::to_string(axis_.rows) + " samples: " + refusals_.front().why;
+  }
+  if (!any) return "no op works on " + std::to_string(axis_.rows) + " samples";
+  return "most of the work is not on its " + std::to_string(axis_.rows) + " samples";
+}
+
+}  // namespace arenite::graph

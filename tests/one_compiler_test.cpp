@@ -1,0 +1,213 @@
+// One way from any graph to its program: what couples samples is never cut, what a layer keeps is
+// kept, and an op with blocks is one op to its surroundings, whoever compiles.
+#include <arenite/arenite.hpp>
+#include <arenite/graph/text.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "src/compile/compile.hpp"
+
+namespace arenite {
+namespace {
+
+using graph::OpView;
+using graph::ValueId;
+
+// ---- an operator from outside that couples the samples of a batch ------------------------------
+
+struct Sizes {
+  std::int64_t rows = 0, columns = 0;
+};
+
+/// y = x − mean of x over the batch, column by column; its gradient is the same of the gradient.
+void center(const runtime::KernelCall& call) {
+  const Sizes& size = *static_cast<const Sizes*>(call.state);
+  const float* x = call.in<float>(0);
+  float* y = call.out<float>(0);
+  for (std::int64_t c = 0; c < size.columns; ++c) {
+    double sum = 0;
+    for (std::int64_t r = 0; r < size.rows; ++r) sum += x[r * size.columns + c];
+    const auto mean = static_cast<float>(sum / static_cast<double>(size.rows));
+    for (std::int64_t r = 0; r < size.rows; ++r)
+      y[r * size.columns + c] = x[r * size.columns + c] - mean;
+  }
+}
+
+void register_center() {
+  static const bool once = [] {
+    graph::OperatorDefinition definition;
+    definition.name = "test_center";
+    definition.operands = {{"x"}};
+    definition.results = {"y"};
+    definition.infer = [](const OpView& op) {
+      return std::vector<graph::ResultType>{{op.operand(0).type, op.operand(0).shape}};
+    };
+    definition.gradient = [](graph::GradientContext& context) {
+      const ValueId gradient = context.result_gradient(0);
+      if (gradient && context.wants(0))
+        context.set(0, context.builder().add1("test_center", {gradient}));
+    };
+    register_operator(
+        std::move(definition),
+        {{.name = "plain", .prepare = [](const OpView& op) -> runtime::PreparedKernel {
+            const Shape& x = op.operand(0).shape;
+            return {center, std::make_shared<Sizes>(
+                                Sizes{x[0], x.elements() / std::max<std::int64_t>(x[0], 1)})};
+          }}});
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+nn::Layer centered() {
+  return [](nn::ModelBuilder& model, ValueId x) {
+    model.begin("center");
+    return model.graph().add1("test_center", {x});
+  };
+}
+
+const data::ImageData& images() {
+  static const data::ImageData data = data::synthetic({.train = 96, .test = 32});
+  return data;
+}
+
+double loss_of(const nn::Layer& layers, train::TrainerOptions how, int* lanes = nullptr) {
+  runtime::Session session({.workers = 2});
+  train::Trainer trainer(session, layers, images().shape(), std::move(how));
+  if (lanes != nullptr) *lanes = trainer.lanes();
+  return trainer.fit(images().train, {.epochs = 2}).train.loss;
+}
+
+TEST(OneCompiler, NeverCutsABatchThatAnOperatorSeesAsAWhole) {
+  register_center();
+  const nn::Layer layers =
+      nn::sequential(nn::flatten(), centered(), nn::dense(16), nn::relu(), nn::dense(10));
+  const double one = loss_of(layers, {.batch = 32, .lanes = 1});
+  for (const int asked : {2, 4, 0}) {
+    int lanes = 0;
+    EXPECT_EQ(loss_of(layers, {.batch = 32, .lanes = asked}, &lanes), one) << asked;
+    EXPECT_EQ(lanes, 1);
+  }
+}
+
+TEST(OneCompiler, SaysWhyABatchWasNotCut) {
+  register_center();
+  runtime::Session session({.workers = 1});
+  const train::Trainer trainer(session, nn::sequential(nn::flatten(), centered(), nn::dense(10)),
+                               images().shape(), {.batch = 32, .lanes = 4});
+  EXPECT_EQ(trainer.undivided(),
+            "batch 'N': test_center 'center1' cannot work on a share of 32 samples: it sees all 32 "
+            "samples at once: the operator has no of_share");
+}
+
+// Behind layers that can be cut, the rest alone is whole.
+TEST(OneCompiler, CutsWhatStandsBeforeAnOperatorThatSeesAll) {
+  register_center();
+  const nn::Layer layers =
+      nn::sequential(nn::conv2d({.channels = 8, .kernel = 3}), nn::relu(), nn::max_pool2d(2),
+                     nn::flatten(), nn::dense(12), centered(), nn::dense(10));
+  const double one = loss_of(layers, {.batch = 32, .lanes = 1});
+  for (const int asked : {2, 4}) {
+    int lanes = 0;
+    // Gradients are added lane by lane, which rounds differently.
+    EXPECT_NEAR(loss_of(layers, {.batch = 32, .lanes = asked}, &lanes), one, 1e-4 * one) << asked;
+    EXPECT_EQ(lanes, asked);
+  }
+}
+
+// ---- a layer that keeps something --------------------------------------------------------------
+
+/// x · n in the n-th step: n is a row of a buffer, which each step replaces.
+nn::Layer counted() {
+  return [](nn::ModelBuilder& model, ValueId x) {
+    model.begin("counted");
+    graph::Builder& builder = model.graph();
+    const ValueId steps =
+        builder.declare("steps", DType::float32, {2, 1}, graph::StorageClass::buffer);
+    const ValueId row =
+        builder.add1("slice", {steps}, {{"begin", std::int64_t{1}}, {"end", std::int64_t{2}}});
+    const ValueId one =
+        builder.add1("full", {}, {{"shape", std::vector<std::int64_t>{1, 1}}, {"value", 1.0}});
+    const ValueId at = builder.add1(
+        "full", {},
+        {{"shape", std::vector<std::int64_t>{1}}, {"value", 1.0}, {"type", std::string("int64")}});
+    const ValueId next = builder.add1("add", {row, one});
+    builder.add1("replace_slice", {steps, next, at});
+    const ValueId factor =
+        builder.add1("reshape", {next}, {{"shape", std::vector<std::int64_t>{1}}});
+    return builder.add1("scale_by", {x, factor});
+  };
+}
+
+TEST(OneCompiler, KeepsTheRowsOfABufferThatALayerReplaces) {
+  const nn::Layer layers = nn::sequential(nn::flatten(), counted(), nn::dense(10));
+  for (const int lanes : {1, 2}) {
+    runtime::Session session({.workers = 2});
+    train::Trainer trainer(session, layers, images().shape(),
+                           {.batch = 96, .optimizer = optim::sgd({.lr = 0}), .lanes = lanes});
+    std::vector<double> losses;
+    for (int epoch = 0; epoch < 3; ++epoch)
+      losses.push_back(trainer.fit(images().train, {.epochs = 1, .shuffle = false}).train.loss);
+    EXPECT_NE(losses[0], losses[1]) << "the buffer never changed";
+    EXPECT_NE(losses[1], losses[2]);
+  }
+}
+
+// ---- blocks
+// --------------------------------------------------------------------------------------
+
+std::map<std::string, int> ops_of(const graph::Graph& graph) {
+  std::map<std::string, int> count;
+  for (const graph::OpId id : graph[graph::Graph::body].ops)
+    ++count[std::string(graph[id].name()) + "/" + graph[id].kernel + "@" +
+            std::to_string(graph[id].lane)];
+  return count;
+}
+
+TEST(OneCompiler, ChangesNothingButTheIfWhereThereIsOne) {
+  const std::string network = R"(
+    $1 = InputTensor(image, float32, [64, 12, 12, 16]);
+    $2 = InputTensor(label, int32, [64]);
+    $3 = ParameterTensor(k, float32, [3, 3, 16, 32]);
+    $4 = ParameterTensor(b, float32, [32]);
+    $5 = conv2d($1, $3, $4, padding=[1, 1]);
+    $6 = relu($5);
+    $7, $17 = max_pool2d($6, kernel=[2, 2]);
+    $8 = flatten($7);
+    $9 = ParameterTensor(w, float32, [1152, 64]);
+    $10 = dense($8, $9);
+    $11 = relu($10);
+    $12 = ParameterTensor(v, float32, [64, 10]);
+    $13 = dense($11, $12);
+    $14, $15, $16 = softmax_cross_entropy($13, $2);
+    train($14, optimizer=sgd, learning_rate=0.1, momentum=0.9, parameters=[$3, $4, $9, $12]);)";
+  const std::string unrelated = R"(
+    $20 = InputTensor(flag, int64, [1]);
+    $21 = InputTensor(other, float32, [64, 5]);
+    $22 = if($20) { $23 = relu($21); yield $23; } else { yield $21; })";
+  for (const int lanes : {0, 2}) {
+    const auto compiled = [&](const std::string& script) {
+      plan::StateLayout state;
+      compile::Compiled made =
+          compile::compile(graph::parse(script, operators()), {.name = "step", .train = true},
+                           {.lanes = lanes}, state);
+      plan::verify_step(made.spec.graph, made.spec.schedule, made.spec.plan);
+      return made;
+    };
+    const auto plain = compiled(network + "\nresult = $14;"),
+               with_if = compiled(network + unrelated + "\nresult = $14, $22;");
+    auto expected = ops_of(plain.spec.graph), got = ops_of(with_if.spec.graph);
+    EXPECT_GT(plain.lanes, 1);
+    EXPECT_EQ(with_if.lanes, plain.lanes);
+    EXPECT_EQ(got.erase("if/@-1"), 1u);
+    EXPECT_EQ(got, expected);
+    EXPECT_GT(expected.size(), 8u);
+  }
+}
+
+}  // namespace
+}  // namespace arenite
