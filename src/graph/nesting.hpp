@@ -19,6 +19,8 @@ class Nesting {
   std::size_t position_of(OpId op) const { return position_.at(op.index); }
   /// Produced, or a parameter of; the body for declared values.
   RegionId region_of(ValueId value) const;
+  /// The op that holds a region; none for the body.
+  OpId holder(RegionId region) const { return holder_.at(region.index).first; }
   /// The region that a region's holder stands in; none for the body.
   RegionId around(RegionId region) const;
 

@@ -2,7 +2,9 @@
 // other, in the order of its table (src/compile/passes.cpp).
 //
 // Each takes a graph and leaves a graph that `verify` accepts (it is called at the end of each).
-// All are deterministic and depend on nothing but their arguments.
+// All are deterministic and depend on nothing but their arguments. An op that holds blocks is to
+// them one op, which reads and writes what its blocks do. Those that take Remarks note there what
+// they did, and what they left that is not far from it, with the first reason.
 #pragma once
 
 #include <arenite/graph/builder.hpp>
@@ -22,10 +24,11 @@ namespace arenite::graph {
 
 /// Replaces chains of ops by the operators that do them in one go (`OperatorDefinition::fusion`),
 /// the longest chain first, and chains with those, until there are none. An intermediate value that
-/// anybody else reads, or that is an output, stays, and so does its chain. For forward graphs,
-/// before their gradients, and once more after them for chains of gradients; a graph with regions
-/// is left alone. Returns how many chains were replaced.
-int fuse(Graph& graph, const OperatorTable& table);
+/// anybody else reads, a block among them, or that is an output or yielded, stays, and so does its
+/// chain. For forward graphs, before their gradients, and once more after them for chains of
+/// gradients. A chain may stand in a block, where it saves the same, but not across its edge.
+/// Returns how many chains were replaced.
+int fuse(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
 // ---- lanes -------------------------------------------------------------------------------------
 
@@ -118,7 +121,7 @@ std::vector<InsertedCopy> inserted_copies(const Graph& graph);
 /// Replaces `sum` over the results of several ops of one kind by the operator that sums as it goes
 /// (`OperatorDefinition::sums_as`), where nobody else reads those results: a gradient over all
 /// lanes that is written once. It takes the lanes one after the other, where `sum` would have built
-/// a tree. A graph with regions is left alone. Returns how many sums were replaced.
+/// a tree. Looks at the body only: blocks do not add lanes up. Returns how many sums were replaced.
 int merge_sums(Graph& graph, const OperatorTable& table);
 
 // ---- features ----------------------------------------------------------------------------------
@@ -128,8 +131,8 @@ int merge_sums(Graph& graph, const OperatorTable& table);
 /// (`OperatorDefinition::feature_split`) then take the samples of all lanes and one part of the
 /// weight, and the lanes hand each other samples instead of weights. Ops may change places. Needs
 /// the operators `slice`, `stack_columns`, `join_columns`, `sum`, `bias` and `relu`. Where the
-/// lanes' ops on one weight depend on each other, all weights stay whole. Returns how many were
-/// split.
+/// lanes' ops on one weight depend on each other, all weights stay whole, and so does one that a
+/// block reads: a block runs on one worker, which needs all of it. Returns how many were split.
 int split_features(Graph& graph, const OperatorTable& table,
                    const TargetProfile& target = default_target());
 
@@ -139,8 +142,8 @@ int split_features(Graph& graph, const OperatorTable& table,
 /// that reads it and works by rows (`by_rows`), in parts that may run side by side, where the op is
 /// estimated to take several tasks' time: one worker then makes a part of a large weight's gradient
 /// and updates that part. Where there are several lanes, each has its parts. Their number depends
-/// on the op, the lanes and the profile only; results keep their bits. Needs the operator `slice`.
-/// Returns how many pairs of ops were split.
+/// on the op, the lanes and the profile only; results keep their bits. Looks at the body only: a
+/// block is one task. Needs the operator `slice`. Returns how many pairs of ops were split.
 int split_rows(Graph& graph, const OperatorTable& table,
                const TargetProfile& target = default_target());
 
@@ -150,14 +153,15 @@ int split_rows(Graph& graph, const OperatorTable& table,
 /// of them stands: on a GPU each would take less time than its launch. With it goes the making of a
 /// gradient that sums few rows (`sums_leading_axes`) and that only its update reads. The gradients
 /// are kept until then, which is why large ones are left alone. Results keep their bits but for
-/// those sums, which may be rounded differently. A graph with regions is left alone. Returns how
-/// many ops there are less.
+/// those sums, which may be rounded differently. Looks at the body only, as updates stand there.
+/// Returns how many ops there are less.
 int group_updates(Graph& graph, const OperatorTable& table);
 
 /// Replaces a gradient and the update that alone reads it by the operator that does both in one go
 /// (`OperatorDefinition::update_fusion`), where the update stands: the gradient needs no bytes any
-/// more. A gradient that anybody else reads, or that is an output, stays, and so does its update. A
-/// graph with regions is left alone. Returns how many updates were replaced.
+/// more. A gradient that anybody else reads, a block among them, or that is an output, stays, and
+/// so does its update. Looks at the body only, as updates stand there. Returns how many updates
+/// were replaced.
 int fuse_updates(Graph& graph, const OperatorTable& table);
 
 // ---- kernels -----------------------------------------------------------------------------------

@@ -1,9 +1,12 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
+#include <arenite/graph/regions.hpp>
 
+#include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 namespace arenite::graph {
@@ -37,15 +40,25 @@ struct Match {
   Attributes attributes;
 };
 
+/// A chain that is one but for what stands against it.
+struct Miss {
+  std::vector<OpId> chain;
+  Obstacle why;
+};
+
 class Fuser {
  public:
-  Fuser(const Graph& graph, const OperatorTable& table)
-      : graph_(graph), readers_(graph), match_of_(graph.op_count()) {
+  Fuser(const Graph& graph, const OperatorTable& table, bool telling)
+      : graph_(graph), readers_(graph), ops_(nested_ops(graph)), match_of_(graph.op_count()) {
     for (const Definition& definition : fused_operators(table)) {
-      for (OpId id : graph_[Graph::body].ops) {
-        auto match = match_at(id, definition);
-        if (!match) continue;
-        const auto shared = std::make_shared<const Match>(std::move(*match));
+      for (OpId id : ops_) {
+        if (graph_[id].name() != definition->fusion->chain.front()) continue;
+        Match match{.chain = {id}, .place = {}, .fused = definition, .attributes = {}};
+        if (const Obstacle why = complete(match)) {
+          if (telling && why.worth_a_remark()) misses_[id].push_back({match.chain, why});
+          continue;
+        }
+        const auto shared = std::make_shared<const Match>(std::move(match));
         for (OpId op : shared->chain) match_of_[op.index] = shared;
         ++matches_;
       }
@@ -61,40 +74,86 @@ class Fuser {
     return match != nullptr;
   }
 
- private:
-  std::optional<Match> match_at(OpId first, const Definition& definition) const {
-    Match match{.chain = {first}, .place = {}, .fused = definition, .attributes = {}};
-    const auto& names = definition->fusion->chain;
-    if (graph_[first].name() != names.front()) return std::nullopt;
-    while (match.chain.size() < names.size()) {
-      const auto next = follower(match.chain.back());
-      if (!next || graph_[*next].name() != names[match.chain.size()]) return std::nullopt;
-      match.chain.push_back(*next);
+  void tell(Remarks& remarks) const {
+    for (OpId id : ops_) {
+      const auto& match = match_of_[id.index];
+      if (match && id == match->chain.front())
+        remarks.done.push_back({describe(graph_, match->chain), match->fused->name});
+      const auto found = misses_.find(id);
+      if (found == misses_.end()) continue;
+      const std::vector<OpId>* told = nullptr;  // several operators may have the same chain
+      for (const auto& [chain, why] : found->second) {
+        if (told && *told == chain) continue;
+        told = &chain;
+        // What stays whole is looked at once more; what became a part of something is told now.
+        const auto matched = [&](OpId op) { return match_of_[op.index] != nullptr; };
+        const bool another = match && match == match_of_[chain.back().index];
+        if (another || (matches_ > 0 && std::ranges::none_of(chain, matched))) continue;
+        remarks.left.push_back({describe(graph_, chain), in_words(graph_, why)});
+      }
     }
-    const auto stays = [&](OpId id) {
-      return match_of_[id.index] || !only_reads(graph_[id]) || !only_first_result_used(id);
-    };
-    if (std::any_of(match.chain.begin(), match.chain.end(), stays)) return std::nullopt;
-    const auto place = place_of(match.chain);
-    if (!place) return std::nullopt;
-    match.place = *place;
+  }
+
+ private:
+  /// Follows the chain from its first op; what stands against it stands against the ops so far.
+  Obstacle complete(Match& match) const {
+    const auto& names = match.fused->fusion->chain;
+    while (match.chain.size() < names.size()) {
+      const OpId id = match.chain.back(), next = follower(id, names[match.chain.size()]);
+      if (!next) return not_meant;
+      match.chain.push_back(next);
+      if (const Obstacle why = apart(id, next)) return why;
+    }
+    for (OpId id : match.chain) {
+      if (const Obstacle why = stays(id)) return why;
+    }
+    if (const Obstacle why = find_place(match)) return why;
     std::vector<OpView> views;
     for (OpId id : match.chain) views.emplace_back(graph_, graph_[id]);
-    auto attributes = definition->fusion->attributes(views);
-    if (!attributes) return std::nullopt;
+    auto attributes = match.fused->fusion->attributes(views);
+    if (!attributes)
+      return {.words = "%t takes no such shapes or attributes", .name = match.fused->name};
     match.attributes = std::move(*attributes);
-    return match;
+    return {};
+  }
+
+  /// An op of this name that reads what the op makes, as its operand 0.
+  OpId follower(OpId id, const std::string& name) const {
+    const Op& op = graph_[id];
+    if (op.results.empty()) return {};
+    for (const auto& [reader, in_block] : readers_.of(op.results[0])) {
+      if (!in_block && graph_[reader].name() == name &&
+          graph_[reader].operands.front() == op.results[0])
+        return reader;
+    }
+    return {};
+  }
+
+  Obstacle apart(OpId id, OpId next) const {
+    if (const Obstacle why = readers_.only_for(graph_[id].results[0], next)) return why;
+    const bool together =
+        graph_[next].phase == graph_[id].phase && graph_[next].lane == graph_[id].lane;
+    return together ? Obstacle{} : Obstacle{.words = "%o is of another phase or lane", .op = next};
+  }
+
+  Obstacle stays(OpId id) const {
+    if (match_of_[id.index]) return not_meant;
+    if (!only_reads(graph_[id])) return {.words = "%o writes what it is given", .op = id};
+    const auto& results = graph_[id].results;
+    if (results.empty()) return not_meant;
+    const auto used = std::find_if_not(results.begin() + 1, results.end(),
+                                       [&](ValueId result) { return readers_.unused(result); });
+    return used == results.end() ? Obstacle{} : Obstacle{.words = "%v is used", .value = *used};
   }
 
   /// Where all ops of the chain see what they see now: at its end, or at its beginning, where an
   /// update of what it reads stands in between.
-  std::optional<OpId> place_of(const std::vector<OpId>& chain) const {
-    const auto none_of = [&](auto condition) {
-      return std::none_of(chain.begin(), chain.end(), condition);
-    };
+  Obstacle find_place(Match& match) const {
+    const auto& chain = match.chain;
     const OpId first = chain.front(), last = chain.back();
-    if (none_of([&](OpId id) { return overwritten_between(graph_, id, first, last, chain); }))
-      return last;
+    Obstacle changed;
+    for (auto id = chain.begin(); id != chain.end() && !changed; ++id)
+      changed = readers_.moved(*id, first, last, chain);
     const auto made_later = [&](ValueId operand) {
       const OpId producer = operand ? graph_[operand].producer : OpId{};
       return producer && std::find(chain.begin(), chain.end(), producer) == chain.end() &&
@@ -103,30 +162,17 @@ class Fuser {
     const auto sees_more = [&](OpId id) {
       const auto& operands = graph_[id].operands;
       return std::any_of(operands.begin(), operands.end(), made_later) ||
-             (id != first && overwritten_between(graph_, id, first, id, chain));
+             (id != first && readers_.overwriter(id, first, id, chain));
     };
-    return none_of(sees_more) ? std::optional(first) : std::nullopt;
+    match.place = changed ? first : last;
+    return changed && std::any_of(chain.begin(), chain.end(), sees_more) ? changed : Obstacle{};
   }
 
+  /// In one block.
   bool stands_behind(OpId id, OpId other) const {
-    const auto& ops = graph_[Graph::body].ops;
-    return std::find(std::find(ops.begin(), ops.end(), other), ops.end(), id) != ops.end();
-  }
-
-  /// The op that alone reads what this one makes, as its operand 0.
-  std::optional<OpId> follower(OpId id) const {
-    const Op& op = graph_[id];
-    if (op.results.empty() || !readers_.only_one(op.results[0])) return std::nullopt;
-    const OpId next = readers_.of(op.results[0]).front();
-    const bool together = graph_[next].phase == op.phase && graph_[next].lane == op.lane;
-    if (!together || graph_[next].operands.front() != op.results[0]) return std::nullopt;
-    return next;
-  }
-
-  bool only_first_result_used(OpId id) const {
-    const auto& results = graph_[id].results;
-    return !results.empty() && std::all_of(results.begin() + 1, results.end(),
-                                           [&](ValueId result) { return readers_.unused(result); });
+    const Nesting& nesting = readers_.nesting();
+    return nesting.region_of(id) == nesting.region_of(other) &&
+           nesting.position_of(id) >= nesting.position_of(other);
   }
 
   void add_fused(const Match& match, std::vector<ValueId>& map, Builder& builder) const {
@@ -150,18 +196,20 @@ class Fuser {
 
   const Graph& graph_;
   const Readers readers_;
+  const std::vector<OpId> ops_;
   std::vector<std::shared_ptr<const Match>> match_of_;  // by op; none: it stays
+  std::map<OpId, std::vector<Miss>> misses_;            // by the first op
   int matches_ = 0;
 };
 
 }  // namespace
 
-int fuse(Graph& graph, const OperatorTable& table) {
+int fuse(Graph& graph, const OperatorTable& table, Remarks* remarks) {
   expect_before_select(graph, "fuse");
-  if (graph.region_count() > 1) return 0;
   // What was fused may be part of a chain itself.
   for (int total = 0;;) {
-    const Fuser fuser(graph, table);
+    const Fuser fuser(graph, table, remarks != nullptr);
+    if (remarks != nullptr) fuser.tell(*remarks);
     if (fuser.matches() == 0) return total;
     total += fuser.matches();
     graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {

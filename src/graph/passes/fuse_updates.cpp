@@ -3,6 +3,7 @@
 #include <arenite/graph/passes.hpp>
 
 #include "src/graph/notes.hpp"
+#include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 
 #include <algorithm>
@@ -89,10 +90,9 @@ class UpdateFuser {
     const Op& op = graph_[gradient];
     const ValueId result = op.results[0];
     const Storage& storage = graph_.storage(graph_[result].storage);
-    return readers_.only_one(result) && storage.cls == result_class(op.phase) &&
+    return !readers_.only_for(result, update) && storage.cls == result_class(op.phase) &&
            storage.space == Space{} && graph_[result].layout == Layout{} && only_reads(op) &&
-           independent(gradient, update) &&
-           !overwritten_between(graph_, gradient, gradient, update);
+           independent(gradient, update) && !readers_.moved(gradient, gradient, update);
   }
 
   /// What the update writes lies in storages of its own, one each: neither of the two reads them
@@ -141,7 +141,6 @@ class UpdateFuser {
 
 int fuse_updates(Graph& graph, const OperatorTable& table) {
   expect_before_select(graph, "fuse_updates");
-  if (graph.region_count() > 1) return 0;
   const UpdateFuser fuser(graph, table);
   if (fuser.count() == 0) return 0;
   graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {

@@ -2,6 +2,7 @@
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
 
+#include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 
 #include <algorithm>
@@ -111,10 +112,11 @@ class UpdateGrouper {
     const ValueId result = op.results[0];
     const Storage& storage = graph_.storage(graph_[result].storage);
     const Shape& rows = graph_[op.operands[0]].shape;
-    return readers_.only_one(result) && fills_storage(graph_, result) && storage.space == Space{} &&
-           graph_[result].layout == Layout{} && graph_[op.operands[0]].layout == Layout{} &&
+    return !readers_.only_for(result, update) && fills_storage(graph_, result) &&
+           storage.space == Space{} && graph_[result].layout == Layout{} &&
+           graph_[op.operands[0]].layout == Layout{} &&
            rows.elements() <= most_rows * graph_[result].shape.elements() &&
-           !overwritten_between(graph_, maker, maker, update);
+           !readers_.moved(maker, maker, update);
   }
 
   void join(const Member& member) {
@@ -175,7 +177,6 @@ class UpdateGrouper {
 int group_updates(Graph& graph, const OperatorTable& table) {
   expect_before_select(graph, "group_updates");
   check_rules(table);
-  if (graph.region_count() > 1) return 0;
   const UpdateGrouper grouper(graph);
   if (grouper.count() == 0) return 0;
   graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {

@@ -1,6 +1,7 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
 
+#include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 
 #include <algorithm>
@@ -56,8 +57,8 @@ class SumMerger {
     return std::all_of(sum.operands.begin(), sum.operands.end(), [&](ValueId term) {
       const OpId producer = graph_[term].producer;
       return producer && alike(graph_[producer], graph_[first]) &&
-             graph_[producer].phase == sum.phase && readers_.only_one(term) &&
-             only_reads(graph_[producer]) && !overwritten_between(graph_, producer, producer, id);
+             graph_[producer].phase == sum.phase && !readers_.only_for(term, id) &&
+             only_reads(graph_[producer]) && !readers_.moved(producer, producer, id);
     });
   }
 
@@ -94,7 +95,6 @@ class SumMerger {
 int merge_sums(Graph& graph, const OperatorTable& table) {
   expect_before_select(graph, "merge_sums");
   check_rules(table);
-  if (graph.region_count() > 1) return 0;
   const SumMerger merger(graph);
   if (merger.merged() == 0) return 0;
   graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {

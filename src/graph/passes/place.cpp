@@ -1,3 +1,4 @@
+#include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/regions.hpp>
 #include <arenite/graph/spaces.hpp>

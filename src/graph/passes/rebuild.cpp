@@ -7,23 +7,6 @@
 
 namespace arenite::graph {
 
-Readers::Readers(const Graph& graph)
-    : graph_(graph), readers_(graph.value_count()), is_output_(graph.value_count()) {
-  for (OpId id : graph[Graph::body].ops) {
-    for (ValueId operand : graph[id].operands) {
-      if (operand) readers_[operand.index].push_back(id);
-    }
-  }
-  for (ValueId output : graph.outputs) is_output_[output.index] = true;
-  if (graph.training) is_output_[graph.training->loss.index] = true;
-}
-
-bool Readers::only_one(ValueId id) const {
-  const StorageClass cls = graph_.root_storage(id).cls;
-  return of(id).size() == 1 && !is_output_.at(id.index) &&
-         (cls == StorageClass::activation || cls == StorageClass::gradient);
-}
-
 bool is_selected(const Graph& graph) {
   for (std::size_t i = 0; i < graph.op_count(); ++i) {
     const Op& op = graph[OpId(i)];
@@ -36,11 +19,13 @@ bool is_selected(const Graph& graph) {
 }
 
 void expect_before_select(const Graph& graph, std::string_view pass) {
-  for (OpId id : graph[Graph::body].ops) {
-    if (graph[id].kernel.empty()) continue;
-    fail({.found = std::string(pass) + " on a graph whose ops have kernels",
-          .expected = "a graph before `select`",
-          .where = describe(graph, id)});
+  for (std::size_t i = 0; i < graph.region_count(); ++i) {
+    for (OpId id : graph[RegionId(i)].ops) {
+      if (graph[id].kernel.empty()) continue;
+      fail({.found = std::string(pass) + " on a graph whose ops have kernels",
+            .expected = "a graph before `select`",
+            .where = describe(graph, id)});
+    }
   }
   for (std::size_t i = 0; i < graph.storage_count(); ++i) {
     if (!graph.storage(StorageId(i)).merged_into) continue;
@@ -50,25 +35,6 @@ void expect_before_select(const Graph& graph, std::string_view pass) {
   }
 }
 
-bool overwritten_between(const Graph& graph, OpId reader, OpId first, OpId last,
-                         std::span<const OpId> except) {
-  const auto& ops = graph[Graph::body].ops;
-  const auto meets = [](const Access& a, const Access& b) {
-    return a.storage == b.storage && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
-  };
-  const auto mine = accesses(graph, reader);
-  for (auto at = std::find(ops.begin(), ops.end(), first) + 1; *at != last; ++at) {
-    if (std::find(except.begin(), except.end(), *at) != except.end()) continue;
-    for (const Access& theirs : accesses(graph, *at)) {
-      const bool collides = std::any_of(mine.begin(), mine.end(), [&](const Access& a) {
-        return a.reads && theirs.writes && meets(a, theirs);
-      });
-      if (collides) return true;
-    }
-  }
-  return false;
-}
-
 bool only_reads(const Op& op) {
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     if (op.operands[i] && op.effect(i) != Effect::read) return false;
@@ -76,49 +42,97 @@ bool only_reads(const Op& op) {
   return op.regions.empty();
 }
 
+namespace {
+
+/// A view lies as its owner does.
+bool lies_in_operand(const Graph& graph, const Op& op, ValueId result) {
+  return std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId operand) {
+    return operand && graph[operand].storage == graph[result].storage;
+  });
+}
+
+}  // namespace
+
 void copy_placement(const Graph& source, ValueId original, Graph& target, ValueId copy) {
   const Value& from = source[original];
+  const Storage& given = source.storage(from.storage);
   Value& value = target[copy];
   Storage& storage = target.storage(value.storage);
   value.layout = from.layout;
   value.batch = from.batch;
-  storage.cls = source.storage(from.storage).cls;
-  storage.space = source.storage(from.storage).space;
+  storage.cls = given.cls;
+  storage.space = given.space;
   storage.bytes = byte_size(value.type, value.shape, value.layout);
+  if (from.producer && lies_in_operand(source, source[from.producer], original)) return;
+  // A copy may have fewer rows, but what lies around them is as wide.
+  value.offset = from.offset;
+  storage.bytes += given.bytes - byte_size(from.type, from.shape, from.layout);
 }
+
+namespace {
+
+/// The copy is called and placed as the original is.
+void take_after(const Graph& source, ValueId original, Graph& target, ValueId copy) {
+  copy_placement(source, original, target, copy);
+  target[copy].name = source[original].name;
+  target.storage(target[copy].storage).name = source.storage(source[original].storage).name;
+}
+
+std::vector<ValueId> mapped(const std::vector<ValueId>& ids, const std::vector<ValueId>& map) {
+  std::vector<ValueId> copies;
+  copies.reserve(ids.size());
+  for (ValueId id : ids) copies.push_back(id ? map[id.index] : ValueId{});
+  return copies;
+}
+
+}  // namespace
 
 ValueId copy_declared(const Graph& source, ValueId id, Builder& builder) {
   const Value& value = source[id];
   const Storage& storage = source.storage(value.storage);
   const ValueId copy =
       builder.declare(value.name, value.type, value.shape, storage.cls, storage.space);
-  copy_placement(source, id, builder.graph(), copy);
+  take_after(source, id, builder.graph(), copy);
   builder.graph()[copy].size_names = value.size_names;
   return copy;
 }
 
-void copy_op(const Graph& source, OpId id, int lane, std::vector<ValueId>& map, Builder& builder) {
-  copy_op(source, id, lane, source[id].attributes, map, builder);
+void copy_op(const Graph& source, OpId id, int lane, std::vector<ValueId>& map, Builder& builder,
+             const Replace& replace) {
+  copy_op(source, id, lane, source[id].attributes, map, builder, replace);
 }
 
 void copy_op(const Graph& source, OpId id, int lane, const Attributes& attributes,
-             std::vector<ValueId>& map, Builder& builder) {
+             std::vector<ValueId>& map, Builder& builder, const Replace& replace) {
   const Op& op = source[id];
-  std::vector<ValueId> operands;
-  for (ValueId operand : op.operands) operands.push_back(operand ? map[operand.index] : ValueId{});
-  builder.context = {.phase = op.phase, .lane = lane, .where = op.where};
-  const auto results = builder.add(op.name(), operands, attributes);
+  const std::vector<ValueId> operands = mapped(op.operands, map);
+  const OpContext context{.phase = op.phase, .lane = lane, .where = op.where};
   Graph& target = builder.graph();
+  std::vector<RegionId> regions;
+  for (std::size_t r = 0; r < op.regions.size(); ++r) {
+    const Region& region = source[op.regions[r]];
+    builder.context = context;
+    regions.push_back(builder.begin_region(op.name(), operands, attributes, r));
+    for (std::size_t i = 0; i < region.parameters.size(); ++i) {
+      const ValueId copy = target[regions[r]].parameters[i];
+      take_after(source, region.parameters[i], target, copy);
+      map[region.parameters[i].index] = copy;
+    }
+    for (OpId inner : region.ops) {
+      if (replace && replace(inner, map, builder)) continue;
+      copy_op(source, inner, lane == op.lane ? source[inner].lane : lane, map, builder, replace);
+    }
+    builder.end_region(mapped(region.results, map));
+  }
+  builder.context = context;
+  const auto results = builder.add(op.name(), operands, attributes, std::move(regions));
   for (std::size_t i = 0; i < results.size(); ++i) {
     map[op.results[i].index] = results[i];
-    target[results[i]].name = source[op.results[i]].name;
-    const bool view = std::any_of(operands.begin(), operands.end(), [&](ValueId operand) {
-      return operand && target[operand].storage == target[results[i]].storage;
-    });
-    if (view) continue;  // lies as its owner does
-    copy_placement(source, op.results[i], target, results[i]);
-    target.storage(target[results[i]].storage).name =
-        source.storage(source[op.results[i]].storage).name;
+    if (lies_in_operand(source, op, op.results[i])) {
+      target[results[i]].name = source[op.results[i]].name;
+    } else {
+      take_after(source, op.results[i], target, results[i]);
+    }
   }
 }
 
@@ -135,13 +149,13 @@ Graph rebuild(const Graph& source, const OperatorTable& table, std::span<const O
     if (source[ValueId(i)].is_declared()) map[i] = copy_declared(source, ValueId(i), builder);
   }
   for (OpId id : order) {
-    if (!replace(id, map, builder)) copy_op(source, id, source[id].lane, map, builder);
+    if (!replace(id, map, builder)) copy_op(source, id, source[id].lane, map, builder, replace);
   }
-  for (ValueId output : source.outputs) target.outputs.push_back(map[output.index]);
+  target.outputs = mapped(source.outputs, map);
   if (source.training) {
     target.training = source.training;
     target.training->loss = map[source.training->loss.index];
-    for (ValueId& parameter : target.training->parameters) parameter = map[parameter.index];
+    target.training->parameters = mapped(source.training->parameters, map);
   }
   verify(target);
   return target;

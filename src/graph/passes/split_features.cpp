@@ -2,8 +2,10 @@
 #include <arenite/graph/passes.hpp>
 
 #include "src/graph/notes.hpp"
+#include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/row_parts.hpp"
+#include "src/graph/passes/sharing.hpp"
 
 #include <algorithm>
 #include <map>
@@ -47,7 +49,8 @@ class Groups {
     }
     std::map<std::pair<std::string, ValueId>, Group> found;
     bool updated = false;
-    for (OpId id : readers_.of(weight)) {
+    for (const auto& [id, in_block] : readers_.of(weight)) {
+      if (in_block) return;
       if (updates(id, weight)) {
         updated = true;
       } else if (splittable(id, weight)) {
@@ -143,6 +146,7 @@ class Order {
   std::vector<OpId> sorted() const {
     const auto& ops = graph_[Graph::body].ops;
     const Dependencies before = dependencies(graph_);
+    const Nesting nesting(graph_);
     std::map<StorageId, std::vector<OpId>> readers;
     std::vector<std::vector<OpId>> behind(graph_.op_count());
     std::vector<std::size_t> waits(graph_.op_count(), 0), place(graph_.op_count(), 0);
@@ -155,11 +159,12 @@ class Order {
     for (std::size_t i = 0; i < ops.size(); ++i) {
       place[ops[i].index] = i;
       for (OpId p : before.of(ops[i])) follow(ops[i], p);
-      for (ValueId operand : graph_[ops[i]].operands) {
-        if (operand && graph_[operand].producer) follow(ops[i], graph_[operand].producer);
-      }
+      for_each_named(graph_, ops[i], [&](ValueId value) {
+        const OpId maker = graph_[value].producer;
+        if (maker && nesting.region_of(maker) == Graph::body) follow(ops[i], maker);
+      });
       // An update stays behind all that reads any part of what it changes.
-      for_each_root(ops[i], [&](StorageId root, bool written) {
+      for_each_root(graph_, ops[i], [&](StorageId root, bool written) {
         if (written && graph_[ops[i]].phase == Phase::update) {
           for (OpId reader : readers[root]) follow(ops[i], reader);
         } else if (!written) {
@@ -188,14 +193,6 @@ class Order {
   }
 
  private:
-  template <class Visit>
-  void for_each_root(OpId id, Visit visit) const {
-    const Op& op = graph_[id];
-    for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      if (op.operands[i]) visit(graph_.root(op.operands[i]), op.effect(i) != Effect::read);
-    }
-  }
-
   const Graph& graph_;
   std::vector<OpId> stands_for_;  // by op: the first of its group
 };
@@ -266,7 +263,6 @@ class Emitter {
 int split_features(Graph& graph, const OperatorTable& table, const TargetProfile& target) {
   expect_before_select(graph, "split_features");
   check(target);
-  if (graph.region_count() > 1) return 0;
   const Groups groups(graph, target);
   if (groups.all().empty()) return 0;
   const std::vector<OpId> order = Order(graph, groups.all()).sorted();

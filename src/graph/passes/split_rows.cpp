@@ -2,6 +2,7 @@
 #include <arenite/graph/passes.hpp>
 
 #include "src/graph/notes.hpp"
+#include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/row_parts.hpp"
 
@@ -42,9 +43,9 @@ class RowSplitter {
     for (OpId id : graph_[Graph::body].ops) {
       if (!splittable(id)) continue;
       const ValueId result = graph_[id].results[0];
+      const OpId reader = readers_.of(result).front().op;
       auto parts = parts_of(graph_[result].shape[0], target.microseconds({graph_, graph_[id]}),
                             lanes, target);
-      const OpId reader = readers_.of(result).front();
       if (parts.size() < 2 || pairs_.contains(reader)) continue;
       is_split_[id.index] = true;
       pairs_.emplace(reader, Pair{id, std::move(parts)});
@@ -76,14 +77,15 @@ class RowSplitter {
     const ValueId result = op.results[0];
     const Value& value = graph_[result];
     const Storage& storage = graph_.storage(value.storage);
-    if (!readers_.only_one(result) || storage.cls != result_class(op.phase) ||
+    if (readers_.of(result).size() != 1) return false;
+    const OpId reader = readers_.of(result).front().op;
+    if (readers_.only_for(result, reader) || storage.cls != result_class(op.phase) ||
         storage.space != Space{} || value.layout != Layout{}) {
       return false;
     }
-    const OpId reader = readers_.of(result).front();
     return graph_[reader].definition->by_rows && graph_[reader].operands[0] &&
            value.shape.rank() > 0 && value.shape == rows_shape(reader) && independent(id, reader) &&
-           !overwritten_between(graph_, id, id, reader);
+           !readers_.moved(id, id, reader);
   }
 
   const Shape& rows_shape(OpId reader) const { return graph_[graph_[reader].operands[0]].shape; }
@@ -160,7 +162,6 @@ class RowSplitter {
 int split_rows(Graph& graph, const OperatorTable& table, const TargetProfile& target) {
   expect_before_select(graph, "split_rows");
   check(target);
-  if (graph.region_count() > 1) return 0;
   const RowSplitter splitter(graph, target);
   if (splitter.count() == 0) return 0;
   graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {

@@ -1,0 +1,79 @@
+#include "src/graph/passes/readers.hpp"
+
+#include <arenite/graph/dependencies.hpp>
+
+#include <algorithm>
+
+namespace arenite::graph {
+
+Readers::Readers(const Graph& graph)
+    : graph_(graph),
+      nesting_(graph),
+      readers_(graph.value_count()),
+      taken_(graph.value_count(), nullptr) {
+  for (std::size_t r = 0; r < graph.region_count(); ++r) {
+    for (OpId id : graph[RegionId(r)].ops) {
+      for (ValueId operand : graph[id].operands) {
+        if (operand) note(operand, id, RegionId(r));
+      }
+    }
+    for (ValueId yielded : graph[RegionId(r)].results) {
+      if (!yielded) continue;
+      if (nesting_.region_of(yielded) == RegionId(r)) {
+        taken_[yielded.index] = "%v is what its block yields";
+      } else {
+        note(yielded, {}, RegionId(r));
+      }
+    }
+  }
+  if (graph.training) taken_[graph.training->loss.index] = "%v is the loss";
+  for (ValueId output : graph.outputs) taken_[output.index] = "%v is an output";
+}
+
+void Readers::note(ValueId id, OpId op, RegionId region) {
+  const RegionId home = nesting_.region_of(id);
+  const bool in_block = region != home;
+  for (RegionId at = region; at && at != home; at = nesting_.around(at)) op = nesting_.holder(at);
+  if (op) readers_[id.index].push_back({op, in_block});
+}
+
+Obstacle Readers::only_for(ValueId id, OpId reader) const {
+  if (taken_.at(id.index) != nullptr) return {.words = taken_[id.index], .value = id};
+  for (const Reader& other : of(id)) {
+    if (other.in_block)
+      return {.words = "%v is read in a block of %o", .value = id, .op = other.op};
+    if (other.op != reader) return {.words = "%v is read by %o too", .value = id, .op = other.op};
+  }
+  if (of(id).size() != 1) return {.words = "%o reads %v twice", .value = id, .op = reader};
+  const StorageClass cls = graph_.root_storage(id).cls;
+  if (cls == StorageClass::activation || cls == StorageClass::gradient) return {};
+  return {.words = "%v is of class %t", .value = id, .name = to_string(cls)};
+}
+
+OpId Readers::overwriter(OpId reader, OpId first, OpId last, std::span<const OpId> except) const {
+  const std::size_t end = nesting_.position_of(last);
+  std::size_t at = nesting_.position_of(first) + 1;
+  if (at >= end) return {};
+  const auto& ops = graph_[nesting_.region_of(first)].ops;
+  const auto meets = [](const Access& a, const Access& b) {
+    return a.storage == b.storage && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+  };
+  const auto mine = accesses(graph_, reader);
+  for (; at < end; ++at) {
+    if (std::find(except.begin(), except.end(), ops[at]) != except.end()) continue;
+    for (const Access& theirs : accesses(graph_, ops[at])) {
+      const bool collides = std::any_of(mine.begin(), mine.end(), [&](const Access& a) {
+        return a.reads && theirs.writes && meets(a, theirs);
+      });
+      if (collides) return ops[at];
+    }
+  }
+  return {};
+}
+
+Obstacle Readers::moved(OpId reader, OpId first, OpId last, std::span<const OpId> except) const {
+  const OpId writer = overwriter(reader, first, last, except);
+  return writer ? Obstacle{.words = "%o writes what is read in between", .op = writer} : Obstacle{};
+}
+
+}  // namespace arenite::graph

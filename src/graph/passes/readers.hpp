@@ -1,0 +1,63 @@
+// Who reads what in a graph, for passes that move ops or let values vanish.
+#pragma once
+
+#include <arenite/graph/graph.hpp>
+
+#include <span>
+#include <vector>
+
+#include "src/graph/nesting.hpp"
+#include "src/graph/passes/obstacle.hpp"
+
+namespace arenite::graph {
+
+class Readers {
+ public:
+  explicit Readers(const Graph& graph);
+
+  struct Reader {
+    OpId op;
+    bool in_block = false;  ///< a block that the op holds reads or yields it, at any depth
+  };
+
+  /// The ops of the value's own region that read it: once for each operand, and for each reader in
+  /// their blocks.
+  const std::vector<Reader>& of(ValueId id) const { return readers_.at(id.index); }
+  /// Nothing where the op, of the value's own region, reads it as one of its operands and nobody
+  /// else does, and its storage is an activation's or a gradient's that nobody asked to last.
+  Obstacle only_for(ValueId id, OpId reader) const;
+  bool unused(ValueId id) const { return of(id).empty() && taken_.at(id.index) == nullptr; }
+
+  /// The first op that stands between two of a region, is none of `except`, and writes bytes that
+  /// the reader reads, itself or in its blocks; none where the reader may as well stand at `last`.
+  OpId overwriter(OpId reader, OpId first, OpId last, std::span<const OpId> except = {}) const;
+  /// The same as what stands against it.
+  Obstacle moved(OpId reader, OpId first, OpId last, std::span<const OpId> except = {}) const;
+
+  const Nesting& nesting() const noexcept { return nesting_; }
+
+ private:
+  void note(ValueId id, OpId op, RegionId region);
+
+  const Graph& graph_;
+  const Nesting nesting_;
+  std::vector<std::vector<Reader>> readers_;
+  std::vector<const char*> taken_;  ///< by value: how others see it; none: nobody does
+};
+
+/// The root storages that an op or one of its blocks names, with whether they are written.
+template <class F>
+void for_each_root(const Graph& graph, OpId id, const F& f) {
+  const Op& op = graph[id];
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    if (op.operands[i]) f(graph.root(op.operands[i]), op.effect(i) != Effect::read);
+  }
+  for (RegionId region : op.regions) {
+    for (OpId inner : graph[region].ops) for_each_root(graph, inner, f);
+    for (ValueId yielded : graph[region].results) {
+      if (yielded) f(graph.root(yielded), false);
+    }
+  }
+}
+
+}  // namespace arenite::graph
