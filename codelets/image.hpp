@@ -1,6 +1,8 @@
 // Images in memory: NHWC values with a halo, and windows that slide over them.
 #pragma once
 
+#include <arenite/graph/support.hpp>
+
 #include "codelets/rules.hpp"
 #include "codelets/sizes.hpp"
 
@@ -155,8 +157,11 @@ class PaddedSamples {
     if (copies_ && fits_) row_ = (image.w + 2 * border.w) * image.c;
   }
 
-  /// False when the copy would be out of proportion; nothing else may be asked then.
-  bool fits() const noexcept { return fits_; }
+  /// No when the copy would be out of proportion; nothing else may be asked then.
+  graph::Support fits() const noexcept {
+    if (fits_) return {};
+    return "a padded copy out of proportion to the image";
+  }
 
   const Image& image() const noexcept { return image_; }
   std::int64_t row() const noexcept { return row_; }  ///< elements from a pixel to the one below
@@ -186,6 +191,13 @@ class PaddedSamples {
   std::int64_t row_ = 0;
   bool copies_ = false, fits_ = true;
 };
+
+/// For what walks windows pixel by pixel.
+inline graph::Support moves_by_one(const Window& window) noexcept {
+  if (window.stride != Pair{1, 1}) return "a stride above 1";
+  if (window.dilation != Pair{1, 1}) return "a dilation above 1";
+  return {};
+}
 
 /// The halo to wish for around images that are read with this border. Beyond a few pixels a copy of
 /// one sample is cheaper than a wide halo around all of them.

@@ -21,11 +21,12 @@ bool is_factor(const OpView& op, std::size_t operand) {
   return op.has_operand(operand) && op.op().definition->operand_schema(operand).factor;
 }
 
-bool can_round(const OpView& op) {
+graph::Support can_round(const OpView& op) {
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
-    if (is_factor(op, i) && op.operand(i).type != DType::float32) return false;
+    if (is_factor(op, i) && op.operand(i).type != DType::float32)
+      return "factors that are not float32";
   }
-  return true;
+  return {};
 }
 
 struct Factor {
@@ -88,7 +89,8 @@ Kernel rounding(const Kernel& inner) {
   kernel.name += graph::bfloat16_suffix;
   kernel.compute = runtime::Compute::bfloat16;
   kernel.supports = [inner](const OpView& op) {
-    return can_round(op) && (!inner.supports || inner.supports(op));
+    const graph::Support rounds = can_round(op);
+    return rounds && inner.supports ? inner.supports(op) : rounds;
   };
   kernel.workspace = [inner](const OpView& op) { return Workspace(op, inner).bytes; };
   kernel.prepare = [inner](const OpView& op) -> PreparedKernel {

@@ -6,6 +6,8 @@
 // call, named by its shape where the perf map is on (src/base/perf_map.hpp).
 #pragma once
 
+#include <arenite/graph/support.hpp>
+
 #include <libxsmm.h>
 
 #include <cstdint>
@@ -34,6 +36,12 @@ constexpr bool in_reach(std::initializer_list<std::int64_t> sizes) noexcept {
     if (size < 1 || size > limit) return false;
   }
   return true;
+}
+
+/// Whether everything that was dispatched is there.
+constexpr graph::Support all_made(bool made) noexcept {
+  if (made) return {};
+  return "sizes that LIBXSMM makes no code for";
 }
 
 /// nullptr when LIBXSMM has no kernel for this machine or shape.

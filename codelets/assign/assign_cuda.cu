@@ -39,6 +39,17 @@ void transfer(const runtime::KernelCall& call) {
 
 bool is_transfer(const graph::OpView& op) { return graph::is_crossing(op.graph(), op.op()); }
 
+graph::Support between_spaces(const graph::OpView& op) {
+  if (!is_transfer(op)) return "both sides in one memory";
+  return {};
+}
+
+/// Kernels do not reach the host's memory everywhere.
+graph::Support within_one(const graph::OpView& op) {
+  if (is_transfer(op)) return "sides in two memories";
+  return cuda::disjoint(op);
+}
+
 cuda::Elements bytes_of(const graph::OpView& op) {
   return {graph::byte_size(op.operand(0).type, op.operand(0).shape)};
 }
@@ -51,12 +62,11 @@ void ARENITE_CUDA_KERNELS(assign)(runtime::KernelTable& kernels) {
                                                          assign<uint64_t>));
   kernels.add("identity", {.name = "transfer",
                            .device = DeviceKind::cuda,
-                           .supports = is_transfer,
+                           .supports = between_spaces,
                            .prepare = prepare<bytes_of, transfer>});
-  // Not between spaces: kernels do not reach the host's memory everywhere.
   runtime::Kernel within =
       cuda::copying<cuda::elements_of>(identity<uint8_t>, identity<uint32_t>, identity<uint64_t>);
-  within.supports = [](const graph::OpView& op) { return cuda::disjoint(op) && !is_transfer(op); };
+  within.supports = within_one;
   kernels.add("identity", std::move(within));
 }
 

@@ -85,12 +85,15 @@ Direct direct(const Geometry& g) {
 /// Few channels, and every vector's input within one load. Where output channels fill the lanes of
 /// a GEMM, that is faster as soon as there is more than one input channel; for one channel the
 /// measured limit is `single`.
-bool supports(const Geometry& g, std::int64_t single) {
+graph::Support supports(const Geometry& g, std::int64_t single) {
   const bool few = g.x.c == 1 ? g.y.c <= single : g.y.c < 24 && g.y.c % lanes != 0;
+  if (!few) return "output channels enough to fill a GEMM's vectors";
+  if (g.taps() > max_weights || g.x.c > max_weights || g.taps() * g.x.c > max_weights)
+    return "more than 128 weights an output channel";
   const std::int64_t pixel = g.window.stride.w * g.x.c, spanned = divide_up(lanes - 1, g.y.c);
-  return few && g.taps() <= max_weights && g.x.c <= max_weights &&
-         g.taps() * g.x.c <= max_weights && pixel < lanes && spanned * pixel < lanes &&
-         PaddedSamples(g.x, g.window.padding).fits();
+  if (pixel >= lanes || spanned * pixel >= lanes)
+    return "a vector of outputs reads more than 16 floats of a row";
+  return PaddedSamples(g.x, g.window.padding).fits();
 }
 
 /// Loads the first input elements that `reads` names, at most `width`, and spreads them over the

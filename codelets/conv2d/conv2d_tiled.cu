@@ -11,18 +11,24 @@ namespace {
 using conv2d::Geometry;
 using conv2d::Sizes;
 using graph::OpView;
+using graph::Support;
 
 Sizes sizes_of(const Geometry& g) { return {g.x, g.y, g.window, {1, 1}}; }
 
-template <auto geometry>
-bool fits(const OpView& op) {
-  const Geometry g = geometry(op);
-  return cuda::is_plain(op, 16) && Sizes::fit(g.x, g.y, g.window, {1, 1});
+Support fits(const OpView& op, const Geometry& g, int least_alignment) {
+  const Support plain = cuda::is_plain(op, least_alignment);
+  return plain ? Sizes::fit(g.x, g.y, g.window, {1, 1}) : plain;
 }
 
 template <auto geometry>
-bool supports(const OpView& op) {
-  return fits<geometry>(op) && geometry(op).flops() <= cuda::most_tiled_flops;
+Support fits(const OpView& op) {
+  return fits(op, geometry(op), 16);
+}
+
+template <auto geometry>
+Support supports(const OpView& op) {
+  const Support fit = fits<geometry>(op);
+  return fit ? cuda::worth_tiles(geometry(op).flops()) : fit;
 }
 
 conv2d::TiledForward<false> forward(const OpView& op) {
@@ -39,10 +45,10 @@ conv2d::TiledGradWeight<false> grad_weight(const OpView& op) {
   return conv2d::TiledGradWeight<false>(sizes_of(Geometry::grad_weight(op)));
 }
 
-bool supports_thin_grad_weight(const OpView& op) {
+Support supports_thin_grad_weight(const OpView& op) {
   const Geometry g = Geometry::grad_weight(op);
-  return cuda::is_plain(op, 4) && Sizes::fit(g.x, g.y, g.window, {1, 1}) &&
-         conv2d::ThinGradWeightPass<false>::fits(sizes_of(g), g.window);
+  const Support fit = fits(op, g, 4);
+  return fit ? conv2d::ThinGradWeightPass<false>::fits(sizes_of(g), g.window) : fit;
 }
 
 conv2d::ThinGradWeightPass<false> thin_grad_weight(const OpView& op) {
@@ -50,10 +56,10 @@ conv2d::ThinGradWeightPass<false> thin_grad_weight(const OpView& op) {
 }
 
 template <auto geometry>
-bool fits_winograd(const OpView& op) {
+Support fits_winograd(const OpView& op) {
   const Geometry g = geometry(op);
-  return conv2d::WinogradPass::fits(g.window, {1, 1}) && cuda::is_plain(op, 4) &&
-         Sizes::fit(g.x, g.y, g.window, {1, 1});
+  const Support window = conv2d::WinogradPass::fits(g.window, {1, 1});
+  return window ? fits(op, g, 4) : window;
 }
 
 conv2d::WinogradForwardPass<false> winograd_forward(const OpView& op) {

@@ -103,8 +103,8 @@ void run_grad_input(const KernelCall& call) {
 /// Where this is faster than a GEMM over the taps, in cycles fitted to measurements of both: by
 /// tile the products and transforms back by output channels and the transform of its pixels, then
 /// once the weights' transform. Fewer channels than a vector are left to the direct kernel.
-bool pays(const Image& source, const Image& target) {
-  if (source.c < lanes) return false;
+graph::Support pays(const Image& source, const Image& target) {
+  if (source.c < lanes) return "fewer than 16 channels to sum over";
   const auto count = [](std::int64_t n) { return static_cast<double>(n); };
   const double channels = count(source.c), groups = count(divide_up(source.c, lanes)),
                vectors = count(divide_up(target.c, lanes)), samples = count(target.n),
@@ -112,12 +112,15 @@ bool pays(const Image& source, const Image& target) {
                pixels = samples * count(target.h * target.w);
   const double winograd =
       tiles * (vectors * (8.7 * channels + 70) + 60 * groups) + 250 * channels * vectors;
-  return winograd < pixels * vectors * 4.7 * channels;
+  if (winograd < pixels * vectors * 4.7 * channels) return {};
+  return "transforms that cost more than the products they save";
 }
 
-bool supports(const Window& w, const PaddedSamples& source, const Image& target) {
-  return w.kernel == Pair{3, 3} && w.stride == Pair{1, 1} && w.dilation == Pair{1, 1} &&
-         source.fits() && pays(source.image(), target);
+graph::Support supports(const Window& w, const PaddedSamples& source, const Image& target) {
+  if (w.kernel != Pair{3, 3}) return "a kernel other than 3x3";
+  if (const graph::Support steps = moves_by_one(w); !steps) return steps;
+  if (const graph::Support fits = source.fits(); !fits) return fits;
+  return pays(source.image(), target);
 }
 
 }  // namespace

@@ -109,8 +109,14 @@ void run_grad_weight(const KernelCall& call) {
   }
 }
 
-bool usable(const Correlation& s) { return s.product.gemm && s.source.fits(); }
-bool usable(const GradWeight& s) { return s.product.gemm && s.x.fits(); }
+graph::Support usable(const Correlation& s) {
+  const graph::Support product = s.product.usable();
+  return product ? s.source.fits() : product;
+}
+graph::Support usable(const GradWeight& s) {
+  const graph::Support product = xsmm::all_made(s.product.gemm);
+  return product ? s.x.fits() : product;
+}
 
 }  // namespace
 
@@ -125,21 +131,20 @@ runtime::Kernel xsmm_forward() {
 }
 
 runtime::Kernel xsmm_grad_input() {
-  return {
-      .name = "xsmm",
-      .jit = true,
-      .supports =
-          [](const OpView& op) {
-            return Geometry::grad_input(op).window.stride == Pair{1, 1} && usable(grad_input(op));
+  return {.name = "xsmm",
+          .jit = true,
+          .supports = [](const OpView& op) -> graph::Support {
+            if (Geometry::grad_input(op).window.stride != Pair{1, 1}) return "a stride above 1";
+            return usable(grad_input(op));
           },
-      .workspace =
-          [](const OpView& op) {
-            const Correlation s = grad_input(op);
-            return s.scratch + s.source.scratch_bytes();
-          },
-      .prepare = prepare<grad_input, run_grad_input>,
-      .wanted_halo = grad_input_halo,
-      .writes_halo = true};
+          .workspace =
+              [](const OpView& op) {
+                const Correlation s = grad_input(op);
+                return s.scratch + s.source.scratch_bytes();
+              },
+          .prepare = prepare<grad_input, run_grad_input>,
+          .wanted_halo = grad_input_halo,
+          .writes_halo = true};
 }
 
 runtime::Kernel xsmm_grad_weight() {

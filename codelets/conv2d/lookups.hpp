@@ -56,15 +56,17 @@ struct Sizes {
   ARENITE_GPU std::int32_t weight_rows() const { return taps * channels(); }
 
   /// Whether all that kernels count fits 31 bits, with room for sums of two.
-  static bool fit(const Image& x, const Image& y, const Window& window, Pair pool) {
+  static graph::Support fit(const Image& x, const Image& y, const Window& window, Pair pool) {
     const auto below = [](auto... factors) {
       return (1.0 * ... * static_cast<double>(factors)) < (1 << 30);
     };
-    return below(x.n, x.h, x.w, x.c) && below(y.n, y.h, y.w, y.c, pool.h, pool.w) &&
-           below(window.kernel.h, window.kernel.w, x.c, y.c) &&
-           below(y.h, pool.h, window.stride.h) && below(y.w, pool.w, window.stride.w) &&
-           below(window.kernel.h, window.dilation.h) && below(window.kernel.w, window.dilation.w) &&
-           below(2, x.h + window.padding.h) && below(2, x.w + window.padding.w);
+    if (below(x.n, x.h, x.w, x.c) && below(y.n, y.h, y.w, y.c, pool.h, pool.w) &&
+        below(window.kernel.h, window.kernel.w, x.c, y.c) && below(y.h, pool.h, window.stride.h) &&
+        below(y.w, pool.w, window.stride.w) && below(window.kernel.h, window.dilation.h) &&
+        below(window.kernel.w, window.dilation.w) && below(2, x.h + window.padding.h) &&
+        below(2, x.w + window.padding.w))
+      return {};
+    return "sizes of 2^30 or more";
   }
 
  private:

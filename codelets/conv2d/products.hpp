@@ -24,6 +24,11 @@ struct RowProduct {
   std::int64_t tap_size = 0;              ///< elements of one tap's weights
   xsmm::BatchReduce gemm = nullptr;
 
+  graph::Support usable() const noexcept {
+    if (tap_offsets.empty()) return "more than 256 taps";
+    return xsmm::all_made(gemm != nullptr);
+  }
+
   void operator()(const float* sample, const float* weight, std::int64_t y, float* out) const {
     const float *a[max_taps], *b[max_taps];
     const xsmm::Count taps = tap_offsets.size();

@@ -16,12 +16,13 @@ struct ThinShape {
 };
 
 /// Whether there is one for a convolution, whose window this is.
-inline bool is_thin(const Sizes& s, const Window& window) {
+inline graph::Support is_thin(const Sizes& s, const Window& window) {
   const auto is = [&](std::int64_t size, std::int32_t channels) {
     return window.kernel == Pair{size, size} && s.channels() == channels;
   };
-  return window.stride == Pair{1, 1} && window.dilation == Pair{1, 1} &&
-         (is(3, 1) || is(3, 3) || is(5, 1));
+  if (const graph::Support steps = moves_by_one(window); !steps) return steps;
+  if (is(3, 1) || is(3, 3) || is(5, 1)) return {};
+  return "other than 3x3 taps on 1 or 3 channels, and 5x5 on 1";
 }
 
 /// Calls f(shape) with a thin convolution's.
@@ -203,8 +204,9 @@ struct ThinGradWeightPass {
     blocks = divide_up(s.windows, std::int64_t{lanes} * lane_windows);
   }
 
-  static bool fits(const Sizes& s, const Window& window) {
-    return is_thin(s, window) && s.outputs() <= threads;
+  static graph::Support fits(const Sizes& s, const Window& window) {
+    if (s.outputs() > threads) return "more output channels than a block has threads";
+    return is_thin(s, window);
   }
 
   std::int64_t workspace() const {

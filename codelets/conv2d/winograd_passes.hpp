@@ -11,18 +11,23 @@ inline namespace ARENITE_GRIDS {
 class WinogradPass {
  public:
   /// Where outputs are not pooled, `pool` is 1×1.
-  static bool fits(const Window& window, Pair pool) {
-    return window.kernel == Pair{3, 3} && window.stride == Pair{1, 1} &&
-           window.dilation == Pair{1, 1} && (pool == Pair{1, 1} || pool == Pair{2, 2});
+  static graph::Support fits(const Window& window, Pair pool) {
+    if (window.kernel != Pair{3, 3}) return "a kernel other than 3x3";
+    if (const graph::Support steps = moves_by_one(window); !steps) return steps;
+    if (pool != Pair{1, 1} && pool != Pair{2, 2}) return "pooling other than 2x2";
+    return {};
   }
 
   /// Whether it should take less time than tiles of products: where most of a GPU has blocks, and
   /// these are mostly full, and deep.
-  bool worth() const {
+  graph::Support worth() const {
     double made = 1.0 * grid_.tiles_down * grid_.tiles_across;
     with_shape([&](auto shape) { made *= decltype(shape)::rows * decltype(shape)::columns; });
-    return keeps_busy() && depth_ >= 16 &&
-           made <= 1.5 * static_cast<double>(rows_) * static_cast<double>(columns_);
+    if (!keeps_busy()) return "too few tiles to keep a GPU busy";
+    if (depth_ < 16) return "fewer than 16 terms to sum";
+    if (made > 1.5 * static_cast<double>(rows_) * static_cast<double>(columns_))
+      return "tiles that would be half empty";
+    return {};
   }
 
   /// Blocks of this kind.
@@ -115,9 +120,10 @@ class WinogradGradInputPass : public WinogradPass {
         rectified_(rectified) {}
 
   /// Where outputs are pooled, both axes' windows lie alike over the tiles.
-  static bool fits(const Window& window, Pair pool) {
-    return WinogradPass::fits(window, pool) &&
-           (!pooled || window.padding.h % 2 == window.padding.w % 2);
+  static graph::Support fits(const Window& window, Pair pool) {
+    if (pooled && window.padding.h % 2 != window.padding.w % 2)
+      return "paddings of which one is odd";
+    return WinogradPass::fits(window, pool);
   }
 
   void run(const runtime::KernelCall& call) const {
@@ -177,9 +183,10 @@ class WinogradGradWeightPass : public WinogradPass {
 /// it is worth, for those who measure, "winograd.large" and "winograd.small".
 template <auto build>
 void add_winograd(runtime::KernelTable& kernels, const std::string& op,
-                  bool (*fits)(const graph::OpView&)) {
+                  graph::Support (*fits)(const graph::OpView&)) {
   using Pass = decltype(build(std::declval<const graph::OpView&>()));
-  const auto add = [&](const char* name, const std::function<bool(const graph::OpView&)>& supports,
+  const auto add = [&](const char* name,
+                       const std::function<graph::Support(const graph::OpView&)>& supports,
                        const std::function<Pass(const graph::OpView&)>& make, bool only_chosen) {
     runtime::Kernel kernel =
         cuda::own(name, supports, [=](const graph::OpView& view) -> runtime::PreparedKernel {
@@ -191,7 +198,11 @@ void add_winograd(runtime::KernelTable& kernels, const std::string& op,
     kernels.add(op, std::move(kernel));
   };
   add(
-      "winograd", [=](const graph::OpView& view) { return fits(view) && build(view).worth(); },
+      "winograd",
+      [=](const graph::OpView& view) {
+        const graph::Support fit = fits(view);
+        return fit ? build(view).worth() : fit;
+      },
       build, false);
   for (const bool large : {true, false}) {
     const auto make = [=](const graph::OpView& view) {

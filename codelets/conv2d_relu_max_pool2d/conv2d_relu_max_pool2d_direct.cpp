@@ -12,10 +12,10 @@ using runtime::Kernel;
 #ifdef ARENITE_AVX512
 namespace {
 
-bool supports(const OpView& op) {
+graph::Support supports(const OpView& op) {
   const Geometry g = Geometry::forward(op);
-  return direct_cycles(g) < gemm_cycles(g) &&
-         (by_columns(g) ? direct::columns_support(g) : direct::channels_support(g));
+  if (direct_cycles(g) >= gemm_cycles(g)) return "channels enough for a GEMM to be faster";
+  return by_columns(g) ? direct::columns_support(g) : direct::channels_support(g);
 }
 
 }  // namespace

@@ -118,9 +118,11 @@ constexpr std::int64_t most_weights = 160;
 
 }  // namespace
 
-bool channels_support(const Geometry& g) {
-  return g.pool == Pair{2, 2} && g.taps() <= most_weights && g.taps() * g.x.c <= most_weights &&
-         PaddedSamples(g.x, g.window.padding).fits();
+graph::Support channels_support(const Geometry& g) {
+  if (g.pool != Pair{2, 2}) return "pooling other than 2x2";
+  if (g.taps() > most_weights || g.taps() * g.x.c > most_weights)
+    return "more than 160 weights an output channel";
+  return PaddedSamples(g.x, g.window.padding).fits();
 }
 
 std::int64_t channels_workspace(const Geometry& g) {

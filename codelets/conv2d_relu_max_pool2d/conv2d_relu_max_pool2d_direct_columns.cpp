@@ -366,16 +366,17 @@ constexpr std::int64_t most_weights = 1024;  ///< of an output channel
 
 /// Not where narrow images would leave most of the dealt-out columns empty, or padding makes them
 /// out of proportion.
-bool columns_support(const Geometry& g) {
-  const Window& w = g.window;
-  if ((g.pool != Pair{2, 2} && g.pool != Pair{3, 3}) || w.stride.w > max_stride ||
-      g.taps() > most_weights || g.taps() * g.x.c > most_weights ||
-      !PaddedSamples(g.x, w.padding).fits()) {
-    return false;
-  }
+graph::Support columns_support(const Geometry& g) {
+  if (g.pool != Pair{2, 2} && g.pool != Pair{3, 3}) return "pooling other than 2x2 and 3x3";
+  if (g.window.stride.w > max_stride) return "a stride above 4 across columns";
+  if (g.taps() > most_weights || g.taps() * g.x.c > most_weights)
+    return "more than 1024 weights an output channel";
+  if (const graph::Support fits = PaddedSamples(g.x, g.window.padding).fits(); !fits) return fits;
   const Columns s = columns(g);
-  return in_proportion(static_cast<double>(s.rows()) * static_cast<double>(s.pixels()),
-                       static_cast<double>(g.x.sample()));
+  if (in_proportion(static_cast<double>(s.rows()) * static_cast<double>(s.pixels()),
+                    static_cast<double>(g.x.sample())))
+    return {};
+  return "a copy by columns out of proportion to the image";
 }
 
 std::int64_t columns_workspace(const Geometry& g) { return columns(g).bytes(); }

@@ -254,15 +254,17 @@ GradInput grad_input(const OpView& op) {
   return s;
 }
 
-bool supports(const OpView& op) {
+graph::Support supports(const OpView& op) {
   const Geometry g = Geometry::grad_input(op);
   const Window& w = g.window;
   constexpr std::int64_t most_taps = 7 * 7;
   const double padded = static_cast<double>(g.x.h + 2 * w.padding.h) *
                         static_cast<double>(g.x.w + 2 * w.padding.w) * static_cast<double>(g.x.c);
-  return w.stride == Pair{1, 1} && w.dilation == Pair{1, 1} &&
-         (g.pool == Pair{2, 2} || g.pool == Pair{3, 3}) && g.taps() <= most_taps &&
-         w.kernel.w <= 7 && in_proportion(padded, static_cast<double>(g.x.sample()));
+  if (const graph::Support steps = moves_by_one(w); !steps) return steps;
+  if (g.pool != Pair{2, 2} && g.pool != Pair{3, 3}) return "pooling other than 2x2 and 3x3";
+  if (g.taps() > most_taps || w.kernel.w > 7) return "more than 49 taps, or 7 in a row";
+  if (in_proportion(padded, static_cast<double>(g.x.sample()))) return {};
+  return "a padded copy out of proportion to the image";
 }
 
 }  // namespace

@@ -234,14 +234,18 @@ Patches patches(const OpView& op) {
 }
 
 /// Windows of two or three rows. With more weights lists of winners are faster.
-bool supports(const OpView& op) {
+graph::Support supports(const OpView& op) {
   const Geometry g = Geometry::grad_weight(op);
   const Window& w = g.window;
   constexpr std::int64_t most_weights = 27;  // of an output channel
-  return w.stride == Pair{1, 1} && w.dilation == Pair{1, 1} && (g.pool.h == 2 || g.pool.h == 3) &&
-         g.pool.h * g.pool.w <= lanes && g.taps() <= most_weights &&
-         g.taps() * g.x.c <= most_weights && (g.pool.w + w.kernel.w - 1) * g.x.c <= lanes &&
-         PaddedSamples(g.x, w.padding).fits();
+  if (const graph::Support steps = moves_by_one(w); !steps) return steps;
+  if (g.pool.h != 2 && g.pool.h != 3) return "pooling over other than 2 or 3 rows";
+  if (g.pool.h * g.pool.w > lanes) return "pooling over more than 16 pixels";
+  if (g.taps() > most_weights || g.taps() * g.x.c > most_weights)
+    return "more than 27 weights an output channel";
+  if ((g.pool.w + w.kernel.w - 1) * g.x.c > lanes)
+    return "a pooled output that reads more than 16 floats of a row";
+  return PaddedSamples(g.x, w.padding).fits();
 }
 
 }  // namespace

@@ -350,18 +350,21 @@ GradWeight grad_weight(const OpView& op) {
 
 /// Without pooling only dead outputs can be left out: a GEMM that fills its lanes is faster then,
 /// or hardly slower.
-bool supports(const OpView& op) {
+graph::Support supports(const OpView& op) {
   const Geometry g = Geometry::grad_weight(op);
   const Pair padding = g.window.padding;
   constexpr std::int64_t most_taps = 1024;
   const std::int64_t area = g.pool.h * g.pool.w;
-  if (area > lanes || (area == 1 && g.y.c >= lanes) || g.taps() > most_taps) return false;
+  if (area > lanes) return "pooling over more than 16 pixels";
+  if (area == 1 && g.y.c >= lanes) return "no pooling, and output channels that fill a vector";
+  if (g.taps() > most_taps) return "more than 1024 taps";
   const double copied = static_cast<double>(g.x.h + 2 * padding.h) *
                         static_cast<double>(g.x.w + 2 * padding.w) * static_cast<double>(g.x.c);
   // Offsets in a sample are 32 bits wide.
   constexpr double most = 1 << 30;
-  return copied <= most && static_cast<double>(g.x.plane) <= most &&
-         in_proportion(copied, static_cast<double>(g.x.sample()));
+  if (copied > most || static_cast<double>(g.x.plane) > most) return "a sample of over 2^30 floats";
+  if (in_proportion(copied, static_cast<double>(g.x.sample()))) return {};
+  return "a padded copy out of proportion to the image";
 }
 
 }  // namespace

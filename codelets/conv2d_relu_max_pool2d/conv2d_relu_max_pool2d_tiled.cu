@@ -11,19 +11,25 @@ namespace {
 using conv2d::Sizes;
 using conv2d_relu_max_pool2d::Geometry;
 using graph::OpView;
+using graph::Support;
 
 Sizes sizes_of(const Geometry& g) { return {g.x, g.y, g.window, g.pool}; }
 
+Support fits(const OpView& op, const Geometry& g, int least_alignment) {
+  const Support plain = cuda::is_plain(op, least_alignment);
+  return plain ? Sizes::fit(g.x, g.y, g.window, g.pool) : plain;
+}
+
 template <auto geometry>
-bool supports(const OpView& op) {
-  const Geometry g = geometry(op);
-  return cuda::is_plain(op, 16) && Sizes::fit(g.x, g.y, g.window, g.pool);
+Support supports(const OpView& op) {
+  return fits(op, geometry(op), 16);
 }
 
 /// A thread pools 4 pixels.
-bool supports_forward(const OpView& op) {
+Support supports_forward(const OpView& op) {
   const Geometry g = Geometry::forward(op);
-  return g.pool.h * g.pool.w == 4 && supports<Geometry::forward>(op);
+  if (g.pool.h * g.pool.w != 4) return "pooling over other than 4 pixels";
+  return fits(op, g, 16);
 }
 
 conv2d::TiledForward<true> forward(const OpView& op) {
@@ -31,10 +37,11 @@ conv2d::TiledForward<true> forward(const OpView& op) {
   return {sizes_of(g), g.biased, true};
 }
 
-bool supports_thin_forward(const OpView& op) {
+Support supports_thin_forward(const OpView& op) {
   const Geometry g = Geometry::forward(op);
-  return g.pool == Pair{2, 2} && supports<Geometry::forward>(op) &&
-         conv2d::is_thin(sizes_of(g), g.window);
+  if (g.pool != Pair{2, 2}) return "pooling other than 2x2";
+  const Support fit = fits(op, g, 16);
+  return fit ? conv2d::is_thin(sizes_of(g), g.window) : fit;
 }
 
 conv2d::ThinForwardPass thin_forward(const OpView& op) {
@@ -51,10 +58,10 @@ conv2d::TiledGradWeight<true> grad_weight(const OpView& op) {
   return conv2d::TiledGradWeight<true>(sizes_of(Geometry::grad_weight(op)));
 }
 
-bool supports_thin_grad_weight(const OpView& op) {
+Support supports_thin_grad_weight(const OpView& op) {
   const Geometry g = Geometry::grad_weight(op);
-  return cuda::is_plain(op, 4) && Sizes::fit(g.x, g.y, g.window, g.pool) &&
-         conv2d::ThinGradWeightPass<true>::fits(sizes_of(g), g.window);
+  const Support fit = fits(op, g, 4);
+  return fit ? conv2d::ThinGradWeightPass<true>::fits(sizes_of(g), g.window) : fit;
 }
 
 conv2d::ThinGradWeightPass<true> thin_grad_weight(const OpView& op) {
@@ -62,10 +69,11 @@ conv2d::ThinGradWeightPass<true> thin_grad_weight(const OpView& op) {
 }
 
 template <class Pass, auto geometry>
-bool fits_winograd(const OpView& op) {
+Support fits_winograd(const OpView& op) {
   const Geometry g = geometry(op);
-  return g.pool == Pair{2, 2} && Pass::fits(g.window, g.pool) && cuda::is_plain(op, 4) &&
-         Sizes::fit(g.x, g.y, g.window, g.pool);
+  if (g.pool != Pair{2, 2}) return "pooling other than 2x2";
+  const Support window = Pass::fits(g.window, g.pool);
+  return window ? fits(op, g, 4) : window;
 }
 
 conv2d::WinogradForwardPass<true> winograd_forward(const OpView& op) {

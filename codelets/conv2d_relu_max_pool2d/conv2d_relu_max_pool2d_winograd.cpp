@@ -49,16 +49,17 @@ void run(const KernelCall& call) {
 
 /// Where this is fastest, by measurement: enough tiles to pay for transforming the weights, and
 /// enough channels to pay for transforming the tiles.
-bool supports(const OpView& op) {
+graph::Support supports(const OpView& op) {
   const Geometry g = Geometry::forward(op);
   const Window& w = g.window;
   constexpr std::int64_t least = 32;  // tiles
-  if (w.kernel != Pair{3, 3} || w.stride != Pair{1, 1} || w.dilation != Pair{1, 1} ||
-      g.pool != Pair{2, 2} || g.y.n * g.y.h * g.y.w < least ||
-      !PaddedSamples(g.x, w.padding).fits()) {
-    return false;
-  }
-  return winograd_cycles(g) < direct_cycles(g);
+  if (w.kernel != Pair{3, 3}) return "a kernel other than 3x3";
+  if (const graph::Support steps = moves_by_one(w); !steps) return steps;
+  if (g.pool != Pair{2, 2}) return "pooling other than 2x2";
+  if (g.y.n * g.y.h * g.y.w < least) return "fewer than 32 pooled pixels";
+  if (const graph::Support fits = PaddedSamples(g.x, w.padding).fits(); !fits) return fits;
+  if (winograd_cycles(g) < direct_cycles(g)) return {};
+  return "transforms that cost more than the products they save";
 }
 
 }  // namespace

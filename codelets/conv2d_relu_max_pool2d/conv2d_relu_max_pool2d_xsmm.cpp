@@ -156,18 +156,19 @@ struct GradInput {
   std::int64_t weights_bytes() const noexcept {
     return round_up(g.taps() * g.x.c * g.y.c * float_bytes, default_alignment);
   }
+  bool fits() const noexcept {
+    const Pair covered = g.convolved();
+    return in_proportion(spread.floats(), static_cast<double>(covered.h * covered.w * g.y.c));
+  }
 };
 
 /// Stride 1 only. No product where the zeros would be out of proportion.
 GradInput grad_input(const OpView& op) {
   const Geometry g = Geometry::grad_input(op);
-  const Pair border = conv2d::gradient_border(g.window), covered = g.convolved(),
-             all = g.window.output({g.x.h, g.x.w}),
+  const Pair border = conv2d::gradient_border(g.window), all = g.window.output({g.x.h, g.x.w}),
              size = {all.h + 2 * border.h, all.w + 2 * border.w};
   GradInput s{.g = g, .spread = {.border = border, .size = size, .channels = g.y.c}};
-  if (in_proportion(s.spread.floats(), static_cast<double>(covered.h * covered.w * g.y.c))) {
-    s.product = conv2d::grad_input_product(convolution(g), s.spread.row());
-  }
+  if (s.fits()) s.product = conv2d::grad_input_product(convolution(g), s.spread.row());
   return s;
 }
 
@@ -240,9 +241,18 @@ runtime::KernelFunction forward_function(const Forward& s) {
 
 // ---- kernels -----------------------------------------------------------------------------------
 
-bool usable(const Forward& s) { return s.product.gemm && s.x.fits(); }
-bool usable(const GradInput& s) { return s.product.gemm; }
-bool usable(const GradWeight& s) { return s.product.gemm && s.x.fits(); }
+graph::Support usable(const Forward& s) {
+  const graph::Support product = s.product.usable();
+  return product ? s.x.fits() : product;
+}
+graph::Support usable(const GradInput& s) {
+  if (!s.fits()) return "a padded gradient out of proportion to the image";
+  return s.product.usable();
+}
+graph::Support usable(const GradWeight& s) {
+  const graph::Support product = xsmm::all_made(s.product.gemm);
+  return product ? s.x.fits() : product;
+}
 
 }  // namespace
 
@@ -261,21 +271,20 @@ runtime::Kernel xsmm_forward() {
 }
 
 runtime::Kernel xsmm_grad_input() {
-  return {
-      .name = "xsmm",
-      .jit = true,
-      .supports =
-          [](const OpView& op) {
-            return Geometry::grad_input(op).window.stride == Pair{1, 1} && usable(grad_input(op));
+  return {.name = "xsmm",
+          .jit = true,
+          .supports = [](const OpView& op) -> graph::Support {
+            if (Geometry::grad_input(op).window.stride != Pair{1, 1}) return "a stride above 1";
+            return usable(grad_input(op));
           },
-      .workspace =
-          [](const OpView& op) {
-            const GradInput s = grad_input(op);
-            return s.weights_bytes() + s.spread.bytes();
-          },
-      .prepare = prepare<grad_input, run_grad_input>,
-      .wanted_halo = skipped_halo<0, 1, 3>,
-      .writes_halo = true};
+          .workspace =
+              [](const OpView& op) {
+                const GradInput s = grad_input(op);
+                return s.weights_bytes() + s.spread.bytes();
+              },
+          .prepare = prepare<grad_input, run_grad_input>,
+          .wanted_halo = skipped_halo<0, 1, 3>,
+          .writes_halo = true};
 }
 
 runtime::Kernel xsmm_grad_weight() {

@@ -23,7 +23,7 @@ namespace arenite::codelets::cuda {
 
 /// Whether no thread reads what another one writes: what an op writes of its operands is either all
 /// that another operand is, or none of it.
-inline bool disjoint(const graph::OpView& op) {
+inline graph::Support disjoint(const graph::OpView& op) {
   const graph::Graph& graph = op.graph();
   const auto& operands = op.op().operands;
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -35,10 +35,11 @@ inline bool disjoint(const graph::OpView& op) {
       const graph::Value& other = graph[operands[j]];
       const std::int64_t bytes = graph::byte_size(other.type, other.shape);
       const bool same = other.offset == written.offset && other.offset + bytes == end;
-      if (!same && other.offset < end && written.offset < other.offset + bytes) return false;
+      if (!same && other.offset < end && written.offset < other.offset + bytes)
+        return "an operand that is written where another one is read";
     }
   }
-  return true;
+  return {};
 }
 
 /// A kernel of our own, of which `prepare` makes what runs.
@@ -59,7 +60,8 @@ inline runtime::Kernel own(std::function<runtime::PreparedKernel(const graph::Op
 }
 
 /// One that is named, and takes but what `supports` says.
-inline runtime::Kernel own(std::string name, std::function<bool(const graph::OpView&)> supports,
+inline runtime::Kernel own(std::string name,
+                           std::function<graph::Support(const graph::OpView&)> supports,
                            std::function<runtime::PreparedKernel(const graph::OpView&)> prepare,
                            std::function<std::int64_t(const graph::OpView&)> workspace = nullptr) {
   runtime::Kernel kernel = own(std::move(prepare), std::move(workspace));

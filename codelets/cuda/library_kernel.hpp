@@ -62,8 +62,11 @@ runtime::Kernel library_kernel(const std::string& library, runtime::Compute comp
   kernel.name = library + std::string(suffix_of(compute));
   kernel.device = DeviceKind::cuda;
   kernel.compute = compute;
-  kernel.supports = [=](const graph::OpView& op) {
-    return is_plain(op, least_alignment) && has_device() && make(op).usable();
+  kernel.supports = [=](const graph::OpView& op) -> graph::Support {
+    if (const graph::Support plain = is_plain(op, least_alignment); !plain) return plain;
+    if (!has_device()) return "no GPU for the library to ask";
+    if (!make(op).usable()) return "sizes that the library has no code for";
+    return {};
   };
   kernel.workspace = [=](const graph::OpView& op) { return make(op).workspace(); };
   kernel.prepare = [=](const graph::OpView& op) -> runtime::PreparedKernel {

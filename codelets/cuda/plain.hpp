@@ -23,19 +23,22 @@ inline int alignment_of(const graph::Value& value) noexcept {
 
 /// Whether all values of an op are plain tensors with elements, of sizes that libraries take, each
 /// in a place that vectors can be read from, and none of them written where another one is read.
-inline bool is_plain(const graph::OpView& op, int least_alignment) {
-  const auto plain = [&](const graph::Value& value) {
-    if (value.layout.halo != 0 || value.shape.elements() == 0) return false;
+inline graph::Support is_plain(const graph::OpView& op, int least_alignment) {
+  const auto plain = [&](const graph::Value& value) -> graph::Support {
+    if (value.layout.halo != 0) return "a halo";
+    if (value.shape.elements() == 0) return "a value without elements";
     for (int axis = 0; axis < value.shape.rank(); ++axis) {
-      if (!fits_int(value.shape[axis])) return false;
+      if (!fits_int(value.shape[axis])) return "a dimension of 2^31 or more";
     }
-    return alignment_of(value) >= least_alignment;
+    if (alignment_of(value) < least_alignment) return "a value at an address that is not aligned";
+    return {};
   };
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
-    if (op.has_operand(i) && !plain(op.operand(i))) return false;
+    if (!op.has_operand(i)) continue;
+    if (const graph::Support support = plain(op.operand(i)); !support) return support;
   }
   for (std::size_t i = 0; i < op.op().results.size(); ++i) {
-    if (!plain(op.result(i))) return false;
+    if (const graph::Support support = plain(op.result(i)); !support) return support;
   }
   return disjoint(op);
 }

@@ -16,7 +16,10 @@ namespace arenite::codelets::cuda {
 
 /// Beyond, a library's kernels, which are tuned for each GPU, make good for what they need besides:
 /// other layouts, copies, passes over results.
-constexpr double most_tiled_flops = 1e9;
+inline graph::Support worth_tiles(double flops) noexcept {
+  if (flops > 1e9) return "more than 10^9 operations, where libraries are faster";
+  return {};
+}
 
 /// Of a large GPU.
 constexpr std::int64_t multiprocessors = 132;
@@ -130,7 +133,7 @@ ProductGrid& grid_of(State& state) {
 /// `build` makes the state of an op that `fits` takes, and `run` runs it.
 template <auto build, runtime::KernelFunction run>
 void add_tilings(runtime::KernelTable& kernels, const std::string& op,
-                 const std::function<bool(const graph::OpView&)>& fits) {
+                 const std::function<graph::Support(const graph::OpView&)>& fits) {
   for (const auto& [name, tiling] : tilings) {
     const auto make = [tiling = tiling](const graph::OpView& view) {
       auto state = build(view);
@@ -140,10 +143,11 @@ void add_tilings(runtime::KernelTable& kernels, const std::string& op,
     using State = decltype(build(std::declval<const graph::OpView&>()));
     runtime::Kernel kernel = own(
         std::string("tiled.") + name,
-        [=, tiling = tiling](const graph::OpView& view) {
-          if (!fits(view)) return false;
+        [=, tiling = tiling](const graph::OpView& view) -> graph::Support {
+          if (const graph::Support fit = fits(view); !fit) return fit;
           auto state = build(view);
-          return grid_of(state).can_take(tiling);
+          if (grid_of(state).can_take(tiling)) return {};
+          return "rows of other than fours of floats";
         },
         [=](const graph::OpView& view) -> runtime::PreparedKernel {
           return {run, std::make_shared<const State>(make(view))};

@@ -218,10 +218,10 @@ void grad_input_by_sample(const KernelCall& call) {
   }
 }
 
-bool grad_input_supported(const OpView& op) {
+graph::Support grad_input_supported(const OpView& op) {
   const Sizes size = Sizes::grad_input(op);
-  return BySampleState::pays(size) ? static_cast<bool>(BySampleState(size))
-                                   : static_cast<bool>(ByWeightState(size));
+  return xsmm::all_made(BySampleState::pays(size) ? static_cast<bool>(BySampleState(size))
+                                                  : static_cast<bool>(ByWeightState(size)));
 }
 
 std::int64_t grad_input_workspace(const OpView& op) {
@@ -274,7 +274,7 @@ std::vector<runtime::Kernel> dense_kernels() {
   return {dense_direct(),
           {.name = "xsmm",
            .jit = true,
-           .supports = [](const OpView& op) { return ForwardState(op).usable; },
+           .supports = [](const OpView& op) { return xsmm::all_made(ForwardState(op).usable); },
            .prepare = [](const OpView& op) -> PreparedKernel {
              return {forward_xsmm, std::make_shared<const ForwardState>(op)};
            }},

@@ -118,8 +118,9 @@ std::int64_t workspace(const graph::OpView& op) {
 }
 
 template <std::size_t first_pair>
-bool supports(const graph::OpView& op) {
-  return DensePairs(op, first_pair).samples.size() <= most_pairs && cuda::disjoint(op);
+graph::Support supports(const graph::OpView& op) {
+  if (DensePairs(op, first_pair).samples.size() > most_pairs) return "a sum over too many pairs";
+  return cuda::disjoint(op);
 }
 
 DensePairs all_pairs(const graph::OpView& op) { return DensePairs(op); }

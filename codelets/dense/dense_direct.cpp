@@ -120,7 +120,10 @@ void forward(const KernelCall& call) {
 }
 
 /// All samples in one tile: weights are read once.
-bool supports(const OpView& op) { return DenseSizes::forward(op).n <= most_samples; }
+graph::Support supports(const OpView& op) {
+  if (DenseSizes::forward(op).n > most_samples) return "more than 6 samples";
+  return {};
+}
 
 }  // namespace
 

@@ -139,9 +139,12 @@ void run(const KernelCall& arguments) {
 
 /// Sums across lanes pay where many outputs go before them, and the less the more samples share
 /// LIBXSMM's transposed weights (bench/NOTES.md).
-bool supports(const OpView& op) {
+graph::Support supports(const OpView& op) {
   const DenseSizes size = DenseSizes::grad_input(op);
-  return size.n <= 12 ? size.o >= 96 : size.n <= 16 && size.o >= 192;
+  if (size.n > 16) return "more than 16 samples";
+  if (size.o < 96) return "fewer than 96 outputs to sum over";
+  if (size.n > 12 && size.o < 192) return "fewer than 192 outputs to sum over, for over 12 samples";
+  return {};
 }
 
 }  // namespace

@@ -122,10 +122,12 @@ void run(const KernelCall& call) {
 }
 
 /// LIBXSMM is as fast on many samples, and on rows of less than a vector.
-bool supports(const OpView& op) {
+graph::Support supports(const OpView& op) {
   const DensePairs pairs(op, DensePairs::of_update);
-  return pairs.outputs > lanes &&
-         std::accumulate(pairs.samples.begin(), pairs.samples.end(), std::int64_t{0}) <= 64;
+  if (pairs.outputs <= lanes) return "at most 16 outputs";
+  if (std::accumulate(pairs.samples.begin(), pairs.samples.end(), std::int64_t{0}) > 64)
+    return "more than 64 samples";
+  return {};
 }
 
 }  // namespace

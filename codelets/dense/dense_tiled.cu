@@ -162,11 +162,12 @@ struct Extents {
   double rows, columns, depth;
 
   /// Whether tiles count so few elements.
-  bool fit() const {
+  graph::Support fit() const {
     constexpr double most = 1 << 30;
-    return rows * columns < most && rows * depth < most && columns * depth < most;
+    if (rows * columns < most && rows * depth < most && columns * depth < most) return {};
+    return "sizes of 2^30 or more";
   }
-  bool small() const { return 2 * rows * columns * depth <= cuda::most_tiled_flops; }
+  graph::Support small() const { return cuda::worth_tiles(2 * rows * columns * depth); }
 };
 
 template <DenseSizes (*sizes)(const OpView&)>
@@ -176,13 +177,15 @@ Extents extents(const OpView& op) {
 }
 
 template <DenseSizes (*sizes)(const OpView&)>
-bool fits(const OpView& op) {
-  return cuda::is_plain(op, 16) && extents<sizes>(op).fit();
+graph::Support fits(const OpView& op) {
+  const graph::Support plain = cuda::is_plain(op, 16);
+  return plain ? extents<sizes>(op).fit() : plain;
 }
 
 template <DenseSizes (*sizes)(const OpView&)>
-bool supports(const OpView& op) {
-  return fits<sizes>(op) && extents<sizes>(op).small();
+graph::Support supports(const OpView& op) {
+  const graph::Support fit = fits<sizes>(op);
+  return fit ? extents<sizes>(op).small() : fit;
 }
 
 Extents extents(const DensePairs& pairs) {
@@ -191,14 +194,17 @@ Extents extents(const DensePairs& pairs) {
 }
 
 template <std::size_t first_pair>
-bool fits_pair(const OpView& op) {
+graph::Support fits_pair(const OpView& op) {
   const DensePairs pairs(op, first_pair);
-  return pairs.samples.size() == 1 && cuda::is_plain(op, 16) && extents(pairs).fit();
+  if (pairs.samples.size() != 1) return "a sum over several pairs";
+  const graph::Support plain = cuda::is_plain(op, 16);
+  return plain ? extents(pairs).fit() : plain;
 }
 
 template <std::size_t first_pair>
-bool supports_pair(const OpView& op) {
-  return fits_pair<first_pair>(op) && extents(DensePairs(op, first_pair)).small();
+graph::Support supports_pair(const OpView& op) {
+  const graph::Support fit = fits_pair<first_pair>(op);
+  return fit ? extents(DensePairs(op, first_pair)).small() : fit;
 }
 
 }  // namespace

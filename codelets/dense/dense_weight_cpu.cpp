@@ -33,10 +33,11 @@ struct GradWeightState {
         whole(products(std::min(tile, pairs.end - pairs.begin) / tile * tile)),
         rest(products((pairs.end - pairs.begin) % tile)) {}
 
-  explicit operator bool() const noexcept {
-    const auto usable = [](const TiledProduct& p) { return static_cast<bool>(p); };
-    return pairs.begin < pairs.end && std::all_of(whole.begin(), whole.end(), usable) &&
-           std::all_of(rest.begin(), rest.end(), usable);
+  graph::Support usable() const noexcept {
+    if (pairs.begin >= pairs.end) return "no inputs";
+    const auto made = [](const TiledProduct& p) { return static_cast<bool>(p); };
+    return xsmm::all_made(std::all_of(whole.begin(), whole.end(), made) &&
+                          std::all_of(rest.begin(), rest.end(), made));
   }
 
   /// The rows of a tile of inputs that begins at i.
@@ -137,7 +138,7 @@ std::int64_t workspace_of_rows(const OpView& op) {
 std::vector<runtime::Kernel> dense_grad_weight_kernels() {
   return {{.name = "xsmm",
            .jit = true,
-           .supports = [](const OpView& op) { return static_cast<bool>(GradWeightState(op)); },
+           .supports = [](const OpView& op) { return GradWeightState(op).usable(); },
            .prepare = [](const OpView& op) -> PreparedKernel {
              return {grad_weight_xsmm, std::make_shared<const GradWeightState>(op)};
            }},
@@ -151,9 +152,7 @@ std::vector<runtime::Kernel> dense_grad_weight_sgd_kernels() {
           {.name = "xsmm",
            .jit = true,
            .supports =
-               [](const OpView& op) {
-                 return static_cast<bool>(GradWeightState(op, DensePairs::of_update));
-               },
+               [](const OpView& op) { return GradWeightState(op, DensePairs::of_update).usable(); },
            .workspace = workspace_of_rows<tile>,
            .prepare = [](const OpView& op) -> PreparedKernel {
              auto state = std::make_shared<GradWeightState>(op, DensePairs::of_update);

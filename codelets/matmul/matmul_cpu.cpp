@@ -96,12 +96,11 @@ struct XsmmState {
   }
 };
 
-bool xsmm_supports(const OpView& op) {
-  const Product product(op);
-  const MatmulSizes& s = product.size;
-  if (op.operand(0).type != DType::float32 || !XsmmState::pays(s)) return false;
-  if (!xsmm::in_reach({s.rows, s.inner, s.columns})) return false;
-  return XsmmState(op).usable;
+graph::Support xsmm_supports(const OpView& op) {
+  const MatmulSizes s = Product(op).size;
+  if (op.operand(0).type != DType::float32) return "elements that are not float32";
+  if (!XsmmState::pays(s)) return "at most 4 rows by a transposed matrix";
+  return xsmm::all_made(xsmm::in_reach({s.rows, s.inner, s.columns}) && XsmmState(op).usable);
 }
 
 std::int64_t xsmm_workspace(const OpView& op) {

@@ -131,9 +131,11 @@ Direct build(const OpView& op) {
 }
 
 template <auto geometry>
-bool supports(const OpView& op) {
+graph::Support supports(const OpView& op) {
   const Geometry g = geometry(op);
-  return pool2d::is_2x2(g.window) && g.x.c <= lanes / 2;
+  if (!pool2d::is_2x2(g.window)) return "windows other than 2x2, side by side";
+  if (g.x.c > lanes / 2) return "more than 8 channels";
+  return {};
 }
 
 }  // namespace

@@ -92,6 +92,31 @@ TEST_F(KernelChoicesTest, ArePassedOverWhereTheOpCannotHaveThem) {
   EXPECT_EQ(kernel_of(chosen("winograd")), own);
 }
 
+/// A choice that an op cannot have is told once, before the table's order.
+TEST_F(KernelChoicesTest, ComeFirstAmongTheRefused) {
+  KernelTable table;
+  const auto add = [&](const char* name, auto supports) {
+    table.add("conv2d", {.name = name, .supports = supports});
+  };
+  add("fast", [](const graph::OpView&) -> graph::Support { return "it is not"; });
+  table.add("conv2d", {.name = "measured", .only_chosen = true});
+  add("odd", [](const graph::OpView&) -> graph::Support { return "an even batch"; });
+  table.add("conv2d", {.name = "plain"});
+  const auto refused = [&](const KernelWishes& wishes) {
+    std::string all;
+    for (const auto& [kernel, why] : kernel_selector(table, wishes)->refused(op()))
+      all += kernel + ": " + std::string(why) + "\n";
+    return all;
+  };
+  EXPECT_EQ(refused({}),
+            "fast: it is not\nmeasured: only where a measurement chose it\nodd: an even batch\n");
+  EXPECT_EQ(refused({.choices = chosen("odd")}),
+            "odd: an even batch\nfast: it is not\nmeasured: only where a measurement chose it\n");
+  EXPECT_EQ(refused({.choices = chosen("measured")}), "");
+  EXPECT_EQ(refused({.without = "measured", .choices = chosen("measured")}),
+            "measured: left out, as was asked for\nfast: it is not\nodd: an even batch\n");
+}
+
 TEST_F(KernelChoicesTest, MustBeKernelsOfTheTable) {
   chosen("quick").write(file);
   EXPECT_EQ(kernel_of(KernelChoices::read(file)),

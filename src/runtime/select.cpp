@@ -53,7 +53,13 @@ class TableSelector final : public graph::KernelSelector {
                    (op.op().where.empty() ? "" : " '" + op.op().where + "'")});
   }
 
-  bool supports(const graph::OpView& op, const std::string& kernel) const override {
+  std::vector<graph::Refusal> refused(const graph::OpView& op) const override {
+    std::vector<graph::Refusal> all;
+    find(op, graph::space_of(op.graph(), op.op()), &all);
+    return all;
+  }
+
+  graph::Support supports(const graph::OpView& op, const std::string& kernel) const override {
     return supports(at(op, kernel), op);
   }
 
@@ -87,9 +93,10 @@ class TableSelector final : public graph::KernelSelector {
     return table_.at(op.op().name(), kernel, space.device);
   }
 
-  static bool supports(const Kernel& kernel, const graph::OpView& op) {
-    if (kernel.device != DeviceKind::cpu && !kernel.guards_state && writes_state(op)) return false;
-    return !kernel.supports || kernel.supports(op);
+  static graph::Support supports(const Kernel& kernel, const graph::OpView& op) {
+    if (kernel.device != DeviceKind::cpu && !kernel.guards_state && writes_state(op))
+      return "would write the state behind a failed step";
+    return kernel.supports ? kernel.supports(op) : graph::Support();
   }
 
   /// Those of operators that multiply nothing are float32 ones, all of them.
@@ -99,48 +106,67 @@ class TableSelector final : public graph::KernelSelector {
     });
   }
 
-  const Kernel* find(const graph::OpView& op, const Space& space) const {
+  /// Those passed over are told to `refused`, where somebody asks.
+  const Kernel* find(const graph::OpView& op, const Space& space,
+                     std::vector<graph::Refusal>* refused = nullptr) const {
     make_current(space);
     const DeviceKind device = space.device;
     const bool rounds = std::ranges::any_of(table_.find(op.op().name()), [&](const Kernel& kernel) {
       return kernel.device == device && kernel.compute == wishes_.compute;
     });
-    if (!rounds) return best(op, device, Compute::float32);
-    const Kernel* const found = best(op, device, wishes_.compute);
+    if (!rounds) return best(op, device, Compute::float32, refused);
+    const Kernel* const found = best(op, device, wishes_.compute, refused);
     // A GPU library need not take all ops; those of our own multiply float32 only.
-    return found != nullptr || device == DeviceKind::cpu ? found
-                                                         : best(op, device, Compute::float32);
+    return found != nullptr || device == DeviceKind::cpu
+               ? found
+               : best(op, device, Compute::float32, refused);
   }
 
-  const Kernel* best(const graph::OpView& op, DeviceKind device, Compute compute) const {
-    const Kernel* const mine = chosen(op, device, compute);
-    return mine != nullptr ? mine : first(op, device, compute);
+  const Kernel* best(const graph::OpView& op, DeviceKind device, Compute compute,
+                     std::vector<graph::Refusal>* refused) const {
+    const Kernel* const mine = chosen(op, device, compute, refused);
+    return mine != nullptr ? mine : first(op, device, compute, refused);
   }
 
-  const Kernel* first(const graph::OpView& op, DeviceKind device, Compute compute) const {
+  const Kernel* first(const graph::OpView& op, DeviceKind device, Compute compute,
+                      std::vector<graph::Refusal>* refused) const {
     for (const Kernel& kernel : table_.find(op.op().name())) {
-      if (kernel.device != device || kernel.compute != compute || kernel.only_chosen ||
-          excluded(kernel))
-        continue;
-      if (supports(kernel, op)) return &kernel;
+      if (kernel.device != device || kernel.compute != compute) continue;
+      const graph::Support support = takes(kernel, op, false);
+      if (support) return &kernel;
+      note(kernel, support, refused);
     }
     return nullptr;
   }
 
-  bool excluded(const Kernel& kernel) const {
-    return (!wishes_.without.empty() && kernel.name.starts_with(wishes_.without)) ||
-           (ARENITE_PLAIN_KERNELS && kernel.jit);
+  /// Once: a choice that is passed over may be met again in the table.
+  static void note(const Kernel& kernel, const graph::Support& support,
+                   std::vector<graph::Refusal>* refused) {
+    if (refused != nullptr &&
+        std::ranges::find(*refused, kernel.name, &graph::Refusal::kernel) == refused->end())
+      refused->push_back({kernel.name, support.why()});
+  }
+
+  graph::Support takes(const Kernel& kernel, const graph::OpView& op, bool is_chosen) const {
+    if (kernel.only_chosen && !is_chosen) return "only where a measurement chose it";
+    if (!wishes_.without.empty() && kernel.name.starts_with(wishes_.without))
+      return "left out, as was asked for";
+    if (ARENITE_PLAIN_KERNELS && kernel.jit) return "code that sanitizers cannot see into";
+    return supports(kernel, op);
   }
 
   /// None where nobody chose one, or one that is excluded.
-  const Kernel* chosen(const graph::OpView& op, DeviceKind device, Compute compute) const {
+  const Kernel* chosen(const graph::OpView& op, DeviceKind device, Compute compute,
+                       std::vector<graph::Refusal>* refused) const {
     const std::string* const name = wishes_.choices.find(op, device, compute);
     if (name == nullptr) return nullptr;
     for (const Kernel& kernel : table_.find(op.op().name())) {
       if (kernel.name != *name || kernel.device != device || kernel.compute != compute) continue;
-      if (excluded(kernel)) return nullptr;
+      const graph::Support support = takes(kernel, op, true);
+      if (support) return &kernel;
       // Where this op cannot have it, with a halo or at an odd address, the table's order counts.
-      return supports(kernel, op) ? &kernel : nullptr;
+      note(kernel, support, refused);
+      return nullptr;
     }
     fail({.found = "kernel '" + *name + "' chosen for " + KernelChoices::describe(op),
           .expected = "one of this build's kernels",

@@ -10,12 +10,14 @@
 #include <arenite/graph/builder.hpp>
 #include <arenite/graph/graph.hpp>
 #include <arenite/graph/remarks.hpp>
+#include <arenite/graph/support.hpp>
 #include <arenite/graph/target.hpp>
 
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace arenite::graph {
@@ -166,6 +168,12 @@ int fuse_updates(Graph& graph, const OperatorTable& table);
 
 // ---- kernels -----------------------------------------------------------------------------------
 
+/// A kernel that was passed over for an op.
+struct Refusal {
+  std::string kernel;
+  std::string_view why;  ///< as Support::why
+};
+
 /// What `select` must know of kernels; the runtime implements it on its kernel table.
 class KernelSelector {
  public:
@@ -175,8 +183,10 @@ class KernelSelector {
   /// The kernel for this op, with the layouts it has now, where it runs (`space_of`); throws Error
   /// when there is none.
   virtual std::string choose(const OpView& op) const = 0;
+  /// What `choose` passes over before the kernel it takes, in that order. For people: slow.
+  virtual std::vector<Refusal> refused(const OpView&) const { return {}; }
   /// Whether the kernel can run the op with the layouts it has now.
-  virtual bool supports(const OpView& op, const std::string& kernel) const = 0;
+  virtual Support supports(const OpView& op, const std::string& kernel) const = 0;
   virtual std::int64_t workspace(const OpView& op, const std::string& kernel) const = 0;
   virtual int wanted_halo(const OpView& op, const std::string& kernel,
                           std::size_t operand) const = 0;
@@ -222,8 +232,10 @@ std::string constant_name(const std::string& name, const Space& space);
 
 /// Gives every op its kernel, its workspace, and the values between them their layouts. Kernels are
 /// chosen for values without a halo; one that cannot run with the halos agreed on is replaced.
-/// Throws Error when the replacement cannot read or write a halo that is there.
-void select(Graph& graph, const KernelSelector& selector);
+/// Throws Error when the replacement cannot read or write a halo that is there. Remarks: each op
+/// with its kernel was done; of what was left, "relu 'relu3' by direct", each kernel passed over
+/// before that.
+void select(Graph& graph, const KernelSelector& selector, Remarks* remarks = nullptr);
 
 /// Some op has its kernel or workspace, or some result its place in an operand's bytes: `select` or
 /// `in_place` have been over the graph, or a script says so.

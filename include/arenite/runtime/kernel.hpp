@@ -7,6 +7,7 @@
 #pragma once
 
 #include <arenite/graph/operator.hpp>
+#include <arenite/graph/support.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -93,8 +94,8 @@ struct Kernel {
   DeviceKind device = DeviceKind::cpu;
   Compute compute = Compute::float32;
   bool jit = false;  ///< invisible to sanitizers: not selected in ARENITE_PLAIN_KERNELS builds
-  std::function<bool(const graph::OpView&)> supports;           ///< absent: always
-  std::function<std::int64_t(const graph::OpView&)> workspace;  ///< bytes; absent: 0
+  std::function<graph::Support(const graph::OpView&)> supports;  ///< absent: always
+  std::function<std::int64_t(const graph::OpView&)> workspace;   ///< bytes; absent: 0
   std::function<PreparedKernel(const graph::OpView&)> prepare;
   /// Halo that this kernel would like on operand i; 0: any will do, and its bytes are not read; -1:
   /// the operand must have none. Absent: -1 for all. A kernel that wishes for a halo must still run

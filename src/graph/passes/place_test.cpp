@@ -26,7 +26,7 @@ struct Kernels final : KernelSelector {
     return missing.count(op.op().name()) == 0;
   }
   std::string choose(const OpView&) const override { return "any"; }
-  bool supports(const OpView&, const std::string&) const override { return true; }
+  Support supports(const OpView&, const std::string&) const override { return {}; }
   std::int64_t workspace(const OpView&, const std::string&) const override { return 0; }
   int wanted_halo(const OpView&, const std::string&, std::size_t) const override { return -1; }
   bool writes_halo(const OpView&, const std::string&) const override { return false; }

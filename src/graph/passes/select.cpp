@@ -48,10 +48,18 @@ std::vector<int> agreed_halos(const Graph& graph, const KernelSelector& selector
   return halo;
 }
 
+void note_refusals(const Graph& graph, OpId id, const std::vector<Refusal>& refused,
+                   Remarks& remarks) {
+  for (const auto& [kernel, why] : refused)
+    remarks.left.push_back({describe(graph, id) + " by " + kernel, std::string(why)});
+}
+
 /// The kernel of an op whose values have their halos now.
-std::string settle(const Graph& graph, OpId id, const KernelSelector& selector) {
+std::string settle(const Graph& graph, OpId id, const KernelSelector& selector, Remarks* remarks) {
   const OpView view(graph, graph[id]);
-  if (selector.supports(view, graph[id].kernel)) return graph[id].kernel;
+  const Support support = selector.supports(view, graph[id].kernel);
+  if (support) return graph[id].kernel;
+  if (remarks != nullptr) note_refusals(graph, id, {{graph[id].kernel, support.why()}}, *remarks);
   // Halos were agreed with the first kernel; another may know nothing of them.
   std::string kernel = selector.choose(view);
   const auto refuse = [&](const Value& value, const std::string& what) {
@@ -74,11 +82,13 @@ std::string settle(const Graph& graph, OpId id, const KernelSelector& selector) 
 
 }  // namespace
 
-void select(Graph& graph, const KernelSelector& selector) {
+void select(Graph& graph, const KernelSelector& selector, Remarks* remarks) {
   std::vector<OpId> ops = nested_ops(graph);
   std::erase_if(ops, [&](OpId id) { return !has_kernel(graph, id); });
   for (OpId id : ops) {
     graph[id].kernel = selector.choose({graph, graph[id]});
+    if (remarks != nullptr)
+      note_refusals(graph, id, selector.refused({graph, graph[id]}), *remarks);
   }
 
   const std::vector<int> halo = agreed_halos(graph, selector);
@@ -96,7 +106,8 @@ void select(Graph& graph, const KernelSelector& selector) {
   // Layouts are settled: a kernel may need less scratch now.
   for (OpId id : ops) {
     const OpView view(graph, graph[id]);
-    graph[id].kernel = settle(graph, id, selector);
+    graph[id].kernel = settle(graph, id, selector, remarks);
+    if (remarks != nullptr) remarks->done.push_back({describe(graph, id), graph[id].kernel});
     const std::int64_t bytes = selector.workspace(view, graph[id].kernel);
     if (bytes == 0) continue;
     // Shape's own limit, which would not say whose bytes these are.

@@ -20,9 +20,14 @@ struct Select : ::testing::Test {
     std::string choose(const OpView& op) const override {
       return supports(op, "narrow") ? "narrow" : "other";
     }
-    bool supports(const OpView& op, const std::string& kernel) const override {
+    std::vector<Refusal> refused(const OpView& op) const override {
+      if (choose(op) == "narrow") return {{"none", "it takes none"}};
+      return {{"none", "it takes none"}, {"narrow", supports(op, "narrow").why()}};
+    }
+    Support supports(const OpView& op, const std::string& kernel) const override {
       const bool halo = op.operand(0).layout.halo > 0 || op.result(0).layout.halo > 0;
-      return kernel != "narrow" || !halo || narrow_takes_halos;
+      if (kernel != "narrow" || !halo || narrow_takes_halos) return {};
+      return "a halo";
     }
     std::int64_t workspace(const OpView&, const std::string&) const override { return scratch; }
     int wanted_halo(const OpView&, const std::string& kernel, std::size_t) const override {
@@ -33,6 +38,8 @@ struct Select : ::testing::Test {
     }
   } kernels;
 
+  using Said = std::vector<Remarks::Remark>;
+
   ValueId x = builder.declare("x", DType::float32, {2, 4, 4, 3}, StorageClass::input);
   ValueId h = builder.add1("relu", {x});
   ValueId y = builder.add1("relu", {h});
@@ -42,6 +49,25 @@ TEST_F(Select, KeepsTheKernelThatAgreedOnTheHalos) {
   select(graph, kernels);
   EXPECT_EQ(graph[h].layout.halo, 1);
   for (OpId id : graph[Graph::body].ops) EXPECT_EQ(graph[id].kernel, "narrow");
+}
+
+TEST_F(Select, SaysWhatEachOpGotAndWhatWasPassedOver) {
+  Remarks remarks;
+  const Graph before = graph;
+  select(graph, kernels, &remarks);
+  EXPECT_EQ(remarks.done, (Said{{"relu #0", "narrow"}, {"relu #1", "narrow"}}));
+  EXPECT_EQ(remarks.left,
+            (Said{{"relu #0 by none", "it takes none"}, {"relu #1 by none", "it takes none"}}));
+
+  graph = before;
+  kernels.narrow_takes_halos = false;
+  kernels.other_takes_halos = true;
+  Remarks replaced;
+  select(graph, kernels, &replaced);
+  EXPECT_EQ(replaced.done, (Said{{"relu #0", "other"}, {"relu #1", "other"}}));
+  remarks.left.insert(remarks.left.end(),
+                      {{"relu #0 by narrow", "a halo"}, {"relu #1 by narrow", "a halo"}});
+  EXPECT_EQ(replaced.left, remarks.left);
 }
 
 TEST_F(Select, TakesAnotherKernelOnlyIfItKnowsTheHalos) {
