@@ -98,8 +98,8 @@ const std::array all{
            return graph::place(l.graph, operators(), l.spaces, l.selector);
          }},
     Pass{"select", "gives each op its kernel, layouts and workspace", "kernel", selected,
-         [](Lowering& l, Remarks*) {
-           graph::select(l.graph, l.selector);
+         [](Lowering& l, Remarks* remarks) {
+           graph::select(l.graph, l.selector, remarks);
            return static_cast<int>(
                std::ranges::count_if(l.graph[graph::Graph::body].ops,
                                      [&](graph::OpId op) { return !l.graph[op].kernel.empty(); }));
