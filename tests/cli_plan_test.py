@@ -124,6 +124,26 @@ class Table(Case):
             self.assertEqual([plan[key] for key in ("verdict", "capacity", "bytes_needed", "buffers_at_peak")],
                              [verdict, capacity, needed, ["a", "b"]])
 
+    def test_a_capacity_is_met_to_the_byte(self):
+        head, out = "id,lower,upper,size,alignment", self.root / "plan.json"
+        one = f"{head}\na,0,2,100,64\n"
+        for table, peak, fits in ((one, 100, 104), (f"{one}b,0,2,4,4\n", 104, 104),
+                                  (f"{head},alias\nb1,6,8,7,1,k\nb2,8,11,3,4,k\n", 7, 7)):
+            with self.subTest(table=table):
+                self.table.write_text(table)
+                for capacity in (fits, peak):
+                    result = self.plan("--capacity", capacity, "--out", out)
+                    self.assertEqual((result.returncode, result.stderr), (0, ""))
+                    self.assertIn(f"cpu:0/host: peak {peak} bytes, optimal: proved (first_fit_by_size)\n"
+                                  f"  lower bound {peak} (live), max-live {peak}\n", result.stdout)
+                    self.assertEqual(self.plan("--verify", out, "--capacity", capacity).returncode, 0)
+                self.assertEqual({buffer["offset"] for buffer in json.loads(out.read_text())["buffers"]},
+                                 {0, 100} if peak == 104 else {0})
+                result = self.plan("--capacity", peak - 1)
+                self.assertEqual(result.returncode, 3)
+                self.assertIn(f"infeasible: proved: at least {peak} bytes; "
+                              f"expected at most the capacity of {peak - 1} bytes", result.stderr)
+
     def test_capacity_with_a_unit(self):
         self.table.write_text("id,lower,upper,size\na,0,1,1536\n")
         for capacity, status in (("1.5KiB", 0), ("1KiB", 3), ("1MiB", 0), ("0", 3), ("1535", 3), ("1536", 0)):

@@ -76,11 +76,11 @@ std::unique_ptr<PlanSubject> read_subject(const PlanArguments& arguments) {
   return table_subject(std::move(text), arguments);
 }
 
-/// Without reuse.
+/// Without reuse, each in a block of its own.
 std::int64_t bytes_in_sum(const plan::Problem& problem) {
   std::int64_t sum = 0;
   for (const plan::Buffer& buffer : problem.buffers()) {
-    sum += round_up(buffer.bytes, buffer.alignment);
+    sum += round_up(buffer.bytes, problem.granule());
   }
   return sum;
 }

@@ -42,6 +42,7 @@ Buffer AliasGroups::merged(const std::vector<Buffer>& buffers, std::size_t g) co
 
 Problem merge(const Problem& problem, const AliasGroups& groups) {
   Problem result;
+  result.set_granule(problem.granule());
   for (std::size_t g = 0; g < groups.members.size(); ++g) {
     result.add(groups.merged(problem.buffers(), g));
   }

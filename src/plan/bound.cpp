@@ -1,4 +1,6 @@
-// Lower bounds of the peak. The comment on lower_bounds() says why the rounding is sound.
+// Lower bounds of the peak. The comment on lower_bounds() says why they are.
+
+#include "src/plan/bound.hpp"
 
 #include <arenite/plan/solve.hpp>
 
@@ -13,21 +15,20 @@
 namespace arenite::plan {
 namespace {
 
-struct Live {
-  std::int64_t bytes = 0;
-  std::vector<std::size_t> buffers;  // behind it
-};
-
-/// Distinct alignments of the items, ascending.
-std::set<std::int64_t> alignments(const Instance& instance) {
-  std::set<std::int64_t> result;
+/// What sizes are rounded to: not at all, or to an alignment of some items; ascending.
+std::set<std::int64_t> roundings(const Instance& instance) {
+  std::set<std::int64_t> result{std::min(instance.alignment, instance.granule)};
   for (const Item& item : instance.items) result.insert(item.alignment);
   return result;
 }
 
-/// What an item saves at the top of the space, where it is padded to the granule only.
+/// What an item saves where nothing lies upon it.
 std::int64_t saving(const Instance& instance, const Item& item, std::int64_t alignment) {
-  return round_up(item.bytes, alignment) - round_up(item.bytes, instance.granule);
+  return round_up(item.bytes, alignment) - instance.counted(item);
+}
+
+void keep(Live& best, Live live) {
+  if (live.bytes > best.bytes) best = std::move(live);
 }
 
 /// What an item holds its bytes for, without a gap.
@@ -35,20 +36,7 @@ struct Piece {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::size_t item = 0;
-  std::size_t number = 0;  // in the problem
 };
-
-std::vector<Piece> pieces_of(const Problem& problem, const Instance& instance) {
-  std::vector<Piece> result;
-  for (std::size_t i = 0; i < instance.items.size(); ++i) {
-    const std::size_t buffer = instance.items[i].buffer;
-    std::size_t number = problem.first_piece(buffer);
-    for (const auto [begin, end] : pieces(problem[buffer])) {
-      result.push_back({begin, end, i, number++});
-    }
-  }
-  return result;
-}
 
 /// The maximum over time of the rounded sizes less the largest saving, of the items aligned to
 /// `alignment` or more.
@@ -108,9 +96,11 @@ Live max_live_at(const Instance& instance, const std::vector<Piece>& pieces,
 /// total of chains that cover all weights, sum - flow, is the heaviest antichain. It consists of
 /// the pieces whose upper node lies on the source's side of a minimum cut and whose lower node does
 /// not.
-Live antichain_at(const Instance& instance, const std::vector<Piece>& pieces,
+///
+/// `owners` are the pieces' items.
+Live antichain_at(const Instance& instance, const std::vector<std::size_t>& owners,
                   const Topology& topology, std::int64_t alignment) {
-  const std::size_t n = pieces.size();
+  const std::size_t n = owners.size();
   const std::size_t source = 2 * n;
   const std::size_t sink = source + 1;
   const auto upper = [](std::size_t i) { return 2 * i; };
@@ -118,7 +108,7 @@ Live antichain_at(const Instance& instance, const std::vector<Piece>& pieces,
 
   MaxFlow network(2 * n + 2);
   for (std::size_t i = 0; i < n; ++i) {
-    const Item& item = instance.items[pieces[i].item];
+    const Item& item = instance.items[owners[i]];
     network.add_arc(lower(i), upper(i), MaxFlow::unlimited);
     if (item.alignment < alignment) continue;  // weighs nothing, but still joins chains
     network.add_arc(source, upper(i), round_up(item.bytes, alignment));
@@ -133,7 +123,7 @@ Live antichain_at(const Instance& instance, const std::vector<Piece>& pieces,
   Live result;
   std::int64_t largest_saving = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const Item& item = instance.items[pieces[i].item];
+    const Item& item = instance.items[owners[i]];
     if (item.alignment < alignment || !side[upper(i)] || side[lower(i)]) continue;
     result.bytes += round_up(item.bytes, alignment);
     largest_saving = std::max(largest_saving, saving(instance, item, alignment));
@@ -143,40 +133,43 @@ Live antichain_at(const Instance& instance, const std::vector<Piece>& pieces,
   return result;
 }
 
-/// The order of these pieces alone.
-Precedence order_of(const Problem& problem, const std::vector<Piece>& pieces) {
-  const std::size_t n = pieces.size();
-  Precedence order(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < n; ++j) {
-      if (problem.precedence()->before(pieces[i].number, pieces[j].number)) {
-        order.set_before(i, j);
-      }
+/// Of an instance whose time is an order.
+Live heaviest_antichain(const Problem& problem, const Instance& instance) {
+  std::vector<std::size_t> owners, numbers;  // by piece: its item, and its number in the problem
+  for (std::size_t i = 0; i < instance.items.size(); ++i) {
+    const std::size_t buffer = instance.items[i].buffer;
+    for (std::size_t p = problem.first_piece(buffer); p <= problem.last_piece(buffer); ++p) {
+      owners.push_back(i);
+      numbers.push_back(p);
     }
   }
-  return order;
-}
-
-Live max_live(const Problem& problem, const Instance& instance) {
+  Precedence order(numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    for (std::size_t j = 0; j < numbers.size(); ++j) {
+      if (problem.precedence()->before(numbers[i], numbers[j])) order.set_before(i, j);
+    }
+  }
+  const Topology topology(order);
   Live best;
-  const auto keep = [&](Live live) {
-    if (live.bytes > best.bytes) best = std::move(live);
-  };
-  const std::vector<Piece> pieces = pieces_of(problem, instance);
-  if (problem.precedence() == nullptr) {
-    for (const auto alignment : alignments(instance)) {
-      keep(max_live_at(instance, pieces, alignment));
-    }
-  } else {
-    const Topology topology(order_of(problem, pieces));
-    for (const auto alignment : alignments(instance)) {
-      keep(antichain_at(instance, pieces, topology, alignment));
-    }
+  for (const auto alignment : roundings(instance)) {
+    keep(best, antichain_at(instance, owners, topology, alignment));
   }
   return best;
 }
 
 }  // namespace
+
+Live max_live(const Instance& instance) {
+  std::vector<Piece> parts;
+  for (std::size_t i = 0; i < instance.items.size(); ++i) {
+    for (const auto [begin, end] : pieces(instance.items[i])) parts.push_back({begin, end, i});
+  }
+  Live best;
+  for (const auto alignment : roundings(instance)) {
+    keep(best, max_live_at(instance, parts, alignment));
+  }
+  return best;
+}
 
 std::vector<LowerBound> lower_bounds(const Problem& problem) {
   problem.validate();
@@ -190,12 +183,12 @@ std::vector<LowerBound> lower_bounds(const Problem& problem) {
   }
   std::vector<LowerBound> bounds;
   for (const auto& [space, instance] : split_by_space(problem)) {
-    Live live = max_live(problem, instance);
+    Live live = instance.line ? max_live(instance) : heaviest_antichain(problem, instance);
     std::int64_t bound = live.bytes;
     for (const Item& item : instance.items) {
-      if (item.fixed >= 0)
-        bound = std::max(bound, round_up(item.fixed + item.bytes, instance.granule));
+      if (item.fixed >= 0) bound = std::max(bound, item.fixed + item.bytes);
     }
+    bound = round_up(bound, instance.granule);
     bounds.push_back({space, live.bytes, bound, std::move(live.buffers)});
   }
   return bounds;

@@ -18,6 +18,7 @@ Problem with_tasks_in_flight(const Problem& problem, std::int64_t tasks) {
           .expected = "buffers with lifetimes: an order says itself what runs side by side"});
   }
   Problem longer;
+  longer.set_granule(problem.granule());
   for (Buffer buffer : problem.buffers()) {
     if (buffer.lifetime == Lifetime{}) {
       fail({.found = "buffer '" + buffer.name + "' without a lifetime", .expected = "one"});

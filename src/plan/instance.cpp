@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <compare>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -18,6 +19,36 @@ std::size_t conflicts_of(const Instance& instance, std::size_t i) noexcept {
     apart += static_cast<std::size_t>(std::popcount(instance.apart[i * instance.words + w]));
   }
   return instance.items.size() - apart;
+}
+
+Peaks::Peaks(const Instance& instance) : granule_(instance.granule) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> least;  // by alignment and rest
+  for (const Item& item : instance.items) {
+    const std::int64_t bytes = instance.counted(item);
+    const auto [kind, added] = least.try_emplace({item.alignment, bytes % item.alignment}, bytes);
+    if (!added) kind->second = std::min(kind->second, bytes);
+  }
+  for (const auto& [kind, bytes] : least) kinds_.emplace_back(kind.first, bytes);
+}
+
+std::int64_t Peaks::above(std::int64_t bytes) const noexcept {
+  const std::int64_t block = bytes / granule_ * granule_;
+  std::int64_t peak = std::numeric_limits<std::int64_t>::max();
+  for (const auto& [alignment, least] : kinds_) {
+    const std::int64_t steps = block < least ? 0 : (block - least) / alignment + 1;
+    peak = std::min(peak, least + steps * alignment);
+  }
+  return round_up(peak, granule_);
+}
+
+std::int64_t Peaks::until(std::int64_t bytes) const noexcept {
+  const std::int64_t block = bytes / granule_ * granule_;
+  std::int64_t peak = 0;
+  for (const auto& [alignment, least] : kinds_) {
+    if (block < least) continue;
+    peak = std::max(peak, least + (block - least) / alignment * alignment);
+  }
+  return round_up(peak, granule_);
 }
 
 namespace {
@@ -131,7 +162,7 @@ std::vector<SpaceInstance> split_by_space(const Problem& problem) {
     Instance& instance = spaces[buffer.space];
     if (buffer.bytes == 0) continue;
     const bool first = instance.items.empty();
-    instance.granule = first ? buffer.alignment : std::min(instance.granule, buffer.alignment);
+    instance.alignment = first ? buffer.alignment : std::min(instance.alignment, buffer.alignment);
     instance.items.push_back({.bytes = buffer.bytes,
                               .alignment = buffer.alignment,
                               .begin = buffer.lifetime.begin,
@@ -146,6 +177,7 @@ std::vector<SpaceInstance> split_by_space(const Problem& problem) {
   std::vector<SpaceInstance> result;
   for (auto& [space, instance] : spaces) {
     instance.line = problem.precedence() == nullptr;
+    instance.granule = problem.granule();
     if (instance.line) {
       fill_rows(instance);
     } else {

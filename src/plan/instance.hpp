@@ -3,8 +3,10 @@
 
 #include <arenite/plan/problem.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace arenite::plan {
@@ -31,15 +33,39 @@ std::vector<Lifetime> pieces(const Item& item);
 /// on the order of add. Buffers of 0 bytes are left out.
 struct Instance {
   std::vector<Item> items;
-  std::int64_t granule = 1;          // smallest alignment: peaks and bounds are multiples of it
+  std::int64_t alignment = 1;        // the smallest: all offsets are multiples of it
+  std::int64_t granule = 1;          // of the block: peaks are multiples of it
   bool line = true;                  // time is
   std::size_t words = 0;             // of a row of `apart`; 0 when time is a line without gaps
   std::vector<std::uint64_t> apart;  // bit j of row i: they never hold bytes at once
+
+  /// What it keeps from those above it: whatever lies there has the smallest alignment at least.
+  std::int64_t stacked(const Item& item) const noexcept { return round_up(item.bytes, alignment); }
+  /// What of it counts for the peak: its bytes, but as the peak is rounded, so may they be.
+  std::int64_t counted(const Item& item) const noexcept {
+    return round_up(item.bytes, std::min(alignment, granule));
+  }
 
   bool conflict(std::size_t i, std::size_t j) const noexcept {
     if (words != 0) return (apart[i * words + j / 64] >> (j % 64) & 1) == 0;
     return items[i].begin < items[j].end && items[j].begin < items[i].end;
   }
+};
+
+/// The peaks that a packing of these items may have: ends of items, rounded up to the granule.
+class Peaks {
+ public:
+  explicit Peaks(const Instance& instance);
+
+  /// The least above `bytes`. There are items.
+  std::int64_t above(std::int64_t bytes) const noexcept;
+  /// The highest that is at most `bytes`, or 0.
+  std::int64_t until(std::int64_t bytes) const noexcept;
+
+ private:
+  std::int64_t granule_;
+  // Of each alignment and rest of bytes in it, the least bytes.
+  std::vector<std::pair<std::int64_t, std::int64_t>> kinds_;
 };
 
 /// Fills the rows of an instance whose time is a line, if an item has gaps.

@@ -35,12 +35,15 @@ std::string_view Shortfall::verdict() const noexcept {
 }
 
 std::vector<PhaseBytes> phase_bytes(const Plan& plan, const Space& space) {
+  const auto in_use = std::find_if(plan.spaces.begin(), plan.spaces.end(),
+                                   [&](const SpacePlan& s) { return s.space == space; });
+  if (in_use == plan.spaces.end()) return {};
   std::map<Phase, std::vector<ByteRange>> ranges;
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     const Buffer& buffer = plan.buffers[i];
     if (buffer.space != space || buffer.bytes == 0) continue;
-    ranges[buffer.phase].push_back(
-        {plan.offsets[i], plan.offsets[i] + round_up(buffer.bytes, buffer.alignment)});
+    const std::int64_t end = plan.offsets[i] + round_up(buffer.bytes, buffer.alignment);
+    ranges[buffer.phase].push_back({plan.offsets[i], std::min(end, in_use->peak)});
   }
   std::vector<PhaseBytes> result;
   for (auto& [phase, of_phase] : ranges) {

@@ -13,6 +13,10 @@
 namespace arenite::plan {
 namespace {
 
+bool is_power_of_two(std::int64_t number) {
+  return number > 0 && std::has_single_bit(static_cast<std::uint64_t>(number));
+}
+
 void check_local(const Buffer& buffer, const std::string& where) {
   constexpr std::int64_t limit = Problem::limit;
   if (buffer.bytes < 0) {
@@ -43,7 +47,7 @@ void check_local(const Buffer& buffer, const std::string& where) {
           .expected = "gaps that are not empty, ascending, apart and none at either end",
           .where = where});
   }
-  if (buffer.alignment <= 0 || !std::has_single_bit(static_cast<std::uint64_t>(buffer.alignment))) {
+  if (!is_power_of_two(buffer.alignment)) {
     fail({.found = "an alignment of " + digits(buffer.alignment),
           .expected = "a power of two",
           .where = where});
@@ -122,6 +126,15 @@ std::size_t Problem::add(Buffer buffer) {
 }
 
 void Problem::set_precedence(Precedence precedence) { precedence_ = std::move(precedence); }
+
+void Problem::set_granule(std::int64_t bytes) {
+  if (!is_power_of_two(bytes) || bytes > limit) {
+    fail({.found = "blocks in multiples of " + digits(bytes) + " bytes",
+          .expected = "a power of two, at most 2^60",
+          .where = "plan::Problem"});
+  }
+  granule_ = bytes;
+}
 
 bool Problem::pieces_meet(std::size_t i, std::size_t j) const noexcept {
   const Buffer &a = buffers_[i], &b = buffers_[j];

@@ -164,6 +164,7 @@ TEST(RegionPlans, AReaderBesideTheBlocksKeepsItsValue) {
 /// The same buffers, needed from their first access to their last.
 Problem without_gaps(const Problem& problem) {
   Problem result;
+  result.set_granule(problem.granule());
   for (Buffer buffer : problem.buffers()) {
     buffer.gaps.clear();
     result.add(std::move(buffer));

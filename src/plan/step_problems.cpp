@@ -94,6 +94,7 @@ class StepProblems {
   template <class Chosen>
   void add(const std::string& name, const Space& space, Chosen chosen) {
     StepProblem step{.block = name + block_suffix(space), .space = space};
+    step.problem.set_granule(default_alignment);
     std::vector<std::span<const TaskUse>> pieces;
     for_each_root(graph_, [&](StorageId id, const graph::Storage& storage) {
       const Usage& usage = usage_[id.index];

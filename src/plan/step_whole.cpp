@@ -35,6 +35,7 @@ void append(Plan& whole, const Plan& part) {
 Problem whole_problem(std::span<const StepProblem> problems) {
   if (problems.size() == 1) return problems.front().problem;
   Problem whole;
+  whole.set_granule(default_alignment);
   std::set<Space> spaces;
   for (const StepProblem& step : problems) {
     if (!spaces.insert(step.space).second) refuse_shared_space(step.space);

@@ -161,31 +161,25 @@ class Verifier {
   }
 
   void check_spaces() const {
-    struct Extent {
-      std::int64_t top = 0;
-      std::int64_t alignment = Problem::limit;  // the smallest
-    };
-    std::map<Space, Extent> extents;
+    std::map<Space, std::int64_t> tops;
     for (std::size_t i = 0; i < problem_.size(); ++i) {
-      Extent& extent = extents[problem_[i].space];
-      if (problem_[i].bytes == 0) continue;
-      extent.top = std::max(extent.top, offsets_[i] + problem_[i].bytes);
-      extent.alignment = std::min(extent.alignment, problem_[i].alignment);
+      std::int64_t& top = tops[problem_[i].space];
+      if (problem_[i].bytes > 0) top = std::max(top, offsets_[i] + problem_[i].bytes);
     }
     const std::vector<LowerBound> bounds = lower_bounds(problem_);
-    if (plan_.spaces.size() != extents.size()) {
+    if (plan_.spaces.size() != tops.size()) {
       fail({.found = "a plan of " + std::to_string(plan_.spaces.size()) + " spaces",
-            .expected = std::to_string(extents.size()),
+            .expected = std::to_string(tops.size()),
             .where = where});
     }
     std::size_t s = 0;
-    for (const auto& [space, extent] : extents) {
-      check_space(plan_.spaces[s++], space, round_up(extent.top, extent.alignment), bounds);
+    for (const auto& [space, top] : tops) {
+      check_space(plan_.spaces[s++], space, round_up(top, problem_.granule()), bounds);
     }
   }
 
-  static void check_space(const SpacePlan& claim, const Space& space, std::int64_t peak,
-                          const std::vector<LowerBound>& bounds) {
+  void check_space(const SpacePlan& claim, const Space& space, std::int64_t peak,
+                   const std::vector<LowerBound>& bounds) const {
     if (claim.space != space) {
       fail({.found =
                 "space " + to_string(claim.space) + " of capacity " + digits(claim.space.capacity),
@@ -195,7 +189,10 @@ class Verifier {
     const std::string place = where + std::string(", space ") + to_string(space);
     if (claim.peak != peak) {
       fail({.found = "a reported peak of " + digits(claim.peak),
-            .expected = digits(peak) + ", the highest end of a buffer, rounded up",
+            .expected = digits(peak) + ", the highest end of a buffer" +
+                        (problem_.granule() == 1
+                             ? ""
+                             : ", in multiples of " + digits(problem_.granule()) + " bytes"),
             .where = place});
     }
     if (peak > space.capacity) {

@@ -28,7 +28,7 @@ std::string_view to_string(Proof proof) noexcept;
 struct SpacePlan {
   Space space;
   /// Of the block that holds it: the highest offset + bytes of a buffer (with bytes), rounded up
-  /// to the smallest alignment of these buffers. With alignment 1 that is the highest end itself.
+  /// to Problem::granule() and to no alignment.
   std::int64_t peak = 0;
   std::int64_t max_live = 0;     ///< what buffers alive together take at least, see lower_bounds()
   std::int64_t lower_bound = 0;  ///< no plan of this space can have a lower peak
@@ -92,8 +92,8 @@ struct PhaseBytes {
 };
 
 /// For each phase that has buffers in the space, in the order of phases: how many bytes of its
-/// block hold them at some time, each rounded up to its alignment. In sum more than the peak where
-/// phases share bytes. O(n log n).
+/// block hold them at some time, each with its padding up to its alignment or the peak. In sum more
+/// than the peak where phases share bytes. O(n log n).
 std::vector<PhaseBytes> phase_bytes(const Plan& plan, const Space& space);
 
 /// Whether i and j have a byte in common, at whatever times. Indices must be below buffers.size().

@@ -105,6 +105,12 @@ class Problem {
   /// none.
   void set_precedence(Precedence precedence);
 
+  /// Each space's block is to be a multiple of so many bytes, a power of two; 1 unless this is
+  /// called. Peaks and bounds are those of blocks. Throws Error on what is no power of two, or
+  /// above `limit`.
+  void set_granule(std::int64_t bytes);
+  std::int64_t granule() const noexcept { return granule_; }
+
   std::size_t size() const noexcept { return buffers_.size(); }
   const std::vector<Buffer>& buffers() const noexcept { return buffers_; }
   const Buffer& operator[](std::size_t i) const noexcept { return buffers_[i]; }
@@ -148,6 +154,7 @@ class Problem {
   std::vector<std::size_t> first_piece_;  // by buffer
   std::size_t piece_count_ = 0;
   std::optional<Precedence> precedence_;
+  std::int64_t granule_ = 1;
   std::unordered_map<std::string, std::size_t> index_by_name_;
   std::map<std::string, Space> space_by_name_;
   std::int64_t total_ = 0;  // bytes and alignments, to keep below `limit`

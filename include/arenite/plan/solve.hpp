@@ -75,12 +75,12 @@ struct LowerBound {
 /// maximum-weight antichain, found by one maximum flow (Dilworth's theorem with weights; Möhring,
 /// "Algorithmic aspects of comparability graphs and interval graphs", 1985).
 ///
-/// Sizes are rounded up to an alignment only as far as that is sound: padding above a buffer may
-/// serve one that is aligned less strictly, and the topmost buffer is padded no further than the
-/// peak is (SpacePlan::peak), to the smallest alignment `g`. So for each alignment `a` in use, the
-/// buffers aligned to `a` or more take at least the sum of their sizes rounded up to `a`, less the
-/// most that rounding to `g` instead saves on one of them; max_live is the best of these sums.
-/// Where all alignments are equal it is simply the sum of the rounded sizes.
+/// These are bytes that are really needed. Padding above a buffer may serve one that is aligned
+/// less strictly, and the topmost buffer needs none. So for each alignment `a` in use, the buffers
+/// aligned to `a` or more take at least the sum of their sizes rounded up to `a`, less the most
+/// that one of them is padded; and all take at least the sum of their sizes. max_live is the best
+/// of these. Only where the problem's blocks are multiples of a granule are bounds rounded up to
+/// it.
 std::vector<LowerBound> lower_bounds(const Problem& problem);
 
 }  // namespace arenite::plan

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "src/plan/bound.hpp"
+
 namespace arenite::plan {
 namespace {
 
@@ -17,6 +19,7 @@ Instance subset(const Instance& whole, Items items) {
                      [&](auto a, auto b) { return whole.items[a].begin < whole.items[b].begin; });
   }
   Instance part;
+  part.alignment = whole.alignment;
   part.granule = whole.granule;
   for (const std::size_t i : items) {
     part.items.push_back(whole.items[i]);
@@ -24,23 +27,6 @@ Instance subset(const Instance& whole, Items items) {
   }
   fill_rows(part);
   return part;
-}
-
-/// Most bytes alive at once, of sizes rounded to the granule.
-std::int64_t max_live(const Instance& instance) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> changes;
-  for (const Item& item : instance.items) {
-    const std::int64_t bytes = round_up(item.bytes, instance.granule);
-    for (const auto [begin, end] : pieces(item)) {
-      changes.emplace_back(begin, bytes);
-      changes.emplace_back(end, -bytes);  // sorts before what begins then
-    }
-  }
-  std::sort(changes.begin(), changes.end());
-  std::int64_t live = 0;
-  std::int64_t most = 0;
-  for (const auto& [time, change] : changes) most = std::max(most, live += change);
-  return most;
 }
 
 /// The items in pieces, none of which has an item alive together with one of another.
@@ -73,7 +59,7 @@ class Splitter {
     std::iota(all.begin(), all.end(), std::size_t{0});
     const bool fixed = std::any_of(instance_.items.begin(), instance_.items.end(),
                                    [](const Item& item) { return item.fixed >= 0; });
-    if (!instance_.line || fixed) {
+    if (!all.empty() && (!instance_.line || fixed)) {
       Instance whole = instance_;
       for (const std::size_t i : all) whole.items[i].buffer = i;
       result_.leaves.push_back({std::move(whole), 0, 0});
@@ -98,7 +84,7 @@ class Splitter {
         patience -= std::min(patience, piece.size());
         if (rest.size() == piece.size()) {
           Instance leaf = subset(instance_, piece);
-          const std::int64_t bound = max_live(leaf);
+          const std::int64_t bound = max_live(leaf).bytes;
           result_.leaves.push_back({std::move(leaf), bottom, bound});
         } else if (!rest.empty()) {
           todo.emplace_back(std::move(rest), bottom);
@@ -111,7 +97,7 @@ class Splitter {
   Items take_spans(const Items& piece, std::int64_t& bottom) {
     std::int64_t begin = instance_.items[piece.front()].begin;
     std::int64_t end = instance_.items[piece.front()].end;
-    std::int64_t alignment = 1;
+    std::int64_t alignment = instance_.granule;
     for (const std::size_t i : piece) {
       begin = std::min(begin, instance_.items[i].begin);
       end = std::max(end, instance_.items[i].end);
@@ -120,11 +106,11 @@ class Splitter {
     Items rest;
     for (const std::size_t i : piece) {
       const Item& item = instance_.items[i];
-      const std::int64_t bytes = round_up(item.bytes, instance_.granule);
       // Padding below others would be a decision, not a necessity.
-      if (item.begin == begin && item.end == end && item.gaps.empty() && bytes % alignment == 0) {
+      if (item.begin == begin && item.end == end && item.gaps.empty() &&
+          item.bytes % alignment == 0) {
         result_.offsets[i] = bottom;
-        bottom += bytes;
+        bottom += item.bytes;
       } else {
         rest.push_back(i);
       }

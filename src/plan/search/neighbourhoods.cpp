@@ -225,25 +225,28 @@ Packing search_neighbourhoods(const Instance& instance, const Limits& limits) {
   std::vector<std::int64_t> best =
       limits.incumbent != nullptr ? *limits.incumbent : best_first_fit(instance);
   std::int64_t peak = peak_of(instance, best);
-  if (peak > limits.lower_bound) {
+  std::int64_t bound = limits.lower_bound;
+  if (peak > bound) {
     Neighbourhoods around(instance);
+    const Peaks peaks(instance);
+    bound = peaks.above(bound - 1);
     // A target is 1/32 nearer to the bound; where half of the work left does not reach it, half so
     // near.
-    for (int shift = 5; around.work() < limits.work && peak > limits.lower_bound;) {
-      const std::int64_t way = (peak - limits.lower_bound) >> shift;
-      const std::int64_t step =
-          std::max(instance.granule, way / instance.granule * instance.granule);
+    for (int shift = 5; around.work() < limits.work && peak > bound;) {
+      const std::int64_t way = (peak - bound) >> shift;
+      const std::int64_t nearest = peaks.until(peak - 1);
+      const std::int64_t target = std::min(nearest, peaks.above(peak - way - 1));
       const std::int64_t share = (limits.work - around.work() + 1) / 2;
-      if (around.lower_to(peak - step, best, around.work() + share)) {
+      if (around.lower_to(target, best, around.work() + share)) {
         best = around.offsets();
         peak = peak_of(instance, best);
         continue;
       }
-      if (step == instance.granule) break;
+      if (target == nearest) break;
       ++shift;
     }
   }
-  return {std::move(best), limits.lower_bound};
+  return {std::move(best), bound};
 }
 
 }  // namespace arenite::plan

@@ -32,8 +32,7 @@ Packer::Packer(const Instance& instance, const Sections& sections)
       continue;
     }
     const auto of = sections.of(i);
-    const auto bytes = round_up(item.bytes, instance.granule);
-    Kind kind{{of.begin(), of.end()}, bytes, item.alignment};
+    Kind kind{{of.begin(), of.end()}, instance.counted(item), item.alignment};
     twin_.push_back(kinds.try_emplace(std::move(kind), i).first->second);
   }
 }

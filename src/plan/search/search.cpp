@@ -112,7 +112,10 @@ class LeafSearch {
  public:
   /// The incumbent, if it is not empty, is a packing of the leaf.
   LeafSearch(Leaf leaf, const std::vector<std::int64_t>& incumbent)
-      : leaf_(std::move(leaf)), need_(need_of(leaf_)), lower_(leaf_.lower_bound) {
+      : leaf_(std::move(leaf)),
+        need_(need_of(leaf_)),
+        peaks_(leaf_.instance),
+        lower_(peaks_.above(leaf_.lower_bound - 1)) {
     if (!incumbent.empty()) {
       keep(incumbent);
       return;
@@ -177,8 +180,7 @@ class LeafSearch {
   }
 
   void advance(std::int64_t goal, std::int64_t end) {
-    const std::int64_t granule = leaf_.instance.granule;
-    const std::int64_t lowest = std::max(lower_, round_up(goal - leaf_.base, granule));
+    const std::int64_t lowest = std::max(lower_, peaks_.until(goal - leaf_.base));
     // A large leaf's bound is out of reach, and every try is dear.
     if (!given_up_ && engine_->large && round_ == 0) given_up_ = lowest;
     if (!given_up_) {
@@ -187,14 +189,15 @@ class LeafSearch {
     }
     *given_up_ = std::max(*given_up_, lowest);
     const std::int64_t gap = upper_ - *given_up_;
-    if (gap <= std::max(granule, upper_ >> std::min(precision + round_, 62))) {
+    const std::int64_t next = peaks_.above(*given_up_);
+    if (next >= upper_ || gap <= upper_ >> std::min(precision + round_, 62)) {
       ++round_;
       given_up_.reset();
       return;
     }
     // Half-way, or where it is likely to fit when few tries are left.
     const std::int64_t part = hurry_ ? gap - gap / 4 : gap / 2;
-    decide(*given_up_ + std::max(granule, part / granule * granule), end);
+    decide(std::max(next, peaks_.until(*given_up_ + part)), end);
   }
 
   void keep(std::vector<std::int64_t> offsets) {
@@ -206,7 +209,7 @@ class LeafSearch {
 
   /// Whether it fits into `capacity`, until the packer's work reaches `end`.
   void decide(std::int64_t capacity, std::int64_t end) {
-    capacity = std::min(capacity, upper_ - leaf_.instance.granule);
+    capacity = std::min(capacity, peaks_.until(upper_ - 1));
     Packer& packer = engine_->packer;
     while (packer.work() < end) {
       const std::int64_t share =
@@ -218,7 +221,7 @@ class LeafSearch {
           keep(packer.offsets());
           return;
         case Packer::Outcome::impossible:
-          lower_ = capacity + leaf_.instance.granule;
+          lower_ = peaks_.above(capacity);
           return;
         case Packer::Outcome::gave_up:
           break;
@@ -229,6 +232,7 @@ class LeafSearch {
 
   Leaf leaf_;
   Need need_;
+  Peaks peaks_;
   std::int64_t lower_ = 0;
   std::int64_t upper_ = 0;
   std::vector<std::int64_t> best_;

@@ -9,12 +9,18 @@ Skyline::Skyline(const Instance& instance, const Sections& sections)
     : instance_(instance), sections_(sections), all_(sections.words, 0) {
   const std::size_t n = instance.items.size();
   for (const Item& item : instance.items) {
-    bytes_.push_back(round_up(item.bytes, instance.granule));
+    bytes_.push_back(instance.stacked(item));
+    padding_.push_back(bytes_.back() - instance.counted(item));
     any_fixed_ = any_fixed_ || item.fixed >= 0;
   }
   fixed_around_.resize(n);
   fixed_in_.resize(sections.count);
+  most_padding_.resize(sections.count);
   for (std::size_t i = 0; i < n; ++i) {
+    for (const auto s : sections.of(i)) {
+      std::int64_t& most = most_padding_[static_cast<std::size_t>(s)];
+      most = std::max(most, padding_[i]);
+    }
     const std::int64_t fixed = instance.items[i].fixed;
     if (fixed < 0) {
       set_bit(all_, i);
@@ -30,7 +36,18 @@ Skyline::Skyline(const Instance& instance, const Sections& sections)
 }
 
 bool Skyline::reset(std::int64_t capacity) {
-  capacity_ = capacity;
+  // What lies highest may be padded beyond the capacity: to the next multiple of the alignment, if
+  // it has as much padding.
+  const std::int64_t below = capacity / instance_.alignment * instance_.alignment;
+  const std::int64_t above = round_up(capacity, instance_.alignment);
+  room_.clear();
+  for (const std::int64_t most : most_padding_) {
+    room_.push_back(most >= above - capacity ? above : below);
+  }
+  highest_.clear();
+  for (std::size_t i = 0; i < bytes_.size(); ++i) {
+    highest_.push_back(capacity - bytes_[i] + padding_[i]);
+  }
   trail_.clear();
   head_.assign(bytes_.size(), 0);
   floor_.assign(sections_.count, 0);
@@ -52,7 +69,7 @@ bool Skyline::reset(std::int64_t capacity) {
   if (any_fixed_) {
     for (std::size_t i = 0; i < bytes_.size(); ++i) {
       const std::int64_t fixed = instance_.items[i].fixed;
-      fits = fits && (fixed < 0 || fixed + bytes_[i] <= capacity);
+      fits = fits && fixed <= highest_[i];
     }
   }
   for (std::size_t s = 0; s < sections_.count; ++s) fits = fits && slack(s) >= 0;
@@ -97,7 +114,7 @@ void Skyline::touch(std::size_t item) {
 bool Skyline::lift(std::size_t item, std::int64_t offset) {
   set(head_[item], settle(item, offset));
   touch(item);
-  if (top(item) <= capacity_) return true;
+  if (head_[item] <= highest_[item]) return true;
   failed_ = static_cast<std::size_t>(sections_.of(item).front());
   return false;
 }

@@ -24,6 +24,7 @@ class Skyline {
   bool reset(std::int64_t capacity);
 
   std::int64_t head(std::size_t item) const noexcept { return head_[item]; }
+  /// The lowest offset that something upon it could have, were it at its head.
   std::int64_t top(std::size_t item) const noexcept { return head_[item] + bytes_[item]; }
   std::int64_t floor(std::size_t section) const noexcept { return floor_[section]; }
   /// Bytes of the open items in it; 0 iff it has none.
@@ -34,7 +35,7 @@ class Skyline {
   std::int64_t slack(std::size_t section) const noexcept { return slack(section, floor_[section]); }
   /// The same if its floor were there; negative when what is open would not fit.
   std::int64_t slack(std::size_t section, std::int64_t floor) const noexcept {
-    return capacity_ - floor - load_[section] - fixed_above(section, floor);
+    return room_[section] - floor - load_[section] - fixed_above(section, floor);
   }
   /// The section that failed last.
   std::size_t failed() const noexcept { return failed_; }
@@ -92,10 +93,13 @@ class Skyline {
   const Instance& instance_;
   const Sections& sections_;
   Bits all_;
-  std::int64_t capacity_ = 0;
   std::int64_t work_ = 0;
   std::size_t failed_ = 0;
-  std::vector<std::int64_t> bytes_;  // rounded to the granule, as all offsets are
+  std::vector<std::int64_t> bytes_;         // by item: stacked, as all offsets are multiples
+  std::vector<std::int64_t> padding_;       // by item: of these bytes, what may pass the capacity
+  std::vector<std::int64_t> most_padding_;  // by section: of an item in it
+  std::vector<std::int64_t> highest_;       // by item: the offset at which it just fits
+  std::vector<std::int64_t> room_;          // by section: the highest end of stacked bytes
   std::vector<std::int64_t> head_;
   std::vector<std::int64_t> floor_;
   std::vector<std::int64_t> load_;

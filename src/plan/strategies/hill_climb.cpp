@@ -40,8 +40,8 @@ class Climber {
     std::vector<std::size_t> top;  // positions of the movable items that reach the peak
     for (std::size_t p = 0; p < order_.size(); ++p) {
       const std::size_t i = order_[p];
-      if (items[i].fixed < 0 && round_up(offsets_[i] + items[i].bytes, instance_.granule) == peak_)
-        top.push_back(p);
+      const std::int64_t end = round_up(offsets_[i] + items[i].bytes, instance_.granule);
+      if (items[i].fixed < 0 && end == peak_) top.push_back(p);
     }
     if (top.empty()) return false;
     const std::size_t from = top[below(random_, top.size())];

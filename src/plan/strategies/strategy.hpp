@@ -39,7 +39,7 @@ struct Strategy {
 
 std::span<const Strategy> all_strategies();
 
-/// The highest end of an item, rounded up to the granule.
+/// The highest end of an item, rounded up to the granule of blocks.
 std::int64_t peak_of(const Instance& instance, const std::vector<std::int64_t>& offsets);
 
 }  // namespace arenite::plan
