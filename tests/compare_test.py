@@ -391,6 +391,7 @@ class BeforeAndNow(unittest.TestCase):
             self.assertEqual((cell["before"]["verdict"], len(cell["contestants"]["before/arenite"]["rates"])), (word, 15))
             self.assertEqual(list(cell["contestants"]), ["arenite/arenite", "before/arenite"])
             self.assertRegex(done.stdout, rf"cnn2 +64 +1 +{rate} +100 +{100 / rate:.3f} +[0-9.]+–[0-9.]+ +{word} +- +-\n")
+            self.assertRegex(done.stdout, r"network +batch +workers +arenite +before +GEMM")
             self.assertEqual("slower: cnn2/64/1; " in done.stdout.splitlines()[-1], word == "slower")
             self.assertIn(f"absent: bits and heap calls: [Errno 2] No such file or directory: '{self.folder}/older/arenite'",
                           done.stderr)

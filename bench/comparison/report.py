@@ -38,6 +38,11 @@ def rivals_of(report):
     return list(dict.fromkeys(name for cell in report["cells"] for name in cell["rivals"]))
 
 
+def way_of(key):
+    """Short, and another for the older build, whose way is ours."""
+    return key.removesuffix("/" + OURS).split("/")[-1]
+
+
 def place(cell):
     return cell["network"], cell["batch"], cell["workers"]
 
@@ -78,7 +83,7 @@ def every_way_table(report):
     def entry(one):
         return "-" if one is None else f"{one['samples_per_second']:.0f} ({number(one['gemm_percent'], '.1f')})"
 
-    return table(["network", "batch", "workers", *(key.split("/")[-1] for key in keys), "GEMM GFLOP/s"],
+    return table(["network", "batch", "workers", *map(way_of, keys), "GEMM GFLOP/s"],
                  [[*place(cell), *(entry(cell["contestants"].get(key)) for key in keys),
                    number(cell.get("gemm_gflops"), ".0f")] for cell in report["cells"]])
 
@@ -131,7 +136,7 @@ def not_kernels_table(report):
             return f"{100 * one['not_kernels']:.1f} % ({one['kernels_per_step']:.0f}, {one['busy_us_per_step']:.1f} µs)"
         return "not measured"
 
-    return table(["network", "batch", "workers", *(key.split("/")[-1] for key in keys)],
+    return table(["network", "batch", "workers", *map(way_of, keys)],
                  [[*place(cell), *(entry(cell["contestants"].get(key)) for key in keys)] for cell in report["cells"]])
 
 
