@@ -106,7 +106,7 @@ std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
 /// the version it names, the next step the last one. Needs the operators `assign`, `identity` and
 /// `reshape`. Throws Error on two new versions of the same bytes of one version, and on one made in
 /// a block of a buffer from outside. Returns how many values buffers keep.
-int keep_buffers(Graph& graph, const OperatorTable& table);
+int keep_buffers(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
 /// A new version that has bytes of its own, though its operator could have written the old one's.
 struct InsertedCopy {
@@ -124,7 +124,7 @@ std::vector<InsertedCopy> inserted_copies(const Graph& graph);
 /// (`OperatorDefinition::sums_as`), where nobody else reads those results: a gradient over all
 /// lanes that is written once. It takes the lanes one after the other, where `sum` would have built
 /// a tree. Looks at the body only: blocks do not add lanes up. Returns how many sums were replaced.
-int merge_sums(Graph& graph, const OperatorTable& table);
+int merge_sums(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
 // ---- features ----------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ int merge_sums(Graph& graph, const OperatorTable& table);
 /// lanes' ops on one weight depend on each other, all weights stay whole, and so does one that a
 /// block reads: a block runs on one worker, which needs all of it. Returns how many were split.
 int split_features(Graph& graph, const OperatorTable& table,
-                   const TargetProfile& target = default_target());
+                   const TargetProfile& target = default_target(), Remarks* remarks = nullptr);
 
 // ---- rows --------------------------------------------------------------------------------------
 
@@ -147,7 +147,7 @@ int split_features(Graph& graph, const OperatorTable& table,
 /// on the op, the lanes and the profile only; results keep their bits. Looks at the body only: a
 /// block is one task. Needs the operator `slice`. Returns how many pairs of ops were split.
 int split_rows(Graph& graph, const OperatorTable& table,
-               const TargetProfile& target = default_target());
+               const TargetProfile& target = default_target(), Remarks* remarks = nullptr);
 
 // ---- updates -----------------------------------------------------------------------------------
 
@@ -157,14 +157,14 @@ int split_rows(Graph& graph, const OperatorTable& table,
 /// are kept until then, which is why large ones are left alone. Results keep their bits but for
 /// those sums, which may be rounded differently. Looks at the body only, as updates stand there.
 /// Returns how many ops there are less.
-int group_updates(Graph& graph, const OperatorTable& table);
+int group_updates(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
 /// Replaces a gradient and the update that alone reads it by the operator that does both in one go
 /// (`OperatorDefinition::update_fusion`), where the update stands: the gradient needs no bytes any
 /// more. A gradient that anybody else reads, a block among them, or that is an output, stays, and
 /// so does its update. Looks at the body only, as updates stand there. Returns how many updates
 /// were replaced.
-int fuse_updates(Graph& graph, const OperatorTable& table);
+int fuse_updates(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
 // ---- kernels -----------------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ Spaces deal_out(std::span<const Space> spaces, int lanes,
 /// `constant_name`, where a device reads it. Copies of inputs are inputs: made ahead of the step.
 /// Returns how many copies were made.
 int place(Graph& graph, const OperatorTable& table, const Spaces& spaces,
-          const KernelSelector& selector);
+          const KernelSelector& selector, Remarks* remarks = nullptr);
 
 /// The name of a constant's bytes in a space: its own in the host's memory.
 std::string constant_name(const std::string& name, const Space& space);
@@ -246,7 +246,7 @@ bool is_selected(const Graph& graph);
 /// Lets results overwrite operands where the operator allows it, the operand is a transient value
 /// of the same layout and size, is no output, and has no later reader. Returns how many were
 /// merged.
-int in_place(Graph& graph);
+int in_place(Graph& graph, Remarks* remarks = nullptr);
 
 // ---- coarsening --------------------------------------------------------------------------------
 

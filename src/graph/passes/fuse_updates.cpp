@@ -2,11 +2,11 @@
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
 
-#include "src/graph/notes.hpp"
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <utility>
@@ -54,7 +54,7 @@ FusedUpdates fused_updates(const OperatorTable& table) {
 
 class UpdateFuser {
  public:
-  UpdateFuser(const Graph& graph, const OperatorTable& table)
+  UpdateFuser(const Graph& graph, const OperatorTable& table, Remarks* remarks)
       : graph_(graph), readers_(graph), is_gradient_(graph.op_count()) {
     const FusedUpdates fused = fused_updates(table);
     for (OpId update : graph_[Graph::body].ops) {
@@ -64,7 +64,15 @@ class UpdateFuser {
       if (!gradient) continue;
       const auto found =
           fused.find(std::pair{std::string(graph_[gradient].name()), std::string(op.name())});
-      if (found == fused.end() || !fusible(gradient, update)) continue;
+      if (found == fused.end()) continue;
+      const Obstacle why = apart(gradient, update);
+      note(
+          remarks, graph_, why,
+          [&] {
+            return describe(graph_, std::array{gradient, update});
+          },
+          [&] { return found->second->name; });
+      if (why) continue;
       is_gradient_[gradient.index] = true;
       updates_.emplace(update, Pair{gradient, found->second});
     }
@@ -84,15 +92,17 @@ class UpdateFuser {
     Definition fused;
   };
 
-  /// The gradient is as nobody asked for it by hand, and sees the same when it is made as late as
-  /// the update, piece by piece, while the update goes on.
-  bool fusible(OpId gradient, OpId update) const {
+  /// Nothing where the gradient is as nobody asked for it by hand, and sees the same when it is
+  /// made as late as the update, piece by piece, while the update goes on.
+  Obstacle apart(OpId gradient, OpId update) const {
     const Op& op = graph_[gradient];
     const ValueId result = op.results[0];
-    const Storage& storage = graph_.storage(graph_[result].storage);
-    return !readers_.only_for(result, update) && storage.cls == result_class(op.phase) &&
-           storage.space == Space{} && graph_[result].layout == Layout{} && only_reads(op) &&
-           independent(gradient, update) && !readers_.moved(gradient, gradient, update);
+    if (const Obstacle why = readers_.only_for(result, update)) return why;
+    if (!as_made(graph_, result)) return {.words = "%v is placed by hand", .value = result};
+    if (!only_reads(op)) return {.words = "%o writes what it is given", .op = gradient};
+    if (!independent(gradient, update))
+      return {.words = "%o writes what is read besides", .op = update};
+    return readers_.moved(gradient, gradient, update);
   }
 
   /// What the update writes lies in storages of its own, one each: neither of the two reads them
@@ -139,9 +149,9 @@ class UpdateFuser {
 
 }  // namespace
 
-int fuse_updates(Graph& graph, const OperatorTable& table) {
+int fuse_updates(Graph& graph, const OperatorTable& table, Remarks* remarks) {
   expect_before_select(graph, "fuse_updates");
-  const UpdateFuser fuser(graph, table);
+  const UpdateFuser fuser(graph, table, remarks);
   if (fuser.count() == 0) return 0;
   graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
     return fuser.replace(id, map, builder);

@@ -51,10 +51,12 @@ bool in_the_way(const std::vector<Access>& a, const std::vector<Access>& b) {
 
 class UpdateGrouper {
  public:
-  explicit UpdateGrouper(const Graph& graph)
+  UpdateGrouper(const Graph& graph, Remarks* remarks)
       : graph_(graph), readers_(graph), with_(graph.op_count()) {
     for (OpId id : graph_[Graph::body].ops) {
-      const bool joins = small_update(id);
+      const Obstacle why = apart(id);
+      const bool joins = !why;
+      leave(id, why);
       const Member member = joins ? member_of(id) : Member{id, {}, accesses(graph_, id)};
       // A group whose updates cannot wait behind this op is as long as it gets.
       for (auto& group : groups_) {
@@ -64,7 +66,8 @@ class UpdateGrouper {
       }
       if (joins) join(member);
     }
-    for (const Group& group : groups_) note(group);
+    for (const Group& group : groups_) settle(group);
+    if (remarks != nullptr) tell(*remarks);
   }
 
   int count() const noexcept { return count_; }
@@ -85,17 +88,29 @@ class UpdateGrouper {
     bool open = true;
   };
 
-  bool small_update(OpId id) const {
+  /// From an update of a small parameter.
+  Obstacle apart(OpId id) const {
     const Op& op = graph_[id];
-    return !op.definition->groups_as.empty() && op.operands.size() > rate_operand &&
-           graph_[op.operands[0]].shape.elements() <= most_elements;
+    if (op.definition->groups_as.empty() || op.operands.size() <= rate_operand) return not_meant;
+    const std::int64_t elements = graph_[op.operands[0]].shape.elements();
+    if (elements <= most_elements) return {};
+    return {.words = "%n elements keep a GPU busy, and their gradient is not to live longer",
+            .number = elements};
   }
 
-  Member member_of(OpId id) const {
+  void leave(OpId id, const Obstacle& why) {
+    if (why.worth_a_remark()) left_.emplace_back(id, why);
+  }
+
+  Member member_of(OpId id) {
     const ValueId gradient = graph_[id].operands[gradient_operand];
     const OpId maker = graph_[gradient].producer;
     Member member{id, {}, accesses(graph_, id)};
-    if (!maker || !goes_along(maker, id)) return member;
+    if (!maker) return member;
+    if (const Obstacle why = stays(maker, id)) {
+      leave(maker, why);
+      return member;
+    }
     member.sum = maker;
     std::erase_if(member.touches,
                   [&](const Access& a) { return a.storage == graph_.root(gradient); });
@@ -105,18 +120,19 @@ class UpdateGrouper {
     return member;
   }
 
-  /// The gradient is a sum of few rows that nobody else sees.
-  bool goes_along(OpId maker, OpId update) const {
+  /// Nothing where the gradient is a sum of few rows that nobody else sees.
+  Obstacle stays(OpId maker, OpId update) const {
     const Op& op = graph_[maker];
-    if (!op.definition->sums_leading_axes || !only_reads(op)) return false;
+    if (!op.definition->sums_leading_axes || !only_reads(op)) return not_meant;
     const ValueId result = op.results[0];
-    const Storage& storage = graph_.storage(graph_[result].storage);
     const Shape& rows = graph_[op.operands[0]].shape;
-    return !readers_.only_for(result, update) && fills_storage(graph_, result) &&
-           storage.space == Space{} && graph_[result].layout == Layout{} &&
-           graph_[op.operands[0]].layout == Layout{} &&
-           rows.elements() <= most_rows * graph_[result].shape.elements() &&
-           !readers_.moved(maker, maker, update);
+    if (const Obstacle why = readers_.only_for(result, update)) return why;
+    if (!fills_storage(graph_, result) || graph_.root_storage(result).space != Space{} ||
+        graph_[result].layout != Layout{} || graph_[op.operands[0]].layout != Layout{})
+      return {.words = "%v is placed by hand", .value = result};
+    if (rows.elements() > most_rows * graph_[result].shape.elements())
+      return {.words = "it sums more than %n rows", .number = most_rows};
+    return readers_.moved(maker, maker, update);
   }
 
   void join(const Member& member) {
@@ -131,15 +147,34 @@ class UpdateGrouper {
     (group != groups_.end() ? *group : groups_.emplace_back()).members.push_back(member);
   }
 
-  void note(const Group& group) {
+  void settle(const Group& group) {
     std::size_t ops = group.members.size();
     for (const Member& member : group.members) ops += member.sum ? 1 : 0;
-    if (ops < 2) return;
+    if (ops < 2) {
+      leave(group.members.front().update, {"no other update joins it"});
+      return;
+    }
     count_ += static_cast<int>(ops) - 1;
     for (const Member& member : group.members) {
       with_[member.update.index] = &group;
       if (member.sum) with_[member.sum.index] = &group;
     }
+  }
+
+  void tell(Remarks& remarks) {
+    for (const Group& group : groups_) {
+      std::vector<OpId> all;
+      for (const Member& member : group.members) {
+        if (member.sum) all.push_back(member.sum);
+        all.push_back(member.update);
+      }
+      if (with_[all.back().index] == nullptr) continue;
+      remarks.done.push_back({describe(graph_, all), graph_[all.back()].definition->groups_as});
+    }
+    const Nesting& nesting = readers_.nesting();
+    std::ranges::sort(left_, {}, [&](const auto& one) { return nesting.position_of(one.first); });
+    for (const auto& [id, why] : left_)
+      remarks.left.push_back({describe(graph_, id), in_words(graph_, why)});
   }
 
   void add_group(const Group& group, const std::vector<ValueId>& map, Builder& builder) const {
@@ -169,15 +204,16 @@ class UpdateGrouper {
   const Readers readers_;
   std::vector<Group> groups_;
   std::vector<const Group*> with_;  // by op: the group that it becomes a part of
+  std::vector<std::pair<OpId, Obstacle>> left_;
   int count_ = 0;
 };
 
 }  // namespace
 
-int group_updates(Graph& graph, const OperatorTable& table) {
+int group_updates(Graph& graph, const OperatorTable& table, Remarks* remarks) {
   expect_before_select(graph, "group_updates");
   check_rules(table);
-  const UpdateGrouper grouper(graph);
+  const UpdateGrouper grouper(graph, remarks);
   if (grouper.count() == 0) return 0;
   graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
     return grouper.replace(id, map, builder);

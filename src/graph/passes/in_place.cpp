@@ -2,6 +2,7 @@
 #include <arenite/graph/regions.hpp>
 #include <arenite/graph/verify.hpp>
 
+#include "src/graph/passes/obstacle.hpp"
 #include "src/graph/passes/sharing.hpp"
 
 #include <algorithm>
@@ -19,15 +20,20 @@ class InPlace {
         ops_(graph[region].ops),
         last_(last_access()) {}
 
-  int run() {
+  int run(Remarks* remarks) {
     int merged = 0;
     for (std::size_t at = 0; at < ops_.size(); ++at) {
       const Op& op = graph_[ops_[at]];
       for (const auto& [result, operand] : op.definition->in_place) {
         if (operand >= op.operands.size() || !op.operands[operand]) continue;
-        if (!may_take(at, op.results[result], op.operands[operand])) continue;
+        const ValueId into = op.operands[operand];
+        const Obstacle why = apart(at, op.results[result], into);
+        note(
+            remarks, graph_, why, [&] { return describe(graph_, ops_[at]); },
+            [&] { return "in the bytes of " + name_of(graph_, into); });
+        if (why) continue;
         const StorageId source = graph_.root(op.results[result]);
-        const StorageId target = graph_.root(op.operands[operand]);
+        const StorageId target = graph_.root(into);
         sharing_.merge(source, target);
         last_[target.index] = last_[source.index];
         ++merged;
@@ -50,15 +56,29 @@ class InPlace {
     return last;
   }
 
-  bool may_take(std::size_t at, ValueId from, ValueId into) const {
+  Obstacle apart(std::size_t at, ValueId from, ValueId into) const {
     const StorageId target = graph_.root(into);
     // Another operand may be a view of the same bytes.
     const auto& operands = graph_[ops_[at]].operands;
     const auto readers = std::count_if(operands.begin(), operands.end(),
                                        [&](ValueId id) { return id && graph_.root(id) == target; });
+    const std::size_t last = last_[target.index];
+    if (last == ops_.size()) return {.words = "%v is what its block yields", .value = into};
+    if (last != at) return {.words = "%o needs %v later", .value = into, .op = ops_[last]};
+    if (readers != 1) return {.words = "another operand lies in %v as well", .value = into};
+    if (sharing_.holds_output(into)) return {.words = "%v is an output", .value = into};
+    if (sharing_.holds_output(from)) return {.words = "the result is an output"};
+    if (!sharing_.is_working(into)) {
+      return {.words = "%v is of class %t",
+              .value = into,
+              .name = to_string(graph_.root_storage(into).cls)};
+    }
+    if (!sharing_.fits(from, into))
+      return {.words = "%v and the result are not of one size and place", .value = into};
     // Values from outside a region are not its own to overwrite.
-    return last_[target.index] == at && readers == 1 && sharing_.fits(from, into) &&
-           (region_ == Graph::body || sharing_.made_inside(region_, into));
+    if (region_ != Graph::body && !sharing_.made_inside(region_, into))
+      return {.words = "%v is made outside of the block", .value = into};
+    return {};
   }
 
   Graph& graph_;
@@ -70,11 +90,11 @@ class InPlace {
 
 }  // namespace
 
-int in_place(Graph& graph) {
+int in_place(Graph& graph, Remarks* remarks) {
   Sharing sharing(graph);
   int merged = 0;
   for (std::size_t i = 0; i < graph.region_count(); ++i)
-    merged += InPlace(graph, sharing, RegionId(i)).run();
+    merged += InPlace(graph, sharing, RegionId(i)).run(remarks);
   if (graph.region_count() > 1) merged += join_handovers(graph) + join_sides(graph);
   verify(graph);
   return merged;

@@ -20,13 +20,22 @@ class Keeper {
  public:
   Keeper(Graph& graph, const OperatorTable& table) : graph_(graph), builder_(graph, table) {}
 
-  int run() {
+  int run(Remarks* remarks) {
     const std::vector<OpId> versions = Versions(graph_).ops();
     if (versions.empty()) return 0;
     look_at_sharing();
     OldReaders readers(graph_);
     for (const OpId id : versions) {
-      if (may_write(id) && readers.obstacle(id).empty()) {
+      const std::string why = may_write(id)
+                                  ? readers.obstacle(id)
+                                  : "only a replace_slice that nobody placed by hand may do so";
+      if (remarks != nullptr) {
+        const std::string there =
+            "in the bytes of '" + graph_.root_storage(graph_[id].operands[0]).name + "'";
+        if (why.empty()) remarks->done.push_back({describe(graph_, id), there});
+        if (!why.empty()) remarks->left.push_back({describe(graph_, id) + ", " + there, why});
+      }
+      if (why.empty()) {
         write_in_place(id, readers);
       } else {
         keep_copy(id);
@@ -181,6 +190,8 @@ class Keeper {
 
 }  // namespace
 
-int keep_buffers(Graph& graph, const OperatorTable& table) { return Keeper(graph, table).run(); }
+int keep_buffers(Graph& graph, const OperatorTable& table, Remarks* remarks) {
+  return Keeper(graph, table).run(remarks);
+}
 
 }  // namespace arenite::graph

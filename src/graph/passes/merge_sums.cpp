@@ -28,11 +28,21 @@ void check_rules(const OperatorTable& table) {
 
 class SumMerger {
  public:
-  explicit SumMerger(const Graph& graph)
+  SumMerger(const Graph& graph, Remarks* remarks)
       : graph_(graph), readers_(graph), role_(graph.op_count(), Role::none) {
     for (OpId id : graph_[Graph::body].ops) {
-      if (!mergeable(id)) continue;
-      for (ValueId term : graph_[id].operands) role_[graph_[term].producer.index] = Role::term;
+      const auto& terms = graph_[id].operands;
+      const Obstacle why = apart(id);
+      const auto first = [&] { return graph_[graph_[terms[0]].producer].definition; };
+      note(
+          remarks, graph_, why,
+          [&] {
+            return describe(graph_, id) + " of " + std::to_string(terms.size()) + " results of " +
+                   first()->name;
+          },
+          [&] { return first()->sums_as; });
+      if (why) continue;
+      for (ValueId term : terms) role_[graph_[term].producer.index] = Role::term;
       role_[id.index] = Role::sum;
       ++merged_;
     }
@@ -48,18 +58,21 @@ class SumMerger {
  private:
   enum class Role : std::uint8_t { none, term, sum };
 
-  /// A sum of results that nothing else reads, all of ops that differ in their operands only.
-  bool mergeable(OpId id) const {
+  /// From a sum of results that nothing else reads, all of ops that differ in their operands only.
+  Obstacle apart(OpId id) const {
     const Op& sum = graph_[id];
-    if (sum.name() != "sum" || sum.operands.size() < 2) return false;
+    if (sum.name() != "sum" || sum.operands.size() < 2) return not_meant;
     const OpId first = graph_[sum.operands[0]].producer;
-    if (!first || graph_[first].definition->sums_as.empty()) return false;
-    return std::all_of(sum.operands.begin(), sum.operands.end(), [&](ValueId term) {
-      const OpId producer = graph_[term].producer;
-      return producer && alike(graph_[producer], graph_[first]) &&
-             graph_[producer].phase == sum.phase && !readers_.only_for(term, id) &&
-             only_reads(graph_[producer]) && !readers_.moved(producer, producer, id);
-    });
+    if (!first || graph_[first].definition->sums_as.empty()) return not_meant;
+    for (ValueId term : sum.operands) {
+      const OpId maker = graph_[term].producer;
+      if (!maker || !alike(graph_[maker], graph_[first]) || graph_[maker].phase != sum.phase)
+        return {.words = "%v is not made as the first term is", .value = term};
+      if (const Obstacle why = readers_.only_for(term, id)) return why;
+      if (!only_reads(graph_[maker])) return {.words = "%o writes what it is given", .op = maker};
+      if (const Obstacle why = readers_.moved(maker, maker, id)) return why;
+    }
+    return {};
   }
 
   static bool alike(const Op& a, const Op& b) {
@@ -92,10 +105,10 @@ class SumMerger {
 
 }  // namespace
 
-int merge_sums(Graph& graph, const OperatorTable& table) {
+int merge_sums(Graph& graph, const OperatorTable& table, Remarks* remarks) {
   expect_before_select(graph, "merge_sums");
   check_rules(table);
-  const SumMerger merger(graph);
+  const SumMerger merger(graph, remarks);
   if (merger.merged() == 0) return 0;
   graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
     return merger.replace(id, map, builder);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <arenite/graph/graph.hpp>
+#include <arenite/graph/remarks.hpp>
 
 #include <span>
 #include <string>
@@ -26,6 +27,16 @@ struct Obstacle {
 inline constexpr Obstacle not_meant{""};
 
 std::string in_words(const Graph& graph, const Obstacle& obstacle);
+
+/// Notes what a pass did, and what it became, or what it left, and why; `what` and `became` make
+/// text, and are called only for remarks that somebody asks for.
+template <class What, class Became>
+void note(Remarks* remarks, const Graph& graph, const Obstacle& why, const What& what,
+          const Became& became) {
+  if (remarks == nullptr) return;
+  if (!why) remarks->done.push_back({what(), became()});
+  if (why.worth_a_remark()) remarks->left.push_back({what(), in_words(graph, why)});
+}
 
 /// "'x'" of a declared value, else "the result of relu 'conv1'", …
 std::string name_of(const Graph& graph, ValueId id);

@@ -4,6 +4,7 @@
 #include <arenite/graph/spaces.hpp>
 #include <arenite/graph/verify.hpp>
 
+#include "src/graph/passes/obstacle.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/views.hpp"
 
@@ -21,7 +22,7 @@ class Homes {
       : graph_(graph),
         spaces_(spaces),
         home_(graph.storage_count()),
-        on_host_(graph.op_count(), false),
+        on_host_(graph.op_count(), nullptr),
         written_(graph.op_count()) {
     for (std::size_t i = 0; i < graph.value_count(); ++i) {
       const Value& value = graph[ValueId(i)];
@@ -31,8 +32,13 @@ class Homes {
     for (OpId id : graph[Graph::body].ops) {
       find_written(id);
       // Blocks look at conditions between their ops, and what fills inputs reads the host's memory.
-      on_host_[id.index] = !graph[id].regions.empty() || is_staging(graph, id) ||
-                           !selector.has_kernel({graph, graph[id]}, gpu_of(graph[id]));
+      if (!graph[id].regions.empty()) {
+        on_host_[id.index] = "it holds blocks";
+      } else if (is_staging(graph, id)) {
+        on_host_[id.index] = "it fills inputs";
+      } else if (!selector.has_kernel({graph, graph[id]}, gpu_of(graph[id]))) {
+        on_host_[id.index] = "there is no kernel of it for the device";
+      }
     }
     while (settle()) {
     }
@@ -47,11 +53,13 @@ class Homes {
     return *gpu;
   }
 
+  /// What keeps an op of the body from a device; none: nothing does.
+  const char* kept_on_host(OpId id) const { return on_host_[id.index]; }
   const Space& of(StorageId root) const { return home_[root.index]; }
   /// Operands' storages that an op of the body writes, or that ops in its blocks write.
   const std::vector<StorageId>& written(OpId id) const { return written_[id.index]; }
   Space of(OpId id) const {
-    if (on_host_[id.index]) return {};
+    if (kept_on_host(id) != nullptr) return {};
     // What is written in place is written where it lives.
     if (!written_[id.index].empty()) return of(written_[id.index].front());
     return spaces_.of_lane(graph_[id].lane);
@@ -77,9 +85,10 @@ class Homes {
   /// One round; true when something had to move to the host, which may move more.
   bool settle() {
     bool moved = false;
-    const auto to_host = [&](auto&& flag) {
-      moved = moved || !flag;
-      flag = true;
+    const auto to_host = [&](OpId id) {
+      const char*& why = on_host_[id.index];
+      moved = moved || why == nullptr;
+      if (why == nullptr) why = "what it writes lives in the host's memory";
     };
     for (OpId id : graph_[Graph::body].ops) {
       if (is_view_op(graph_, id)) continue;
@@ -87,20 +96,20 @@ class Homes {
       const bool apart = std::any_of(written.begin(), written.end(), [&](StorageId root) {
         return of(root) != of(written.front()) || of(root).device == DeviceKind::cpu;
       });
-      if (apart) to_host(on_host_[id.index]);
+      if (apart) to_host(id);
       for (ValueId result : graph_[id].results) {
         // Of results in an operand's bytes the operand decides.
         if (graph_[result].producer == id && owns(id, result))
           home_[graph_.root(result).index] = of(id);
       }
-      if (!on_host_[id.index]) continue;
+      if (kept_on_host(id) == nullptr) continue;
       for (StorageId root : written) {
         if (of(root).device == DeviceKind::cpu) continue;
         home_[root.index] = {};
         moved = true;
         for (OpId maker : graph_[Graph::body].ops) {
           for (ValueId result : graph_[maker].results) {
-            if (graph_.root(result) == root && owns(maker, result)) to_host(on_host_[maker.index]);
+            if (graph_.root(result) == root && owns(maker, result)) to_host(maker);
           }
         }
       }
@@ -118,14 +127,18 @@ class Homes {
   const Graph& graph_;
   const Spaces& spaces_;
   std::vector<Space> home_;                      // by root storage
-  std::vector<bool> on_host_;                    // by op of the body
+  std::vector<const char*> on_host_;             // by op of the body: why; none: it is not
   std::vector<std::vector<StorageId>> written_;  // by op of the body
 };
 
 class Placer {
  public:
-  Placer(Graph& graph, const OperatorTable& table, const Homes& homes)
-      : graph_(graph), builder_(graph, table), homes_(homes), version_(graph.storage_count(), 0) {}
+  Placer(Graph& graph, const OperatorTable& table, const Homes& homes, Remarks* remarks)
+      : graph_(graph),
+        builder_(graph, table),
+        homes_(homes),
+        remarks_(remarks),
+        version_(graph.storage_count(), 0) {}
 
   int run() {
     std::vector<OpId> ops;
@@ -133,7 +146,13 @@ class Placer {
     for (std::size_t i = 0; i < version_.size(); ++i)
       graph_.storage(StorageId(i)).space = homes_.of(StorageId(i));
     for (OpId id : ops) {
-      if (!is_view_op(graph_, id)) bring_operands(id);
+      if (!is_view_op(graph_, id)) {
+        const char* why = homes_.kept_on_host(id);
+        note(
+            why != nullptr ? remarks_ : nullptr, graph_, {why},
+            [&] { return describe(graph_, id); }, [] { return ""; });
+        bring_operands(id);
+      }
       graph_[Graph::body].ops.push_back(id);
       note_writes(id);
     }
@@ -219,6 +238,9 @@ class Placer {
   }
 
   ValueId cross(ValueId id, StorageClass cls, const Space& space) {
+    note(
+        remarks_, graph_, {}, [&] { return name_of(graph_, id); },
+        [&] { return "copied to " + to_string(space); });
     const ValueId copy = builder_.add1("identity", {id});
     Storage& storage = graph_.storage(graph_[copy].storage);
     storage.space = space;
@@ -274,6 +296,7 @@ class Placer {
   Graph& graph_;
   Builder builder_;
   const Homes& homes_;
+  Remarks* remarks_;
   std::vector<long> version_;  // by storage that was there before: how often it was written so far
   std::map<std::pair<ValueId, std::string>, Copy> copies_;
   int crossings_ = 0;
@@ -313,13 +336,13 @@ Spaces deal_out(std::span<const Space> spaces, int lanes,
 }
 
 int place(Graph& graph, const OperatorTable& table, const Spaces& spaces,
-          const KernelSelector& selector) {
+          const KernelSelector& selector, Remarks* remarks) {
   expect_before_select(graph, "place");
   if (on_host(spaces.shared) && std::all_of(spaces.lanes.begin(), spaces.lanes.end(), on_host))
     return 0;
   const Graph before = graph;
   const Homes homes(before, spaces, selector);
-  return Placer(graph, table, homes).run();
+  return Placer(graph, table, homes, remarks).run();
 }
 
 }  // namespace arenite::graph

@@ -39,6 +39,7 @@ void Readers::note(ValueId id, OpId op, RegionId region) {
 
 Obstacle Readers::only_for(ValueId id, OpId reader) const {
   if (taken_.at(id.index) != nullptr) return {.words = taken_[id.index], .value = id};
+  if (of(id).empty()) return {.words = "nobody reads %v", .value = id};
   for (const Reader& other : of(id)) {
     if (other.in_block)
       return {.words = "%v is read in a block of %o", .value = id, .op = other.op};

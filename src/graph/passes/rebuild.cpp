@@ -3,6 +3,8 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/verify.hpp>
 
+#include "src/graph/notes.hpp"
+
 #include <algorithm>
 
 namespace arenite::graph {
@@ -40,6 +42,12 @@ bool only_reads(const Op& op) {
     if (op.operands[i] && op.effect(i) != Effect::read) return false;
   }
   return op.regions.empty();
+}
+
+bool as_made(const Graph& graph, ValueId result) {
+  const Storage& storage = graph.storage(graph[result].storage);
+  return storage.cls == result_class(graph[graph[result].producer].phase) &&
+         storage.space == Space{} && graph[result].layout == Layout{};
 }
 
 namespace {

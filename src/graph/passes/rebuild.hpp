@@ -17,8 +17,12 @@ void expect_before_select(const Graph& graph, std::string_view pass);
 /// True when the op does nothing but read its operands and write its results.
 bool only_reads(const Op& op);
 
-/// Gives a copy the storage class, space, layout and batch, and the bytes around it that the
-/// original was given by hand.
+/// True when a result has the storage class, space and layout that its op's phase gives it, and
+/// nobody chose others by hand.
+bool as_made(const Graph& graph, ValueId result);
+
+/// Gives a copy the storage class, space, layout, batch and bytes around it that the original was
+/// given by hand.
 void copy_placement(const Graph& source, ValueId original, Graph& target, ValueId copy);
 ValueId copy_declared(const Graph& source, ValueId id, Builder& builder);
 

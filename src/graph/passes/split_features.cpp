@@ -1,7 +1,6 @@
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
 
-#include "src/graph/notes.hpp"
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/row_parts.hpp"
@@ -26,11 +25,16 @@ struct Group {
 
 class Groups {
  public:
-  Groups(const Graph& graph, const TargetProfile& target)
+  Groups(const Graph& graph, const TargetProfile& target, Remarks* remarks)
       : graph_(graph), target_(target), readers_(graph), lanes_(lane_count(graph)) {
     if (lanes_ < 2) return;
     for (std::size_t i = 0; i < graph.value_count(); ++i) {
-      if (graph[ValueId(i)].is_declared()) add_groups_of(ValueId(i));
+      const ValueId weight(i);
+      if (!graph[weight].is_declared()) continue;
+      const Obstacle why = add_groups_of(weight);
+      note(
+          remarks, graph_, why, [&] { return name_of(graph_, weight); },
+          [&] { return std::to_string(lanes_) + " parts, one a lane"; });
     }
   }
 
@@ -40,17 +44,23 @@ class Groups {
  private:
   /// Unless somebody reads the weight otherwise: then all of it has to go from worker to worker
   /// anyway.
-  void add_groups_of(ValueId weight) {
+  Obstacle add_groups_of(ValueId weight) {
     const Value& value = graph_[weight];
+    const auto meant = [&](const Readers::Reader& reader) {
+      const Op& op = graph_[reader.op];
+      return op.definition->feature_split && op.operands[weight_operand] == weight;
+    };
+    if (std::ranges::none_of(readers_.of(weight), meant)) return not_meant;
+    const auto readers = static_cast<std::int64_t>(readers_.of(weight).size());
     if (!is_persistent(graph_.storage(value.storage).cls) || value.type != DType::float32 ||
-        value.shape.rank() != 2 || value.layout != Layout{} ||
-        readers_.of(weight).size() <= static_cast<std::size_t>(lanes_)) {
-      return;
-    }
+        value.shape.rank() != 2 || value.layout != Layout{})
+      return {.words = "%v is no float32 matrix that lasts", .value = weight};
+    if (readers <= lanes_)
+      return {.words = "no more than %n ops read %v", .value = weight, .number = readers};
     std::map<std::pair<std::string, ValueId>, Group> found;
     bool updated = false;
     for (const auto& [id, in_block] : readers_.of(weight)) {
-      if (in_block) return;
+      if (in_block) return {.words = "%v is read in a block of %o", .value = weight, .op = id};
       if (updates(id, weight)) {
         updated = true;
       } else if (splittable(id, weight)) {
@@ -58,24 +68,27 @@ class Groups {
         const ValueId bias =
             op.operands.size() > bias_operand ? op.operands[bias_operand] : ValueId{};
         Group& group = found[{std::string(op.name()), bias}];
-        if (found.size() * static_cast<std::size_t>(lanes_) >= readers_.of(weight).size()) return;
+        if (static_cast<std::int64_t>(found.size()) * lanes_ >= readers)
+          return {.words = "%v is not read alike in all lanes", .value = weight};
         group.ops.resize(static_cast<std::size_t>(lanes_));
         OpId& mine = group.ops[static_cast<std::size_t>(op.lane)];
-        if (mine) return;
+        if (mine) return {.words = "%o is not alone in its lane", .op = id};
         mine = id;
       } else {
-        return;
+        return {.words = "%o takes all of it", .op = id};
       }
     }
-    const auto fits = [&](const auto& entry) {
-      return complete(entry.second) && pays(entry.second, weight);
-    };
-    if (!updated || found.empty() || !std::all_of(found.begin(), found.end(), fits)) return;
+    if (!updated || found.empty()) return {.words = "%v is not updated", .value = weight};
+    for (const auto& [key, group] : found) {
+      if (!complete(group)) return {.words = "%v is not read alike in all lanes", .value = weight};
+      if (const Obstacle why = costs(group, weight)) return why;
+    }
     ++weights_;
     for (auto& [key, group] : found) {
       group.parts = row_parts(value.shape[0], lanes_, lanes_);
       groups_.push_back(std::move(group));
     }
+    return {};
   }
 
   bool updates(OpId id, ValueId weight) const {
@@ -96,10 +109,7 @@ class Groups {
     const bool has_bias = op.operands.size() > bias_operand && op.operands[bias_operand];
     if (has_bias && (!rule->adds_up || graph_[op.operands[bias_operand]].shape.rank() != 1))
       return false;
-    const Value& result = graph_[op.results[0]];
-    const Storage& storage = graph_.storage(result.storage);
-    return storage.cls == result_class(op.phase) && storage.space == Space{} &&
-           result.layout == Layout{};
+    return as_made(graph_, op.results[0]);
   }
 
   bool complete(const Group& group) const {
@@ -113,15 +123,26 @@ class Groups {
   /// Each lane would read what the others have updated of the weight, once for all its ops on it,
   /// and instead meets them before and after the op. Asked of each op of the weight: what forward
   /// spares, backward must not cost.
-  bool pays(const Group& group, ValueId weight) const {
+  Obstacle costs(const Group& group, ValueId weight) const {
     const Shape& shape = graph_[weight].shape;
     std::int64_t samples = 0;
     for (OpId id : group.ops) samples += graph_[graph_[id].operands[samples_operand]].shape[0];
     const auto others = static_cast<double>(lanes_ - 1) / static_cast<double>(lanes_);
     const double bytes = others * sizeof(float) * static_cast<double>(shape.elements());
-    return shape[0] >= lanes_ * row_granule(lanes_) &&
-           bytes * 1e-3 / target_.handover_gigabytes >= 2 * target_.meeting_microseconds &&
-           2.0 * static_cast<double>(samples) <= others * static_cast<double>(shape[1]);
+    if (shape[0] < lanes_ * row_granule(lanes_))
+      return {.words = "the lanes' weight is of %n rows: too few for all of them",
+              .number = shape[0]};
+    if (bytes * 1e-3 / target_.handover_gigabytes < 2 * target_.meeting_microseconds) {
+      return {.words =
+                  "the lanes' weight is of %n elements: handing it over costs less than two "
+                  "meetings",
+              .number = shape.elements()};
+    }
+    if (2.0 * static_cast<double>(samples) > others * static_cast<double>(shape[1])) {
+      return {.words = "the lanes' %n samples cost more to hand over than the weight",
+              .number = samples};
+    }
+    return {};
   }
 
   const Graph& graph_;
@@ -258,14 +279,29 @@ class Emitter {
   Builder& builder_;
 };
 
+/// Where there is no order for them, what was to be split stays.
+void add(const Remarks& split, bool no_order, Remarks& remarks) {
+  for (const auto& [what, how] : split.done) {
+    if (no_order) {
+      remarks.left.push_back({what, "the lanes' ops on weights depend on each other"});
+    } else {
+      remarks.done.push_back({what, how});
+    }
+  }
+  remarks.left.insert(remarks.left.end(), split.left.begin(), split.left.end());
+}
+
 }  // namespace
 
-int split_features(Graph& graph, const OperatorTable& table, const TargetProfile& target) {
+int split_features(Graph& graph, const OperatorTable& table, const TargetProfile& target,
+                   Remarks* remarks) {
   expect_before_select(graph, "split_features");
   check(target);
-  const Groups groups(graph, target);
-  if (groups.all().empty()) return 0;
-  const std::vector<OpId> order = Order(graph, groups.all()).sorted();
+  Remarks split;
+  const Groups groups(graph, target, remarks != nullptr ? &split : nullptr);
+  std::vector<OpId> order;
+  if (!groups.all().empty()) order = Order(graph, groups.all()).sorted();
+  if (remarks != nullptr) add(split, order.empty(), *remarks);
   if (order.empty()) return 0;
   std::map<OpId, const Group*> first;
   for (const Group& group : groups.all()) first.emplace(group.ops.front(), &group);

@@ -1,7 +1,6 @@
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
 
-#include "src/graph/notes.hpp"
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/row_parts.hpp"
@@ -37,16 +36,24 @@ std::vector<RowPart> parts_of(std::int64_t rows, double microseconds, std::int64
 
 class RowSplitter {
  public:
-  RowSplitter(const Graph& graph, const TargetProfile& target)
+  RowSplitter(const Graph& graph, const TargetProfile& target, Remarks* remarks)
       : graph_(graph), readers_(graph), is_split_(graph.op_count()) {
     const std::int64_t lanes = lane_count(graph);
     for (OpId id : graph_[Graph::body].ops) {
-      if (!splittable(id)) continue;
-      const ValueId result = graph_[id].results[0];
-      const OpId reader = readers_.of(result).front().op;
-      auto parts = parts_of(graph_[result].shape[0], target.microseconds({graph_, graph_[id]}),
-                            lanes, target);
-      if (parts.size() < 2 || pairs_.contains(reader)) continue;
+      Obstacle why = whole(id);
+      const OpId reader = reader_of(id);
+      std::vector<RowPart> parts;
+      if (!why) {
+        parts = parts_of(graph_[graph_[id].results[0]].shape[0],
+                         target.microseconds({graph_, graph_[id]}), lanes, target);
+        if (parts.size() < 2) why = {"parts would be smaller than tasks"};
+        if (pairs_.contains(reader)) why = {.words = "%o is split for another one", .op = reader};
+      }
+      note(
+          lanes > 1 || !why ? remarks : nullptr, graph_, why,
+          [&] { return describe(graph_, id) + (reader ? ", " + describe(graph_, reader) : ""); },
+          [&] { return std::to_string(parts.size()) + " parts"; });
+      if (why) continue;
       is_split_[id.index] = true;
       pairs_.emplace(reader, Pair{id, std::move(parts)});
     }
@@ -69,23 +76,30 @@ class RowSplitter {
     std::vector<RowPart> parts;
   };
 
-  /// The op's result, as nobody asked for it by hand, goes to one op that works row by row.
-  bool splittable(OpId id) const {
+  OpId reader_of(OpId id) const {
+    const auto& results = graph_[id].results;
+    return results.empty() || readers_.of(results[0]).empty() ? OpId{}
+                                                              : readers_.of(results[0]).front().op;
+  }
+
+  /// Nothing where the op's result, as nobody asked for it by hand, goes to one op that works row
+  /// by row.
+  Obstacle whole(OpId id) const {
     const Op& op = graph_[id];
     const std::string& range = op.definition->row_range;
-    if (range.empty() || !op.attributes.integers(range).empty() || !only_reads(op)) return false;
+    if (range.empty() || !op.attributes.integers(range).empty() || !only_reads(op))
+      return not_meant;
     const ValueId result = op.results[0];
-    const Value& value = graph_[result];
-    const Storage& storage = graph_.storage(value.storage);
-    if (readers_.of(result).size() != 1) return false;
-    const OpId reader = readers_.of(result).front().op;
-    if (readers_.only_for(result, reader) || storage.cls != result_class(op.phase) ||
-        storage.space != Space{} || value.layout != Layout{}) {
-      return false;
-    }
-    return graph_[reader].definition->by_rows && graph_[reader].operands[0] &&
-           value.shape.rank() > 0 && value.shape == rows_shape(reader) && independent(id, reader) &&
-           !readers_.moved(id, id, reader);
+    const Shape& shape = graph_[result].shape;
+    const OpId reader = reader_of(id);
+    if (const Obstacle why = readers_.only_for(result, reader)) return why;
+    if (!as_made(graph_, result)) return {.words = "%v is placed by hand", .value = result};
+    if (!graph_[reader].definition->by_rows || !graph_[reader].operands[0] || shape.rank() == 0 ||
+        shape != rows_shape(reader))
+      return {.words = "%o does not work row by row", .op = reader};
+    if (!independent(id, reader))
+      return {.words = "parts of %o would see what others write", .op = reader};
+    return readers_.moved(id, id, reader);
   }
 
   const Shape& rows_shape(OpId reader) const { return graph_[graph_[reader].operands[0]].shape; }
@@ -159,10 +173,11 @@ class RowSplitter {
 
 }  // namespace
 
-int split_rows(Graph& graph, const OperatorTable& table, const TargetProfile& target) {
+int split_rows(Graph& graph, const OperatorTable& table, const TargetProfile& target,
+               Remarks* remarks) {
   expect_before_select(graph, "split_rows");
   check(target);
-  const RowSplitter splitter(graph, target);
+  const RowSplitter splitter(graph, target, remarks);
   if (splitter.count() == 0) return 0;
   graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
     return splitter.replace(id, map, builder);
