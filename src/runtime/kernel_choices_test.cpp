@@ -95,13 +95,16 @@ TEST_F(KernelChoicesTest, ArePassedOverWhereTheOpCannotHaveThem) {
 /// A choice that an op cannot have is told once, before the table's order.
 TEST_F(KernelChoicesTest, ComeFirstAmongTheRefused) {
   KernelTable table;
-  const auto add = [&](const char* name, auto supports) {
-    table.add("conv2d", {.name = name, .supports = supports});
+  const auto add = [&](Kernel kernel) {
+    kernel.prepare = [](const graph::OpView&) { return PreparedKernel(); };
+    table.add("conv2d", std::move(kernel));
   };
-  add("fast", [](const graph::OpView&) -> graph::Support { return "it is not"; });
-  table.add("conv2d", {.name = "measured", .only_chosen = true});
-  add("odd", [](const graph::OpView&) -> graph::Support { return "an even batch"; });
-  table.add("conv2d", {.name = "plain"});
+  add({.name = "fast",
+       .supports = [](const graph::OpView&) -> graph::Support { return "it is not"; }});
+  add({.name = "measured", .only_chosen = true});
+  add({.name = "odd",
+       .supports = [](const graph::OpView&) -> graph::Support { return "an even batch"; }});
+  add({.name = "plain"});
   const auto refused = [&](const KernelWishes& wishes) {
     std::string all;
     for (const auto& [kernel, why] : kernel_selector(table, wishes)->refused(op()))
