@@ -38,13 +38,14 @@ foreach(flag CHECKED PLAIN_KERNELS)
   endif()
 endforeach()
 
-# arenite_test(NAME name SOURCES a.cpp… [LABEL unit] [TIMEOUT seconds] [LIBS …] [SERIAL])
-# SERIAL: it measures time, and runs alone.
+# arenite_test(NAME name SOURCES a.cpp… [LABEL unit] [TIMEOUT seconds] [LIBS …] [SERIAL] [MACHINE])
+# SERIAL: it measures time, and runs alone. MACHINE: what it says hangs on time, processes or signals, and so on what
+# else the machine does; the label machine, besides.
 function(arenite_test)
   if(NOT ARENITE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(T "SERIAL" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(T "SERIAL;MACHINE" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS" ${ARGN})
   if(NOT T_LABEL)
     set(T_LABEL unit)
   endif()
@@ -66,6 +67,9 @@ function(arenite_test)
   set_tests_properties(${T_NAME} PROPERTIES LABELS ${T_LABEL} TIMEOUT ${T_TIMEOUT})
   if(T_SERIAL)
     set_tests_properties(${T_NAME} PROPERTIES RUN_SERIAL ON)
+  endif()
+  if(T_MACHINE)
+    set_property(TEST ${T_NAME} APPEND PROPERTY LABELS machine)
   endif()
   if(ARENITE_SANITIZE STREQUAL "thread")
     set_tests_properties(${T_NAME} PROPERTIES

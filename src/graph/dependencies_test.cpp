@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <set>
 
 #include "src/graph/random_graph.hpp"
@@ -184,10 +184,10 @@ TEST_F(DependenciesTest, TenThousandOpsAreQuick) {
     relu(rows(shared, i % 64, i % 64 + 1));
   }
   builder.add("fill", {shared});
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // whatever else the machine does
   const Dependencies all = dependencies(graph);
   EXPECT_EQ(all.predecessors.back().size(), 5000u);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+  EXPECT_LT(std::clock() - start, 2 * CLOCKS_PER_SEC);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <limits>
 #include <tuple>
 
@@ -354,13 +354,13 @@ TEST(StepPlan, PlansThousandsOfTasks) {
   const graph::Schedule schedule = graph::coarsen(graph, model);
   ASSERT_EQ(schedule.tasks.size(), 4800u);
   StateLayout state;
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // whatever else the machine does
   const StepPlan plan = plan_step(graph, schedule, state);
-  const std::chrono::duration<double> planned = std::chrono::steady_clock::now() - start;
+  const std::clock_t planned = std::clock() - start;
   verify_step(graph, schedule, plan);
   EXPECT_LE(plan.transient_bytes(), 20 * round_up(8 * 71 * 4, default_alignment));
 #ifdef NDEBUG
-  EXPECT_LT(planned.count(), 15) << "seconds";
+  EXPECT_LT(planned, 15 * CLOCKS_PER_SEC);
 #else
   static_cast<void>(planned);
 #endif
