@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The scripts for people, with stand-ins for what installs, builds and makes roots. Usage: scripts_test.py"""
+import json
 import os
 import pathlib
 import re
@@ -68,10 +69,13 @@ class TwoCommands(Scripts):
 
     def test_testing_builds_all(self):
         test = self.script("scripts/test")
-        self.run_it(test, "-R", "conv2d")
-        self.assertEqual(self.logged(), [
-            "install-deps ", "build release",
-            f"ctest --test-dir {self.tree}/build/release --output-on-failure -L ^(unit|slow)$ -R conv2d"])
+        for words, selection in ((["-R", "conv2d"], "-L ^unit$ -R conv2d"), (["-L", "slow"], "-L slow"),
+                                 (["--all", "-R", "conv2d"], "-R conv2d")):
+            self.run_it(test, *words)
+            self.assertEqual(self.logged(), [
+                "install-deps ", "build release",
+                f"ctest --test-dir {self.tree}/build/release --output-on-failure --no-tests=error --parallel "
+                f"{len(os.sched_getaffinity(0))} {selection}"])
 
     def test_folders_to_look_in_change_nothing(self):
         """Where CDPATH chose the folder, cd says so."""
@@ -89,6 +93,28 @@ class TwoCommands(Scripts):
         for path in scripts:
             for line in re.findall(r".*\$\(.*\bcd .*", path.read_text(encoding="utf-8")):
                 self.assertRegex(line, r"CDPATH='' cd -- |cd \.\./", path.name)
+
+
+class Build(Scripts):
+    """Where nobody watches, with a stand-in for CMake."""
+
+    def build(self, then="true", **variables):
+        self.on_path("cmake", f"""test "$1" = --preset && exit
+echo "[0/2] Looking"; echo "[1/3] Building a.o"; echo "a.cpp: warning: odd"; sleep 1.1; echo "[2/3] Building b.o"; {then}""")
+        self.tree.mkdir(exist_ok=True)
+        return self.run_it(self.script("scripts/build"), "release", status=0 if then == "true" else 1,
+                           env=self.environment | variables).stderr.splitlines()
+
+    def test_it_says_how_far_it_is(self):
+        begun, *lines = self.build(ARENITE_PROGRESS_SECONDS="1")
+        self.assertEqual(begun, "Building preset release in build/release")
+        self.assertRegex(lines[-1], r"^  2 of 3, 0:\d\d, about 0:\d\d to go$")
+        self.assertEqual(self.build(), [begun], "too short for a line")
+        self.assertEqual(len(self.build(ARENITE_PROGRESS_SECONDS="0")), 3)
+
+    def test_what_failed_is_told(self):
+        said = self.build('echo "FAILED: b.o"; echo "b.cpp: error: bad"; exit 1')
+        self.assertEqual(said[1:], ["[0/2] Looking", "a.cpp: warning: odd", "FAILED: b.o", "b.cpp: error: bad"])
 
 
 class Dependencies(Scripts):
@@ -176,17 +202,145 @@ class BuildStarpu(Scripts):
                 self.assertFalse((self.folder / "compiled").exists())
 
 
-class CleanRoom(Scripts):
+class Repository(Scripts):
+    """The tree is a repository of its own."""
+
+    def commit(self):
+        self.environment.update(GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_NOSYSTEM="1")
+        for words in (["init", "--quiet"], ["add", "--all"],
+                      ["-c", "user.name=me", "-c", "user.email=me@localhost", "commit", "--quiet", "--message", "all"]):
+            self.run_it("git", "-C", self.tree, *words)
+
+
+@unittest.skipUnless(shutil.which("git"), "no git")
+class Ci(Repository):
+    ALWAYS = ["dependencies", "format", "release", "train", "asan", "tsan", "fuzz", "tidy", "cuda"]
+
+    def setUp(self):
+        super().setUp()
+        self.ci, self.passed = self.script(".ci/run"), self.tree / "build/ci-passed"
+        self.script(".gitignore")
+        (self.tree / "build").mkdir()
+        for name in ("install-deps", "build", "train", "tidy", "build-starpu"):
+            self.program(self.tree / "scripts" / name)
+        self.program(self.tree / "scripts/test", "mkdir -p build/release/docs_commands; echo 100% tests passed, 0 failed out of 3"
+                     "; echo a page >build/release/docs_commands/page.txt")
+        for name in ("clang-format", "ctest", "nvcc"):
+            self.on_path(name)
+        self.commit()
+
+    def ran(self, *steps, status=0):
+        """The steps that were begun, and the last lines."""
+        lines = self.run_it(self.ci, *steps, status=status).stdout.splitlines()
+        return re.findall(r"^== (\w+)$", "\n".join(lines), re.M), lines[-3:]
+
+    def test_a_tree_that_passed_is_noted(self):
+        self.passed.write_text("another\n")
+        steps, lines = self.ran()
+        self.assertEqual((steps, lines[1:]), (self.ALWAYS, ["", "100% tests passed, 0 failed out of 3"]))
+        tree = self.run_it("git", "-C", self.tree, "rev-parse", "HEAD^{tree}").stdout
+        self.assertEqual(self.passed.read_text(), tree)
+        self.ran("format")
+        self.assertEqual(self.passed.read_text(), tree, "one step says nothing of the others")
+        self.assertEqual(self.ran("full")[0], self.ALWAYS + ["debug", "sanitizers", "bundle", "slow"])
+        self.assertEqual(self.passed.read_text(), tree)
+
+    def test_a_checkout_that_is_not_clean_is_not_noted(self):
+        (self.tree / "new").touch()
+        self.assertIn("build/ci-passed is not written: the checkout is not clean", self.ran()[1][0])
+        self.assertFalse(self.passed.exists())
+
+    def test_nor_is_one_where_a_step_failed_or_was_left_out(self):
+        self.ran()
+        self.on_path("clang-format", "exit 1")
+        self.program(self.tree / "bad.cpp")
+        self.commit()
+        self.ran(status=123)
+        self.assertFalse(self.passed.exists())
+        if not os.path.exists("/usr/local/cuda/bin/nvcc"):
+            self.on_path("clang-format")
+            (self.folder / "bin/nvcc").unlink()
+            self.assertIn("build/ci-passed is not written: step cuda was left out", self.ran()[1][0])
+            self.assertFalse(self.passed.exists())
+
+
+@unittest.skipUnless(shutil.which("git"), "no git")
+class Tidy(Repository):
+    """With stand-ins for clang, and a build that knows the headers of one file of two."""
+
+    def setUp(self):
+        super().setUp()
+        self.tidy = self.script("scripts/tidy")
+        for name in (".clang-tidy", "src/a.cpp", "src/b.cpp", "src/b_test.cpp", "src/a.hpp", "src/b.hpp"):
+            (self.tree / name).parent.mkdir(exist_ok=True)
+            (self.tree / name).touch()
+        build = self.tree / "build/fuzz"
+        build.mkdir(parents=True)
+        (build / "compile_commands.json").write_text(json.dumps([
+            {"directory": str(build), "file": str(self.tree / f"src/{name}.cpp"),
+             "command": f"/usr/bin/ccache clang++ -O1 -o {name}.o -c '{self.tree}/src/{name}.cpp'"} for name in "ab"]))
+        self.on_path("ninja", r"printf 'a.o: #deps 2, deps mtime 1 (VALID)\n    ../../src/a.cpp\n    ../../src/a.hpp\n\n'")
+        self.on_path("clang++", "echo x: ../../src/b.cpp ../../src/b.hpp")
+        self.on_path("clang-tidy", 'test "$1" = --version || echo "$4" >>"$LOG"')
+        self.commit()
+
+    def checked(self, *words, status=0):
+        self.said = self.run_it(self.tidy, *words, status=status).stdout
+        return sorted(self.logged())
+
+    def test_what_was_clean_is_not_checked_again(self):
+        self.assertEqual(self.checked(), ["src/a.cpp", "src/b.cpp"])
+        self.assertEqual(self.checked(), [])
+        for name in "ab":
+            (self.tree / f"src/{name}.hpp").write_text("int changed;")
+            self.assertEqual(self.checked(), [f"src/{name}.cpp"])
+        (self.tree / ".clang-tidy").write_text("Checks: others")
+        self.assertEqual(self.checked(self.tree / "src/b.cpp"), ["src/b.cpp"])
+
+    def test_what_was_not_clean_is(self):
+        self.on_path("clang-tidy", 'test "$1" = --version && exit; echo "$4" >>"$LOG"; echo "$4: bad"; test "$4" != src/b.cpp')
+        self.assertEqual(self.checked(status=1), ["src/a.cpp", "src/b.cpp"])
+        self.assertIn("src/b.cpp: bad\n", self.said)
+        self.assertEqual(self.checked(status=1), ["src/b.cpp"])
+
+    def test_what_time_does_not_allow_is_told(self):
+        self.assertEqual(self.checked("--seconds", "0"), [])
+        self.assertEqual(self.said, "tidy: 2 of 2 files were not reached in 0 s: scripts/tidy, by hand\n")
+        self.assertEqual(self.checked(), ["src/a.cpp", "src/b.cpp"])
+
+
+class UnderLoad(Scripts):
+    def test_it_counts_what_fails(self):
+        """One test fails where there is but one processor, and one always."""
+        cases = [f'<testcase name="{name}" status="{status}"/>' for name, status in (("good", "run"), ("bad", "fail"),
+                                                                                       ("skipped", "notrun"))]
+        self.on_path("ctest", f"""echo "$*" >>"$LOG"
+while test $# -gt 0; do test "$1" = --output-junit && report=$2; shift; done
+test $(nproc) -gt 1 || one='<testcase name="lonely" status="fail"/>'
+echo '<testsuite>{"".join(cases)}'"$one</testsuite>" >"$report" """)
+        script = self.script("scripts/test-under-load")
+        build = self.tree / "build/release"
+        build.mkdir(parents=True)
+        done = self.run_it(script, "--build", build, "--rounds", "2", "-R", "a", status=1)
+        table = [line.split() for line in done.stdout.splitlines() if line.startswith(("failed,", "bad", "lonely"))]
+        others = "2" if len(os.sched_getaffinity(0)) == 1 else "0"
+        self.assertEqual(table, [["failed,", "of", "2", "busy", "one-core", "slow-disk"], ["bad", "2", "2", "2"],
+                                 ["lonely", others, "2", others]])
+        calls = self.logged()
+        self.assertEqual(len(calls), 6)
+        self.assertTrue(all(call.endswith(" -L ^unit$ -R a") for call in calls), calls)
+        self.on_path("ctest", "echo no such folder; exit 1")
+        self.assertIn("no tests were run", self.run_it(script, "--build", build, status=1).stderr)
+
+
+class CleanRoom(Repository):
     """In a repository of its own, with a root that is a few empty folders."""
 
     def setUp(self):
         super().setUp()
-        self.environment.update(GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_NOSYSTEM="1")
         self.environment.pop("SUDO_UID", None)
         self.clean_room = self.script("scripts/clean-room")
-        for words in (["init", "--quiet"], ["add", "--all"],
-                      ["-c", "user.name=me", "-c", "user.email=me@localhost", "commit", "--quiet", "--message", "all"]):
-            self.run_it("git", "-C", self.tree, *words)
+        self.commit()
         self.on_path("apt-get", "echo http://127.0.0.1:9 bookworm main")
         self.on_path("apt-config")
         self.on_path("debootstrap", 'for part in proc sys dev root etc/apt/apt.conf.d; do mkdir -p "$4/$part"; done')
