@@ -39,7 +39,7 @@ foreach(flag CHECKED PLAIN_KERNELS)
 endforeach()
 
 # arenite_test(NAME name SOURCES a.cpp… [LABEL unit] [TIMEOUT seconds] [LIBS …] [SERIAL] [MACHINE])
-# SERIAL: it measures time, and runs alone. MACHINE: what it says hangs on time, processes or signals, and so on what
+# SERIAL: it measures time, and runs alone. MACHINE: what it says depends on time, processes or signals, and so on what
 # else the machine does; the label machine, besides.
 function(arenite_test)
   if(NOT ARENITE_TESTS)
