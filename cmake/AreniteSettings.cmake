@@ -56,7 +56,7 @@ function(arenite_test)
   endif()
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 240)
-    if(ARENITE_SANITIZE)
+    if(ARENITE_SANITIZE OR T_MACHINE)
       set(T_TIMEOUT 900)  # ten times as slow, at worst
     endif()
   endif()
