@@ -1,5 +1,6 @@
 #include "src/compile/passes.hpp"
 
+#include <arenite/graph/regions.hpp>
 #include <arenite/operators.hpp>
 
 #include <algorithm>
@@ -67,50 +68,60 @@ int run_gradients(Lowering& l, Remarks* remarks) {
   return static_cast<int>(parameters - unreached.size());
 }
 
-int run_fuse(Lowering& l, Remarks*) { return graph::fuse(l.graph, operators()); }
+int run_select(Lowering& l, Remarks* remarks) {
+  graph::select(l.graph, l.selector, remarks);
+  return static_cast<int>(std::ranges::count_if(
+      graph::nested_ops(l.graph), [&](graph::OpId op) { return !l.graph[op].kernel.empty(); }));
+}
+
+int run_coarsen(Lowering& l, Remarks*) {
+  l.schedule = graph::coarsen(l.graph, l.options.target);
+  return static_cast<int>(l.schedule.tasks.size());
+}
+
+/// A pass of the graph, with the process's operators.
+template <int (*pass)(graph::Graph&, const graph::OperatorTable&, Remarks*)>
+int run_on(Lowering& l, Remarks* remarks) {
+  return pass(l.graph, operators(), remarks);
+}
+/// One that weighs what kernels cost.
+template <int (*pass)(graph::Graph&, const graph::OperatorTable&, const graph::TargetProfile&,
+                      Remarks*)>
+int run_weighing(Lowering& l, Remarks* remarks) {
+  return pass(l.graph, operators(), l.options.target, remarks);
+}
+
+int run_place(Lowering& l, Remarks* remarks) {
+  return graph::place(l.graph, operators(), l.spaces, l.selector, remarks);
+}
+
+int run_in_place(Lowering& l, Remarks* remarks) { return graph::in_place(l.graph, remarks); }
 
 /// In this order, whoever compiles.
-const std::array all{
-    Pass{"fuse", "does chains of ops in one go", "chain", not_fusing, run_fuse},
+constexpr std::array all{
+    Pass{"fuse", "does chains of ops in one go", "chain", not_fusing, run_on<graph::fuse>},
     Pass{"split_batch", "cuts the batch in shares, one a lane", "lane", selected, run_split},
     Pass{"gradients", "adds the backward pass, and an update of each parameter", "parameter",
          not_training, run_gradients},
-    Pass{"fuse", "does chains of gradients in one go", "chain", not_trained, run_fuse},
+    Pass{"fuse", "does chains of gradients in one go", "chain", not_trained, run_on<graph::fuse>},
     Pass{"keep_buffers", "lets buffers keep their new versions", "version", never,
-         [](Lowering& l, Remarks*) { return graph::keep_buffers(l.graph, operators()); }},
+         run_on<graph::keep_buffers>},
     Pass{"merge_sums", "sums a gradient over lanes as it is made", "sum", selected,
-         [](Lowering& l, Remarks*) { return graph::merge_sums(l.graph, operators()); }},
+         run_on<graph::merge_sums>},
     Pass{"split_features", "gives each lane its part of large weights", "weight", not_on_cpus,
-         [](Lowering& l, Remarks*) {
-           return graph::split_features(l.graph, operators(), l.options.target);
-         }},
+         run_weighing<graph::split_features>},
     Pass{"split_rows", "makes large gradients, and their updates, in parts", "gradient",
-         not_on_cpus,
-         [](Lowering& l, Remarks*) {
-           return graph::split_rows(l.graph, operators(), l.options.target);
-         }},
+         not_on_cpus, run_weighing<graph::split_rows>},
     Pass{"group_updates", "does small updates together", "op less", not_on_gpus,
-         [](Lowering& l, Remarks*) { return graph::group_updates(l.graph, operators()); }},
+         run_on<graph::group_updates>},
     Pass{"fuse_updates", "updates a weight while its gradient is made", "update", not_fusing,
-         [](Lowering& l, Remarks*) { return graph::fuse_updates(l.graph, operators()); }},
-    Pass{"place", "gives ops and values their devices", "copy", selected,
-         [](Lowering& l, Remarks*) {
-           return graph::place(l.graph, operators(), l.spaces, l.selector);
-         }},
+         run_on<graph::fuse_updates>},
+    Pass{"place", "gives ops and values their devices", "copy", selected, run_place},
     Pass{"select", "gives each op its kernel, layouts and workspace", "kernel", selected,
-         [](Lowering& l, Remarks* remarks) {
-           graph::select(l.graph, l.selector, remarks);
-           return static_cast<int>(
-               std::ranges::count_if(l.graph[graph::Graph::body].ops,
-                                     [&](graph::OpId op) { return !l.graph[op].kernel.empty(); }));
-         }},
+         run_select},
     Pass{"in_place", "lets results overwrite operands that nobody needs", "result", never,
-         [](Lowering& l, Remarks*) { return graph::in_place(l.graph); }},
-    Pass{"coarsen", "makes ops into tasks", "task", never,
-         [](Lowering& l, Remarks*) {
-           l.schedule = graph::coarsen(l.graph, l.options.target);
-           return static_cast<int>(l.schedule.tasks.size());
-         }},
+         run_in_place},
+    Pass{"coarsen", "makes ops into tasks", "task", never, run_coarsen},
 };
 
 /// "no chain", "1 chain", "2 chains".

@@ -287,7 +287,13 @@ std::vector<runtime::BlockUse> Trainer::blocks() const {
 }
 
 void Trainer::explain(std::ostream& out) const {
-  if (impl_->programs) impl_->programs->set().explain(out);
+  const Impl& self = *impl_;
+  StepRequest request =
+      self.recipe().request("train", self.options.batch, self.options.batch, true);
+  request.remarks = true;
+  out << "passes of a training step:\n"
+      << assemble_step(self.model, self.options.loss, self.options.optimizer, request).report;
+  if (self.programs) self.programs->set().explain(out);
 }
 
 const plan::StepPlan& Trainer::step_plan() const { return impl_->preview.spec.plan; }

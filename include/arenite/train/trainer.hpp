@@ -152,6 +152,8 @@ class Trainer {
   PlanReport plan() const;
   /// The blocks in that table; none before the programs are built.
   std::vector<runtime::BlockUse> blocks() const;
+  /// What each pass of the compiler did to the training step, what it left, and why; then every
+  /// program's tasks, ops and edges.
   void explain(std::ostream& out) const;
   const plan::StepPlan& step_plan() const;
   int lanes() const noexcept;
