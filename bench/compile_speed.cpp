@@ -1,0 +1,223 @@
+// What it takes to make a program of a graph: its passes, its plan, and the proof of that plan. No
+// kernel is compiled, no block pinned, and StarPU does not run.
+#include <arenite/error.hpp>
+#include <arenite/graph/text.hpp>
+#include <arenite/nn/nn.hpp>
+#include <arenite/operators.hpp>
+#include <arenite/plan/step_plan.hpp>
+#include <arenite/train/trainer.hpp>
+
+#include <spdlog/fmt/fmt.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <ctime>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "src/model/compile.hpp"
+#include "src/train/step_program.hpp"
+
+namespace {
+
+using namespace arenite;
+struct Times {
+  double passes = 0, plan = 0, verification = 0;  // seconds
+  std::size_t ops = 0, tasks = 0;                 // of all programs
+
+  double all() const { return passes + plan + verification; }
+};
+
+/// Of this thread on a processor: what else runs counts little.
+double now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// One program, timed: `lower` does the passes and the plan. The one place that knows how a program
+/// is made.
+void lower(const std::function<runtime::ProgramSpec(plan::StateLayout&)>& make,
+           plan::StateLayout& state, Times& times) {
+  plan::StateLayout before = state;
+  double start = now();
+  const runtime::ProgramSpec spec = make(state);
+  const double both = now() - start;
+  // Once more by itself, to know its share.
+  start = now();
+  static_cast<void>(plan::plan_step(spec.graph, spec.schedule, before, {.solve = {}}));
+  const double plan = now() - start;
+  start = now();
+  plan::verify_step(spec.graph, spec.schedule, spec.plan);
+  times.verification += now() - start;
+  times.plan += plan;
+  times.passes += std::max(0.0, both - plan);
+  times.tasks += spec.schedule.tasks.size();
+  for (const graph::Task& task : spec.schedule.tasks) times.ops += task.ops.size();
+}
+
+/// Steps and evaluations as the trainer makes them of Fashion-MNIST: whole batches and remainders.
+Times network(const std::string& name, std::int64_t batch) {
+  const nn::NamedModel& model = nn::model(name);
+  const train::TrainerOptions options;
+  plan::StateLayout state;
+  Times times;
+  for (const auto& [training, samples] : {std::pair{true, 60'000}, std::pair{false, 10'000}}) {
+    for (const std::int64_t size : {batch, samples % batch}) {
+      if (size == 0) continue;
+      const train::StepRequest request{.name = "program",
+                                       .batch = size,
+                                       .dataset = samples,
+                                       .image = model.image,
+                                       .training = training,
+                                       .lanes = options.lanes,
+                                       .target = options.target};
+      lower(
+          [&](plan::StateLayout& places) {
+            return train::build_step(model.layers, options.loss, options.optimizer, request, places)
+                .spec;
+          },
+          state, times);
+    }
+  }
+  return times;
+}
+
+Times script(const std::string& text) {
+  const graph::Graph graph = graph::parse(text, operators());
+  plan::StateLayout state;
+  Times times;
+  lower(
+      [&](plan::StateLayout& places) {
+        return compile(graph, "program", graph::default_target(), places,
+                       {.spaces = {Space{}}, .wishes = {}})
+            .spec;
+      },
+      state, times);
+  return times;
+}
+
+/// add, relu, add, …, each some microseconds of work: thousands of tasks.
+std::string chain(int ops) {
+  std::string text = "$1 = InputTensor(x, float32, [256, 256]);\n";
+  for (int i = 1; i <= ops; ++i)
+    text += fmt::format("${} = {}(${}{});\n", i + 1, i % 2 == 1 ? "add" : "relu", i,
+                        i % 2 == 1 ? ", $1" : "");
+  return text + fmt::format("result = ${};", ops + 1);
+}
+
+/// Blocks like a transformer's over so many rows of `width`, trained.
+class Blocks {
+ public:
+  Blocks(int count, std::int64_t rows, std::int64_t width) : width_(width) {
+    text_ =
+        fmt::format("$1 = InputTensor(x, float32, [{}, {}]);\n$2 = InputTensor(y, int32, [{}]);\n",
+                    rows, width, rows);
+    int x = 1;
+    for (int i = 0; i < count; ++i) x = block(x);
+    const int logits = op("matmul(${}, ${})", normed(x), matrix());
+    const int loss = next_;
+    next_ += 3;
+    text_ += fmt::format("${}, ${}, ${} = softmax_cross_entropy(${}, $2, divisor={});\n", loss,
+                         loss + 1, loss + 2, logits, rows);
+    text_ += fmt::format(
+        "train(${}, optimizer=sgd, learning_rate=0.1, momentum=0.9, "
+        "parameters=[{}]);\nresult = ${};",
+        loss, parameters_, loss);
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  int block(int x) {
+    const int n = normed(x);
+    const int query = product(n), key = product(n), value = product(n);
+    const int scores = op("softmax(${})", op("matmul(${}, ${}, transpose_b=1)", query, key));
+    const int attended = op("add(${}, ${})", x, product(op("matmul(${}, ${})", scores, value)));
+    const int m = normed(attended);
+    const int gate = op("silu(${})", product(m));
+    return op("add(${}, ${})", attended, product(op("mul(${}, ${})", gate, product(m))));
+  }
+
+  template <class... Args>
+  int op(const char* call, Args... operands) {
+    text_ += fmt::format("${} = ", next_) + fmt::format(fmt::runtime(call), operands...) + ";\n";
+    return next_++;
+  }
+
+  int parameter(const std::string& shape) {
+    if (!parameters_.empty()) parameters_ += ", ";
+    parameters_ += fmt::format("${}", next_);
+    return op("ParameterTensor(p{}, float32, {})", next_, shape);
+  }
+  int matrix() { return parameter(fmt::format("[{}, {}]", width_, width_)); }
+  int product(int x) {
+    const int weight = matrix();
+    return op("matmul(${}, ${})", x, weight);
+  }
+  int normed(int x) {
+    const int weight = parameter(fmt::format("[{}]", width_));
+    return op("rms_norm(${}, ${})", x, weight);
+  }
+
+  std::int64_t width_;
+  int next_ = 3;
+  std::string text_, parameters_;
+};
+
+struct Case {
+  std::string name;
+  double goal;  // seconds
+  std::function<Times()> run;
+};
+
+std::vector<Case> cases() {
+  return {{"cnn2", 0.05, [] { return network("cnn2", 64); }},
+          {"vgg-small", 0.1, [] { return network("vgg-small", 64); }},
+          {"blocks-12", 1, [] { return script(Blocks(12, 64, 768).text()); }},
+          {"chain-10000", 1, [] { return script(chain(10'000)); }},
+          {"chain-30000", 4, [] { return script(chain(30'000)); }}};
+}
+
+Times median(std::vector<Times> all) {
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), middle, all.end(),
+                   [](const Times& a, const Times& b) { return a.all() < b.all(); });
+  return *middle;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Times how graphs become programs: passes, plan and its verification, in seconds "
+      "of a processor; the median of some runs.");
+  std::vector<std::string> only;
+  int runs = 3;
+  std::vector<std::string> names;
+  for (const Case& one : cases()) names.push_back(one.name);
+  app.add_option("CASE", only, "only these")->check(CLI::IsMember(names));
+  app.add_option("--runs", runs, "of each")->check(CLI::Range(1, 1000))->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    std::cout << fmt::format("{:17} {:>6} {:>6} {:>9} {:>9} {:>9} {:>9} {:>6}\n", "", "ops",
+                             "tasks", "passes", "plan", "verify", "all", "goal");
+    for (const Case& one : cases()) {
+      if (!only.empty() && std::ranges::find(only, one.name) == only.end()) continue;
+      std::vector<Times> all;
+      one.run();  // once, lest a library's generating of code counts
+      for (int run = 0; run < runs; ++run) all.push_back(one.run());
+      const Times times = median(std::move(all));
+      std::cout << fmt::format("{:17} {:>6} {:>6} {:>9.4f} {:>9.4f} {:>9.4f} {:>9.4f} {:>6}\n",
+                               one.name, times.ops, times.tasks, times.passes, times.plan,
+                               times.verification, times.all(), one.goal)
+                << std::flush;
+    }
+  } catch (const std::exception& error) {
+    std::cerr << "compile_speed: " << error.what() << '\n';
+    return 1;
+  }
+  return 0;
+}
