@@ -3,6 +3,7 @@
 #include <arenite/graph/spaces.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <queue>
 #include <set>
@@ -12,7 +13,26 @@ namespace arenite::graph {
 
 namespace {
 
-using Bits = std::vector<bool>;
+/// Which tasks each task follows, by way of others too: a row of bits a task, as long as it needs.
+class Ancestors {
+ public:
+  void add_task() { rows_.emplace_back(); }
+  bool follows(std::size_t task, std::size_t other) const {
+    const auto& row = rows_[task];
+    return other / 64 < row.size() && (row[other / 64] >> (other % 64) & 1) != 0;
+  }
+  /// And all that the other one follows.
+  void let_follow(std::size_t task, std::size_t other) {
+    auto& row = rows_[task];
+    const auto& from = rows_[other];
+    row.resize(std::max({row.size(), from.size(), other / 64 + 1}));
+    for (std::size_t w = 0; w < from.size(); ++w) row[w] |= from[w];
+    row[other / 64] |= std::uint64_t{1} << (other % 64);
+  }
+
+ private:
+  std::vector<std::vector<std::uint64_t>> rows_;
+};
 
 class Coarsener {
  public:
@@ -20,21 +40,23 @@ class Coarsener {
       : graph_(graph),
         target_(target),
         before_(dependencies(graph)),
+        looked_up_(graph.op_count()),
         task_of_(graph.op_count(), none) {}
 
   Schedule run() {
-    for (OpId id : graph_[Graph::body].ops) {
+    std::vector<OpId> ops = graph_[Graph::body].ops;
+    std::erase_if(ops, [&](OpId id) { return !runs(id); });
+    for (OpId id : ops) {
       const Op& op = graph_[id];
-      if (!runs(id) || is_staging(graph_, id)) continue;
+      looked_up_[id.index] = {is_staging(graph_, id), target_.microseconds({graph_, op})};
+      if (looked_up_[id.index].staging) continue;
       several_lanes_ = several_lanes_ || op.lane > 0;
       only_lane_ = std::max(only_lane_, op.lane);
       Work& work = work_[{op.lane, op.phase}];
-      work.all += target_.microseconds({graph_, op});
+      work.all += looked_up_[id.index].microseconds;
       work.left = work.all;
     }
-    for (OpId id : graph_[Graph::body].ops) {
-      if (runs(id)) place(id);
-    }
+    for (OpId id : ops) place(id);
     return sorted();
   }
 
@@ -44,6 +66,11 @@ class Coarsener {
   /// Of one lane and phase, without staging.
   struct Work {
     double all = 0, left = 0;  // microseconds; left: of ops not yet in a task
+  };
+
+  struct LookedUp {
+    bool staging = false;
+    double microseconds = 0;
   };
 
   bool runs(OpId id) const {
@@ -59,35 +86,35 @@ class Coarsener {
 
   void place(OpId id) {
     const Op& op = graph_[id];
+    const LookedUp& of_op = looked_up_[id.index];
     std::vector<std::size_t> needs;
     for (OpId p : before_.of(id)) {
       if (task_of_[p.index] != none) needs.push_back(task_of_[p.index]);
     }
     // What has to follow the step's own work cannot run ahead of it.
     const bool staging =
-        is_staging(graph_, id) &&
+        of_op.staging &&
         std::all_of(needs.begin(), needs.end(), [&](std::size_t p) { return tasks_[p].staging; });
     const Space space = space_of(graph_, op);
     const int lane = on_device(space) && !several_lanes_ ? only_lane_ : op.lane;
     const Key key{lane, space, on_device(space) ? Phase::init : op.phase, staging};
     auto open = open_.find(key);
-    const bool join =
-        open != open_.end() && wants_more(tasks_[open->second], op) &&
-        std::none_of(needs.begin(), needs.end(), [&](std::size_t p) {
-          return p != open->second && (ancestors_[p][open->second] || delays(p, open->second));
-        });
+    const bool join = open != open_.end() && wants_more(tasks_[open->second], op) &&
+                      std::none_of(needs.begin(), needs.end(), [&](std::size_t p) {
+                        return p != open->second &&
+                               (ancestors_.follows(p, open->second) || delays(p, open->second));
+                      });
     std::size_t mine = join ? open->second : tasks_.size();
     if (!join) {
       tasks_.push_back({.phase = op.phase, .lane = lane, .space = space, .staging = staging});
-      ancestors_.emplace_back();
+      ancestors_.add_task();
       edges_.emplace_back();
-      for (Bits& bits : ancestors_) bits.resize(tasks_.size(), false);
+      followed_.push_back(false);
       open_[key] = mine;
     }
     tasks_[mine].ops.push_back(id);
-    const double microseconds = target_.microseconds({graph_, op});
-    tasks_[mine].microseconds += microseconds;
-    if (!is_staging(graph_, id)) work_[{op.lane, op.phase}].left -= microseconds;
+    tasks_[mine].microseconds += of_op.microseconds;
+    if (!of_op.staging) work_[{op.lane, op.phase}].left -= of_op.microseconds;
     task_of_[id.index] = mine;
     for (std::size_t p : needs) follow(mine, p);
   }
@@ -95,7 +122,7 @@ class Coarsener {
   /// A lane's task would have to wait for another lane, for the sake of its last op.
   bool delays(std::size_t p, std::size_t open) const {
     const int lane = tasks_[open].lane, other = tasks_[p].lane;
-    return lane >= 0 && other >= 0 && lane != other && !ancestors_[open][p];
+    return lane >= 0 && other >= 0 && lane != other && !ancestors_.follows(open, p);
   }
 
   /// A task takes ops until it is large enough; all of a small phase, and what would be too little
@@ -114,12 +141,11 @@ class Coarsener {
   /// Task `mine` must follow `p`: whoever follows `mine` follows p's ancestors too.
   void follow(std::size_t mine, std::size_t p) {
     if (p == mine || !edges_[mine].insert(p).second) return;
-    for (std::size_t t = 0; t < tasks_.size(); ++t) {
-      if (t != mine && !ancestors_[t][mine]) continue;
-      ancestors_[t][p] = true;
-      for (std::size_t a = 0; a < tasks_.size(); ++a) {
-        if (ancestors_[p][a]) ancestors_[t][a] = true;
-      }
+    followed_[p] = true;
+    if (ancestors_.follows(mine, p)) return;
+    ancestors_.let_follow(mine, p);
+    for (std::size_t t = 0; followed_[mine] && t < tasks_.size(); ++t) {
+      if (ancestors_.follows(t, mine)) ancestors_.let_follow(t, p);
     }
   }
 
@@ -127,7 +153,11 @@ class Coarsener {
   Schedule sorted() {
     const std::size_t n = tasks_.size();
     std::vector<std::size_t> waiting(n, 0), number(n, none);
-    for (std::size_t t = 0; t < n; ++t) waiting[t] = edges_[t].size();
+    std::vector<std::vector<std::size_t>> behind(n);
+    for (std::size_t t = 0; t < n; ++t) {
+      waiting[t] = edges_[t].size();
+      for (std::size_t p : edges_[t]) behind[p].push_back(t);
+    }
     std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
     for (std::size_t t = 0; t < n; ++t) {
       if (waiting[t] == 0) ready.push(t);
@@ -138,8 +168,8 @@ class Coarsener {
       ready.pop();
       number[t] = order.size();
       order.push_back(t);
-      for (std::size_t s = 0; s < n; ++s) {
-        if (edges_[s].count(t) != 0 && --waiting[s] == 0) ready.push(s);
+      for (std::size_t s : behind[t]) {
+        if (--waiting[s] == 0) ready.push(s);
       }
     }
 
@@ -147,8 +177,9 @@ class Coarsener {
     for (std::size_t t : order) {
       Task task = std::move(tasks_[t]);
       for (std::size_t p : edges_[t]) {
-        const bool implied = std::any_of(edges_[t].begin(), edges_[t].end(),
-                                         [&](std::size_t other) { return ancestors_[other][p]; });
+        const bool implied =
+            std::any_of(edges_[t].begin(), edges_[t].end(),
+                        [&](std::size_t other) { return ancestors_.follows(other, p); });
         if (!implied) task.predecessors.emplace_back(number[p]);
       }
       std::sort(task.predecessors.begin(), task.predecessors.end());
@@ -160,10 +191,12 @@ class Coarsener {
   const Graph& graph_;
   const TargetProfile& target_;
   const Dependencies before_;
+  std::vector<LookedUp> looked_up_;  // by op
   std::vector<std::size_t> task_of_;
   std::vector<Task> tasks_;
   std::vector<std::set<std::size_t>> edges_;  // direct predecessors
-  std::vector<Bits> ancestors_;
+  std::vector<bool> followed_;                // whether some task has an edge from it
+  Ancestors ancestors_;
   std::map<Key, std::size_t> open_;
   std::map<std::pair<int, Phase>, Work> work_;
   bool several_lanes_ = false;
