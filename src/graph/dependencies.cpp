@@ -8,11 +8,15 @@
 
 namespace arenite::graph {
 
-std::vector<std::optional<ViewOf>> result_views(const Graph& graph, const Op& op) {
-  std::vector<std::optional<ViewOf>> views;
-  if (op.definition && op.definition->views) views = op.definition->views(OpView(graph, op));
-  views.resize(op.results.size());
-  return views;
+ResultViews::ResultViews(const Graph& graph, const Op& op) : size_(op.results.size()) {
+  if (!op.definition || !op.definition->views) return;
+  views_ = op.definition->views(OpView(graph, op));
+  views_.resize(size_);
+}
+
+bool ResultViews::all() const noexcept {
+  return !views_.empty() &&
+         std::all_of(views_.begin(), views_.end(), [](const auto& v) { return v.has_value(); });
 }
 
 namespace {
@@ -32,10 +36,7 @@ class AccessList {
   /// The op's own accesses, without those of its regions.
   void add(const Op& op) {
     const auto views = result_views(*graph_, op);
-    const bool all_views =
-        !op.results.empty() &&
-        std::all_of(views.begin(), views.end(), [](const auto& v) { return v.has_value(); });
-    if (all_views) return;
+    if (views.all()) return;
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
       const Effect effect = op.effect(i);
       add(op.operands[i], effect != Effect::write, effect != Effect::read);
@@ -151,11 +152,7 @@ class History {
 
 }  // namespace
 
-bool is_view_op(const Graph& graph, OpId op) {
-  const auto views = result_views(graph, graph[op]);
-  return !views.empty() &&
-         std::all_of(views.begin(), views.end(), [](const auto& v) { return v.has_value(); });
-}
+bool is_view_op(const Graph& graph, OpId op) { return result_views(graph, graph[op]).all(); }
 
 bool fills_storage(const Graph& graph, ValueId id) {
   const Value& value = graph[id];
@@ -166,6 +163,13 @@ bool fills_storage(const Graph& graph, ValueId id) {
 std::vector<Access> accesses(const Graph& graph, OpId id) {
   std::vector<Access> list;
   AccessList collect(graph, list);
+  if (graph[id].regions.empty()) {
+    const Op& op = graph[id];
+    list.reserve(op.operands.size() + op.results.size() + 1);
+    collect.add(op);
+    merge_equal_ranges(list);
+    return list;
+  }
   // A worklist: nesting may be deeper than the call stack.
   std::vector<OpId> pending{id};
   while (!pending.empty()) {

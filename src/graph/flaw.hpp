@@ -27,8 +27,8 @@ std::string describe_value(const Graph& graph, ValueId id);
 [[noreturn]] void graph_flaw(std::string where, std::string found, std::string expected);
 
 /// The parts of `verify` that look at one op, at all in program order, and at named sizes. Ids and
-/// structure are checked already.
-void verify_op(const Graph& graph, OpId op);
+/// structure are checked already. `scratch`: any op, for its memory.
+void verify_op(const Graph& graph, OpId op, Op& scratch);
 void verify_order(const Graph& graph);
 void verify_run_time_sizes(const Graph& graph);
 

@@ -48,7 +48,8 @@ class Verifier {
     check_regions();
     check_producers();
     check_values();
-    for (std::size_t i = 0; i < graph_.op_count(); ++i) verify_op(graph_, OpId(i));
+    Op scratch;
+    for (std::size_t i = 0; i < graph_.op_count(); ++i) verify_op(graph_, OpId(i), scratch);
     check_owners();
     check_declared();
     verify_run_time_sizes(graph_);

@@ -135,7 +135,7 @@ void check_handovers(const Graph& graph, OpId id) {
 
 }  // namespace
 
-void verify_op(const Graph& graph, OpId id) {
+void verify_op(const Graph& graph, OpId id, Op& scratch) {
   const Op& op = graph[id];
   const OperatorDefinition& definition = *op.definition;
   if (op.lane < Op::shared_lane)
@@ -154,13 +154,13 @@ void verify_op(const Graph& graph, OpId id) {
   check_attributes(graph, id);
   check_regions(graph, id);
 
-  Op question = op;  // the shape rule sees an op without results
-  question.results.clear();
+  scratch = op;  // the shape rule sees an op without results
+  scratch.results.clear();
   std::vector<ResultType> types;
-  std::vector<std::optional<ViewOf>> views;
+  std::optional<ResultViews> views;
   try {
-    types = definition.infer(OpView(graph, question));
-    views = result_views(graph, op);
+    types = definition.infer(OpView(graph, scratch));
+    views.emplace(graph, op);
   } catch (const Error& error) {
     op_flaw(graph, id, error.text().found, error.text().expected);
   }
@@ -176,7 +176,7 @@ void verify_op(const Graph& graph, OpId id) {
                   to_string(value.shape),
               std::string(to_string(types[i].type)) + to_string(types[i].shape));
     }
-    if (views[i]) check_view(graph, id, i, *views[i]);
+    if ((*views)[i]) check_view(graph, id, i, *(*views)[i]);
   }
   if (definition.control != Control::none) check_handovers(graph, id);
 }

@@ -8,7 +8,24 @@
 
 namespace arenite::graph {
 
-/// Where each result that is a view lies; one entry a result.
-std::vector<std::optional<ViewOf>> result_views(const Graph& graph, const Op& op);
+/// Where each result that is a view lies. Most ops have none: then nothing is allocated.
+class ResultViews {
+ public:
+  ResultViews(const Graph& graph, const Op& op);
+
+  std::size_t size() const noexcept { return size_; }
+  const std::optional<ViewOf>& operator[](std::size_t result) const noexcept {
+    static constexpr std::optional<ViewOf> none;
+    return result < views_.size() ? views_[result] : none;
+  }
+  /// There are results, and all of them are views.
+  bool all() const noexcept;
+
+ private:
+  std::size_t size_;
+  std::vector<std::optional<ViewOf>> views_;
+};
+
+inline ResultViews result_views(const Graph& graph, const Op& op) { return {graph, op}; }
 
 }  // namespace arenite::graph

@@ -25,7 +25,12 @@ class StepCounter {
     for (graph::ValueId id : graph.outputs) last_[graph.root(id).index] = at + 1;
   }
 
-  /// Call once for each op of the schedule, in order.
+  /// Call one of these once for each op of the schedule, in order.
+  std::size_t steps(graph::OpId op) {
+    if (!graph_[op].regions.empty()) return next(op).steps;
+    ++at_;
+    return 1;
+  }
   graph::OpLiveness next(graph::OpId op) {
     ++at_;
     if (graph_[op].regions.empty()) {
@@ -78,7 +83,7 @@ std::vector<std::size_t> steps_before(const graph::Graph& graph, const graph::Sc
   std::size_t steps = 0;
   for (const graph::Task& task : schedule.tasks) {
     before.push_back(steps);
-    for (graph::OpId op : task.ops) steps += counter.next(op).steps;
+    for (graph::OpId op : task.ops) steps += counter.steps(op);
   }
   return before;
 }
