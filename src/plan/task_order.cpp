@@ -18,9 +18,7 @@ void check_edge(std::size_t before, std::size_t after, std::size_t tasks) {
 
 }  // namespace
 
-TaskOrder::TaskOrder(std::size_t size) : size_(size), words_((size + 63) / 64) {
-  bits_.resize(size_ * words_);
-}
+TaskOrder::TaskOrder(std::size_t size) : size_(size), bits_(row_of(size)) {}
 
 TaskOrder::TaskOrder(const graph::Schedule& schedule, std::span<const TaskEdge> more)
     : TaskOrder(schedule.tasks.size()) {
@@ -44,8 +42,8 @@ void TaskOrder::follow_predecessors(const graph::Schedule& schedule, std::size_t
 
 void TaskOrder::follow(std::size_t first, std::size_t task) {
   if (before(first, task)) return;
-  const std::uint64_t* from = bits_.data() + first * words_;
-  std::uint64_t* into = bits_.data() + task * words_;
+  const std::uint64_t* from = bits_.data() + row_of(first);
+  std::uint64_t* into = bits_.data() + row_of(task);
   for (std::size_t w = 0; w <= first / 64; ++w) into[w] |= from[w];
   into[first / 64] |= std::uint64_t{1} << (first % 64);
 }
@@ -57,7 +55,7 @@ void TaskOrder::let_at_most(std::size_t in_flight) {
   }
   for (std::size_t t = in_flight; t < size_; ++t) {
     const std::size_t ended = t - in_flight + 1;  // tasks 0 … t - in_flight
-    std::uint64_t* row = bits_.data() + t * words_;
+    std::uint64_t* row = bits_.data() + row_of(t);
     std::fill_n(row, ended / 64, ~std::uint64_t{0});
     if (ended % 64 != 0) row[ended / 64] |= (std::uint64_t{1} << (ended % 64)) - 1;
   }
