@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "src/graph/passes/backward.hpp"
 #include "src/graph/views.hpp"
@@ -35,27 +36,43 @@ void Backward::restore(RegionId backward, RegionId forward, const Bring& bring) 
     const OpId producer = graph()[id].producer;
     return producer ? stands_in(forward, producer) : graph()[id].parameter_of == forward;
   };
-  const auto find = [&](const auto& self, ValueId id) -> ValueId {
+  const auto known = [&](ValueId id) -> std::optional<ValueId> {
     if (!id || !made_there(id)) return id;
-    if (const auto known = restored.find(id); known != restored.end()) return known->second;
-    const OpId producer = graph()[id].producer;
-    ValueId there;
-    if (producer && is_view_op(graph(), producer) && graph()[producer].results.size() == 1) {
+    const auto found = restored.find(id);
+    return found == restored.end() ? std::nullopt : std::optional(found->second);
+  };
+  const auto find = [&](ValueId wanted) {
+    // Views wait for what they are views of: a worklist, as they may be many.
+    std::vector<ValueId> pending{wanted};
+    while (!pending.empty()) {
+      const ValueId id = pending.back();
+      if (known(id)) {
+        pending.pop_back();
+        continue;
+      }
+      const OpId producer = graph()[id].producer;
+      if (!producer || !is_view_op(graph(), producer) || graph()[producer].results.size() != 1) {
+        restored[id] = bring(id, position);
+        continue;
+      }
       const Op view = graph()[producer];
+      const auto waits = std::ranges::find_if(view.operands, [&](ValueId v) { return !known(v); });
+      if (waits != view.operands.end()) {
+        pending.push_back(*waits);
+        continue;
+      }
       std::vector<ValueId> operands;
-      for (ValueId operand : view.operands) operands.push_back(self(self, operand));
-      there = add_into(backward, position++, view.name(), std::move(operands), view.attributes);
-    } else {
-      there = bring(id, position);
+      for (ValueId operand : view.operands) operands.push_back(*known(operand));
+      restored[id] =
+          add_into(backward, position++, view.name(), std::move(operands), view.attributes);
     }
-    restored[id] = there;
-    return there;
+    return *known(wanted);
   };
   const auto visit = [&](const auto& self, RegionId region) -> void {
     const std::vector<OpId> ops = graph()[region].ops;
     for (OpId id : ops) {
       std::vector<ValueId> operands = graph()[id].operands;
-      for (ValueId& operand : operands) operand = find(find, operand);
+      for (ValueId& operand : operands) operand = find(operand);
       builder_.graph()[id].operands = std::move(operands);
       move_views(builder_.graph(), id);
       const std::vector<RegionId> inner = graph()[id].regions;
@@ -63,7 +80,7 @@ void Backward::restore(RegionId backward, RegionId forward, const Bring& bring) 
       if (region == backward) ++position;
     }
     std::vector<ValueId> results = graph()[region].results;
-    for (ValueId& result : results) result = find(find, result);
+    for (ValueId& result : results) result = find(result);
     builder_.graph()[region].results = std::move(results);
   };
   visit(visit, backward);
