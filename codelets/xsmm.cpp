@@ -1,12 +1,16 @@
 #include "codelets/xsmm.hpp"
 
 #include "src/base/perf_map.hpp"
+#include "src/base/stack.hpp"
 
 #include <cstdlib>
 #include <string>
 
 namespace arenite::codelets::xsmm {
 namespace {
+
+/// LIBXSMM generates code in a buffer of 128 KiB on the stack.
+constexpr std::size_t stack_bytes = std::size_t{256} << 10;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
@@ -26,9 +30,12 @@ BatchReduce dispatch(const Gemm& gemm) {
   const float alpha = 1, beta = gemm.accumulate ? 1 : 0;
   const int flags = gemm.transpose_b ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
   const int prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
-  const BatchReduce made = libxsmm_smmdispatch_reducebatch_addr(
-      static_cast<int>(gemm.m), static_cast<int>(gemm.n), static_cast<int>(gemm.k), &lda, &ldb,
-      &ldc, &alpha, &beta, &flags, &prefetch);
+  BatchReduce made = nullptr;
+  with_stack(stack_bytes, [&] {
+    made = libxsmm_smmdispatch_reducebatch_addr(static_cast<int>(gemm.m), static_cast<int>(gemm.n),
+                                                static_cast<int>(gemm.k), &lda, &ldb, &ldc, &alpha,
+                                                &beta, &flags, &prefetch);
+  });
   if (made != nullptr && perf_map().on()) {
     name_for_perf(reinterpret_cast<const void*>(made),
                   "xsmm gemm m" + text(gemm.m) + " n" + text(gemm.n) + " k" + text(gemm.k) +
@@ -41,9 +48,12 @@ BatchReduce dispatch(const Gemm& gemm) {
 Transpose dispatch_transpose(std::int64_t rows, std::int64_t columns, std::int64_t ldo) {
   if (!in_reach({rows, columns, ldo})) return nullptr;
   libxsmm_descriptor_blob blob;
-  const Transpose made = libxsmm_dispatch_trans(
-      libxsmm_trans_descriptor_init(&blob, sizeof(float), static_cast<unsigned>(columns),
-                                    static_cast<unsigned>(rows), static_cast<unsigned>(ldo)));
+  Transpose made = nullptr;
+  with_stack(stack_bytes, [&] {
+    made = libxsmm_dispatch_trans(
+        libxsmm_trans_descriptor_init(&blob, sizeof(float), static_cast<unsigned>(columns),
+                                      static_cast<unsigned>(rows), static_cast<unsigned>(ldo)));
+  });
   if (made != nullptr && perf_map().on()) {
     name_for_perf(reinterpret_cast<const void*>(made),
                   "xsmm transpose " + text(rows) + "x" + text(columns));

@@ -16,6 +16,15 @@ from cli_testing import run, small, train
 LAST_LINES = re.compile(r"test accuracy: \d{1,3}\.\d\d %\nweights sha256: [0-9a-f]{64}\n\Z")
 
 
+def nested(depth):
+    """A script of so many blocks, one in the other."""
+    text = "$3 = relu($1);\n"
+    for i in range(4, 4 + depth):
+        text = f"${i} = if($2) {{\n{text}yield ${i - 1};\n}} else {{\nyield $1;\n}};\n"
+    return ("$1 = InputTensor(x, float32, [4]);\n$2 = InputTensor(c, int64, [1]);\n"
+            f"{text}result = ${3 + depth};\n")
+
+
 class FailedRun(unittest.TestCase):
     """The input was right: status 1."""
 
@@ -42,6 +51,19 @@ class Run(unittest.TestCase):
             self.assertEqual(done.stderr, "")
             self.assertTrue(done.stdout)
         self.assertIn("all, if there are fewer", " ".join(run("train", "--help").stdout.split()))
+
+    def test_little_stack(self):
+        if cli_testing.SANITIZER:
+            self.skipTest("a sanitizer's frames are larger")
+        plain = self.trained(train("--model", "cnn2"))
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder, "nested")
+            script.write_text(nested(63))
+            for kib in (128, 64, 32):
+                little = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_STACK, (kib << 10, kib << 10))}
+                self.assertEqual(self.trained(run(*small("--model", "cnn2"), **little)), plain, kib)
+                planned = run("plan", str(script), **little)
+                self.assertEqual(planned.returncode, 0, f"{kib} KiB: {planned.stderr}")
 
     def test_log(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -4,7 +4,9 @@
 #include <arenite/operators.hpp>
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,9 +19,10 @@ constexpr int depth = ARENITE_CHECKED != 0 ? 1000 : 10000;
 using Floats = std::vector<float>;
 
 /// `statement` with $NEXT and $LAST, so many times.
-std::string chain(const std::string& declarations, int first, const std::string& statement) {
+std::string chain(const std::string& declarations, int first, const std::string& statement,
+                  int count = depth) {
   std::string script = declarations;
-  for (int i = 0; i < depth; ++i) {
+  for (int i = 0; i < count; ++i) {
     std::string next = statement;
     const auto put = [&](const char* name, int number) {
       for (std::size_t at; (at = next.find(name)) != std::string::npos;)
@@ -29,7 +32,23 @@ std::string chain(const std::string& declarations, int first, const std::string&
     put("$LAST", first + i);
     script += next + "\n";
   }
-  return script + "result = $" + std::to_string(first + depth) + ";";
+  return script + "result = $" + std::to_string(first + count) + ";";
+}
+
+/// On a thread that has no more stack than this.
+void with_little_stack(std::size_t bytes, const std::function<void()>& work) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, bytes), 0);
+  pthread_t thread{};
+  const auto call = [](void* argument) -> void* {
+    (*static_cast<const std::function<void()>*>(argument))();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, call, const_cast<std::function<void()>*>(&work)),
+            0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
 }
 
 struct DeepChains : ::testing::Test {
@@ -62,6 +81,21 @@ TEST_F(DeepChains, OfElementwiseOps) {
             (Floats{1.0f + depth, -1.0f - depth, 0, 2 + 2.0f * depth}));
   // One value's place is enough, and that of the sum so far.
   EXPECT_LE(sums.plan().transient_bytes(), 1024);
+}
+
+// LIBXSMM's generator alone takes 128 KiB.
+TEST_F(DeepChains, OnALittleStack) {
+  const std::string script = chain(
+      "$1 = InputTensor(x, float32, [4, 4]);\n$2 = ConstantTensor(w, float32, [4, 4]);\n"
+      "$3 = matmul($1, $2);\n",
+      3, "$NEXT = relu($LAST);", 3 * depth);
+  const Floats weight(16, 1);
+  with_little_stack(128 << 10, [&] {
+    const graph::Graph graph = graph::parse(script, operators());
+    EXPECT_TRUE(graph::equal(graph::parse(graph::print(graph), operators()), graph));
+    Model model(session, graph, {{{"w", weight.data(), 64}}});
+    EXPECT_EQ(evaluate(model, Floats(16, 0.5f)), Floats(16, 2));
+  });
 }
 
 TEST_F(DeepChains, OfVersions) {

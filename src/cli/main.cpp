@@ -1,11 +1,13 @@
 #include <arenite/error.hpp>
 
+#include "src/base/stack.hpp"
 #include "src/cli/command_line.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/progress.hpp"
 #include "src/cli/standard_descriptors.hpp"
 
 #include <csignal>
+#include <cstddef>
 #include <iostream>
 
 namespace {
@@ -36,7 +38,9 @@ int main(int argc, char** argv) {
     if (ending) {
       std::cout << ending->text;
     } else {
-      status = cli::chosen_command(app).run();
+      // On a thread of its own where `ulimit -s` leaves less.
+      constexpr std::size_t enough_stack = std::size_t{1} << 20;
+      with_stack(enough_stack, [&] { status = cli::chosen_command(app).run(); });
     }
     cli::flush_output();
     return status;

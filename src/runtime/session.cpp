@@ -2,6 +2,7 @@
 #include <arenite/runtime/session.hpp>
 
 #include "src/base/processors.hpp"
+#include "src/base/stack.hpp"
 #include "src/runtime/counters.hpp"
 #include "src/runtime/device.hpp"
 #include "src/runtime/device_choice.hpp"
@@ -101,6 +102,9 @@ void start_starpu(int workers, const std::vector<int>& gpus) {
   // queue of "prio" goes on well, at the price of a rare allocation when a worker falls idle.
   const int threads = workers + static_cast<int>(gpus.size());
   conf.sched_policy_name = threads <= usable_processors() ? "lws" : "prio";
+  // Kernels and StarPU's own code run in them.
+  constexpr std::size_t stack_of_a_worker = std::size_t{1} << 20;
+  const RoomyThreads roomy(stack_of_a_worker);
   const int error = starpu_init(&conf);
   if (error != 0) {
     throw Failure({.found = std::string("StarPU could not start: ") + std::strerror(-error),
