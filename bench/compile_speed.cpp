@@ -17,12 +17,13 @@
 #include <string>
 #include <vector>
 
-#include "src/model/compile.hpp"
+#include "src/compile/compile.hpp"
 #include "src/train/step_program.hpp"
 
 namespace {
 
 using namespace arenite;
+
 struct Times {
   double passes = 0, plan = 0, verification = 0;  // seconds
   std::size_t ops = 0, tasks = 0;                 // of all programs
@@ -37,23 +38,18 @@ double now() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// One program, timed: `lower` does the passes and the plan. The one place that knows how a program
-/// is made.
-void lower(const std::function<runtime::ProgramSpec(plan::StateLayout&)>& make,
-           plan::StateLayout& state, Times& times) {
-  plan::StateLayout before = state;
+/// One program, timed: `lower` does the passes.
+template <class Lower>
+void time(const Lower& lower, plan::StateLayout& state, Times& times) {
   double start = now();
-  const runtime::ProgramSpec spec = make(state);
-  const double both = now() - start;
-  // Once more by itself, to know its share.
+  runtime::ProgramSpec spec = lower().spec;
+  times.passes += now() - start;
   start = now();
-  static_cast<void>(plan::plan_step(spec.graph, spec.schedule, before, {.solve = {}}));
-  const double plan = now() - start;
+  spec.plan = plan::plan_step(spec.graph, spec.schedule, state, compile::Options().plan);
+  times.plan += now() - start;
   start = now();
   plan::verify_step(spec.graph, spec.schedule, spec.plan);
   times.verification += now() - start;
-  times.plan += plan;
-  times.passes += std::max(0.0, both - plan);
   times.tasks += spec.schedule.tasks.size();
   for (const graph::Task& task : spec.schedule.tasks) times.ops += task.ops.size();
 }
@@ -74,10 +70,9 @@ Times network(const std::string& name, std::int64_t batch) {
                                        .training = training,
                                        .lanes = options.lanes,
                                        .target = options.target};
-      lower(
-          [&](plan::StateLayout& places) {
-            return train::build_step(model.layers, options.loss, options.optimizer, request, places)
-                .spec;
+      time(
+          [&] {
+            return train::assemble_step(model.layers, options.loss, options.optimizer, request);
           },
           state, times);
     }
@@ -89,13 +84,8 @@ Times script(const std::string& text) {
   const graph::Graph graph = graph::parse(text, operators());
   plan::StateLayout state;
   Times times;
-  lower(
-      [&](plan::StateLayout& places) {
-        return compile(graph, "program", graph::default_target(), places,
-                       {.spaces = {Space{}}, .wishes = {}})
-            .spec;
-      },
-      state, times);
+  const compile::Entry entry{.name = "program", .train = graph.training.has_value()};
+  time([&] { return compile::lower(graph, entry, {}); }, state, times);
   return times;
 }
 
