@@ -2,6 +2,8 @@
 #include <benchmark/benchmark.h>
 #include <arenite/arenite.hpp>
 
+#include "src/compile/compile.hpp"
+
 namespace {
 
 using namespace arenite;
@@ -27,21 +29,17 @@ void register_nothing() {
 
 /// `width` chains of `depth` ops side by side, each op a task of its own.
 runtime::ProgramSpec chains(int width, int depth, plan::StateLayout& state) {
-  runtime::ProgramSpec spec;
-  spec.name = "chains";
-  graph::Builder builder(spec.graph, operators());
+  graph::Graph graph;
+  graph::Builder builder(graph, operators());
   const graph::ValueId x = builder.declare("x", DType::float32, {1}, graph::StorageClass::input);
   for (int lane = 0; lane < width; ++lane) {
     builder.context = {.phase = Phase::forward, .lane = lane, .where = "chain"};
     graph::ValueId value = x;
     for (int i = 0; i < depth; ++i) value = builder.add1("bench_nothing", {value});
   }
-  graph::select(spec.graph, *runtime::kernel_selector(kernels()));
   graph::TargetProfile one_op_a_task;
   one_op_a_task.task_microseconds = one_op_a_task.phase_microseconds = 0;
-  spec.schedule = graph::coarsen(spec.graph, one_op_a_task);
-  spec.plan = plan::plan_step(spec.graph, spec.schedule, state);
-  return spec;
+  return compile::compile(graph, {.name = "chains"}, {.target = one_op_a_task}, state).spec;
 }
 
 void empty_steps(benchmark::State& bench) {

@@ -130,6 +130,19 @@ void add_problem(Command& plan, PlanArguments& a) {
       ->type_name("BYTES");
 }
 
+void add_compiler(Command& plan, PlanArguments& a) {
+  plan.heading("How a script or a model becomes tasks");
+  add_whole_number(plan, "--workers", a.workers, 1, 1024,
+                   "CPU workers that the step's time is estimated for (else as many as `arenite "
+                   "train` takes); no byte depends on them");
+  plan.add_switch("--passes", a.passes,
+                  "list what each pass of the compiler did, what it left as it was, and why: the "
+                  "kernels, too, that were refused for an op");
+  plan.add_switch("--graphs", a.graphs,
+                  "write the graph to standard output as a script, as it was given and behind each "
+                  "pass that changed it");
+}
+
 void add_search(Command& plan, PlanArguments& a) {
   plan.heading("How the plan is looked for");
   using plan::Effort;
@@ -179,6 +192,7 @@ Command* add_plan_options(CLI::App& app, PlanArguments& a) {
       "so: \"optimal: proved\"."};
   add_input(plan, a);
   add_problem(plan, a);
+  add_compiler(plan, a);
   add_search(plan, a);
   add_outputs(plan, a);
   plan.examples = {

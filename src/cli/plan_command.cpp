@@ -65,6 +65,17 @@ void refuse_sizes(const PlanArguments& arguments, const char* what, const char* 
         .hint = hint});
 }
 
+void refuse_compiler(const PlanArguments& arguments) {
+  const char* option = arguments.passes         ? "--passes"
+                       : arguments.graphs       ? "--graphs"
+                       : arguments.workers != 0 ? "--workers"
+                                                : nullptr;
+  if (option == nullptr) return;
+  fail({.found = std::string(option) + " for a table",
+        .expected = "a graph script or a model",
+        .where = "'" + arguments.input + "'"});
+}
+
 std::unique_ptr<PlanSubject> read_subject(const PlanArguments& arguments) {
   if (names_model(arguments.input)) {
     refuse_sizes(arguments, "a model", "its batch is said with it, as in model:cnn2?batch=32");
@@ -73,6 +84,7 @@ std::unique_ptr<PlanSubject> read_subject(const PlanArguments& arguments) {
   std::string text = read_input(arguments.input);
   if (is_script(arguments.input, text)) return script_subject(text, arguments);
   refuse_sizes(arguments, "a table", "");
+  refuse_compiler(arguments);
   return table_subject(std::move(text), arguments);
 }
 

@@ -6,6 +6,7 @@
 #include <arenite/operators.hpp>
 #include <arenite/plan/csv.hpp>
 #include <arenite/plan/step_plan.hpp>
+#include <arenite/runtime/session.hpp>
 #include <arenite/train/trainer.hpp>
 
 #include "src/cli/plan_arguments.hpp"
@@ -20,7 +21,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
+#include <vector>
 
 namespace arenite::cli {
 namespace {
@@ -29,14 +32,38 @@ using nlohmann::ordered_json;
 using plan::ArenaLayout;
 using plan::digits;
 
+/// Microseconds that so many workers are estimated to take for the tasks, each of which the next
+/// worker to be free begins as soon as its predecessors are done.
+double estimated_time(const graph::Schedule& schedule, const plan::StepPlan& plan, int workers) {
+  std::vector<std::vector<std::size_t>> before(schedule.tasks.size());
+  for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
+    for (const graph::TaskId p : schedule.tasks[t].predecessors) before[t].push_back(p.index);
+  }
+  for (const plan::TaskEdge& edge : plan.reuse_edges)
+    before[edge.after.index].push_back(edge.before.index);
+  std::vector<double> free(static_cast<std::size_t>(workers), 0), done(schedule.tasks.size(), 0);
+  double end = 0;
+  for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
+    double ready = 0;
+    for (const std::size_t p : before[t]) ready = std::max(ready, done[p]);
+    const auto worker = std::ranges::min_element(free);
+    const double microseconds = schedule.tasks[t].staging ? 0 : schedule.tasks[t].microseconds;
+    done[t] = *worker = std::max(*worker, ready) + microseconds;
+    end = std::max(end, done[t]);
+  }
+  return end;
+}
+
 class StepSubject : public PlanSubject {
  public:
-  StepSubject(std::string_view kind, graph::Graph graph, graph::Schedule schedule,
-              std::string title, const PlanArguments& arguments)
+  StepSubject(std::string_view kind, compile::Compiled step, std::string title,
+              const PlanArguments& arguments)
       : kind_(kind),
-        graph_(std::move(graph)),
-        schedule_(std::move(schedule)),
+        graph_(std::move(step.spec.graph)),
+        schedule_(std::move(step.spec.schedule)),
+        report_(std::move(step.report)),
         title_(std::move(title)),
+        arguments_(arguments),
         options_{.in_flight = arguments.in_flight.value_or(plan::InFlight::lanes()),
                  .solve = {.strategy = arguments.strategy, .effort = arguments.effort}},
         problem_(plan::whole_problem(plan::step_problems(graph_, schedule_, options_))),
@@ -86,7 +113,14 @@ class StepSubject : public PlanSubject {
     if (!apart.empty()) text += "blocks apart from these, in bytes: " + apart + "\n";
     for (const graph::InsertedCopy& copy : copies_)
       text += fmt::format("copied: {}: {}\n", describe(graph_, copy.op), copy.reason);
-    return text;
+    const int workers = runtime::cpu_workers(arguments_.workers);
+    text += fmt::format("{} take about {:.0f} µs a step (estimated)\n",
+                        counted(static_cast<std::size_t>(workers), "worker"),
+                        estimated_time(schedule_, overlay_, workers));
+    std::ostringstream more;
+    if (arguments_.passes) more << "passes:\n" << report_;
+    if (arguments_.graphs) compile::print_graphs(more << '\n', report_);
+    return text + more.str();
   }
 
   ordered_json fields() const override {
@@ -113,6 +147,13 @@ class StepSubject : public PlanSubject {
     });
     for (const graph::InsertedCopy& copy : copies_)
       fields["copies"].push_back({{"op", describe(graph_, copy.op)}, {"reason", copy.reason}});
+    for (const compile::PassReport& pass : report_.passes) {
+      if (!arguments_.passes) break;
+      ordered_json& said = fields["passes"].emplace_back(
+          ordered_json{{"pass", pass.name}, {"did", pass.did}, {"not_asked", pass.skipped}});
+      for (const auto& [what, why] : pass.remarks.done) said["done"].push_back({what, why});
+      for (const auto& [what, why] : pass.remarks.left) said["left"].push_back({what, why});
+    }
     return fields;
   }
 
@@ -148,7 +189,9 @@ class StepSubject : public PlanSubject {
   const std::string_view kind_;
   const graph::Graph graph_;
   const graph::Schedule schedule_;
+  const compile::Report report_;
   const std::string title_;
+  const PlanArguments& arguments_;
   const plan::StepOptions options_;
   const plan::Problem problem_;
   const std::vector<graph::InsertedCopy> copies_;
@@ -207,9 +250,10 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
   const bool trained = graph.training.has_value();
   const std::string title = std::string(trained ? "training step of " : "") + "graph script " +
                             arguments.input + sizes_text(graph, arguments.sizes);
-  compile::Compiled step = compile::lower(graph, {.name = "step", .train = trained}, {});
-  return std::make_unique<StepSubject>("script", std::move(step.spec.graph),
-                                       std::move(step.spec.schedule), title, arguments);
+  compile::Compiled step =
+      compile::lower(graph, {.name = "step", .train = trained},
+                     {.graphs = arguments.graphs, .remarks = arguments.passes});
+  return std::make_unique<StepSubject>("script", std::move(step), title, arguments);
 }
 
 std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments) {
@@ -226,12 +270,15 @@ std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments) {
                                                   .training = wanted.training,
                                                   .lanes = wanted.lanes,
                                                   .fuse = defaults.fuse,
-                                                  .target = defaults.target});
+                                                  .target = defaults.target,
+                                                  .remarks = arguments.passes,
+                                                  .graphs = arguments.graphs});
   const std::string title = fmt::format(
       "{} step of model {}, batch {} in {} {}", wanted.training ? "training" : "inference",
       model.name, digits(wanted.batch), step.lanes, step.lanes == 1 ? "lane" : "lanes");
-  return std::make_unique<StepSubject>("model", std::move(step.spec.graph),
-                                       std::move(step.spec.schedule), title, arguments);
+  return std::make_unique<StepSubject>(
+      "model", compile::Compiled{.spec = std::move(step.spec), .report = std::move(step.report)},
+      title, arguments);
 }
 
 }  // namespace arenite::cli

@@ -36,7 +36,8 @@ struct Options {
   runtime::KernelWishes kernels;
   graph::TargetProfile target = graph::default_target();
   plan::StepOptions plan{.solve = {}};  ///< with the solver's own effort
-  bool remarks = false;                 ///< the report says what was left as it was, and why
+  bool graphs = false;   ///< the report has the graph as text, before and behind passes
+  bool remarks = false;  ///< the report says what was left as it was, and why
 };
 
 struct Compiled {

@@ -1,11 +1,11 @@
 #include "src/compile/passes.hpp"
 
 #include <arenite/graph/regions.hpp>
+#include <arenite/graph/text.hpp>
 #include <arenite/operators.hpp>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <utility>
 
 namespace arenite::compile {
@@ -141,16 +141,16 @@ std::size_t behind_select() {
 }
 
 void run(std::span<const Pass> passes, Lowering& lowering, Report& report) {
-  using Clock = std::chrono::steady_clock;
+  const Options& options = lowering.options;
+  if (options.graphs && report.graph.empty()) report.graph = graph::print(lowering.graph);
   for (const Pass& pass : passes) {
     PassReport& done = report.passes.emplace_back();
     done.name = pass.name;
     done.skipped = pass.skip(lowering);
     if (!done.skipped.empty()) continue;
-    const Clock::time_point start = Clock::now();
-    done.did = counted(pass.run(lowering, lowering.options.remarks ? &done.remarks : nullptr),
-                       pass.of_what);
-    done.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const int count = pass.run(lowering, options.remarks ? &done.remarks : nullptr);
+    done.did = counted(count, pass.of_what);
+    if (options.graphs && count > 0) done.graph = graph::print(lowering.graph);
   }
 }
 

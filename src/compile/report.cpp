@@ -19,4 +19,12 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
   return out;
 }
 
+void print_graphs(std::ostream& out, const Report& report) {
+  out << "# the front end's graph\n" << report.graph;
+  for (const PassReport& pass : report.passes) {
+    if (!pass.graph.empty())
+      out << "\n# after " << pass.name << ": " << pass.did << '\n' << pass.graph;
+  }
+}
+
 }  // namespace arenite::compile

@@ -209,6 +209,8 @@ Counters counters() noexcept {
   return {.handles = c.handles, .blocks = c.blocks, .pins = c.pins, .tasks = c.tasks};
 }
 
+int cpu_workers(int workers) { return wanted_workers({.workers = workers, .device = {}}, 0, true); }
+
 Session::Session(const SessionOptions& options) {
   Shared& s = shared();
   const std::lock_guard lock(s.mutex);

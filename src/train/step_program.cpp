@@ -112,6 +112,7 @@ compile::Options options_of(const StepRequest& request) {
           .kernels = {.compute = request.compute, .choices = request.kernels},
           .target = request.target,
           .plan = {.layout = request.layout, .solve = {}},
+          .graphs = request.graphs,
           .remarks = request.remarks};
 }
 

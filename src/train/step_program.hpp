@@ -42,8 +42,8 @@ struct StepRequest {
   runtime::Compute compute = runtime::Compute::float32;
   runtime::KernelChoices kernels;
   graph::TargetProfile target = graph::default_target();
-  std::vector<Space> spaces{Space{}};  ///< to run in; what lanes share is in the first
-  bool remarks = false;                ///< as in compile::Options
+  std::vector<Space> spaces{Space{}};    ///< to run in; what lanes share is in the first
+  bool remarks = false, graphs = false;  ///< as in compile::Options
 };
 
 /// What a constant of a set is called.
