@@ -34,7 +34,7 @@ def clean_environment(**extra):
 
 def run(*arguments, stdout=subprocess.PIPE, preexec_fn=None, cwd=None, **environment):
     return subprocess.run([COMMAND, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=cwd,
-                          timeout=120, env=clean_environment(**environment), preexec_fn=preexec_fn)
+                          timeout=600, env=clean_environment(**environment), preexec_fn=preexec_fn)
 
 
 def small(*arguments, without=()):
