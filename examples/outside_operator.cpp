@@ -1,7 +1,10 @@
-// Adds an operator from outside the library and trains through it.
+// Adds operators from outside the library and trains through them.
 //
 //   x ─► dense ─► leaky_relu ─► dense ─► loss          forward
 //   w ◄─ sgd ◄─── leaky_relu_grad ◄───── …             backward, from leaky_relu's own rule
+//
+// leaky_relu keeps the samples of a batch apart, and says so: lanes can each take some. center,
+// which takes the batch's mean from each sample, does not, and is given all of them at once.
 //
 //   build/release/outside_operator
 #include <arenite/arenite.hpp>
@@ -26,6 +29,20 @@ void leaky_relu_grad(const runtime::KernelCall& call) {
   const float *dy = call.in<float>(0), *x = call.in<float>(1);
   float* dx = call.out<float>(0);
   for (std::int64_t i = 0; i < count; ++i) dx[i] = x[i] > 0 ? dy[i] : slope * dy[i];
+}
+
+/// y = x − mean of x over the samples, each column by itself.
+void center(const runtime::KernelCall& call) {
+  const auto& [rows, columns] =
+      *static_cast<const std::pair<std::int64_t, std::int64_t>*>(call.state);
+  const float* x = call.in<float>(0);
+  float* y = call.out<float>(0);
+  for (std::int64_t c = 0; c < columns; ++c) {
+    float sum = 0;
+    for (std::int64_t r = 0; r < rows; ++r) sum += x[r * columns + c];
+    const float mean = sum / static_cast<float>(rows);
+    for (std::int64_t r = 0; r < rows; ++r) y[r * columns + c] = x[r * columns + c] - mean;
+  }
 }
 
 /// A kernel is prepared once, when a program is built, and then runs with addresses from the plan.
@@ -61,8 +78,33 @@ void register_leaky_relu() {
              context.set(0, context.builder().add1("leaky_relu_grad",
                                                    {context.result_gradient(0), context.operand(0)},
                                                    {{"slope", context.forward().real("slope")}}));
-           }},
+           },
+       .of_share = [](const graph::OpView& op,
+                      const graph::Share& share) -> std::optional<graph::OfShare> {
+         if (!share.split[0]) return std::nullopt;
+         return graph::OfShare{.results = {graph::OfShare::Result::rows},
+                               .attributes = op.attributes()};
+       }},
       {plain(leaky_relu)});
+}
+
+/// Its gradient is the same of the gradient. Without an `of_share` it is never given a part of a
+/// batch.
+void register_center() {
+  register_operator(
+      {.name = "center",
+       .operands = {{"x"}},
+       .results = {"y"},
+       .infer = like_first_operand,
+       .gradient =
+           [](graph::GradientContext& context) {
+             if (!context.wants(0)) return;
+             context.set(0, context.builder().add1("center", {context.result_gradient(0)}));
+           }},
+      {{.name = "plain", .prepare = [](const graph::OpView& op) -> runtime::PreparedKernel {
+          const Shape& x = op.operand(0).shape;
+          return {center, std::make_shared<std::pair<std::int64_t, std::int64_t>>(x[0], x[1])};
+        }}});
 }
 
 nn::Layer leaky_relu_layer(double slope) {
@@ -72,16 +114,25 @@ nn::Layer leaky_relu_layer(double slope) {
   };
 }
 
+nn::Layer center_layer() {
+  return [](nn::ModelBuilder& model, graph::ValueId x) {
+    model.begin("center");
+    return model.graph().add1("center", {x});
+  };
+}
+
 }  // namespace
 
 int main() try {
   register_leaky_relu();
+  register_center();
   const auto data = data::synthetic();
-  const auto model =
-      nn::sequential(nn::flatten(), nn::dense(64), leaky_relu_layer(0.1), nn::dense(10));
+  const auto model = nn::sequential(nn::flatten(), center_layer(), nn::dense(64),
+                                    leaky_relu_layer(0.1), nn::dense(10));
 
   runtime::Session session;
-  train::Trainer trainer(session, model, data.shape(), {.batch = 32});
+  train::Trainer trainer(session, model, data.shape(), {.batch = 32, .lanes = 4});
+  std::cout << "lanes: " << trainer.lanes() << "; " << trainer.undivided() << '\n';
   trainer.fit(data.train, {.epochs = 3, .on_epoch = [](const train::EpochReport& report) {
                              std::cout << "epoch " << report.epoch << ": training accuracy "
                                        << report.train.accuracy << '\n';
