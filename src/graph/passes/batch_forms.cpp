@@ -138,7 +138,8 @@ bool BatchForms::may_join(ValueId id) const {
   const Value& value = graph_[id];
   if (!value.batch.empty() || value.shape.rank() == 0 || value.shape[0] != axis_.rows) return false;
   if (value.producer) return makes_rows(value.producer);
-  return value.is_declared() && graph_.root_storage(id).cls == StorageClass::input;
+  const StorageClass cls = graph_.root_storage(id).cls;
+  return value.is_declared() && (cls == StorageClass::input || cls == StorageClass::constant);
 }
 
 /// The op makes samples, or something for each of them, of values that have nothing to do with

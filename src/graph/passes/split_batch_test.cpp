@@ -178,6 +178,16 @@ TEST(SplitBatch, GuessesNothingFromEqualLengths) {
     result = $7, $11;)");
 }
 
+TEST(SplitBatch, CutsConstantsWhereAnOperatorDemandsIt) {
+  const BatchGraph batch = split(R"(
+    $1 = InputTensor(x, float32, [4, 3]);
+    $2 = ConstantTensor(c, float32, [4, 3]);
+    $3 = add($1, $2);
+    result = $3;)",
+                                 2);
+  EXPECT_EQ(batch.pieces, (std::vector<std::size_t>{2}));
+}
+
 // Whose first axis has a name is in that batch and no other.
 TEST(SplitBatch, GoesByNames) {
   const std::string body = R"(
