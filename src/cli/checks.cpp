@@ -77,27 +77,26 @@ std::optional<std::int64_t> bytes_of(const std::string& text) {
   return std::nullopt;
 }
 
-CLI::Validator one_of(std::vector<std::string> names) {
+Rule one_of(std::vector<std::string> names) {
   const std::string what = fmt::format("one of {}", fmt::join(names, ", "));
-  return {[what, names = std::move(names)](std::string& text) {
+  return {what, [what, names = std::move(names)](const std::string& text) {
             if (std::find(names.begin(), names.end(), text) != names.end()) return std::string();
             Nearest nearest(text);
             for (const std::string& name : names) nearest.consider(name);
             const std::string guess = nearest.hint();
             return fmt::format("'{}'{}; expected {}", text,
                                guess.empty() ? guess : fmt::format(" ({})", guess), what);
-          },
-          what};
+          }};
 }
 
-CLI::Validator a_path() {
+Rule a_path() {
   return {
-      [](std::string& text) {
-        if (text == "-")
+      "a path", [](const std::string& text) {
+        if (text == "-") {
           return std::string("'-'; expected a path: /dev/stdin, /dev/stdout, or ./- for a file");
+        }
         return text.empty() ? std::string("''; expected a path") : std::string();
-      },
-      "a path"};
+      }};
 }
 
 }  // namespace arenite::cli

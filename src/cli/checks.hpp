@@ -24,22 +24,24 @@ std::optional<float> number_from_0_to_below_1(const std::string& text);
 std::optional<std::int64_t> bytes_of(const std::string& text);
 constexpr const char* a_number_of_bytes = "bytes, as in 4096, 64MiB or 1.5GiB";
 
-CLI::Validator one_of(std::vector<std::string> names);
+Rule one_of(std::vector<std::string> names);
 /// Neither empty nor "-", by which some programs mean their standard input or output.
-CLI::Validator a_path();
+Rule a_path();
 
 /// An option that becomes what `meaning` makes of its text; a text that means nothing is refused
 /// with "NAME: 'TEXT'; expected WHAT".
 template <class T>
-CLI::Option* add_option(CLI::App& app, const std::string& name, T& into, Meaning<T> meaning,
-                        const std::string& what, const std::string& help) {
+Option* add_option(Command& command, const std::string& name, T& into, Meaning<T> meaning,
+                   const std::string& what, const std::string& help) {
   const auto refuse = [meaning, what](const std::string& text) {
     return meaning(text) ? std::string() : "'" + text + "'; expected " + what;
   };
-  return app
-      .add_option_function<std::string>(
-          name, [&into, meaning](const std::string& text) { into = *meaning(text); }, help)
-      ->check(CLI::Validator(refuse, what));
+  return command.add(
+      {.names = {name},
+       .help = help,
+       .kind = "TEXT",
+       .rule = {what, refuse},
+       .take = [&into, meaning](const std::string& text) { into = *meaning(text); }});
 }
 
 template <class T>
@@ -50,8 +52,8 @@ struct Named {
 
 /// An option that becomes the value with the name it is given; its default is what `into` holds.
 template <class T>
-CLI::Option* add_named(Command& command, const std::string& name, T& into,
-                       const std::vector<Named<T>>& values, const std::string& help) {
+Option* add_named(Command& command, const std::string& name, T& into,
+                  const std::vector<Named<T>>& values, const std::string& help) {
   std::vector<std::string> names;
   std::string kind, chosen;
   for (const Named<T>& value : values) {
@@ -64,12 +66,13 @@ CLI::Option* add_named(Command& command, const std::string& name, T& into,
       if (text == value.name) into = value.value;
     }
   };
-  CLI::Option* option = command.add_option_function<std::string>(name, take, help)
-                            ->check(one_of(names))
-                            ->type_name(kind)
-                            ->default_str(chosen);
-  command.offer(option, {names});
-  return option;
+  return command.add({.names = {name},
+                      .help = help,
+                      .kind = kind,
+                      .rule = one_of(names),
+                      .take = take,
+                      .shown_default = chosen,
+                      .offer = {names}});
 }
 
 /// What `add_whole_number` takes.
@@ -79,13 +82,13 @@ std::string whole_number_text(std::uint64_t least, std::uint64_t most);
 
 /// An option of decimal digits only. `most` must fit into a T.
 template <class T>
-CLI::Option* add_whole_number(CLI::App& app, const std::string& name, T& into, std::uint64_t least,
-                              std::uint64_t most, const std::string& help) {
+Option* add_whole_number(Command& command, const std::string& name, T& into, std::uint64_t least,
+                         std::uint64_t most, const std::string& help) {
   const auto meaning = [least, most](const std::string& text) -> std::optional<T> {
     const auto number = whole_number(text, least, most);
     return number ? std::optional<T>(static_cast<T>(*number)) : std::nullopt;
   };
-  return add_option<T>(app, name, into, meaning, whole_number_text(least, most), help)
+  return add_option<T>(command, name, into, meaning, whole_number_text(least, most), help)
       ->type_name("N");
 }
 

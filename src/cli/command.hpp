@@ -1,12 +1,11 @@
-// A subcommand of `arenite`: the parser of its options, and all that help and completions say of
-// it.
+// A subcommand of `arenite`: its options, and all that help, completions and messages say of it.
+// Only command_line.cpp knows the parser that reads them.
 #pragma once
 
 #include "src/cli/exit_status.hpp"
 
-#include <CLI/CLI.hpp>
 #include <functional>
-#include <map>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -16,6 +15,41 @@ namespace arenite::cli {
 struct Offer {
   std::vector<std::string> words = {};
   bool files = false;
+};
+
+/// What a text has to be, and why one is not: "'TEXT'; expected WHAT", or nothing.
+struct Rule {
+  std::string what = {};
+  std::function<std::string(const std::string& text)> refuse = {};
+};
+
+/// Thrown by Option::take: texts that are right by themselves, but not together.
+struct Refusal {
+  std::string why;
+};
+
+/// An option, or an argument.
+struct Option {
+  std::vector<std::string> names;  ///< "-h", "--help"; of an argument "INPUT"
+  std::string help;
+  std::string kind = {};  ///< of its value, as in "FILE"; empty: it takes none
+  Rule rule = {};
+  std::function<void(const std::string& text)> take = {};  ///< each text, in their order
+  bool is_required = false;
+  bool repeats = false;
+  std::string shown_default = {};
+  std::vector<std::string> excluded = {};  ///< what must not be given together with it
+  Offer offer = {};
+  std::string heading = {};                   ///< below which the help lists it
+  std::function<std::string()> instead = {};  ///< what is printed, and no command runs
+
+  const std::string& name() const { return names.back(); }
+  bool is_argument() const { return !name().starts_with('-'); }
+  bool takes_value() const { return !kind.empty(); }
+
+  Option* type_name(std::string text) { return kind = std::move(text), this; }
+  Option* default_str(std::string text) { return shown_default = std::move(text), this; }
+  Option* required() { return is_required = true, this; }
 };
 
 struct Example {
@@ -28,44 +62,45 @@ struct StatusMeaning {
   std::string means;
 };
 
-class Command : public CLI::App {
+class Command {
  public:
   /// Of --help, and of whatever is added under no other.
   static constexpr const char* last_heading = "Options";
 
   /// "train", "Train a network on images and report its test accuracy".
   Command(std::string name, std::string summary);
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
 
+  const std::string name;
+  const std::string summary;
   std::vector<std::string> about;  ///< paragraphs below the summary
   std::vector<Example> examples;
   std::vector<StatusMeaning> statuses;
   std::string read_on;  ///< pages that have more
   /// Returns the exit status, or throws what main() knows one for.
   std::function<int()> run;
+  std::list<Option> options;       ///< --help is the first
+  std::list<Command> subcommands;  ///< one of which has to be given, if there are any
 
   /// Options that are added from now on stand below this heading.
-  void heading(const std::string& text);
+  void heading(const std::string& text) { heading_ = text; }
 
-  CLI::Option* add_path(const std::string& name, std::string& into, const std::string& kind,
-                        const std::string& help);
+  /// The command owns it.
+  Option* add(Option option);
+  Option* add_path(const std::string& option, std::string& into, const std::string& kind,
+                   const std::string& help);
   /// One of these names.
-  CLI::Option* add_choice(const std::string& name, std::string& into,
-                          const std::vector<std::string>& names, const std::string& help);
+  Option* add_choice(const std::string& option, std::string& into,
+                     const std::vector<std::string>& names, const std::string& help);
   /// Takes no value.
-  CLI::Option* add_switch(const std::string& name, bool& into, const std::string& help);
-
-  void offer(const CLI::Option* option, Offer offer) { offers_[option] = std::move(offer); }
-  const Offer& offered(const CLI::Option* option) const;
+  Option* add_switch(const std::string& option, bool& into, const std::string& help);
 
  private:
-  std::map<const CLI::Option*, Offer> offers_;
+  std::string heading_ = last_heading;
 };
 
-/// Adds the command to the parser, which owns it.
-Command& add_command(CLI::App& app, std::string name, std::string summary);
-/// The subcommands of a parser in their order.
-std::vector<const Command*> commands_of(const CLI::App& app);
-/// The one that the command line names, after it was read.
-const Command& chosen_command(const CLI::App& app);
+/// Adds a subcommand, which `app` owns.
+Command& add_command(Command& app, std::string name, std::string summary);
 
 }  // namespace arenite::cli

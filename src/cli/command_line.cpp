@@ -7,37 +7,83 @@
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <functional>
-#include <sstream>
+#include <memory>
 #include <string_view>
 #include <vector>
 
 namespace arenite::cli {
 namespace {
 
-/// For App::get_subcommands: all that there are, not those that were given.
-const std::function<bool(const CLI::App*)> any;
+void add_to(CLI::App& parser, const Option& option) {
+  const std::string& name = option.name();
+  if (option.instead) {
+    parser.set_version_flag(name, option.instead);
+  } else if (!option.takes_value()) {
+    parser.add_flag_callback(name, [&option] { option.take({}); })->disable_flag_override();
+  } else {
+    const auto take = [&option](const std::vector<std::string>& texts) {
+      try {
+        for (const std::string& text : texts) option.take(text);
+      } catch (const Refusal& refusal) {
+        throw CLI::ValidationError(option.name(), refusal.why);
+      }
+    };
+    CLI::Option* added =
+        option.repeats ? parser.add_option_function<std::vector<std::string>>(name, take)
+                       : parser.add_option_function<std::string>(
+                             name, [take](const std::string& text) { take(std::vector{text}); });
+    if (!option.is_argument()) added->allow_extra_args(false);
+    added->check(
+        CLI::Validator([&option](std::string& text) { return option.rule.refuse(text); }, ""));
+    added->required(option.is_required);
+  }
+}
 
-/// "a whole number of 1 to 64": what the option's check says.
-std::string expected_of(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  const std::size_t colon = type.find(':');
-  return colon == std::string::npos ? "a text" : type.substr(colon + 1);
+/// Borrows the command.
+std::shared_ptr<CLI::App> parser_of(const Command& command) {
+  auto parser = std::make_shared<CLI::App>(command.summary, command.name);
+  for (const Option& option : command.options) {
+    if (&option != &command.options.front()) add_to(*parser, option);  // it has --help
+  }
+  for (const Option& option : command.options) {
+    for (const std::string& other : option.excluded)
+      parser->get_option(option.name())->excludes(parser->get_option(other));
+  }
+  for (const Command& subcommand : command.subcommands)
+    parser->add_subcommand(parser_of(subcommand));
+  if (!command.subcommands.empty()) parser->require_subcommand(1);
+  return parser;
+}
+
+std::string without_dashes(std::string_view name) {
+  return std::string(name.substr(std::min(name.find_first_not_of('-'), name.size())));
+}
+
+/// The subcommand that was given, or none.
+const Command* chosen(const Command& app, const CLI::App& parser) {
+  const auto given = parser.get_subcommands();
+  if (given.empty()) return nullptr;
+  return &*std::ranges::find(app.subcommands, given.front()->get_name(), &Command::name);
+}
+
+/// "a whole number of 1 to 64"
+std::string expected_of(const Option& option) {
+  return option.rule.what.empty() ? "a text" : option.rule.what;
 }
 
 /// Which option was given too often, without a value, or with one it does not take: the parser's
 /// words only begin with its name.
-std::string mismatch(const CLI::App& command, const std::string& words) {
-  for (const CLI::Option* option : command.get_options()) {
-    const std::string name = option->get_name();
-    const bool is_flag = option->get_items_expected_max() == 0;
-    if (is_flag && words.starts_with(option->get_single_name() + " "))
+std::string mismatch(const Command& command, const CLI::App& parser, const std::string& words) {
+  for (const Option& option : command.options) {
+    const std::string& name = option.name();
+    if (!option.takes_value() && words.starts_with(without_dashes(name) + " "))
       return name + ": a value; expected none";
     if (!words.starts_with(name + ":")) continue;
-    if (option->count() > 1)
-      return fmt::format("{}: given {} times; expected once", name, option->count());
-    return fmt::format("{}: no value; expected {}", name, expected_of(*option));
+    if (const std::size_t count = parser.count(name); count > 1)
+      return fmt::format("{}: given {} times; expected once", name, count);
+    return fmt::format("{}: no value; expected {}", name, expected_of(option));
   }
   return words;
 }
@@ -52,95 +98,92 @@ std::string excluded(const std::string& words) {
 }
 
 /// The first that must be given and was not.
-std::string missing(const CLI::App& command) {
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_required() && option->count() == 0)
-      return fmt::format("no {}; expected {}", option->get_name(), expected_of(*option));
+std::string missing(const Command& command, const CLI::App& parser) {
+  for (const Option& option : command.options) {
+    if (option.is_required && parser.count(option.name()) == 0)
+      return fmt::format("no {}; expected {}", option.name(), expected_of(option));
   }
   return "too few arguments; expected more";
 }
 
-std::string without_dashes(std::string_view name) {
-  return std::string(name.substr(std::min(name.find_first_not_of('-'), name.size())));
-}
-
 /// " (did you mean '--epochs'?)" for "--epoch" or "--epoch=3", or nothing. Who leaves the dashes
 /// out of an option's name gets them back, but no guess: any word is near to some option.
-std::string guess(const CLI::App& command, std::string_view given) {
+std::string guess(const Command& command, std::string_view given) {
   const bool dashes = given.starts_with('-');
   const std::string name = without_dashes(given.substr(0, given.find('=')));
   Nearest nearest(name);
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& known : option->get_lnames()) nearest.consider(known);
+  for (const Option& option : command.options) {
+    if (!option.is_argument()) nearest.consider(without_dashes(option.name()));
   }
   if (nearest.found().empty() || dashes == (nearest.found() == name)) return {};
   return " (did you mean '--" + nearest.found() + "'?)";
 }
 
 /// Of a word where a subcommand has to stand.
-std::string guess_subcommand(const CLI::App& app, std::string_view given) {
+std::string guess_subcommand(const Command& app, std::string_view given) {
   const std::string name = without_dashes(given.substr(0, given.find('=')));
   Nearest nearest(given);
-  for (const CLI::App* command : app.get_subcommands(any)) {
-    nearest.consider(command->get_name());
-    const auto names =
-        command->get_options([&](const CLI::Option* option) { return option->check_lname(name); });
-    if (given.starts_with("--") && !names.empty()) {
-      return fmt::format(" (it is an option of {}: arenite {} --{})", command->get_name(),
-                         command->get_name(), name);
+  for (const Command& command : app.subcommands) {
+    nearest.consider(command.name);
+    if (given.starts_with("--") &&
+        std::ranges::find(command.options, "--" + name, &Option::name) != command.options.end()) {
+      return fmt::format(" (it is an option of {}: arenite {} --{})", command.name, command.name,
+                         name);
     }
   }
   return nearest.found().empty() ? guess(app, given) : " (" + nearest.hint() + ")";
 }
 
 /// Who has given nothing yet learns what there is.
-std::string no_subcommand(const CLI::App& app) {
+std::string no_subcommand(const Command& app) {
   return "no subcommand; expected one of these (hint: see arenite --help)\n\n" +
          list_of_commands(app) +
          "\nA first training, on images drawn in memory: arenite train --dataset synthetic "
          "--epochs 2";
 }
 
-std::string unknown_subcommand(const CLI::App& app, const std::string& given) {
+std::string unknown_subcommand(const Command& app, const std::string& given) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands(any)) names.push_back(command->get_name());
+  for (const Command& command : app.subcommands) names.push_back(command.name);
   return fmt::format(
       "unknown subcommand or option '{}'{}; expected one of {} (hint: see arenite --help)", given,
       guess_subcommand(app, given), fmt::join(names, ", "));
 }
 
-std::string refusal(const CLI::App& app, const CLI::ParseError& error) {
-  const auto chosen = app.get_subcommands();
-  const auto left = app.remaining(true);
-  if (chosen.empty())
+std::string refusal(const Command& app, const CLI::App& parser, const CLI::ParseError& error) {
+  const Command* const command = chosen(app, parser);
+  const auto left = parser.remaining(true);
+  if (command == nullptr)
     return left.empty() ? no_subcommand(app) : unknown_subcommand(app, left.front());
-  const CLI::App& command = *chosen.front();
-  const std::string name = command.get_name();
+  const CLI::App& its_parser = *parser.get_subcommands().front();
   std::string text = error.what();
   if (!left.empty()) {
     text = fmt::format("unknown argument '{}'{}; expected options of {}", left.front(),
-                       guess(command, left.front()), name);
+                       guess(*command, left.front()), command->name);
   } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    text = mismatch(command, text);
+    text = mismatch(*command, its_parser, text);
   } else if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
     text = excluded(text);
   } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-    text = missing(command);
+    text = missing(*command, its_parser);
   }
-  return fmt::format("{} (hint: see arenite {} --help)", text, name);
+  return fmt::format("{} (hint: see arenite {} --help)", text, command->name);
 }
 
 }  // namespace
 
-std::optional<Ending> read_command_line(CLI::App& app, int argc, const char* const* argv) {
+Asked read_command_line(const Command& app, int argc, const char* const* argv) {
+  const auto parser = parser_of(app);
   try {
-    app.parse(argc, argv);
-    return std::nullopt;
+    parser->parse(argc, argv);
+    return {.command = chosen(app, *parser)};
+  } catch (const CLI::CallForHelp&) {
+    const Command* const command = chosen(app, *parser);
+    return {.text = help_of(command == nullptr ? app : *command)};
+  } catch (const CLI::CallForVersion& version) {
+    return {.text = version.what() + std::string("\n")};
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return Ending{exit_bad_input, refusal(app, error)};
-    std::ostringstream out;  // --help, --version
-    app.exit(error, out, out);
-    return Ending{exit_ok, out.str()};
+    return {.status = exit_bad_input, .text = refusal(app, *parser, error)};
   }
 }
 

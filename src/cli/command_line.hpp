@@ -1,20 +1,20 @@
 // Reading the command line, apart from doing what it says.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <optional>
+#include "src/cli/command.hpp"
+
 #include <string>
 
 namespace arenite::cli {
 
-/// What is said instead of running a command, and the exit status.
-struct Ending {
+/// What a command line asks for.
+struct Asked {
+  const Command* command = nullptr;  ///< to be run; none: the text is said instead
   int status = 0;
-  std::string text;  ///< for standard output when the status is 0, else for standard error
+  std::string text = {};  ///< for standard output when the status is 0, else for standard error
 };
 
-/// Fills what the subcommands' options are bound to. None: the arguments are right, and the
-/// subcommand in them is to be run.
-std::optional<Ending> read_command_line(CLI::App& app, int argc, const char* const* argv);
+/// Fills what the subcommands' options are bound to.
+Asked read_command_line(const Command& app, int argc, const char* const* argv);
 
 }  // namespace arenite::cli

@@ -11,8 +11,9 @@ void add_commands(Command& app, Arguments& a) {
   };
   add_version_options(app, a.version)->run = [&] { return run_version(a.version); };
 
-  app.require_subcommand(1);
-  app.set_version_flag("--version", version_text, "print versions, and the GPUs that there are");
+  app.add({.names = {"--version"},
+           .help = "print versions, and the GPUs that there are",
+           .instead = version_text});
   app.about = {
       "Tensors and operators run as StarPU tasks on the cores of a machine, and on its GPUs. Every "
       "byte that a step touches has its place before the step begins; a verifier that shares no "

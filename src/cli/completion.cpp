@@ -14,23 +14,19 @@ std::string first_clause(const std::string& description) {
   return description.substr(0, end);
 }
 
-ShellOption shell_option(const Command& command, const CLI::Option* option) {
-  ShellOption all{.says = first_clause(option->get_description()),
-                  .argument = option->get_positional(),
-                  .takes_value = option->get_items_expected_max() > 0,
-                  .repeats = option->get_expected_max() > 1,
-                  .folders = option->get_type_name().starts_with("FOLDER"),
-                  .offer = command.offered(option)};
-  for (const std::string& name : option->get_snames()) all.names.push_back("-" + name);
-  for (const std::string& name : option->get_lnames()) all.names.push_back("--" + name);
-  if (all.argument) all.names = {option->get_name()};
-  return all;
+ShellOption shell_option(const Option& option) {
+  return {.names = option.names,
+          .says = first_clause(option.help),
+          .argument = option.is_argument(),
+          .takes_value = option.takes_value(),
+          .repeats = option.repeats,
+          .folders = option.kind == "FOLDER",
+          .offer = option.offer};
 }
 
 ShellCommand shell_command(const Command& command) {
-  ShellCommand all{.name = command.get_name(), .says = command.get_description(), .options = {}};
-  for (const CLI::Option* option : command.get_options())
-    all.options.push_back(shell_option(command, option));
+  ShellCommand all{.name = command.name, .says = command.summary, .options = {}};
+  for (const Option& option : command.options) all.options.push_back(shell_option(option));
   return all;
 }
 
@@ -38,11 +34,11 @@ ShellCommand shell_command(const Command& command) {
 
 std::vector<ShellCommand> shell_commands(const Command& root) {
   std::vector<ShellCommand> all{shell_command(root)};
-  for (const Command* command : commands_of(root)) all.push_back(shell_command(*command));
+  for (const Command& command : root.subcommands) all.push_back(shell_command(command));
   return all;
 }
 
-Command* add_completion_options(CLI::App& app, CompletionArguments& a) {
+Command* add_completion_options(Command& app, CompletionArguments& a) {
   Command& completion =
       add_command(app, "completion", "Print a script by which a shell completes command lines");
   completion.about = {

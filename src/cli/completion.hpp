@@ -14,7 +14,7 @@ struct CompletionArguments {
   std::string shell;
 };
 
-Command* add_completion_options(CLI::App& app, CompletionArguments& arguments);
+Command* add_completion_options(Command& app, CompletionArguments& arguments);
 int run_completion(const Command& root, const CompletionArguments& arguments);
 
 /// An option or argument as shells see it.

@@ -1,9 +1,9 @@
 #include "src/cli/help.hpp"
 
 #include "src/base/installed.hpp"
-#include "src/cli/command.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -14,59 +14,55 @@ namespace {
 constexpr std::size_t option_column = 28;
 
 /// "-h, --help", "--model NAME", "INPUT"
-std::string left_of(const CLI::Option& option) {
-  std::string names;
-  const auto add = [&](const std::string& dashes, const std::vector<std::string>& all) {
-    for (const std::string& name : all) names += (names.empty() ? "" : ", ") + dashes + name;
-  };
-  add("-", option.get_snames());
-  add("--", option.get_lnames());
-  if (names.empty()) return option.get_name();
-  if (option.get_items_expected_max() == 0) return names;
-  const std::string type = option.get_type_name();  // the kind, then what its checks expect
-  return names + " " + type.substr(0, type.find(':'));
+std::string left_of(const Option& option) {
+  const std::string names = fmt::format("{}", fmt::join(option.names, ", "));
+  return option.is_argument() || !option.takes_value() ? names : names + " " + option.kind;
 }
 
 /// The description, with the default behind its first line.
-std::string right_of(const CLI::Option& option) {
-  std::string text = option.get_description();
-  if (option.get_default_str().empty()) return text;
+std::string right_of(const Option& option) {
+  const std::string& text = option.help;
+  if (option.shown_default.empty()) return text;
   const std::size_t end = std::min(text.find('\n'), text.size());
   const bool colon = end > 0 && text[end - 1] == ':';
-  return text.substr(0, end - (colon ? 1 : 0)) + " (default: " + option.get_default_str() + ")" +
+  return text.substr(0, end - (colon ? 1 : 0)) + " (default: " + option.shown_default + ")" +
          (colon ? ":" : "") + text.substr(end);
 }
 
-std::string usage(const CLI::App& app) {
-  std::string text = "usage: arenite";
-  if (app.get_parent() != nullptr) text += " " + app.get_name();
-  if (!commands_of(app).empty()) text += " SUBCOMMAND";
-  for (const CLI::Option* option : app.get_options()) {
-    if (!option->get_positional()) continue;
-    text += option->get_required()           ? " " + option->get_name()
-            : option->get_expected_max() > 1 ? " [" + option->get_name() + "]…"
-                                             : " [" + option->get_name() + "]";
+std::string usage(const Command& command) {
+  std::string text = fmt::format("usage: arenite {}",
+                                 command.subcommands.empty() ? command.name.c_str() : "SUBCOMMAND");
+  for (const Option& option : command.options) {
+    if (!option.is_argument()) continue;
+    text += option.is_required ? " " + option.name()
+            : option.repeats   ? " [" + option.name() + "]…"
+                               : " [" + option.name() + "]";
   }
   return text + " [OPTION]…\n";
 }
 
-std::string options(const CLI::App& app) {
+std::string options(const Command& command) {
   std::string text;
   const auto add = [&](const std::string& heading, auto wanted) {
-    const auto found = app.get_options(wanted);
-    if (!found.empty()) text += "\n" + heading + "\n";
-    for (const CLI::Option* option : found)
-      text += wrapped("  " + left_of(*option), right_of(*option), option_column);
+    bool first = true;
+    for (const Option& option : command.options) {
+      if (!wanted(option)) continue;
+      if (first) text += "\n" + heading + "\n";
+      first = false;
+      text += wrapped("  " + left_of(option), right_of(option), option_column);
+    }
   };
-  add("Arguments", [](const CLI::Option* option) { return option->get_positional(); });
-  std::vector<std::string> headings = app.get_groups();
-  std::stable_partition(headings.begin(), headings.end(), [](const std::string& heading) {
-    return heading != Command::last_heading;
-  });
+  add("Arguments", [](const Option& option) { return option.is_argument(); });
+  std::vector<std::string> headings;
+  for (const Option& option : command.options) {
+    if (std::ranges::find(headings, option.heading) == headings.end())
+      headings.push_back(option.heading);
+  }
+  std::rotate(headings.begin(), headings.begin() + 1,
+              headings.end());  // that of --help is the last
   for (const std::string& heading : headings) {
-    add(heading, [&](const CLI::Option* option) {
-      return option->get_group() == heading && !option->get_positional();
-    });
+    add(heading,
+        [&](const Option& option) { return option.heading == heading && !option.is_argument(); });
   }
   return text;
 }
@@ -130,20 +126,18 @@ std::string wrapped(std::string_view first, std::string_view text, std::size_t i
   return all;
 }
 
-std::string list_of_commands(const CLI::App& app) {
+std::string list_of_commands(const Command& app) {
   std::string text;
-  for (const Command* command : commands_of(app))
-    text += wrapped("  " + command->get_name(), command->get_description(), 14);
+  for (const Command& command : app.subcommands)
+    text += wrapped("  " + command.name, command.summary, 14);
   return text;
 }
 
-std::string Help::make_help(const CLI::App* app, std::string /*name*/,
-                            CLI::AppFormatMode /*mode*/) const {
-  const auto& command = dynamic_cast<const Command&>(*app);
-  std::string text = wrapped("", command.get_description() + ".", 0) + "\n";
+std::string help_of(const Command& command) {
+  std::string text = wrapped("", command.summary + ".", 0) + "\n";
   for (const std::string& paragraph : command.about) text += wrapped("", paragraph, 0) + "\n";
   text += usage(command);
-  if (!commands_of(command).empty()) text += "\nSubcommands\n" + list_of_commands(command);
+  if (!command.subcommands.empty()) text += "\nSubcommands\n" + list_of_commands(command);
   text += options(command) + examples(command) + statuses(command);
   if (!command.read_on.empty()) {
     const std::string where = fmt::format("Read on: {} in {}", command.read_on, place_of_pages());

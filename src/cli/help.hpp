@@ -1,7 +1,7 @@
 // How `--help` looks.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "src/cli/command.hpp"
 
 #include <cstddef>
 #include <string>
@@ -12,16 +12,12 @@ namespace arenite::cli {
 /// No line is longer, unless a single word is.
 inline constexpr std::size_t help_width = 100;
 
-/// For Commands only: what they are about, their options under their headings, examples, exit
-/// statuses, and where to read on.
-class Help : public CLI::FormatterBase {
- public:
-  std::string make_help(const CLI::App* app, std::string name,
-                        CLI::AppFormatMode mode) const override;
-};
+/// What the command is about, its options under their headings, examples, exit statuses, and where
+/// to read on.
+std::string help_of(const Command& command);
 
 /// The subcommands and what each does, a line each.
-std::string list_of_commands(const CLI::App& app);
+std::string list_of_commands(const Command& app);
 
 /// Columns that a UTF-8 text takes, for scripts whose letters are one column wide.
 std::size_t columns_of(std::string_view text);

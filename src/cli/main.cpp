@@ -31,16 +31,15 @@ int main(int argc, char** argv) {
                    "first step");
   cli::Arguments arguments;
   cli::add_commands(app, arguments);
-  const auto ending = cli::read_command_line(app, argc, argv);
-  if (ending && ending->status != cli::exit_ok) return complain(ending->text, ending->status);
+  const cli::Asked asked = cli::read_command_line(app, argc, argv);
+  if (asked.status != cli::exit_ok) return complain(asked.text, asked.status);
   try {
+    std::cout << asked.text;
     int status = cli::exit_ok;
-    if (ending) {
-      std::cout << ending->text;
-    } else {
+    if (asked.command != nullptr) {
       // On a thread of its own where `ulimit -s` leaves less.
       constexpr std::size_t enough_stack = std::size_t{1} << 20;
-      with_stack(enough_stack, [&] { status = cli::chosen_command(app).run(); });
+      with_stack(enough_stack, [&] { status = asked.command->run(); });
     }
     cli::flush_output();
     return status;

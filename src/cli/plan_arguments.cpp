@@ -49,21 +49,18 @@ void add_sizes(Command& plan, PlanArguments& a) {
   const auto refuse = [what](const std::string& text) {
     return parse_size(text) ? std::string() : "'" + text + "'; expected " + what;
   };
-  const auto take = [&a](const std::vector<std::string>& texts) {
-    for (const std::string& text : texts) {
-      const auto size = *parse_size(text);
-      if (!a.sizes.insert(size).second)
-        throw CLI::ValidationError("--size", "'" + size.first + "' twice; expected each once");
-    }
+  const auto take = [&a](const std::string& text) {
+    const auto size = *parse_size(text);
+    if (!a.sizes.insert(size).second)
+      throw Refusal{"'" + size.first + "' twice; expected each once"};
   };
-  plan.add_option_function<std::vector<std::string>>(
-          "--size", take,
-          "the value of a size that a script leaves open, as in [rows<=64, 784], for one run; "
-          "those "
-          "not given are planned at their upper bounds. Once for each")
-      ->check(CLI::Validator(refuse, ""))
-      ->allow_extra_args(false)
-      ->type_name("NAME=N");
+  plan.add({.names = {"--size"},
+            .help = "the value of a size that a script leaves open, as in [rows<=64, 784], for one "
+                    "run; those not given are planned at their upper bounds. Once for each",
+            .kind = "NAME=N",
+            .rule = {"", refuse},
+            .take = take,
+            .repeats = true});
 }
 
 std::vector<std::string> model_names() {
@@ -74,7 +71,7 @@ std::vector<std::string> model_names() {
 
 void add_input(Command& plan, PlanArguments& a) {
   const std::vector<std::string> models = model_names();
-  const CLI::Option* input =
+  Option* input =
       plan.add_path(
               "INPUT", a.input, "FILE",
               "what to plan:\n"
@@ -89,9 +86,7 @@ void add_input(Command& plan, PlanArguments& a) {
                               "lanes as many as training takes. Models are {}",
                               fmt::join(models, ", ")))
           ->required();
-  Offer offer{.files = true};
-  for (const std::string& model : models) offer.words.push_back("model:" + model);
-  plan.offer(input, std::move(offer));
+  for (const std::string& model : models) input->offer.words.push_back("model:" + model);
 }
 
 void add_problem(Command& plan, PlanArguments& a) {
@@ -105,7 +100,7 @@ void add_problem(Command& plan, PlanArguments& a) {
                   default_alignment))
       ->type_name("N")
       ->default_str("1");
-  const CLI::Option* in_flight =
+  Option* in_flight =
       add_option<std::optional<plan::InFlight>>(
           plan, "--in-flight", a.in_flight, parse_in_flight,
           "lanes, unlimited or " + whole_number_text(1, most),
@@ -117,7 +112,7 @@ void add_problem(Command& plan, PlanArguments& a) {
           "N - 1 moments after their buffer's end; the default is 1\n"
           "unlimited: no edges, so that reuse follows the data alone")
           ->type_name("HOW");
-  plan.offer(in_flight, {{"lanes", "unlimited"}});
+  in_flight->offer = {{"lanes", "unlimited"}};
   add_option<std::optional<std::int64_t>>(
       plan, "--capacity", a.capacity,
       [](const std::string& text) -> std::optional<std::optional<std::int64_t>> {
@@ -160,7 +155,7 @@ void add_search(Command& plan, PlanArguments& a) {
     names.emplace_back(info.name);
     help += "\n" + std::string(info.name) + ": " + std::string(info.summary);
   }
-  plan.add_choice("--strategy", a.strategy, names, help)->capture_default_str();
+  plan.add_choice("--strategy", a.strategy, names, help)->default_str(a.strategy);
 }
 
 void add_outputs(Command& plan, PlanArguments& a) {
@@ -178,12 +173,12 @@ void add_outputs(Command& plan, PlanArguments& a) {
                 "check this JSON plan, whoever made it, against the input instead of making one; "
                 "with the same --in-flight, and without --out, --csv, --svg, --effort and "
                 "--strategy")
-      ->excludes("--out", "--csv", "--svg", "--effort", "--strategy");
+      ->excluded = {"--out", "--csv", "--svg", "--effort", "--strategy"};
 }
 
 }  // namespace
 
-Command* add_plan_options(CLI::App& app, PlanArguments& a) {
+Command* add_plan_options(Command& app, PlanArguments& a) {
   Command& plan = add_command(
       app, "plan", "Place the buffers of a table, a graph script or a model in the least memory");
   plan.about = {

@@ -31,6 +31,6 @@ struct PlanArguments {
 };
 
 /// Adds the subcommand to the parser, which owns it and fills `a` while it reads.
-Command* add_plan_options(CLI::App& app, PlanArguments& a);
+Command* add_plan_options(Command& app, PlanArguments& a);
 
 }  // namespace arenite::cli

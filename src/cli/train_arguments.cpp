@@ -50,7 +50,7 @@ void add_subject(Command& train, TrainArguments& a) {
   train.heading("What is trained");
   std::vector<std::string> models;
   for (const nn::NamedModel& model : nn::models()) models.push_back(model.name);
-  train.add_choice("--model", a.model, models, model_help())->capture_default_str();
+  train.add_choice("--model", a.model, models, model_help())->default_str(a.model);
   train.add_choice("--dataset", a.dataset, data::names(),
                    "the images to train on (else those the model is meant for), never replaced by "
                    "another set; the synthetic ones are drawn in memory");
@@ -84,13 +84,13 @@ void add_hyperparameters(Command& train, TrainArguments& a) {
                    "seed of the initial weights and of shuffling")
       ->default_str(text(a.seed));
   add_on_off(train, "--shuffle", a.shuffle, "visit the images in a new order each epoch");
-  const CLI::Option* init =
+  Option* init =
       add_option<Init>(train, "--init", a.init, parse_init,
                        "default, or uniform:A with a finite A above 0, as in uniform:0.1",
                        "initial weights: what each layer asks for, or uniform:A for U(-A, A)")
           ->type_name("HOW")
           ->default_str("default");
-  train.offer(init, {{"default", "uniform:"}});
+  init->offer = {{"default", "uniform:"}};
   using runtime::Compute;
   add_named<Compute>(
       train, "--compute", a.compute,
@@ -107,14 +107,14 @@ void add_places(Command& train, TrainArguments& a) {
   const auto has_form = [](const std::string& text) {
     return runtime::has_device_form(text) ? std::optional(text) : std::nullopt;
   };
-  const CLI::Option* device =
+  Option* device =
       add_option<std::string>(train, "--device", a.device, has_form, runtime::device_form,
                               "where tasks run: cpu, cuda (the first GPU), cuda:1, auto (a GPU if "
                               "there is one); or several, on which "
                               "lanes are dealt out, as in cuda:0+cuda:1 or cuda+cpu")
           ->type_name("WHERE")
           ->default_str(a.device);
-  train.offer(device, {{"cpu", "cuda", "auto", "cuda+cpu"}});
+  device->offer = {{"cpu", "cuda", "auto", "cuda+cpu"}};
   add_whole_number(
       train, "--workers", a.workers, 1, 1024,
       "CPU workers (else $STARPU_NCPU, else one a usable processor; 2 beside GPUs alone)");
@@ -139,15 +139,14 @@ void add_places(Command& train, TrainArguments& a) {
 
 void add_planning(Command& train, TrainArguments& a) {
   train.heading("How its memory is planned");
-  const CLI::Option* arenas =
-      add_option<plan::ArenaLayout>(
-          train, "--arenas", a.arenas, parse_arenas, "one of overlay, two",
-          "where values lie: overlay (one block, in which backward takes the place of "
-          "activations as they die) or two "
-          "(forward and backward apart)")
-          ->type_name("NAME")
-          ->default_str("overlay");
-  train.offer(arenas, {{"overlay", "two"}});
+  Option* arenas = add_option<plan::ArenaLayout>(
+                       train, "--arenas", a.arenas, parse_arenas, "one of overlay, two",
+                       "where values lie: overlay (one block, in which backward takes the place of "
+                       "activations as they die) or two "
+                       "(forward and backward apart)")
+                       ->type_name("NAME")
+                       ->default_str("overlay");
+  arenas->offer = {{"overlay", "two"}};
   add_on_off(train, "--fuse", a.fuse,
              "do convolution, ReLU and max pooling in one go, which keeps one byte an output, and "
              "so dense layers and ReLU, their gradients and updates");
@@ -178,7 +177,7 @@ void add_reports(Command& train, TrainArguments& a) {
 
 }  // namespace
 
-Command* add_train_options(CLI::App& app, TrainArguments& a) {
+Command* add_train_options(Command& app, TrainArguments& a) {
   Command& train =
       add_command(app, "train", "Train a network on images and report its test accuracy");
   train.about = {

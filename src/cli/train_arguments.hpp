@@ -49,6 +49,6 @@ struct TrainArguments {
 inline constexpr long profiled_steps = 1000;
 
 /// Adds the subcommand to the parser, which owns it and fills `arguments` while it reads.
-Command* add_train_options(CLI::App& app, TrainArguments& arguments);
+Command* add_train_options(Command& app, TrainArguments& arguments);
 
 }  // namespace arenite::cli

@@ -11,7 +11,7 @@
 
 namespace arenite::cli {
 
-Command* add_version_options(CLI::App& app, VersionArguments& a) {
+Command* add_version_options(Command& app, VersionArguments& a) {
   Command& version = add_command(app, "version", "Print versions, and the GPUs that there are");
   version.add_switch("--json", a.json, "as a JSON object (docs/command-line.md)");
   version.statuses = {{exit_ok, "printed"}, {exit_bad_input, "wrong arguments"}};

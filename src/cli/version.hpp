@@ -11,7 +11,7 @@ struct VersionArguments {
   bool json = false;
 };
 
-Command* add_version_options(CLI::App& app, VersionArguments& arguments);
+Command* add_version_options(Command& app, VersionArguments& arguments);
 int run_version(const VersionArguments& arguments);
 
 /// This version, and the GPUs that there are.

@@ -96,23 +96,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<const char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
 
-  CLI::App app;
-  app.require_subcommand(1);
+  cli::Command app("arenite", "");
   cli::TrainArguments read;
   cli::add_train_options(app, read);
   cli::PlanArguments read_plan;
-  const CLI::App* plan = cli::add_plan_options(app, read_plan);
-  const auto ending =
+  const cli::Command* plan = cli::add_plan_options(app, read_plan);
+  const cli::Asked asked =
       cli::read_command_line(app, static_cast<int>(pointers.size()), pointers.data());
-  if (ending) {
-    require(!ending->text.empty() && (ending->status == 0 || ending->status == 2), "no message");
-    require(ending->status == 0 || ending->text.find("; expected ") != std::string::npos,
-            "a message that says too little: " + ending->text);
+  if (asked.command == nullptr) {
+    require(!asked.text.empty() && (asked.status == 0 || asked.status == 2), "no message");
+    require(asked.status == 0 || asked.text.find("; expected ") != std::string::npos,
+            "a message that says too little: " + asked.text);
     return 0;
   }
   check_ranges(read);
   check_ranges(read_plan);
-  if (plan->parsed()) {
+  if (asked.command == plan) {
     require(!read_plan.input.empty(), "INPUT");
     check_model(read_plan.input);
     check_digits(arguments, "--capacity",

@@ -94,7 +94,7 @@ bool wanted(const DoctorArguments& arguments, const Check& check) {
 
 }  // namespace
 
-Command* add_doctor_options(CLI::App& app, DoctorArguments& a) {
+Command* add_doctor_options(Command& app, DoctorArguments& a) {
   Command& command =
       add_command(app, "doctor", "Check this machine, and say how to mend what it lacks");
   command.about = {
@@ -108,9 +108,13 @@ Command* add_doctor_options(CLI::App& app, DoctorArguments& a) {
     names.emplace_back(check.name);
     help += fmt::format("\n{}: {}", check.name, check.about);
   }
-  const CLI::Option* only =
-      command.add_option("CHECK", a.checks, help)->type_name("NAME")->check(one_of(names));
-  command.offer(only, {names});
+  command.add({.names = {"CHECK"},
+               .help = help,
+               .kind = "NAME",
+               .rule = one_of(names),
+               .take = [&a](const std::string& text) { a.checks.push_back(text); },
+               .repeats = true,
+               .offer = {names}});
   command.add_switch("--json", a.json, "as a JSON object (docs/command-line.md)");
   command.examples = {{"doctor", "everything: some seconds"},
                       {"doctor data folders", "only these two"},

@@ -13,7 +13,7 @@ struct DoctorArguments {
   bool json = false;
 };
 
-Command* add_doctor_options(CLI::App& app, DoctorArguments& arguments);
+Command* add_doctor_options(Command& app, DoctorArguments& arguments);
 /// exit_failure where a check fails.
 int run_doctor(const DoctorArguments& arguments);
 
