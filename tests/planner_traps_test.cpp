@@ -15,6 +15,7 @@
 //   allocate(0) ............................. StaticAllocator.ZeroBytesTakeNoRoom
 //     in a problem .......................... Solve.NothingAndZeroBytes
 //   free with the rounded size .............. StaticAllocator.FreeTakesTheUnroundedSize
+//   a peak rounded to an alignment .......... Exact.NothingLiesUponTheTopmostBuffer
 //   a merge of three free blocks ............ StaticAllocator.MergesThreeNeighbours
 //   growth at the tail ...................... StaticAllocator.ALargerRequestExtendsTheTailBlock
 //   a token that grew after one tenant ...... StorageTokens.TvmsChainTakesFour
