@@ -114,9 +114,9 @@ class StepSubject : public PlanSubject {
     for (const graph::InsertedCopy& copy : copies_)
       text += fmt::format("copied: {}: {}\n", describe(graph_, copy.op), copy.reason);
     const int workers = runtime::cpu_workers(arguments_.workers);
-    text += fmt::format("{} take about {:.0f} µs a step (estimated)\n",
-                        counted(static_cast<std::size_t>(workers), "worker"),
-                        estimated_time(schedule_, overlay_, workers));
+    text += fmt::format("about {:.0f} µs a step with {} (estimated)\n",
+                        estimated_time(schedule_, overlay_, workers),
+                        counted(static_cast<std::size_t>(workers), "worker"));
     std::ostringstream more;
     if (arguments_.passes) more << "passes:\n" << report_;
     if (arguments_.graphs) compile::print_graphs(more << '\n', report_);

@@ -34,7 +34,7 @@ class PlanSubject {
 
 /// A table of buffers. These borrow the arguments, and throw Error on what they cannot plan.
 std::unique_ptr<PlanSubject> table_subject(std::string text, const PlanArguments& arguments);
-/// A graph script, whose tasks are made from its ops as they stand.
+/// A graph script, as a model of it is compiled.
 std::unique_ptr<PlanSubject> script_subject(const std::string& text,
                                             const PlanArguments& arguments);
 /// A step of a named model.

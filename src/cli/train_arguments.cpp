@@ -160,7 +160,9 @@ void add_reports(Command& train, TrainArguments& a) {
   train.add_path("--log", a.log, "FILE",
                  "write the JSON lines of epochs and of the end to this file, each when it is so "
                  "far");
-  train.add_switch("--explain", a.explain, "list tasks, ops, handle classes and edges");
+  train.add_switch(
+      "--explain", a.explain,
+      "list what each pass of the compiler did, and tasks, ops, handle classes and edges");
   train.add_switch("--draw", a.draw, "draw the step's memory plan as text");
   train.add_path("--plan-svg", a.plan_svg, "FILE", "write the step's memory plan as a picture");
   train.add_path("--plan-json", a.plan_json, "FILE", "write the step's memory plan as JSON");

@@ -143,6 +143,7 @@ std::size_t behind_select() {
 void run(std::span<const Pass> passes, Lowering& lowering, Report& report) {
   const Options& options = lowering.options;
   if (options.graphs && report.graph.empty()) report.graph = graph::print(lowering.graph);
+  std::string last = report.graph;
   for (const Pass& pass : passes) {
     PassReport& done = report.passes.emplace_back();
     done.name = pass.name;
@@ -150,7 +151,9 @@ void run(std::span<const Pass> passes, Lowering& lowering, Report& report) {
     if (!done.skipped.empty()) continue;
     const int count = pass.run(lowering, options.remarks ? &done.remarks : nullptr);
     done.did = counted(count, pass.of_what);
-    if (options.graphs && count > 0) done.graph = graph::print(lowering.graph);
+    if (!options.graphs || count == 0) continue;
+    std::string now = graph::print(lowering.graph);
+    if (now != last) done.graph = last = std::move(now);
   }
 }
 
