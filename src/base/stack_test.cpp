@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <cstdlib>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -12,11 +14,13 @@ namespace {
 
 constexpr std::size_t kib = 1024;
 
-/// On a thread with so much stack.
+/// On a thread with so much stack, and no more: glibc would hand on the larger one of another.
 void on_thread(std::size_t bytes, const std::function<void()>& work) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  ASSERT_EQ(pthread_attr_setstacksize(&attributes, bytes), 0);
+  const auto free_it = [](void* memory) { std::free(memory); };
+  const std::unique_ptr<void, decltype(free_it)> stack(std::aligned_alloc(4 * kib, bytes), free_it);
+  ASSERT_EQ(pthread_attr_setstack(&attributes, stack.get(), bytes), 0);
   pthread_t thread{};
   const auto call = [](void* argument) -> void* {
     (*static_cast<const std::function<void()>*>(argument))();
