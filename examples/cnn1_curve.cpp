@@ -1,10 +1,12 @@
-// A published learning curve, run again to its last digits: cnn1 on the first 6,000 images of
-// Fashion-MNIST in their order, batch 10, plain SGD with learning rate 0.001.
+// A published learning curve, run again: cnn1 on the first 6,000 images of Fashion-MNIST in their
+// order, batch 10, plain SGD with learning rate 0.001.
 //
 // dahl, a C framework on StarPU, published loss and accuracy of this run (in double precision,
-// accuracy counted on the training batches as they pass). Its parameters are U(-0.1, 0.1) from the
-// C library's `rand` after `srand(42)`: filters, their biases, dense weights, their biases. Drawing
-// them alike gives its curve; four more seeds show how much of the first epochs is the draw's luck.
+// accuracy counted on the training batches as they pass) for epochs 0, 4 and 19. There the
+// accuracies agree to the digit, and the losses within 3e-6. Its parameters are U(-0.1, 0.1) from
+// the C library's `rand` after `srand(42)`: filters, their biases, dense weights, their biases.
+// Drawing them alike gives its curve; four more seeds show how much of the first epochs is the
+// draw's luck.
 //
 //   build/release/cnn1_curve [FOLDER]
 #include <arenite/arenite.hpp>
