@@ -47,13 +47,11 @@ struct Network {
         builder.add("softmax_cross_entropy", {x, y}, {{"divisor", std::int64_t{8}}}).front();
     forward.training = graph::Training{
         .loss = loss, .optimizer = "sgd", .attributes = {}, .learning_rate = 0.1, .parameters = {}};
-    for (const auto& name : weights)
-      forward.training->parameters.push_back(forward.find(name));
+    for (const auto& name : weights) forward.training->parameters.push_back(forward.find(name));
     graph::TargetProfile target;
     target.task_microseconds = target.phase_microseconds = task_microseconds;
-    compile::Compiled made = compile::lower(
-        forward, {.name = "train", .train = true},
-        {.lanes = lanes, .fuse = false, .target = target});
+    compile::Compiled made = compile::lower(forward, {.name = "train", .train = true},
+                                            {.lanes = lanes, .fuse = false, .target = target});
     schedule = std::move(made.spec.schedule);
     graph = std::move(made.spec.graph);
   }

@@ -72,9 +72,9 @@ graph::TargetProfile ready_for_lanes() {
 
 /// All the way to a plan; a script may name kernels and workspaces itself.
 void compile_step(const Graph& read) {
-  const compile::Compiled made = compile::lower(
-      read, {.name = "step", .train = read.training.has_value()},
-      {.target = ready_for_lanes(), .remarks = true});
+  const compile::Compiled made =
+      compile::lower(read, {.name = "step", .train = read.training.has_value()},
+                     {.target = ready_for_lanes(), .remarks = true});
   const Graph& step = made.spec.graph;
   for (const auto& [op, reason] : graph::inserted_copies(step)) require(!reason.empty(), "no why");
   prints_and_reads_back(step, operators());
