@@ -34,8 +34,9 @@ void register_broadcast_to(Registry& registry) {
   broadcast_to.infer = infer;
   broadcast_to.of_share = [](const OpView& op,
                              const graph::Share& share) -> std::optional<graph::OfShare> {
-    const Shape& x = op.operand(0).shape;
-    if (x.rank() == 0 || (!share.split[0] && x[0] != 1)) return std::nullopt;
+    const Shape &x = op.operand(0).shape, &y = op.result(0).shape;
+    // Its rows stay, or each is made of the only one there is.
+    if (x.rank() == 0 || (share.split[0] ? y[0] != x[0] : x[0] != 1)) return std::nullopt;
     return all_rows(op, with_rows(op, "shape", share));
   };
   broadcast_to.gradient = [](graph::GradientContext& context) {

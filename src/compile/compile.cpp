@@ -24,6 +24,7 @@ class Compiler {
     if (options_.spaces != std::vector{Space{}}) return on_devices();
     if (options_.lanes > 0) return finished(begun(options_.lanes, {}));
     Trial one = begun(1, {});
+    if (one.lowering.selected || !one.lowering.undivided.empty()) return finished(std::move(one));
     const int lanes = options_.target.lanes(work_of(one));
     return finished(lanes > 1 ? begun(lanes, {}) : std::move(one));
   }

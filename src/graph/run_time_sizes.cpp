@@ -78,7 +78,6 @@ class Resized {
       if (given == sizes.end()) return;
       shape = shape.with(axis, given->second);
       graph_[id].size_names[static_cast<std::size_t>(axis)].clear();
-      if (axis == 0) graph_[id].batch = name;  // known by now, it may be split
     });
     auto& left = graph_[id].size_names;
     if (std::all_of(left.begin(), left.end(), [](const auto& name) { return name.empty(); }))

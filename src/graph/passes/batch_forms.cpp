@@ -1,5 +1,7 @@
 #include "src/graph/passes/batch_forms.hpp"
 
+#include <arenite/graph/dependencies.hpp>
+
 #include "src/graph/passes/rebuild.hpp"
 
 #include <algorithm>
@@ -60,6 +62,7 @@ BatchForms::BatchForms(const Graph& graph, BatchAxis axis, const TargetProfile& 
   for (const ValueId seed : axis_.seeds) seed_[seed.index] = true;
   settle();
   while (objection_.empty() && keep_whole()) settle();
+  if (objection_.empty()) find_writes();
   if (objection_.empty()) objection_ = weigh(target);
 }
 
@@ -73,8 +76,15 @@ std::optional<OfShare> BatchForms::ask(OpId id, std::vector<bool> split, std::in
                                        std::int64_t rows) const {
   const Op& op = graph_[id];
   if (!op.definition->of_share || !only_reads(op)) return std::nullopt;
-  return op.definition->of_share({graph_, op},
-                                 {.split = std::move(split), .begin = begin, .rows = rows});
+  auto share = op.definition->of_share({graph_, op},
+                                       {.split = std::move(split), .begin = begin, .rows = rows});
+  // Rows of the batch are rows of all it has.
+  for (std::size_t i = 0; share && i < op.results.size(); ++i) {
+    const Shape& all = graph_[op.results[i]].shape;
+    if (share->results.at(i) == Result::rows && (all.rank() == 0 || all[0] != axis_.rows))
+      return std::nullopt;
+  }
+  return share;
 }
 
 /// From the seeds through all ops; again from the start when one more value has joined them.
@@ -86,8 +96,8 @@ void BatchForms::settle() {
     for (std::size_t i = 0; i < seed_.size(); ++i) {
       if (seed_[i]) of_[i] = Result::rows;
     }
-    const auto& ops = graph_[Graph::body].ops;
-    settled = std::ranges::all_of(ops, [&](OpId op) { return look_at(op); });
+    settled = true;
+    for (const OpId op : graph_[Graph::body].ops) settled = look_at(op) && settled;
   }
 }
 
@@ -154,8 +164,8 @@ bool BatchForms::makes_rows(OpId id) const {
 void BatchForms::refuse(OpId id) {
   const Op& op = graph_[id];
   const std::string all = "it sees all " + std::to_string(axis_.rows) + " samples at once";
-  refusals_.push_back({id, !op.regions.empty() ? all + " in its blocks"
-                           : !only_reads(op)   ? "it writes what outlives the step, for all samples"
+  refusals_.push_back({id, !op.regions.empty()        ? all + " in its blocks"
+                           : !only_reads(op)          ? "it changes a value, for all samples"
                            : !op.definition->of_share ? all + ": the operator has no of_share"
                                                       : all});
 }
@@ -166,6 +176,7 @@ bool BatchForms::keep_whole() {
   const auto needed = [&](ValueId value) {
     if (!by_rows(value) || is_there_whole(value)) return false;
     const OpId maker = producer(value);
+    if (kept_[maker.index]) return false;
     if (!any_of(split_operands(maker))) {
       kept_[maker.index] = true;
       for (const ValueId result : graph_[maker].results) seed_[result.index] = true;
@@ -179,9 +190,29 @@ bool BatchForms::keep_whole() {
   };
   bool more = false;
   for (const OpId id : graph_[Graph::body].ops) {
-    if (!by_share(id)) for_each_read(id, [&](ValueId value) { more = more || needed(value); });
+    if (!by_share(id)) for_each_read(id, [&](ValueId value) { more = needed(value) || more; });
   }
   return more;
+}
+
+/// What shares made is changed by nobody behind them: each lane goes on with its own.
+void BatchForms::find_writes() {
+  std::vector<bool> made(graph_.storage_count(), false);
+  for (const OpId id : graph_[Graph::body].ops) {
+    if (!by_share(id)) continue;
+    for (const ValueId result : graph_[id].results) made[graph_.root(result).index] = true;
+  }
+  for (const OpId id : graph_[Graph::body].ops) {
+    for (const Access& access : accesses(graph_, id)) {
+      const bool own = std::ranges::any_of(graph_[id].results, [&](ValueId result) {
+        return graph_.root(result) == access.storage;
+      });
+      if (!access.writes || own || !made[access.storage.index]) continue;
+      objection_ = describe(graph_, id) + " changes '" + graph_.storage(access.storage).name +
+                   "', which is made of samples, for all of them";
+      return;
+    }
+  }
 }
 
 /// Lanes pay where most of the work is done in them.

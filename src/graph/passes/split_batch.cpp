@@ -176,7 +176,6 @@ class Splitter {
 std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& table, int lanes,
                                       const TargetProfile& target, Remarks* remarks) {
   expect_before_select(graph, "split_batch");
-  std::string why;
   const auto note = [&](const BatchAxis& axis, std::string reason) {
     if (!remarks) return;
     const std::string name = axis.name.empty() ? graph[axis.seeds.front()].name : axis.name;
@@ -185,11 +184,12 @@ std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& t
   const auto& ops = graph[Graph::body].ops;
   const auto placed =
       std::ranges::find_if(ops, [&](OpId id) { return graph[id].lane != Op::shared_lane; });
+  if (placed != ops.end()) {
+    if (remarks)
+      remarks->left.push_back({"the batch", describe(graph, *placed) + " is of a lane already"});
+    return std::nullopt;
+  }
   for (const BatchAxis& axis : batch_axes(graph)) {
-    if (placed != ops.end()) {
-      note(axis, describe(graph, *placed) + " is of a lane already");
-      return std::nullopt;
-    }
     const BatchForms forms(graph, axis, target);
     if (!forms.objection().empty()) {
       note(axis, forms.objection());

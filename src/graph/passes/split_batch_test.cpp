@@ -312,6 +312,28 @@ TEST(SplitBatch, WritesOnceForAllLanes) {
   EXPECT_EQ(sums, 1);
 }
 
+TEST(SplitBatch, LeavesABatchWholeWhoseValuesAreChanged) {
+  EXPECT_EQ(
+      refusal(R"(
+    $1 = InputTensor(x, float32, [4, 300]);
+    $2 = InputTensor(y, float32, [4, 300]);
+    $3 = relu($1) @where("made");
+    accumulate($3, $2) @where("more");
+    $4 = silu($3);
+    $5 = silu($4);
+    result = $5;)"),
+      "batch 'x': accumulate 'more' changes 'made', which is made of samples, for all of them");
+}
+
+TEST(SplitBatch, TakesNoRowsOfAResultThatHasOthers) {
+  EXPECT_EQ(refusal(R"(
+    $1 @batch("N") = InputTensor(x, float32, [1, 4]);
+    $2 = broadcast_to($1, [5, 4]) @where("wide");
+    result = $2;)"),
+            "batch 'N': broadcast_to 'wide' cannot work on a share of 1 samples: it sees all 1 "
+            "samples at once");
+}
+
 TEST(SplitBatch, KeepsClassSpaceAndLayoutOfValues) {
   Graph graph = parse(R"(
     $1 = InputTensor(x, float32, [6, 4, 4, 2]);
@@ -393,7 +415,7 @@ TEST(SplitBatch, SaysWhyItCannot) {
     $1 = InputTensor(x, float32, [4, 3]);
     $2 = relu($1) @lane(1) @where("mine");
     result = $2;)"),
-            "batch 'x': relu 'mine' (lane 1) is of a lane already");
+            "the batch: relu 'mine' (lane 1) is of a lane already");
   EXPECT_EQ(
       refusal(R"(
     $1 = InputTensor(c, int64, [1]);
