@@ -255,8 +255,56 @@ TEST(BlockGradients, OfWhatOneSideSaved) {
           loss_of("$80"));
 }
 
+/// The same network, fused before its gradients are made and once more with them.
+Graph fused_before(const RandomNetwork& network, int& chains) {
+  Graph graph = network.forward;
+  graph.outputs = {network.loss};
+  chains += fuse(graph, operators());
+  std::vector<ValueId> wrt;
+  for (ValueId id : network.wrt) wrt.push_back(graph.find(network.forward[id].name));
+  graph::Builder builder(graph, operators());
+  for (ValueId id : add_gradients(builder, {graph.outputs.front()}, wrt)) {
+    if (id) graph.outputs.push_back(id);
+  }
+  chains += fuse(graph, operators());
+  return graph;
+}
+
+TEST(BlockGradients, KeepTheirBitsWhereChainsInBlocksAreFused) {
+  std::mt19937 random(4);
+  const unsigned networks = ARENITE_CHECKED ? 150 : 600;
+  int before = 0, behind = 0;
+  for (unsigned seed = 0; seed < networks; ++seed) {
+    const RandomNetwork network(seed);
+    Graph late = network.graph;
+    behind += fuse(late, operators());
+    const Graph early = fused_before(network, before);
+    Evaluator plain(network.graph), fused_late(late), fused_early(early);
+    for (int round = 0; round < 4; ++round) {
+      const Inputs inputs = draw(network.forward, random);
+      set(plain, inputs);
+      plain.run();
+      const auto compare_with = [&](Evaluator& evaluator, const Graph& graph) {
+        set(evaluator, inputs);
+        evaluator.run();
+        ASSERT_EQ(graph.outputs.size(), network.graph.outputs.size());
+        for (std::size_t i = 0; i < graph.outputs.size(); ++i)
+          ASSERT_EQ(evaluator[graph.outputs[i]].data, plain[network.graph.outputs[i]].data)
+              << "seed " << seed << ", output " << i << "\n"
+              << print(graph);
+      };
+      compare_with(fused_late, late);
+      compare_with(fused_early, early);
+    }
+  }
+  EXPECT_GT(before, static_cast<int>(networks) / 30);
+  EXPECT_GT(behind, static_cast<int>(networks) / 30);
+}
+
+/// Where values share bytes, chains are fused too.
 runtime::ProgramSpec program(const RandomNetwork& network, bool share, plan::StateLayout& state) {
   runtime::ProgramSpec spec{.name = "step", .graph = network.graph};
+  if (share) graph::fuse(spec.graph, operators());
   graph::select(spec.graph, *runtime::kernel_selector(kernels()));
   if (share) {
     graph::in_place(spec.graph);

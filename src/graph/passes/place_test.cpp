@@ -82,7 +82,13 @@ TEST_F(Place, KeepsOnTheHostWhatHasNoKernel) {
   const auto x = declare("x", StorageClass::input);
   const auto y = builder.add1("relu", {x}), z = builder.add1("silu", {y});
   const auto last = builder.add1("relu", {z});
-  place();
+  Remarks remarks;
+  graph::place(graph, operators(), {.shared = gpu, .lanes = {}}, kernels, &remarks);
+  using List = std::vector<Remarks::Remark>;
+  EXPECT_EQ(remarks.left, (List{{"silu #1", "there is no kernel of it for the device"}}));
+  EXPECT_EQ(remarks.done, (List{{"'x'", "copied to " + to_string(gpu)},
+                                {"the result of relu #0", "copied to " + to_string(host)},
+                                {"the result of silu #1", "copied to " + to_string(gpu)}}));
   EXPECT_EQ(space(y), gpu);
   EXPECT_EQ(space(z), host);
   EXPECT_EQ(space(maker(z).operands[0]), host);
