@@ -13,8 +13,6 @@
 #include <limits>
 #include <tuple>
 
-#include "src/compile/compile.hpp"
-
 namespace arenite::plan {
 namespace {
 
@@ -48,12 +46,14 @@ struct Network {
     forward.training = graph::Training{
         .loss = loss, .optimizer = "sgd", .attributes = {}, .learning_rate = 0.1, .parameters = {}};
     for (const auto& name : weights) forward.training->parameters.push_back(forward.find(name));
-    graph::TargetProfile target;
-    target.task_microseconds = target.phase_microseconds = task_microseconds;
-    compile::Compiled made = compile::lower(forward, {.name = "train", .train = true},
-                                            {.lanes = lanes, .fuse = false, .target = target});
-    schedule = std::move(made.spec.schedule);
-    graph = std::move(made.spec.graph);
+    graph::BatchGraph split = *graph::split_batch(forward, operators(), lanes);
+    graph::add_training(split.graph, operators(), split.losses);
+    graph::select(split.graph, *runtime::kernel_selector(kernels()));
+    graph::in_place(split.graph);
+    graph::TargetProfile model;
+    model.task_microseconds = model.phase_microseconds = task_microseconds;
+    schedule = graph::coarsen(split.graph, model);
+    graph = std::move(split.graph);
   }
 
   StepPlan plan(StepOptions options = {}) { return plan_step(graph, schedule, state, options); }
@@ -279,7 +279,7 @@ TEST(StepPlan, KeepsSpacesApart) {
       if (graph[id].workspace) graph.storage(graph.root(graph[id].workspace)).space = device;
     }
     graph.storage(graph.root(graph.find("w1"))).space = device;
-    graph.storage(graph.root(graph.find("x1"))).space = device;
+    graph.storage(graph.root(graph.find("y"))).space = device;
 
     const StepPlan plan = network.plan({.layout = layout, .solve = {}});
     verify_step(graph, network.schedule, plan);
