@@ -27,14 +27,14 @@ h,5,6,2
 HELP = " (hint: see arenite plan --help)"
 
 
-# Each result needs the one before it alone: two of the three 256 KiB between are alive at a time.
+# Each result needs the one before it alone: two of the three 16 KiB between are alive at a time.
 SCRIPT = """# three layers
-$1 = InputTensor(x, float32, [256, 256]);
-$2 = ParameterTensor(w, float32, [256, 256]);
+$1 = InputTensor(x, float32, [64, 64]);
+$2 = ParameterTensor(w, float32, [64, 64]);
 $3 = dense($1, $2);
-$4 = relu($3);
+$4 = silu($3);
 $5 = dense($4, $2);
-$6 = relu($5);
+$6 = silu($5);
 result = $6;
 """
 
@@ -275,15 +275,15 @@ class Step(Case):
         path = self.script()
         offsets, svg = self.root / "offsets.csv", self.root / "plan.svg"
         plan, said = self.planned(path, "--csv", offsets, "--svg", svg)
-        size = 256 * 256 * 4
+        size = 64 * 64 * 4
         self.assertTrue(said.startswith(
-            f"graph script {path}\n4 ops in 2 tasks; in flight: lanes\n2 buffers of 524,288 bytes in sum\n"
-            "cpu:0/host: peak 524,288 bytes, optimal: proved (first_fit_by_size)\n"
-            "  lower bound 524,288 (live), max-live 524,288\n"), said)
-        self.assertIn("blocks apart from these, in bytes: state 262,144, input 262,144 a task set, "
-                      "output 262,144 a task set\n", said)
+            f"graph script {path}\n4 ops in 1 task; in flight: lanes\n2 buffers of 32,768 bytes in sum\n"
+            "cpu:0/host: peak 32,768 bytes, optimal: proved (first_fit_by_size)\n"
+            "  lower bound 32,768 (live), max-live 32,768\n"), said)
+        self.assertIn("blocks apart from these, in bytes: state 16,384, input 16,384 a task set, "
+                      "output 16,384 a task set\n", said)
         self.assertEqual([plan[key] for key in ("peak", "max_live", "lower_bound", "optimal", "separate", "tasks")],
-                         [2 * size, 2 * size, 2 * size, True, 2 * size, 2])
+                         [2 * size, 2 * size, 2 * size, True, 2 * size, 1])
         self.assertEqual(plan["in_flight"], "lanes")
         header, *rows = offsets.read_text().splitlines()
         self.assertEqual(header, "id,lower,upper,size,alignment,space,offset")
@@ -292,7 +292,7 @@ class Step(Case):
         self.assertTrue(xml.etree.ElementTree.parse(svg).getroot().tag.endswith("svg"))
         # A row each, with a place that the table's own rules accept.
         again = run("plan", str(offsets))
-        self.assertIn("peak 524,288 bytes", again.stdout)
+        self.assertIn("peak 32,768 bytes", again.stdout)
 
     def test_copies_are_named(self):
         path = self.script("""$1 = BufferTensor(state, float32, [64, 16]);
@@ -362,16 +362,16 @@ result = $2, $3;
 
     def test_sizes_known_at_run_time(self):
         """Planned at their upper bounds, or at what a run makes them."""
-        path = self.script(SCRIPT.replace("x, float32, [256, 256]", "x, float32, [rows<=256, 256]"))
+        path = self.script(SCRIPT.replace("x, float32, [64, 64]", "x, float32, [rows<=64, 64]"))
         plan, said = self.planned(path)
-        self.assertTrue(said.startswith(f"graph script {path}, at rows<=256\n"), said)
-        self.assertEqual((plan["peak"], plan["bounds"]), (2 * 256 * 256 * 4, {"rows": 256}))
+        self.assertTrue(said.startswith(f"graph script {path}, at rows<=64\n"), said)
+        self.assertEqual((plan["peak"], plan["bounds"]), (2 * 64 * 64 * 4, {"rows": 64}))
         plan, said = self.planned(path, "--size", "rows=40")
         self.assertTrue(said.startswith(f"graph script {path}, at rows=40\n"), said)
-        self.assertEqual(plan["peak"], 2 * 40 * 256 * 4)
+        self.assertEqual(plan["peak"], 2 * 40 * 64 * 4)
         self.assertNotIn("bounds", plan)
         for size, message in (
-                ("rows=257", f"'{path}': size rows=257; expected 1 to 256, its upper bound"),
+                ("rows=65", f"'{path}': size rows=65; expected 1 to 64, its upper bound"),
                 ("row=4", f"'{path}': unknown size 'row'; expected one of rows (hint: did you mean 'rows'?)")):
             self.refused(run("plan", str(path), "--size", size), message)
         for size in ("rows", "rows=", "rows=0", "rows=-3", "=3", "rows=1.5", "rows=281474976710657"):
@@ -384,7 +384,7 @@ result = $2, $3;
                      "(hint: its batch is said with it, as in model:cnn2?batch=32)")
         table = self.script(GADGET, "table")
         self.refused(run("plan", str(table), "--size", "rows=2"), f"'{table}': --size for a table; expected a graph script")
-        self.refused(run("plan", str(self.script(SCRIPT.replace("[256, 256]", "[rows, 256]", 1)))),
+        self.refused(run("plan", str(self.script(SCRIPT.replace("[64, 64]", "[rows, 64]", 1)))),
                      f"{self.root}/net.txt:2:31: dimension 'rows' of 'x', known only at run time, without an upper bound; "
                      "expected one, as in rows<=64 (hint: memory is planned at the bound)")
 
@@ -406,12 +406,12 @@ result = $2, $3;
 
     def test_capacity(self):
         path = self.script()
-        self.assertEqual(run("plan", str(path), "--capacity", "524288").returncode, 0)
-        result = run("plan", str(path), "--capacity", "524287", "--out", str(self.root / "plan.json"))
+        self.assertEqual(run("plan", str(path), "--capacity", "32768").returncode, 0)
+        result = run("plan", str(path), "--capacity", "32767", "--out", str(self.root / "plan.json"))
         self.assertEqual(result.returncode, 3)
-        self.assertIn("space cpu:0/host: infeasible: proved: at least 524,288 bytes", result.stderr)
+        self.assertIn("space cpu:0/host: infeasible: proved: at least 32,768 bytes", result.stderr)
         plan = json.loads((self.root / "plan.json").read_text())
-        self.assertEqual([plan[key] for key in ("verdict", "bytes_needed")], ["infeasible: proved", 524288])
+        self.assertEqual([plan[key] for key in ("verdict", "bytes_needed")], ["infeasible: proved", 32768])
 
     def test_spaces_share_one_file(self):
         path = self.script(SCRIPT.replace("$4 =", "$4 @space(cuda, 0, device) ="))
@@ -421,7 +421,7 @@ result = $2, $3;
         path = self.script(re.sub(r"^\$(\d) =", lambda m: f"${m[1]} @space({spaces[int(m[1])]}) =", SCRIPT, flags=re.M))
         plan, _ = self.planned(path)
         self.assertEqual([space["space"] for space in plan["spaces"]], ["cpu:0/host", "cuda:0/device"])
-        self.assertEqual(plan["peak"], 2 * 262144)
+        self.assertEqual(plan["peak"], 2 * 16384)
         self.assertEqual(run("plan", str(path), "--verify", str(self.root / "plan.json")).returncode, 0)
 
     def test_models_are_planned_as_training_does(self):

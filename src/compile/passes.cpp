@@ -17,7 +17,7 @@ std::string never(const Lowering&) { return {}; }
 
 /// What somebody selected is kept, and so is all that it was selected for.
 std::string selected(const Lowering& l) {
-  return l.selected ? "the graph has its kernels already" : "";
+  return l.selected ? "the graph has kernels or devices already" : "";
 }
 
 std::string not_fusing(const Lowering& l) {

@@ -237,8 +237,8 @@ std::string constant_name(const std::string& name, const Space& space);
 /// before that.
 void select(Graph& graph, const KernelSelector& selector, Remarks* remarks = nullptr);
 
-/// Some op has its kernel or workspace, or some result its place in an operand's bytes: `select` or
-/// `in_place` have been over the graph, or a script says so.
+/// Some op has its kernel or workspace, some value its place on a device or in an operand's bytes:
+/// `place`, `select` or `in_place` have been over the graph, or a script says so.
 bool is_selected(const Graph& graph);
 
 // ---- in place ----------------------------------------------------------------------------------

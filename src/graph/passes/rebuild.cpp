@@ -15,7 +15,8 @@ bool is_selected(const Graph& graph) {
     if (!op.kernel.empty() || op.workspace) return true;
   }
   for (std::size_t i = 0; i < graph.storage_count(); ++i) {
-    if (graph.storage(StorageId(i)).merged_into) return true;
+    const Storage& storage = graph.storage(StorageId(i));
+    if (storage.merged_into || storage.space.device != DeviceKind::cpu) return true;
   }
   return false;
 }
