@@ -328,8 +328,8 @@ result = $5;
 
     def test_bad_scripts(self):
         for change, message in (
-                (("relu($3)", "rellu($3)"), ":5:6: unknown operator 'rellu'; expected a registered operator "
-                                            "(hint: did you mean 'relu'?)"),
+                (("silu($3)", "sillu($3)"), ":5:6: unknown operator 'sillu'; expected a registered operator "
+                                            "(hint: did you mean 'silu'?)"),
                 (("dense($4, $2)", "dense($4, $1, $2, $1)"), ":6:6: "),
                 (("= dense($4, $2);", "= dense($4, $2)"), ":7:1: '$6'; expected ';' after the statement"),
                 (("result = $6;", ""), ":9:1: the end of the script; expected 'result = $…;'")):
