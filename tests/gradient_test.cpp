@@ -255,12 +255,12 @@ TEST_P(NetworkGradients, AgreeWithCentralDifferences) {
 
 TEST_P(NetworkGradients, FastKernelsAgreeWithTheReference) {
   for (int lanes : {1, 2}) {
-    // Rounding to float32 must not carry any ReLU or window across its kink: the two would rightly
-    // differ by a whole term then.
-    unsigned seed = 100 * static_cast<unsigned>(lanes);
+    // Rounding to float32, in whatever order kernels add, must not carry any ReLU or window across
+    // its kink: the two would rightly differ by a whole term then.
+    unsigned seed = 1000 * static_cast<unsigned>(lanes);
     Network network(GetParam(), GetParam().fast_batch, seed);
-    while (network.forward().decisions().margin < 4e-7) {
-      ASSERT_LT(++seed % 100, 99u) << "every batch is near a kink";
+    while (network.forward().decisions().margin < 1e-6) {
+      ASSERT_LT(++seed % 1000, 999u) << "every batch is near a kink";
       network.draw(seed);
     }
     const Gradients expected = network.gradients(lanes), actual = network.trained(lanes);
