@@ -97,6 +97,17 @@ bool steps_over_pixels(const graph::Op& op) {
   return !std::ranges::equal(stride, kernel, std::less_equal()) && !stride.empty();
 }
 
+/// A convolution's halo is as wide as the larger of its paddings, along the other axis too; strides
+/// and dilation leave out pixels.
+bool passes_over_pixels(const graph::Op& op) {
+  if (!op.name().starts_with("conv2d")) return false;
+  const auto& padding = op.attributes.integers("padding");
+  const auto is_one = [&](const char* name) {
+    return std::ranges::all_of(op.attributes.integers(name), [](auto n) { return n == 1; });
+  };
+  return padding.front() != padding.back() || !is_one("stride") || !is_one("dilation");
+}
+
 /// A ReLU passes on nothing of what it cuts off; of another ReLU's result, in place, it makes what
 /// was there, as does a sum of one term; some rows of a weight's gradient come from some columns;
 /// rows and columns that are not taken, or replaced, or come from one of several operands, play no
@@ -108,7 +119,8 @@ bool may_lose_sight(const graph::Op& op) {
          op.name() == "full" || op.name() == "dynamic_slice" || op.name() == "replace_slice" ||
          op.name() == "update_slice" || op.name() == "softmax" || op.name() == "stack_columns" ||
          op.name() == "join_columns" || op.name().starts_with("sliced_softmax") ||
-         steps_over_pixels(op) || (op.name() == "sum" && op.operands.size() == 1) ||
+         steps_over_pixels(op) || passes_over_pixels(op) ||
+         (op.name() == "sum" && op.operands.size() == 1) ||
          (op.name() == "sgd" && op.attributes.real("weight_decay") == 0) ||
          (op.name() == "dense_grad_weight_sgd" && op.attributes.real("weight_decay") == 0) ||
          (op.name().starts_with("dense_grad_weight") && !op.attributes.integers("rows").empty());
