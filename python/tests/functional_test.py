@@ -399,7 +399,7 @@ class Losses(testing.TestCase):
             self.assertClose(found[4], [each.mean()])
         with self.raises(
             arenite.InvalidError,
-            "program 'model', step 0, softmax_cross_entropy #0: a label that names no class "
+            "program 'model', step 0, softmax_cross_entropy #0 (lane 0): a label that names no class "
             "of the logits; expected data within the op's limits",
         ):
             run(F.cross_entropy(x, y), x=a, y=np.full(n, c, np.int32))

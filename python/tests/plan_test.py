@@ -95,7 +95,7 @@ class Script:
 
 class Plans(testing.TestCase):
     def test_random_scripts_take_what_was_planned(self):
-                with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder:
             for seed in range(SCRIPTS):
                 script = Script(seed)
                 path = Path(folder) / "script.txt"

@@ -52,7 +52,6 @@ class Compiler {
                 .report = {}};
     Lowering& lowering = trial.lowering;
     if (!entry_.train) lowering.graph.training.reset();
-    if (lowering.graph.training) lowering.losses = {lowering.graph.training->loss};
     compile::run(passes().first(behind_select()), lowering, trial.report);
     return trial;
   }

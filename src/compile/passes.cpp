@@ -60,6 +60,7 @@ int run_split(Lowering& l, Remarks* remarks) {
 
 int run_gradients(Lowering& l, Remarks* remarks) {
   const auto parameters = l.graph.training->parameters.size();
+  if (l.losses.empty()) l.losses = {l.graph.training->loss};
   const auto unreached = graph::add_training(l.graph, operators(), l.losses);
   if (remarks) {
     for (const graph::ValueId id : unreached)

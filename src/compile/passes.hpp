@@ -23,7 +23,7 @@ struct Lowering {
   int lanes = 1;          ///< to be split in
   int split = 1;          ///< those it was split in
   graph::Graph graph;
-  std::vector<graph::ValueId> losses;  ///< what adds up to the loss
+  std::vector<graph::ValueId> losses;  ///< what adds up to the loss, lane by lane
   std::vector<std::size_t> pieces;     ///< as in Compiled
   graph::Schedule schedule;
   std::string undivided;  ///< as in Report
