@@ -40,6 +40,7 @@ void expect_today(const std::string& file, const std::string& found) {
   const std::string held = without_comments(file);
   if (found == held) return;
   std::ofstream(file) << found;
+  if (held.empty()) GTEST_SKIP() << file << " holds nothing yet; all that was found is there";
   std::istringstream a(held), b(found);
   std::string was, is;
   while (std::getline(b, is)) {
