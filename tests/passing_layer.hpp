@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "codelets/share.hpp"
+
 namespace arenite::testing {
 
 /// Passes its input on, and calls `besides` whenever it does: once a lane and step, on the worker
@@ -33,7 +35,8 @@ nn::Layer passing_layer(const std::string& name) {
          .gradient =
              [](graph::GradientContext& context) {
                if (context.wants(0)) context.set(0, context.result_gradient(0));
-             }},
+             },
+         .of_share = codelets::rows_of_first<>},
         {{.name = "plain", .prepare = [copy](const graph::OpView& op) {
             return runtime::PreparedKernel{
                 copy, std::make_shared<std::int64_t>(op.operand(0).shape.elements())};
