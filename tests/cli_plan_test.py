@@ -27,9 +27,9 @@ h,5,6,2
 HELP = " (hint: see arenite plan --help)"
 
 
-# Each result needs the one before it alone: two of the three 16 KiB between are alive at a time.
+# Each result needs the one before it alone: two of the three 2 KiB between are alive at a time.
 SCRIPT = """# three layers
-$1 = InputTensor(x, float32, [64, 64]);
+$1 = InputTensor(x, float32, [8, 64]);
 $2 = ParameterTensor(w, float32, [64, 64]);
 $3 = dense($1, $2);
 $4 = silu($3);
@@ -275,13 +275,13 @@ class Step(Case):
         path = self.script()
         offsets, svg = self.root / "offsets.csv", self.root / "plan.svg"
         plan, said = self.planned(path, "--csv", offsets, "--svg", svg)
-        size = 64 * 64 * 4
+        size = 8 * 64 * 4
         self.assertTrue(said.startswith(
-            f"graph script {path}\n4 ops in 1 task; in flight: lanes\n2 buffers of 32,768 bytes in sum\n"
-            "cpu:0/host: peak 32,768 bytes, optimal: proved (first_fit_by_size)\n"
-            "  lower bound 32,768 (live), max-live 32,768\n"), said)
-        self.assertIn("blocks apart from these, in bytes: state 16,384, input 16,384 a task set, "
-                      "output 16,384 a task set\n", said)
+            f"graph script {path}\n4 ops in 1 task; in flight: lanes\n2 buffers of 4,096 bytes in sum\n"
+            "cpu:0/host: peak 4,096 bytes, optimal: proved (first_fit_by_size)\n"
+            "  lower bound 4,096 (live), max-live 4,096\n"), said)
+        self.assertIn("blocks apart from these, in bytes: state 16,384, input 2,048 a task set, "
+                      "output 2,048 a task set\n", said)
         self.assertEqual([plan[key] for key in ("peak", "max_live", "lower_bound", "optimal", "separate", "tasks")],
                          [2 * size, 2 * size, 2 * size, True, 2 * size, 1])
         self.assertEqual(plan["in_flight"], "lanes")
@@ -292,7 +292,7 @@ class Step(Case):
         self.assertTrue(xml.etree.ElementTree.parse(svg).getroot().tag.endswith("svg"))
         # A row each, with a place that the table's own rules accept.
         again = run("plan", str(offsets))
-        self.assertIn("peak 32,768 bytes", again.stdout)
+        self.assertIn("peak 4,096 bytes", again.stdout)
 
     def test_copies_are_named(self):
         path = self.script("""$1 = BufferTensor(state, float32, [64, 16]);
@@ -362,7 +362,7 @@ result = $2, $3;
 
     def test_sizes_known_at_run_time(self):
         """Planned at their upper bounds, or at what a run makes them."""
-        path = self.script(SCRIPT.replace("x, float32, [64, 64]", "x, float32, [rows<=64, 64]"))
+        path = self.script(SCRIPT.replace("x, float32, [8, 64]", "x, float32, [rows<=64, 64]"))
         plan, said = self.planned(path)
         self.assertTrue(said.startswith(f"graph script {path}, at rows<=64\n"), said)
         self.assertEqual((plan["peak"], plan["bounds"]), (2 * 64 * 64 * 4, {"rows": 64}))
@@ -384,7 +384,7 @@ result = $2, $3;
                      "(hint: its batch is said with it, as in model:cnn2?batch=32)")
         table = self.script(GADGET, "table")
         self.refused(run("plan", str(table), "--size", "rows=2"), f"'{table}': --size for a table; expected a graph script")
-        self.refused(run("plan", str(self.script(SCRIPT.replace("[64, 64]", "[rows, 64]", 1)))),
+        self.refused(run("plan", str(self.script(SCRIPT.replace("[8, 64]", "[rows, 64]")))),
                      f"{self.root}/net.txt:2:31: dimension 'rows' of 'x', known only at run time, without an upper bound; "
                      "expected one, as in rows<=64 (hint: memory is planned at the bound)")
 
@@ -406,12 +406,12 @@ result = $2, $3;
 
     def test_capacity(self):
         path = self.script()
-        self.assertEqual(run("plan", str(path), "--capacity", "32768").returncode, 0)
-        result = run("plan", str(path), "--capacity", "32767", "--out", str(self.root / "plan.json"))
+        self.assertEqual(run("plan", str(path), "--capacity", "4096").returncode, 0)
+        result = run("plan", str(path), "--capacity", "4095", "--out", str(self.root / "plan.json"))
         self.assertEqual(result.returncode, 3)
-        self.assertIn("space cpu:0/host: infeasible: proved: at least 32,768 bytes", result.stderr)
+        self.assertIn("space cpu:0/host: infeasible: proved: at least 4,096 bytes", result.stderr)
         plan = json.loads((self.root / "plan.json").read_text())
-        self.assertEqual([plan[key] for key in ("verdict", "bytes_needed")], ["infeasible: proved", 32768])
+        self.assertEqual([plan[key] for key in ("verdict", "bytes_needed")], ["infeasible: proved", 4096])
 
     def test_spaces_share_one_file(self):
         path = self.script(SCRIPT.replace("$4 =", "$4 @space(cuda, 0, device) ="))
@@ -421,7 +421,7 @@ result = $2, $3;
         path = self.script(re.sub(r"^\$(\d) =", lambda m: f"${m[1]} @space({spaces[int(m[1])]}) =", SCRIPT, flags=re.M))
         plan, _ = self.planned(path)
         self.assertEqual([space["space"] for space in plan["spaces"]], ["cpu:0/host", "cuda:0/device"])
-        self.assertEqual(plan["peak"], 2 * 16384)
+        self.assertEqual(plan["peak"], 4096)
         self.assertEqual(run("plan", str(path), "--verify", str(self.root / "plan.json")).returncode, 0)
 
     def test_models_are_planned_as_training_does(self):
