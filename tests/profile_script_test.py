@@ -84,7 +84,7 @@ record)
   echo "$@" > recorded
   if [ -n "$PERF_SAYS" ]; then echo "$PERF_SAYS" >&2; exit 255; fi
   trap 'exit 0' INT
-  eval "printf 'ack\\n' >&${fds#*,}"
+  printf 'ack\\n' >/proc/self/fd/${fds#*,}  # dash's >& takes one digit
   while :; do sleep 0.05; done ;;
 script) cat "$PERF_SCRIPT" ;;
 esac
