@@ -68,12 +68,9 @@ Times network(const std::string& name, std::int64_t batch) {
                                        .dataset = samples,
                                        .image = model.image,
                                        .training = training,
-                                       .lanes = options.lanes,
-                                       .target = options.target};
+                                       .how = {.lanes = options.lanes, .target = options.target}};
       time(
-          [&] {
-            return train::assemble_step(model.layers, options.loss, options.optimizer, request);
-          },
+          [&] { return train::build_step(model.layers, options.loss, options.optimizer, request); },
           state, times);
     }
   }

@@ -86,9 +86,8 @@ class Network {
                               .batch = batch_,
                               .dataset = batch_,
                               .image = image_,
-                              .lanes = lanes,
-                              .target = target},
-                             state)
+                              .how = {.lanes = lanes, .target = target}},
+                             &state)
         .spec.graph;
   }
 

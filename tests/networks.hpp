@@ -40,7 +40,7 @@ inline bool has_long_steps(const std::string& network, const Shape& image) {
   plan::StateLayout state;
   const auto step = train::build_step(
       nn::model(network).layers, nn::cross_entropy(), optim::sgd({.lr = 0.02f}),
-      {.name = "step", .batch = 2, .dataset = 2, .image = image, .lanes = 1}, state);
+      {.name = "step", .batch = 2, .dataset = 2, .image = image, .how = {.lanes = 1}}, &state);
   double microseconds = 0;
   for (const graph::Task& task : step.spec.schedule.tasks) microseconds += task.microseconds;
   return microseconds > 3000;

@@ -113,10 +113,8 @@ TEST(Today, StepsOfAllNetworksArePlannedAsTheyWere) {
                .dataset = 1000,
                .image = model.image,
                .training = training,
-               .lanes = lanes,
-               .fuse = fuse,
-               .compute = compute},
-              state);
+               .how = {.lanes = lanes, .fuse = fuse, .kernels = {.compute = compute}}},
+              &state);
           found << model.name << " batch=" << batch << " lanes=" << lanes
                 << (training ? "" : " inference") << (fuse ? "" : " unfused") << ' '
                 << to_string(compute) << ": " << step.lanes << " lanes, "

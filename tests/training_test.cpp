@@ -66,9 +66,8 @@ std::ptrdiff_t count(const char* op, const char* model, const train::TrainerOpti
                                        .batch = how.batch,
                                        .dataset = how.batch,
                                        .image = small_set().shape(),
-                                       .lanes = how.lanes,
-                                       .target = how.target},
-                                      state);
+                                       .how = {.lanes = how.lanes, .target = how.target}},
+                                      &state);
   const graph::Graph& graph = step.spec.graph;
   return std::ranges::count_if(graph[graph::Graph::body].ops,
                                [&](graph::OpId id) { return graph[id].name() == op; });

@@ -262,23 +262,21 @@ std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments) {
   // What `arenite train` takes for what is not said.
   const train::TrainerOptions defaults;
   const nn::NamedModel& model = *wanted.model;
-  train::StepProgram step = train::assemble_step(model.layers, defaults.loss, defaults.optimizer,
-                                                 {.name = wanted.training ? "train" : "evaluate",
-                                                  .batch = wanted.batch,
-                                                  .dataset = wanted.batch,
-                                                  .image = model.image,
-                                                  .training = wanted.training,
-                                                  .lanes = wanted.lanes,
-                                                  .fuse = defaults.fuse,
-                                                  .target = defaults.target,
-                                                  .remarks = arguments.passes,
-                                                  .graphs = arguments.graphs});
+  train::StepProgram step = train::build_step(model.layers, defaults.loss, defaults.optimizer,
+                                              {.name = wanted.training ? "train" : "evaluate",
+                                               .batch = wanted.batch,
+                                               .dataset = wanted.batch,
+                                               .image = model.image,
+                                               .training = wanted.training,
+                                               .how = {.lanes = wanted.lanes,
+                                                       .fuse = defaults.fuse,
+                                                       .target = defaults.target,
+                                                       .graphs = arguments.graphs,
+                                                       .remarks = arguments.passes}});
   const std::string title = fmt::format(
       "{} step of model {}, batch {} in {} {}", wanted.training ? "training" : "inference",
       model.name, digits(wanted.batch), step.lanes, step.lanes == 1 ? "lane" : "lanes");
-  return std::make_unique<StepSubject>(
-      "model", compile::Compiled{.spec = std::move(step.spec), .report = std::move(step.report)},
-      title, arguments);
+  return std::make_unique<StepSubject>("model", std::move(step), title, arguments);
 }
 
 }  // namespace arenite::cli

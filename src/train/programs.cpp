@@ -93,13 +93,12 @@ StepRequest Recipe::request(std::string name, std::int64_t batch, std::int64_t d
           .dataset = dataset,
           .image = image,
           .training = training,
-          .lanes = options.lanes,
-          .layout = options.layout,
-          .fuse = options.fuse,
-          .compute = options.compute,
-          .kernels = options.kernels,
-          .target = options.target,
-          .spaces = spaces};
+          .how = {.spaces = spaces,
+                  .lanes = options.lanes,
+                  .fuse = options.fuse,
+                  .kernels = {.compute = options.compute, .choices = options.kernels},
+                  .target = options.target,
+                  .plan = {.layout = options.layout, .solve = {}}}};
 }
 
 Programs::Programs(runtime::Session& session, const Recipe& recipe,
@@ -137,7 +136,7 @@ void Programs::build(runtime::Session& session, const Recipe& recipe) {
       request.resident = resident;
       request.set = stem;
       StepProgram built =
-          build_step(recipe.model, recipe.options.loss, recipe.options.optimizer, request, state_);
+          build_step(recipe.model, recipe.options.loss, recipe.options.optimizer, request, &state_);
       bind_constants(built.spec, stem, *pass);
       specs.push_back(std::move(built.spec));
       wishes.push_back({&program, name});

@@ -20,12 +20,12 @@ inline StepProgram step_on_gpu(const std::string& network, std::int64_t batch) {
   request.image = model.image;
   request.resident = true;
   request.set = "train";
-  request.spaces = {{.device = DeviceKind::cuda,
-                     .index = 0,
-                     .memory = MemoryKind::device,
-                     .capacity = std::int64_t{64} << 30}};
-  return assemble_step(model.layers, nn::cross_entropy(),
-                       optim::sgd({.lr = 0.02f, .momentum = 0.9f}), request);
+  request.how.spaces = {{.device = DeviceKind::cuda,
+                         .index = 0,
+                         .memory = MemoryKind::device,
+                         .capacity = std::int64_t{64} << 30}};
+  return build_step(model.layers, nn::cross_entropy(), optim::sgd({.lr = 0.02f, .momentum = 0.9f}),
+                    request);
 }
 
 }  // namespace arenite::train

@@ -52,7 +52,7 @@ class Gather {
 
  private:
   bool gathers_on_gpu() const {
-    return request_.resident && std::ranges::any_of(request_.spaces, [](const Space& space) {
+    return request_.resident && std::ranges::any_of(request_.how.spaces, [](const Space& space) {
              return space.device != DeviceKind::cpu;
            });
   }
@@ -98,47 +98,26 @@ StepGraph step_graph(const nn::Layer& model, const nn::Loss& loss,
   return step;
 }
 
-compile::Options options_of(const StepRequest& request) {
+void refuse_tensor_cores(const compile::Options& how) {
   const bool uses_cpu = std::ranges::any_of(
-      request.spaces, [](const Space& space) { return space.device == DeviceKind::cpu; });
-  if (uses_cpu && request.compute == runtime::Compute::tfloat32) {
-    fail({.found = "products in tfloat32 on the CPU",
-          .expected = "float32 or bfloat16",
-          .hint = "TF32 is what tensor cores of GPUs multiply"});
-  }
-  return {.spaces = request.spaces,
-          .lanes = request.lanes,
-          .fuse = request.fuse,
-          .kernels = {.compute = request.compute, .choices = request.kernels},
-          .target = request.target,
-          .plan = {.layout = request.layout, .solve = {}},
-          .graphs = request.graphs,
-          .remarks = request.remarks};
-}
-
-StepProgram made(StepGraph step, compile::Compiled compiled) {
-  return {.spec = std::move(compiled.spec),
-          .parameters = std::move(step.parameters),
-          .lanes = compiled.lanes,
-          .report = std::move(compiled.report)};
+      how.spaces, [](const Space& space) { return space.device == DeviceKind::cpu; });
+  if (!uses_cpu || how.kernels.compute != runtime::Compute::tfloat32) return;
+  fail({.found = "products in tfloat32 on the CPU",
+        .expected = "float32 or bfloat16",
+        .hint = "TF32 is what tensor cores of GPUs multiply"});
 }
 
 }  // namespace
 
-StepProgram assemble_step(const nn::Layer& model, const nn::Loss& loss,
-                          const optim::Optimizer& optimizer, const StepRequest& request) {
-  StepGraph step = step_graph(model, loss, optimizer, request);
-  auto lowered = compile::lower(step.graph, {request.name, request.training}, options_of(request));
-  return made(std::move(step), std::move(lowered));
-}
-
 StepProgram build_step(const nn::Layer& model, const nn::Loss& loss,
                        const optim::Optimizer& optimizer, const StepRequest& request,
-                       plan::StateLayout& state) {
+                       plan::StateLayout* state) {
+  refuse_tensor_cores(request.how);
   StepGraph step = step_graph(model, loss, optimizer, request);
-  auto compiled =
-      compile::compile(step.graph, {request.name, request.training}, options_of(request), state);
-  return made(std::move(step), std::move(compiled));
+  const compile::Entry entry{.name = request.name, .train = request.training};
+  return {state ? compile::compile(step.graph, entry, request.how, *state)
+                : compile::lower(step.graph, entry, request.how),
+          std::move(step.parameters)};
 }
 
 }  // namespace arenite::train

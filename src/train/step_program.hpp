@@ -3,8 +3,6 @@
 #pragma once
 
 #include <arenite/nn/nn.hpp>
-#include <arenite/plan/step_plan.hpp>
-#include <arenite/runtime/program.hpp>
 #include <arenite/train/optimizer.hpp>
 
 #include <string>
@@ -36,14 +34,7 @@ struct StepRequest {
   bool resident = false;
   std::string set;
   bool training = true;  ///< else forward and statistics only
-  int lanes = 0;         ///< 0: chosen from the estimated work
-  plan::ArenaLayout layout = plan::ArenaLayout::overlay;
-  bool fuse = true;
-  runtime::Compute compute = runtime::Compute::float32;
-  runtime::KernelChoices kernels;
-  graph::TargetProfile target = graph::default_target();
-  std::vector<Space> spaces{Space{}};    ///< to run in; what lanes share is in the first
-  bool remarks = false, graphs = false;  ///< as in compile::Options
+  compile::Options how;
 };
 
 /// What a constant of a set is called.
@@ -51,20 +42,13 @@ inline std::string name_in(const std::string& set, const char* name) {
   return set.empty() ? name : set + "/" + name;
 }
 
-struct StepProgram {
-  runtime::ProgramSpec spec;              ///< constants not yet bound
+struct StepProgram : compile::Compiled {
   std::vector<nn::Parameter> parameters;  ///< of the model, in declaration order
-  int lanes = 1;
-  compile::Report report;
 };
 
-/// All passes: everything but the plan.
-StepProgram assemble_step(const nn::Layer& model, const nn::Loss& loss,
-                          const optim::Optimizer& optimizer, const StepRequest& request);
-
-/// The same with its plan.
+/// All passes, and where `state` is given a plan, which places there what outlives a step.
 StepProgram build_step(const nn::Layer& model, const nn::Loss& loss,
                        const optim::Optimizer& optimizer, const StepRequest& request,
-                       plan::StateLayout& state);
+                       plan::StateLayout* state = nullptr);
 
 }  // namespace arenite::train

@@ -84,7 +84,7 @@ struct Trainer::Impl {
     }
     learning_rate = options.optimizer.learning_rate;
     preview = build_step(model, options.loss, options.optimizer,
-                         recipe().request("train", options.batch, options.batch, true), state);
+                         recipe().request("train", options.batch, options.batch, true), &state);
   }
 
   Recipe recipe() const { return {model, image, options, session.spaces()}; }
@@ -290,9 +290,9 @@ void Trainer::explain(std::ostream& out) const {
   const Impl& self = *impl_;
   StepRequest request =
       self.recipe().request("train", self.options.batch, self.options.batch, true);
-  request.remarks = true;
+  request.how.remarks = true;
   out << "passes of a training step:\n"
-      << assemble_step(self.model, self.options.loss, self.options.optimizer, request).report;
+      << build_step(self.model, self.options.loss, self.options.optimizer, request).report;
   if (self.programs) self.programs->set().explain(out);
 }
 

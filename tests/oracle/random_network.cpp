@@ -30,13 +30,11 @@ class RandomNetwork {
     dataset_ = batch_ * whole + rest;
     const float momentum = draw_.of({0.0f, 0.9f}), decay = draw_.of({0.0f, 0.001f});
     optimizer_ = optim::sgd({.lr = 0.05f, .momentum = momentum, .weight_decay = decay});
-    request_ = {.dataset = dataset_,
-                .image = image_,
-                .lanes = static_cast<int>(draw_.between(1, 4)),
-                .layout = draw_.of({plan::ArenaLayout::overlay, plan::ArenaLayout::two}),
-                .fuse = draw_.chance(70),
-                .target = random_target(draw_),
-                .spaces = spaces_};
+    request_ = {.dataset = dataset_, .image = image_, .how = {.spaces = spaces_}};
+    request_.how.lanes = static_cast<int>(draw_.between(1, 4));
+    request_.how.plan.layout = draw_.of({plan::ArenaLayout::overlay, plan::ArenaLayout::two});
+    request_.how.fuse = draw_.chance(70);
+    request_.how.target = random_target(draw_);
 
     const std::size_t train = add("train", batch_, true), remainder = add("train.rest", rest, true);
     for (std::int64_t i = 0; i < whole; ++i) step(train, i * batch_);
@@ -122,7 +120,7 @@ class RandomNetwork {
     request_.batch = batch;
     request_.training = training;
     train::StepProgram made =
-        train::build_step(layers_, nn::cross_entropy(), optimizer_, request_, state_);
+        train::build_step(layers_, nn::cross_entropy(), optimizer_, request_, &state_);
     for (const nn::Parameter& p : made.parameters) {
       const double range = p.gain / std::sqrt(static_cast<double>(p.fan_in));
       const std::int64_t count = made.spec.graph[made.spec.graph.find(p.name)].shape.elements();
