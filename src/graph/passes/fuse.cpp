@@ -65,7 +65,7 @@ class Fuser {
     }
   }
 
-  int matches() const noexcept { return matches_; }
+  int count() const noexcept { return matches_; }
 
   /// A chain is replaced where it ends, all that it reads exists by then, or where it begins.
   bool replace(OpId id, std::vector<ValueId>& map, Builder& builder) const {
@@ -210,11 +210,9 @@ int fuse(Graph& graph, const OperatorTable& table, Remarks* remarks) {
   for (int total = 0;;) {
     const Fuser fuser(graph, table, remarks != nullptr);
     if (remarks != nullptr) fuser.tell(*remarks);
-    if (fuser.matches() == 0) return total;
-    total += fuser.matches();
-    graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
-      return fuser.replace(id, map, builder);
-    });
+    const int count = rewrite(graph, table, fuser);
+    if (count == 0) return total;
+    total += count;
   }
 }
 

@@ -151,12 +151,7 @@ class UpdateFuser {
 
 int fuse_updates(Graph& graph, const OperatorTable& table, Remarks* remarks) {
   expect_before_select(graph, "fuse_updates");
-  const UpdateFuser fuser(graph, table, remarks);
-  if (fuser.count() == 0) return 0;
-  graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
-    return fuser.replace(id, map, builder);
-  });
-  return fuser.count();
+  return rewrite(graph, table, UpdateFuser(graph, table, remarks));
 }
 
 }  // namespace arenite::graph

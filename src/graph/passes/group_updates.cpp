@@ -42,10 +42,7 @@ void check_rules(const OperatorTable& table) {
 
 bool in_the_way(const std::vector<Access>& a, const std::vector<Access>& b) {
   return std::ranges::any_of(a, [&](const Access& x) {
-    return std::ranges::any_of(b, [&](const Access& y) {
-      return x.storage == y.storage && (x.writes || y.writes) && x.offset < y.offset + y.bytes &&
-             y.offset < x.offset + x.bytes;
-    });
+    return std::ranges::any_of(b, [&](const Access& y) { return graph::in_the_way(x, y); });
   });
 }
 
@@ -213,12 +210,7 @@ class UpdateGrouper {
 int group_updates(Graph& graph, const OperatorTable& table, Remarks* remarks) {
   expect_before_select(graph, "group_updates");
   check_rules(table);
-  const UpdateGrouper grouper(graph, remarks);
-  if (grouper.count() == 0) return 0;
-  graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
-    return grouper.replace(id, map, builder);
-  });
-  return grouper.count();
+  return rewrite(graph, table, UpdateGrouper(graph, remarks));
 }
 
 }  // namespace arenite::graph

@@ -48,7 +48,7 @@ class SumMerger {
     }
   }
 
-  int merged() const noexcept { return merged_; }
+  int count() const noexcept { return merged_; }
 
   bool replace(OpId id, std::vector<ValueId>& map, Builder& builder) const {
     if (role_[id.index] == Role::sum) add_merged(id, map, builder);
@@ -108,12 +108,7 @@ class SumMerger {
 int merge_sums(Graph& graph, const OperatorTable& table, Remarks* remarks) {
   expect_before_select(graph, "merge_sums");
   check_rules(table);
-  const SumMerger merger(graph, remarks);
-  if (merger.merged() == 0) return 0;
-  graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
-    return merger.replace(id, map, builder);
-  });
-  return merger.merged();
+  return rewrite(graph, table, SumMerger(graph, remarks));
 }
 
 }  // namespace arenite::graph

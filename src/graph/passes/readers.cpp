@@ -1,10 +1,13 @@
 #include "src/graph/passes/readers.hpp"
 
-#include <arenite/graph/dependencies.hpp>
-
 #include <algorithm>
 
 namespace arenite::graph {
+
+bool in_the_way(const Access& a, const Access& b) {
+  return a.storage == b.storage && (a.writes || b.writes) && a.offset < b.offset + b.bytes &&
+         b.offset < a.offset + a.bytes;
+}
 
 Readers::Readers(const Graph& graph)
     : graph_(graph),
@@ -56,15 +59,12 @@ OpId Readers::overwriter(OpId reader, OpId first, OpId last, std::span<const OpI
   std::size_t at = nesting_.position_of(first) + 1;
   if (at >= end) return {};
   const auto& ops = graph_[nesting_.region_of(first)].ops;
-  const auto meets = [](const Access& a, const Access& b) {
-    return a.storage == b.storage && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
-  };
   const auto mine = accesses(graph_, reader);
   for (; at < end; ++at) {
     if (std::find(except.begin(), except.end(), ops[at]) != except.end()) continue;
     for (const Access& theirs : accesses(graph_, ops[at])) {
       const bool collides = std::any_of(mine.begin(), mine.end(), [&](const Access& a) {
-        return a.reads && theirs.writes && meets(a, theirs);
+        return a.reads && theirs.writes && in_the_way(a, theirs);
       });
       if (collides) return ops[at];
     }

@@ -1,7 +1,7 @@
 // Who reads what in a graph, for passes that move ops or let values vanish.
 #pragma once
 
-#include <arenite/graph/graph.hpp>
+#include <arenite/graph/dependencies.hpp>
 
 #include <span>
 #include <vector>
@@ -44,6 +44,9 @@ class Readers {
   std::vector<std::vector<Reader>> readers_;
   std::vector<const char*> taken_;  ///< by value: how others see it; none: nobody does
 };
+
+/// Whether one of them writes bytes that the other touches.
+bool in_the_way(const Access& a, const Access& b);
 
 /// The root storages that an op or one of its blocks names, with whether they are written.
 template <class F>

@@ -47,4 +47,14 @@ Graph rebuild(const Graph& source, const OperatorTable& table, const Replace& re
 Graph rebuild(const Graph& source, const OperatorTable& table, std::span<const OpId> order,
               const Replace& replace);
 
+/// Does what a pass has found in the graph: `count()` things, and what `replace` makes of each op.
+template <class Found>
+int rewrite(Graph& graph, const OperatorTable& table, const Found& found) {
+  if (found.count() == 0) return 0;
+  graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
+    return found.replace(id, map, builder);
+  });
+  return found.count();
+}
+
 }  // namespace arenite::graph

@@ -177,12 +177,7 @@ int split_rows(Graph& graph, const OperatorTable& table, const TargetProfile& ta
                Remarks* remarks) {
   expect_before_select(graph, "split_rows");
   check(target);
-  const RowSplitter splitter(graph, target, remarks);
-  if (splitter.count() == 0) return 0;
-  graph = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
-    return splitter.replace(id, map, builder);
-  });
-  return splitter.count();
+  return rewrite(graph, table, RowSplitter(graph, target, remarks));
 }
 
 }  // namespace arenite::graph
