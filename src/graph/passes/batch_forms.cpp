@@ -115,7 +115,11 @@ bool BatchForms::look_at(OpId id) {
   const bool reads = reads_rows(id);
   const bool makes =
       std::ranges::any_of(op.results, [&](ValueId result) { return seed_[result.index]; });
-  if ((!reads && !makes) || kept_[id.index]) return true;
+  if (!reads && !makes) return true;
+  if (kept_[id.index]) {
+    if (reads) refuse(id);
+    return true;
+  }
   if (const auto share = ask(id, split, 0, 1)) {
     by_share_[id.index] = true;
     for (std::size_t i = 0; i < op.results.size(); ++i)
@@ -166,27 +170,24 @@ void BatchForms::refuse(OpId id) {
   const std::string all = "it sees all " + std::to_string(axis_.rows) + " samples at once";
   refusals_.push_back({id, !op.regions.empty()        ? all + " in its blocks"
                            : !only_reads(op)          ? "it changes a value, for all samples"
+                           : kept_[id.index]          ? all + ": what it makes is needed as a whole"
                            : !op.definition->of_share ? all + ": the operator has no of_share"
                                                       : all});
 }
 
-/// What whole ops read of the batch has to be there: as a whole from the start, or put together
-/// from the shares' rows. True when one op more makes its samples at once.
+/// What whole ops read of the batch has to be there: as a whole from the start, put together from
+/// the shares' rows, or made of all samples at once. True when one op more does that.
 bool BatchForms::keep_whole() {
   const auto needed = [&](ValueId value) {
     if (!by_rows(value) || is_there_whole(value)) return false;
     const OpId maker = producer(value);
-    if (kept_[maker.index]) return false;
-    if (!any_of(split_operands(maker))) {
-      kept_[maker.index] = true;
-      for (const ValueId result : graph_[maker].results) seed_[result.index] = true;
-      return true;
+    const bool joins = graph_[value].type == DType::float32;  // as `stack_columns` does
+    if (kept_[maker.index] || (joins && any_of(split_operands(maker)))) return false;
+    kept_[maker.index] = true;
+    for (const ValueId result : graph_[maker].results) {
+      if (by_rows(result)) seed_[result.index] = true;
     }
-    if (graph_[value].type != DType::float32 && objection_.empty()) {
-      objection_ = "'" + graph_[value].name + "' of type " +
-                   std::string(to_string(graph_[value].type)) + " is needed as a whole";
-    }
-    return false;
+    return true;
   };
   bool more = false;
   for (const OpId id : graph_[Graph::body].ops) {

@@ -1,48 +1,9 @@
-#include <arenite/error.hpp>
-#include <arenite/graph/dependencies.hpp>
-#include <arenite/graph/passes.hpp>
-#include <arenite/graph/text.hpp>
-#include <arenite/operators.hpp>
+#include "src/graph/passes/split_batch_testing.hpp"
 
-#include <gtest/gtest.h>
+#include <arenite/error.hpp>
 
 namespace arenite::graph {
 namespace {
-
-BatchGraph split(const Graph& graph, int lanes) {
-  Remarks remarks;
-  auto batch = split_batch(graph, operators(), lanes, default_target(), &remarks);
-  EXPECT_TRUE(batch) << remarks.left.front().what << ": " << remarks.left.front().why;
-  return batch ? std::move(*batch) : BatchGraph{};
-}
-
-BatchGraph split(const std::string& script, int lanes) {
-  return split(parse(script, operators()), lanes);
-}
-
-/// "batch 'x': why not", of the first batch that was tried.
-std::string refusal(const std::string& script) {
-  Remarks remarks;
-  EXPECT_FALSE(split_batch(parse(script, operators()), operators(), 2, default_target(), &remarks));
-  return remarks.left.front().what + ": " + remarks.left.front().why;
-}
-
-/// With one name for all that ops make: those of a lane are called as in the whole.
-Graph unnamed(Graph graph) {
-  for (std::size_t i = 0; i < graph.value_count(); ++i) {
-    Value& value = graph[ValueId(i)];
-    if (!value.producer) continue;
-    value.name = "made";
-    if (!is_view_op(graph, value.producer)) graph.storage(value.storage).name = "made";
-  }
-  return graph;
-}
-
-void expect_equal(const Graph& graph, const std::string& script) {
-  std::string why;
-  EXPECT_TRUE(equal(unnamed(graph), unnamed(parse(script, operators())), &why)) << why << "\n"
-                                                                                << print(graph);
-}
 
 TEST(SplitBatch, CutsInputsInRowsThatEveryLaneWorksOn) {
   const BatchGraph batch = split(R"(
@@ -126,95 +87,6 @@ TEST(SplitBatch, GivesALossLaneByLane) {
   EXPECT_EQ(batch->graph.training->parameters, std::vector{batch->graph.find("w")});
 }
 
-TEST(SplitBatch, LeavesWhatIsNotOfTheBatch) {
-  // Neither the mask nor the position has a row a sample.
-  const BatchGraph batch = split(R"(
-    $1 = InputTensor(position, int64, [1]);
-    $2 = InputTensor(mask, float32, [1, 3]);
-    $3 = InputTensor(x, float32, [2, 3]);
-    $4 = add($3, $2);
-    $5 = sliced_softmax($4, $1);
-    result = $5, $3, $2;)",
-                                 4);
-  EXPECT_EQ(batch.shares.size(), 2u);
-  EXPECT_EQ(batch.pieces, (std::vector<std::size_t>{2, 1, 1}));
-  // An input is an output as a whole.
-  EXPECT_EQ(batch.graph.outputs[2], batch.graph.find("x"));
-}
-
-TEST(SplitBatch, TriesTheFirstAxisOfEachInput) {
-  const BatchGraph batch = split(R"(
-    $1 = InputTensor(weight, float32, [3, 2]);
-    $2 = InputTensor(x, float32, [6, 3]);
-    $3 = matmul($2, $1);
-    result = $3;)",
-                                 2);
-  EXPECT_EQ(batch.shares.back().begin, 3);
-  EXPECT_EQ(batch.graph[batch.graph.outputs[1]].shape, (Shape{3, 2}));
-}
-
-// An axis that is as long as the batch by chance is none of its business.
-TEST(SplitBatch, GuessesNothingFromEqualLengths) {
-  const BatchGraph batch = split(R"(
-    $1 = InputTensor(x, float32, [4, 4]);
-    $2 = InputTensor(w, float32, [4, 4]);
-    $3 = InputTensor(y, float32, [4, 4]);
-    $4 = matmul($1, $2);
-    $5 = add($4, $3);
-    result = $5;)",
-                                 2);
-  expect_equal(batch.graph, R"(
-    $1 = InputTensor(x, float32, [4, 4]);
-    $2 = InputTensor(w, float32, [4, 4]);
-    $3 = InputTensor(y, float32, [4, 4]);
-    $4 = slice($1, begin=0, end=2) @lane(0) @where("x");
-    $5 = matmul($4, $2) @lane(0);
-    $6 = slice($3, begin=0, end=2) @lane(0) @where("y");
-    $7 = add($5, $6) @lane(0);
-    $8 = slice($1, begin=2, end=4) @lane(1) @where("x");
-    $9 = matmul($8, $2) @lane(1);
-    $10 = slice($3, begin=2, end=4) @lane(1) @where("y");
-    $11 = add($9, $10) @lane(1);
-    result = $7, $11;)");
-}
-
-TEST(SplitBatch, CutsConstantsWhereAnOperatorDemandsIt) {
-  const BatchGraph batch = split(R"(
-    $1 = InputTensor(x, float32, [4, 3]);
-    $2 = ConstantTensor(c, float32, [4, 3]);
-    $3 = add($1, $2);
-    result = $3;)",
-                                 2);
-  EXPECT_EQ(batch.pieces, (std::vector<std::size_t>{2}));
-}
-
-// Whose first axis has a name is in that batch and no other.
-TEST(SplitBatch, GoesByNames) {
-  const std::string body = R"(
-    $3 = relu($1);
-    $4 = relu($2);
-    result = $3, $4;)";
-  const BatchGraph one = split(R"(
-    $1 @batch("rows") = InputTensor(x, float32, [4, 300]);
-    $2 @batch("rows") = InputTensor(y, float32, [4, 300]);)" +
-                                   body,
-                               2);
-  EXPECT_EQ(one.pieces, (std::vector<std::size_t>{2, 2}));
-  const BatchGraph other = split(R"(
-    $1 @batch("rows") = InputTensor(x, float32, [4, 300]);
-    $2 @batch("columns") = InputTensor(y, float32, [4, 3]);)" +
-                                     body,
-                                 2);
-  EXPECT_EQ(other.pieces, (std::vector<std::size_t>{2, 1}));
-  EXPECT_EQ(refusal(R"(
-    $1 @batch("rows") = InputTensor(x, float32, [4, 3]);
-    $2 @batch("columns") = InputTensor(y, float32, [4, 3]);
-    $3 = add($1, $2) @where("both");
-    result = $3;)"),
-            "batch 'rows': add 'both' cannot work on a share of 4 samples: it sees all 4 samples "
-            "at once");
-}
-
 // Who makes samples of no sample says how: a gather from further on, a constant with fewer rows.
 TEST(SplitBatch, CutsWhatMakesSamples) {
   const BatchGraph batch = split(R"(
@@ -271,6 +143,41 @@ TEST(SplitBatch, PutsRowsTogetherForWhatSeesAllSamples) {
   EXPECT_EQ(batch.pieces, (std::vector<std::size_t>{1, 2}));
 }
 
+// Rows of float32 alone can be put together: what makes others does it once, for all samples.
+TEST(SplitBatch, MakesAtOnceWhatIsNeededAsAWhole) {
+  const std::string script = R"(
+    $1 = InputTensor(x, float64, [4, 3]);
+    $2 = ConstantTensor(w, float64, [3, 64]);
+    $3 = ConstantTensor(all, float64, [2, 4]);
+    $4 = relu($1) @where("once");
+    $5 = matmul($4, $2);
+    $6 = matmul($3, $4) @where("mix");
+    $7 = relu($5);
+    $8 = relu($7);
+    result = $8, $6;)";
+  expect_equal(split(script, 2).graph, R"(
+    $1 = InputTensor(x, float64, [4, 3]);
+    $2 = ConstantTensor(w, float64, [3, 64]);
+    $3 = ConstantTensor(all, float64, [2, 4]);
+    $4 = relu($1) @where("once");
+    $5 = matmul($3, $4) @where("mix");
+    $6 = slice($4, begin=0, end=2) @lane(0) @where("once");
+    $7 = matmul($6, $2) @lane(0);
+    $8 = relu($7) @lane(0);
+    $9 = relu($8) @lane(0);
+    $10 = slice($4, begin=2, end=4) @lane(1) @where("once");
+    $11 = matmul($10, $2) @lane(1);
+    $12 = relu($11) @lane(1);
+    $13 = relu($12) @lane(1);
+    result = $9, $13, $5;)");
+  Remarks remarks;
+  split_batch(parse(script, operators()), operators(), 2, default_target(), &remarks);
+  ASSERT_EQ(remarks.left.size(), 2u);
+  EXPECT_EQ(remarks.left[0].why,
+            "it sees all 4 samples at once: what it makes is needed as a whole");
+  EXPECT_EQ(remarks.left[1].what, "matmul 'mix'");
+}
+
 // The batch is cut as if the op with blocks were not there, which sees what it reads as a whole.
 TEST(SplitBatch, TakesAnOpWithBlocksForOne) {
   const std::string network = R"(
@@ -312,28 +219,6 @@ TEST(SplitBatch, WritesOnceForAllLanes) {
   EXPECT_EQ(sums, 1);
 }
 
-TEST(SplitBatch, LeavesABatchWholeWhoseValuesAreChanged) {
-  EXPECT_EQ(
-      refusal(R"(
-    $1 = InputTensor(x, float32, [4, 300]);
-    $2 = InputTensor(y, float32, [4, 300]);
-    $3 = relu($1) @where("made");
-    accumulate($3, $2) @where("more");
-    $4 = silu($3);
-    $5 = silu($4);
-    result = $5;)"),
-      "batch 'x': accumulate 'more' changes 'made', which is made of samples, for all of them");
-}
-
-TEST(SplitBatch, TakesNoRowsOfAResultThatHasOthers) {
-  EXPECT_EQ(refusal(R"(
-    $1 @batch("N") = InputTensor(x, float32, [1, 4]);
-    $2 = broadcast_to($1, [5, 4]) @where("wide");
-    result = $2;)"),
-            "batch 'N': broadcast_to 'wide' cannot work on a share of 1 samples: it sees all 1 "
-            "samples at once");
-}
-
 TEST(SplitBatch, KeepsClassSpaceAndLayoutOfValues) {
   Graph graph = parse(R"(
     $1 = InputTensor(x, float32, [6, 4, 4, 2]);
@@ -355,75 +240,6 @@ TEST(SplitBatch, KeepsClassSpaceAndLayoutOfValues) {
               byte_size(DType::float32, {3, 4, 4, 2}, {.halo = 1}));
     EXPECT_EQ(batch.graph.root(view), batch.graph.root(kept));
   }
-}
-
-TEST(SplitBatch, RefusesSharesOfOtherShapesThanTheOperatorSays) {
-  OperatorTable table;
-  for (const std::string& name : operators().names()) table.add(*operators().at(name));
-  OperatorDefinition wrong = *operators().at("relu");
-  wrong.name = "wrong";
-  wrong.of_share = [](const OpView& op, const Share&) {
-    return std::optional(OfShare{.results = {OfShare::Result::sum}, .attributes = op.attributes()});
-  };
-  table.add(wrong);
-  const Graph graph = parse(R"(
-    $1 = InputTensor(x, float32, [4, 3]);
-    $2 = wrong($1) @where("mine");
-    result = $2;)",
-                            table);
-  try {
-    split_batch(graph, table, 2);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("of_share of operator 'wrong' says otherwise"),
-              std::string::npos)
-        << error.what();
-  }
-}
-
-TEST(SplitBatch, SaysWhyItCannot) {
-  EXPECT_EQ(refusal(R"(
-    $1 = InputTensor(x, float32, [4, 3]);
-    $2 = permute($1, [1, 0]) @where("turn");
-    result = $2;)"),
-            "batch 'x': permute 'turn' cannot work on a share of 4 samples: it sees all 4 samples "
-            "at once");
-  EXPECT_EQ(refusal(R"(
-    $1 = InputTensor(x, float32, [4]);
-    $2 = softmax($1) @where("row");
-    result = $2;)"),
-            "batch 'x': softmax 'row' cannot work on a share of 4 samples: it sees all 4 samples "
-            "at once");
-  EXPECT_EQ(refusal(R"(
-    $1 = BufferTensor(state, float32, [4, 3]);
-    $2 = InputTensor(x, float32, [4, 3]);
-    $3 = InputTensor(begin, int64, [1]);
-    $4 = replace_slice($1, $2, $3) @where("state");
-    result = $4;)"),
-            "batch 'x': replace_slice 'state' cannot work on a share of 4 samples: it sees all 4 "
-            "samples at once: the operator has no of_share");
-  EXPECT_EQ(refusal(R"(
-    $1 = InputTensor(x, float32, [1, 3]);
-    $2 = relu($1);
-    result = $2;)"),
-            "the batch: no input of two samples or more");
-  EXPECT_EQ(refusal(R"(
-    $1 = InputTensor(x, float32, [4, 3]);
-    result = $1;)"),
-            "batch 'x': no op works on 4 samples");
-  EXPECT_EQ(refusal(R"(
-    $1 = InputTensor(x, float32, [4, 3]);
-    $2 = relu($1) @lane(1) @where("mine");
-    result = $2;)"),
-            "the batch: relu 'mine' (lane 1) is of a lane already");
-  EXPECT_EQ(
-      refusal(R"(
-    $1 = InputTensor(c, int64, [1]);
-    $2 = InputTensor(x, float32, [4, 3]);
-    $3 = if($1) { $4 = relu($2); yield $4; } else { yield $2; }
-    result = $3;)"),
-      "batch 'x': if #1 cannot work on a share of 4 samples: it sees all 4 samples at once in "
-      "its blocks");
 }
 
 }  // namespace
