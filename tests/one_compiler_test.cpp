@@ -168,6 +168,27 @@ std::map<std::string, int> ops_of(const graph::Graph& graph) {
   return count;
 }
 
+TEST(OneCompiler, ChoosesKernelsForAllOpsOrNone) {
+  const auto refusal = [](const std::string& script) -> std::string {
+    const graph::Graph graph = graph::parse(script, operators());
+    try {
+      compile::lower(graph, {.name = "step", .train = graph.training.has_value()}, {});
+    } catch (const Error& error) {
+      return error.text().found;
+    }
+    return "";
+  };
+  const std::string x = "$1 = InputTensor(x, float32, [2, 3]);\n",
+                    w = "$2 = ParameterTensor(w, float32, [3, 2]);\n";
+  EXPECT_EQ(refusal(x + "$2 = relu($1) @kernel(\"plain\"); $3 = relu($2); result = $3;"),
+            "a kernel for relu #0, and none for relu #1");
+  EXPECT_EQ(refusal(x + "$2 = relu($1) @kernel(\"plain\"); $3 = flatten($2); result = $3;"), "");
+  EXPECT_EQ(refusal(x + w + "$3 = dense($1, $2) @kernel(\"plain\");\n" +
+                    "$4 = sum_to($3, [1, 1]) @kernel(\"plain\"); $5 = reshape($4, [1]);\n" +
+                    "train($5, optimizer=sgd, learning_rate=1, parameters=[$2]); result = $3;"),
+            "a kernel for dense #0, and none for its gradients");
+}
+
 TEST(OneCompiler, ChangesNothingButTheIfWhereThereIsOne) {
   const std::string network = R"(
     $1 = InputTensor(image, float32, [64, 12, 12, 16]);

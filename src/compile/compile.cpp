@@ -1,5 +1,7 @@
 #include "src/compile/compile.hpp"
 
+#include <arenite/error.hpp>
+#include <arenite/graph/regions.hpp>
 #include <arenite/operators.hpp>
 
 #include <algorithm>
@@ -21,6 +23,7 @@ class Compiler {
         selector_(runtime::kernel_selector(kernels(), options.kernels)) {}
 
   Compiled run() {
+    refuse_half_selected();
     if (options_.spaces != std::vector{Space{}}) return on_devices();
     if (options_.lanes > 0) return finished(begun(options_.lanes, {}));
     Trial one = begun(1, {});
@@ -30,6 +33,22 @@ class Compiler {
   }
 
  private:
+  /// Nobody chooses kernels for the rest of a graph of which somebody has chosen some.
+  void refuse_half_selected() const {
+    const std::vector<graph::OpId> ops = graph::nested_ops(graph_);
+    const auto given =
+        std::ranges::find_if(ops, [&](graph::OpId id) { return !graph_[id].kernel.empty(); });
+    if (given == ops.end()) return;
+    const bool trained = entry_.train && graph_.training;
+    const graph::OpId left = graph::without_kernel(graph_);
+    if (!trained && !left) return;
+    fail({.found = "a kernel for " + describe(graph_, *given) + ", and none for " +
+                   (left ? describe(graph_, left) : "its gradients"),
+          .expected = "kernels for all ops, or for none",
+          .where = {},
+          .hint = "without notes of kernels all are chosen"});
+  }
+
   /// A lowering whose ops have their kernels.
   struct Trial {
     Lowering lowering;

@@ -240,6 +240,8 @@ void select(Graph& graph, const KernelSelector& selector, Remarks* remarks = nul
 /// Some op has its kernel or workspace, some value its place on a device or in an operand's bytes:
 /// `place`, `select` or `in_place` have been over the graph, or a script says so.
 bool is_selected(const Graph& graph);
+/// The first op that needs a kernel and has none; none where all that need one have it.
+OpId without_kernel(const Graph& graph);
 
 // ---- in place ----------------------------------------------------------------------------------
 

@@ -82,6 +82,13 @@ std::string settle(const Graph& graph, OpId id, const KernelSelector& selector, 
 
 }  // namespace
 
+OpId without_kernel(const Graph& graph) {
+  const std::vector<OpId> ops = nested_ops(graph);
+  const auto found = std::ranges::find_if(
+      ops, [&](OpId id) { return has_kernel(graph, id) && graph[id].kernel.empty(); });
+  return found == ops.end() ? OpId{} : *found;
+}
+
 void select(Graph& graph, const KernelSelector& selector, Remarks* remarks) {
   std::vector<OpId> ops = nested_ops(graph);
   std::erase_if(ops, [&](OpId id) { return !has_kernel(graph, id); });
