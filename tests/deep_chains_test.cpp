@@ -3,10 +3,10 @@
 #include <arenite/model.hpp>
 #include <arenite/operators.hpp>
 
-#include <gtest/gtest.h>
-#include <pthread.h>
+#include "src/base/stack_testing.hpp"
 
-#include <functional>
+#include <gtest/gtest.h>
+
 #include <string>
 #include <vector>
 
@@ -33,22 +33,6 @@ std::string chain(const std::string& declarations, int first, const std::string&
     script += next + "\n";
   }
   return script + "result = $" + std::to_string(first + count) + ";";
-}
-
-/// On a thread that has no more stack than this.
-void with_little_stack(std::size_t bytes, const std::function<void()>& work) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  ASSERT_EQ(pthread_attr_setstacksize(&attributes, bytes), 0);
-  pthread_t thread{};
-  const auto call = [](void* argument) -> void* {
-    (*static_cast<const std::function<void()>*>(argument))();
-    return nullptr;
-  };
-  ASSERT_EQ(pthread_create(&thread, &attributes, call, const_cast<std::function<void()>*>(&work)),
-            0);
-  pthread_join(thread, nullptr);
-  pthread_attr_destroy(&attributes);
 }
 
 struct DeepChains : ::testing::Test {
@@ -90,7 +74,7 @@ TEST_F(DeepChains, OnALittleStack) {
       "$3 = matmul($1, $2);\n",
       3, "$NEXT = relu($LAST);", 3 * depth);
   const Floats weight(16, 1);
-  with_little_stack(128 << 10, [&] {
+  testing::on_thread(128 << 10, [&] {
     const graph::Graph graph = graph::parse(script, operators());
     EXPECT_TRUE(graph::equal(graph::parse(graph::print(graph), operators()), graph));
     Model model(session, graph, {{{"w", weight.data(), 64}}});
