@@ -13,7 +13,8 @@ struct Registry {
   runtime::KernelTable& kernels;
 
   /// Both or neither: a refused kernel leaves no definition without kernels behind. An operator
-  /// with factors gets kernels for bfloat16 besides.
+  /// with factors gets kernels for bfloat16 besides. A folder declares the kernels, which are in
+  /// files of their own, where it registers them.
   void add(graph::OperatorDefinition definition, std::vector<runtime::Kernel> op_kernels);
 };
 

@@ -1,10 +1,12 @@
 // accumulate(total, value): total += value, element by element. It has no result: the sum over the
 // batches of an epoch, or over a batch's parts, lives in a buffer of its own.
-#include "codelets/accumulate/accumulate.hpp"
 #include "codelets/image.hpp"
+#include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> accumulate_kernels();
 
 void register_accumulate(Registry& registry) {
   graph::OperatorDefinition accumulate;

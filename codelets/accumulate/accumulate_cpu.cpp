@@ -1,4 +1,4 @@
-#include "codelets/accumulate/accumulate.hpp"
+#include "codelets/prepare.hpp"
 
 #include <type_traits>
 
@@ -23,7 +23,7 @@ void run(const runtime::KernelCall& call) {
   }
 }
 
-runtime::PreparedKernel prepare(const graph::OpView& op) {
+runtime::PreparedKernel choose(const graph::OpView& op) {
   auto state = std::make_shared<const State>(State{op.operand(0).shape.elements()});
   switch (op.operand(0).type) {
     case DType::float64:
@@ -37,8 +37,6 @@ runtime::PreparedKernel prepare(const graph::OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> accumulate_kernels() {
-  return {{.name = "plain", .prepare = prepare}};
-}
+std::vector<runtime::Kernel> accumulate_kernels() { return {{.name = "plain", .prepare = choose}}; }
 
 }  // namespace arenite::codelets

@@ -1,10 +1,11 @@
 // add(a, b) = a + b, element by element; b is repeated along the axes where its size is 1. `sum`
 // adds any number of values of one shape.
-#include "codelets/add/add.hpp"
-
 #include "codelets/pairwise.hpp"
+#include "codelets/registry.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> add_kernels();
 
 void register_add(Registry& registry) {
   graph::OperatorDefinition add = pairwise("add");

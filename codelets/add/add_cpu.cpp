@@ -1,4 +1,3 @@
-#include "codelets/add/add.hpp"
 #include "codelets/pairwise_kernel.hpp"
 
 #include <functional>

@@ -1,12 +1,14 @@
 // assign(target, value): target = value, of any type. It has no result: what a buffer, or a view of
 // one, holds in the next step. identity(x) -> y: the same as a new value, in any space.
-#include "codelets/assign/assign.hpp"
-
 #include "codelets/image.hpp"
+#include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> assign_kernels();
+std::vector<runtime::Kernel> identity_kernels();
 
 void register_assign(Registry& registry) {
   graph::OperatorDefinition assign;

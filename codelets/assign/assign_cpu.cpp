@@ -1,4 +1,3 @@
-#include "codelets/assign/assign.hpp"
 #include "codelets/prepare.hpp"
 
 #include <algorithm>

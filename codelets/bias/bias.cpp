@@ -1,12 +1,15 @@
 // bias(x [..., C], bias [C]): adds a vector to every pixel or sample.
 // bias_grad(gradient [..., C]) -> [C]: the sum over all axes but the last.
-#include "codelets/bias/bias.hpp"
-
 #include "codelets/image.hpp"
+#include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> bias_kernels();
+std::vector<runtime::Kernel> bias_grad_kernels();
+
 namespace {
 
 using graph::OpView;

@@ -1,4 +1,4 @@
-#include "codelets/bias/bias.hpp"
+#include "codelets/prepare.hpp"
 #include "codelets/rows.hpp"
 
 namespace arenite::codelets {

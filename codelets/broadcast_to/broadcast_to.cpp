@@ -1,12 +1,14 @@
 // broadcast_to(x, shape): x repeated along the axes where its size is 1 and `shape`'s is not; the
 // rank stays. sum_to backwards.
-#include "codelets/broadcast_to/broadcast_to.hpp"
-
 #include "codelets/broadcast.hpp"
 #include "codelets/image.hpp"
+#include "codelets/registry.hpp"
 #include "codelets/share.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> broadcast_to_kernels();
+
 namespace {
 
 using graph::OpView;

@@ -1,4 +1,3 @@
-#include "codelets/broadcast_to/broadcast_to.hpp"
 #include "codelets/prepare.hpp"
 #include "codelets/strides.hpp"
 

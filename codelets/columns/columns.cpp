@@ -4,15 +4,18 @@
 // which only the rows [begin, end) are taken.
 // Each is the other one's gradient, with zeros for what was not taken. By these copies the lanes of
 // a batch hand each other samples (`split_features`).
-#include "codelets/columns/columns.hpp"
-
 #include "codelets/image.hpp"
+#include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
 
 #include <algorithm>
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> stack_columns_kernels();
+std::vector<runtime::Kernel> join_columns_kernels();
+
 namespace {
 
 using graph::OpView;

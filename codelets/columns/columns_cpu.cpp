@@ -1,4 +1,3 @@
-#include "codelets/columns/columns.hpp"
 #include "codelets/columns/pieces.hpp"
 #include "codelets/prepare.hpp"
 

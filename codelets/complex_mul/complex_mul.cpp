@@ -5,13 +5,16 @@
 // The gradient of a is complex_mul(gradient, b, conjugate = 1 − conjugate), that of b
 //   complex_mul_grad_right(gradient, a, conjugate, shape=[...]) = Σ gradient · conj(a)
 // summed over the axes along which b is repeated; its conjugate with conjugate=1.
-#include "codelets/complex_mul/complex_mul.hpp"
-
 #include "codelets/image.hpp"
+#include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> complex_mul_kernels();
+std::vector<runtime::Kernel> complex_mul_grad_right_kernels();
+
 namespace {
 
 using graph::OpView;

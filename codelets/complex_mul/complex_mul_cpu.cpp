@@ -1,4 +1,3 @@
-#include "codelets/complex_mul/complex_mul.hpp"
 #include "codelets/prepare.hpp"
 
 #include <algorithm>

@@ -1,11 +1,13 @@
 // dynamic_slice(x [R, …], begin int64 [1], rows) -> y [rows, …]: a copy of rows begin …
 // begin + rows − 1 of the first axis. Where a slice's begin is known when the graph is built, this
 // one's is data: see RowsFault. Its gradient is zeros with those rows replaced.
-#include "codelets/dynamic_slice/dynamic_slice.hpp"
-
 #include "codelets/dynamic_rows.hpp"
+#include "codelets/registry.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> dynamic_slice_kernels();
+
 namespace {
 
 using graph::OpView;

@@ -1,5 +1,5 @@
 #include "codelets/dynamic_rows.hpp"
-#include "codelets/dynamic_slice/dynamic_slice.hpp"
+#include "codelets/prepare.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -25,7 +25,7 @@ void run(const runtime::KernelCall& call) {
   state.y.zero_halo(y);
 }
 
-runtime::PreparedKernel prepare(const graph::OpView& op) {
+runtime::PreparedKernel choose(const graph::OpView& op) {
   const graph::Value &x = op.operand(0), &y = op.result(0);
   const bool by_row = any_halo({&x, &y});
   return {run, std::make_shared<const State>(State{.x = ByteRows(x, by_row),
@@ -38,7 +38,7 @@ runtime::PreparedKernel prepare(const graph::OpView& op) {
 
 std::vector<runtime::Kernel> dynamic_slice_kernels() {
   return {
-      {.name = "plain", .prepare = prepare, .wanted_halo = skipped_halo<0>, .writes_halo = true}};
+      {.name = "plain", .prepare = choose, .wanted_halo = skipped_halo<0>, .writes_halo = true}};
 }
 
 }  // namespace arenite::codelets

@@ -1,6 +1,6 @@
 // full(shape, value=0, type="float32") -> y: a tensor of one number, zeros unless said otherwise.
 // What a block yields as the gradient of a value that it does not depend on, and where sums begin.
-#include "codelets/full/full.hpp"
+#include "codelets/registry.hpp"
 
 #include <arenite/error.hpp>
 
@@ -10,6 +10,9 @@
 #include <cmath>
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> full_kernels();
+
 namespace {
 
 std::vector<graph::ResultType> infer(const graph::OpView& op) {

@@ -1,4 +1,4 @@
-#include "codelets/full/full.hpp"
+#include "codelets/prepare.hpp"
 #include "codelets/rows.hpp"
 
 namespace arenite::codelets {
@@ -26,7 +26,7 @@ runtime::PreparedKernel prepare_for(const graph::OpView& op) {
                       State<T>{Rows(y, any_halo({&y})), static_cast<T>(op.real("value"))})};
 }
 
-runtime::PreparedKernel prepare(const graph::OpView& op) {
+runtime::PreparedKernel choose(const graph::OpView& op) {
   switch (op.result(0).type) {
     case DType::float32:
       return prepare_for<float>(op);
@@ -45,7 +45,7 @@ runtime::PreparedKernel prepare(const graph::OpView& op) {
 }  // namespace
 
 std::vector<runtime::Kernel> full_kernels() {
-  return {{.name = "plain", .prepare = prepare, .writes_halo = true}};
+  return {{.name = "plain", .prepare = choose, .writes_halo = true}};
 }
 
 }  // namespace arenite::codelets

@@ -1,10 +1,12 @@
 // index_sum(a int64 [1], b int64 [1] or none, scale=1, offset=0) -> y int64 [1]: a + scale · b +
 // offset, for the indices of dynamic_slice and its like. Integers wrap around; none has a gradient.
-#include "codelets/index_sum/index_sum.hpp"
-
+#include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> index_sum_kernels();
+
 namespace {
 
 using graph::OpView;

@@ -1,4 +1,4 @@
-#include "codelets/index_sum/index_sum.hpp"
+#include "codelets/prepare.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -18,7 +18,7 @@ void run(const runtime::KernelCall& call) {
   *call.out<std::int64_t>(0) = static_cast<std::int64_t>(operand(0) + scaled + state.offset);
 }
 
-runtime::PreparedKernel prepare(const graph::OpView& op) {
+runtime::PreparedKernel choose(const graph::OpView& op) {
   return {run, std::make_shared<const State>(
                    State{.two = op.has_operand(1),
                          .scale = static_cast<std::uint64_t>(op.integer("scale")),
@@ -27,6 +27,6 @@ runtime::PreparedKernel prepare(const graph::OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> index_sum_kernels() { return {{.name = "plain", .prepare = prepare}}; }
+std::vector<runtime::Kernel> index_sum_kernels() { return {{.name = "plain", .prepare = choose}}; }
 
 }  // namespace arenite::codelets

@@ -4,14 +4,16 @@
 //   a [b, m, n] · b [b, n, k] -> c [b, m, k]: each matrix with its own
 // transpose_a=1 reads the last two axes of a transposed: it has the shape [n, m]. A vector has
 // none. Gradients are products again.
-#include "codelets/matmul/matmul.hpp"
-
 #include "codelets/image.hpp"
 #include "codelets/matmul/sizes.hpp"
+#include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> matmul_kernels();
+
 namespace {
 
 using graph::OpView;

@@ -1,9 +1,10 @@
 // mul(a, b) = a · b, element by element; b is repeated along the axes where its size is 1.
-#include "codelets/mul/mul.hpp"
-
 #include "codelets/pairwise.hpp"
+#include "codelets/registry.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> mul_kernels();
 
 void register_mul(Registry& registry) {
   graph::OperatorDefinition mul = pairwise("mul");

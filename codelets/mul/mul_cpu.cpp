@@ -1,4 +1,3 @@
-#include "codelets/mul/mul.hpp"
 #include "codelets/pairwise_kernel.hpp"
 
 #include <functional>

@@ -1,13 +1,15 @@
 // permute(x, dims) -> y : axis i of y is axis dims[i] of x; a copy. Its gradient is the permutation
 // back.
-#include "codelets/permute/permute.hpp"
-
+#include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
 
 #include <algorithm>
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> permute_kernels();
+
 namespace {
 
 using graph::OpView;

@@ -1,4 +1,4 @@
-#include "codelets/permute/permute.hpp"
+#include "codelets/prepare.hpp"
 
 #include <algorithm>
 #include <array>
@@ -137,7 +137,7 @@ void transpose(const KernelCall& call) {
   });
 }
 
-runtime::PreparedKernel prepare(const OpView& op) {
+runtime::PreparedKernel choose(const OpView& op) {
   auto state = std::make_shared<const State>(op);
   const bool runs = state->has_runs();
   switch (size_of(op.result(0).type)) {
@@ -152,6 +152,6 @@ runtime::PreparedKernel prepare(const OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> permute_kernels() { return {{.name = "plain", .prepare = prepare}}; }
+std::vector<runtime::Kernel> permute_kernels() { return {{.name = "plain", .prepare = choose}}; }
 
 }  // namespace arenite::codelets

@@ -1,12 +1,15 @@
 // relu(x) = max(x, 0), element by element, float32 or float64; a NaN stays a NaN. The gradient
 // reads the output, not the input, so that the forward op may run in place.
-#include "codelets/relu/relu.hpp"
-
 #include "codelets/image.hpp"
+#include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> relu_kernels();
+std::vector<runtime::Kernel> relu_grad_kernels();
+
 namespace {
 
 using graph::OpView;

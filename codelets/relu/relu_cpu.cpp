@@ -1,5 +1,5 @@
+#include "codelets/prepare.hpp"
 #include "codelets/rectify.hpp"
-#include "codelets/relu/relu.hpp"
 #include "codelets/rows.hpp"
 
 namespace arenite::codelets {

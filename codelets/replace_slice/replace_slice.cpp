@@ -3,11 +3,14 @@
 // those are written. Begin is data: see RowsFault. So is end, which says once more what begin + n
 // has to be. update_slice(target, replacement, begin, end?): the same rows of the target itself; it
 // has no result. keep_buffers makes it of a replacement in a buffer that nobody sees as it was.
-#include "codelets/replace_slice/replace_slice.hpp"
-
 #include "codelets/dynamic_rows.hpp"
+#include "codelets/registry.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> replace_slice_kernels();
+std::vector<runtime::Kernel> update_slice_kernels();
+
 namespace {
 
 using graph::OpView;

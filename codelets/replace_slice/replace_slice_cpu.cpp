@@ -1,5 +1,5 @@
 #include "codelets/dynamic_rows.hpp"
-#include "codelets/replace_slice/replace_slice.hpp"
+#include "codelets/prepare.hpp"
 
 namespace arenite::codelets {
 namespace {

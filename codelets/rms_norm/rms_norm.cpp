@@ -3,15 +3,19 @@
 // normalization", 2019), and its gradients, which compute s anew:
 //   rms_norm_grad_input(gradient [..., C], x, weight, eps) -> dx [..., C]
 //   rms_norm_grad_weight(gradient [..., C], x, eps) -> dweight [C]
-#include "codelets/rms_norm/rms_norm.hpp"
-
 #include "codelets/image.hpp"
 #include "codelets/last_axis.hpp"
+#include "codelets/registry.hpp"
 #include "codelets/share.hpp"
 
 #include <cmath>
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> rms_norm_kernels();
+std::vector<runtime::Kernel> rms_norm_grad_input_kernels();
+std::vector<runtime::Kernel> rms_norm_grad_weight_kernels();
+
 namespace {
 
 using graph::OpView;

@@ -1,6 +1,5 @@
 #include "codelets/last_axis.hpp"
 #include "codelets/prepare.hpp"
-#include "codelets/rms_norm/rms_norm.hpp"
 
 #include <cmath>
 

@@ -38,7 +38,7 @@ void run(const runtime::KernelCall& call) {
   }
 }
 
-runtime::PreparedKernel prepare(const graph::OpView& op) {
+runtime::PreparedKernel choose(const graph::OpView& op) {
   const auto state = std::make_shared<const State>(
       State{.count = op.operand(0).shape.elements(), .rule = sgd::Rule(op)});
   const bool decay = state->rule.decay != 0;
@@ -48,6 +48,6 @@ runtime::PreparedKernel prepare(const graph::OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> sgd_kernels() { return {{.name = "plain", .prepare = prepare}}; }
+std::vector<runtime::Kernel> sgd_kernels() { return {{.name = "plain", .prepare = choose}}; }
 
 }  // namespace arenite::codelets

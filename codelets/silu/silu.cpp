@@ -1,12 +1,15 @@
 // silu(x) = x · sigmoid(x), element by element; a NaN stays a NaN. The output does not tell x, so
 // that the gradient reads x itself.
-#include "codelets/silu/silu.hpp"
-
 #include "codelets/image.hpp"
+#include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> silu_kernels();
+std::vector<runtime::Kernel> silu_grad_kernels();
+
 namespace {
 
 using graph::OpView;

@@ -1,5 +1,5 @@
+#include "codelets/prepare.hpp"
 #include "codelets/rows.hpp"
-#include "codelets/silu/silu.hpp"
 #include "codelets/softmax_cross_entropy/exponential.hpp"
 
 #include <cmath>

@@ -1,11 +1,13 @@
 // slice(x [R, …], begin, end) -> [end − begin, …] : rows of the first axis, a view without a
 // kernel. Its gradient is slice_grad(gradient [n, …], begin, rows) -> dx [rows, …]: zeros outside
 // the slice.
-#include "codelets/slice/slice.hpp"
-
+#include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> slice_grad_kernels();
+
 namespace {
 
 using graph::OpView;

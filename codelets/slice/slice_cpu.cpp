@@ -1,5 +1,5 @@
+#include "codelets/prepare.hpp"
 #include "codelets/rows.hpp"
-#include "codelets/slice/slice.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -24,7 +24,7 @@ void run(const runtime::KernelCall& call) {
   std::fill(dx + state.after, dx + state.all, 0.0f);
 }
 
-runtime::PreparedKernel prepare(const graph::OpView& op) {
+runtime::PreparedKernel choose(const graph::OpView& op) {
   const graph::Value &gradient = op.operand(0), &dx = op.result(0);
   const bool by_row = any_halo({&gradient, &dx});
   graph::Value part = dx;
@@ -45,7 +45,7 @@ runtime::PreparedKernel prepare(const graph::OpView& op) {
 
 std::vector<runtime::Kernel> slice_grad_kernels() {
   return {{.name = "plain",
-           .prepare = prepare,
+           .prepare = choose,
            .wanted_halo = [](const graph::OpView&, std::size_t) { return 0; },
            .writes_halo = true}};
 }

@@ -1,13 +1,15 @@
 // sum(a, b, …): element by element, of values of one shape and type. The operands are added in a
 // fixed order, on CPUs in a balanced tree, (a + b) + (c + d), so that the bits depend on nothing
 // but their order.
-#include "codelets/sum/sum.hpp"
-
 #include "codelets/image.hpp"
+#include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> sum_kernels();
+
 namespace {
 
 using graph::OpView;

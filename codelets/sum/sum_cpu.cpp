@@ -1,5 +1,5 @@
+#include "codelets/prepare.hpp"
 #include "codelets/rows.hpp"
-#include "codelets/sum/sum.hpp"
 
 #include <type_traits>
 
@@ -86,7 +86,7 @@ void run(const runtime::KernelCall& call) {
   state.out.zero_halo(result);
 }
 
-runtime::PreparedKernel prepare(const graph::OpView& op) {
+runtime::PreparedKernel choose(const graph::OpView& op) {
   bool by_row = any_halo({&op.result(0)});
   for (std::size_t i = 0; i < op.operand_count(); ++i)
     by_row = by_row || any_halo({&op.operand(i)});
@@ -109,7 +109,7 @@ runtime::PreparedKernel prepare(const graph::OpView& op) {
 
 std::vector<runtime::Kernel> sum_kernels() {
   return {{.name = "plain",
-           .prepare = prepare,
+           .prepare = choose,
            .wanted_halo = [](const graph::OpView&, std::size_t) { return 0; },
            .writes_halo = true}};
 }

@@ -1,12 +1,14 @@
 // sum_to(x, shape): the sum over the axes where `shape` is 1 and x is not; the rank stays. What
 // broadcast_to repeats, backwards. Each sum is taken in a fixed order, in double.
-#include "codelets/sum_to/sum_to.hpp"
-
 #include "codelets/broadcast.hpp"
 #include "codelets/image.hpp"
+#include "codelets/registry.hpp"
 #include "codelets/share.hpp"
 
 namespace arenite::codelets {
+
+std::vector<runtime::Kernel> sum_to_kernels();
+
 namespace {
 
 using graph::OpView;

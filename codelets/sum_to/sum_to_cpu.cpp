@@ -1,6 +1,5 @@
 #include "codelets/prepare.hpp"
 #include "codelets/strides.hpp"
-#include "codelets/sum_to/sum_to.hpp"
 
 namespace arenite::codelets {
 namespace {
