@@ -17,23 +17,19 @@ inline bool fills(std::span<const std::int64_t> part, std::span<const std::int64
   return all;
 }
 
-inline std::vector<std::int64_t> dims_of(const graph::Value& value) {
-  return {value.shape.begin(), value.shape.end()};
-}
-
 /// The gradient of a value that was repeated to the gradient's shape.
 inline graph::ValueId summed_like(graph::Builder& builder, graph::ValueId gradient,
                                   graph::ValueId value) {
-  const graph::Value& like = builder.graph()[value];
-  if (builder.graph()[gradient].shape == like.shape) return gradient;
+  const Shape& like = builder.graph()[value].shape;
+  if (builder.graph()[gradient].shape == like) return gradient;
   return builder.add1("sum_to", {gradient}, {{"shape", dims_of(like)}});
 }
 
 /// The gradient of a value of which sums were taken.
 inline graph::ValueId repeated_like(graph::Builder& builder, graph::ValueId gradient,
                                     graph::ValueId value) {
-  const graph::Value& like = builder.graph()[value];
-  if (builder.graph()[gradient].shape == like.shape) return gradient;
+  const Shape& like = builder.graph()[value].shape;
+  if (builder.graph()[gradient].shape == like) return gradient;
   return builder.add1("broadcast_to", {gradient}, {{"shape", dims_of(like)}});
 }
 

@@ -2,6 +2,8 @@
 // share.
 #pragma once
 
+#include <arenite/graph/builder.hpp>
+
 #include "codelets/rows.hpp"
 
 #include <string>
@@ -21,15 +23,14 @@ inline std::vector<std::pair<std::uint32_t, std::string>> rows_status_messages()
            "a begin from which the rows reach beyond the first axis"}};
 }
 
-/// An operand with rows to take or replace.
-inline void expect_rows(const graph::OpView& op, std::size_t i) {
-  if (op.operand(i).shape.rank() > 0) return;
-  fail({.found = operand_text(op, i) + " of shape []", .expected = "rank 1 or more, [R, …]"});
-}
-
 inline void expect_begin(const graph::OpView& op, std::size_t i) {
   expect_type(op, i, DType::int64);
   expect_shape(op, i, {1}, "the index of the first row");
+}
+
+inline graph::ValueId zeros_like(graph::Builder& builder, const graph::Value& value) {
+  return builder.add1(
+      "full", {}, {{"shape", dims_of(value.shape)}, {"type", std::string(to_string(value.type))}});
 }
 
 /// The rows of a value in bytes: of whatever type, they are only copied.

@@ -221,17 +221,4 @@ int skipped_halo(const graph::OpView&, std::size_t operand) {
   return ((operand == images) || ...) ? 0 : -1;
 }
 
-/// Bytes of all operands and results, read or written once each.
-inline double bytes_touched(const graph::OpView& op) {
-  const auto bytes = [](const graph::Value& value) {
-    return static_cast<double>(graph::byte_size(value.type, value.shape));
-  };
-  double sum = 0;
-  for (std::size_t i = 0; i < op.operand_count(); ++i) {
-    if (op.has_operand(i)) sum += bytes(op.operand(i));
-  }
-  for (std::size_t i = 0; i < op.op().results.size(); ++i) sum += bytes(op.result(i));
-  return sum;
-}
-
 }  // namespace arenite::codelets

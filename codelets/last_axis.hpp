@@ -11,11 +11,8 @@ namespace arenite::codelets {
 /// An operand of floats with a last axis.
 inline const Shape& expect_last_axis(const graph::OpView& op, std::size_t i) {
   expect_type(op, i, DType::float32);
-  const Shape& shape = op.operand(i).shape;
-  if (shape.rank() == 0) {
-    fail({.found = operand_text(op, i) + " of shape []", .expected = "rank 1 or more, [..., C]"});
-  }
-  return shape;
+  expect_axes(op, i, "[..., C]");
+  return op.operand(i).shape;
 }
 
 struct LastAxis {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "codelets/broadcast.hpp"
-#include "codelets/image.hpp"
 #include "codelets/share.hpp"
 
 #include <string>
@@ -24,18 +23,13 @@ inline std::vector<graph::ResultType> infer_pairwise(const graph::OpView& op) {
 
 /// All of a definition but its gradient.
 inline graph::OperatorDefinition pairwise(std::string name) {
-  graph::OperatorDefinition definition;
-  definition.name = std::move(name);
-  definition.operands = {{"a"}, {"b"}};
-  definition.results = {"y"};
-  definition.in_place = {{0, 0}};
-  definition.infer = infer_pairwise;
-  definition.of_share = rows_of_pair<>;
-  definition.cost = [](const graph::OpView& op) {
-    return graph::Cost{.flops = static_cast<double>(op.result(0).shape.elements()),
-                       .bytes = bytes_touched(op)};
-  };
-  return definition;
+  return {.name = std::move(name),
+          .operands = {{"a"}, {"b"}},
+          .results = {"y"},
+          .infer = infer_pairwise,
+          .in_place = {{0, 0}},
+          .cost = cost_each<1>,
+          .of_share = rows_of_pair<>};
 }
 
 }  // namespace arenite::codelets

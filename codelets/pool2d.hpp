@@ -22,6 +22,13 @@ inline std::vector<graph::AttributeSchema> schema(std::optional<std::string> ext
   return all;
 }
 
+/// The attributes of a gradient op, from those of the pooling.
+inline graph::Attributes sized(const graph::OpView& op) {
+  graph::Attributes attributes = op.attributes();
+  attributes.set("size", std::vector{op.operand(0).shape[1], op.operand(0).shape[2]});
+  return attributes;
+}
+
 /// Throws Error, also on a padding that would leave a window without a pixel.
 inline Window window_of(const graph::OpView& op) {
   const graph::Attributes& attributes = op.attributes();

@@ -1,4 +1,5 @@
-// Checks that shape rules share. Each throws Error naming the operand and what it met.
+// What definitions share: checks of shape rules, each of which throws Error naming the operand and
+// what it met; whole rules; and what ops cost.
 #pragma once
 
 #include <arenite/error.hpp>
@@ -6,6 +7,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace arenite::codelets {
 
@@ -48,6 +50,12 @@ inline void expect_rank(const graph::OpView& op, std::size_t i, int rank,
         .expected = "rank " + std::to_string(rank) + ", " + letters});
 }
 
+/// The same of an operand with any axes, but not none.
+inline void expect_axes(const graph::OpView& op, std::size_t i, const std::string& letters) {
+  if (op.operand(i).shape.rank() > 0) return;
+  fail({.found = operand_text(op, i) + " of shape []", .expected = "rank 1 or more, " + letters});
+}
+
 /// `why` says where the expected shape comes from.
 inline void expect_shape(const graph::OpView& op, std::size_t i, const Shape& shape,
                          const std::string& why) {
@@ -62,6 +70,47 @@ inline void expect_like(const graph::OpView& op, std::size_t i, std::size_t mode
   expect_type(op, i, op.operand(model).type);
   expect_shape(op, i, op.operand(model).shape,
                "the shape of '" + op.op().definition->operand_schema(model).name + "'");
+}
+
+/// The rule of real operands and a result that are all alike.
+inline std::vector<graph::ResultType> infer_alike(const graph::OpView& op) {
+  expect_real(op, 0);
+  for (std::size_t i = 1; i < op.operand_count(); ++i) expect_like(op, i, 0);
+  return {{op.operand(0).type, op.operand(0).shape}};
+}
+
+/// A shape as the attributes of ops have it.
+inline std::vector<std::int64_t> dims_of(const Shape& shape) {
+  return {shape.begin(), shape.end()};
+}
+
+/// A gradient rule where operand 0 alone may have one: what `make` gives of the result's.
+template <class Make>
+std::function<void(graph::GradientContext&)> gradient_of_first(Make make) {
+  return [make](graph::GradientContext& context) {
+    const graph::ValueId gradient = context.result_gradient(0);
+    if (gradient && context.wants(0)) context.set(0, make(context, gradient));
+  };
+}
+
+/// Bytes of all operands and results, read or written once each.
+inline double bytes_touched(const graph::OpView& op) {
+  const auto bytes = [](const graph::Value& value) {
+    return static_cast<double>(graph::byte_size(value.type, value.shape));
+  };
+  double sum = 0;
+  for (std::size_t i = 0; i < op.operand_count(); ++i) {
+    if (op.has_operand(i)) sum += bytes(op.operand(i));
+  }
+  for (std::size_t i = 0; i < op.op().results.size(); ++i) sum += bytes(op.result(i));
+  return sum;
+}
+
+/// So many operations for each element of operand 0.
+template <int flops>
+graph::Cost cost_each(const graph::OpView& op) {
+  return {.flops = flops * static_cast<double>(op.operand(0).shape.elements()),
+          .bytes = bytes_touched(op)};
 }
 
 }  // namespace arenite::codelets

@@ -1,6 +1,5 @@
 // accumulate(total, value): total += value, element by element. It has no result: the sum over the
 // batches of an epoch, or over a batch's parts, lives in a buffer of its own.
-#include "codelets/image.hpp"
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 
@@ -9,24 +8,25 @@ namespace arenite::codelets {
 std::vector<runtime::Kernel> accumulate_kernels();
 
 void register_accumulate(Registry& registry) {
-  graph::OperatorDefinition accumulate;
-  accumulate.name = "accumulate";
-  accumulate.operands = {{"total", graph::Effect::accumulate}, {"value"}};
-  accumulate.infer = [](const graph::OpView& op) -> std::vector<graph::ResultType> {
-    const DType type = op.operand(0).type;
-    if (type != DType::float32 && type != DType::float64 && type != DType::int64) {
-      fail({.found = operand_text(op, 0) + " of type " + std::string(to_string(type)),
-            .expected = "float32, float64 or int64"});
-    }
-    expect_like(op, 1, 0);
-    return {};
-  };
-  accumulate.cost = [](const graph::OpView& op) {
-    const double n = static_cast<double>(op.operand(0).shape.elements());
-    return graph::Cost{.flops = n,
-                       .bytes = 3 * n * static_cast<double>(size_of(op.operand(0).type))};
-  };
-  registry.add(std::move(accumulate), accumulate_kernels());
+  registry.add({.name = "accumulate",
+                .operands = {{"total", graph::Effect::accumulate}, {"value"}},
+                .infer = [](const graph::OpView& op) -> std::vector<graph::ResultType> {
+                  const DType type = op.operand(0).type;
+                  if (type != DType::float32 && type != DType::float64 && type != DType::int64) {
+                    fail({.found = operand_text(op, 0) + " of type " + std::string(to_string(type)),
+                          .expected = "float32, float64 or int64"});
+                  }
+                  expect_like(op, 1, 0);
+                  return {};
+                },
+                .cost =
+                    [](const graph::OpView& op) {
+                      const double n = static_cast<double>(op.operand(0).shape.elements());
+                      return graph::Cost{
+                          .flops = n,
+                          .bytes = 3 * n * static_cast<double>(size_of(op.operand(0).type))};
+                    }},
+               accumulate_kernels());
 }
 
 }  // namespace arenite::codelets

@@ -28,13 +28,8 @@ std::vector<graph::ResultType> infer_grad(const OpView& op) {
   return {{DType::float32, pool2d::input_shape(pool2d::window_of(op), op)}};
 }
 
-void gradient(graph::GradientContext& ctx) {
-  const graph::ValueId g = ctx.result_gradient(0);
-  if (!g || !ctx.wants(0)) return;
-  const OpView op = ctx.forward();
-  graph::Attributes attributes = op.attributes();
-  attributes.set("size", std::vector{op.operand(0).shape[1], op.operand(0).shape[2]});
-  ctx.set(0, ctx.builder().add1("avg_pool2d_grad", {g}, attributes));
+graph::ValueId gradient(graph::GradientContext& ctx, graph::ValueId g) {
+  return ctx.builder().add1("avg_pool2d_grad", {g}, pool2d::sized(ctx.forward()));
 }
 
 std::vector<graph::AttributeSchema> schema(std::optional<std::string> extra = std::nullopt) {
@@ -69,7 +64,7 @@ void register_avg_pool2d(Registry& registry) {
                 .results = {"output"},
                 .attributes = schema(),
                 .infer = infer_forward,
-                .gradient = gradient,
+                .gradient = gradient_of_first(gradient),
                 .cost = cost<Geometry::forward>,
                 .of_share = rows_of_first<>},
                {plain_forward()});

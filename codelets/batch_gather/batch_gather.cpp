@@ -69,21 +69,20 @@ graph::Cost cost(const OpView& op) {
 }  // namespace
 
 void register_batch_gather(Registry& registry) {
-  graph::OperatorDefinition gather;
-  gather.name = "batch_gather";
-  gather.operands = {{"images"}, {"labels"}, {"order"}, {"cursor"}};
-  gather.results = {"x", "y"};
-  gather.attributes = {{"count", graph::AttributeType::integer, {}},
-                       {"begin", graph::AttributeType::integer, std::int64_t{0}},
-                       {"scale", graph::AttributeType::real, 1.0 / 255}};
-  gather.infer = infer;
-  gather.of_share = of_share;
-  gather.cost = cost;
-  gather.status_messages = {{static_cast<std::uint32_t>(GatherFault::cursor),
-                             "a cursor that reaches beyond the order of samples"},
-                            {static_cast<std::uint32_t>(GatherFault::index),
-                             "an order that names a sample outside the data set"}};
-  registry.add(std::move(gather), batch_gather_kernels());
+  registry.add({.name = "batch_gather",
+                .operands = {{"images"}, {"labels"}, {"order"}, {"cursor"}},
+                .results = {"x", "y"},
+                .attributes = {{"count", graph::AttributeType::integer, {}},
+                               {"begin", graph::AttributeType::integer, std::int64_t{0}},
+                               {"scale", graph::AttributeType::real, 1.0 / 255}},
+                .infer = infer,
+                .cost = cost,
+                .of_share = of_share,
+                .status_messages = {{static_cast<std::uint32_t>(GatherFault::cursor),
+                                     "a cursor that reaches beyond the order of samples"},
+                                    {static_cast<std::uint32_t>(GatherFault::index),
+                                     "an order that names a sample outside the data set"}}},
+               batch_gather_kernels());
 }
 
 }  // namespace arenite::codelets

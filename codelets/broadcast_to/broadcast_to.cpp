@@ -1,7 +1,6 @@
 // broadcast_to(x, shape): x repeated along the axes where its size is 1 and `shape`'s is not; the
 // rank stays. sum_to backwards.
 #include "codelets/broadcast.hpp"
-#include "codelets/image.hpp"
 #include "codelets/registry.hpp"
 #include "codelets/share.hpp"
 
@@ -25,31 +24,27 @@ std::vector<graph::ResultType> infer(const OpView& op) {
   return {{x.type, Shape(dims)}};
 }
 
+/// Its rows stay, or each is made of the only one there is.
+std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
+  const Shape &x = op.operand(0).shape, &y = op.result(0).shape;
+  if (x.rank() == 0 || (share.split[0] ? y[0] != x[0] : x[0] != 1)) return std::nullopt;
+  return all_rows(op, with_rows(op, "shape", share));
+}
+
 }  // namespace
 
 void register_broadcast_to(Registry& registry) {
-  graph::OperatorDefinition broadcast_to;
-  broadcast_to.name = "broadcast_to";
-  broadcast_to.operands = {{"x"}};
-  broadcast_to.results = {"y"};
-  broadcast_to.attributes = {{"shape", graph::AttributeType::integers, {}}};
-  broadcast_to.infer = infer;
-  broadcast_to.of_share = [](const OpView& op,
-                             const graph::Share& share) -> std::optional<graph::OfShare> {
-    const Shape &x = op.operand(0).shape, &y = op.result(0).shape;
-    // Its rows stay, or each is made of the only one there is.
-    if (x.rank() == 0 || (share.split[0] ? y[0] != x[0] : x[0] != 1)) return std::nullopt;
-    return all_rows(op, with_rows(op, "shape", share));
-  };
-  broadcast_to.gradient = [](graph::GradientContext& context) {
-    const graph::ValueId gradient = context.result_gradient(0);
-    if (!gradient || !context.wants(0)) return;
-    context.set(0, summed_like(context.builder(), gradient, context.operand(0)));
-  };
-  broadcast_to.cost = [](const OpView& op) {
-    return graph::Cost{.flops = 0, .bytes = bytes_touched(op)};
-  };
-  registry.add(std::move(broadcast_to), broadcast_to_kernels());
+  registry.add(
+      {.name = "broadcast_to",
+       .operands = {{"x"}},
+       .results = {"y"},
+       .attributes = {{"shape", graph::AttributeType::integers, {}}},
+       .infer = infer,
+       .gradient = gradient_of_first([](graph::GradientContext& context, graph::ValueId gradient) {
+         return summed_like(context.builder(), gradient, context.operand(0));
+       }),
+       .of_share = of_share},
+      broadcast_to_kernels());
 }
 
 }  // namespace arenite::codelets

@@ -4,7 +4,6 @@
 // which only the rows [begin, end) are taken.
 // Each is the other one's gradient, with zeros for what was not taken. By these copies the lanes of
 // a batch hand each other samples (`split_features`).
-#include "codelets/image.hpp"
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
@@ -64,9 +63,7 @@ std::vector<graph::ResultType> infer_join(const OpView& op) {
 }
 
 ValueId zeros(graph::Builder& builder, const Shape& shape) {
-  const auto dims = shape.dims();
-  return builder.add1(
-      "full", {}, {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())}, {"value", 0.0}});
+  return builder.add1("full", {}, {{"shape", dims_of(shape)}, {"value", 0.0}});
 }
 
 /// Between zeros of two shapes, of which either may be empty.
@@ -127,14 +124,12 @@ graph::Cost cost(const OpView& op) {
 }
 
 graph::OperatorDefinition definition(std::string name, const char* range) {
-  graph::OperatorDefinition columns;
-  columns.name = std::move(name);
-  columns.operands = {{"x"}};
-  columns.variadic = 1;
-  columns.results = {"y"};
-  columns.attributes = {{range, graph::AttributeType::integers, std::vector<std::int64_t>{}}};
-  columns.cost = cost;
-  return columns;
+  return {.name = std::move(name),
+          .operands = {{"x"}},
+          .variadic = 1,
+          .results = {"y"},
+          .attributes = {{range, graph::AttributeType::integers, std::vector<std::int64_t>{}}},
+          .cost = cost};
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 // The gradient of a is complex_mul(gradient, b, conjugate = 1 − conjugate), that of b
 //   complex_mul_grad_right(gradient, a, conjugate, shape=[...]) = Σ gradient · conj(a)
 // summed over the axes along which b is repeated; its conjugate with conjugate=1.
-#include "codelets/image.hpp"
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
@@ -74,12 +73,11 @@ void gradient(graph::GradientContext& context) {
   const ValueId gradient = context.result_gradient(0);
   if (!gradient) return;
   const std::int64_t conjugate = context.forward().integer("conjugate");
-  const Shape b = context.forward().operand(1).shape;
+  const List shape = dims_of(context.forward().operand(1).shape);
   // First what only reads the gradient: then the other may take its place.
   if (context.wants(1)) {
-    context.set(
-        1, context.builder().add1("complex_mul_grad_right", {gradient, context.operand(0)},
-                                  {{"conjugate", conjugate}, {"shape", List(b.begin(), b.end())}}));
+    context.set(1, context.builder().add1("complex_mul_grad_right", {gradient, context.operand(0)},
+                                          {{"conjugate", conjugate}, {"shape", shape}}));
   }
   if (context.wants(0)) {
     context.set(0, context.builder().add1("complex_mul", {gradient, context.operand(1)},
@@ -87,36 +85,27 @@ void gradient(graph::GradientContext& context) {
   }
 }
 
-/// Four products and two sums for each number of two elements; the gradient's sums two more.
-template <int flops_each>
-graph::Cost cost(const OpView& op) {
-  return {.flops = flops_each * static_cast<double>(op.operand(0).shape.elements()),
-          .bytes = bytes_touched(op)};
-}
-
 }  // namespace
 
 void register_complex_mul(Registry& registry) {
-  graph::OperatorDefinition mul;
-  mul.name = "complex_mul";
-  mul.operands = {{"a"}, {"b"}};
-  mul.results = {"y"};
-  mul.attributes = {conjugate_schema};
-  mul.in_place = {{0, 0}};
-  mul.infer = infer_mul;
-  mul.of_share = rows_of_pair<2>;
-  mul.gradient = gradient;
-  mul.cost = cost<3>;
-  registry.add(std::move(mul), complex_mul_kernels());
-
-  graph::OperatorDefinition grad_right;
-  grad_right.name = "complex_mul_grad_right";
-  grad_right.operands = {{"gradient"}, {"a"}};
-  grad_right.results = {"db"};
-  grad_right.attributes = {conjugate_schema, {"shape", graph::AttributeType::integers, {}}};
-  grad_right.infer = infer_grad_right;
-  grad_right.cost = cost<4>;
-  registry.add(std::move(grad_right), complex_mul_grad_right_kernels());
+  // Four products and two sums for each number of two elements; the gradient's sums two more.
+  registry.add({.name = "complex_mul",
+                .operands = {{"a"}, {"b"}},
+                .results = {"y"},
+                .attributes = {conjugate_schema},
+                .infer = infer_mul,
+                .gradient = gradient,
+                .in_place = {{0, 0}},
+                .cost = cost_each<3>,
+                .of_share = rows_of_pair<2>},
+               complex_mul_kernels());
+  registry.add({.name = "complex_mul_grad_right",
+                .operands = {{"gradient"}, {"a"}},
+                .results = {"db"},
+                .attributes = {conjugate_schema, {"shape", graph::AttributeType::integers, {}}},
+                .infer = infer_grad_right,
+                .cost = cost_each<4>},
+               complex_mul_grad_right_kernels());
 }
 
 }  // namespace arenite::codelets

@@ -11,7 +11,6 @@
 // fused to it.
 #include "codelets/dense/dense.hpp"
 
-#include "codelets/image.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/sgd/sgd.hpp"
 #include "codelets/share.hpp"
@@ -188,67 +187,64 @@ graph::Cost update_cost(const OpView& op) {
 }  // namespace
 
 void register_dense(Registry& registry) {
-  graph::OperatorDefinition dense;
-  dense.name = "dense";
-  dense.operands = {factor("x"), factor("weight"), {"bias", graph::Effect::read, true}};
-  dense.results = {"y"};
-  dense.infer = infer_dense;
-  dense.gradient = dense_gradient;
-  dense.fusion = graph::Fusion{{"matmul", "add"}, fuse};
-  dense.of_share = rows_of_first<>;
-  dense.feature_split = graph::FeatureSplit{.part = "dense", .adds_up = true};
-  dense.cost = cost;
-  graph::OperatorDefinition dense_relu = dense;
+  graph::OperatorDefinition dense{
+      .name = "dense",
+      .operands = {factor("x"), factor("weight"), {.name = "bias", .optional = true}},
+      .results = {"y"},
+      .infer = infer_dense,
+      .gradient = dense_gradient,
+      .cost = cost,
+      .fusion = graph::Fusion{{"matmul", "add"}, fuse},
+      .feature_split = graph::FeatureSplit{.part = "dense", .adds_up = true},
+      .of_share = rows_of_first<>};
+  registry.add(dense, dense_kernels());
+  dense.name = "dense_relu";
+  dense.gradient = dense_relu_gradient;
+  dense.feature_split->relu = true;
+  dense.fusion = graph::Fusion{{"dense", "relu"}, fuse_as_they_are};
   registry.add(std::move(dense), dense_kernels());
 
-  dense_relu.name = "dense_relu";
-  dense_relu.gradient = dense_relu_gradient;
-  dense_relu.feature_split->relu = true;
-  dense_relu.fusion = graph::Fusion{{"dense", "relu"}, fuse_as_they_are};
-  registry.add(std::move(dense_relu), dense_kernels());
-
-  graph::OperatorDefinition grad_input;
-  grad_input.name = "dense_grad_input";
-  grad_input.operands = {factor("gradient"), factor("weight")};
-  grad_input.results = {"dx"};
-  grad_input.infer = infer_grad_input;
-  grad_input.cost = cost;
-  graph::OperatorDefinition grad_input_relu = grad_input;
-  grad_input.feature_split = graph::FeatureSplit{.part = "dense_grad_input"};
+  graph::OperatorDefinition grad_input{
+      .name = "dense_grad_input",
+      .operands = {factor("gradient"), factor("weight")},
+      .results = {"dx"},
+      .infer = infer_grad_input,
+      .cost = cost,
+      .feature_split = graph::FeatureSplit{.part = "dense_grad_input"}};
+  registry.add(grad_input, dense_grad_input_kernels());
+  grad_input.name = "dense_grad_input_relu";
+  grad_input.operands.push_back({"output"});
+  grad_input.infer = infer_grad_input_relu;
+  grad_input.fusion = graph::Fusion{{"dense_grad_input", "relu_grad"}, fuse_as_they_are};
+  grad_input.feature_split.reset();
   registry.add(std::move(grad_input), dense_grad_input_kernels());
 
-  grad_input_relu.name = "dense_grad_input_relu";
-  grad_input_relu.operands.push_back({"output"});
-  grad_input_relu.infer = infer_grad_input_relu;
-  grad_input_relu.fusion = graph::Fusion{{"dense_grad_input", "relu_grad"}, fuse_as_they_are};
-  registry.add(std::move(grad_input_relu), dense_grad_input_kernels());
+  const graph::AttributeSchema rows{"rows", graph::AttributeType::integers,
+                                    std::vector<std::int64_t>{}};
+  registry.add({.name = "dense_grad_weight",
+                .operands = {factor("x"), factor("gradient")},
+                .variadic = 2,
+                .results = {"dweight"},
+                .attributes = {rows},
+                .infer = infer_grad_weight,
+                .cost = grad_weight_cost,
+                .sums_as = "dense_grad_weight",
+                .row_range = "rows"},
+               dense_grad_weight_kernels());
 
-  graph::OperatorDefinition grad_weight;
-  grad_weight.name = "dense_grad_weight";
-  grad_weight.operands = {factor("x"), factor("gradient")};
-  grad_weight.variadic = 2;
-  grad_weight.sums_as = "dense_grad_weight";
-  grad_weight.results = {"dweight"};
-  grad_weight.attributes = {{"rows", graph::AttributeType::integers, std::vector<std::int64_t>{}}};
-  grad_weight.row_range = "rows";
-  grad_weight.infer = infer_grad_weight;
-  grad_weight.cost = grad_weight_cost;
-  registry.add(std::move(grad_weight), dense_grad_weight_kernels());
-
-  graph::OperatorDefinition update;
-  update.name = "dense_grad_weight_sgd";
-  update.operands = {{"weight", graph::Effect::read_write},
-                     {"learning_rate"},
-                     {"velocity", graph::Effect::read_write, true},
-                     factor("x"),
-                     factor("gradient")};
-  update.variadic = 2;
-  update.attributes = sgd::attributes();
-  update.attributes.push_back(
-      {"rows", graph::AttributeType::integers, std::vector<std::int64_t>{}});
-  update.update_fusion = graph::UpdateFusion{"dense_grad_weight", "sgd"};
-  update.infer = infer_update;
-  update.cost = update_cost;
+  graph::OperatorDefinition update{
+      .name = "dense_grad_weight_sgd",
+      .operands = {{"weight", graph::Effect::read_write},
+                   {"learning_rate"},
+                   {"velocity", graph::Effect::read_write, true},
+                   factor("x"),
+                   factor("gradient")},
+      .variadic = 2,
+      .attributes = sgd::attributes(),
+      .infer = infer_update,
+      .cost = update_cost,
+      .update_fusion = graph::UpdateFusion{"dense_grad_weight", "sgd"}};
+  update.attributes.push_back(rows);
   registry.add(std::move(update), dense_grad_weight_sgd_kernels());
 }
 

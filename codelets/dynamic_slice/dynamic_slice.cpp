@@ -13,7 +13,7 @@ namespace {
 using graph::OpView;
 
 std::vector<graph::ResultType> infer(const OpView& op) {
-  expect_rows(op, 0);
+  expect_axes(op, 0, "[R, …]");
   expect_begin(op, 1);
   const graph::Value& x = op.operand(0);
   const std::int64_t rows = op.integer("rows");
@@ -29,24 +29,21 @@ void gradient(graph::GradientContext& context) {
   const graph::ValueId gradient = context.result_gradient(0);
   const graph::Value& x = context.forward().operand(0);
   if (!gradient || !context.wants(0) || !is_real(x.type)) return;
-  const std::vector<std::int64_t> shape(x.shape.begin(), x.shape.end());
-  const graph::ValueId zeros = context.builder().add1(
-      "full", {}, {{"shape", shape}, {"type", std::string(to_string(x.type))}});
+  const graph::ValueId zeros = zeros_like(context.builder(), x);
   context.set(0, context.builder().add1("replace_slice", {zeros, gradient, context.operand(1)}));
 }
 
 }  // namespace
 
 void register_dynamic_slice(Registry& registry) {
-  graph::OperatorDefinition slice;
-  slice.name = "dynamic_slice";
-  slice.operands = {{"x"}, {"begin"}};
-  slice.results = {"y"};
-  slice.attributes = {{"rows", graph::AttributeType::integer, {}}};
-  slice.infer = infer;
-  slice.gradient = gradient;
-  slice.status_messages = rows_status_messages();
-  registry.add(std::move(slice), dynamic_slice_kernels());
+  registry.add({.name = "dynamic_slice",
+                .operands = {{"x"}, {"begin"}},
+                .results = {"y"},
+                .attributes = {{"rows", graph::AttributeType::integer, {}}},
+                .infer = infer,
+                .gradient = gradient,
+                .status_messages = rows_status_messages()},
+               dynamic_slice_kernels());
 }
 
 }  // namespace arenite::codelets

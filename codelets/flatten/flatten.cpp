@@ -14,20 +14,14 @@ std::vector<std::optional<graph::ViewOf>> view_of_x(const OpView&) {
 }
 
 /// The gradient of a view is the gradient itself, seen in the operand's shape.
-void reshape_gradient(graph::GradientContext& context) {
-  const graph::ValueId gradient = context.result_gradient(0);
-  if (!gradient || !context.wants(0)) return;
-  const auto dims = context.forward().operand(0).shape.dims();
-  context.set(
-      0, context.builder().add1("reshape", {gradient},
-                                {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())}}));
+graph::ValueId reshape_gradient(graph::GradientContext& context, graph::ValueId gradient) {
+  return context.builder().add1("reshape", {gradient},
+                                {{"shape", dims_of(context.forward().operand(0).shape)}});
 }
 
 std::vector<graph::ResultType> infer_flatten(const OpView& op) {
   const graph::Value& x = op.operand(0);
-  if (x.shape.rank() == 0) {
-    fail({.found = operand_text(op, 0) + " of shape []", .expected = "rank 1 or more, [N, …]"});
-  }
+  expect_axes(op, 0, "[N, …]");
   // Not elements / N: N may be 0.
   const Shape rest(x.shape.dims().subspan(1));
   return {{x.type, {x.shape[0], rest.elements()}}};
@@ -79,15 +73,14 @@ std::optional<graph::OfShare> reshape_of_share(const OpView& op, const graph::Sh
 }  // namespace
 
 void register_flatten(Registry& registry) {
-  graph::OperatorDefinition flatten;
-  flatten.name = "flatten";
-  flatten.operands = {{"x"}};
-  flatten.results = {"y"};
-  flatten.infer = infer_flatten;
-  flatten.views = view_of_x;
-  flatten.of_share = rows_of_first<>;
-  flatten.gradient = reshape_gradient;
-  flatten.cost = [](const OpView&) { return graph::Cost{}; };
+  graph::OperatorDefinition flatten{.name = "flatten",
+                                    .operands = {{"x"}},
+                                    .results = {"y"},
+                                    .infer = infer_flatten,
+                                    .views = view_of_x,
+                                    .gradient = gradient_of_first(reshape_gradient),
+                                    .cost = [](const OpView&) { return graph::Cost{}; },
+                                    .of_share = rows_of_first<>};
 
   graph::OperatorDefinition reshape = flatten;
   reshape.name = "reshape";

@@ -18,7 +18,7 @@ namespace {
 std::vector<graph::ResultType> infer(const graph::OpView& op) {
   const DType type = parse_dtype(op.attributes().text("type"));
   const double value = op.real("value");
-  const bool real = type == DType::float32 || type == DType::float64;
+  const bool real = is_real(type);
   // Integers are exact as doubles; beyond these limits not all are.
   constexpr double limit = 9007199254740992;  // 2^53
   const double least = type == DType::uint8   ? 0
@@ -39,19 +39,18 @@ std::vector<graph::ResultType> infer(const graph::OpView& op) {
 }  // namespace
 
 void register_full(Registry& registry) {
-  graph::OperatorDefinition full;
-  full.name = "full";
-  full.results = {"y"};
-  full.attributes = {{"shape", graph::AttributeType::integers, {}},
-                     {"value", graph::AttributeType::real, 0.0},
-                     {"type", graph::AttributeType::text, std::string("float32")}};
-  full.infer = infer;
-  full.of_share = [](const graph::OpView& op,
-                     const graph::Share& share) -> std::optional<graph::OfShare> {
-    if (op.result(0).shape.rank() == 0) return std::nullopt;
-    return all_rows(op, with_rows(op, "shape", share));
-  };
-  registry.add(std::move(full), full_kernels());
+  registry.add({.name = "full",
+                .results = {"y"},
+                .attributes = {{"shape", graph::AttributeType::integers, {}},
+                               {"value", graph::AttributeType::real, 0.0},
+                               {"type", graph::AttributeType::text, std::string("float32")}},
+                .infer = infer,
+                .of_share = [](const graph::OpView& op,
+                               const graph::Share& share) -> std::optional<graph::OfShare> {
+                  if (op.result(0).shape.rank() == 0) return std::nullopt;
+                  return all_rows(op, with_rows(op, "shape", share));
+                }},
+               full_kernels());
 }
 
 }  // namespace arenite::codelets

@@ -23,15 +23,14 @@ std::vector<graph::ResultType> infer(const OpView& op) {
 }  // namespace
 
 void register_index_sum(Registry& registry) {
-  graph::OperatorDefinition sum;
-  sum.name = "index_sum";
-  sum.operands = {{"a"}, {.name = "b", .optional = true}};
-  sum.results = {"y"};
-  sum.attributes = {{"scale", graph::AttributeType::integer, std::int64_t{1}},
-                    {"offset", graph::AttributeType::integer, std::int64_t{0}}};
-  sum.infer = infer;
-  sum.in_place = {{0, 0}};
-  registry.add(std::move(sum), index_sum_kernels());
+  registry.add({.name = "index_sum",
+                .operands = {{"a"}, {.name = "b", .optional = true}},
+                .results = {"y"},
+                .attributes = {{"scale", graph::AttributeType::integer, std::int64_t{1}},
+                               {"offset", graph::AttributeType::integer, std::int64_t{0}}},
+                .infer = infer,
+                .in_place = {{0, 0}}},
+               index_sum_kernels());
 }
 
 }  // namespace arenite::codelets

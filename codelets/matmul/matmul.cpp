@@ -4,7 +4,6 @@
 //   a [b, m, n] · b [b, n, k] -> c [b, m, k]: each matrix with its own
 // transpose_a=1 reads the last two axes of a transposed: it has the shape [n, m]. A vector has
 // none. Gradients are products again.
-#include "codelets/image.hpp"
 #include "codelets/matmul/sizes.hpp"
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
@@ -111,17 +110,16 @@ graph::Cost cost(const OpView& op) {
 }  // namespace
 
 void register_matmul(Registry& registry) {
-  graph::OperatorDefinition matmul;
-  matmul.name = "matmul";
-  matmul.operands = {factor("a"), factor("b")};
-  matmul.results = {"c"};
-  matmul.attributes = {{"transpose_a", graph::AttributeType::integer, std::int64_t{0}},
-                       {"transpose_b", graph::AttributeType::integer, std::int64_t{0}}};
-  matmul.infer = infer;
-  matmul.gradient = gradient;
-  matmul.of_share = of_share;
-  matmul.cost = cost;
-  registry.add(std::move(matmul), matmul_kernels());
+  registry.add({.name = "matmul",
+                .operands = {factor("a"), factor("b")},
+                .results = {"c"},
+                .attributes = {{"transpose_a", graph::AttributeType::integer, std::int64_t{0}},
+                               {"transpose_b", graph::AttributeType::integer, std::int64_t{0}}},
+                .infer = infer,
+                .gradient = gradient,
+                .cost = cost,
+                .of_share = of_share},
+               matmul_kernels());
 }
 
 }  // namespace arenite::codelets

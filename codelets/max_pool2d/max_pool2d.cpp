@@ -28,13 +28,8 @@ std::vector<graph::ResultType> infer_grad(const OpView& op) {
   return {{DType::float32, x}};
 }
 
-void gradient(graph::GradientContext& ctx) {
-  const graph::ValueId g = ctx.result_gradient(0);
-  if (!g || !ctx.wants(0)) return;
-  const OpView op = ctx.forward();
-  graph::Attributes attributes = op.attributes();
-  attributes.set("size", std::vector{op.operand(0).shape[1], op.operand(0).shape[2]});
-  ctx.set(0, ctx.builder().add1("max_pool2d_grad", {g, ctx.result(1)}, attributes));
+graph::ValueId gradient(graph::GradientContext& ctx, graph::ValueId g) {
+  return ctx.builder().add1("max_pool2d_grad", {g, ctx.result(1)}, pool2d::sized(ctx.forward()));
 }
 
 /// One comparison, or one addition, a tap.
@@ -63,7 +58,7 @@ void register_max_pool2d(Registry& registry) {
                 .results = {"output", "code"},
                 .attributes = pool2d::schema(),
                 .infer = infer_forward,
-                .gradient = gradient,
+                .gradient = gradient_of_first(gradient),
                 .cost = cost<Geometry::forward>,
                 .of_share = rows_of_first<>},
                {direct_forward(), plain_forward()});

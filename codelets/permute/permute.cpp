@@ -37,31 +37,30 @@ std::vector<graph::ResultType> infer(const OpView& op) {
   return {{x.type, y}};
 }
 
-void gradient(graph::GradientContext& context) {
-  const graph::ValueId of_y = context.result_gradient(0);
-  if (!of_y || !context.wants(0)) return;
+graph::ValueId gradient(graph::GradientContext& context, graph::ValueId of_y) {
   const Axes dims = context.forward().attributes().integers("dims");
   Axes back(dims.size());
   for (std::size_t i = 0; i < dims.size(); ++i)
     back[static_cast<std::size_t>(dims[i])] = static_cast<std::int64_t>(i);
-  context.set(0, context.builder().add1("permute", {of_y}, {{"dims", back}}));
+  return context.builder().add1("permute", {of_y}, {{"dims", back}});
 }
 
 }  // namespace
 
 void register_permute(Registry& registry) {
-  graph::OperatorDefinition permute;
-  permute.name = "permute";
-  permute.operands = {{"x"}};
-  permute.results = {"y"};
-  permute.attributes = {{"dims", graph::AttributeType::integers, {}}};
-  permute.infer = infer;
-  permute.gradient = gradient;
-  permute.of_share = [](const OpView& op, const graph::Share& share) {
-    const bool first_stays = share.split[0] && op.attributes().integers("dims").front() == 0;
-    return first_stays ? rows_of_first<>(op, share) : std::nullopt;
-  };
-  registry.add(std::move(permute), permute_kernels());
+  registry.add({.name = "permute",
+                .operands = {{"x"}},
+                .results = {"y"},
+                .attributes = {{"dims", graph::AttributeType::integers, {}}},
+                .infer = infer,
+                .gradient = gradient_of_first(gradient),
+                .of_share =
+                    [](const OpView& op, const graph::Share& share) {
+                      const bool first_stays =
+                          share.split[0] && op.attributes().integers("dims").front() == 0;
+                      return first_stays ? rows_of_first<>(op, share) : std::nullopt;
+                    }},
+               permute_kernels());
 }
 
 }  // namespace arenite::codelets

@@ -16,7 +16,7 @@ namespace {
 using graph::OpView;
 
 void check(const OpView& op) {
-  expect_rows(op, 0);
+  expect_axes(op, 0, "[R, …]");
   const graph::Value &x = op.operand(0), &replacement = op.operand(1);
   expect_type(op, 1, x.type);
   const Shape& shape = replacement.shape;
@@ -53,47 +53,41 @@ graph::Cost update_cost(const OpView& op) {
 
 void gradient(graph::GradientContext& context) {
   const graph::ValueId gradient = context.result_gradient(0), begin = context.operand(2);
-  const graph::Value& replacement = context.forward().operand(1);
+  const graph::Value replacement = context.forward().operand(1);  // appending ops moves it
   if (!gradient || !is_real(replacement.type)) return;
-  const std::string type(to_string(replacement.type));
-  const std::vector<std::int64_t> shape(replacement.shape.begin(), replacement.shape.end());
   graph::Builder& builder = context.builder();
   // First what reads the gradient: then the other may take its place.
   if (context.wants(1))
-    context.set(1, builder.add1("dynamic_slice", {gradient, begin}, {{"rows", shape[0]}}));
-  if (context.wants(0)) {
-    const graph::ValueId zeros = builder.add1("full", {}, {{"shape", shape}, {"type", type}});
-    context.set(0, builder.add1("replace_slice", {gradient, zeros, begin}));
-  }
+    context.set(1,
+                builder.add1("dynamic_slice", {gradient, begin}, {{"rows", replacement.shape[0]}}));
+  if (context.wants(0))
+    context.set(0,
+                builder.add1("replace_slice", {gradient, zeros_like(builder, replacement), begin}));
 }
 
 }  // namespace
 
 void register_replace_slice(Registry& registry) {
-  graph::OperatorDefinition replace;
-  replace.name = "replace_slice";
-  replace.operands = {{"x"},
-                      {"replacement"},
-                      {"begin"},
-                      {.name = "end", .effect = graph::Effect::read, .optional = true}};
-  replace.results = {"y"};
-  replace.in_place = {{0, 0}};
-  replace.new_version = true;
-  replace.infer = infer_replace;
-  replace.gradient = gradient;
-  replace.status_messages = rows_status_messages();
-  replace.status_messages.emplace_back(static_cast<std::uint32_t>(RowsFault::end),
-                                       "an end that is not begin and the replacement's rows");
-
-  graph::OperatorDefinition update;
-  update.name = "update_slice";
-  update.operands = replace.operands;
-  update.operands[0] = {"target", graph::Effect::read_write};
-  update.infer = infer_update;
-  update.cost = update_cost;
-  update.status_messages = replace.status_messages;
-  registry.add(std::move(replace), replace_slice_kernels());
-  registry.add(std::move(update), update_slice_kernels());
+  const graph::OperandSchema end{.name = "end", .optional = true};
+  auto messages = rows_status_messages();
+  messages.emplace_back(static_cast<std::uint32_t>(RowsFault::end),
+                        "an end that is not begin and the replacement's rows");
+  registry.add({.name = "replace_slice",
+                .operands = {{"x"}, {"replacement"}, {"begin"}, end},
+                .results = {"y"},
+                .infer = infer_replace,
+                .gradient = gradient,
+                .in_place = {{0, 0}},
+                .new_version = true,
+                .status_messages = messages},
+               replace_slice_kernels());
+  registry.add(
+      {.name = "update_slice",
+       .operands = {{"target", graph::Effect::read_write}, {"replacement"}, {"begin"}, end},
+       .infer = infer_update,
+       .cost = update_cost,
+       .status_messages = messages},
+      update_slice_kernels());
 }
 
 }  // namespace arenite::codelets

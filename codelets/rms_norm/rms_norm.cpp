@@ -3,7 +3,6 @@
 // normalization", 2019), and its gradients, which compute s anew:
 //   rms_norm_grad_input(gradient [..., C], x, weight, eps) -> dx [..., C]
 //   rms_norm_grad_weight(gradient [..., C], x, eps) -> dweight [C]
-#include "codelets/image.hpp"
 #include "codelets/last_axis.hpp"
 #include "codelets/registry.hpp"
 #include "codelets/share.hpp"
@@ -70,45 +69,34 @@ void gradient(graph::GradientContext& context) {
     context.set(0, context.builder().add1("rms_norm_grad_input", {gradient, x, weight}, eps));
 }
 
-template <int flops_each>
-graph::Cost cost(const OpView& op) {
-  return {.flops = flops_each * static_cast<double>(op.operand(0).shape.elements()),
-          .bytes = bytes_touched(op)};
-}
-
 }  // namespace
 
 void register_rms_norm(Registry& registry) {
-  graph::OperatorDefinition norm;
-  norm.name = "rms_norm";
-  norm.operands = {{"x"}, {"weight"}};
-  norm.results = {"y"};
-  norm.attributes = {eps_schema};
-  norm.in_place = {{0, 0}};
-  norm.infer = infer_norm;
-  norm.of_share = rows_of_first<2>;
-  norm.gradient = gradient;
-  norm.cost = cost<4>;
-  registry.add(std::move(norm), rms_norm_kernels());
-
-  graph::OperatorDefinition grad_input;
-  grad_input.name = "rms_norm_grad_input";
-  grad_input.operands = {{"gradient"}, {"x"}, {"weight"}};
-  grad_input.results = {"dx"};
-  grad_input.attributes = {eps_schema};
-  grad_input.in_place = {{0, 0}, {0, 1}};
-  grad_input.infer = infer_grad_input;
-  grad_input.cost = cost<10>;
-  registry.add(std::move(grad_input), rms_norm_grad_input_kernels());
-
-  graph::OperatorDefinition grad_weight;
-  grad_weight.name = "rms_norm_grad_weight";
-  grad_weight.operands = {{"gradient"}, {"x"}};
-  grad_weight.results = {"dweight"};
-  grad_weight.attributes = {eps_schema};
-  grad_weight.infer = infer_grad_weight;
-  grad_weight.cost = cost<5>;
-  registry.add(std::move(grad_weight), rms_norm_grad_weight_kernels());
+  registry.add({.name = "rms_norm",
+                .operands = {{"x"}, {"weight"}},
+                .results = {"y"},
+                .attributes = {eps_schema},
+                .infer = infer_norm,
+                .gradient = gradient,
+                .in_place = {{0, 0}},
+                .cost = cost_each<4>,
+                .of_share = rows_of_first<2>},
+               rms_norm_kernels());
+  registry.add({.name = "rms_norm_grad_input",
+                .operands = {{"gradient"}, {"x"}, {"weight"}},
+                .results = {"dx"},
+                .attributes = {eps_schema},
+                .infer = infer_grad_input,
+                .in_place = {{0, 0}, {0, 1}},
+                .cost = cost_each<10>},
+               rms_norm_grad_input_kernels());
+  registry.add({.name = "rms_norm_grad_weight",
+                .operands = {{"gradient"}, {"x"}},
+                .results = {"dweight"},
+                .attributes = {eps_schema},
+                .infer = infer_grad_weight,
+                .cost = cost_each<5>},
+               rms_norm_grad_weight_kernels());
 }
 
 }  // namespace arenite::codelets

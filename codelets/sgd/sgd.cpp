@@ -11,7 +11,6 @@
 // that to each weight. A gradient may have axes in front of its weight's: it is summed over them.
 #include "codelets/sgd/sgd.hpp"
 
-#include "codelets/image.hpp"
 #include "codelets/rules.hpp"
 
 #include <cmath>
@@ -66,6 +65,11 @@ graph::Cost multi_cost(const OpView& op) {
   return all;
 }
 
+std::vector<std::string> optimizer_state(const graph::Attributes& attributes) {
+  const bool momentum = attributes.has("momentum") && attributes.real("momentum") != 0;
+  return {momentum ? "velocity" : ""};
+}
+
 }  // namespace
 
 sgd::Updates::Updates(const OpView& op) : rule(op), has_velocity(op.has_operand(3)) {
@@ -107,34 +111,28 @@ std::vector<graph::AttributeSchema> sgd::attributes() {
 }
 
 void register_sgd(Registry& registry) {
-  graph::OperatorDefinition definition;
-  definition.name = "sgd";
-  definition.operands = {{"weight", Effect::read_write},
-                         {"gradient"},
-                         {"learning_rate"},
-                         {"velocity", Effect::read_write, true}};
-  definition.attributes = sgd::attributes();
-  definition.infer = infer;
-  definition.by_rows = true;
-  definition.optimizer_state = [](const graph::Attributes& attributes) -> std::vector<std::string> {
-    const bool momentum = attributes.has("momentum") && attributes.real("momentum") != 0;
-    return {momentum ? "velocity" : ""};
-  };
-  definition.cost = cost;
-  definition.groups_as = "multi_sgd";
-  registry.add(std::move(definition), sgd_kernels());
-
-  graph::OperatorDefinition multi;
-  multi.name = "multi_sgd";
-  multi.operands = {{"learning_rate"},
-                    {"weight", Effect::read_write},
-                    {"gradient"},
-                    {"velocity", Effect::read_write, true}};
-  multi.variadic = sgd::Updates::stride;
-  multi.attributes = sgd::attributes();
-  multi.infer = infer_multi;
-  multi.cost = multi_cost;
-  registry.add(std::move(multi), multi_sgd_kernels());
+  registry.add({.name = "sgd",
+                .operands = {{"weight", Effect::read_write},
+                             {"gradient"},
+                             {"learning_rate"},
+                             {"velocity", Effect::read_write, true}},
+                .attributes = sgd::attributes(),
+                .infer = infer,
+                .cost = cost,
+                .by_rows = true,
+                .optimizer_state = optimizer_state,
+                .groups_as = "multi_sgd"},
+               sgd_kernels());
+  registry.add({.name = "multi_sgd",
+                .operands = {{"learning_rate"},
+                             {"weight", Effect::read_write},
+                             {"gradient"},
+                             {"velocity", Effect::read_write, true}},
+                .variadic = sgd::Updates::stride,
+                .attributes = sgd::attributes(),
+                .infer = infer_multi,
+                .cost = multi_cost},
+               multi_sgd_kernels());
 }
 
 }  // namespace arenite::codelets

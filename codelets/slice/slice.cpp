@@ -14,9 +14,7 @@ using graph::OpView;
 
 std::vector<graph::ResultType> infer_slice(const OpView& op) {
   const graph::Value& x = op.operand(0);
-  if (x.shape.rank() == 0) {
-    fail({.found = operand_text(op, 0) + " of shape []", .expected = "rank 1 or more, [R, …]"});
-  }
+  expect_axes(op, 0, "[R, …]");
   const std::int64_t begin = op.integer("begin"), end = op.integer("end");
   if (begin < 0 || end < begin || end > x.shape[0]) {
     fail({.found = "rows " + std::to_string(begin) + " to " + std::to_string(end),
@@ -33,21 +31,16 @@ std::vector<std::optional<graph::ViewOf>> view_of_rows(const OpView& op) {
   return {graph::ViewOf{.operand = 0, .offset = graph::byte_size(x.type, ahead, x.layout)}};
 }
 
-void slice_gradient(graph::GradientContext& context) {
-  const graph::ValueId gradient = context.result_gradient(0);
-  if (!gradient || !context.wants(0)) return;
+graph::ValueId slice_gradient(graph::GradientContext& context, graph::ValueId gradient) {
   const OpView forward = context.forward();
   const std::int64_t begin = forward.integer("begin"), rows = forward.operand(0).shape[0];
-  context.set(0,
-              context.builder().add1("slice_grad", {gradient}, {{"begin", begin}, {"rows", rows}}));
+  return context.builder().add1("slice_grad", {gradient}, {{"begin", begin}, {"rows", rows}});
 }
 
 std::vector<graph::ResultType> infer_slice_grad(const OpView& op) {
   expect_type(op, 0, DType::float32);
   const Shape& gradient = op.operand(0).shape;
-  if (gradient.rank() == 0) {
-    fail({.found = operand_text(op, 0) + " of shape []", .expected = "rank 1 or more, [R, …]"});
-  }
+  expect_axes(op, 0, "[R, …]");
   const std::int64_t begin = op.integer("begin"), rows = op.integer("rows");
   if (begin < 0 || rows < gradient[0] || begin > rows - gradient[0]) {
     fail({.found = std::to_string(gradient[0]) + " rows from begin=" + std::to_string(begin) +
@@ -60,26 +53,23 @@ std::vector<graph::ResultType> infer_slice_grad(const OpView& op) {
 }  // namespace
 
 void register_slice(Registry& registry) {
-  graph::OperatorDefinition slice;
-  slice.name = "slice";
-  slice.operands = {{"x"}};
-  slice.results = {"y"};
-  slice.attributes = {{"begin", graph::AttributeType::integer, {}},
-                      {"end", graph::AttributeType::integer, {}}};
-  slice.infer = infer_slice;
-  slice.views = view_of_rows;
-  slice.gradient = slice_gradient;
-  slice.cost = [](const OpView&) { return graph::Cost{}; };
-  registry.add(std::move(slice), {});
-
-  graph::OperatorDefinition slice_grad;
-  slice_grad.name = "slice_grad";
-  slice_grad.operands = {{"gradient"}};
-  slice_grad.results = {"dx"};
-  slice_grad.attributes = {{"begin", graph::AttributeType::integer, {}},
-                           {"rows", graph::AttributeType::integer, {}}};
-  slice_grad.infer = infer_slice_grad;
-  registry.add(std::move(slice_grad), slice_grad_kernels());
+  registry.add({.name = "slice",
+                .operands = {{"x"}},
+                .results = {"y"},
+                .attributes = {{"begin", graph::AttributeType::integer, {}},
+                               {"end", graph::AttributeType::integer, {}}},
+                .infer = infer_slice,
+                .views = view_of_rows,
+                .gradient = gradient_of_first(slice_gradient),
+                .cost = [](const OpView&) { return graph::Cost{}; }},
+               {});
+  registry.add({.name = "slice_grad",
+                .operands = {{"gradient"}},
+                .results = {"dx"},
+                .attributes = {{"begin", graph::AttributeType::integer, {}},
+                               {"rows", graph::AttributeType::integer, {}}},
+                .infer = infer_slice_grad},
+               slice_grad_kernels());
 }
 
 }  // namespace arenite::codelets

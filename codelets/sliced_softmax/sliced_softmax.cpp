@@ -6,7 +6,6 @@
 // result, not x, so that the forward op may run in place.
 #include "codelets/sliced_softmax/sliced_softmax.hpp"
 
-#include "codelets/image.hpp"
 #include "codelets/last_axis.hpp"
 #include "codelets/share.hpp"
 
@@ -59,27 +58,17 @@ Results infer_grad(const OpView& op) {
   return {{DType::float32, gradient}};
 }
 
-void softmax_gradient(graph::GradientContext& context) {
-  const ValueId gradient = context.result_gradient(0);
-  if (!gradient || !context.wants(0)) return;
+ValueId softmax_gradient(graph::GradientContext& context, ValueId gradient) {
   const std::int64_t length = context.forward().operand(0).shape.at(-1);
-  context.set(0, context.builder().add1("sliced_softmax_grad", {gradient, context.result(0)},
-                                        {{"prefix", length}}));
+  return context.builder().add1("sliced_softmax_grad", {gradient, context.result(0)},
+                                {{"prefix", length}});
 }
 
-void sliced_gradient(graph::GradientContext& context) {
-  const ValueId gradient = context.result_gradient(0);
-  if (!gradient || !context.wants(0)) return;
+ValueId sliced_gradient(graph::GradientContext& context, ValueId gradient) {
   std::vector<ValueId> operands{gradient, context.result(0)};
   if (context.forward().has_operand(1)) operands.push_back(context.operand(1));
-  context.set(0, context.builder().add1("sliced_softmax_grad", operands,
-                                        {{"prefix", context.forward().integer("prefix")}}));
-}
-
-template <int flops_each>
-graph::Cost cost(const OpView& op) {
-  return {.flops = flops_each * static_cast<double>(op.operand(0).shape.elements()),
-          .bytes = bytes_touched(op)};
+  return context.builder().add1("sliced_softmax_grad", operands,
+                                {{"prefix", context.forward().integer("prefix")}});
 }
 
 /// About twenty operations an exponential.
@@ -92,40 +81,35 @@ void register_sliced_softmax(Registry& registry) {
       {static_cast<std::uint32_t>(PrefixFault::range),
        "a prefix that is negative or longer than the last axis"}};
 
-  graph::OperatorDefinition softmax;
-  softmax.name = "softmax";
-  softmax.operands = {{"x"}};
-  softmax.results = {"y"};
-  softmax.in_place = {{0, 0}};
-  softmax.infer = infer_softmax;
-  softmax.of_share = rows_of_first<2>;
-  softmax.gradient = softmax_gradient;
-  softmax.cost = cost<softmax_flops>;
-  registry.add(std::move(softmax), softmax_kernels());
-
-  graph::OperatorDefinition sliced;
-  sliced.name = "sliced_softmax";
-  sliced.operands = {{"x"}, value_schema};
-  sliced.results = {"y"};
-  sliced.attributes = {prefix_schema};
-  sliced.in_place = {{0, 0}};
-  sliced.infer = infer_sliced;
-  sliced.of_share = rows_of_first<2>;
-  sliced.gradient = sliced_gradient;
-  sliced.cost = cost<softmax_flops>;
-  sliced.status_messages = messages;
-  registry.add(std::move(sliced), sliced_softmax_kernels());
-
-  graph::OperatorDefinition grad;
-  grad.name = "sliced_softmax_grad";
-  grad.operands = {{"gradient"}, {"y"}, value_schema};
-  grad.results = {"dx"};
-  grad.attributes = {prefix_schema};
-  grad.in_place = {{0, 0}, {0, 1}};
-  grad.infer = infer_grad;
-  grad.cost = cost<grad_flops>;
-  grad.status_messages = messages;
-  registry.add(std::move(grad), sliced_softmax_grad_kernels());
+  registry.add({.name = "softmax",
+                .operands = {{"x"}},
+                .results = {"y"},
+                .infer = infer_softmax,
+                .gradient = gradient_of_first(softmax_gradient),
+                .in_place = {{0, 0}},
+                .cost = cost_each<softmax_flops>,
+                .of_share = rows_of_first<2>},
+               softmax_kernels());
+  registry.add({.name = "sliced_softmax",
+                .operands = {{"x"}, value_schema},
+                .results = {"y"},
+                .attributes = {prefix_schema},
+                .infer = infer_sliced,
+                .gradient = gradient_of_first(sliced_gradient),
+                .in_place = {{0, 0}},
+                .cost = cost_each<softmax_flops>,
+                .of_share = rows_of_first<2>,
+                .status_messages = messages},
+               sliced_softmax_kernels());
+  registry.add({.name = "sliced_softmax_grad",
+                .operands = {{"gradient"}, {"y"}, value_schema},
+                .results = {"dx"},
+                .attributes = {prefix_schema},
+                .infer = infer_grad,
+                .in_place = {{0, 0}, {0, 1}},
+                .cost = cost_each<grad_flops>,
+                .status_messages = messages},
+               sliced_softmax_grad_kernels());
 }
 
 }  // namespace arenite::codelets

@@ -10,7 +10,6 @@
 // where differentiation starts.
 #include "codelets/softmax_cross_entropy/softmax_cross_entropy.hpp"
 
-#include "codelets/image.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
 
@@ -87,37 +86,27 @@ void scale_by_gradient(GradientContext& context) {
 }  // namespace
 
 void register_softmax_cross_entropy(Registry& registry) {
-  graph::OperatorDefinition loss;
-  loss.name = "softmax_cross_entropy";
-  loss.operands = {{"logits"}, {"labels"}};
-  loss.results = {"loss", "statistics", "logits_gradient"};
-  loss.attributes = {{"divisor", graph::AttributeType::integer, std::int64_t{0}}};
-  loss.in_place = {{2, 0}};
-  loss.infer = infer_loss;
-  loss.gradient = loss_gradient;
-  loss.of_share = loss_of_share;
-  loss.status_messages = {
-      {static_cast<std::uint32_t>(LabelFault::range), "a label that names no class of the logits"}};
-  loss.cost = [](const OpView& op) {
-    // About twenty operations an exponential.
-    return graph::Cost{.flops = 25 * static_cast<double>(op.operand(0).shape.elements()),
-                       .bytes = bytes_touched(op)};
-  };
-  registry.add(std::move(loss), softmax_cross_entropy_kernels());
-
-  graph::OperatorDefinition scale_by;
-  scale_by.name = "scale_by";
-  scale_by.operands = {{"x"}, {"factor"}};
-  scale_by.results = {"y"};
-  scale_by.in_place = {{0, 0}};
-  scale_by.of_share = rows_of_first<>;
-  scale_by.infer = infer_scale_by;
-  scale_by.gradient = scale_by_gradient;
-  scale_by.cost = [](const OpView& op) {
-    return graph::Cost{.flops = static_cast<double>(op.result(0).shape.elements()),
-                       .bytes = bytes_touched(op)};
-  };
-  registry.add(std::move(scale_by), scale_by_kernels());
+  registry.add({.name = "softmax_cross_entropy",
+                .operands = {{"logits"}, {"labels"}},
+                .results = {"loss", "statistics", "logits_gradient"},
+                .attributes = {{"divisor", graph::AttributeType::integer, std::int64_t{0}}},
+                .infer = infer_loss,
+                .gradient = loss_gradient,
+                .in_place = {{2, 0}},
+                .cost = cost_each<25>,  // about twenty operations an exponential
+                .of_share = loss_of_share,
+                .status_messages = {{static_cast<std::uint32_t>(LabelFault::range),
+                                     "a label that names no class of the logits"}}},
+               softmax_cross_entropy_kernels());
+  registry.add({.name = "scale_by",
+                .operands = {{"x"}, {"factor"}},
+                .results = {"y"},
+                .infer = infer_scale_by,
+                .gradient = scale_by_gradient,
+                .in_place = {{0, 0}},
+                .cost = cost_each<1>,
+                .of_share = rows_of_first<>},
+               scale_by_kernels());
 }
 
 }  // namespace arenite::codelets

@@ -1,7 +1,6 @@
 // sum(a, b, …): element by element, of values of one shape and type. The operands are added in a
 // fixed order, on CPUs in a balanced tree, (a + b) + (c + d), so that the bits depend on nothing
 // but their order.
-#include "codelets/image.hpp"
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
@@ -32,31 +31,33 @@ std::vector<graph::ResultType> infer(const OpView& op) {
   return {{first.type, first.shape}};
 }
 
+/// Every term's gradient is the sum's own; nothing is copied.
+void gradient(graph::GradientContext& context) {
+  const graph::ValueId gradient = context.result_gradient(0);
+  if (!gradient) return;
+  for (std::size_t i = 0; i < context.forward().operand_count(); ++i) {
+    if (context.wants(i)) context.set(i, gradient);
+  }
+}
+
+graph::Cost cost(const OpView& op) {
+  const auto n = static_cast<double>(op.result(0).shape.elements());
+  return {.flops = n * static_cast<double>(op.operand_count() - 1), .bytes = bytes_touched(op)};
+}
+
 }  // namespace
 
 void register_sum(Registry& registry) {
-  graph::OperatorDefinition sum;
-  sum.name = "sum";
-  sum.operands = {{"terms"}};
-  sum.variadic = 1;
-  sum.results = {"y"};
-  sum.in_place = {{0, 0}};
-  sum.infer = infer;
-  sum.of_share = rows_of_all;
-  sum.gradient = [](graph::GradientContext& context) {
-    const graph::ValueId gradient = context.result_gradient(0);
-    if (!gradient) return;
-    // Every term's gradient is the sum's own; nothing is copied.
-    for (std::size_t i = 0; i < context.forward().operand_count(); ++i) {
-      if (context.wants(i)) context.set(i, gradient);
-    }
-  };
-  sum.cost = [](const OpView& op) {
-    const auto n = static_cast<double>(op.result(0).shape.elements());
-    return graph::Cost{.flops = n * static_cast<double>(op.operand_count() - 1),
-                       .bytes = bytes_touched(op)};
-  };
-  registry.add(std::move(sum), sum_kernels());
+  registry.add({.name = "sum",
+                .operands = {{"terms"}},
+                .variadic = 1,
+                .results = {"y"},
+                .infer = infer,
+                .gradient = gradient,
+                .in_place = {{0, 0}},
+                .cost = cost,
+                .of_share = rows_of_all},
+               sum_kernels());
 }
 
 }  // namespace arenite::codelets

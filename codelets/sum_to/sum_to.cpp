@@ -1,7 +1,6 @@
 // sum_to(x, shape): the sum over the axes where `shape` is 1 and x is not; the rank stays. What
 // broadcast_to repeats, backwards. Each sum is taken in a fixed order, in double.
 #include "codelets/broadcast.hpp"
-#include "codelets/image.hpp"
 #include "codelets/registry.hpp"
 #include "codelets/share.hpp"
 
@@ -35,23 +34,18 @@ std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& sha
 }  // namespace
 
 void register_sum_to(Registry& registry) {
-  graph::OperatorDefinition sum_to;
-  sum_to.name = "sum_to";
-  sum_to.operands = {{"x"}};
-  sum_to.results = {"y"};
-  sum_to.attributes = {{"shape", graph::AttributeType::integers, {}}};
-  sum_to.infer = infer;
-  sum_to.of_share = of_share;
-  sum_to.gradient = [](graph::GradientContext& context) {
-    const graph::ValueId gradient = context.result_gradient(0);
-    if (!gradient || !context.wants(0)) return;
-    context.set(0, repeated_like(context.builder(), gradient, context.operand(0)));
-  };
-  sum_to.cost = [](const OpView& op) {
-    return graph::Cost{.flops = static_cast<double>(op.operand(0).shape.elements()),
-                       .bytes = bytes_touched(op)};
-  };
-  registry.add(std::move(sum_to), sum_to_kernels());
+  registry.add(
+      {.name = "sum_to",
+       .operands = {{"x"}},
+       .results = {"y"},
+       .attributes = {{"shape", graph::AttributeType::integers, {}}},
+       .infer = infer,
+       .gradient = gradient_of_first([](graph::GradientContext& context, graph::ValueId gradient) {
+         return repeated_like(context.builder(), gradient, context.operand(0));
+       }),
+       .cost = cost_each<1>,
+       .of_share = of_share},
+      sum_to_kernels());
 }
 
 }  // namespace arenite::codelets
