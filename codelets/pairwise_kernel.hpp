@@ -14,7 +14,6 @@ struct PairwiseState {
   Axis<3> run;   ///< one element of b for all of a's, or one each
   std::array<std::int64_t, 3> first{};
   std::optional<Image> image;  ///< of a result with a halo
-  DType type = DType::float32;
 };
 
 inline PairwiseState pairwise_state(const graph::OpView& op) {
@@ -29,7 +28,6 @@ inline PairwiseState pairwise_state(const graph::OpView& op) {
       [](const auto& axis) { return axis.step[0] == 1 && axis.step[1] <= 1 && axis.step[2] == 1; });
   state.first = {a.first, b.first, to.first};
   if (y.layout.halo > 0) state.image.emplace(y);
-  state.type = y.type;
   return state;
 }
 
@@ -56,15 +54,10 @@ void run_pairwise(const runtime::KernelCall& call) {
 }
 
 template <class Operation>
-runtime::KernelFunction choose_pairwise(const PairwiseState& state) {
-  return state.type == DType::float64 ? run_pairwise<Operation, double>
-                                      : run_pairwise<Operation, float>;
-}
-
-template <class Operation>
 std::vector<runtime::Kernel> pairwise_kernels() {
   return {{.name = "plain",
-           .prepare = prepare<pairwise_state, choose_pairwise<Operation>>,
+           .prepare = prepare_real<pairwise_state, run_pairwise<Operation, float>,
+                                   run_pairwise<Operation, double>>,
            .wanted_halo = skipped_halo<0, 1>,
            .writes_halo = true}};
 }

@@ -23,4 +23,17 @@ runtime::PreparedKernel prepare(const graph::OpView& op) {
   return {function, std::make_shared<const decltype(state)>(std::move(state))};
 }
 
+/// The same where operand 0 is of float32 or float64.
+template <auto build, auto of_floats, auto of_doubles>
+runtime::PreparedKernel prepare_real(const graph::OpView& op) {
+  return op.operand(0).type == DType::float64 ? prepare<build, of_doubles>(op)
+                                              : prepare<build, of_floats>(op);
+}
+
+/// A `build` of what is made of an op alone.
+template <class State>
+State made_of(const graph::OpView& op) {
+  return State(op);
+}
+
 }  // namespace arenite::codelets

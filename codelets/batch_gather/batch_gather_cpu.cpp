@@ -1,5 +1,6 @@
 #include "codelets/batch_gather/batch_gather.hpp"
 #include "codelets/image.hpp"
+#include "codelets/prepare.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -75,19 +76,19 @@ void run(const runtime::KernelCall& call) {
   zero_halo(x, state.x);
 }
 
-runtime::PreparedKernel prepare(const graph::OpView& op) {
-  return {run, std::make_shared<const State>(State{.x = Image(op.result(0)),
-                                                   .images = op.operand(0).shape[0],
-                                                   .order = op.operand(2).shape[0],
-                                                   .count = op.integer("count"),
-                                                   .begin = op.integer("begin"),
-                                                   .scale = static_cast<float>(op.real("scale"))})};
+State state_of(const graph::OpView& op) {
+  return {.x = Image(op.result(0)),
+          .images = op.operand(0).shape[0],
+          .order = op.operand(2).shape[0],
+          .count = op.integer("count"),
+          .begin = op.integer("begin"),
+          .scale = static_cast<float>(op.real("scale"))};
 }
 
 }  // namespace
 
 std::vector<runtime::Kernel> batch_gather_kernels() {
-  return {{.name = "plain", .prepare = prepare, .writes_halo = true}};
+  return {{.name = "plain", .prepare = prepare<state_of, run>, .writes_halo = true}};
 }
 
 }  // namespace arenite::codelets

@@ -1,4 +1,3 @@
-#include "codelets/prepare.hpp"
 #include "codelets/rows.hpp"
 
 namespace arenite::codelets {
@@ -17,15 +16,16 @@ struct State {
   std::int64_t channels = 0, group = 1;  ///< pixels in a strip
 };
 
-std::shared_ptr<State> state_of(const graph::Value& in, const graph::Value& out) {
+State state_of(const graph::Value& in, const graph::Value& out) {
   const bool by_row = any_halo({&in, &out});
   const std::int64_t channels = in.shape.at(-1);
-  return std::make_shared<State>(State{
-      .in = Rows(in, by_row),
-      .out = Rows(out, by_row),
-      .channels = channels,
-      .group = std::max<std::int64_t>(1, strip_target / std::max<std::int64_t>(1, channels))});
+  return {.in = Rows(in, by_row),
+          .out = Rows(out, by_row),
+          .channels = channels,
+          .group = std::max<std::int64_t>(1, strip_target / std::max<std::int64_t>(1, channels))};
 }
+State bias_state(const OpView& op) { return state_of(op.operand(0), op.result(0)); }
+State grad_state(const OpView& op) { return state_of(op.operand(0), op.operand(0)); }
 
 void run_bias(const runtime::KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
@@ -102,35 +102,24 @@ void run_bias_grad(const runtime::KernelCall& call) {
 
 std::int64_t bias_grad_workspace(const OpView& op) {
   const std::int64_t channels = op.operand(0).shape.at(-1);
-  const auto floats = static_cast<std::int64_t>(sizeof(float)),
-             doubles = static_cast<std::int64_t>(sizeof(double));
-  return channels * doubles + std::max(channels, strip_target) * floats;
+  constexpr auto double_bytes = static_cast<std::int64_t>(sizeof(double));
+  return channels * double_bytes + std::max(channels, strip_target) * float_bytes;
 }
-
-int any_halo_will_do(const OpView&, std::size_t) { return 0; }
 
 }  // namespace
 
 std::vector<runtime::Kernel> bias_kernels() {
   return {{.name = "plain",
-           .prepare =
-               [](const OpView& op) {
-                 return runtime::PreparedKernel{run_bias, state_of(op.operand(0), op.result(0))};
-               },
-           // The bias itself is a vector and has none.
-           .wanted_halo = [](const OpView&, std::size_t i) { return i == 0 ? 0 : -1; },
+           .prepare = prepare<bias_state, run_bias>,
+           .wanted_halo = skipped_halo<0>,
            .writes_halo = true}};
 }
 
 std::vector<runtime::Kernel> bias_grad_kernels() {
-  return {
-      {.name = "plain",
-       .workspace = bias_grad_workspace,
-       .prepare =
-           [](const OpView& op) {
-             return runtime::PreparedKernel{run_bias_grad, state_of(op.operand(0), op.operand(0))};
-           },
-       .wanted_halo = any_halo_will_do}};
+  return {{.name = "plain",
+           .workspace = bias_grad_workspace,
+           .prepare = prepare<grad_state, run_bias_grad>,
+           .wanted_halo = skipped_halo<0>}};
 }
 
 }  // namespace arenite::codelets

@@ -41,9 +41,7 @@ void run_bias_grad(const runtime::KernelCall& call) {
 
 void ARENITE_CUDA_KERNELS(bias)(runtime::KernelTable& kernels) {
   kernels.add("bias", cuda::own(prepare<state_of, run_bias>));
-  kernels.add("bias_grad", cuda::own(prepare<sums_of, run_bias_grad>, [](const graph::OpView& op) {
-                return sums_of(op).chunks.workspace();
-              }));
+  kernels.add("bias_grad", cuda::own(prepare<sums_of, run_bias_grad>, cuda::workspace_of<sums_of>));
 }
 
 }  // namespace arenite::codelets

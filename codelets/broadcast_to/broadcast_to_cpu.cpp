@@ -11,7 +11,6 @@ struct State {
   Axis<2> run;   ///< one element of x for all of y's, or one each
   std::array<std::int64_t, 2> first{};
   std::optional<Image> image;  ///< of a result with a halo
-  DType type = DType::float32;
 };
 
 State state_of(const graph::OpView& op) {
@@ -25,7 +24,6 @@ State state_of(const graph::OpView& op) {
   state.run = state.runs.take_innermost(
       [](const auto& axis) { return axis.step[0] == 1 && axis.step[1] <= 1; });
   state.first = {to.first, from.first};
-  state.type = y.type;
   if (y.layout.halo > 0) state.image.emplace(y);
   return state;
 }
@@ -47,15 +45,11 @@ void run(const runtime::KernelCall& call) {
   if (state.image) zero_halo(result, *state.image);
 }
 
-runtime::KernelFunction choose(const State& state) {
-  return state.type == DType::float64 ? run<double> : run<float>;
-}
-
 }  // namespace
 
 std::vector<runtime::Kernel> broadcast_to_kernels() {
   return {{.name = "plain",
-           .prepare = prepare<state_of, choose>,
+           .prepare = prepare_real<state_of, run<float>, run<double>>,
            .wanted_halo = skipped_halo<0>,
            .writes_halo = true}};
 }

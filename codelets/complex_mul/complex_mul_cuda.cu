@@ -40,6 +40,8 @@ struct Gradient {
   cuda::Sums numbers;    ///< of a, for each number of b; steps in numbers
   cuda::Chunks chunks;   ///< real and imaginary parts
   double conjugate = 1;  ///< −1: of the conjugates
+
+  std::int64_t workspace() const { return chunks.workspace(); }
 };
 
 /// Σ g · conj(a); with conjugate=1, Σ conj(g) · a: the conjugate of the former.
@@ -78,23 +80,13 @@ void run_grad_right(const runtime::KernelCall& call) {
       [=] ARENITE_THREAD(std::int64_t i, double total) { db[i] = static_cast<T>(total); });
 }
 
-runtime::PreparedKernel choose_mul(const graph::OpView& op) {
-  return {op.operand(0).type == DType::float64 ? run_mul<double> : run_mul<float>,
-          std::make_shared<const Product>(product_of(op))};
-}
-
-runtime::PreparedKernel choose_grad_right(const graph::OpView& op) {
-  return {op.operand(0).type == DType::float64 ? run_grad_right<double> : run_grad_right<float>,
-          std::make_shared<const Gradient>(gradient_of(op))};
-}
-
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(complex_mul)(runtime::KernelTable& kernels) {
-  kernels.add("complex_mul", cuda::own(choose_mul));
-  kernels.add("complex_mul_grad_right", cuda::own(choose_grad_right, [](const graph::OpView& op) {
-                return gradient_of(op).chunks.workspace();
-              }));
+  kernels.add("complex_mul", cuda::own(prepare_real<product_of, run_mul<float>, run_mul<double>>));
+  kernels.add("complex_mul_grad_right",
+              cuda::own(prepare_real<gradient_of, run_grad_right<float>, run_grad_right<double>>,
+                        cuda::workspace_of<gradient_of>));
 }
 
 }  // namespace arenite::codelets

@@ -30,11 +30,8 @@ static void run_pairwise(const runtime::KernelCall& call) {
 
 template <class Operation>
 static runtime::Kernel pairwise_kernel() {
-  return own([](const graph::OpView& op) -> runtime::PreparedKernel {
-    return {op.operand(0).type == DType::float64 ? run_pairwise<Operation, double>
-                                                 : run_pairwise<Operation, float>,
-            std::make_shared<const Offsets<2>>(pairwise_offsets(op))};
-  });
+  return own(prepare_real<pairwise_offsets, run_pairwise<Operation, float>,
+                          run_pairwise<Operation, double>>);
 }
 
 }  // namespace arenite::codelets::cuda

@@ -132,6 +132,7 @@ struct Sums {
   Chunks chunks;
 
   void deal_out() { chunks = Chunks(sums.count(), terms.count()); }
+  std::int64_t workspace() const { return chunks.workspace(); }
 };
 
 /// Those over all axes along which y's size is not x's.

@@ -123,8 +123,6 @@ graph::Support supports(const graph::OpView& op) {
   return cuda::disjoint(op);
 }
 
-DensePairs all_pairs(const graph::OpView& op) { return DensePairs(op); }
-
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(dense)(runtime::KernelTable& kernels) {
@@ -134,7 +132,8 @@ void ARENITE_CUDA_KERNELS(dense)(runtime::KernelTable& kernels) {
               cuda::own(prepare<DenseSizes::grad_input, run_grad_input<false>>));
   kernels.add("dense_grad_input_relu",
               cuda::own(prepare<DenseSizes::grad_input, run_grad_input<true>>));
-  runtime::Kernel grad_weight = cuda::own(prepare<all_pairs, run_grad_weight>, workspace<0>);
+  runtime::Kernel grad_weight =
+      cuda::own(prepare<made_of<DensePairs>, run_grad_weight>, workspace<0>);
   grad_weight.supports = supports<0>;
   kernels.add("dense_grad_weight", std::move(grad_weight));
   runtime::Kernel updating =

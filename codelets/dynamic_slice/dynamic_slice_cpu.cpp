@@ -25,20 +25,22 @@ void run(const runtime::KernelCall& call) {
   state.y.zero_halo(y);
 }
 
-runtime::PreparedKernel choose(const graph::OpView& op) {
+State state_of(const graph::OpView& op) {
   const graph::Value &x = op.operand(0), &y = op.result(0);
   const bool by_row = any_halo({&x, &y});
-  return {run, std::make_shared<const State>(State{.x = ByteRows(x, by_row),
-                                                   .y = ByteRows(y, by_row),
-                                                   .last = x.shape[0] - y.shape[0],
-                                                   .rows = y.shape[0]})};
+  return {.x = ByteRows(x, by_row),
+          .y = ByteRows(y, by_row),
+          .last = x.shape[0] - y.shape[0],
+          .rows = y.shape[0]};
 }
 
 }  // namespace
 
 std::vector<runtime::Kernel> dynamic_slice_kernels() {
-  return {
-      {.name = "plain", .prepare = choose, .wanted_halo = skipped_halo<0>, .writes_halo = true}};
+  return {{.name = "plain",
+           .prepare = prepare<state_of, run>,
+           .wanted_halo = skipped_halo<0>,
+           .writes_halo = true}};
 }
 
 }  // namespace arenite::codelets

@@ -18,15 +18,16 @@ void run(const runtime::KernelCall& call) {
   *call.out<std::int64_t>(0) = static_cast<std::int64_t>(operand(0) + scaled + state.offset);
 }
 
-runtime::PreparedKernel choose(const graph::OpView& op) {
-  return {run, std::make_shared<const State>(
-                   State{.two = op.has_operand(1),
-                         .scale = static_cast<std::uint64_t>(op.integer("scale")),
-                         .offset = static_cast<std::uint64_t>(op.integer("offset"))})};
+State state_of(const graph::OpView& op) {
+  return {.two = op.has_operand(1),
+          .scale = static_cast<std::uint64_t>(op.integer("scale")),
+          .offset = static_cast<std::uint64_t>(op.integer("offset"))};
 }
 
 }  // namespace
 
-std::vector<runtime::Kernel> index_sum_kernels() { return {{.name = "plain", .prepare = choose}}; }
+std::vector<runtime::Kernel> index_sum_kernels() {
+  return {{.name = "plain", .prepare = prepare<state_of, run>}};
+}
 
 }  // namespace arenite::codelets

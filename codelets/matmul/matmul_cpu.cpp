@@ -227,14 +227,6 @@ void run_plain(const KernelCall& call) {
   }
 }
 
-Product make_product(const OpView& op) { return Product(op); }
-XsmmState make_xsmm(const OpView& op) { return XsmmState(op); }
-
-runtime::PreparedKernel prepare_plain(const OpView& op) {
-  return op.result(0).type == DType::float64 ? prepare<make_product, run_plain<double>>(op)
-                                             : prepare<make_product, run_plain<float>>(op);
-}
-
 }  // namespace
 
 std::vector<runtime::Kernel> matmul_kernels() {
@@ -242,8 +234,9 @@ std::vector<runtime::Kernel> matmul_kernels() {
            .jit = true,
            .supports = xsmm_supports,
            .workspace = xsmm_workspace,
-           .prepare = prepare<make_xsmm, run_xsmm>},
-          {.name = "plain", .prepare = prepare_plain}};
+           .prepare = prepare<made_of<XsmmState>, run_xsmm>},
+          {.name = "plain",
+           .prepare = prepare_real<made_of<Product>, run_plain<float>, run_plain<double>>}};
 }
 
 }  // namespace arenite::codelets

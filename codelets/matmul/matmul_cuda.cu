@@ -23,15 +23,10 @@ void run(const runtime::KernelCall& call) {
   });
 }
 
-runtime::PreparedKernel choose(const graph::OpView& op) {
-  return {op.operand(0).type == DType::float64 ? run<double> : run<float>,
-          std::make_shared<const MatmulSizes>(op)};
-}
-
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(matmul)(runtime::KernelTable& kernels) {
-  kernels.add("matmul", cuda::own(choose));
+  kernels.add("matmul", cuda::own(prepare_real<made_of<MatmulSizes>, run<float>, run<double>>));
 }
 
 }  // namespace arenite::codelets

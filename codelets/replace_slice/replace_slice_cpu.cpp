@@ -45,33 +45,31 @@ void update(const runtime::KernelCall& call) {
 }
 
 /// x becomes y, which may be x itself.
-std::shared_ptr<const State> build(const graph::OpView& op, const graph::Value& y) {
+State state_of(const graph::OpView& op, const graph::Value& y) {
   const graph::Value &x = op.operand(0), &replacement = op.operand(1);
   const bool by_row = any_halo({&x, &replacement, &y});
-  return std::make_shared<const State>(State{.x = ByteRows(x, by_row),
-                                             .replacement = ByteRows(replacement, by_row),
-                                             .y = ByteRows(y, by_row),
-                                             .rows = y.shape[0],
-                                             .replaced = replacement.shape[0],
-                                             .has_end = op.has_operand(3)});
+  return {.x = ByteRows(x, by_row),
+          .replacement = ByteRows(replacement, by_row),
+          .y = ByteRows(y, by_row),
+          .rows = y.shape[0],
+          .replaced = replacement.shape[0],
+          .has_end = op.has_operand(3)};
 }
+State replace_state(const graph::OpView& op) { return state_of(op, op.result(0)); }
+State update_state(const graph::OpView& op) { return state_of(op, op.operand(0)); }
 
 }  // namespace
 
 std::vector<runtime::Kernel> replace_slice_kernels() {
   return {{.name = "plain",
-           .prepare = [](const graph::OpView& op) -> runtime::PreparedKernel {
-             return {replace, build(op, op.result(0))};
-           },
+           .prepare = prepare<replace_state, replace>,
            .wanted_halo = skipped_halo<0, 1>,
            .writes_halo = true}};
 }
 
 std::vector<runtime::Kernel> update_slice_kernels() {
   return {{.name = "plain",
-           .prepare = [](const graph::OpView& op) -> runtime::PreparedKernel {
-             return {update, build(op, op.operand(0))};
-           },
+           .prepare = prepare<update_state, update>,
            .wanted_halo = skipped_halo<0, 1>}};
 }
 

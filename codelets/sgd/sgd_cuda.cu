@@ -87,13 +87,11 @@ void run_multi(const runtime::KernelCall& call) {
   }
 }
 
-sgd::Updates updates_of(const graph::OpView& op) { return sgd::Updates(op); }
-
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(sgd)(runtime::KernelTable& kernels) {
   kernels.add("sgd", cuda::own(prepare<state_of, run>));
-  kernels.add("multi_sgd", cuda::own(prepare<updates_of, run_multi>));
+  kernels.add("multi_sgd", cuda::own(prepare<made_of<sgd::Updates>, run_multi>));
 }
 
 }  // namespace arenite::codelets

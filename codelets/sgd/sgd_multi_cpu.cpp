@@ -45,12 +45,10 @@ void run(const runtime::KernelCall& call) {
   }
 }
 
-Updates updates_of(const graph::OpView& op) { return Updates(op); }
-
 }  // namespace
 
 std::vector<runtime::Kernel> multi_sgd_kernels() {
-  return {{.name = "plain", .prepare = prepare<updates_of, run>}};
+  return {{.name = "plain", .prepare = prepare<made_of<Updates>, run>}};
 }
 
 }  // namespace arenite::codelets

@@ -1,4 +1,3 @@
-#include "codelets/prepare.hpp"
 #include "codelets/rows.hpp"
 #include "codelets/softmax_cross_entropy/exponential.hpp"
 
@@ -7,11 +6,6 @@
 
 namespace arenite::codelets {
 namespace {
-
-/// Where the runs of the first operand, of the last one and of the result lie.
-struct State {
-  Rows first, x, out;
-};
 
 /// exp(x) for x of at most 0.
 float decayed(float x) noexcept { return exponential(x); }
@@ -40,10 +34,10 @@ T finite(T x) noexcept {
 
 template <class T>
 void run_silu(const runtime::KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
+  const auto& state = *static_cast<const ElementRows*>(call.state);
   const std::int64_t length = state.out.length();
   for (std::int64_t r = 0; r < state.out.count(); ++r) {
-    const T* x = call.in<T>(0) + state.x.at(r);
+    const T* x = call.in<T>(0) + state.last.at(r);
     T* y = call.out<T>(0) + state.out.at(r);
 #pragma omp simd
     for (std::int64_t i = 0; i < length; ++i) {
@@ -57,11 +51,11 @@ void run_silu(const runtime::KernelCall& call) {
 /// d(x·σ(x))/dx = σ(x)·(1 + x·σ(−x))
 template <class T>
 void run_silu_grad(const runtime::KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
+  const auto& state = *static_cast<const ElementRows*>(call.state);
   const std::int64_t length = state.out.length();
   for (std::int64_t r = 0; r < state.out.count(); ++r) {
     const T* gradient = call.in<T>(0) + state.first.at(r);
-    const T* x = call.in<T>(1) + state.x.at(r);
+    const T* x = call.in<T>(1) + state.last.at(r);
     T* dx = call.out<T>(0) + state.out.at(r);
 #pragma omp simd
     for (std::int64_t i = 0; i < length; ++i) {
@@ -73,24 +67,13 @@ void run_silu_grad(const runtime::KernelCall& call) {
   state.out.zero_halo(call.out<T>(0));
 }
 
-runtime::Kernel plain(runtime::KernelFunction of_floats, runtime::KernelFunction of_doubles) {
-  const auto prepare = [=](const graph::OpView& op) -> runtime::PreparedKernel {
-    const graph::Value &first = op.operand(0), &x = op.operand(op.operand_count() - 1),
-                       &out = op.result(0);
-    const bool by_row = any_halo({&first, &x, &out});
-    return {out.type == DType::float64 ? of_doubles : of_floats,
-            std::make_shared<const State>(
-                State{Rows(first, by_row), Rows(x, by_row), Rows(out, by_row)})};
-  };
-  return {
-      .name = "plain", .prepare = prepare, .wanted_halo = skipped_halo<0, 1>, .writes_halo = true};
-}
-
 }  // namespace
 
-std::vector<runtime::Kernel> silu_kernels() { return {plain(run_silu<float>, run_silu<double>)}; }
+std::vector<runtime::Kernel> silu_kernels() {
+  return {elementwise<run_silu<float>, run_silu<double>>()};
+}
 std::vector<runtime::Kernel> silu_grad_kernels() {
-  return {plain(run_silu_grad<float>, run_silu_grad<double>)};
+  return {elementwise<run_silu_grad<float>, run_silu_grad<double>>()};
 }
 
 }  // namespace arenite::codelets

@@ -1,4 +1,3 @@
-#include "codelets/prepare.hpp"
 #include "codelets/rows.hpp"
 
 namespace arenite::codelets {
@@ -24,29 +23,28 @@ void run(const runtime::KernelCall& call) {
   std::fill(dx + state.after, dx + state.all, 0.0f);
 }
 
-runtime::PreparedKernel choose(const graph::OpView& op) {
+State state_of(const graph::OpView& op) {
   const graph::Value &gradient = op.operand(0), &dx = op.result(0);
   const bool by_row = any_halo({&gradient, &dx});
   graph::Value part = dx;
   part.shape = gradient.shape;
   const auto floats = [&](std::int64_t rows) {
-    return graph::byte_size(dx.type, dx.shape.with(0, rows), dx.layout) /
-           static_cast<std::int64_t>(sizeof(float));
+    return graph::byte_size(dx.type, dx.shape.with(0, rows), dx.layout) / float_bytes;
   };
   const std::int64_t begin = op.integer("begin"), rows = op.integer("rows");
-  return {run, std::make_shared<const State>(State{.from = Rows(gradient, by_row),
-                                                   .into = Rows(part, by_row),
-                                                   .before = floats(begin),
-                                                   .after = floats(begin + gradient.shape[0]),
-                                                   .all = floats(rows)})};
+  return {.from = Rows(gradient, by_row),
+          .into = Rows(part, by_row),
+          .before = floats(begin),
+          .after = floats(begin + gradient.shape[0]),
+          .all = floats(rows)};
 }
 
 }  // namespace
 
 std::vector<runtime::Kernel> slice_grad_kernels() {
   return {{.name = "plain",
-           .prepare = choose,
-           .wanted_halo = [](const graph::OpView&, std::size_t) { return 0; },
+           .prepare = prepare<state_of, run>,
+           .wanted_halo = skipped_halo<0>,
            .writes_halo = true}};
 }
 

@@ -9,6 +9,18 @@ enum class LabelFault : std::uint32_t {
   range = 1,  ///< a label outside 0..C−1: that row adds nothing to the sums, its gradient is zeros
 };
 
+/// What its kernels know of an op.
+struct LossSizes {
+  std::int64_t rows = 0, classes = 0;
+  double divisor = 1;
+
+  explicit LossSizes(const graph::OpView& op)
+      : rows(op.operand(0).shape[0]), classes(op.operand(0).shape[1]) {
+    const std::int64_t given = op.integer("divisor");
+    divisor = static_cast<double>(given > 0 ? given : rows);
+  }
+};
+
 std::vector<runtime::Kernel> softmax_cross_entropy_kernels();
 std::vector<runtime::Kernel> scale_by_kernels();
 

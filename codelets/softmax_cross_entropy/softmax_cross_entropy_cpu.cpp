@@ -1,3 +1,4 @@
+#include "codelets/prepare.hpp"
 #include "codelets/softmax_cross_entropy/exponentials.hpp"
 #include "codelets/softmax_cross_entropy/softmax_cross_entropy.hpp"
 
@@ -46,13 +47,8 @@ float write_few(const float* row, std::int64_t count, std::int64_t label, float 
   return sum;
 }
 
-struct State {
-  std::int64_t rows = 0, classes = 0;
-  double divisor = 1;
-};
-
 void run_loss(const runtime::KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
+  const LossSizes& state = *static_cast<const LossSizes*>(call.state);
   const std::int64_t classes = state.classes;
   const auto* labels = call.in<std::int32_t>(1);
   const auto share = static_cast<float>(1 / state.divisor);
@@ -83,14 +79,6 @@ void run_loss(const runtime::KernelCall& call) {
   call.out<double>(1)[1] = static_cast<double>(correct);
 }
 
-runtime::PreparedKernel prepare_loss(const graph::OpView& op) {
-  const Shape& logits = op.operand(0).shape;
-  const std::int64_t divisor = op.integer("divisor") > 0 ? op.integer("divisor") : logits[0];
-  return {run_loss,
-          std::make_shared<const State>(State{
-              .rows = logits[0], .classes = logits[1], .divisor = static_cast<double>(divisor)})};
-}
-
 template <class T>
 void run_scale_by(const runtime::KernelCall& call) {
   const std::int64_t count = *static_cast<const std::int64_t*>(call.state);
@@ -101,18 +89,17 @@ void run_scale_by(const runtime::KernelCall& call) {
   for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] * factor;
 }
 
+std::int64_t elements_of(const graph::OpView& op) { return op.result(0).shape.elements(); }
+
 }  // namespace
 
 std::vector<runtime::Kernel> softmax_cross_entropy_kernels() {
-  return {{.name = "plain", .prepare = prepare_loss}};
+  return {{.name = "plain", .prepare = prepare<made_of<LossSizes>, run_loss>}};
 }
 
 std::vector<runtime::Kernel> scale_by_kernels() {
-  return {{.name = "plain", .prepare = [](const graph::OpView& op) {
-             return runtime::PreparedKernel{
-                 op.result(0).type == DType::float64 ? run_scale_by<double> : run_scale_by<float>,
-                 std::make_shared<const std::int64_t>(op.result(0).shape.elements())};
-           }}};
+  return {{.name = "plain",
+           .prepare = prepare_real<elements_of, run_scale_by<float>, run_scale_by<double>>}};
 }
 
 }  // namespace arenite::codelets

@@ -9,17 +9,6 @@
 namespace arenite::codelets {
 namespace {
 
-struct State {
-  std::int64_t rows = 0, classes = 0;
-  double divisor = 1;
-};
-
-State state_of(const graph::OpView& op) {
-  const Shape& logits = op.operand(0).shape;
-  const std::int64_t divisor = op.integer("divisor") > 0 ? op.integer("divisor") : logits[0];
-  return {.rows = logits[0], .classes = logits[1], .divisor = static_cast<double>(divisor)};
-}
-
 /// So many classes a thread keeps in registers.
 constexpr int few_classes = 16;
 
@@ -36,7 +25,7 @@ struct Largest {
 
 /// What is wanted of all rows, and where it goes.
 struct Loss {
-  State s;
+  LossSizes s;
   const float* logits;
   const std::int32_t* labels;
   float *loss, *gradient;  ///< the gradient may lie where the logits do
@@ -45,7 +34,7 @@ struct Loss {
   std::uint32_t op;
 
   explicit Loss(const runtime::KernelCall& call)
-      : s(*static_cast<const State*>(call.state)),
+      : s(*static_cast<const LossSizes*>(call.state)),
         logits(call.in<float>(0)),
         labels(call.in<std::int32_t>(1)),
         loss(call.out<float>(0)),
@@ -216,7 +205,7 @@ struct RowsOfBlocks {
 };
 
 std::int64_t loss_workspace(const graph::OpView& op) {
-  const State s = state_of(op);
+  const LossSizes s(op);
   return s.classes <= few_classes ? 0 : s.rows * 2 * static_cast<std::int64_t>(sizeof(double));
 }
 
@@ -247,7 +236,8 @@ void run_scale_by(const runtime::KernelCall& call) {
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(softmax_cross_entropy)(runtime::KernelTable& kernels) {
-  kernels.add("softmax_cross_entropy", cuda::own(prepare<state_of, run_loss>, loss_workspace));
+  kernels.add("softmax_cross_entropy",
+              cuda::own(prepare<made_of<LossSizes>, run_loss>, loss_workspace));
   kernels.add("scale_by", cuda::elementwise(run_scale_by<float>, run_scale_by<double>));
 }
 

@@ -15,7 +15,6 @@ struct State {
   Nest<2> sums;   ///< in x and in y
   Nest<1> terms;  ///< in x
   std::int64_t first = 0, rows = 1, row_step = 0, width = 1;
-  DType type = DType::float32;
 
   /// Rows that lie one behind the other are strips of several of them.
   std::int64_t strip() const noexcept {
@@ -30,7 +29,6 @@ State state_of(const graph::OpView& op) {
   const Strides from(x), to(y);
   State state;
   state.first = from.first;
-  state.type = x.type;
   for (int i = 0; i < x.shape.rank(); ++i) {
     const std::int64_t step = from.axis[static_cast<std::size_t>(i)];
     if (y.shape[i] == x.shape[i]) {
@@ -83,14 +81,12 @@ void run(const runtime::KernelCall& call) {
   });
 }
 
-runtime::KernelFunction choose(const State& state) {
-  return state.type == DType::float64 ? run<double> : run<float>;
-}
-
 }  // namespace
 
 std::vector<runtime::Kernel> sum_to_kernels() {
-  return {{.name = "plain", .prepare = prepare<state_of, choose>, .wanted_halo = skipped_halo<0>}};
+  return {{.name = "plain",
+           .prepare = prepare_real<state_of, run<float>, run<double>>,
+           .wanted_halo = skipped_halo<0>}};
 }
 
 }  // namespace arenite::codelets
