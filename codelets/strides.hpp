@@ -5,6 +5,7 @@
 #include "codelets/image.hpp"
 
 #include <array>
+#include <span>
 
 namespace arenite::codelets {
 
@@ -69,6 +70,20 @@ class Nest {
     if (count_ == 0 || !accept(axes_[count_ - 1])) return {};
     return axes_[--count_];
   }
+
+  /// The innermost one that `accept` takes, likewise.
+  template <class Accept>
+  Axis<values> take(Accept accept) {
+    for (std::size_t i = count_; i-- > 0;) {
+      if (!accept(axes_[i])) continue;
+      const Axis<values> taken = axes_[i];
+      for (--count_; i < count_; ++i) axes_[i] = axes_[i + 1];
+      return taken;
+    }
+    return {};
+  }
+
+  std::span<const Axis<values>> axes() const noexcept { return {axes_.data(), count_}; }
 
   /// Calls f(positions), one position a value, for every combination of indices in order.
   template <class F>

@@ -1,78 +1,41 @@
 #include "codelets/prepare.hpp"
+#include "codelets/strides.hpp"
 
 #include <algorithm>
-#include <array>
-#include <span>
 
 namespace arenite::codelets {
 namespace {
 
 using graph::OpView;
 
-/// Elements from one number to the next in a, and in b: 0 where b has the same one again.
-struct Axis {
-  std::int64_t size = 1, a = 2, b = 2;
-};
-
-/// The axes of a's numbers, as few as possible: neighbours along which b goes on, or stays, are
-/// one.
+/// The axes of a's numbers, and how far a and b go along each: b stays where it is repeated.
 struct State {
-  std::vector<Axis> kept, repeated;  ///< but the innermost, each outermost first
-  std::vector<Axis> outer;           ///< both
-  Axis inner;
+  Nest<2> kept, repeated;  ///< but the innermost, by whether b goes on
+  Nest<2> outer;           ///< both
+  Axis<2> inner;
   std::int64_t numbers = 0, numbers_b = 0;
-  DType type = DType::float32;
   bool conjugate = false;
 };
 
-State state_of(const OpView& op, const graph::Value& a, const Shape& b) {
-  std::vector<Axis> axes;  // innermost first
-  std::int64_t step_a = 2, step_b = 2;
-  for (int i = a.shape.rank() - 2; i >= 0; --i) {
-    const std::int64_t size = a.shape[i];
-    if (size == 1) continue;
-    const Axis axis{size, step_a, b[i] == 1 ? 0 : step_b};
-    step_a *= size;
-    step_b *= b[i];
-    if (!axes.empty() && (axes.back().b == 0) == (axis.b == 0)) {
-      axes.back().size *= size;
-    } else {
-      axes.push_back(axis);
-    }
-  }
-  State state{.numbers = a.shape.elements() / 2,
-              .numbers_b = b.elements() / 2,
-              .type = a.type,
+State state_of(const OpView& op, const graph::Value& b) {
+  const Shape& a = op.operand(0).shape;
+  const Strides in_a(op.operand(0)), in_b = Strides::repeated(b);
+  State state{.numbers = a.elements() / 2,
+              .numbers_b = b.shape.elements() / 2,
               .conjugate = op.integer("conjugate") != 0};
-  if (axes.empty()) return state;
-  state.inner = axes.front();
-  state.outer.assign(axes.rbegin(), axes.rend() - 1);
-  for (const Axis& axis : state.outer) (axis.b == 0 ? state.repeated : state.kept).push_back(axis);
+  for (int i = 0; i + 1 < a.rank(); ++i) {
+    const auto axis = static_cast<std::size_t>(i);
+    state.outer.add({a[i], {in_a.axis[axis], in_b.axis[axis]}});
+  }
+  state.inner = state.outer.take_innermost([](const auto&) { return true; });
+  if (state.inner.size == 1) state.inner.step = {2, 2};  // a single number
+  for (const Axis<2>& axis : state.outer.axes())
+    (axis.step[1] == 0 ? state.repeated : state.kept).add(axis);
   return state;
 }
 
-State mul_state(const OpView& op) { return state_of(op, op.operand(0), op.operand(1).shape); }
-State grad_right_state(const OpView& op) { return state_of(op, op.operand(0), op.result(0).shape); }
-
-/// Calls f(offset in a, offset in b) for every index of axes that are not empty, in row-major
-/// order.
-template <class F>
-void for_each_index(std::span<const Axis> axes, F f) {
-  std::array<std::int64_t, Shape::max_rank> index{};
-  std::int64_t a = 0, b = 0;
-  while (true) {
-    f(a, b);
-    std::size_t i = axes.size();
-    while (true) {
-      if (i == 0) return;
-      const Axis& axis = axes[--i];
-      a += axis.a, b += axis.b;
-      if (++index[i] < axis.size) break;
-      a -= axis.size * axis.a, b -= axis.size * axis.b;
-      index[i] = 0;
-    }
-  }
-}
+State mul_state(const OpView& op) { return state_of(op, op.operand(1)); }
+State grad_right_state(const OpView& op) { return state_of(op, op.result(0)); }
 
 /// `sign`: −1 for the conjugates of b. y may lie in a's place.
 template <class T, bool repeats>
@@ -94,9 +57,9 @@ void run_mul(const runtime::KernelCall& call) {
   const T* b = call.in<T>(1);
   T* y = call.out<T>(0);
   const T sign = state.conjugate ? -1 : 1;
-  const auto run = state.inner.b == 0 ? multiply<T, true> : multiply<T, false>;
-  for_each_index(state.outer, [&](std::int64_t at_a, std::int64_t at_b) {
-    run(a + at_a, b + at_b, state.inner.size, sign, y + at_a);
+  const auto run = state.inner.step[1] == 0 ? multiply<T, true> : multiply<T, false>;
+  state.outer.for_each({0, 0}, [&](const auto& at) {
+    run(a + at[0], b + at[1], state.inner.size, sign, y + at[0]);
   });
 }
 
@@ -149,12 +112,13 @@ void run_grad_right(const runtime::KernelCall& call) {
   }
   const double sign = state.conjugate ? -1 : 1;
   const std::int64_t size = state.inner.size;
-  for_each_index(state.kept, [&](std::int64_t from, std::int64_t to) {
-    if (state.inner.b == 0) {
+  state.kept.for_each({0, 0}, [&](const auto& kept) {
+    const std::int64_t from = kept[0], to = kept[1];
+    if (state.inner.step[1] == 0) {
       Sums sums;
-      for_each_index(state.repeated, [&](std::int64_t at, std::int64_t) {
+      state.repeated.for_each({from, 0}, [&](const auto& at) {
         for (std::int64_t i = 0; i < size; i += lanes) {
-          const std::int64_t first = from + at + 2 * i;
+          const std::int64_t first = at[0] + 2 * i;
           sums.add(gradient + first, a + first, std::min(lanes, size - i));
         }
       });
@@ -165,8 +129,8 @@ void run_grad_right(const runtime::KernelCall& call) {
     for (std::int64_t i = 0; i < size; i += lanes) {
       const std::int64_t count = std::min(lanes, size - i);
       Sums sums;
-      for_each_index(state.repeated, [&](std::int64_t at, std::int64_t) {
-        const std::int64_t first = from + at + 2 * i;
+      state.repeated.for_each({from + 2 * i, 0}, [&](const auto& at) {
+        const std::int64_t first = at[0];
         sums.add(gradient + first, a + first, count);
       });
       sums.write(count, sign, db + to + 2 * i);
@@ -174,21 +138,16 @@ void run_grad_right(const runtime::KernelCall& call) {
   });
 }
 
-constexpr auto mul_of_type = [](const State& state) -> runtime::KernelFunction {
-  return state.type == DType::float32 ? run_mul<float> : run_mul<double>;
-};
-constexpr auto grad_right_of_type = [](const State& state) -> runtime::KernelFunction {
-  return state.type == DType::float32 ? run_grad_right<float> : run_grad_right<double>;
-};
-
 }  // namespace
 
 std::vector<runtime::Kernel> complex_mul_kernels() {
-  return {{.name = "plain", .prepare = prepare<mul_state, mul_of_type>}};
+  return {{.name = "plain", .prepare = prepare_real<mul_state, run_mul<float>, run_mul<double>>}};
 }
 
 std::vector<runtime::Kernel> complex_mul_grad_right_kernels() {
-  return {{.name = "plain", .prepare = prepare<grad_right_state, grad_right_of_type>}};
+  return {
+      {.name = "plain",
+       .prepare = prepare_real<grad_right_state, run_grad_right<float>, run_grad_right<double>>}};
 }
 
 }  // namespace arenite::codelets
