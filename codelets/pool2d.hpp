@@ -73,14 +73,22 @@ inline Shape input_shape(const Window& window, const graph::OpView& op) {
 }
 
 /// One operation a tap.
-inline graph::Cost cost(const graph::OpView& op, const Image& y, const Window& window) {
-  return {.flops = static_cast<double>(y.n * y.h * y.w * y.c) * static_cast<double>(window.area()),
+template <auto geometry>
+graph::Cost cost(const graph::OpView& op) {
+  const auto g = geometry(op);
+  return {.flops = static_cast<double>(g.y.n * g.y.sample()) * static_cast<double>(g.window.area()),
           .bytes = bytes_touched(op)};
 }
 
 /// The common case: no overlap, no padding, four taps.
 inline bool is_2x2(const Window& window) noexcept {
   return window.kernel == Pair{2, 2} && window.stride == Pair{2, 2} && window.padding == Pair{0, 0};
+}
+
+/// What `prepare` runs of a geometry: one function for these windows, one for any.
+template <class Geometry, auto of_2x2, auto of_any>
+auto by_window(const Geometry& g) {
+  return is_2x2(g.window) ? of_2x2 : of_any;
 }
 
 /// The window of an output pixel, cut to the image: taps [top, bottom) × [left, right), at least

@@ -38,13 +38,6 @@ std::vector<graph::AttributeSchema> schema(std::optional<std::string> extra = st
   return all;
 }
 
-/// One addition a tap.
-template <auto geometry>
-graph::Cost cost(const OpView& op) {
-  const Geometry g = geometry(op);
-  return pool2d::cost(op, g.y, g.window);
-}
-
 }  // namespace
 
 Geometry Geometry::forward(const OpView& op) {
@@ -65,7 +58,7 @@ void register_avg_pool2d(Registry& registry) {
                 .attributes = schema(),
                 .infer = infer_forward,
                 .gradient = gradient_of_first(gradient),
-                .cost = cost<Geometry::forward>,
+                .cost = pool2d::cost<Geometry::forward>,
                 .of_share = rows_of_first<>},
                {plain_forward()});
   registry.add({.name = "avg_pool2d_grad",
@@ -73,7 +66,7 @@ void register_avg_pool2d(Registry& registry) {
                 .results = {"output"},
                 .attributes = schema("size"),
                 .infer = infer_grad,
-                .cost = cost<Geometry::grad>},
+                .cost = pool2d::cost<Geometry::grad>},
                {plain_grad()});
 }
 

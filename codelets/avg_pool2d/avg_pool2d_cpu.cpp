@@ -115,26 +115,19 @@ void run_grad_2x2(const KernelCall& call) {
   zero_halo(call.out<float>(0), g.x);
 }
 
-runtime::KernelFunction forward_function(const Geometry& g) {
-  return pool2d::is_2x2(g.window) ? run_forward_2x2 : run_forward;
-}
-
-runtime::KernelFunction grad_function(const Geometry& g) {
-  return pool2d::is_2x2(g.window) ? run_grad_2x2 : run_grad;
-}
-
 }  // namespace
 
 runtime::Kernel plain_forward() {
   return {.name = "plain",
-          .prepare = prepare<Geometry::forward, forward_function>,
+          .prepare =
+              prepare<Geometry::forward, pool2d::by_window<Geometry, run_forward_2x2, run_forward>>,
           .wanted_halo = skipped_halo<0>,
           .writes_halo = true};
 }
 
 runtime::Kernel plain_grad() {
   return {.name = "plain",
-          .prepare = prepare<Geometry::grad, grad_function>,
+          .prepare = prepare<Geometry::grad, pool2d::by_window<Geometry, run_grad_2x2, run_grad>>,
           .wanted_halo = skipped_halo<0>,
           .writes_halo = true};
 }

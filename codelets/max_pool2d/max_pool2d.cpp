@@ -32,13 +32,6 @@ graph::ValueId gradient(graph::GradientContext& ctx, graph::ValueId g) {
   return ctx.builder().add1("max_pool2d_grad", {g, ctx.result(1)}, pool2d::sized(ctx.forward()));
 }
 
-/// One comparison, or one addition, a tap.
-template <auto geometry>
-graph::Cost cost(const OpView& op) {
-  const Geometry g = geometry(op);
-  return pool2d::cost(op, g.y, g.window);
-}
-
 }  // namespace
 
 Geometry Geometry::forward(const OpView& op) {
@@ -59,7 +52,7 @@ void register_max_pool2d(Registry& registry) {
                 .attributes = pool2d::schema(),
                 .infer = infer_forward,
                 .gradient = gradient_of_first(gradient),
-                .cost = cost<Geometry::forward>,
+                .cost = pool2d::cost<Geometry::forward>,
                 .of_share = rows_of_first<>},
                {direct_forward(), plain_forward()});
   registry.add({.name = "max_pool2d_grad",
@@ -67,7 +60,7 @@ void register_max_pool2d(Registry& registry) {
                 .results = {"output"},
                 .attributes = pool2d::schema("size"),
                 .infer = infer_grad,
-                .cost = cost<Geometry::grad>},
+                .cost = pool2d::cost<Geometry::grad>},
                {direct_grad(), plain_grad()});
 }
 
