@@ -11,21 +11,20 @@ using runtime::Compute;
 using runtime::KernelCall;
 
 template <auto geometry, Pass pass>
-struct OnePass {
+struct OnePass : cuda::Convolution {
   Geometry g;
-  cuda::Convolution convolution;
 
   OnePass(const graph::OpView& op, Compute compute, int place)
-      : g(geometry(op)),
-        convolution(cuda::ConvolutionSizes(g.x, g.window, g.y.c, pass, compute, place)) {}
-
-  bool usable() const noexcept { return convolution.usable(); }
-  void expect_usable() const { convolution.expect_usable(); }
-  std::int64_t workspace() const noexcept { return convolution.workspace(); }
+      : OnePass(geometry(op), compute, place) {}
 
   void run(const KernelCall& call) const {
-    convolution.run(call, call.workspace, call.in<float>(0), call.in<float>(1), call.out<float>(0));
+    Convolution::run(call, call.workspace, call.in<float>(0), call.in<float>(1),
+                     call.out<float>(0));
   }
+
+ private:
+  OnePass(const Geometry& of, Compute compute, int place)
+      : Convolution(cuda::ConvolutionSizes(of.x, of.window, of.y.c, pass, compute, place)), g(of) {}
 };
 
 using Forward = OnePass<Geometry::forward, Pass::forward>;
@@ -40,7 +39,7 @@ void run_forward(const KernelCall& call) {
   const std::int64_t outputs = s.g.y.c;
   const float* bias = s.g.biased ? call.in<float>(2) : nullptr;
   float* y = call.out<float>(0);
-  cuda::for_each(call, s.convolution.sizes().result(), [=] ARENITE_THREAD(std::int64_t i) {
+  cuda::for_each(call, s.sizes().result(), [=] ARENITE_THREAD(std::int64_t i) {
     const float sum = y[i] + (bias != nullptr ? bias[i % outputs] : 0);
     y[i] = relu && sum <= 0 ? 0 : sum;
   });
@@ -50,8 +49,7 @@ void run_grad_input(const KernelCall& call) {
   const auto& s = *static_cast<const GradInput*>(call.state);
   s.run(call);
   if (s.g.output)
-    cuda::rectify_gradient(call, s.convolution.sizes().image(), call.in<float>(2),
-                           call.out<float>(0));
+    cuda::rectify_gradient(call, s.sizes().image(), call.in<float>(2), call.out<float>(0));
 }
 
 }  // namespace

@@ -52,48 +52,6 @@ const char* name_of(Pass pass) {
 
 int narrow(std::int64_t size) { return static_cast<int>(size); }
 
-cudnnStatus_t heuristics_forward(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
-                                 cudnnFilterDescriptor_t weight,
-                                 cudnnConvolutionDescriptor_t window, cudnnTensorDescriptor_t y,
-                                 int most, int* count, cudnnConvolutionFwdAlgoPerf_t* found) {
-  return cudnnGetConvolutionForwardAlgorithm_v7(handle, x, weight, window, y, most, count, found);
-}
-cudnnStatus_t heuristics_input(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
-                               cudnnFilterDescriptor_t weight, cudnnConvolutionDescriptor_t window,
-                               cudnnTensorDescriptor_t y, int most, int* count,
-                               cudnnConvolutionBwdDataAlgoPerf_t* found) {
-  return cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, weight, y, window, x, most, count,
-                                                     found);
-}
-cudnnStatus_t heuristics_weight(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
-                                cudnnFilterDescriptor_t weight, cudnnConvolutionDescriptor_t window,
-                                cudnnTensorDescriptor_t y, int most, int* count,
-                                cudnnConvolutionBwdFilterAlgoPerf_t* found) {
-  return cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, x, y, window, weight, most, count,
-                                                       found);
-}
-
-cudnnStatus_t workspace_forward(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
-                                cudnnFilterDescriptor_t weight, cudnnConvolutionDescriptor_t window,
-                                cudnnTensorDescriptor_t y, cudnnConvolutionFwdAlgo_t algorithm,
-                                std::size_t* bytes) {
-  return cudnnGetConvolutionForwardWorkspaceSize(handle, x, weight, window, y, algorithm, bytes);
-}
-cudnnStatus_t workspace_input(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
-                              cudnnFilterDescriptor_t weight, cudnnConvolutionDescriptor_t window,
-                              cudnnTensorDescriptor_t y, cudnnConvolutionBwdDataAlgo_t algorithm,
-                              std::size_t* bytes) {
-  return cudnnGetConvolutionBackwardDataWorkspaceSize(handle, weight, y, window, x, algorithm,
-                                                      bytes);
-}
-cudnnStatus_t workspace_weight(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
-                               cudnnFilterDescriptor_t weight, cudnnConvolutionDescriptor_t window,
-                               cudnnTensorDescriptor_t y, cudnnConvolutionBwdFilterAlgo_t algorithm,
-                               std::size_t* bytes) {
-  return cudnnGetConvolutionBackwardFilterWorkspaceSize(handle, x, y, window, weight, algorithm,
-                                                        bytes);
-}
-
 }  // namespace
 
 cudnnStatus_t find_handle(cudnnHandle_t& handle) noexcept {
@@ -165,10 +123,11 @@ cudnnStatus_t Convolution::describe() {
 
 /// Of those that the library ranks by its estimate of their speed that give the same bits each
 /// time, need no more scratch than that, and multiply what they are to multiply, and behind them of
-/// those of `always` that can, the one at its place.
-template <class Perf, class Algorithm, auto heuristics, auto workspace_of>
+/// those of `always` that can, the one at its place. The pass takes its descriptors in this order.
+template <class Perf, auto heuristics, auto workspace_of, class Algorithm, class... Descriptors>
 Convolution::Choice Convolution::ask_of(cudnnHandle_t handle,
-                                        std::initializer_list<Algorithm> always) const {
+                                        std::initializer_list<Algorithm> always,
+                                        const Descriptors&... descriptors) const {
   struct Candidate {
     Algorithm algorithm;
     cudnnMathType_t math;
@@ -181,8 +140,8 @@ Convolution::Choice Convolution::ask_of(cudnnHandle_t handle,
   const cudnnMathType_t asked = exact ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
   Calls ranking;
   ranking << cudnnSetConvolutionMathType(window_.get(), asked)
-          << heuristics(handle, x_.get(), weight_.get(), window_.get(), y_.get(),
-                        static_cast<int>(found.size()), &count, found.data());
+          << heuristics(handle, descriptors.get()..., static_cast<int>(found.size()), &count,
+                        found.data());
   std::vector<Candidate> candidates;
   for (int i = 0; ranking.good() && i < count; ++i) {
     const Perf& perf = found.at(static_cast<std::size_t>(i));
@@ -208,8 +167,7 @@ Convolution::Choice Convolution::ask_of(cudnnHandle_t handle,
     std::size_t bytes = 0;
     Calls calls;
     calls << cudnnSetConvolutionMathType(window_.get(), candidate.math)
-          << workspace_of(handle, x_.get(), weight_.get(), window_.get(), y_.get(),
-                          candidate.algorithm, &bytes);
+          << workspace_of(handle, descriptors.get()..., candidate.algorithm, &bytes);
     choice.status = bytes <= candidate.most ? calls.status() : CUDNN_STATUS_NOT_SUPPORTED;
     choice.workspace = static_cast<std::int64_t>(bytes);
     if (choice.status == CUDNN_STATUS_SUCCESS) choice.status = try_out(choice);
@@ -229,16 +187,21 @@ Convolution::Choice Convolution::ask() const {
     return {.status = status};
   switch (sizes_.pass) {
     case Pass::forward:
-      return ask_of<cudnnConvolutionFwdAlgoPerf_t, cudnnConvolutionFwdAlgo_t, heuristics_forward,
-                    workspace_forward>(handle, {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
-                                                CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM});
+      return ask_of<cudnnConvolutionFwdAlgoPerf_t, cudnnGetConvolutionForwardAlgorithm_v7,
+                    cudnnGetConvolutionForwardWorkspaceSize>(
+          handle,
+          {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
+           CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM},
+          x_, weight_, window_, y_);
     case Pass::input_gradient:
-      return ask_of<cudnnConvolutionBwdDataAlgoPerf_t, cudnnConvolutionBwdDataAlgo_t,
-                    heuristics_input, workspace_input>(handle, {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1});
+      return ask_of<cudnnConvolutionBwdDataAlgoPerf_t, cudnnGetConvolutionBackwardDataAlgorithm_v7,
+                    cudnnGetConvolutionBackwardDataWorkspaceSize>(
+          handle, {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1}, weight_, y_, window_, x_);
     case Pass::weight_gradient:
-      return ask_of<cudnnConvolutionBwdFilterAlgoPerf_t, cudnnConvolutionBwdFilterAlgo_t,
-                    heuristics_weight, workspace_weight>(handle,
-                                                         {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1});
+      return ask_of<cudnnConvolutionBwdFilterAlgoPerf_t,
+                    cudnnGetConvolutionBackwardFilterAlgorithm_v7,
+                    cudnnGetConvolutionBackwardFilterWorkspaceSize>(
+          handle, {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1}, x_, y_, window_, weight_);
   }
   return {};
 }

@@ -144,8 +144,9 @@ class Convolution {
   cudnnStatus_t convolve(cudnnHandle_t handle, const Choice& choice, const float* first,
                          const float* second, float* to, void* scratch) const noexcept;
   Choice ask() const;
-  template <class Perf, class Algorithm, auto heuristics, auto workspace_of>
-  Choice ask_of(cudnnHandle_t handle, std::initializer_list<Algorithm> always) const;
+  template <class Perf, auto heuristics, auto workspace_of, class Algorithm, class... Descriptors>
+  Choice ask_of(cudnnHandle_t handle, std::initializer_list<Algorithm> always,
+                const Descriptors&... descriptors) const;
 
   ConvolutionSizes sizes_;
   Owned<cudnnTensorDescriptor_t> x_{nullptr, cudnnDestroyTensorDescriptor},

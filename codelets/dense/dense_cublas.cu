@@ -20,14 +20,9 @@ using runtime::KernelCall;
 constexpr int least_alignment = 4;  ///< bytes: a float's
 
 /// What is done by one product, and perhaps a pass over its elements.
-struct OneProduct {
-  Gemm gemm;
+struct OneProduct : Gemm {
   std::int64_t count;  ///< elements of the result
   bool relu;
-
-  bool usable() const noexcept { return gemm.usable(); }
-  void expect_usable() const { gemm.expect_usable(); }
-  std::int64_t workspace() const noexcept { return gemm.workspace(); }
 };
 
 struct Forward : OneProduct {
@@ -64,8 +59,8 @@ void run_forward(const KernelCall& call) {
   const auto& s = *static_cast<const Forward*>(call.state);
   float* y = call.out<float>(0);
   const float* bias = s.biased ? call.in<float>(2) : nullptr;
-  s.gemm.run(call, call.workspace, call.in<float>(0), call.in<float>(1),
-             s.by_library ? bias : nullptr, y);
+  s.run(call, call.workspace, call.in<float>(0), call.in<float>(1), s.by_library ? bias : nullptr,
+        y);
   if (s.by_library) bias = nullptr;
   if (bias == nullptr && !s.relu) return;
   const std::int64_t outputs = s.outputs;
@@ -98,7 +93,7 @@ struct GradInput : OneProduct {
 void run_grad_input(const KernelCall& call) {
   const auto& s = *static_cast<const GradInput*>(call.state);
   float* dx = call.out<float>(0);
-  s.gemm.run(call, call.workspace, call.in<float>(0), call.in<float>(1), nullptr, dx);
+  s.run(call, call.workspace, call.in<float>(0), call.in<float>(1), nullptr, dx);
   if (s.relu) cuda::rectify_gradient(call, s.count, call.in<float>(2), dx);
 }
 

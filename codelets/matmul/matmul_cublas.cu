@@ -8,14 +8,8 @@ using runtime::Compute;
 
 constexpr int least_alignment = 4;  ///< bytes: a float's
 
-struct Matmul {
-  cuda::Gemm gemm;
-
-  Matmul(const graph::OpView& op, Compute compute) : gemm(product(op, compute)) {}
-
-  bool usable() const noexcept { return gemm.usable(); }
-  void expect_usable() const { gemm.expect_usable(); }
-  std::int64_t workspace() const noexcept { return gemm.workspace(); }
+struct Matmul : cuda::Gemm {
+  Matmul(const graph::OpView& op, Compute compute) : Gemm(product(op, compute)) {}
 
  private:
   static cuda::Product product(const graph::OpView& op, Compute compute) {
@@ -36,8 +30,7 @@ struct Matmul {
 
 void run(const runtime::KernelCall& call) {
   static_cast<const Matmul*>(call.state)
-      ->gemm.run(call, call.workspace, call.in<void>(0), call.in<void>(1), nullptr,
-                 call.out<void>(0));
+      ->run(call, call.workspace, call.in<void>(0), call.in<void>(1), nullptr, call.out<void>(0));
 }
 
 }  // namespace
