@@ -55,11 +55,9 @@ void run_pairwise(const runtime::KernelCall& call) {
 
 template <class Operation>
 std::vector<runtime::Kernel> pairwise_kernels() {
-  return {{.name = "plain",
-           .prepare = prepare_real<pairwise_state, run_pairwise<Operation, float>,
-                                   run_pairwise<Operation, double>>,
-           .wanted_halo = skipped_halo<0, 1>,
-           .writes_halo = true}};
+  return {plain_with_halos<
+      prepare_real<pairwise_state, run_pairwise<Operation, float>, run_pairwise<Operation, double>>,
+      skipped_halo<0, 1>>()};
 }
 
 }  // namespace arenite::codelets

@@ -30,6 +30,12 @@ runtime::PreparedKernel prepare_real(const graph::OpView& op) {
                                               : prepare<build, of_floats>(op);
 }
 
+/// A plain kernel that knows the halos of its operands, as `wanted_halo` says, and of its results.
+template <auto prepare_op, auto wanted_halo>
+runtime::Kernel plain_with_halos() {
+  return {.name = "plain", .prepare = prepare_op, .wanted_halo = wanted_halo, .writes_halo = true};
+}
+
 /// A `build` of what is made of an op alone.
 template <class State>
 State made_of(const graph::OpView& op) {

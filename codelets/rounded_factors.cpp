@@ -54,8 +54,7 @@ struct Workspace {
 
  private:
   std::int64_t append(std::int64_t size) {
-    const std::int64_t offset =
-        (bytes + default_alignment - 1) / default_alignment * default_alignment;
+    const std::int64_t offset = round_up(bytes, default_alignment);
     bytes = offset + size;
     return offset;
   }

@@ -59,10 +59,7 @@ inline ElementRows element_rows(const graph::OpView& op) {
 /// Such an op's kernel, for floats and for doubles.
 template <auto of_floats, auto of_doubles>
 runtime::Kernel elementwise() {
-  return {.name = "plain",
-          .prepare = prepare_real<element_rows, of_floats, of_doubles>,
-          .wanted_halo = skipped_halo<0, 1>,
-          .writes_halo = true};
+  return plain_with_halos<prepare_real<element_rows, of_floats, of_doubles>, skipped_halo<0, 1>>();
 }
 
 }  // namespace arenite::codelets

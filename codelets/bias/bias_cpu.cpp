@@ -109,10 +109,7 @@ std::int64_t bias_grad_workspace(const OpView& op) {
 }  // namespace
 
 std::vector<runtime::Kernel> bias_kernels() {
-  return {{.name = "plain",
-           .prepare = prepare<bias_state, run_bias>,
-           .wanted_halo = skipped_halo<0>,
-           .writes_halo = true}};
+  return {plain_with_halos<prepare<bias_state, run_bias>, skipped_halo<0>>()};
 }
 
 std::vector<runtime::Kernel> bias_grad_kernels() {

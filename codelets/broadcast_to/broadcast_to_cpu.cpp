@@ -48,10 +48,7 @@ void run(const runtime::KernelCall& call) {
 }  // namespace
 
 std::vector<runtime::Kernel> broadcast_to_kernels() {
-  return {{.name = "plain",
-           .prepare = prepare_real<state_of, run<float>, run<double>>,
-           .wanted_halo = skipped_halo<0>,
-           .writes_halo = true}};
+  return {plain_with_halos<prepare_real<state_of, run<float>, run<double>>, skipped_halo<0>>()};
 }
 
 }  // namespace arenite::codelets

@@ -80,17 +80,11 @@ void run_grad_weight(const KernelCall& call) {
 }  // namespace
 
 runtime::Kernel plain_forward() {
-  return {.name = "plain",
-          .prepare = prepare<Geometry::forward, run_forward>,
-          .wanted_halo = skipped_halo<0>,
-          .writes_halo = true};
+  return plain_with_halos<prepare<Geometry::forward, run_forward>, skipped_halo<0>>();
 }
 
 runtime::Kernel plain_grad_input() {
-  return {.name = "plain",
-          .prepare = prepare<Geometry::grad_input, run_grad_input>,
-          .wanted_halo = skipped_halo<0, 2>,
-          .writes_halo = true};
+  return plain_with_halos<prepare<Geometry::grad_input, run_grad_input>, skipped_halo<0, 2>>();
 }
 
 runtime::Kernel plain_grad_weight() {

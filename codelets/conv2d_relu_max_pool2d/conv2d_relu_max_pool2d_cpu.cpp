@@ -111,10 +111,7 @@ runtime::Kernel plain_forward() {
 }
 
 runtime::Kernel plain_grad_input() {
-  return {.name = "plain",
-          .prepare = prepare<Geometry::grad_input, run_grad_input>,
-          .wanted_halo = skipped_halo<0, 1, 3>,
-          .writes_halo = true};
+  return plain_with_halos<prepare<Geometry::grad_input, run_grad_input>, skipped_halo<0, 1, 3>>();
 }
 
 runtime::Kernel plain_grad_weight() {

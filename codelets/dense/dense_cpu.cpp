@@ -3,6 +3,7 @@
 #include "codelets/dense/dense.hpp"
 #include "codelets/dense/product.hpp"
 #include "codelets/dense/shapes.hpp"
+#include "codelets/prepare.hpp"
 #include "codelets/rectify.hpp"
 #include "codelets/sizes.hpp"
 
@@ -261,11 +262,9 @@ void grad_input_plain(const KernelCall& call) {
   if (state.has_third) relu_grad(call.in<float>(2), dx, n, inputs, inputs);
 }
 
-runtime::Kernel plain(Sizes (*sizes)(const OpView&), runtime::KernelFunction run) {
-  return {.name = "plain", .prepare = [sizes, run](const OpView& op) -> PreparedKernel {
-            return {run, std::make_shared<const PlainState>(
-                             PlainState{sizes(op), op.has_operand(2), has_relu(op)})};
-          }};
+template <auto sizes>
+PlainState plain_state(const OpView& op) {
+  return {sizes(op), op.has_operand(2), has_relu(op)};
 }
 
 }  // namespace
@@ -275,10 +274,8 @@ std::vector<runtime::Kernel> dense_kernels() {
           {.name = "xsmm",
            .jit = true,
            .supports = [](const OpView& op) { return xsmm::all_made(ForwardState(op).usable); },
-           .prepare = [](const OpView& op) -> PreparedKernel {
-             return {forward_xsmm, std::make_shared<const ForwardState>(op)};
-           }},
-          plain(Sizes::forward, forward_plain)};
+           .prepare = prepare<made_of<ForwardState>, forward_xsmm>},
+          {.name = "plain", .prepare = prepare<plain_state<Sizes::forward>, forward_plain>}};
 }
 
 std::vector<runtime::Kernel> dense_grad_input_kernels() {
@@ -288,7 +285,7 @@ std::vector<runtime::Kernel> dense_grad_input_kernels() {
            .supports = grad_input_supported,
            .workspace = grad_input_workspace,
            .prepare = prepare_grad_input},
-          plain(Sizes::grad_input, grad_input_plain)};
+          {.name = "plain", .prepare = prepare<plain_state<Sizes::grad_input>, grad_input_plain>}};
 }
 
 }  // namespace arenite::codelets

@@ -2,6 +2,7 @@
 #include "codelets/dense/dense.hpp"
 #include "codelets/dense/product.hpp"
 #include "codelets/dense/shapes.hpp"
+#include "codelets/prepare.hpp"
 #include "codelets/sgd/step.hpp"
 #include "codelets/sizes.hpp"
 
@@ -13,7 +14,6 @@ namespace {
 
 using graph::OpView;
 using runtime::KernelCall;
-using runtime::PreparedKernel;
 using xsmm::Gemm;
 using xsmm::tile;
 using xsmm::TiledProduct;
@@ -26,7 +26,6 @@ struct GradWeightState {
   DensePairs pairs;
   /// One a pair, the first of which overwrites: for whole tiles of inputs, and for the last one.
   std::vector<TiledProduct> whole, rest;
-  sgd::Rule rule;
 
   explicit GradWeightState(const OpView& op, std::size_t first = 0)
       : pairs(op, first),
@@ -106,8 +105,14 @@ void step_rows(const DensePairs& pairs, const sgd::Rule& rule, const KernelCall&
             (to - from) * pairs.outputs);
 }
 
+struct XsmmUpdate : GradWeightState {
+  sgd::Rule rule;
+
+  explicit XsmmUpdate(const OpView& op) : GradWeightState(op, DensePairs::of_update), rule(op) {}
+};
+
 void update_xsmm(const KernelCall& call) {
-  const auto& state = *static_cast<const GradWeightState*>(call.state);
+  const auto& state = *static_cast<const XsmmUpdate*>(call.state);
   const DensePairs& pairs = state.pairs;
   for (std::int64_t i = pairs.begin; i < pairs.end; i += tile) {
     state.tile_of_rows(call, i, static_cast<float*>(call.workspace));
@@ -118,6 +123,8 @@ void update_xsmm(const KernelCall& call) {
 struct PlainUpdate {
   DensePairs pairs;
   sgd::Rule rule;
+
+  explicit PlainUpdate(const OpView& op) : pairs(op, DensePairs::of_update), rule(op) {}
 };
 
 void update_plain(const KernelCall& call) {
@@ -139,32 +146,20 @@ std::vector<runtime::Kernel> dense_grad_weight_kernels() {
   return {{.name = "xsmm",
            .jit = true,
            .supports = [](const OpView& op) { return GradWeightState(op).usable(); },
-           .prepare = [](const OpView& op) -> PreparedKernel {
-             return {grad_weight_xsmm, std::make_shared<const GradWeightState>(op)};
-           }},
-          {.name = "plain", .prepare = [](const OpView& op) -> PreparedKernel {
-             return {grad_weight_plain, std::make_shared<const DensePairs>(op)};
-           }}};
+           .prepare = prepare<made_of<GradWeightState>, grad_weight_xsmm>},
+          {.name = "plain", .prepare = prepare<made_of<DensePairs>, grad_weight_plain>}};
 }
 
 std::vector<runtime::Kernel> dense_grad_weight_sgd_kernels() {
   return {dense_direct_update(),
           {.name = "xsmm",
            .jit = true,
-           .supports =
-               [](const OpView& op) { return GradWeightState(op, DensePairs::of_update).usable(); },
+           .supports = [](const OpView& op) { return XsmmUpdate(op).usable(); },
            .workspace = workspace_of_rows<tile>,
-           .prepare = [](const OpView& op) -> PreparedKernel {
-             auto state = std::make_shared<GradWeightState>(op, DensePairs::of_update);
-             state->rule = sgd::Rule(op);
-             return {update_xsmm, std::move(state)};
-           }},
+           .prepare = prepare<made_of<XsmmUpdate>, update_xsmm>},
           {.name = "plain",
            .workspace = workspace_of_rows<1>,
-           .prepare = [](const OpView& op) -> PreparedKernel {
-             return {update_plain, std::make_shared<const PlainUpdate>(PlainUpdate{
-                                       DensePairs(op, DensePairs::of_update), sgd::Rule(op)})};
-           }}};
+           .prepare = prepare<made_of<PlainUpdate>, update_plain>}};
 }
 
 }  // namespace arenite::codelets

@@ -37,10 +37,7 @@ State state_of(const graph::OpView& op) {
 }  // namespace
 
 std::vector<runtime::Kernel> dynamic_slice_kernels() {
-  return {{.name = "plain",
-           .prepare = prepare<state_of, run>,
-           .wanted_halo = skipped_halo<0>,
-           .writes_halo = true}};
+  return {plain_with_halos<prepare<state_of, run>, skipped_halo<0>>()};
 }
 
 }  // namespace arenite::codelets

@@ -137,18 +137,15 @@ void run_grad_2x2(const KernelCall& call) {
 }  // namespace
 
 runtime::Kernel plain_forward() {
-  return {.name = "plain",
-          .prepare =
-              prepare<Geometry::forward, pool2d::by_window<Geometry, run_forward_2x2, run_forward>>,
-          .wanted_halo = skipped_halo<0>,
-          .writes_halo = true};
+  return plain_with_halos<
+      prepare<Geometry::forward, pool2d::by_window<Geometry, run_forward_2x2, run_forward>>,
+      skipped_halo<0>>();
 }
 
 runtime::Kernel plain_grad() {
-  return {.name = "plain",
-          .prepare = prepare<Geometry::grad, pool2d::by_window<Geometry, run_grad_2x2, run_grad>>,
-          .wanted_halo = skipped_halo<0, 1>,
-          .writes_halo = true};
+  return plain_with_halos<
+      prepare<Geometry::grad, pool2d::by_window<Geometry, run_grad_2x2, run_grad>>,
+      skipped_halo<0, 1>>();
 }
 
 }  // namespace arenite::codelets::max_pool2d

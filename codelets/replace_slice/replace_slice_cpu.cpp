@@ -61,10 +61,7 @@ State update_state(const graph::OpView& op) { return state_of(op, op.operand(0))
 }  // namespace
 
 std::vector<runtime::Kernel> replace_slice_kernels() {
-  return {{.name = "plain",
-           .prepare = prepare<replace_state, replace>,
-           .wanted_halo = skipped_halo<0, 1>,
-           .writes_halo = true}};
+  return {plain_with_halos<prepare<replace_state, replace>, skipped_halo<0, 1>>()};
 }
 
 std::vector<runtime::Kernel> update_slice_kernels() {
