@@ -1,0 +1,99 @@
+// The kernels on tiles of products that a convolution has, alone or fused with ReLU and max
+// pooling: what their registrations share.
+#pragma once
+
+#include "codelets/conv2d/conv2d.hpp"
+#include "codelets/conv2d/thin.hpp"
+#include "codelets/conv2d/winograd_passes.hpp"
+#include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
+
+namespace arenite::codelets::conv2d {
+inline namespace ARENITE_GRIDS {
+
+inline Pair pool_of(const Geometry&) { return {1, 1}; }
+inline Pair pool_of(const conv2d_relu_max_pool2d::Geometry& g) { return g.pool; }
+
+/// `G` is the operator's Geometry.
+template <class G>
+struct TiledKernels {
+  static constexpr bool pooled = !std::is_same_v<G, Geometry>;
+
+  static Sizes sizes_of(const G& g) { return {g.x, g.y, g.window, pool_of(g)}; }
+
+  static graph::Support fits(const graph::OpView& op, const G& g, int least_alignment) {
+    const graph::Support plain = cuda::is_plain(op, least_alignment);
+    return plain ? Sizes::fit(g.x, g.y, g.window, pool_of(g)) : plain;
+  }
+  template <auto geometry>
+  static graph::Support fits(const graph::OpView& op) {
+    return fits(op, geometry(op), 16);
+  }
+  /// Of convolutions alone, large ones are left to libraries.
+  template <auto geometry>
+  static graph::Support supports(const graph::OpView& op) {
+    const graph::Support fit = fits<geometry>(op);
+    if constexpr (!pooled) {
+      if (fit) return cuda::worth_tiles(geometry(op).flops());
+    }
+    return fit;
+  }
+  template <class Pass, auto geometry>
+  static graph::Support fits_winograd(const graph::OpView& op) {
+    const G g = geometry(op);
+    if (pooled && pool_of(g) != Pair{2, 2}) return "pooling other than 2x2";
+    const graph::Support window = Pass::fits(g.window, pool_of(g));
+    return window ? fits(op, g, 4) : window;
+  }
+  static graph::Support supports_thin_grad_weight(const graph::OpView& op) {
+    const G g = G::grad_weight(op);
+    const graph::Support fit = fits(op, g, 4);
+    return fit ? ThinGradWeightPass<pooled>::fits(sizes_of(g), g.window) : fit;
+  }
+
+  static TiledGradInput<pooled> grad_input(const graph::OpView& op) {
+    const G g = G::grad_input(op);
+    return {sizes_of(g), g.output.has_value()};
+  }
+  static TiledGradWeight<pooled> grad_weight(const graph::OpView& op) {
+    return TiledGradWeight<pooled>(sizes_of(G::grad_weight(op)));
+  }
+  static ThinGradWeightPass<pooled> thin_grad_weight(const graph::OpView& op) {
+    return ThinGradWeightPass<pooled>(sizes_of(G::grad_weight(op)));
+  }
+  static WinogradGradInputPass<pooled> winograd_grad_input(const graph::OpView& op) {
+    const G g = G::grad_input(op);
+    return {sizes_of(g), {g.x.n, g.x.h, g.x.w}, g.output.has_value()};
+  }
+  static WinogradGradWeightPass<pooled> winograd_grad_weight(const graph::OpView& op) {
+    const G g = G::grad_weight(op);
+    return {sizes_of(g), output_tiles(g.y, pool_of(g))};
+  }
+
+  /// Those of the gradients of `op`.
+  static void add_gradients(runtime::KernelTable& kernels, const std::string& op) {
+    constexpr auto run_input = cuda::run_state<TiledGradInput<pooled>>,
+                   run_weight = cuda::run_state<TiledGradWeight<pooled>>,
+                   run_thin = cuda::run_state<ThinGradWeightPass<pooled>>;
+    for (const char* input_gradient : {"_grad_input", "_grad_input_relu"}) {
+      const std::string input = op + input_gradient;
+      add_winograd<winograd_grad_input>(
+          kernels, input, fits_winograd<WinogradGradInputPass<pooled>, G::grad_input>);
+      kernels.add(input,
+                  cuda::own("tiled", supports<G::grad_input>, prepare<grad_input, run_input>));
+      cuda::add_tilings<grad_input, run_input>(kernels, input, fits<G::grad_input>);
+    }
+    const std::string weight = op + "_grad_weight";
+    kernels.add(weight,
+                cuda::own("thin", supports_thin_grad_weight, prepare<thin_grad_weight, run_thin>,
+                          cuda::workspace_of<thin_grad_weight>));
+    add_winograd<winograd_grad_weight>(kernels, weight,
+                                       fits_winograd<WinogradPass, G::grad_weight>);
+    kernels.add(weight,
+                cuda::own("tiled", supports<G::grad_weight>, prepare<grad_weight, run_weight>,
+                          cuda::workspace_of<grad_weight>));
+    cuda::add_tilings<grad_weight, run_weight>(kernels, weight, fits<G::grad_weight>);
+  }
+};
+
+}  // namespace ARENITE_GRIDS
+}  // namespace arenite::codelets::conv2d
