@@ -1,5 +1,6 @@
 #pragma once
 
+#include "codelets/last_axis.hpp"
 #include "codelets/registry.hpp"
 
 namespace arenite::codelets {
@@ -7,6 +8,20 @@ namespace arenite::codelets {
 /// Codes that sliced_softmax and its gradient write to the status word.
 enum class PrefixFault : std::uint32_t {
   range = 1,  ///< a prefix outside 0..C: the op copies, as with a prefix of 0
+};
+
+/// What the kernels know of an op: its rows, and how much of each is the prefix.
+struct PrefixedRows {
+  LastAxis axis;
+  std::int64_t prefix = -1;  ///< -1: an operand says
+
+  static PrefixedRows whole(const graph::OpView& op) {
+    const LastAxis axis(op.operand(0).shape);
+    return {axis, axis.length};
+  }
+  static PrefixedRows sliced(const graph::OpView& op) {
+    return {LastAxis(op.operand(0).shape), op.integer("prefix")};
+  }
 };
 
 std::vector<runtime::Kernel> softmax_kernels();

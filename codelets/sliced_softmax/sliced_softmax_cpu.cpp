@@ -1,4 +1,3 @@
-#include "codelets/last_axis.hpp"
 #include "codelets/prepare.hpp"
 #include "codelets/sliced_softmax/sliced_softmax.hpp"
 #include "codelets/softmax_cross_entropy/exponentials.hpp"
@@ -6,25 +5,9 @@
 namespace arenite::codelets {
 namespace {
 
-using graph::OpView;
-
-struct State {
-  LastAxis axis;
-  std::int64_t prefix = -1;  ///< -1: an operand says
-};
-
-State whole_axis(const OpView& op) {
-  const LastAxis axis(op.operand(0).shape);
-  return {axis, axis.length};
-}
-
-State sliced_axis(const OpView& op) {
-  return {LastAxis(op.operand(0).shape), op.integer("prefix")};
-}
-
 /// `value`: which operand prefix_value is.
 std::int64_t prefix_of(const runtime::KernelCall& call, std::size_t value) {
-  const State& state = *static_cast<const State*>(call.state);
+  const PrefixedRows& state = *static_cast<const PrefixedRows*>(call.state);
   if (state.prefix >= 0) return state.prefix;
   const std::int64_t prefix = *call.in<std::int64_t>(value);
   if (prefix >= 0 && prefix <= state.axis.length) return prefix;
@@ -38,7 +21,7 @@ void copy(const float* from, float* to, std::int64_t begin, std::int64_t end) no
 }
 
 void run_softmax(const runtime::KernelCall& call) {
-  const LastAxis axis = static_cast<const State*>(call.state)->axis;
+  const LastAxis axis = static_cast<const PrefixedRows*>(call.state)->axis;
   const std::int64_t prefix = prefix_of(call, 1);
   for (std::int64_t r = 0; r < axis.rows; ++r) {
     const float* x = call.in<float>(0) + r * axis.length;
@@ -52,7 +35,7 @@ void run_softmax(const runtime::KernelCall& call) {
 }
 
 void run_grad(const runtime::KernelCall& call) {
-  const LastAxis axis = static_cast<const State*>(call.state)->axis;
+  const LastAxis axis = static_cast<const PrefixedRows*>(call.state)->axis;
   const std::int64_t prefix = prefix_of(call, 2);
   for (std::int64_t r = 0; r < axis.rows; ++r) {
     const float* gradient = call.in<float>(0) + r * axis.length;
@@ -70,15 +53,15 @@ void run_grad(const runtime::KernelCall& call) {
 }  // namespace
 
 std::vector<runtime::Kernel> softmax_kernels() {
-  return {{.name = "plain", .prepare = prepare<whole_axis, run_softmax>}};
+  return {{.name = "plain", .prepare = prepare<PrefixedRows::whole, run_softmax>}};
 }
 
 std::vector<runtime::Kernel> sliced_softmax_kernels() {
-  return {{.name = "plain", .prepare = prepare<sliced_axis, run_softmax>}};
+  return {{.name = "plain", .prepare = prepare<PrefixedRows::sliced, run_softmax>}};
 }
 
 std::vector<runtime::Kernel> sliced_softmax_grad_kernels() {
-  return {{.name = "plain", .prepare = prepare<sliced_axis, run_grad>}};
+  return {{.name = "plain", .prepare = prepare<PrefixedRows::sliced, run_grad>}};
 }
 
 }  // namespace arenite::codelets

@@ -7,20 +7,6 @@
 namespace arenite::codelets {
 namespace {
 
-struct State {
-  LastAxis axis;
-  std::int64_t prefix = -1;  ///< -1: an operand says
-};
-
-State whole_axis(const graph::OpView& op) {
-  const LastAxis axis(op.operand(0).shape);
-  return {axis, axis.length};
-}
-
-State sliced_axis(const graph::OpView& op) {
-  return {LastAxis(op.operand(0).shape), op.integer("prefix")};
-}
-
 /// Where the length of the prefix stands: in the attribute, or in an operand.
 struct Prefix {
   std::int64_t attribute = 0, length = 0;
@@ -34,7 +20,7 @@ struct Prefix {
   }
 };
 
-Prefix prefix_of(const runtime::KernelCall& call, const State& s, std::size_t value) {
+Prefix prefix_of(const runtime::KernelCall& call, const PrefixedRows& s, std::size_t value) {
   const Prefix prefix{s.prefix, s.axis.length,
                       s.prefix < 0 ? call.in<std::int64_t>(value) : nullptr};
   runtime::StatusWord* status = call.status;
@@ -102,7 +88,7 @@ struct Softmax : cuda::RowsOfWarps {
 };
 
 void run_softmax(const runtime::KernelCall& call) {
-  const State& s = *static_cast<const State*>(call.state);
+  const PrefixedRows& s = *static_cast<const PrefixedRows*>(call.state);
   const Softmax all{{s.axis}, prefix_of(call, s, 1), call.in<float>(0), call.out<float>(0)};
   cuda::for_each_block(call, all.blocks(), all);
 }
@@ -132,7 +118,7 @@ struct Gradient {
 };
 
 void run_grad(const runtime::KernelCall& call) {
-  const State& s = *static_cast<const State*>(call.state);
+  const PrefixedRows& s = *static_cast<const PrefixedRows*>(call.state);
   cuda::sum_rows(
       call, s.axis,
       Gradient{prefix_of(call, s, 2), call.in<float>(0), call.in<float>(1), call.out<float>(0)});
@@ -141,9 +127,9 @@ void run_grad(const runtime::KernelCall& call) {
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(sliced_softmax)(runtime::KernelTable& kernels) {
-  kernels.add("softmax", cuda::own(prepare<whole_axis, run_softmax>));
-  kernels.add("sliced_softmax", cuda::own(prepare<sliced_axis, run_softmax>));
-  kernels.add("sliced_softmax_grad", cuda::own(prepare<sliced_axis, run_grad>));
+  kernels.add("softmax", cuda::own(prepare<PrefixedRows::whole, run_softmax>));
+  kernels.add("sliced_softmax", cuda::own(prepare<PrefixedRows::sliced, run_softmax>));
+  kernels.add("sliced_softmax_grad", cuda::own(prepare<PrefixedRows::sliced, run_grad>));
 }
 
 }  // namespace arenite::codelets
