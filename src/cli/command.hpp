@@ -46,6 +46,7 @@ struct Option {
   const std::string& name() const { return names.back(); }
   bool is_argument() const { return !name().starts_with('-'); }
   bool takes_value() const { return !kind.empty(); }
+  bool takes_folder() const { return kind == "FOLDER"; }
 
   Option* type_name(std::string text) { return kind = std::move(text), this; }
   Option* default_str(std::string text) { return shown_default = std::move(text), this; }

@@ -4,38 +4,11 @@
 #include <iostream>
 
 namespace arenite::cli {
-namespace {
-
-/// Up to what only the help has room for.
-std::string first_clause(const std::string& description) {
-  std::size_t end = description.size();
+std::string first_clause(const std::string& help) {
+  std::size_t end = help.size();
   for (const char* stop : {"\n", ":", ";", " (", ". ", ", which", ", as in", ", else"})
-    end = std::min(end, description.find(stop));
-  return description.substr(0, end);
-}
-
-ShellOption shell_option(const Option& option) {
-  return {.names = option.names,
-          .says = first_clause(option.help),
-          .argument = option.is_argument(),
-          .takes_value = option.takes_value(),
-          .repeats = option.repeats,
-          .folders = option.kind == "FOLDER",
-          .offer = option.offer};
-}
-
-ShellCommand shell_command(const Command& command) {
-  ShellCommand all{.name = command.name, .says = command.summary, .options = {}};
-  for (const Option& option : command.options) all.options.push_back(shell_option(option));
-  return all;
-}
-
-}  // namespace
-
-std::vector<ShellCommand> shell_commands(const Command& root) {
-  std::vector<ShellCommand> all{shell_command(root)};
-  for (const Command& command : root.subcommands) all.push_back(shell_command(command));
-  return all;
+    end = std::min(end, help.find(stop));
+  return help.substr(0, end);
 }
 
 Command* add_completion_options(Command& app, CompletionArguments& a) {
@@ -59,10 +32,9 @@ Command* add_completion_options(Command& app, CompletionArguments& a) {
 }
 
 int run_completion(const Command& root, const CompletionArguments& arguments) {
-  const std::vector<ShellCommand> commands = shell_commands(root);
-  std::cout << (arguments.shell == "bash"  ? bash_completion(commands)
-                : arguments.shell == "zsh" ? zsh_completion(commands)
-                                           : fish_completion(commands));
+  std::cout << (arguments.shell == "bash"  ? bash_completion(root)
+                : arguments.shell == "zsh" ? zsh_completion(root)
+                                           : fish_completion(root));
   return exit_ok;
 }
 

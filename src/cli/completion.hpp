@@ -5,8 +5,6 @@
 #include "src/cli/command.hpp"
 
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace arenite::cli {
 
@@ -17,28 +15,11 @@ struct CompletionArguments {
 Command* add_completion_options(Command& app, CompletionArguments& arguments);
 int run_completion(const Command& root, const CompletionArguments& arguments);
 
-/// An option or argument as shells see it.
-struct ShellOption {
-  std::vector<std::string> names;  ///< "-h", "--help"; of an argument "INPUT"
-  std::string says;                ///< its description's first clause
-  bool argument = false;
-  bool takes_value = false;
-  bool repeats = false;
-  bool folders = false;  ///< of files, only these
-  Offer offer;
-};
+/// Of an option's help, what shells have room for.
+std::string first_clause(const std::string& help);
 
-struct ShellCommand {
-  std::string name;
-  std::string says;
-  std::vector<ShellOption> options;
-};
-
-/// The root, then its subcommands.
-std::vector<ShellCommand> shell_commands(const Command& root);
-
-std::string bash_completion(const std::vector<ShellCommand>& commands);
-std::string zsh_completion(const std::vector<ShellCommand>& commands);
-std::string fish_completion(const std::vector<ShellCommand>& commands);
+std::string bash_completion(const Command& root);
+std::string zsh_completion(const Command& root);
+std::string fish_completion(const Command& root);
 
 }  // namespace arenite::cli

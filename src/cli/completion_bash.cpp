@@ -88,11 +88,11 @@ std::string assignments(const Offer& offer, bool folders) {
 }
 
 /// After options that take a value: a case for each kind of value.
-std::string values_of(const ShellCommand& command, const std::string& prefix) {
+std::string values_of(const Command& command, const std::string& prefix) {
   std::vector<std::pair<std::string, std::string>> cases;  // what is offered, patterns
-  for (const ShellOption& option : command.options) {
-    if (option.argument || !option.takes_value) continue;
-    const std::string offered = assignments(option.offer, option.folders);
+  for (const Option& option : command.options) {
+    if (option.is_argument() || !option.takes_value()) continue;
+    const std::string offered = assignments(option.offer, option.takes_folder());
     auto known = std::ranges::find(cases, offered, &std::pair<std::string, std::string>::first);
     if (known == cases.end()) known = cases.insert(known, {offered, ""});
     for (const std::string& name : option.names) {
@@ -106,15 +106,15 @@ std::string values_of(const ShellCommand& command, const std::string& prefix) {
 }
 
 /// Elsewhere: options, or what an argument may be.
-std::string others_of(const ShellCommand& command, const std::string& prefix,
+std::string others_of(const Command& command, const std::string& prefix,
                       const std::vector<std::string>& subcommands) {
   std::vector<std::string> names;
   Offer argument{.words = subcommands};
   bool folders = false;
-  for (const ShellOption& option : command.options) {
-    if (option.argument) {
+  for (const Option& option : command.options) {
+    if (option.is_argument()) {
       argument = option.offer;
-      folders = option.folders;
+      folders = option.takes_folder();
     } else {
       names.insert(names.end(), option.names.begin(), option.names.end());
     }
@@ -128,14 +128,14 @@ std::string others_of(const ShellCommand& command, const std::string& prefix,
 
 }  // namespace
 
-std::string bash_completion(const std::vector<ShellCommand>& commands) {
+std::string bash_completion(const Command& root) {
   std::string text = head;
   std::vector<std::string> names;
-  for (std::size_t i = 1; i < commands.size(); ++i) {
-    names.push_back(commands[i].name);
-    text += values_of(commands[i], commands[i].name) + others_of(commands[i], commands[i].name, {});
+  for (const Command& command : root.subcommands) {
+    names.push_back(command.name);
+    text += values_of(command, command.name) + others_of(command, command.name, {});
   }
-  return text + values_of(commands[0], "") + others_of(commands[0], "", names) + tail;
+  return text + values_of(root, "") + others_of(root, "", names) + tail;
 }
 
 }  // namespace arenite::cli

@@ -16,36 +16,36 @@ std::string fish_quoted(std::string_view text) {
   return all + "'";
 }
 
-std::string line(const std::string& condition, const ShellOption& option) {
+std::string line(const std::string& condition, const Option& option) {
   std::string text = "complete -c arenite -n " + fish_quoted(condition);
-  if (!option.argument) {
+  if (!option.is_argument()) {
     for (const std::string& name : option.names) {
       text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
     }
     // Whether files are among the values.
-    if (option.takes_value) text += option.offer.files && !option.folders ? " -r -F" : " -x";
+    if (option.takes_value())
+      text += option.offer.files && !option.takes_folder() ? " -r -F" : " -x";
   } else if (option.offer.files) {
     text += " -F";
   }
   std::string words = fmt::format("{}", fmt::join(option.offer.words, " "));
-  if (option.folders) words += "(__fish_complete_directories)";
+  if (option.takes_folder()) words += "(__fish_complete_directories)";
   if (!words.empty()) text += " -a " + fish_quoted(words);
-  return text + " -d " + fish_quoted(option.says) + "\n";
+  return text + " -d " + fish_quoted(first_clause(option.help)) + "\n";
 }
 
 }  // namespace
 
-std::string fish_completion(const std::vector<ShellCommand>& commands) {
+std::string fish_completion(const Command& root) {
   const std::string none = "__fish_use_subcommand";
   std::string text =
       "# Completes command lines of arenite in fish. Made by: arenite completion fish\n\n"
       "complete -c arenite -f\n";
-  for (const ShellOption& option : commands.front().options) text += line(none, option);
-  for (std::size_t i = 1; i < commands.size(); ++i) {
-    const ShellCommand& command = commands[i];
+  for (const Option& option : root.options) text += line(none, option);
+  for (const Command& command : root.subcommands) {
     text += fmt::format("\ncomplete -c arenite -n {} -a {} -d {}\n", none, command.name,
-                        fish_quoted(command.says));
-    for (const ShellOption& option : command.options)
+                        fish_quoted(command.summary));
+    for (const Option& option : command.options)
       text += line("__fish_seen_subcommand_from " + command.name, option);
   }
   return text;

@@ -17,8 +17,8 @@ std::string escaped(std::string_view text, std::string_view what) {
 }
 
 /// What _arguments does to complete a value.
-std::string action(const ShellOption& option) {
-  const std::string files = option.folders ? "_files -/" : "_files";
+std::string action(const Option& option) {
+  const std::string files = option.takes_folder() ? "_files -/" : "_files";
   if (option.offer.words.empty()) return option.offer.files ? files : " ";
   // What goes on behind a colon gets no space.
   std::vector<std::string> whole, begun;
@@ -31,13 +31,13 @@ std::string action(const ShellOption& option) {
   return "{" + escaped(fmt::format("{}", fmt::join(parts, "; ")), ":\\") + "}";
 }
 
-std::string kind_of(const ShellOption& option) {
-  return escaped(option.argument ? option.names.front() : option.says, ":\\");
+std::string kind_of(const Option& option) {
+  return escaped(option.is_argument() ? option.names.front() : first_clause(option.help), ":\\");
 }
 
 /// The specifications of one option, for _arguments.
-std::string specifications(const ShellOption& option) {
-  if (option.argument) {
+std::string specifications(const Option& option) {
+  if (option.is_argument()) {
     return fmt::format("        {} \\\n",
                        quoted_for_shell(fmt::format("{}:{}:{}", option.repeats ? "*" : "1",
                                                     kind_of(option), action(option))));
@@ -48,28 +48,27 @@ std::string specifications(const ShellOption& option) {
     std::string specification =
         option.repeats ? "*" : fmt::format("({})", fmt::join(option.names, " "));
     specification += name;
-    if (option.takes_value && is_long) specification += "=";
-    specification += "[" + escaped(option.says, "[]\\") + "]";
-    if (option.takes_value) specification += ":" + kind_of(option) + ":" + action(option);
+    if (option.takes_value() && is_long) specification += "=";
+    specification += "[" + escaped(first_clause(option.help), "[]\\") + "]";
+    if (option.takes_value()) specification += ":" + kind_of(option) + ":" + action(option);
     text += fmt::format("        {} \\\n", quoted_for_shell(specification));
   }
   return text;
 }
 
-std::string arguments(const ShellCommand& command) {
+std::string arguments(const Command& command) {
   std::string text;
-  for (const ShellOption& option : command.options) text += specifications(option);
+  for (const Option& option : command.options) text += specifications(option);
   return text;
 }
 
 }  // namespace
 
-std::string zsh_completion(const std::vector<ShellCommand>& commands) {
+std::string zsh_completion(const Command& root) {
   std::string described, cases;
-  for (std::size_t i = 1; i < commands.size(); ++i) {
-    const ShellCommand& command = commands[i];
-    described += fmt::format("        {}\n",
-                             quoted_for_shell(escaped(command.name, ":\\") + ":" + command.says));
+  for (const Command& command : root.subcommands) {
+    described += fmt::format(
+        "        {}\n", quoted_for_shell(escaped(command.name, ":\\") + ":" + command.summary));
     cases += fmt::format(
         "        {})\n          _arguments \\\n{}            && return 0\n          ;;\n",
         command.name, arguments(command));
@@ -103,7 +102,7 @@ else
   compdef _arenite arenite
 fi
 )",
-                     arguments(commands.front()), described, cases);
+                     arguments(root), described, cases);
 }
 
 }  // namespace arenite::cli
