@@ -5,6 +5,7 @@
 
 #include "src/base/atomic_file.hpp"
 #include "src/base/nearest.hpp"
+#include "src/base/refuse.hpp"
 #include "src/cli/checks.hpp"
 
 #include <algorithm>
@@ -66,10 +67,7 @@ class ModelOptions {
   }
 
   [[noreturn]] void wrong(std::string found, std::string expected, std::string hint = {}) const {
-    fail({.found = std::move(found),
-          .expected = std::move(expected),
-          .where = "'" + input_ + "'",
-          .hint = std::move(hint)});
+    refuse(std::move(found), std::move(expected), "'" + input_ + "'", std::move(hint));
   }
 
   ModelRequest& request_;
@@ -127,14 +125,11 @@ bool is_script(std::string_view path, std::string_view text) noexcept {
 }
 
 std::string read_input(const std::string& path) {
-  const auto refuse = [&](std::string found, std::string expected) {
-    fail({.found = std::move(found),
-          .expected = std::move(expected),
-          .where = "'" + path + "'",
-          .hint = model_hint(path)});
+  const auto wrong = [&](std::string found, std::string expected) {
+    refuse(std::move(found), std::move(expected), "'" + path + "'", model_hint(path));
   };
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) refuse("a folder", "a table or a graph script");
+  if (std::filesystem::is_directory(path, error)) wrong("a folder", "a table or a graph script");
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text;
@@ -147,7 +142,7 @@ std::string read_input(const std::string& path) {
     text.resize(had + static_cast<std::size_t>(file.gcount()));
   }
   if (!file.is_open() || file.bad())
-    refuse(system_reason(), "a table or a graph script that can be read");
+    wrong(system_reason(), "a table or a graph script that can be read");
   return text;
 }
 

@@ -226,8 +226,7 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
     fail({.found = "a graph script of more than " +
                    digits(static_cast<std::int64_t>(max_script_bytes)) + " bytes",
           .expected = "at most as many",
-          .where = "'" + arguments.input + "'",
-          .hint = {}});
+          .where = "'" + arguments.input + "'"});
   }
   refuse_alignment(arguments);
   graph::Graph graph = graph::parse(text, operators(), arguments.input);
@@ -235,8 +234,7 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
     fail({.found =
               "a graph script of " + digits(static_cast<std::int64_t>(graph.op_count())) + " ops",
           .expected = "at most " + digits(static_cast<std::int64_t>(max_script_ops)),
-          .where = "'" + arguments.input + "'",
-          .hint = {}});
+          .where = "'" + arguments.input + "'"});
   }
   if (!arguments.sizes.empty()) {
     try {

@@ -1,6 +1,7 @@
 #include "src/data/gzip.hpp"
 
 #include "src/base/atomic_file.hpp"
+#include "src/base/refuse.hpp"
 #include "src/data/cache.hpp"
 
 #include <arenite/data/idx.hpp>
@@ -50,11 +51,11 @@ class LimitedSink {
     collect_header(bytes);
     total_ += std::ssize(bytes);
     if (header_ && total_ > header_->file_bytes) {
-      fail({.found = "it unpacks to more than the " + std::to_string(header_->file_bytes) +
-                     " bytes its header promises",
-            .expected = "a header and " + to_string(header_->shape) + " elements",
-            .where = file_ + ", byte " + std::to_string(offset),
-            .hint = "the file is damaged, or made to fill the disk"});
+      refuse("it unpacks to more than the " + std::to_string(header_->file_bytes) +
+                 " bytes its header promises",
+             "a header and " + to_string(header_->shape) + " elements",
+             file_ + ", byte " + std::to_string(offset),
+             "the file is damaged, or made to fill the disk");
     }
     sink_(bytes);
   }
@@ -62,11 +63,11 @@ class LimitedSink {
   void finish() {
     if (!header_) parse_idx_header(head_, rank_, file_ + " (unpacked)");
     if (total_ < header_->file_bytes) {
-      fail({.found = "it unpacks to " + std::to_string(total_) + " bytes",
-            .expected = std::to_string(header_->file_bytes) + " bytes, by its header of " +
-                        to_string(header_->shape),
-            .where = file_ + " (unpacked), byte " + std::to_string(total_),
-            .hint = "the file was cut short before it was compressed"});
+      refuse("it unpacks to " + std::to_string(total_) + " bytes",
+             std::to_string(header_->file_bytes) + " bytes, by its header of " +
+                 to_string(header_->shape),
+             file_ + " (unpacked), byte " + std::to_string(total_),
+             "the file was cut short before it was compressed");
     }
   }
 
@@ -79,11 +80,10 @@ class LimitedSink {
     if (part.size() < wanted) return;
     header_ = parse_idx_header(head_, rank_, file_ + " (unpacked)");
     if (header_->file_bytes / max_expansion > compressed_bytes_) {
-      fail({.found = std::to_string(compressed_bytes_) + " compressed bytes for " +
-                     to_string(header_->shape) + " elements",
-            .expected = "at least 1 for every " + std::to_string(max_expansion) + ", gzip's limit",
-            .where = file_ + " (unpacked), byte 4",
-            .hint = "the dimensions in the header are wrong"});
+      refuse(std::to_string(compressed_bytes_) + " compressed bytes for " +
+                 to_string(header_->shape) + " elements",
+             "at least 1 for every " + std::to_string(max_expansion) + ", gzip's limit",
+             file_ + " (unpacked), byte 4", "the dimensions in the header are wrong");
     }
   }
 
@@ -168,12 +168,10 @@ void unpack_idx(std::span<const std::uint8_t> compressed, int rank, const std::s
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {
       const std::string reason = stream.msg ? stream.msg : "not gzip data";
       const bool trailing = members > 0 && !in_member;
-      fail({.found =
-                (trailing ? "trailing bytes that are no gzip member: " : "corrupt gzip data: ") +
-                reason,
-            .expected = trailing ? "the end of the file after the last member" : "intact gzip data",
-            .where = where,
-            .hint = "compare its SHA-256 with the publisher's, or fetch it again"});
+      refuse(
+          (trailing ? "trailing bytes that are no gzip member: " : "corrupt gzip data: ") + reason,
+          trailing ? "the end of the file after the last member" : "intact gzip data", where,
+          "compare its SHA-256 with the publisher's, or fetch it again");
     }
     in_member = true;
     const std::size_t produced = out.size() - stream.avail_out;
@@ -184,10 +182,8 @@ void unpack_idx(std::span<const std::uint8_t> compressed, int rank, const std::s
       if (stream.avail_in == 0 && fed == compressed.size()) break;
       if (::inflateReset(&stream) != Z_OK) throw std::bad_alloc();
     } else if (produced < out.size() && stream.avail_in == 0 && fed == compressed.size()) {
-      fail({.found = "the file ends inside gzip member " + std::to_string(members + 1),
-            .expected = "the member's end and checksum",
-            .where = where,
-            .hint = "the download was cut short; fetch it again"});
+      refuse("the file ends inside gzip member " + std::to_string(members + 1),
+             "the member's end and checksum", where, "the download was cut short; fetch it again");
     }
   }
   limited.finish();

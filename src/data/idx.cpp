@@ -1,8 +1,8 @@
 #include <arenite/data/idx.hpp>
-#include <arenite/error.hpp>
 
 #include "src/base/atomic_file.hpp"
 #include "src/base/file.hpp"
+#include "src/base/refuse.hpp"
 #include "src/data/gzip.hpp"
 
 #include <algorithm>
@@ -30,41 +30,35 @@ std::string hex(std::uint8_t byte) {
 
 IdxHeader parse_idx_header(std::span<const std::uint8_t> bytes, int rank, const std::string& file) {
   if (rank < 1 || rank > Shape::max_rank) {
-    fail({.found = "an IDX rank of " + std::to_string(rank), .expected = "1 to 8", .where = file});
+    refuse("an IDX rank of " + std::to_string(rank), "1 to 8", file);
   }
   const std::int64_t header_bytes = 4 + 4 * std::int64_t{rank};
   const std::int64_t available = std::ssize(bytes);
   if (available >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) {
-    fail({.found = "gzip data under a name without .gz",
-          .expected = "an IDX file, which starts with two zero bytes",
-          .where = at_byte(file, 0),
-          .hint = "add .gz to its name, or unpack it"});
+    refuse("gzip data under a name without .gz", "an IDX file, which starts with two zero bytes",
+           at_byte(file, 0), "add .gz to its name, or unpack it");
   }
   for (std::size_t i = 0; i < 2 && i < bytes.size(); ++i) {
     if (bytes[i] != 0) {
-      fail({.found = "the magic number has " + hex(bytes[i]),
-            .expected = "0x00: an IDX file starts with two zero bytes",
-            .where = at_byte(file, static_cast<std::int64_t>(i))});
+      refuse("the magic number has " + hex(bytes[i]),
+             "0x00: an IDX file starts with two zero bytes",
+             at_byte(file, static_cast<std::int64_t>(i)));
     }
   }
   if (available >= 3 && bytes[2] != type_unsigned_byte) {
-    fail({.found = "type code " + hex(bytes[2]),
-          .expected = "0x08, unsigned bytes",
-          .where = at_byte(file, 2)});
+    refuse("type code " + hex(bytes[2]), "0x08, unsigned bytes", at_byte(file, 2));
   }
   if (available >= 4 && bytes[3] != rank) {
-    fail({.found = "rank " + std::to_string(bytes[3]),
-          .expected = "rank " + std::to_string(rank) +
-                      (rank == 1   ? " (labels)"
-                       : rank == 3 ? " (images)"
-                                   : ""),
-          .where = at_byte(file, 3),
-          .hint = "are the images' and the labels' files swapped?"});
+    refuse("rank " + std::to_string(bytes[3]),
+           "rank " + std::to_string(rank) +
+               (rank == 1   ? " (labels)"
+                : rank == 3 ? " (images)"
+                            : ""),
+           at_byte(file, 3), "are the images' and the labels' files swapped?");
   }
   if (available < header_bytes) {
-    fail({.found = "the file ends after " + std::to_string(available) + " bytes",
-          .expected = "a header of " + std::to_string(header_bytes) + " bytes",
-          .where = at_byte(file, available)});
+    refuse("the file ends after " + std::to_string(available) + " bytes",
+           "a header of " + std::to_string(header_bytes) + " bytes", at_byte(file, available));
   }
   std::array<std::int64_t, Shape::max_rank> dims{};
   std::int64_t elements = 1;
@@ -73,10 +67,10 @@ IdxHeader parse_idx_header(std::span<const std::uint8_t> bytes, int rank, const 
     const std::int64_t dim = std::int64_t{bytes[at]} << 24 | std::int64_t{bytes[at + 1]} << 16 |
                              std::int64_t{bytes[at + 2]} << 8 | std::int64_t{bytes[at + 3]};
     if (dim == 0 || dim > idx_max_bytes / elements) {
-      fail({.found = "dimension " + std::to_string(axis) + " is " + std::to_string(dim),
-            .expected = dim == 0 ? "at least 1"
-                                 : "at most " + std::to_string(idx_max_bytes) + " elements in all",
-            .where = at_byte(file, static_cast<std::int64_t>(at))});
+      refuse(
+          "dimension " + std::to_string(axis) + " is " + std::to_string(dim),
+          dim == 0 ? "at least 1" : "at most " + std::to_string(idx_max_bytes) + " elements in all",
+          at_byte(file, static_cast<std::int64_t>(at)));
     }
     dims[static_cast<std::size_t>(axis)] = dim;
     elements *= dim;
@@ -89,13 +83,11 @@ IdxView parse_idx(std::span<const std::uint8_t> bytes, int rank, const std::stri
   const IdxHeader header = parse_idx_header(bytes, rank, file);
   const std::int64_t size = std::ssize(bytes);
   if (size != header.file_bytes) {
-    fail({.found = "a file of " + std::to_string(size) + " bytes",
-          .expected = std::to_string(header.file_bytes) +
-                      " bytes: " + std::to_string(header.header_bytes) + " of header and " +
-                      to_string(header.shape) + " elements",
-          .where = at_byte(file, std::min(size, header.file_bytes)),
-          .hint =
-              size < header.file_bytes ? "the file is cut short" : "the file has trailing bytes"});
+    refuse("a file of " + std::to_string(size) + " bytes",
+           std::to_string(header.file_bytes) + " bytes: " + std::to_string(header.header_bytes) +
+               " of header and " + to_string(header.shape) + " elements",
+           at_byte(file, std::min(size, header.file_bytes)),
+           size < header.file_bytes ? "the file is cut short" : "the file has trailing bytes");
   }
   return {header.shape, bytes.subspan(static_cast<std::size_t>(header.header_bytes))};
 }
@@ -104,9 +96,8 @@ void check_labels(std::span<const std::uint8_t> labels, int classes, const std::
   const auto bad = std::find_if(labels.begin(), labels.end(),
                                 [classes](std::uint8_t l) { return l >= classes; });
   if (bad == labels.end()) return;
-  fail({.found = "label " + std::to_string(*bad),
-        .expected = "0 to " + std::to_string(classes - 1),
-        .where = at_byte(file, 8 + (bad - labels.begin()))});
+  refuse("label " + std::to_string(*bad), "0 to " + std::to_string(classes - 1),
+         at_byte(file, 8 + (bad - labels.begin())));
 }
 
 IdxFile IdxFile::open(const std::filesystem::path& path, int rank) {
@@ -128,16 +119,14 @@ void write_idx(const std::filesystem::path& path, const Shape& shape,
   // What we write, we can read: the same limits.
   const IdxHeader parsed = parse_idx_header(header, shape.rank(), path.string());
   if (parsed.shape != shape || shape.elements() != std::ssize(values)) {
-    fail({.found = std::to_string(values.size()) + " bytes for shape " + to_string(shape),
-          .expected = "as many bytes as elements, and dimensions below 2^32",
-          .where = path.string()});
+    refuse(std::to_string(values.size()) + " bytes for shape " + to_string(shape),
+           "as many bytes as elements, and dimensions below 2^32", path.string());
   }
   std::error_code error;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
   if (error) {
-    fail({.found = "cannot create the folder: " + error.message(),
-          .expected = "a writable folder",
-          .where = path.parent_path().string()});
+    refuse("cannot create the folder: " + error.message(), "a writable folder",
+           path.parent_path().string());
   }
   AtomicFile file(path);
   file.write(header);

@@ -1,9 +1,10 @@
-#include <arenite/error.hpp>
 #include <arenite/nn/nn.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "src/base/refuse.hpp"
 
 namespace arenite::nn {
 namespace {
@@ -12,10 +13,8 @@ void need_rank(ModelBuilder& model, graph::ValueId x, int rank, const std::strin
                const char* expected) {
   const Shape& shape = model.shape(x);
   if (shape.rank() == rank) return;
-  fail({.found = "a value of shape " + to_string(shape),
-        .expected = expected,
-        .where = "layer '" + layer + "'",
-        .hint = rank == 2 ? "put nn::flatten() before it" : ""});
+  refuse("a value of shape " + to_string(shape), expected, "layer '" + layer + "'",
+         rank == 2 ? "put nn::flatten() before it" : "");
 }
 
 std::string text(Extent extent) {
@@ -31,9 +30,9 @@ void need_extent(Extent extent, std::int64_t least, const std::string& what,
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   const auto outside = [&](std::int64_t v) { return v < least || v > most; };
   if (!outside(extent.rows) && !outside(extent.columns)) return;
-  fail({.found = what + " of " + text(extent),
-        .expected = "rows and columns of at least " + std::to_string(least) + " and below 2^31",
-        .where = "layer '" + layer + "'"});
+  refuse(what + " of " + text(extent),
+         "rows and columns of at least " + std::to_string(least) + " and below 2^31",
+         "layer '" + layer + "'");
 }
 
 /// The zeros on each side; the kernel and its dilation are checked already.
@@ -44,10 +43,9 @@ Extent zeros(const Padding& padding, Extent kernel, Extent dilation, const std::
   }
   const Extent reach{(kernel.rows - 1) * dilation.rows, (kernel.columns - 1) * dilation.columns};
   if (reach.rows % 2 != 0 || reach.columns % 2 != 0) {
-    fail({.found = "padding nn::same with a kernel of " + text(kernel),
-          .expected = "a kernel with a middle: odd rows and columns",
-          .where = "layer '" + layer + "'",
-          .hint = "give the zeros on each side as a number"});
+    refuse("padding nn::same with a kernel of " + text(kernel),
+           "a kernel with a middle: odd rows and columns", "layer '" + layer + "'",
+           "give the zeros on each side as a number");
   }
   const Extent sides{reach.rows / 2, reach.columns / 2};
   need_extent(sides, 0, "a padding nn::same", layer);
@@ -71,9 +69,7 @@ double gain_of(WeightInit init) { return init == WeightInit::he ? std::sqrt(6.0)
 
 void need_outputs(std::int64_t count, const std::string& what, const std::string& layer) {
   if (count >= 1) return;
-  fail({.found = std::to_string(count) + " output " + what,
-        .expected = "at least 1",
-        .where = "layer '" + layer + "'"});
+  refuse(std::to_string(count) + " output " + what, "at least 1", "layer '" + layer + "'");
 }
 
 std::string begin_pool(ModelBuilder& model, graph::ValueId x) {

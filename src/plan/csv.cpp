@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "src/base/refuse.hpp"
 #include "src/plan/alias.hpp"
 #include "src/plan/text.hpp"
 
@@ -49,10 +50,8 @@ class Reader {
  public:
   Reader(std::string_view text, std::string_view where) : text_(text), where_(where) {
     if (text.size() > max_csv_bytes) {
-      fail({.found = digits(static_cast<std::int64_t>(text.size())) + " bytes",
-            .expected = "at most " + digits(static_cast<std::int64_t>(max_csv_bytes)),
-            .where = std::string(where),
-            .hint = {}});
+      refuse(digits(static_cast<std::int64_t>(text.size())) + " bytes",
+             "at most " + digits(static_cast<std::int64_t>(max_csv_bytes)), std::string(where));
     }
     if (text_.starts_with(byte_order_mark)) at_ = start_ = byte_order_mark.size();
   }
@@ -110,10 +109,7 @@ class Reader {
   }
 
   [[noreturn]] void wrong(std::size_t column, std::string found, std::string expected) const {
-    fail({.found = std::move(found),
-          .expected = std::move(expected),
-          .where = place(where_, line_, column),
-          .hint = {}});
+    refuse(std::move(found), std::move(expected), place(where_, line_, column));
   }
 
   std::string_view text_;
@@ -129,10 +125,7 @@ class Table {
   Table(std::string_view text, std::string_view where) : reader_(text, where), where_(where) {
     std::optional<Row> header = reader_.next();
     if (!header) {
-      fail({.found = "no header",
-            .expected = "a first line such as 'id,lower,upper,size'",
-            .where = std::string(where),
-            .hint = {}});
+      refuse("no header", "a first line such as 'id,lower,upper,size'", std::string(where));
     }
     header_ = std::move(*header);
     for (std::size_t i = 0; i < header_.cells.size(); ++i) {
@@ -179,10 +172,7 @@ class Table {
 
   [[noreturn]] void wrong(const Row& row, const Cell& cell, std::string found,
                           std::string expected) const {
-    fail({.found = std::move(found),
-          .expected = std::move(expected),
-          .where = place(where_, row.line, cell.column),
-          .hint = {}});
+    refuse(std::move(found), std::move(expected), place(where_, row.line, cell.column));
   }
 
  private:
@@ -342,10 +332,8 @@ std::string write_csv(const Plan& plan) {
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     const Buffer& buffer = plan.buffers[i];
     if ((buffer.name + buffer.alias).find('\n') != std::string::npos) {
-      fail({.found = "the line break in the name or alias of " + shown(buffer.name),
-            .expected = "one line",
-            .where = "a table of the plan",
-            .hint = {}});
+      refuse("the line break in the name or alias of " + shown(buffer.name), "one line",
+             "a table of the plan");
     }
     result += field_text(buffer.name);
     for (const std::int64_t number :

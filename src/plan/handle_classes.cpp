@@ -59,9 +59,7 @@ class Partitioner {
     }
     for (std::size_t b = 0; b < cuts.size(); ++b) {
       for (auto at = cuts[b].begin(); at != cuts[b].end() && std::next(at) != cuts[b].end(); ++at) {
-        segments_.push_back({.bytes = {.block = b, .begin = *at, .end = *std::next(at)},
-                             .tasks = {},
-                             .merged = false});
+        segments_.push_back({.bytes = {.block = b, .begin = *at, .end = *std::next(at)}});
       }
     }
     for (const HandleAccess& access : problem_.accesses) {

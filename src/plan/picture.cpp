@@ -1,11 +1,11 @@
 #include "src/plan/picture.hpp"
 
-#include <arenite/error.hpp>
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 
+#include "src/base/refuse.hpp"
 #include "src/plan/text.hpp"
 
 namespace arenite::plan {
@@ -33,9 +33,8 @@ void fill_times(const Plan& plan, Panel& panel) {
 std::vector<Panel> panels(const Plan& plan) {
   const char* where = "plan::draw";
   if (plan.offsets.size() != plan.buffers.size()) {
-    fail({.found = std::to_string(plan.offsets.size()) + " offsets",
-          .expected = std::to_string(plan.buffers.size()) + ", one for each buffer",
-          .where = where});
+    refuse(std::to_string(plan.offsets.size()) + " offsets",
+           std::to_string(plan.buffers.size()) + ", one for each buffer", where);
   }
   std::vector<Panel> result;
   std::map<Space, std::size_t> index;
@@ -43,9 +42,7 @@ std::vector<Panel> panels(const Plan& plan) {
   constexpr std::int64_t most = 2 * Problem::limit;
   for (const SpacePlan& space : plan.spaces) {
     if (space.peak < 0 || space.peak > most) {
-      fail({.found = "a peak of " + digits(space.peak) + " bytes",
-            .expected = "0 to 2^61",
-            .where = where});
+      refuse("a peak of " + digits(space.peak) + " bytes", "0 to 2^61", where);
     }
     index.emplace(space.space, result.size());
     result.push_back({.space = space});
@@ -54,25 +51,21 @@ std::vector<Panel> panels(const Plan& plan) {
     const Buffer& buffer = plan.buffers[i];
     const auto panel = index.find(buffer.space);
     if (panel == index.end()) {
-      fail({.found = "buffer '" + buffer.name + "' in " + to_string(buffer.space),
-            .expected = "a space that the plan lists",
-            .where = where});
+      refuse("buffer '" + buffer.name + "' in " + to_string(buffer.space),
+             "a space that the plan lists", where);
     }
     const auto [begin, end] = buffer.lifetime;
     if (begin >= end || begin < -Problem::limit || end > Problem::limit) {
-      fail({.found = "buffer " + quoted(buffer), .expected = "a lifetime", .where = where});
+      refuse("buffer " + quoted(buffer), "a lifetime", where);
     }
     for (const Lifetime& piece : pieces(buffer)) {
       if (piece.begin >= piece.end) {
-        fail({.found = "buffer " + quoted(buffer),
-              .expected = "gaps within its lifetime, ascending and apart",
-              .where = where});
+        refuse("buffer " + quoted(buffer), "gaps within its lifetime, ascending and apart", where);
       }
     }
     if (plan.offsets[i] < 0 || plan.offsets[i] > most || buffer.bytes > Problem::limit) {
-      fail({.found = "buffer " + quoted(buffer) + " at offset " + digits(plan.offsets[i]),
-            .expected = "sizes to 2^60 and offsets to 2^61",
-            .where = where});
+      refuse("buffer " + quoted(buffer) + " at offset " + digits(plan.offsets[i]),
+             "sizes to 2^60 and offsets to 2^61", where);
     }
     if (buffer.bytes > 0) result[panel->second].buffers.push_back(i);
   }

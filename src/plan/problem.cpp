@@ -1,10 +1,10 @@
 #include <arenite/plan/problem.hpp>
 
-#include <arenite/error.hpp>
 
 #include <algorithm>
 #include <bit>
 
+#include "src/base/refuse.hpp"
 #include "src/plan/alias.hpp"
 #include "src/plan/overlap.hpp"
 #include "src/plan/text.hpp"
@@ -20,21 +20,15 @@ bool is_power_of_two(std::int64_t number) {
 void check_local(const Buffer& buffer, const std::string& where) {
   constexpr std::int64_t limit = Problem::limit;
   if (buffer.bytes < 0) {
-    fail({.found = "a size of " + digits(buffer.bytes) + " bytes",
-          .expected = "at least 0",
-          .where = where});
+    refuse("a size of " + digits(buffer.bytes) + " bytes", "at least 0", where);
   }
   const auto [begin, end] = buffer.lifetime;
   if (begin < -limit || begin > limit || end < -limit || end > limit) {
-    fail({.found = "lifetime " + lifetime_text(buffer.lifetime),
-          .expected = "times within ±2^60",
-          .where = where});
+    refuse("lifetime " + lifetime_text(buffer.lifetime), "times within ±2^60", where);
   }
   if (begin >= end && buffer.lifetime != Lifetime{}) {
-    fail({.found = "lifetime " + lifetime_text(buffer.lifetime),
-          .expected = "an end after the begin",
-          .where = where,
-          .hint = "lifetimes are half-open: a buffer used at 3 only has {3, 4}"});
+    refuse("lifetime " + lifetime_text(buffer.lifetime), "an end after the begin", where,
+           "lifetimes are half-open: a buffer used at 3 only has {3, 4}");
   }
   std::int64_t piece = begin;  // where the one before a gap begins
   for (const Lifetime& gap : buffer.gaps) {
@@ -42,26 +36,19 @@ void check_local(const Buffer& buffer, const std::string& where) {
       piece = gap.end;
       continue;
     }
-    fail({.found = "the gap " + lifetime_text(gap) + " in the lifetime " +
-                   lifetime_text(buffer.lifetime),
-          .expected = "gaps that are not empty, ascending, apart and none at either end",
-          .where = where});
+    refuse("the gap " + lifetime_text(gap) + " in the lifetime " + lifetime_text(buffer.lifetime),
+           "gaps that are not empty, ascending, apart and none at either end", where);
   }
   if (!is_power_of_two(buffer.alignment)) {
-    fail({.found = "an alignment of " + digits(buffer.alignment),
-          .expected = "a power of two",
-          .where = where});
+    refuse("an alignment of " + digits(buffer.alignment), "a power of two", where);
   }
   if (buffer.space.capacity < 0) {
-    fail({.found =
-              "space " + to_string(buffer.space) + " of capacity " + digits(buffer.space.capacity),
-          .expected = "at least 0 bytes",
-          .where = where});
+    refuse("space " + to_string(buffer.space) + " of capacity " + digits(buffer.space.capacity),
+           "at least 0 bytes", where);
   }
   if (buffer.offset && (*buffer.offset < 0 || *buffer.offset % buffer.alignment != 0)) {
-    fail({.found = "a fixed offset of " + digits(*buffer.offset),
-          .expected = "a multiple of the alignment " + digits(buffer.alignment) + ", at least 0",
-          .where = where});
+    refuse("a fixed offset of " + digits(*buffer.offset),
+           "a multiple of the alignment " + digits(buffer.alignment) + ", at least 0", where);
   }
 }
 
@@ -82,16 +69,14 @@ std::vector<Lifetime> pieces(const Buffer& buffer) { return pieces(buffer.lifeti
 
 std::size_t Problem::add(Buffer buffer) {
   if (buffer.name.empty()) {
-    fail({.found = "buffer " + std::to_string(size()) + " without a name",
-          .expected = "a unique name",
-          .where = "plan::Problem::add",
-          .hint = "names decide ties, so that a plan does not depend on the order of add"});
+    refuse("buffer " + std::to_string(size()) + " without a name", "a unique name",
+           "plan::Problem::add",
+           "names decide ties, so that a plan does not depend on the order of add");
   }
   const std::string where = "buffer '" + buffer.name + "'";
   if (const auto earlier = index_by_name_.find(buffer.name); earlier != index_by_name_.end()) {
-    fail({.found = "the name of buffer " + std::to_string(earlier->second) + " again",
-          .expected = "a unique name",
-          .where = where});
+    refuse("the name of buffer " + std::to_string(earlier->second) + " again", "a unique name",
+           where);
   }
   check_local(buffer, where);
 
@@ -99,10 +84,8 @@ std::size_t Problem::add(Buffer buffer) {
   std::int64_t total = total_;
   for (const std::int64_t term : {buffer.bytes, buffer.alignment, buffer.offset.value_or(0)}) {
     if (term > limit - total) {
-      fail({.found = "sizes, alignments and fixed offsets that pass 2^60 bytes in sum",
-            .expected = "a sum of at most 2^60",
-            .where = where,
-            .hint = "a negative number taken as unsigned?"});
+      refuse("sizes, alignments and fixed offsets that pass 2^60 bytes in sum",
+             "a sum of at most 2^60", where, "a negative number taken as unsigned?");
     }
     total += term;
   }
@@ -110,10 +93,9 @@ std::size_t Problem::add(Buffer buffer) {
   const std::string space_name = to_string(buffer.space);
   if (const auto known = space_by_name_.find(space_name);
       known != space_by_name_.end() && known->second != buffer.space) {
-    fail({.found = "space " + space_name + " with a capacity of " + digits(buffer.space.capacity) +
-                   " bytes",
-          .expected = digits(known->second.capacity) + " as for the buffers before",
-          .where = where});
+    refuse(
+        "space " + space_name + " with a capacity of " + digits(buffer.space.capacity) + " bytes",
+        digits(known->second.capacity) + " as for the buffers before", where);
   }
 
   space_by_name_.emplace(space_name, buffer.space);
@@ -129,9 +111,8 @@ void Problem::set_precedence(Precedence precedence) { precedence_ = std::move(pr
 
 void Problem::set_granule(std::int64_t bytes) {
   if (!is_power_of_two(bytes) || bytes > limit) {
-    fail({.found = "blocks in multiples of " + digits(bytes) + " bytes",
-          .expected = "a power of two, at most 2^60",
-          .where = "plan::Problem"});
+    refuse("blocks in multiples of " + digits(bytes) + " bytes", "a power of two, at most 2^60",
+           "plan::Problem");
   }
   granule_ = bytes;
 }
@@ -187,18 +168,16 @@ void Problem::validate_aliases() const {
     if (buffer.alias.empty()) continue;
     const Buffer& other = buffers_[first.try_emplace(buffer.alias, i).first->second];
     if (other.space != buffer.space) {
-      fail({.found = quoted(other) + " in " + to_string(other.space) + " and " + quoted(buffer) +
-                     " in " + to_string(buffer.space),
-            .expected = "one space for all with the alias '" + buffer.alias + "'",
-            .where = "plan::Problem"});
+      refuse(quoted(other) + " in " + to_string(other.space) + " and " + quoted(buffer) + " in " +
+                 to_string(buffer.space),
+             "one space for all with the alias '" + buffer.alias + "'", "plan::Problem");
     }
     if (!buffer.offset) continue;
     const Buffer& placed = buffers_[fixed.try_emplace(buffer.alias, i).first->second];
     if (placed.offset != buffer.offset) {
-      fail({.found = quoted(placed) + " fixed at " + digits(*placed.offset) + " and " +
-                     quoted(buffer) + " fixed at " + digits(*buffer.offset),
-            .expected = "one place for all with the alias '" + buffer.alias + "'",
-            .where = "plan::Problem"});
+      refuse(quoted(placed) + " fixed at " + digits(*placed.offset) + " and " + quoted(buffer) +
+                 " fixed at " + digits(*buffer.offset),
+             "one place for all with the alias '" + buffer.alias + "'", "plan::Problem");
     }
   }
 }
@@ -206,16 +185,13 @@ void Problem::validate_aliases() const {
 void Problem::validate_lifetimes() const {
   for (const Buffer& buffer : buffers_) {
     if (buffer.lifetime == Lifetime{}) {
-      fail({.found = "no lifetime",
-            .expected = "an end after the begin",
-            .where = "buffer '" + buffer.name + "'",
-            .hint = "give .lifetime = {begin, end}, or set_precedence() for the whole problem"});
+      refuse("no lifetime", "an end after the begin", "buffer '" + buffer.name + "'",
+             "give .lifetime = {begin, end}, or set_precedence() for the whole problem");
     }
   }
   if (has_gaps() && size() > Precedence::max_size) {
-    fail({.found = "gaps in a problem of " + std::to_string(size()) + " buffers",
-          .expected = "at most " + std::to_string(Precedence::max_size) + " with gaps",
-          .where = "plan::Problem"});
+    refuse("gaps in a problem of " + std::to_string(size()) + " buffers",
+           "at most " + std::to_string(Precedence::max_size) + " with gaps", "plan::Problem");
   }
 }
 
@@ -236,44 +212,36 @@ void Problem::validate_precedence() const {
            (buffer.gaps.empty() ? "" : " in " + lifetime_text(lifetimes[p]));
   };
   const auto cycle = [&](std::size_t i, std::size_t j) {
-    fail({.found = name(i) + " before " + name(j) + " and " + name(j) + " before " + name(i),
-          .expected = "an order without cycles",
-          .where = where});
+    refuse(name(i) + " before " + name(j) + " and " + name(j) + " before " + name(i),
+           "an order without cycles", where);
   };
   const auto not_transitive = [&](std::size_t i, std::size_t via, std::size_t j) {
-    fail({.found = name(i) + " before " + name(via) + " and " + name(via) + " before " + name(j) +
-                   ", but not " + name(i) + " before " + name(j),
-          .expected = "a transitive order",
-          .where = where,
-          .hint = "call close() on it"});
+    refuse(name(i) + " before " + name(via) + " and " + name(via) + " before " + name(j) +
+               ", but not " + name(i) + " before " + name(j),
+           "a transitive order", where, "call close() on it");
   };
 
   if (precedence_->size() != n) {
-    fail({.found = "an order of " + std::to_string(precedence_->size()) +
-                   (has_gaps() ? " pieces" : " buffers"),
-          .expected = std::to_string(n) + ", the number of " +
-                      (has_gaps() ? "the buffers' pieces" : "buffers"),
-          .where = where});
+    refuse(
+        "an order of " + std::to_string(precedence_->size()) +
+            (has_gaps() ? " pieces" : " buffers"),
+        std::to_string(n) + ", the number of " + (has_gaps() ? "the buffers' pieces" : "buffers"),
+        where);
   }
   std::size_t with_lifetime = 0;
   for (std::size_t i = 0; i < n; ++i) {
     if (precedence_->before(i, i)) {
-      fail({.found = name(i) + " before itself",
-            .expected = "an order without cycles",
-            .where = where});
+      refuse(name(i) + " before itself", "an order without cycles", where);
     }
     if (lifetimes[i] != Lifetime{}) ++with_lifetime;
     if (i > 0 && owner[i - 1] == owner[i] && !precedence_->before(i - 1, i)) {
-      fail({.found = name(i - 1) + " not before " + name(i),
-            .expected = "a buffer's pieces in their order",
-            .where = where});
+      refuse(name(i - 1) + " not before " + name(i), "a buffer's pieces in their order", where);
     }
   }
   if (with_lifetime != 0 && with_lifetime != n) {
-    fail({.found = "lifetimes for " + std::to_string(with_lifetime) + " of " + std::to_string(n) +
-                   (has_gaps() ? " pieces" : " buffers"),
-          .expected = "all or none when a precedence is set",
-          .where = where});
+    refuse("lifetimes for " + std::to_string(with_lifetime) + " of " + std::to_string(n) +
+               (has_gaps() ? " pieces" : " buffers"),
+           "all or none when a precedence is set", where);
   }
 
   const Topology topology(*precedence_);
@@ -291,10 +259,9 @@ void Problem::validate_precedence() const {
         // j's successors are all i's too, and j itself is one more, if the order is sound.
         if (topology.successors[j] >= topology.successors[i]) not_transitive(i, j, missing(i, j));
         if (with_lifetime != 0 && lifetimes[i].end > lifetimes[j].begin) {
-          fail({.found = name(i) + " before " + name(j) + ", but with lifetimes " +
-                         lifetime_text(lifetimes[i]) + " and " + lifetime_text(lifetimes[j]),
-                .expected = "lifetimes that follow the order, or none",
-                .where = where});
+          refuse(name(i) + " before " + name(j) + ", but with lifetimes " +
+                     lifetime_text(lifetimes[i]) + " and " + lifetime_text(lifetimes[j]),
+                 "lifetimes that follow the order, or none", where);
         }
       }
     }
@@ -319,11 +286,10 @@ void Problem::validate_fixed() const {
   }
   if (const auto overlap = find_overlap(*this, fixed)) {
     const auto& [low, high] = *overlap;
-    fail({.found = quoted(buffers_[low.buffer]) + " fixed at " + digits(low.offset) + " and " +
-                   quoted(buffers_[high.buffer]) + " fixed at " + digits(high.offset) +
-                   " overlap and may be alive together",
-          .expected = "fixed offsets that leave each its bytes",
-          .where = "plan::Problem"});
+    refuse(quoted(buffers_[low.buffer]) + " fixed at " + digits(low.offset) + " and " +
+               quoted(buffers_[high.buffer]) + " fixed at " + digits(high.offset) +
+               " overlap and may be alive together",
+           "fixed offsets that leave each its bytes", "plan::Problem");
   }
 }
 

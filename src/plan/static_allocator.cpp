@@ -1,8 +1,9 @@
-#include <arenite/error.hpp>
 #include <arenite/plan/static_allocator.hpp>
 #include <bit>
 #include <limits>
 #include <string>
+
+#include "src/base/refuse.hpp"
 
 namespace arenite::plan {
 namespace {
@@ -15,17 +16,13 @@ std::string bytes_text(std::int64_t bytes) { return std::to_string(bytes) + " by
 
 StaticAllocator::StaticAllocator(std::int64_t alignment) : alignment_(alignment) {
   if (alignment <= 0 || !std::has_single_bit(static_cast<std::uint64_t>(alignment))) {
-    fail({.found = "an alignment of " + bytes_text(alignment),
-          .expected = "a power of two",
-          .where = where});
+    refuse("an alignment of " + bytes_text(alignment), "a power of two", where);
   }
 }
 
 std::int64_t StaticAllocator::allocate(std::int64_t bytes) {
   if (bytes < 0) {
-    fail({.found = "a request of " + bytes_text(bytes),
-          .expected = "at least 0 bytes",
-          .where = where});
+    refuse("a request of " + bytes_text(bytes), "at least 0 bytes", where);
   }
   if (bytes == 0) {
     ++live_zeroes_;
@@ -38,9 +35,8 @@ std::int64_t StaticAllocator::allocate(std::int64_t bytes) {
   const auto tail = free_by_end_.find(peak_);
   const std::int64_t top = tail == free_by_end_.end() ? peak_ : tail->second;
   if (bytes > limit) {
-    fail({.found = "a request of " + bytes_text(bytes),
-          .expected = "at most " + bytes_text(limit) + " after rounding up to the alignment",
-          .where = where});
+    refuse("a request of " + bytes_text(bytes),
+           "at most " + bytes_text(limit) + " after rounding up to the alignment", where);
   }
   const std::int64_t size = round_up(bytes, alignment_);
 
@@ -52,9 +48,8 @@ std::int64_t StaticAllocator::allocate(std::int64_t bytes) {
     offset = start;
   } else {
     if (size > limit - top) {
-      fail({.found = "a request of " + bytes_text(bytes) + " on top of " + bytes_text(top),
-            .expected = "a block of at most " + bytes_text(limit),
-            .where = where});
+      refuse("a request of " + bytes_text(bytes) + " on top of " + bytes_text(top),
+             "a block of at most " + bytes_text(limit), where);
     }
     if (top < peak_) remove_free(top, peak_ - top);
     offset = top;
@@ -118,35 +113,29 @@ void StaticAllocator::reject_free(std::int64_t offset, std::int64_t bytes) const
   const std::string call =
       "free(" + std::to_string(offset) + ", " + std::to_string(bytes) + ") of ";
   if (const auto live = live_by_offset_.find(offset); live != live_by_offset_.end()) {
-    fail({.found = call + "an allocation of " + bytes_text(live->second),
-          .expected = "the size that was asked for, unrounded",
-          .where = where});
+    refuse(call + "an allocation of " + bytes_text(live->second),
+           "the size that was asked for, unrounded", where);
   }
   for (const auto& [start, size] : live_by_offset_) {
     if (start < offset && offset < start + size) {
-      fail({.found = call + "an offset inside the allocation of " + bytes_text(size) +
-                     " at offset " + std::to_string(start),
-            .expected = "an offset that allocate() returned",
-            .where = where});
+      refuse(call + "an offset inside the allocation of " + bytes_text(size) + " at offset " +
+                 std::to_string(start),
+             "an offset that allocate() returned", where);
     }
   }
   if (bytes == 0) {
-    fail({.found = call + "no live allocation of 0 bytes",
-          .expected = "one free for each allocate(0), at its offset 0",
-          .where = where});
+    refuse(call + "no live allocation of 0 bytes", "one free for each allocate(0), at its offset 0",
+           where);
   }
   for (const auto& [start, size] : free_by_start_) {
     if (start <= offset && offset < start + size) {
-      fail({.found = call + "bytes that are free already",
-            .expected = "an offset that allocate() returned and nobody freed since",
-            .where = where,
-            .hint = "a double free, or an offset of another allocator"});
+      refuse(call + "bytes that are free already",
+             "an offset that allocate() returned and nobody freed since", where,
+             "a double free, or an offset of another allocator");
     }
   }
-  fail({.found = call + "an offset that was never handed out",
-        .expected = "an offset that allocate() returned",
-        .where = where,
-        .hint = "an offset of another allocator"});
+  refuse(call + "an offset that was never handed out", "an offset that allocate() returned", where,
+         "an offset of another allocator");
 }
 
 }  // namespace arenite::plan

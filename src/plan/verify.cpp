@@ -1,6 +1,5 @@
 #include <arenite/plan/verify.hpp>
 
-#include <arenite/error.hpp>
 #include <arenite/plan/solve.hpp>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "src/base/refuse.hpp"
 #include "src/plan/alias.hpp"
 #include "src/plan/overlap.hpp"
 #include "src/plan/text.hpp"
@@ -36,10 +36,9 @@ class Verifier {
       if (problem_[i].alias.empty()) continue;
       const std::size_t other = first.try_emplace(problem_[i].alias, i).first->second;
       if (offsets_[i] != offsets_[other]) {
-        fail({.found = placed_text(problem_[other], offsets_[other]) + " and " +
-                       placed_text(problem_[i], offsets_[i]),
-              .expected = "one offset for all with the alias '" + problem_[i].alias + "'",
-              .where = where});
+        refuse(placed_text(problem_[other], offsets_[other]) + " and " +
+                   placed_text(problem_[i], offsets_[i]),
+               "one offset for all with the alias '" + problem_[i].alias + "'", where);
       }
     }
     check_reuse();
@@ -61,10 +60,9 @@ class Verifier {
   void match_buffers() {
     const std::size_t n = problem_.size();
     if (plan_.buffers.size() != n || plan_.offsets.size() != n) {
-      fail({.found = "a plan of " + std::to_string(plan_.buffers.size()) + " buffers and " +
-                     std::to_string(plan_.offsets.size()) + " offsets",
-            .expected = std::to_string(n) + " of each, as in the problem",
-            .where = where});
+      refuse("a plan of " + std::to_string(plan_.buffers.size()) + " buffers and " +
+                 std::to_string(plan_.offsets.size()) + " offsets",
+             std::to_string(n) + " of each, as in the problem", where);
     }
     std::unordered_map<std::string_view, std::size_t> by_name;
     for (std::size_t p = 0; p < n; ++p) by_name.emplace(plan_.buffers[p].name, p);
@@ -72,9 +70,8 @@ class Verifier {
       const Buffer& wanted = problem_[i];
       const auto found = by_name.find(wanted.name);
       if (found == by_name.end()) {
-        fail({.found = "a plan without buffer '" + wanted.name + "'",
-              .expected = "every buffer of the problem once",
-              .where = where});
+        refuse("a plan without buffer '" + wanted.name + "'", "every buffer of the problem once",
+               where);
       }
       const Buffer& planned = plan_.buffers[found->second];
       if (planned.bytes != wanted.bytes || planned.alignment != wanted.alignment ||
@@ -87,9 +84,7 @@ class Verifier {
                  to_string(buffer.space) +
                  (buffer.alias.empty() ? "" : ", with the alias '" + buffer.alias + "'");
         };
-        fail({.found = "a plan for " + text(planned),
-              .expected = text(wanted) + ", as the problem has it",
-              .where = where});
+        refuse("a plan for " + text(planned), text(wanted) + ", as the problem has it", where);
       }
       offsets_.push_back(plan_.offsets[found->second]);
       plan_index_.push_back(found->second);
@@ -107,16 +102,15 @@ class Verifier {
         times.push_back(piece);
         owners.push_back(&buffer);
         if (piece.begin >= piece.end) {
-          fail({.found = quoted(buffer), .expected = "a lifetime", .where = where});
+          refuse(quoted(buffer), "a lifetime", where);
         }
       }
     }
     for (std::size_t p = 0; p < times.size(); ++p) {
       for (std::size_t q = 0; q < times.size(); ++q) {
         if (problem_.precedence()->before(p, q) && times[p].end > times[q].begin) {
-          fail({.found = quoted(*owners[p]) + " and " + quoted(*owners[q]) + " overlap in time",
-                .expected = "lifetimes that follow the precedence: the first is before the second",
-                .where = where});
+          refuse(quoted(*owners[p]) + " and " + quoted(*owners[q]) + " overlap in time",
+                 "lifetimes that follow the precedence: the first is before the second", where);
         }
       }
     }
@@ -124,26 +118,19 @@ class Verifier {
 
   static void check_place(const Buffer& buffer, std::int64_t offset) {
     if (offset < 0) {
-      fail({.found = placed_text(buffer, offset),
-            .expected = "an offset of at least 0",
-            .where = where});
+      refuse(placed_text(buffer, offset), "an offset of at least 0", where);
     }
     // Sums of valid sizes stay below the limit, so no sensible plan comes near; offset + bytes
     // must not overflow below.
     if (offset > 2 * Problem::limit) {
-      fail({.found = placed_text(buffer, offset),
-            .expected = "an offset of at most 2^61",
-            .where = where});
+      refuse(placed_text(buffer, offset), "an offset of at most 2^61", where);
     }
     if (offset % buffer.alignment != 0) {
-      fail({.found = placed_text(buffer, offset),
-            .expected = "a multiple of its alignment " + digits(buffer.alignment),
-            .where = where});
+      refuse(placed_text(buffer, offset), "a multiple of its alignment " + digits(buffer.alignment),
+             where);
     }
     if (buffer.offset && offset != *buffer.offset) {
-      fail({.found = placed_text(buffer, offset),
-            .expected = "its fixed offset " + digits(*buffer.offset),
-            .where = where});
+      refuse(placed_text(buffer, offset), "its fixed offset " + digits(*buffer.offset), where);
     }
   }
 
@@ -152,11 +139,11 @@ class Verifier {
     for (std::size_t i = 0; i < problem_.size(); ++i) placed.push_back({i, offsets_[i]});
     if (const auto overlap = find_overlap(problem_, placed)) {
       const auto& [low, high] = *overlap;
-      fail({.found = placed_text(problem_[low.buffer], low.offset) + " and " +
-                     placed_text(problem_[high.buffer], high.offset) +
-                     " overlap and may be alive together",
-            .expected = "bytes of their own for each",
-            .where = where + std::string(", space ") + to_string(problem_[low.buffer].space)});
+      refuse(placed_text(problem_[low.buffer], low.offset) + " and " +
+                 placed_text(problem_[high.buffer], high.offset) +
+                 " overlap and may be alive together",
+             "bytes of their own for each",
+             where + std::string(", space ") + to_string(problem_[low.buffer].space));
     }
   }
 
@@ -168,9 +155,8 @@ class Verifier {
     }
     const std::vector<LowerBound> bounds = lower_bounds(problem_);
     if (plan_.spaces.size() != tops.size()) {
-      fail({.found = "a plan of " + std::to_string(plan_.spaces.size()) + " spaces",
-            .expected = std::to_string(tops.size()),
-            .where = where});
+      refuse("a plan of " + std::to_string(plan_.spaces.size()) + " spaces",
+             std::to_string(tops.size()), where);
     }
     std::size_t s = 0;
     for (const auto& [space, top] : tops) {
@@ -181,48 +167,41 @@ class Verifier {
   void check_space(const SpacePlan& claim, const Space& space, std::int64_t peak,
                    const std::vector<LowerBound>& bounds) const {
     if (claim.space != space) {
-      fail({.found =
-                "space " + to_string(claim.space) + " of capacity " + digits(claim.space.capacity),
-            .expected = to_string(space) + " of capacity " + digits(space.capacity),
-            .where = where});
+      refuse("space " + to_string(claim.space) + " of capacity " + digits(claim.space.capacity),
+             to_string(space) + " of capacity " + digits(space.capacity), where);
     }
     const std::string place = where + std::string(", space ") + to_string(space);
     if (claim.peak != peak) {
-      fail({.found = "a reported peak of " + digits(claim.peak),
-            .expected = digits(peak) + ", the highest end of a buffer" +
-                        (problem_.granule() == 1
-                             ? ""
-                             : ", in multiples of " + digits(problem_.granule()) + " bytes"),
-            .where = place});
+      refuse("a reported peak of " + digits(claim.peak),
+             digits(peak) + ", the highest end of a buffer" +
+                 (problem_.granule() == 1
+                      ? ""
+                      : ", in multiples of " + digits(problem_.granule()) + " bytes"),
+             place);
     }
     if (peak > space.capacity) {
-      fail({.found = "a peak of " + digits(peak),
-            .expected = "at most the capacity of " + digits(space.capacity),
-            .where = place});
+      refuse("a peak of " + digits(peak), "at most the capacity of " + digits(space.capacity),
+             place);
     }
     const auto& bound = *std::find_if(bounds.begin(), bounds.end(),
                                       [&](const LowerBound& b) { return b.space == space; });
     if (claim.max_live != bound.max_live) {
-      fail({.found = "a reported max_live of " + digits(claim.max_live),
-            .expected = digits(bound.max_live),
-            .where = place});
+      refuse("a reported max_live of " + digits(claim.max_live), digits(bound.max_live), place);
     }
     // What a search proved cannot be confirmed but by another search.
     const std::int64_t highest = claim.proof == Proof::search ? claim.peak : bound.lower_bound;
     if (claim.lower_bound < claim.max_live || claim.lower_bound > highest) {
-      fail({.found = "a claimed lower bound of " + digits(claim.lower_bound),
-            .expected = "between max_live " + digits(claim.max_live) + " and " +
-                        (claim.proof == Proof::search
-                             ? "the peak " + digits(claim.peak)
-                             : digits(bound.lower_bound) + ", which can be confirmed"),
-            .where = place});
+      refuse("a claimed lower bound of " + digits(claim.lower_bound),
+             "between max_live " + digits(claim.max_live) + " and " +
+                 (claim.proof == Proof::search
+                      ? "the peak " + digits(claim.peak)
+                      : digits(bound.lower_bound) + ", which can be confirmed"),
+             place);
     }
     if (claim.optimal != (claim.peak == claim.lower_bound)) {
-      fail({.found = std::string("a plan called ") + (claim.optimal ? "" : "not ") +
-                     "optimal with peak " + digits(claim.peak) + " and lower bound " +
-                     digits(claim.lower_bound),
-            .expected = "'optimal' exactly when the two are equal",
-            .where = place});
+      refuse(std::string("a plan called ") + (claim.optimal ? "" : "not ") + "optimal with peak " +
+                 digits(claim.peak) + " and lower bound " + digits(claim.lower_bound),
+             "'optimal' exactly when the two are equal", place);
     }
   }
 
@@ -234,9 +213,7 @@ class Verifier {
     for (const SpacePlan& space : plan_.spaces) {
       // Bounds are no larger than the peaks they belong to.
       if (space.peak > 2 * Problem::limit - peak) {
-        fail({.found = "spaces whose peaks pass 2^61 bytes in sum",
-              .expected = "a sum of at most 2^61",
-              .where = where});
+        refuse("spaces whose peaks pass 2^61 bytes in sum", "a sum of at most 2^61", where);
       }
       peak += space.peak;
       live += space.max_live;
@@ -249,10 +226,8 @@ class Verifier {
         return "peak " + digits(p) + ", max_live " + digits(m) + ", lower bound " + digits(b) +
                (o ? ", optimal" : ", not optimal");
       };
-      fail({.found =
-                "totals of " + text(plan_.peak, plan_.max_live, plan_.lower_bound, plan_.optimal),
-            .expected = text(peak, live, bound, optimal) + ", as the spaces sum up",
-            .where = where});
+      refuse("totals of " + text(plan_.peak, plan_.max_live, plan_.lower_bound, plan_.optimal),
+             text(peak, live, bound, optimal) + ", as the spaces sum up", where);
     }
   }
 
@@ -268,9 +243,7 @@ class Verifier {
       return "'" + plan_.buffers[it->next].name + "' after '" + plan_.buffers[it->previous].name +
              "'";
     };
-    fail({.found = "reuse of bytes: " + text(plan_.reuse, claim),
-          .expected = text(reuse, right),
-          .where = where});
+    refuse("reuse of bytes: " + text(plan_.reuse, claim), text(reuse, right), where);
   }
 
   const Problem& problem_;

@@ -70,12 +70,10 @@ Finding tried(const std::function<Finding()>& check) {
   } catch (const std::bad_alloc&) {
     return thrown({.found = "the system refused memory",
                    .expected = "memory for the check",
-                   .where = {},
                    .hint = more_memory()});
   } catch (const std::exception& error) {
     return thrown({.found = error.what(),
                    .expected = "a check that comes to its end",
-                   .where = {},
                    .hint = what_to_try()});
   }
 }
@@ -188,7 +186,6 @@ Finding contained(const std::function<Finding()>& check, std::chrono::millisecon
   if (child < 0) {
     return thrown({.found = "no process could be started: " + system_reason(),
                    .expected = "room for one more process and its pipes",
-                   .where = {},
                    .hint = "raise `ulimit -u` and `ulimit -n`"});
   }
   if (child == 0) run_in_child(check, answer, words, parent);

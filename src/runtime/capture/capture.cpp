@@ -121,9 +121,7 @@ void Capture::stop() const {
 CapturedSet Capture::result(bool under_way) const {
   CapturedSet result{.number = number_,
                      .under_way = under_way,
-                     .programs = {},
                      .on_devices = on_devices_,
-                     .blocks = {},
                      .resident = status_bytes("VmRSS"),
                      .most_resident = status_bytes("VmHWM")};
   for (const Ring& ring : rings_) {

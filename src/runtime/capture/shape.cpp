@@ -78,8 +78,7 @@ CaptureShape Program::Impl::capture_shape() const {
            .phase = place.phase,
            .block = blocks.at(place.block),
            .offset = place.offset,
-           .bytes = place.bytes,
-           .touches = {}});
+           .bytes = place.bytes});
     }
     return &captured.tenants[known->second];
   };
