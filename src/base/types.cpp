@@ -3,43 +3,31 @@
 
 #include <algorithm>
 
+#include "src/base/names.hpp"
+
 namespace arenite {
 namespace {
 
 template <class Enum, std::size_t N>
-Enum parse_name(std::string_view text,
-                const std::array<std::pair<Enum, std::string_view>, N>& names, const char* what) {
-  for (const auto& [value, name] : names) {
-    if (name == text) return value;
-  }
+Enum parse_name(std::string_view text, const Names<Enum, N>& names, const char* what) {
+  if (const auto value = find_name(text, names)) return *value;
   std::string all;
   for (const auto& [value, name] : names) all += (all.empty() ? "" : ", ") + std::string(name);
   fail({.found = "unknown " + std::string(what) + " '" + std::string(text) + "'",
         .expected = "one of " + all});
 }
 
-template <class Enum, std::size_t N>
-std::string_view name_of(Enum value,
-                         const std::array<std::pair<Enum, std::string_view>, N>& names) noexcept {
-  for (const auto& [v, name] : names) {
-    if (v == value) return name;
-  }
-  return "?";
-}
+constexpr Names<DType, 5> dtype_names{{{DType::float32, "float32"},
+                                       {DType::float64, "float64"},
+                                       {DType::int64, "int64"},
+                                       {DType::int32, "int32"},
+                                       {DType::uint8, "uint8"}}};
 
-constexpr std::array<std::pair<DType, std::string_view>, 5> dtype_names{
-    {{DType::float32, "float32"},
-     {DType::float64, "float64"},
-     {DType::int64, "int64"},
-     {DType::int32, "int32"},
-     {DType::uint8, "uint8"}}};
-
-constexpr std::array<std::pair<Phase, std::string_view>, 5> phase_names{
-    {{Phase::init, "init"},
-     {Phase::forward, "forward"},
-     {Phase::backward, "backward"},
-     {Phase::update, "update"},
-     {Phase::evaluate, "evaluate"}}};
+constexpr Names<Phase, 5> phase_names{{{Phase::init, "init"},
+                                       {Phase::forward, "forward"},
+                                       {Phase::backward, "backward"},
+                                       {Phase::update, "update"},
+                                       {Phase::evaluate, "evaluate"}}};
 
 }  // namespace
 

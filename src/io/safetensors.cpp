@@ -3,13 +3,13 @@
 #include <arenite/error.hpp>
 
 #include "src/base/atomic_file.hpp"
+#include "src/base/names.hpp"
 #include "src/base/sha256.hpp"
 #include "src/plan/json_field.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
@@ -24,24 +24,16 @@ constexpr std::int64_t most_bytes = std::int64_t{1} << 48;
 constexpr const char* metadata = "__metadata__";
 constexpr const char* hash_name = "sha256";
 
-constexpr std::array<std::pair<DType, std::string_view>, 5> type_names{{{DType::float32, "F32"},
-                                                                        {DType::float64, "F64"},
-                                                                        {DType::int64, "I64"},
-                                                                        {DType::int32, "I32"},
-                                                                        {DType::uint8, "U8"}}};
-
-std::string_view name_of(DType type) {
-  return std::find_if(type_names.begin(), type_names.end(),
-                      [&](const auto& known) { return known.first == type; })
-      ->second;
-}
+constexpr Names<DType, 5> type_names{{{DType::float32, "F32"},
+                                      {DType::float64, "F64"},
+                                      {DType::int64, "I64"},
+                                      {DType::int32, "I32"},
+                                      {DType::uint8, "U8"}}};
 
 DType type_of(const plan::Field& field) {
   const std::string name = field.text();
-  const auto found = std::find_if(type_names.begin(), type_names.end(),
-                                  [&](const auto& known) { return known.second == name; });
-  if (found == type_names.end()) field.wrong("type '" + name + "'", "F32, F64, I64, I32 or U8");
-  return found->first;
+  if (const auto type = find_name(name, type_names)) return *type;
+  field.wrong("type '" + name + "'", "F32, F64, I64, I32 or U8");
 }
 
 std::span<const std::uint8_t> plain(std::span<const std::byte> bytes) {
@@ -57,7 +49,7 @@ std::string header_of(std::span<const NamedTensor> tensors) {
   for (const NamedTensor& tensor : tensors) {
     const std::size_t end = begin + tensor.bytes.size();
     header[tensor.name] = {
-        {"dtype", name_of(tensor.type)},
+        {"dtype", name_of(tensor.type, type_names)},
         {"shape", std::vector<std::int64_t>(tensor.shape.begin(), tensor.shape.end())},
         {"data_offsets", {begin, end}}};
     begin = end;

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "src/base/names.hpp"
 #include "src/plan/alias.hpp"
 #include "src/plan/overlap.hpp"
 #include "src/plan/piece_reuse.hpp"
@@ -12,23 +13,16 @@
 namespace arenite::plan {
 namespace {
 
+constexpr Names<Proof, 3> proof_names{
+    {{Proof::live, "live"}, {Proof::fixed, "fixed"}, {Proof::search, "search"}}};
+
 bool by_next(const Reuse& a, const Reuse& b) noexcept {
   return a.next != b.next ? a.next < b.next : a.previous < b.previous;
 }
 
 }  // namespace
 
-std::string_view to_string(Proof proof) noexcept {
-  switch (proof) {
-    case Proof::live:
-      return "live";
-    case Proof::fixed:
-      return "fixed";
-    case Proof::search:
-      return "search";
-  }
-  return "live";
-}
+std::string_view to_string(Proof proof) noexcept { return name_of(proof, proof_names); }
 
 std::string_view Shortfall::verdict() const noexcept {
   return proved ? "infeasible: proved" : "not found within budget";

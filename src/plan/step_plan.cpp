@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/base/names.hpp"
 #include "src/plan/overlap.hpp"
 #include "src/plan/piece_reuse.hpp"
 #include "src/plan/step_problems.hpp"
@@ -17,6 +18,9 @@ using graph::Graph;
 using graph::Schedule;
 using graph::StorageClass;
 using graph::StorageId;
+
+constexpr Names<ArenaLayout, 3> layout_names{
+    {{ArenaLayout::overlay, "overlay"}, {ArenaLayout::two, "two"}, {ArenaLayout::reset, "reset"}}};
 
 class StepPlanner {
  public:
@@ -206,22 +210,10 @@ class StepPlanner {
 
 }  // namespace
 
-std::string_view to_string(ArenaLayout layout) noexcept {
-  switch (layout) {
-    case ArenaLayout::overlay:
-      return "overlay";
-    case ArenaLayout::two:
-      return "two";
-    case ArenaLayout::reset:
-      return "reset";
-  }
-  return "?";
-}
+std::string_view to_string(ArenaLayout layout) noexcept { return name_of(layout, layout_names); }
 
 ArenaLayout parse_arena_layout(std::string_view text) {
-  for (ArenaLayout layout : {ArenaLayout::overlay, ArenaLayout::two, ArenaLayout::reset}) {
-    if (to_string(layout) == text) return layout;
-  }
+  if (const auto layout = find_name(text, layout_names)) return *layout;
   fail({.found = "unknown arena layout '" + std::string(text) + "'", .expected = "overlay or two"});
 }
 

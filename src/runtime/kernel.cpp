@@ -1,18 +1,15 @@
 #include <arenite/error.hpp>
 #include <arenite/runtime/kernel.hpp>
 
+#include "src/base/names.hpp"
+
 namespace arenite::runtime {
 
 std::string_view to_string(Compute compute) noexcept {
-  switch (compute) {
-    case Compute::float32:
-      return "float32";
-    case Compute::bfloat16:
-      return "bfloat16";
-    case Compute::tfloat32:
-      return "tfloat32";
-  }
-  return "?";
+  static constexpr Names<Compute, 3> names{{{Compute::float32, "float32"},
+                                            {Compute::bfloat16, "bfloat16"},
+                                            {Compute::tfloat32, "tfloat32"}}};
+  return name_of(compute, names);
 }
 
 void StatusWord::report(std::uint32_t op, std::uint32_t code) noexcept {

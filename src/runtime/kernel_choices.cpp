@@ -1,8 +1,8 @@
-#include <arenite/error.hpp>
 #include <arenite/graph/spaces.hpp>
 #include <arenite/runtime/kernel_choices.hpp>
 
 #include "src/base/atomic_file.hpp"
+#include "src/base/names.hpp"
 #include "src/plan/json_field.hpp"
 
 #include <nlohmann/json.hpp>
@@ -17,14 +17,11 @@ namespace {
 
 constexpr std::string_view format_name = "arenite kernel choices 1";
 constexpr std::string_view what = "kernel choices, as gpu_kernels --choose writes them";
-constexpr std::array devices{std::pair{"cpu", DeviceKind::cpu},
-                             std::pair{"cuda", DeviceKind::cuda}};
+constexpr Names<DeviceKind, 2> devices{{{DeviceKind::cpu, "cpu"}, {DeviceKind::cuda, "cuda"}}};
 constexpr std::array computes{Compute::float32, Compute::bfloat16, Compute::tfloat32};
 
 DeviceKind read_device(const plan::Field& field) {
-  for (const auto& [name, device] : devices) {
-    if (field.text() == name) return device;
-  }
+  if (const auto device = find_name(field.text(), devices)) return *device;
   field.wrong("'" + field.text() + "'", "cpu or cuda");
 }
 
@@ -33,13 +30,6 @@ Compute read_compute(const plan::Field& field) {
     if (field.text() == to_string(compute)) return compute;
   }
   field.wrong("'" + field.text() + "'", "float32, bfloat16 or tfloat32");
-}
-
-std::string name_of(DeviceKind device) {
-  for (const auto& [name, known] : devices) {
-    if (known == device) return name;
-  }
-  fail({.found = "a device of an unknown kind", .expected = "cpu or cuda"});
 }
 
 }  // namespace
@@ -112,7 +102,7 @@ void KernelChoices::write(const std::filesystem::path& file) const {
   for (const auto& [key, kernel] : kernels_) {
     const auto& [op, device, compute] = key;
     list.push_back({{"op", op},
-                    {"device", name_of(device)},
+                    {"device", name_of(device, devices)},
                     {"compute", to_string(compute)},
                     {"kernel", kernel}});
   }
