@@ -173,17 +173,16 @@ ImageData find(std::string_view name, const fs::path& folder) {
     return load_images(from, std::string(name), name == "mnist" ? digit_names() : garment_names());
   };
   if (!folder.empty()) return load(folder);
-  const std::vector<fs::path> looked = places(name);
-  const auto found = std::find_if(looked.begin(), looked.end(), holds_any);
-  if (found == looked.end()) {
+  const fs::path found = default_folder(name);
+  if (!holds_any(found)) {
     std::string list;
-    for (const fs::path& place : looked) list += (list.empty() ? "" : ", ") + place.string();
+    for (const fs::path& place : places(name)) list += (list.empty() ? "" : ", ") + place.string();
     fail({.found = "data set " + std::string(name) + " is in none of the places looked in: " + list,
           .expected = "its four IDX files, plain or .gz",
           .hint = fetch_hint(std::string(name), {}) +
                   "; or set ARENITE_DATASETS to the folder above " + std::string(name) + "/"});
   }
-  return load(*found);
+  return load(found);
 }
 
 void save_images(const ImageData& data, const fs::path& folder) {

@@ -1,6 +1,7 @@
 #include "src/data/garments.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace arenite::data {
 namespace {
@@ -220,28 +221,9 @@ std::vector<Part> ankle_boot(Dice& dice) {
 }  // namespace
 
 std::vector<Part> draw_garment(int label, Dice& dice) {
-  switch (label) {
-    case 0:
-      return t_shirt(dice);
-    case 1:
-      return trousers(dice);
-    case 2:
-      return pullover(dice);
-    case 3:
-      return dress(dice);
-    case 4:
-      return coat(dice);
-    case 5:
-      return sandal(dice);
-    case 6:
-      return shirt(dice);
-    case 7:
-      return sneaker(dice);
-    case 8:
-      return bag(dice);
-    default:
-      return ankle_boot(dice);
-  }
+  static constexpr std::array drawn{t_shirt, trousers, pullover, dress, coat,
+                                    sandal,  shirt,    sneaker,  bag,   ankle_boot};
+  return drawn.at(static_cast<std::size_t>(label))(dice);
 }
 
 std::vector<std::string> garment_names() {

@@ -7,11 +7,10 @@
 #include <arenite/data/idx.hpp>
 #include <arenite/error.hpp>
 
+#include <spdlog/fmt/fmt.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <new>
 #include <optional>
 #include <vector>
@@ -102,14 +101,9 @@ std::string content_key(std::span<const std::uint8_t> compressed) {
   uLong checksum = ::crc32_z(0, nullptr, 0);
   checksum = ::crc32_z(checksum, compressed.data(), compressed.size());
   const auto trailer = compressed.last(std::min<std::size_t>(compressed.size(), 8));
-  std::array<char, 48> text{};
-  std::size_t used = static_cast<std::size_t>(
-      std::snprintf(text.data(), text.size(), "%zx-%08lx-", compressed.size(), checksum));
-  for (std::uint8_t byte : trailer) {
-    used += static_cast<std::size_t>(
-        std::snprintf(text.data() + used, text.size() - used, "%02x", byte));
-  }
-  return {text.data(), used};
+  std::string key = fmt::format("{:x}-{:08x}-", compressed.size(), checksum);
+  for (const std::uint8_t byte : trailer) key += fmt::format("{:02x}", byte);
+  return key;
 }
 
 std::uint32_t little_endian(std::span<const std::uint8_t> four) {

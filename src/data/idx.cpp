@@ -5,6 +5,8 @@
 #include "src/base/refuse.hpp"
 #include "src/data/gzip.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -21,10 +23,7 @@ std::string at_byte(const std::string& file, std::int64_t offset) {
   return file + ", byte " + std::to_string(offset);
 }
 
-std::string hex(std::uint8_t byte) {
-  constexpr const char* digits = "0123456789abcdef";
-  return {'0', 'x', digits[byte >> 4], digits[byte & 15]};
-}
+std::string hex(std::uint8_t byte) { return fmt::format("0x{:02x}", byte); }
 
 }  // namespace
 

@@ -57,23 +57,10 @@ struct Pattern {
 
   int operator()(int x, int y) const noexcept {
     const auto dark = [this](int position) { return (position + phase) % period < period / 2; };
-    bool shaded = false;
-    switch (kind) {
-      case 1:
-        shaded = dark(y);
-        break;
-      case 2:
-        shaded = dark(x);
-        break;
-      case 3:
-        shaded = dark(x) != dark(y);
-        break;
-      case 4:
-        shaded = dark(x + y);
-        break;
-      default:
-        break;
-    }
+    const bool shaded = kind == 1   ? dark(y)
+                        : kind == 2 ? dark(x)
+                        : kind == 3 ? dark(x) != dark(y)
+                                    : kind == 4 && dark(x + y);
     return shaded ? contrast : 0;
   }
 };

@@ -2,10 +2,8 @@
 
 #include <arenite/error.hpp>
 
+#include <spdlog/fmt/fmt.h>
 #include <nlohmann/json.hpp>
-
-#include <array>
-#include <optional>
 
 #include "src/base/atomic_file.hpp"
 #include "src/plan/json_field.hpp"
@@ -194,9 +192,7 @@ std::string fingerprint(const StepPlan& plan) {
     hash ^= static_cast<unsigned char>(c);
     hash *= 0x100000001b3u;
   }
-  std::string digits(16, '0');
-  for (std::size_t i = 16; i-- > 0; hash >>= 4) digits[i] = "0123456789abcdef"[hash & 15];
-  return digits;
+  return fmt::format("{:016x}", hash);
 }
 
 }  // namespace arenite::plan

@@ -1,5 +1,7 @@
 #include "src/plan/svg.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,9 +18,7 @@ std::string colour(double hue, double saturation, double lightness) {
   for (const double n : {0.0, 8.0, 4.0}) {
     const double k = std::fmod(n + hue / 30, 12);
     const double level = lightness - chroma * std::max(-1.0, std::min({k - 3, 9 - k, 1.0}));
-    const auto byte = static_cast<unsigned>(std::lround(255 * level));
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
+    text += fmt::format("{:02x}", std::lround(255 * level));
   }
   return text;
 }

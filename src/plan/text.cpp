@@ -1,5 +1,7 @@
 #include "src/plan/text.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -17,13 +19,7 @@ std::string digits(std::int64_t number) {
   return text;
 }
 
-std::string decimal(double number, int places) {
-  // 309 digits before the point at most; only sizes and coordinates come here.
-  std::array<char, 350> text{};
-  const auto result = std::to_chars(text.data(), text.data() + text.size(), number,
-                                    std::chars_format::fixed, places);
-  return {text.data(), result.ptr};
-}
+std::string decimal(double number, int places) { return fmt::format("{:.{}f}", number, places); }
 
 std::string bytes_text(std::int64_t bytes) {
   static constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
