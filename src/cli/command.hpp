@@ -2,14 +2,21 @@
 // Only command_line.cpp knows the parser that reads them.
 #pragma once
 
-#include "src/cli/exit_status.hpp"
-
 #include <functional>
 #include <list>
 #include <string>
 #include <vector>
 
 namespace arenite::cli {
+
+/// How `arenite` ends.
+enum ExitStatus : int {
+  exit_ok = 0,
+  exit_failure = 1,    ///< a run failed although its input was right; a check of `doctor` fails
+  exit_bad_input = 2,  ///< wrong arguments, files or data, and files that cannot be written
+  exit_capacity = 3,   ///< a plan needs more bytes than it may have
+  exit_interrupted = 130,
+};
 
 /// What a shell completes an option's value with: these words, names of files, both, or nothing.
 struct Offer {

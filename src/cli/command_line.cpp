@@ -1,7 +1,6 @@
 #include "src/cli/command_line.hpp"
 
 #include "src/base/nearest.hpp"
-#include "src/cli/exit_status.hpp"
 #include "src/cli/help.hpp"
 
 #include <spdlog/fmt/fmt.h>

@@ -2,15 +2,16 @@
 #include <arenite/error.hpp>
 #include <arenite/nn/nn.hpp>
 #include <arenite/plan/draw.hpp>
+#include <arenite/plan/json.hpp>
 #include <arenite/train/trainer.hpp>
 
+#include "src/base/atomic_file.hpp"
 #include "src/base/perf_map.hpp"
+#include "src/base/process_start.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/count_heap.hpp"
 #include "src/cli/distinct_files.hpp"
 #include "src/cli/interrupt.hpp"
-#include "src/cli/plan_files.hpp"
-#include "src/cli/process_age.hpp"
 #include "src/cli/progress.hpp"
 #include "src/cli/train_arguments.hpp"
 #include "src/cli/training_json.hpp"
@@ -25,6 +26,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace arenite::cli {
@@ -35,6 +37,63 @@ long peak_rss_bytes() {
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss * 1024;
 }
+
+/// When this program's own code began, its libraries loaded.
+const double loaded = since_boot();
+
+/// Seconds since this process was started, loading of its libraries included; up to one of the
+/// kernel's clock ticks (0.01 s) too many, never too few. None where /proc does not say.
+std::optional<double> process_age() {
+  // Longer than any loading: before that the process was another program, a script that built this
+  // one and then became it (exec).
+  constexpr double most_loading = 1;
+  const std::optional<double> started = process_start();
+  if (!started) return std::nullopt;
+  return since_boot() - (loaded - *started > most_loading ? loaded : *started);
+}
+
+/// The pictures of `--plan-svg` and `--plan-json`.
+class PlanFiles {
+ public:
+  /// An empty path: not wanted. Throws Error when a file cannot be made there.
+  PlanFiles(const std::string& svg, const std::string& json) {
+    add("--plan-svg", svg, plan::to_svg);
+    add("--plan-json", json, [](const plan::Plan& packing) { return plan::to_json(packing); });
+  }
+
+  /// One of each a packing: the first has the plain name, others a number behind it. All of them
+  /// are written before the first one gets its name. Throws Error, also on a full disk.
+  void write(const plan::StepPlan& plan) {
+    std::vector<std::unique_ptr<AtomicFile>> files;
+    for (Kind& kind : kinds_) {
+      // The layout `two` has a picture a block.
+      for (std::size_t i = 0; i < plan.packings.size(); ++i) {
+        std::string numbered = kind.path;
+        if (i > 0) numbered += "." + std::to_string(i);
+        files.push_back(i == 0 ? std::move(kind.first) : open(kind.option, numbered));
+        files.back()->write(kind.text(plan.packings[i]));
+      }
+    }
+    for (const auto& file : files) file->commit();
+  }
+
+ private:
+  using Text = std::string (*)(const plan::Plan&);
+  struct Kind {
+    std::string option, path;
+    Text text;
+    std::unique_ptr<AtomicFile> first;
+  };
+
+  static std::unique_ptr<AtomicFile> open(const std::string& option, const std::string& path) {
+    return std::make_unique<AtomicFile>(path, option + " '" + path + "'");
+  }
+  void add(const std::string& option, const std::string& path, Text text) {
+    if (!path.empty()) kinds_.push_back({option, path, text, open(option, path)});
+  }
+
+  std::vector<Kind> kinds_;
+};
 
 /// The files to write, all of them made before the long work begins, so that a wrong path costs
 /// nothing.

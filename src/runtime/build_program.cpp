@@ -9,7 +9,6 @@
 #include "src/runtime/environment.hpp"
 #include "src/runtime/idle.hpp"
 #include "src/runtime/program_impl.hpp"
-#include "src/runtime/run_task.hpp"
 #include "src/runtime/trampolines.hpp"
 
 #include <algorithm>

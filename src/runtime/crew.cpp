@@ -5,7 +5,6 @@
 #include "src/runtime/counters.hpp"
 #include "src/runtime/idle.hpp"
 #include "src/runtime/launcher.hpp"
-#include "src/runtime/run_task.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -11,33 +11,23 @@
 namespace arenite::runtime {
 namespace {
 
-/// Nanoseconds [begin, end).
-struct Interval {
-  std::int64_t begin = 0, end = 0;
-
-  std::int64_t length() const noexcept { return std::max<std::int64_t>(0, end - begin); }
-  Interval within(const Interval& other) const noexcept {
-    return {std::max(begin, other.begin), std::min(end, other.end)};
-  }
-};
-
 /// One execution of a task.
 struct Run {
-  Interval time;
+  Span time;
   std::int64_t ready = 0;  ///< all that it follows had ended
   std::size_t row = 0, task = 0;
 };
 
 /// A task that was ready and submitted, until its worker began it.
 struct Wait {
-  Interval time;
+  Span time;
   std::size_t worker = 0;
 };
 
 /// How much of `interval` a sorted list without overlaps covers.
-std::int64_t covered(const Interval& interval, const std::vector<Interval>& list) {
+std::int64_t covered(const Span& interval, const std::vector<Span>& list) {
   auto it = std::lower_bound(list.begin(), list.end(), interval.begin,
-                             [](const Interval& i, std::int64_t begin) { return i.end <= begin; });
+                             [](const Span& i, std::int64_t begin) { return i.end <= begin; });
   std::int64_t sum = 0;
   for (; it != list.end() && it->begin < interval.end; ++it) sum += it->within(interval).length();
   return sum;
@@ -68,7 +58,7 @@ class Analysis {
   }
 
  private:
-  Interval time_of(std::size_t row, std::size_t task) const {
+  Span time_of(std::size_t row, std::size_t task) const {
     const std::int64_t* stamps = records_.stamps(row, task);
     return {stamps[0], stamps[shape_.tasks[task].ops.size()]};
   }
@@ -105,7 +95,7 @@ class Analysis {
       });
       for (const Run& run : list) {
         const std::int64_t from = std::max(run.ready, records_.submitted(run.row));
-        const Interval wait = Interval{from, run.time.begin}.within(window_);
+        const Span wait = Span{from, run.time.begin}.within(window_);
         if (wait.length() > 0) waits_.push_back({wait, worker});
       }
     }
@@ -115,8 +105,8 @@ class Analysis {
 
   /// When any task waited that another worker than this one came to run: in time, overlaps made
   /// one.
-  std::vector<Interval> waits_beside(std::size_t worker) const {
-    std::vector<Interval> list;
+  std::vector<Span> waits_beside(std::size_t worker) const {
+    std::vector<Span> list;
     for (const Wait& wait : waits_) {
       if (wait.worker == worker) continue;
       if (!list.empty() && wait.time.begin <= list.back().end) {
@@ -130,17 +120,17 @@ class Analysis {
 
   /// Walks along a worker's runs; what lies between them is idle until the next is ready.
   void divide(std::size_t worker, TimeParts& parts, Profile& profile) {
-    const std::vector<Interval> waits = waits_beside(worker);
+    const std::vector<Span> waits = waits_beside(worker);
     std::int64_t at = window_.begin;
-    const auto idle = [&](const Interval& time) {
+    const auto idle = [&](const Span& time) {
       parts.idle += time.length();
       profile.beside_ready += covered(time, waits);
     };
     for (const Run& run : runs_[worker]) {
-      const Interval gap = Interval{at, run.time.begin}.within(window_);
+      const Span gap = Span{at, run.time.begin}.within(window_);
       const std::int64_t ready = std::clamp(run.ready, gap.begin, std::max(gap.begin, gap.end));
       idle({gap.begin, ready});
-      const Interval late{ready, gap.end};
+      const Span late{ready, gap.end};
       parts.runtime += late.length();
       profile.unsubmitted += late.within({window_.begin, records_.submitted(run.row)}).length();
       const std::int64_t inside = run.time.within(window_).length();
@@ -192,7 +182,7 @@ class Analysis {
   const StepShape& shape_;
   const StepRecords& records_;
   const std::size_t steps_;
-  Interval window_;
+  Span window_;
   std::vector<std::vector<Run>> runs_;  // by worker, in time
   std::vector<Wait> waits_;             // by begin
   std::vector<std::int64_t> op_time_;   // ns, by row of the shape, of the counted steps

@@ -3,6 +3,7 @@
 
 #include <arenite/runtime/profile.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -38,7 +39,10 @@ struct StepShape {
 struct Span {
   std::int64_t begin = 0, end = 0;
 
-  std::int64_t length() const noexcept { return end - begin; }
+  std::int64_t length() const noexcept { return std::max<std::int64_t>(0, end - begin); }
+  Span within(const Span& other) const noexcept {
+    return {std::max(begin, other.begin), std::min(end, other.end)};
+  }
 };
 
 /// What was recorded of a step.

@@ -102,6 +102,12 @@ struct TaskBody {
   OrderedTask order;
 };
 
+/// Runs its ops, one after another, on the worker that calls it.
+void run_body(TaskBody& body) noexcept;
+
+/// What StarPU calls for every task of ours; `body` is its TaskBody.
+void run_task(void** buffers, void* body);
+
 inline OrderedTask& order_of(starpu_task* task) {
   return static_cast<TaskBody*>(task->cl_arg)->order;
 }

@@ -1,4 +1,4 @@
-#include "src/runtime/run_task.hpp"
+// What a task does: its ops, one after another.
 
 #include "src/runtime/program_impl.hpp"
 

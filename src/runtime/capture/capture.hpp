@@ -9,14 +9,24 @@
 #include <arenite/runtime/block.hpp>
 
 #include "src/runtime/capture/captured.hpp"
-#include "src/runtime/capture/request.hpp"
 
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace arenite::runtime {
+
+/// What the environment asks of a process to record; see arenite/runtime/profile.hpp for its words.
+struct CaptureRequest {
+  std::string trace, memory;  ///< files; empty: not wanted
+  long steps = 20;            ///< of each program, its last ones
+};
+
+/// None where nothing is asked for. Throws Error on a number of steps that is none, and on files
+/// that cannot be written.
+std::optional<CaptureRequest> capture_request();
 
 /// A program whose steps are to be kept.
 struct CaptureSource {

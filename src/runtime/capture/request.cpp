@@ -1,8 +1,7 @@
-#include "src/runtime/capture/request.hpp"
-
 #include <arenite/error.hpp>
 
 #include "src/base/atomic_file.hpp"
+#include "src/runtime/capture/capture.hpp"
 #include "src/runtime/environment.hpp"
 
 namespace arenite::runtime {
