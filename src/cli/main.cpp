@@ -3,7 +3,7 @@
 #include "src/base/stack.hpp"
 #include "src/cli/command_line.hpp"
 #include "src/cli/commands.hpp"
-#include "src/cli/progress.hpp"
+#include "src/cli/output.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

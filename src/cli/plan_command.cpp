@@ -10,7 +10,7 @@
 #include "src/cli/commands.hpp"
 #include "src/cli/distinct_files.hpp"
 #include "src/cli/interrupt.hpp"
-#include "src/cli/json_text.hpp"
+#include "src/cli/output.hpp"
 #include "src/cli/plan_arguments.hpp"
 #include "src/cli/plan_input.hpp"
 #include "src/cli/plan_subject.hpp"

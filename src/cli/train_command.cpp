@@ -12,7 +12,7 @@
 #include "src/cli/count_heap.hpp"
 #include "src/cli/distinct_files.hpp"
 #include "src/cli/interrupt.hpp"
-#include "src/cli/progress.hpp"
+#include "src/cli/output.hpp"
 #include "src/cli/train_arguments.hpp"
 #include "src/cli/training_json.hpp"
 #include "src/cli/training_words.hpp"

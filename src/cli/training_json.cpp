@@ -1,7 +1,6 @@
 #include "src/cli/training_json.hpp"
 
-#include "src/cli/json_text.hpp"
-#include "src/cli/progress.hpp"
+#include "src/cli/output.hpp"
 #include "src/cli/train_arguments.hpp"
 
 #include <spdlog/fmt/fmt.h>

@@ -1,26 +1,27 @@
-// Training in words, on standard output.
+// Training in words, on standard output: a bar with rates and an ETA on a terminal, one plain line
+// an epoch elsewhere.
 #pragma once
 
-#include "src/cli/progress.hpp"
 #include "src/cli/training_report.hpp"
 
 namespace arenite::cli {
 
 class WordsReport : public TrainingReport {
  public:
-  explicit WordsReport(int epochs) : display_(epochs) {}
+  explicit WordsReport(int epochs);
 
   void start(const TrainingStart& start) override;
-  void first_step(double seconds) override { display_.first_step(seconds); }
-  bool shows_progress() const override { return display_.on_terminal(); }
-  void progress(const train::Progress& progress) override { display_.show(progress); }
-  void epoch(const train::EpochReport& report) override { display_.epoch_done(report); }
+  void first_step(double seconds) override;
+  bool shows_progress() const override { return terminal_; }
+  void progress(const train::Progress& progress) override;
+  void epoch(const train::EpochReport& report) override;
   void interrupted(long steps) override;
   void profile(const std::optional<runtime::Profile>& profile) override;
   void end(const TrainingEnd& end) override;
 
  private:
-  ProgressDisplay display_;
+  int epochs_;
+  bool terminal_;
 };
 
 }  // namespace arenite::cli

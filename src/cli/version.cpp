@@ -2,7 +2,7 @@
 
 #include <arenite/runtime/devices.hpp>
 
-#include "src/cli/json_text.hpp"
+#include "src/cli/output.hpp"
 #include "src/runtime/starpu.hpp"
 
 #include <spdlog/fmt/fmt.h>

@@ -5,7 +5,7 @@
 #include "src/base/atomic_file.hpp"
 #include "src/cli/doctor/surroundings.hpp"
 #include "src/cli/interrupt.hpp"
-#include "src/cli/json_text.hpp"
+#include "src/cli/output.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

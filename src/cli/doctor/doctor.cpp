@@ -5,8 +5,7 @@
 #include "src/cli/doctor/contained.hpp"
 #include "src/cli/help.hpp"
 #include "src/cli/interrupt.hpp"
-#include "src/cli/json_text.hpp"
-#include "src/cli/progress.hpp"
+#include "src/cli/output.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
