@@ -1,6 +1,5 @@
 #include "src/plan/picture.hpp"
 
-
 #include <algorithm>
 #include <map>
 #include <tuple>

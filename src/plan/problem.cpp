@@ -1,6 +1,5 @@
 #include <arenite/plan/problem.hpp>
 
-
 #include <algorithm>
 #include <bit>
 
@@ -290,6 +289,35 @@ void Problem::validate_fixed() const {
                quoted(buffers_[high.buffer]) + " fixed at " + digits(high.offset) +
                " overlap and may be alive together",
            "fixed offsets that leave each its bytes", "plan::Problem");
+  }
+}
+
+Precedence::Precedence(std::size_t size) : size_(size), words_((size + 63) / 64) {
+  if (size > max_size) {
+    refuse("a partial order of " + std::to_string(size) + " buffers",
+           "at most " + std::to_string(max_size), "plan::Precedence",
+           "give lifetimes instead: intervals need no matrix");
+  }
+  bits_.resize(size_ * words_);
+}
+
+void Precedence::set_before(std::size_t i, std::size_t j) {
+  if (i >= size_ || j >= size_) {
+    refuse("index " + std::to_string(i >= size_ ? i : j), "an index below " + std::to_string(size_),
+           "plan::Precedence::set_before");
+  }
+  bits_[i * words_ + j / 64] |= std::uint64_t{1} << (j % 64);
+}
+
+// Warshall's algorithm, 64 columns at a time.
+void Precedence::close() {
+  for (std::size_t via = 0; via < size_; ++via) {
+    const std::uint64_t* successors = bits_.data() + via * words_;
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (i == via || !before(i, via)) continue;
+      std::uint64_t* row = bits_.data() + i * words_;
+      for (std::size_t w = 0; w < words_; ++w) row[w] |= successors[w];
+    }
   }
 }
 
