@@ -7,6 +7,8 @@
 #include <map>
 #include <numeric>
 
+#include "src/plan/search/bits.hpp"
+
 namespace arenite::plan {
 
 std::vector<Lifetime> pieces(const Item& item) {
@@ -87,15 +89,13 @@ void fill_order(const Problem& problem, Instance& instance) {
   const bool timed = std::any_of(instance.items.begin(), instance.items.end(),
                                  [](const Item& i) { return i.end > i.begin; });
   for (std::size_t i = 0; i < n; ++i) {
-    const auto row = problem.precedence()->row(problem.last_piece(instance.items[i].buffer));
-    for (std::size_t w = 0; w < row.size(); ++w) {
-      for (std::uint64_t bits = row[w]; bits != 0; bits &= bits - 1) {
-        const std::size_t j = item[w * 64 + static_cast<std::size_t>(std::countr_zero(bits))];
-        if (j == none) continue;  // of another space, or no first piece
-        set_apart(instance, i, j);
-        if (!timed) ++instance.items[j].begin;
-      }
-    }
+    const std::size_t last = problem.last_piece(instance.items[i].buffer);
+    visit_bits(problem.precedence()->row(last), [&](std::size_t piece) {
+      const std::size_t j = item[piece];
+      if (j == none) return;  // of another space, or no first piece
+      set_apart(instance, i, j);
+      if (!timed) ++instance.items[j].begin;
+    });
   }
   if (problem.has_gaps()) fill_gaps(problem, instance);
   for (std::size_t i = 0; i < n; ++i) {

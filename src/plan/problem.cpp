@@ -6,6 +6,7 @@
 #include "src/base/refuse.hpp"
 #include "src/plan/alias.hpp"
 #include "src/plan/overlap.hpp"
+#include "src/plan/search/bits.hpp"
 #include "src/plan/text.hpp"
 #include "src/plan/topology.hpp"
 
@@ -250,20 +251,16 @@ void Problem::validate_precedence() const {
     return k;
   };
   for (std::size_t i = 0; i < n; ++i) {
-    const auto row = precedence_->row(i);
-    for (std::size_t w = 0; w < row.size(); ++w) {
-      for (std::uint64_t bits = row[w]; bits != 0; bits &= bits - 1) {
-        const std::size_t j = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-        if (precedence_->before(j, i)) cycle(i, j);
-        // j's successors are all i's too, and j itself is one more, if the order is sound.
-        if (topology.successors[j] >= topology.successors[i]) not_transitive(i, j, missing(i, j));
-        if (with_lifetime != 0 && lifetimes[i].end > lifetimes[j].begin) {
-          refuse(name(i) + " before " + name(j) + ", but with lifetimes " +
-                     lifetime_text(lifetimes[i]) + " and " + lifetime_text(lifetimes[j]),
-                 "lifetimes that follow the order, or none", where);
-        }
+    visit_bits(precedence_->row(i), [&](std::size_t j) {
+      if (precedence_->before(j, i)) cycle(i, j);
+      // j's successors are all i's too, and j itself is one more, if the order is sound.
+      if (topology.successors[j] >= topology.successors[i]) not_transitive(i, j, missing(i, j));
+      if (with_lifetime != 0 && lifetimes[i].end > lifetimes[j].begin) {
+        refuse(name(i) + " before " + name(j) + ", but with lifetimes " +
+                   lifetime_text(lifetimes[i]) + " and " + lifetime_text(lifetimes[j]),
+               "lifetimes that follow the order, or none", where);
       }
-    }
+    });
   }
   // Rows below a are known to be transitive, so that a's covering pairs are enough to look at.
   visit_covers(topology, [&](std::size_t a, std::size_t b) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "src/plan/search/bits.hpp"
+
 namespace arenite::plan {
 
 Topology::Topology(const Precedence& given) : order(given.size()) {
@@ -21,12 +23,7 @@ Topology::Topology(const Precedence& given) : order(given.size()) {
   for (std::size_t r = 0; r < n; ++r) rank[buffer[r]] = r;
 
   for (std::size_t r = 0; r < n; ++r) {
-    const auto row = given.row(buffer[r]);
-    for (std::size_t w = 0; w < row.size(); ++w) {
-      for (std::uint64_t bits = row[w]; bits != 0; bits &= bits - 1) {
-        order.set_before(r, rank[w * 64 + static_cast<std::size_t>(std::countr_zero(bits))]);
-      }
-    }
+    visit_bits(given.row(buffer[r]), [&](std::size_t i) { order.set_before(r, rank[i]); });
   }
 }
 

@@ -61,7 +61,8 @@ inline bool intersect(const Bits& a, Row b) noexcept {
 
 /// The same for two sets of one size that may change.
 template <class Visit>
-void visit_common(const Bits& a, const Bits& b, Visit&& visit) {
+void visit_common(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
+                  Visit&& visit) {
   for (std::size_t w = 0; w < a.size(); ++w) {
     for (std::uint64_t bits = a[w] & b[w]; bits != 0; bits &= bits - 1) {
       visit(w * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
@@ -71,7 +72,7 @@ void visit_common(const Bits& a, const Bits& b, Visit&& visit) {
 
 /// Calls visit(i) for every i of the set, ascending.
 template <class Visit>
-void visit_bits(const Bits& set, Visit&& visit) {
+void visit_bits(std::span<const std::uint64_t> set, Visit&& visit) {
   visit_common(set, set, visit);
 }
 template <class Visit>
