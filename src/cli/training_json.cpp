@@ -94,11 +94,6 @@ ordered_json epoch_event(const train::EpochReport& report) {
   return json;
 }
 
-template <class T>
-ordered_json or_null(const std::optional<T>& value) {
-  return value ? ordered_json(*value) : ordered_json(nullptr);
-}
-
 ordered_json end_event(const TrainingEnd& end) {
   return {{"event", "end"},
           {"test_accuracy", end.test_accuracy},

@@ -3,9 +3,9 @@
 
 #include "src/runtime/counters.hpp"
 #include "src/runtime/device.hpp"
+#include "src/runtime/hwloc.hpp"
 #include "src/runtime/starpu.hpp"
 
-#include <hwloc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -18,35 +18,14 @@ namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-/// The machine's NUMA nodes, and nothing else of it; discovered once, which takes milliseconds.
-class NumaNodes {
- public:
-  NumaNodes() {
-    if (hwloc_topology_init(&topology_) != 0) return;
-    hwloc_topology_set_all_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_NONE);
-    known_ = hwloc_topology_load(topology_) == 0;
-  }
-  ~NumaNodes() {
-    if (topology_) hwloc_topology_destroy(topology_);
-  }
-  NumaNodes(const NumaNodes&) = delete;
-  NumaNodes& operator=(const NumaNodes&) = delete;
-
-  bool several() const {
-    return known_ && hwloc_get_nbobjs_by_type(topology_, HWLOC_OBJ_NUMANODE) > 1;
-  }
-  hwloc_topology_t topology() const { return topology_; }
-
- private:
-  hwloc_topology_t topology_ = nullptr;
-  bool known_ = false;
-};
-
 /// Binds the pages to the NUMA nodes of StarPU's CPU workers. Best effort: a machine with one node,
 /// or a container that forbids binding, loses nothing but locality.
 void place_near_workers(std::byte* data, std::size_t bytes) {
-  static const NumaNodes nodes;
-  if (!nodes.several()) return;
+  // The machine's NUMA nodes, and nothing else of it; discovered once, which takes milliseconds.
+  static const Topology nodes = load_topology([](hwloc_topology_t topology) {
+    return hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+  });
+  if (!nodes || hwloc_get_nbobjs_by_type(nodes.get(), HWLOC_OBJ_NUMANODE) <= 1) return;
   hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
   for (unsigned worker = 0; worker < starpu_worker_get_count(); ++worker) {
     if (starpu_worker_get_type(static_cast<int>(worker)) != STARPU_CPU_WORKER) continue;
@@ -55,7 +34,7 @@ void place_near_workers(std::byte* data, std::size_t bytes) {
     hwloc_bitmap_free(mine);
   }
   if (hwloc_bitmap_iszero(cpus) == 0) {
-    hwloc_set_area_membind(nodes.topology(), data, bytes, cpus, HWLOC_MEMBIND_INTERLEAVE, 0);
+    hwloc_set_area_membind(nodes.get(), data, bytes, cpus, HWLOC_MEMBIND_INTERLEAVE, 0);
   }
   hwloc_bitmap_free(cpus);
 }

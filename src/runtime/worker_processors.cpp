@@ -1,15 +1,11 @@
 #include "src/runtime/worker_processors.hpp"
 
 #include "src/runtime/environment.hpp"
+#include "src/runtime/hwloc.hpp"
 #include "src/runtime/starpu.hpp"
-
-#include <hwloc.h>
 
 #include <algorithm>
 #include <map>
-#include <memory>
-#include <type_traits>
-#include <utility>
 
 namespace arenite::runtime {
 namespace {
@@ -17,27 +13,15 @@ namespace {
 struct FreeBitmap {
   void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
 };
-struct FreeTopology {
-  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
-};
 using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, FreeBitmap>;
-using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, FreeTopology>;
-
-/// With all levels that StarPU looks at: its numbers follow from them.
-Topology this_machine() {
-  hwloc_topology_t made = nullptr;
-  if (hwloc_topology_init(&made) != 0) return nullptr;
-  Topology topology(made);
-  if (hwloc_topology_set_flags(made, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM) != 0 ||
-      hwloc_topology_load(made) != 0)
-    return nullptr;
-  return topology;
-}
 
 }  // namespace
 
 std::vector<unsigned> worker_processors() {
-  const Topology topology = this_machine();
+  // With all levels that StarPU looks at: its numbers follow from them.
+  const Topology topology = load_topology([](hwloc_topology_t made) {
+    return hwloc_topology_set_flags(made, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM);
+  });
   const Bitmap allowed(hwloc_bitmap_alloc());
   if (!topology || !allowed) return {};
   if (environment("STARPU_WORKERS_GETBIND") == "0") {

@@ -2,6 +2,7 @@
 #include "src/cli/doctor/contained.hpp"
 
 #include "src/base/atomic_file.hpp"
+#include "src/cli/output.hpp"
 
 #include <linux/perf_event.h>
 #include <spdlog/fmt/fmt.h>
@@ -82,12 +83,10 @@ Finding check_perf() {
                      : "in a container, let it make the system call perf_event_open "
                        "(--cap-add PERFMON)");
   }
-  finding.facts = {{"perf", nullptr},
-                   {"paranoid", nullptr},
+  finding.facts = {{"perf", runs ? nlohmann::ordered_json(version.says) : nullptr},
+                   {"paranoid", or_null(level)},
                    {"samples", samples.empty()},
                    {"hardware_counters", counters.empty()}};
-  if (runs) finding.facts["perf"] = version.says;
-  if (level) finding.facts["paranoid"] = *level;
   return finding;
 }
 

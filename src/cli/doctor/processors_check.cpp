@@ -1,9 +1,10 @@
 #include "src/base/processors.hpp"
 #include "src/cli/doctor/checks.hpp"
+#include "src/cli/output.hpp"
 #include "src/runtime/environment.hpp"
+#include "src/runtime/hwloc.hpp"
 #include "src/runtime/starpu.hpp"
 
-#include <hwloc.h>
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -11,38 +12,6 @@
 
 namespace arenite::cli::doctor {
 namespace {
-
-class Topology {
- public:
-  Topology() {
-    // As training has it: devices are none of its business.
-    ::setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 0);
-    if (hwloc_topology_init(&topology_) != 0) return;
-    // With what is there, whether this process may use it or not.
-    hwloc_topology_set_flags(topology_, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    loaded_ = hwloc_topology_load(topology_) == 0;
-  }
-  ~Topology() {
-    if (topology_ != nullptr) hwloc_topology_destroy(topology_);
-  }
-  Topology(const Topology&) = delete;
-  Topology& operator=(const Topology&) = delete;
-
-  bool loaded() const noexcept { return loaded_; }
-  int count(hwloc_obj_type_t type) const {
-    return std::max(0, hwloc_get_nbobjs_by_type(topology_, type));
-  }
-  /// Of the first one, 0 where there is none.
-  std::uint64_t cache_bytes(hwloc_obj_type_t type) const {
-    const hwloc_obj_t cache = hwloc_get_obj_by_type(topology_, type, 0);
-    return cache == nullptr ? 0 : cache->attr->cache.size;
-  }
-  std::uint64_t memory() const { return hwloc_get_root_obj(topology_)->total_memory; }
-
- private:
-  hwloc_topology_t topology_ = nullptr;
-  bool loaded_ = false;
-};
 
 std::string counted(int number, const char* one, const char* many) {
   return fmt::format("{} {}", number, number == 1 ? one : many);
@@ -65,15 +34,24 @@ int workers_of_training(int usable) {
 
 Finding check_processors() {
   Finding finding;
-  const Topology topology;
-  if (!topology.loaded()) {
+  // As training has it: devices are none of its business.
+  ::setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 0);
+  // With what is there, whether this process may use it or not.
+  const runtime::Topology topology = runtime::load_topology([](hwloc_topology_t made) {
+    return hwloc_topology_set_flags(made, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+  });
+  if (!topology) {
     finding.says = "hwloc finds no processors";
     finding.fails(finding.says, "mount /proc and /sys");
     return finding;
   }
-  const int cores = topology.count(HWLOC_OBJ_CORE), threads = topology.count(HWLOC_OBJ_PU);
-  const int nodes = topology.count(HWLOC_OBJ_NUMANODE);
-  const auto memory = static_cast<double>(topology.memory());
+  const auto count = [&](hwloc_obj_type_t type) {
+    return std::max(0, hwloc_get_nbobjs_by_type(topology.get(), type));
+  };
+  const int cores = count(HWLOC_OBJ_CORE), threads = count(HWLOC_OBJ_PU);
+  const int nodes = count(HWLOC_OBJ_NUMANODE);
+  const std::uint64_t memory_bytes = hwloc_get_root_obj(topology.get())->total_memory;
+  const auto memory = static_cast<double>(memory_bytes);
   const CgroupLimits limits = cgroup_limits();
   const int allowed = allowed_processors(), usable = usable_processors(limits);
   const int workers = workers_of_training(usable);
@@ -85,11 +63,9 @@ Finding check_processors() {
                    {"workers", workers},
                    {"numa_nodes", nodes},
                    {"cache_bytes", nullptr},
-                   {"memory", topology.memory()},
-                   {"cgroup_processors", nullptr},
-                   {"cgroup_memory", nullptr}};
-  if (limits.processors) finding.facts["cgroup_processors"] = *limits.processors;
-  if (limits.memory) finding.facts["cgroup_memory"] = *limits.memory;
+                   {"memory", memory_bytes},
+                   {"cgroup_processors", or_null(limits.processors)},
+                   {"cgroup_memory", or_null(limits.memory)}};
 
   finding.says = fmt::format("{} on {}, {} on {}", counted(threads, "processor", "processors"),
                              counted(cores, "core", "cores"),
@@ -101,7 +77,8 @@ Finding check_processors() {
   for (const auto& [name, type] : {std::pair{"L1d", HWLOC_OBJ_L1CACHE},
                                    {"L2", HWLOC_OBJ_L2CACHE},
                                    {"L3", HWLOC_OBJ_L3CACHE}}) {
-    const std::uint64_t bytes = topology.cache_bytes(type);
+    const hwloc_obj_t cache = hwloc_get_obj_by_type(topology.get(), type, 0);
+    const std::uint64_t bytes = cache == nullptr ? 0 : cache->attr->cache.size;
     finding.facts["cache_bytes"][name] = bytes;
     if (bytes > 0) caches += fmt::format(", {} {}", name, bytes_text(static_cast<double>(bytes)));
   }
