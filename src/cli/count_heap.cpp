@@ -2,6 +2,7 @@
 #include <arenite/runtime/heap_calls.hpp>
 
 #include "src/cli/count_heap.hpp"
+#include "src/runtime/environment.hpp"
 
 #include <unistd.h>
 
@@ -9,8 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,18 +38,8 @@ fs::path find_library() {
         .hint = "it is the build's target arenite_heap_counter"});
 }
 
-/// As the process was given them.
-std::vector<std::string> arguments() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::vector<std::string> all;
-  for (std::size_t at = 0; at < text.size(); at += all.back().size() + 1)
-    all.emplace_back(text.c_str() + at);
-  return all;
-}
-
 [[noreturn]] void begin_again() {
-  std::vector<std::string> texts = arguments();
+  std::vector<std::string> texts = runtime::command_line();
   std::vector<char*> list;
   list.reserve(texts.size() + 1);
   for (std::string& text : texts) list.push_back(text.data());

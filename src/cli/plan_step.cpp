@@ -13,6 +13,7 @@
 #include "src/cli/plan_input.hpp"
 #include "src/cli/plan_subject.hpp"
 #include "src/compile/compile.hpp"
+#include "src/plan/json_field.hpp"
 #include "src/plan/text.hpp"
 #include "src/train/step_program.hpp"
 
@@ -136,10 +137,7 @@ class StepSubject : public PlanSubject {
     fields["critical_path"] = overlay_.critical_path;
     fields["critical_path_without"] = overlay_.critical_path_without;
     for (const plan::ArenaPlan& arena : overlay_.arenas) {
-      fields["arenas"].push_back({{"phase", to_string(arena.phase)},
-                                  {"block", arena.block},
-                                  {"peak", arena.peak},
-                                  {"separate", arena.separate}});
+      fields["arenas"].push_back(plan::json_of(arena));
     }
     for_each_block_apart([&](const plan::BlockPlan& block) {
       fields["blocks_apart"].push_back(

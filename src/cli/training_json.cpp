@@ -2,6 +2,7 @@
 
 #include "src/cli/output.hpp"
 #include "src/cli/train_arguments.hpp"
+#include "src/plan/json_field.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -58,10 +59,7 @@ ordered_json plan_event(const train::Trainer& trainer) {
   const plan::StepPlan& plan = trainer.step_plan();
   ordered_json arenas = ordered_json::array(), blocks = ordered_json::array();
   for (const plan::ArenaPlan& arena : plan.arenas) {
-    arenas.push_back({{"phase", to_string(arena.phase)},
-                      {"block", arena.block},
-                      {"peak", arena.peak},
-                      {"separate", arena.separate}});
+    arenas.push_back(plan::json_of(arena));
   }
   std::int64_t total = 0, peak = 0;
   for (const runtime::BlockUse& block : trainer.blocks()) {

@@ -122,9 +122,7 @@ Plan read_plan(const json& document, std::string_view where) {
   const Field root(document, "", where);
   Plan plan;
   plan.peak = root["peak"].integer(0);
-  if (root.has("format") && root["format"].text() != format_name) {
-    root["format"].wrong("'" + root["format"].text() + "'", "'" + std::string(format_name) + "'");
-  }
+  if (root.has("format")) root["format"].expect(format_name);
   plan.max_live = root["max_live"].integer(0);
   plan.lower_bound = root["lower_bound"].integer(0);
   plan.optimal = root["optimal"].boolean();
@@ -166,18 +164,15 @@ std::string to_json(const Plan& plan, const std::optional<Shortfall>& shortfall,
     text += " \"peak\": " + line(plan.peak) + ", \"max_live\": " + line(plan.max_live);
     text += ", \"lower_bound\": " + line(plan.lower_bound);
     text += ",\n \"optimal\": " + line(plan.optimal) + ", \"strategy\": " + line(plan.strategy);
-    text += ", \"milliseconds\": " + line(plan.milliseconds) + ",\n ";
-    if (!more.empty()) text += std::string(more) + ",\n ";
-    text += "\"spaces\": [";
-    for (std::size_t i = 0; i < plan.spaces.size(); ++i) {
-      text += (i == 0 ? "\n  " : ",\n  ") +
-              line(space_object(plan.spaces[i], phase_bytes(plan, plan.spaces[i].space)));
-    }
-    text += "\n ],\n \"buffers\": [";
-    for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
-      text += (i == 0 ? "\n  " : ",\n  ") + line(buffer_object(plan.buffers[i], plan.offsets[i]));
-    }
-    text += "\n ],\n \"reuse\": [";
+    text += ", \"milliseconds\": " + line(plan.milliseconds);
+    if (!more.empty()) text += ",\n " + std::string(more);
+    append_list(text, "spaces", plan.spaces, [&](const SpacePlan& space) {
+      return line(space_object(space, phase_bytes(plan, space.space)));
+    });
+    auto offset = plan.offsets.begin();
+    append_list(text, "buffers", plan.buffers,
+                [&](const Buffer& buffer) { return line(buffer_object(buffer, *offset++)); });
+    text += ",\n \"reuse\": [";
     for (std::size_t i = 0; i < plan.reuse.size(); ++i) {
       text += (i == 0        ? ""
                : i % 16 == 0 ? ",\n  "

@@ -126,6 +126,10 @@ std::string Field::text() const {
   return value_.get<std::string>();
 }
 
+void Field::expect(std::string_view expected) const {
+  if (text() != expected) wrong("'" + text() + "'", "'" + std::string(expected) + "'");
+}
+
 Space parse_space(const Field& field) {
   const auto space = parse_space(field.text());
   if (!space) field.wrong("'" + field.text() + "'", std::string(a_space));

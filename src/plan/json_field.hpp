@@ -1,5 +1,5 @@
 // Reading JSON that may be anything: values that know the way to them, and a parser that bounds
-// what a text can cost.
+// what a text can cost. And what several texts write alike.
 #pragma once
 
 #include <arenite/plan/problem.hpp>
@@ -13,6 +13,8 @@
 #include <string_view>
 
 namespace arenite::plan {
+
+struct ArenaPlan;
 
 inline constexpr std::int64_t no_capacity = std::numeric_limits<std::int64_t>::max();
 
@@ -37,6 +39,7 @@ class Field {
   bool boolean() const;
   double duration() const;
   std::string text() const;
+  void expect(std::string_view text) const;
 
  private:
   const nlohmann::json& value_;
@@ -46,6 +49,17 @@ class Field {
 
 /// The inverse of to_string(Space), without the capacity.
 Space parse_space(const Field& field);
+
+/// Appends a field to an object's text: a list, an item a line.
+template <class Items, class Describe>
+void append_list(std::string& text, const char* key, const Items& items, Describe describe) {
+  text += std::string(",\n \"") + key + "\": [";
+  for (std::size_t i = 0; i < items.size(); ++i)
+    text += (i == 0 ? "\n  " : ",\n  ") + describe(items[i]);
+  text += "\n ]";
+}
+
+nlohmann::ordered_json json_of(const ArenaPlan& arena);
 
 /// Refuses texts beyond max_json_bytes, depth, which costs memory, and repeated keys, of which a
 /// parser would keep the last only. `levels` is what the expected text, `what`, needs.

@@ -25,13 +25,6 @@ ordered_json block_object(const BlockPlan& block) {
   return object;
 }
 
-ordered_json arena_object(const ArenaPlan& arena) {
-  return {{"phase", to_string(arena.phase)},
-          {"block", arena.block},
-          {"peak", arena.peak},
-          {"separate", arena.separate}};
-}
-
 ordered_json placement_object(const Placement& place) {
   ordered_json object{
       {"storage", place.storage.index}, {"name", place.name}, {"class", to_string(place.cls)}};
@@ -45,14 +38,6 @@ ordered_json placement_object(const Placement& place) {
   object["phase"] = to_string(place.phase);
   object["saved"] = place.saved;
   return object;
-}
-
-template <class Items, class Describe>
-void append(std::string& text, const char* key, const Items& items, Describe describe) {
-  text += std::string(",\n \"") + key + "\": [";
-  for (std::size_t i = 0; i < items.size(); ++i)
-    text += (i == 0 ? "\n  " : ",\n  ") + describe(items[i]);
-  text += "\n ]";
 }
 
 /// What `parse` makes of the text of a field; its error gets the field's place.
@@ -110,9 +95,7 @@ TaskEdge read_edge(const Field& pair) {
 }
 
 StepPlan read_step(const Field& root) {
-  if (root["format"].text() != format_name) {
-    root["format"].wrong("'" + root["format"].text() + "'", "'" + std::string(format_name) + "'");
-  }
+  root["format"].expect(format_name);
   StepPlan plan;
   plan.layout = parsed(root["layout"], parse_arena_layout);
   plan.lower_bound = root["lower_bound"].integer(0);
@@ -144,6 +127,13 @@ StepPlan read_step(const Field& root) {
 
 }  // namespace
 
+ordered_json json_of(const ArenaPlan& arena) {
+  return {{"phase", to_string(arena.phase)},
+          {"block", arena.block},
+          {"peak", arena.peak},
+          {"separate", arena.separate}};
+}
+
 std::string to_json(const StepPlan& plan) {
   const auto line = [](const ordered_json& object) { return object.dump(); };
   try {
@@ -153,17 +143,18 @@ std::string to_json(const StepPlan& plan) {
     text += ", \"separate\": " + line(plan.separate) + ", \"optimal\": " + line(plan.optimal);
     text += ",\n \"critical_path\": " + line(plan.critical_path);
     text += ", \"critical_path_without\": " + line(plan.critical_path_without);
-    append(text, "blocks", plan.blocks,
-           [&](const auto& block) { return line(block_object(block)); });
-    append(text, "arenas", plan.arenas,
-           [&](const auto& arena) { return line(arena_object(arena)); });
-    append(text, "placements", plan.placements,
-           [&](const auto& place) { return line(placement_object(place)); });
-    append(text, "reuse", plan.reuse_edges, [](const TaskEdge& edge) {
+    append_list(text, "blocks", plan.blocks,
+                [&](const auto& block) { return line(block_object(block)); });
+    append_list(text, "arenas", plan.arenas,
+                [&](const auto& arena) { return line(json_of(arena)); });
+    append_list(text, "placements", plan.placements,
+                [&](const auto& place) { return line(placement_object(place)); });
+    append_list(text, "reuse", plan.reuse_edges, [](const TaskEdge& edge) {
       return "[" + std::to_string(edge.before.index) + ", " + std::to_string(edge.after.index) +
              "]";
     });
-    append(text, "packings", plan.packings, [](const Plan& packing) { return to_json(packing); });
+    append_list(text, "packings", plan.packings,
+                [](const Plan& packing) { return to_json(packing); });
     return text + "\n}\n";
   } catch (const nlohmann::json::exception&) {
     fail({.found = "a name that is not UTF-8", .expected = "UTF-8 text", .where = "plan::to_json"});

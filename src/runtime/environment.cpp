@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 namespace arenite::runtime {
 namespace {
@@ -72,6 +73,13 @@ bool is_number(const std::string& text) {
 std::string environment(const char* name) {
   const char* text = std::getenv(name);
   return text ? text : "";
+}
+
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
 }
 
 bool switched_on(const char* name, const char* off) {

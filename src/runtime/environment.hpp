@@ -12,6 +12,9 @@ namespace arenite::runtime {
 /// Empty where the variable is not set.
 std::string environment(const char* name);
 
+/// The process's own, as it was called.
+std::vector<std::string> command_line();
+
 /// Of a variable that says on, which is also what it says where it is not set, or off: "off to …".
 /// Throws Error on anything else.
 bool switched_on(const char* name, const char* off);

@@ -82,8 +82,7 @@ KernelChoices KernelChoices::read(const std::filesystem::path& file) {
   const nlohmann::json document =
       plan::parse_document(plan::read_document(file, what), where, levels, what);
   const plan::Field root(document, "", where);
-  if (const plan::Field format = root["format"]; format.text() != format_name)
-    format.wrong("'" + format.text() + "'", "'" + std::string(format_name) + "'");
+  root["format"].expect(format_name);
   KernelChoices choices;
   choices.origin_ = where;
   choices.measured_on = root["measured_on"].text();

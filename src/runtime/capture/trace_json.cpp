@@ -1,11 +1,11 @@
 // The format: "Trace Event Format" of Chrome's trace viewer (docs.google.com, Duffy and Sinclair).
 #include "src/runtime/capture/timeline.hpp"
 #include "src/runtime/capture/writers.hpp"
+#include "src/runtime/environment.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -19,14 +19,6 @@ using nlohmann::ordered_json;
 
 constexpr int steps_track = 0;  // of the first process; worker w has track w + 1
 constexpr int tasks_process = 1;
-
-/// As it was called.
-std::vector<std::string> command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  return words;
-}
 
 class Writer {
  public:
