@@ -108,11 +108,8 @@ struct Model::Impl {
   runtime::Program* training = nullptr;  // null: there is none
 
   void build(runtime::Session& session, Graph graph, const ModelOptions& options);
-  void add_states(const Graph& graph, StorageClass cls);
-  void bind(runtime::ProgramSpec& spec) const;
   void run(runtime::Program& program, std::span<const NamedBytes> from,
            std::span<void* const> places);
-  void wait() const;
 };
 
 Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes> constants,
@@ -164,23 +161,18 @@ void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptio
   for (const auto& [op, reason] : graph::inserted_copies(specs.front().graph))
     copies.push_back(describe(specs.front().graph, op) + ": " + reason);
   for (const StorageClass cls :
-       {StorageClass::parameter, StorageClass::optimizer_state, StorageClass::buffer})
-    add_states(specs.front().graph, cls);
-  for (runtime::ProgramSpec& spec : specs) bind(spec);
+       {StorageClass::parameter, StorageClass::optimizer_state, StorageClass::buffer}) {
+    for (Port& port : ports_of(specs.front().graph, cls)) states.push_back({std::move(port), cls});
+  }
+  for (runtime::ProgramSpec& spec : specs) {
+    for (const auto& [name, bytes] : constants)
+      spec.constants[name] = {bytes.data(), static_cast<std::int64_t>(bytes.size())};
+  }
   set = std::make_unique<runtime::ProgramSet>(session, kernels(), std::move(specs));
   evaluation = &(*set)[options.name];
   if (!trained) return;
   training = &(*set)[training_name];
   set->state<float>(graph::learning_rate_name)[0] = static_cast<float>(trained->learning_rate);
-}
-
-void Model::Impl::add_states(const Graph& graph, StorageClass cls) {
-  for (Port& port : ports_of(graph, cls)) states.push_back({std::move(port), cls});
-}
-
-void Model::Impl::bind(runtime::ProgramSpec& spec) const {
-  for (const auto& [name, bytes] : constants)
-    spec.constants[name] = {bytes.data(), static_cast<std::int64_t>(bytes.size())};
 }
 
 Model::~Model() = default;
@@ -244,13 +236,9 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
   }
 }
 
-void Model::Impl::wait() const {
-  evaluation->wait();
-  if (training != nullptr) training->wait();
-}
-
 std::span<std::byte> Model::state(std::string_view name) {
-  impl_->wait();
+  impl_->evaluation->wait();
+  if (is_trainable()) impl_->training->wait();
   return impl_->set->state<std::byte>(name);
 }
 

@@ -134,7 +134,12 @@ class Table {
         wrong(header_, cell, "a second column " + shown(cell.text), "each name once");
       }
     }
-    for (const char* name : {"id", "lower", "size"}) require(name);
+    for (const char* name : {"id", "lower", "size"}) {
+      if (!has(name)) {
+        wrong(header_, header_.cells[0], "no column '" + std::string(name) + "'",
+              "the columns id, lower, upper (or end) and size");
+      }
+    }
     if (has("upper") == has("end")) {
       wrong(header_, header_.cells[0],
             has("upper") ? "the columns 'upper' and 'end'" : "no column 'upper' or 'end'",
@@ -176,12 +181,6 @@ class Table {
   }
 
  private:
-  void require(const std::string& name) const {
-    if (has(name)) return;
-    wrong(header_, header_.cells[0], "no column '" + name + "'",
-          "the columns id, lower, upper (or end) and size");
-  }
-
   Reader reader_;
   std::string_view where_;
   Row header_;

@@ -84,15 +84,12 @@ class PanelDrawer {
         canvas_.box(box, palette_.css_class({buffer.phase, buffer.label}), title);
         canvas_.name(box, buffer.name, bytes_text(buffer.bytes));
       }
-      gap_lines(buffer, y0 + height / 2);
+      // What belongs together.
+      const double middle = y0 + height / 2;
+      for (const auto [begin, end] : buffer.gaps)
+        canvas_.line(x(begin), middle, x(end), middle, "gap");
     }
     svg_ += "</g>\n";
-  }
-
-  /// What belongs together.
-  void gap_lines(const Buffer& buffer, double middle) {
-    for (const auto [begin, end] : buffer.gaps)
-      canvas_.line(x(begin), middle, x(end), middle, "gap");
   }
 
   void live_curve() {

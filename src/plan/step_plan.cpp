@@ -49,7 +49,8 @@ class StepPlanner {
     std::sort(plan_.placements.begin(), plan_.placements.end(),
               [](const Placement& a, const Placement& b) { return a.storage < b.storage; });
     measure_arenas();
-    measure_critical_path();
+    plan_.critical_path_without = critical_path(false);
+    plan_.critical_path = critical_path(true);
     return std::move(plan_);
   }
 
@@ -184,11 +185,6 @@ class StepPlanner {
       longest = std::max(longest, finish[t]);
     }
     return longest;
-  }
-
-  void measure_critical_path() {
-    plan_.critical_path_without = critical_path(false);
-    plan_.critical_path = critical_path(true);
   }
 
   bool late(StorageId id) const { return usage_[id.index].in_backward_arena(); }

@@ -82,25 +82,22 @@ std::string escape(std::string_view text) {
       ++i;
       continue;
     }
-    switch (text[i]) {
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '&':
-        result += "&amp;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += text.substr(i, length);
-    }
+    const std::string_view letter = text.substr(i, length);
+    result += letter == "<"    ? "&lt;"
+              : letter == ">"  ? "&gt;"
+              : letter == "&"  ? "&amp;"
+              : letter == "\"" ? "&quot;"
+                               : letter;
     i += length;
   }
   return result;
+}
+
+/// `attributes` begin with a blank, if there are any.
+static std::string text_at(double x, double y, const std::string& attributes,
+                           const std::string& words) {
+  return "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\"" + attributes + ">" + escape(words) +
+         "</text>\n";
 }
 
 Palette::Palette(const std::vector<Kind>& kinds) {
@@ -140,16 +137,14 @@ double Palette::legend(std::string& svg, double y) const {
       y += 20;
     }
     svg += "<rect class=\"c" + std::to_string(entry.index) + "\" x=\"" + px(x) + "\" y=\"" + px(y) +
-           "\" width=\"12\" height=\"12\"/><text x=\"" + px(x + 17) + "\" y=\"" + px(y + 10) +
-           "\">" + escape(name) + "</text>\n";
+           "\" width=\"12\" height=\"12\"/>" + text_at(x + 17, y + 10, "", name);
     x += width;
   }
   return y + 20;
 }
 
 void Canvas::text(double x, double y, const std::string& attributes, const std::string& words) {
-  out_ += "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\"" + attributes + ">" + escape(words) +
-          "</text>\n";
+  out_ += text_at(x, y, attributes, words);
 }
 
 void Canvas::line(double x1, double y1, double x2, double y2, std::string_view css_class) {
@@ -173,8 +168,7 @@ void Canvas::name(const Box& box, const std::string& words, const std::string& s
   const double middle_x = box.x + box.width / 2;
   const double middle_y = box.y + box.height / 2;
   const auto put = [&](double at_y, const std::string& turn, const std::string& line) {
-    names_ += "<text x=\"" + px(middle_x) + "\" y=\"" + px(at_y) + "\"" + turn + ">" +
-              escape(line) + "</text>\n";
+    names_ += text_at(middle_x, at_y, turn, line);
   };
   if (length <= box.width && box.height >= 13) {
     const bool both =
@@ -250,8 +244,7 @@ void Canvas::key(double y, const std::vector<std::pair<std::string_view, std::st
   double x = left;
   for (const auto& [css_class, words] : entries) {
     out_ += "<path class=\"" + std::string(css_class) + "\" d=\"M" + px(x) + " " + px(y) +
-            "h22\"/><text x=\"" + px(x + 28) + "\" y=\"" + px(y + 4) + "\">" + escape(words) +
-            "</text>\n";
+            "h22\"/>" + text_at(x + 28, y + 4, "", words);
     x += 48 + character * static_cast<double>(words.size());
   }
 }

@@ -14,21 +14,17 @@ constexpr std::int64_t stride = default_alignment;
 
 constexpr std::uint64_t told_word = ~std::uint64_t{0};
 
-void poison(const TaskBody& body, const BoundKernel& kernel, Device::Stream stream) {
+void enqueue_op(const TaskBody& body, const BoundKernel& kernel, Device::Stream stream) {
+  Device& device = *body.on_device->device;
   if constexpr (checked_build) {
     for (const Claim& claim : kernel.claims) {
       if (!claim.own()) body.status->report(kernel.call.op, status_overwritten);
-      if (claim.poisoned)
-        body.on_device->device->fill(claim.poisoned, std::byte{0xff}, claim.size, stream);
+      if (claim.poisoned) device.fill(claim.poisoned, std::byte{0xff}, claim.size, stream);
     }
   }
-}
-
-void enqueue_op(const TaskBody& body, const BoundKernel& kernel, Device::Stream stream) {
-  poison(body, kernel, stream);
   KernelCall call = kernel.call;
   call.stream = stream;
-  body.on_device->device->call(kernel.run, call);
+  device.call(kernel.run, call);
 }
 
 void enqueue_end(const TaskBody& body, Device::Stream stream) {

@@ -100,11 +100,7 @@ ItemOrder by_conflicts(const Instance& instance) {
 }
 
 ItemOrder in_time(const Instance& instance) {
-  ItemOrder order = by_index(instance);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return instance.items[a].begin < instance.items[b].begin;
-  });
-  return order;
+  return descending(instance, [](const Item& item) { return -item.begin; });
 }
 
 std::vector<std::int64_t> bump(const Instance& instance) {

@@ -99,7 +99,6 @@ class Picture {
     return left + plot_width * static_cast<double>(when - time_.begin) /
                       static_cast<double>(std::max<std::int64_t>(1, time_.length()));
   }
-  double x_of_microsecond(std::int64_t us) const { return x(time_.begin + us * 1000); }
   std::string microseconds(std::int64_t when) const {
     return decimal(static_cast<double>(when - time_.begin) * 1e-3, 1);
   }
@@ -117,11 +116,13 @@ class Picture {
                     facts(number));
     canvas_.addresses(block.peak, y);
     canvas_.times(0, time_.length() / 1000, top + height,
-                  [&](std::int64_t us) { return x_of_microsecond(us); });
+                  [&](std::int64_t us) { return x(time_.begin + us * 1000); });
     canvas_.text(plan::svg::picture_width - plan::svg::right, top + height + 32,
                  " text-anchor=\"end\"", "µs since the step's first task began");
     boxes(number, y);
-    canvas_.live(left, x(time_.end), live_changes(number), y);
+    std::vector<std::pair<double, std::int64_t>> changes;
+    for (const auto& [when, bytes] : live(number)) changes.emplace_back(x(when), bytes);
+    canvas_.live(left, x(time_.end), changes, y);
     canvas_.names();
     untouched(block, y);
     canvas_.levels({.peak = block.peak, .bound = block.lower_bound, .optimal = block.optimal}, y);
@@ -186,12 +187,6 @@ class Picture {
     std::int64_t most = 0;
     for (const auto& [when, bytes] : live(block)) most = std::max(most, bytes);
     return most;
-  }
-
-  std::vector<std::pair<double, std::int64_t>> live_changes(std::size_t block) const {
-    std::vector<std::pair<double, std::int64_t>> changes;
-    for (const auto& [when, bytes] : live(block)) changes.emplace_back(x(when), bytes);
-    return changes;
   }
 
   template <class Y>
