@@ -5,6 +5,7 @@
 #include <functional>
 #include <list>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace arenite::cli {
@@ -58,6 +59,7 @@ struct Option {
   Option* type_name(std::string text) { return kind = std::move(text), this; }
   Option* default_str(std::string text) { return shown_default = std::move(text), this; }
   Option* required() { return is_required = true, this; }
+  Option* offers(std::vector<std::string> words) { return offer.words = std::move(words), this; }
 };
 
 struct Example {

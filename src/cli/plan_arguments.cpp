@@ -99,19 +99,18 @@ void add_problem(Command& plan, PlanArguments& a) {
                   default_alignment))
       ->type_name("N")
       ->default_str("1");
-  Option* in_flight =
-      add_option<std::optional<plan::InFlight>>(
-          plan, "--in-flight", a.in_flight, parse_in_flight,
-          "lanes, unlimited or " + whole_number_text(1, most),
-          "tasks that may be under way at once, which reuse then relies on, adding edges between "
-          "tasks\n"
-          "lanes: each lane's tasks in their order, as training has it; the default of scripts and "
-          "models\n"
-          "N: task i ends before task i + N begins. In a table, a moment is a task: bytes are free "
-          "N - 1 moments after their buffer's end; the default is 1\n"
-          "unlimited: no edges, so that reuse follows the data alone")
-          ->type_name("HOW");
-  in_flight->offer = {{"lanes", "unlimited"}};
+  add_option<std::optional<plan::InFlight>>(
+      plan, "--in-flight", a.in_flight, parse_in_flight,
+      "lanes, unlimited or " + whole_number_text(1, most),
+      "tasks that may be under way at once, which reuse then relies on, adding edges between "
+      "tasks\n"
+      "lanes: each lane's tasks in their order, as training has it; the default of scripts and "
+      "models\n"
+      "N: task i ends before task i + N begins. In a table, a moment is a task: bytes are free "
+      "N - 1 moments after their buffer's end; the default is 1\n"
+      "unlimited: no edges, so that reuse follows the data alone")
+      ->type_name("HOW")
+      ->offers({"lanes", "unlimited"});
   add_option<std::optional<std::int64_t>>(
       plan, "--capacity", a.capacity,
       [](const std::string& text) -> std::optional<std::optional<std::int64_t>> {

@@ -84,13 +84,12 @@ void add_hyperparameters(Command& train, TrainArguments& a) {
                    "seed of the initial weights and of shuffling")
       ->default_str(text(a.seed));
   add_on_off(train, "--shuffle", a.shuffle, "visit the images in a new order each epoch");
-  Option* init =
-      add_option<Init>(train, "--init", a.init, parse_init,
-                       "default, or uniform:A with a finite A above 0, as in uniform:0.1",
-                       "initial weights: what each layer asks for, or uniform:A for U(-A, A)")
-          ->type_name("HOW")
-          ->default_str("default");
-  init->offer = {{"default", "uniform:"}};
+  add_option<Init>(train, "--init", a.init, parse_init,
+                   "default, or uniform:A with a finite A above 0, as in uniform:0.1",
+                   "initial weights: what each layer asks for, or uniform:A for U(-A, A)")
+      ->type_name("HOW")
+      ->default_str("default")
+      ->offers({"default", "uniform:"});
   using runtime::Compute;
   add_named<Compute>(
       train, "--compute", a.compute,
@@ -107,14 +106,13 @@ void add_places(Command& train, TrainArguments& a) {
   const auto has_form = [](const std::string& text) {
     return runtime::has_device_form(text) ? std::optional(text) : std::nullopt;
   };
-  Option* device =
-      add_option<std::string>(train, "--device", a.device, has_form, runtime::device_form,
-                              "where tasks run: cpu, cuda (the first GPU), cuda:1, auto (a GPU if "
-                              "there is one); or several, on which "
-                              "lanes are dealt out, as in cuda:0+cuda:1 or cuda+cpu")
-          ->type_name("WHERE")
-          ->default_str(a.device);
-  device->offer = {{"cpu", "cuda", "auto", "cuda+cpu"}};
+  add_option<std::string>(train, "--device", a.device, has_form, runtime::device_form,
+                          "where tasks run: cpu, cuda (the first GPU), cuda:1, auto (a GPU if "
+                          "there is one); or several, on which "
+                          "lanes are dealt out, as in cuda:0+cuda:1 or cuda+cpu")
+      ->type_name("WHERE")
+      ->default_str(a.device)
+      ->offers({"cpu", "cuda", "auto", "cuda+cpu"});
   add_whole_number(
       train, "--workers", a.workers, 1, 1024,
       "CPU workers (else $STARPU_NCPU, else one a usable processor; 2 beside GPUs alone)");
@@ -139,14 +137,14 @@ void add_places(Command& train, TrainArguments& a) {
 
 void add_planning(Command& train, TrainArguments& a) {
   train.heading("How its memory is planned");
-  Option* arenas = add_option<plan::ArenaLayout>(
-                       train, "--arenas", a.arenas, parse_arenas, "one of overlay, two",
-                       "where values lie: overlay (one block, in which backward takes the place of "
-                       "activations as they die) or two "
-                       "(forward and backward apart)")
-                       ->type_name("NAME")
-                       ->default_str("overlay");
-  arenas->offer = {{"overlay", "two"}};
+  add_option<plan::ArenaLayout>(
+      train, "--arenas", a.arenas, parse_arenas, "one of overlay, two",
+      "where values lie: overlay (one block, in which backward takes the place of "
+      "activations as they die) or two "
+      "(forward and backward apart)")
+      ->type_name("NAME")
+      ->default_str("overlay")
+      ->offers({"overlay", "two"});
   add_on_off(train, "--fuse", a.fuse,
              "do convolution, ReLU and max pooling in one go, which keeps one byte an output, and "
              "so dense layers and ReLU, their gradients and updates");

@@ -172,11 +172,14 @@ class Partitioner {
     const std::set<std::size_t>& pieces = pieces_[task];
     std::set<Choice> choices;
     std::map<std::size_t, Choice> starting;  // by `from`: what `choices` holds
-    const auto consider = [&](std::set<std::size_t>::const_iterator from) {
-      if (const auto old = starting.find(*from); old != starting.end()) {
+    const auto forget = [&](std::size_t from) {
+      if (const auto old = starting.find(from); old != starting.end()) {
         choices.erase(old->second);
         starting.erase(old);
       }
+    };
+    const auto consider = [&](std::set<std::size_t>::const_iterator from) {
+      forget(*from);
       const auto to = std::next(from);
       if (to == pieces.end() || segments_[*from].bytes.block != segments_[*to].bytes.block) return;
       const Choice made = choice(*from, *to);
@@ -192,10 +195,7 @@ class Partitioner {
               .expected = "at most " + std::to_string(problem_.limit)});
       }
       const Choice best = *choices.begin();
-      if (const auto old = starting.find(best.to); old != starting.end()) {
-        choices.erase(old->second);
-        starting.erase(old);
-      }
+      forget(best.to);
       merge(best.from, best.to);
       // Only the runs that end or begin with the merged segment have changed.
       const auto at = pieces.find(best.from);

@@ -14,9 +14,24 @@ struct Change {
   std::size_t item;
 };
 
-void sort_by_time(std::vector<Change>& changes) {
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const Change& a, const Change& b) { return a.time < b.time; });
+/// When items begin to hold their bytes, and when they cease to, both in order of time.
+struct Changes {
+  std::vector<Change> begins, ends;
+};
+
+Changes changes_of(const Instance& instance) {
+  Changes all;
+  for (std::size_t i = 0; i < instance.items.size(); ++i) {
+    for (const auto [begin, end] : pieces(instance.items[i])) {
+      all.begins.push_back({begin, i});
+      all.ends.push_back({end, i});
+    }
+  }
+  for (auto* const changes : {&all.begins, &all.ends}) {
+    std::stable_sort(changes->begin(), changes->end(),
+                     [](const Change& a, const Change& b) { return a.time < b.time; });
+  }
+  return all;
 }
 
 struct Timeline {
@@ -26,16 +41,7 @@ struct Timeline {
 
 /// What is alive when something ends, if something began since the last such moment.
 Timeline along_the_line(const Instance& instance, std::size_t words) {
-  std::vector<Change> begins, ends;
-  for (std::size_t i = 0; i < instance.items.size(); ++i) {
-    for (const auto [begin, end] : pieces(instance.items[i])) {
-      begins.push_back({begin, i});
-      ends.push_back({end, i});
-    }
-  }
-  sort_by_time(begins);
-  sort_by_time(ends);
-
+  const auto [begins, ends] = changes_of(instance);
   Timeline line;
   Bits live(words, 0);
   std::size_t begun = 0;
@@ -72,13 +78,7 @@ std::vector<Bits> conflicts(const Instance& instance, std::size_t words) {
 /// The same for lifetimes without gaps: what is alive when it begins, and what begins in its time.
 Sections::Rows conflicts_on_line(const Instance& instance, std::size_t words) {
   const std::size_t n = instance.items.size();
-  std::vector<Change> begins, ends;
-  for (std::size_t i = 0; i < n; ++i) {
-    begins.push_back({instance.items[i].begin, i});
-    ends.push_back({instance.items[i].end, i});
-  }
-  sort_by_time(begins);
-  sort_by_time(ends);
+  const auto [begins, ends] = changes_of(instance);
   Sections::Rows rows(n);
   Bits live(words, 0), set;
   std::size_t over = 0;

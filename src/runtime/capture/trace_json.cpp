@@ -64,16 +64,15 @@ class Writer {
         {{"ph", "M"}, {"name", "process_name"}, {"pid", process}, {"args", {{"name", name}}}});
   }
   void name_track(int process, int track, const std::string& name, int place) {
-    events_.push_back({{"ph", "M"},
-                       {"name", "thread_name"},
-                       {"pid", process},
-                       {"tid", track},
-                       {"args", {{"name", name}}}});
-    events_.push_back({{"ph", "M"},
-                       {"name", "thread_sort_index"},
-                       {"pid", process},
-                       {"tid", track},
-                       {"args", {{"sort_index", place}}}});
+    const auto say = [&](const char* what, ordered_json args) {
+      events_.push_back({{"ph", "M"},
+                         {"name", what},
+                         {"pid", process},
+                         {"tid", track},
+                         {"args", std::move(args)}});
+    };
+    say("thread_name", {{"name", name}});
+    say("thread_sort_index", {{"sort_index", place}});
   }
   void slice(int process, int track, const std::string& name, std::string_view category, Span time,
              ordered_json args) {
