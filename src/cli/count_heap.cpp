@@ -1,6 +1,7 @@
 #include <arenite/error.hpp>
 #include <arenite/runtime/heap_calls.hpp>
 
+#include "src/base/refuse.hpp"
 #include "src/cli/count_heap.hpp"
 #include "src/runtime/environment.hpp"
 
@@ -32,10 +33,9 @@ fs::path find_library() {
     std::error_code error;
     if (fs::exists(place / library, error)) return place / library;
   }
-  fail({.found = "no " + std::string(library),
-        .expected = "it in '" + folder.string() + "' or '" + installed.string() + "'",
-        .where = option,
-        .hint = "it is the build's target arenite_heap_counter"});
+  refuse("no " + std::string(library),
+         "it in '" + folder.string() + "' or '" + installed.string() + "'", option,
+         "it is the build's target arenite_heap_counter");
 }
 
 [[noreturn]] void begin_again() {
@@ -59,16 +59,13 @@ void count_heap() {
   unsetenv(begun_again);
   if (runtime::heap_calls()) return;
   if (library.empty()) {
-    fail({.found = "a build with a sanitizer, which has a malloc of its own",
-          .expected = "a build without",
-          .where = option,
-          .hint = "build one, in Arenite's source: scripts/build release"});
+    refuse("a build with a sanitizer, which has a malloc of its own", "a build without", option,
+           "build one, in Arenite's source: scripts/build release");
   }
   const fs::path file = find_library();
   if (file.string().find_first_of(" :") != std::string::npos) {
-    fail({.found = "the library '" + file.string() + "'",
-          .expected = "a path without spaces and colons: LD_PRELOAD divides its list at them",
-          .where = option});
+    refuse("the library '" + file.string() + "'",
+           "a path without spaces and colons: LD_PRELOAD divides its list at them", option);
   }
   if (again) {
     throw Failure({.found = "'" + file.string() + "' was not preloaded",

@@ -7,6 +7,7 @@
 #include <arenite/plan/verify.hpp>
 
 #include "src/base/atomic_file.hpp"
+#include "src/base/refuse.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/distinct_files.hpp"
 #include "src/cli/interrupt.hpp"
@@ -59,10 +60,7 @@ class Output {
 
 void refuse_sizes(const PlanArguments& arguments, const char* what, const char* hint) {
   if (arguments.sizes.empty()) return;
-  fail({.found = std::string("--size for ") + what,
-        .expected = "a graph script",
-        .where = "'" + arguments.input + "'",
-        .hint = hint});
+  refuse(std::string("--size for ") + what, "a graph script", "'" + arguments.input + "'", hint);
 }
 
 void refuse_compiler(const PlanArguments& arguments) {
@@ -71,9 +69,8 @@ void refuse_compiler(const PlanArguments& arguments) {
                        : arguments.workers != 0 ? "--workers"
                                                 : nullptr;
   if (option == nullptr) return;
-  fail({.found = std::string(option) + " for a table",
-        .expected = "a graph script or a model",
-        .where = "'" + arguments.input + "'"});
+  refuse(std::string(option) + " for a table", "a graph script or a model",
+         "'" + arguments.input + "'");
 }
 
 std::unique_ptr<PlanSubject> read_subject(const PlanArguments& arguments) {

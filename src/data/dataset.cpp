@@ -1,8 +1,8 @@
 #include <arenite/data/dataset.hpp>
 #include <arenite/data/idx.hpp>
-#include <arenite/error.hpp>
 
 #include "src/base/installed.hpp"
+#include "src/base/refuse.hpp"
 #include "src/base/shell_word.hpp"
 #include "src/data/garments.hpp"
 
@@ -68,22 +68,20 @@ IdxFile open_file(const fs::path& folder, FileName file, int rank, const std::st
   std::error_code error;
   const fs::file_status status = fs::status(folder, error);
   const bool can_be_filled = fs::is_directory(status) || !fs::exists(status);
-  fail({.found = fs::is_directory(status)
-                     ? "no file " + plain_path({}, file).string() + "[.gz] in this folder"
-                 : fs::exists(status) ? "not a folder"
-                                      : "no such folder",
-        .expected = "the four IDX files of " + dataset,
-        .where = folder.string(),
-        .hint = can_be_filled ? fetch_hint(dataset, folder) : "name the folder they are in"});
+  refuse(fs::is_directory(status)
+             ? "no file " + plain_path({}, file).string() + "[.gz] in this folder"
+         : fs::exists(status) ? "not a folder"
+                              : "no such folder",
+         "the four IDX files of " + dataset, folder.string(),
+         can_be_filled ? fetch_hint(dataset, folder) : "name the folder they are in");
 }
 
 Split make_split(const IdxFile& images, const IdxFile& labels, int classes) {
   const Shape& shape = images.shape();
   if (shape[0] != labels.shape()[0]) {
-    fail({.found = std::to_string(labels.shape()[0]) + " labels for " + std::to_string(shape[0]) +
-                   " images",
-          .expected = "one label an image",
-          .where = labels.name() + ", byte 4"});
+    refuse(
+        std::to_string(labels.shape()[0]) + " labels for " + std::to_string(shape[0]) + " images",
+        "one label an image", labels.name() + ", byte 4");
   }
   check_labels(labels.values(), classes, labels.name());
   return {.images = images.values(),
@@ -110,8 +108,7 @@ std::vector<std::string> digit_names() {
 }  // namespace
 
 Split Split::first(std::int64_t n) const {
-  if (n < 1)
-    fail({.found = "a limit of " + std::to_string(n) + " samples", .expected = "at least 1"});
+  if (n < 1) refuse("a limit of " + std::to_string(n) + " samples", "at least 1");
   Split part = *this;
   part.count = std::min(n, count);
   part.images = images.first(static_cast<std::size_t>(part.count * image_bytes()));
@@ -134,9 +131,9 @@ ImageData load_images(const fs::path& folder, std::string name,
                  .test = make_split(held_out_images, held_out_labels, classes),
                  .bytes = files};
   if (data.test.shape() != data.train.shape()) {
-    fail({.found = "test images of " + to_string(data.test.shape()),
-          .expected = "the training images' " + to_string(data.train.shape()),
-          .where = held_out_images.name() + ", byte 8"});
+    refuse("test images of " + to_string(data.test.shape()),
+           "the training images' " + to_string(data.train.shape()),
+           held_out_images.name() + ", byte 8");
   }
   return data;
 }
@@ -159,15 +156,15 @@ fs::path default_folder(std::string_view name) {
 ImageData find(std::string_view name, const fs::path& folder) {
   const std::vector<std::string> known = names();
   if (std::find(known.begin(), known.end(), name) == known.end()) {
-    fail({.found = "unknown data set '" + std::string(name) + "'",
-          .expected = "fashion-mnist, mnist, synthetic or synthetic-color"});
+    refuse("unknown data set '" + std::string(name) + "'",
+           "fashion-mnist, mnist, synthetic or synthetic-color");
   }
   if (folder.empty() && name == "synthetic") return synthetic();
   if (name == "synthetic-color") {
     if (folder.empty()) return synthetic_color();
-    fail({.found = "a folder for synthetic-color: " + folder.string(),
-          .expected = "none: the set is drawn in memory and has no files",
-          .hint = "name the data set that the folder holds"});
+    refuse("a folder for synthetic-color: " + folder.string(),
+           "none: the set is drawn in memory and has no files", {},
+           "name the data set that the folder holds");
   }
   const auto load = [&](const fs::path& from) {
     return load_images(from, std::string(name), name == "mnist" ? digit_names() : garment_names());
@@ -177,10 +174,10 @@ ImageData find(std::string_view name, const fs::path& folder) {
   if (!holds_any(found)) {
     std::string list;
     for (const fs::path& place : places(name)) list += (list.empty() ? "" : ", ") + place.string();
-    fail({.found = "data set " + std::string(name) + " is in none of the places looked in: " + list,
-          .expected = "its four IDX files, plain or .gz",
-          .hint = fetch_hint(std::string(name), {}) +
-                  "; or set ARENITE_DATASETS to the folder above " + std::string(name) + "/"});
+    refuse("data set " + std::string(name) + " is in none of the places looked in: " + list,
+           "its four IDX files, plain or .gz", {},
+           fetch_hint(std::string(name), {}) + "; or set ARENITE_DATASETS to the folder above " +
+               std::string(name) + "/");
   }
   return load(found);
 }
@@ -188,8 +185,7 @@ ImageData find(std::string_view name, const fs::path& folder) {
 void save_images(const ImageData& data, const fs::path& folder) {
   const auto save = [&](const Split& split, FileName images, FileName labels) {
     if (split.channels != 1) {
-      fail({.found = "images of " + std::to_string(split.channels) + " channels",
-            .expected = "grey images"});
+      refuse("images of " + std::to_string(split.channels) + " channels", "grey images");
     }
     write_idx(plain_path(folder, images), {split.count, split.height, split.width}, split.images);
     write_idx(plain_path(folder, labels), {split.count}, split.labels);

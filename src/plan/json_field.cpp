@@ -1,6 +1,5 @@
 #include "src/plan/json_field.hpp"
 
-#include <arenite/error.hpp>
 #include <arenite/plan/json.hpp>
 
 #include "src/base/atomic_file.hpp"
@@ -12,6 +11,7 @@
 #include <fstream>
 #include <set>
 
+#include "src/base/refuse.hpp"
 #include "src/plan/text.hpp"
 
 namespace arenite::plan {
@@ -38,16 +38,15 @@ class Guard {
   bool operator()(int depth, json::parse_event_t event, json& parsed) {
     constexpr int deepest = 8;
     if (depth > deepest) {
-      fail({.found = "values nested deeper than " + std::to_string(deepest),
-            .expected = std::string(what_) + ", which needs " + std::to_string(levels_) + " levels",
-            .where = std::string(where_)});
+      refuse("values nested deeper than " + std::to_string(deepest),
+             std::string(what_) + ", which needs " + std::to_string(levels_) + " levels",
+             std::string(where_));
     }
     if (event == json::parse_event_t::object_start) keys_.emplace_back();
     if (event == json::parse_event_t::object_end) keys_.pop_back();
     if (event == json::parse_event_t::key && !keys_.back().insert(parsed).second) {
-      fail({.found = "field " + kind_of(parsed) + " twice in one object",
-            .expected = "each field once",
-            .where = std::string(where_)});
+      refuse("field " + kind_of(parsed) + " twice in one object", "each field once",
+             std::string(where_));
     }
     return true;
   }
@@ -66,9 +65,8 @@ std::string without_tag(const std::string& message) {
 }
 
 [[noreturn]] void refuse_size(std::string_view where, std::string_view what = "a plan") {
-  fail({.found = "more than " + std::to_string(max_json_bytes) + " bytes",
-        .expected = std::string(what) + " below that size",
-        .where = std::string(where)});
+  refuse("more than " + std::to_string(max_json_bytes) + " bytes",
+         std::string(what) + " below that size", std::string(where));
 }
 
 }  // namespace
@@ -78,7 +76,7 @@ std::string Field::place() const {
 }
 
 void Field::wrong(const std::string& found, const std::string& expected) const {
-  fail({.found = found, .expected = expected, .where = place()});
+  refuse(found, expected, place());
 }
 
 Field Field::operator[](const char* key) const {
@@ -143,12 +141,11 @@ json parse_document(std::string_view text, std::string_view where, int levels,
     return json::parse(text.begin(), text.end(), Guard(where, levels, what));
   } catch (const json::parse_error& error) {
     // The library counts from 1, the byte just read.
-    fail({.found = without_tag(error.what()),
-          .expected = "JSON",
-          .where = std::string(where) + ", byte " +
-                   std::to_string(std::max<std::size_t>(error.byte, 1) - 1)});
+    refuse(
+        without_tag(error.what()), "JSON",
+        std::string(where) + ", byte " + std::to_string(std::max<std::size_t>(error.byte, 1) - 1));
   } catch (const json::exception& error) {  // a number that fits no type, for one
-    fail({.found = without_tag(error.what()), .expected = "JSON", .where = std::string(where)});
+    refuse(without_tag(error.what()), "JSON", std::string(where));
   }
 }
 
@@ -163,9 +160,8 @@ std::string read_document(const std::filesystem::path& file, std::string_view wh
     if (text.size() > max_json_bytes) refuse_size(file.string());
   }
   if (!stream.eof()) {
-    fail({.found = "cannot read it" + (errno != 0 ? ": " + system_reason() : ""),
-          .expected = std::string(what),
-          .where = file.string()});
+    refuse("cannot read it" + (errno != 0 ? ": " + system_reason() : ""), std::string(what),
+           file.string());
   }
   return text;
 }

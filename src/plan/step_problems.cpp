@@ -1,10 +1,9 @@
 #include "src/plan/step_problems.hpp"
 
-#include <arenite/error.hpp>
-
 #include <algorithm>
 #include <map>
 
+#include "src/base/refuse.hpp"
 #include "src/plan/task_order.hpp"
 
 namespace arenite::plan {
@@ -68,9 +67,8 @@ class StepProblems {
     std::int64_t sum = 0;
     for_each_root(graph_, [&](StorageId, const graph::Storage& storage) {
       if (storage.bytes > Problem::limit - sum - default_alignment) {
-        fail({.found = "storages that pass 2^60 bytes in sum",
-              .expected = "a sum of at most 2^60",
-              .where = "'" + storage.name + "'"});
+        refuse("storages that pass 2^60 bytes in sum", "a sum of at most 2^60",
+               "'" + storage.name + "'");
       }
       sum += round_up(storage.bytes, default_alignment);
     });
@@ -85,10 +83,9 @@ class StepProblems {
     });
     if (count == 0) return;
     if (count > 5) names += ", …";
-    fail({.found = std::to_string(count) + " values cross from forward to backward (" + names + ")",
-          .expected = "none: one block with a full reset between the phases would destroy them",
-          .where = "arena layout 'reset'",
-          .hint = "use the layout 'overlay' (one block, sound) or 'two'"});
+    refuse(std::to_string(count) + " values cross from forward to backward (" + names + ")",
+           "none: one block with a full reset between the phases would destroy them",
+           "arena layout 'reset'", "use the layout 'overlay' (one block, sound) or 'two'");
   }
 
   template <class Chosen>
@@ -154,11 +151,9 @@ std::vector<Space> spaces_of(const Graph& graph) {
   for_each_root(graph, [&](StorageId, const graph::Storage& storage) {
     const auto [it, added] = named.emplace(to_string(storage.space), storage.space);
     if (added || it->second == storage.space) return;
-    fail({.found = "space " + it->first + " with capacities of " +
-                   std::to_string(it->second.capacity) + " and " +
-                   std::to_string(storage.space.capacity) + " bytes",
-          .expected = "one",
-          .where = "'" + storage.name + "'"});
+    refuse("space " + it->first + " with capacities of " + std::to_string(it->second.capacity) +
+               " and " + std::to_string(storage.space.capacity) + " bytes",
+           "one", "'" + storage.name + "'");
   });
   named.emplace(to_string(Space{}), Space{});
   std::vector<Space> spaces{named.at(to_string(Space{}))};

@@ -1,6 +1,7 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/dependencies.hpp>
 
+#include "src/base/refuse.hpp"
 #include "src/runtime/crew.hpp"
 #include "src/runtime/program_impl.hpp"
 
@@ -28,8 +29,7 @@ const Program::Impl::Slot& Program::Impl::input(std::string_view name) const {
   for (const Slot& slot : inputs) {
     if (spec.graph[slot.value].name == name) return slot;
   }
-  fail({.found = "no input '" + std::string(name) + "'",
-        .expected = "a declared input of program '" + spec.name + "'"});
+  refuse("no input '" + std::string(name) + "'", "a declared input of program '" + spec.name + "'");
 }
 
 void* Program::input(std::string_view name, std::size_t element_bytes) {
@@ -37,9 +37,9 @@ void* Program::input(std::string_view name, std::size_t element_bytes) {
   const Impl::Slot& slot = p.input(name);
   const graph::Value& value = p.spec.graph[slot.value];
   if (static_cast<std::size_t>(size_of(value.type)) != element_bytes) {
-    fail({.found = "input '" + value.name + "' taken as elements of " +
-                   std::to_string(element_bytes) + " bytes",
-          .expected = std::string(to_string(value.type))});
+    refuse("input '" + value.name + "' taken as elements of " + std::to_string(element_bytes) +
+               " bytes",
+           std::string(to_string(value.type)));
   }
   p.sets[p.next].wait();
   return slot.addresses[p.next];
@@ -48,16 +48,15 @@ void* Program::input(std::string_view name, std::size_t element_bytes) {
 std::span<const std::byte> Program::output_bytes(std::size_t index, DType type) {
   Impl& p = *impl_;
   if (index >= p.outputs.size()) {
-    fail({.found = "output " + std::to_string(index) + " of program '" + p.spec.name + "'",
-          .expected = "one of its " + std::to_string(p.outputs.size()) + " outputs"});
+    refuse("output " + std::to_string(index) + " of program '" + p.spec.name + "'",
+           "one of its " + std::to_string(p.outputs.size()) + " outputs");
   }
-  if (p.steps == 0)
-    fail({.found = "an output before the first step", .expected = "a submitted step"});
+  if (p.steps == 0) refuse("an output before the first step", "a submitted step");
   const Impl::Slot& slot = p.outputs[index];
   const graph::Value& value = p.spec.graph[slot.value];
   if (value.type != type) {
-    fail({.found = "output '" + value.name + "' taken as " + std::string(to_string(type)),
-          .expected = std::string(to_string(value.type))});
+    refuse("output '" + value.name + "' taken as " + std::string(to_string(type)),
+           std::string(to_string(value.type)));
   }
   wait();
   return {static_cast<const std::byte*>(slot.addresses[p.last]),
@@ -105,8 +104,7 @@ long Program::submit_steps(const RunRequest& request, std::int64_t until) {
 long Program::run(const RunRequest& request) {
   Impl& p = *impl_;
   p.check_whole();
-  if (request.steps < 0)
-    fail({.found = std::to_string(request.steps) + " steps", .expected = "at least 0"});
+  if (request.steps < 0) refuse(std::to_string(request.steps) + " steps", "at least 0");
   CrewOrder order{.count = request.steps,
                   .first_step = p.steps,
                   .first_set = p.next,
@@ -117,9 +115,9 @@ long Program::run(const RunRequest& request) {
     const Impl::Slot& slot = p.input(request.counter);
     const graph::Value& value = p.spec.graph[slot.value];
     if (value.type != DType::int64 || value.shape.elements() != 1) {
-      fail({.found = "input '" + value.name + "' of type " + std::string(to_string(value.type)) +
-                     to_string(value.shape) + " as a counter",
-            .expected = "one int64"});
+      refuse("input '" + value.name + "' of type " + std::string(to_string(value.type)) +
+                 to_string(value.shape) + " as a counter",
+             "one int64");
     }
     order.counter = &slot.addresses;
   }
@@ -151,8 +149,8 @@ void Program::wait() {
 
 void Program::Impl::check_whole() const {
   if (!broken) return;
-  fail({.found = "program '" + spec.name + "' after StarPU refused one of its tasks",
-        .expected = "a program set built anew"});
+  refuse("program '" + spec.name + "' after StarPU refused one of its tasks",
+         "a program set built anew");
 }
 
 void Program::Impl::drain() noexcept {
@@ -191,10 +189,9 @@ void Program::Impl::report() {
   for (const auto& [known, text] : spec.graph[op].definition->status_messages) {
     if (known == code) found = text;
   }
-  fail({.found = found,
-        .expected = "data within the op's limits",
-        .where = "program '" + spec.name + "', step " + std::to_string(step) + ", " +
-                 describe(spec.graph, op)});
+  refuse(found, "data within the op's limits",
+         "program '" + spec.name + "', step " + std::to_string(step) + ", " +
+             describe(spec.graph, op));
 }
 
 }  // namespace arenite::runtime

@@ -1,7 +1,7 @@
-#include <arenite/error.hpp>
 #include <arenite/graph/spaces.hpp>
 #include <arenite/runtime/program.hpp>
 
+#include "src/base/refuse.hpp"
 #include "src/runtime/device.hpp"
 
 #include <algorithm>
@@ -32,10 +32,8 @@ class TableSelector final : public graph::KernelSelector {
     const Space space = graph::space_of(op.graph(), op.op());
     const DeviceKind device = space.device;
     if (device == DeviceKind::cpu && wishes_.compute == Compute::tfloat32 && multiplies(op)) {
-      fail({.found = "products in tfloat32 on the CPU",
-            .expected = "float32 or bfloat16",
-            .where = std::string(op.op().name()),
-            .hint = "TF32 is what tensor cores of GPUs multiply"});
+      refuse("products in tfloat32 on the CPU", "float32 or bfloat16", std::string(op.op().name()),
+             "TF32 is what tensor cores of GPUs multiply");
     }
     if (const Kernel* kernel = find(op, space)) return kernel->name;
     std::string shapes;
@@ -43,14 +41,13 @@ class TableSelector final : public graph::KernelSelector {
       if (op.has_operand(i))
         shapes += (shapes.empty() ? "" : ", ") + to_string(op.operand(i).shape);
     }
-    fail({.found = "no kernel for operands " + shapes,
-          .expected = "a registered kernel that supports them on " +
-                      std::string(device == DeviceKind::cpu ? "the CPU" : "CUDA") +
-                      (wishes_.compute == Compute::float32
-                           ? ""
-                           : " in " + std::string(to_string(wishes_.compute))),
-          .where = std::string(op.op().name()) +
-                   (op.op().where.empty() ? "" : " '" + op.op().where + "'")});
+    refuse("no kernel for operands " + shapes,
+           "a registered kernel that supports them on " +
+               std::string(device == DeviceKind::cpu ? "the CPU" : "CUDA") +
+               (wishes_.compute == Compute::float32
+                    ? ""
+                    : " in " + std::string(to_string(wishes_.compute))),
+           std::string(op.op().name()) + (op.op().where.empty() ? "" : " '" + op.op().where + "'"));
   }
 
   std::vector<graph::Refusal> refused(const graph::OpView& op) const override {
@@ -168,11 +165,10 @@ class TableSelector final : public graph::KernelSelector {
       note(kernel, support, refused);
       return nullptr;
     }
-    fail({.found = "kernel '" + *name + "' chosen for " + KernelChoices::describe(op),
-          .expected = "one of this build's kernels",
-          .where = wishes_.choices.origin(),
-          .hint = "measure anew: these choices are of another version, or of one with other "
-                  "libraries"});
+    refuse("kernel '" + *name + "' chosen for " + KernelChoices::describe(op),
+           "one of this build's kernels", wishes_.choices.origin(),
+           "measure anew: these choices are of another version, or of one with other "
+           "libraries");
   }
 
   const KernelTable& table_;

@@ -2,6 +2,7 @@
 #include <arenite/runtime/session.hpp>
 
 #include "src/base/processors.hpp"
+#include "src/base/refuse.hpp"
 #include "src/base/stack.hpp"
 #include "src/runtime/counters.hpp"
 #include "src/runtime/device.hpp"
@@ -50,9 +51,8 @@ int workers_from_environment() {
   if (text.empty()) return 0;
   const std::optional<int> count = whole_number(text);
   if (!count || *count < 1) {
-    fail({.found = "STARPU_NCPU='" + text + "'",
-          .expected = "a number of workers of at least 1",
-          .hint = "an explicit number of workers (--workers) wins over it"});
+    refuse("STARPU_NCPU='" + text + "'", "a number of workers of at least 1", {},
+           "an explicit number of workers (--workers) wins over it");
   }
   return *count;
 }
@@ -62,8 +62,7 @@ int workers_from_environment() {
 int wanted_workers(const SessionOptions& options, int gpus, bool on_cpu) {
   constexpr int enough_beside_gpus = 2;
   if (options.workers < 0) {
-    fail({.found = std::to_string(options.workers) + " workers",
-          .expected = "at least 1, or 0 to choose"});
+    refuse(std::to_string(options.workers) + " workers", "at least 1, or 0 to choose");
   }
   int count = options.workers;
   if (count == 0) count = workers_from_environment();
@@ -74,12 +73,10 @@ int wanted_workers(const SessionOptions& options, int gpus, bool on_cpu) {
   }
   if (count > starpu::max_cpu_workers) {
     if (!chosen) return starpu::max_cpu_workers;
-    fail({.found = std::to_string(count) + " workers",
-          .expected = "at most " + std::to_string(starpu::max_cpu_workers),
-          .where = "StarPU " + starpu::version(),
-          .hint =
-              "Debian 12's StarPU is built for few workers; build one for 64, in Arenite's source: "
-              "scripts/build-starpu"});
+    refuse(std::to_string(count) + " workers", "at most " + std::to_string(starpu::max_cpu_workers),
+           "StarPU " + starpu::version(),
+           "Debian 12's StarPU is built for few workers; build one for 64, in Arenite's source: "
+           "scripts/build-starpu");
   }
   return count;
 }
@@ -167,10 +164,9 @@ void start(Shared& s, int workers, const std::vector<int>& chosen, std::int64_t 
   const bool own = driver.has_cuda_workers();
   for (const int gpu : gpus) {
     if (!own || gpu < starpu::max_gpus) continue;
-    fail({.found = "GPU " + std::to_string(gpu),
-          .expected = "an index below " + std::to_string(starpu::max_gpus),
-          .where = "StarPU " + starpu::version(),
-          .hint = "let CUDA_VISIBLE_DEVICES name the GPUs to use, which are counted from 0 then"});
+    refuse("GPU " + std::to_string(gpu), "an index below " + std::to_string(starpu::max_gpus),
+           "StarPU " + starpu::version(),
+           "let CUDA_VISIBLE_DEVICES name the GPUs to use, which are counted from 0 then");
   }
   start_starpu(own ? workers : workers + static_cast<int>(gpus.size()),
                own ? gpus : std::vector<int>{});
@@ -215,8 +211,8 @@ Session::Session(const SessionOptions& options) {
   Shared& s = shared();
   const std::lock_guard lock(s.mutex);
   if (options.device_memory < 0) {
-    fail({.found = std::to_string(options.device_memory) + " bytes of each GPU",
-          .expected = "at least 1, or 0 for nearly all of it"});
+    refuse(std::to_string(options.device_memory) + " bytes of each GPU",
+           "at least 1, or 0 for nearly all of it");
   }
   if (s.users == 0) {
     const std::vector<int> chosen = devices_of(options.device.empty() ? "cpu" : options.device);
@@ -225,17 +221,16 @@ Session::Session(const SessionOptions& options) {
     start(s, wanted_workers(options, static_cast<int>(gpus), on_cpu), chosen,
           options.device_memory);
   } else if (options.device_memory != 0 && options.device_memory != s.memory) {
-    fail({.found = "a second session with " + std::to_string(options.device_memory) +
-                   " bytes of each GPU",
-          .expected = std::to_string(s.memory) + ", as in the session that runs"});
+    refuse("a second session with " + std::to_string(options.device_memory) + " bytes of each GPU",
+           std::to_string(s.memory) + ", as in the session that runs");
   } else if (!options.device.empty() && devices_of(options.device) != s.chosen) {
-    fail({.found = "a second session on device '" + options.device + "'",
-          .expected = "'" + names(s.chosen) +
-                      "', as in the session that runs (StarPU is one for the process)"});
+    refuse(
+        "a second session on device '" + options.device + "'",
+        "'" + names(s.chosen) + "', as in the session that runs (StarPU is one for the process)");
   } else if (options.workers != 0 && options.workers != s.workers) {
-    fail({.found = "a second session with " + std::to_string(options.workers) + " workers",
-          .expected = std::to_string(s.workers) +
-                      ", as in the session that runs (StarPU is one for the process)"});
+    refuse("a second session with " + std::to_string(options.workers) + " workers",
+           std::to_string(s.workers) +
+               ", as in the session that runs (StarPU is one for the process)");
   }
   ++s.users;
 }
@@ -265,9 +260,9 @@ Device& device_of(const Space& space) {
     if (device->space().device == space.device && device->space().index == space.index)
       return *device;
   }
-  fail({.found = "memory of " + to_string(space),
-        .expected = "that of a device of the session that runs ('" + names(shared().chosen) + "')",
-        .hint = "start the session with that device (--device)"});
+  refuse("memory of " + to_string(space),
+         "that of a device of the session that runs ('" + names(shared().chosen) + "')", {},
+         "start the session with that device (--device)");
 }
 
 std::vector<Device*> session_devices() {
