@@ -1,5 +1,7 @@
 #include <arenite/plan/draw.hpp>
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -71,10 +73,6 @@ std::string plain(std::string_view text, std::size_t most) {
   for (const char c : text.substr(0, most)) result += c >= ' ' && c <= '~' ? c : '?';
   if (text.size() > most) result.back() = '~';
   return result;
-}
-
-std::string right_aligned(const std::string& text, std::size_t width) {
-  return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
 class TextPanel {
@@ -179,12 +177,12 @@ class TextPanel {
   }
 
   void grid() {
-    text_ += right_aligned(bytes_text(panel_.space.peak), margin - 2) + " +" +
-             std::string(time_.size(), '-') + "\n";
+    text_ += fmt::format("{:>{}} +{:-<{}}\n", bytes_text(panel_.space.peak), margin - 2, "",
+                         time_.size());
     for (std::size_t r = address_.size(); r-- > 0;) {
       const bool show = address_.exact ? address_.labelled[r] : r % 4 == 0;
-      text_ += right_aligned(show ? bytes_text(address_.labels[r]) : "", margin - 2) + " |" +
-               cells_[r] + "\n";
+      text_ += fmt::format("{:>{}} |{}\n", show ? bytes_text(address_.labels[r]) : "", margin - 2,
+                           cells_[r]);
     }
   }
 
@@ -217,12 +215,10 @@ class TextPanel {
       const auto known = symbol_.find(i);
       if (known == symbol_.end()) continue;
       const Buffer& buffer = plan_.buffers[i];
-      std::string name = plain(buffer.name, widest);
-      name.resize(name_width, ' ');
-      std::string line = std::string("  ") + known->second + "  " + name + "  " +
-                         right_aligned(digits(buffer.bytes), bytes_width) + " bytes at " +
-                         digits(plan_.offsets[i]) + ", " + lifetime_text(buffer) + ", " +
-                         std::string(to_string(buffer.phase));
+      std::string line =
+          fmt::format("  {}  {:<{}}  {:>{}} bytes at {}, {}, {}", known->second,
+                      plain(buffer.name, widest), name_width, digits(buffer.bytes), bytes_width,
+                      digits(plan_.offsets[i]), lifetime_text(buffer), to_string(buffer.phase));
       if (!buffer.label.empty()) line += " " + buffer.label;
       text_ += plain(line, margin + columns) + "\n";
     }

@@ -27,24 +27,14 @@ void Crew::Queue::push(Item item) noexcept {
   insert(item);
 }
 
-bool Crew::Queue::pop_most_urgent(Item& item) noexcept {
+bool Crew::Queue::pop(bool most_urgent, Item& item) noexcept {
   if (count_.load(std::memory_order_relaxed) == 0) return false;  // without the lock: often so
   const std::lock_guard lock(lock_);
   const std::size_t count = count_.load(std::memory_order_relaxed);
   if (count == 0) return false;
-  item = items_[count - 1];
-  count_.store(count - 1, std::memory_order_relaxed);
-  return true;
-}
-
-bool Crew::Queue::pop_least_urgent(Item& item) noexcept {
-  if (count_.load(std::memory_order_relaxed) == 0) return false;
-  const std::lock_guard lock(lock_);
-  const std::size_t count = count_.load(std::memory_order_relaxed);
-  if (count == 0) return false;
-  item = items_[0];
-  std::copy(items_.begin() + 1, items_.begin() + static_cast<std::ptrdiff_t>(count),
-            items_.begin());
+  Item* const place = items_.data() + (most_urgent ? count - 1 : 0);
+  item = *place;
+  std::copy(place + 1, items_.data() + count, place);
   count_.store(count - 1, std::memory_order_relaxed);
   return true;
 }

@@ -74,12 +74,13 @@ class Crew {
    public:
     void reserve(std::size_t capacity) { items_.resize(capacity); }
     void push(Item item) noexcept;
-    bool pop_most_urgent(Item& item) noexcept;
-    bool pop_least_urgent(Item& item) noexcept;
+    bool pop_most_urgent(Item& item) noexcept { return pop(true, item); }
+    bool pop_least_urgent(Item& item) noexcept { return pop(false, item); }
     /// Gives the most urgent task for a less urgent `item`.
     void exchange(Item& item) noexcept;
 
    private:
+    bool pop(bool most_urgent, Item& item) noexcept;
     void insert(Item item) noexcept;
 
     Spinlock lock_;

@@ -193,6 +193,11 @@ void start(Shared& s, int workers, const std::vector<int>& chosen, std::int64_t 
   s.memory = memory;
 }
 
+std::atomic<DeviceDriver*>& chosen_driver() noexcept {
+  static std::atomic<DeviceDriver*> driver{nullptr};
+  return driver;
+}
+
 }  // namespace
 
 AtomicCounters& atomic_counters() noexcept {
@@ -254,6 +259,15 @@ std::string Session::description() const {
   for (const auto& device : shared().devices) text += ", " + device->description();
   return text;
 }
+
+DeviceDriver& device_driver() {
+  DeviceDriver* const driver = chosen_driver().load();
+  return driver != nullptr ? *driver : cuda_driver();
+}
+
+void set_device_driver(DeviceDriver* driver) noexcept { chosen_driver() = driver; }
+
+CudaSupport cuda_support() { return device_driver().support(); }
 
 Device& device_of(const Space& space) {
   for (const auto& device : shared().devices) {
