@@ -30,8 +30,8 @@ Rule a_path();
 
 /// An option that becomes what `meaning` makes of its text; a text that means nothing is refused
 /// with "NAME: 'TEXT'; expected WHAT".
-template <class T>
-Option* add_option(Command& command, const std::string& name, T& into, Meaning<T> meaning,
+template <class T, class Into>
+Option* add_option(Command& command, const std::string& name, Into& into, Meaning<T> meaning,
                    const std::string& what, const std::string& help) {
   const auto refuse = [meaning, what](const std::string& text) {
     return meaning(text) ? std::string() : "'" + text + "'; expected " + what;

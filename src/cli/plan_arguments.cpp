@@ -17,21 +17,18 @@ namespace {
 /// No shape has more elements.
 constexpr std::uint64_t max_size = std::uint64_t{1} << 48;
 
-using Alignment = std::optional<std::int64_t>;
-
-std::optional<Alignment> parse_alignment(const std::string& text) {
+std::optional<std::int64_t> parse_alignment(const std::string& text) {
   const auto bytes = whole_number(text, 1, std::uint64_t{1} << 40);
   if (!bytes || !std::has_single_bit(*bytes)) return std::nullopt;
-  return std::make_optional<Alignment>(static_cast<std::int64_t>(*bytes));
+  return static_cast<std::int64_t>(*bytes);
 }
 
-std::optional<std::optional<plan::InFlight>> parse_in_flight(const std::string& text) {
-  using Given = std::optional<plan::InFlight>;
-  if (text == "lanes") return Given(plan::InFlight::lanes());
-  if (text == "unlimited") return Given(plan::InFlight::unlimited());
+std::optional<plan::InFlight> parse_in_flight(const std::string& text) {
+  if (text == "lanes") return plan::InFlight::lanes();
+  if (text == "unlimited") return plan::InFlight::unlimited();
   const auto tasks = whole_number(text, 1, plan::Problem::limit);
   if (!tasks) return std::nullopt;
-  return Given(plan::InFlight(*tasks));
+  return plan::InFlight(*tasks);
 }
 
 /// "rows=40"
@@ -92,14 +89,14 @@ void add_problem(Command& plan, PlanArguments& a) {
   plan.heading("What is planned");
   add_sizes(plan, a);
   const std::uint64_t most = plan::Problem::limit;
-  add_option<Alignment>(
+  add_option<std::int64_t>(
       plan, "--align", a.alignment, parse_alignment, "a power of two of at most 2^40",
       fmt::format("bytes that rows without an alignment of their own are aligned to; tables only: "
                   "buffers of scripts and models are aligned to {}",
                   default_alignment))
       ->type_name("N")
       ->default_str("1");
-  add_option<std::optional<plan::InFlight>>(
+  add_option<plan::InFlight>(
       plan, "--in-flight", a.in_flight, parse_in_flight,
       "lanes, unlimited or " + whole_number_text(1, most),
       "tasks that may be under way at once, which reuse then relies on, adding edges between "
@@ -111,13 +108,13 @@ void add_problem(Command& plan, PlanArguments& a) {
       "unlimited: no edges, so that reuse follows the data alone")
       ->type_name("HOW")
       ->offers({"lanes", "unlimited"});
-  add_option<std::optional<std::int64_t>>(
+  add_option<std::int64_t>(
       plan, "--capacity", a.capacity,
-      [](const std::string& text) -> std::optional<std::optional<std::int64_t>> {
-        if (const auto bytes = bytes_of(text)) return std::make_optional(bytes);
+      [](const std::string& text) -> std::optional<std::int64_t> {
+        if (const auto bytes = bytes_of(text)) return bytes;
         const auto number = whole_number(text, 0, most);  // nothing at all is a capacity, too
         if (!number) return std::nullopt;
-        return std::make_optional<std::optional<std::int64_t>>(static_cast<std::int64_t>(*number));
+        return static_cast<std::int64_t>(*number);
       },
       a_number_of_bytes, "bytes that no space may pass, as in 64MiB; status 3 if one does")
       ->type_name("BYTES");

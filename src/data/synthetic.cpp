@@ -17,6 +17,7 @@ namespace {
 
 constexpr int classes = 10;
 
+// Colours, too, are whole numbers: the same bytes on every machine.
 using Colour = std::array<int, 3>;  ///< red, green, blue, 0…255; a grey one has only the first
 
 struct Palette {
@@ -138,16 +139,11 @@ Affine roll_placement(const Style& style, Dice& dice) {
 
 // One channel of a part's pixel.
 int tone_of(const Part& part, const Palette& palette, int accent_percent, std::size_t channel) {
-  switch (part.finish) {
-    case Finish::cloth:
-      return (palette.cloth[channel] * (100 - accent_percent) +
-              palette.accent[channel] * accent_percent) /
-             100;
-    case Finish::plain:
-      return palette.cloth[channel] * part.tone / 100;
-    default:
-      return palette.background[channel];
-  }
+  if (part.finish == Finish::hole) return palette.background[channel];
+  if (part.finish == Finish::plain) return palette.cloth[channel] * part.tone / 100;
+  return (palette.cloth[channel] * (100 - accent_percent) +
+          palette.accent[channel] * accent_percent) /
+         100;
 }
 
 void paint(const Style& style, const Part& part, const Affine& place, const Palette& palette,

@@ -22,15 +22,9 @@ struct Attempt {
 };
 
 std::int64_t work_of(Effort effort) {
-  switch (effort) {
-    case Effort::fast:
-      return 5'000'000;
-    case Effort::normal:
-      return 500'000'000;
-    case Effort::max:
-      return 30'000'000'000;
-  }
-  return 0;
+  return effort == Effort::fast     ? 5'000'000
+         : effort == Effort::normal ? 500'000'000
+                                    : 30'000'000'000;
 }
 
 std::int64_t first_dive_of(Effort effort) { return effort == Effort::fast ? 0 : 8'000'000'000; }

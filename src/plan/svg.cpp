@@ -23,22 +23,9 @@ std::string colour(double hue, double saturation, double lightness) {
   return text;
 }
 
-/// Hue and saturation.
-std::pair<double, double> base(Phase phase) {
-  switch (phase) {
-    case Phase::init:
-      return {210, 0.10};
-    case Phase::forward:
-      return {208, 0.66};
-    case Phase::backward:
-      return {30, 0.78};
-    case Phase::update:
-      return {130, 0.42};
-    case Phase::evaluate:
-      return {285, 0.42};
-  }
-  return {0, 0};
-}
+/// Hue and saturation of init, forward, backward, update and evaluate.
+constexpr std::array<std::pair<double, double>, 5> bases{
+    {{210, 0.10}, {208, 0.66}, {30, 0.78}, {130, 0.42}, {285, 0.42}}};
 
 constexpr std::string_view style =
     "text{font:11px system-ui,sans-serif;fill:#333}"
@@ -109,7 +96,7 @@ Palette::Palette(const std::vector<Kind>& kinds) {
     entry.index = index++;
     const double place =
         (static_cast<double>(entry.shade) + 0.5) / static_cast<double>(shades[key.first]);
-    const auto [hue, saturation] = base(key.first);
+    const auto [hue, saturation] = bases.at(static_cast<std::size_t>(key.first));
     entry.fill = colour(hue + 36 * (place - 0.5), saturation, 0.60 + 0.22 * place);
   }
 }

@@ -2,6 +2,7 @@
 
 #include <arenite/error.hpp>
 
+#include "src/base/element.hpp"
 #include "src/runtime/idle.hpp"
 #include "src/runtime/program_impl.hpp"
 
@@ -100,15 +101,9 @@ void run_ops(void* argument) {
 }  // namespace
 
 bool Condition::holds() const noexcept {
-  if (address == nullptr) return true;
-  switch (type) {
-    case DType::int64:
-      return *static_cast<const std::int64_t*>(address) != 0;
-    case DType::int32:
-      return *static_cast<const std::int32_t*>(address) != 0;
-    default:
-      return *static_cast<const std::uint8_t*>(address) != 0;
-  }
+  return address == nullptr || with_element(type, [&](auto zero) {
+           return *static_cast<const decltype(zero)*>(address) != zero;
+         });
 }
 
 void run_body(TaskBody& body) noexcept { body.order.run(run_ops, &body); }

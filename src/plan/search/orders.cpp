@@ -53,17 +53,9 @@ std::vector<std::uint32_t> Orders::ranks(std::uint32_t number) const {
       const Features& f = features_[i];
       const std::int32_t width = by_sections ? f.sections : f.lifetime;
       const std::int32_t area = width + f.bytes;
-      switch (number % 3) {
-        case 0:
-          keys[i] = {f.tightest, area, width, 0};
-          break;
-        case 1:
-          keys[i] = {width, area, f.tightest, 0};
-          break;
-        default:
-          keys[i] = {f.tightest, width, area, 0};
-          break;
-      }
+      keys[i] = number % 3 == 0   ? Keys{f.tightest, area, width, 0}
+                : number % 3 == 1 ? Keys{width, area, f.tightest, 0}
+                                  : Keys{f.tightest, width, area, 0};
     }
   } else {
     // Coarser keys leave more to the next one; noise mixes what is nearly equal.
