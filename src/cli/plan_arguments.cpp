@@ -8,7 +8,6 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <bit>
-#include <utility>
 #include <vector>
 
 namespace arenite::cli {

@@ -19,7 +19,6 @@
 #include "src/runtime/environment.hpp"
 
 #include <dlfcn.h>
-#include <spdlog/fmt/fmt.h>
 #include <sys/resource.h>
 
 #include <iostream>

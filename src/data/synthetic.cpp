@@ -9,7 +9,6 @@
 #include <array>
 #include <cstdlib>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace arenite::data {

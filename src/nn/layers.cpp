@@ -1,6 +1,5 @@
 #include <arenite/nn/nn.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 

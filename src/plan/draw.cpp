@@ -1,7 +1,6 @@
 #include <arenite/plan/draw.hpp>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -1,6 +1,5 @@
 #include <arenite/plan/problem.hpp>
 
-#include <algorithm>
 #include <bit>
 
 #include "src/base/refuse.hpp"

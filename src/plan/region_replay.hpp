@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <map>
 #include <random>
-#include <set>
 #include <vector>
 
 namespace arenite::plan::testing {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 
 #include "src/plan/alias.hpp"
 #include "src/plan/instance.hpp"

@@ -1,6 +1,5 @@
 #include "src/plan/step_problems.hpp"
 
-#include <algorithm>
 #include <map>
 
 #include "src/base/refuse.hpp"

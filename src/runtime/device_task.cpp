@@ -3,7 +3,6 @@
 #include "src/runtime/program_impl.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 namespace arenite::runtime {

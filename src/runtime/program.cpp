@@ -5,8 +5,6 @@
 #include "src/runtime/crew.hpp"
 #include "src/runtime/program_impl.hpp"
 
-#include <algorithm>
-
 namespace arenite::runtime {
 
 Program::Program(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -5,7 +5,6 @@
 #include "src/runtime/program_impl.hpp"
 
 #include <algorithm>
-#include <map>
 #include <ostream>
 
 namespace arenite::runtime {

@@ -20,7 +20,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace arenite::runtime::testing {

@@ -7,7 +7,6 @@
 
 #include <arenite/runtime/kernel.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>

@@ -1,6 +1,5 @@
 #include "src/cli/doctor/checks.hpp"
 
-#include <arenite/data/idx.hpp>
 #include <arenite/error.hpp>
 
 #include "src/base/private_folder.hpp"

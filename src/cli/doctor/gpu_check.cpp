@@ -10,7 +10,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <string_view>
 
 namespace arenite::cli::doctor {
 namespace {

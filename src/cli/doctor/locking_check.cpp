@@ -13,8 +13,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <string_view>
-
 namespace arenite::cli::doctor {
 namespace {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 
 #include "src/plan/strategies/ordered_fit.hpp"
 
