@@ -3,12 +3,23 @@
 
 #include "src/cli/command.hpp"
 #include "src/cli/completion.hpp"
-#include "src/cli/doctor/doctor.hpp"
 #include "src/cli/plan_arguments.hpp"
 #include "src/cli/train_arguments.hpp"
-#include "src/cli/version.hpp"
+
+#include <string>
+#include <vector>
 
 namespace arenite::cli {
+
+/// Of `arenite doctor`: whether this machine can train, and how to mend what keeps it from it.
+struct DoctorArguments {
+  std::vector<std::string> checks;  ///< none: all of them
+  bool json = false;
+};
+
+struct VersionArguments {
+  bool json = false;
+};
 
 /// What the options of each were when the command line was read.
 struct Arguments {
@@ -23,7 +34,16 @@ struct Arguments {
 /// is read, and has to live until the chosen command has run.
 void add_commands(Command& app, Arguments& arguments);
 
+Command* add_doctor_options(Command& app, DoctorArguments& arguments);
+Command* add_version_options(Command& app, VersionArguments& arguments);
+
 int run_plan(const PlanArguments& arguments);
 int run_train(const TrainArguments& arguments);
+/// exit_failure where a check fails.
+int run_doctor(const DoctorArguments& arguments);
+int run_version(const VersionArguments& arguments);
+
+/// This version, and the GPUs that there are.
+std::string version_text();
 
 }  // namespace arenite::cli

@@ -1,7 +1,6 @@
-#include "src/cli/version.hpp"
-
 #include <arenite/runtime/devices.hpp>
 
+#include "src/cli/commands.hpp"
 #include "src/cli/output.hpp"
 #include "src/runtime/starpu.hpp"
 

@@ -1,8 +1,9 @@
 #include "src/data/gzip.hpp"
 
 #include "src/base/atomic_file.hpp"
+#include "src/base/private_folder.hpp"
 #include "src/base/refuse.hpp"
-#include "src/data/cache.hpp"
+#include "src/runtime/environment.hpp"
 
 #include <arenite/data/idx.hpp>
 #include <arenite/error.hpp>
@@ -17,6 +18,8 @@
 
 namespace arenite::data {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 
@@ -121,10 +124,10 @@ bool matches_trailer(std::span<const std::uint8_t> bytes,
   return little_endian(trailer.first(4)) == ::crc32_z(0, bytes.data(), bytes.size());
 }
 
-std::optional<FileBytes> from_cache(const std::filesystem::path& path, int rank,
+std::optional<FileBytes> from_cache(const fs::path& path, int rank,
                                     std::span<const std::uint8_t> compressed) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  if (!fs::exists(path, error)) return std::nullopt;
   try {
     FileBytes file = map_data_file(path);
     parse_idx(file.bytes, rank, path.string());
@@ -183,13 +186,37 @@ void unpack_idx(std::span<const std::uint8_t> compressed, int rank, const std::s
   limited.finish();
 }
 
-FileBytes unpacked(const std::filesystem::path& path, int rank) {
+fs::path cache_folder() {
+  if (fs::path folder = runtime::environment("ARENITE_CACHE"); !folder.empty()) return folder;
+  // The XDG specification: a relative path there is to be ignored.
+  if (const fs::path folder = runtime::environment("XDG_CACHE_HOME"); folder.is_absolute())
+    return folder / "arenite";
+  if (const fs::path home = runtime::environment("HOME"); home.is_absolute())
+    return home / ".cache" / "arenite";
+  return temporary_folder();
+}
+
+fs::path writable_cache(const fs::path& name) {
+  const fs::path first = cache_folder();
+  const fs::path last = temporary_folder();
+  if (first != last && make_writable(first / name)) return first / name;
+  std::string tried = first.string();
+  if (runtime::environment("ARENITE_CACHE").empty()) {
+    if (make_temporary_folder() && make_writable(last / name)) return last / name;
+    if (first != last) tried += " and " + last.string();
+  }
+  fail({.found = "no folder to keep unpacked files in: " + tried + " cannot be written",
+        .expected = "a writable folder",
+        .hint = "set ARENITE_CACHE to one, or unpack the .gz files beside themselves"});
+}
+
+FileBytes unpacked(const fs::path& path, int rank) {
   FileBytes packed = map_data_file(path);
   const std::string name = path.stem().string() + "-" + content_key(packed.bytes);
-  const std::filesystem::path folder = "unpacked";
+  const fs::path folder = "unpacked";
   // Reading needs no writable folder: an image of a system may come with its cache.
   if (auto hit = from_cache(cache_folder() / folder / name, rank, packed.bytes)) return *hit;
-  const std::filesystem::path target = writable_cache(folder) / name;
+  const fs::path target = writable_cache(folder) / name;
   if (auto hit = from_cache(target, rank, packed.bytes)) return *hit;
   AtomicFile file(target);
   unpack_idx(packed.bytes, rank, path.string(),

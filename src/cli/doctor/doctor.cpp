@@ -1,6 +1,5 @@
-#include "src/cli/doctor/doctor.hpp"
-
 #include "src/cli/checks.hpp"
+#include "src/cli/commands.hpp"
 #include "src/cli/doctor/checks.hpp"
 #include "src/cli/doctor/contained.hpp"
 #include "src/cli/help.hpp"

@@ -3,7 +3,7 @@
 #include <arenite/error.hpp>
 
 #include "src/base/private_folder.hpp"
-#include "src/data/cache.hpp"
+#include "src/data/gzip.hpp"
 #include "src/runtime/environment.hpp"
 
 #include <spdlog/fmt/fmt.h>
