@@ -1,10 +1,11 @@
-// What commands print.
+// What commands print and write.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace arenite::cli {
 
@@ -21,5 +22,15 @@ nlohmann::ordered_json or_null(const std::optional<T>& value) {
 
 /// Throws Failure where standard output takes no more: what was not written was not reported.
 void flush_output();
+
+/// "--log", "train.jsonl": a file that a command reads or writes, and who says so.
+struct NamedFile {
+  std::string who;
+  std::string path;  ///< empty: none
+};
+
+/// Throws Error where two of them are the same regular file, or would be: one would replace the
+/// other. Devices and pipes may be shared.
+void refuse_shared_files(const std::vector<NamedFile>& files);
 
 }  // namespace arenite::cli

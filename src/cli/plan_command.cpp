@@ -9,7 +9,6 @@
 #include "src/base/atomic_file.hpp"
 #include "src/base/refuse.hpp"
 #include "src/cli/commands.hpp"
-#include "src/cli/distinct_files.hpp"
 #include "src/cli/interrupt.hpp"
 #include "src/cli/output.hpp"
 #include "src/cli/plan_arguments.hpp"

@@ -10,7 +10,6 @@
 #include "src/base/process_start.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/count_heap.hpp"
-#include "src/cli/distinct_files.hpp"
 #include "src/cli/interrupt.hpp"
 #include "src/cli/output.hpp"
 #include "src/cli/train_arguments.hpp"
