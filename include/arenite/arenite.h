@@ -133,6 +133,16 @@ ARENITE_API arenite_status arenite_input(const arenite_model* model, size_t inde
 ARENITE_API arenite_status arenite_output(const arenite_model* model, size_t index,
                                           arenite_port* port, char** message);
 
+/* What an operator would make, by the shape rules that arenite_compile follows: for those who write
+ * scripts, and want to know at once what is wrong. `call` is the right side of a statement
+ * (docs/scripts.md), as "conv2d($1, $2, stride=[2, 2])", without ';'; blocks of `if` and `loop`
+ * follow it. $1 is operands[0], and so on: their bytes are not looked at, their names stand in
+ * messages and may be NULL. Writes type, shape and bytes of each result, without a name; `results`
+ * has room for `room` of them. */
+ARENITE_API arenite_status arenite_infer(const char* call, const arenite_port* operands,
+                                         size_t operand_count, arenite_port* results, size_t room,
+                                         size_t* result_count, char** message);
+
 /* Runs the model once. Inputs are borrowed and may come in any order; outputs[i] is the caller's
  * room for output i. What a call finds wrong before it begins leaves the model's buffers as
  * they were. An op that finds an index out of range writes nothing, and nothing behind it changes a

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "src/c_api/guard.hpp"
+#include "src/graph/parser.hpp"
 
 struct arenite_session {
   std::shared_ptr<arenite::runtime::Session> workers;
@@ -91,6 +92,37 @@ void write(const Port& from, arenite_port* port) {
         .shape = {},
         .bytes = from.bytes()};
   std::copy(from.shape.begin(), from.shape.end(), to.shape);
+}
+
+/// Operand number `index` of a call, as the caller describes it.
+graph::Value value_of(const arenite_port& port, std::size_t index) {
+  const std::string number = "$" + std::to_string(index + 1);
+  const int type = static_cast<int>(port.type);
+  if (type < ARENITE_FLOAT32 || type > ARENITE_UINT8 || port.rank < 0 ||
+      port.rank > ARENITE_MAX_RANK) {
+    fail({.found = number + " of type " + std::to_string(type) + " and rank " +
+                   std::to_string(port.rank),
+          .expected = "one of arenite_type, and a rank of at most 8"});
+  }
+  graph::Value value;
+  value.name = port.name == nullptr ? number : port.name;
+  value.type = static_cast<DType>(type);
+  value.shape = Shape(std::span(port.shape, static_cast<std::size_t>(port.rank)));
+  return value;
+}
+
+/// What a call makes of these operands. Of one line nobody asks where in it an error is.
+std::vector<graph::ResultType> infer(const char* call, const arenite_port* operands,
+                                     std::size_t count) {
+  std::vector<graph::Value> values;
+  for (std::size_t i = 0; i < count; ++i) values.push_back(value_of(operands[i], i));
+  try {
+    return graph::Parser(call, operators(), "").infer(std::move(values));
+  } catch (const Error& error) {
+    ErrorText text = error.text();
+    if (text.where.starts_with(':')) text.where.clear();
+    throw Error(text);
+  }
 }
 
 arenite_state_kind kind_of(graph::StorageClass cls) {
@@ -185,6 +217,27 @@ arenite_status arenite_compile_with(arenite_session* session, const char* script
       chosen.compute = as_compute(options->compute);
     }
     made = new arenite_model{workers, Model(*workers, std::move(graph), named, chosen)};
+  });
+}
+
+arenite_status arenite_infer(const char* call, const arenite_port* operands, size_t operand_count,
+                             arenite_port* results, size_t room, size_t* result_count,
+                             char** message) {
+  return run(message, [&] {
+    if (operand_count > 0) given(operands, "the operands");
+    size_t& count = given(result_count, "the number of results");
+    const std::vector<graph::ResultType> types =
+        infer(&given(call, "the call"), operands, operand_count);
+    if (types.size() > room) {
+      fail({.found = "room for " + std::to_string(room) + " results",
+            .expected = std::to_string(types.size())});
+    }
+    if (!types.empty()) given(results, "the results");
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      write({.name = {}, .type = types[i].type, .shape = types[i].shape}, &results[i]);
+      results[i].name = nullptr;
+    }
+    count = types.size();
   });
 }
 

@@ -86,6 +86,27 @@ Graph Parser::run() {
   return std::move(graph_);
 }
 
+std::vector<ResultType> Parser::infer(std::vector<Value> operands) {
+  for (Value& operand : operands) {
+    // Of a class that every operator may read, and write.
+    operand.storage = graph_.add_storage({.name = operand.name,
+                                          .cls = StorageClass::buffer,
+                                          .space = {},
+                                          .bytes = byte_size(operand.type, operand.shape)});
+    const ValueId id = graph_.add_value(std::move(operand));
+    define({.number = static_cast<std::int64_t>(id.index) + 1}, id);
+  }
+  advance();
+  Call made = call();
+  if (!made.definition->regions.empty()) blocks(made);
+  if (token_.kind != TokenKind::end) unexpected("nothing after the call");
+  const std::vector<ValueId> results =
+      builder_.add(made.word, made.operands, made.attributes, made.regions);
+  std::vector<ResultType> types;
+  for (ValueId id : results) types.push_back({graph_[id].type, graph_[id].shape});
+  return types;
+}
+
 void Parser::result() {
   advance();
   expect('=', "result");

@@ -19,6 +19,10 @@ class Parser {
 
   Graph run();
 
+  /// For a text that is a call alone, the right side of a statement: what it would make of these
+  /// values, which it has as $1, $2, …
+  std::vector<ResultType> infer(std::vector<Value> operands);
+
  private:
   struct Target {
     std::int64_t number = 0;
