@@ -11,53 +11,30 @@
 Networks are in `arenite.nn`, operators in `arenite.functional`, training in `arenite.Trainer`.
 """
 
-from . import functional, nn, optim
-from ._version import __version__
-from .blocks import cond, loop
-from .errors import Error, InvalidError, InvalidTypeError
-from .graph import Update
-from .interop import from_dlpack
-from .model import Model, compile, compile_script
-from .nn import manual_seed
-from .plan import Plan
-from .script import to_script
-from .session import Session, default_session
-from .kept import State, TensorSpec
-from .tensor import Parameter, Tensor, buffer, constant, input, parameter, state
-from .trainer import Evaluation, Trainer
-from .updates import grad, train
-
-__all__ = [
-    "Error",
-    "Evaluation",
-    "InvalidError",
-    "InvalidTypeError",
-    "Model",
-    "Parameter",
-    "Plan",
-    "Session",
-    "State",
-    "Tensor",
-    "TensorSpec",
-    "Trainer",
-    "Update",
-    "__version__",
-    "buffer",
-    "compile",
-    "compile_script",
-    "cond",
-    "constant",
-    "default_session",
-    "from_dlpack",
-    "functional",
-    "grad",
-    "input",
-    "loop",
-    "manual_seed",
-    "nn",
-    "optim",
-    "parameter",
-    "state",
-    "to_script",
-    "train",
-]
+from . import functional as functional, nn as nn, optim as optim
+from ._version import __version__ as __version__
+from .blocks import cond as cond, loop as loop
+from .errors import (
+    Error as Error,
+    InvalidError as InvalidError,
+    InvalidTypeError as InvalidTypeError,
+)
+from .graph import Update as Update
+from .interop import from_dlpack as from_dlpack
+from .model import Model as Model, compile as compile, compile_script as compile_script
+from .nn import manual_seed as manual_seed
+from .plan import Plan as Plan
+from .script import to_script as to_script
+from .session import Session as Session, default_session as default_session
+from .kept import State as State, TensorSpec as TensorSpec
+from .tensor import (
+    Parameter as Parameter,
+    Tensor as Tensor,
+    buffer as buffer,
+    constant as constant,
+    input as input,
+    parameter as parameter,
+    state as state,
+)
+from .trainer import Evaluation as Evaluation, Trainer as Trainer
+from .updates import grad as grad, train as train

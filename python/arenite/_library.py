@@ -51,6 +51,7 @@ class Memory(Structure):
 
 _NAMED, _OUTPUTS = [POINTER(NamedData), c_size_t], [POINTER(c_void_p), c_size_t]
 _ANY_PLACE = POINTER(c_void_p)
+_PORTS = [POINTER(Port), c_size_t]
 
 # Functions that return something else than a status: what they return, what they take.
 _PLAIN: Dict[str, Any] = {
@@ -69,6 +70,7 @@ _PLAIN: Dict[str, Any] = {
 _CHECKED: Dict[str, List[Any]] = {
     "session_create": [POINTER(SessionOptions), _ANY_PLACE],
     "compile_with": [c_void_p, c_char_p, *_NAMED, POINTER(ModelOptions), _ANY_PLACE],
+    "infer": [c_char_p, *_PORTS, *_PORTS, POINTER(c_size_t)],
     "input": [c_void_p, c_size_t, POINTER(Port)],
     "output": [c_void_p, c_size_t, POINTER(Port)],
     "evaluate": [c_void_p, *_NAMED, *_OUTPUTS],
@@ -138,17 +140,12 @@ class Library:
         return self.version().decode()
 
 
-def _candidates() -> List[pathlib.Path]:
-    found = [pathlib.Path(__file__).resolve().parent / FILE_NAME]
-    if os.environ.get(VARIABLE):
-        found.append(pathlib.Path(os.environ[VARIABLE]))
-    return found
-
-
 @functools.lru_cache(maxsize=None)
 def library() -> Library:
     """The library beside this package, else the one that the variable ARENITE_LIBRARY names."""
-    candidates = _candidates()
+    candidates = [pathlib.Path(__file__).resolve().parent / FILE_NAME]
+    if os.environ.get(VARIABLE):
+        candidates.append(pathlib.Path(os.environ[VARIABLE]))
     for path in candidates:
         if path.is_file():
             return Library(path)
@@ -161,6 +158,5 @@ def library() -> Library:
     )
 
 
-def named_data(items: List[Any]) -> Any:
-    """An array of arenite_tensor of (name as bytes, address, bytes) triples, or None for none."""
-    return (NamedData * len(items))(*items) if items else None
+def encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -1,35 +1,42 @@
 """`if` and `loop`: blocks of operators that run, or run again, by what the data says."""
 
-from typing import Any, Callable, List, Optional, Sequence, Union
+from typing import Any, Callable, Sequence, Union
 
-import numpy as np
-
+from .dtypes import REAL
 from .errors import InvalidError, InvalidTypeError
-from .graph import Block, Node, build_block, current_block
-from .rules import expect_type, text
-from .shaping import index_sum
+from .graph import BLOCK_PARAMETERS, Block, Node, current_block, inside
+from .rules import integer, text
+from .shaping import index
 from .tensor import Tensor, as_tensor, results
-
-BLOCK_PARAMETERS = "block parameters"
 
 Tensors = Union[Tensor, Sequence[Tensor]]
 
 
 def _condition(op: str, value: Any) -> Tensor:
     tensor = as_tensor(value, "int64", f"the condition of {op}")
-    expect_type(op, "the condition", tensor, "int64", "int32", "uint8")
-    if any(size != 1 for size in tensor.shape):
-        raise InvalidError(f"{op}: a condition of shape {list(tensor.shape)}; expected one integer")
+    if tensor.dtype in REAL:
+        raise InvalidTypeError(f"{op}: a condition of {text(tensor)}; expected one integer")
     return tensor
 
 
-def _yields(op: str, block: Block, body: Callable[[], Any]) -> List[Tensor]:
-    made = build_block(block, body)
-    if not made or not all(isinstance(value, Tensor) for value in made):
+def _block(op: str, body: Any, carried: Sequence[Tensor] = ()) -> Block:
+    """What `body` makes, of a trip's number and these tensors where there are some."""
+    if not callable(body):
+        raise InvalidTypeError(f"{op}: {body!r}; expected a function")
+    block = Block(current_block())
+
+    with inside(block):
+        if carried:
+            types = [((1,), "int64"), *((tensor.shape, tensor.dtype) for tensor in carried)]
+            node = Node(BLOCK_PARAMETERS, [], {}, types)
+            block.parameters = [Tensor(node, i) for i in range(len(types))]
+        made = body(*block.parameters)
+    block.yields = list(made) if isinstance(made, (list, tuple)) else [made]
+    if not block.yields or not all(isinstance(value, Tensor) for value in block.yields):
         raise InvalidTypeError(
-            f"{op}: a function that returns {made!r}; expected a Tensor, or several"
+            f"{op}: a function that returns {block.yields!r}; expected a Tensor, or several"
         )
-    return made
+    return block
 
 
 def cond(condition: Any, then: Callable[[], Tensors], otherwise: Callable[[], Tensors]) -> Any:
@@ -41,20 +48,8 @@ def cond(condition: Any, then: Callable[[], Tensors], otherwise: Callable[[], Te
     memory.
     """
     test = _condition("cond", condition)
-    blocks, sides = [], []
-    for body in (then, otherwise):
-        if not callable(body):
-            raise InvalidTypeError(f"cond: {body!r}; expected a function")
-        block = Block(current_block())
-        sides.append(_yields("cond", block, body))
-        blocks.append(block)
-    types = [[(t.shape, t.dtype) for t in side] for side in sides]
-    if types[0] != types[1]:
-        found = ["(" + ", ".join(map(text, side)) + ")" for side in sides]
-        raise InvalidError(
-            f"cond: sides that return {found[0]} and {found[1]}; expected equal shapes and types"
-        )
-    made = results("if", [test], {}, types[0], blocks=blocks)
+    blocks = [_block("cond", body) for body in (then, otherwise)]
+    made = results("if", [test], {}, blocks)
     return made[0] if len(made) == 1 else made
 
 
@@ -72,41 +67,13 @@ def loop(
 
     body is called once, now; trip is an int64 [1], from 0. All trips use the same memory.
     """
-    if isinstance(max_trips, bool) or not isinstance(max_trips, (int, np.integer)) or max_trips < 0:
-        raise InvalidTypeError(f"loop: max_trips {max_trips!r}; expected an integer of at least 0")
-    carried = [
-        as_tensor(value) for value in (first if isinstance(first, (list, tuple)) else [first])
-    ]
+    most = integer("loop: max_trips", max_trips)
+    values = first if isinstance(first, (list, tuple)) else [first]
+    carried = [as_tensor(value) for value in values]
     if not carried:
         raise InvalidError("loop: no value to carry; expected at least one")
-    count: Optional[Tensor] = None
-    if trips is not None:
-        count = (
-            index_sum(trips)
-            if isinstance(trips, int)
-            else as_tensor(trips, "int64", "the trips of loop")
-        )
+    count = None if trips is None else index(trips, "the trips of loop")
     test = None if condition is None else _condition("loop", condition)
-    types = [(t.shape, t.dtype) for t in carried]
-    block = Block(current_block())
-
-    def describe() -> Any:
-        node = Node(BLOCK_PARAMETERS, [], {}, [((1,), "int64"), *types])
-        block.parameters = [Tensor(node, i) for i in range(len(node.results))]
-        return body(*block.parameters)
-
-    if not callable(body):
-        raise InvalidTypeError(f"loop: {body!r}; expected a function")
-    made = _yields("loop", block, describe)
-    found = [(t.shape, t.dtype) for t in made]
-    wanted = types if test is None else [(test.shape, test.dtype), *types]
-    if found != wanted:
-        raise InvalidError(
-            f"loop: a body that returns ({', '.join(map(text, made))}); expected "
-            f"({', '.join(f'{dtype} {list(shape)}' for shape, dtype in wanted)})"
-            + ("" if test is None else ", the next condition first")
-        )
-    last = results(
-        "loop", [count, test, *carried], {"max_trips": int(max_trips)}, types, blocks=[block]
-    )
+    block = _block("loop", body, carried)
+    last = results("loop", [count, test, *carried], {"max_trips": most}, [block])
     return last[0] if len(last) == 1 else last

@@ -5,13 +5,15 @@ that a graph is never taken apart or changed, only read; all walks are loops, ho
 graph.
 """
 
+import contextlib
 import itertools
 import threading
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from .errors import InvalidError, InvalidTypeError
+from .rules import is_integer
 
 Shape = Tuple[int, ...]
 Result = Tuple[Shape, str]  # shape and element type
@@ -19,6 +21,12 @@ Result = Tuple[Shape, str]  # shape and element type
 INPUT, CONSTANT, BUFFER = "InputTensor", "ConstantTensor", "BufferTensor"
 PARAMETER, STATE = "ParameterTensor", "StateTensor"
 DECLARATIONS = (INPUT, CONSTANT, BUFFER, PARAMETER, STATE)
+BLOCK_PARAMETERS = "block parameters"
+
+
+def word(op: str) -> str:
+    """An operator's name; of a declaration, as people name it: InputTensor → input."""
+    return op[: -len("Tensor")].lower() if op in DECLARATIONS else op
 
 
 class Data:
@@ -29,9 +37,8 @@ class Data:
     def __init__(self, array: np.ndarray):
         self.array = array  # read-only
         self.version = 0  # changes when the values do
-        self.source: Optional[Callable[[], None]] = (
-            None  # fetches newer values from where they are trained
-        )
+        # Fetches newer values from where they are trained.
+        self.source: Optional[Callable[[], None]] = None
 
     def current(self) -> np.ndarray:
         if self.source is not None:
@@ -63,7 +70,6 @@ class Node:
         "serial",
         "name",
         "data",
-        "__weakref__",
     )
 
     _serials = itertools.count()
@@ -138,16 +144,15 @@ def is_visible(made_in: Optional[Block], seen_from: Optional[Block]) -> bool:
     return made_in is None
 
 
-def build_block(block: Block, body: Callable[[], Any]) -> List[Any]:
-    """Runs `body`; the nodes that it makes are the block's. Returns what it yields as a list."""
+@contextlib.contextmanager
+def inside(block: Block) -> Iterator[None]:
+    """The nodes that are made meanwhile are the block's."""
     outer = current_block()
     _open.block = block
     try:
-        yields = body()
+        yield
     finally:
         _open.block = outer
-    block.yields = list(yields) if isinstance(yields, (list, tuple)) else [yields]
-    return block.yields
 
 
 def reachable(roots: Sequence[Node]) -> List[Node]:
@@ -168,7 +173,7 @@ def reachable(roots: Sequence[Node]) -> List[Node]:
 
 def check_shape(shape: Any, what: str = "a shape") -> Shape:
     """A shape as a tuple: of integers, or of one integer alone."""
-    if isinstance(shape, (int, np.integer)) and not isinstance(shape, bool):
+    if is_integer(shape):
         shape = (shape,)
     if isinstance(shape, str) or not hasattr(shape, "__iter__"):
         raise InvalidTypeError(
@@ -176,7 +181,7 @@ def check_shape(shape: Any, what: str = "a shape") -> Shape:
         )
     sizes = []
     for size in shape:
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
+        if not is_integer(size):
             raise InvalidTypeError(f"{what} with {size!r}; expected integers")
         if size < 0:
             raise InvalidError(f"{what} with {size}; expected sizes of at least 0")

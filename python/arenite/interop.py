@@ -10,10 +10,6 @@ from .dtypes import NATIVE, REAL
 from .errors import InvalidError, InvalidTypeError
 
 
-def _is_torch(value: Any) -> bool:
-    return type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach")
-
-
 def as_array(value: Any) -> np.ndarray:
     """A NumPy array with the same bytes: of an array, a PyTorch tensor, whatever speaks DLPack, or
     numbers.
@@ -22,7 +18,7 @@ def as_array(value: Any) -> np.ndarray:
     """
     if isinstance(value, np.ndarray):
         return value
-    if _is_torch(value):
+    if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
         if value.device.type != "cpu":
             raise InvalidError(
                 f"a PyTorch tensor on {value.device}; expected one on cpu (hint: tensor.cpu())"
@@ -68,7 +64,7 @@ def borrow(value: Any, what: str, dtype: str, shape: tuple) -> np.ndarray:
     if plain:
         if array.size and array.dtype.kind not in ("biuf" if dtype in REAL else "biu"):
             raise InvalidTypeError(f"{array.dtype.name} numbers for {what}; expected {dtype}")
-        array = _exact(array, dtype, what)
+        array = exact(array, dtype, what)
         if array.ndim == 0 and all(size == 1 for size in shape):
             array = array.reshape(shape)
     if array.dtype.name != dtype:
@@ -79,19 +75,16 @@ def borrow(value: Any, what: str, dtype: str, shape: tuple) -> np.ndarray:
         raise InvalidError(
             f"an array of shape {list(array.shape)} for {what}; expected {list(shape)}"
         )
-    return np.array(
-        array, dtype, order="C", copy=not (array.flags.c_contiguous and array.dtype.isnative)
-    )
+    return np.asarray(array, dtype, order="C")
 
 
-def _exact(array: np.ndarray, dtype: str, what: str) -> np.ndarray:
+def exact(array: np.ndarray, dtype: str, what: str) -> np.ndarray:
     """Plain numbers as the wanted type; an integer that does not fit there is an error."""
     if np.dtype(dtype).kind in "iu" and array.size > 0:
         limits = np.iinfo(dtype)
-        least, most = int(array.min()), int(array.max())
-        if least < limits.min or most > limits.max:
-            raise InvalidError(
-                f"{least if least < limits.min else most} for {what}; expected {limits.min} … "
-                f"{limits.max}, as it is {dtype}"
-            )
+        for value in (int(array.min()), int(array.max())):
+            if not limits.min <= value <= limits.max:
+                raise InvalidError(
+                    f"{value} for {what}; expected {limits.min} … {limits.max}, as it is {dtype}"
+                )
     return array.astype(dtype)

@@ -4,10 +4,11 @@ from typing import Any, Dict, Iterator, MutableMapping, NamedTuple, Tuple
 
 import numpy as np
 
-from ._library import Port, library
+from ._library import Port, encode, library
 from .dtypes import NAMES
 from .errors import InvalidError, InvalidTypeError
 from .interop import borrow
+from .rules import text
 from .session import Handle
 
 KINDS = ("parameter", "optimizer state", "buffer")  # the order of arenite_state_kind
@@ -23,16 +24,8 @@ class TensorSpec(NamedTuple):
 
 
 def spec_of(port: Port, kind: str = "") -> TensorSpec:
-    return TensorSpec(
-        port.name.decode("utf-8", "surrogateescape"),
-        NAMES[port.type],
-        tuple(port.shape[: port.rank]),
-        kind,
-    )
-
-
-def encode(name: str) -> bytes:
-    return name.encode("utf-8", "surrogateescape")
+    name, shape = port.name.decode("utf-8", "surrogateescape"), tuple(port.shape[: port.rank])
+    return TensorSpec(name, NAMES[port.type], shape, kind)
 
 
 class State(MutableMapping[str, np.ndarray]):
@@ -48,8 +41,7 @@ class State(MutableMapping[str, np.ndarray]):
     def __getitem__(self, name: str) -> np.ndarray:
         spec = self.specs[name]
         values = np.empty(spec.shape, spec.dtype)
-        with self._handle.lock:
-            library().get_state(self._handle.get(), encode(name), values.ctypes.data, values.nbytes)
+        self._handle.call(library().get_state, encode(name), values.ctypes.data, values.nbytes)
         return values
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -59,8 +51,7 @@ class State(MutableMapping[str, np.ndarray]):
             )
         spec = self.specs[name]
         values = borrow(value, f"state {name!r}", spec.dtype, spec.shape)
-        with self._handle.lock:
-            library().set_state(self._handle.get(), encode(name), values.ctypes.data, values.nbytes)
+        self._handle.call(library().set_state, encode(name), values.ctypes.data, values.nbytes)
 
     def __delitem__(self, name: str) -> None:
         raise InvalidTypeError(
@@ -75,10 +66,5 @@ class State(MutableMapping[str, np.ndarray]):
         return len(self.specs)
 
     def __repr__(self) -> str:
-        return (
-            "State("
-            + ", ".join(
-                f"{s.name}: {s.kind} {s.dtype} {list(s.shape)}" for s in self.specs.values()
-            )
-            + ")"
-        )
+        kept = (f"{spec.name}: {spec.kind} {text(spec)}" for spec in self.specs.values())
+        return f"State({', '.join(kept)})"

@@ -7,15 +7,16 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from . import graph
-from ._library import Memory, ModelOptions, NamedData, Port, library, named_data
+from ._library import ModelOptions, NamedData, Port, encode, library
 from .dtypes import NATIVE, compute_number
 from .errors import InvalidError, InvalidTypeError
 from .graph import Node, Update
 from .interop import as_array, borrow
 from .plan import Plan
+from .rules import text
 from .script import declared_data, script_of
 from .session import Handle, Session, default_session
-from .kept import KINDS, State, TensorSpec, encode, spec_of
+from .kept import KINDS, State, TensorSpec, spec_of
 from .tensor import Tensor
 
 
@@ -40,53 +41,41 @@ class Model:
     ):
         lib = library()
         options = ModelOptions(None, 0, compute_number(compute))
-        items = [
-            NamedData(encode(name), array.ctypes.data, array.nbytes)
-            for name, array in constants.items()
-        ]
-        pointer = ctypes.c_void_p()
-        with session.handle.lock:
-            lib.compile_with(
-                session.handle.get(),
-                encode(script),
-                named_data(items),
-                len(items),
-                ctypes.byref(options),
-                ctypes.byref(pointer),
-            )
-        self._handle = Handle(self, pointer.value, lib.model_free, "model")
+        items = [(encode(name), a.ctypes.data, a.nbytes) for name, a in constants.items()]
+        named: Any = NamedData * len(items)
+        place = ctypes.c_void_p()
+        given = (
+            encode(script),
+            named(*items),
+            len(items),
+            ctypes.byref(options),
+            ctypes.byref(place),
+        )
+        session.handle.call(lib.compile_with, *given)
+        self.handle = Handle(self, place.value, lib.model_free, "model")
         self.script = script
         self._form = form  # how outputs are returned: None for a single one, "list", or names
-        read = self._ports(lib.input_count, lib.input)
+        read = self._specs("input")
         self.inputs: Dict[str, TensorSpec] = {spec.name: spec for spec in read}
-        outputs = self._ports(lib.output_count, lib.output)
+        outputs = self._specs("output")
         if isinstance(form, list):
             outputs = [spec._replace(name=name) for spec, name in zip(outputs, form)]
         self.outputs: Tuple[TensorSpec, ...] = tuple(outputs)
-        self._checks = [
-            (spec.name, f"input {spec.name!r}", spec.dtype, spec.shape, encode(spec.name))
-            for spec in read
-        ]
+        # What `borrow` is told of each, and their names as the library has them.
+        self._checks = {s.name: (f"input {s.name!r}", s.dtype, s.shape) for s in read}
+        self._encoded = [encode(spec.name) for spec in read]
         self._results = [(spec.shape, NATIVE[spec.dtype]) for spec in outputs]
         self._items: Any = NamedData * len(read)
         self._places: Any = ctypes.c_void_p * len(outputs)
-        self._state: Optional[State] = None
+        self._state = State({spec.name: spec for spec in self._specs("state")}, self.handle)
 
-    def _ports(self, count: Any, read: Any) -> List[TensorSpec]:
-        specs = []
-        port = Port()
-        for index in range(count(self._handle.get())):
-            read(self._handle.get(), index, ctypes.byref(port))
-            specs.append(spec_of(port))
-        return specs
-
-    def _read_state_specs(self) -> Dict[str, TensorSpec]:
-        lib, port, kind, specs = library(), Port(), ctypes.c_int(), {}
-        with self._handle.lock:
-            for index in range(lib.state_count(self._handle.get())):
-                lib.state(self._handle.get(), index, ctypes.byref(port), ctypes.byref(kind))
-                spec = spec_of(port, KINDS[kind.value])
-                specs[spec.name] = spec
+    def _specs(self, what: str) -> List[TensorSpec]:
+        """Of each "input", "output" or "state"."""
+        lib, port, kind, specs = library(), Port(), ctypes.c_int(), []
+        places = [ctypes.byref(port), ctypes.byref(kind)][: 2 if what == "state" else 1]
+        for index in range(self.handle.call(getattr(lib, f"{what}_count"))):
+            self.handle.call(getattr(lib, what), index, *places)
+            specs.append(spec_of(port, KINDS[kind.value] if what == "state" else ""))
         return specs
 
     # ---- running
@@ -115,8 +104,7 @@ class Model:
     @property
     def trainable(self) -> bool:
         """Whether it was compiled with `arenite.train(…)` among its updates."""
-        with self._handle.lock:
-            return bool(library().is_trainable(self._handle.get()))
+        return bool(self.handle.call(library().is_trainable))
 
     def _named(self, arrays: Sequence[Any], inputs: Dict[str, Any]) -> Dict[str, Any]:
         if len(arrays) > len(self.inputs):
@@ -137,7 +125,7 @@ class Model:
     def _run(
         self, function: Any, inputs: Mapping[str, Any], out: Optional[Sequence[np.ndarray]]
     ) -> List[np.ndarray]:
-        if len(inputs) != len(self._checks) or any(name not in self.inputs for name in inputs):
+        if inputs.keys() != self.inputs.keys():
             for name in inputs:
                 if name not in self.inputs:
                     raise InvalidTypeError(
@@ -148,42 +136,28 @@ class Model:
                 f"no input {', '.join(map(repr, missing))}; expected all of {self._input_names()}"
             )
         # The arrays stay alive in this list as long as the library reads them.
-        borrowed = [
-            borrow(inputs[name], what, dtype, shape) for name, what, dtype, shape, _ in self._checks
-        ]
+        borrowed = [borrow(inputs[name], *check) for name, check in self._checks.items()]
         items = self._items(
-            *[
-                (check[4], array.ctypes.data, array.nbytes)
-                for check, array in zip(self._checks, borrowed)
-            ]
+            *[(name, a.ctypes.data, a.nbytes) for name, a in zip(self._encoded, borrowed)]
         )
         if out is None:
             made = [np.empty(shape, dtype) for shape, dtype in self._results]
         else:
             made = self._check_out(out)
         places = self._places(*[array.ctypes.data for array in made])
-        with self._handle.lock:
-            function(self._handle.get(), items, len(items), places, len(made))
+        self.handle.call(function, items, len(items), places, len(made))
         return made
 
     def _check_out(self, out: Sequence[np.ndarray]) -> List[np.ndarray]:
         if len(out) != len(self.outputs):
             raise InvalidError(f"{len(out)} arrays for outputs; expected {len(self.outputs)}")
         for array, spec in zip(out, self.outputs):
-            fits = (
-                isinstance(array, np.ndarray)
-                and array.dtype == spec.dtype
-                and array.shape == spec.shape
-            )
+            fits = isinstance(array, np.ndarray) and text(array) == text(spec)
             if not fits or not (array.flags.c_contiguous and array.flags.writeable):
-                found = (
-                    f"{array.dtype} {list(array.shape)}"
-                    if isinstance(array, np.ndarray)
-                    else type(array).__name__
-                )
+                found = text(array) if isinstance(array, np.ndarray) else type(array).__name__
                 raise InvalidError(
                     f"{found} for output {spec.name!r}; expected a dense, writeable array of "
-                    f"{spec.dtype} {list(spec.shape)}"
+                    f"{text(spec)}"
                 )
         return list(out)
 
@@ -196,23 +170,10 @@ class Model:
 
     @property
     def plan(self) -> Plan:
-        lib, memory = library(), Memory()
-        with self._handle.lock:
-            lib.model_memory(self._handle.get(), ctypes.byref(memory))
-        return Plan(
-            memory, lambda: self._text(lib.model_plan), lambda: self._text(lib.model_picture)
-        )
-
-    def _text(self, function: Any) -> str:
-        text = ctypes.c_void_p()
-        with self._handle.lock:
-            function(self._handle.get(), ctypes.byref(text))
-        return library().take_text(text)
+        return Plan(self)
 
     @property
     def state(self) -> State:
-        if self._state is None:
-            self._state = State(self._read_state_specs(), self._handle)
         return self._state
 
     @state.setter
@@ -221,23 +182,21 @@ class Model:
 
     def save(self, path: Any) -> None:
         """Writes all of `state` into one file, which is replaced as a whole."""
-        with self._handle.lock:
-            library().save(self._handle.get(), os.fsencode(path))
+        self.handle.call(library().save, os.fsencode(path))
 
     def load(self, path: Any) -> None:
         """Reads what `save` wrote. A damaged file, or another model's, is an error, and changes
         nothing.
         """
-        with self._handle.lock:
-            library().load(self._handle.get(), os.fsencode(path))
+        self.handle.call(library().load, os.fsencode(path))
 
     def close(self) -> None:
         """Frees it now, not when the last reference goes."""
-        self._handle.close()
+        self.handle.close()
 
     def __repr__(self) -> str:
         def texts(specs: Iterable[TensorSpec]) -> str:
-            return ", ".join(f"{s.name}: {s.dtype} {list(s.shape)}" for s in specs) or "none"
+            return ", ".join(f"{spec.name}: {text(spec)}" for spec in specs) or "none"
 
         return f"Model(inputs: {texts(self.inputs.values())}; outputs: {texts(self.outputs)})"
 
@@ -251,13 +210,11 @@ def _check_session(session: Any) -> Session:
 
 
 def _check_inputs(inputs: Any) -> List[Node]:
-    nodes = []
-    for tensor in [inputs] if isinstance(inputs, Tensor) else inputs:
+    tensors = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    for tensor in tensors:
         if not isinstance(tensor, Tensor) or tensor.node.op != graph.INPUT:
             raise InvalidTypeError(f"{tensor!r} among the inputs; expected what arenite.input made")
-        if tensor.node not in nodes:
-            nodes.append(tensor.node)
-    return nodes
+    return list(dict.fromkeys(tensor.node for tensor in tensors))
 
 
 def compile(

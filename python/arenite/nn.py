@@ -15,8 +15,8 @@ import numpy as np
 
 from . import functional as F
 from .errors import InvalidError, InvalidTypeError
-from .interop import as_array
-from .rules import pair
+from .interop import borrow
+from .rules import integer, pair
 from .tensor import Parameter, Tensor, TensorLike, as_tensor, parameter
 
 _generator = np.random.default_rng(0)
@@ -35,17 +35,17 @@ def init(
     if rng is not None and not isinstance(rng, np.random.Generator):
         raise InvalidTypeError(f"rng {rng!r}; expected a numpy.random.Generator")
     limit = 1 / max(fan_in, 1) ** 0.5
-    return parameter(
-        (_generator if rng is None else rng).uniform(-limit, limit, shape).astype(np.float32)
-    )
+    random = _generator if rng is None else rng
+    return parameter(random.uniform(-limit, limit, shape).astype(np.float32))
 
 
-def _size(layer: str, what: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InvalidTypeError(f"{layer}: {what} {value!r}; expected an integer")
-    if value < 1:
-        raise InvalidError(f"{layer}: {what} {value}; expected at least 1")
-    return int(value)
+def _owned(name: str, value: Any) -> Iterator[Tuple[str, Any]]:
+    """The parameters and modules that an attribute is or holds."""
+    if isinstance(value, (Parameter, Module)):
+        yield name, value
+    elif isinstance(value, (list, tuple, dict)):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _owned(f"{name}.{key}", item)
 
 
 class Module:
@@ -65,17 +65,8 @@ class Module:
         return self.forward(*tensors, **named)
 
     def _children(self) -> Iterator[Tuple[str, Any]]:
-        waiting = [(name, value) for name, value in reversed(list(vars(self).items()))]
-        while waiting:
-            name, value = waiting.pop()
-            if isinstance(value, (Parameter, Module)):
-                yield name, value
-            elif isinstance(value, (list, tuple)):
-                waiting.extend((f"{name}.{i}", value[i]) for i in reversed(range(len(value))))
-            elif isinstance(value, dict):
-                waiting.extend(
-                    (f"{name}.{key}", item) for key, item in reversed(list(value.items()))
-                )
+        for name, value in vars(self).items():
+            yield from _owned(name, value)
 
     def named_parameters(self, prefix: str = "") -> Iterator[Tuple[str, Parameter]]:
         """Each once, under the first of its names, as "0.weight"."""
@@ -83,16 +74,15 @@ class Module:
         waiting: List[Tuple[str, Any]] = [(prefix, self)]
         while waiting:
             name, value = waiting.pop()
+            key = id(value.node if isinstance(value, Parameter) else value)
+            if key in seen:
+                continue
+            seen.add(key)
             if isinstance(value, Parameter):
-                if id(value.node) not in seen:
-                    seen.add(id(value.node))
-                    yield name, value
-            elif id(value) not in seen:
-                seen.add(id(value))
-                children = [
-                    (f"{name}.{child}" if name else child, item)
-                    for child, item in value._children()
-                ]
+                yield name, value
+            else:
+                before = f"{name}." if name else ""
+                children = [(before + child, item) for child, item in value._children()]
                 waiting.extend(reversed(children))
 
     def parameters(self) -> Iterator[Parameter]:
@@ -116,13 +106,11 @@ class Module:
                 f"values that lack {', '.join(missing) or 'none'} and have the unknown "
                 f"{', '.join(unknown) or 'none'}; expected exactly {', '.join(mine) or 'none'}"
             )
-        arrays = {name: as_array(value) for name, value in values.items()}
-        for name, owner in mine.items():
-            if arrays[name].shape != owner.shape:
-                raise InvalidError(
-                    f"values of shape {list(arrays[name].shape)} for {name!r}; expected "
-                    f"{list(owner.shape)}"
-                )
+        # All are right before one changes.
+        arrays = {
+            name: borrow(values[name], repr(name), owner.dtype, owner.shape)
+            for name, owner in mine.items()
+        }
         for name, owner in mine.items():
             owner.data = arrays[name]
 
@@ -184,8 +172,8 @@ class Linear(Module):
         bias: bool = True,
         rng: Optional[np.random.Generator] = None,
     ):
-        self.in_features = _size("Linear", "in_features", in_features)
-        self.out_features = _size("Linear", "out_features", out_features)
+        self.in_features = integer("Linear: in_features", in_features, least=1)
+        self.out_features = integer("Linear: out_features", out_features, least=1)
         self.weight = init((self.in_features, self.out_features), self.in_features, rng)
         self.bias = init((self.out_features,), self.in_features, rng) if bias else None
 
@@ -222,9 +210,9 @@ class Conv2d(Module):
         bias: bool = True,
         rng: Optional[np.random.Generator] = None,
     ):
-        self.in_channels = _size("Conv2d", "in_channels", in_channels)
-        self.out_channels = _size("Conv2d", "out_channels", out_channels)
-        self.kernel_size = pair("Conv2d", "kernel_size", kernel_size, 1)
+        self.in_channels = integer("Conv2d: in_channels", in_channels, least=1)
+        self.out_channels = integer("Conv2d: out_channels", out_channels, least=1)
+        self.kernel_size = pair("Conv2d: kernel_size", kernel_size, least=1)
         self.stride, self.padding, self.dilation = stride, padding, dilation
         fan_in = self.kernel_size[0] * self.kernel_size[1] * self.in_channels
         self.weight = init((*self.kernel_size, self.in_channels, self.out_channels), fan_in, rng)
@@ -236,8 +224,7 @@ class Conv2d(Module):
     def extra(self) -> str:
         return (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}, "
-            f"padding={self.padding!r}"
+            f"stride={self.stride}, padding={self.padding!r}"
         )
 
 
@@ -254,24 +241,17 @@ class MaxPool2d(Module):
         return f"kernel_size={self.kernel_size}"
 
 
-class AvgPool2d(Module):
+class AvgPool2d(MaxPool2d):
     """[N, H, W, C] → [N, OH, OW, C], the mean of each window. See F.avg_pool2d."""
 
     def __init__(
         self, kernel_size: Any = 2, stride: Any = None, padding: Any = 0, count_padding: bool = True
     ):
-        self.kernel_size, self.stride, self.padding, self.count_padding = (
-            kernel_size,
-            stride,
-            padding,
-            count_padding,
-        )
+        super().__init__(kernel_size, stride, padding)
+        self.count_padding = count_padding
 
     def forward(self, x: Tensor) -> Tensor:
         return F.avg_pool2d(x, self.kernel_size, self.stride, self.padding, self.count_padding)
-
-    def extra(self) -> str:
-        return f"kernel_size={self.kernel_size}"
 
 
 class ReLU(Module):
@@ -309,7 +289,9 @@ class RMSNorm(Module):
     """x / √(mean(x²) + eps) · weight along the last axis; weight [features], ones at first."""
 
     def __init__(self, features: int, eps: float = 1e-5):
-        self.weight = parameter(np.ones(_size("RMSNorm", "features", features), np.float32))
+        self.weight = parameter(
+            np.ones(integer("RMSNorm: features", features, least=1), np.float32)
+        )
         self.eps = eps
 
     def forward(self, x: TensorLike) -> Tensor:
@@ -322,7 +304,8 @@ class Embedding(Module):
     """
 
     def __init__(self, rows: int, features: int, rng: Optional[np.random.Generator] = None):
-        shape = (_size("Embedding", "rows", rows), _size("Embedding", "features", features))
+        sizes = {"rows": rows, "features": features}
+        shape = [integer(f"Embedding: {what}", n, least=1) for what, n in sizes.items()]
         self.weight = parameter(
             (_generator if rng is None else rng).standard_normal(shape).astype(np.float32)
         )

@@ -2,12 +2,13 @@
 
 from typing import Any, Dict
 
+from .calls import Name
 from .errors import InvalidError, InvalidTypeError
-from .script import Name
+from .rules import is_number
 
 
 def _number(what: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not is_number(value):
         raise InvalidTypeError(f"{what} {value!r}; expected a number")
     if not 0 <= value < float("inf"):
         raise InvalidError(f"{what} {value}; expected a number of at least 0")

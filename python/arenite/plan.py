@@ -1,10 +1,11 @@
 """Plans: where every byte of a model lives, and how good that is."""
 
+import ctypes
 import html
 import json
-from typing import Any, Callable, Dict
+from typing import Any, Dict
 
-from ._library import Memory
+from ._library import Memory, library
 
 
 def bytes_text(count: int) -> str:
@@ -31,25 +32,30 @@ class Plan:
     A notebook shows its picture: time across, addresses up, one box a value.
     """
 
-    def __init__(
-        self, memory: Memory, read_json: Callable[[], str], read_picture: Callable[[], str]
-    ):
+    def __init__(self, model: Any):
+        memory = Memory()
+        model.handle.call(library().model_memory, ctypes.byref(memory))
         self.bytes: int = memory.bytes
         self.arena_bytes: int = memory.arena_bytes
         self.lower_bound: int = memory.lower_bound
         self.separate: int = memory.separate
         self.optimal: bool = bool(memory.optimal)
-        self._read_json, self._read_picture = read_json, read_picture
+        self._model = model  # which lives as long as somebody may look
+
+    def _text(self, function: Any) -> str:
+        place = ctypes.c_void_p()
+        self._model.handle.call(function, ctypes.byref(place))
+        return library().take_text(place)
 
     @property
     def json(self) -> Dict[str, Any]:
         """All of it: blocks, arenas, the place of every value, reuse."""
-        return json.loads(self._read_json())
+        return json.loads(self._text(library().model_plan))
 
     @property
     def svg(self) -> str:
         """The picture, as a self-contained SVG document."""
-        return self._read_picture()
+        return self._text(library().model_picture)
 
     def save_svg(self, path: Any) -> None:
         with open(path, "w", encoding="utf-8") as file:

@@ -9,6 +9,7 @@ from typing import Any, Callable, Optional
 
 from ._library import SessionOptions, library
 from .errors import Error, InvalidError, InvalidTypeError
+from .rules import integer
 
 _ending = threading.Event()
 
@@ -59,6 +60,11 @@ class Handle:
             raise InvalidError(f"a {self._what} that was closed; expected an open one")
         return ctypes.c_void_p(self._pointer)
 
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """function(pointer, …), while nobody frees the pointer."""
+        with self.lock:
+            return function(self.get(), *arguments)
+
 
 class Session:
     """The workers. All sessions of a process share them; models made with a session keep them
@@ -74,9 +80,7 @@ class Session:
     def __init__(self, device: str = "cpu", workers: int = 0):
         if not isinstance(device, str):
             raise InvalidTypeError(f"device {device!r}; expected a name, such as 'cpu'")
-        if isinstance(workers, bool) or not isinstance(workers, int):
-            raise InvalidTypeError(f"workers {workers!r}; expected an integer")
-        if not 0 <= workers < 2**31:
+        if not 0 <= integer("workers", workers) < 2**31:
             raise InvalidError(f"{workers} workers; expected 0 or more")
         lib = library()
         pointer = ctypes.c_void_p()
@@ -87,8 +91,7 @@ class Session:
 
     @property
     def workers(self) -> int:
-        with self.handle.lock:
-            return library().session_workers(self.handle.get())
+        return self.handle.call(library().session_workers)
 
     def close(self) -> None:
         """Ends the session. Its models go on; the workers end with the last of them."""

@@ -1,41 +1,22 @@
 """Views, copies in another order, and rows that only the run knows."""
 
 import builtins
-from typing import Any, List, Optional, Sequence
-
-import numpy as np
+from typing import Any, Dict, List, Optional, Sequence
 
 from .errors import InvalidError, InvalidTypeError
 from .graph import check_shape
-from .rules import expect_axis, expect_index, expect_rank, expect_real, expect_type, text
+from .rules import expect_axis, integer, integers, is_integer
 from .tensor import Tensor, TensorLike, as_tensor, one
 
 
 def reshape(x: TensorLike, shape: Any) -> Tensor:
     """The same bytes under another shape; one size may be -1: it follows from the others."""
-    x = as_tensor(x)
-    sizes = list(shape) if isinstance(shape, (tuple, list)) else [shape]
-    open_axes = [
-        i for i, size in enumerate(sizes) if isinstance(size, (int, np.integer)) and size == -1
-    ]
-    known = check_shape([1 if i in open_axes else size for i, size in enumerate(sizes)])
-    count, want = int(np.prod(x.shape, dtype=object)), int(np.prod(known, dtype=object))
-    fits = want == count if not open_axes else len(open_axes) == 1 and want and count % want == 0
-    if not fits:
-        raise InvalidError(
-            f"reshape: shape {sizes} for {count} elements of {list(x.shape)}; expected as many, "
-            "and at most one -1"
-        )
-    known = tuple(count // want if i in open_axes else size for i, size in enumerate(known))
-    return one("reshape", [x], {"shape": known}, known, x.dtype)
+    return one("reshape", x, shape=integers("reshape: shape", shape))
 
 
 def flatten(x: TensorLike) -> Tensor:
     """[N, …] → [N, rest], a view."""
-    x = as_tensor(x)
-    if not x.shape:
-        raise InvalidError("flatten: x of shape []; expected [N, ...]")
-    return one("flatten", [x], {}, (x.shape[0], int(np.prod(x.shape[1:], dtype=object))), x.dtype)
+    return one("flatten", x)
 
 
 def squeeze(x: TensorLike, dim: int) -> Tensor:
@@ -58,37 +39,18 @@ def slice(x: TensorLike, begin: int, end: int) -> Tensor:
     """Rows begin … end − 1 of the first axis, a view. `x[begin:end]` with Python's rules for
     negative numbers.
     """
-    x = as_tensor(x)
-    if not x.shape or not all(isinstance(v, (int, np.integer)) for v in (begin, end)):
-        raise InvalidTypeError(
-            f"slice: {begin!r} … {end!r} of shape {list(x.shape)}; expected integers, and rank 1 "
-            "or more"
-        )
-    if not 0 <= begin <= end <= x.shape[0]:
-        raise InvalidError(
-            f"slice: rows {begin} to {end}; expected 0 ≤ begin ≤ end ≤ {x.shape[0]}, as x has the "
-            f"shape {list(x.shape)}"
-        )
-    return one(
-        "slice",
-        [x],
-        {"begin": int(begin), "end": int(end)},
-        (int(end - begin),) + x.shape[1:],
-        x.dtype,
-    )
+    whole = {"begin": integer("slice: begin", begin), "end": integer("slice: end", end)}
+    return one("slice", x, **whole)
 
 
 def permute(x: TensorLike, dims: Any) -> Tensor:
     """Axis i of the result is axis dims[i] of x; a copy."""
     x = as_tensor(x)
-    given = list(dims) if isinstance(dims, (tuple, list)) else [dims]
-    axes = [expect_axis("permute", dim, x.ndim) for dim in given]
-    if sorted(axes) != list(range(x.ndim)):
-        raise InvalidError(
-            f"permute: axes {given} of shape {list(x.shape)}; expected each of its {x.ndim} axes "
-            "once"
-        )
-    return one("permute", [x], {"dims": axes}, [x.shape[axis] for axis in axes], x.dtype)
+    return one(
+        "permute",
+        x,
+        dims=[expect_axis("permute", dim, x.ndim) for dim in integers("permute: dims", dims)],
+    )
 
 
 def transpose(x: TensorLike, dim0: int, dim1: int) -> Tensor:
@@ -100,99 +62,53 @@ def transpose(x: TensorLike, dim0: int, dim1: int) -> Tensor:
     return permute(x, dims)
 
 
-def _range(op: str, what: str, given: Optional[Sequence[int]], length: int) -> List[int]:
-    if given is None:
-        return [0, length]
-    bounds = list(given) if isinstance(given, (tuple, list)) else [given]
-    whole = all(isinstance(bound, (int, np.integer)) for bound in bounds)
-    if not whole or len(bounds) != 2 or not 0 <= bounds[0] <= bounds[1] <= length:
-        raise InvalidError(
-            f"{op}: {what} {bounds}; expected (begin, end) with 0 ≤ begin ≤ end ≤ {length}"
-        )
-    return [int(bound) for bound in bounds]
-
-
-def _matrices(op: str, given: Sequence[TensorLike], axis: int) -> List[Tensor]:
-    """Matrices that are alike but for the size of `axis`."""
-    if not given:
-        raise InvalidTypeError(f"{op}: no tensors; expected at least one")
-    tensors = [as_tensor(x) for x in given]
-    for x in tensors:
-        expect_type(op, "x", x, "float32")
-        expect_rank(op, "x", x, 2, "[N, C]")
-        if x.shape[1 - axis] != tensors[0].shape[1 - axis]:
-            raise InvalidError(
-                f"{op}: x of shape {list(x.shape)}; expected {'columns' if axis == 0 else 'rows'} "
-                f"like the first, {list(tensors[0].shape)}"
-            )
-    return tensors
+def _taken(op: str, name: str, given: Any) -> Dict[str, Any]:
+    return {} if given is None else {name: integers(f"{op}: {name}", given)}
 
 
 def stack_columns(*x: TensorLike, columns: Optional[Sequence[int]] = None) -> Tensor:
     """The rows of all matrices [N, C], one below the other; with `columns`, (begin, end), only
     those columns of each. A copy."""
-    tensors = _matrices("stack_columns", x, 0)
-    taken = _range("stack_columns", "columns", columns, tensors[0].shape[1])
-    shape = [builtins.sum(t.shape[0] for t in tensors), taken[1] - taken[0]]
-    attributes = {} if columns is None else {"columns": taken}
-    return one("stack_columns", tensors, attributes, shape, "float32")
+    return one("stack_columns", *x, **_taken("stack_columns", "columns", columns))
 
 
 def join_columns(*x: TensorLike, rows: Optional[Sequence[int]] = None) -> Tensor:
     """The columns of all matrices [N, C], side by side; with `rows`, (begin, end), only those rows
     of each. A copy."""
-    tensors = _matrices("join_columns", x, 1)
-    taken = _range("join_columns", "rows", rows, tensors[0].shape[0])
-    shape = [taken[1] - taken[0], builtins.sum(t.shape[1] for t in tensors)]
-    attributes = {} if rows is None else {"rows": taken}
-    return one("join_columns", tensors, attributes, shape, "float32")
+    return one("join_columns", *x, **_taken("join_columns", "rows", rows))
 
 
 def sum_to(x: TensorLike, shape: Any) -> Tensor:
     """The sum over the axes where `shape` is 1 and x is not; the rank stays."""
-    x, shape = as_tensor(x), check_shape(shape)
-    expect_real("sum_to", "x", x)
-    if len(shape) != x.ndim or any(n not in (1, m) for m, n in zip(x.shape, shape)):
-        raise InvalidError(
-            f"sum_to: shape {list(shape)}; expected {list(x.shape)}, where any size may be 1"
-        )
-    return one("sum_to", [x], {"shape": shape}, shape, x.dtype)
+    return one("sum_to", x, shape=check_shape(shape))
+
+
+def aligned(x: TensorLike, rank: int) -> Tensor:
+    """With axes of size 1 more in front, up to this rank."""
+    x = as_tensor(x)
+    return x if x.ndim >= rank else reshape(x, (1,) * (rank - x.ndim) + x.shape)
 
 
 def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
     """Repeated along axes of size 1, and along new ones in front."""
-    x, shape = as_tensor(x), check_shape(shape)
-    expect_real("broadcast_to", "x", x)
-    aligned = (1,) * (len(shape) - x.ndim) + x.shape
-    if len(aligned) != len(shape) or any(m not in (1, n) for m, n in zip(aligned, shape)):
-        raise InvalidError(
-            f"broadcast_to: x of shape {list(x.shape)}; expected {list(shape)}, where any size may "
-            "be 1, or missing in front"
-        )
-    if aligned != x.shape:
-        x = reshape(x, aligned)
-    return one("broadcast_to", [x], {"shape": shape}, shape, x.dtype)
+    shape = check_shape(shape)
+    return one("broadcast_to", aligned(x, len(shape)), shape=shape)
 
 
 # ---- rows from an index that is data ------------------------------------------------------------
 
 
-def _index(value: Any, what: str) -> Tensor:
+def index(value: Any, what: str) -> Tensor:
     """A number as int64 [1], or a tensor that is one."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        value = [int(value)]
-    tensor = as_tensor(value, "int64", what)
-    expect_index(what.partition(":")[0], what.partition(": ")[2], tensor)
-    return tensor
+    return as_tensor([int(value)] if is_integer(value) else value, "int64", what)
 
 
 def index_sum(
     a: TensorLike, b: Optional[TensorLike] = None, scale: int = 1, offset: int = 0
 ) -> Tensor:
     """a + scale · b + offset, of int64 [1]; wraps around. No gradient."""
-    a = _index(a, "index_sum: a")
-    operands = [a] if b is None else [a, _index(b, "index_sum: b")]
-    return one("index_sum", operands, {"scale": int(scale), "offset": int(offset)}, (1,), "int64")
+    operands = [index(x, "an operand of index_sum") for x in (a, b) if x is not None]
+    return one("index_sum", *operands, scale=int(scale), offset=int(offset))
 
 
 def dynamic_slice(x: TensorLike, begin: TensorLike, rows: int) -> Tensor:
@@ -201,31 +117,15 @@ def dynamic_slice(x: TensorLike, begin: TensorLike, rows: int) -> Tensor:
 
     Out of range is an error of the run: nothing is read.
     """
-    x = as_tensor(x)
-    if not x.shape or not 0 <= rows <= x.shape[0]:
-        raise InvalidError(
-            f"dynamic_slice: {rows} rows of shape {list(x.shape)}; expected at most those of the "
-            "first axis"
-        )
-    begin = _index(begin, "dynamic_slice: begin")
-    return one(
-        "dynamic_slice", [x, begin], {"rows": int(rows)}, (int(rows),) + x.shape[1:], x.dtype
-    )
+    count = integer("dynamic_slice: rows", rows)
+    return one("dynamic_slice", x, index(begin, "the begin of dynamic_slice"), rows=count)
 
 
 def replacement(op: str, x: Any, rows: Any, begin: Any, end: Any) -> List[Tensor]:
     """The operands of what puts rows in place of others."""
     x = as_tensor(x)
-    rows = as_tensor(rows, x.dtype, f"rows of {op}")
-    expect_type(op, "rows", rows, x.dtype)
-    fits = x.shape and rows.ndim == x.ndim and rows.shape[1:] == x.shape[1:]
-    if not fits or rows.shape[0] > x.shape[0]:
-        raise InvalidError(
-            f"{op}: rows of shape {list(rows.shape)}; expected rows of {text(x)}, at most all of "
-            "them"
-        )
-    operands = [x, rows, _index(begin, f"{op}: begin")]
-    return operands if end is None else [*operands, _index(end, f"{op}: end")]
+    bounds = [index(bound, f"a bound of {op}") for bound in (begin, end) if bound is not None]
+    return [x, as_tensor(rows, x.dtype, f"rows of {op}"), *bounds]
 
 
 def replace_slice(
@@ -237,8 +137,7 @@ def replace_slice(
     it, while whoever reads `x` still reads the old rows. Out of range is an error of the run:
     nothing is written.
     """
-    operands = replacement("replace_slice", x, rows, begin, end)
-    return one("replace_slice", operands, {}, operands[0].shape, operands[0].dtype)
+    return one("replace_slice", *replacement("replace_slice", x, rows, begin, end))
 
 
 # ---- [] -----------------------------------------------------------------------------------------
@@ -280,7 +179,7 @@ def getitem(x: TensorLike, key: Any) -> Tensor:
                 raise InvalidError(f"[]: a slice of step {step}; expected 1")
             end = max(begin, end)
             shape.append(end - begin)
-        elif isinstance(k, (int, np.integer)) and not isinstance(k, bool):
+        elif is_integer(k):
             if not -size <= k < size:
                 raise IndexError(
                     f"[]: index {k} of axis {axis}, of {size}; expected {-size} ≤ index < {size}"

@@ -1,16 +1,16 @@
 """Symbolic tensors: a shape, an element type, and how the value is computed when a model runs."""
 
-from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import graph
+from .calls import infer
 from .dtypes import dtype_name
 from .errors import InvalidError, InvalidTypeError
-from .graph import Data, Node, Shape, check_name, check_shape
-from .interop import as_array
-
-Number = (int, float, np.integer, np.floating)
+from .graph import Block, Data, Node, Shape, check_name, check_shape, word
+from .interop import as_array, borrow
+from .rules import is_number
 
 
 class Tensor:
@@ -62,8 +62,7 @@ class Tensor:
         if not isinstance(other, Tensor):
             raise InvalidTypeError(
                 f"a Tensor compared with a {type(other).__name__}; expected a Tensor: == tells "
-                "whether "
-                "two are one and the same, and there is no operator that compares values"
+                "whether two are one and the same, and there is no operator that compares values"
             )
         return self.node is other.node and self.index == other.index
 
@@ -88,8 +87,7 @@ class Tensor:
     def __add__(self, other: Any) -> "Tensor":
         return F.add(self, other)
 
-    def __radd__(self, other: Any) -> "Tensor":
-        return F.add(self, other)
+    __radd__ = __add__
 
     def __sub__(self, other: Any) -> "Tensor":
         return F.sub(self, other)
@@ -100,8 +98,7 @@ class Tensor:
     def __mul__(self, other: Any) -> "Tensor":
         return F.mul(self, other)
 
-    def __rmul__(self, other: Any) -> "Tensor":
-        return F.mul(self, other)
+    __rmul__ = __mul__
 
     def __neg__(self) -> "Tensor":
         return F.mul(self, -1)
@@ -110,7 +107,7 @@ class Tensor:
         return self
 
     def __truediv__(self, other: Any) -> "Tensor":
-        if isinstance(other, Tensor) or not isinstance(other, Number):
+        if not is_number(other):
             raise InvalidTypeError(
                 f"a Tensor divided by a {type(other).__name__}; expected a number"
             )
@@ -214,13 +211,7 @@ class Parameter(Tensor):
 
     @data.setter
     def data(self, value: Any) -> None:
-        array = as_array(value)
-        if array.dtype.name != self.dtype:
-            raise InvalidTypeError(f"{array.dtype.name} for {self!r}; expected {self.dtype}")
-        if array.shape != self.shape:
-            raise InvalidError(
-                f"values of shape {list(array.shape)} for {self!r}; expected {list(self.shape)}"
-            )
+        array = borrow(value, repr(self), self.dtype, self.shape)
         holder = self.holder
         holder.source = None
         holder.array = frozen(np.array(array, order="C"))
@@ -234,16 +225,19 @@ def frozen(array: np.ndarray) -> np.ndarray:
 
 
 def _declare(
-    kind: str, name: Optional[str], shape: Shape, dtype: str, data: Optional[Data] = None
+    kind: str, name: Optional[str], shape: Any, dtype: Any, values: Optional[np.ndarray] = None
 ) -> Node:
-    return Node(kind, (), {}, [(shape, dtype)], name=name, data=data)
+    what = "an input" if kind == graph.INPUT else f"a {word(kind)}"
+    types = [(check_shape(shape), dtype_name(dtype))]
+    data = None if values is None else Data(frozen(values))
+    return Node(kind, (), {}, types, name=check_name(name, what), data=data)
 
 
 def input(name: str, shape: Any, dtype: Any = "float32") -> Tensor:
     """What each run of a model is given, under this name."""
-    if check_name(name, "an input") is None:
+    if name is None:
         raise InvalidTypeError("an input without a name; expected a text")
-    return Tensor(_declare(graph.INPUT, name, check_shape(shape), dtype_name(dtype)))
+    return Tensor(_declare(graph.INPUT, name, shape, dtype))
 
 
 def _owned(values: Any) -> np.ndarray:
@@ -260,23 +254,13 @@ def _owned(values: Any) -> np.ndarray:
 
 def constant(array: Any, name: Optional[str] = None) -> Tensor:
     """Data that a model is compiled with. Of an array: a copy. Of plain floats: float32."""
-    values = frozen(_owned(array))
-    return Tensor(
-        _declare(
-            graph.CONSTANT,
-            check_name(name, "a constant"),
-            values.shape,
-            values.dtype.name,
-            Data(values),
-        )
-    )
+    values = _owned(array)
+    return Tensor(_declare(graph.CONSTANT, name, values.shape, values.dtype, values))
 
 
 def buffer(shape: Any, dtype: Any = "float32", name: Optional[str] = None) -> Tensor:
     """Zeros at first; keeps from one run to the next what `replace` or `assign` makes of it."""
-    return Tensor(
-        _declare(graph.BUFFER, check_name(name, "a buffer"), check_shape(shape), dtype_name(dtype))
-    )
+    return Tensor(_declare(graph.BUFFER, name, shape, dtype))
 
 
 def parameter(array_or_shape: Any, name: Optional[str] = None) -> Parameter:
@@ -284,32 +268,21 @@ def parameter(array_or_shape: Any, name: Optional[str] = None) -> Parameter:
 
     A shape is an integer or a tuple or list of them; anything else is an array.
     """
-    is_shape = isinstance(array_or_shape, int) or (
-        isinstance(array_or_shape, (tuple, list))
-        and all(isinstance(size, int) for size in array_or_shape)
-    )
-    if is_shape:
+    sizes = array_or_shape if isinstance(array_or_shape, (tuple, list)) else [array_or_shape]
+    if all(isinstance(size, int) for size in sizes):
         values = np.zeros(check_shape(array_or_shape), np.float32)
     else:
         values = _owned(array_or_shape)
     if values.dtype != np.float32:
         raise InvalidTypeError(f"a parameter of {values.dtype.name}; expected float32")
-    return Parameter(
-        _declare(
-            graph.PARAMETER,
-            check_name(name, "a parameter"),
-            values.shape,
-            "float32",
-            Data(frozen(values)),
-        )
-    )
+    return Parameter(_declare(graph.PARAMETER, name, values.shape, "float32", values))
 
 
 def state(shape: Any, name: Optional[str] = None) -> Tensor:
     """What an optimizer remembers, float32, zeros at first. For steps written by hand with
     `functional.sgd`.
     """
-    return Tensor(_declare(graph.STATE, check_name(name, "a state"), check_shape(shape), "float32"))
+    return Tensor(_declare(graph.STATE, name, shape, "float32"))
 
 
 def as_tensor(value: Any, dtype: Optional[str] = None, what: str = "an operand") -> Tensor:
@@ -323,19 +296,25 @@ def as_tensor(value: Any, dtype: Optional[str] = None, what: str = "an operand")
     return constant(value)
 
 
+def node_of(
+    op: str, operands: Sequence[Any], attributes: Dict[str, Any], blocks: Sequence[Block] = ()
+) -> Node:
+    """An operator applied to tensors, or what stands for them. What it refuses is an error here."""
+    tensors = [x if x is None else as_tensor(x, what=f"an operand of {op}") for x in operands]
+    return Node(op, tensors, attributes, infer(op, tensors, attributes, blocks), blocks=blocks)
+
+
 def results(
-    op: str, operands: Sequence[Any], attributes: dict, of: Sequence[graph.Result], **more: Any
+    op: str, operands: Sequence[Any], attributes: Dict[str, Any], blocks: Sequence[Block] = ()
 ) -> List[Tensor]:
     """An operator's results."""
-    node = Node(op, operands, attributes, of, **more)
+    node = node_of(op, operands, attributes, blocks)
     return [Tensor(node, i) for i in range(len(node.results))]
 
 
-def one(
-    op: str, operands: Sequence[Any], attributes: dict, shape: Sequence[int], dtype: str
-) -> Tensor:
-    """The result of an operator that has one."""
-    return Tensor(Node(op, operands, attributes, [(tuple(shape), dtype)]))
+def one(op: str, *operands: Any, **attributes: Any) -> Tensor:
+    """The only result of an operator, or the first."""
+    return Tensor(node_of(op, operands, attributes))
 
 
 TensorLike = Union[Tensor, np.ndarray, float, int, Sequence[Any]]

@@ -12,13 +12,14 @@ from . import nn
 from .dtypes import compute_number
 from .errors import InvalidError, InvalidTypeError
 from .graph import INPUT, check_shape
-from .interop import as_array, borrow
+from .interop import as_array, borrow, exact
 from .layers import CrossEntropy
 from .model import Model, compile
 from .plan import Plan
+from .rules import integer
 from .session import Session
 from .tensor import Tensor, frozen, input
-from .updates import is_optimizer, train
+from .updates import expect_optimizer, train
 
 
 class Evaluation(NamedTuple):
@@ -67,11 +68,7 @@ class Trainer:
         compute_number(compute)
         if not callable(module) or not hasattr(module, "named_parameters"):
             raise InvalidTypeError(f"module {module!r}; expected an arenite.nn.Module")
-        if not is_optimizer(optimizer):
-            raise InvalidTypeError(
-                f"optimizer {optimizer!r}; expected one, such as arenite.optim.SGD(lr=0.02, "
-                "momentum=0.9)"
-            )
+        expect_optimizer(optimizer)
         if isinstance(loss, str):
             if loss != "cross_entropy":
                 raise InvalidError(
@@ -80,9 +77,8 @@ class Trainer:
             loss = nn.CrossEntropyLoss()
         if not callable(loss) or isinstance(loss, type):
             raise InvalidTypeError(f"loss {loss!r}; expected a function of outputs and targets")
-        if isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1:
-            raise InvalidError(f"batch {batch!r}; expected an integer of at least 1")
-        self.module, self.loss, self.optimizer, self.batch = module, loss, optimizer, int(batch)
+        self.module, self.loss, self.optimizer = module, loss, optimizer
+        self.batch = integer("batch", batch, least=1)
         self._session, self._compute = session, compute
         self._sample: Optional[Tuple[int, ...]] = None
         self._input_name = "x"
@@ -102,10 +98,9 @@ class Trainer:
             raise InvalidError(f"module {module!r} without parameters; expected some to train")
         self._seen: Dict[str, int] = {}  # versions of the parameters that the models know
         self._models: Dict[int, Model] = {}
-        self._predictors: Dict[int, Model] = {}
-        self._predictor_steps: Dict[int, int] = {}
+        # What predicts, and the versions of the parameters that it knows.
+        self._predictors: Dict[int, Tuple[Model, Dict[str, int]]] = {}
         self._newest: Optional[Model] = None  # has the current state
-        self._changes = 0
 
     # ---- models
 
@@ -135,33 +130,26 @@ class Trainer:
         return model
 
     def _compile(self, outputs: Any, inputs: List[Tensor], updates: Sequence[Any] = ()) -> Model:
-        return compile(
-            outputs,
-            inputs,
-            updates=updates,
-            session=self._session,
-            names=self._names(),
-            compute=self._compute,
-        )
-
-    def _names(self) -> Dict[Tensor, str]:
-        return {parameter: name for name, parameter in self._parameters.items()}
+        names = {parameter: name for name, parameter in self._parameters.items()}
+        options: Any = {"names": names, "session": self._session, "compute": self._compute}
+        return compile(outputs, inputs, updates=updates, **options)
 
     def _share(self, model: Model) -> None:
         if self._newest is not None and self._newest is not model:
             for name in model.state:
                 model.state[name] = self._newest.state[name]
-        changed = [n for n, p in self._parameters.items() if self._seen.get(n) != p.holder.version]
-        for name in changed:
-            parameter = self._parameters[name]
-            model.state[name] = parameter.data
-            self._seen[name] = parameter.holder.version
-            self._changes += 1
+        self._refresh(model, self._seen)
         self._newest = model
+
+    def _refresh(self, model: Model, known: Dict[str, int]) -> None:
+        """Gives a model the parameters of which it does not know the newest version."""
+        for name, parameter in self._parameters.items():
+            if known.get(name) != parameter.holder.version and name in model.state:
+                model.state[name] = parameter.data
+                known[name] = parameter.holder.version
 
     def _trained(self) -> None:
         """The parameters' values are the newest model's now, whoever asks."""
-        self._changes += 1
         for name, parameter in self._parameters.items():
             holder = parameter.holder
             holder.version += 1
@@ -200,12 +188,7 @@ class Trainer:
             return array
         if array.dtype.kind not in "iu":
             raise InvalidTypeError(f"{array.dtype.name} for y; expected integers")
-        limits = np.iinfo(np.int32)
-        if array.size and not (limits.min <= array.min() and array.max() <= limits.max):
-            raise InvalidError(
-                f"y from {array.min()} to {array.max()}; expected labels that fit into int32"
-            )
-        return array.astype(np.int32)
+        return exact(array, "int32", "y")
 
     def _batches(self, count: int) -> List[Tuple[int, int]]:
         return [(begin, min(begin + self.batch, count)) for begin in range(0, count, self.batch)]
@@ -216,7 +199,7 @@ class Trainer:
         """One step on at most `batch` samples. Returns their mean loss, from before the parameters
         change.
         """
-        return self._step(self._samples(x), y)["loss"]
+        return self._step(self._samples(x), y)["loss"].item()
 
     def _step(self, x: np.ndarray, y: Any) -> Dict[str, Any]:
         if not 0 < len(x) <= self.batch:
@@ -227,7 +210,7 @@ class Trainer:
         y = self._targets(y, len(x))
         found = self._model(len(x)).train_step(x, y)
         self._trained()
-        return {"loss": float(found["loss"].reshape(())), "statistics": found.get("statistics")}
+        return found
 
     def evaluate(self, x: Any, y: Any) -> Evaluation:
         """Mean loss and accuracy over any number of samples. Changes nothing."""
@@ -235,18 +218,10 @@ class Trainer:
         y = self._targets(y, len(x))
         if len(x) == 0:
             raise InvalidError("an evaluation on 0 samples; expected at least 1")
-        total, correct = 0.0, 0.0
-        told = False
+        sums = np.zeros(2)
         for begin, end in self._batches(len(x)):
-            found = self._model(end - begin)(x[begin:end], y[begin:end])
-            told = "statistics" in found
-            total += (
-                float(found["statistics"][0])
-                if told
-                else float(found["loss"].reshape(())) * (end - begin)
-            )
-            correct += float(found["statistics"][1]) if told else 0.0
-        return Evaluation(total / len(x), correct / len(x) if told else None)
+            sums += _sums(self._model(end - begin)(x[begin:end], y[begin:end]), end - begin)
+        return _means(sums, len(x))
 
     def predict(self, x: Any) -> np.ndarray:
         """What the module returns for any number of samples."""
@@ -256,18 +231,11 @@ class Trainer:
         parts = []
         for begin, end in self._batches(len(x)):
             count = end - begin
-            if self._newest is not None:
-                self._share(self._newest)
             if count not in self._predictors:
                 inputs, predicted = self._outputs(count)
-                self._predictors[count] = self._compile(predicted, [inputs])
-                self._predictor_steps[count] = -1
-            model = self._predictors[count]
-            if self._newest is None or self._predictor_steps[count] != self._changes:
-                for name, parameter in self._parameters.items():
-                    if name in model.state:
-                        model.state[name] = parameter.data
-                self._predictor_steps[count] = self._changes
+                self._predictors[count] = self._compile(predicted, [inputs]), {}
+            model, known = self._predictors[count]
+            self._refresh(model, known)
             parts.append(model(x[begin:end]))
         return np.concatenate(parts)
 
@@ -300,24 +268,14 @@ class Trainer:
         line = _Progress(epochs, len(x), sys.stderr.isatty() if progress is None else progress)
         random, history = np.random.default_rng(seed), []
         for epoch in range(epochs):
-            began, total, correct, told = time.perf_counter(), 0.0, 0.0, False
+            began, sums = time.perf_counter(), np.zeros(2)
             order = random.permutation(len(x)) if shuffle else None
             for begin, end in self._batches(len(x)):
                 chosen = slice(begin, end) if order is None else order[begin:end]
-                found = self._step(x[chosen], y[chosen])
-                told = found["statistics"] is not None
-                total += found["loss"] * (end - begin)
-                correct += float(found["statistics"][1]) if told else 0.0
-                line.show(epoch, end, total / end)
+                sums += _sums(self._step(x[chosen], y[chosen]), end - begin)
+                line.show(epoch, end, sums[0] / end)
             checked = None if validation is None else self.evaluate(*validation)
-            history.append(
-                Epoch(
-                    total / len(x),
-                    correct / len(x) if told else None,
-                    checked,
-                    time.perf_counter() - began,
-                )
-            )
+            history.append(Epoch(*_means(sums, len(x)), checked, time.perf_counter() - began))
             line.end(epoch, history[-1])
         return history
 
@@ -346,11 +304,27 @@ class Trainer:
         self._trained()
 
 
+def _sums(found: Dict[str, np.ndarray], count: int) -> Any:
+    """The losses of a batch's samples, and how many are classified correctly; NaN where the loss
+    does not tell.
+    """
+    return found.get("statistics", (found["loss"].item() * count, np.nan))
+
+
+def _means(sums: np.ndarray, count: int) -> Evaluation:
+    loss, accuracy = (sums / count).tolist()
+    return Evaluation(loss, None if np.isnan(accuracy) else accuracy)
+
+
 def _duration(seconds: float) -> str:
     minutes, rest = divmod(int(seconds + 0.5), 60)
-    return (
-        f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
-    )
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _figures(found: Any) -> str:
+    text = f"loss {found.loss:.4f}"
+    return text if found.accuracy is None else f"{text}  accuracy {100 * found.accuracy:.2f} %"
 
 
 class _Progress:
@@ -383,11 +357,7 @@ class _Progress:
     def end(self, epoch: int, found: Epoch) -> None:
         if not self.wanted:
             return
-        text = f"epoch {epoch + 1}/{self.epochs}  loss {found.loss:.4f}"
-        if found.accuracy is not None:
-            text += f"  accuracy {100 * found.accuracy:.2f} %"
+        text = f"epoch {epoch + 1}/{self.epochs}  {_figures(found)}"
         if found.validation is not None:
-            text += f"  validation loss {found.validation.loss:.4f}"
-            if found.validation.accuracy is not None:
-                text += f"  accuracy {100 * found.validation.accuracy:.2f} %"
+            text += f"  validation {_figures(found.validation)}"
         self.write(f"{text}  {found.seconds:.2f} s", "\n")

@@ -5,33 +5,34 @@ from typing import Any, List, Optional, Sequence
 from . import graph
 from .errors import InvalidError, InvalidTypeError
 from .graph import Node, TensorList, Update, reachable
-from .rules import expect_shape, expect_type, text
+from .rules import text
 from .shaping import replacement
-from .tensor import Tensor, TensorLike, as_tensor, results
+from .tensor import Tensor, TensorLike, as_tensor, node_of
 
 
 def _target(op: str, target: Any, *kinds: str) -> Tensor:
     if not isinstance(target, Tensor) or target.node.op not in kinds:
         raise InvalidTypeError(
             f"{op}: {target!r} to be changed; expected a tensor made by "
-            f"{' or '.join('arenite.' + kind[:-6].lower() for kind in kinds)}"
+            f"{' or '.join('arenite.' + graph.word(kind) for kind in kinds)}"
         )
     return target
 
 
-def _like(op: str, value: TensorLike, target: Tensor) -> Tensor:
-    value = as_tensor(value, target.dtype)
-    if (value.shape, value.dtype) != (target.shape, target.dtype):
-        raise InvalidError(f"{op}: a value of {text(value)}; expected {text(target)}")
-    return value
+def _update(op: str, *operands: Any, **attributes: Any) -> Update:
+    return Update(node_of(op, operands, attributes))
+
+
+def _change(op: str, buffer: Tensor, *operands: Any) -> Update:
+    _target(op, buffer, graph.BUFFER)
+    return _update(op, buffer, *[as_tensor(value, buffer.dtype) for value in operands])
 
 
 def assign(target: Tensor, value: TensorLike) -> Update:
     """Another value for a buffer: outputs show it, and the next run finds it. For
     `arenite.compile(…, updates=[…])`.
     """
-    _target("assign", target, graph.BUFFER)
-    return Update(Node("assign", [target, _like("assign", value, target)], {}, []))
+    return _change("assign", target, value)
 
 
 def update_slice(
@@ -41,17 +42,12 @@ def update_slice(
 
     For `arenite.compile(…, updates=[…])`.
     """
-    _target("update_slice", target, graph.BUFFER)
-    return Update(
-        Node("update_slice", replacement("update_slice", target, rows, begin, end), {}, [])
-    )
+    return _change("update_slice", *replacement("update_slice", target, rows, begin, end))
 
 
 def accumulate(total: Tensor, value: TensorLike) -> Update:
     """Adds to a buffer of float32, float64 or int64. For `arenite.compile(…, updates=[…])`."""
-    _target("accumulate", total, graph.BUFFER)
-    expect_type("accumulate", "total", total, "float32", "float64", "int64")
-    return Update(Node("accumulate", [total, _like("accumulate", value, total)], {}, []))
+    return _change("accumulate", total, value)
 
 
 def sgd(
@@ -69,9 +65,9 @@ def sgd(
     learning_rate · velocity. learning_rate is a float32 [1]; velocity a `state` like the weight,
     where there is momentum.
     """
-    operands = [*_updated("sgd", weight, gradient), _learning_rate("sgd", learning_rate)]
-    operands += _velocity("sgd", weight, velocity, momentum)
-    return Update(Node("sgd", operands, _rule(momentum, weight_decay), []))
+    operands = _updated("sgd", weight, gradient, velocity)
+    operands.insert(2, as_tensor(learning_rate, "float32"))
+    return _update("sgd", *operands, momentum=float(momentum), weight_decay=float(weight_decay))
 
 
 def multi_sgd(
@@ -84,51 +80,28 @@ def multi_sgd(
     (weight, gradient, velocity). A gradient may have axes in front of its weight's: it is summed
     over them.
     """
-    operands: List[Optional[Tensor]] = [_learning_rate("multi_sgd", learning_rate)]
     if not updates:
         raise InvalidError("multi_sgd: no updates; expected at least one (weight, gradient)")
+    operands: List[Optional[Tensor]] = [as_tensor(learning_rate, "float32")]
     for update in updates:
         if len(update) not in (2, 3):
             raise InvalidError(
                 f"multi_sgd: an update of {len(update)} tensors; expected (weight, gradient) or "
                 "(weight, gradient, velocity)"
             )
-        weight, gradient, velocity = (*update, None)[:3]
-        operands += _updated("multi_sgd", weight, gradient, summed=True)
-        operands += _velocity("multi_sgd", weight, velocity, momentum) or [None]
-    return Update(Node("multi_sgd", operands, _rule(momentum, weight_decay), []))
+        operands += _updated("multi_sgd", *update)
+    rule = {"momentum": float(momentum), "weight_decay": float(weight_decay)}
+    return _update("multi_sgd", *operands, **rule)
 
 
-def _learning_rate(op: str, learning_rate: TensorLike) -> Tensor:
-    rate = as_tensor(learning_rate, "float32")
-    expect_type(op, "learning_rate", rate, "float32")
-    expect_shape(op, "learning_rate", rate, (1,), "one number")
-    return rate
-
-
-def _updated(op: str, weight: Any, gradient: TensorLike, summed: bool = False) -> List[Tensor]:
+def _updated(
+    op: str, weight: Any, gradient: TensorLike, velocity: Any = None
+) -> List[Optional[Tensor]]:
+    """The operands that belong to one weight."""
     _target(op, weight, graph.PARAMETER, graph.STATE)
-    gradient = as_tensor(gradient, weight.dtype)
-    behind = gradient.shape[len(gradient.shape) - len(weight.shape) :]
-    if summed and (behind, gradient.dtype) == (weight.shape, weight.dtype):
-        return [weight, gradient]
-    return [weight, _like(op, gradient, weight)]
-
-
-def _velocity(op: str, weight: Tensor, velocity: Any, momentum: float) -> List[Tensor]:
-    if (velocity is not None) != (momentum != 0):
-        raise InvalidError(
-            f"{op}: momentum {momentum} {'with' if velocity is not None else 'without'} a velocity; "
-            "expected both or neither"
-        )
-    if velocity is None:
-        return []
-    _like(op, _target(op, velocity, graph.STATE), weight)
-    return [velocity]
-
-
-def _rule(momentum: float, weight_decay: float) -> Any:
-    return {"momentum": float(momentum), "weight_decay": float(weight_decay)}
+    if velocity is not None:
+        _target(op, velocity, graph.STATE)
+    return [weight, as_tensor(gradient, weight.dtype), velocity]
 
 
 def _expect_loss(op: str, loss: Any) -> None:
@@ -148,14 +121,17 @@ def grad(loss: Tensor, wrt: Any) -> Any:
     tensors = list(wrt) if isinstance(wrt, (list, tuple)) else [wrt]
     if not tensors or not all(isinstance(tensor, Tensor) for tensor in tensors):
         raise InvalidTypeError(f"grad: wrt {wrt!r}; expected a Tensor, or several")
-    made = results(
-        "grad", [loss], {"wrt": TensorList(tensors)}, [(t.shape, t.dtype) for t in tensors]
-    )
+    types = [(tensor.shape, tensor.dtype) for tensor in tensors]
+    node = Node("grad", [loss], {"wrt": TensorList(tensors)}, types)
+    made = [Tensor(node, i) for i in range(len(tensors))]
     return made if isinstance(wrt, (list, tuple)) else made[0]
 
 
-def is_optimizer(value: Any) -> bool:
-    return hasattr(value, "attributes") and not isinstance(value, type)
+def expect_optimizer(value: Any) -> None:
+    if not hasattr(value, "attributes") or isinstance(value, type):
+        raise InvalidTypeError(
+            f"optimizer {value!r}; expected one, such as arenite.optim.SGD(lr=0.02, momentum=0.9)"
+        )
 
 
 def parameters_of(loss: Tensor) -> List[Tensor]:
@@ -170,15 +146,11 @@ def train(loss: Tensor, optimizer: Any, parameters: Optional[Sequence[Tensor]] =
     not.
     """
     _expect_loss("train", loss)
-    if not is_optimizer(optimizer):
-        raise InvalidTypeError(
-            f"train: optimizer {optimizer!r}; expected one of arenite.optim, such as SGD(lr=0.1)"
-        )
+    expect_optimizer(optimizer)
     chosen = parameters_of(loss) if parameters is None else list(parameters)
     if not chosen:
         raise InvalidError("train: no parameters; expected a loss that depends on some")
     for parameter in chosen:
         _target("train", parameter, graph.PARAMETER)
-    return Update(
-        Node("train", [loss], {**optimizer.attributes(), "parameters": TensorList(chosen)}, [])
-    )
+    attributes = {**optimizer.attributes(), "parameters": TensorList(chosen)}
+    return Update(Node("train", [loss], attributes, []))

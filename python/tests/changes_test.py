@@ -27,7 +27,8 @@ class Changes(testing.TestCase):
         ):
             F.assign(x, x)
         with self.raises(
-            arenite.InvalidError, "accumulate: a value of float32 [1]; expected float32 [2]"
+            arenite.InvalidError,
+            "accumulate: operand 'value' (slice) of shape [1]; expected [2], the shape of 'total'",
         ):
             F.accumulate(total, x[:1])
 

@@ -23,6 +23,7 @@ SCRIPTS = "".join(
     )
 )
 PAGE = (testing.ROOT / "docs/python.md").read_text(encoding="utf-8")
+FUNCTIONS = {name for name, value in vars(arenite.functional).items() if callable(value)}
 
 
 class Page(testing.TestCase):
@@ -51,11 +52,11 @@ class Page(testing.TestCase):
         self.assertIn("relu", statements)
         others = {"if": "cond", "sum": "sum_of"}
         wanted = {others.get(name, name) for name in statements}
-        self.assertEqual(wanted - set(arenite.functional.__all__), set())
+        self.assertEqual(wanted - FUNCTIONS, set())
 
     def test_every_operator_is_named(self):
         named = set(re.findall(r"`(\w+)`", PAGE))
-        self.assertEqual(set(arenite.functional.__all__) - named, set())
+        self.assertEqual(FUNCTIONS - named, set())
 
 
 if __name__ == "__main__":

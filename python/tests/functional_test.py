@@ -212,17 +212,20 @@ class Shapes(testing.TestCase):
                 self.assertClose(one, wanted)
         with self.raises(
             arenite.InvalidError,
-            "join_columns: x of shape [3, 4]; expected rows like the first, [2, 4]",
+            "join_columns: operand 'x' (constant) of shape [3, 4]; expected [2, 4], rows like the "
+            "first, [2, 4]",
         ):
             F.join_columns(np.zeros((2, 4), np.float32), np.zeros((3, 4), np.float32))
         with self.raises(
             arenite.InvalidError,
-            "stack_columns: columns [1, 5]; expected (begin, end) with 0 ≤ begin ≤ end ≤ 4",
+            "stack_columns: columns=[1, 5]; expected none, or [begin, end) with 0 ≤ begin ≤ end ≤ 4, "
+            "the columns of constant [2, 4]",
         ):
             F.stack_columns(np.zeros((2, 4), np.float32), columns=(1, 5))
         with self.raises(
             arenite.InvalidError,
-            "join_columns: rows [1]; expected (begin, end) with 0 ≤ begin ≤ end ≤ 2",
+            "join_columns: rows=[1]; expected none, or [begin, end) with 0 ≤ begin ≤ end ≤ 2, the "
+            "rows of constant [2, 4]",
         ):
             F.join_columns(np.zeros((2, 4), np.float32), rows=1)
 

@@ -53,7 +53,7 @@ class Modules(testing.TestCase):
         self.assertEqual(a.scale.data.tolist(), [0])  # zeros from the beginning
         values["blocks.0.bias"] = np.zeros(2, np.float32)
         with self.raises(
-            arenite.InvalidError, "values of shape [2] for 'blocks.0.bias'; expected [3]"
+            arenite.InvalidError, "an array of shape [2] for 'blocks.0.bias'; expected [3]"
         ):
             a.load_state_dict(values)
         del values["scale"]
@@ -64,7 +64,8 @@ class Modules(testing.TestCase):
             a.load_state_dict(values)
         with self.raises(
             arenite.InvalidTypeError,
-            "float64 for Tensor(float32 [1], by ParameterTensor); expected float32",
+            "float64 for Tensor(float32 [1], by ParameterTensor); expected float32 (hint: "
+            ".astype('float32'))",
         ):
             a.scale.data = np.zeros(1)
         with self.assertRaisesRegex(ValueError, "read-only"):

@@ -128,12 +128,13 @@ class Blocks(testing.TestCase):
         c, x = arenite.input("c", (1,), "int64"), arenite.input("x", (2,))
         with self.raises(
             arenite.InvalidError,
-            "cond: sides that return (float32 [2]) and (float32 [1]); expected equal "
-            "shapes and types",
+            "if: result 1 as float32[2] and as float32[1]; expected one type and shape from both "
+            "blocks",
         ):
             arenite.cond(c, lambda: x, lambda: x[:1])
         with self.raises(
-            arenite.InvalidError, "loop: a body that returns (float32 [1]); expected (float32 [2])"
+            arenite.InvalidError,
+            "loop: carried value 1 yielded as float32[1]; expected float32[2], as it begins",
         ):
             arenite.loop(c, lambda _, v: v[:1], x, max_trips=2)
         with self.raises(
@@ -143,7 +144,7 @@ class Blocks(testing.TestCase):
             arenite.cond(c, lambda: None, lambda: x)
         with self.raises(
             arenite.InvalidTypeError,
-            "cond: the condition of float32 [2]; expected int64 or int32 or uint8",
+            "cond: a condition of float32 [2]; expected one integer",
         ):
             arenite.cond(x, lambda: x, lambda: x)
         kept = []

@@ -139,27 +139,25 @@ class Refusals(testing.TestCase):
         for action, message in [
             (
                 lambda: x + np.ones((4, 3), np.float32),
-                "add: shapes [2, 3] and [4, 3]; expected sizes that are equal, or 1, from the last "
-                "axis on",
+                "add: operand 'b' (constant) of shape [4, 3]; expected [2, 3], the shape of 'a', "
+                "where any size may be 1",
             ),
             (
                 lambda: x @ x,
-                "matmul: shapes [2, 3] and [2, 3]; expected as many columns of a (3) as rows of b "
-                "(2)",
+                "matmul: operand 'b' (x) of shape [2, 3]; expected [3, 3], [n, k] for a [2, 3]",
             ),
             (
                 lambda: x.reshape(4, 2),
-                "reshape: shape [4, 2] for 6 elements of [2, 3]; expected as many, and at most one "
-                "-1",
+                "reshape: shape=[4, 2] of 8 elements; expected 6 elements, as x has the shape "
+                "[2, 3]",
             ),
             (
                 lambda: x.reshape(-1, -1),
-                "reshape: shape [-1, -1] for 6 elements of [2, 3]; expected as many, and at most "
-                "one -1",
+                "reshape: shape=[-1, -1] with 2 sizes of -1; expected at most one",
             ),
             (
                 lambda: x.permute(0, 0),
-                "permute: axes [0, 0] of shape [2, 3]; expected each of its 2 axes once",
+                "permute: dims=[0, 0]; expected each of the 2 axes of x [2, 3] once, counted from 0",
             ),
             (lambda: x.softmax(2), "softmax: axis 2; expected -2 ≤ axis < 2"),
             (lambda: x[::2], "[]: a slice of step 2; expected 1"),
@@ -167,12 +165,12 @@ class Refusals(testing.TestCase):
             (lambda: x / 0, "a Tensor divided by 0; expected another number"),
             (
                 lambda: x.replace(np.ones((1, 2), np.float32), 0),
-                "replace_slice: rows of shape [1, 2]; expected rows of float32 [2, 3], at most all "
-                "of them",
+                "replace_slice: operand 'replacement' (constant) of shape [1, 2]; expected at most "
+                "2 rows like those of 'x', of the shape [2, 3]",
             ),
             (
                 lambda: F.conv2d(x, np.ones((1, 1, 1, 1), np.float32)),
-                "conv2d: x of shape [2, 3]; expected [N, H, W, C]",
+                "conv2d: operand 'x' (x) of shape [2, 3]; expected rank 4, [N, H, W, C]",
             ),
             (
                 lambda: F.grad(x, [x]),
@@ -205,9 +203,19 @@ class Refusals(testing.TestCase):
         for action, message in [
             (
                 lambda: x + np.ones((2, 3)),
-                "add: an operand with one of float32 of float64 [2, 3]; expected float32",
+                "add: operand 'b' (constant) of type float64; expected float32",
             ),
             (lambda: x + "1", "'1' for an operand of add; expected a Tensor or an array"),
+            (lambda: F.relu(None), "'_'; expected operand 'x' of relu, which is not optional"),
+            (
+                lambda: F.softmax(np.ones(2)),
+                "softmax: operand 'x' (constant) of type float64; expected float32",
+            ),
+            (lambda: F.slice(x, 0.5, 1), "slice: begin 0.5; expected an integer"),
+            (
+                lambda: F.max_pool2d(x, "2"),
+                "max_pool2d: kernel '2'; expected an integer or two, of rows and columns",
+            ),
             (lambda: x / x, "a Tensor divided by a Tensor; expected a number"),
             (lambda: 1 / x, "a division by a Tensor; expected one by a number"),
             (
