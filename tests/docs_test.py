@@ -18,8 +18,10 @@ WRITTEN_BY_PASSES = re.compile(r"_grad(_|$)")
 
 def operators():
     names = set()
-    for source in (ROOT / "codelets").glob("*/*.cpp"):
-        names |= set(re.findall(r'\.name = "(\w+)";$', source.read_text(encoding="utf-8"), re.M))
+    for folder in (ROOT / "codelets").glob("*/"):
+        definitions = folder / f"{folder.name}.cpp"
+        if definitions.exists():
+            names |= set(re.findall(r'\.name = "(\w+)"[,;]$', definitions.read_text(encoding="utf-8"), re.M))
     return {name for name in names if not WRITTEN_BY_PASSES.search(name)}
 
 
