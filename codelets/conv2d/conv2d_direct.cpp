@@ -15,11 +15,12 @@
 
 namespace arenite::codelets::conv2d {
 
-using graph::OpView;
 using runtime::Kernel;
-using runtime::KernelCall;
 
 #ifdef ARENITE_AVX512
+using graph::OpView;
+using runtime::KernelCall;
+
 namespace {
 
 constexpr std::int64_t max_weights = 128;  ///< taps · input channels

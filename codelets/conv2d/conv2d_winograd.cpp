@@ -6,11 +6,12 @@
 
 namespace arenite::codelets::conv2d {
 
-using graph::OpView;
 using runtime::Kernel;
-using runtime::KernelCall;
 
 #ifdef ARENITE_AVX512
+using graph::OpView;
+using runtime::KernelCall;
+
 namespace {
 
 struct Winograd {

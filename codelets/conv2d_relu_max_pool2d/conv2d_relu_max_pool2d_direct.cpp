@@ -6,10 +6,11 @@
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 
-using graph::OpView;
 using runtime::Kernel;
 
 #ifdef ARENITE_AVX512
+using graph::OpView;
+
 namespace {
 
 graph::Support supports(const OpView& op) {

@@ -21,11 +21,12 @@
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 
-using graph::OpView;
 using runtime::Kernel;
-using runtime::KernelCall;
 
 #ifdef ARENITE_AVX512
+using graph::OpView;
+using runtime::KernelCall;
+
 namespace {
 
 using namespace sparse;

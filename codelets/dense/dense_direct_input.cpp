@@ -11,11 +11,12 @@
 
 namespace arenite::codelets {
 
-using graph::OpView;
 using runtime::Kernel;
-using runtime::KernelCall;
 
 #ifdef ARENITE_AVX512
+using graph::OpView;
+using runtime::KernelCall;
+
 namespace {
 
 struct State {

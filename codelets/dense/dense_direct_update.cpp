@@ -12,11 +12,12 @@
 
 namespace arenite::codelets {
 
-using graph::OpView;
 using runtime::Kernel;
-using runtime::KernelCall;
 
 #ifdef ARENITE_AVX512
+using graph::OpView;
+using runtime::KernelCall;
+
 namespace {
 
 constexpr std::int64_t most_vectors = 4;

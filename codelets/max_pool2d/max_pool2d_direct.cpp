@@ -11,11 +11,12 @@
 
 namespace arenite::codelets::max_pool2d {
 
-using graph::OpView;
 using runtime::Kernel;
-using runtime::KernelCall;
 
 #ifdef ARENITE_AVX512
+using graph::OpView;
+using runtime::KernelCall;
+
 namespace {
 
 using Lanes = std::array<std::int32_t, lanes>;
