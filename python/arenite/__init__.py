@@ -11,6 +11,8 @@
 Networks are in `arenite.nn`, operators in `arenite.functional`, training in `arenite.Trainer`.
 """
 
+from types import ModuleType as _ModuleType
+
 from . import functional as functional, nn as nn, optim as optim
 from ._version import __version__ as __version__
 from .blocks import cond as cond, loop as loop
@@ -38,3 +40,11 @@ from .tensor import (
 )
 from .trainer import Evaluation as Evaluation, Trainer as Trainer
 from .updates import grad as grad, train as train
+
+# Of modules only those that are meant to be used as such.
+__all__ = ["__version__", "functional", "nn", "optim"]
+__all__ += [
+    name
+    for name, value in globals().items()
+    if not name.startswith("_") and not isinstance(value, _ModuleType)
+]

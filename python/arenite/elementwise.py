@@ -8,7 +8,7 @@ import numpy as np
 from .dtypes import REAL, dtype_name
 from .errors import InvalidError, InvalidTypeError
 from .graph import check_shape
-from .rules import expect_axes, is_integer, is_number
+from .rules import expect_axes, is_integer, is_number, text
 from .shaping import aligned, broadcast_to, index_sum, reshape, sum_to
 from .tensor import Axes, Tensor, TensorLike, as_tensor, one
 
@@ -136,6 +136,8 @@ def sum(x: TensorLike, dim: Axes = None, keepdim: bool = False) -> Tensor:
     float32 or float64; each sum is taken in a fixed order, in double.
     """
     x = as_tensor(x)
+    if x.dtype not in REAL:  # where nothing is summed nobody else would say so
+        raise InvalidTypeError(f"sum: {text(x)}; expected float32 or float64")
     axes = expect_axes("sum", dim, x.ndim)
     kept = [1 if axis in axes else size for axis, size in enumerate(x.shape)]
     summed = x if list(x.shape) == kept else sum_to(x, kept)

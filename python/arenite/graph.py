@@ -1,8 +1,8 @@
 """What tensors are made of: nodes, each an operator applied to tensors, or a declaration.
 
 A graph is whatever nodes an output reaches. Nodes are immutable and know the nodes they read, so
-that a graph is never taken apart or changed, only read; all walks are loops, however deep the
-graph.
+that a graph is never taken apart or changed, only read; all walks from node to node are loops,
+however long the way.
 """
 
 import contextlib
@@ -171,6 +171,9 @@ def reachable(roots: Sequence[Node]) -> List[Node]:
     return sorted(seen.values(), key=lambda node: node.serial)
 
 
+MAX_SIZE = 1 << 48  # no shape of the library has more elements
+
+
 def check_shape(shape: Any, what: str = "a shape") -> Shape:
     """A shape as a tuple: of integers, or of one integer alone."""
     if is_integer(shape):
@@ -185,6 +188,8 @@ def check_shape(shape: Any, what: str = "a shape") -> Shape:
             raise InvalidTypeError(f"{what} with {size!r}; expected integers")
         if size < 0:
             raise InvalidError(f"{what} with {size}; expected sizes of at least 0")
+        if size > MAX_SIZE:
+            raise InvalidError(f"{what} with {size}; expected sizes of at most 2^48")
         sizes.append(int(size))
     if len(sizes) > 8:
         raise InvalidError(f"{what} of {len(sizes)} axes; expected at most 8")
@@ -196,9 +201,9 @@ def check_name(name: Any, what: str) -> Optional[str]:
         return None
     if not isinstance(name, str):
         raise InvalidTypeError(f"{what} named {name!r}; expected a text")
-    if not name or any(c in ",);\0" for c in name):
+    if not name or any(c in ",);\0" or "\ud800" <= c <= "\udfff" for c in name):
         raise InvalidError(
-            f"{what} named {name!r}; expected at least one character, and none of ',', ')', ';' "
-            "and 0"
+            f"{what} named {name!r}; expected at least one character, and none of ',', ')', ';', "
+            "0 and halves of characters"
         )
     return name

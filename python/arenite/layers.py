@@ -18,6 +18,8 @@ def matmul(
     axes swapped, without a copy.
     """
     a, b = as_tensor(a, what="an operand of matmul"), as_tensor(b, what="an operand of matmul")
+    if b.ndim == 1 or (a.ndim == 3) != (b.ndim == 3):
+        _expect_inner(a, b, transpose_a, transpose_b)
     if b.ndim == 1 and not transpose_b:
         return squeeze(matmul(a, unsqueeze(b, 1), transpose_a), -1)
     if b.ndim == 3 and a.ndim < 3:
@@ -34,6 +36,21 @@ def matmul(
         return reshape(product, (*x.shape[:2], product.shape[-1]))
     flags = {"transpose_a": transpose_a, "transpose_b": transpose_b}
     return one("matmul", a, b, **{name: 1 for name, flag in flags.items() if flag})
+
+
+def _expect_inner(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
+    """Of shapes that are brought to others before the operator sees them."""
+    if not (0 < a.ndim <= 3 and 0 < b.ndim <= 3):
+        raise InvalidError(
+            f"matmul: shapes {list(a.shape)} and {list(b.shape)}; expected ranks 1 to 3"
+        )
+    columns = a.shape[-2 if transpose_a and a.ndim > 1 else -1]
+    rows = b.shape[0] if b.ndim == 1 else b.shape[-1 if transpose_b else -2]
+    if columns != rows:
+        raise InvalidError(
+            f"matmul: shapes {list(a.shape)} and {list(b.shape)}; expected as many columns of a "
+            f"({columns}) as rows of b ({rows})"
+        )
 
 
 def dense(x: TensorLike, weight: TensorLike, bias: Optional[TensorLike] = None) -> Tensor:
@@ -58,8 +75,9 @@ def _pairs(op: str, **given: Any) -> Dict[str, Any]:
 
 def _convolution(op: str, operands: Any, dilation: Any, padding: Any, **given: Any) -> Tensor:
     if padding == "same":
-        kernel = as_tensor(operands[1]).shape[:2]
-        steps = pair(f"{op}: dilation", dilation)
+        weight = as_tensor(operands[1])
+        kernel = weight.shape[:2] if weight.ndim == 4 else (1, 1)  # others the library refuses
+        steps = pair(f"{op}: dilation", dilation, least=1)
         spread = [(size - 1) * step for size, step in zip(kernel, steps)]
         if any(pixels % 2 for pixels in spread):
             raise InvalidError(
@@ -202,5 +220,9 @@ def batch_gather(
     order is int32 [P], cursor int64 [1]; what reaches out of them is an error of the run.
     """
     operands = [images, labels, as_tensor(order, "int32"), as_tensor(cursor, "int64")]
-    chosen = {"count": int(count), "begin": int(begin), "scale": float(scale)}
+    chosen = {
+        "count": integer("batch_gather: count", count),
+        "begin": integer("batch_gather: begin", begin),
+        "scale": float(scale),
+    }
     return Batch(*results("batch_gather", operands, chosen))

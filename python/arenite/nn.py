@@ -228,20 +228,22 @@ class Conv2d(Module):
         )
 
 
-class MaxPool2d(Module):
-    """[N, H, W, C] → [N, OH, OW, C], the largest of each window. See F.max_pool2d."""
-
+class _Pool2d(Module):
     def __init__(self, kernel_size: Any = 2, stride: Any = None, padding: Any = 0):
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.max_pool2d(x, self.kernel_size, self.stride, self.padding)
 
     def extra(self) -> str:
         return f"kernel_size={self.kernel_size}"
 
 
-class AvgPool2d(MaxPool2d):
+class MaxPool2d(_Pool2d):
+    """[N, H, W, C] → [N, OH, OW, C], the largest of each window. See F.max_pool2d."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.max_pool2d(x, self.kernel_size, self.stride, self.padding)
+
+
+class AvgPool2d(_Pool2d):
     """[N, H, W, C] → [N, OH, OW, C], the mean of each window. See F.avg_pool2d."""
 
     def __init__(

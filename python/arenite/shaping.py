@@ -3,6 +3,8 @@
 import builtins
 from typing import Any, Dict, List, Optional, Sequence
 
+import numpy as np
+
 from .errors import InvalidError, InvalidTypeError
 from .graph import check_shape
 from .rules import expect_axis, integer, integers, is_integer
@@ -63,7 +65,12 @@ def transpose(x: TensorLike, dim0: int, dim1: int) -> Tensor:
 
 
 def _taken(op: str, name: str, given: Any) -> Dict[str, Any]:
-    return {} if given is None else {name: integers(f"{op}: {name}", given)}
+    if given is None:
+        return {}
+    taken = integers(f"{op}: {name}", given)
+    if not taken:  # which the library takes for all of them
+        raise InvalidError(f"{op}: {name}=[]; expected none, or [begin, end)")
+    return {name: taken}
 
 
 def stack_columns(*x: TensorLike, columns: Optional[Sequence[int]] = None) -> Tensor:
@@ -100,7 +107,7 @@ def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
 
 def index(value: Any, what: str) -> Tensor:
     """A number as int64 [1], or a tensor that is one."""
-    return as_tensor([int(value)] if is_integer(value) else value, "int64", what)
+    return as_tensor([integer(what, value)] if np.isscalar(value) else value, "int64", what)
 
 
 def index_sum(
@@ -108,7 +115,8 @@ def index_sum(
 ) -> Tensor:
     """a + scale · b + offset, of int64 [1]; wraps around. No gradient."""
     operands = [index(x, "an operand of index_sum") for x in (a, b) if x is not None]
-    return one("index_sum", *operands, scale=int(scale), offset=int(offset))
+    scale, offset = integer("index_sum: scale", scale), integer("index_sum: offset", offset)
+    return one("index_sum", *operands, scale=scale, offset=offset)
 
 
 def dynamic_slice(x: TensorLike, begin: TensorLike, rows: int) -> Tensor:

@@ -211,6 +211,7 @@ class Parameter(Tensor):
 
     @data.setter
     def data(self, value: Any) -> None:
+        """An array of the parameter's type and shape, or plain numbers in it."""
         array = borrow(value, repr(self), self.dtype, self.shape)
         holder = self.holder
         holder.source = None

@@ -179,15 +179,36 @@ class Refusals(testing.TestCase):
             (lambda: arenite.input("y", (2, -1)), "a shape with -1; expected sizes of at least 0"),
             (
                 lambda: arenite.input("", 2),
-                "an input named ''; expected at least one character, and none of ',', ')', ';' and "
-                "0",
+                "an input named ''; expected at least one character, and none of ',', ')', ';', 0 "
+                "and halves of characters",
             ),
             (
                 lambda: arenite.buffer(1, name="a;b"),
-                "a buffer named 'a;b'; expected at least one character, and none of ',', ')', ';' "
-                "and 0",
+                "a buffer named 'a;b'; expected at least one character, and none of ',', ')', ';', "
+                "0 and halves of characters",
+            ),
+            (
+                lambda: arenite.input("\ud800", 2),
+                "an input named '\\ud800'; expected at least one character, and none of ',', ')', "
+                "';', 0 and halves of characters",
             ),
             (lambda: arenite.input("y", (1,) * 9), "a shape of 9 axes; expected at most 8"),
+            (
+                lambda: arenite.input("y", 1 << 70),
+                f"a shape with {1 << 70}; expected sizes of at most 2^48",
+            ),
+            (
+                lambda: x @ np.ones(2, np.float32),
+                "matmul: shapes [2, 3] and [2]; expected as many columns of a (3) as rows of b (2)",
+            ),
+            (
+                lambda: F.stack_columns(x, columns=[]),
+                "stack_columns: columns=[]; expected none, or [begin, end)",
+            ),
+            (
+                lambda: F.conv2d(x, x, padding="same"),
+                "conv2d: operand 'x' (x) of shape [2, 3]; expected rank 4, [N, H, W, C]",
+            ),
             (
                 lambda: arenite.compile(x + arenite.input("x", (2, 3))),
                 "two tensors named 'x'; expected a name of its own for each",
@@ -212,6 +233,18 @@ class Refusals(testing.TestCase):
                 "softmax: operand 'x' (constant) of type float64; expected float32",
             ),
             (lambda: F.slice(x, 0.5, 1), "slice: begin 0.5; expected an integer"),
+            (
+                lambda: arenite.loop(True, lambda trip, y: y, x, max_trips=2),
+                "the trips of loop True; expected an integer",
+            ),
+            (
+                lambda: F.batch_gather(x, x, [0], [0], count="2"),
+                "batch_gather: count '2'; expected an integer",
+            ),
+            (
+                lambda: F.sum(arenite.input("y", 1, "int64"), 0, keepdim=True),
+                "sum: int64 [1]; expected float32 or float64",
+            ),
             (
                 lambda: F.max_pool2d(x, "2"),
                 "max_pool2d: kernel '2'; expected an integer or two, of rows and columns",
