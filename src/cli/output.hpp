@@ -1,7 +1,7 @@
 // What commands print and write.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <optional>
 #include <string>
@@ -11,13 +11,11 @@ namespace arenite::cli {
 
 /// JSON on one line. What is no UTF-8, as a path may be, has U+FFFD in its place; numbers that are
 /// none are null.
-inline std::string line_of(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
+std::string line_of(const nlohmann::ordered_json& json);
 
-template <class T>
-nlohmann::ordered_json or_null(const std::optional<T>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+template <class T, class Json = nlohmann::ordered_json>  // whole where it is used
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
 }
 
 /// Throws Failure where standard output takes no more: what was not written was not reported.

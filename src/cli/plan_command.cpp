@@ -18,6 +18,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <nlohmann/json.hpp>
+
 #include <iostream>
 #include <limits>
 #include <memory>
