@@ -102,7 +102,7 @@ graph::Value value_of(const arenite_port& port, std::size_t index) {
       port.rank > ARENITE_MAX_RANK) {
     fail({.found = number + " of type " + std::to_string(type) + " and rank " +
                    std::to_string(port.rank),
-          .expected = "one of arenite_type, and a rank of at most 8"});
+          .expected = "one of arenite_type, and a rank of 0 to 8"});
   }
   graph::Value value;
   value.name = port.name == nullptr ? number : port.name;
@@ -111,7 +111,7 @@ graph::Value value_of(const arenite_port& port, std::size_t index) {
   return value;
 }
 
-/// What a call makes of these operands. Of one line nobody asks where in it an error is.
+/// What a call makes of these operands. Nobody asks where in it an error is.
 std::vector<graph::ResultType> infer(const char* call, const arenite_port* operands,
                                      std::size_t count) {
   std::vector<graph::Value> values;
@@ -120,7 +120,8 @@ std::vector<graph::ResultType> infer(const char* call, const arenite_port* opera
     return graph::Parser(call, operators(), "").infer(std::move(values));
   } catch (const Error& error) {
     ErrorText text = error.text();
-    if (text.where.starts_with(':')) text.where.clear();
+    if (!text.where.starts_with(':')) throw;
+    text.where.clear();
     throw Error(text);
   }
 }

@@ -87,7 +87,7 @@ TEST(Infer, SaysWhatIsWrong) {
 }
 
 TEST(Infer, RefusesWhatIsNoOperand) {
-  const std::string expected = "; expected one of arenite_type, and a rank of at most 8";
+  const std::string expected = "; expected one of arenite_type, and a rank of 0 to 8";
   arenite_port x = port("x", {2});
   x.rank = 9;
   EXPECT_EQ(infer("relu($1)", {x}), "$1 of type 0 and rank 9" + expected);
