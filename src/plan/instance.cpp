@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "src/plan/search/bits.hpp"
+#include "src/plan/bits.hpp"
 
 namespace arenite::plan {
 

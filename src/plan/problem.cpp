@@ -4,8 +4,8 @@
 
 #include "src/base/refuse.hpp"
 #include "src/plan/alias.hpp"
+#include "src/plan/bits.hpp"
 #include "src/plan/overlap.hpp"
-#include "src/plan/search/bits.hpp"
 #include "src/plan/text.hpp"
 #include "src/plan/topology.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "src/plan/search/bits.hpp"
+#include "src/plan/bits.hpp"
 
 namespace arenite::plan {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/plan/bits.hpp"
 #include "src/plan/instance.hpp"
-#include "src/plan/search/bits.hpp"
 
 namespace arenite::plan {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/plan/search/bits.hpp"
+#include "src/plan/bits.hpp"
 
 namespace arenite::plan {
 
