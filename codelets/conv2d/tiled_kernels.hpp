@@ -5,15 +5,13 @@
 #include "codelets/conv2d/conv2d.hpp"
 #include "codelets/conv2d/thin.hpp"
 #include "codelets/conv2d/winograd_passes.hpp"
-#include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 
 namespace arenite::codelets::conv2d {
 inline namespace ARENITE_GRIDS {
 
 inline Pair pool_of(const Geometry&) { return {1, 1}; }
-inline Pair pool_of(const conv2d_relu_max_pool2d::Geometry& g) { return g.pool; }
 
-/// `G` is the operator's Geometry.
+/// `G` is the operator's Geometry, beside which `pool_of` says what it pools.
 template <class G>
 struct TiledKernels {
   static constexpr bool pooled = !std::is_same_v<G, Geometry>;

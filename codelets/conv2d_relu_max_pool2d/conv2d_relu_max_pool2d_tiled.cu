@@ -2,8 +2,14 @@
 // pass, and one that adds the weight gradient's parts. Neither the convolution's outputs nor their
 // gradient are in memory.
 #include "codelets/conv2d/tiled_kernels.hpp"
+#include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 
 namespace arenite::codelets {
+
+namespace conv2d_relu_max_pool2d {
+static Pair pool_of(const Geometry& g) { return g.pool; }
+}  // namespace conv2d_relu_max_pool2d
+
 namespace {
 
 using conv2d_relu_max_pool2d::Geometry;
