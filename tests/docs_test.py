@@ -18,10 +18,12 @@ WRITTEN_BY_PASSES = re.compile(r"_grad(_|$)")
 
 def operators():
     names = set()
-    for folder in (ROOT / "codelets").glob("*/"):
-        definitions = folder / f"{folder.name}.cpp"
-        if definitions.exists():
-            names |= set(re.findall(r'\.name = "(\w+)"[,;]$', definitions.read_text(encoding="utf-8"), re.M))
+    for folder in re.findall(r"^ARENITE_OPERATOR\((\w+)\)", (ROOT / "codelets/operators.def").read_text(encoding="utf-8"), re.M):
+        text = (ROOT / f"codelets/{folder}/{folder}.cpp").read_text(encoding="utf-8")
+        # Fields of a definition, or what makes the definitions of several.
+        found = re.findall(r'\.name = "(\w+)"[,;]$|= (?:pairwise|definition)\("(\w+)"', text, re.M)
+        assert found, f"no operator found in codelets/{folder}"
+        names |= {field or made for field, made in found}
     return {name for name in names if not WRITTEN_BY_PASSES.search(name)}
 
 
