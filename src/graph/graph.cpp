@@ -2,12 +2,12 @@
 #include <arenite/graph/graph.hpp>
 #include <arenite/graph/operator.hpp>
 
-#include <array>
+#include "src/base/names.hpp"
 
 namespace arenite::graph {
 namespace {
 
-constexpr std::array<std::pair<StorageClass, std::string_view>, 9> class_names{{
+constexpr Names<StorageClass, 9> class_names{{
     {StorageClass::parameter, "parameter"},
     {StorageClass::optimizer_state, "optimizer_state"},
     {StorageClass::buffer, "buffer"},
@@ -19,37 +19,23 @@ constexpr std::array<std::pair<StorageClass, std::string_view>, 9> class_names{{
     {StorageClass::workspace, "workspace"},
 }};
 
+constexpr Names<Effect, 4> effect_names{{{Effect::read, "read"},
+                                         {Effect::write, "write"},
+                                         {Effect::read_write, "read_write"},
+                                         {Effect::accumulate, "accumulate"}}};
+
 }  // namespace
 
-std::string_view to_string(StorageClass cls) noexcept {
-  for (const auto& [value, name] : class_names) {
-    if (value == cls) return name;
-  }
-  return "?";
-}
+std::string_view to_string(StorageClass cls) noexcept { return name_of(cls, class_names); }
 
 StorageClass parse_storage_class(std::string_view text) {
-  for (const auto& [value, name] : class_names) {
-    if (name == text) return value;
-  }
+  if (const auto cls = find_name(text, class_names)) return *cls;
   fail({.found = "unknown storage class '" + std::string(text) + "'",
         .expected = "parameter, optimizer_state, buffer, constant, input, output, activation, "
                     "gradient or workspace"});
 }
 
-std::string_view to_string(Effect effect) noexcept {
-  switch (effect) {
-    case Effect::read:
-      return "read";
-    case Effect::write:
-      return "write";
-    case Effect::read_write:
-      return "read_write";
-    case Effect::accumulate:
-      return "accumulate";
-  }
-  return "?";
-}
+std::string_view to_string(Effect effect) noexcept { return name_of(effect, effect_names); }
 
 bool is_persistent(StorageClass cls) noexcept {
   return cls == StorageClass::parameter || cls == StorageClass::optimizer_state ||
