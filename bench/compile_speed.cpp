@@ -1,6 +1,5 @@
 // What it takes to make a program of a graph: its passes, its plan, and the proof of that plan. No
 // kernel is compiled, no block pinned, and StarPU does not run.
-#include <arenite/error.hpp>
 #include <arenite/graph/text.hpp>
 #include <arenite/nn/nn.hpp>
 #include <arenite/operators.hpp>

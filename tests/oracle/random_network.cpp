@@ -9,7 +9,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 namespace arenite::oracle {

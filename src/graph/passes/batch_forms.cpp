@@ -61,8 +61,8 @@ BatchForms::BatchForms(const Graph& graph, BatchAxis axis, const TargetProfile& 
       kept_(graph.op_count(), false) {
   for (const ValueId seed : axis_.seeds) seed_[seed.index] = true;
   settle();
-  while (objection_.empty() && keep_whole()) settle();
-  if (objection_.empty()) find_writes();
+  while (keep_whole()) settle();
+  find_writes();
   if (objection_.empty()) objection_ = weigh(target);
 }
 

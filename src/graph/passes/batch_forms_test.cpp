@@ -5,6 +5,8 @@
 namespace arenite::graph {
 namespace {
 
+using namespace testing;
+
 TEST(BatchForms, LeavesWhatIsNotOfTheBatch) {
   // Neither the mask nor the position has a row a sample.
   const BatchGraph batch = split(R"(

@@ -6,7 +6,6 @@
 #include "src/graph/passes/rebuild.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 

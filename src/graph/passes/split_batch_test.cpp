@@ -1,9 +1,9 @@
 #include "src/graph/passes/split_batch_testing.hpp"
 
-#include <arenite/error.hpp>
-
 namespace arenite::graph {
 namespace {
+
+using namespace testing;
 
 TEST(SplitBatch, CutsInputsInRowsThatEveryLaneWorksOn) {
   const BatchGraph batch = split(R"(

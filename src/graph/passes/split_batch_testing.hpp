@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-namespace arenite::graph {
+namespace arenite::graph::testing {
 
 inline BatchGraph split(const Graph& graph, int lanes) {
   Remarks remarks;
@@ -48,4 +48,4 @@ inline void expect_equal(const Graph& graph, const std::string& script) {
                                                                                 << print(graph);
 }
 
-}  // namespace arenite::graph
+}  // namespace arenite::graph::testing
