@@ -4,6 +4,7 @@
 #include <iostream>
 
 namespace arenite::cli {
+
 std::string first_clause(const std::string& help) {
   std::size_t end = help.size();
   for (const char* stop : {"\n", ":", ";", " (", ". ", ", which", ", as in", ", else"})

@@ -45,6 +45,7 @@ class TrainingReport {
   virtual void first_step(double seconds) = 0;  ///< since the process began
   /// Whether anybody looks at progress: each look waits for the steps under way.
   virtual bool shows_progress() const { return false; }
+  /// Only where it does.
   virtual void progress(const train::Progress& /*progress*/) {}
   virtual void epoch(const train::EpochReport& report) = 0;
   /// Training was cut short after so many steps. Without any, nothing follows.

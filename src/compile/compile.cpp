@@ -45,7 +45,6 @@ class Compiler {
     fail({.found = "a kernel for " + describe(graph_, *given) + ", and none for " +
                    (left ? describe(graph_, left) : "its gradients"),
           .expected = "kernels for all ops, or for none",
-          .where = {},
           .hint = "without notes of kernels all are chosen"});
   }
 

@@ -50,7 +50,9 @@ struct Compiled {
 };
 
 /// All passes, over a graph of known sizes; a graph whose ops have their kernels already is taken
-/// as somebody left it. Nothing has a place yet. Throws Error on what a pass refuses.
+/// as somebody left it. Nothing has a place yet. Throws Error on what a pass refuses, and on a
+/// graph of which some ops have kernels, where others, or the gradients that it is to get, have
+/// none.
 Compiled lower(const graph::Graph& graph, const Entry& entry, const Options& options);
 
 /// The same with its plan; what outlives a step is placed in `state`.

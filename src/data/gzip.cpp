@@ -205,9 +205,9 @@ fs::path writable_cache(const fs::path& name) {
     if (make_temporary_folder() && make_writable(last / name)) return last / name;
     if (first != last) tried += " and " + last.string();
   }
-  fail({.found = "no folder to keep unpacked files in: " + tried + " cannot be written",
-        .expected = "a writable folder",
-        .hint = "set ARENITE_CACHE to one, or unpack the .gz files beside themselves"});
+  refuse("no folder to keep unpacked files in: " + tried + " cannot be written",
+         "a writable folder", {},
+         "set ARENITE_CACHE to one, or unpack the .gz files beside themselves");
 }
 
 FileBytes unpacked(const fs::path& path, int rank) {

@@ -1,4 +1,5 @@
-// Compressed IDX files: unpacked in a stream, held to the size that their own header promises.
+// Compressed IDX files: unpacked in a stream, held to the size that their own header promises; and
+// the cache that they are unpacked into.
 #pragma once
 
 #include <arenite/data/idx.hpp>

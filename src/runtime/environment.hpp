@@ -1,4 +1,4 @@
-// What StarPU reads from the environment while it starts.
+// What the process was started with: its environment, and its command line.
 #pragma once
 
 #include <optional>

@@ -98,7 +98,7 @@ StepGraph step_graph(const nn::Layer& model, const nn::Loss& loss,
   return step;
 }
 
-void refuse_tensor_cores(const compile::Options& how) {
+void refuse_tfloat32_on_cpus(const compile::Options& how) {
   const bool uses_cpu = std::ranges::any_of(
       how.spaces, [](const Space& space) { return space.device == DeviceKind::cpu; });
   if (!uses_cpu || how.kernels.compute != runtime::Compute::tfloat32) return;
@@ -112,7 +112,7 @@ void refuse_tensor_cores(const compile::Options& how) {
 StepProgram build_step(const nn::Layer& model, const nn::Loss& loss,
                        const optim::Optimizer& optimizer, const StepRequest& request,
                        plan::StateLayout* state) {
-  refuse_tensor_cores(request.how);
+  refuse_tfloat32_on_cpus(request.how);
   StepGraph step = step_graph(model, loss, optimizer, request);
   const compile::Entry entry{.name = request.name, .train = request.training};
   return {state ? compile::compile(step.graph, entry, request.how, *state)
