@@ -1,8 +1,24 @@
 #include "src/runtime/idle.hpp"
 
+#include <arenite/error.hpp>
+
 #include "src/runtime/starpu.hpp"
 
+#include <sched.h>
+
+#include <starpu_expert.h>
+
 namespace arenite::runtime {
+namespace {
+
+/// Between two of a worker's looks for a task, which found none: it would keep its core from a
+/// thread that is about to have one, or to end what the worker waits for.
+unsigned let_others_run(void* /*unused*/) {
+  sched_yield();
+  return 0;  // and look again
+}
+
+}  // namespace
 
 IdleWatch& idle_watch() noexcept {
   // Never destroyed: a process may end with sessions open, and so with the thread running.
@@ -12,6 +28,10 @@ IdleWatch& idle_watch() noexcept {
 
 void IdleWatch::start(std::chrono::microseconds period) {
   ending_ = false;
+  hook_ = starpu_idle_hook_register(let_others_run, nullptr);
+  if (hook_ < 0) {
+    fail({.found = "StarPU has no room for another hook", .expected = "one of its 16 free"});
+  }
   starpu_pause();
   paused_.store(true);
   thread_ = std::thread(&IdleWatch::watch, this, period);
@@ -25,6 +45,7 @@ void IdleWatch::stop() {
   changed_.notify_one();
   if (thread_.joinable()) thread_.join();
   resume();
+  starpu_idle_hook_deregister(hook_);
 }
 
 /// Submissions first: one that ends between the two has its tasks counted.

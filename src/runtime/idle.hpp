@@ -1,5 +1,5 @@
 // Sends StarPU's workers to sleep when nobody has work for them: they poll for tasks in a tight
-// loop otherwise, one core each.
+// loop otherwise, one core each. As long as they poll, others that want their cores come first.
 #pragma once
 
 #include <atomic>
@@ -56,6 +56,7 @@ class IdleWatch {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;
+  int hook_ = -1;  ///< StarPU's number of it
   std::thread thread_;
 };
 

@@ -6,6 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <sched.h>
+#include <starpu.h>
+
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -18,9 +21,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::chrono::nanoseconds cpu_time() {
+std::chrono::nanoseconds cpu_time(clockid_t of = CLOCK_PROCESS_CPUTIME_ID) {
   timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  clock_gettime(of, &now);
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
@@ -113,6 +116,26 @@ TEST_F(Idle, BurnsNoneBeforeTheFirstStep) { EXPECT_TRUE(falls_quiet()); }
 TEST(IdleFromTheStart, WorkersSleep) {
   const Session session({.workers = 2});
   EXPECT_TRUE(idle_watch().paused());
+}
+
+// On a core together with a thread that has something to do. They would have half of it each.
+TEST(IdleFromTheStart, WorkersThatLookForTasksLetOthersRun) {
+  const Session session({.workers = 1});
+  const IdleWatch::Submission awake(idle_watch());
+  int core = -1;
+  starpu_execute_on_each_worker([](void* found) { *static_cast<int*>(found) = sched_getcpu(); },
+                                &core, STARPU_CPU);
+  std::chrono::nanoseconds own{}, all{};
+  std::thread([&] {
+    cpu_set_t there;
+    CPU_ZERO(&there);
+    CPU_SET(core, &there);
+    ASSERT_EQ(sched_setaffinity(0, sizeof there, &there), 0);
+    const auto before = cpu_time();
+    while (own < 200ms) own = cpu_time(CLOCK_THREAD_CPUTIME_ID);
+    all = cpu_time() - before;
+  }).join();
+  EXPECT_LT(all, 1.3 * own);
 }
 
 TEST_F(Idle, RestsWhenAskedAndOnlyWithNothingToDo) {
