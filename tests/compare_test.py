@@ -64,11 +64,11 @@ def fake_program(file, rate, dies=-1):
                             FAKE.format(rate=rate, dies=dies, lanes=1, traced={}))
 
 
-def measured(cell, contestants, count=3):
+def measured(cell, contestants, count=3, **how):
     """A judged cell of such contestants, and the board."""
     board = rounds.Board(io.StringIO())
     results, profile = rounds.measure(cell, contestants, pathlib.Path("nowhere"), count, 0.01, board,
-                                      rounds.Progress(1, io.StringIO()))
+                                      rounds.Progress(1, io.StringIO()), **how)
     return rounds.judged(cell, results, profile, 1e6, {"pytorch": "pytorch/eager"}), board
 
 
@@ -357,14 +357,23 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(before.interval(self.ratios(1, 25)), repeated)
 
     def test_ours_and_the_older_one_change_places(self):
+        # A process that starts, and its turns; warm-up first, our profile last.
+        self.assertEqual(self.turns(("arenite", "before", "onednn"), 4), "AaBbOo" "abo" "bao" "abo" "bao" "a")
+
+    def test_each_turn_has_a_process_of_its_own_where_it_should(self):
+        self.assertEqual(self.turns(("arenite", "before"), 3, anew=True), "AaBb" "ab" "BbbAaa" "AaaBbb" "a")
+
+    @staticmethod
+    def turns(rivals, count, **how):
         with tempfile.TemporaryDirectory() as folder:
             log = pathlib.Path(folder) / "turns"
-            tell = "import json, sys, time; print(json.dumps(dict(ready=True, first_step=time.monotonic(), version='', " \
-                   "configuration='')), flush=True)\nfor line in sys.stdin:\n  open({0!r}, 'a').write({1!r})\n" \
+            tell = "import json, sys, time\ndef note(who): open({0!r}, 'a').write(who)\nnote({1!r}.upper())\n" \
+                   "print(json.dumps(dict(ready=True, first_step=time.monotonic(), version='', configuration='')), flush=True)\n" \
+                   "for line in sys.stdin:\n  note({1!r})\n" \
                    "  print(json.dumps(dict(samples=1, seconds=1, loss=0)), flush=True)"
             measured(Cell("cnn2", 64, 1), [Way(rival, rival, (sys.executable, "-c", tell.format(str(log), rival[0])))
-                                           for rival in ("arenite", "before", "onednn")], 4)
-            self.assertEqual(log.read_text(), "abo" "abo" "bao" "abo" "bao" "a")  # warm-up first, our profile last
+                                           for rival in rivals], count, **how)
+            return log.read_text()
 
 
 class BeforeAndNow(unittest.TestCase):
@@ -422,7 +431,7 @@ class BeforeAndNow(unittest.TestCase):
         self.assertIn("Exec format error", self.compared(self.folder / "older" / "contestant")[0].stderr)
 
     def test_an_older_build_that_dies_leaves_its_cell_undecided(self):
-        done, report = self.compared(fake_program(self.folder / "older" / "contestant", 100, dies=9))
+        done, report = self.compared(fake_program(self.folder / "older" / "contestant", 100, dies=2))
         self.assertEqual(done.returncode, 1)
         self.assertIn("absent: before/arenite: ended with status 1: out of breath (cnn2, batch 64, 1 worker)", done.stderr)
         self.assertIn("not decided: cnn2/64/1", done.stdout.splitlines()[-1])

@@ -58,10 +58,11 @@ def need_memory(way, bytes_wanted):
         raise Absent(f"{way.key}: only {available >> 20} MiB of memory left beside the others; --ways or --rivals chooses fewer")
 
 
-def measure(cell, ways, data, rounds, seconds, board, progress, patience=600, on_rates=lambda results: None):
+def measure(cell, ways, data, rounds, seconds, board, progress, patience=600, on_rates=lambda results: None, anew=False):
     """{key: {"rates": [samples a second], "loss": …, "start_up_seconds": …, "peak_rss_bytes": …}}, and our profile.
 
-    `patience` is how long one may take to answer; on_rates(results) is called once all rates are known.
+    `patience` is how long one may take to answer; on_rates(results) is called once all rates are known. `anew`: each turn
+    has a process of its own, since where one's memory happens to lie may cost it some percent as long as it lives.
     """
     children, results, profile = {}, {}, None
 
@@ -70,15 +71,19 @@ def measure(cell, ways, data, rounds, seconds, board, progress, patience=600, on
         children.pop(key).end()
         results.pop(key, None)
 
+    def start(way):
+        children[way.key] = child = Child(way, cell, data, patience)
+        board.meet(child)
+        child.ask(run=min(WARM_UP, seconds))
+        return child
+
     try:
         for way in ways:
             progress.show(f"{way.key} starts, {cell}")
             try:
                 if children and way.rival != CEILING:
                     need_memory(way, max(child.peak_rss() for child in children.values()))
-                children[way.key] = child = Child(way, cell, data, patience)
-                board.meet(child)
-                child.ask(run=min(WARM_UP, seconds))
+                child = start(way)
                 results[way.key] = {"rates": [], "start_up_seconds": child.start_up,
                                     "configuration": child.configuration, "lanes": child.lanes}
             except Absent as reason:
@@ -93,6 +98,9 @@ def measure(cell, ways, data, rounds, seconds, board, progress, patience=600, on
                 turns[:2] = turns[1::-1]  # neither always follows the other
             for key, child in turns:
                 try:
+                    if anew and number > 0:
+                        child.end()
+                        child = start(child.way)
                     turn = child.ask(run=seconds)
                 except Absent as reason:
                     leave(key, reason)
