@@ -1,23 +1,33 @@
 #!/usr/bin/env python3
 """The projects that have Arenite's sources in them, by add_subdirectory. All of the library is built once more: what ccache
 knows takes seconds. Usage: install_sources_test.py BUILD_FOLDER"""
-import pathlib
+import contextlib
 import re
-import tempfile
+import shutil
 import unittest
 
 import install_testing as testing
 from install_testing import CONSUMER, ROOT, compile_command, run
 
-# So that ccache knows the objects: as the build at hand, at the same depth.
+# So that ccache knows the objects: as the build at hand, and always in the same folder.
 SAME = ("CMAKE_BUILD_TYPE", "CMAKE_CXX_FLAGS", "CMAKE_PREFIX_PATH", "ARENITE_WERROR", "ARENITE_NATIVE", "ARENITE_CHECKED",
         "ARENITE_PLAIN_KERNELS")
 
 
+@contextlib.contextmanager
+def fresh(folder):
+    """It is empty, and is gone afterwards."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class Sources(unittest.TestCase):
     def test_they_hand_on_nothing_of_ours(self):
-        with tempfile.TemporaryDirectory(prefix="sources-", dir=testing.BUILD.parent) as folder:
-            build = pathlib.Path(folder)
+        with fresh(testing.BUILD.with_name(testing.BUILD.name + "-sources")) as build:
             same = [f"-D{name}={testing.CACHE[name]}" for name in SAME if name in testing.CACHE]
             testing.configure(CONSUMER / "cpp", build, f"-DARENITE_SOURCE={ROOT}", "-DARENITE_CUDA=OFF", *same)
             flags = compile_command(build)
