@@ -179,14 +179,14 @@ void start(Shared& s, int workers, const std::vector<int>& chosen, std::int64_t 
       s.devices.push_back(driver.open(find_device(support, index), worker, memory));
       s.spaces.push_back(s.devices.back()->space());
     }
+    starpu_execute_on_each_worker(flush_denormals, nullptr, STARPU_CPU);
+    idle_watch().start();
   } catch (...) {
     s.devices.clear();
     s.spaces.clear();
     starpu_shutdown();
     throw;
   }
-  starpu_execute_on_each_worker(flush_denormals, nullptr, STARPU_CPU);
-  idle_watch().start();
   s.workers = workers;
   s.chosen = chosen;
   s.memory = memory;
