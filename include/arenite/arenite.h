@@ -136,9 +136,9 @@ ARENITE_API arenite_status arenite_output(const arenite_model* model, size_t ind
 /* What an operator would make, by the shape rules that arenite_compile follows: for those who write
  * scripts, and want to know at once what is wrong. `call` is the right side of a statement
  * (docs/scripts.md), as "conv2d($1, $2, stride=[2, 2])", without ';'; blocks of `if` and `loop`
- * follow it. Notes ("@lane(0)") say nothing here. $1 is operands[0], and so on: their bytes are not looked at, their names stand in
- * messages and may be NULL. Writes type, shape and bytes of each result, without a name; `results`
- * has room for `room` of them. */
+ * follow it. Notes ("@lane(0)") say nothing here. $1 is operands[0], and so on: their bytes are not
+ * looked at, their names stand in messages and may be NULL. Writes type, shape and bytes of each
+ * result, without a name; `results` has room for `room` of them. */
 ARENITE_API arenite_status arenite_infer(const char* call, const arenite_port* operands,
                                          size_t operand_count, arenite_port* results, size_t room,
                                          size_t* result_count, char** message);
