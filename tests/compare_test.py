@@ -4,72 +4,19 @@ import io
 import json
 import os
 import pathlib
-import random
-import subprocess
 import sys
 import tempfile
 import time
 import unittest
 import xml.etree.ElementTree as xml
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "bench" / "comparison"))
+from compare_fakes import fake, fake_program, measured, run_it
 
-import before  # noqa: E402
-import chart  # noqa: E402
-import report as reports  # noqa: E402
-import rounds  # noqa: E402
-from contestants import Absent, Cell, Child, Way, gpu_ways, ways  # noqa: E402
-from networks import NETWORKS, learning_rate, parameters, training_flops  # noqa: E402
-
-# It answers as a contestant does: {rate} samples a second, and dies in turn {dies} (0: as it starts), if ever.
-FAKE = """
-import json, sys, time
-rate, dies = {rate}, {dies}
-def say(**what): print(json.dumps(what), flush=True)
-if dies == 0: sys.exit("no such module as was needed")
-say(ready=True, first_step=time.monotonic(), version="Fake 1", configuration="told what to say", lanes={lanes})
-for turn, line in enumerate(sys.stdin, 1):
-    asked = json.loads(line)
-    if turn == dies: sys.exit("out of breath")
-    if "kernels" in asked:
-        say(**{traced})
-        continue
-    if "profile" in asked:
-        say(us_per_step={{"kernels": 90.0, "staging": 4.0, "runtime": 5.0, "idle": 1.0}})
-    else:
-        say(samples=rate * (1 + turn % 2), seconds=1.0, loss=0.5)
-"""
-
-
-def fake(rival, name, rate=100, dies=-1, lanes=None, traced=None):
-    return Way(rival, name, (sys.executable, "-c", FAKE.format(rate=rate, dies=dies, lanes=lanes, traced=traced or {})))
-
-
-def executable(file, text):
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(f"#!{sys.executable}\nimport sys, json\n" + text)
-    file.chmod(0o755)
-    return file
-
-
-def fake_program(file, rate, dies=-1):
-    """It answers as the built one does."""
-    return executable(file, "if '--ceilings' in sys.argv: print(json.dumps(dict(cpu='c', workers=1, fma_gflops=1.0, "
-                            "gemm_gflops=1.0, triad_gb_s=1.0))); sys.exit()\n"
-                            "if '--write-data' in sys.argv: print(json.dumps(dict(dataset='d', origin='o', images=1))); "
-                            "sys.exit()\n"
-                            "if '--list-devices' in sys.argv: print('{}'); sys.exit()\n"
-                            "if 'onednn' in sys.argv: sys.exit('a build without it')\n" +
-                            FAKE.format(rate=rate, dies=dies, lanes=1, traced={}))
-
-
-def measured(cell, contestants, count=3, **how):
-    """A judged cell of such contestants, and the board."""
-    board = rounds.Board(io.StringIO())
-    results, profile = rounds.measure(cell, contestants, pathlib.Path("nowhere"), count, 0.01, board,
-                                      rounds.Progress(1, io.StringIO()), **how)
-    return rounds.judged(cell, results, profile, 1e6, {"pytorch": "pytorch/eager"}), board
+import chart
+import report as reports
+import rounds
+from contestants import Absent, Cell, Child, Way, gpu_ways, ways
+from networks import NETWORKS, learning_rate, parameters, training_flops
 
 
 def whole_report(contestants, workers=(1,)):
@@ -315,127 +262,6 @@ class OnGpus(unittest.TestCase):
         ours = report["cells"][0]["contestants"]["arenite/arenite"]
         self.assertEqual((len(ours["rates"]), "not_kernels" in ours), (3, False))
         self.assertIn("  arenite/arenite: ended with status 1: out of breath", reports.text(report))
-
-
-def run_it(*arguments):
-    return subprocess.run([str(ROOT / "bench" / "compare"), *arguments], capture_output=True, text=True)
-
-
-class Verdicts(unittest.TestCase):
-    """Of ratios that were drawn around a known one."""
-
-    @staticmethod
-    def ratios(middle, count=15, spread=0.02, seed=1):
-        draw = random.Random(seed)
-        return [middle * draw.lognormvariate(0, spread) for _ in range(count)]
-
-    def test_known_ratios(self):
-        for middle, word in ((0.9, "slower"), (0.99, "same"), (1, "same"), (1.01, "same"), (1.1, "faster")):
-            found = before.verdict(self.ratios(middle))
-            self.assertEqual(found["verdict"], word, middle)
-            low, high = found["interval"]
-            self.assertLessEqual(low, found["ratio"])
-            self.assertLessEqual(found["ratio"], high)
-            self.assertAlmostEqual(found["ratio"], middle, delta=0.02)
-        self.assertEqual(before.verdict([0.95] * 15), {"ratio": 0.95, "interval": [0.95, 0.95], "verdict": "slower"})
-
-    def test_a_noisy_median_below_the_limit_is_not_slower(self):
-        found = before.verdict([0.5, 1.5] * 7 + [0.9])
-        self.assertEqual((found["ratio"], found["verdict"]), (0.9, "same"))
-        self.assertGreater(found["interval"][1], 1)
-
-    def test_fewer_rounds_decide_nothing(self):
-        self.assertEqual(before.verdict([0.5] * 14), {"verdict": "not decided"})
-        self.assertEqual(before.judged({"arenite/arenite": {"rates": [1] * 15}}), {"verdict": "not decided"})
-
-    def test_the_interval_holds_the_median_nine_times_in_ten(self):
-        held, repeated = 0, before.interval(self.ratios(1, 25))
-        for seed in range(100):
-            low, high = before.interval(self.ratios(1, 25, seed=seed))
-            held += low <= 1 <= high
-        self.assertTrue(82 <= held <= 98, held)
-        self.assertEqual(before.interval(self.ratios(1, 25)), repeated)
-
-    def test_ours_and_the_older_one_change_places(self):
-        # A process that starts, and its turns; warm-up first, our profile last.
-        self.assertEqual(self.turns(("arenite", "before", "onednn"), 4), "AaBbOo" "abo" "bao" "abo" "bao" "a")
-
-    def test_each_turn_has_a_process_of_its_own_where_it_should(self):
-        self.assertEqual(self.turns(("arenite", "before"), 3, anew=True), "AaBb" "ab" "BbbAaa" "AaaBbb" "a")
-
-    @staticmethod
-    def turns(rivals, count, **how):
-        with tempfile.TemporaryDirectory() as folder:
-            log = pathlib.Path(folder) / "turns"
-            tell = "import json, sys, time\ndef note(who): open({0!r}, 'a').write(who)\nnote({1!r}.upper())\n" \
-                   "print(json.dumps(dict(ready=True, first_step=time.monotonic(), version='', configuration='')), flush=True)\n" \
-                   "for line in sys.stdin:\n  note({1!r})\n" \
-                   "  print(json.dumps(dict(samples=1, seconds=1, loss=0)), flush=True)"
-            measured(Cell("cnn2", 64, 1), [Way(rival, rival, (sys.executable, "-c", tell.format(str(log), rival[0])))
-                                           for rival in rivals], count, **how)
-            return log.read_text()
-
-
-class BeforeAndNow(unittest.TestCase):
-    """The whole command, with programs that answer as the built ones do."""
-    END = "print(json.dumps(dict(event='data')))\nprint(json.dumps(dict(event='end', weights_sha256={!r}, heap_calls={})))"
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
-        self.now = fake_program(self.folder / "now" / "contestant", 100)
-
-    def compared(self, older, *more):
-        file = self.folder / "all.json"
-        done = run_it("--program", str(self.now), "--before", str(older), "--seconds", "0.01", "--workers", "1",
-                      "--json", str(file), *(more or ("--cells", "cnn2/64")))
-        return done, json.loads(file.read_text() or "{}") if file.exists() else {}
-
-    def test_a_slower_build_is_found(self):
-        for rate, word, status in ((105, "slower", 1), (102, "same", 0), (90, "faster", 0)):
-            done, report = self.compared(fake_program(self.folder / "older" / "contestant", rate))
-            self.assertEqual(done.returncode, status, done.stderr)
-            cell = report["cells"][0]
-            self.assertEqual((cell["before"]["verdict"], len(cell["contestants"]["before/arenite"]["rates"])), (word, 15))
-            self.assertEqual(list(cell["contestants"]), ["arenite/arenite", "before/arenite"])
-            self.assertRegex(done.stdout, rf"cnn2 +64 +1 +{rate} +100 +{100 / rate:.3f} +[0-9.]+–[0-9.]+ +{word} +- +-\n")
-            self.assertRegex(done.stdout, r"network +batch +workers +arenite +before +GEMM")
-            self.assertEqual("slower: cnn2/64/1; " in done.stdout.splitlines()[-1], word == "slower")
-            self.assertIn(f"absent: bits and heap calls: [Errno 2] No such file or directory: '{self.folder}/older/arenite'",
-                          done.stderr)
-
-    def test_bits_and_heap_calls(self):
-        older = fake_program(self.folder / "older" / "contestant", 100)
-        executable(self.folder / "now" / "arenite", self.END.format("aa", 0))
-        for sha, calls, columns, line in (
-                ("aa", 0, "equal +0", "none of 2 slower, bits and heap calls as before"),
-                ("bb", 2, "differ +2, now 0", "other bits: cnn2/64/1, mlp/10/1; other heap calls: cnn2/64/1, mlp/10/1")):
-            executable(self.folder / "older" / "arenite", self.END.format(sha, calls))
-            done, report = self.compared(older, "--cells", "cnn2/64,mlp/10")
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertRegex(done.stdout, rf"same +{columns}\n")
-            self.assertEqual(done.stdout.splitlines()[-1], line)
-            self.assertEqual(report["cells"][1]["before"]["weights_sha256"], [sha, "aa"])
-            self.assertEqual(report["cells"][1]["before"]["heap_calls"], [calls, 0])
-        executable(self.folder / "older" / "arenite", "sys.exit('no such option')")
-        done, report = self.compared(older)
-        self.assertEqual(report["cells"][0]["before"]["not_compared"], f"{self.folder}/older/arenite: no such option")
-
-    def test_an_older_build_that_cannot_take_part(self):
-        for text, why in (("sys.exit('no StarPU')", "no StarPU"), ("print('hello')", "no JSON but 'hello\\n'")):
-            done, report = self.compared(executable(self.folder / "older" / "contestant", text))
-            self.assertEqual((done.returncode, done.stdout, report), (1, "", {}))
-            self.assertIn(f"{self.folder}/older/contestant does not answer as a contestant does: {why}", done.stderr)
-        (self.folder / "older" / "contestant").write_text("neither ELF nor script")
-        self.assertIn("Exec format error", self.compared(self.folder / "older" / "contestant")[0].stderr)
-
-    def test_an_older_build_that_dies_leaves_its_cell_undecided(self):
-        done, report = self.compared(fake_program(self.folder / "older" / "contestant", 100, dies=2))
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("absent: before/arenite: ended with status 1: out of breath (cnn2, batch 64, 1 worker)", done.stderr)
-        self.assertIn("not decided: cnn2/64/1", done.stdout.splitlines()[-1])
-        self.assertEqual(report["cells"][0]["before"]["verdict"], "not decided")
 
 
 class Command(unittest.TestCase):

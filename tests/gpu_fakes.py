@@ -58,7 +58,7 @@ if callers:
 print(gpu_fakes.training({gpu_accuracy} if gpu else 87.0, ("a" if gpu else "b") * 64, steps), end="")
 """
 
-# As FAKE of compare_test.py; `not kernels` is 1 − busy · rate.
+# As FAKE of compare_fakes.py; `not kernels` is 1 − busy · rate.
 CONTESTANT = """
 import json, sys, time
 def say(**what): print(json.dumps(what), flush=True)
