@@ -157,11 +157,14 @@ class Matcher {
       : rules_(rules), text_(text) {}
 
   std::size_t furthest() const noexcept { return furthest_; }
+  /// Where the first token from here on begins; asked for each way that might go on.
   std::size_t skip(std::size_t at) {
+    const auto [found, first] = skipped_.emplace(at, at);
+    if (!first) return found->second;
     while (true) {
       Ends next = ends(rules_.at("SPACE"), at, true);
       if (next.empty()) next = ends(rules_.at("COMMENT"), at, true);
-      if (next.empty()) return at;
+      if (next.empty()) return found->second = at;
       at = *std::max_element(next.begin(), next.end());
     }
   }
@@ -252,6 +255,7 @@ class Matcher {
   const std::map<std::string, Expression>& rules_;
   std::string_view text_;
   std::size_t furthest_ = 0;
+  std::map<std::size_t, std::size_t> skipped_;
   std::map<std::pair<const Expression*, std::size_t>, Ends> known_;
 };
 
