@@ -326,7 +326,7 @@ TEST(Search, WorksBesideALongChain) {
                  .lifetime = {100 + i, 102 + i},
                  .alignment = 1});
   }
-  EXPECT_EQ(solve(problem).peak, least);
+  EXPECT_EQ(solve(problem, {.strategy = "search"}).peak, least);
 }
 
 // As deep as a search can be: a level for each item.
