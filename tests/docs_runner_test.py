@@ -262,6 +262,8 @@ class Transcripts(unittest.TestCase):
 
     def test_lines_that_vary(self):
         self.assertIsNone(transcript.mismatch("epoch 1/10  loss 0.55", "epoch 1/3   loss 1.25", "epoch"))
+        self.assertIsNone(transcript.mismatch("on 2 workers, 3 of them", "on 1 worker, 1 of them", "workers"))
+        self.assertIsNotNone(transcript.mismatch("on 2 workers", "on 1 works", "workers"))
         self.assertIsNotNone(transcript.mismatch("epoch 1\npeak 2", "epoch 2\npeak 3", "epoch"))
         self.assertIsNotNone(transcript.mismatch("epoch 1", "epoch one", "epoch"))
 

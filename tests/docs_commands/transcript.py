@@ -2,8 +2,8 @@
 
 In what a page shows, `…` stands for any text within a line, and alone on a line for any lines. Times and rates (numbers
 in front of s, ms, µs, ns, min, or of a unit a second, as in steps/s) and hashes may differ: other digits, and other spaces
-beside them. On lines that `<!-- test: vary: REGEX -->` matches, all numbers may: for what depends on the machine or the
-data. `locked` at the end of a line stands for whatever the machine's limits allow.
+beside them. On lines that `<!-- test: vary: REGEX -->` matches, all numbers may, and there may be one of what is many: for
+what depends on the machine or the data. `locked` at the end of a line stands for whatever the machine's limits allow.
 """
 import re
 
@@ -19,10 +19,10 @@ def line_pattern(line, vary):
     wild = re.compile("|".join([HASH.pattern, LOCKED.pattern, "…", NUMBER if vary else TIME.pattern]))
     pattern, end = "", 0
     for found in wild.finditer(line):
-        pattern += literal(line[end:found.start()], loose)
+        pattern += literal(line[end:found.start()], loose, vary)
         pattern += stands_for(found[0])
         end = found.end()
-    return re.compile(pattern + literal(line[end:], loose) + r"\s*")
+    return re.compile(pattern + literal(line[end:], loose, vary) + r"\s*")
 
 
 def stands_for(shown):
@@ -33,11 +33,12 @@ def stands_for(shown):
     return HASH.pattern if HASH.fullmatch(shown) else NUMBER
 
 
-def literal(text, loose):
-    """Columns move when numbers in them have another width."""
+def literal(text, loose, vary):
+    """Columns move when numbers in them have another width, and a plural goes with its number."""
     if not loose:
         return re.escape(text)
-    return "".join(r"\s+" if part.isspace() else re.escape(part) for part in re.split(r"(\s+)", text) if part)
+    pattern = "".join(r"\s+" if part.isspace() else re.escape(part) for part in re.split(r"(\s+)", text) if part)
+    return re.sub(r"(?<=[a-z])s\b", "s?", pattern) if vary else pattern
 
 
 def mismatch(shown, printed, vary=None):
