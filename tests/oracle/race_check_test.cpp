@@ -39,17 +39,19 @@ struct Ranges {
   std::vector<Range> all;
 };
 
-/// Calls f with the range's words, and with the bytes before and after them. ThreadSanitizer
-/// remembers the last four accesses to a word: eight bytes would be more than that.
+/// Calls f with the range's words, and with the bytes before and after them, up to the first race:
+/// a report takes a millisecond. ThreadSanitizer remembers the last four accesses to a word: eight
+/// bytes would be more than that.
 template <class F>
 void for_each_word(void* address, std::size_t bytes, F f) {
   auto* at = static_cast<unsigned char*>(address);
   unsigned char* const end = at + bytes;
   for (; at != end && reinterpret_cast<std::uintptr_t>(at) % sizeof(std::uint64_t) != 0; ++at)
     f(*static_cast<volatile unsigned char*>(at));
-  for (; end - at >= std::ptrdiff_t{sizeof(std::uint64_t)}; at += sizeof(std::uint64_t))
+  for (; end - at >= std::ptrdiff_t{sizeof(std::uint64_t)} && !seen_a_race();
+       at += sizeof(std::uint64_t))
     f(*reinterpret_cast<volatile std::uint64_t*>(at));
-  for (; at != end; ++at) f(*static_cast<volatile unsigned char*>(at));
+  for (; at != end && !seen_a_race(); ++at) f(*static_cast<volatile unsigned char*>(at));
 }
 
 void run_touching(const runtime::KernelCall& call) {
