@@ -244,7 +244,7 @@ std::map<std::string, int> compare_exact_products(const runtime::KernelTable& ta
   const auto compare_all = [&](const auto& all) {
     for (const auto& layer : all) {
       comparison.variants = layer.products() < 20'000'000;
-      if (!ARENITE_PLAIN_KERNELS || layer.products() < 5'000'000) comparison.compare(layer);
+      if (!ARENITE_PLAIN_KERNELS || layer.products() < 2'000'000) comparison.compare(layer);
     }
   };
   compare_all(layers());
