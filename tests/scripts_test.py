@@ -75,7 +75,7 @@ class TwoCommands(Scripts):
             self.assertEqual(self.logged(), [
                 "install-deps ", "build release",
                 f"ctest --test-dir {self.tree}/build/release --output-on-failure --no-tests=error --parallel "
-                f"{len(os.sched_getaffinity(0))} {selection}"])
+                f"{len(os.sched_getaffinity(0)) + 1} {selection}"])
 
     def test_folders_to_look_in_change_nothing(self):
         """Where CDPATH chose the folder, cd says so."""
