@@ -142,7 +142,7 @@ class Interrupt(unittest.TestCase):
 
     def test_a_reader_that_pauses(self):
         # A write that waits for room must go on after the signal.
-        process = self.start("--explain", "--draw", "--lanes", "32", "--model", "lenet5", "--epochs", "1000000")
+        process = self.start("--explain", "--draw", "--lanes", "8", "--model", "lenet5", "--epochs", "1000000")
         fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
         ready, _, _ = select.select([process.stdout], [], [], 120)
         self.assertTrue(ready, "nothing is printed")
