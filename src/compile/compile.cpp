@@ -23,7 +23,7 @@ class Compiler {
         selector_(runtime::kernel_selector(kernels(), options.kernels)) {}
 
   Compiled run() {
-    refuse_half_selected();
+    check_given_kernels();
     if (options_.spaces != std::vector{Space{}}) return on_devices();
     if (options_.lanes > 0) return finished(begun(options_.lanes, {}));
     Trial one = begun(1, {});
@@ -33,12 +33,13 @@ class Compiler {
   }
 
  private:
-  /// Nobody chooses kernels for the rest of a graph of which somebody has chosen some.
-  void refuse_half_selected() const {
+  /// Kernels that somebody chose, as long as they run; nobody chooses those for the rest.
+  void check_given_kernels() const {
     const std::vector<graph::OpId> ops = graph::nested_ops(graph_);
     const auto given =
         std::ranges::find_if(ops, [&](graph::OpId id) { return !graph_[id].kernel.empty(); });
     if (given == ops.end()) return;
+    graph::check_kernels(graph_, *selector_);
     const bool trained = entry_.train && graph_.training;
     const graph::OpId left = graph::without_kernel(graph_);
     if (!trained && !left) return;

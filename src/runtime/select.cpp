@@ -56,6 +56,13 @@ class TableSelector final : public graph::KernelSelector {
     return all;
   }
 
+  bool knows(const graph::OpView& op, const std::string& kernel) const override {
+    const DeviceKind device = graph::space_of(op.graph(), op.op()).device;
+    return std::ranges::any_of(table_.find(op.op().name()), [&](const Kernel& known) {
+      return known.name == kernel && known.device == device;
+    });
+  }
+
   graph::Support supports(const graph::OpView& op, const std::string& kernel) const override {
     return supports(at(op, kernel), op);
   }

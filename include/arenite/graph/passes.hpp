@@ -185,6 +185,8 @@ class KernelSelector {
   virtual std::string choose(const OpView& op) const = 0;
   /// What `choose` passes over before the kernel it takes, in that order. For people: slow.
   virtual std::vector<Refusal> refused(const OpView&) const { return {}; }
+  /// Whether there is a kernel of that name where the op runs: what follows asks about such alone.
+  virtual bool knows(const OpView&, const std::string& /*kernel*/) const { return true; }
   /// Whether the kernel can run the op with the layouts it has now.
   virtual Support supports(const OpView& op, const std::string& kernel) const = 0;
   virtual std::int64_t workspace(const OpView& op, const std::string& kernel) const = 0;
@@ -240,6 +242,10 @@ void select(Graph& graph, const KernelSelector& selector, Remarks* remarks = nul
 /// Some op has its kernel or workspace, some value its place on a device or in an operand's bytes:
 /// `place`, `select` or `in_place` have been over the graph, or a script says so.
 bool is_selected(const Graph& graph);
+/// Refuses kernels that somebody chose and that cannot run their ops with the layouts and
+/// workspaces that these have: what `select` sees to of its own choices. Leaves out kernels that
+/// are not here.
+void check_kernels(const Graph& graph, const KernelSelector& selector);
 /// The first op that needs a kernel and has none; none where all that need one have it.
 OpId without_kernel(const Graph& graph);
 

@@ -54,18 +54,14 @@ void note_refusals(const Graph& graph, OpId id, const std::vector<Refusal>& refu
     remarks.left.push_back({describe(graph, id) + " by " + kernel, std::string(why)});
 }
 
-/// The kernel of an op whose values have their halos now.
-std::string settle(const Graph& graph, OpId id, const KernelSelector& selector, Remarks* remarks) {
+/// Refuses a kernel that knows nothing of a halo that one of the op's values has.
+void check_halos(const Graph& graph, OpId id, const std::string& kernel,
+                 const KernelSelector& selector, const std::string& expected) {
   const OpView view(graph, graph[id]);
-  const Support support = selector.supports(view, graph[id].kernel);
-  if (support) return graph[id].kernel;
-  if (remarks != nullptr) note_refusals(graph, id, {{graph[id].kernel, support.why()}}, *remarks);
-  // Halos were agreed with the first kernel; another may know nothing of them.
-  std::string kernel = selector.choose(view);
   const auto refuse = [&](const Value& value, const std::string& what) {
     fail({.found = "kernel '" + kernel + "' cannot " + what + " the halo of " +
                    std::to_string(value.layout.halo) + " of '" + value.name + "'",
-          .expected = "a kernel that runs with the halos agreed on with '" + graph[id].kernel + "'",
+          .expected = expected,
           .where = describe(graph, id)});
   };
   for (std::size_t i = 0; i < view.operand_count(); ++i) {
@@ -77,6 +73,18 @@ std::string settle(const Graph& graph, OpId id, const KernelSelector& selector, 
     if (graph[result].layout.halo > 0 && !selector.writes_halo(view, kernel))
       refuse(graph[result], "write");
   }
+}
+
+/// The kernel of an op whose values have their halos now.
+std::string settle(const Graph& graph, OpId id, const KernelSelector& selector, Remarks* remarks) {
+  const OpView view(graph, graph[id]);
+  const Support support = selector.supports(view, graph[id].kernel);
+  if (support) return graph[id].kernel;
+  if (remarks != nullptr) note_refusals(graph, id, {{graph[id].kernel, support.why()}}, *remarks);
+  // Halos were agreed with the first kernel; another may know nothing of them.
+  std::string kernel = selector.choose(view);
+  check_halos(graph, id, kernel, selector,
+              "a kernel that runs with the halos agreed on with '" + graph[id].kernel + "'");
   return kernel;
 }
 
@@ -87,6 +95,29 @@ OpId without_kernel(const Graph& graph) {
   const auto found = std::ranges::find_if(
       ops, [&](OpId id) { return has_kernel(graph, id) && graph[id].kernel.empty(); });
   return found == ops.end() ? OpId{} : *found;
+}
+
+void check_kernels(const Graph& graph, const KernelSelector& selector) {
+  for (OpId id : nested_ops(graph)) {
+    const Op& op = graph[id];
+    const OpView view(graph, op);
+    if (op.kernel.empty() || !selector.knows(view, op.kernel)) continue;
+    const auto refuse = [&](const std::string& what, const std::string& expected) {
+      fail({.found = "kernel '" + op.kernel + "' " + what,
+            .expected = expected,
+            .where = describe(graph, id),
+            .hint = "without notes of kernels all are chosen"});
+    };
+    if (const Support support = selector.supports(view, op.kernel); !support)
+      refuse("for what it does not take: " + std::string(support.why()), "one that runs it");
+    check_halos(graph, id, op.kernel, selector, "a kernel that knows of it, or no halo");
+    const std::int64_t has = op.workspace ? graph.root_storage(op.workspace).bytes : 0,
+                       needs = selector.workspace(view, op.kernel);
+    if (has < needs) {
+      refuse("with a workspace of " + std::to_string(has) + " bytes",
+             "at least " + std::to_string(needs));
+    }
+  }
 }
 
 void select(Graph& graph, const KernelSelector& selector, Remarks* remarks) {

@@ -100,5 +100,31 @@ TEST_F(Select, RefusesAWorkspaceBeyondAllMemory) {
   }
 }
 
+TEST_F(Select, SeesWhetherGivenKernelsRun) {
+  const auto refused = [&] {
+    try {
+      check_kernels(graph, kernels);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  kernels.scratch = 64;
+  select(graph, kernels);
+  EXPECT_EQ(refused(), "");
+  kernels.scratch = 65;
+  EXPECT_EQ(refused(),
+            "relu #0: kernel 'narrow' with a workspace of 64 bytes; expected at least 65 (hint: "
+            "without notes of kernels all are chosen)");
+  kernels.narrow_takes_halos = false;
+  EXPECT_EQ(refused(),
+            "relu #0: kernel 'narrow' for what it does not take: a halo; expected one that runs it "
+            "(hint: without notes of kernels all are chosen)");
+  for (OpId id : graph[Graph::body].ops) graph[id].kernel = "other";
+  EXPECT_EQ(refused(),
+            "relu #0: kernel 'other' cannot write the halo of 1 of 'relu'; expected a kernel that "
+            "knows of it, or no halo");
+}
+
 }  // namespace
 }  // namespace arenite::graph
