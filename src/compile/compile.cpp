@@ -33,20 +33,20 @@ class Compiler {
   }
 
  private:
-  /// Kernels that somebody chose, as long as they run; nobody chooses those for the rest.
+  /// Kernels that somebody chose must run, and be all: nobody chooses those for the rest.
   void check_given_kernels() const {
     const std::vector<graph::OpId> ops = graph::nested_ops(graph_);
     const auto given =
         std::ranges::find_if(ops, [&](graph::OpId id) { return !graph_[id].kernel.empty(); });
     if (given == ops.end()) return;
-    graph::check_kernels(graph_, *selector_);
-    const bool trained = entry_.train && graph_.training;
     const graph::OpId left = graph::without_kernel(graph_);
-    if (!trained && !left) return;
-    fail({.found = "a kernel for " + describe(graph_, *given) + ", and none for " +
-                   (left ? describe(graph_, left) : "its gradients"),
-          .expected = "kernels for all ops, or for none",
-          .hint = "without notes of kernels all are chosen"});
+    if (left || (entry_.train && graph_.training)) {
+      fail({.found = "a kernel for " + describe(graph_, *given) + ", and none for " +
+                     (left ? describe(graph_, left) : "its gradients"),
+            .expected = "kernels for all ops, or for none",
+            .hint = "without notes of kernels all are chosen"});
+    }
+    graph::check_kernels(graph_, *selector_);
   }
 
   /// A lowering whose ops have their kernels.

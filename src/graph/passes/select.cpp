@@ -111,8 +111,8 @@ void check_kernels(const Graph& graph, const KernelSelector& selector) {
     if (const Support support = selector.supports(view, op.kernel); !support)
       refuse("for what it does not take: " + std::string(support.why()), "one that runs it");
     check_halos(graph, id, op.kernel, selector, "a kernel that knows of it, or no halo");
-    const std::int64_t has = op.workspace ? graph.root_storage(op.workspace).bytes : 0,
-                       needs = selector.workspace(view, op.kernel);
+    const std::int64_t needs = selector.workspace(view, op.kernel);
+    const std::int64_t has = op.workspace ? graph[op.workspace].shape.elements() : 0;
     if (has < needs) {
       refuse("with a workspace of " + std::to_string(has) + " bytes",
              "at least " + std::to_string(needs));
