@@ -143,9 +143,12 @@ class Arguments(BadInput):
         names = {name.decode() for library in libraries
                  for name in re.findall(rb"(?<=\0)STARPU_[A-Z][A-Z0-9_]*(?=\0)", pathlib.Path(library).read_bytes())}
         self.assertGreater(len(names), 50)
+        folder = tempfile.TemporaryDirectory()  # some name a file to write
+        self.addCleanup(folder.cleanup)
         for name in sorted(names - {"STARPU_PATH", "STARPU_PERF_MODEL_PATH"}):
             with self.subTest(name=name):
-                done = run("train", "--dataset", "synthetic", "--model", "mlp", "--epochs", "0", "--limit", "64", **{name: "zz"})
+                done = run("train", "--dataset", "synthetic", "--model", "mlp", "--epochs", "0", "--limit", "64",
+                           cwd=folder.name, **{name: "zz"})
                 self.assertIn(done.returncode, (0, 2), done.stderr)
 
     def test_environment(self):
