@@ -239,8 +239,8 @@ class Comparison {
 std::map<std::string, int> compare_exact_products(const runtime::KernelTable& table,
                                                   const codelets::testing::Runner& runner) {
   Comparison comparison(table, runner);
-  // Under sanitizers all is slow: there the large ones are left out; elsewhere, for them, tilings
-  // that their sizes did not choose.
+  // Under sanitizers all is slow: there those of more than a few products are left out; elsewhere,
+  // for large ones, tilings that their sizes did not choose.
   const auto compare_all = [&](const auto& all) {
     for (const auto& layer : all) {
       comparison.variants = layer.products() < 20'000'000;
