@@ -1,8 +1,8 @@
 #include "src/base/atomic_file.hpp"
 
-#include <arenite/error.hpp>
-
 #include <gtest/gtest.h>
+
+#include "src/base/testing.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -17,6 +17,7 @@ namespace arenite {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::error_of;
 
 struct AtomicFileTest : ::testing::Test {
   fs::path folder;
@@ -32,16 +33,6 @@ struct AtomicFileTest : ::testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
   std::ptrdiff_t entries() const { return std::distance(fs::directory_iterator(folder), {}); }
-
-  template <class Action>
-  static std::string error_of(Action action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  }
 };
 
 TEST_F(AtomicFileTest, ReplacesAFileWhenItIsWhole) {

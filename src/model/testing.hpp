@@ -1,11 +1,11 @@
 // What tests of models share.
 #pragma once
 
-#include <arenite/error.hpp>
 #include <arenite/model.hpp>
 
+#include "src/base/testing.hpp"
+
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,17 +16,6 @@ using Floats = std::vector<float>;
 template <class T>
 NamedBytes named(std::string_view name, const std::vector<T>& values) {
   return {name, values.data(), static_cast<std::int64_t>(values.size() * sizeof(T))};
-}
-
-/// What the Error says that the action throws.
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 /// Splits whatever it can, in four lanes.

@@ -1,8 +1,9 @@
 // What several of the planner's tests need.
 #pragma once
 
-#include <arenite/error.hpp>
 #include <arenite/plan/problem.hpp>
+
+#include "src/base/testing.hpp"
 
 #include <random>
 #include <string>
@@ -10,22 +11,7 @@
 
 namespace arenite::plan {
 
-/// The message of the Error that `action` throws.
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "(no error)";
-}
-
-#define EXPECT_ERROR(words, ...)                                                         \
-  do {                                                                                   \
-    const std::string message = ::arenite::plan::error_of([&] { __VA_ARGS__; });         \
-    EXPECT_NE(message.find(words), std::string::npos) << "the message was: " << message; \
-  } while (false)
+using arenite::testing::error_of;
 
 /// Below `end`; the same on every platform, which std::uniform_int_distribution is not.
 inline std::int64_t below(std::mt19937& random, std::int64_t end) {
