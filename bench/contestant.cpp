@@ -24,14 +24,11 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <string>
 
 namespace {
 
 using namespace arenite;
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 struct Arguments {
   std::string engine = "arenite", images, labels, write_data, dataset = "synthetic";
@@ -39,7 +36,7 @@ struct Arguments {
   bench::ContestantOptions how;
 };
 
-void say(const ordered_json& line) { std::cout << line.dump() << std::endl; }
+void say(const Json& line) { std::cout << line.dump() << std::endl; }
 
 /// Images of [N, H, W] or [N, H, W, C], as the file says.
 data::IdxFile open_images(const std::string& file) {
@@ -79,16 +76,16 @@ void serve(const Arguments& a) {
        {"configuration", contestant->configuration()},
        {"lanes", contestant->lanes()}});
   for (std::string line; std::getline(std::cin, line);) {
-    const json asked = json::parse(line);
-    if (asked.contains("profile")) {
-      say(contestant->profile(asked.at("profile").get<double>()));
+    const Json asked = parse_json(line);
+    if (asked.find("profile") != nullptr) {
+      say(contestant->profile(asked.at("profile").number()));
       continue;
     }
-    if (asked.contains("kernels")) {
-      say(bench::traced(*contestant, asked.at("kernels").get<double>()));
+    if (asked.find("kernels") != nullptr) {
+      say(bench::traced(*contestant, asked.at("kernels").number()));
       continue;
     }
-    const bench::Turn turn = contestant->run(asked.at("run").get<double>());
+    const bench::Turn turn = contestant->run(asked.at("run").number());
     say({{"samples", turn.samples}, {"seconds", turn.seconds}, {"loss", turn.loss}});
   }
 }
@@ -125,7 +122,7 @@ void tell_ceilings(int workers) {
 
 void tell_devices() {
   const runtime::CudaSupport support = runtime::cuda_support();
-  ordered_json devices = ordered_json::array();
+  Json devices = Json::list();
   for (const runtime::CudaDevice& device : support.devices)
     devices.push_back({{"index", device.index}, {"name", device.name}, {"bytes", device.memory}});
   say({{"cpu", bench::cpu_name()}, {"devices", devices}, {"reason", support.reason}});

@@ -3,9 +3,10 @@
 
 #include <arenite/data/dataset.hpp>
 
+#include "src/base/json.hpp"
+
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace arenite::bench {
@@ -31,7 +32,7 @@ class Contestant {
   /// About as long; at least a step.
   virtual Turn run(double seconds) = 0;
   /// Where the time of steps goes, for about as long: runtime::to_json. Null where nobody knows.
-  virtual nlohmann::json profile(double seconds) = 0;
+  virtual Json profile(double seconds) = 0;
   virtual std::string version() const = 0;
   virtual std::string configuration() const = 0;
   virtual int lanes() const { return 0; }  ///< ours only
@@ -40,7 +41,7 @@ class Contestant {
 /// A turn with {"busy_seconds", "kernels"} besides: how long a GPU's kernels ran in it, by the
 /// library that $ARENITE_KERNEL_TRACE names (bench/kernel_trace.cpp); or {"error": why nobody
 /// knows}.
-nlohmann::json traced(Contestant& contestant, double seconds);
+Json traced(Contestant& contestant, double seconds);
 
 /// The split's bytes are borrowed, and those of the last, smaller batch are left out. Throw Error.
 std::unique_ptr<Contestant> make_arenite(const data::Split& train,

@@ -6,13 +6,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 namespace arenite::bench {
 namespace {
 
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 /// Sets a flag after some seconds, and waits for that in the end.
@@ -78,14 +76,14 @@ class Arenite : public Contestant {
     return turn;
   }
 
-  json profile(double seconds) override {
+  Json profile(double seconds) override {
     std::atomic<bool> stop = false;
     train::FitOptions profiled{.epochs = 1};
     profiled.profile_steps = 1000;
     profiled.stop = &stop;
     const Timer timer(stop, seconds);
     const auto report = trainer_.fit(train_, profiled).profile;
-    return report ? json::parse(runtime::to_json(*report)) : json();
+    return report ? parse_json(runtime::to_json(*report)) : Json();
   }
 
   std::string version() const override { return "Arenite on " + starpu_; }

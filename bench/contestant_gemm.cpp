@@ -2,7 +2,6 @@
 #include "bench/contestant.hpp"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace arenite::bench {
 namespace {
@@ -16,7 +15,7 @@ class Gemm : public Contestant {
     const double rate = ceiling_.run(seconds) * 1e9;
     return {.samples = std::llround(rate * seconds), .seconds = seconds};
   }
-  nlohmann::json profile(double /*seconds*/) override { return {}; }
+  Json profile(double /*seconds*/) override { return {}; }
   std::string version() const override { return "LIBXSMM"; }
   std::string configuration() const override { return "a matrix product of its own on each core"; }
 

@@ -1,8 +1,6 @@
 #include "bench/contestant.hpp"
 #include "bench/onednn_loop.hpp"
 
-#include <nlohmann/json.hpp>
-
 namespace arenite::bench {
 namespace {
 
@@ -20,7 +18,7 @@ class Onednn : public Contestant {
     const OnednnLoop::Part part = loop_.run(seconds);
     return {.samples = part.samples, .seconds = part.seconds, .loss = part.loss};
   }
-  nlohmann::json profile(double /*seconds*/) override { return {}; }
+  Json profile(double /*seconds*/) override { return {}; }
   std::string version() const override { return "oneDNN " + onednn_version() + " with OpenMP"; }
   std::string configuration() const override {
     return "primitives and memory made once, scratch memory shared, formats as the primitives "

@@ -3,19 +3,16 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string>
 
 namespace arenite::bench {
 namespace {
 
-using nlohmann::json;
-
-json nobody_knows(const std::string& why) { return {{"error", why}}; }
+Json nobody_knows(const std::string& why) { return {{"error", why}}; }
 
 }  // namespace
 
-json traced(Contestant& contestant, double seconds) {
+Json traced(Contestant& contestant, double seconds) {
   const char* path = std::getenv("ARENITE_KERNEL_TRACE");
   if (!path || !*path) return nobody_knows("no library in $ARENITE_KERNEL_TRACE");
   void* library = dlopen(path, RTLD_NOW);

@@ -16,6 +16,7 @@
 
 #include "codelets/cuda/libraries.hpp"
 #include "src/base/atomic_file.hpp"
+#include "src/base/json.hpp"
 #include "src/runtime/environment.hpp"
 #include "src/train/step_on_gpu.hpp"
 
@@ -23,7 +24,6 @@
 #include <iostream>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -294,7 +294,7 @@ void compare(const std::string& network, std::int64_t batch, Measurements& all) 
 }
 
 std::string as_json(const Measurements& all) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Json rows = Json::list();
   for (const Row& row : all.rows) {
     rows.push_back({{"network", row.network},
                     {"batch", row.batch},
@@ -307,10 +307,9 @@ std::string as_json(const Measurements& all) {
       rows.back()["error"] = row.error;
     }
   }
-  return nlohmann::ordered_json{
-             {"format", "arenite gpu kernels 1"}, {"cells", all.cells}, {"rows", std::move(rows)}}
-             .dump(1) +
-         "\n";
+  const Json document{
+      {"format", "arenite gpu kernels 1"}, {"cells", all.cells}, {"rows", std::move(rows)}};
+  return document.dump({.indent = 1}) + "\n";
 }
 
 /// A network, and a batch of its step.

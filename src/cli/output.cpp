@@ -6,8 +6,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -17,9 +15,7 @@ namespace arenite::cli {
 
 namespace fs = std::filesystem;
 
-std::string line_of(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
+std::string line_of(const Json& json) { return json.dump({.replace = true}) + "\n"; }
 
 void flush_output() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.flush()) return;

@@ -1,7 +1,7 @@
 // What commands print and write.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include "src/base/json.hpp"
 
 #include <optional>
 #include <string>
@@ -11,9 +11,9 @@ namespace arenite::cli {
 
 /// JSON on one line. What is no UTF-8, as a path may be, has U+FFFD in its place; numbers that are
 /// none are null.
-std::string line_of(const nlohmann::ordered_json& json);
+std::string line_of(const Json& json);
 
-template <class T, class Json = nlohmann::ordered_json>  // whole where it is used
+template <class T>
 Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }

@@ -18,8 +18,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <nlohmann/json.hpp>
-
 #include <iostream>
 #include <limits>
 #include <memory>
@@ -28,8 +26,6 @@
 
 namespace arenite::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 /// A file to write. That it can be made shows before the work; it is not there meanwhile, so that
 /// an interrupt leaves none.
@@ -123,26 +119,27 @@ std::optional<plan::Shortfall> shortfall_of(const PlanArguments& arguments,
 }
 
 /// What the plan's own JSON says, in the same words, but not of each buffer.
-ordered_json summary_object(const PlanArguments& arguments, const PlanSubject& subject,
-                            const plan::Plan& plan, const std::optional<plan::Shortfall>& shortfall,
-                            const ordered_json& more) {
+Json summary_object(const PlanArguments& arguments, const PlanSubject& subject,
+                    const plan::Plan& plan, const std::optional<plan::Shortfall>& shortfall,
+                    const Json& more) {
   const plan::Problem& problem = subject.problem();
-  ordered_json object{{"input", arguments.input},
-                      {"kind", subject.kind()},
-                      {"buffer_count", problem.size()},
-                      {"bytes_in_sum", bytes_in_sum(problem)}};
-  ordered_json said = ordered_json::parse(plan::to_json(plan, shortfall));
-  for (const char* name : {"format", "buffers", "reuse"}) said.erase(name);
-  object.update(said);
+  Json object{{"input", arguments.input},
+              {"kind", subject.kind()},
+              {"buffer_count", problem.size()},
+              {"bytes_in_sum", bytes_in_sum(problem)}};
+  const Json said = parse_json(plan::to_json(plan, shortfall));
+  for (const auto& [name, value] : said.members()) {
+    if (name != "format" && name != "buffers" && name != "reuse") object[name] = value;
+  }
   object.update(more);
   return object;
 }
 
 /// Fields for the middle of a JSON object.
-std::string fields_text(const ordered_json& fields) {
+std::string fields_text(const Json& fields) {
   std::string text;
-  for (const auto& [name, value] : fields.items())
-    text += (text.empty() ? "" : ", ") + ordered_json(name).dump() + ": " + value.dump();
+  for (const auto& [name, value] : fields.members())
+    text += (text.empty() ? "" : ", ") + Json(name).dump() + ": " + value.dump();
   return text;
 }
 

@@ -19,8 +19,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <sstream>
 #include <utility>
@@ -29,7 +27,6 @@
 namespace arenite::cli {
 namespace {
 
-using nlohmann::ordered_json;
 using plan::ArenaLayout;
 using plan::digits;
 
@@ -124,9 +121,9 @@ class StepSubject : public PlanSubject {
     return text + more.str();
   }
 
-  ordered_json fields() const override {
+  Json fields() const override {
     const plan::InFlight in_flight = options_.in_flight;
-    ordered_json fields{{"ops", ops_}, {"tasks", schedule_.tasks.size()}};
+    Json fields{{"ops", ops_}, {"tasks", schedule_.tasks.size()}};
     for (const auto& [name, bound] : graph::run_time_sizes(graph_)) fields["bounds"][name] = bound;
     fields["in_flight"] = plan::to_string(in_flight);
     if (!in_flight.is_lanes() && !in_flight.is_unlimited()) fields["in_flight"] = in_flight.tasks();
@@ -147,10 +144,13 @@ class StepSubject : public PlanSubject {
       fields["copies"].push_back({{"op", describe(graph_, copy.op)}, {"reason", copy.reason}});
     for (const compile::PassReport& pass : report_.passes) {
       if (!arguments_.passes) break;
-      ordered_json& said = fields["passes"].emplace_back(
-          ordered_json{{"pass", pass.name}, {"did", pass.did}, {"not_asked", pass.skipped}});
-      for (const auto& [what, why] : pass.remarks.done) said["done"].push_back({what, why});
-      for (const auto& [what, why] : pass.remarks.left) said["left"].push_back({what, why});
+      fields["passes"].push_back(
+          {{"pass", pass.name}, {"did", pass.did}, {"not_asked", pass.skipped}});
+      Json& said = fields["passes"].back();
+      for (const auto& [what, why] : pass.remarks.done)
+        said["done"].push_back(Json::list(what, why));
+      for (const auto& [what, why] : pass.remarks.left)
+        said["left"].push_back(Json::list(what, why));
     }
     return fields;
   }

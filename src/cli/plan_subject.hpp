@@ -4,7 +4,7 @@
 #include <arenite/plan/plan.hpp>
 #include <arenite/plan/problem.hpp>
 
-#include <nlohmann/json_fwd.hpp>
+#include "src/base/json.hpp"
 
 #include <memory>
 #include <string>
@@ -27,9 +27,9 @@ class PlanSubject {
   virtual std::string title() const = 0;
   /// "table", "script" or "model".
   virtual std::string_view kind() const noexcept = 0;
-  /// Lines below it, or none, and fields for its JSON, or none; after solve().
+  /// Lines below it, or none, and an object whose fields its JSON gets; after solve().
   virtual std::string report() const = 0;
-  virtual nlohmann::ordered_json fields() const = 0;
+  virtual Json fields() const = 0;
 };
 
 /// A table of buffers. These borrow the arguments, and throw Error on what they cannot plan.

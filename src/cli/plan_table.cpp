@@ -9,7 +9,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace arenite::cli {
@@ -51,7 +50,7 @@ class TableSubject : public PlanSubject {
     if (in_flight_ == 1) return {};
     return fmt::format("{} tasks in flight: lifetimes end {} later\n", in_flight_, in_flight_ - 1);
   }
-  nlohmann::ordered_json fields() const override { return {{"in_flight", in_flight_}}; }
+  Json fields() const override { return {{"in_flight", in_flight_}}; }
 
  private:
   const std::string text_;

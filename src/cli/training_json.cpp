@@ -6,16 +6,12 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
 
 namespace arenite::cli {
 namespace {
 
-using nlohmann::ordered_json;
-
-void print(const ordered_json& json) {
+void print(const Json& json) {
   std::fputs(line_of(json).c_str(), stdout);
   flush_output();
 }
@@ -23,19 +19,19 @@ void print(const ordered_json& json) {
 /// 0.02, not the double next to that float.
 double as_written(float number) { return std::stod(fmt::format("{}", number)); }
 
-ordered_json data_event(const TrainingStart& s) {
+Json data_event(const TrainingStart& s) {
   const Shape shape = s.data.shape();
   return {{"event", "data"},
           {"name", s.data.name},
           {"origin", s.data.origin},
           {"training_images", s.train.count},
           {"test_images", s.data.test.count},
-          {"image", {shape[0], shape[1], shape[2]}}};
+          {"image", Json::list(shape[0], shape[1], shape[2])}};
 }
 
-ordered_json model_event(const TrainingStart& s) {
+Json model_event(const TrainingStart& s) {
   const TrainArguments& a = s.arguments;
-  ordered_json spaces = ordered_json::array();
+  Json spaces = Json::list();
   for (const Space& space : s.session.spaces()) spaces.push_back(to_string(space));
   return {{"event", "model"},
           {"name", s.model.name},
@@ -49,17 +45,16 @@ ordered_json model_event(const TrainingStart& s) {
           {"seed", a.seed},
           {"shuffle", a.shuffle},
           {"compute", runtime::to_string(a.compute)},
-          {"kernels", a.kernels.empty() ? ordered_json() : ordered_json(a.kernels)},
-          {"kernels_taken",
-           a.kernels.empty() ? ordered_json() : ordered_json(s.trainer.chosen_kernels())},
+          {"kernels", a.kernels.empty() ? Json() : Json(a.kernels)},
+          {"kernels_taken", a.kernels.empty() ? Json() : Json(s.trainer.chosen_kernels())},
           {"workers", s.session.workers()},
           {"spaces", std::move(spaces)},
           {"runtime", s.session.description()}};
 }
 
-ordered_json plan_event(const train::Trainer& trainer) {
+Json plan_event(const train::Trainer& trainer) {
   const plan::StepPlan& plan = trainer.step_plan();
-  ordered_json arenas = ordered_json::array(), blocks = ordered_json::array();
+  Json arenas = Json::list(), blocks = Json::list();
   for (const plan::ArenaPlan& arena : plan.arenas) {
     arenas.push_back(plan::json_of(arena));
   }
@@ -80,13 +75,13 @@ ordered_json plan_event(const train::Trainer& trainer) {
           {"separate", plan.separate}};
 }
 
-ordered_json epoch_event(const train::EpochReport& report) {
+Json epoch_event(const train::EpochReport& report) {
   const train::Metrics& m = report.train;
-  ordered_json json{{"event", "epoch"},
-                    {"epoch", report.epoch},
-                    {"samples", m.samples},
-                    {"loss", m.loss},
-                    {"train_accuracy", m.accuracy}};
+  Json json{{"event", "epoch"},
+            {"epoch", report.epoch},
+            {"samples", m.samples},
+            {"loss", m.loss},
+            {"train_accuracy", m.accuracy}};
   if (report.validation) json["test_accuracy"] = report.validation->accuracy;
   json["seconds"] = m.seconds;
   json["samples_per_second"] = m.seconds > 0 ? static_cast<double>(m.samples) / m.seconds : 0.0;
@@ -94,7 +89,7 @@ ordered_json epoch_event(const train::EpochReport& report) {
   return json;
 }
 
-ordered_json end_event(const TrainingEnd& end) {
+Json end_event(const TrainingEnd& end) {
   return {{"event", "end"},
           {"test_accuracy", end.test_accuracy},
           {"weights_sha256", end.weights_sha256},
@@ -126,8 +121,8 @@ void JsonReport::epoch(const train::EpochReport& report) { print(epoch_event(rep
 void JsonReport::interrupted(long steps) { print({{"event", "interrupted"}, {"steps", steps}}); }
 
 void JsonReport::profile(const std::optional<runtime::Profile>& profile) {
-  ordered_json json{{"event", "profile"}};
-  json.update(profile ? ordered_json::parse(to_json(*profile)) : ordered_json{{"steps", 0}});
+  Json json{{"event", "profile"}};
+  json.update(profile ? parse_json(to_json(*profile)) : Json{{"steps", 0}});
   print(json);
 }
 

@@ -6,8 +6,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <nlohmann/json.hpp>
-
 #include <iostream>
 
 namespace arenite::cli {
@@ -37,11 +35,11 @@ int run_version(const VersionArguments& arguments) {
     return exit_ok;
   }
   const auto cuda = runtime::cuda_support();
-  nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+  Json devices = Json::list();
   for (const auto& device : cuda.devices) {
     devices.push_back({{"index", device.index}, {"name", device.name}, {"memory", device.memory}});
   }
-  nlohmann::ordered_json gpus{{"built", cuda.built}, {"devices", std::move(devices)}};
+  Json gpus{{"built", cuda.built}, {"devices", std::move(devices)}};
   if (!cuda.reason.empty()) gpus["reason"] = cuda.reason;
   std::cout << line_of({{"arenite", ARENITE_VERSION},
                         {"starpu", runtime::starpu::version()},

@@ -7,15 +7,12 @@
 #include "src/base/sha256.hpp"
 #include "src/plan/json_field.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace arenite::io {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::size_t length_bytes = 8;
 constexpr std::size_t alignment = 64;  ///< of the first tensor, for whoever maps the file
@@ -40,7 +37,7 @@ std::span<const std::uint8_t> plain(std::span<const std::byte> bytes) {
 }
 
 std::string header_of(std::span<const NamedTensor> tensors) {
-  ordered_json header;
+  Json header;
   Sha256 hash;
   for (const NamedTensor& tensor : tensors) hash.update(tensor.bytes);
   header[metadata] = {{"format", "arenite"}, {hash_name, hash.hex()}};
@@ -50,7 +47,7 @@ std::string header_of(std::span<const NamedTensor> tensors) {
     header[tensor.name] = {
         {"dtype", name_of(tensor.type, type_names)},
         {"shape", std::vector<std::int64_t>(tensor.shape.begin(), tensor.shape.end())},
-        {"data_offsets", {begin, end}}};
+        {"data_offsets", Json::list(begin, end)}};
     begin = end;
   }
   std::string text = header.dump();
@@ -98,16 +95,17 @@ class Reader {
 
   std::vector<NamedTensor> run() {
     const std::string_view header = split();
-    const nlohmann::json document = plan::parse_document(header, where_, 3, "a header of tensors");
+    const Json document = plan::parse_document(header, where_, 3, "a header of tensors");
     const plan::Field root(document, "", where_);
-    if (!document.is_object()) root.wrong("no object", "one, with a field a tensor");
+    if (document.get<std::vector<Json::Member>>() == nullptr)
+      root.wrong("no object", "one, with a field a tensor");
     std::vector<Entry> entries;
-    for (const auto& [name, value] : document.items()) {
+    for (const auto& [name, value] : document.members()) {
       if (name != metadata)
         entries.push_back(entry_of(name, plan::Field(value, name, where_), data_.size()));
     }
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+      return std::tie(a.begin, a.end, a.tensor.name) < std::tie(b.begin, b.end, b.tensor.name);
     });
     check_cover(entries);
     if (root.has(metadata)) check_hash(root[metadata]);
@@ -156,7 +154,7 @@ class Reader {
   }
 
   void check_hash(const plan::Field& about) const {
-    if (!about.value().is_object() || !about.has(hash_name)) return;
+    if (!about.has(hash_name)) return;
     Sha256 hash;
     hash.update(std::as_bytes(data_));
     if (hash.hex() != about[hash_name].text()) {

@@ -3,8 +3,6 @@
 #include <arenite/error.hpp>
 #include <arenite/plan/problem.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <map>
 
 #include "src/base/atomic_file.hpp"
@@ -13,13 +11,10 @@
 namespace arenite::plan {
 namespace {
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 constexpr std::string_view format_name = "arenite plan 1";
 
-ordered_json space_object(const SpacePlan& plan, const std::vector<PhaseBytes>& phases) {
-  ordered_json object{{"space", to_string(plan.space)}};
+Json space_object(const SpacePlan& plan, const std::vector<PhaseBytes>& phases) {
+  Json object{{"space", to_string(plan.space)}};
   if (plan.space.capacity != no_capacity) object["capacity"] = plan.space.capacity;
   object["peak"] = plan.peak;
   object["max_live"] = plan.max_live;
@@ -33,17 +28,17 @@ ordered_json space_object(const SpacePlan& plan, const std::vector<PhaseBytes>& 
   return object;
 }
 
-ordered_json buffer_object(const Buffer& buffer, std::int64_t offset) {
-  ordered_json object{{"name", buffer.name},
-                      {"bytes", buffer.bytes},
-                      {"offset", offset},
-                      {"begin", buffer.lifetime.begin},
-                      {"end", buffer.lifetime.end},
-                      {"alignment", buffer.alignment},
-                      {"space", to_string(buffer.space)},
-                      {"phase", to_string(buffer.phase)},
-                      {"label", buffer.label}};
-  for (const auto [begin, end] : buffer.gaps) object["gaps"].push_back({begin, end});
+Json buffer_object(const Buffer& buffer, std::int64_t offset) {
+  Json object{{"name", buffer.name},
+              {"bytes", buffer.bytes},
+              {"offset", offset},
+              {"begin", buffer.lifetime.begin},
+              {"end", buffer.lifetime.end},
+              {"alignment", buffer.alignment},
+              {"space", to_string(buffer.space)},
+              {"phase", to_string(buffer.phase)},
+              {"label", buffer.label}};
+  for (const auto [begin, end] : buffer.gaps) object["gaps"].push_back(Json::list(begin, end));
   if (buffer.offset) object["fixed"] = true;
   if (!buffer.alias.empty()) object["alias"] = buffer.alias;
   return object;
@@ -57,9 +52,9 @@ Proof parse_proof(const Field& field) {
 }
 
 std::string shortfall_lines(const Plan& plan, const Shortfall& shortfall) {
-  ordered_json names = ordered_json::array();
+  Json names = Json::list();
   for (const std::size_t i : shortfall.buffers) names.push_back(plan.buffers[i].name);
-  return " \"verdict\": " + ordered_json(shortfall.verdict()).dump() +
+  return " \"verdict\": " + Json(shortfall.verdict()).dump() +
          ", \"capacity\": " + std::to_string(shortfall.capacity) +
          ", \"bytes_needed\": " + std::to_string(shortfall.needed) +
          ",\n \"buffers_at_peak\": " + names.dump() + ",\n";
@@ -118,7 +113,9 @@ void read_buffer(const Field& entry, Plan& plan, const Spaces& spaces, Problem& 
   plan.offsets.push_back(offset);
 }
 
-Plan read_plan(const json& document, std::string_view where) {
+}  // namespace
+
+Plan read_plan(const Json& document, std::string_view where) {
   const Field root(document, "", where);
   Plan plan;
   plan.peak = root["peak"].integer(0);
@@ -153,39 +150,31 @@ Plan read_plan(const json& document, std::string_view where) {
   return plan;
 }
 
-}  // namespace
-
 std::string to_json(const Plan& plan, const std::optional<Shortfall>& shortfall,
                     std::string_view more) {
-  const auto line = [](const ordered_json& object) { return object.dump(); };
-  try {
-    std::string text = "{\"format\": " + line(format_name) + ",\n";
-    if (shortfall) text += shortfall_lines(plan, *shortfall);
-    text += " \"peak\": " + line(plan.peak) + ", \"max_live\": " + line(plan.max_live);
-    text += ", \"lower_bound\": " + line(plan.lower_bound);
-    text += ",\n \"optimal\": " + line(plan.optimal) + ", \"strategy\": " + line(plan.strategy);
-    text += ", \"milliseconds\": " + line(plan.milliseconds);
-    if (!more.empty()) text += ",\n " + std::string(more);
-    append_list(text, "spaces", plan.spaces, [&](const SpacePlan& space) {
-      return line(space_object(space, phase_bytes(plan, space.space)));
-    });
-    auto offset = plan.offsets.begin();
-    append_list(text, "buffers", plan.buffers,
-                [&](const Buffer& buffer) { return line(buffer_object(buffer, *offset++)); });
-    text += ",\n \"reuse\": [";
-    for (std::size_t i = 0; i < plan.reuse.size(); ++i) {
-      text += (i == 0        ? ""
-               : i % 16 == 0 ? ",\n  "
-                             : ", ") +
-              std::string("[") + std::to_string(plan.reuse[i].previous) + ", " +
-              std::to_string(plan.reuse[i].next) + "]";
-    }
-    return text + "]\n}\n";
-  } catch (const json::exception&) {
-    fail({.found = "a name, label or strategy that is not UTF-8",
-          .expected = "UTF-8 text",
-          .where = "plan::to_json"});
+  const auto line = [](const Json& object) { return object.dump(); };
+  std::string text = "{\"format\": " + line(format_name) + ",\n";
+  if (shortfall) text += shortfall_lines(plan, *shortfall);
+  text += " \"peak\": " + line(plan.peak) + ", \"max_live\": " + line(plan.max_live);
+  text += ", \"lower_bound\": " + line(plan.lower_bound);
+  text += ",\n \"optimal\": " + line(plan.optimal) + ", \"strategy\": " + line(plan.strategy);
+  text += ", \"milliseconds\": " + line(plan.milliseconds);
+  if (!more.empty()) text += ",\n " + std::string(more);
+  append_list(text, "spaces", plan.spaces, [&](const SpacePlan& space) {
+    return line(space_object(space, phase_bytes(plan, space.space)));
+  });
+  auto offset = plan.offsets.begin();
+  append_list(text, "buffers", plan.buffers,
+              [&](const Buffer& buffer) { return line(buffer_object(buffer, *offset++)); });
+  text += ",\n \"reuse\": [";
+  for (std::size_t i = 0; i < plan.reuse.size(); ++i) {
+    text += (i == 0        ? ""
+             : i % 16 == 0 ? ",\n  "
+                           : ", ") +
+            std::string("[") + std::to_string(plan.reuse[i].previous) + ", " +
+            std::to_string(plan.reuse[i].next) + "]";
   }
+  return text + "]\n}\n";
 }
 
 Plan from_json(std::string_view text, std::string_view where) {

@@ -1,11 +1,11 @@
-// Reading JSON that may be anything: values that know the way to them, and a parser that bounds
-// what a text can cost. And what several texts write alike.
+// Reading JSON that may be anything: values that know the way to them, and bounds for what a text
+// can cost. And what several texts write alike.
 #pragma once
 
 #include <arenite/plan/problem.hpp>
 #include <arenite/types.hpp>
 
-#include <nlohmann/json.hpp>
+#include "src/base/json.hpp"
 
 #include <filesystem>
 #include <limits>
@@ -15,19 +15,22 @@
 namespace arenite::plan {
 
 struct ArenaPlan;
+struct Plan;
 
 inline constexpr std::int64_t no_capacity = std::numeric_limits<std::int64_t>::max();
 
 /// A value and the way to it, for messages. What it refers to must outlive it.
 class Field {
  public:
-  Field(const nlohmann::json& value, std::string path, std::string_view where)
+  Field(const Json& value, std::string path, std::string_view where)
       : value_(value), path_(std::move(path)), where_(where) {}
 
   [[noreturn]] void wrong(const std::string& found, const std::string& expected) const;
 
-  bool has(const char* key) const { return value_.contains(key); }
-  const nlohmann::json& value() const noexcept { return value_; }
+  bool has(const char* key) const {
+    return value_.get<std::vector<Json::Member>>() && value_.find(key);
+  }
+  const Json& value() const noexcept { return value_; }
   /// The text's name and the way to the value.
   std::string place() const;
 
@@ -42,7 +45,10 @@ class Field {
   void expect(std::string_view text) const;
 
  private:
-  const nlohmann::json& value_;
+  template <class T>
+  const T& as(const std::string& expected) const;
+
+  const Json& value_;
   std::string path_;
   std::string_view where_;
 };
@@ -59,12 +65,13 @@ void append_list(std::string& text, const char* key, const Items& items, Describ
   text += "\n ]";
 }
 
-nlohmann::ordered_json json_of(const ArenaPlan& arena);
+Json json_of(const ArenaPlan& arena);
+/// Of what to_json(Plan) writes.
+Plan read_plan(const Json& document, std::string_view where);
 
-/// Refuses texts beyond max_json_bytes, depth, which costs memory, and repeated keys, of which a
-/// parser would keep the last only. `levels` is what the expected text, `what`, needs.
-nlohmann::json parse_document(std::string_view text, std::string_view where, int levels,
-                              std::string_view what = "a plan");
+/// As parse_json(); refuses texts beyond max_json_bytes, too.
+Json parse_document(std::string_view text, std::string_view where, int levels,
+                    std::string_view what = "a plan");
 
 /// The bytes of a file of at most max_json_bytes, which should hold `what`.
 std::string read_document(const std::filesystem::path& file,

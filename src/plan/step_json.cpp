@@ -3,7 +3,6 @@
 #include <arenite/error.hpp>
 
 #include <spdlog/fmt/fmt.h>
-#include <nlohmann/json.hpp>
 
 #include "src/base/atomic_file.hpp"
 #include "src/plan/json_field.hpp"
@@ -11,13 +10,11 @@
 namespace arenite::plan {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr std::string_view format_name = "arenite step plan 1";
 constexpr std::int64_t last_id = graph::StorageId::none - 1;
 
-ordered_json block_object(const BlockPlan& block) {
-  ordered_json object{{"name", block.name}, {"space", to_string(block.space)}};
+Json block_object(const BlockPlan& block) {
+  Json object{{"name", block.name}, {"space", to_string(block.space)}};
   if (block.space.capacity != no_capacity) object["capacity"] = block.space.capacity;
   object["bytes"] = block.bytes;
   object["per_task_set"] = block.per_task_set;
@@ -25,8 +22,8 @@ ordered_json block_object(const BlockPlan& block) {
   return object;
 }
 
-ordered_json placement_object(const Placement& place) {
-  ordered_json object{
+Json placement_object(const Placement& place) {
+  Json object{
       {"storage", place.storage.index}, {"name", place.name}, {"class", to_string(place.cls)}};
   if (place.external) {
     object["external"] = true;
@@ -121,13 +118,13 @@ StepPlan read_step(const Field& root) {
   const Field reuse = root["reuse"], packings = root["packings"];
   for (std::size_t i = 0; i < reuse.size(); ++i) plan.reuse_edges.push_back(read_edge(reuse[i]));
   for (std::size_t i = 0; i < packings.size(); ++i)
-    plan.packings.push_back(from_json(packings[i].value().dump(), packings[i].place()));
+    plan.packings.push_back(read_plan(packings[i].value(), packings[i].place()));
   return plan;
 }
 
 }  // namespace
 
-ordered_json json_of(const ArenaPlan& arena) {
+Json json_of(const ArenaPlan& arena) {
   return {{"phase", to_string(arena.phase)},
           {"block", arena.block},
           {"peak", arena.peak},
@@ -135,34 +132,28 @@ ordered_json json_of(const ArenaPlan& arena) {
 }
 
 std::string to_json(const StepPlan& plan) {
-  const auto line = [](const ordered_json& object) { return object.dump(); };
-  try {
-    std::string text = "{\"format\": " + line(format_name);
-    text += ", \"layout\": " + line(to_string(plan.layout));
-    text += ",\n \"lower_bound\": " + line(plan.lower_bound);
-    text += ", \"separate\": " + line(plan.separate) + ", \"optimal\": " + line(plan.optimal);
-    text += ",\n \"critical_path\": " + line(plan.critical_path);
-    text += ", \"critical_path_without\": " + line(plan.critical_path_without);
-    append_list(text, "blocks", plan.blocks,
-                [&](const auto& block) { return line(block_object(block)); });
-    append_list(text, "arenas", plan.arenas,
-                [&](const auto& arena) { return line(json_of(arena)); });
-    append_list(text, "placements", plan.placements,
-                [&](const auto& place) { return line(placement_object(place)); });
-    append_list(text, "reuse", plan.reuse_edges, [](const TaskEdge& edge) {
-      return "[" + std::to_string(edge.before.index) + ", " + std::to_string(edge.after.index) +
-             "]";
-    });
-    append_list(text, "packings", plan.packings,
-                [](const Plan& packing) { return to_json(packing); });
-    return text + "\n}\n";
-  } catch (const nlohmann::json::exception&) {
-    fail({.found = "a name that is not UTF-8", .expected = "UTF-8 text", .where = "plan::to_json"});
-  }
+  const auto line = [](const Json& object) { return object.dump(); };
+  std::string text = "{\"format\": " + line(format_name);
+  text += ", \"layout\": " + line(to_string(plan.layout));
+  text += ",\n \"lower_bound\": " + line(plan.lower_bound);
+  text += ", \"separate\": " + line(plan.separate) + ", \"optimal\": " + line(plan.optimal);
+  text += ",\n \"critical_path\": " + line(plan.critical_path);
+  text += ", \"critical_path_without\": " + line(plan.critical_path_without);
+  append_list(text, "blocks", plan.blocks,
+              [&](const auto& block) { return line(block_object(block)); });
+  append_list(text, "arenas", plan.arenas, [&](const auto& arena) { return line(json_of(arena)); });
+  append_list(text, "placements", plan.placements,
+              [&](const auto& place) { return line(placement_object(place)); });
+  append_list(text, "reuse", plan.reuse_edges, [](const TaskEdge& edge) {
+    return "[" + std::to_string(edge.before.index) + ", " + std::to_string(edge.after.index) + "]";
+  });
+  append_list(text, "packings", plan.packings,
+              [](const Plan& packing) { return to_json(packing); });
+  return text + "\n}\n";
 }
 
 StepPlan step_plan_from_json(std::string_view text, std::string_view where) {
-  const nlohmann::json document = parse_document(text, where, 5);
+  const Json document = parse_document(text, where, 5);
   return read_step(Field(document, "", where));
 }
 

@@ -5,8 +5,6 @@
 #include "src/base/names.hpp"
 #include "src/plan/json_field.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <array>
 #include <cstdint>
 #include <set>
@@ -78,9 +76,7 @@ std::size_t KernelChoices::taken_by(const graph::Graph& graph, Compute compute) 
 
 KernelChoices KernelChoices::read(const std::filesystem::path& file) {
   const std::string where = file.string();
-  constexpr int levels = 3;
-  const nlohmann::json document =
-      plan::parse_document(plan::read_document(file, what), where, levels, what);
+  const Json document = plan::parse_document(plan::read_document(file, what), where, 3, what);
   const plan::Field root(document, "", where);
   root["format"].expect(format_name);
   KernelChoices choices;
@@ -97,7 +93,7 @@ KernelChoices KernelChoices::read(const std::filesystem::path& file) {
 }
 
 void KernelChoices::write(const std::filesystem::path& file) const {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::list();
   for (const auto& [key, kernel] : kernels_) {
     const auto& [op, device, compute] = key;
     list.push_back({{"op", op},
@@ -105,11 +101,9 @@ void KernelChoices::write(const std::filesystem::path& file) const {
                     {"compute", to_string(compute)},
                     {"kernel", kernel}});
   }
-  write_file(file, nlohmann::ordered_json{{"format", format_name},
-                                          {"measured_on", measured_on},
-                                          {"choices", std::move(list)}}
-                           .dump(1) +
-                       "\n");
+  const Json document{
+      {"format", format_name}, {"measured_on", measured_on}, {"choices", std::move(list)}};
+  write_file(file, document.dump({.indent = 1}) + "\n");
 }
 
 }  // namespace arenite::runtime

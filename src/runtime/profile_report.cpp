@@ -1,9 +1,10 @@
 #include <arenite/runtime/profile.hpp>
 
+#include "src/base/json.hpp"
+
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 namespace arenite::runtime {
@@ -58,9 +59,8 @@ std::ostream& operator<<(std::ostream& out, const Profile& profile) {
 }
 
 std::string to_json(const Profile& profile) {
-  using nlohmann::ordered_json;
   const TimeParts all = profile.all();
-  ordered_json ops = ordered_json::array();
+  Json ops = Json::list();
   for (const OpTime& op : profile.ops) {
     ops.push_back({{"op", op.op},
                    {"kernel", op.kernel},
@@ -69,20 +69,20 @@ std::string to_json(const Profile& profile) {
                    {"share", op.share},
                    {"gflops", op.gflops}});
   }
-  const ordered_json json{{"program", profile.program},
-                          {"steps", profile.steps},
-                          {"workers", profile.workers.size()},
-                          {"wall_us", static_cast<double>(profile.wall) * 1e-3},
-                          {"clock_ns", profile.clock},
-                          {"us_per_step",
-                           {{"kernels", profile.per_step(all.kernels)},
-                            {"staging", profile.per_step(all.staging)},
-                            {"runtime", profile.per_step(all.runtime)},
-                            {"idle", profile.per_step(all.idle)},
-                            {"unsubmitted", profile.per_step(profile.unsubmitted)},
-                            {"beside_ready", profile.per_step(profile.beside_ready)}}},
-                          {"ops", std::move(ops)}};
-  return json.dump();
+  return Json{{"program", profile.program},
+              {"steps", profile.steps},
+              {"workers", profile.workers.size()},
+              {"wall_us", static_cast<double>(profile.wall) * 1e-3},
+              {"clock_ns", profile.clock},
+              {"us_per_step",
+               {{"kernels", profile.per_step(all.kernels)},
+                {"staging", profile.per_step(all.staging)},
+                {"runtime", profile.per_step(all.runtime)},
+                {"idle", profile.per_step(all.idle)},
+                {"unsubmitted", profile.per_step(profile.unsubmitted)},
+                {"beside_ready", profile.per_step(profile.beside_ready)}}},
+              {"ops", std::move(ops)}}
+      .dump();
 }
 
 TimeParts& TimeParts::operator+=(const TimeParts& other) noexcept {

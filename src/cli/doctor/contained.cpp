@@ -204,8 +204,8 @@ Finding contained(const std::function<Finding()>& check, std::chrono::millisecon
   }
   if (heard.in_time && status == 0) {
     try {
-      return from_json(nlohmann::ordered_json::parse(heard.answer));
-    } catch (const nlohmann::json::exception&) {
+      return from_json(parse_json(heard.answer));
+    } catch (const Error&) {
       // Then it ended before it had said all.
     }
   }

@@ -129,7 +129,7 @@ int run_doctor(const DoctorArguments& arguments) {
   exit_on_interrupts();
   const bool in_colour = colours();
   std::vector<Mark> marks;
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  Json all = Json::list();
   for (const Check& check : checks) {
     if (!wanted(arguments, check)) continue;
     const Finding finding = doctor::contained(check.run, check.limit);
@@ -138,7 +138,7 @@ int run_doctor(const DoctorArguments& arguments) {
       print(check, finding, in_colour);
       continue;
     }
-    nlohmann::ordered_json object{{"check", check.name}};
+    Json object{{"check", check.name}};
     object.update(to_json(finding));
     all.push_back(std::move(object));
   }

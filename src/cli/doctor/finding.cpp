@@ -6,8 +6,6 @@
 
 namespace arenite::cli::doctor {
 
-using nlohmann::ordered_json;
-
 std::string_view to_string(Mark mark) noexcept {
   return mark == Mark::ok ? "ok" : mark == Mark::note ? "note" : "fails";
 }
@@ -31,8 +29,8 @@ Mark Finding::mark() const noexcept {
   return worst;
 }
 
-ordered_json to_json(const Finding& finding) {
-  ordered_json problems = ordered_json::array();
+Json to_json(const Finding& finding) {
+  Json problems = Json::list();
   for (const Problem& problem : finding.problems) {
     problems.push_back(
         {{"mark", to_string(problem.mark)}, {"what", problem.what}, {"mend", problem.mend}});
@@ -44,14 +42,14 @@ ordered_json to_json(const Finding& finding) {
           {"facts", finding.facts}};
 }
 
-Finding from_json(const ordered_json& json) {
+Finding from_json(const Json& json) {
   Finding finding;
-  finding.says = json.at("says");
-  finding.details = json.at("details").get<std::vector<std::string>>();
+  finding.says = json.at("says").text();
+  for (const Json& line : json.at("details").items()) finding.details.push_back(line.text());
   finding.facts = json.at("facts");
-  for (const ordered_json& problem : json.at("problems")) {
+  for (const Json& problem : json.at("problems").items()) {
     finding.problems.push_back({problem.at("mark") == "note" ? Mark::note : Mark::fails,
-                                problem.at("what"), problem.at("mend")});
+                                problem.at("what").text(), problem.at("mend").text()});
   }
   return finding;
 }

@@ -3,7 +3,7 @@
 
 #include <arenite/error.hpp>
 
-#include <nlohmann/json.hpp>
+#include "src/base/json.hpp"
 
 #include <cstdint>
 #include <string>
@@ -30,7 +30,7 @@ struct Finding {
   std::string says;                  ///< in one line
   std::vector<std::string> details;  ///< a line each
   std::vector<Problem> problems;
-  nlohmann::ordered_json facts = nlohmann::ordered_json::object();  ///< the same for programs
+  Json facts = Json::object();  ///< the same for programs
 
   void note(std::string what, std::string mend) {
     problems.push_back({Mark::note, std::move(what), std::move(mend)});
@@ -45,8 +45,8 @@ struct Finding {
 /// "0 KiB", "10.48 MiB", "1.5 GiB"
 std::string bytes_text(double bytes);
 
-nlohmann::ordered_json to_json(const Finding& finding);
-/// What to_json() made. Throws nlohmann::json::exception on anything else.
-Finding from_json(const nlohmann::ordered_json& json);
+Json to_json(const Finding& finding);
+/// What to_json() made. Throws Error on anything else.
+Finding from_json(const Json& json);
 
 }  // namespace arenite::cli::doctor

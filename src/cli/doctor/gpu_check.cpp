@@ -71,7 +71,7 @@ Finding check_gpu() {
   Finding finding;
   const runtime::CudaSupport support = runtime::cuda_support();
   const std::string driver = driver_version();
-  nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+  Json devices = Json::list();
   for (const runtime::CudaDevice& device : support.devices) {
     finding.says += fmt::format("{}{} {}, {}", finding.says.empty() ? "" : "; ", device.index,
                                 device.name, bytes_text(static_cast<double>(device.memory)));

@@ -28,9 +28,7 @@ std::string limit_text(rlim_t limit) {
   return limit == RLIM_INFINITY ? "unlimited" : bytes_text(static_cast<double>(limit));
 }
 
-nlohmann::ordered_json limit_fact(rlim_t limit) {
-  return limit == RLIM_INFINITY ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(limit);
-}
+Json limit_fact(rlim_t limit) { return limit == RLIM_INFINITY ? Json() : Json(limit); }
 
 /// The blocks of the main example: cnn2 on images as Fashion-MNIST's, in batches of 64. Its sets
 /// leave 32 and 16 images for the last batch; so do these, which are drawn in a moment.

@@ -83,7 +83,7 @@ Finding check_perf() {
                      : "in a container, let it make the system call perf_event_open "
                        "(--cap-add PERFMON)");
   }
-  finding.facts = {{"perf", runs ? nlohmann::ordered_json(version.says) : nullptr},
+  finding.facts = {{"perf", runs ? Json(version.says) : Json()},
                    {"paranoid", or_null(level)},
                    {"samples", samples.empty()},
                    {"hardware_counters", counters.empty()}};

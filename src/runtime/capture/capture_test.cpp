@@ -19,7 +19,6 @@
 namespace arenite::runtime {
 namespace {
 
-using nlohmann::json;
 using testing::end_of;
 using testing::make_set;
 using testing::slices;
@@ -94,14 +93,14 @@ TEST_F(Capturing, ReadsTheEnvironmentStrictly) {
 }
 
 /// Ops lie within their task, and all else one behind the other.
-void expect_nesting(const std::vector<json>& events) {
+void expect_nesting(const std::vector<Json>& events) {
   double end = 0;
-  for (const json& event : events) {
-    EXPECT_GE(event.at("dur"), 0) << event;
+  for (const Json& event : events) {
+    EXPECT_GE(event.at("dur").number(), 0) << event;
     if (event.at("cat") == "op") {
       EXPECT_LE(end_of(event), end + 1e-3) << event;
     } else {
-      EXPECT_GE(event.at("ts").get<double>(), end - 1e-3) << event;
+      EXPECT_GE(event.at("ts").number(), end - 1e-3) << event;
       end = end_of(event);
     }
   }
@@ -126,22 +125,22 @@ TEST_F(Capturing, RecordsProgramsThatRun) {
     set["few"].submit();
     EXPECT_EQ(set["few"].stop_profile().steps, 1);
   }
-  const json trace = json::parse(text_of(file("t.json")));
-  const json& programs = trace.at("otherData").at("programs");
+  const Json trace = parse_json(text_of(file("t.json")));
+  const Json& programs = trace.at("otherData").at("programs");
   ASSERT_EQ(programs.size(), 2u);
-  EXPECT_EQ(programs[0].at("program"), "many");
-  EXPECT_EQ(programs[0].at("steps_recorded"), 5);
-  EXPECT_EQ(programs[0].at("steps_before"), 6);
-  EXPECT_EQ(programs[1].at("steps_recorded"), 3);
-  for (const json& program : programs) EXPECT_EQ(program.at("tenants_that_met"), 0);
-  const std::vector<json> steps = slices(trace, 1, 0);
+  EXPECT_EQ(programs.at(0).at("program"), "many");
+  EXPECT_EQ(programs.at(0).at("steps_recorded"), 5);
+  EXPECT_EQ(programs.at(0).at("steps_before"), 6);
+  EXPECT_EQ(programs.at(1).at("steps_recorded"), 3);
+  for (const Json& program : programs.items()) EXPECT_EQ(program.at("tenants_that_met"), 0);
+  const std::vector<Json> steps = slices(trace, 1, 0);
   ASSERT_EQ(steps.size(), 8u);
   EXPECT_EQ(steps.front().at("name"), "many step 6");
   EXPECT_EQ(steps.back().at("name"), "few step 2");
   for (int worker : {1, 2}) expect_nesting(slices(trace, 1, worker));
-  for (const json& block : trace.at("otherData").at("blocks")) {
+  for (const Json& block : trace.at("otherData").at("blocks").items()) {
     if (block.at("block") == "step") {
-      EXPECT_GT(block.at("touched"), 0);
+      EXPECT_GT(block.at("touched").integer(), 0);
     }
   }
   EXPECT_NE(text_of(file("m.svg")).find("</svg>"), std::string::npos);
@@ -159,7 +158,7 @@ TEST_F(Capturing, KeepsApartProgramsThatTakeTurns) {
       set["short"].run({.steps = 2});
     }
   }
-  const json trace = json::parse(text_of(file("t.json")));
+  const Json trace = parse_json(text_of(file("t.json")));
   for (int worker : {1, 2}) expect_nesting(slices(trace, 1, worker));
 }
 
@@ -174,20 +173,21 @@ TEST_F(Capturing, KeepsApartProgramsThatTakeTurns) {
 }
 
 /// The trace of a process that ends with status 0.
-json left_by(void (*process)(const std::string& file)) {
+Json left_by(void (*process)(const std::string& file)) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   // The process is started anew, and its fixture's folder is another one.
   const std::string shared = std::filesystem::temp_directory_path() /
                              ("capture_test." + std::to_string(getuid()) + ".json");
   EXPECT_EXIT(process(shared), ::testing::ExitedWithCode(0), "");
-  std::ifstream file(shared);
-  const json trace = json::parse(file);
+  std::stringstream text;
+  text << std::ifstream(shared).rdbuf();
+  const Json trace = parse_json(text.str());
   std::filesystem::remove(shared);
   return trace;
 }
 
 TEST_F(Capturing, WritesWhenTheProcessEnds) {
-  const json trace = left_by(end_in_the_middle);
+  const Json trace = left_by(end_in_the_middle);
   EXPECT_EQ(trace.at("otherData").at("programs").at(0).at("steps_recorded"), 4);
 }
 
@@ -206,11 +206,11 @@ TEST_F(Capturing, WritesWhenTheProcessEnds) {
 }
 
 TEST_F(Capturing, TellsOnlyOfWholeStepsWhereTheProcessEnds) {
-  const json trace = left_by(end_under_way);
-  const json& programs = trace.at("otherData").at("programs");
+  const Json trace = left_by(end_under_way);
+  const Json& programs = trace.at("otherData").at("programs");
   ASSERT_EQ(programs.size(), 1u);
-  EXPECT_EQ(programs[0].at("steps_recorded"), 5);
-  EXPECT_EQ(programs[0].at("tenants_that_met"), 0);
+  EXPECT_EQ(programs.at(0).at("steps_recorded"), 5);
+  EXPECT_EQ(programs.at(0).at("tenants_that_met"), 0);
   for (int worker : {1, 2}) expect_nesting(slices(trace, 1, worker));
 }
 
@@ -222,8 +222,8 @@ TEST_F(Capturing, KeepsWhatSeveralSetsLeave) {
     auto set = make_set(session, summing(name, state));
     set[name].run({.steps = 1});
   }
-  const json trace = json::parse(text_of(file("t.json")));
-  const json& programs = trace.at("otherData").at("programs");
+  const Json trace = parse_json(text_of(file("t.json")));
+  const Json& programs = trace.at("otherData").at("programs");
   const auto last = programs.size() - 1;  // behind those of other tests
   EXPECT_EQ(programs.at(last - 1).at("program"), "first");
   EXPECT_EQ(programs.at(last).at("program"), "second");
@@ -237,12 +237,12 @@ TEST_F(Capturing, KeepsTheLastOfManySetsAndSaysSo) {
     auto set = make_set(session, summing("one of many", state));
     set["one of many"].run({.steps = 1});
   }
-  const json trace = json::parse(text_of(file("t.json")));
-  const json& programs = trace.at("otherData").at("programs");
+  const Json trace = parse_json(text_of(file("t.json")));
+  const Json& programs = trace.at("otherData").at("programs");
   EXPECT_EQ(programs.size(), 32u);
-  EXPECT_GE(trace.at("otherData").at("program_sets_forgotten"), 8);
+  EXPECT_GE(trace.at("otherData").at("program_sets_forgotten").integer(), 8);
   for (std::size_t i = 1; i < programs.size(); ++i)
-    EXPECT_EQ(programs[i].at("set"), programs[i - 1].at("set").get<int>() + 1);
+    EXPECT_EQ(programs.at(i).at("set"), programs.at(i - 1).at("set").integer() + 1);
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 namespace arenite::runtime {
 namespace {
 
-using nlohmann::json;
 using testing::end_of;
 using testing::slices;
 
@@ -167,12 +166,12 @@ CapturedProcess process_of(CapturedSet set) {
 }
 
 TEST(Trace, HasTasksWaitsTenantsAndCounters) {
-  const json trace = json::parse(to_trace_json(
+  const Json trace = parse_json(to_trace_json(
       process_of({.programs = {small_program()}, .on_devices = {}, .blocks = {{.name = "step"}}})));
 
-  const std::vector<json> worker = slices(trace, 1, 1);
+  const std::vector<Json> worker = slices(trace, 1, 1);
   std::vector<std::string> names;
-  for (const json& event : worker) names.push_back(event.at("name"));
+  for (const Json& event : worker) names.push_back(event.at("name").text());
   EXPECT_EQ(names, (std::vector<std::string>{
                        "forward left (lane 0)", "mul left",
                        "idle: waits for bytes of forward right (lane 1): 'sum' takes bytes of 'y'",
@@ -187,32 +186,32 @@ TEST(Trace, HasTasksWaitsTenantsAndCounters) {
   EXPECT_EQ(worker[4].at("args").at("phase"), "backward");
 
   // Of the first step only: in the second, what it waited for last ran on the same worker.
-  EXPECT_EQ(std::ranges::count_if(trace.at("traceEvents"),
-                                  [](const json& e) { return e.at("ph") == "s"; }),
+  EXPECT_EQ(std::ranges::count_if(trace.at("traceEvents").items(),
+                                  [](const Json& e) { return e.at("ph") == "s"; }),
             1);
-  const std::vector<json> sharing = slices(trace, 2, 2);
+  const std::vector<Json> sharing = slices(trace, 2, 2);
   ASSERT_EQ(sharing.size(), 4u);
   for (std::size_t i = 1; i < sharing.size(); ++i)
-    EXPECT_LE(end_of(sharing[i - 1]), sharing[i].at("ts").get<double>() + 1e-6);
+    EXPECT_LE(end_of(sharing[i - 1]), sharing[i].at("ts").number() + 1e-6);
   EXPECT_EQ(sharing[1].at("name"), "sum");
 
   std::vector<std::int64_t> live;
-  for (const json& event : trace.at("traceEvents")) {
-    if (event.at("ph") == "C") live.push_back(event.at("args").at("activation"));
+  for (const Json& event : trace.at("traceEvents").items()) {
+    if (event.at("ph") == "C") live.push_back(event.at("args").at("activation").integer());
   }
   EXPECT_EQ(live, (std::vector<std::int64_t>{256, 512, 256, 512, 0, 256, 512, 256, 512, 0}));
 
-  const json& facts = trace.at("otherData");
+  const Json& facts = trace.at("otherData");
   EXPECT_EQ(facts.at("programs").at(0).at("steps_before"), 4);
   EXPECT_EQ(facts.at("programs").at(0).at("tenants_that_met"), 0);
 }
 
 /// The sum of worker 0's idle time in each step of small_program, which has idle time only there.
 std::vector<double> idle_times(const CapturedProcess& process) {
-  const json trace = json::parse(to_trace_json(process));
+  const Json trace = parse_json(to_trace_json(process));
   std::vector<double> times;
-  for (const json& event : slices(trace, 1, 1)) {
-    if (event.at("cat") == "idle") times.push_back(event.at("dur").get<double>());
+  for (const Json& event : slices(trace, 1, 1)) {
+    if (event.at("cat") == "idle") times.push_back(event.at("dur").number());
   }
   return times;
 }
@@ -245,10 +244,10 @@ TEST(Trace, SaysWhoseItIs) {
   CapturedProcess process =
       process_of({.number = 9, .programs = {small_program()}, .on_devices = {"far"}});
   process.forgotten = 8;
-  const json trace = json::parse(to_trace_json(process));
-  const json& facts = trace.at("otherData");
+  const Json trace = parse_json(to_trace_json(process));
+  const Json& facts = trace.at("otherData");
   EXPECT_EQ(facts.at("process"), getpid());
-  EXPECT_NE(facts.at("command").at(0).get<std::string>().find("capture_test"), std::string::npos);
+  EXPECT_NE(facts.at("command").at(0).text().find("capture_test"), std::string::npos);
   EXPECT_EQ(facts.at("program_sets_forgotten"), 8);
   EXPECT_EQ(facts.at("on_gpus_not_recorded").at(0), "far");
   EXPECT_EQ(slices(trace, 1, 0).at(0).at("args").at("set"), 9);

@@ -1,26 +1,26 @@
 // For tests of traces.
 #pragma once
 
+#include "src/base/json.hpp"
+
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 namespace arenite::runtime::testing {
 
 /// Events of one kind on one track, in time.
-inline std::vector<nlohmann::json> slices(const nlohmann::json& trace, int process, int track) {
-  std::vector<nlohmann::json> list;
-  for (const nlohmann::json& event : trace.at("traceEvents")) {
+inline std::vector<Json> slices(const Json& trace, int process, int track) {
+  std::vector<Json> list;
+  for (const Json& event : trace.at("traceEvents").items()) {
     if (event.at("ph") == "X" && event.at("pid") == process && event.at("tid") == track)
       list.push_back(event);
   }
-  std::ranges::stable_sort(list, {},
-                           [](const nlohmann::json& e) { return e.at("ts").get<double>(); });
+  std::ranges::stable_sort(list, {}, [](const Json& e) { return e.at("ts").number(); });
   return list;
 }
 
-inline double end_of(const nlohmann::json& event) {
-  return event.at("ts").get<double>() + event.at("dur").get<double>();
+inline double end_of(const Json& event) {
+  return event.at("ts").number() + event.at("dur").number();
 }
 
 }  // namespace arenite::runtime::testing

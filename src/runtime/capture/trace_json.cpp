@@ -1,4 +1,5 @@
 // The format: "Trace Event Format" of Chrome's trace viewer (docs.google.com, Duffy and Sinclair).
+#include "src/base/json.hpp"
 #include "src/runtime/capture/timeline.hpp"
 #include "src/runtime/capture/writers.hpp"
 #include "src/runtime/environment.hpp"
@@ -7,15 +8,12 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 namespace arenite::runtime {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr int steps_track = 0;  // of the first process; worker w has track w + 1
 constexpr int tasks_process = 1;
@@ -46,7 +44,7 @@ class Writer {
                  "worker " + std::to_string(worker), static_cast<int>(worker));
       for (const TimelineTask& task : workers[worker]) add_task(task);
     }
-    return ordered_json{
+    return Json{
         {"displayTimeUnit", "ns"}, {"otherData", summary()}, {"traceEvents", std::move(events_)}}
         .dump();
   }
@@ -64,7 +62,7 @@ class Writer {
         {{"ph", "M"}, {"name", "process_name"}, {"pid", process}, {"args", {{"name", name}}}});
   }
   void name_track(int process, int track, const std::string& name, int place) {
-    const auto say = [&](const char* what, ordered_json args) {
+    const auto say = [&](const char* what, Json args) {
       events_.push_back({{"ph", "M"},
                          {"name", what},
                          {"pid", process},
@@ -75,7 +73,7 @@ class Writer {
     say("thread_sort_index", {{"sort_index", place}});
   }
   void slice(int process, int track, const std::string& name, std::string_view category, Span time,
-             ordered_json args) {
+             Json args) {
     events_.push_back({{"ph", "X"},
                        {"name", name},
                        {"cat", category},
@@ -117,8 +115,8 @@ class Writer {
     }
   }
 
-  static ordered_json step_of(const CapturedSet& set, const std::string& program,
-                              const RecordedStep& step) {
+  static Json step_of(const CapturedSet& set, const std::string& program,
+                      const RecordedStep& step) {
     return {{"set", set.number}, {"program", program}, {"step", step.number}};
   }
 
@@ -138,7 +136,7 @@ class Writer {
     gap(track, "idle: waits for " + why, "idle", {at_worker.free_since, ready});
     gap(track, "runtime: a task is ready", "runtime", {ready, time.begin});
 
-    ordered_json args = step_of(*at_worker.set, shape.steps.program, step);
+    Json args = step_of(*at_worker.set, shape.steps.program, step);
     args["phase"] = to_string(task.phase);
     args["task"] = t;
     if (task.lane >= 0) args["lane"] = task.lane;
@@ -166,7 +164,7 @@ class Writer {
   void add_op(const CaptureShape& shape, std::size_t row, int track, Span time) {
     const StepShape::Row& op = shape.steps.ops[row];
     const CaptureShape::Traffic& traffic = shape.traffic[row];
-    ordered_json args{
+    Json args{
         {"kernel", op.kernel}, {"bytes_read", traffic.read}, {"bytes_written", traffic.written}};
     const auto length = static_cast<double>(std::max<std::int64_t>(1, time.length()));
     if (op.flops > 0) {
@@ -182,9 +180,8 @@ class Writer {
   void arrow(const RecordedStep::Run& before, int track, std::int64_t begin) {
     const Span time = before.time();
     const auto end = [&](const char* kind, int on, std::int64_t when) {
-      return ordered_json{{"ph", kind},    {"name", "waits for"},  {"cat", "wait"},
-                          {"id", arrows_}, {"pid", tasks_process}, {"tid", on},
-                          {"ts", at(when)}};
+      return Json{{"ph", kind},           {"name", "waits for"}, {"cat", "wait"}, {"id", arrows_},
+                  {"pid", tasks_process}, {"tid", on},           {"ts", at(when)}};
     };
     events_.push_back(end("s", track_of(before.worker), std::max(time.begin, time.end - 1)));
     events_.push_back(end("f", track, begin));
@@ -237,22 +234,23 @@ class Writer {
       for (std::size_t i = 0; i < changes.size(); ++i) {
         live[changes[i].second.first] += changes[i].second.second;
         if (i + 1 < changes.size() && changes[i + 1].first == changes[i].first) continue;
+        Json args;
+        for (const auto& [label, bytes] : live) args[label] = bytes;
         events_.push_back({{"ph", "C"},
                            {"name", shape.blocks[b].name + ": live bytes"},
                            {"pid", process},
                            {"ts", at(changes[i].first)},
-                           {"args", live}});
+                           {"args", std::move(args)}});
       }
     }
   }
 
   /// What no event says.
-  ordered_json summary() const {
-    ordered_json programs = ordered_json::array(), blocks = ordered_json::array(),
-                 missing = ordered_json::array();
+  Json summary() const {
+    Json programs = Json::list(), blocks = Json::list(), missing = Json::list();
     for (const CapturedSet& set : captured_.sets) {
       for (const CapturedProgram& program : set.programs) {
-        ordered_json planned = ordered_json::array();
+        Json planned = Json::list();
         for (const CaptureShape::Block& block : program.shape.blocks) {
           planned.push_back({{"block", block.name},
                              {"peak", block.peak},
@@ -287,7 +285,7 @@ class Writer {
 
   const CapturedProcess& captured_;
   std::int64_t first_;
-  ordered_json events_ = ordered_json::array();
+  Json events_ = Json::list();
   std::size_t workers_ = 0;
   int arrows_ = 0;
   std::map<std::tuple<int, std::string, std::int64_t>, int> places_;  // tracks of tenants
