@@ -1,6 +1,5 @@
 #include "codelets/prepare.hpp"
-
-#include <type_traits>
+#include "src/base/element.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -11,9 +10,7 @@ struct State {
 
 template <class T>
 void run(const runtime::KernelCall& call) {
-  // Integers wrap around instead of overflowing.
-  using Sum = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
-                                          std::type_identity<T>>::type;
+  using Sum = Wrapping<T>;
   const std::int64_t count = static_cast<const State*>(call.state)->count;
   T* total = call.inout<T>(0);
   const T* value = call.in<T>(1);
@@ -25,14 +22,7 @@ void run(const runtime::KernelCall& call) {
 
 runtime::PreparedKernel choose(const graph::OpView& op) {
   auto state = std::make_shared<const State>(State{op.operand(0).shape.elements()});
-  switch (op.operand(0).type) {
-    case DType::float64:
-      return {run<double>, state};
-    case DType::int64:
-      return {run<std::int64_t>, state};
-    default:
-      return {run<float>, state};
-  }
+  return {with_element(op.operand(0).type, [](auto zero) { return &run<decltype(zero)>; }), state};
 }
 
 }  // namespace

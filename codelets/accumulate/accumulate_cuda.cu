@@ -1,11 +1,12 @@
 #include "codelets/cuda/kernel.hpp"
+#include "src/base/element.hpp"
 
 namespace arenite::codelets {
 namespace {
 
-/// `Sum` is the type to add in: unsigned for integers, which wrap around.
-template <class T, class Sum>
+template <class T>
 void run(const runtime::KernelCall& call) {
+  using Sum = Wrapping<T>;
   T* total = call.inout<T>(0);
   const T* value = call.in<T>(1);
   cuda::for_each(call, cuda::count_of(call), [=] ARENITE_THREAD(std::int64_t i) {
@@ -15,14 +16,7 @@ void run(const runtime::KernelCall& call) {
 
 runtime::PreparedKernel choose(const graph::OpView& op) {
   auto state = std::make_shared<const cuda::Elements>(cuda::elements_of(op));
-  switch (op.operand(0).type) {
-    case DType::float64:
-      return {run<double, double>, state};
-    case DType::int64:
-      return {run<std::int64_t, std::uint64_t>, state};
-    default:
-      return {run<float, float>, state};
-  }
+  return {with_element(op.operand(0).type, [](auto zero) { return &run<decltype(zero)>; }), state};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "codelets/prepare.hpp"
 #include "codelets/rows.hpp"
+#include "src/base/element.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -27,19 +28,8 @@ runtime::PreparedKernel prepare_for(const graph::OpView& op) {
 }
 
 runtime::PreparedKernel choose(const graph::OpView& op) {
-  switch (op.result(0).type) {
-    case DType::float32:
-      return prepare_for<float>(op);
-    case DType::float64:
-      return prepare_for<double>(op);
-    case DType::int64:
-      return prepare_for<std::int64_t>(op);
-    case DType::int32:
-      return prepare_for<std::int32_t>(op);
-    case DType::uint8:
-      return prepare_for<std::uint8_t>(op);
-  }
-  return {};
+  return with_element(op.result(0).type,
+                      [&](auto zero) { return prepare_for<decltype(zero)>(op); });
 }
 
 }  // namespace

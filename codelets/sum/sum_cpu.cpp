@@ -1,7 +1,6 @@
 #include "codelets/prepare.hpp"
 #include "codelets/rows.hpp"
-
-#include <type_traits>
+#include "src/base/element.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -11,15 +10,9 @@ struct State {
   Rows out;
 };
 
-/// Integers wrap around instead of overflowing.
 template <class T>
 T add(T a, T b) noexcept {
-  if constexpr (std::is_integral_v<T>) {
-    using Unsigned = std::make_unsigned_t<T>;
-    return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
-  } else {
-    return a + b;
-  }
+  return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
 }
 
 /// Elements summed at a time: partial sums stay in the first-level cache.
@@ -93,16 +86,7 @@ runtime::PreparedKernel choose(const graph::OpView& op) {
   std::vector<Rows> terms;
   for (std::size_t i = 0; i < op.operand_count(); ++i) terms.emplace_back(op.operand(i), by_row);
   auto state = std::make_shared<const State>(State{std::move(terms), Rows(op.result(0), by_row)});
-  switch (op.result(0).type) {
-    case DType::float64:
-      return {run<double>, state};
-    case DType::int64:
-      return {run<std::int64_t>, state};
-    case DType::int32:
-      return {run<std::int32_t>, state};
-    default:
-      return {run<float>, state};
-  }
+  return {with_element(op.result(0).type, [](auto zero) { return &run<decltype(zero)>; }), state};
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "codelets/cuda/kernel.hpp"
+#include "src/base/element.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -17,10 +18,10 @@ struct Terms {
 };
 
 /// out = before + terms, in their order; `before` may be null. Everything is read before `out`,
-/// which may be a term, is written. `Sum` is the type to add in: unsigned for integers, which wrap
-/// around.
-template <class T, class Sum>
+/// which may be a term, is written.
+template <class T>
 void add(const runtime::KernelCall& call, const T* before, const Terms<T>& terms, T* out) {
+  using Sum = Wrapping<T>;
   cuda::for_each(call, cuda::count_of(call), [=] ARENITE_THREAD(std::int64_t i) {
     Sum sum = static_cast<Sum>(before != nullptr ? before[i] : terms.of[0][i]);
     for (int t = before != nullptr ? 0 : 1; t < terms.count; ++t)
@@ -30,7 +31,7 @@ void add(const runtime::KernelCall& call, const T* before, const Terms<T>& terms
 }
 
 /// Many terms: sums of the first ones stay in the workspace, and all terms whole, until the end.
-template <class T, class Sum>
+template <class T>
 void run(const runtime::KernelCall& call) {
   const std::size_t count = static_cast<const State*>(call.state)->terms;
   T* const partial = static_cast<T*>(call.workspace);
@@ -38,8 +39,7 @@ void run(const runtime::KernelCall& call) {
     const std::size_t end = std::min(count, first + most_terms);
     Terms<T> terms{};
     for (std::size_t t = first; t < end; ++t) terms.of[terms.count++] = call.in<T>(t);
-    add<T, Sum>(call, first == 0 ? nullptr : partial, terms,
-                end == count ? call.out<T>(0) : partial);
+    add<T>(call, first == 0 ? nullptr : partial, terms, end == count ? call.out<T>(0) : partial);
   }
 }
 
@@ -47,16 +47,7 @@ runtime::PreparedKernel choose(const graph::OpView& op) {
   auto state = std::make_shared<State>();
   state->count = op.result(0).shape.elements();
   state->terms = op.operand_count();
-  switch (op.result(0).type) {
-    case DType::float64:
-      return {run<double, double>, state};
-    case DType::int64:
-      return {run<std::int64_t, std::uint64_t>, state};
-    case DType::int32:
-      return {run<std::int32_t, std::uint32_t>, state};
-    default:
-      return {run<float, float>, state};
-  }
+  return {with_element(op.result(0).type, [](auto zero) { return &run<decltype(zero)>; }), state};
 }
 
 std::int64_t workspace(const graph::OpView& op) {

@@ -4,8 +4,14 @@
 #include <arenite/types.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace arenite {
+
+/// What to add such elements in: integers wrap around instead of overflowing.
+template <class T>
+using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                             std::type_identity<T>>::type;
 
 /// Calls f with a zero of the type's elements.
 template <class F>
