@@ -6,8 +6,6 @@
 
 #include "codelets/rules.hpp"
 
-#include <vector>
-
 namespace arenite::codelets {
 
 /// Whether values of shape `part` can be repeated to fill the shape `whole`.

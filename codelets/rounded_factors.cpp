@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <string>
-#include <utility>
 
 namespace arenite::codelets {
 namespace {

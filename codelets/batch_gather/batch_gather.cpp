@@ -11,7 +11,6 @@
 #include "codelets/share.hpp"
 
 #include <cmath>
-#include <limits>
 
 namespace arenite::codelets {
 namespace {

@@ -2,7 +2,6 @@
 #include "codelets/testing.hpp"
 
 #include <limits>
-#include <numeric>
 
 namespace arenite::codelets::testing {
 namespace {

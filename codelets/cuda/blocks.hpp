@@ -11,7 +11,6 @@
 
 #include <array>
 #include <cstring>
-#include <limits>
 
 namespace arenite::codelets::cuda {
 

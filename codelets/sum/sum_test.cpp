@@ -1,7 +1,5 @@
 #include "codelets/testing.hpp"
 
-#include <numeric>
-
 namespace arenite::codelets::testing {
 namespace {
 

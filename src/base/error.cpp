@@ -1,7 +1,5 @@
 #include <arenite/error.hpp>
 
-#include <utility>
-
 namespace arenite {
 namespace {
 

@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <exception>

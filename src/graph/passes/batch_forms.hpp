@@ -6,9 +6,7 @@
 #include <arenite/graph/target.hpp>
 
 #include <optional>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace arenite::graph {

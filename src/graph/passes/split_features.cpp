@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <map>
 #include <queue>
-#include <tuple>
 #include <utility>
 
 namespace arenite::graph {

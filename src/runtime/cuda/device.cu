@@ -16,7 +16,6 @@
 #include <map>
 #include <mutex>
 #include <new>
-#include <utility>
 
 namespace arenite::runtime {
 namespace {
