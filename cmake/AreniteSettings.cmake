@@ -10,7 +10,10 @@ endif()
 
 find_program(ARENITE_CCACHE ccache)
 if(ARENITE_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ARENITE_CCACHE})
+  # To ccache a compiler in another locale is another one. Of precompiled headers, 100 MB each, it keeps the hash. (In its
+  # depend mode it would not see that presets with another StarPU compile most files alike.)
+  set(CMAKE_CXX_COMPILER_LAUNCHER env -u LC_ALL CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_INODECACHE=1
+    ${ARENITE_CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${ARENITE_CCACHE})
 endif()
 
@@ -19,10 +22,6 @@ add_library(arenite_settings INTERFACE)
 # again from another checkout, and clang is for fuzzers and scripts/tidy.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(arenite_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
-  if(ARENITE_CCACHE)
-    # To ccache a compiler in another locale is another one.
-    list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER env -u LC_ALL CCACHE_SLOPPINESS=pch_defines,time_macros)
-  endif()
 else()
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()
