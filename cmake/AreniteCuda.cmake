@@ -29,7 +29,8 @@ elseif(NOT ARENITE_CUDA STREQUAL "OFF")
     set(CMAKE_CUDA_STANDARD 20)
     # For lambdas that are given to grids (codelets/cuda/grid.hpp).
     string(APPEND CMAKE_CUDA_FLAGS " --extended-lambda")
-    # So that tests find the PTX of kernels in programs, and run it (tests/ptx); bundles are to be small.
+    # So that tests find the PTX of kernels in programs, and run it (tests/ptx); not in bundles, which are to be small,
+    # nor with sanitizers, under which nothing runs it.
     if(ARENITE_TESTS AND NOT ARENITE_ONE_LIBRARY)
       string(APPEND CMAKE_CUDA_FLAGS " --no-compress")
     endif()
