@@ -2,19 +2,16 @@
 
 #include <arenite/error.hpp>
 
-#include "src/base/private_folder.hpp"
+#include "src/runtime/measurements.hpp"
 #include "src/runtime/starpu_variables.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 namespace arenite::runtime {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// "0 2-3,5-": numbers and ranges, the last of which may be open.
 bool is_cpu_list(std::string_view text) {
@@ -30,35 +27,6 @@ bool is_cpu_list(std::string_view text) {
     if (!last || *last < *first) return false;
   }
   return true;
-}
-
-/// StarPU looks into these folders, and writes into the first what the others lack.
-bool takes_measurements(const fs::path& folder) {
-  return make_writable(folder) && make_writable(folder / "bus") &&
-         make_writable(folder / "codelets") && make_writable(folder / "debug");
-}
-
-/// StarPU's own folder where it can be written, else one that is thrown away some day: measuring
-/// the machine's memory once more takes some 20 ms.
-std::string measurements_folder() {
-  if (const std::string chosen = environment("STARPU_PERF_MODEL_DIR"); !chosen.empty()) {
-    if (takes_measurements(chosen)) return chosen;
-    fail({.found = "STARPU_PERF_MODEL_DIR='" + chosen + "', which cannot be written",
-          .expected = "a writable folder"});
-  }
-  for (const char* name : {"XDG_CACHE_HOME", "STARPU_HOME", "HOME"}) {
-    const fs::path home = environment(name);
-    if (!home.is_absolute()) continue;
-    const fs::path folder = home / ".starpu" / "sampling";
-    if (takes_measurements(folder)) return folder;
-    break;
-  }
-  const fs::path folder = temporary_folder() / "starpu";
-  if (make_temporary_folder() && takes_measurements(folder)) return folder;
-  fail({.found = "no folder for StarPU's measurements: neither the home folder nor " +
-                 folder.string() + " can be written",
-        .expected = "a writable folder",
-        .hint = "set STARPU_PERF_MODEL_DIR to one"});
 }
 
 bool is_number(const std::string& text) {

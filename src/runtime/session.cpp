@@ -9,6 +9,7 @@
 #include "src/runtime/device_choice.hpp"
 #include "src/runtime/environment.hpp"
 #include "src/runtime/idle.hpp"
+#include "src/runtime/measurements.hpp"
 #include "src/runtime/starpu.hpp"
 #include "src/runtime/worker_processors.hpp"
 
@@ -101,7 +102,10 @@ void start_starpu(int workers, const std::vector<int>& gpus) {
   // Kernels and StarPU's own code run in them.
   constexpr std::size_t stack_of_a_worker = std::size_t{1} << 20;
   const RoomyThreads roomy(stack_of_a_worker);
-  const int error = starpu_init(&conf);
+  const int error = [&] {
+    const MeasurementsLock lock(environment("STARPU_PERF_MODEL_DIR"));
+    return starpu_init(&conf);
+  }();
   if (error != 0) {
     throw Failure({.found = std::string("StarPU could not start: ") + std::strerror(-error),
                    .expected = std::to_string(workers) + " CPU workers",
