@@ -10,10 +10,7 @@ endif()
 
 find_program(ARENITE_CCACHE ccache)
 if(ARENITE_CCACHE)
-  # To ccache a compiler in another locale is another one. Of precompiled headers, 100 MB each, it keeps the hash. (In its
-  # depend mode it would not see that presets with another StarPU compile most files alike.)
-  set(CMAKE_CXX_COMPILER_LAUNCHER env -u LC_ALL CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_INODECACHE=1
-    ${ARENITE_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER sh ${CMAKE_CURRENT_LIST_DIR}/ccache.sh ${ARENITE_CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${ARENITE_CCACHE})
 endif()
 

@@ -380,5 +380,15 @@ class CleanRoom(Repository):
         self.assertIn(f"clean-room: git could not pack HEAD of {self.tree}", said)
 
 
+class CompilerCache(Scripts):
+    def test_an_old_precompiled_header_is_gone_before_the_new_one_is_made(self):
+        old, header = self.folder / "all.hxx.gch", self.folder / "all.hxx"
+        old.touch()
+        header.touch()
+        done = self.run_it("sh", ROOT / "cmake/ccache.sh", "echo", "c++", "-include", header, "-o", old, "-c", "all.cxx")
+        self.assertEqual(done.stdout, f"c++ -include {header} -o {old} -c all.cxx\n")
+        self.assertEqual((old.exists(), header.exists()), (False, True))
+
+
 if __name__ == "__main__":
     unittest.main()
