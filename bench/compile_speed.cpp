@@ -7,7 +7,6 @@
 #include <arenite/train/trainer.hpp>
 
 #include <spdlog/fmt/fmt.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <ctime>
@@ -16,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "src/cli/checks.hpp"
+#include "src/cli/program.hpp"
 #include "src/compile/compile.hpp"
 #include "src/train/step_program.hpp"
 
@@ -177,17 +178,16 @@ Times median(std::vector<Times> all) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
-      "Times how graphs become programs: passes, plan and its verification, in seconds "
-      "of a processor; the median of some runs.");
-  std::vector<std::string> only;
-  int runs = 3;
-  std::vector<std::string> names;
+  cli::Command app("compile_speed",
+                   "Times how graphs become programs: passes, plan and its verification");
+  app.about = {"Seconds of a processor; the median of some runs."};
+  std::vector<std::string> only, names;
   for (const Case& one : cases()) names.push_back(one.name);
-  app.add_option("CASE", only, "only these")->check(CLI::IsMember(names));
-  app.add_option("--runs", runs, "of each")->check(CLI::Range(1, 1000))->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-  try {
+  int runs = 3;
+  cli::add_each<std::string>(app, "CASE", only, cli::any_text, "", "only these")->rule =
+      cli::one_of(names);
+  cli::add_whole_number(app, "--runs", runs, 1, 1000, "of each")->default_str("3");
+  app.run = [&] {
     std::cout << fmt::format("{:17} {:>6} {:>6} {:>9} {:>9} {:>9} {:>9} {:>6}\n", "", "ops",
                              "tasks", "passes", "plan", "verify", "all", "goal");
     for (const Case& one : cases()) {
@@ -201,9 +201,7 @@ int main(int argc, char** argv) {
                                times.verification, times.all(), one.goal)
                 << std::flush;
     }
-  } catch (const std::exception& error) {
-    std::cerr << "compile_speed: " << error.what() << '\n';
-    return 1;
-  }
-  return 0;
+    return 0;
+  };
+  return cli::run_program(app, argc, argv);
 }

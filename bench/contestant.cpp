@@ -18,7 +18,10 @@
 #include <arenite/error.hpp>
 #include <arenite/runtime/devices.hpp>
 
-#include <CLI/CLI.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include "src/cli/checks.hpp"
+#include "src/cli/program.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -132,25 +135,31 @@ void tell_devices() {
 
 int main(int argc, char** argv) {
   Arguments a;
-  CLI::App app("Trains when it is asked to, for bench/compare");
-  app.add_option("--variant", a.engine, "who trains")
-      ->check(CLI::IsMember({"arenite", "onednn", "gemm"}));
-  app.add_option("--network", a.how.network, "of arenite train");
-  app.add_option("--batch", a.how.batch, "samples of a step")->check(CLI::Range(1, 1 << 20));
-  app.add_option("--workers", a.how.workers, "threads that compute")->check(CLI::Range(1, 1024));
-  app.add_option("--learning-rate", a.how.learning_rate, "of SGD")->capture_default_str();
-  app.add_option("--momentum", a.how.momentum, "of SGD")->capture_default_str();
-  app.add_option("--device", a.how.device, "of arenite train")->capture_default_str();
-  app.add_option("--compute", a.how.compute, "of arenite train")->capture_default_str();
-  app.add_option("--kernels", a.how.kernels, "of arenite train");
-  auto* images = app.add_option("--images", a.images, "a plain IDX file");
-  app.add_option("--labels", a.labels, "a plain IDX file")->needs(images);
-  app.add_option("--write-data", a.write_data, "write the set's images and labels to this folder");
-  app.add_option("--dataset", a.dataset, "the set to write")->capture_default_str();
-  app.add_flag("--ceilings", a.ceilings, "GEMM and triad on so many cores at once");
-  app.add_flag("--list-devices", a.list_devices, "the GPUs, or why there are none");
-  CLI11_PARSE(app, argc, argv);
-  try {
+  cli::Command app("contestant", "Trains when it is asked to, for bench/compare");
+  const auto text = [&](const char* name, std::string& into, const char* help) {
+    cli::add_option<std::string>(app, name, into, cli::any_text, "a text", help)->default_str(into);
+  };
+  const auto number = [&](const char* name, float& into, const char* help) {
+    cli::add_option<float>(app, name, into, cli::number_of_at_least_0,
+                           "a finite number of at least 0", help)
+        ->default_str(fmt::format("{}", into));
+  };
+  app.add_choice("--variant", a.engine, {"arenite", "onednn", "gemm"}, "who trains");
+  text("--network", a.how.network, "of arenite train");
+  cli::add_whole_number(app, "--batch", a.how.batch, 1, 1 << 20, "samples of a step");
+  cli::add_whole_number(app, "--workers", a.how.workers, 1, 1024, "threads that compute");
+  number("--learning-rate", a.how.learning_rate, "of SGD");
+  number("--momentum", a.how.momentum, "of SGD");
+  text("--device", a.how.device, "of arenite train");
+  text("--compute", a.how.compute, "of arenite train");
+  text("--kernels", a.how.kernels, "of arenite train");
+  text("--images", a.images, "a plain IDX file");
+  text("--labels", a.labels, "a plain IDX file");
+  text("--write-data", a.write_data, "write the set's images and labels to this folder");
+  text("--dataset", a.dataset, "the set to write");
+  app.add_switch("--ceilings", a.ceilings, "GEMM and triad on so many cores at once");
+  app.add_switch("--list-devices", a.list_devices, "the GPUs, or why there are none");
+  app.run = [&] {
     if (a.list_devices) {
       tell_devices();
     } else if (a.ceilings) {
@@ -160,9 +169,7 @@ int main(int argc, char** argv) {
     } else {
       serve(a);
     }
-  } catch (const std::exception& error) {
-    std::cerr << "contestant: " << error.what() << '\n';
-    return 1;
-  }
-  return 0;
+    return 0;
+  };
+  return cli::run_program(app, argc, argv);
 }

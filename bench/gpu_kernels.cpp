@@ -12,11 +12,12 @@
 
 #include <cuda_runtime_api.h>
 #include <spdlog/fmt/fmt.h>
-#include <CLI/CLI.hpp>
 
 #include "codelets/cuda/libraries.hpp"
 #include "src/base/atomic_file.hpp"
 #include "src/base/json.hpp"
+#include "src/cli/checks.hpp"
+#include "src/cli/program.hpp"
 #include "src/runtime/environment.hpp"
 #include "src/train/step_on_gpu.hpp"
 
@@ -26,6 +27,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -319,35 +321,31 @@ struct Cell {
 };
 
 /// Of "cnn2/64".
-Cell cell_of(const std::string& text) {
+std::optional<Cell> cell_of(const std::string& text) {
   const std::size_t slash = text.find('/');
-  const std::optional<int> batch =
-      slash == std::string::npos ? std::nullopt : runtime::whole_number(text.substr(slash + 1));
-  if (!batch || *batch < 1)
-    fail({.found = "'" + text + "'", .expected = "a network and a batch, as cnn2/64"});
-  return {.network = text.substr(0, slash), .batch = *batch};
+  if (slash == std::string::npos) return std::nullopt;
+  const std::optional<int> batch = runtime::whole_number(text.substr(slash + 1));
+  if (!batch || *batch < 1) return std::nullopt;
+  return Cell{.network = text.substr(0, slash), .batch = *batch};
 }
 
-int run(int argc, char** argv) {
-  std::vector<std::string> networks{"cnn1", "lenet5", "cnn2", "vgg-small"};
-  std::vector<std::int64_t> batches{64, 256, 1024};
-  std::vector<std::string> cells;
-  std::string json, choose;
-  CLI::App app("Times each GPU kernel of networks' training steps by itself.");
-  app.add_option("--networks", networks, "whose steps")->delimiter(',');
-  app.add_option("--batches", batches, "of so many samples")->delimiter(',');
-  app.add_option("--cells", cells, "these alone, as cnn2/64,cnn1/256")->delimiter(',');
-  app.add_option("--json", json, "a file to write the rows to, as far as there are any");
-  app.add_option("--choose", choose,
-                 "a file for `arenite train --kernels`: the fastest of each op");
-  CLI11_PARSE(app, argc, argv);
-  if (cells.empty()) {
-    for (const std::int64_t batch : batches) {  // the smallest for all networks first
-      for (const std::string& network : networks)
-        cells.push_back(network + "/" + std::to_string(batch));
+/// Of texts between commas.
+template <class T>
+cli::Meaning<std::vector<T>> list_of(cli::Meaning<T> one) {
+  return [one](const std::string& text) -> std::optional<std::vector<T>> {
+    std::vector<T> all;
+    std::istringstream texts(text);
+    for (std::string part; std::getline(texts, part, ',');) {
+      const std::optional<T> value = one(part);
+      if (!value) return std::nullopt;
+      all.push_back(*value);
     }
-  }
-  for (const std::string& cell : cells) static_cast<void>(cell_of(cell));  // before all work
+    return all;
+  };
+}
+
+int time_kernels(const std::vector<Cell>& cells, const std::string& json,
+                 const std::string& choose) {
   if (const runtime::CudaSupport support = runtime::cuda_support(); support.devices.empty()) {
     std::cerr << "gpu_kernels: no device: " << support.reason << '\n';
     return 77;
@@ -359,10 +357,9 @@ int run(int argc, char** argv) {
   Measurements all;
   all.choices.measured_on =
       runtime::cuda_support().devices.front().name + ", " + codelets::cuda::library_versions();
-  for (const std::string& cell : cells) {
-    const auto [network, batch] = cell_of(cell);
+  for (const auto& [network, batch] : cells) {
     compare(network, batch, all);
-    all.cells.push_back(cell);
+    all.cells.push_back(network + "/" + std::to_string(batch));
     // Each time, for whoever has no time for all.
     if (!json.empty()) write_file(json, as_json(all));
     if (!choose.empty()) all.choices.write(choose);
@@ -373,10 +370,32 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    std::cerr << "gpu_kernels: " << error.what() << '\n';
-    return 1;
-  }
+  std::vector<std::string> networks{"cnn1", "lenet5", "cnn2", "vgg-small"};
+  std::vector<std::int64_t> batches{64, 256, 1024};
+  std::vector<Cell> cells;
+  std::string json, choose;
+  cli::Command app("gpu_kernels", "Times each GPU kernel of networks' training steps by itself");
+  cli::add_option<std::vector<std::string>>(app, "--networks", networks,
+                                            list_of<std::string>(cli::any_text),
+                                            "networks, as cnn2,cnn1", "whose steps");
+  const auto batch = [](const std::string& text) -> std::optional<std::int64_t> {
+    return cli::whole_number(text, 1, 1 << 20);
+  };
+  cli::add_option<std::vector<std::int64_t>>(app, "--batches", batches,
+                                             list_of<std::int64_t>(batch),
+                                             "whole numbers, as 64,256", "of so many samples");
+  cli::add_option<std::vector<Cell>>(app, "--cells", cells, list_of<Cell>(cell_of),
+                                     "networks and batches, as cnn2/64,cnn1/256", "these alone");
+  app.add_path("--json", json, "FILE", "a file to write the rows to, as far as there are any");
+  app.add_path("--choose", choose, "FILE",
+               "a file for `arenite train --kernels`: the fastest of each op");
+  app.run = [&] {
+    if (cells.empty()) {
+      for (const std::int64_t samples : batches) {  // the smallest for all networks first
+        for (const std::string& network : networks) cells.push_back({network, samples});
+      }
+    }
+    return time_kernels(cells, json, choose);
+  };
+  return cli::run_program(app, argc, argv);
 }

@@ -6,7 +6,9 @@
 #include <arenite/plan/verify.hpp>
 
 #include <spdlog/fmt/fmt.h>
-#include <CLI/CLI.hpp>
+
+#include "src/cli/checks.hpp"
+#include "src/cli/program.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +16,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -113,25 +116,30 @@ void print_heading(const std::vector<Table>& tables, bool each) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
-      "Plans tables with every strategy. Ratios are peaks over lower bounds, means are geometric; "
-      "every plan is checked by the verifier, outside of the time.");
-  std::vector<std::string> paths;
+  cli::Command app("planners", "Plans tables with every strategy");
+  app.about = {
+      "Ratios are peaks over lower bounds, means are geometric; every plan is checked by the "
+      "verifier, outside of the time."};
+  std::vector<std::string> paths, only;
   std::vector<std::int64_t> sizes;
-  std::vector<std::string> only;
   bool max = false;
-  app.add_option("TABLE", paths, "CSV tables as for `arenite plan`");
-  app.add_option("--random", sizes, "also a random training step of so many buffers")
-      ->allow_extra_args(false)
-      ->check(CLI::Range(3, 10'000'000));
+  cli::add_each<std::string>(app, "TABLE", paths, cli::any_text, "a path",
+                             "CSV tables as for `arenite plan`");
+  const auto buffers = [](const std::string& text) -> std::optional<std::int64_t> {
+    return cli::whole_number(text, 3, 10'000'000);
+  };
+  cli::add_each<std::int64_t>(app, "--random", sizes, buffers,
+                              cli::whole_number_text(3, 10'000'000),
+                              "also a random training step of N buffers")
+      ->type_name("N");
   std::vector<std::string> names{"auto"};
   for (const plan::StrategyInfo& info : plan::strategies()) names.emplace_back(info.name);
-  app.add_option("--strategy", only, "only this one; may be given several times")
-      ->check(CLI::IsMember(names))
-      ->allow_extra_args(false);
-  app.add_flag("--max", max, "also at --effort max");
-  CLI11_PARSE(app, argc, argv);
-  try {
+  cli::Option* const chosen = cli::add_each<std::string>(
+      app, "--strategy", only, cli::any_text, "", "only this one; may be given several times");
+  chosen->rule = cli::one_of(names);
+  chosen->type_name("NAME");
+  app.add_switch("--max", max, "also at --effort max");
+  app.run = [&] {
     std::vector<Table> tables;
     for (const std::string& path : paths) {
       tables.push_back(make_table(std::filesystem::path(path).filename().string(),
@@ -161,9 +169,7 @@ int main(int argc, char** argv) {
     measure("auto, fast", "auto", plan::Effort::fast);
     measure("auto, default", "auto", plan::Effort::normal);
     if (max) measure("auto, max", "auto", plan::Effort::max);
-  } catch (const std::exception& error) {
-    std::cerr << "planners: " << error.what() << '\n';
-    return 2;
-  }
-  return 0;
+    return 0;
+  };
+  return cli::run_program(app, argc, argv);
 }

@@ -7,17 +7,17 @@
 #include <arenite/nn/nn.hpp>
 
 #include <spdlog/fmt/fmt.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "bench/machine.hpp"
 #include "bench/stepper.hpp"
+#include "src/cli/checks.hpp"
+#include "src/cli/program.hpp"
 
 namespace {
 
@@ -98,36 +98,32 @@ std::vector<std::string> networks() {
 int main(int argc, char** argv) {
   bench::StepperOptions options{.model = "cnn2"};
   long steps = 10'000;
-  CLI::App app("Whether a network's steps take as long at the end as at the beginning");
-  app.add_option("--model", options.model, "network")
-      ->check(CLI::IsMember(networks()))
-      ->capture_default_str();
-  app.add_option("--batch", options.batch, "samples of a step")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--workers", options.workers, "CPU workers")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  app.add_option(
-         "--lr", options.lr,
-         "learning rate; 0 keeps the work of a step the same, which sparse gradients change")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--steps", steps, "steps that are timed, rounded to whole windows of 500")
-      ->check(CLI::Range(2 * window, 10'000'000L))
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-  std::signal(SIGPIPE, SIG_IGN);
-  try {
+  cli::Command app("step_drift",
+                   "Whether a network's steps take as long at the end as at the beginning");
+  const auto with_default = [](cli::Option* option, const auto& value) {
+    option->default_str(fmt::format("{}", value));
+  };
+  with_default(app.add_choice("--model", options.model, networks(), "network"), options.model);
+  with_default(cli::add_whole_number(app, "--batch", options.batch, 1, 1000, "samples of a step"),
+               options.batch);
+  with_default(cli::add_whole_number(app, "--workers", options.workers, 1, 1024, "CPU workers"),
+               options.workers);
+  with_default(cli::add_option<float>(app, "--lr", options.lr, cli::number_of_at_least_0,
+                                      "a finite number of at least 0",
+                                      "learning rate; 0 keeps the work of a step the same, which "
+                                      "sparse gradients change"),
+               options.lr);
+  with_default(cli::add_whole_number(app, "--steps", steps, 2 * window, 10'000'000,
+                                     "steps that are timed, rounded to whole windows of 500"),
+               steps);
+  app.run = [&] {
     Stepper stepper(options);
     std::cout << bench::cpu_name() << ": " << stepper.description() << "\n\n" << std::flush;
     stepper.run(warm_up);
     print_windows(stepper.run(steps / window * window));
     std::cout << fmt::format("the next {}, in turn with the first of a new process: ", window)
               << std::flush << verdict(against_a_new_one(stepper, options));
-  } catch (const std::exception& error) {
-    std::cerr << "step_drift: " << error.what() << '\n';
-    return 1;
-  }
-  return 0;
+    return 0;
+  };
+  return cli::run_program(app, argc, argv);
 }

@@ -77,6 +77,8 @@ std::optional<std::int64_t> bytes_of(const std::string& text) {
   return std::nullopt;
 }
 
+std::optional<std::string> any_text(const std::string& text) { return text; }
+
 Rule one_of(std::vector<std::string> names) {
   const std::string what = fmt::format("one of {}", fmt::join(names, ", "));
   return {what, [what, names = std::move(names)](const std::string& text) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace arenite::cli {
@@ -24,24 +25,44 @@ std::optional<float> number_from_0_to_below_1(const std::string& text);
 std::optional<std::int64_t> bytes_of(const std::string& text);
 constexpr const char* a_number_of_bytes = "bytes, as in 4096, 64MiB or 1.5GiB";
 
+/// Of what has no wrong texts, or is checked where it is used.
+std::optional<std::string> any_text(const std::string& text);
+
 Rule one_of(std::vector<std::string> names);
 /// Neither empty nor "-", by which some programs mean their standard input or output.
 Rule a_path();
 
-/// An option that becomes what `meaning` makes of its text; a text that means nothing is refused
-/// with "NAME: 'TEXT'; expected WHAT".
-template <class T, class Into>
-Option* add_option(Command& command, const std::string& name, Into& into, Meaning<T> meaning,
-                   const std::string& what, const std::string& help) {
+/// An option whose text's meaning is taken; a text that means nothing is refused with
+/// "NAME: 'TEXT'; expected WHAT".
+template <class T>
+Option* add_taken(Command& command, const std::string& name, std::function<void(T)> take,
+                  Meaning<T> meaning, const std::string& what, const std::string& help) {
   const auto refuse = [meaning, what](const std::string& text) {
     return meaning(text) ? std::string() : "'" + text + "'; expected " + what;
   };
-  return command.add(
-      {.names = {name},
-       .help = help,
-       .kind = "TEXT",
-       .rule = {what, refuse},
-       .take = [&into, meaning](const std::string& text) { into = *meaning(text); }});
+  return command.add({.names = {name},
+                      .help = help,
+                      .kind = "TEXT",
+                      .rule = {what, refuse},
+                      .take = [take, meaning](const std::string& text) { take(*meaning(text)); }});
+}
+
+/// An option that becomes what `meaning` makes of its text.
+template <class T, class Into>
+Option* add_option(Command& command, const std::string& name, Into& into, Meaning<T> meaning,
+                   const std::string& what, const std::string& help) {
+  return add_taken<T>(
+      command, name, [&into](T value) { into = std::move(value); }, meaning, what, help);
+}
+
+/// As add_option, but it may be given again, and each text is one more.
+template <class T>
+Option* add_each(Command& command, const std::string& name, std::vector<T>& into,
+                 Meaning<T> meaning, const std::string& what, const std::string& help) {
+  Option* const option = add_taken<T>(
+      command, name, [&into](T value) { into.push_back(std::move(value)); }, meaning, what, help);
+  option->repeats = true;
+  return option;
 }
 
 template <class T>

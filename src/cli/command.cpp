@@ -6,8 +6,10 @@
 
 namespace arenite::cli {
 
-Command::Command(std::string its_name, std::string its_summary)
-    : name(std::move(its_name)), summary(std::move(its_summary)) {
+Command::Command(std::string its_name, std::string its_summary, const std::string& program)
+    : name(std::move(its_name)),
+      called(program.empty() ? name : program + " " + name),
+      summary(std::move(its_summary)) {
   add({.names = {"-h", "--help"}, .help = "print this"});
 }
 
@@ -42,7 +44,7 @@ Option* Command::add_switch(const std::string& option, bool& into, const std::st
 }
 
 Command& add_command(Command& app, std::string name, std::string summary) {
-  return app.subcommands.emplace_back(std::move(name), std::move(summary));
+  return app.subcommands.emplace_back(std::move(name), std::move(summary), app.name);
 }
 
 }  // namespace arenite::cli

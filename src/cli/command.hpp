@@ -1,5 +1,5 @@
-// A subcommand of `arenite`: its options, and all that help, completions and messages say of it.
-// Only command_line.cpp knows the parser that reads them.
+// A program or a subcommand of one: its options, and all that help, completions and messages say of
+// it. Only command_line.cpp knows the parser that reads them.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace arenite::cli {
 
-/// How `arenite` ends.
+/// How `arenite` ends, and its benchmarks.
 enum ExitStatus : int {
   exit_ok = 0,
   exit_failure = 1,    ///< a run failed although its input was right; a check of `doctor` fails
@@ -77,12 +77,13 @@ class Command {
   /// Of --help, and of whatever is added under no other.
   static constexpr const char* last_heading = "Options";
 
-  /// "train", "Train a network on images and report its test accuracy".
-  Command(std::string name, std::string summary);
+  /// "train", "Train a network on images and report its test accuracy"; of a program's, its name.
+  Command(std::string name, std::string summary, const std::string& program = {});
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
   const std::string name;
+  const std::string called;  ///< "arenite train"
   const std::string summary;
   std::vector<std::string> about;  ///< paragraphs below the summary
   std::vector<Example> examples;

@@ -60,8 +60,9 @@ std::string without_dashes(std::string_view name) {
   return std::string(name.substr(std::min(name.find_first_not_of('-'), name.size())));
 }
 
-/// The subcommand that was given, or none.
+/// The subcommand that was given, or none; of a program without any, the program.
 const Command* chosen(const Command& app, const CLI::App& parser) {
+  if (app.subcommands.empty()) return &app;
   const auto given = parser.get_subcommands();
   if (given.empty()) return nullptr;
   return &*std::ranges::find(app.subcommands, given.front()->get_name(), &Command::name);
@@ -154,7 +155,7 @@ std::string refusal(const Command& app, const CLI::App& parser, const CLI::Parse
   const auto left = parser.remaining(true);
   if (command == nullptr)
     return left.empty() ? no_subcommand(app) : unknown_subcommand(app, left.front());
-  const CLI::App& its_parser = *parser.get_subcommands().front();
+  const CLI::App& its_parser = command == &app ? parser : *parser.get_subcommands().front();
   std::string text = error.what();
   if (!left.empty()) {
     text = fmt::format("unknown argument '{}'{}; expected options of {}", left.front(),
@@ -166,7 +167,7 @@ std::string refusal(const Command& app, const CLI::App& parser, const CLI::Parse
   } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     text = missing(*command, its_parser);
   }
-  return fmt::format("{} (hint: see arenite {} --help)", text, command->name);
+  return fmt::format("{} (hint: see {} --help)", text, command->called);
 }
 
 }  // namespace

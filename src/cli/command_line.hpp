@@ -14,7 +14,7 @@ struct Asked {
   std::string text = {};  ///< for standard output when the status is 0, else for standard error
 };
 
-/// Fills what the subcommands' options are bound to.
+/// Fills what the options are bound to, of the program or of the subcommand that is given.
 Asked read_command_line(const Command& app, int argc, const char* const* argv);
 
 }  // namespace arenite::cli

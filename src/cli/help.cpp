@@ -30,8 +30,8 @@ std::string right_of(const Option& option) {
 }
 
 std::string usage(const Command& command) {
-  std::string text = fmt::format("usage: arenite {}",
-                                 command.subcommands.empty() ? command.name.c_str() : "SUBCOMMAND");
+  std::string text = "usage: " + command.called;
+  if (!command.subcommands.empty()) text += " SUBCOMMAND";
   for (const Option& option : command.options) {
     if (!option.is_argument()) continue;
     text += option.is_required ? " " + option.name()
