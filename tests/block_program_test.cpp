@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/testing.hpp"
 #include "src/graph/random_regions.hpp"
 #include "src/graph/test_operators.hpp"
 #include "tests/reference/evaluator.hpp"
@@ -248,7 +249,7 @@ TEST_F(Blocks, FindWhatTheTakenSideSaved) {
 
 TEST_F(Blocks, AreWhatTheReferenceSaysOfRandomGraphs) {
   std::mt19937 random(1);
-  const unsigned graphs = ARENITE_CHECKED ? 60 : 200;
+  const unsigned graphs = arenite::testing::cases(200U);
   for (unsigned seed = 0; seed < graphs; ++seed) {
     const Graph graph = graph::testing::RandomRegions(seed).make();
     plan::StateLayout state;

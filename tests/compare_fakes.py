@@ -31,12 +31,12 @@ for turn, line in enumerate(sys.stdin, 1):
 
 
 def fake(rival, name, rate=100, dies=-1, lanes=None, traced=None):
-    return Way(rival, name, (sys.executable, "-c", FAKE.format(rate=rate, dies=dies, lanes=lanes, traced=traced or {})))
+    return Way(rival, name, (sys.executable, "-SEc", FAKE.format(rate=rate, dies=dies, lanes=lanes, traced=traced or {})))
 
 
 def executable(file, text):
     file.parent.mkdir(exist_ok=True)
-    file.write_text(f"#!{sys.executable}\nimport sys, json\n" + text)
+    file.write_text(f"#!{sys.executable} -SE\nimport sys, json\n" + text)
     file.chmod(0o755)
     return file
 

@@ -10,6 +10,7 @@
 
 #include <set>
 
+#include "src/base/testing.hpp"
 #include "src/graph/versions.hpp"
 #include "tests/oracle/random_program.hpp"
 #include "tests/random_block_network.hpp"
@@ -111,7 +112,7 @@ TEST(RoundTrip, ProgramsOfAllOperators) {
 
 TEST(RoundTrip, NetworksWithBlocks) {
   Seen seen;
-  for (unsigned seed = 0; seed < 150 && !HasFatalFailure(); ++seed) {
+  for (unsigned seed = 0; seed < testing::cases(150U) && !HasFatalFailure(); ++seed) {
     const testing::RandomNetwork network(seed);
     round_trip(network.forward, seen);
     round_trip(network.graph, seen);

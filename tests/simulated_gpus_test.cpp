@@ -29,17 +29,17 @@ TEST_F(OnSimulatedGpus, NamesTheBytesOnDevicesExactly) {
 }
 
 TEST_F(OnSimulatedGpus, LeavesDataThatTakesTooMuchToTheHost) {
-  const auto explained = [](std::int64_t memory, std::optional<bool> resident) {
+  const data::ImageData data = data::synthetic({.seed = 3, .train = 333, .test = 77});
+  const auto explained = [&](std::int64_t memory, std::optional<bool> resident) {
     runtime::Session session({.workers = 1, .device = "cuda", .device_memory = memory});
-    train::Trainer trainer(session, nn::model("cnn1").layers, small_set().shape(),
+    train::Trainer trainer(session, nn::model("cnn1").layers, data.shape(),
                            {.batch = 32, .resident_data = resident});
-    trainer.prepare(&small_set().train, nullptr);
+    trainer.prepare(&data.train, nullptr);
     std::ostringstream out;
     trainer.explain(out);
     return out.str();
   };
-  const auto bytes =
-      static_cast<std::int64_t>(small_set().train.images.size() + small_set().train.labels.size());
+  const auto bytes = static_cast<std::int64_t>(data.train.images.size() + data.train.labels.size());
   const std::string chosen = "dynamic_slice";  // the host only says which samples
   EXPECT_NE(explained(4 * bytes, {}).find(chosen), std::string::npos);
   EXPECT_EQ(explained(4 * bytes - 1, {}).find(chosen), std::string::npos);
@@ -113,7 +113,7 @@ TEST_F(OnSimulatedGpus, BuildsForANewSetInTheMemoryOfOne) {
   EXPECT_LT(bytes.both, 2 * bytes.training);
 
   const auto go_on = [](train::Trainer& trainer) {
-    EXPECT_EQ(trainer.evaluate(small_set().test).samples, 77);
+    EXPECT_EQ(trainer.evaluate(small_set().test).samples, small_set().test.count);
     trainer.fit(small_set().train, {});
   };
   EXPECT_EQ(train(bytes.both, go_on), expected);
@@ -151,7 +151,7 @@ TEST_F(OnSimulatedGpus, EndsWhenADeviceFails) {
     SimulatedDevice::deeds_left() = -1;
     EXPECT_NE(why().find("a program set built anew"), std::string::npos);
   }
-  EXPECT_EQ(train_once("cnn1", {.device = "cuda"}).report.train.samples, 333);
+  EXPECT_EQ(train_once("cnn1", {.device = "cuda"}).report.train.samples, small_set().train.count);
 }
 
 /// A kernel's fault is an error of building, and says whose: not of the first step.
@@ -174,7 +174,7 @@ TEST_F(OnSimulatedGpus, TriesTasksOutWhileItBuilds) {
     EXPECT_NE(why.find("program 'train', "), std::string::npos) << why;
   }
   EXPECT_EQ(places.size(), 2U) << "of two tasks";
-  EXPECT_EQ(trainer.fit(small_set().train, {}).train.samples, 333);
+  EXPECT_EQ(trainer.fit(small_set().train, {}).train.samples, small_set().train.count);
 }
 
 TEST_F(OnSimulatedGpus, NamesDevicesThatAreNotThere) {

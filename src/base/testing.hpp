@@ -5,9 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include <concepts>
 #include <string>
 
 namespace arenite::testing {
+
+/// How many random cases a test draws of `all`, and has to find: a quarter in checked builds, most
+/// of which have sanitizers and take ten times as long for each.
+constexpr auto cases(std::integral auto all) { return ARENITE_CHECKED ? (all + 3) / 4 : all; }
 
 /// What the Error says that the action throws.
 template <class Action>

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <set>
 
+#include "src/base/testing.hpp"
 #include "src/graph/random_graph.hpp"
 
 namespace arenite::graph {
@@ -155,7 +156,7 @@ std::set<std::pair<std::uint32_t, std::uint32_t>> hazards(const Graph& graph) {
 }
 
 TEST(Dependencies, OrderExactlyTheHazardsOfRandomGraphs) {
-  for (unsigned seed = 0; seed < 300; ++seed) {
+  for (unsigned seed = 0; seed < arenite::testing::cases(300U); ++seed) {
     const Graph graph = testing::RandomGraph(seed).make();
     const auto expected = hazards(graph);
     const Dependencies found = dependencies(graph);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/testing.hpp"
 #include "src/graph/random_regions.hpp"
 
 namespace arenite::graph {
@@ -58,7 +59,7 @@ result = $16, $11;
 }
 
 TEST(Regions, RoundTripRandomly) {
-  for (unsigned seed = 0; seed < 300; ++seed) {
+  for (unsigned seed = 0; seed < arenite::testing::cases(300U); ++seed) {
     Graph graph = testing::RandomRegions(seed).make();
     for (const bool shared : {false, true}) {
       if (shared) in_place(graph);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/testing.hpp"
 #include "src/graph/random_graph.hpp"
 
 namespace arenite::graph {
@@ -48,7 +49,7 @@ result = $2;
 }
 
 TEST(Text, RoundTripsRandomGraphs) {
-  for (unsigned seed = 0; seed < 2000; ++seed) {
+  for (unsigned seed = 0; seed < arenite::testing::cases(2000U); ++seed) {
     const Graph graph = testing::RandomGraph(seed).make();
     const std::string once = print(graph);
     Graph back;

@@ -11,6 +11,7 @@
 
 namespace arenite::plan {
 
+using arenite::testing::cases;
 using arenite::testing::error_of;
 
 /// Below `end`; the same on every platform, which std::uniform_int_distribution is not.

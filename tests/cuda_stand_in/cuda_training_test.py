@@ -30,7 +30,7 @@ class Training(InFolder):
         return self.train("--device", "cuda", *options, LD_PRELOAD=str(STAND_IN), CUDA_STAND_IN_PTX="1", **environment)
 
     def test_a_gpu_trains_as_the_cpu_does(self):
-        for model, samples in (("cnn1", "256"), ("cnn2", "64")):
+        for model, samples in (("cnn1", "128"), ("cnn2", "64")):
             with self.subTest(model=model):
                 options = "--model", model, "--limit", samples, "--batch", "32"
                 (loss, train, test), _ = self.on_gpu(*options)
@@ -40,7 +40,7 @@ class Training(InFolder):
                 self.assertAlmostEqual(test, cpu_test, delta=1)
 
     def test_a_run_repeats_to_the_bit(self):
-        options = "--model", "cnn1", "--limit", "250", "--batch", "64"
+        options = "--model", "cnn1", "--limit", "90", "--batch", "32"
         _, first = self.on_gpu(*options)
         for others in (), ("--cuda-graphs", "off"), ("--resident-data", "off"):
             with self.subTest(options=others):

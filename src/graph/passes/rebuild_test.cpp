@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/testing.hpp"
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/random_graph.hpp"
@@ -24,7 +25,7 @@ void expect_copied(const Graph& graph, const OperatorTable& operators, const std
 }
 
 TEST(Rebuild, CopiesEveryNote) {
-  for (unsigned seed = 0; seed < 300; ++seed) {
+  for (unsigned seed = 0; seed < arenite::testing::cases(300U); ++seed) {
     Graph graph = testing::RandomGraph(seed).make();
     // As before `select` and `in_place`.
     for (std::size_t i = 0; i < graph.op_count(); ++i) {
@@ -38,7 +39,7 @@ TEST(Rebuild, CopiesEveryNote) {
 }
 
 TEST(Rebuild, CopiesBlocksInBlocks) {
-  for (unsigned seed = 0; seed < 300; ++seed)
+  for (unsigned seed = 0; seed < arenite::testing::cases(300U); ++seed)
     expect_copied(testing::RandomRegions(seed).make(), table(), "seed " + std::to_string(seed));
   for (unsigned seed = 0; seed < 60; ++seed) {
     const arenite::testing::RandomNetwork network(seed);  // its gradients read partial results
