@@ -22,14 +22,13 @@ bool built_with_avx512() noexcept;
 constexpr std::int64_t lanes = 16;  ///< floats of a vector
 
 /// In place of a kernel that this build has no instructions for.
-inline runtime::Kernel without_avx512(const std::string& name) {
-  return {
-      .name = name,
-      .supports = [](const graph::OpView&) -> graph::Support { return "a build without AVX-512"; },
-      .prepare = [name](const graph::OpView&) -> runtime::PreparedKernel {
-        fail({.found = "kernel '" + name + "' in a build without AVX-512",
-              .expected = "another kernel"});
-      }};
+inline Kernel without_avx512(const std::string& name) {
+  return {.name = name,
+          .supports = [](const OpView&) -> graph::Support { return "a build without AVX-512"; },
+          .prepare = [name](const OpView&) -> PreparedKernel {
+            fail({.found = "kernel '" + name + "' in a build without AVX-512",
+                  .expected = "another kernel"});
+          }};
 }
 
 #ifdef ARENITE_AVX512

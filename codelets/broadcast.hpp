@@ -16,16 +16,14 @@ inline bool fills(std::span<const std::int64_t> part, std::span<const std::int64
 }
 
 /// The gradient of a value that was repeated to the gradient's shape.
-inline graph::ValueId summed_like(graph::Builder& builder, graph::ValueId gradient,
-                                  graph::ValueId value) {
+inline ValueId summed_like(graph::Builder& builder, ValueId gradient, ValueId value) {
   const Shape& like = builder.graph()[value].shape;
   if (builder.graph()[gradient].shape == like) return gradient;
   return builder.add1("sum_to", {gradient}, {{"shape", dims_of(like)}});
 }
 
 /// The gradient of a value of which sums were taken.
-inline graph::ValueId repeated_like(graph::Builder& builder, graph::ValueId gradient,
-                                    graph::ValueId value) {
+inline ValueId repeated_like(graph::Builder& builder, ValueId gradient, ValueId value) {
   const Shape& like = builder.graph()[value].shape;
   if (builder.graph()[gradient].shape == like) return gradient;
   return builder.add1("broadcast_to", {gradient}, {{"shape", dims_of(like)}});

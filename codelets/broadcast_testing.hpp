@@ -50,8 +50,8 @@ inline int halo(OpHarness& h) { return std::uniform_int_distribution<int>(0, 2)(
 
 /// Uniform in [-1, 1).
 template <class T>
-graph::ValueId random_value(OpHarness& h, const Shape& shape, int with_halo = 0) {
-  const graph::ValueId id = h.declare(fresh(h), dtype_of<T>, shape, with_halo);
+ValueId random_value(OpHarness& h, const Shape& shape, int with_halo = 0) {
+  const ValueId id = h.declare(fresh(h), dtype_of<T>, shape, with_halo);
   std::vector<T> values(static_cast<std::size_t>(shape.elements()));
   std::uniform_real_distribution<T> uniform(-1, 1);
   for (T& v : values) v = uniform(h.engine());

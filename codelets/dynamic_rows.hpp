@@ -23,12 +23,12 @@ inline std::vector<std::pair<std::uint32_t, std::string>> rows_status_messages()
            "a begin from which the rows reach beyond the first axis"}};
 }
 
-inline void expect_begin(const graph::OpView& op, std::size_t i) {
+inline void expect_begin(const OpView& op, std::size_t i) {
   expect_type(op, i, DType::int64);
   expect_shape(op, i, {1}, "the index of the first row");
 }
 
-inline graph::ValueId zeros_like(graph::Builder& builder, const graph::Value& value) {
+inline ValueId zeros_like(graph::Builder& builder, const graph::Value& value) {
   return builder.add1(
       "full", {}, {{"shape", dims_of(value.shape)}, {"type", std::string(to_string(value.type))}});
 }

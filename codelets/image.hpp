@@ -42,7 +42,7 @@ inline Pair pair_of(const graph::Attributes& attributes, std::string_view name,
 }
 
 /// The shape of an operand of rank 4, none of whose dimensions may be 0; `letters` names them.
-inline const Shape& expect_rank4(const graph::OpView& op, std::size_t i, DType type,
+inline const Shape& expect_rank4(const OpView& op, std::size_t i, DType type,
                                  const std::string& letters) {
   expect_type(op, i, type);
   expect_rank(op, i, 4, letters);
@@ -210,14 +210,14 @@ inline int halo_for(Pair border) noexcept {
 /// `Kernel::wanted_halo` of kernels that read images, operand 0, with their window's padding around
 /// them; `others`: what they wish for on other operands.
 template <auto geometry, int others = -1>
-int padding_halo(const graph::OpView& op, std::size_t operand) {
+int padding_halo(const OpView& op, std::size_t operand) {
   return operand == 0 ? halo_for(geometry(op).window.padding) : others;
 }
 
 /// `Kernel::wanted_halo` of kernels that skip the halos of these operands, so that any will do, and
 /// want none on the others.
 template <std::size_t... images>
-int skipped_halo(const graph::OpView&, std::size_t operand) {
+int skipped_halo(const OpView&, std::size_t operand) {
   return ((operand == images) || ...) ? 0 : -1;
 }
 

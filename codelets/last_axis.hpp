@@ -9,7 +9,7 @@
 namespace arenite::codelets {
 
 /// An operand of floats with a last axis.
-inline const Shape& expect_last_axis(const graph::OpView& op, std::size_t i) {
+inline const Shape& expect_last_axis(const OpView& op, std::size_t i) {
   expect_type(op, i, DType::float32);
   expect_axes(op, i, "[..., C]");
   return op.operand(i).shape;

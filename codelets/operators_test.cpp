@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "codelets/words.hpp"
+
 namespace arenite::codelets::testing {
 namespace {
 
@@ -15,7 +17,7 @@ TEST(Operators, KernelsOfOperatorsWithACostHaveARate) {
   std::size_t seen = 0;
   for (const std::string& op : operators().names()) {
     if (!operators().at(op)->cost) continue;
-    for (const runtime::Kernel& kernel : kernels().find(op)) {
+    for (const Kernel& kernel : kernels().find(op)) {
       if (kernel.device != DeviceKind::cpu || kernel.compute != runtime::Compute::float32) continue;
       ++seen;
       EXPECT_TRUE(rates.contains(op + "/" + kernel.name)) << op << "/" << kernel.name;
@@ -32,12 +34,12 @@ TEST(Operators, HugeSizesAreLeftToPlainLoops) {
   const auto declare = [&](const char* name, Shape shape) {
     return builder.declare(name, DType::float32, shape, graph::StorageClass::parameter);
   };
-  const graph::ValueId x = declare("x", {huge, 16}), w = declare("w", {16, 1});
+  const ValueId x = declare("x", {huge, 16}), w = declare("w", {16, 1});
   builder.add("dense", {x, w});
   builder.add("dense_grad_input", {declare("g", {huge, 1}), w});
   builder.add("conv2d", {declare("image", {1, 1, huge, 16}), declare("taps", {1, 1, 16, 16})});
   for (graph::OpId id : graph[graph::Graph::body].ops) {
-    const graph::OpView op(graph, graph[id]);
+    const OpView op(graph, graph[id]);
     EXPECT_EQ(runtime::kernel_selector(kernels())->choose(op), "plain") << op.op().name();
   }
 }

@@ -16,7 +16,7 @@ struct PairwiseState {
   std::optional<Image> image;  ///< of a result with a halo
 };
 
-inline PairwiseState pairwise_state(const graph::OpView& op) {
+inline PairwiseState pairwise_state(const OpView& op) {
   const graph::Value& y = op.result(0);
   const Strides a(op.operand(0)), b = Strides::repeated(op.operand(1)), to(y);
   PairwiseState state;
@@ -33,7 +33,7 @@ inline PairwiseState pairwise_state(const graph::OpView& op) {
 
 /// `Operation` gives T from two of T. The result may lie on a, but not on b.
 template <class Operation, class T>
-void run_pairwise(const runtime::KernelCall& call) {
+void run_pairwise(const KernelCall& call) {
   const auto& state = *static_cast<const PairwiseState*>(call.state);
   const std::int64_t length = state.run.size;
   constexpr Operation operation;
@@ -54,7 +54,7 @@ void run_pairwise(const runtime::KernelCall& call) {
 }
 
 template <class Operation>
-std::vector<runtime::Kernel> pairwise_kernels() {
+std::vector<Kernel> pairwise_kernels() {
   return {plain_with_halos<
       prepare_real<pairwise_state, run_pairwise<Operation, float>, run_pairwise<Operation, double>>,
       skipped_halo<0, 1>>()};

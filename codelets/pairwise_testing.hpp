@@ -92,7 +92,7 @@ inline void check_refusals(const std::string& op) {
   const auto a = h.random("a", {2, 3}), rows = h.random("rows", {2}), row = h.random("row", {1, 3}),
              more = h.random("more", {2, 6});
   const auto i = h.declare("i", DType::int32, {2, 3}), d = h.declare("d", DType::float64, {2, 3});
-  const auto refuses = [&](graph::ValueId left, graph::ValueId right, const std::string& text) {
+  const auto refuses = [&](ValueId left, ValueId right, const std::string& text) {
     expect_error([&] { h.op(op, {left, right}); }, op + ": " + text);
   };
   refuses(i, i, "operand 'a' (i) of type int32; expected float32 or float64");

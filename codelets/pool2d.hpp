@@ -23,14 +23,14 @@ inline std::vector<graph::AttributeSchema> schema(std::optional<std::string> ext
 }
 
 /// The attributes of a gradient op, from those of the pooling.
-inline graph::Attributes sized(const graph::OpView& op) {
+inline graph::Attributes sized(const OpView& op) {
   graph::Attributes attributes = op.attributes();
   attributes.set("size", std::vector{op.operand(0).shape[1], op.operand(0).shape[2]});
   return attributes;
 }
 
 /// Throws Error, also on a padding that would leave a window without a pixel.
-inline Window window_of(const graph::OpView& op) {
+inline Window window_of(const OpView& op) {
   const graph::Attributes& attributes = op.attributes();
   Window window{.kernel = pair_of(attributes, "kernel", 1),
                 .padding = pair_of(attributes, "padding", 0)};
@@ -64,7 +64,7 @@ inline Shape output_shape(const Window& window, const Shape& x) {
 }
 
 /// The shape of the input of a gradient op, whose operand 0 must look like the pooling's output.
-inline Shape input_shape(const Window& window, const graph::OpView& op) {
+inline Shape input_shape(const Window& window, const OpView& op) {
   const Shape& gradient = expect_rank4(op, 0, DType::float32, "[N, OH, OW, C]");
   const Pair size = pair_of(op.attributes(), "size", 1);
   const Shape x{gradient[0], size.h, size.w, gradient[3]};
@@ -74,7 +74,7 @@ inline Shape input_shape(const Window& window, const graph::OpView& op) {
 
 /// One operation a tap.
 template <auto geometry>
-graph::Cost cost(const graph::OpView& op) {
+graph::Cost cost(const OpView& op) {
   const auto g = geometry(op);
   return {.flops = static_cast<double>(g.y.n * g.y.sample()) * static_cast<double>(g.window.area()),
           .bytes = bytes_touched(op)};

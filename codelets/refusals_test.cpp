@@ -10,8 +10,6 @@
 namespace arenite::codelets::testing {
 namespace {
 
-using graph::ValueId;
-
 /// A reason of kernels that only a build with AVX-512 has.
 std::string in_avx512(const std::string& why) {
   return built_with_avx512() ? why : "a build without AVX-512";
@@ -34,7 +32,7 @@ struct Refusals : ::testing::Test {
   /// Why the op that was added last does not get the kernel; "taken": it does; "": it gets one that
   /// stands before.
   std::string why(const std::string& kernel, runtime::KernelWishes wishes = {}) const {
-    const graph::OpView op(graph, graph[graph[graph::Graph::body].ops.back()]);
+    const OpView op(graph, graph[graph[graph::Graph::body].ops.back()]);
     const auto selector = runtime::kernel_selector(kernels(), std::move(wishes));
     const std::string taken = selector->choose(op);
     std::string found = taken == kernel ? "taken" : "";

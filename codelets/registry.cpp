@@ -65,8 +65,7 @@ Tables& tables() {
 
 }  // namespace
 
-void codelets::Registry::add(graph::OperatorDefinition definition,
-                             std::vector<runtime::Kernel> op_kernels) {
+void codelets::Registry::add(graph::OperatorDefinition definition, std::vector<Kernel> op_kernels) {
   add_rounding_kernels(definition, op_kernels);
   const std::string name = definition.name;
   runtime::KernelTable trial;

@@ -10,11 +10,6 @@
 namespace arenite::codelets {
 namespace {
 
-using graph::OpView;
-using runtime::Kernel;
-using runtime::KernelCall;
-using runtime::PreparedKernel;
-
 bool is_factor(const OpView& op, std::size_t operand) {
   return op.has_operand(operand) && op.op().definition->operand_schema(operand).factor;
 }

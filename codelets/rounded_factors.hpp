@@ -6,8 +6,7 @@
 // factors (Winograd) err as they do in float32.
 #pragma once
 
-#include <arenite/graph/operator.hpp>
-#include <arenite/runtime/kernel.hpp>
+#include "codelets/words.hpp"
 
 #include <vector>
 
@@ -17,6 +16,6 @@ namespace arenite::codelets {
 /// float32 and runs on the CPU: it rounds the factors into its workspace, and runs that one. Takes
 /// only ops all of whose factors are float32.
 void add_rounding_kernels(const graph::OperatorDefinition& definition,
-                          std::vector<runtime::Kernel>& kernels);
+                          std::vector<Kernel>& kernels);
 
 }  // namespace arenite::codelets

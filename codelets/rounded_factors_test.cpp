@@ -7,7 +7,6 @@
 namespace arenite::codelets::testing {
 namespace {
 
-using graph::ValueId;
 using runtime::Compute;
 
 std::vector<float> rounded(std::vector<float> values) {
@@ -221,7 +220,7 @@ TEST(RoundedFactors, AreSaidOfEveryOperatorThatMultipliesMatrices) {
   for (const std::string& op : operators().names()) {
     const auto definition = operators().at(op);
     // The JIT is a library for products of matrices.
-    if (std::ranges::any_of(kernels().find(op), &runtime::Kernel::jit)) {
+    if (std::ranges::any_of(kernels().find(op), &Kernel::jit)) {
       ++products;
       EXPECT_TRUE(has_factors(op)) << op;
     }
@@ -242,7 +241,7 @@ TEST(RoundedFactors, AreSaidOfEveryOperatorThatMultipliesMatrices) {
 TEST(RoundedFactors, HaveAKernelForEachFloat32One) {
   for (const std::string& op : operators().names()) {
     std::vector<std::string> expected, found;
-    for (const runtime::Kernel& kernel : kernels().find(op)) {
+    for (const Kernel& kernel : kernels().find(op)) {
       if (kernel.device != DeviceKind::cpu) continue;
       if (kernel.compute == Compute::bfloat16) found.push_back(kernel.name);
       if (kernel.compute == Compute::float32 && has_factors(op))
@@ -257,7 +256,7 @@ TEST(RoundedFactors, AreReadOnly) {
   graph::OperatorDefinition bad;
   bad.name = "bad";
   bad.operands = {{.name = "w", .effect = graph::Effect::read_write, .factor = true}};
-  bad.infer = [](const graph::OpView&) { return std::vector<graph::ResultType>{}; };
+  bad.infer = [](const OpView&) { return std::vector<graph::ResultType>{}; };
   expect_error([&] { table.add(bad); },
                "operator 'bad' that writes its factor 'w'; expected factors that are only read");
 }
@@ -271,7 +270,7 @@ struct Selecting {
   }
   /// The kernel of the op that was added last.
   std::string select(Compute compute) {
-    const graph::OpView op(graph, graph[graph[graph::Graph::body].ops.back()]);
+    const OpView op(graph, graph[graph[graph::Graph::body].ops.back()]);
     return runtime::kernel_selector(kernels(), {.compute = compute})->choose(op);
   }
 };

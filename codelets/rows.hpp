@@ -49,7 +49,7 @@ struct ElementRows {
   Rows first, last, out;
 };
 
-inline ElementRows element_rows(const graph::OpView& op) {
+inline ElementRows element_rows(const OpView& op) {
   const graph::Value &first = op.operand(0), &last = op.operand(op.operand_count() - 1),
                      &out = op.result(0);
   const bool by_row = any_halo({&first, &last, &out});
@@ -58,7 +58,7 @@ inline ElementRows element_rows(const graph::OpView& op) {
 
 /// Such an op's kernel, for floats and for doubles.
 template <auto of_floats, auto of_doubles>
-runtime::Kernel elementwise() {
+Kernel elementwise() {
   return plain_with_halos<prepare_real<element_rows, of_floats, of_doubles>, skipped_halo<0, 1>>();
 }
 

@@ -3,7 +3,8 @@
 #pragma once
 
 #include <arenite/error.hpp>
-#include <arenite/graph/operator.hpp>
+
+#include "codelets/words.hpp"
 
 #include <string>
 #include <utility>
@@ -12,12 +13,12 @@
 namespace arenite::codelets {
 
 /// "operand 'weight' (fc1.weight)"
-inline std::string operand_text(const graph::OpView& op, std::size_t i) {
+inline std::string operand_text(const OpView& op, std::size_t i) {
   return "operand '" + op.op().definition->operand_schema(i).name + "' (" + op.operand(i).name +
          ")";
 }
 
-inline void expect_type(const graph::OpView& op, std::size_t i, DType type) {
+inline void expect_type(const OpView& op, std::size_t i, DType type) {
   const DType found = op.operand(i).type;
   if (found == type) return;
   fail({.found = operand_text(op, i) + " of type " + std::string(to_string(found)),
@@ -34,7 +35,7 @@ inline bool is_real(DType type) noexcept {
   return type == DType::float32 || type == DType::float64;
 }
 
-inline void expect_real(const graph::OpView& op, std::size_t i) {
+inline void expect_real(const OpView& op, std::size_t i) {
   const DType found = op.operand(i).type;
   if (is_real(found)) return;
   fail({.found = operand_text(op, i) + " of type " + std::string(to_string(found)),
@@ -42,8 +43,7 @@ inline void expect_real(const graph::OpView& op, std::size_t i) {
 }
 
 /// `letters` names the axes: "[N, C]".
-inline void expect_rank(const graph::OpView& op, std::size_t i, int rank,
-                        const std::string& letters) {
+inline void expect_rank(const OpView& op, std::size_t i, int rank, const std::string& letters) {
   const Shape& found = op.operand(i).shape;
   if (found.rank() == rank) return;
   fail({.found = operand_text(op, i) + " of shape " + to_string(found),
@@ -51,13 +51,13 @@ inline void expect_rank(const graph::OpView& op, std::size_t i, int rank,
 }
 
 /// The same of an operand with any axes, but not none.
-inline void expect_axes(const graph::OpView& op, std::size_t i, const std::string& letters) {
+inline void expect_axes(const OpView& op, std::size_t i, const std::string& letters) {
   if (op.operand(i).shape.rank() > 0) return;
   fail({.found = operand_text(op, i) + " of shape []", .expected = "rank 1 or more, " + letters});
 }
 
 /// `why` says where the expected shape comes from.
-inline void expect_shape(const graph::OpView& op, std::size_t i, const Shape& shape,
+inline void expect_shape(const OpView& op, std::size_t i, const Shape& shape,
                          const std::string& why) {
   const Shape& found = op.operand(i).shape;
   if (found == shape) return;
@@ -66,14 +66,14 @@ inline void expect_shape(const graph::OpView& op, std::size_t i, const Shape& sh
 }
 
 /// Type and shape of an operand that mirrors another one.
-inline void expect_like(const graph::OpView& op, std::size_t i, std::size_t model) {
+inline void expect_like(const OpView& op, std::size_t i, std::size_t model) {
   expect_type(op, i, op.operand(model).type);
   expect_shape(op, i, op.operand(model).shape,
                "the shape of '" + op.op().definition->operand_schema(model).name + "'");
 }
 
 /// The rule of real operands and a result that are all alike.
-inline std::vector<graph::ResultType> infer_alike(const graph::OpView& op) {
+inline std::vector<graph::ResultType> infer_alike(const OpView& op) {
   expect_real(op, 0);
   for (std::size_t i = 1; i < op.operand_count(); ++i) expect_like(op, i, 0);
   return {{op.operand(0).type, op.operand(0).shape}};
@@ -88,13 +88,13 @@ inline std::vector<std::int64_t> dims_of(const Shape& shape) {
 template <class Make>
 std::function<void(graph::GradientContext&)> gradient_of_first(Make make) {
   return [make](graph::GradientContext& context) {
-    const graph::ValueId gradient = context.result_gradient(0);
+    const ValueId gradient = context.result_gradient(0);
     if (gradient && context.wants(0)) context.set(0, make(context, gradient));
   };
 }
 
 /// Bytes of all operands and results, read or written once each.
-inline double bytes_touched(const graph::OpView& op) {
+inline double bytes_touched(const OpView& op) {
   const auto bytes = [](const graph::Value& value) {
     return static_cast<double>(graph::byte_size(value.type, value.shape));
   };
@@ -108,7 +108,7 @@ inline double bytes_touched(const graph::OpView& op) {
 
 /// So many operations for each element of operand 0.
 template <int flops>
-graph::Cost cost_each(const graph::OpView& op) {
+graph::Cost cost_each(const OpView& op) {
   return {.flops = flops * static_cast<double>(op.operand(0).shape.elements()),
           .bytes = bytes_touched(op)};
 }

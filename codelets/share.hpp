@@ -1,7 +1,7 @@
 // What `of_share` of several operators is: which ops keep the samples of a batch apart.
 #pragma once
 
-#include <arenite/graph/operator.hpp>
+#include "codelets/words.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace arenite::codelets {
 
 /// Every result is the share's rows of the whole one.
-inline graph::OfShare all_rows(const graph::OpView& op, graph::Attributes attributes) {
+inline graph::OfShare all_rows(const OpView& op, graph::Attributes attributes) {
   return {.results = std::vector(op.op().results.size(), graph::OfShare::Result::rows),
           .attributes = std::move(attributes)};
 }
@@ -24,28 +24,27 @@ inline bool only_first_is_split(const graph::Share& share) {
 /// Of an op whose rows are made of the same row of operand 0, and of whole operands. A value of a
 /// rank below `least_rank` has no rows that the op would keep apart.
 template <int least_rank = 1>
-std::optional<graph::OfShare> rows_of_first(const graph::OpView& op, const graph::Share& share) {
+std::optional<graph::OfShare> rows_of_first(const OpView& op, const graph::Share& share) {
   if (!only_first_is_split(share) || op.operand(0).shape.rank() < least_rank) return std::nullopt;
   return all_rows(op, op.attributes());
 }
 
 /// The same of an op with an operand 1 of rows too, or one that is repeated for all of them.
 template <int least_rank = 1>
-std::optional<graph::OfShare> rows_of_pair(const graph::OpView& op, const graph::Share& share) {
+std::optional<graph::OfShare> rows_of_pair(const OpView& op, const graph::Share& share) {
   if (!share.split.at(0) || op.operand(0).shape.rank() < least_rank) return std::nullopt;
   if (!share.split.at(1) && op.operand(1).shape[0] != 1) return std::nullopt;
   return all_rows(op, op.attributes());
 }
 
 /// Of an op all of whose operands have the rows.
-inline std::optional<graph::OfShare> rows_of_all(const graph::OpView& op,
-                                                 const graph::Share& share) {
+inline std::optional<graph::OfShare> rows_of_all(const OpView& op, const graph::Share& share) {
   if (share.split.empty() || std::ranges::count(share.split, false) > 0) return std::nullopt;
   return all_rows(op, op.attributes());
 }
 
 /// The op's attributes, for a result whose shape one of them says, with the share's rows.
-inline graph::Attributes with_rows(const graph::OpView& op, const std::string& shape,
+inline graph::Attributes with_rows(const OpView& op, const std::string& shape,
                                    const graph::Share& share) {
   graph::Attributes attributes = op.attributes();
   std::vector<std::int64_t> dims = attributes.integers(shape);

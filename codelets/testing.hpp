@@ -6,6 +6,7 @@
 #pragma once
 
 #include "codelets/guarded_bytes.hpp"
+#include "codelets/words.hpp"
 
 #include <arenite/error.hpp>
 #include <arenite/graph/builder.hpp>
@@ -30,7 +31,7 @@ namespace arenite::codelets::testing {
 /// One run of a kernel on the host's memory.
 struct KernelRun {
   runtime::KernelFunction run;
-  runtime::KernelCall call;
+  KernelCall call;
   std::span<void*const> operands, results;   ///< the call's
   std::vector<std::span<std::byte>> memory;  ///< all that its addresses lie in
 };
@@ -48,17 +49,17 @@ class OpHarness {
   graph::Graph& graph() { return graph_; }
   graph::Builder& builder() { return builder_; }
 
-  graph::ValueId declare(const std::string& name, DType type, Shape shape, int halo = 0,
-                         graph::StorageClass cls = graph::StorageClass::buffer) {
-    const graph::ValueId id = builder_.declare(name, type, shape, cls);
+  ValueId declare(const std::string& name, DType type, Shape shape, int halo = 0,
+                  graph::StorageClass cls = graph::StorageClass::buffer) {
+    const ValueId id = builder_.declare(name, type, shape, cls);
     set_halo(id, halo);
     return id;
   }
 
   /// A float32 operand with values uniform in [low, high).
-  graph::ValueId random(const std::string& name, Shape shape, float low = -1, float high = 1,
-                        int halo = 0) {
-    const graph::ValueId id = declare(name, DType::float32, shape, halo);
+  ValueId random(const std::string& name, Shape shape, float low = -1, float high = 1,
+                 int halo = 0) {
+    const ValueId id = declare(name, DType::float32, shape, halo);
     std::vector<float> values(static_cast<std::size_t>(shape.elements()));
     std::uniform_real_distribution<float> uniform(low, high);
     for (float& v : values) v = uniform(random_);
@@ -67,8 +68,8 @@ class OpHarness {
   }
 
   /// What a ReLU has made of such values: half of it zeros.
-  graph::ValueId rectified(const std::string& name, const Shape& shape, int halo = 0) {
-    const graph::ValueId id = random(name, shape, -1, 1, halo);
+  ValueId rectified(const std::string& name, const Shape& shape, int halo = 0) {
+    const ValueId id = random(name, shape, -1, 1, halo);
     std::vector<float> values = read<float>(id);
     for (float& v : values) v = std::max(v, 0.0f);
     write(id, values);
@@ -78,14 +79,14 @@ class OpHarness {
   std::mt19937& engine() { return random_; }
 
   /// Adds an op and remembers it as the one that `run` runs.
-  std::vector<graph::ValueId> op(std::string_view name, std::vector<graph::ValueId> operands,
-                                 graph::Attributes attributes = {}) {
+  std::vector<ValueId> op(std::string_view name, std::vector<ValueId> operands,
+                          graph::Attributes attributes = {}) {
     auto results = builder_.add(name, std::move(operands), std::move(attributes));
     op_ = graph_[graph::Graph::body].ops.back();
     return results;
   }
 
-  void set_halo(graph::ValueId id, int halo) {
+  void set_halo(ValueId id, int halo) {
     graph::Value& value = graph_[id];
     value.layout.halo = halo;
     graph_.storage(value.storage).bytes = graph::byte_size(value.type, value.shape, value.layout);
@@ -94,17 +95,17 @@ class OpHarness {
   /// Names of the CPU kernels that support the op.
   std::vector<std::string> cpu_kernels(runtime::Compute compute = runtime::Compute::float32) const {
     std::vector<std::string> names;
-    for (const runtime::Kernel* kernel : supporting(kernels(), DeviceKind::cpu)) {
+    for (const Kernel* kernel : supporting(kernels(), DeviceKind::cpu)) {
       if (kernel->compute == compute) names.push_back(kernel->name);
     }
     return names;
   }
 
   /// A table's kernels for a device that support the op; the table keeps them.
-  std::vector<const runtime::Kernel*> supporting(const runtime::KernelTable& table,
-                                                 DeviceKind device) const {
-    std::vector<const runtime::Kernel*> found;
-    const graph::OpView view(graph_, graph_[op_]);
+  std::vector<const Kernel*> supporting(const runtime::KernelTable& table,
+                                        DeviceKind device) const {
+    std::vector<const Kernel*> found;
+    const OpView view(graph_, graph_[op_]);
     for (const auto& kernel : table.find(graph_[op_].name())) {
       if (kernel.device == device && (!kernel.supports || kernel.supports(view)))
         found.push_back(&kernel);
@@ -118,9 +119,9 @@ class OpHarness {
   std::uint64_t run(const std::string& kernel_name) {
     return run(kernels().at(graph_[op_].name(), kernel_name, DeviceKind::cpu));
   }
-  std::uint64_t run(const runtime::Kernel& kernel) {
-    std::map<graph::ValueId, std::vector<std::byte>> kept;
-    for (graph::ValueId id : graph_[op_].operands) {
+  std::uint64_t run(const Kernel& kernel) {
+    std::map<ValueId, std::vector<std::byte>> kept;
+    for (ValueId id : graph_[op_].operands) {
       if (id) kept[id].assign(bytes(id).begin(), bytes(id).end());
     }
     const std::uint64_t in_front = run_at(kernel, GuardedBytes::Side::front);
@@ -140,10 +141,9 @@ class OpHarness {
   /// Applies the op's gradient rule, runs each op that it appended with its first kernel (the named
   /// one where an op has it), and returns the operands' gradients. Afterwards the op is again what
   /// `run` runs.
-  std::vector<graph::ValueId> gradient(std::vector<graph::ValueId> result_gradients,
-                                       std::vector<bool> wanted,
-                                       const std::string& kernel_name = {},
-                                       std::size_t seed = graph::GradientContext::no_seed) {
+  std::vector<ValueId> gradient(std::vector<ValueId> result_gradients, std::vector<bool> wanted,
+                                const std::string& kernel_name = {},
+                                std::size_t seed = graph::GradientContext::no_seed) {
     const graph::OpId forward = op_;
     const std::size_t before = graph_[graph::Graph::body].ops.size(), operands = wanted.size();
     graph::GradientContext context(builder_, forward, std::move(result_gradients),
@@ -157,14 +157,14 @@ class OpHarness {
       run(has ? kernel_name : names.front());
     }
     op_ = forward;
-    std::vector<graph::ValueId> gradients;
+    std::vector<ValueId> gradients;
     for (std::size_t i = 0; i < operands; ++i) gradients.push_back(context.operand_gradient(i));
     return gradients;
   }
 
   /// Elements without the halo, in NHWC (row-major) order.
   template <class T>
-  std::vector<T> read(graph::ValueId id) {
+  std::vector<T> read(ValueId id) {
     std::vector<T> dense(static_cast<std::size_t>(graph_[id].shape.elements()));
     const T* data = reinterpret_cast<const T*>(first_byte(id));
     for_each_row(id, [&](std::size_t from, std::size_t at, std::size_t n) {
@@ -174,7 +174,7 @@ class OpHarness {
   }
 
   template <class T>
-  void write(graph::ValueId id, const std::vector<T>& dense) {
+  void write(ValueId id, const std::vector<T>& dense) {
     T* data = reinterpret_cast<T*>(first_byte(id));
     for_each_row(id, [&](std::size_t from, std::size_t at, std::size_t n) {
       std::copy_n(&dense[from], n, data + at);
@@ -183,7 +183,7 @@ class OpHarness {
 
   /// True when every element of the value's halo is zero (poison is not).
   template <class T = float>
-  bool halo_is_zero(graph::ValueId id) {
+  bool halo_is_zero(ValueId id) {
     std::vector<T> all(bytes(id).size() / sizeof(T));
     // An empty value has no address that memcpy would take.
     if (!all.empty()) std::memcpy(all.data(), bytes(id).data(), all.size() * sizeof(T));
@@ -197,7 +197,7 @@ class OpHarness {
 
  private:
   /// Bytes of a value's storage; zeros when first asked for.
-  GuardedBytes& bytes(graph::ValueId id) {
+  GuardedBytes& bytes(ValueId id) {
     GuardedBytes& storage = storages_[graph_.root(id).index];
     const auto want = static_cast<std::size_t>(graph_.root_storage(id).bytes);
     if (storage.size() != want || !storage.data()) storage = GuardedBytes(want);
@@ -205,10 +205,10 @@ class OpHarness {
   }
 
   /// A slice does not begin where its storage does.
-  std::byte* first_byte(graph::ValueId id) { return bytes(id).data() + graph_[id].offset; }
+  std::byte* first_byte(ValueId id) { return bytes(id).data() + graph_[id].offset; }
 
-  bool lies_in_an_operand(graph::ValueId id) const {
-    for (graph::ValueId operand : graph_[op_].operands) {
+  bool lies_in_an_operand(ValueId id) const {
+    for (ValueId operand : graph_[op_].operands) {
       if (operand && graph_.root(operand) == graph_.root(id)) return true;
     }
     return false;
@@ -218,18 +218,18 @@ class OpHarness {
   /// of theirs; of the workspace they can, as far as vectors go.
   static constexpr std::size_t vector_bytes = 64;
 
-  std::uint64_t run_at(const runtime::Kernel& kernel, GuardedBytes::Side side) {
-    const graph::OpView view(graph_, graph_[op_]);
+  std::uint64_t run_at(const Kernel& kernel, GuardedBytes::Side side) {
+    const OpView view(graph_, graph_[op_]);
     const auto &inputs = graph_[op_].operands, &outputs = graph_[op_].results;
     std::vector<void*> operands, results;
-    std::vector<graph::ValueId> poisoned;
+    std::vector<ValueId> poisoned;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i]) bytes(inputs[i]).move_to(side);
       if (inputs[i] && skips_halo(kernel, i)) poisoned.push_back(inputs[i]);
       operands.push_back(inputs[i] ? first_byte(inputs[i]) : nullptr);
     }
-    for (graph::ValueId id : poisoned) fill_halo(id, std::byte{0xff});
-    for (graph::ValueId id : outputs) {
+    for (ValueId id : poisoned) fill_halo(id, std::byte{0xff});
+    for (ValueId id : outputs) {
       // An in-place result (see Graph::merge) lies in an operand's bytes: those are not poisoned.
       if (!lies_in_an_operand(id)) {
         bytes(id).move_to(side);
@@ -241,7 +241,7 @@ class OpHarness {
     GuardedBytes workspace(static_cast<std::size_t>(scratch), vector_bytes);
     workspace.move_to(side);
     std::fill(workspace.begin(), workspace.end(), std::byte{0xff});
-    const runtime::PreparedKernel prepared = kernel.prepare(view);
+    const PreparedKernel prepared = kernel.prepare(view);
     runtime::StatusWord status;
     runner_({.run = prepared.run,
              .call = {.operands = operands.data(),
@@ -254,12 +254,12 @@ class OpHarness {
              .results = results,
              .memory = memory_of_op(workspace)});
     EXPECT_TRUE(workspace.intact()) << kernel.name << " wrote outside its workspace";
-    const auto expect_intact = [&](graph::ValueId id) {
+    const auto expect_intact = [&](ValueId id) {
       EXPECT_TRUE(!id || bytes(id).intact()) << kernel.name << " wrote outside " << graph_[id].name;
     };
     std::for_each(inputs.begin(), inputs.end(), expect_intact);
     std::for_each(outputs.begin(), outputs.end(), expect_intact);
-    for (graph::ValueId id : poisoned) fill_halo(id, std::byte{0});
+    for (ValueId id : poisoned) fill_halo(id, std::byte{0});
     return status.load();
   }
 
@@ -267,7 +267,7 @@ class OpHarness {
   std::vector<std::span<std::byte>> memory_of_op(GuardedBytes& workspace) {
     std::set<std::uint32_t> roots;
     for (const auto& values : {graph_[op_].operands, graph_[op_].results}) {
-      for (graph::ValueId id : values) {
+      for (ValueId id : values) {
         if (id) roots.insert(graph_.root(id).index);
       }
     }
@@ -280,13 +280,13 @@ class OpHarness {
 
   /// A kernel that wishes for no halo on an operand has no use for the one that is there, and may
   /// not read it. (Not told of bytes that another operand or a result has too.)
-  bool skips_halo(const runtime::Kernel& kernel, std::size_t operand) const {
-    const graph::OpView view(graph_, graph_[op_]);
-    const graph::ValueId id = graph_[op_].operands[operand];
+  bool skips_halo(const Kernel& kernel, std::size_t operand) const {
+    const OpView view(graph_, graph_[op_]);
+    const ValueId id = graph_[op_].operands[operand];
     if (graph_[id].layout.halo == 0 || !kernel.wanted_halo ||
         kernel.wanted_halo(view, operand) != 0)
       return false;
-    const auto shares = [&](graph::ValueId other) {
+    const auto shares = [&](ValueId other) {
       return other && graph_.root(other) == graph_.root(id);
     };
     const auto &inputs = graph_[op_].operands, &outputs = graph_[op_].results;
@@ -294,7 +294,7 @@ class OpHarness {
            std::none_of(outputs.begin(), outputs.end(), shares);
   }
 
-  void fill_halo(graph::ValueId id, std::byte with) {
+  void fill_halo(ValueId id, std::byte with) {
     const graph::Value& value = graph_[id];
     const auto size = static_cast<std::size_t>(byte_size(value.type, value.shape, value.layout)),
                element = static_cast<std::size_t>(size_of(value.type));
@@ -307,7 +307,7 @@ class OpHarness {
   }
 
   template <class F>
-  void for_each_row(graph::ValueId id, F f) {
+  void for_each_row(ValueId id, F f) {
     const graph::Value& value = graph_[id];
     const auto total = static_cast<std::size_t>(value.shape.elements());
     if (total == 0) return;

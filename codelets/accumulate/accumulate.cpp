@@ -5,12 +5,12 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> accumulate_kernels();
+std::vector<Kernel> accumulate_kernels();
 
 void register_accumulate(Registry& registry) {
   registry.add({.name = "accumulate",
                 .operands = {{"total", graph::Effect::accumulate}, {"value"}},
-                .infer = [](const graph::OpView& op) -> std::vector<graph::ResultType> {
+                .infer = [](const OpView& op) -> std::vector<graph::ResultType> {
                   const DType type = op.operand(0).type;
                   if (type != DType::float32 && type != DType::float64 && type != DType::int64) {
                     fail({.found = operand_text(op, 0) + " of type " + std::string(to_string(type)),
@@ -20,7 +20,7 @@ void register_accumulate(Registry& registry) {
                   return {};
                 },
                 .cost =
-                    [](const graph::OpView& op) {
+                    [](const OpView& op) {
                       const double n = static_cast<double>(op.operand(0).shape.elements());
                       return graph::Cost{
                           .flops = n,

@@ -9,7 +9,7 @@ struct State {
 };
 
 template <class T>
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   using Sum = Wrapping<T>;
   const std::int64_t count = static_cast<const State*>(call.state)->count;
   T* total = call.inout<T>(0);
@@ -20,13 +20,13 @@ void run(const runtime::KernelCall& call) {
   }
 }
 
-runtime::PreparedKernel choose(const graph::OpView& op) {
+PreparedKernel choose(const OpView& op) {
   auto state = std::make_shared<const State>(State{op.operand(0).shape.elements()});
   return {with_element(op.operand(0).type, [](auto zero) { return &run<decltype(zero)>; }), state};
 }
 
 }  // namespace
 
-std::vector<runtime::Kernel> accumulate_kernels() { return {{.name = "plain", .prepare = choose}}; }
+std::vector<Kernel> accumulate_kernels() { return {{.name = "plain", .prepare = choose}}; }
 
 }  // namespace arenite::codelets

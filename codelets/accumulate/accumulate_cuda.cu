@@ -5,7 +5,7 @@ namespace arenite::codelets {
 namespace {
 
 template <class T>
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   using Sum = Wrapping<T>;
   T* total = call.inout<T>(0);
   const T* value = call.in<T>(1);
@@ -14,7 +14,7 @@ void run(const runtime::KernelCall& call) {
   });
 }
 
-runtime::PreparedKernel choose(const graph::OpView& op) {
+PreparedKernel choose(const OpView& op) {
   auto state = std::make_shared<const cuda::Elements>(cuda::elements_of(op));
   return {with_element(op.operand(0).type, [](auto zero) { return &run<decltype(zero)>; }), state};
 }

@@ -5,12 +5,12 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> add_kernels();
+std::vector<Kernel> add_kernels();
 
 void register_add(Registry& registry) {
   graph::OperatorDefinition add = pairwise("add");
   add.gradient = [](graph::GradientContext& context) {
-    const graph::ValueId gradient = context.result_gradient(0);
+    const ValueId gradient = context.result_gradient(0);
     if (!gradient) return;
     if (context.wants(0)) context.set(0, gradient);
     if (context.wants(1))

@@ -4,6 +4,6 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> add_kernels() { return pairwise_kernels<std::plus<>>(); }
+std::vector<Kernel> add_kernels() { return pairwise_kernels<std::plus<>>(); }
 
 }  // namespace arenite::codelets

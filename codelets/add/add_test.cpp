@@ -26,7 +26,7 @@ TEST(Add, GradientIsTheSumsOwnUnlessRepeated) {
   const auto repeated = h.gradient({g}, {true, false});
   EXPECT_EQ(repeated[0], g);
   EXPECT_FALSE(repeated[1]);
-  EXPECT_FALSE(h.gradient({graph::ValueId{}}, {true, true})[1]);
+  EXPECT_FALSE(h.gradient({ValueId{}}, {true, true})[1]);
   EXPECT_EQ(h.graph().op_count(), ops + 1);
 }
 

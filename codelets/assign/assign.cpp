@@ -6,28 +6,27 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> assign_kernels();
-std::vector<runtime::Kernel> identity_kernels();
+std::vector<Kernel> assign_kernels();
+std::vector<Kernel> identity_kernels();
 
 void register_assign(Registry& registry) {
   registry.add({.name = "assign",
                 .operands = {{"target", graph::Effect::write}, {"value"}},
-                .infer = [](const graph::OpView& op) -> std::vector<graph::ResultType> {
+                .infer = [](const OpView& op) -> std::vector<graph::ResultType> {
                   expect_like(op, 1, 0);
                   return {};
                 }},
                assign_kernels());
-  registry.add(
-      {.name = "identity",
-       .operands = {{"x"}},
-       .results = {"y"},
-       .infer = [](const graph::OpView& op) -> std::vector<graph::ResultType> {
-         return {{op.operand(0).type, op.operand(0).shape}};
-       },
-       .gradient = gradient_of_first([](auto&, graph::ValueId gradient) { return gradient; }),
-       .of_share = rows_of_first<>,
-       .crosses_spaces = true},
-      identity_kernels());
+  registry.add({.name = "identity",
+                .operands = {{"x"}},
+                .results = {"y"},
+                .infer = [](const OpView& op) -> std::vector<graph::ResultType> {
+                  return {{op.operand(0).type, op.operand(0).shape}};
+                },
+                .gradient = gradient_of_first([](auto&, ValueId gradient) { return gradient; }),
+                .of_share = rows_of_first<>,
+                .crosses_spaces = true},
+               identity_kernels());
 }
 
 }  // namespace arenite::codelets

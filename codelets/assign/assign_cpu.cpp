@@ -9,27 +9,27 @@ struct State {
   std::int64_t bytes;
 };
 
-State build(const graph::OpView& op) {
+State build(const OpView& op) {
   const graph::Value& value = op.operand(0);
   return {graph::byte_size(value.type, value.shape)};
 }
 
-void assign(const runtime::KernelCall& call) {
+void assign(const KernelCall& call) {
   const std::int64_t bytes = static_cast<const State*>(call.state)->bytes;
   std::copy_n(call.in<std::uint8_t>(1), bytes, call.inout<std::uint8_t>(0));
 }
 
-void identity(const runtime::KernelCall& call) {
+void identity(const KernelCall& call) {
   const std::int64_t bytes = static_cast<const State*>(call.state)->bytes;
   std::copy_n(call.in<std::uint8_t>(0), bytes, call.out<std::uint8_t>(0));
 }
 
 }  // namespace
 
-std::vector<runtime::Kernel> assign_kernels() {
+std::vector<Kernel> assign_kernels() {
   return {{.name = "plain", .prepare = prepare<build, assign>}};
 }
-std::vector<runtime::Kernel> identity_kernels() {
+std::vector<Kernel> identity_kernels() {
   return {{.name = "plain", .prepare = prepare<build, identity>}};
 }
 

@@ -9,7 +9,7 @@ namespace arenite::codelets {
 namespace {
 
 template <class T>
-void copy(const runtime::KernelCall& call, const void* source, void* target) {
+void copy(const KernelCall& call, const void* source, void* target) {
   const T* from = static_cast<const T*>(source);
   T* to = static_cast<T*>(target);
   cuda::for_each(call, cuda::count_of(call),
@@ -17,17 +17,17 @@ void copy(const runtime::KernelCall& call, const void* source, void* target) {
 }
 
 template <class T>
-void assign(const runtime::KernelCall& call) {
+void assign(const KernelCall& call) {
   copy<T>(call, call.operands[1], call.operands[0]);
 }
 
 template <class T>
-void identity(const runtime::KernelCall& call) {
+void identity(const KernelCall& call) {
   copy<T>(call, call.operands[0], call.results[0]);
 }
 
 /// Between spaces the device's copy engine works beside the kernels.
-void transfer(const runtime::KernelCall& call) {
+void transfer(const KernelCall& call) {
   const auto bytes = static_cast<std::size_t>(cuda::count_of(call));
 #ifdef __CUDACC__
   cudaMemcpyAsync(call.results[0], call.operands[0], bytes, cudaMemcpyDefault,
@@ -37,20 +37,20 @@ void transfer(const runtime::KernelCall& call) {
 #endif
 }
 
-bool is_transfer(const graph::OpView& op) { return graph::is_crossing(op.graph(), op.op()); }
+bool is_transfer(const OpView& op) { return graph::is_crossing(op.graph(), op.op()); }
 
-graph::Support between_spaces(const graph::OpView& op) {
+graph::Support between_spaces(const OpView& op) {
   if (!is_transfer(op)) return "both sides in one memory";
   return {};
 }
 
 /// Kernels do not reach the host's memory everywhere.
-graph::Support within_one(const graph::OpView& op) {
+graph::Support within_one(const OpView& op) {
   if (is_transfer(op)) return "sides in two memories";
   return cuda::disjoint(op);
 }
 
-cuda::Elements bytes_of(const graph::OpView& op) {
+cuda::Elements bytes_of(const OpView& op) {
   return {graph::byte_size(op.operand(0).type, op.operand(0).shape)};
 }
 
@@ -64,7 +64,7 @@ void ARENITE_CUDA_KERNELS(assign)(runtime::KernelTable& kernels) {
                            .device = DeviceKind::cuda,
                            .supports = between_spaces,
                            .prepare = prepare<bytes_of, transfer>});
-  runtime::Kernel within =
+  Kernel within =
       cuda::copying<cuda::elements_of>(identity<uint8_t>, identity<uint32_t>, identity<uint64_t>);
   within.supports = within_one;
   kernels.add("identity", std::move(within));

@@ -6,8 +6,6 @@ namespace arenite::codelets {
 namespace avg_pool2d {
 namespace {
 
-using graph::OpView;
-
 bool counts_padding(const OpView& op) {
   const std::int64_t given = op.integer("count_padding");
   if (given != 0 && given != 1) {
@@ -28,7 +26,7 @@ std::vector<graph::ResultType> infer_grad(const OpView& op) {
   return {{DType::float32, pool2d::input_shape(pool2d::window_of(op), op)}};
 }
 
-graph::ValueId gradient(graph::GradientContext& ctx, graph::ValueId g) {
+ValueId gradient(graph::GradientContext& ctx, ValueId g) {
   return ctx.builder().add1("avg_pool2d_grad", {g}, pool2d::sized(ctx.forward()));
 }
 

@@ -19,8 +19,8 @@ struct Geometry {
   Window window;
   bool count_padding = true;
 
-  static Geometry forward(const graph::OpView& op);
-  static Geometry grad(const graph::OpView& op);
+  static Geometry forward(const OpView& op);
+  static Geometry grad(const OpView& op);
 
   /// What each tap of a window counts for.
   float weight(const pool2d::Taps& taps) const noexcept {
@@ -29,7 +29,7 @@ struct Geometry {
 };
 
 /// Any shape; vectors over the channels of each window.
-runtime::Kernel plain_forward();
-runtime::Kernel plain_grad();
+Kernel plain_forward();
+Kernel plain_grad();
 
 }  // namespace arenite::codelets::avg_pool2d

@@ -11,7 +11,6 @@ namespace arenite::codelets::avg_pool2d {
 namespace {
 
 using pool2d::Taps;
-using runtime::KernelCall;
 
 /// Calls f(count, c) for all channels c … c + count − 1, in runs of a vector, of a quarter and of
 /// one. `count` is a constant, so that sums over taps stay in registers.
@@ -117,13 +116,13 @@ void run_grad_2x2(const KernelCall& call) {
 
 }  // namespace
 
-runtime::Kernel plain_forward() {
+Kernel plain_forward() {
   return plain_with_halos<
       prepare<Geometry::forward, pool2d::by_window<Geometry, run_forward_2x2, run_forward>>,
       skipped_halo<0>>();
 }
 
-runtime::Kernel plain_grad() {
+Kernel plain_grad() {
   return plain_with_halos<
       prepare<Geometry::grad, pool2d::by_window<Geometry, run_grad_2x2, run_grad>>,
       skipped_halo<0>>();

@@ -5,7 +5,6 @@
 namespace arenite::codelets::testing {
 namespace {
 
-using graph::ValueId;
 using List = std::vector<std::int64_t>;
 
 struct Case {

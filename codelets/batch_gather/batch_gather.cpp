@@ -15,8 +15,6 @@
 namespace arenite::codelets {
 namespace {
 
-using graph::OpView;
-
 std::vector<graph::ResultType> infer(const OpView& op) {
   expect_type(op, 0, DType::uint8);
   expect_rank(op, 0, 4, "[M, H, W, C]");

@@ -10,6 +10,6 @@ enum class GatherFault : std::uint32_t {
   index = 2,   ///< an entry of the order names no image: that sample is zeros
 };
 
-std::vector<runtime::Kernel> batch_gather_kernels();
+std::vector<Kernel> batch_gather_kernels();
 
 }  // namespace arenite::codelets

@@ -48,7 +48,7 @@ void prefetch(const Byte* image, std::int64_t bytes) {
   for (std::int64_t at = 0; at < std::min(bytes, most); at += line) __builtin_prefetch(image + at);
 }
 
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const Byte *images = call.in<Byte>(0), *labels = call.in<Byte>(1);
   const std::int64_t cursor = *call.in<std::int64_t>(3);
@@ -76,7 +76,7 @@ void run(const runtime::KernelCall& call) {
   zero_halo(x, state.x);
 }
 
-State state_of(const graph::OpView& op) {
+State state_of(const OpView& op) {
   return {.x = Image(op.result(0)),
           .images = op.operand(0).shape[0],
           .order = op.operand(2).shape[0],
@@ -87,7 +87,7 @@ State state_of(const graph::OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> batch_gather_kernels() {
+std::vector<Kernel> batch_gather_kernels() {
   return {{.name = "plain", .prepare = prepare<state_of, run>, .writes_halo = true}};
 }
 

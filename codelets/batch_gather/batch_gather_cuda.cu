@@ -10,7 +10,7 @@ struct State {
   float scale = 1;
 };
 
-State state_of(const graph::OpView& op) {
+State state_of(const OpView& op) {
   const Shape& x = op.result(0).shape;
   return {.pixels = x[0] == 0 ? 0 : x.elements() / x[0],
           .images = op.operand(0).shape[0],
@@ -29,7 +29,7 @@ ARENITE_GPU std::int64_t image_of(const State& s, const std::int32_t* order, std
   return image >= 0 && image < s.images ? image : -1;
 }
 
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const State s = *static_cast<const State*>(call.state);
   const auto *images = call.in<std::uint8_t>(0), *labels = call.in<std::uint8_t>(1);
   const auto* order = call.in<std::int32_t>(2);

@@ -12,7 +12,7 @@ using runtime::StatusWord;
 struct Data {
   OpHarness& h;
   Shape shape;
-  graph::ValueId images, labels, order, cursor;
+  ValueId images, labels, order, cursor;
   std::vector<std::uint8_t> pixels, classes;
   std::vector<std::int32_t> indices;
 
@@ -34,8 +34,7 @@ struct Data {
     h.write(order, indices);
   }
 
-  std::vector<graph::ValueId> gather(std::int64_t count, std::int64_t begin,
-                                     graph::Attributes more = {}) {
+  std::vector<ValueId> gather(std::int64_t count, std::int64_t begin, graph::Attributes more = {}) {
     more.set("count", count);
     more.set("begin", begin);
     return h.op("batch_gather", {images, labels, order, cursor}, more);
@@ -43,7 +42,7 @@ struct Data {
 
   void move_to(std::int64_t position) { h.write<std::int64_t>(cursor, {position}); }
 
-  void expect_sample(graph::ValueId x, graph::ValueId y, std::size_t j, std::size_t entry,
+  void expect_sample(ValueId x, ValueId y, std::size_t j, std::size_t entry,
                      double scale = 1.0 / 255) {
     const auto image = static_cast<std::size_t>(shape.elements() / shape[0]);
     const auto values = h.read<float>(x);

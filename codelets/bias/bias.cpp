@@ -6,13 +6,10 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> bias_kernels();
-std::vector<runtime::Kernel> bias_grad_kernels();
+std::vector<Kernel> bias_kernels();
+std::vector<Kernel> bias_grad_kernels();
 
 namespace {
-
-using graph::OpView;
-using graph::ValueId;
 
 std::vector<graph::ResultType> infer_bias(const OpView& op) {
   const Shape& x = expect_last_axis(op, 0);

@@ -3,8 +3,6 @@
 namespace arenite::codelets {
 namespace {
 
-using graph::OpView;
-
 /// Small channel counts are widened: `group` pixels side by side make a strip of about this many
 /// floats.
 constexpr std::int64_t strip_target = 64;
@@ -27,7 +25,7 @@ State state_of(const graph::Value& in, const graph::Value& out) {
 State bias_state(const OpView& op) { return state_of(op.operand(0), op.result(0)); }
 State grad_state(const OpView& op) { return state_of(op.operand(0), op.operand(0)); }
 
-void run_bias(const runtime::KernelCall& call) {
+void run_bias(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const std::int64_t length = state.in.length(), channels = state.channels;
   if (channels == 0) return;
@@ -69,7 +67,7 @@ void add_strips(const float* x, std::int64_t strip, std::int64_t strips, float* 
 /// Each channel's terms are summed in a fixed order: at most 32 strips in float, four at a time,
 /// then the blocks' sums (and the pixels side by side in a strip) in double. The error therefore
 /// does not grow with the number of pixels, and no schedule can change the bits.
-void run_bias_grad(const runtime::KernelCall& call) {
+void run_bias_grad(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const std::int64_t length = state.in.length(), channels = state.channels;
   const std::int64_t strip = state.group * channels;
@@ -108,11 +106,11 @@ std::int64_t bias_grad_workspace(const OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> bias_kernels() {
+std::vector<Kernel> bias_kernels() {
   return {plain_with_halos<prepare<bias_state, run_bias>, skipped_halo<0>>()};
 }
 
-std::vector<runtime::Kernel> bias_grad_kernels() {
+std::vector<Kernel> bias_grad_kernels() {
   return {{.name = "plain",
            .workspace = bias_grad_workspace,
            .prepare = prepare<grad_state, run_bias_grad>,

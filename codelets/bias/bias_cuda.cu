@@ -8,12 +8,12 @@ struct State {
   std::int64_t count = 0, channels = 1;
 };
 
-State state_of(const graph::OpView& op) {
+State state_of(const OpView& op) {
   const Shape& x = op.operand(0).shape;
   return {x.elements(), x.at(-1)};
 }
 
-void run_bias(const runtime::KernelCall& call) {
+void run_bias(const KernelCall& call) {
   const State state = *static_cast<const State*>(call.state);
   const float *x = call.in<float>(0), *bias = call.in<float>(1);
   float* y = call.out<float>(0);
@@ -22,7 +22,7 @@ void run_bias(const runtime::KernelCall& call) {
 }
 
 /// All pixels' channels, whatever axes the pixels have.
-cuda::Sums sums_of(const graph::OpView& op) {
+cuda::Sums sums_of(const OpView& op) {
   const Shape& gradient = op.operand(0).shape;
   const std::int64_t channels = gradient.at(-1);
   cuda::Sums sums;
@@ -32,7 +32,7 @@ cuda::Sums sums_of(const graph::OpView& op) {
   return sums;
 }
 
-void run_bias_grad(const runtime::KernelCall& call) {
+void run_bias_grad(const KernelCall& call) {
   cuda::run_sums(call, *static_cast<const cuda::Sums*>(call.state), call.in<float>(0),
                  call.out<float>(0));
 }

@@ -6,11 +6,9 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> broadcast_to_kernels();
+std::vector<Kernel> broadcast_to_kernels();
 
 namespace {
-
-using graph::OpView;
 
 std::vector<graph::ResultType> infer(const OpView& op) {
   expect_real(op, 0);
@@ -40,7 +38,7 @@ void register_broadcast_to(Registry& registry) {
        .results = {"y"},
        .attributes = {{"shape", graph::AttributeType::integers, {}}},
        .infer = infer,
-       .gradient = gradient_of_first([](graph::GradientContext& context, graph::ValueId gradient) {
+       .gradient = gradient_of_first([](graph::GradientContext& context, ValueId gradient) {
          return summed_like(context.builder(), gradient, context.operand(0));
        }),
        .of_share = of_share},

@@ -13,7 +13,7 @@ struct State {
   std::optional<Image> image;  ///< of a result with a halo
 };
 
-State state_of(const graph::OpView& op) {
+State state_of(const OpView& op) {
   const graph::Value &x = op.operand(0), &y = op.result(0);
   const Strides to(y), from = Strides::repeated(x);
   State state;
@@ -29,7 +29,7 @@ State state_of(const graph::OpView& op) {
 }
 
 template <class T>
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const std::int64_t length = state.run.size;
   T* result = call.out<T>(0);
@@ -47,7 +47,7 @@ void run(const runtime::KernelCall& call) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> broadcast_to_kernels() {
+std::vector<Kernel> broadcast_to_kernels() {
   return {plain_with_halos<prepare_real<state_of, run<float>, run<double>>, skipped_halo<0>>()};
 }
 

@@ -3,7 +3,7 @@
 namespace arenite::codelets {
 namespace {
 
-cuda::Offsets<1> offsets_of(const graph::OpView& op) {
+cuda::Offsets<1> offsets_of(const OpView& op) {
   const Strides x = Strides::repeated(op.operand(0));
   const Shape& y = op.result(0).shape;
   cuda::Offsets<1> offsets;

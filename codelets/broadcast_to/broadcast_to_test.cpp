@@ -58,7 +58,7 @@ TEST(BroadcastTo, GradientOfTheSameShapeIsTheGradientItself) {
   const std::size_t ops = h.graph().op_count();
   EXPECT_EQ(h.gradient({g}, {true}).front(), g);
   EXPECT_FALSE(h.gradient({g}, {false}).front());
-  EXPECT_FALSE(h.gradient({graph::ValueId{}}, {true}).front());
+  EXPECT_FALSE(h.gradient({ValueId{}}, {true}).front());
   EXPECT_EQ(h.graph().op_count(), ops);
 }
 
@@ -66,7 +66,7 @@ TEST(BroadcastTo, RefusesWhatDoesNotMatch) {
   OpHarness h;
   const auto x = h.random("x", {2, 1});
   const auto i = h.declare("i", DType::int64, {2, 1});
-  const auto repeat = [&](graph::ValueId what, std::vector<std::int64_t> to) {
+  const auto repeat = [&](ValueId what, std::vector<std::int64_t> to) {
     h.op("broadcast_to", {what}, {{"shape", std::move(to)}});
   };
   expect_error(

@@ -12,13 +12,11 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> stack_columns_kernels();
-std::vector<runtime::Kernel> join_columns_kernels();
+std::vector<Kernel> stack_columns_kernels();
+std::vector<Kernel> join_columns_kernels();
 
 namespace {
 
-using graph::OpView;
-using graph::ValueId;
 using Range = std::pair<std::int64_t, std::int64_t>;
 
 /// The range that an attribute gives, of an axis this long; all of it when it gives none.

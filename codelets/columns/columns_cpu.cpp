@@ -6,8 +6,6 @@
 namespace arenite::codelets {
 namespace {
 
-using runtime::KernelCall;
-
 void run(const KernelCall& call) {
   const auto& state = *static_cast<const columns::State*>(call.state);
   float* y = call.out<float>(0);
@@ -24,11 +22,11 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> stack_columns_kernels() {
+std::vector<Kernel> stack_columns_kernels() {
   return {{.name = "plain", .prepare = prepare<columns::stack, run>}};
 }
 
-std::vector<runtime::Kernel> join_columns_kernels() {
+std::vector<Kernel> join_columns_kernels() {
   return {{.name = "plain", .prepare = prepare<columns::join, run>}};
 }
 

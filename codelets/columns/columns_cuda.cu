@@ -4,7 +4,7 @@
 namespace arenite::codelets {
 namespace {
 
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const auto& state = *static_cast<const columns::State*>(call.state);
   float* y = call.out<float>(0);
   const std::int64_t width = state.width;

@@ -49,7 +49,7 @@ TEST(Columns, PutMatricesTogether) {
     SCOPED_TRACE(round);
     const bool stacks = round % 2 == 0, some = round % 3 != 0;
     const std::int64_t alike = size(h.engine());
-    std::vector<graph::ValueId> operands;
+    std::vector<ValueId> operands;
     std::vector<Matrix> matrices;
     for (int i = terms(h.engine()); i > 0; --i) {
       const std::int64_t other = size(h.engine());
@@ -74,7 +74,7 @@ TEST(Columns, SayWhatDoesNotFit) {
   OpHarness h;
   const auto a = h.declare("a", DType::float32, {2, 3}), b = h.declare("b", DType::float32, {4, 2}),
              c = h.declare("c", DType::int32, {2, 3}), d = h.declare("d", DType::float32, {2});
-  const auto message = [&](const char* op, const std::vector<graph::ValueId>& operands,
+  const auto message = [&](const char* op, const std::vector<ValueId>& operands,
                            const graph::Attributes& attributes = {}) -> std::string {
     try {
       h.op(op, operands, attributes);

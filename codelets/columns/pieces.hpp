@@ -1,7 +1,7 @@
 // What stack_columns and join_columns copy: a rectangle of each operand.
 #pragma once
 
-#include <arenite/graph/operator.hpp>
+#include "codelets/words.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -20,7 +20,7 @@ struct State {
   std::int64_t width = 0;  ///< of the result
 };
 
-inline State stack(const graph::OpView& op) {
+inline State stack(const OpView& op) {
   const auto& columns = op.attributes().integers("columns");
   State state{.pieces = {}, .width = op.result(0).shape[1]};
   std::int64_t to = 0;
@@ -36,7 +36,7 @@ inline State stack(const graph::OpView& op) {
   return state;
 }
 
-inline State join(const graph::OpView& op) {
+inline State join(const OpView& op) {
   const auto& rows = op.attributes().integers("rows");
   const Shape& y = op.result(0).shape;
   State state{.pieces = {}, .width = y[1]};

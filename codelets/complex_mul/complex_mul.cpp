@@ -11,13 +11,11 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> complex_mul_kernels();
-std::vector<runtime::Kernel> complex_mul_grad_right_kernels();
+std::vector<Kernel> complex_mul_kernels();
+std::vector<Kernel> complex_mul_grad_right_kernels();
 
 namespace {
 
-using graph::OpView;
-using graph::ValueId;
 using Results = std::vector<graph::ResultType>;
 using List = std::vector<std::int64_t>;
 

@@ -6,8 +6,6 @@
 namespace arenite::codelets {
 namespace {
 
-using graph::OpView;
-
 /// The axes of a's numbers, and how far a and b go along each: b stays where it is repeated.
 struct State {
   Nest<2> kept, repeated;  ///< but the innermost, by whether b goes on
@@ -50,7 +48,7 @@ void multiply(const T* a, const T* b, std::int64_t count, T sign, T* y) noexcept
 }
 
 template <class T>
-void run_mul(const runtime::KernelCall& call) {
+void run_mul(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   if (state.numbers == 0) return;
   const T* a = call.in<T>(0);
@@ -101,7 +99,7 @@ struct Sums {
 
 /// In double, and in an order that follows from the shapes alone.
 template <class T>
-void run_grad_right(const runtime::KernelCall& call) {
+void run_grad_right(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const T* gradient = call.in<T>(0);
   const T* a = call.in<T>(1);
@@ -140,11 +138,11 @@ void run_grad_right(const runtime::KernelCall& call) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> complex_mul_kernels() {
+std::vector<Kernel> complex_mul_kernels() {
   return {{.name = "plain", .prepare = prepare_real<mul_state, run_mul<float>, run_mul<double>>}};
 }
 
-std::vector<runtime::Kernel> complex_mul_grad_right_kernels() {
+std::vector<Kernel> complex_mul_grad_right_kernels() {
   return {
       {.name = "plain",
        .prepare = prepare_real<grad_right_state, run_grad_right<float>, run_grad_right<double>>}};

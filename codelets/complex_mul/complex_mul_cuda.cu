@@ -10,7 +10,7 @@ struct Product {
   bool conjugate = false;
 };
 
-Product product_of(const graph::OpView& op) {
+Product product_of(const OpView& op) {
   const Shape &a = op.operand(0).shape, &b = op.operand(1).shape;
   Product made{.numbers = a.elements() / 2, .conjugate = op.integer("conjugate") != 0};
   std::array<std::int64_t, Shape::max_rank> step{};
@@ -22,7 +22,7 @@ Product product_of(const graph::OpView& op) {
 }
 
 template <class T>
-void run_mul(const runtime::KernelCall& call) {
+void run_mul(const KernelCall& call) {
   const Product p = *static_cast<const Product*>(call.state);
   const T *a = call.in<T>(0), *b = call.in<T>(1);
   T* y = call.out<T>(0);
@@ -45,7 +45,7 @@ struct Gradient {
 };
 
 /// Σ g · conj(a); with conjugate=1, Σ conj(g) · a: the conjugate of the former.
-Gradient gradient_of(const graph::OpView& op) {
+Gradient gradient_of(const OpView& op) {
   const Shape &a = op.operand(0).shape, &b = op.result(0).shape;
   Gradient made{.conjugate = op.integer("conjugate") != 0 ? -1.0 : 1.0};
   std::array<std::int64_t, Shape::max_rank> step{};
@@ -60,7 +60,7 @@ Gradient gradient_of(const graph::OpView& op) {
 }
 
 template <class T>
-void run_grad_right(const runtime::KernelCall& call) {
+void run_grad_right(const KernelCall& call) {
   const Gradient state = *static_cast<const Gradient*>(call.state);
   const cuda::Offsets<1> sums = state.numbers.sums, terms = state.numbers.terms;
   const T *gradient = call.in<T>(0), *a = call.in<T>(1);

@@ -56,7 +56,7 @@ std::pair<Values, Values> gradients(const Shape& a_shape, const Values& a, const
 }
 
 template <class T>
-graph::ValueId random(OpHarness& h, const std::string& name, const Shape& shape) {
+ValueId random(OpHarness& h, const std::string& name, const Shape& shape) {
   const auto id =
       h.declare(name, std::is_same_v<T, float> ? DType::float32 : DType::float64, shape);
   std::uniform_real_distribution<double> uniform(-1, 1);
@@ -192,7 +192,7 @@ TEST(ComplexMul, BuildsOnlyWantedGradients) {
   h.op("complex_mul", {a, b});
   const std::size_t ops = h.graph().op_count();
   h.gradient({a}, {false, false});
-  h.gradient({graph::ValueId{}}, {true, true});
+  h.gradient({ValueId{}}, {true, true});
   EXPECT_EQ(h.graph().op_count(), ops);
   EXPECT_FALSE(h.gradient({a}, {true, false})[1]);
   EXPECT_FALSE(h.gradient({a}, {false, true})[0]);
@@ -206,7 +206,7 @@ TEST(ComplexMul, RefusesWhatDoesNotMatch) {
              real = h.random("real", {4, 3, 1}), s = h.random("s", {});
   const auto i = h.declare("i", DType::int32, {4, 3, 2}),
              d = h.declare("d", DType::float64, {4, 3, 2});
-  const auto mul = [&](graph::ValueId left, graph::ValueId right, std::int64_t conjugate = 0) {
+  const auto mul = [&](ValueId left, ValueId right, std::int64_t conjugate = 0) {
     h.op("complex_mul", {left, right}, {{"conjugate", conjugate}});
   };
   expect_error([&] { mul(i, i); },
@@ -227,7 +227,7 @@ TEST(ComplexMul, RefusesWhatDoesNotMatch) {
                "complex_mul: operand 'b' (real) of shape [4, 3, 1]" + expected);
   expect_error([&] { mul(a, s); }, "complex_mul: operand 'b' (s) of shape []" + expected);
   expect_error([&] { mul(a, a, 2); }, "complex_mul: conjugate=2; expected 0 or 1");
-  const auto grad = [&](graph::ValueId gradient, graph::ValueId left, List shape) {
+  const auto grad = [&](ValueId gradient, ValueId left, List shape) {
     h.op("complex_mul_grad_right", {gradient, left}, {{"shape", std::move(shape)}});
   };
   expect_error(

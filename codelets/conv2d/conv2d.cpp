@@ -7,8 +7,6 @@ namespace arenite::codelets {
 namespace conv2d {
 namespace {
 
-using graph::OpView;
-
 std::vector<graph::ResultType> infer_forward(const OpView& op) {
   expect_forward_operands(op);
   const Shape &x = op.operand(0).shape, &weight = op.operand(1).shape;
@@ -45,7 +43,7 @@ std::vector<graph::ResultType> infer_grad_weight(const OpView& op) {
 }
 
 /// From the gradient of the convolution itself on.
-void add_gradients(graph::GradientContext& ctx, graph::ValueId g) {
+void add_gradients(graph::GradientContext& ctx, ValueId g) {
   // Copied: appending ops moves what these refer to.
   const OpView op = ctx.forward();
   const Shape x = op.operand(0).shape, weight = op.operand(1).shape;
@@ -64,11 +62,11 @@ void add_gradients(graph::GradientContext& ctx, graph::ValueId g) {
 }
 
 void gradient(graph::GradientContext& ctx) {
-  if (const graph::ValueId g = ctx.result_gradient(0)) add_gradients(ctx, g);
+  if (const ValueId g = ctx.result_gradient(0)) add_gradients(ctx, g);
 }
 
 void relu_gradient(graph::GradientContext& ctx) {
-  const graph::ValueId g = ctx.result_gradient(0);
+  const ValueId g = ctx.result_gradient(0);
   const bool wanted =
       ctx.wants(0) || ctx.wants(1) || (ctx.forward().has_operand(2) && ctx.wants(2));
   if (!g || !wanted) return;

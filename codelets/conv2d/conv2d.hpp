@@ -33,9 +33,9 @@ struct Geometry {
   /// What a ReLU before the convolution has made, if the input gradient's is taken with it.
   std::optional<Image> output = std::nullopt;
 
-  static Geometry forward(const graph::OpView& op);
-  static Geometry grad_input(const graph::OpView& op);
-  static Geometry grad_weight(const graph::OpView& op);
+  static Geometry forward(const OpView& op);
+  static Geometry grad_input(const OpView& op);
+  static Geometry grad_weight(const OpView& op);
 
   std::int64_t taps() const noexcept { return window.area(); }
   double flops() const noexcept;
@@ -46,23 +46,23 @@ struct Geometry {
 };
 
 /// Plain loops: any shape.
-runtime::Kernel plain_forward();
-runtime::Kernel plain_grad_input();
-runtime::Kernel plain_grad_weight();
+Kernel plain_forward();
+Kernel plain_grad_input();
+Kernel plain_grad_weight();
 
 /// LIBXSMM batch-reduce GEMM over the taps, a row of pixels at a time.
-runtime::Kernel xsmm_forward();
-runtime::Kernel xsmm_grad_input();  ///< stride 1 only
-runtime::Kernel xsmm_grad_weight();
+Kernel xsmm_forward();
+Kernel xsmm_grad_input();  ///< stride 1 only
+Kernel xsmm_grad_weight();
 
 /// AVX-512 lanes over (pixel, channel) pairs, for few channels; unsupported in builds without
 /// AVX-512.
-runtime::Kernel direct_forward();
-runtime::Kernel direct_grad_weight();
+Kernel direct_forward();
+Kernel direct_grad_weight();
 
 /// AVX-512, 3×3 kernels with stride 1 and no dilation, for enough channels and pixels; unsupported
 /// in builds without AVX-512.
-runtime::Kernel winograd_forward();
-runtime::Kernel winograd_grad_input();
+Kernel winograd_forward();
+Kernel winograd_grad_input();
 
 }  // namespace arenite::codelets::conv2d

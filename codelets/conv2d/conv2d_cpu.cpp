@@ -7,8 +7,6 @@
 namespace arenite::codelets::conv2d {
 namespace {
 
-using runtime::KernelCall;
-
 void run_forward(const KernelCall& call) {
   const auto& g = *static_cast<const Geometry*>(call.state);
   const float *x = call.in<float>(0), *weight = call.in<float>(1),
@@ -79,15 +77,15 @@ void run_grad_weight(const KernelCall& call) {
 
 }  // namespace
 
-runtime::Kernel plain_forward() {
+Kernel plain_forward() {
   return plain_with_halos<prepare<Geometry::forward, run_forward>, skipped_halo<0>>();
 }
 
-runtime::Kernel plain_grad_input() {
+Kernel plain_grad_input() {
   return plain_with_halos<prepare<Geometry::grad_input, run_grad_input>, skipped_halo<0, 2>>();
 }
 
-runtime::Kernel plain_grad_weight() {
+Kernel plain_grad_weight() {
   return {.name = "plain",
           .prepare = prepare<Geometry::grad_weight, run_grad_weight>,
           .wanted_halo = skipped_halo<0, 1>};

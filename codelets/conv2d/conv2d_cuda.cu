@@ -8,7 +8,7 @@ namespace {
 
 using conv2d::Geometry;
 
-void run_forward(const runtime::KernelCall& call) {
+void run_forward(const KernelCall& call) {
   const Geometry g = *static_cast<const Geometry*>(call.state);
   const float *x = call.in<float>(0), *weight = call.in<float>(1),
               *bias = g.biased ? call.in<float>(2) : nullptr;
@@ -26,7 +26,7 @@ void run_forward(const runtime::KernelCall& call) {
   });
 }
 
-void run_grad_input(const runtime::KernelCall& call) {
+void run_grad_input(const KernelCall& call) {
   const Geometry g = *static_cast<const Geometry*>(call.state);
   const float *gradient = call.in<float>(0), *weight = call.in<float>(1),
               *output = g.output ? call.in<float>(2) : nullptr;
@@ -49,7 +49,7 @@ cuda::Chunks chunks_of(const Geometry& g) {
   return {g.window.area() * g.x.c * g.y.c, g.y.n * g.y.h * g.y.w};
 }
 
-void run_grad_weight(const runtime::KernelCall& call) {
+void run_grad_weight(const KernelCall& call) {
   const Geometry g = *static_cast<const Geometry*>(call.state);
   const float *x = call.in<float>(0), *gradient = call.in<float>(1);
   float* dweight = call.out<float>(0);
@@ -78,11 +78,10 @@ void ARENITE_CUDA_KERNELS(conv2d)(runtime::KernelTable& kernels) {
     kernels.add(op, cuda::own(prepare<Geometry::forward, run_forward>));
   for (const char* op : {"conv2d_grad_input", "conv2d_grad_input_relu"})
     kernels.add(op, cuda::own(prepare<Geometry::grad_input, run_grad_input>));
-  kernels.add(
-      "conv2d_grad_weight",
-      cuda::own(prepare<Geometry::grad_weight, run_grad_weight>, [](const graph::OpView& op) {
-        return chunks_of(Geometry::grad_weight(op)).workspace();
-      }));
+  kernels.add("conv2d_grad_weight",
+              cuda::own(prepare<Geometry::grad_weight, run_grad_weight>, [](const OpView& op) {
+                return chunks_of(Geometry::grad_weight(op)).workspace();
+              }));
 }
 
 }  // namespace arenite::codelets

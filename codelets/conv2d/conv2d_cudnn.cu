@@ -8,14 +8,12 @@ namespace {
 using conv2d::Geometry;
 using cuda::Pass;
 using runtime::Compute;
-using runtime::KernelCall;
 
 template <auto geometry, Pass pass>
 struct OnePass : cuda::Convolution {
   Geometry g;
 
-  OnePass(const graph::OpView& op, Compute compute, int place)
-      : OnePass(geometry(op), compute, place) {}
+  OnePass(const OpView& op, Compute compute, int place) : OnePass(geometry(op), compute, place) {}
 
   void run(const KernelCall& call) const {
     Convolution::run(call, call.workspace, call.in<float>(0), call.in<float>(1),

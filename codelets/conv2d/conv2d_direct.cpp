@@ -15,11 +15,7 @@
 
 namespace arenite::codelets::conv2d {
 
-using runtime::Kernel;
-
 #ifdef ARENITE_AVX512
-using graph::OpView;
-using runtime::KernelCall;
 
 namespace {
 
@@ -261,8 +257,7 @@ void run_grad_weight(const KernelCall& call) {
 
 /// `run` holds the function for each width of load.
 template <auto geometry>
-runtime::PreparedKernel prepare(const OpView& op,
-                                const std::array<runtime::KernelFunction, 3>& run) {
+PreparedKernel prepare(const OpView& op, const std::array<runtime::KernelFunction, 3>& run) {
   auto d = std::make_shared<const Direct>(direct(geometry(op)));
   __mmask16 reads = 0;
   for (const Phase& phase : d->phases) reads |= phase.reads;

@@ -7,7 +7,6 @@ namespace arenite::codelets {
 namespace {
 
 using conv2d::Geometry;
-using graph::OpView;
 using Tiled = conv2d::TiledKernels<Geometry>;
 
 conv2d::TiledForward<false> forward(const OpView& op) {

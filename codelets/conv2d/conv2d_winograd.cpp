@@ -6,11 +6,7 @@
 
 namespace arenite::codelets::conv2d {
 
-using runtime::Kernel;
-
 #ifdef ARENITE_AVX512
-using graph::OpView;
-using runtime::KernelCall;
 
 namespace {
 

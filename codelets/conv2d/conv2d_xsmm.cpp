@@ -6,9 +6,6 @@
 namespace arenite::codelets::conv2d {
 namespace {
 
-using graph::OpView;
-using runtime::KernelCall;
-
 /// Row products over all rows of all samples: the forward pass, and with transposed weights the
 /// input gradient.
 struct Correlation {
@@ -120,7 +117,7 @@ graph::Support usable(const GradWeight& s) {
 
 }  // namespace
 
-runtime::Kernel xsmm_forward() {
+Kernel xsmm_forward() {
   return {.name = "xsmm",
           .jit = true,
           .supports = [](const OpView& op) { return usable(forward(op)); },
@@ -130,7 +127,7 @@ runtime::Kernel xsmm_forward() {
           .writes_halo = true};
 }
 
-runtime::Kernel xsmm_grad_input() {
+Kernel xsmm_grad_input() {
   return {.name = "xsmm",
           .jit = true,
           .supports = [](const OpView& op) -> graph::Support {
@@ -147,7 +144,7 @@ runtime::Kernel xsmm_grad_input() {
           .writes_halo = true};
 }
 
-runtime::Kernel xsmm_grad_weight() {
+Kernel xsmm_grad_weight() {
   return {.name = "xsmm",
           .jit = true,
           .supports = [](const OpView& op) { return usable(grad_weight(op)); },

@@ -84,7 +84,7 @@ inline Pair gradient_border(const Window& window) {
 
 /// `Kernel::wanted_halo` of input gradients that read that border of operand 0; a ReLU's output,
 /// operand 2, may have any.
-inline int grad_input_halo(const graph::OpView& op, std::size_t operand) {
+inline int grad_input_halo(const OpView& op, std::size_t operand) {
   if (operand == 2) return 0;
   return operand == 0 ? halo_for(gradient_border(Geometry::grad_input(op).window)) : -1;
 }

@@ -5,7 +5,6 @@
 
 namespace arenite::codelets::testing::convolution {
 
-using graph::ValueId;
 using Values = std::vector<double>;
 
 struct Case {

@@ -22,7 +22,7 @@ inline std::vector<graph::AttributeSchema> schema(
 }
 
 /// All but the kernel's size, which comes from another place in each op.
-inline Window window_of(const graph::OpView& op, Pair kernel) {
+inline Window window_of(const OpView& op, Pair kernel) {
   const graph::Attributes& attributes = op.attributes();
   return {.kernel = kernel,
           .stride = pair_of(attributes, "stride", 1),
@@ -31,7 +31,7 @@ inline Window window_of(const graph::OpView& op, Pair kernel) {
 }
 
 /// Operands x, weight and bias of a forward op.
-inline void expect_forward_operands(const graph::OpView& op) {
+inline void expect_forward_operands(const OpView& op) {
   const Shape& x = expect_rank4(op, 0, DType::float32, "[N, H, W, C]");
   const Shape& weight = expect_rank4(op, 1, DType::float32, "[KH, KW, C, K]");
   if (weight[2] != x[3]) {
@@ -45,7 +45,7 @@ inline void expect_forward_operands(const graph::OpView& op) {
 }
 
 /// The gradient, operand 0, and the weight, operand `weight`, of an input gradient.
-inline void expect_grad_input_operands(const graph::OpView& op, std::size_t weight) {
+inline void expect_grad_input_operands(const OpView& op, std::size_t weight) {
   const Shape& gradient = expect_rank4(op, 0, DType::float32, "[N, OH, OW, K]");
   const Shape& shape = expect_rank4(op, weight, DType::float32, "[KH, KW, C, K]");
   if (shape[3] == gradient[3]) return;
@@ -55,14 +55,13 @@ inline void expect_grad_input_operands(const graph::OpView& op, std::size_t weig
 }
 
 /// What a ReLU before the convolution has made: operand i, as large as the result.
-inline void expect_output_of_relu(const graph::OpView& op, std::size_t i, const Shape& dx) {
+inline void expect_output_of_relu(const OpView& op, std::size_t i, const Shape& dx) {
   expect_type(op, i, DType::float32);
   expect_shape(op, i, dx, "the shape of the result");
 }
 
 /// Two ops one behind the other, the first of them with all the attributes.
-inline std::optional<graph::Attributes> attributes_of_first(
-    const std::vector<graph::OpView>& chain) {
+inline std::optional<graph::Attributes> attributes_of_first(const std::vector<OpView>& chain) {
   return chain.at(0).attributes();
 }
 

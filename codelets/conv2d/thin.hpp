@@ -213,7 +213,7 @@ struct ThinGradWeightPass {
     return blocks * weight_part_elements<pooled>(sizes) * float_bytes;
   }
 
-  void run(const runtime::KernelCall& call) const {
+  void run(const KernelCall& call) const {
     auto* parts = static_cast<float*>(call.workspace);
     with_thin_shape(sizes, [&](auto shape) {
       cuda::for_each_block(
@@ -235,7 +235,7 @@ struct ThinForwardPass {
   Sizes sizes;
   bool biased;
 
-  void run(const runtime::KernelCall& call) const {
+  void run(const KernelCall& call) const {
     const std::int64_t groups = divide_up(sizes.outputs(), 4);
     with_thin_shape(sizes, [&](auto shape) {
       cuda::for_each(call, sizes.windows * groups,

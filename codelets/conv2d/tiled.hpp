@@ -31,7 +31,7 @@ struct TiledForward : TiledPass {
         biased(with_bias),
         relu(with_relu) {}
 
-  void run(const runtime::KernelCall& call) const {
+  void run(const KernelCall& call) const {
     with_tile([&](auto tile, auto vector) {
       using Problem = ForwardProduct<pooled, decltype(vector)::value>;
       ProductGrid::run(
@@ -58,7 +58,7 @@ struct TiledGradInput : TiledPass {
                   s.outputs() % 4 == 0, s.channels() % 4 == 0, false),
         rectified(behind_relu) {}
 
-  void run(const runtime::KernelCall& call) const {
+  void run(const KernelCall& call) const {
     with_tile([&](auto tile, auto vector) {
       using Problem = GradInputProduct<pooled, decltype(vector)::value>;
       ProductGrid::run(
@@ -76,7 +76,7 @@ struct TiledGradInput : TiledPass {
 
 /// dweight, and dbias behind pooling, are the sums of parts that lie one behind the other.
 template <bool pooled>
-static void add_weight_parts(const runtime::KernelCall& call, const Sizes& s, std::int64_t many,
+static void add_weight_parts(const KernelCall& call, const Sizes& s, std::int64_t many,
                              const float* parts) {
   const std::int64_t weights = std::int64_t{s.weight_rows()} * s.outputs();
   float *dweight = call.out<float>(0), *dbias = pooled ? call.out<float>(1) : nullptr;
@@ -97,7 +97,7 @@ struct TiledGradWeight : TiledPass {
     return grid.parts * weight_part_elements<pooled>(sizes) * float_bytes;
   }
 
-  void run(const runtime::KernelCall& call) const {
+  void run(const KernelCall& call) const {
     auto* parts = static_cast<float*>(call.workspace);
     with_tile([&](auto tile, auto vector) {
       using Problem = GradWeightProduct<pooled, decltype(vector)::value>;

@@ -18,17 +18,17 @@ struct TiledKernels {
 
   static Sizes sizes_of(const G& g) { return {g.x, g.y, g.window, pool_of(g)}; }
 
-  static graph::Support fits(const graph::OpView& op, const G& g, int least_alignment) {
+  static graph::Support fits(const OpView& op, const G& g, int least_alignment) {
     const graph::Support plain = cuda::is_plain(op, least_alignment);
     return plain ? Sizes::fit(g.x, g.y, g.window, pool_of(g)) : plain;
   }
   template <auto geometry>
-  static graph::Support fits(const graph::OpView& op) {
+  static graph::Support fits(const OpView& op) {
     return fits(op, geometry(op), 16);
   }
   /// Of convolutions alone, large ones are left to libraries.
   template <auto geometry>
-  static graph::Support supports(const graph::OpView& op) {
+  static graph::Support supports(const OpView& op) {
     const graph::Support fit = fits<geometry>(op);
     if constexpr (!pooled) {
       if (fit) return cuda::worth_tiles(geometry(op).flops());
@@ -36,33 +36,33 @@ struct TiledKernels {
     return fit;
   }
   template <class Pass, auto geometry>
-  static graph::Support fits_winograd(const graph::OpView& op) {
+  static graph::Support fits_winograd(const OpView& op) {
     const G g = geometry(op);
     if (pooled && pool_of(g) != Pair{2, 2}) return "pooling other than 2x2";
     const graph::Support window = Pass::fits(g.window, pool_of(g));
     return window ? fits(op, g, 4) : window;
   }
-  static graph::Support supports_thin_grad_weight(const graph::OpView& op) {
+  static graph::Support supports_thin_grad_weight(const OpView& op) {
     const G g = G::grad_weight(op);
     const graph::Support fit = fits(op, g, 4);
     return fit ? ThinGradWeightPass<pooled>::fits(sizes_of(g), g.window) : fit;
   }
 
-  static TiledGradInput<pooled> grad_input(const graph::OpView& op) {
+  static TiledGradInput<pooled> grad_input(const OpView& op) {
     const G g = G::grad_input(op);
     return {sizes_of(g), g.output.has_value()};
   }
-  static TiledGradWeight<pooled> grad_weight(const graph::OpView& op) {
+  static TiledGradWeight<pooled> grad_weight(const OpView& op) {
     return TiledGradWeight<pooled>(sizes_of(G::grad_weight(op)));
   }
-  static ThinGradWeightPass<pooled> thin_grad_weight(const graph::OpView& op) {
+  static ThinGradWeightPass<pooled> thin_grad_weight(const OpView& op) {
     return ThinGradWeightPass<pooled>(sizes_of(G::grad_weight(op)));
   }
-  static WinogradGradInputPass<pooled> winograd_grad_input(const graph::OpView& op) {
+  static WinogradGradInputPass<pooled> winograd_grad_input(const OpView& op) {
     const G g = G::grad_input(op);
     return {sizes_of(g), {g.x.n, g.x.h, g.x.w}, g.output.has_value()};
   }
-  static WinogradGradWeightPass<pooled> winograd_grad_weight(const graph::OpView& op) {
+  static WinogradGradWeightPass<pooled> winograd_grad_weight(const OpView& op) {
     const G g = G::grad_weight(op);
     return {sizes_of(g), output_tiles(g.y, pool_of(g))};
   }

@@ -55,7 +55,7 @@ class WinogradPass {
   }
 
   template <class Problem>
-  void run_product(const runtime::KernelCall& call, const Problem& problem) const {
+  void run_product(const KernelCall& call, const Problem& problem) const {
     with_shape([&](auto shape) {
       cuda::for_each_block(call, grid_.blocks(),
                            cuda::winograd::Product<decltype(shape), Problem>{problem});
@@ -96,7 +96,7 @@ class WinogradForwardPass : public WinogradPass {
         biased_(biased),
         relu_(relu) {}
 
-  void run(const runtime::KernelCall& call) const {
+  void run(const KernelCall& call) const {
     run_product(call,
                 WinogradForward<pooled>{.a = {call.in<float>(0), sizes_, tiles_},
                                         .b = {call.in<float>(1), sizes_},
@@ -126,7 +126,7 @@ class WinogradGradInputPass : public WinogradPass {
     return WinogradPass::fits(window, pool);
   }
 
-  void run(const runtime::KernelCall& call) const {
+  void run(const KernelCall& call) const {
     const auto* gradient = call.in<float>(0);
     if constexpr (!pooled) {
       run_with(call, GradientTilePatches{gradient, sizes_, tiles_});
@@ -141,7 +141,7 @@ class WinogradGradInputPass : public WinogradPass {
 
  private:
   template <class Gradient>
-  void run_with(const runtime::KernelCall& call, const Gradient& gradient) const {
+  void run_with(const KernelCall& call, const Gradient& gradient) const {
     constexpr std::size_t weight = pooled ? 2 : 1;
     run_product(call, WinogradGradInput<Gradient>{
                           .a = gradient,
@@ -166,7 +166,7 @@ class WinogradGradWeightPass : public WinogradPass {
     return grid_.parts * weight_part_elements<pooled>(sizes_) * float_bytes;
   }
 
-  void run(const runtime::KernelCall& call) const {
+  void run(const KernelCall& call) const {
     auto* parts = static_cast<float*>(call.workspace);
     run_product(call, WinogradGradWeight<pooled>{
                           .a = {call.in<float>(0), sizes_, tiles_},
@@ -183,29 +183,28 @@ class WinogradGradWeightPass : public WinogradPass {
 /// it is worth, for those who measure, "winograd.large" and "winograd.small".
 template <auto build>
 void add_winograd(runtime::KernelTable& kernels, const std::string& op,
-                  graph::Support (*fits)(const graph::OpView&)) {
-  using Pass = decltype(build(std::declval<const graph::OpView&>()));
+                  graph::Support (*fits)(const OpView&)) {
+  using Pass = decltype(build(std::declval<const OpView&>()));
   const auto add = [&](const char* name,
-                       const std::function<graph::Support(const graph::OpView&)>& supports,
-                       const std::function<Pass(const graph::OpView&)>& make, bool only_chosen) {
-    runtime::Kernel kernel =
-        cuda::own(name, supports, [=](const graph::OpView& view) -> runtime::PreparedKernel {
-          return {cuda::run_state<Pass>, std::make_shared<const Pass>(make(view))};
-        });
+                       const std::function<graph::Support(const OpView&)>& supports,
+                       const std::function<Pass(const OpView&)>& make, bool only_chosen) {
+    Kernel kernel = cuda::own(name, supports, [=](const OpView& view) -> PreparedKernel {
+      return {cuda::run_state<Pass>, std::make_shared<const Pass>(make(view))};
+    });
     if constexpr (requires(const Pass& pass) { pass.workspace(); })
-      kernel.workspace = [=](const graph::OpView& view) { return make(view).workspace(); };
+      kernel.workspace = [=](const OpView& view) { return make(view).workspace(); };
     kernel.only_chosen = only_chosen;
     kernels.add(op, std::move(kernel));
   };
   add(
       "winograd",
-      [=](const graph::OpView& view) {
+      [=](const OpView& view) {
         const graph::Support fit = fits(view);
         return fit ? build(view).worth() : fit;
       },
       build, false);
   for (const bool large : {true, false}) {
-    const auto make = [=](const graph::OpView& view) {
+    const auto make = [=](const OpView& view) {
       Pass pass = build(view);
       pass.take(large);
       return pass;

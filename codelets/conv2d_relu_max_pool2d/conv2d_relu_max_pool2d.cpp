@@ -8,7 +8,6 @@ namespace conv2d_relu_max_pool2d {
 namespace {
 
 using conv2d::window_of;
-using graph::OpView;
 
 Pair pool_of(const OpView& op) {
   const Pair pool = pair_of(op.attributes(), "pool", 1);
@@ -69,7 +68,7 @@ std::vector<graph::ResultType> infer_grad_weight(const OpView& op) {
 }
 
 void gradient(graph::GradientContext& ctx) {
-  const graph::ValueId g = ctx.result_gradient(0);
+  const ValueId g = ctx.result_gradient(0);
   if (!g) return;
   // Copied: appending ops moves what these refer to.
   const OpView op = ctx.forward();

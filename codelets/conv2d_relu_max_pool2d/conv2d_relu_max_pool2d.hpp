@@ -44,9 +44,9 @@ struct Geometry {
   /// What a ReLU before the convolution has made, if the input gradient's is taken with it.
   std::optional<Image> output = std::nullopt;
 
-  static Geometry forward(const graph::OpView& op);
-  static Geometry grad_input(const graph::OpView& op);
-  static Geometry grad_weight(const graph::OpView& op);
+  static Geometry forward(const OpView& op);
+  static Geometry grad_input(const OpView& op);
+  static Geometry grad_weight(const OpView& op);
 
   std::int64_t taps() const noexcept { return window.area(); }
   /// The convolution's outputs that some window covers.
@@ -59,23 +59,23 @@ struct Geometry {
 };
 
 /// Plain loops: any shape.
-runtime::Kernel plain_forward();
-runtime::Kernel plain_grad_input();
-runtime::Kernel plain_grad_weight();
+Kernel plain_forward();
+Kernel plain_grad_input();
+Kernel plain_grad_weight();
 
 /// LIBXSMM batch-reduce GEMM over the taps. Forward pools the rows of a window while they are in
 /// cache; backward spreads one sample's gradient over its windows and goes on densely.
-runtime::Kernel xsmm_forward();
-runtime::Kernel xsmm_grad_input();  ///< stride 1 only
-runtime::Kernel xsmm_grad_weight();
+Kernel xsmm_forward();
+Kernel xsmm_grad_input();  ///< stride 1 only
+Kernel xsmm_grad_weight();
 
 /// AVX-512, pooling in registers; both unsupported in builds without it.
-runtime::Kernel direct_forward();    ///< few channels, windows of 2x2 or (few output channels) 3x3
-runtime::Kernel winograd_forward();  ///< 3x3 kernels, stride 1, windows of 2x2
+Kernel direct_forward();    ///< few channels, windows of 2x2 or (few output channels) 3x3
+Kernel winograd_forward();  ///< 3x3 kernels, stride 1, windows of 2x2
 
 /// AVX-512, visiting only the windows that are alive.
-runtime::Kernel sparse_grad_input();         ///< stride 1, no dilation, windows of 2x2 or 3x3
-runtime::Kernel sparse_grad_weight();        ///< windows of at most 16 taps
-runtime::Kernel sparse_patch_grad_weight();  ///< few input channels and taps, stride 1
+Kernel sparse_grad_input();         ///< stride 1, no dilation, windows of 2x2 or 3x3
+Kernel sparse_grad_weight();        ///< windows of at most 16 taps
+Kernel sparse_patch_grad_weight();  ///< few input channels and taps, stride 1
 
 }  // namespace arenite::codelets::conv2d_relu_max_pool2d

@@ -6,9 +6,6 @@
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 namespace {
 
-using graph::OpView;
-using runtime::KernelCall;
-
 void run_forward(const KernelCall& call) {
   const auto& g = *static_cast<const Geometry*>(call.state);
   const float *x = call.in<float>(0), *weight = call.in<float>(1);
@@ -102,7 +99,7 @@ void run_grad_weight(const KernelCall& call) {
 
 }  // namespace
 
-runtime::Kernel plain_forward() {
+Kernel plain_forward() {
   return {.name = "plain",
           .workspace = [](const OpView& op) { return Geometry::forward(op).y.c * float_bytes; },
           .prepare = prepare<Geometry::forward, run_forward>,
@@ -110,11 +107,11 @@ runtime::Kernel plain_forward() {
           .writes_halo = true};
 }
 
-runtime::Kernel plain_grad_input() {
+Kernel plain_grad_input() {
   return plain_with_halos<prepare<Geometry::grad_input, run_grad_input>, skipped_halo<0, 1, 3>>();
 }
 
-runtime::Kernel plain_grad_weight() {
+Kernel plain_grad_weight() {
   return {.name = "plain",
           .prepare = prepare<Geometry::grad_weight, run_grad_weight>,
           .wanted_halo = skipped_halo<0, 1, 2>};

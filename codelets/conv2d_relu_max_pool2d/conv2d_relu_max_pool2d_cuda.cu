@@ -22,7 +22,7 @@ ARENITE_GPU float convolved(const Geometry& g, const float* x, const float* weig
   return sum;
 }
 
-void run_forward(const runtime::KernelCall& call) {
+void run_forward(const KernelCall& call) {
   const Geometry g = *static_cast<const Geometry*>(call.state);
   const float *x = call.in<float>(0), *weight = call.in<float>(1),
               *bias = g.biased ? call.in<float>(2) : nullptr;
@@ -47,7 +47,7 @@ void run_forward(const runtime::KernelCall& call) {
   });
 }
 
-void run_grad_input(const runtime::KernelCall& call) {
+void run_grad_input(const KernelCall& call) {
   const Geometry g = *static_cast<const Geometry*>(call.state);
   const float *gradient = call.in<float>(0), *weight = call.in<float>(2),
               *output = g.output ? call.in<float>(3) : nullptr;
@@ -75,7 +75,7 @@ cuda::Chunks chunks_of(const Geometry& g) {
   return {(g.window.area() * g.x.c + 1) * g.y.c, g.y.n * g.y.h * g.y.w};
 }
 
-void run_grad_weight(const runtime::KernelCall& call) {
+void run_grad_weight(const KernelCall& call) {
   const Geometry g = *static_cast<const Geometry*>(call.state);
   const float *x = call.in<float>(0), *gradient = call.in<float>(1);
   const auto* code = call.in<std::uint8_t>(2);
@@ -112,11 +112,10 @@ void ARENITE_CUDA_KERNELS(conv2d_relu_max_pool2d)(runtime::KernelTable& kernels)
   for (const char* op :
        {"conv2d_relu_max_pool2d_grad_input", "conv2d_relu_max_pool2d_grad_input_relu"})
     kernels.add(op, cuda::own(prepare<Geometry::grad_input, run_grad_input>));
-  kernels.add(
-      "conv2d_relu_max_pool2d_grad_weight",
-      cuda::own(prepare<Geometry::grad_weight, run_grad_weight>, [](const graph::OpView& op) {
-        return chunks_of(Geometry::grad_weight(op)).workspace();
-      }));
+  kernels.add("conv2d_relu_max_pool2d_grad_weight",
+              cuda::own(prepare<Geometry::grad_weight, run_grad_weight>, [](const OpView& op) {
+                return chunks_of(Geometry::grad_weight(op)).workspace();
+              }));
 }
 
 }  // namespace arenite::codelets

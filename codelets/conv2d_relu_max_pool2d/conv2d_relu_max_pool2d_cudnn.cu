@@ -11,7 +11,6 @@ namespace {
 using conv2d_relu_max_pool2d::Geometry;
 using cuda::Pass;
 using runtime::Compute;
-using runtime::KernelCall;
 
 template <auto geometry, Pass pass>
 struct Fused {
@@ -21,7 +20,7 @@ struct Fused {
   cuda::Scratch scratch;
   std::int64_t convolved, convolution_scratch;  ///< offsets
 
-  Fused(const graph::OpView& op, Compute compute, int place)
+  Fused(const OpView& op, Compute compute, int place)
       : g(geometry(op)),
         convolution(cuda::ConvolutionSizes(g.x, g.window, g.y.c, pass, compute, place)),
         size{convolution.sizes().rows, convolution.sizes().columns} {
@@ -66,7 +65,7 @@ struct GradWeight : Fused<Geometry::grad_weight, Pass::weight_gradient> {
   cuda::Chunks chunks;
   std::int64_t sums;
 
-  GradWeight(const graph::OpView& op, Compute compute, int place)
+  GradWeight(const OpView& op, Compute compute, int place)
       : Fused(op, compute, place), chunks(g.y.c, g.y.n * g.y.h * g.y.w) {
     sums = scratch.add(chunks.workspace());
   }

@@ -12,8 +12,6 @@ namespace arenite::codelets::conv2d_relu_max_pool2d::direct {
 #ifdef ARENITE_AVX512
 namespace {
 
-using runtime::KernelCall;
-
 constexpr std::int64_t max_windows = 7;  ///< side by side in one tile
 
 struct Channels {
@@ -129,7 +127,7 @@ std::int64_t channels_workspace(const Geometry& g) {
   return PaddedSamples(g.x, g.window.padding).scratch_bytes();
 }
 
-runtime::PreparedKernel prepare_channels(const Geometry& g) {
+PreparedKernel prepare_channels(const Geometry& g) {
   constexpr std::array runs{run_channels<0>, run_channels<1>, run_channels<2>, run_channels<3>,
                             run_channels<4>, run_channels<0>, run_channels<6>};
   const auto s = std::make_shared<const Channels>(channels(g));

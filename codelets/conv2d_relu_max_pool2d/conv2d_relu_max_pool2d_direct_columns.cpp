@@ -16,8 +16,6 @@ namespace arenite::codelets::conv2d_relu_max_pool2d::direct {
 #ifdef ARENITE_AVX512
 namespace {
 
-using runtime::KernelCall;
-
 constexpr std::int64_t max_stride = 4;  ///< of columns
 
 /// Output channels at a time: as many as leave registers for a window's pixels.
@@ -381,7 +379,7 @@ graph::Support columns_support(const Geometry& g) {
 
 std::int64_t columns_workspace(const Geometry& g) { return columns(g).bytes(); }
 
-runtime::PreparedKernel prepare_columns(const Geometry& g) {
+PreparedKernel prepare_columns(const Geometry& g) {
   return {run_columns, std::make_shared<const Columns>(columns(g))};
 }
 

@@ -17,7 +17,7 @@ struct Identity {
   Pair pool;
   std::int64_t channels = 3;
   OpHarness harness{11};
-  graph::ValueId x, weight, bias;
+  ValueId x, weight, bias;
 
   Identity(std::int64_t samples, std::int64_t rows, std::int64_t columns, Pair windows, bool biased)
       : n(samples), h(rows), w(columns), pool(windows) {
@@ -38,8 +38,8 @@ struct Identity {
   }
   graph::Attributes attributes() const { return {{"pool", List{pool.h, pool.w}}}; }
   Geometry geometry() {
-    return Geometry::forward(graph::OpView(
-        harness.graph(), harness.graph()[harness.graph()[graph::Graph::body].ops.back()]));
+    return Geometry::forward(
+        OpView(harness.graph(), harness.graph()[harness.graph()[graph::Graph::body].ops.back()]));
   }
 };
 
@@ -59,7 +59,7 @@ TEST(SpreadGradient, PoolsAsThePlainKernelDoes) {
     for (const auto& [h, w, pool] : sizes) {
       Identity one(2, h, w, pool, biased);
       OpHarness& harness = one.harness;
-      std::vector<graph::ValueId> operands{one.x, one.weight};
+      std::vector<ValueId> operands{one.x, one.weight};
       if (biased) operands.push_back(one.bias);
       const auto results = harness.op("conv2d_relu_max_pool2d", operands, one.attributes());
       const Geometry g = one.geometry();
@@ -78,8 +78,8 @@ TEST(SpreadGradient, PoolsAsThePlainKernelDoes) {
           }
         }
       }
-      pool_convolved(runtime::KernelCall(), g, {h, w}, convolved.data(),
-                     biased ? of_bias.data() : nullptr, output.data(), code.data());
+      pool_convolved(KernelCall(), g, {h, w}, convolved.data(), biased ? of_bias.data() : nullptr,
+                     output.data(), code.data());
       expect_same(output, expected);
       EXPECT_EQ(code, harness.read<std::uint8_t>(results[1]));
     }
@@ -104,7 +104,7 @@ TEST(SpreadGradient, SpreadsAsThePlainKernelDoes) {
     std::vector<float> spread(static_cast<std::size_t>(2 * h * w * one.channels), -1);
     const auto given = harness.read<float>(gradient);
     const auto code = harness.read<std::uint8_t>(results[1]);
-    spread_gradient(runtime::KernelCall(), g, {h, w}, given.data(), code.data(), spread.data());
+    spread_gradient(KernelCall(), g, {h, w}, given.data(), code.data(), spread.data());
     EXPECT_EQ(spread, harness.read<float>(dx[0]));
   }
 }

@@ -70,8 +70,8 @@ TEST(Conv2dReluMaxPool2d, WorkspaceIsInProportion) {
                                    "conv2d_relu_max_pool2d_grad_weight"}) {
         OpHarness harness;
         declare_op(harness, op, t);
-        const graph::OpView view(harness.graph(),
-                                 harness.graph()[harness.graph()[graph::Graph::body].ops.back()]);
+        const OpView view(harness.graph(),
+                          harness.graph()[harness.graph()[graph::Graph::body].ops.back()]);
         for (const std::string& name : harness.cpu_kernels()) {
           const auto& kernel = kernels().at(op, name, DeviceKind::cpu);
           if (!kernel.workspace) continue;

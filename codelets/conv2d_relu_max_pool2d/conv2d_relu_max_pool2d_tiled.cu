@@ -13,7 +13,6 @@ static Pair pool_of(const Geometry& g) { return g.pool; }
 namespace {
 
 using conv2d_relu_max_pool2d::Geometry;
-using graph::OpView;
 using graph::Support;
 using Tiled = conv2d::TiledKernels<Geometry>;
 

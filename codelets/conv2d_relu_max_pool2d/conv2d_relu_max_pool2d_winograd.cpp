@@ -7,11 +7,7 @@
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 
-using runtime::Kernel;
-
 #ifdef ARENITE_AVX512
-using graph::OpView;
-using runtime::KernelCall;
 
 namespace {
 

@@ -11,9 +11,6 @@
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 namespace {
 
-using graph::OpView;
-using runtime::KernelCall;
-
 /// What the products need to know: the pooled output stands for the convolution's, which has its
 /// channels.
 conv2d::Geometry convolution(const Geometry& g) {
@@ -256,7 +253,7 @@ graph::Support usable(const GradWeight& s) {
 
 }  // namespace
 
-runtime::Kernel xsmm_forward() {
+Kernel xsmm_forward() {
   return {.name = "xsmm",
           .jit = true,
           .supports = [](const OpView& op) { return usable(forward(op)); },
@@ -270,7 +267,7 @@ runtime::Kernel xsmm_forward() {
           .writes_halo = true};
 }
 
-runtime::Kernel xsmm_grad_input() {
+Kernel xsmm_grad_input() {
   return {.name = "xsmm",
           .jit = true,
           .supports = [](const OpView& op) -> graph::Support {
@@ -287,7 +284,7 @@ runtime::Kernel xsmm_grad_input() {
           .writes_halo = true};
 }
 
-runtime::Kernel xsmm_grad_weight() {
+Kernel xsmm_grad_weight() {
   return {.name = "xsmm",
           .jit = true,
           .supports = [](const OpView& op) { return usable(grad_weight(op)); },

@@ -11,12 +11,12 @@ namespace arenite::codelets::conv2d_relu_max_pool2d::direct {
 /// Lanes are output channels, at least 16.
 graph::Support channels_support(const Geometry& g);
 std::int64_t channels_workspace(const Geometry& g);  ///< bytes
-runtime::PreparedKernel prepare_channels(const Geometry& g);
+PreparedKernel prepare_channels(const Geometry& g);
 
 /// Lanes are pooled columns, of fewer channels.
 graph::Support columns_support(const Geometry& g);
 std::int64_t columns_workspace(const Geometry& g);
-runtime::PreparedKernel prepare_columns(const Geometry& g);
+PreparedKernel prepare_columns(const Geometry& g);
 
 #endif
 

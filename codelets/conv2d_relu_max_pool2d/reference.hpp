@@ -9,7 +9,6 @@
 
 namespace arenite::codelets::testing::fused {
 
-using graph::ValueId;
 using pool2d::dead;
 using Values = std::vector<double>;
 using Codes = std::vector<std::uint8_t>;

@@ -9,7 +9,7 @@ namespace arenite::codelets::conv2d_relu_max_pool2d {
 
 /// output and code = max_pool2d(relu(convolved + bias)); `convolved` [N, size.h, size.w, K] holds
 /// the rows and columns that fill no window too.
-static void pool_convolved(const runtime::KernelCall& call, const Geometry& g, Pair size,
+static void pool_convolved(const KernelCall& call, const Geometry& g, Pair size,
                            const float* convolved, const float* bias, float* output,
                            std::uint8_t* code) {
   constexpr std::uint8_t none = dead;
@@ -38,7 +38,7 @@ static void pool_convolved(const runtime::KernelCall& call, const Geometry& g, P
 
 /// The gradient of `convolved`, of which pool_convolved made the codes: a window's at the tap that
 /// won, 0 elsewhere.
-static void spread_gradient(const runtime::KernelCall& call, const Geometry& g, Pair size,
+static void spread_gradient(const KernelCall& call, const Geometry& g, Pair size,
                             const float* gradient, const std::uint8_t* code, float* spread) {
   constexpr std::int64_t dead_bit = dead;
   const Pair pool = g.pool;

@@ -73,8 +73,7 @@ __global__ void __launch_bounds__(Program::threads, resident_blocks<Program>())
 
 /// Runs program(block, shared) for so many blocks, as `for_each` runs functions.
 template <class Program>
-static void for_each_block(const runtime::KernelCall& call, std::int64_t blocks,
-                           const Program& program) {
+static void for_each_block(const KernelCall& call, std::int64_t blocks, const Program& program) {
   static_assert(std::is_trivially_copyable_v<Program>);
   static_assert(sizeof(typename Program::Shared) <= 48 * 1024, "more takes a special launch");
 #ifdef __CUDACC__

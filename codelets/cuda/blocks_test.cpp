@@ -42,7 +42,7 @@ struct Reversal {
 };
 
 template <bool in_two_phases>
-std::vector<float> reversed(bool first, const runtime::KernelCall& call = {}) {
+std::vector<float> reversed(bool first, const KernelCall& call = {}) {
   from_the_first() = first;
   std::vector<float> from(24), to(24, -1);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);

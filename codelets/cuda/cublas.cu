@@ -192,7 +192,7 @@ cublasStatus_t Gemm::multiply(cublasLtHandle_t handle, const Choice& choice, con
                         stream);
 }
 
-void Gemm::run(const runtime::KernelCall& call, void* workspace, const void* a, const void* b,
+void Gemm::run(const KernelCall& call, void* workspace, const void* a, const void* b,
                const void* bias, void* c) const noexcept {
   if (rounds()) {
     const auto round = [&](const void* from, Lying lying, std::int64_t stride,

@@ -35,8 +35,8 @@ class Gemm {
   std::int64_t workspace() const noexcept { return scratch_.bytes(); }
 
   /// `bias` is nullptr without one. The workspace is the product's own part of the call's.
-  void run(const runtime::KernelCall& call, void* workspace, const void* a, const void* b,
-           const void* bias, void* c) const noexcept;
+  void run(const KernelCall& call, void* workspace, const void* a, const void* b, const void* bias,
+           void* c) const noexcept;
 
  private:
   /// Plain data, which is copied for each call: the bias' address is part of it.

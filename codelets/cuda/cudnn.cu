@@ -246,7 +246,7 @@ cudnnStatus_t Convolution::convolve(cudnnHandle_t handle, const Choice& choice, 
   return CUDNN_STATUS_BAD_PARAM;
 }
 
-void Convolution::run(const runtime::KernelCall& call, void* workspace, const float* first,
+void Convolution::run(const KernelCall& call, void* workspace, const float* first,
                       const float* second, float* to) const noexcept {
   auto* filter = at<float>(workspace, filter_);
   void* scratch = at<void>(workspace, own_scratch_);

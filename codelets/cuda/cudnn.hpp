@@ -46,7 +46,7 @@ cudnnStatus_t make(cudnnStatus_t (*create)(Descriptor*), Owned<Descriptor>& into
 /// Calls f(handle), which enqueues behind what the call's stream holds, and notes a failure.
 /// Returns whether there was none.
 template <class F>
-bool on_stream(const runtime::KernelCall& call, const char* what, F f) {
+bool on_stream(const KernelCall& call, const char* what, F f) {
   cudnnHandle_t handle = nullptr;
   FirstFailure<cudnnStatus_t> calls;
   calls << find_handle(handle);
@@ -122,8 +122,8 @@ class Convolution {
 
   /// From (x, weight) to y, (dy, weight) to dx, or (x, dy) to dweight, as the pass is. The
   /// workspace is the convolution's own part of the call's.
-  void run(const runtime::KernelCall& call, void* workspace, const float* first,
-           const float* second, float* to) const noexcept;
+  void run(const KernelCall& call, void* workspace, const float* first, const float* second,
+           float* to) const noexcept;
 
  private:
   struct Choice {
@@ -165,7 +165,7 @@ void add_convolution(runtime::KernelTable& kernels, std::string_view op) {
   for (const runtime::Compute compute : all_computes) {
     const int places = compute == runtime::Compute::float32 ? cudnn_places : 1;
     for (int place = 0; place < places; ++place) {
-      const auto make = [=](const graph::OpView& view) { return State(view, compute, place); };
+      const auto make = [=](const OpView& view) { return State(view, compute, place); };
       auto kernel = library_kernel<run, cudnn_alignment>(cudnn_name(place), compute, make);
       kernel.only_chosen = place > 0;
       kernels.add(op, std::move(kernel));

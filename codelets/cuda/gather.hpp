@@ -7,7 +7,7 @@
 namespace arenite::codelets::cuda {
 
 template <class T>
-static void run_gather(const runtime::KernelCall& call) {
+static void run_gather(const KernelCall& call) {
   const Offsets<1> offsets = *static_cast<const Offsets<1>*>(call.state);
   const T* x = call.in<T>(0);
   T* y = call.out<T>(0);
@@ -17,7 +17,7 @@ static void run_gather(const runtime::KernelCall& call) {
 
 /// `offsets_of` gives where each element of the result lies in operand 0, by an op.
 template <auto offsets_of>
-static runtime::Kernel gathering() {
+static Kernel gathering() {
   return copying<offsets_of>(run_gather<std::uint8_t>, run_gather<std::uint32_t>,
                              run_gather<std::uint64_t>);
 }

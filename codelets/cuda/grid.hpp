@@ -5,7 +5,7 @@
 // a grid is static, since a program may hold both.
 #pragma once
 
-#include <arenite/runtime/kernel.hpp>
+#include "codelets/words.hpp"
 
 #include "codelets/cuda/qualifiers.hpp"
 
@@ -25,7 +25,7 @@ namespace arenite::codelets::cuda {
 struct Guard {
   const volatile unsigned long long *status = nullptr, *failed = nullptr;
 
-  explicit Guard(const runtime::KernelCall& call) {
+  explicit Guard(const KernelCall& call) {
     static_assert(sizeof(runtime::StatusWord) == sizeof(unsigned long long));
     if (call.failed == nullptr) return;
     status = reinterpret_cast<const volatile unsigned long long*>(call.status);
@@ -68,7 +68,7 @@ inline GridCount& grid_count() {
 #ifdef __CUDACC__
 /// Launches a kernel in so many blocks, and notes it where that fails.
 template <class... Parameters, class... Arguments>
-static void launch(const runtime::KernelCall& call, std::int64_t blocks, int threads,
+static void launch(const KernelCall& call, std::int64_t blocks, int threads,
                    void (*kernel)(Parameters...), Arguments... arguments) {
   if (blocks == 0) return;
   const cudaError_t error = arenite::cuda::launch_early(static_cast<cudaStream_t>(call.stream),
@@ -78,7 +78,7 @@ static void launch(const runtime::KernelCall& call, std::int64_t blocks, int thr
 }
 #else
 /// Whether a grid is not to run: where its call is to leave persistent state alone, or is counted.
-inline bool leaves_out(const runtime::KernelCall& call) {
+inline bool leaves_out(const KernelCall& call) {
   if (grid_count().instead) {
     ++grid_count().count;
     return true;
@@ -92,7 +92,7 @@ inline bool leaves_out(const runtime::KernelCall& call) {
 /// stream holds; returns without waiting. f is copied to the device, and the addresses in it are
 /// the device's. Calls nothing where the call is to leave persistent state alone.
 template <class F>
-static void for_each(const runtime::KernelCall& call, std::int64_t count, const F& f) {
+static void for_each(const KernelCall& call, std::int64_t count, const F& f) {
   static_assert(std::is_trivially_copyable_v<F>);
 #ifdef __CUDACC__
   constexpr int threads = 256;

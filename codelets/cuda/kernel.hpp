@@ -23,7 +23,7 @@ namespace arenite::codelets::cuda {
 
 /// Whether no thread reads what another one writes: what an op writes of its operands is either all
 /// that another operand is, or none of it.
-inline graph::Support disjoint(const graph::OpView& op) {
+inline graph::Support disjoint(const OpView& op) {
   const graph::Graph& graph = op.graph();
   const auto& operands = op.op().operands;
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -43,7 +43,7 @@ inline graph::Support disjoint(const graph::OpView& op) {
 }
 
 /// A kernel of our own, of which `prepare` makes what runs.
-inline runtime::Kernel own(std::function<runtime::PreparedKernel(const graph::OpView&)> prepare) {
+inline Kernel own(std::function<PreparedKernel(const OpView&)> prepare) {
   return {.name = "own",
           .device = DeviceKind::cuda,
           .supports = disjoint,
@@ -52,19 +52,18 @@ inline runtime::Kernel own(std::function<runtime::PreparedKernel(const graph::Op
 }
 
 /// The same with scratch memory: `workspace` gives its bytes.
-inline runtime::Kernel own(std::function<runtime::PreparedKernel(const graph::OpView&)> prepare,
-                           std::function<std::int64_t(const graph::OpView&)> workspace) {
-  runtime::Kernel kernel = own(std::move(prepare));
+inline Kernel own(std::function<PreparedKernel(const OpView&)> prepare,
+                  std::function<std::int64_t(const OpView&)> workspace) {
+  Kernel kernel = own(std::move(prepare));
   kernel.workspace = std::move(workspace);
   return kernel;
 }
 
 /// One that is named, and takes but what `supports` says.
-inline runtime::Kernel own(std::string name,
-                           std::function<graph::Support(const graph::OpView&)> supports,
-                           std::function<runtime::PreparedKernel(const graph::OpView&)> prepare,
-                           std::function<std::int64_t(const graph::OpView&)> workspace = nullptr) {
-  runtime::Kernel kernel = own(std::move(prepare), std::move(workspace));
+inline Kernel own(std::string name, std::function<graph::Support(const OpView&)> supports,
+                  std::function<PreparedKernel(const OpView&)> prepare,
+                  std::function<std::int64_t(const OpView&)> workspace = nullptr) {
+  Kernel kernel = own(std::move(prepare), std::move(workspace));
   kernel.name = std::move(name);
   kernel.supports = std::move(supports);
   return kernel;
@@ -72,13 +71,13 @@ inline runtime::Kernel own(std::string name,
 
 /// A `Kernel::workspace`: what the state that `build` makes of an op asks for.
 template <auto build>
-std::int64_t workspace_of(const graph::OpView& op) {
+std::int64_t workspace_of(const OpView& op) {
   return build(op).workspace();
 }
 
 /// Runs the `State` that was prepared for an op.
 template <class State>
-void run_state(const runtime::KernelCall& call) {
+void run_state(const KernelCall& call) {
   static_cast<const State*>(call.state)->run(call);
 }
 
@@ -93,18 +92,17 @@ struct Elements {
   std::int64_t count = 0;
 };
 
-inline Elements elements_of(const graph::OpView& op) {
+inline Elements elements_of(const OpView& op) {
   return {(op.operand_count() > 0 ? op.operand(0) : op.result(0)).shape.elements()};
 }
 
-inline std::int64_t count_of(const runtime::KernelCall& call) {
+inline std::int64_t count_of(const KernelCall& call) {
   return static_cast<const Elements*>(call.state)->count;
 }
 
 /// An elementwise kernel of our own for floats, and for doubles.
-inline runtime::Kernel elementwise(runtime::KernelFunction of_floats,
-                                   runtime::KernelFunction of_doubles) {
-  return own([=](const graph::OpView& op) -> runtime::PreparedKernel {
+inline Kernel elementwise(runtime::KernelFunction of_floats, runtime::KernelFunction of_doubles) {
+  return own([=](const OpView& op) -> PreparedKernel {
     const DType type = (op.operand_count() > 0 ? op.operand(0) : op.result(0)).type;
     return {type == DType::float64 ? of_doubles : of_floats,
             std::make_shared<const Elements>(elements_of(op))};
@@ -114,9 +112,9 @@ inline runtime::Kernel elementwise(runtime::KernelFunction of_floats,
 /// A kernel of our own that only copies elements: the functions for those of 1, 4 and 8 bytes, and
 /// what makes their state of an op.
 template <auto state_of>
-runtime::Kernel copying(runtime::KernelFunction one, runtime::KernelFunction four,
-                        runtime::KernelFunction eight) {
-  return own([=](const graph::OpView& op) -> runtime::PreparedKernel {
+Kernel copying(runtime::KernelFunction one, runtime::KernelFunction four,
+               runtime::KernelFunction eight) {
+  return own([=](const OpView& op) -> PreparedKernel {
     const auto state = state_of(op);
     const std::int64_t bytes = size_of(op.operand(0).type);
     runtime::KernelFunction run = eight;

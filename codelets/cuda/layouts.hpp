@@ -51,7 +51,7 @@ struct Bfloat16 {
 
 /// to [rows, columns], of what `Change` gives, = from, whose rows lie `stride` elements apart.
 template <class Change, class T>
-static void copy_rows(const runtime::KernelCall& call, std::int64_t rows, std::int64_t columns,
+static void copy_rows(const KernelCall& call, std::int64_t rows, std::int64_t columns,
                       std::int64_t stride, const float* from, T* to) {
   for_each(call, rows * columns, [=] ARENITE_THREAD(std::int64_t i) {
     to[i] = Change()(from[i / columns * stride + i % columns]);
@@ -60,7 +60,7 @@ static void copy_rows(const runtime::KernelCall& call, std::int64_t rows, std::i
 
 /// to [columns, rows] = the transpose of from [rows, columns].
 template <class Change>
-static void transpose(const runtime::KernelCall& call, std::int64_t rows, std::int64_t columns,
+static void transpose(const KernelCall& call, std::int64_t rows, std::int64_t columns,
                       const float* from, float* to) {
   const Transposition t{rows, columns};
   for_each(call, t.count(), [=] ARENITE_THREAD(std::int64_t i) {

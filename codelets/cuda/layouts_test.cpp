@@ -25,7 +25,7 @@ std::vector<float> numbers(std::int64_t count) {
 }
 
 TEST(Layouts, TransposeAnyMatrix) {
-  const runtime::KernelCall call;
+  const KernelCall call;
   for (const std::int64_t rows : {1, 7, 8, 9, 25, 64}) {
     for (const std::int64_t columns : {1, 3, 8, 16, 17, 33}) {
       const std::vector<float> from = numbers(rows * columns);
@@ -45,7 +45,7 @@ TEST(Layouts, TransposeAnyMatrix) {
 }
 
 TEST(Layouts, CopyRowsRounded) {
-  const runtime::KernelCall call;
+  const KernelCall call;
   constexpr std::int64_t rows = 5, columns = 3, stride = 7;
   std::vector<float> from = numbers(rows * stride);
   for (float& value : from) value = 1 + value / 1000;

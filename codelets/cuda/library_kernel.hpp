@@ -56,20 +56,20 @@ inline std::string_view suffix_of(runtime::Compute compute) noexcept {
 /// A library's kernel. What `make` makes of an op has `usable()`, `workspace()` and
 /// `expect_usable()`, which throws what the library said; `run` runs it.
 template <runtime::KernelFunction run, int least_alignment, class Make>
-runtime::Kernel library_kernel(const std::string& library, runtime::Compute compute, Make make,
-                               bool guards_state = false) {
-  runtime::Kernel kernel;
+Kernel library_kernel(const std::string& library, runtime::Compute compute, Make make,
+                      bool guards_state = false) {
+  Kernel kernel;
   kernel.name = library + std::string(suffix_of(compute));
   kernel.device = DeviceKind::cuda;
   kernel.compute = compute;
-  kernel.supports = [=](const graph::OpView& op) -> graph::Support {
+  kernel.supports = [=](const OpView& op) -> graph::Support {
     if (const graph::Support plain = is_plain(op, least_alignment); !plain) return plain;
     if (!has_device()) return "no GPU for the library to ask";
     if (!make(op).usable()) return "sizes that the library has no code for";
     return {};
   };
-  kernel.workspace = [=](const graph::OpView& op) { return make(op).workspace(); };
-  kernel.prepare = [=](const graph::OpView& op) -> runtime::PreparedKernel {
+  kernel.workspace = [=](const OpView& op) { return make(op).workspace(); };
+  kernel.prepare = [=](const OpView& op) -> PreparedKernel {
     using State = decltype(make(op));
     auto state = std::make_shared<const State>(make(op));
     state->expect_usable();
@@ -82,9 +82,9 @@ runtime::Kernel library_kernel(const std::string& library, runtime::Compute comp
 
 /// The same of a `State` that is made of an op and a Compute.
 template <class State, runtime::KernelFunction run, int least_alignment>
-runtime::Kernel library_kernel(const std::string& library, runtime::Compute compute,
-                               bool guards_state = false) {
-  const auto make = [=](const graph::OpView& op) { return State(op, compute); };
+Kernel library_kernel(const std::string& library, runtime::Compute compute,
+                      bool guards_state = false) {
+  const auto make = [=](const OpView& op) { return State(op, compute); };
   return library_kernel<run, least_alignment>(library, compute, make, guards_state);
 }
 

@@ -65,8 +65,7 @@ struct MatrixProduct : ProductGrid {
   }
 
   template <class Finish>
-  void run(const runtime::KernelCall& call, const float* a, const float* b,
-           const Finish& finish) const {
+  void run(const KernelCall& call, const float* a, const float* b, const Finish& finish) const {
     float* const parts = grid.parts == 1 ? nullptr : static_cast<float*>(call.workspace);
     const auto size = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
     with_tile([&](auto tile, auto vector) {

@@ -6,7 +6,7 @@
 
 namespace arenite::codelets::cuda {
 
-inline Offsets<2> pairwise_offsets(const graph::OpView& op) {
+inline Offsets<2> pairwise_offsets(const OpView& op) {
   const Strides a(op.operand(0)), b = Strides::repeated(op.operand(1));
   Offsets<2> offsets;
   for (int i = 0; i < op.operand(0).shape.rank(); ++i) {
@@ -18,7 +18,7 @@ inline Offsets<2> pairwise_offsets(const graph::OpView& op) {
 
 /// `Operation` gives T from two of T, on the device too. The result may lie on a.
 template <class Operation, class T>
-static void run_pairwise(const runtime::KernelCall& call) {
+static void run_pairwise(const KernelCall& call) {
   const Offsets<2> offsets = *static_cast<const Offsets<2>*>(call.state);
   const T *a = call.in<T>(0), *b = call.in<T>(1);
   T* y = call.out<T>(0);
@@ -29,7 +29,7 @@ static void run_pairwise(const runtime::KernelCall& call) {
 }
 
 template <class Operation>
-static runtime::Kernel pairwise_kernel() {
+static Kernel pairwise_kernel() {
   return own(prepare_real<pairwise_offsets, run_pairwise<Operation, float>,
                           run_pairwise<Operation, double>>);
 }

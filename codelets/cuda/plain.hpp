@@ -23,7 +23,7 @@ inline int alignment_of(const graph::Value& value) noexcept {
 
 /// Whether all values of an op are plain tensors with elements, of sizes that libraries take, each
 /// in a place that vectors can be read from, and none of them written where another one is read.
-inline graph::Support is_plain(const graph::OpView& op, int least_alignment) {
+inline graph::Support is_plain(const OpView& op, int least_alignment) {
   const auto plain = [&](const graph::Value& value) -> graph::Support {
     if (value.layout.halo != 0) return "a halo";
     if (value.shape.elements() == 0) return "a value without elements";

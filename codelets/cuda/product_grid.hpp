@@ -110,7 +110,7 @@ class ProductGrid {
   }
 
   template <class T, class Problem>
-  void run(const runtime::KernelCall& call, T, const Problem& problem) const {
+  void run(const KernelCall& call, T, const Problem& problem) const {
     for_each_block(call, grid.blocks(), TiledProduct<T, Problem>{problem});
   }
 
@@ -133,27 +133,27 @@ ProductGrid& grid_of(State& state) {
 /// `build` makes the state of an op that `fits` takes, and `run` runs it.
 template <auto build, runtime::KernelFunction run>
 void add_tilings(runtime::KernelTable& kernels, const std::string& op,
-                 const std::function<graph::Support(const graph::OpView&)>& fits) {
+                 const std::function<graph::Support(const OpView&)>& fits) {
   for (const auto& [name, tiling] : tilings) {
-    const auto make = [tiling = tiling](const graph::OpView& view) {
+    const auto make = [tiling = tiling](const OpView& view) {
       auto state = build(view);
       grid_of(state).take(tiling);
       return state;
     };
-    using State = decltype(build(std::declval<const graph::OpView&>()));
-    runtime::Kernel kernel = own(
+    using State = decltype(build(std::declval<const OpView&>()));
+    Kernel kernel = own(
         std::string("tiled.") + name,
-        [=, tiling = tiling](const graph::OpView& view) -> graph::Support {
+        [=, tiling = tiling](const OpView& view) -> graph::Support {
           if (const graph::Support fit = fits(view); !fit) return fit;
           auto state = build(view);
           if (grid_of(state).can_take(tiling)) return {};
           return "rows of other than fours of floats";
         },
-        [=](const graph::OpView& view) -> runtime::PreparedKernel {
+        [=](const OpView& view) -> PreparedKernel {
           return {run, std::make_shared<const State>(make(view))};
         });
     if constexpr (requires(const State& state) { state.workspace(); })
-      kernel.workspace = [=](const graph::OpView& view) { return make(view).workspace(); };
+      kernel.workspace = [=](const OpView& view) { return make(view).workspace(); };
     kernel.only_chosen = true;
     kernels.add(op, std::move(kernel));
   }

@@ -8,8 +8,8 @@
 namespace arenite::codelets::cuda {
 
 /// dx = 0 where `output`, which the ReLU has made, is.
-static void rectify_gradient(const runtime::KernelCall& call, std::int64_t count,
-                             const float* output, float* dx) {
+static void rectify_gradient(const KernelCall& call, std::int64_t count, const float* output,
+                             float* dx) {
   for_each(call, count, [=] ARENITE_THREAD(std::int64_t i) {
     if (output[i] <= 0) dx[i] = 0;
   });

@@ -63,7 +63,7 @@ struct SummedRows : RowsOfWarps {
 };
 
 template <class Row>
-static void sum_rows(const runtime::KernelCall& call, const LastAxis& axis, const Row& row) {
+static void sum_rows(const KernelCall& call, const LastAxis& axis, const Row& row) {
   const SummedRows<Row> all{{axis}, row};
   for_each_block(call, all.blocks(), all);
 }

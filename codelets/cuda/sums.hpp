@@ -74,8 +74,8 @@ struct AddParts {
 };
 
 template <class T, class Store>
-static void add_parts(const runtime::KernelCall& call, std::int64_t count, std::int64_t many,
-                      const T* parts, const Store& store) {
+static void add_parts(const KernelCall& call, std::int64_t count, std::int64_t many, const T* parts,
+                      const Store& store) {
   for_each_block(call, divide_up(count, AddParts<T, Store>::sums),
                  AddParts<T, Store>{count, many, parts, store});
 }
@@ -105,7 +105,7 @@ struct Chunks {
 
 /// store(i, Σ term(i, t) over t) for each sum i. Neighbouring threads make neighbouring sums.
 template <class Term, class Store>
-static void sum_chunks(const runtime::KernelCall& call, const Chunks& s, const Term& term,
+static void sum_chunks(const KernelCall& call, const Chunks& s, const Term& term,
                        const Store& store) {
   if (s.chunks == 1) {
     for_each(call, s.count, [=] ARENITE_THREAD(std::int64_t i) {
@@ -148,7 +148,7 @@ inline Sums sums_to(const graph::Value& x, const Shape& y) {
 }
 
 template <class T>
-static void run_sums(const runtime::KernelCall& call, const Sums& s, const T* x, T* y) {
+static void run_sums(const KernelCall& call, const Sums& s, const T* x, T* y) {
   const Offsets<1> sums = s.sums, terms = s.terms;
   sum_chunks(
       call, s.chunks,

@@ -20,8 +20,6 @@
 namespace arenite::codelets {
 namespace {
 
-using graph::OpView;
-using graph::ValueId;
 using Results = std::vector<graph::ResultType>;
 
 void expect_matrix(const OpView& op, std::size_t i, const char* letters) {

@@ -4,14 +4,14 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> dense_kernels();
-std::vector<runtime::Kernel> dense_grad_input_kernels();
-std::vector<runtime::Kernel> dense_grad_weight_kernels();
-std::vector<runtime::Kernel> dense_grad_weight_sgd_kernels();
+std::vector<Kernel> dense_kernels();
+std::vector<Kernel> dense_grad_input_kernels();
+std::vector<Kernel> dense_grad_weight_kernels();
+std::vector<Kernel> dense_grad_weight_sgd_kernels();
 
 /// Kernels for few samples, one an operator.
-runtime::Kernel dense_direct();
-runtime::Kernel dense_direct_grad_input();
-runtime::Kernel dense_direct_update();
+Kernel dense_direct();
+Kernel dense_direct_grad_input();
+Kernel dense_direct_update();
 
 }  // namespace arenite::codelets

@@ -13,9 +13,6 @@
 namespace arenite::codelets {
 namespace {
 
-using graph::OpView;
-using runtime::KernelCall;
-using runtime::PreparedKernel;
 using xsmm::Gemm;
 using xsmm::Product;
 using xsmm::tile;
@@ -269,7 +266,7 @@ PlainState plain_state(const OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> dense_kernels() {
+std::vector<Kernel> dense_kernels() {
   return {dense_direct(),
           {.name = "xsmm",
            .jit = true,
@@ -278,7 +275,7 @@ std::vector<runtime::Kernel> dense_kernels() {
           {.name = "plain", .prepare = prepare<plain_state<Sizes::forward>, forward_plain>}};
 }
 
-std::vector<runtime::Kernel> dense_grad_input_kernels() {
+std::vector<Kernel> dense_grad_input_kernels() {
   return {dense_direct_grad_input(),
           {.name = "xsmm",
            .jit = true,

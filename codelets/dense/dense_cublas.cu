@@ -13,9 +13,7 @@ namespace arenite::codelets {
 namespace {
 
 using cuda::Gemm;
-using graph::OpView;
 using runtime::Compute;
-using runtime::KernelCall;
 
 constexpr int least_alignment = 4;  ///< bytes: a float's
 

@@ -11,11 +11,11 @@ struct Forward {
   bool biased = false, relu = false;
 };
 
-Forward forward(const graph::OpView& op) {
+Forward forward(const OpView& op) {
   return {DenseSizes::forward(op), op.has_operand(2), op.op().name() == "dense_relu"};
 }
 
-void run_forward(const runtime::KernelCall& call) {
+void run_forward(const KernelCall& call) {
   const Forward state = *static_cast<const Forward*>(call.state);
   const DenseSizes s = state.sizes;
   const float *x = call.in<float>(0), *weight = call.in<float>(1),
@@ -32,7 +32,7 @@ void run_forward(const runtime::KernelCall& call) {
 
 /// With the output of the ReLU before the layer, or without.
 template <bool with_relu>
-void run_grad_input(const runtime::KernelCall& call) {
+void run_grad_input(const KernelCall& call) {
   const DenseSizes s = *static_cast<const DenseSizes*>(call.state);
   const float *gradient = call.in<float>(0), *weight = call.in<float>(1),
               *output = with_relu ? call.in<float>(2) : nullptr;
@@ -53,7 +53,7 @@ struct Pairs {
   std::int64_t samples[most_pairs];
   std::int64_t inputs, outputs, begin;
 
-  Pairs(const runtime::KernelCall& call, const DensePairs& pairs)
+  Pairs(const KernelCall& call, const DensePairs& pairs)
       : inputs(pairs.inputs), outputs(pairs.outputs), begin(pairs.begin) {
     for (std::size_t p = 0; p < pairs.samples.size(); ++p) {
       x[p] = pairs.x(call, p);
@@ -76,7 +76,7 @@ cuda::Chunks chunks_of(const DensePairs& pairs) {
   return {(pairs.end - pairs.begin) * pairs.outputs, samples};
 }
 
-void run_grad_weight(const runtime::KernelCall& call) {
+void run_grad_weight(const KernelCall& call) {
   const auto& state = *static_cast<const DensePairs*>(call.state);
   const Pairs pairs(call, state);
   float* dweight = call.out<float>(0);
@@ -92,11 +92,11 @@ struct Update {
   bool has_velocity;
 };
 
-Update update(const graph::OpView& op) {
+Update update(const OpView& op) {
   return {DensePairs(op, DensePairs::of_update), sgd::Rule(op), op.has_operand(2)};
 }
 
-void run_update(const runtime::KernelCall& call) {
+void run_update(const KernelCall& call) {
   const auto& state = *static_cast<const Update*>(call.state);
   const Pairs pairs(call, state.pairs);
   const sgd::Rule rule = state.rule;
@@ -113,12 +113,12 @@ void run_update(const runtime::KernelCall& call) {
 }
 
 template <std::size_t first_pair>
-std::int64_t workspace(const graph::OpView& op) {
+std::int64_t workspace(const OpView& op) {
   return chunks_of(DensePairs(op, first_pair)).workspace();
 }
 
 template <std::size_t first_pair>
-graph::Support supports(const graph::OpView& op) {
+graph::Support supports(const OpView& op) {
   if (DensePairs(op, first_pair).samples.size() > most_pairs) return "a sum over too many pairs";
   return cuda::disjoint(op);
 }
@@ -132,12 +132,10 @@ void ARENITE_CUDA_KERNELS(dense)(runtime::KernelTable& kernels) {
               cuda::own(prepare<DenseSizes::grad_input, run_grad_input<false>>));
   kernels.add("dense_grad_input_relu",
               cuda::own(prepare<DenseSizes::grad_input, run_grad_input<true>>));
-  runtime::Kernel grad_weight =
-      cuda::own(prepare<made_of<DensePairs>, run_grad_weight>, workspace<0>);
+  Kernel grad_weight = cuda::own(prepare<made_of<DensePairs>, run_grad_weight>, workspace<0>);
   grad_weight.supports = supports<0>;
   kernels.add("dense_grad_weight", std::move(grad_weight));
-  runtime::Kernel updating =
-      cuda::own(prepare<update, run_update>, workspace<DensePairs::of_update>);
+  Kernel updating = cuda::own(prepare<update, run_update>, workspace<DensePairs::of_update>);
   updating.supports = supports<DensePairs::of_update>;
   kernels.add("dense_grad_weight_sgd", std::move(updating));
 }

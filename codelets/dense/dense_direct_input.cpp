@@ -11,11 +11,7 @@
 
 namespace arenite::codelets {
 
-using runtime::Kernel;
-
 #ifdef ARENITE_AVX512
-using graph::OpView;
-using runtime::KernelCall;
 
 namespace {
 

@@ -117,7 +117,7 @@ TEST(Dense, WeightGradientSumsItsPairs) {
   const std::int64_t inputs = 130, outputs = 70;
   for (const std::vector<std::int64_t>& lanes :
        {std::vector<std::int64_t>{5, 5}, {32, 32}, {3, 1, 2}, {16, 16, 16, 16}}) {
-    std::vector<graph::ValueId> operands;
+    std::vector<ValueId> operands;
     std::vector<double> expected(static_cast<std::size_t>(inputs * outputs));
     for (const std::int64_t n : lanes) {
       const std::string tag = std::to_string(h.graph().value_count());
@@ -224,7 +224,7 @@ TEST(Dense, BuildsOnlyWantedGradients) {
 TEST(Dense, CountsItsWork) {
   OpHarness h;
   h.op("dense", {h.random("x", {64, 784}), h.random("w", {784, 512})});
-  const graph::OpView op(h.graph(), h.graph()[graph::OpId(0)]);
+  const OpView op(h.graph(), h.graph()[graph::OpId(0)]);
   const graph::Cost cost = op.op().definition->cost(op);
   EXPECT_DOUBLE_EQ(cost.flops, 2.0 * 64 * 784 * 512);
   EXPECT_DOUBLE_EQ(cost.bytes, 4.0 * (64 * 784 + 784 * 512 + 64 * 512));
@@ -236,7 +236,7 @@ TEST(Dense, CountsTheWorkOfSomeRows) {
                              h.random("x2", {32, 784}), h.random("g2", {32, 512})};
   const auto cost = [&](std::vector<std::int64_t> rows) {
     h.op("dense_grad_weight", operands, {{"rows", std::move(rows)}});
-    const graph::OpView op(h.graph(), h.graph()[h.graph()[graph::Graph::body].ops.back()]);
+    const OpView op(h.graph(), h.graph()[h.graph()[graph::Graph::body].ops.back()]);
     return op.op().definition->cost(op);
   };
   EXPECT_DOUBLE_EQ(cost({}).flops, 2.0 * 96 * 784 * 512);
@@ -333,14 +333,13 @@ TEST(Dense, RefusesWhatDoesNotMatch) {
       "pairs of x and gradient");
   expect_error(
       [&] {
-        h.op("dense_grad_weight_sgd", {w, rate, graph::ValueId{}, x, pair});
+        h.op("dense_grad_weight_sgd", {w, rate, ValueId{}, x, pair});
       },
       "dense_grad_weight_sgd: operand 'weight' (w) of shape [4, 5]; expected [3, 5], the shape of "
       "the gradient");
   expect_error(
       [&] {
-        h.op("dense_grad_weight_sgd", {weight, rate, graph::ValueId{}, x, pair},
-             {{"momentum", 0.9}});
+        h.op("dense_grad_weight_sgd", {weight, rate, ValueId{}, x, pair}, {{"momentum", 0.9}});
       },
       "dense_grad_weight_sgd: momentum=0.9 without a velocity; expected operand 'velocity', "
       "float32 of shape [3, 5]");

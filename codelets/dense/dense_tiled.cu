@@ -10,8 +10,6 @@ namespace arenite::codelets {
 namespace {
 
 using cuda::Four;
-using graph::OpView;
-using runtime::KernelCall;
 
 /// Writes what each element of a product becomes: each.of(i, column, value).
 template <class Each>

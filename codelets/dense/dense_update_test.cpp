@@ -20,7 +20,7 @@ void check_update(OpHarness& h, const Update& u, const std::string& tag) {
   const Shape shape{end - begin, u.outputs};
   const auto w = h.random("w" + tag, shape), v = h.random("v" + tag, shape),
              rate = h.random("rate" + tag, {1}, 0.1f, 0.2f);
-  std::vector<graph::ValueId> operands{w, rate, u.momentum != 0 ? v : graph::ValueId{}};
+  std::vector<ValueId> operands{w, rate, u.momentum != 0 ? v : ValueId{}};
   std::vector<double> gradient(static_cast<std::size_t>(shape.elements()));
   for (std::size_t lane = 0; lane < u.lanes.size(); ++lane) {
     const std::int64_t n = u.lanes[lane];
@@ -116,7 +116,7 @@ TEST(DenseUpdate, KeepsInfiniteWeightsWithoutDecay) {
              g = h.random("g", {3, 20});
   auto weight = h.read<float>(w);
   weight[21] = std::numeric_limits<float>::infinity();
-  h.op("dense_grad_weight_sgd", {w, rate, graph::ValueId{}, x, g});
+  h.op("dense_grad_weight_sgd", {w, rate, ValueId{}, x, g});
   for (const std::string& kernel : h.cpu_kernels()) {
     h.write(w, weight);
     h.run(kernel);

@@ -12,8 +12,6 @@
 namespace arenite::codelets {
 namespace {
 
-using graph::OpView;
-using runtime::KernelCall;
 using xsmm::Gemm;
 using xsmm::tile;
 using xsmm::TiledProduct;
@@ -142,7 +140,7 @@ std::int64_t workspace_of_rows(const OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> dense_grad_weight_kernels() {
+std::vector<Kernel> dense_grad_weight_kernels() {
   return {{.name = "xsmm",
            .jit = true,
            .supports = [](const OpView& op) { return GradWeightState(op).usable(); },
@@ -150,7 +148,7 @@ std::vector<runtime::Kernel> dense_grad_weight_kernels() {
           {.name = "plain", .prepare = prepare<made_of<DensePairs>, grad_weight_plain>}};
 }
 
-std::vector<runtime::Kernel> dense_grad_weight_sgd_kernels() {
+std::vector<Kernel> dense_grad_weight_sgd_kernels() {
   return {dense_direct_update(),
           {.name = "xsmm",
            .jit = true,

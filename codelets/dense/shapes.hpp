@@ -12,10 +12,10 @@ namespace arenite::codelets {
 struct DenseSizes {
   std::int64_t n = 0, i = 0, o = 0;
 
-  static DenseSizes forward(const graph::OpView& op) {
+  static DenseSizes forward(const OpView& op) {
     return {op.operand(0).shape[0], op.operand(0).shape[1], op.operand(1).shape[1]};
   }
-  static DenseSizes grad_input(const graph::OpView& op) {
+  static DenseSizes grad_input(const OpView& op) {
     return {op.operand(0).shape[0], op.operand(1).shape[0], op.operand(0).shape[1]};
   }
 };
@@ -29,7 +29,7 @@ struct DensePairs {
   std::int64_t begin = 0, end = 0;    ///< rows of the gradient: inputs
   std::vector<std::int64_t> samples;  ///< of each pair
 
-  explicit DensePairs(const graph::OpView& op, std::size_t first_pair = 0)
+  explicit DensePairs(const OpView& op, std::size_t first_pair = 0)
       : first(first_pair),
         inputs(op.operand(first).shape[1]),
         outputs(op.operand(first + 1).shape[1]),
@@ -40,10 +40,10 @@ struct DensePairs {
       samples.push_back(op.operand(i).shape[0]);
   }
 
-  const float* x(const runtime::KernelCall& call, std::size_t pair) const noexcept {
+  const float* x(const KernelCall& call, std::size_t pair) const noexcept {
     return call.in<float>(first + 2 * pair);
   }
-  const float* gradient(const runtime::KernelCall& call, std::size_t pair) const noexcept {
+  const float* gradient(const KernelCall& call, std::size_t pair) const noexcept {
     return call.in<float>(first + 2 * pair + 1);
   }
 };

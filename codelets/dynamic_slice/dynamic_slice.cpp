@@ -6,11 +6,9 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> dynamic_slice_kernels();
+std::vector<Kernel> dynamic_slice_kernels();
 
 namespace {
-
-using graph::OpView;
 
 std::vector<graph::ResultType> infer(const OpView& op) {
   expect_axes(op, 0, "[R, …]");
@@ -26,10 +24,10 @@ std::vector<graph::ResultType> infer(const OpView& op) {
 }
 
 void gradient(graph::GradientContext& context) {
-  const graph::ValueId gradient = context.result_gradient(0);
+  const ValueId gradient = context.result_gradient(0);
   const graph::Value& x = context.forward().operand(0);
   if (!gradient || !context.wants(0) || !is_real(x.type)) return;
-  const graph::ValueId zeros = zeros_like(context.builder(), x);
+  const ValueId zeros = zeros_like(context.builder(), x);
   context.set(0, context.builder().add1("replace_slice", {zeros, gradient, context.operand(1)}));
 }
 

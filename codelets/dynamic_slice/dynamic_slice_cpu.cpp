@@ -10,7 +10,7 @@ struct State {
   std::int64_t rows = 0;
 };
 
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const std::int64_t begin = *call.in<std::int64_t>(1);
   auto* y = call.out<std::uint8_t>(0);
@@ -25,7 +25,7 @@ void run(const runtime::KernelCall& call) {
   state.y.zero_halo(y);
 }
 
-State state_of(const graph::OpView& op) {
+State state_of(const OpView& op) {
   const graph::Value &x = op.operand(0), &y = op.result(0);
   const bool by_row = any_halo({&x, &y});
   return {.x = ByteRows(x, by_row),
@@ -36,7 +36,7 @@ State state_of(const graph::OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> dynamic_slice_kernels() {
+std::vector<Kernel> dynamic_slice_kernels() {
   return {plain_with_halos<prepare<state_of, run>, skipped_halo<0>>()};
 }
 

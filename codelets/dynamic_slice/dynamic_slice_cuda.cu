@@ -11,13 +11,13 @@ struct State {
   std::int64_t count = 0;  ///< elements of the result
 };
 
-State state_of(const graph::OpView& op) {
+State state_of(const OpView& op) {
   const Shape &x = op.operand(0).shape, &y = op.result(0).shape;
   return {.last = x[0] - y[0], .row = cuda::row_elements(x), .count = y.elements()};
 }
 
 template <class T>
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const State s = *static_cast<const State*>(call.state);
   const T* x = call.in<T>(0);
   const auto* begin = call.in<std::int64_t>(1);

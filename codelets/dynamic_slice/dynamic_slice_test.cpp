@@ -12,9 +12,9 @@ using runtime::StatusWord;
 /// Slices of one value: their begin can be moved.
 struct Slice {
   OpHarness& h;
-  graph::ValueId begin, y;
+  ValueId begin, y;
 
-  Slice(OpHarness& harness, graph::ValueId x, std::int64_t rows, const std::string& tag = {})
+  Slice(OpHarness& harness, ValueId x, std::int64_t rows, const std::string& tag = {})
       : h(harness), begin(h.declare("begin" + tag, DType::int64, {1})) {
     y = h.op("dynamic_slice", {x, begin}, {{"rows", rows}}).front();
   }
@@ -132,7 +132,7 @@ TEST(DynamicSlice, RefusesWhatDoesNotMatch) {
   const auto begin = h.declare("begin", DType::int64, {1}),
              two = h.declare("two", DType::int64, {2}),
              small = h.declare("small", DType::int32, {1});
-  const auto slice = [&](graph::ValueId of, graph::ValueId from, std::int64_t rows) {
+  const auto slice = [&](ValueId of, ValueId from, std::int64_t rows) {
     h.op("dynamic_slice", {of, from}, {{"rows", rows}});
   };
   const std::string expected = "; expected 0 ≤ rows ≤ 4, as x has the shape [4, 3]";

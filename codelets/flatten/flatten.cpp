@@ -7,14 +7,12 @@
 namespace arenite::codelets {
 namespace {
 
-using graph::OpView;
-
 std::vector<std::optional<graph::ViewOf>> view_of_x(const OpView&) {
   return {graph::ViewOf{.operand = 0}};
 }
 
 /// The gradient of a view is the gradient itself, seen in the operand's shape.
-graph::ValueId reshape_gradient(graph::GradientContext& context, graph::ValueId gradient) {
+ValueId reshape_gradient(graph::GradientContext& context, ValueId gradient) {
   return context.builder().add1("reshape", {gradient},
                                 {{"shape", dims_of(context.forward().operand(0).shape)}});
 }

@@ -5,7 +5,7 @@ namespace {
 
 using List = std::vector<std::int64_t>;
 
-Shape reshaped(OpHarness& h, graph::ValueId x, List shape) {
+Shape reshaped(OpHarness& h, ValueId x, List shape) {
   return h.graph()[h.op("reshape", {x}, {{"shape", std::move(shape)}}).front()].shape;
 }
 
@@ -54,7 +54,7 @@ TEST(Flatten, GradientAgreesWithCentralDifferences) {
   const auto x = h.random("x", {2, 3, 2, 2}), g = h.random("g", {2, 12}),
              g2 = h.random("g2", {4, 6});
   // A view's elements stay in their order, under whichever shape.
-  const auto expected = [&](graph::ValueId weights) {
+  const auto expected = [&](ValueId weights) {
     return numeric_gradient([](const std::vector<double>& v) { return v; },
                             as_doubles(h.read<float>(x)), as_doubles(h.read<float>(weights)));
   };

@@ -11,11 +11,11 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> full_kernels();
+std::vector<Kernel> full_kernels();
 
 namespace {
 
-std::vector<graph::ResultType> infer(const graph::OpView& op) {
+std::vector<graph::ResultType> infer(const OpView& op) {
   const DType type = parse_dtype(op.attributes().text("type"));
   const double value = op.real("value");
   const bool real = is_real(type);
@@ -45,7 +45,7 @@ void register_full(Registry& registry) {
                                {"value", graph::AttributeType::real, 0.0},
                                {"type", graph::AttributeType::text, std::string("float32")}},
                 .infer = infer,
-                .of_share = [](const graph::OpView& op,
+                .of_share = [](const OpView& op,
                                const graph::Share& share) -> std::optional<graph::OfShare> {
                   if (op.result(0).shape.rank() == 0) return std::nullopt;
                   return all_rows(op, with_rows(op, "shape", share));

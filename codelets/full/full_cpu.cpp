@@ -12,7 +12,7 @@ struct State {
 };
 
 template <class T>
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const auto& state = *static_cast<const State<T>*>(call.state);
   T* y = call.out<T>(0);
   for (std::int64_t r = 0; r < state.rows.count(); ++r)
@@ -21,20 +21,20 @@ void run(const runtime::KernelCall& call) {
 }
 
 template <class T>
-runtime::PreparedKernel prepare_for(const graph::OpView& op) {
+PreparedKernel prepare_for(const OpView& op) {
   const graph::Value& y = op.result(0);
   return {run<T>, std::make_shared<const State<T>>(
                       State<T>{Rows(y, any_halo({&y})), static_cast<T>(op.real("value"))})};
 }
 
-runtime::PreparedKernel choose(const graph::OpView& op) {
+PreparedKernel choose(const OpView& op) {
   return with_element(op.result(0).type,
                       [&](auto zero) { return prepare_for<decltype(zero)>(op); });
 }
 
 }  // namespace
 
-std::vector<runtime::Kernel> full_kernels() {
+std::vector<Kernel> full_kernels() {
   return {{.name = "plain", .prepare = choose, .writes_halo = true}};
 }
 

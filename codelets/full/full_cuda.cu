@@ -11,19 +11,19 @@ struct State {
 };
 
 template <class T>
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const State<T> state = *static_cast<const State<T>*>(call.state);
   T* y = call.out<T>(0);
   cuda::for_each(call, state.count, [=] ARENITE_THREAD(std::int64_t i) { y[i] = state.value; });
 }
 
 template <class T>
-runtime::PreparedKernel prepare_for(const graph::OpView& op) {
+PreparedKernel prepare_for(const OpView& op) {
   return {run<T>, std::make_shared<const State<T>>(
                       State<T>{op.result(0).shape.elements(), static_cast<T>(op.real("value"))})};
 }
 
-runtime::PreparedKernel choose(const graph::OpView& op) {
+PreparedKernel choose(const OpView& op) {
   return with_element(op.result(0).type,
                       [&](auto zero) { return prepare_for<decltype(zero)>(op); });
 }

@@ -5,11 +5,9 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> index_sum_kernels();
+std::vector<Kernel> index_sum_kernels();
 
 namespace {
-
-using graph::OpView;
 
 std::vector<graph::ResultType> infer(const OpView& op) {
   for (std::size_t i = 0; i < op.operand_count(); ++i) {

@@ -8,7 +8,7 @@ struct State {
   std::uint64_t scale = 1, offset = 0;
 };
 
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   // Unsigned: these wrap around where signed ones must not overflow.
   const auto operand = [&](std::size_t i) {
@@ -18,7 +18,7 @@ void run(const runtime::KernelCall& call) {
   *call.out<std::int64_t>(0) = static_cast<std::int64_t>(operand(0) + scaled + state.offset);
 }
 
-State state_of(const graph::OpView& op) {
+State state_of(const OpView& op) {
   return {.two = op.has_operand(1),
           .scale = static_cast<std::uint64_t>(op.integer("scale")),
           .offset = static_cast<std::uint64_t>(op.integer("offset"))};
@@ -26,7 +26,7 @@ State state_of(const graph::OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> index_sum_kernels() {
+std::vector<Kernel> index_sum_kernels() {
   return {{.name = "plain", .prepare = prepare<state_of, run>}};
 }
 

@@ -8,13 +8,13 @@ struct State {
   std::uint64_t scale = 1, offset = 0;
 };
 
-State state_of(const graph::OpView& op) {
+State state_of(const OpView& op) {
   return {.two = op.has_operand(1),
           .scale = static_cast<std::uint64_t>(op.integer("scale")),
           .offset = static_cast<std::uint64_t>(op.integer("offset"))};
 }
 
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const State s = *static_cast<const State*>(call.state);
   // Unsigned: these wrap around where signed ones must not overflow.
   const auto *a = call.in<std::uint64_t>(0), *b = s.two ? call.in<std::uint64_t>(1) : nullptr;

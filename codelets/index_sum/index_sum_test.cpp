@@ -10,7 +10,7 @@ constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(),
 
 struct Index {
   OpHarness h;
-  graph::ValueId a = h.declare("a", DType::int64, {1}), b = h.declare("b", DType::int64, {1});
+  ValueId a = h.declare("a", DType::int64, {1}), b = h.declare("b", DType::int64, {1});
 
   std::int64_t sum(std::int64_t of, std::int64_t and_of, const graph::Attributes& attributes) {
     return run({a, b}, of, and_of, attributes);
@@ -20,7 +20,7 @@ struct Index {
   }
 
  private:
-  std::int64_t run(std::vector<graph::ValueId> operands, std::int64_t of, std::int64_t and_of,
+  std::int64_t run(std::vector<ValueId> operands, std::int64_t of, std::int64_t and_of,
                    const graph::Attributes& attributes) {
     h.write<std::int64_t>(a, {of});
     h.write<std::int64_t>(b, {and_of});
@@ -51,7 +51,7 @@ TEST(IndexSum, TakesAnAbsentOperandByName) {
   OpHarness h;
   const auto a = h.declare("a", DType::int64, {1});
   h.write<std::int64_t>(a, {3});
-  const auto y = h.op("index_sum", {a, graph::ValueId{}}, by(2, 1)).front();
+  const auto y = h.op("index_sum", {a, ValueId{}}, by(2, 1)).front();
   h.run("plain");
   EXPECT_EQ(h.read<std::int64_t>(y).front(), 4);
 }
@@ -80,9 +80,7 @@ TEST(IndexSum, RefusesWhatIsNoIndex) {
   const auto a = h.declare("a", DType::int64, {1}), two = h.declare("two", DType::int64, {2}),
              number = h.declare("number", DType::int64, {}),
              small = h.declare("small", DType::int32, {1});
-  const auto sum = [&](std::vector<graph::ValueId> operands) {
-    h.op("index_sum", std::move(operands));
-  };
+  const auto sum = [&](std::vector<ValueId> operands) { h.op("index_sum", std::move(operands)); };
   expect_error([&] { sum({two}); },
                "index_sum: operand 'a' (two) of shape [2]; expected [1], one index");
   expect_error(

@@ -11,12 +11,9 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> matmul_kernels();
+std::vector<Kernel> matmul_kernels();
 
 namespace {
-
-using graph::OpView;
-using graph::ValueId;
 
 bool flag(const OpView& op, const std::string& name) {
   const std::int64_t value = op.integer(name);

@@ -11,8 +11,6 @@
 namespace arenite::codelets {
 namespace {
 
-using graph::OpView;
-using runtime::KernelCall;
 using xsmm::BatchReduce;
 using xsmm::Transpose;
 
@@ -229,7 +227,7 @@ void run_plain(const KernelCall& call) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> matmul_kernels() {
+std::vector<Kernel> matmul_kernels() {
   return {{.name = "xsmm",
            .jit = true,
            .supports = xsmm_supports,

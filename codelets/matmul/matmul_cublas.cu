@@ -9,10 +9,10 @@ using runtime::Compute;
 constexpr int least_alignment = 4;  ///< bytes: a float's
 
 struct Matmul : cuda::Gemm {
-  Matmul(const graph::OpView& op, Compute compute) : Gemm(product(op, compute)) {}
+  Matmul(const OpView& op, Compute compute) : Gemm(product(op, compute)) {}
 
  private:
-  static cuda::Product product(const graph::OpView& op, Compute compute) {
+  static cuda::Product product(const OpView& op, Compute compute) {
     const MatmulSizes s(op);
     return {.batch = s.batch,
             .rows = s.rows,
@@ -28,7 +28,7 @@ struct Matmul : cuda::Gemm {
   }
 };
 
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   static_cast<const Matmul*>(call.state)
       ->run(call, call.workspace, call.in<void>(0), call.in<void>(1), nullptr, call.out<void>(0));
 }

@@ -6,7 +6,7 @@ namespace arenite::codelets {
 namespace {
 
 template <class T>
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const MatmulSizes s = *static_cast<const MatmulSizes*>(call.state);
   const T *a = call.in<T>(0), *b = call.in<T>(1);
   T* c = call.out<T>(0);

@@ -79,7 +79,7 @@ std::pair<Doubles, Doubles> gradients(const Doubles& a, const Doubles& b, const 
 }
 
 template <class T>
-graph::ValueId random(OpHarness& h, const std::string& name, const Shape& shape) {
+ValueId random(OpHarness& h, const std::string& name, const Shape& shape) {
   const auto id = h.declare(name, dtype_of<T>, shape);
   std::vector<T> values(static_cast<std::size_t>(shape.elements()));
   std::uniform_real_distribution<double> uniform(-1, 1);
@@ -103,7 +103,7 @@ void check(OpHarness& h, const Sizes& s) {
   ASSERT_EQ(h.graph()[c].type, dtype_of<T>);
   const Doubles expected = reference(as, bs, s);
   const auto [by_a, by_b] = gradients(as, bs, gs, s);
-  const auto expect_same = [&](graph::ValueId id, const Doubles& values, const Shape& shape) {
+  const auto expect_same = [&](ValueId id, const Doubles& values, const Shape& shape) {
     ASSERT_EQ(h.graph()[id].shape, shape);
     if (!values.empty()) expect_close(h.read<T>(id), values, tolerance);
   };
@@ -237,7 +237,7 @@ TEST(Matmul, CountsItsWork) {
   OpHarness h;
   h.op("matmul", {h.random("a", {5, 784, 64}), h.random("b", {5, 784, 512})},
        {{"transpose_a", std::int64_t{1}}});
-  const graph::OpView op(h.graph(), h.graph()[graph::OpId(0)]);
+  const OpView op(h.graph(), h.graph()[graph::OpId(0)]);
   const graph::Cost cost = op.op().definition->cost(op);
   EXPECT_DOUBLE_EQ(cost.flops, 2.0 * 5 * 64 * 784 * 512);
   EXPECT_DOUBLE_EQ(cost.bytes, 4.0 * 5 * (64 * 784 + 784 * 512 + 64 * 512));
@@ -250,8 +250,8 @@ TEST(Matmul, RefusesWhatDoesNotMatch) {
              other = h.random("other", {7, 3, 5}), image = h.random("image", {1, 2, 3, 4});
   const auto integers = h.declare("integers", DType::int32, {2, 3}),
              doubles = h.declare("doubles", DType::float64, {3, 4});
-  const auto refuse = [&](graph::ValueId x, graph::ValueId y, std::int64_t transpose_a,
-                          std::int64_t transpose_b, const std::string& message) {
+  const auto refuse = [&](ValueId x, ValueId y, std::int64_t transpose_a, std::int64_t transpose_b,
+                          const std::string& message) {
     expect_error(
         [&] {
           h.op("matmul", {x, y}, {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});

@@ -1,7 +1,7 @@
 // What a product is made of, whatever the ranks of its operands.
 #pragma once
 
-#include <arenite/graph/operator.hpp>
+#include "codelets/words.hpp"
 
 #include <cstdint>
 
@@ -12,7 +12,7 @@ struct MatmulSizes {
   std::int64_t batch = 1, rows = 1, inner = 0, columns = 0;
   bool transpose_a = false, transpose_b = false;
 
-  explicit MatmulSizes(const graph::OpView& op)
+  explicit MatmulSizes(const OpView& op)
       : transpose_a(op.integer("transpose_a") == 1), transpose_b(op.integer("transpose_b") == 1) {
     const Shape &a = op.operand(0).shape, &b = op.operand(1).shape;
     if (a.rank() == 3) batch = a[0];

@@ -6,8 +6,6 @@ namespace arenite::codelets {
 namespace max_pool2d {
 namespace {
 
-using graph::OpView;
-
 /// A pooling's window with few enough taps for the codes.
 Window window_of(const OpView& op) {
   const Window window = pool2d::window_of(op);
@@ -28,7 +26,7 @@ std::vector<graph::ResultType> infer_grad(const OpView& op) {
   return {{DType::float32, x}};
 }
 
-graph::ValueId gradient(graph::GradientContext& ctx, graph::ValueId g) {
+ValueId gradient(graph::GradientContext& ctx, ValueId g) {
   return ctx.builder().add1("max_pool2d_grad", {g, ctx.result(1)}, pool2d::sized(ctx.forward()));
 }
 

@@ -18,16 +18,16 @@ struct Geometry {
   Image x, y, code;
   Window window;
 
-  static Geometry forward(const graph::OpView& op);
-  static Geometry grad(const graph::OpView& op);
+  static Geometry forward(const OpView& op);
+  static Geometry grad(const OpView& op);
 };
 
 /// Any shape; one loop over channels for each window.
-runtime::Kernel plain_forward();
-runtime::Kernel plain_grad();
+Kernel plain_forward();
+Kernel plain_grad();
 
 /// AVX-512 lanes over several 2×2 windows of few channels; unsupported in builds without AVX-512.
-runtime::Kernel direct_forward();
-runtime::Kernel direct_grad();
+Kernel direct_forward();
+Kernel direct_grad();
 
 }  // namespace arenite::codelets::max_pool2d

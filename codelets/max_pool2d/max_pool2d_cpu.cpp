@@ -8,7 +8,6 @@ namespace {
 
 using pool2d::Taps;
 using pool2d::taps_of;
-using runtime::KernelCall;
 
 void pool_window(const Geometry& g, const float* x, std::int64_t i, const Taps& taps, float* best,
                  std::uint8_t* code) {
@@ -136,13 +135,13 @@ void run_grad_2x2(const KernelCall& call) {
 
 }  // namespace
 
-runtime::Kernel plain_forward() {
+Kernel plain_forward() {
   return plain_with_halos<
       prepare<Geometry::forward, pool2d::by_window<Geometry, run_forward_2x2, run_forward>>,
       skipped_halo<0>>();
 }
 
-runtime::Kernel plain_grad() {
+Kernel plain_grad() {
   return plain_with_halos<
       prepare<Geometry::grad, pool2d::by_window<Geometry, run_grad_2x2, run_grad>>,
       skipped_halo<0, 1>>();

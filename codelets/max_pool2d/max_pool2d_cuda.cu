@@ -6,7 +6,7 @@ namespace {
 
 using max_pool2d::Geometry;
 
-void run_forward(const runtime::KernelCall& call) {
+void run_forward(const KernelCall& call) {
   const Geometry g = *static_cast<const Geometry*>(call.state);
   const float* x = call.in<float>(0);
   float* y = call.out<float>(0);
@@ -28,7 +28,7 @@ void run_forward(const runtime::KernelCall& call) {
   });
 }
 
-void run_grad(const runtime::KernelCall& call) {
+void run_grad(const KernelCall& call) {
   const Geometry g = *static_cast<const Geometry*>(call.state);
   const float* gradient = call.in<float>(0);
   const auto* code = call.in<std::uint8_t>(1);

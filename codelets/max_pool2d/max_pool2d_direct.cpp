@@ -11,11 +11,7 @@
 
 namespace arenite::codelets::max_pool2d {
 
-using runtime::Kernel;
-
 #ifdef ARENITE_AVX512
-using graph::OpView;
-using runtime::KernelCall;
 
 namespace {
 

@@ -6,7 +6,6 @@
 namespace arenite::codelets::testing {
 namespace {
 
-using graph::ValueId;
 using List = std::vector<std::int64_t>;
 
 struct Case {

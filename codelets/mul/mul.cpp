@@ -4,15 +4,15 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> mul_kernels();
+std::vector<Kernel> mul_kernels();
 
 void register_mul(Registry& registry) {
   graph::OperatorDefinition mul = pairwise("mul");
   mul.gradient = [](graph::GradientContext& context) {
-    const graph::ValueId gradient = context.result_gradient(0);
+    const ValueId gradient = context.result_gradient(0);
     if (!gradient) return;
     graph::Builder& builder = context.builder();
-    const graph::ValueId a = context.operand(0), b = context.operand(1);
+    const ValueId a = context.operand(0), b = context.operand(1);
     if (context.wants(0)) context.set(0, builder.add1("mul", {gradient, b}));
     if (context.wants(1))
       context.set(1, summed_like(builder, builder.add1("mul", {gradient, a}), b));

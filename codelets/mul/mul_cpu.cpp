@@ -4,6 +4,6 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> mul_kernels() { return pairwise_kernels<std::multiplies<>>(); }
+std::vector<Kernel> mul_kernels() { return pairwise_kernels<std::multiplies<>>(); }
 
 }  // namespace arenite::codelets

@@ -17,7 +17,7 @@ TEST(Mul, BuildsOnlyWantedGradients) {
   const auto a = h.random("a", {2, 3}), row = h.random("row", {1, 3}), g = h.random("g", {2, 3});
   h.op("mul", {a, row});
   const std::size_t ops = h.graph().op_count();
-  EXPECT_FALSE(h.gradient({graph::ValueId{}}, {true, true})[0]);
+  EXPECT_FALSE(h.gradient({ValueId{}}, {true, true})[0]);
   EXPECT_EQ(h.graph().op_count(), ops);
   EXPECT_FALSE(h.gradient({g}, {true, false})[1]);
   EXPECT_EQ(h.graph().op_count(), ops + 1);

@@ -8,11 +8,10 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> permute_kernels();
+std::vector<Kernel> permute_kernels();
 
 namespace {
 
-using graph::OpView;
 using Axes = std::vector<std::int64_t>;
 
 bool is_permutation(Axes dims, int rank) {
@@ -37,7 +36,7 @@ std::vector<graph::ResultType> infer(const OpView& op) {
   return {{x.type, y}};
 }
 
-graph::ValueId gradient(graph::GradientContext& context, graph::ValueId of_y) {
+ValueId gradient(graph::GradientContext& context, ValueId of_y) {
   const Axes dims = context.forward().attributes().integers("dims");
   Axes back(dims.size());
   for (std::size_t i = 0; i < dims.size(); ++i)

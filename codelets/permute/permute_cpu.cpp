@@ -8,9 +8,6 @@
 namespace arenite::codelets {
 namespace {
 
-using graph::OpView;
-using runtime::KernelCall;
-
 /// Runs of x that stay whole, or a matrix that is transposed, at every index of the other axes.
 /// Steps are those in x, and in y.
 struct State {
@@ -76,7 +73,7 @@ void transpose(const KernelCall& call) {
   });
 }
 
-runtime::PreparedKernel choose(const OpView& op) {
+PreparedKernel choose(const OpView& op) {
   auto state = std::make_shared<const State>(op);
   const bool runs = state->has_runs();
   switch (size_of(op.result(0).type)) {
@@ -91,6 +88,6 @@ runtime::PreparedKernel choose(const OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> permute_kernels() { return {{.name = "plain", .prepare = choose}}; }
+std::vector<Kernel> permute_kernels() { return {{.name = "plain", .prepare = choose}}; }
 
 }  // namespace arenite::codelets

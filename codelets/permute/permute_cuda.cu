@@ -3,7 +3,7 @@
 namespace arenite::codelets {
 namespace {
 
-cuda::Offsets<1> offsets_of(const graph::OpView& op) {
+cuda::Offsets<1> offsets_of(const OpView& op) {
   const Strides x(op.operand(0));
   cuda::Offsets<1> offsets;
   for (const std::int64_t from : op.attributes().integers("dims"))

@@ -27,7 +27,7 @@ std::vector<T> reference(const std::vector<T>& x, const Shape& shape, const Axes
 }
 
 template <class T>
-graph::ValueId numbered(OpHarness& h, const Shape& shape) {
+ValueId numbered(OpHarness& h, const Shape& shape) {
   const auto id = h.declare("v" + std::to_string(h.graph().value_count()), dtype_of<T>, shape);
   std::vector<T> values(static_cast<std::size_t>(shape.elements()));
   // Of bytes, whose numbers repeat, neighbours differ all the same.
@@ -125,7 +125,7 @@ TEST(Permute, GradientAgreesWithCentralDifferences) {
 TEST(Permute, RefusesWhatIsNoPermutation) {
   OpHarness h;
   const auto scalar = h.random("scalar", {}), x = h.random("x", {2, 3});
-  const auto refuse = [&](graph::ValueId value, const Axes& dims, const std::string& message) {
+  const auto refuse = [&](ValueId value, const Axes& dims, const std::string& message) {
     expect_error([&] { h.op("permute", {value}, {{"dims", dims}}); }, "permute: dims=" + message);
   };
   const std::string expected = "; expected each of the 2 axes of x [2, 3] once, counted from 0";

@@ -6,8 +6,8 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> relu_kernels();
-std::vector<runtime::Kernel> relu_grad_kernels();
+std::vector<Kernel> relu_kernels();
+std::vector<Kernel> relu_grad_kernels();
 
 void register_relu(Registry& registry) {
   registry.add(
@@ -15,7 +15,7 @@ void register_relu(Registry& registry) {
        .operands = {{"x"}},
        .results = {"y"},
        .infer = infer_alike,
-       .gradient = gradient_of_first([](graph::GradientContext& context, graph::ValueId gradient) {
+       .gradient = gradient_of_first([](graph::GradientContext& context, ValueId gradient) {
          return context.builder().add1("relu_grad", {gradient, context.result(0)});
        }),
        .in_place = {{0, 0}},

@@ -5,7 +5,7 @@ namespace arenite::codelets {
 namespace {
 
 template <class T>
-void run_relu(const runtime::KernelCall& call) {
+void run_relu(const KernelCall& call) {
   const auto& state = *static_cast<const ElementRows*>(call.state);
   const std::int64_t length = state.out.length();
   for (std::int64_t r = 0; r < state.out.count(); ++r) {
@@ -15,7 +15,7 @@ void run_relu(const runtime::KernelCall& call) {
 }
 
 template <class T>
-void run_relu_grad(const runtime::KernelCall& call) {
+void run_relu_grad(const KernelCall& call) {
   const auto& state = *static_cast<const ElementRows*>(call.state);
   const std::int64_t length = state.out.length();
   for (std::int64_t r = 0; r < state.out.count(); ++r) {
@@ -27,10 +27,8 @@ void run_relu_grad(const runtime::KernelCall& call) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> relu_kernels() {
-  return {elementwise<run_relu<float>, run_relu<double>>()};
-}
-std::vector<runtime::Kernel> relu_grad_kernels() {
+std::vector<Kernel> relu_kernels() { return {elementwise<run_relu<float>, run_relu<double>>()}; }
+std::vector<Kernel> relu_grad_kernels() {
   return {elementwise<run_relu_grad<float>, run_relu_grad<double>>()};
 }
 

@@ -4,7 +4,7 @@ namespace arenite::codelets {
 namespace {
 
 template <class T>
-void run_relu(const runtime::KernelCall& call) {
+void run_relu(const KernelCall& call) {
   const T* x = call.in<T>(0);
   T* y = call.out<T>(0);
   // The comparison lets NaN through.
@@ -13,7 +13,7 @@ void run_relu(const runtime::KernelCall& call) {
 }
 
 template <class T>
-void run_relu_grad(const runtime::KernelCall& call) {
+void run_relu_grad(const KernelCall& call) {
   const T *gradient = call.in<T>(0), *y = call.in<T>(1);
   T* dx = call.out<T>(0);
   cuda::for_each(call, cuda::count_of(call),

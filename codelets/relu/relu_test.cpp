@@ -28,7 +28,7 @@ std::vector<Case> cases(OpHarness& h) {
 }
 
 /// Away from the kink at 0, so that central differences are exact.
-graph::ValueId kinkless(OpHarness& h, const std::string& name, const Shape& shape, int halo) {
+ValueId kinkless(OpHarness& h, const std::string& name, const Shape& shape, int halo) {
   const auto id = h.random(name, shape, -1, 1, halo);
   auto values = h.read<float>(id);
   for (float& v : values) v += v < 0 ? -0.1f : 0.1f;
@@ -153,7 +153,7 @@ TEST(Relu, RefusesWhatDoesNotMatch) {
   h.op("relu", {x});
   const std::size_t ops = h.graph().op_count();
   h.gradient({x}, {false});
-  h.gradient({graph::ValueId{}}, {true});
+  h.gradient({ValueId{}}, {true});
   EXPECT_EQ(h.graph().op_count(), ops);
 }
 

@@ -8,12 +8,10 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> replace_slice_kernels();
-std::vector<runtime::Kernel> update_slice_kernels();
+std::vector<Kernel> replace_slice_kernels();
+std::vector<Kernel> update_slice_kernels();
 
 namespace {
-
-using graph::OpView;
 
 void check(const OpView& op) {
   expect_axes(op, 0, "[R, …]");
@@ -52,7 +50,7 @@ graph::Cost update_cost(const OpView& op) {
 }
 
 void gradient(graph::GradientContext& context) {
-  const graph::ValueId gradient = context.result_gradient(0), begin = context.operand(2);
+  const ValueId gradient = context.result_gradient(0), begin = context.operand(2);
   const graph::Value replacement = context.forward().operand(1);  // appending ops moves it
   if (!gradient || !is_real(replacement.type)) return;
   graph::Builder& builder = context.builder();

@@ -11,7 +11,7 @@ struct State {
 };
 
 /// The first row to replace, or -1, reported, where the rows are not there.
-std::int64_t first_row(const runtime::KernelCall& call, const State& state) {
+std::int64_t first_row(const KernelCall& call, const State& state) {
   const std::int64_t begin = *call.in<std::int64_t>(2);
   const bool inside = begin >= 0 && begin <= state.rows - state.replaced;
   const bool agree =
@@ -21,7 +21,7 @@ std::int64_t first_row(const runtime::KernelCall& call, const State& state) {
   return inside && agree ? begin : -1;
 }
 
-void replace(const runtime::KernelCall& call) {
+void replace(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const auto *x = call.in<std::uint8_t>(0), *replacement = call.in<std::uint8_t>(1);
   auto* y = call.out<std::uint8_t>(0);
@@ -36,7 +36,7 @@ void replace(const runtime::KernelCall& call) {
   state.replacement.copy(replacement, state.y, y + state.y.span(first), end - first);
 }
 
-void update(const runtime::KernelCall& call) {
+void update(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const std::int64_t begin = first_row(call, state);
   if (begin < 0) return;
@@ -45,7 +45,7 @@ void update(const runtime::KernelCall& call) {
 }
 
 /// x becomes y, which may be x itself.
-State state_of(const graph::OpView& op, const graph::Value& y) {
+State state_of(const OpView& op, const graph::Value& y) {
   const graph::Value &x = op.operand(0), &replacement = op.operand(1);
   const bool by_row = any_halo({&x, &replacement, &y});
   return {.x = ByteRows(x, by_row),
@@ -55,16 +55,16 @@ State state_of(const graph::OpView& op, const graph::Value& y) {
           .replaced = replacement.shape[0],
           .has_end = op.has_operand(3)};
 }
-State replace_state(const graph::OpView& op) { return state_of(op, op.result(0)); }
-State update_state(const graph::OpView& op) { return state_of(op, op.operand(0)); }
+State replace_state(const OpView& op) { return state_of(op, op.result(0)); }
+State update_state(const OpView& op) { return state_of(op, op.operand(0)); }
 
 }  // namespace
 
-std::vector<runtime::Kernel> replace_slice_kernels() {
+std::vector<Kernel> replace_slice_kernels() {
   return {plain_with_halos<prepare<replace_state, replace>, skipped_halo<0, 1>>()};
 }
 
-std::vector<runtime::Kernel> update_slice_kernels() {
+std::vector<Kernel> update_slice_kernels() {
   return {{.name = "plain",
            .prepare = prepare<update_state, update>,
            .wanted_halo = skipped_halo<0, 1>}};

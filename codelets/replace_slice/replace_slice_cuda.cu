@@ -11,7 +11,7 @@ struct State {
   bool has_end = false;
 };
 
-State state_of(const graph::OpView& op) {
+State state_of(const OpView& op) {
   const Shape& x = op.operand(0).shape;
   return {.rows = x[0],
           .replaced = op.operand(1).shape[0],
@@ -31,7 +31,7 @@ struct Rows {
   }
 };
 
-Rows report_rows(const runtime::KernelCall& call, const State& s) {
+Rows report_rows(const KernelCall& call, const State& s) {
   const Rows rows{call.in<std::int64_t>(2), s.has_end ? call.in<std::int64_t>(3) : nullptr};
   runtime::StatusWord* status = call.status;
   const std::uint32_t op = call.op;
@@ -46,7 +46,7 @@ Rows report_rows(const runtime::KernelCall& call, const State& s) {
 }
 
 template <class T>
-void put(const runtime::KernelCall& call, const State& s, const Rows& rows, T* y) {
+void put(const KernelCall& call, const State& s, const Rows& rows, T* y) {
   const T* replacement = call.in<T>(1);
   cuda::for_each(call, s.replaced * s.row, [=] ARENITE_THREAD(std::int64_t i) {
     if (rows.inside(s) && rows.agree(s)) y[*rows.begin * s.row + i] = replacement[i];
@@ -54,7 +54,7 @@ void put(const runtime::KernelCall& call, const State& s, const Rows& rows, T* y
 }
 
 template <class T>
-void replace(const runtime::KernelCall& call) {
+void replace(const KernelCall& call) {
   const State s = *static_cast<const State*>(call.state);
   const T* x = call.in<T>(0);
   T* y = call.out<T>(0);
@@ -66,7 +66,7 @@ void replace(const runtime::KernelCall& call) {
 }
 
 template <class T>
-void update(const runtime::KernelCall& call) {
+void update(const KernelCall& call) {
   const State s = *static_cast<const State*>(call.state);
   put(call, s, report_rows(call, s), call.inout<T>(0));
 }

@@ -262,7 +262,7 @@ TEST(ReplaceSlice, RefusesWhatDoesNotMatch) {
              pair = h.declare("pair", DType::int64, {2}),
              small = h.declare("small", DType::int32, {1}),
              integers = h.declare("integers", DType::int32, {2, 3});
-  const auto replace = [&](graph::ValueId of, graph::ValueId by, graph::ValueId from) {
+  const auto replace = [&](ValueId of, ValueId by, ValueId from) {
     h.op("replace_slice", {of, by, from});
   };
   const std::string by = "replace_slice: operand 'replacement' ",

@@ -11,14 +11,12 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> rms_norm_kernels();
-std::vector<runtime::Kernel> rms_norm_grad_input_kernels();
-std::vector<runtime::Kernel> rms_norm_grad_weight_kernels();
+std::vector<Kernel> rms_norm_kernels();
+std::vector<Kernel> rms_norm_grad_input_kernels();
+std::vector<Kernel> rms_norm_grad_weight_kernels();
 
 namespace {
 
-using graph::OpView;
-using graph::ValueId;
 using Results = std::vector<graph::ResultType>;
 
 const graph::AttributeSchema eps_schema{"eps", graph::AttributeType::real, 1e-5};

@@ -6,8 +6,6 @@
 namespace arenite::codelets {
 namespace {
 
-using graph::OpView;
-
 struct State {
   LastAxis axis;
   double eps = 0;
@@ -23,7 +21,7 @@ double inverse_rms(const float* x, const State& state) noexcept {
   return 1 / std::sqrt(squares / static_cast<double>(state.axis.length) + state.eps);
 }
 
-void run_norm(const runtime::KernelCall& call) {
+void run_norm(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const std::int64_t length = state.axis.length;
   const float* weight = call.in<float>(1);
@@ -37,7 +35,7 @@ void run_norm(const runtime::KernelCall& call) {
 }
 
 /// With n = x · s: dx = s · (g · weight − n · mean(g · weight · n)).
-void run_grad_input(const runtime::KernelCall& call) {
+void run_grad_input(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const std::int64_t length = state.axis.length;
   const float* weight = call.in<float>(2);
@@ -63,7 +61,7 @@ constexpr std::int64_t rows_a_block = 16;
 
 /// Rows in their order: at most 16 in float, then the blocks' sums in double. The error therefore
 /// does not grow with the number of rows, and no schedule can change the bits.
-void run_grad_weight(const runtime::KernelCall& call) {
+void run_grad_weight(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const std::int64_t rows = state.axis.rows, length = state.axis.length;
   auto* total = static_cast<double*>(call.workspace);
@@ -91,15 +89,15 @@ std::int64_t grad_weight_workspace(const OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> rms_norm_kernels() {
+std::vector<Kernel> rms_norm_kernels() {
   return {{.name = "plain", .prepare = prepare<state_of, run_norm>}};
 }
 
-std::vector<runtime::Kernel> rms_norm_grad_input_kernels() {
+std::vector<Kernel> rms_norm_grad_input_kernels() {
   return {{.name = "plain", .prepare = prepare<state_of, run_grad_input>}};
 }
 
-std::vector<runtime::Kernel> rms_norm_grad_weight_kernels() {
+std::vector<Kernel> rms_norm_grad_weight_kernels() {
   return {{.name = "plain",
            .workspace = grad_weight_workspace,
            .prepare = prepare<state_of, run_grad_weight>}};

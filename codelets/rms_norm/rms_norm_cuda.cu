@@ -10,7 +10,7 @@ struct State {
   double eps = 0;
 };
 
-State state_of(const graph::OpView& op) { return {LastAxis(op.operand(0).shape), op.real("eps")}; }
+State state_of(const OpView& op) { return {LastAxis(op.operand(0).shape), op.real("eps")}; }
 
 /// Of a row of x: its root mean square, of the sum of its squares.
 struct Squares {
@@ -41,7 +41,7 @@ struct Norm : Squares {
   }
 };
 
-void run_norm(const runtime::KernelCall& call) {
+void run_norm(const KernelCall& call) {
   const State& s = *static_cast<const State*>(call.state);
   cuda::sum_rows(call, s.axis, Norm{{s, call.in<float>(0)}, call.in<float>(1), call.out<float>(0)});
 }
@@ -72,7 +72,7 @@ struct GradInput : Squares {
   }
 };
 
-void run_grad_input(const runtime::KernelCall& call) {
+void run_grad_input(const KernelCall& call) {
   const State& s = *static_cast<const State*>(call.state);
   cuda::sum_rows(
       call, s.axis,
@@ -101,19 +101,19 @@ struct Inverse : Squares {
 /// In the workspace lie the rows' 1/r, doubles, and behind them the chunks of the sums.
 cuda::Chunks chunks_of(const LastAxis& axis) { return {axis.length, axis.rows}; }
 
-std::int64_t workspace(const graph::OpView& op) {
+std::int64_t workspace(const OpView& op) {
   const LastAxis axis(op.operand(0).shape);
   return axis.rows * static_cast<std::int64_t>(sizeof(double)) + chunks_of(axis).workspace();
 }
 
-void run_grad_weight(const runtime::KernelCall& call) {
+void run_grad_weight(const KernelCall& call) {
   const State& s = *static_cast<const State*>(call.state);
   const std::int64_t length = s.axis.length;
   const float *gradient = call.in<float>(0), *x = call.in<float>(1);
   float* dweight = call.out<float>(0);
   auto* inverse = static_cast<double*>(call.workspace);
   cuda::sum_rows(call, s.axis, Inverse{{s, x}, inverse});
-  runtime::KernelCall behind = call;
+  KernelCall behind = call;
   behind.workspace = inverse + s.axis.rows;
   cuda::sum_chunks(
       behind, chunks_of(s.axis),

@@ -170,7 +170,7 @@ TEST(RmsNorm, BuildsOnlyWantedGradients) {
   h.op("rms_norm", {x, weight}, {{"eps", 0.25}});
   const std::size_t ops = h.graph().op_count();
   h.gradient({x}, {false, false});
-  h.gradient({graph::ValueId{}}, {true, true});
+  h.gradient({ValueId{}}, {true, true});
   EXPECT_EQ(h.graph().op_count(), ops);
   const auto found = h.gradient({x}, {false, true});
   EXPECT_FALSE(found[0]);
@@ -183,7 +183,7 @@ TEST(RmsNorm, RefusesWhatDoesNotMatch) {
   const auto x = h.random("x", {2, 3}), w = h.random("w", {3}), two = h.random("two", {2}),
              s = h.random("s", {});
   const auto d = h.declare("d", DType::float64, {3});
-  const auto norm = [&](graph::ValueId of, graph::ValueId weight, double eps = 1e-5) {
+  const auto norm = [&](ValueId of, ValueId weight, double eps = 1e-5) {
     h.op("rms_norm", {of, weight}, {{"eps", eps}});
   };
   expect_error([&] { norm(d, w); }, "rms_norm: operand 'x' (d) of type float64; expected float32");

@@ -19,7 +19,6 @@ namespace arenite::codelets {
 namespace {
 
 using graph::Effect;
-using graph::OpView;
 
 std::vector<graph::ResultType> infer(const OpView& op) {
   expect_type(op, 0, DType::float32);

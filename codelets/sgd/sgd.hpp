@@ -8,8 +8,8 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> sgd_kernels();
-std::vector<runtime::Kernel> multi_sgd_kernels();
+std::vector<Kernel> sgd_kernels();
+std::vector<Kernel> multi_sgd_kernels();
 
 namespace sgd {
 
@@ -19,7 +19,7 @@ struct Operands {
 };
 
 /// Throws Error unless these, momentum and weight_decay agree, as `sgd` wants them.
-void expect_rule(const graph::OpView& op, const Operands& at);
+void expect_rule(const OpView& op, const Operands& at);
 
 /// What `multi_sgd` does: its operands behind the learning rate, by three.
 struct Updates {
@@ -33,7 +33,7 @@ struct Updates {
   Rule rule;
   bool has_velocity;
 
-  explicit Updates(const graph::OpView& op);
+  explicit Updates(const OpView& op);
 
   static std::size_t weight(std::size_t item) noexcept { return 1 + item * stride; }
   static std::size_t gradient(std::size_t item) noexcept { return weight(item) + 1; }

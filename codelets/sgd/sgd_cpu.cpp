@@ -18,7 +18,7 @@ constexpr std::int64_t block = 64;
 constexpr std::int64_t ahead = 4 * block;
 
 template <bool with_velocity, bool with_decay>
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   float* weight = call.inout<float>(0);
   const float* gradient = call.in<float>(1);
@@ -38,7 +38,7 @@ void run(const runtime::KernelCall& call) {
   }
 }
 
-runtime::PreparedKernel choose(const graph::OpView& op) {
+PreparedKernel choose(const OpView& op) {
   const auto state = std::make_shared<const State>(
       State{.count = op.operand(0).shape.elements(), .rule = sgd::Rule(op)});
   const bool decay = state->rule.decay != 0;
@@ -48,6 +48,6 @@ runtime::PreparedKernel choose(const graph::OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> sgd_kernels() { return {{.name = "plain", .prepare = choose}}; }
+std::vector<Kernel> sgd_kernels() { return {{.name = "plain", .prepare = choose}}; }
 
 }  // namespace arenite::codelets

@@ -11,13 +11,13 @@ struct State {
   bool has_velocity = false;
 };
 
-State state_of(const graph::OpView& op) {
+State state_of(const OpView& op) {
   return {.count = op.operand(0).shape.elements(),
           .rule = sgd::Rule(op),
           .has_velocity = op.has_operand(3)};
 }
 
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const State state = *static_cast<const State*>(call.state);
   float* weight = call.inout<float>(0);
   float* velocity = state.has_velocity ? call.inout<float>(3) : nullptr;
@@ -61,7 +61,7 @@ struct Grid {
   }
 };
 
-void run_multi(const runtime::KernelCall& call) {
+void run_multi(const KernelCall& call) {
   using sgd::Updates;
   const Updates& updates = *static_cast<const Updates*>(call.state);
   const sgd::Rule rule = updates.rule;

@@ -23,7 +23,7 @@ void sum_rows(const float* gradient, const Updates::Item& item, std::int64_t fro
   std::copy_n(totals.begin(), count, sums);
 }
 
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const Updates& updates = *static_cast<const Updates*>(call.state);
   const float rate = *call.in<float>(0);
   for (std::size_t i = 0; i < updates.items.size(); ++i) {
@@ -47,7 +47,7 @@ void run(const runtime::KernelCall& call) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> multi_sgd_kernels() {
+std::vector<Kernel> multi_sgd_kernels() {
   return {{.name = "plain", .prepare = prepare<made_of<Updates>, run>}};
 }
 

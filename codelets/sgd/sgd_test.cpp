@@ -31,7 +31,7 @@ TEST(Sgd, FollowsPyTorchForManySteps) {
       auto weight = as_doubles(h.read<float>(w));
       std::vector<double> velocity(weight.size());
       auto operands = std::vector{w, g, lr};
-      operands.push_back(options.momentum != 0 ? v : graph::ValueId{});
+      operands.push_back(options.momentum != 0 ? v : ValueId{});
       EXPECT_TRUE(h.op("sgd", operands,
                        {{"momentum", options.momentum}, {"weight_decay", options.weight_decay}})
                       .empty());
@@ -132,11 +132,11 @@ TEST(MultiSgd, UpdatesEachAsSgdDoes) {
     const auto lr = h.random("lr", {1});
     const double rate = static_cast<double>(h.read<float>(lr).front());
     struct Item {
-      graph::ValueId weight, gradient, velocity;
+      ValueId weight, gradient, velocity;
       std::vector<double> expected, moving;
     };
     std::vector<Item> items;
-    std::vector<graph::ValueId> operands{lr};
+    std::vector<ValueId> operands{lr};
     // More than one grid's worth; of every third the gradient is a sum of rows.
     for (std::int64_t i = 0; i < 70; ++i) {
       const std::string tag = std::to_string(i);
@@ -192,7 +192,7 @@ TEST(MultiSgd, RefusesWhatDoesNotMatch) {
   const auto lr = h.random("lr", {1}), w = h.random("w", {2, 3}), g = h.random("g", {2, 3}),
              v = h.random("v", {2, 3}), rows = h.random("rows", {5, 3, 2}),
              flat = h.random("flat", {3});
-  const graph::ValueId none;
+  const ValueId none;
   expect_error(
       [&] {
         h.op("multi_sgd", {lr, w, g, none, w, rows, none});

@@ -4,8 +4,6 @@
 
 #include "codelets/avx512.hpp"
 
-#include <arenite/graph/operator.hpp>
-
 #include <cstdint>
 
 namespace arenite::codelets::sgd {
@@ -15,7 +13,7 @@ struct Rule {
   float momentum = 0, decay = 0;
 
   Rule() = default;
-  explicit Rule(const graph::OpView& op)
+  explicit Rule(const OpView& op)
       : momentum(static_cast<float>(op.real("momentum"))),
         decay(static_cast<float>(op.real("weight_decay"))) {}
 };

@@ -6,8 +6,8 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> silu_kernels();
-std::vector<runtime::Kernel> silu_grad_kernels();
+std::vector<Kernel> silu_kernels();
+std::vector<Kernel> silu_grad_kernels();
 
 void register_silu(Registry& registry) {
   constexpr auto cost = cost_each<25>;  // about twenty operations an exponential
@@ -16,7 +16,7 @@ void register_silu(Registry& registry) {
        .operands = {{"x"}},
        .results = {"y"},
        .infer = infer_alike,
-       .gradient = gradient_of_first([](graph::GradientContext& context, graph::ValueId gradient) {
+       .gradient = gradient_of_first([](graph::GradientContext& context, ValueId gradient) {
          return context.builder().add1("silu_grad", {gradient, context.operand(0)});
        }),
        .in_place = {{0, 0}},

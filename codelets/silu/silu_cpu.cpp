@@ -33,7 +33,7 @@ T finite(T x) noexcept {
 }
 
 template <class T>
-void run_silu(const runtime::KernelCall& call) {
+void run_silu(const KernelCall& call) {
   const auto& state = *static_cast<const ElementRows*>(call.state);
   const std::int64_t length = state.out.length();
   for (std::int64_t r = 0; r < state.out.count(); ++r) {
@@ -50,7 +50,7 @@ void run_silu(const runtime::KernelCall& call) {
 
 /// d(x·σ(x))/dx = σ(x)·(1 + x·σ(−x))
 template <class T>
-void run_silu_grad(const runtime::KernelCall& call) {
+void run_silu_grad(const KernelCall& call) {
   const auto& state = *static_cast<const ElementRows*>(call.state);
   const std::int64_t length = state.out.length();
   for (std::int64_t r = 0; r < state.out.count(); ++r) {
@@ -69,10 +69,8 @@ void run_silu_grad(const runtime::KernelCall& call) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> silu_kernels() {
-  return {elementwise<run_silu<float>, run_silu<double>>()};
-}
-std::vector<runtime::Kernel> silu_grad_kernels() {
+std::vector<Kernel> silu_kernels() { return {elementwise<run_silu<float>, run_silu<double>>()}; }
+std::vector<Kernel> silu_grad_kernels() {
   return {elementwise<run_silu_grad<float>, run_silu_grad<double>>()};
 }
 

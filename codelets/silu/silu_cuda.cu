@@ -29,7 +29,7 @@ ARENITE_GPU T finite(T x, T most) {
 }
 
 template <class T>
-void run_silu(const runtime::KernelCall& call) {
+void run_silu(const KernelCall& call) {
   constexpr T most = std::numeric_limits<T>::max();
   const T* x = call.in<T>(0);
   T* y = call.out<T>(0);
@@ -41,7 +41,7 @@ void run_silu(const runtime::KernelCall& call) {
 
 /// d(x·σ(x))/dx = σ(x)·(1 + x·σ(−x))
 template <class T>
-void run_silu_grad(const runtime::KernelCall& call) {
+void run_silu_grad(const KernelCall& call) {
   constexpr T most = std::numeric_limits<T>::max();
   const T *gradient = call.in<T>(0), *x = call.in<T>(1);
   T* dx = call.out<T>(0);

@@ -168,7 +168,7 @@ TEST(Silu, RefusesWhatDoesNotMatch) {
   h.op("silu", {x});
   const std::size_t ops = h.graph().op_count();
   h.gradient({x}, {false});
-  h.gradient({graph::ValueId{}}, {true});
+  h.gradient({ValueId{}}, {true});
   EXPECT_EQ(h.graph().op_count(), ops);
 }
 

@@ -6,11 +6,9 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> slice_grad_kernels();
+std::vector<Kernel> slice_grad_kernels();
 
 namespace {
-
-using graph::OpView;
 
 std::vector<graph::ResultType> infer_slice(const OpView& op) {
   const graph::Value& x = op.operand(0);
@@ -31,7 +29,7 @@ std::vector<std::optional<graph::ViewOf>> view_of_rows(const OpView& op) {
   return {graph::ViewOf{.operand = 0, .offset = graph::byte_size(x.type, ahead, x.layout)}};
 }
 
-graph::ValueId slice_gradient(graph::GradientContext& context, graph::ValueId gradient) {
+ValueId slice_gradient(graph::GradientContext& context, ValueId gradient) {
   const OpView forward = context.forward();
   const std::int64_t begin = forward.integer("begin"), rows = forward.operand(0).shape[0];
   return context.builder().add1("slice_grad", {gradient}, {{"begin", begin}, {"rows", rows}});

@@ -11,7 +11,7 @@ struct State {
   std::int64_t all = 0;
 };
 
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const float* gradient = call.in<float>(0);
   float* dx = call.out<float>(0);
@@ -23,7 +23,7 @@ void run(const runtime::KernelCall& call) {
   std::fill(dx + state.after, dx + state.all, 0.0f);
 }
 
-State state_of(const graph::OpView& op) {
+State state_of(const OpView& op) {
   const graph::Value &gradient = op.operand(0), &dx = op.result(0);
   const bool by_row = any_halo({&gradient, &dx});
   graph::Value part = dx;
@@ -41,7 +41,7 @@ State state_of(const graph::OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> slice_grad_kernels() {
+std::vector<Kernel> slice_grad_kernels() {
   return {plain_with_halos<prepare<state_of, run>, skipped_halo<0>>()};
 }
 

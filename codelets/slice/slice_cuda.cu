@@ -8,13 +8,13 @@ struct State {
   std::int64_t all = 0, begin = 0, end = 0;
 };
 
-State state_of(const graph::OpView& op) {
+State state_of(const OpView& op) {
   const Shape &gradient = op.operand(0).shape, &dx = op.result(0).shape;
   const std::int64_t begin = op.integer("begin") * cuda::row_elements(gradient);
   return {.all = dx.elements(), .begin = begin, .end = begin + gradient.elements()};
 }
 
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const State s = *static_cast<const State*>(call.state);
   const float* gradient = call.in<float>(0);
   float* dx = call.out<float>(0);

@@ -3,7 +3,7 @@
 namespace arenite::codelets::testing {
 namespace {
 
-graph::ValueId slice(OpHarness& h, graph::ValueId x, std::int64_t begin, std::int64_t end) {
+ValueId slice(OpHarness& h, ValueId x, std::int64_t begin, std::int64_t end) {
   return h.op("slice", {x}, {{"begin", begin}, {"end", end}}).front();
 }
 
@@ -102,7 +102,7 @@ TEST(Slice, RefusesRowsThatAreNotThere) {
   expect_error([&] { slice(h, x, 0, 5); }, "slice: rows 0 to 5" + expected);
   expect_error([&] { slice(h, number, 0, 0); },
                "slice: operand 'x' (number) of shape []; expected rank 1 or more, [R, …]");
-  const auto grad = [&](graph::ValueId gradient, std::int64_t begin, std::int64_t rows) {
+  const auto grad = [&](ValueId gradient, std::int64_t begin, std::int64_t rows) {
     h.op("slice_grad", {gradient}, {{"begin", begin}, {"rows", rows}});
   };
   expect_error([&] { grad(x, 2, 5); },

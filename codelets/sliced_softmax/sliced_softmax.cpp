@@ -11,8 +11,6 @@
 namespace arenite::codelets {
 namespace {
 
-using graph::OpView;
-using graph::ValueId;
 using Results = std::vector<graph::ResultType>;
 
 const graph::OperandSchema value_schema{.name = "prefix_value", .optional = true};

@@ -6,7 +6,7 @@ namespace arenite::codelets {
 namespace {
 
 /// `value`: which operand prefix_value is.
-std::int64_t prefix_of(const runtime::KernelCall& call, std::size_t value) {
+std::int64_t prefix_of(const KernelCall& call, std::size_t value) {
   const PrefixedRows& state = *static_cast<const PrefixedRows*>(call.state);
   if (state.prefix >= 0) return state.prefix;
   const std::int64_t prefix = *call.in<std::int64_t>(value);
@@ -20,7 +20,7 @@ void copy(const float* from, float* to, std::int64_t begin, std::int64_t end) no
   if (from != to) std::copy(from + begin, from + end, to + begin);
 }
 
-void run_softmax(const runtime::KernelCall& call) {
+void run_softmax(const KernelCall& call) {
   const LastAxis axis = static_cast<const PrefixedRows*>(call.state)->axis;
   const std::int64_t prefix = prefix_of(call, 1);
   for (std::int64_t r = 0; r < axis.rows; ++r) {
@@ -34,7 +34,7 @@ void run_softmax(const runtime::KernelCall& call) {
   }
 }
 
-void run_grad(const runtime::KernelCall& call) {
+void run_grad(const KernelCall& call) {
   const LastAxis axis = static_cast<const PrefixedRows*>(call.state)->axis;
   const std::int64_t prefix = prefix_of(call, 2);
   for (std::int64_t r = 0; r < axis.rows; ++r) {
@@ -52,15 +52,15 @@ void run_grad(const runtime::KernelCall& call) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> softmax_kernels() {
+std::vector<Kernel> softmax_kernels() {
   return {{.name = "plain", .prepare = prepare<PrefixedRows::whole, run_softmax>}};
 }
 
-std::vector<runtime::Kernel> sliced_softmax_kernels() {
+std::vector<Kernel> sliced_softmax_kernels() {
   return {{.name = "plain", .prepare = prepare<PrefixedRows::sliced, run_softmax>}};
 }
 
-std::vector<runtime::Kernel> sliced_softmax_grad_kernels() {
+std::vector<Kernel> sliced_softmax_grad_kernels() {
   return {{.name = "plain", .prepare = prepare<PrefixedRows::sliced, run_grad>}};
 }
 

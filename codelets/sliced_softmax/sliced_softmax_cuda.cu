@@ -20,7 +20,7 @@ struct Prefix {
   }
 };
 
-Prefix prefix_of(const runtime::KernelCall& call, const PrefixedRows& s, std::size_t value) {
+Prefix prefix_of(const KernelCall& call, const PrefixedRows& s, std::size_t value) {
   const Prefix prefix{s.prefix, s.axis.length,
                       s.prefix < 0 ? call.in<std::int64_t>(value) : nullptr};
   runtime::StatusWord* status = call.status;
@@ -87,7 +87,7 @@ struct Softmax : cuda::RowsOfWarps {
   }
 };
 
-void run_softmax(const runtime::KernelCall& call) {
+void run_softmax(const KernelCall& call) {
   const PrefixedRows& s = *static_cast<const PrefixedRows*>(call.state);
   const Softmax all{{s.axis}, prefix_of(call, s, 1), call.in<float>(0), call.out<float>(0)};
   cuda::for_each_block(call, all.blocks(), all);
@@ -117,7 +117,7 @@ struct Gradient {
   }
 };
 
-void run_grad(const runtime::KernelCall& call) {
+void run_grad(const KernelCall& call) {
   const PrefixedRows& s = *static_cast<const PrefixedRows*>(call.state);
   cuda::sum_rows(
       call, s.axis,

@@ -9,7 +9,6 @@ namespace arenite::codelets {
 namespace {
 
 using runtime::Compute;
-using runtime::KernelCall;
 
 constexpr std::int64_t most_rows = 65535;  ///< an axis of a grid
 constexpr float one = 1, zero = 0;
@@ -32,7 +31,7 @@ struct Rows {
   cuda::Owned<cudnnTensorDescriptor_t> tensor{nullptr, cudnnDestroyTensorDescriptor};
   cudnnStatus_t status = CUDNN_STATUS_NOT_SUPPORTED;
 
-  Rows(const graph::OpView& op, Compute /*multiplies nothing*/) : axis(op.operand(0).shape) {
+  Rows(const OpView& op, Compute /*multiplies nothing*/) : axis(op.operand(0).shape) {
     // A part of a row only is for our own.
     const bool whole = op.op().name() == "softmax" || op.integer("prefix") == axis.length;
     if (!whole || axis.rows > most_rows || !cuda::fits_int(count())) return;

@@ -49,8 +49,8 @@ std::vector<Shape> shapes(OpHarness& h) {
 }
 
 /// Forward and backward of the op that was added last; `x` is its operand, `y` its result.
-void check(OpHarness& h, graph::ValueId x, graph::ValueId y, std::int64_t prefix,
-           std::vector<bool> wanted, const std::string& tag) {
+void check(OpHarness& h, ValueId x, ValueId y, std::int64_t prefix, std::vector<bool> wanted,
+           const std::string& tag) {
   SCOPED_TRACE("prefix " + std::to_string(prefix));
   const Shape shape = h.graph()[x].shape;
   ASSERT_EQ(h.run("plain"), StatusWord::ok);
@@ -134,8 +134,8 @@ TEST(SlicedSoftmax, ReportsAPrefixOutOfRange) {
     const std::string tag = std::to_string(shape[0]);
     const auto x = h.random("x" + tag, shape), g = h.random("g" + tag, shape),
                value = h.declare("prefix" + tag, DType::int64, {1});
-    const auto expect_copy = [&](const std::string& op, std::vector<graph::ValueId> operands) {
-      const graph::ValueId source = operands.front();
+    const auto expect_copy = [&](const std::string& op, std::vector<ValueId> operands) {
+      const ValueId source = operands.front();
       const auto result = h.op(op, std::move(operands)).front();
       for (const std::int64_t bad :
            {std::int64_t{-1}, shape.at(-1) + 1, std::numeric_limits<std::int64_t>::min(),
@@ -190,7 +190,7 @@ TEST(SlicedSoftmax, BuildsOnlyWantedGradients) {
   h.op("sliced_softmax", {x, value});
   const std::size_t ops = h.graph().op_count();
   h.gradient({x}, {false, false});
-  h.gradient({graph::ValueId{}}, {true, false});
+  h.gradient({ValueId{}}, {true, false});
   EXPECT_EQ(h.graph().op_count(), ops);
   const auto found = h.gradient({x}, {true, false});
   EXPECT_FALSE(found[1]);
@@ -203,7 +203,7 @@ TEST(SlicedSoftmax, RefusesWhatDoesNotMatch) {
   const auto d = h.declare("d", DType::float64, {2, 3}), n = h.declare("n", DType::int64, {1}),
              two = h.declare("two", DType::int64, {2}),
              small = h.declare("small", DType::int32, {1});
-  const auto slice = [&](std::vector<graph::ValueId> operands, std::int64_t prefix = -1) {
+  const auto slice = [&](std::vector<ValueId> operands, std::int64_t prefix = -1) {
     h.op("sliced_softmax", std::move(operands), {{"prefix", prefix}});
   };
   expect_error([&] { slice({x}); },
@@ -235,7 +235,7 @@ TEST(SlicedSoftmax, RefusesWhatDoesNotMatch) {
                "sliced_softmax: operand 'x' (s) of shape []; expected rank 1 or more, [..., C]");
   expect_error([&] { h.op("softmax", {s}); },
                "softmax: operand 'x' (s) of shape []; expected rank 1 or more, [..., C]");
-  const auto grad = [&](std::vector<graph::ValueId> operands, std::int64_t prefix = -1) {
+  const auto grad = [&](std::vector<ValueId> operands, std::int64_t prefix = -1) {
     h.op("sliced_softmax_grad", std::move(operands), {{"prefix", prefix}});
   };
   expect_error(

@@ -17,8 +17,6 @@ namespace arenite::codelets {
 namespace {
 
 using graph::GradientContext;
-using graph::OpView;
-using graph::ValueId;
 using Results = std::vector<graph::ResultType>;
 
 Results infer_loss(const OpView& op) {

@@ -14,14 +14,14 @@ struct LossSizes {
   std::int64_t rows = 0, classes = 0;
   double divisor = 1;
 
-  explicit LossSizes(const graph::OpView& op)
+  explicit LossSizes(const OpView& op)
       : rows(op.operand(0).shape[0]), classes(op.operand(0).shape[1]) {
     const std::int64_t given = op.integer("divisor");
     divisor = static_cast<double>(given > 0 ? given : rows);
   }
 };
 
-std::vector<runtime::Kernel> softmax_cross_entropy_kernels();
-std::vector<runtime::Kernel> scale_by_kernels();
+std::vector<Kernel> softmax_cross_entropy_kernels();
+std::vector<Kernel> scale_by_kernels();
 
 }  // namespace arenite::codelets

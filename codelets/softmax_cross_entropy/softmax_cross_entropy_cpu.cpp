@@ -47,7 +47,7 @@ float write_few(const float* row, std::int64_t count, std::int64_t label, float 
   return sum;
 }
 
-void run_loss(const runtime::KernelCall& call) {
+void run_loss(const KernelCall& call) {
   const LossSizes& state = *static_cast<const LossSizes*>(call.state);
   const std::int64_t classes = state.classes;
   const auto* labels = call.in<std::int32_t>(1);
@@ -80,7 +80,7 @@ void run_loss(const runtime::KernelCall& call) {
 }
 
 template <class T>
-void run_scale_by(const runtime::KernelCall& call) {
+void run_scale_by(const KernelCall& call) {
   const std::int64_t count = *static_cast<const std::int64_t*>(call.state);
   const T* x = call.in<T>(0);
   const T factor = *call.in<T>(1);
@@ -89,15 +89,15 @@ void run_scale_by(const runtime::KernelCall& call) {
   for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] * factor;
 }
 
-std::int64_t elements_of(const graph::OpView& op) { return op.result(0).shape.elements(); }
+std::int64_t elements_of(const OpView& op) { return op.result(0).shape.elements(); }
 
 }  // namespace
 
-std::vector<runtime::Kernel> softmax_cross_entropy_kernels() {
+std::vector<Kernel> softmax_cross_entropy_kernels() {
   return {{.name = "plain", .prepare = prepare<made_of<LossSizes>, run_loss>}};
 }
 
-std::vector<runtime::Kernel> scale_by_kernels() {
+std::vector<Kernel> scale_by_kernels() {
   return {{.name = "plain",
            .prepare = prepare_real<elements_of, run_scale_by<float>, run_scale_by<double>>}};
 }

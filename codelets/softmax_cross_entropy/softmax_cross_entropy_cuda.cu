@@ -33,7 +33,7 @@ struct Loss {
   runtime::StatusWord* status;
   std::uint32_t op;
 
-  explicit Loss(const runtime::KernelCall& call)
+  explicit Loss(const KernelCall& call)
       : s(*static_cast<const LossSizes*>(call.state)),
         logits(call.in<float>(0)),
         labels(call.in<std::int32_t>(1)),
@@ -204,12 +204,12 @@ struct RowsOfBlocks {
   }
 };
 
-std::int64_t loss_workspace(const graph::OpView& op) {
+std::int64_t loss_workspace(const OpView& op) {
   const LossSizes s(op);
   return s.classes <= few_classes ? 0 : s.rows * 2 * static_cast<std::int64_t>(sizeof(double));
 }
 
-void run_loss(const runtime::KernelCall& call) {
+void run_loss(const KernelCall& call) {
   const Loss all(call);
   constexpr int some_rows = 128, many_rows = 1024;
   if (all.s.classes > few_classes) {
@@ -226,7 +226,7 @@ void run_loss(const runtime::KernelCall& call) {
 }
 
 template <class T>
-void run_scale_by(const runtime::KernelCall& call) {
+void run_scale_by(const KernelCall& call) {
   const T *x = call.in<T>(0), *factor = call.in<T>(1);
   T* y = call.out<T>(0);
   cuda::for_each(call, cuda::count_of(call),

@@ -34,8 +34,8 @@ Reference reference(const std::vector<double>& logits, const std::vector<std::in
   return all;
 }
 
-graph::ValueId random_labels(OpHarness& h, const std::string& name, std::int64_t rows,
-                             std::int64_t classes) {
+ValueId random_labels(OpHarness& h, const std::string& name, std::int64_t rows,
+                      std::int64_t classes) {
   const auto id = h.declare(name, DType::int32, {rows});
   std::uniform_int_distribution<std::int32_t> label(0, static_cast<std::int32_t>(classes) - 1);
   std::vector<std::int32_t> labels(static_cast<std::size_t>(rows));
@@ -220,7 +220,7 @@ TEST(SoftmaxCrossEntropy, RefusesWhatDoesNotMatch) {
              wide = h.declare("wide", DType::int64, {4}),
              empty = h.declare("empty", DType::int32, {0}),
              good = h.declare("good", DType::int32, {4});
-  const auto add = [&](graph::ValueId x, graph::ValueId y, std::int64_t divisor = 0) {
+  const auto add = [&](ValueId x, ValueId y, std::int64_t divisor = 0) {
     h.op("softmax_cross_entropy", {x, y}, {{"divisor", divisor}});
   };
   expect_error([&] { add(logits, labels); },

@@ -7,11 +7,9 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> sum_kernels();
+std::vector<Kernel> sum_kernels();
 
 namespace {
-
-using graph::OpView;
 
 std::vector<graph::ResultType> infer(const OpView& op) {
   const graph::Value& first = op.operand(0);
@@ -33,7 +31,7 @@ std::vector<graph::ResultType> infer(const OpView& op) {
 
 /// Every term's gradient is the sum's own; nothing is copied.
 void gradient(graph::GradientContext& context) {
-  const graph::ValueId gradient = context.result_gradient(0);
+  const ValueId gradient = context.result_gradient(0);
   if (!gradient) return;
   for (std::size_t i = 0; i < context.forward().operand_count(); ++i) {
     if (context.wants(i)) context.set(i, gradient);

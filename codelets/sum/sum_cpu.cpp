@@ -54,7 +54,7 @@ void tree(const Address& address, std::size_t from, std::size_t to, std::int64_t
 }
 
 template <class T>
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const std::size_t terms = state.terms.size();
   const std::int64_t length = state.out.length();
@@ -79,7 +79,7 @@ void run(const runtime::KernelCall& call) {
   state.out.zero_halo(result);
 }
 
-runtime::PreparedKernel choose(const graph::OpView& op) {
+PreparedKernel choose(const OpView& op) {
   bool by_row = any_halo({&op.result(0)});
   for (std::size_t i = 0; i < op.operand_count(); ++i)
     by_row = by_row || any_halo({&op.operand(i)});
@@ -91,10 +91,10 @@ runtime::PreparedKernel choose(const graph::OpView& op) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> sum_kernels() {
+std::vector<Kernel> sum_kernels() {
   return {{.name = "plain",
            .prepare = choose,
-           .wanted_halo = [](const graph::OpView&, std::size_t) { return 0; },
+           .wanted_halo = [](const OpView&, std::size_t) { return 0; },
            .writes_halo = true}};
 }
 

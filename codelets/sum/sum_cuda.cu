@@ -20,7 +20,7 @@ struct Terms {
 /// out = before + terms, in their order; `before` may be null. Everything is read before `out`,
 /// which may be a term, is written.
 template <class T>
-void add(const runtime::KernelCall& call, const T* before, const Terms<T>& terms, T* out) {
+void add(const KernelCall& call, const T* before, const Terms<T>& terms, T* out) {
   using Sum = Wrapping<T>;
   cuda::for_each(call, cuda::count_of(call), [=] ARENITE_THREAD(std::int64_t i) {
     Sum sum = static_cast<Sum>(before != nullptr ? before[i] : terms.of[0][i]);
@@ -32,7 +32,7 @@ void add(const runtime::KernelCall& call, const T* before, const Terms<T>& terms
 
 /// Many terms: sums of the first ones stay in the workspace, and all terms whole, until the end.
 template <class T>
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const std::size_t count = static_cast<const State*>(call.state)->terms;
   T* const partial = static_cast<T*>(call.workspace);
   for (std::size_t first = 0; first < count; first += most_terms) {
@@ -43,14 +43,14 @@ void run(const runtime::KernelCall& call) {
   }
 }
 
-runtime::PreparedKernel choose(const graph::OpView& op) {
+PreparedKernel choose(const OpView& op) {
   auto state = std::make_shared<State>();
   state->count = op.result(0).shape.elements();
   state->terms = op.operand_count();
   return {with_element(op.result(0).type, [](auto zero) { return &run<decltype(zero)>; }), state};
 }
 
-std::int64_t workspace(const graph::OpView& op) {
+std::int64_t workspace(const OpView& op) {
   const graph::Value& y = op.result(0);
   return op.operand_count() <= most_terms ? 0 : y.shape.elements() * size_of(y.type);
 }

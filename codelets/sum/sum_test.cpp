@@ -17,7 +17,7 @@ void check(OpHarness& h, DType type, const Shape& shape, std::size_t count, cons
   SCOPED_TRACE(to_string(shape) + " x" + std::to_string(count) + " " +
                std::string(to_string(type)));
   std::uniform_int_distribution<int> value(-1000, 1000), halo(0, shape.rank() == 4 ? 2 : 0);
-  std::vector<graph::ValueId> operands;
+  std::vector<ValueId> operands;
   std::vector<std::vector<T>> terms;
   const int first_halo = halo(h.engine());
   for (std::size_t t = 0; t < count; ++t) {
@@ -74,7 +74,7 @@ TEST(Sum, AValueMayBeItsOwnPartner) {
     const std::string tag = std::to_string(count);
     const auto x = h.random("x" + tag, {600});
     const auto before = h.read<float>(x);
-    const auto y = h.op("sum", std::vector<graph::ValueId>(count, x)).front();
+    const auto y = h.op("sum", std::vector<ValueId>(count, x)).front();
     h.in_place(0, 0);
     h.run("plain");
     const auto after = h.read<float>(y);

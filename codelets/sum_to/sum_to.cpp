@@ -6,11 +6,9 @@
 
 namespace arenite::codelets {
 
-std::vector<runtime::Kernel> sum_to_kernels();
+std::vector<Kernel> sum_to_kernels();
 
 namespace {
-
-using graph::OpView;
 
 std::vector<graph::ResultType> infer(const OpView& op) {
   expect_real(op, 0);
@@ -40,7 +38,7 @@ void register_sum_to(Registry& registry) {
        .results = {"y"},
        .attributes = {{"shape", graph::AttributeType::integers, {}}},
        .infer = infer,
-       .gradient = gradient_of_first([](graph::GradientContext& context, graph::ValueId gradient) {
+       .gradient = gradient_of_first([](graph::GradientContext& context, ValueId gradient) {
          return repeated_like(context.builder(), gradient, context.operand(0));
        }),
        .cost = cost_each<1>,

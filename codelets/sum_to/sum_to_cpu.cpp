@@ -24,7 +24,7 @@ struct State {
   }
 };
 
-State state_of(const graph::OpView& op) {
+State state_of(const OpView& op) {
   const graph::Value &x = op.operand(0), &y = op.result(0);
   const Strides from(x), to(y);
   State state;
@@ -56,7 +56,7 @@ void add_strips(const T* x, std::int64_t count, std::int64_t strip, double* tota
 }
 
 template <class T>
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const std::int64_t strip = state.strip(), width = state.width;
   double total[most_totals];
@@ -83,7 +83,7 @@ void run(const runtime::KernelCall& call) {
 
 }  // namespace
 
-std::vector<runtime::Kernel> sum_to_kernels() {
+std::vector<Kernel> sum_to_kernels() {
   return {{.name = "plain",
            .prepare = prepare_real<state_of, run<float>, run<double>>,
            .wanted_halo = skipped_halo<0>}};

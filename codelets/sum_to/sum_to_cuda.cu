@@ -5,13 +5,11 @@ namespace arenite::codelets {
 namespace {
 
 template <class T>
-void run(const runtime::KernelCall& call) {
+void run(const KernelCall& call) {
   cuda::run_sums(call, *static_cast<const cuda::Sums*>(call.state), call.in<T>(0), call.out<T>(0));
 }
 
-cuda::Sums sums_of(const graph::OpView& op) {
-  return cuda::sums_to(op.operand(0), op.result(0).shape);
-}
+cuda::Sums sums_of(const OpView& op) { return cuda::sums_to(op.operand(0), op.result(0).shape); }
 
 }  // namespace
 

@@ -90,7 +90,7 @@ TEST(SumTo, GradientOfTheSameShapeIsTheGradientItself) {
   const std::size_t ops = h.graph().op_count();
   EXPECT_EQ(h.gradient({g}, {true}).front(), g);
   EXPECT_FALSE(h.gradient({g}, {false}).front());
-  EXPECT_FALSE(h.gradient({graph::ValueId{}}, {true}).front());
+  EXPECT_FALSE(h.gradient({ValueId{}}, {true}).front());
   EXPECT_EQ(h.graph().op_count(), ops);
 }
 
@@ -98,7 +98,7 @@ TEST(SumTo, RefusesWhatDoesNotMatch) {
   OpHarness h;
   const auto x = h.random("x", {2, 3});
   const auto i = h.declare("i", DType::int32, {2, 3});
-  const auto sum = [&](graph::ValueId of, const Shape& to) {
+  const auto sum = [&](ValueId of, const Shape& to) {
     h.op("sum_to", {of}, {{"shape", dims(to)}});
   };
   expect_error(
