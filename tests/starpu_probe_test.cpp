@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <arenite/runtime/heap_calls.hpp>
 
+#include "src/runtime/measurements.hpp"
 #include "src/runtime/starpu.hpp"
 
 #include <array>
@@ -120,6 +121,7 @@ class StarpuProbe : public ::testing::TestWithParam<int> {
     setenv("STARPU_SILENT", "1", 0);
     starpu_conf conf = starpu::configuration(GetParam(), {});
     conf.sched_policy_name = "lws";
+    const MeasurementsLock lock(measurements_folder());
     ASSERT_EQ(starpu_init(&conf), 0);
   }
   void TearDown() override { starpu_shutdown(); }

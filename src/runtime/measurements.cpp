@@ -9,8 +9,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <chrono>
 #include <fstream>
 #include <thread>
 
@@ -25,19 +25,28 @@ bool takes_measurements(const fs::path& folder) {
          make_writable(folder / "codelets") && make_writable(folder / "debug");
 }
 
+/// As StarPU names its files.
+std::string host() {
+  std::string name = environment("STARPU_HOSTNAME");
+  if (name.empty()) {
+    std::array<char, 256> own{};
+    ::gethostname(own.data(), own.size() - 1);
+    name = own.data();
+  }
+  return name.substr(0, name.find('.'));
+}
+
 bool ends_a_line(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return file.seekg(-1, std::ios::end) && file.get() == '\n';
 }
 
-/// The two kinds of files of which StarPU asserts that it can read them; the others it writes anew.
-void remove_cut_off(const fs::path& folder) {
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const fs::path& path = it->path();
-    if (path.extension() != ".config" && path.extension() != ".affinity") continue;
+/// The two files of which StarPU asserts that it can read them; the others it writes anew.
+void remove_cut_off(const fs::path& bus) {
+  for (const char* kind : {".config", ".affinity"}) {
+    const fs::path path = bus / (host() + kind);
     std::error_code ignored;
-    if (!ends_a_line(path)) fs::remove(path, ignored);
+    if (fs::exists(path, ignored) && !ends_a_line(path)) fs::remove(path, ignored);
   }
 }
 
@@ -64,19 +73,25 @@ std::string measurements_folder() {
         .hint = "set STARPU_PERF_MODEL_DIR to one"});
 }
 
-MeasurementsLock::MeasurementsLock(const fs::path& folder)
-    : file_(
-          ::open((folder / "bus" / "arenite.lock").c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0666)) {
-  using namespace std::chrono_literals;
-  const auto end = std::chrono::steady_clock::now() + 10s;
-  while (file_ >= 0 && ::flock(file_, LOCK_EX | LOCK_NB) != 0 &&
-         (errno == EWOULDBLOCK || errno == EINTR) && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(2ms);
+MeasurementsLock::MeasurementsLock(const fs::path& folder, std::chrono::milliseconds most) {
+  const fs::path path = folder / "bus" / "arenite.lock";
+  // Network file systems lock what is open for writing; the file may be another user's.
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file_ < 0) file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file_ < 0) return;
+  const auto end = std::chrono::steady_clock::now() + most;
+  while (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) break;
+    if (std::chrono::steady_clock::now() > end) return;  // what it is writing is not cut off
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
   remove_cut_off(folder / "bus");
 }
 
 MeasurementsLock::~MeasurementsLock() {
-  if (file_ >= 0) ::close(file_);
+  if (file_ < 0) return;
+  ::flock(file_, LOCK_UN);  // a child that was forked meanwhile has the file, too
+  ::close(file_);
 }
 
 }  // namespace arenite::runtime

@@ -4,6 +4,8 @@
 #include <arenite/runtime/session.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "src/base/testing.hpp"
 #include "src/runtime/environment.hpp"
@@ -22,14 +24,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* chosen = "STARPU_PERF_MODEL_DIR";
+constexpr const char* variable = "STARPU_PERF_MODEL_DIR";
 
 /// A home of its own; no other folder is named.
 struct Measurements : ::testing::Test {
   Measurements() {
     std::string name = (fs::temp_directory_path() / "arenite-test-XXXXXX").string();
     folder = ::mkdtemp(name.data());
-    for (const char* variable : {chosen, "XDG_CACHE_HOME", "STARPU_HOME"}) outer.hide(variable);
+    for (const char* other : {variable, "XDG_CACHE_HOME", "STARPU_HOME"}) outer.hide(other);
     outer.set("HOME", (folder / "home").string());
     outer.set("TMPDIR", folder.string());
   }
@@ -55,7 +57,7 @@ TEST_F(Measurements, AreKeptWhereStarpuDoes) {
   EXPECT_EQ(measurements_folder(), folder / "home/.starpu/sampling");
   outer.set("STARPU_HOME", (folder / "starpu").string());
   EXPECT_EQ(measurements_folder(), folder / "starpu/.starpu/sampling");
-  outer.set(chosen, (folder / "mine").string());
+  outer.set(variable, (folder / "mine").string());
   EXPECT_EQ(measurements_folder(), folder / "mine");
   EXPECT_TRUE(fs::is_directory(folder / "mine" / "bus"));
 }
@@ -70,7 +72,7 @@ TEST_F(Measurements, NeedNoHome) {
 }
 
 TEST_F(Measurements, NeedAFolderThatCanBeWritten) {
-  outer.set(chosen, blocked().string());
+  outer.set(variable, blocked().string());
   EXPECT_ERROR("STARPU_PERF_MODEL_DIR='" + blocked().string(), measurements_folder());
 }
 
@@ -110,8 +112,46 @@ TEST_F(Measurements, AreOfOneProcessAtATime) {
   EXPECT_EQ(second.wait_for(std::chrono::seconds(9)), std::future_status::ready);
 }
 
+TEST_F(Measurements, AreLeftAloneWhileAnotherWritesThem) {
+  { const Session session({.workers = 1}); }
+  const fs::path where = measurements_folder();
+  std::vector<fs::path> configs;
+  for (const auto& entry : fs::directory_iterator(where / "bus")) {
+    if (entry.path().extension() == ".config") configs.push_back(entry);
+  }
+  ASSERT_EQ(configs.size(), 1U);
+  const MeasurementsLock writer(where);
+  fs::resize_file(configs[0], 0);
+  { const MeasurementsLock other(where, std::chrono::milliseconds(20)); }
+  EXPECT_TRUE(fs::exists(configs[0]));
+}
+
+TEST_F(Measurements, AreLetGoThoughAChildLivesOn) {
+  const std::string where = measurements_folder();
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  pid_t child = 0;
+  {
+    const MeasurementsLock lock(where);
+    child = ::fork();
+    if (child == 0) {
+      char byte = 0;
+      ::close(ends[1]);
+      ::_exit(static_cast<int>(::read(ends[0], &byte, 1)));  // until the test ends
+    }
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  { const MeasurementsLock again(where); }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(9));
+  ::close(ends[0]);
+  ::close(ends[1]);
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+}
+
 TEST_F(Measurements, AreNotWaitedForInAFolderWithoutLocks) {
-  const MeasurementsLock lock(blocked());
+  const auto begin = std::chrono::steady_clock::now();
+  { const MeasurementsLock lock(blocked()); }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(9));
 }
 
 }  // namespace
