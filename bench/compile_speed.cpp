@@ -184,8 +184,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> only, names;
   for (const Case& one : cases()) names.push_back(one.name);
   int runs = 3;
-  cli::add_each<std::string>(app, "CASE", only, cli::any_text, "", "only these")->rule =
-      cli::one_of(names);
+  cli::add_choices(app, "CASE", only, names, "only these");
   cli::add_whole_number(app, "--runs", runs, 1, 1000, "of each")->default_str("3");
   app.run = [&] {
     std::cout << fmt::format("{:17} {:>6} {:>6} {:>9} {:>9} {:>9} {:>9} {:>6}\n", "", "ops",

@@ -144,7 +144,9 @@ int main(int argc, char** argv) {
                            "a finite number of at least 0", help)
         ->default_str(fmt::format("{}", into));
   };
-  app.add_choice("--variant", a.engine, {"arenite", "onednn", "gemm"}, "who trains");
+  app.add_choice("--variant", a.engine, {"arenite", "onednn", "gemm"},
+                 "who trains: arenite, onednn or gemm")
+      ->default_str(a.engine);
   text("--network", a.how.network, "of arenite train");
   cli::add_whole_number(app, "--batch", a.how.batch, 1, 1 << 20, "samples of a step");
   cli::add_whole_number(app, "--workers", a.how.workers, 1, 1024, "threads that compute");

@@ -336,10 +336,11 @@ cli::Meaning<std::vector<T>> list_of(cli::Meaning<T> one) {
     std::vector<T> all;
     std::istringstream texts(text);
     for (std::string part; std::getline(texts, part, ',');) {
-      const std::optional<T> value = one(part);
+      const std::optional<T> value = part.empty() ? std::nullopt : one(part);
       if (!value) return std::nullopt;
       all.push_back(*value);
     }
+    if (all.empty() || text.ends_with(',')) return std::nullopt;
     return all;
   };
 }

@@ -134,10 +134,7 @@ int main(int argc, char** argv) {
       ->type_name("N");
   std::vector<std::string> names{"auto"};
   for (const plan::StrategyInfo& info : plan::strategies()) names.emplace_back(info.name);
-  cli::Option* const chosen = cli::add_each<std::string>(
-      app, "--strategy", only, cli::any_text, "", "only this one; may be given several times");
-  chosen->rule = cli::one_of(names);
-  chosen->type_name("NAME");
+  cli::add_choices(app, "--strategy", only, names, "only these");
   app.add_switch("--max", max, "also at --effort max");
   app.run = [&] {
     std::vector<Table> tables;

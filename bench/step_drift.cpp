@@ -3,13 +3,14 @@
 //
 // A machine that others use changes its own pace meanwhile. So the steps of the old process are in
 // the end compared with those of a new one, a few of either in turn.
-#include <arenite/error.hpp>
 #include <arenite/nn/nn.hpp>
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -103,7 +104,9 @@ int main(int argc, char** argv) {
   const auto with_default = [](cli::Option* option, const auto& value) {
     option->default_str(fmt::format("{}", value));
   };
-  with_default(app.add_choice("--model", options.model, networks(), "network"), options.model);
+  with_default(app.add_choice("--model", options.model, networks(),
+                              fmt::format("network: {}", fmt::join(networks(), ", "))),
+               options.model);
   with_default(cli::add_whole_number(app, "--batch", options.batch, 1, 1000, "samples of a step"),
                options.batch);
   with_default(cli::add_whole_number(app, "--workers", options.workers, 1, 1024, "CPU workers"),
@@ -116,6 +119,7 @@ int main(int argc, char** argv) {
   with_default(cli::add_whole_number(app, "--steps", steps, 2 * window, 10'000'000,
                                      "steps that are timed, rounded to whole windows of 500"),
                steps);
+  std::signal(SIGPIPE, SIG_IGN);  // the other process may have ended
   app.run = [&] {
     Stepper stepper(options);
     std::cout << bench::cpu_name() << ": " << stepper.description() << "\n\n" << std::flush;

@@ -89,7 +89,7 @@ class Command {
   std::vector<Example> examples;
   std::vector<StatusMeaning> statuses;
   std::string read_on;  ///< pages that have more
-  /// Returns the exit status, or throws what main() knows one for.
+  /// Returns the exit status, or throws what run_program() knows one for.
   std::function<int()> run;
   std::list<Option> options;       ///< --help is the first
   std::list<Command> subcommands;  ///< one of which has to be given, if there are any

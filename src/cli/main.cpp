@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <csignal>
+
 namespace {
 
 /// Fills those of descriptors 0 to 2 that the process was started without, so that no file that is
@@ -23,6 +25,9 @@ void fill_standard_descriptors() noexcept {
 int main(int argc, char** argv) {
   using namespace arenite;
   fill_standard_descriptors();
+  // What cannot be written, for want of a reader or beyond a limit, is an error and no reason to
+  // die.
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   cli::Command app("arenite",
                    "Arenite trains neural networks with their memory planned and proven before the "
                    "first step");

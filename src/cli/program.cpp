@@ -6,16 +6,12 @@
 #include "src/cli/command_line.hpp"
 #include "src/cli/output.hpp"
 
-#include <csignal>
 #include <cstddef>
 #include <iostream>
 
 namespace arenite::cli {
 
 int run_program(const Command& program, int argc, const char* const* argv) {
-  // What cannot be written, for want of a reader or beyond a limit, is an error and no reason to
-  // die.
-  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   const auto complain = [&](const std::string& message, int status) {
     std::cout << std::flush;
     std::cerr << program.name << ": " << message << '\n';
