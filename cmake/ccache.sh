@@ -8,4 +8,5 @@ done
 # To ccache a compiler in another locale is another one. Of precompiled headers, 100 MB each, it keeps the hash. (In its
 # depend mode it would not see that presets with another StarPU compile most files alike.)
 unset LC_ALL
-CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_INODECACHE=1 exec "$@"
+export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_INODECACHE=1
+exec "$@"

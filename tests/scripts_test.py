@@ -385,8 +385,9 @@ class CompilerCache(Scripts):
         old, header = self.folder / "all.hxx.gch", self.folder / "all.hxx"
         old.touch()
         header.touch()
-        done = self.run_it("sh", ROOT / "cmake/ccache.sh", "echo", "c++", "-include", header, "-o", old, "-c", "all.cxx")
-        self.assertEqual(done.stdout, f"c++ -include {header} -o {old} -c all.cxx\n")
+        self.on_path("c++", 'echo "$LC_ALL $CCACHE_SLOPPINESS $*" >>"$LOG"')
+        self.run_it("sh", ROOT / "cmake/ccache.sh", "env", "c++", "-include", header, "-o", old, "-c", "all.cxx")
+        self.assertEqual(self.logged(), [f" pch_defines,time_macros -include {header} -o {old} -c all.cxx"])
         self.assertEqual((old.exists(), header.exists()), (False, True))
 
 
