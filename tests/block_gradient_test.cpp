@@ -30,7 +30,7 @@ void set(Evaluator& evaluator, const Inputs& inputs) {
 
 TEST(BlockGradients, AreTheSlopesOfTheLoss) {
   std::mt19937 random(1);
-  const unsigned networks = testing::cases(120U);
+  const unsigned networks = testing::fewer_where_slow(120U);
   int compared = 0, kinks = 0, branches = 0, loops = 0, deepest = 0;
   for (unsigned seed = 0; seed < networks; ++seed) {
     const RandomNetwork network(seed);
@@ -273,7 +273,7 @@ Graph fused_before(const RandomNetwork& network, int& chains) {
 
 TEST(BlockGradients, KeepTheirBitsWhereChainsInBlocksAreFused) {
   std::mt19937 random(4);
-  const unsigned networks = testing::cases(600U);
+  const unsigned networks = testing::fewer_where_slow(600U);
   int before = 0, behind = 0;
   for (unsigned seed = 0; seed < networks; ++seed) {
     const RandomNetwork network(seed);
@@ -321,7 +321,7 @@ TEST(BlockGradients, AreWhatProgramsCompute) {
   std::mt19937 random(2);
   runtime::Session session({.workers = 2});
   double worst = 0;
-  for (unsigned seed = 0; seed < testing::cases(120U); ++seed) {
+  for (unsigned seed = 0; seed < testing::fewer_where_slow(120U); ++seed) {
     const RandomNetwork network(seed);
     Evaluator expected(network.graph);
     for (const bool share : {false, true}) {

@@ -249,7 +249,7 @@ TEST_F(Blocks, FindWhatTheTakenSideSaved) {
 
 TEST_F(Blocks, AreWhatTheReferenceSaysOfRandomGraphs) {
   std::mt19937 random(1);
-  const unsigned graphs = arenite::testing::cases(200U);
+  const unsigned graphs = arenite::testing::fewer_where_slow(200U);
   for (unsigned seed = 0; seed < graphs; ++seed) {
     const Graph graph = graph::testing::RandomRegions(seed).make();
     plan::StateLayout state;

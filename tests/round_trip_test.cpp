@@ -112,7 +112,7 @@ TEST(RoundTrip, ProgramsOfAllOperators) {
 
 TEST(RoundTrip, NetworksWithBlocks) {
   Seen seen;
-  for (unsigned seed = 0; seed < testing::cases(150U) && !HasFatalFailure(); ++seed) {
+  for (unsigned seed = 0; seed < testing::fewer_where_slow(150U) && !HasFatalFailure(); ++seed) {
     const testing::RandomNetwork network(seed);
     round_trip(network.forward, seen);
     round_trip(network.graph, seen);

@@ -384,7 +384,7 @@ class RandomVersions {
 TEST(ScriptModel, VersionsAreWhatTheScriptSaysInPlaceOrNot) {
   const runtime::Session session({.workers = 1});  // StarPU starts once
   std::size_t copied = 0, in_place = 0;
-  for (std::uint32_t seed = 0; seed < testing::cases(120U); ++seed) {
+  for (std::uint32_t seed = 0; seed < testing::fewer_where_slow(120U); ++seed) {
     const std::string script = RandomVersions(seed).script();
     Pair pair(script, seed);
     copied += pair.model().copies().size();
@@ -395,8 +395,8 @@ TEST(ScriptModel, VersionsAreWhatTheScriptSaysInPlaceOrNot) {
       ASSERT_EQ(pair.difference(), 0) << "seed " << seed << '\n' << script;
     }
   }
-  EXPECT_GT(copied, testing::cases(50U));
-  EXPECT_GT(in_place, testing::cases(20U));
+  EXPECT_GT(copied, testing::fewer_where_slow(50U));
+  EXPECT_GT(in_place, testing::fewer_where_slow(20U));
 }
 
 }  // namespace

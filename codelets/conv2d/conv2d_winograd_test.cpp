@@ -2,7 +2,6 @@
 // that fill no vector or panel, halos and borders of all widths, blocks that end within a sample.
 #include "codelets/avx512.hpp"
 #include "codelets/conv2d/reference.hpp"
-#include "src/base/testing.hpp"
 
 namespace arenite::codelets::testing::convolution {
 namespace {
@@ -25,7 +24,7 @@ std::vector<Case> winograd_cases() {
     add({.n = 16, .h = size, .w = 3, .c = 32, .k = 16, .ph = size % 4, .pw = size / 4});
   }
   for (const std::int64_t padding : {0, 1, 2, 3, 4}) {
-    for (int i = 0; i < arenite::testing::cases(7); ++i) {
+    for (int i = 0; i < 7; ++i) {
       add({.n = pick({3, 4, 5}),
            .h = pick({5, 7, 8, 9, 14}),
            .w = pick({6, 10, 11, 16, 23}),

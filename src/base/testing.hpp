@@ -10,9 +10,11 @@
 
 namespace arenite::testing {
 
-/// How many random cases a test draws of `all`, and has to find: a quarter in checked builds, most
-/// of which have sanitizers and take ten times as long for each.
-constexpr auto cases(std::integral auto all) { return ARENITE_CHECKED ? (all + 3) / 4 : all; }
+/// How many random cases a test draws of `all`, and has to find: a quarter in checked builds and
+/// under sanitizers, where each takes up to ten times as long.
+constexpr auto fewer_where_slow(std::integral auto all) {
+  return ARENITE_CHECKED || ARENITE_PLAIN_KERNELS ? (all + 3) / 4 : all;
+}
 
 /// What the Error says that the action throws.
 template <class Action>

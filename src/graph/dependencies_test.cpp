@@ -156,7 +156,7 @@ std::set<std::pair<std::uint32_t, std::uint32_t>> hazards(const Graph& graph) {
 }
 
 TEST(Dependencies, OrderExactlyTheHazardsOfRandomGraphs) {
-  for (unsigned seed = 0; seed < arenite::testing::cases(300U); ++seed) {
+  for (unsigned seed = 0; seed < arenite::testing::fewer_where_slow(300U); ++seed) {
     const Graph graph = testing::RandomGraph(seed).make();
     const auto expected = hazards(graph);
     const Dependencies found = dependencies(graph);

@@ -59,7 +59,7 @@ result = $16, $11;
 }
 
 TEST(Regions, RoundTripRandomly) {
-  for (unsigned seed = 0; seed < arenite::testing::cases(300U); ++seed) {
+  for (unsigned seed = 0; seed < arenite::testing::fewer_where_slow(300U); ++seed) {
     Graph graph = testing::RandomRegions(seed).make();
     for (const bool shared : {false, true}) {
       if (shared) in_place(graph);

@@ -49,7 +49,7 @@ result = $2;
 }
 
 TEST(Text, RoundTripsRandomGraphs) {
-  for (unsigned seed = 0; seed < arenite::testing::cases(2000U); ++seed) {
+  for (unsigned seed = 0; seed < arenite::testing::fewer_where_slow(2000U); ++seed) {
     const Graph graph = testing::RandomGraph(seed).make();
     const std::string once = print(graph);
     Graph back;

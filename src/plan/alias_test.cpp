@@ -128,7 +128,7 @@ void check_apart(const Problem& problem, const Plan& plan) {
 
 TEST(Alias, RandomGroupsOnALineAndInAnOrder) {
   std::mt19937 random(1);
-  for (int round = 0; round < cases(300); ++round) {
+  for (int round = 0; round < fewer_where_slow(300); ++round) {
     const std::int64_t n = 1 + below(random, 12);
     const Problem plain = round % 4 == 0   ? random_intervals(random, n)
                           : round % 4 == 1 ? random_ordered(random, n)

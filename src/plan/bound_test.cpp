@@ -113,7 +113,7 @@ TEST(LowerBound, CountsFixedBuffers) {
 // With alignment 1 the flow must find exactly the heaviest antichain.
 TEST(LowerBound, AntichainsAgreeWithBruteForce) {
   std::mt19937 random(5);
-  for (int round = 0; round < cases(2000); ++round) {
+  for (int round = 0; round < fewer_where_slow(2000); ++round) {
     Problem problem;
     const std::int64_t n = 1 + below(random, 10);
     for (std::int64_t i = 0; i < n; ++i) {
@@ -134,7 +134,7 @@ TEST(LowerBound, AntichainsAgreeWithBruteForce) {
 // On an interval order the antichain and the sweep over time are two ways to one number.
 TEST(LowerBound, AntichainOfIntervalsIsMaxLive) {
   std::mt19937 random(6);
-  for (int round = 0; round < cases(300); ++round) {
+  for (int round = 0; round < fewer_where_slow(300); ++round) {
     Problem intervals;
     Problem ordered;
     const std::int64_t n = 1 + below(random, 120);
@@ -176,7 +176,7 @@ void check_against_exhaustive(const Problem& problem, int& optimal) {
   if (solve(problem, {.effort = Effort::fast}).optimal) ++optimal;
 }
 
-constexpr int rounds = cases(1000);
+constexpr int rounds = fewer_where_slow(1000);
 
 TEST(LowerBound, NeverAboveTheOptimumOfIntervals) {
   std::mt19937 random(1);

@@ -55,7 +55,7 @@ TEST(DrawText, ShowsAddressesTimesAndNames) {
 TEST(DrawText, LargePlansAreSampledAndSaySo) {
   std::mt19937 random(1);
   Problem problem;
-  for (std::int64_t i = 0; i < cases(5000); ++i) {
+  for (std::int64_t i = 0; i < 2000; ++i) {
     const std::int64_t begin = below(random, 100000);
     problem.add({.name = std::string(60, 'n') + "\x01é" + std::to_string(i),
                  .bytes = below(random, 1 << 30),

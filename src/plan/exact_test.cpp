@@ -196,7 +196,7 @@ void check(const Problem& problem, std::int64_t least, bool all_strategies) {
 }
 
 TEST(Exact, RandomTablesAgreeWithEveryOrderOfStacking) {
-  constexpr int tables = cases(2000);
+  constexpr int tables = fewer_where_slow(2000);
   std::mt19937 random(29);
   int checked = 0, above = 0, odd = 0, refused = 0;
   while (checked < tables) {

@@ -136,7 +136,7 @@ TEST(HandleClasses, PartitionsRandomBlocks) {
   const auto below = [&](int n) {
     return static_cast<std::int64_t>(random() % static_cast<unsigned>(n));
   };
-  for (int round = 0; round < arenite::testing::cases(200); ++round) {
+  for (int round = 0; round < arenite::testing::fewer_where_slow(200); ++round) {
     HandleProblem problem{
         .block_bytes = {}, .accesses = {}, .task_count = 6, .ordered = round % 2 ? always : never};
     for (int b = 0; b < 3; ++b) problem.block_bytes.push_back(256 * below(40));

@@ -46,7 +46,7 @@ const std::vector<InFlight> fewer_to_more{InFlight(1), InFlight(2), InFlight(3),
                                           InFlight::unlimited()};
 
 TEST(TasksInFlight, OrderIsThatOfAllItsEdges) {
-  for (unsigned seed = 0; seed < cases(100U); ++seed) {
+  for (unsigned seed = 0; seed < fewer_where_slow(100U); ++seed) {
     const Step step = random_step(seed);
     const std::size_t tasks = step.schedule.tasks.size();
     for (std::size_t in_flight : {1u, 2u, 5u, 64u, 65u}) {
@@ -80,7 +80,7 @@ TEST(TasksInFlight, OrderOfManyTasks) {
 
 TEST(TasksInFlight, PlansAreSoundAndMoreTasksNeedNoLessMemory) {
   std::size_t edges = 0, growths = 0;
-  for (unsigned seed = 0; seed < cases(300U); ++seed) {
+  for (unsigned seed = 0; seed < fewer_where_slow(300U); ++seed) {
     SCOPED_TRACE(seed);
     const Step step = random_step(seed);
     std::int64_t least = 0;
@@ -112,8 +112,8 @@ TEST(TasksInFlight, PlansAreSoundAndMoreTasksNeedNoLessMemory) {
         whole_plan(plan_step(step.graph, step.schedule, state, {.solve = quick})).max_live;
     EXPECT_LE(lanes, least);
   }
-  EXPECT_GT(edges, cases(1000u));
-  EXPECT_GT(growths, cases(200u));
+  EXPECT_GT(edges, fewer_where_slow(1000u));
+  EXPECT_GT(growths, fewer_where_slow(200u));
 }
 
 TEST(TasksInFlight, KeepATablesBytesLonger) {

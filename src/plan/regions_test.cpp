@@ -79,7 +79,7 @@ std::size_t turns_taken(const Plan& plan) {
 
 TEST(RegionPlans, ReplayAsWithBytesOfTheirOwn) {
   std::size_t ops = 0, turns = 0;
-  for (unsigned seed = 0; seed < arenite::testing::cases(200U); ++seed) {
+  for (unsigned seed = 0; seed < arenite::testing::fewer_where_slow(200U); ++seed) {
     const Graph plain = graph::testing::RandomRegions(seed).make();
     Graph joined = plain, shared = plain;
     graph::join_handovers(joined);
@@ -111,7 +111,7 @@ Schedule one_op_a_task(const Graph& graph) {
 TEST(RegionPlans, ReplayInAnyOrderOfTheirTasks) {
   std::mt19937 random(5);
   std::size_t turns = 0, beside = 0;
-  for (unsigned seed = 0; seed < arenite::testing::cases(200U); ++seed) {
+  for (unsigned seed = 0; seed < arenite::testing::fewer_where_slow(200U); ++seed) {
     Graph graph = graph::testing::RandomRegions(seed).make();
     const auto lane = [&](const auto& self, graph::OpId id, int number) -> void {
       graph[id].lane = number;
@@ -141,7 +141,7 @@ TEST(RegionPlans, ReplayInAnyOrderOfTheirTasks) {
     }
   }
   EXPECT_GT(turns, 1000u);
-  EXPECT_GT(beside, arenite::testing::cases(300u));
+  EXPECT_GT(beside, arenite::testing::fewer_where_slow(300u));
 }
 
 // A value that both blocks of an `if` read last is dead in the rest of the first one. Who reads it
@@ -184,7 +184,7 @@ TEST(RegionPlans, GapsSaveBytes) {
   const Options fast{.effort = Effort::fast};
   std::int64_t with = 0, without = 0;
   int plans = 0, optimal = 0;
-  for (unsigned seed = 0; seed < arenite::testing::cases(200U); ++seed) {
+  for (unsigned seed = 0; seed < arenite::testing::fewer_where_slow(200U); ++seed) {
     Graph graph = graph::testing::RandomRegions(seed).make();
     graph::in_place(graph);
     for (const StepProblem& step : step_problems(graph, graph::coarsen(graph), StepOptions{})) {
@@ -205,7 +205,7 @@ TEST(RegionPlans, GapsSaveBytes) {
 TEST(RegionPlans, JoinedSidesSaveBytes) {
   std::int64_t with = 0, without = 0;
   int merged = 0;
-  for (unsigned seed = 0; seed < arenite::testing::cases(200U); ++seed) {
+  for (unsigned seed = 0; seed < arenite::testing::fewer_where_slow(200U); ++seed) {
     Graph apart = graph::testing::RandomRegions(seed).make();
     graph::join_handovers(apart);
     Graph joined = apart;
@@ -223,7 +223,7 @@ TEST(RegionPlans, JoinedSidesSaveBytes) {
 TEST(RegionPlans, WrongOnesAreFound) {
   std::size_t found = 0, missed = 0;
   std::mt19937 random(3);
-  for (unsigned seed = 0; seed < arenite::testing::cases(200U); ++seed) {
+  for (unsigned seed = 0; seed < arenite::testing::fewer_where_slow(200U); ++seed) {
     Graph graph = graph::testing::RandomRegions(seed).make();
     graph::in_place(graph);
     Planned planned(std::move(graph));
@@ -261,7 +261,7 @@ TEST(RegionPlans, WrongOnesAreFound) {
     }
   }
   EXPECT_EQ(missed, 0u);
-  EXPECT_GT(found, arenite::testing::cases(50u));
+  EXPECT_GT(found, arenite::testing::fewer_where_slow(50u));
 }
 
 // ---- what earlier planners got wrong, and what the rules for blocks save ----

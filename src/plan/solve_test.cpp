@@ -117,7 +117,7 @@ TEST(Solve, CapacityIsProvedInfeasibleOrNotFound) {
 
 TEST(Solve, DoesNotDependOnTheOrderOfAdd) {
   std::mt19937 random(3);
-  for (int round = 0; round < cases(40); ++round) {
+  for (int round = 0; round < fewer_where_slow(40); ++round) {
     const Problem first = random_intervals(random, 12);
     std::vector<Buffer> buffers = first.buffers();
     for (std::size_t i = buffers.size(); i > 1; --i) {
@@ -194,7 +194,7 @@ TEST(Solve, TenThousandBuffers) {
 // What Plan::reuse promises: closed by transitivity, its pairs are all pairs that share bytes.
 TEST(Solve, ReuseImpliesEveryPairThatSharesBytes) {
   std::mt19937 random(11);
-  for (int round = 0; round < cases(100); ++round) {
+  for (int round = 0; round < fewer_where_slow(100); ++round) {
     const Problem problem =
         round % 2 == 0 ? random_intervals(random, 12) : random_ordered(random, 12);
     const Plan plan = solve(problem, {.effort = Effort::fast});

@@ -11,8 +11,8 @@
 
 namespace arenite::plan {
 
-using arenite::testing::cases;
 using arenite::testing::error_of;
+using arenite::testing::fewer_where_slow;
 
 /// Below `end`; the same on every platform, which std::uniform_int_distribution is not.
 inline std::int64_t below(std::mt19937& random, std::int64_t end) {

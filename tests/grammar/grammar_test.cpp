@@ -136,7 +136,7 @@ TEST(Grammar, DerivesWhatTheParserReads) {
 }
 
 TEST(Grammar, DerivesWhatGraphsArePrintedAs) {
-  for (unsigned seed = 0; seed < cases(200U); ++seed) {
+  for (unsigned seed = 0; seed < fewer_where_slow(200U); ++seed) {
     const std::string text = graph::print(graph::testing::RandomGraph(seed).make());
     ASSERT_TRUE(grammar().matches(text).whole) << text;
     const std::string blocks = graph::print(graph::testing::RandomRegions(seed).make());
@@ -217,14 +217,14 @@ class Statements {
 
 TEST(Grammar, MakesStatementsThatTheParserReads) {
   int read = 0, meant_wrong = 0;
-  for (unsigned seed = 0; seed < cases(2000U) && !HasFailure(); ++seed) {
+  for (unsigned seed = 0; seed < fewer_where_slow(2000U) && !HasFailure(); ++seed) {
     const std::string script = Statements(seed).make();
     ASSERT_TRUE(grammar().matches(script).whole) << script;
     compare(script);
     ++(parse(script).error ? meant_wrong : read);
   }
-  EXPECT_GT(read, cases(50));
-  EXPECT_GT(meant_wrong, cases(500));
+  EXPECT_GT(read, fewer_where_slow(50));
+  EXPECT_GT(meant_wrong, fewer_where_slow(500));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ void expect_copied(const Graph& graph, const OperatorTable& operators, const std
 }
 
 TEST(Rebuild, CopiesEveryNote) {
-  for (unsigned seed = 0; seed < arenite::testing::cases(300U); ++seed) {
+  for (unsigned seed = 0; seed < arenite::testing::fewer_where_slow(300U); ++seed) {
     Graph graph = testing::RandomGraph(seed).make();
     // As before `select` and `in_place`.
     for (std::size_t i = 0; i < graph.op_count(); ++i) {
@@ -39,7 +39,7 @@ TEST(Rebuild, CopiesEveryNote) {
 }
 
 TEST(Rebuild, CopiesBlocksInBlocks) {
-  for (unsigned seed = 0; seed < arenite::testing::cases(300U); ++seed)
+  for (unsigned seed = 0; seed < arenite::testing::fewer_where_slow(300U); ++seed)
     expect_copied(testing::RandomRegions(seed).make(), table(), "seed " + std::to_string(seed));
   for (unsigned seed = 0; seed < 60; ++seed) {
     const arenite::testing::RandomNetwork network(seed);  // its gradients read partial results

@@ -230,7 +230,7 @@ void compare(const Problem& problem, const std::string& what, int& above) {
   }
 }
 
-constexpr int instances = cases(2000);
+constexpr int instances = fewer_where_slow(2000);
 
 void compare_many(std::uint32_t first, int count, bool aligned, bool ordered, bool fixed) {
   int above = 0;
