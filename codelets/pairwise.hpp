@@ -10,7 +10,7 @@
 
 namespace arenite::codelets {
 
-inline std::vector<graph::ResultType> infer_pairwise(const OpView& op) {
+inline Results infer_pairwise(const OpView& op) {
   expect_real(op, 0);
   expect_type(op, 1, op.operand(0).type);
   const graph::Value &a = op.operand(0), &b = op.operand(1);

@@ -256,7 +256,7 @@ TEST(RoundedFactors, AreReadOnly) {
   graph::OperatorDefinition bad;
   bad.name = "bad";
   bad.operands = {{.name = "w", .effect = graph::Effect::read_write, .factor = true}};
-  bad.infer = [](const OpView&) { return std::vector<graph::ResultType>{}; };
+  bad.infer = [](const OpView&) { return Results{}; };
   expect_error([&] { table.add(bad); },
                "operator 'bad' that writes its factor 'w'; expected factors that are only read");
 }

@@ -73,7 +73,7 @@ inline void expect_like(const OpView& op, std::size_t i, std::size_t model) {
 }
 
 /// The rule of real operands and a result that are all alike.
-inline std::vector<graph::ResultType> infer_alike(const OpView& op) {
+inline Results infer_alike(const OpView& op) {
   expect_real(op, 0);
   for (std::size_t i = 1; i < op.operand_count(); ++i) expect_like(op, i, 0);
   return {{op.operand(0).type, op.operand(0).shape}};

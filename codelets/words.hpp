@@ -1,4 +1,4 @@
-// What all folders speak of.
+// Names of the graph and the runtime that all of codelets uses without their namespaces.
 #pragma once
 
 #include <arenite/runtime/kernel.hpp>
@@ -10,5 +10,6 @@ using graph::ValueId;
 using runtime::Kernel;
 using runtime::KernelCall;
 using runtime::PreparedKernel;
+using Results = std::vector<graph::ResultType>;
 
 }  // namespace arenite::codelets

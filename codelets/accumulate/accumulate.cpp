@@ -10,7 +10,7 @@ std::vector<Kernel> accumulate_kernels();
 void register_accumulate(Registry& registry) {
   registry.add({.name = "accumulate",
                 .operands = {{"total", graph::Effect::accumulate}, {"value"}},
-                .infer = [](const OpView& op) -> std::vector<graph::ResultType> {
+                .infer = [](const OpView& op) -> Results {
                   const DType type = op.operand(0).type;
                   if (type != DType::float32 && type != DType::float64 && type != DType::int64) {
                     fail({.found = operand_text(op, 0) + " of type " + std::string(to_string(type)),

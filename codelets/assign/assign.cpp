@@ -12,7 +12,7 @@ std::vector<Kernel> identity_kernels();
 void register_assign(Registry& registry) {
   registry.add({.name = "assign",
                 .operands = {{"target", graph::Effect::write}, {"value"}},
-                .infer = [](const OpView& op) -> std::vector<graph::ResultType> {
+                .infer = [](const OpView& op) -> Results {
                   expect_like(op, 1, 0);
                   return {};
                 }},
@@ -20,7 +20,7 @@ void register_assign(Registry& registry) {
   registry.add({.name = "identity",
                 .operands = {{"x"}},
                 .results = {"y"},
-                .infer = [](const OpView& op) -> std::vector<graph::ResultType> {
+                .infer = [](const OpView& op) -> Results {
                   return {{op.operand(0).type, op.operand(0).shape}};
                 },
                 .gradient = gradient_of_first([](auto&, ValueId gradient) { return gradient; }),

@@ -15,13 +15,13 @@ bool counts_padding(const OpView& op) {
   return given == 1;
 }
 
-std::vector<graph::ResultType> infer_forward(const OpView& op) {
+Results infer_forward(const OpView& op) {
   const Shape& x = expect_rank4(op, 0, DType::float32, "[N, H, W, C]");
   static_cast<void>(counts_padding(op));
   return {{DType::float32, pool2d::output_shape(pool2d::window_of(op), x)}};
 }
 
-std::vector<graph::ResultType> infer_grad(const OpView& op) {
+Results infer_grad(const OpView& op) {
   static_cast<void>(counts_padding(op));
   return {{DType::float32, pool2d::input_shape(pool2d::window_of(op), op)}};
 }

@@ -15,7 +15,7 @@
 namespace arenite::codelets {
 namespace {
 
-std::vector<graph::ResultType> infer(const OpView& op) {
+Results infer(const OpView& op) {
   expect_type(op, 0, DType::uint8);
   expect_rank(op, 0, 4, "[M, H, W, C]");
   const Shape& images = op.operand(0).shape;

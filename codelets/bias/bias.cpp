@@ -11,7 +11,7 @@ std::vector<Kernel> bias_grad_kernels();
 
 namespace {
 
-std::vector<graph::ResultType> infer_bias(const OpView& op) {
+Results infer_bias(const OpView& op) {
   const Shape& x = expect_last_axis(op, 0);
   expect_type(op, 1, DType::float32);
   expect_shape(op, 1, {x.at(-1)}, "the last axis of x " + to_string(x));
@@ -40,7 +40,7 @@ void register_bias(Registry& registry) {
   registry.add({.name = "bias_grad",
                 .operands = {{"gradient"}},
                 .results = {"dbias"},
-                .infer = [](const OpView& op) -> std::vector<graph::ResultType> {
+                .infer = [](const OpView& op) -> Results {
                   return {{DType::float32, {expect_last_axis(op, 0).at(-1)}}};
                 },
                 .cost = cost_each<1>,

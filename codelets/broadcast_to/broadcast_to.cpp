@@ -10,7 +10,7 @@ std::vector<Kernel> broadcast_to_kernels();
 
 namespace {
 
-std::vector<graph::ResultType> infer(const OpView& op) {
+Results infer(const OpView& op) {
   expect_real(op, 0);
   const graph::Value& x = op.operand(0);
   const std::vector<std::int64_t>& dims = op.attributes().integers("shape");

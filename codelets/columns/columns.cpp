@@ -48,13 +48,13 @@ std::int64_t total(const OpView& op, int axis) {
   return sum;
 }
 
-std::vector<graph::ResultType> infer_stack(const OpView& op) {
+Results infer_stack(const OpView& op) {
   const std::int64_t rows = total(op, 0);
   const auto [begin, end] = range_of(op, "columns", op.operand(0).shape[1]);
   return {{DType::float32, {rows, end - begin}}};
 }
 
-std::vector<graph::ResultType> infer_join(const OpView& op) {
+Results infer_join(const OpView& op) {
   const std::int64_t columns = total(op, 1);
   const auto [begin, end] = range_of(op, "rows", op.operand(0).shape[0]);
   return {{DType::float32, {end - begin, columns}}};

@@ -16,7 +16,6 @@ std::vector<Kernel> complex_mul_grad_right_kernels();
 
 namespace {
 
-using Results = std::vector<graph::ResultType>;
 using List = std::vector<std::int64_t>;
 
 const graph::AttributeSchema conjugate_schema{"conjugate", graph::AttributeType::integer,

@@ -7,7 +7,7 @@ namespace arenite::codelets {
 namespace conv2d {
 namespace {
 
-std::vector<graph::ResultType> infer_forward(const OpView& op) {
+Results infer_forward(const OpView& op) {
   expect_forward_operands(op);
   const Shape &x = op.operand(0).shape, &weight = op.operand(1).shape;
   const Pair out = window_of(op, {weight[0], weight[1]}).output({x[1], x[2]});
@@ -20,7 +20,7 @@ void check_gradient(const OpView& op, std::size_t i, std::int64_t samples, Pair 
                "as the convolution's output has");
 }
 
-std::vector<graph::ResultType> infer_grad_input(const OpView& op) {
+Results infer_grad_input(const OpView& op) {
   expect_grad_input_operands(op, 1);
   const Shape &gradient = op.operand(0).shape, &weight = op.operand(1).shape;
   const Pair size = pair_of(op.attributes(), "size", 1);
@@ -28,13 +28,13 @@ std::vector<graph::ResultType> infer_grad_input(const OpView& op) {
   return {{DType::float32, Shape{gradient[0], size.h, size.w, weight[2]}}};
 }
 
-std::vector<graph::ResultType> infer_grad_input_relu(const OpView& op) {
-  std::vector<graph::ResultType> dx = infer_grad_input(op);
+Results infer_grad_input_relu(const OpView& op) {
+  Results dx = infer_grad_input(op);
   expect_output_of_relu(op, 2, dx[0].shape);
   return dx;
 }
 
-std::vector<graph::ResultType> infer_grad_weight(const OpView& op) {
+Results infer_grad_weight(const OpView& op) {
   const Shape& x = expect_rank4(op, 0, DType::float32, "[N, H, W, C]");
   const Shape& gradient = expect_rank4(op, 1, DType::float32, "[N, OH, OW, K]");
   const Pair kernel = pair_of(op.attributes(), "kernel", 1);

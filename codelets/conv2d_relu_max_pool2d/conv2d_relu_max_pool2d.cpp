@@ -26,7 +26,7 @@ Pair pooled(const OpView& op, Pair image, Pair kernel) {
   return {convolved.h / pool.h, convolved.w / pool.w};
 }
 
-std::vector<graph::ResultType> infer_forward(const OpView& op) {
+Results infer_forward(const OpView& op) {
   conv2d::expect_forward_operands(op);
   const Shape &x = op.operand(0).shape, &weight = op.operand(1).shape;
   const Pair out = pooled(op, {x[1], x[2]}, {weight[0], weight[1]});
@@ -44,7 +44,7 @@ void check_gradient(const OpView& op, std::size_t i, std::int64_t samples, Pair 
   expect_shape(op, i + 1, gradient, "the shape of 'gradient'");
 }
 
-std::vector<graph::ResultType> infer_grad_input(const OpView& op) {
+Results infer_grad_input(const OpView& op) {
   conv2d::expect_grad_input_operands(op, 2);
   const Shape &gradient = op.operand(0).shape, &weight = op.operand(2).shape;
   const Pair size = pair_of(op.attributes(), "size", 1);
@@ -52,13 +52,13 @@ std::vector<graph::ResultType> infer_grad_input(const OpView& op) {
   return {{DType::float32, Shape{gradient[0], size.h, size.w, weight[2]}}};
 }
 
-std::vector<graph::ResultType> infer_grad_input_relu(const OpView& op) {
-  std::vector<graph::ResultType> dx = infer_grad_input(op);
+Results infer_grad_input_relu(const OpView& op) {
+  Results dx = infer_grad_input(op);
   conv2d::expect_output_of_relu(op, 3, dx[0].shape);
   return dx;
 }
 
-std::vector<graph::ResultType> infer_grad_weight(const OpView& op) {
+Results infer_grad_weight(const OpView& op) {
   const Shape& x = expect_rank4(op, 0, DType::float32, "[N, H, W, C]");
   const Pair kernel = pair_of(op.attributes(), "kernel", 1);
   check_gradient(op, 1, x[0], {x[1], x[2]}, kernel);

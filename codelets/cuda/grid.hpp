@@ -5,9 +5,8 @@
 // a grid is static, since a program may hold both.
 #pragma once
 
-#include "codelets/words.hpp"
-
 #include "codelets/cuda/qualifiers.hpp"
+#include "codelets/words.hpp"
 
 #include <algorithm>
 #include <cstdint>

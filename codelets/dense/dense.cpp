@@ -20,8 +20,6 @@
 namespace arenite::codelets {
 namespace {
 
-using Results = std::vector<graph::ResultType>;
-
 void expect_matrix(const OpView& op, std::size_t i, const char* letters) {
   expect_type(op, i, DType::float32);
   expect_rank(op, i, 2, letters);

@@ -10,7 +10,7 @@ std::vector<Kernel> dynamic_slice_kernels();
 
 namespace {
 
-std::vector<graph::ResultType> infer(const OpView& op) {
+Results infer(const OpView& op) {
   expect_axes(op, 0, "[R, …]");
   expect_begin(op, 1);
   const graph::Value& x = op.operand(0);

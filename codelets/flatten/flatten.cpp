@@ -17,7 +17,7 @@ ValueId reshape_gradient(graph::GradientContext& context, ValueId gradient) {
                                 {{"shape", dims_of(context.forward().operand(0).shape)}});
 }
 
-std::vector<graph::ResultType> infer_flatten(const OpView& op) {
+Results infer_flatten(const OpView& op) {
   const graph::Value& x = op.operand(0);
   expect_axes(op, 0, "[N, …]");
   // Not elements / N: N may be 0.
@@ -25,7 +25,7 @@ std::vector<graph::ResultType> infer_flatten(const OpView& op) {
   return {{x.type, {x.shape[0], rest.elements()}}};
 }
 
-std::vector<graph::ResultType> infer_reshape(const OpView& op) {
+Results infer_reshape(const OpView& op) {
   const graph::Value& x = op.operand(0);
   std::vector<std::int64_t> dims = op.attributes().integers("shape");
   const std::string given = "shape=" + graph::to_string(*op.attributes().find("shape"));

@@ -15,7 +15,7 @@ std::vector<Kernel> full_kernels();
 
 namespace {
 
-std::vector<graph::ResultType> infer(const OpView& op) {
+Results infer(const OpView& op) {
   const DType type = parse_dtype(op.attributes().text("type"));
   const double value = op.real("value");
   const bool real = is_real(type);

@@ -9,7 +9,7 @@ std::vector<Kernel> index_sum_kernels();
 
 namespace {
 
-std::vector<graph::ResultType> infer(const OpView& op) {
+Results infer(const OpView& op) {
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
     if (!op.has_operand(i)) continue;
     expect_type(op, i, DType::int64);

@@ -22,7 +22,7 @@ bool flag(const OpView& op, const std::string& name) {
   return value == 1;
 }
 
-std::vector<graph::ResultType> infer(const OpView& op) {
+Results infer(const OpView& op) {
   const DType type = op.operand(0).type;
   expect_real(op, 0);
   expect_type(op, 1, type);

@@ -13,13 +13,13 @@ Window window_of(const OpView& op) {
   return window;
 }
 
-std::vector<graph::ResultType> infer_forward(const OpView& op) {
+Results infer_forward(const OpView& op) {
   const Shape& x = expect_rank4(op, 0, DType::float32, "[N, H, W, C]");
   const Shape y = pool2d::output_shape(window_of(op), x);
   return {{DType::float32, y}, {DType::uint8, y}};
 }
 
-std::vector<graph::ResultType> infer_grad(const OpView& op) {
+Results infer_grad(const OpView& op) {
   const Shape x = pool2d::input_shape(window_of(op), op);
   expect_type(op, 1, DType::uint8);
   expect_shape(op, 1, op.operand(0).shape, "the shape of 'gradient'");

@@ -22,7 +22,7 @@ bool is_permutation(Axes dims, int rank) {
   return dims.size() == static_cast<std::size_t>(rank);
 }
 
-std::vector<graph::ResultType> infer(const OpView& op) {
+Results infer(const OpView& op) {
   const graph::Value& x = op.operand(0);
   const Axes& dims = op.attributes().integers("dims");
   if (!is_permutation(dims, x.shape.rank())) {

@@ -32,12 +32,12 @@ void check(const OpView& op) {
   }
 }
 
-std::vector<graph::ResultType> infer_replace(const OpView& op) {
+Results infer_replace(const OpView& op) {
   check(op);
   return {{op.operand(0).type, op.operand(0).shape}};
 }
 
-std::vector<graph::ResultType> infer_update(const OpView& op) {
+Results infer_update(const OpView& op) {
   check(op);
   return {};
 }

@@ -17,8 +17,6 @@ std::vector<Kernel> rms_norm_grad_weight_kernels();
 
 namespace {
 
-using Results = std::vector<graph::ResultType>;
-
 const graph::AttributeSchema eps_schema{"eps", graph::AttributeType::real, 1e-5};
 
 void expect_eps(const OpView& op) {

@@ -20,7 +20,7 @@ namespace {
 
 using graph::Effect;
 
-std::vector<graph::ResultType> infer(const OpView& op) {
+Results infer(const OpView& op) {
   expect_type(op, 0, DType::float32);
   expect_like(op, 1, 0);
   sgd::expect_rule(op, {});
@@ -34,7 +34,7 @@ graph::Cost cost(const OpView& op) {
   return {.flops = (velocity ? 4 : 2) * n, .bytes = (velocity ? 5 : 3) * n * sizeof(float)};
 }
 
-std::vector<graph::ResultType> infer_multi(const OpView& op) {
+Results infer_multi(const OpView& op) {
   for (std::size_t first = 1; first < op.operand_count(); first += sgd::Updates::stride) {
     const std::size_t gradient = first + 1, velocity = first + 2;
     expect_type(op, first, DType::float32);

@@ -10,7 +10,7 @@ std::vector<Kernel> slice_grad_kernels();
 
 namespace {
 
-std::vector<graph::ResultType> infer_slice(const OpView& op) {
+Results infer_slice(const OpView& op) {
   const graph::Value& x = op.operand(0);
   expect_axes(op, 0, "[R, …]");
   const std::int64_t begin = op.integer("begin"), end = op.integer("end");
@@ -35,7 +35,7 @@ ValueId slice_gradient(graph::GradientContext& context, ValueId gradient) {
   return context.builder().add1("slice_grad", {gradient}, {{"begin", begin}, {"rows", rows}});
 }
 
-std::vector<graph::ResultType> infer_slice_grad(const OpView& op) {
+Results infer_slice_grad(const OpView& op) {
   expect_type(op, 0, DType::float32);
   const Shape& gradient = op.operand(0).shape;
   expect_axes(op, 0, "[R, …]");

@@ -11,8 +11,6 @@
 namespace arenite::codelets {
 namespace {
 
-using Results = std::vector<graph::ResultType>;
-
 const graph::OperandSchema value_schema{.name = "prefix_value", .optional = true};
 const graph::AttributeSchema prefix_schema{"prefix", graph::AttributeType::integer,
                                            std::int64_t{-1}};

@@ -17,8 +17,6 @@ namespace arenite::codelets {
 namespace {
 
 using graph::GradientContext;
-using Results = std::vector<graph::ResultType>;
-
 Results infer_loss(const OpView& op) {
   expect_type(op, 0, DType::float32);
   expect_rank(op, 0, 2, "[N, C]");

@@ -11,7 +11,7 @@ std::vector<Kernel> sum_kernels();
 
 namespace {
 
-std::vector<graph::ResultType> infer(const OpView& op) {
+Results infer(const OpView& op) {
   const graph::Value& first = op.operand(0);
   if (first.type == DType::uint8) {
     fail({.found = operand_text(op, 0) + " of type uint8",
