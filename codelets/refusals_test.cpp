@@ -75,8 +75,11 @@ TEST_F(Refusals, OfFusedConvolutions) {
   builder.add("conv2d_relu_max_pool2d", {declare({8, 30, 30, 64}), declare({5, 5, 64, 64}), {}},
               {{"pool", std::vector<std::int64_t>{2, 2}}});
   EXPECT_EQ(why("winograd"), in_avx512("a kernel other than 3x3"));
-  EXPECT_EQ(why("direct"), in_avx512("channels enough for a GEMM to be faster"));
+  EXPECT_EQ(why("direct"), in_avx512("more than 160 weights an output channel"));
   EXPECT_EQ(why("xsmm"), in_jit("taken"));
+  builder.add("conv2d_relu_max_pool2d", {declare({8, 30, 30, 64}), declare({5, 5, 64, 15}), {}},
+              {{"pool", std::vector<std::int64_t>{2, 2}}});
+  EXPECT_EQ(why("direct"), in_avx512("channels enough for a GEMM to be faster"));
 }
 
 TEST_F(Refusals, OfDenseLayers) {
