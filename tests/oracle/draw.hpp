@@ -1,4 +1,5 @@
-// Small random decisions, the same on every machine.
+// Small random decisions, the same on every machine. Compilers choose the order of a call's
+// arguments: one of them at most may draw.
 #pragma once
 
 #include <cstddef>

@@ -47,8 +47,8 @@ ValueId complex(RandomValues& values) {
     }
   }
   const auto size = [&] { return values.draw.of<std::int64_t>({1, 2, 3, 5, 17}); };
-  return values.declare(values.draw.chance(20) ? DType::float64 : DType::float32,
-                        {size(), size(), size(), 2}, {});
+  const Shape of{size(), size(), size(), 2};
+  return values.declare(values.draw.chance(20) ? DType::float64 : DType::float32, of, {});
 }
 
 void add_complex_mul(RandomValues& values) {

@@ -87,7 +87,10 @@ class RandomOps : private RandomValues {
   void convolution() { add_convolution(*this); }
   void conv_to_relu() { add_convolution_to_relu(*this); }
   void pooling() { add_pooling(*this); }
-  void dense() { add_dense(matrix(), draw.of<std::int64_t>({1, 3, 5, 10, 17})); }
+  void dense() {
+    const auto features = draw.of<std::int64_t>({1, 3, 5, 10, 17});
+    add_dense(matrix(), features);
+  }
 
   ValueId add_dense(ValueId x, std::int64_t outputs) {
     const std::int64_t inputs = shape(x)[1];
@@ -316,7 +319,8 @@ class RandomOps : private RandomValues {
     std::vector<ValueId> logits, losses;
     for (std::int64_t i = draw.between(1, 2); i > 0; --i) {
       builder.context = {.phase = Phase::forward, .lane = lane(), .where = {}};
-      logits.push_back(add_dense(matrix(), draw.between(2, 10)));
+      const std::int64_t features = draw.between(2, 10);
+      logits.push_back(add_dense(matrix(), features));
     }
     for (ValueId id : logits) {
       builder.context.lane = lane();
