@@ -1,6 +1,5 @@
 // Convolution kernels on LIBXSMM: whole batches of what products.hpp does for a row or a sample.
 #include "codelets/conv2d/products.hpp"
-#include "codelets/prepare.hpp"
 #include "codelets/rectify.hpp"
 
 namespace arenite::codelets::conv2d {
@@ -16,6 +15,11 @@ struct Correlation {
   std::optional<Image> output;  ///< as Geometry has it
   std::int64_t scratch;         ///< bytes before the padded sample in the workspace
 
+  graph::Support usable() const {
+    const graph::Support made = product.usable();
+    return made ? source.fits() : made;
+  }
+  std::int64_t workspace_bytes() const { return scratch + source.scratch_bytes(); }
   void run(const float* from, const float* weight, const float* bias, const float* output_of_relu,
            float* to, void* workspace) const;
 };
@@ -86,6 +90,12 @@ struct GradWeight {
   PaddedSamples x;
   Image gradient;
   WeightProduct product;
+
+  graph::Support usable() const {
+    const graph::Support made = xsmm::all_made(product.gemm);
+    return made ? x.fits() : made;
+  }
+  std::int64_t workspace_bytes() const { return x.scratch_bytes(); }
 };
 
 GradWeight grad_weight(const OpView& op) {
@@ -106,51 +116,17 @@ void run_grad_weight(const KernelCall& call) {
   }
 }
 
-graph::Support usable(const Correlation& s) {
-  const graph::Support product = s.product.usable();
-  return product ? s.source.fits() : product;
-}
-graph::Support usable(const GradWeight& s) {
-  const graph::Support product = xsmm::all_made(s.product.gemm);
-  return product ? s.x.fits() : product;
-}
-
 }  // namespace
 
 Kernel xsmm_forward() {
-  return {.name = "xsmm",
-          .jit = true,
-          .supports = [](const OpView& op) { return usable(forward(op)); },
-          .workspace = [](const OpView& op) { return forward(op).source.scratch_bytes(); },
-          .prepare = prepare<forward, run_forward>,
-          .wanted_halo = padding_halo<Geometry::forward>,
-          .writes_halo = true};
+  return xsmm_kernel<forward, run_forward, padding_halo<Geometry::forward>>(true);
 }
-
 Kernel xsmm_grad_input() {
-  return {.name = "xsmm",
-          .jit = true,
-          .supports = [](const OpView& op) -> graph::Support {
-            if (Geometry::grad_input(op).window.stride != Pair{1, 1}) return "a stride above 1";
-            return usable(grad_input(op));
-          },
-          .workspace =
-              [](const OpView& op) {
-                const Correlation s = grad_input(op);
-                return s.scratch + s.source.scratch_bytes();
-              },
-          .prepare = prepare<grad_input, run_grad_input>,
-          .wanted_halo = grad_input_halo,
-          .writes_halo = true};
+  return xsmm_grad_input_kernel<Geometry::grad_input, grad_input, run_grad_input,
+                                grad_input_halo>();
 }
-
 Kernel xsmm_grad_weight() {
-  return {.name = "xsmm",
-          .jit = true,
-          .supports = [](const OpView& op) { return usable(grad_weight(op)); },
-          .workspace = [](const OpView& op) { return grad_weight(op).x.scratch_bytes(); },
-          .prepare = prepare<grad_weight, run_grad_weight>,
-          .wanted_halo = padding_halo<Geometry::grad_weight, 0>};
+  return xsmm_kernel<grad_weight, run_grad_weight, padding_halo<Geometry::grad_weight, 0>>(false);
 }
 
 }  // namespace arenite::codelets::conv2d

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "codelets/conv2d/conv2d.hpp"
+#include "codelets/prepare.hpp"
 #include "codelets/xsmm.hpp"
 
 #include <cstdint>
@@ -152,6 +153,30 @@ inline WeightProduct weight_product(const Geometry& g, std::int64_t row, std::in
                                  .transpose_b = true,
                                  .accumulate = true});
   return product;
+}
+
+/// Of a state that `build` makes of the op, and that knows whether it is `usable` and its
+/// `workspace_bytes`.
+template <auto build, auto run, auto wanted_halo>
+Kernel xsmm_kernel(bool writes_halo) {
+  return {.name = "xsmm",
+          .jit = true,
+          .supports = [](const OpView& op) { return build(op).usable(); },
+          .workspace = [](const OpView& op) { return build(op).workspace_bytes(); },
+          .prepare = prepare<build, run>,
+          .wanted_halo = wanted_halo,
+          .writes_halo = writes_halo};
+}
+
+/// The same for an input gradient, of stride 1 alone.
+template <auto geometry, auto build, auto run, auto wanted_halo>
+Kernel xsmm_grad_input_kernel() {
+  Kernel kernel = xsmm_kernel<build, run, wanted_halo>(true);
+  kernel.supports = [](const OpView& op) -> graph::Support {
+    if (geometry(op).window.stride != Pair{1, 1}) return "a stride above 1";
+    return build(op).usable();
+  };
+  return kernel;
 }
 
 }  // namespace arenite::codelets::conv2d

@@ -5,7 +5,6 @@
 //             convolution's own gradient products
 #include "codelets/conv2d/products.hpp"
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
-#include "codelets/prepare.hpp"
 #include "codelets/rectify.hpp"
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
@@ -27,6 +26,11 @@ struct Forward {
   std::int64_t row() const noexcept { return g.convolved().w * g.y.c; }  ///< floats of one row
   std::int64_t rows_bytes() const noexcept {
     return round_up(g.pool.h * row() * float_bytes, default_alignment);
+  }
+  std::int64_t workspace_bytes() const { return rows_bytes() + x.scratch_bytes(); }
+  graph::Support usable() const {
+    const graph::Support made = product.usable();
+    return made ? x.fits() : made;
   }
 };
 
@@ -157,6 +161,11 @@ struct GradInput {
     const Pair covered = g.convolved();
     return in_proportion(spread.floats(), static_cast<double>(covered.h * covered.w * g.y.c));
   }
+  std::int64_t workspace_bytes() const { return weights_bytes() + spread.bytes(); }
+  graph::Support usable() const {
+    if (!fits()) return "a padded gradient out of proportion to the image";
+    return product.usable();
+  }
 };
 
 /// Stride 1 only. No product where the zeros would be out of proportion.
@@ -195,6 +204,11 @@ struct GradWeight {
   conv2d::WeightProduct product;
 
   std::int64_t spread_bytes() const noexcept { return round_up(spread.bytes(), default_alignment); }
+  std::int64_t workspace_bytes() const { return spread_bytes() + x.scratch_bytes(); }
+  graph::Support usable() const {
+    const graph::Support made = xsmm::all_made(product.gemm);
+    return made ? x.fits() : made;
+  }
 };
 
 GradWeight grad_weight(const OpView& op) {
@@ -236,65 +250,18 @@ runtime::KernelFunction forward_function(const Forward& s) {
   return s.g.pool == Pair{2, 2} ? run_forward<2> : run_forward<0>;
 }
 
-// ---- kernels -----------------------------------------------------------------------------------
-
-graph::Support usable(const Forward& s) {
-  const graph::Support product = s.product.usable();
-  return product ? s.x.fits() : product;
-}
-graph::Support usable(const GradInput& s) {
-  if (!s.fits()) return "a padded gradient out of proportion to the image";
-  return s.product.usable();
-}
-graph::Support usable(const GradWeight& s) {
-  const graph::Support product = xsmm::all_made(s.product.gemm);
-  return product ? s.x.fits() : product;
-}
-
 }  // namespace
 
 Kernel xsmm_forward() {
-  return {.name = "xsmm",
-          .jit = true,
-          .supports = [](const OpView& op) { return usable(forward(op)); },
-          .workspace =
-              [](const OpView& op) {
-                const Forward s = forward(op);
-                return s.rows_bytes() + s.x.scratch_bytes();
-              },
-          .prepare = prepare<forward, forward_function>,
-          .wanted_halo = padding_halo<Geometry::forward>,
-          .writes_halo = true};
+  return conv2d::xsmm_kernel<forward, forward_function, padding_halo<Geometry::forward>>(true);
 }
-
 Kernel xsmm_grad_input() {
-  return {.name = "xsmm",
-          .jit = true,
-          .supports = [](const OpView& op) -> graph::Support {
-            if (Geometry::grad_input(op).window.stride != Pair{1, 1}) return "a stride above 1";
-            return usable(grad_input(op));
-          },
-          .workspace =
-              [](const OpView& op) {
-                const GradInput s = grad_input(op);
-                return s.weights_bytes() + s.spread.bytes();
-              },
-          .prepare = prepare<grad_input, run_grad_input>,
-          .wanted_halo = skipped_halo<0, 1, 3>,
-          .writes_halo = true};
+  return conv2d::xsmm_grad_input_kernel<Geometry::grad_input, grad_input, run_grad_input,
+                                        skipped_halo<0, 1, 3>>();
 }
-
 Kernel xsmm_grad_weight() {
-  return {.name = "xsmm",
-          .jit = true,
-          .supports = [](const OpView& op) { return usable(grad_weight(op)); },
-          .workspace =
-              [](const OpView& op) {
-                const GradWeight s = grad_weight(op);
-                return s.spread_bytes() + s.x.scratch_bytes();
-              },
-          .prepare = prepare<grad_weight, run_grad_weight>,
-          .wanted_halo = padding_halo<Geometry::grad_weight, 0>};
+  return conv2d::xsmm_kernel<grad_weight, run_grad_weight, padding_halo<Geometry::grad_weight, 0>>(
+      false);
 }
 
 }  // namespace arenite::codelets::conv2d_relu_max_pool2d

@@ -107,23 +107,12 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
     body.step = &made.step;
     body.number = made.tasks.size();
     made.bodies.push_back(std::move(body));
-    starpu_task* task = starpu_task_create();
-    task->cl = &codelet;
-    if (const DeviceTask* there = made.bodies.back().on_device.get()) {
-      task->cl = &device_codelet;
-      task->execute_on_a_specific_worker = 1;
-      task->workerid = static_cast<unsigned>(there->device->worker());
-      if (there->device->has_cuda_worker())
-        starpu::call_at_end(*task, device_task_ended, &made.bodies.back());
-    }
-    task->cl_arg = &made.bodies.back();
-    task->cl_arg_size = sizeof(TaskBody);
-    task->cl_arg_free = 0;
-    task->destroy = 0;
-    task->detach = 0;
-    task->sequential_consistency = 0;
-    task->nbuffers = 0;
-    task->name = name;
+    TaskBody& mine = made.bodies.back();
+    const DeviceTask* there = mine.on_device.get();
+    starpu_task* task = starpu::task(there ? device_codelet : codelet, name, &mine);
+    if (there) starpu::run_on(*task, there->device->worker());
+    if (there && there->device->has_cuda_worker())
+      starpu::call_at_end(*task, device_task_ended, &mine);
     // No priorities: StarPU's queues allocate a node each time one of several priorities comes up.
     made.tasks.push_back(task);
     ++atomic_counters().tasks;

@@ -90,18 +90,8 @@ void Crew::make_launchers() {
 }
 
 starpu_task* Crew::new_task(starpu_codelet& codelet, void* argument, int worker) {
-  starpu_task* const task = tasks_.emplace_back(starpu_task_create());
-  task->cl = &codelet;
-  task->cl_arg = argument;
-  task->cl_arg_size = 1;  // StarPU only hands it on
-  task->cl_arg_free = 0;
-  task->destroy = 0;
-  task->detach = 0;
-  task->sequential_consistency = 0;
-  task->nbuffers = 0;
-  task->execute_on_a_specific_worker = 1;
-  task->workerid = static_cast<unsigned>(worker);
-  task->name = "crew";
+  starpu_task* const task = tasks_.emplace_back(starpu::task(codelet, "crew", argument));
+  starpu::run_on(*task, worker);
   ++atomic_counters().tasks;
   return task;
 }

@@ -103,6 +103,28 @@ inline starpu_codelet codelet(const char* name, Function function, bool on_cuda)
   return made;
 }
 
+/// A task that is kept, to be submitted again and again, without handles and with no edges but
+/// those that are declared.
+inline starpu_task* task(starpu_codelet& codelet, const char* name, void* argument) {
+  starpu_task* const made = starpu_task_create();
+  made->cl = &codelet;
+  made->name = name;
+  made->cl_arg = argument;
+  made->cl_arg_size = 1;  // StarPU only hands it on
+  made->cl_arg_free = 0;
+  made->destroy = 0;
+  made->detach = 0;
+  made->sequential_consistency = 0;
+  made->nbuffers = 0;
+  return made;
+}
+
+/// To be run by this worker alone.
+inline void run_on(starpu_task& task, int worker) {
+  task.execute_on_a_specific_worker = 1;
+  task.workerid = static_cast<unsigned>(worker);
+}
+
 /// Called on the worker when a task of a CUDA worker has ended, before those behind it begin.
 /// Debian 12's StarPU has no such call, and no CUDA workers either.
 inline void call_at_end(starpu_task& task, void (*function)(void*), void* argument) {
