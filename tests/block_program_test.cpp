@@ -274,7 +274,7 @@ TEST_F(Blocks, OfUnknownKindsAreRefused) {
   plan::StateLayout state;
   std::vector<ProgramSpec> specs;
   specs.push_back(program(std::move(graph), false, state));
-  EXPECT_EQ(graph::testing::message([&] { ProgramSet(session, kernels(), std::move(specs)); }),
+  EXPECT_EQ(graph::testing::error_of([&] { ProgramSet(session, kernels(), std::move(specs)); }),
             "program 'blocks', block #1: an op that holds blocks, and does not say how they run; "
             "expected 'if' or 'loop'");
 }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/testing.hpp"
 #include "tests/gpu_programs.hpp"
 
 #include <set>
@@ -52,13 +53,9 @@ TEST_F(OnSimulatedGpus, RefusesWhatDoesNotFit) {
        {std::pair{100'000, "bytes; expected at most the capacity of 100,000"},
         std::pair{250'000, "in cuda:0/device; expected at most 250000, what they may take of"}}) {
     runtime::Session session({.workers = 1, .device = "cuda", .device_memory = memory});
-    try {
-      train::Trainer trainer(session, nn::model("cnn1").layers, small_set().shape(), {.batch = 32});
-      trainer.prepare(&small_set().train, nullptr);
-      FAIL() << "no error";
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    }
+    EXPECT_ERROR(part, train::Trainer trainer(session, nn::model("cnn1").layers,
+                                              small_set().shape(), {.batch = 32});
+                 trainer.prepare(&small_set().train, nullptr));
     EXPECT_EQ(SimulatedDevice::all_in_use(), 0);
   }
 }
@@ -79,13 +76,8 @@ TEST_F(OnSimulatedGpus, CountsWhatOtherProgramsHave) {
   }
   runtime::Session session({.workers = 1, .device = "cuda", .device_memory = 2 * one - 1});
   const auto first = trainer_of(session);
-  try {
-    trainer_of(session);
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    const std::string beside = ", beside " + std::to_string(one) + " bytes of others";
-    EXPECT_NE(std::string(error.what()).find(beside), std::string::npos) << error.what();
-  }
+  const std::string beside = ", beside " + std::to_string(one) + " bytes of others";
+  EXPECT_ERROR(beside, trainer_of(session));
   EXPECT_EQ(SimulatedDevice::all_in_use(), one);
 }
 

@@ -1,6 +1,7 @@
 #include <arenite/data/idx.hpp>
 #include <arenite/error.hpp>
 
+#include "src/base/testing.hpp"
 #include "src/data/test_folder.hpp"
 
 #include <sys/wait.h>
@@ -15,20 +16,12 @@
 namespace arenite::data {
 namespace {
 
+using arenite::testing::error_of;
 using IdxTest = FolderTest;
-
-std::string message(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // The action must fail, and say each of `parts`.
 void expect_error(const std::function<void()>& action, const std::vector<std::string>& parts) {
-  const std::string text = message(action);
+  const std::string text = error_of(action);
   for (const std::string& part : parts)
     EXPECT_NE(text.find(part), std::string::npos) << part << "\nin: " << text;
 }

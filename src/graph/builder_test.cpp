@@ -8,7 +8,7 @@
 namespace arenite::graph {
 namespace {
 
-using testing::message;
+using testing::error_of;
 
 class BuilderTest : public ::testing::Test {
  protected:
@@ -62,47 +62,47 @@ TEST_F(BuilderTest, NamesAndClassesFollowTheContext) {
 }
 
 TEST_F(BuilderTest, ChecksDeclarations) {
-  EXPECT_EQ(message([&] { builder.declare("x", DType::float32, {}, StorageClass::input); }),
+  EXPECT_EQ(error_of([&] { builder.declare("x", DType::float32, {}, StorageClass::input); }),
             "a second value named 'x'; expected names of their own for declared values");
-  EXPECT_EQ(message([&] { builder.declare("", DType::float32, {}, StorageClass::input); }),
+  EXPECT_EQ(error_of([&] { builder.declare("", DType::float32, {}, StorageClass::input); }),
             "a declared value with an empty name; expected at least one character");
   // Names given behind the builder's back count as well.
   graph.add_value({.name = "late", .storage = graph[x].storage});
-  EXPECT_NE(message([&] { builder.declare("late", DType::float32, {}, StorageClass::input); }),
-            "no error");
+  EXPECT_NE(error_of([&] { builder.declare("late", DType::float32, {}, StorageClass::input); }),
+            "(no error)");
   graph[x].name = "renamed";
-  EXPECT_EQ(message([&] { builder.declare("x", DType::float32, {}, StorageClass::input); }),
-            "no error");
+  EXPECT_EQ(error_of([&] { builder.declare("x", DType::float32, {}, StorageClass::input); }),
+            "(no error)");
 }
 
 TEST_F(BuilderTest, ChecksOperands) {
   builder.context.where = "net";
-  EXPECT_EQ(message([&] { builder.add("add", {x}); }), "add 'net': 1 operands; expected 2 (a, b)");
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(error_of([&] { builder.add("add", {x}); }), "add 'net': 1 operands; expected 2 (a, b)");
+  EXPECT_EQ(error_of([&] {
               builder.add("scale", {x, x, x, x});
             }),
             "scale 'net': 4 operands; expected 1 to 3 (x, factor?, shift?)");
-  EXPECT_EQ(message([&] { builder.add("relu", {ValueId(77)}); }),
+  EXPECT_EQ(error_of([&] { builder.add("relu", {ValueId(77)}); }),
             "relu 'net': operand 'x' names no value of this graph; expected a value made by this "
             "graph's builder");
-  EXPECT_EQ(message([&] { builder.add("fill", {x}); }),
+  EXPECT_EQ(error_of([&] { builder.add("fill", {x}); }),
             "fill 'net': operand 'into' would write 'x', of class input; expected a value that may "
             "be written");
   EXPECT_EQ(graph.op_count(), 0u);
-  EXPECT_EQ(message([&] { builder.add("scale", {x, ValueId{}, x}); }), "no error");
-  EXPECT_EQ(message([&] { builder.add("concat", {x, x, x, x, x}); }), "no error");
+  EXPECT_EQ(error_of([&] { builder.add("scale", {x, ValueId{}, x}); }), "(no error)");
+  EXPECT_EQ(error_of([&] { builder.add("concat", {x, x, x, x, x}); }), "(no error)");
 }
 
 TEST_F(BuilderTest, ChecksAttributes) {
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(error_of([&] {
               builder.add("slice", {x}, {{"begin", std::int64_t{0}}});
             }),
             "slice: no attribute 'end'; expected end=…");
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(error_of([&] {
               builder.add("scale", {x}, {{"by", std::string("two")}});
             }),
             "scale: attribute by=two; expected a number");
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(error_of([&] {
               builder.add("scale", {x}, {{"times", 2.0}});
             }),
             "scale: unknown attribute 'times'; expected one of by");
@@ -111,7 +111,7 @@ TEST_F(BuilderTest, ChecksAttributes) {
 TEST_F(BuilderTest, ShapeErrorsNameTheOp) {
   const ValueId y = builder.declare("y", DType::float32, {3}, StorageClass::input);
   builder.context.where = "skip";
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(error_of([&] {
               builder.add("add", {x, y});
             }),
             "add 'skip': [2, 4, 4, 3] and [3]; expected equal shapes");
@@ -119,26 +119,27 @@ TEST_F(BuilderTest, ShapeErrorsNameTheOp) {
 
 TEST_F(BuilderTest, HintsAtOperatorsNearby) {
   EXPECT_EQ(
-      message([&] { builder.add("poool", {x}); }),
+      error_of([&] { builder.add("poool", {x}); }),
       "unknown operator 'poool'; expected a registered operator (hint: did you mean 'pool'?)");
-  EXPECT_EQ(message([&] { builder.add("transformer", {x}); }),
+  EXPECT_EQ(error_of([&] { builder.add("transformer", {x}); }),
             "unknown operator 'transformer'; expected a registered operator (hint: "
             "register_operator adds one)");
 }
 
 TEST_F(BuilderTest, Add1WantsOneResult) {
-  EXPECT_EQ(message([&] { builder.add1("pool", {x}); }),
+  EXPECT_EQ(error_of([&] { builder.add1("pool", {x}); }),
             "operator 'pool' with 2 results; expected exactly one");
 }
 
 TEST(OperatorTable, RefusesIncompleteDefinitions) {
   OperatorTable table;
-  EXPECT_EQ(message([&] { table.add({.name = "half"}); }),
+  EXPECT_EQ(error_of([&] { table.add({.name = "half"}); }),
             "operator 'half' without a shape rule; expected a name and an `infer` function");
-  EXPECT_EQ(message([&] { table.add({.name = "many", .variadic = 1, .infer = testing::nothing}); }),
-            "variadic operator 'many' without operands; expected at least one operand to repeat");
+  EXPECT_EQ(
+      error_of([&] { table.add({.name = "many", .variadic = 1, .infer = testing::nothing}); }),
+      "variadic operator 'many' without operands; expected at least one operand to repeat");
   table.add({.name = "one", .infer = testing::nothing});
-  EXPECT_EQ(message([&] { table.add({.name = "one", .infer = testing::nothing}); }),
+  EXPECT_EQ(error_of([&] { table.add({.name = "one", .infer = testing::nothing}); }),
             "operator 'one' registered twice; expected a name of its own");
   EXPECT_EQ(table.names(), std::vector<std::string>{"one"});
 }

@@ -10,13 +10,13 @@ namespace {
 
 /// The message of a script that follows `$1 = InputTensor(x, float32, [2, 3]);` on line 2.
 std::string error(const std::string& rest) {
-  return testing::message([&] {
+  return testing::error_of([&] {
     parse("$1 = InputTensor(x, float32, [2, 3]);\n" + rest, testing::table(), "net.txt");
   });
 }
 
 TEST(Parser, FindsWhatTheResultLacks) {
-  EXPECT_EQ(testing::message([] { parse("", testing::table()); }),
+  EXPECT_EQ(testing::error_of([] { parse("", testing::table()); }),
             "<script>:1:1: the end of the script; expected 'result = $…;' (hint: a script ends by "
             "naming its result)");
   EXPECT_EQ(error("$2 = relu($1);"),
@@ -215,7 +215,7 @@ TEST(Parser, WantsASpaceForAllOrForNone) {
       "for all but views, or for none";
   EXPECT_EQ(error("$2 @space(cuda, 0, device) = relu($1); result = $2;"), "net.txt:1" + half);
   const auto script = [](const std::string& rest) {
-    return testing::message([&] {
+    return testing::error_of([&] {
       parse("$1 @space(cuda, 0, device) = InputTensor(x, float32, [4]);\n" + rest, testing::table(),
             "net.txt");
     });
@@ -226,7 +226,7 @@ TEST(Parser, WantsASpaceForAllOrForNone) {
   // A view lies where its owner does.
   EXPECT_EQ(script("$2 = reshape($1, shape=[2, 2]);\n$3 @space(cuda, 0, device) = relu($2);\n"
                    "result = $3;"),
-            "no error");
+            "(no error)");
 }
 
 TEST(Parser, PointsAtWhatTheVerifierFinds) {
@@ -242,7 +242,7 @@ TEST(Parser, PointsAtWhatTheVerifierFinds) {
 
 /// The message of a script of real operators that follows four lines of declarations.
 std::string version_error(const std::string& rest) {
-  return testing::message([&] {
+  return testing::error_of([&] {
     parse(
         "$1 = BufferTensor(state, float32, [4, 3]);\n"
         "$2 = InputTensor(rows, float32, [2, 3]);\n"
@@ -269,7 +269,7 @@ TEST(Parser, PointsAtASecondUpdateOfAVersion) {
   EXPECT_EQ(version_error("$5 = slice($1, 3, 4);\n$6 = slice($2, 0, 1);\n"
                           "$7 = replace_slice($4, $2, $3);\n$8 = replace_slice($5, $6, $3);\n"
                           "$9 = replace_slice($7, $2, $3);\nresult = $9;"),
-            "no error");
+            "(no error)");
 }
 
 TEST(Parser, PointsAtAnUpdateInABlock) {

@@ -5,10 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/testing.hpp"
+
 #include <string>
 
 namespace arenite::graph {
 namespace {
+
+using arenite::testing::error_of;
 
 const std::string forward = R"($1 = InputTensor(x, float32, [4, 3]);
 $2 = InputTensor(label, int32, [4]);
@@ -23,12 +27,7 @@ Graph read(const std::string& statements) {
 }
 
 std::string error(const std::string& statements) {
-  try {
-    read(statements);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return error_of([&] { read(statements); });
 }
 
 TEST(ParseTraining, KeepsWhatTrainSays) {
@@ -102,7 +101,7 @@ TEST(ParseTraining, SaysWhatIsWrongWithTrain) {
   EXPECT_EQ(error("train($6, learning_rate=1);"),
             "f:7:1: train without optimizer=…, as in optimizer=sgd; expected it");
   const std::string good = "train($6, optimizer=sgd, learning_rate=1, parameters=[$3]);";
-  EXPECT_EQ(error(good), "no error");
+  EXPECT_EQ(error(good), "(no error)");
   EXPECT_EQ(error(good + "\n" + good),
             "f:8:1: a second train; expected one, of the sum of all losses (hint: the first is in "
             "line 7)");

@@ -11,7 +11,7 @@
 namespace arenite::graph {
 namespace {
 
-using testing::message;
+using testing::error_of;
 using testing::table;
 
 constexpr const char* declarations = R"($1 = InputTensor(c, int64, [1]);
@@ -22,7 +22,7 @@ $3 = InputTensor(d, int64, [1]);
 Graph read(const std::string& rest) { return parse(declarations + rest, table(), "net.txt"); }
 
 std::string error(const std::string& rest) {
-  return message([&] { read(rest); });
+  return error_of([&] { read(rest); });
 }
 
 TEST(Regions, PrintWhatTheyRead) {
@@ -135,7 +135,7 @@ TEST(Regions, HavePartialResultsWhereTheConditionHolds) {
       "$4, $5 = if($1) { $6 = relu($2); yield $6, _; } else { yield _, $2; }\n";
   EXPECT_EQ(error(split + "if($1) { $7 = relu($4); yield; } else { $8 = relu($5); yield; } "
                           "result = $2;"),
-            "no error");
+            "(no error)");
   EXPECT_EQ(error(split + "$7 = relu($4); result = $7;"),
             "net.txt:5:6: relu #2: reads value 'if.0' (#4), which if #1 has only where its block "
             "'then' ran; expected readers in such a block on the same condition");
@@ -151,7 +151,7 @@ TEST(Regions, HavePartialResultsWhereTheConditionHolds) {
 }
 
 TEST(Regions, FindNoPartialResultsWhereTheConditionChanges) {
-  EXPECT_EQ(message([] {
+  EXPECT_EQ(error_of([] {
               parse(
                   "$1 = BufferTensor(c, int64, [1]); $2 = InputTensor(x, float32, [64]);\n"
                   "$3 = if($1) { yield $2; } else { yield _; }\nfill($1);\n"

@@ -9,7 +9,7 @@
 namespace arenite::graph {
 namespace {
 
-using testing::message;
+using testing::error_of;
 using testing::table;
 
 constexpr const char* script = R"(
@@ -97,19 +97,19 @@ TEST(RunTimeSizes, LeaveLargerStoragesAndSharedBytesAlone) {
 
 TEST(RunTimeSizes, RefuseWhatIsNotASize) {
   const Graph graph = parse(script, table());
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(error_of([&] {
               at_sizes(graph, {{"row", 3}});
             }),
             "unknown size 'row'; expected one of rows, width (hint: did you mean 'rows'?)");
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(error_of([&] {
               at_sizes(graph, {{"rows", 65}});
             }),
             "size rows=65; expected 1 to 64, its upper bound");
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(error_of([&] {
               at_sizes(graph, {{"rows", 0}});
             }),
             "size rows=0; expected 1 to 64, its upper bound");
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(error_of([&] {
               at_sizes(written_with("5", "1"), {{"rows", 3}});
             }),
             "unknown size 'rows'; expected none: all sizes of the graph are known");
@@ -117,7 +117,7 @@ TEST(RunTimeSizes, RefuseWhatIsNotASize) {
 
 TEST(RunTimeSizes, FindOpsThatHoldForOneSizeAlone) {
   const Graph cut = parse(script, table());
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(error_of([&] {
               at_sizes(cut, {{"rows", 4}});
             }),
             "slice #2 at rows=4: rows 2 to 5 of [4, 6, 6, 8]; expected rows of the first axis "
@@ -125,7 +125,7 @@ TEST(RunTimeSizes, FindOpsThatHoldForOneSizeAlone) {
   const Graph chosen = parse(
       "$1 = InputTensor(x, float32, [rows<=8]);\n$2 = relu($1) @kernel(\"plain\");\nresult = $2;",
       table());
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(error_of([&] {
               at_sizes(chosen, {{"rows", 4}});
             }),
             "relu #0: an op with a kernel or a workspace; expected sizes given before `select`");
@@ -133,7 +133,7 @@ TEST(RunTimeSizes, FindOpsThatHoldForOneSizeAlone) {
 
 TEST(RunTimeSizes, NeedAnUpperBoundInScripts) {
   const auto error = [](const std::string& dimensions) {
-    return message([&] {
+    return error_of([&] {
       parse("$1 = InputTensor(x, float32, " + dimensions + ");\nresult = $1;", table(), "net.txt");
     });
   };
@@ -162,7 +162,7 @@ TEST(RunTimeSizes, NeedAnUpperBoundInScripts) {
 
 TEST(RunTimeSizes, AreVerified) {
   const auto flaw = [](auto change) {
-    return message([&] {
+    return error_of([&] {
       Graph graph = parse(script, table());
       change(graph);
       verify(graph);
@@ -181,7 +181,7 @@ TEST(RunTimeSizes, AreVerified) {
   EXPECT_EQ(flaw([](Graph& g) { g[g.find("x")].size_names = {"rows"}; }),
             "value 'x' (#0): names for 1 dimensions of shape [64, 12, 12, 8]; expected one for "
             "each, \"\" for sizes that are known");
-  EXPECT_EQ(flaw([](Graph& g) { name_size(g, g.find("y"), 1, "height"); }), "no error");
+  EXPECT_EQ(flaw([](Graph& g) { name_size(g, g.find("y"), 1, "height"); }), "(no error)");
 }
 
 }  // namespace

@@ -5,9 +5,13 @@
 #include <arenite/graph/builder.hpp>
 #include <arenite/graph/regions.hpp>
 
+#include "src/base/testing.hpp"
+
 #include <string>
 
 namespace arenite::graph::testing {
+
+using arenite::testing::error_of;
 
 inline std::vector<ResultType> like_first(const OpView& op) {
   return {{op.operand(0).type, op.operand(0).shape}};
@@ -135,17 +139,6 @@ inline const OperatorTable& table() {
     return t;
   }();
   return all;
-}
-
-/// What an action throws, "no error" if it does not.
-template <class Action>
-std::string message(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace arenite::graph::testing

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/testing.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -13,6 +15,8 @@
 
 namespace arenite::nn {
 namespace {
+
+using arenite::testing::error_of;
 
 /// A graph with one input, into which a test builds.
 class LayersTest : public ::testing::Test {
@@ -31,12 +35,9 @@ class LayersTest : public ::testing::Test {
     graph::Graph graph;
     graph::Builder builder(graph, operators());
     ModelBuilder model(builder);
-    try {
-      layer(model, builder.declare("x", DType::float32, images, graph::StorageClass::input));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    const graph::ValueId x =
+        builder.declare("x", DType::float32, images, graph::StorageClass::input);
+    return error_of([&] { layer(model, x); });
   }
 
   const graph::Op& last_op() const { return graph_[graph_[graph::Graph::body].ops.back()]; }

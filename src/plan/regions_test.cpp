@@ -13,7 +13,7 @@ namespace {
 
 using graph::Graph;
 using graph::Schedule;
-using graph::testing::message;
+using graph::testing::error_of;
 using graph::testing::table;
 using testing::RegionReplay;
 using testing::shuffled;
@@ -421,7 +421,7 @@ TEST(RegionPlans, AreRefusedWithoutAWorkspaceToSwapIn) {
                               }
                               $10 = add($5, $6); result = $10;)");
   const Planned planned(graph);
-  EXPECT_EQ(message([&] { planned.verify(); }),
+  EXPECT_EQ(error_of([&] { planned.verify(); }),
             "step plan: loop #1 with a workspace of 0 bytes; expected 512, for values that change "
             "at once (hint: graph::in_place adds it)");
 }
@@ -441,7 +441,7 @@ TEST(RegionPlans, SayWhichBytesAreTaken) {
     throw std::out_of_range(name);
   };
   place("t").offset = place("h").offset;
-  EXPECT_EQ(message([&] { planned.verify(); }),
+  EXPECT_EQ(error_of([&] { planned.verify(); }),
             "step plan: 't' takes bytes of 'h' within loop #3; expected bytes that add #1 finds as "
             "they were");
 }

@@ -1,5 +1,6 @@
 #include <arenite/error.hpp>
 
+#include "src/base/testing.hpp"
 #include "src/runtime/environment.hpp"
 #include "src/runtime/testing.hpp"
 
@@ -16,6 +17,7 @@ namespace arenite::runtime {
 namespace {
 
 using namespace testing;
+using arenite::testing::error_of;
 
 /// total += the step's number, through `width` chains of `length` ops that share nothing but their
 /// end, and out += total + width × number.
@@ -243,18 +245,10 @@ TEST_P(Crews, RunWhatHasNoOps) {
 
 TEST_P(Crews, NameWhatIsWrong) {
   auto set = make_set(session, counting("count", state), summing("sum", state));
-  const auto message = [](const std::function<void()>& call) -> std::string {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  };
-  EXPECT_EQ(message([&] { set["count"].run({.steps = -1}); }), "-1 steps; expected at least 0");
-  EXPECT_EQ(message([&] { set["count"].run({.counter = "q"}); }),
+  EXPECT_EQ(error_of([&] { set["count"].run({.steps = -1}); }), "-1 steps; expected at least 0");
+  EXPECT_EQ(error_of([&] { set["count"].run({.counter = "q"}); }),
             "no input 'q'; expected a declared input of program 'count'");
-  EXPECT_EQ(message([&] { set["sum"].run({.counter = "x"}); }),
+  EXPECT_EQ(error_of([&] { set["sum"].run({.counter = "x"}); }),
             "input 'x' of type float32[1] as a counter; expected one int64");
 }
 

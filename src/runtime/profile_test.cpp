@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/json.hpp"
+#include "src/base/testing.hpp"
 #include "src/runtime/profile_records.hpp"
 
 #include <atomic>
@@ -19,6 +20,7 @@
 namespace arenite::runtime {
 namespace {
 
+using arenite::testing::error_of;
 using graph::Builder;
 using graph::StorageClass;
 using graph::ValueId;
@@ -211,19 +213,11 @@ TEST(Profiling, RefusesWhatItCannotRecord) {
   Naps naps(1);
   naps.add(naps.x(), naps.x(), "only");
   Program& program = naps.program();
-  const auto message = [](auto call) -> std::string {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  };
-  EXPECT_EQ(message([&] { program.start_profile(0); }),
+  EXPECT_EQ(error_of([&] { program.start_profile(0); }),
             "a profile of 0 steps; expected 1 to 100000");
-  EXPECT_EQ(message([&] { program.start_profile(100001); }),
+  EXPECT_EQ(error_of([&] { program.start_profile(100001); }),
             "a profile of 100001 steps; expected 1 to 100000");
-  EXPECT_EQ(message([&] { program.stop_profile(); }),
+  EXPECT_EQ(error_of([&] { program.stop_profile(); }),
             "no profile of program 'naps' under way; expected a call of start_profile first");
   program.start_profile(3);
   EXPECT_EQ(program.stop_profile().steps, 0);

@@ -1,5 +1,6 @@
 #include <arenite/error.hpp>
 
+#include "src/base/testing.hpp"
 #include "src/runtime/testing.hpp"
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@ namespace arenite::runtime {
 namespace {
 
 using namespace testing;
+using arenite::testing::error_of;
 
 class Programs : public ::testing::TestWithParam<int> {
  protected:
@@ -134,22 +136,14 @@ TEST_P(Programs, KeepOutputsForTheCaller) {
 
 TEST_P(Programs, NameWhatIsWrong) {
   auto set = make_set(session, summing("sum", state));
-  const auto message = [](auto call) -> std::string {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  };
-  EXPECT_EQ(message([&] { set["train"]; }), "no program 'train'; expected one of sum");
-  EXPECT_EQ(message([&] { set["sum"].input<float>("q"); }),
+  EXPECT_EQ(error_of([&] { set["train"]; }), "no program 'train'; expected one of sum");
+  EXPECT_EQ(error_of([&] { set["sum"].input<float>("q"); }),
             "no input 'q'; expected a declared input of program 'sum'");
-  EXPECT_EQ(message([&] { set["sum"].input<double>("x"); }),
+  EXPECT_EQ(error_of([&] { set["sum"].input<double>("x"); }),
             "input 'x' taken as elements of 8 bytes; expected float32");
-  EXPECT_EQ(message([&] { set.state<float>("x"); }),
+  EXPECT_EQ(error_of([&] { set.state<float>("x"); }),
             "no persistent value 'x'; expected a parameter, optimizer state or buffer");
-  EXPECT_EQ(message([&] { ProgramSet(session, kernels(), {}, {.task_sets = 1}); }),
+  EXPECT_EQ(error_of([&] { ProgramSet(session, kernels(), {}, {.task_sets = 1}); }),
             "1 task sets; expected at least 2: a task can be resubmitted only after it has ended");
 }
 

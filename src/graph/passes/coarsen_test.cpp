@@ -6,12 +6,16 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/testing.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 namespace arenite::graph {
 namespace {
+
+using arenite::testing::error_of;
 
 struct Coarsen : ::testing::Test {
   Graph graph;
@@ -161,20 +165,15 @@ TEST_F(Coarsen, TakesRatesByOperatorAndKernel) {
 }
 
 TEST_F(Coarsen, RefusesRatesAndTimesThatAreNone) {
-  const auto message = [&](TargetProfile target) -> std::string {
-    try {
-      coarsen(graph, target);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+  const auto refusal = [&](TargetProfile target) {
+    return error_of([&] { coarsen(graph, target); });
   };
-  EXPECT_EQ(message({.kernels = {{"dense/xsmm", {.gflops = 0}}}}),
+  EXPECT_EQ(refusal({.kernels = {{"dense/xsmm", {.gflops = 0}}}}),
             "target profile 'unmeasured': 0.0 GFLOP/s and inf GB/s of 'dense/xsmm'; expected rates "
             "above 0");
-  EXPECT_EQ(message({.task_microseconds = -1}),
+  EXPECT_EQ(refusal({.task_microseconds = -1}),
             "target profile 'unmeasured': a time of -1.0 µs; expected times of at least 0");
-  EXPECT_EQ(message({.kernels = {{"dense/xsmm", {.gflops = 5}}}}), "no error");
+  EXPECT_EQ(refusal({.kernels = {{"dense/xsmm", {.gflops = 5}}}}), "(no error)");
 }
 
 TEST_F(Coarsen, KeepsLanesApartAndDependencies) {

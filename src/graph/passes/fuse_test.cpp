@@ -5,8 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/testing.hpp"
+
 namespace arenite::graph {
 namespace {
+
+using arenite::testing::error_of;
 
 using List = std::vector<std::int64_t>;
 
@@ -279,14 +283,9 @@ TEST(FuseTable, NamesAChainOfUnknownOperators) {
              .infer = like_first_operand,
              .fusion = Fusion{{"f", "rleu"}, no_attributes}});
   Graph graph;
-  try {
-    fuse(graph, table);
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "operator 'f' fused from a chain with 'rleu'; expected a chain of registered "
-              "operators");
-  }
+  EXPECT_EQ(error_of([&] { fuse(graph, table); }),
+            "operator 'f' fused from a chain with 'rleu'; expected a chain of registered "
+            "operators");
 }
 
 /// Two rules for one start: the longer chain wins where it is there, the shorter one elsewhere.
@@ -322,18 +321,13 @@ TEST(FuseTable, PrefersTheLongestChain) {
 TEST(FuseTable, RefusesARuleThatIsNone) {
   OperatorTable table;
   const auto infer = [](const OpView&) { return std::vector<ResultType>{}; };
-  const auto message = [&](Fusion fusion) -> std::string {
-    try {
-      table.add({.name = "f", .infer = infer, .fusion = std::move(fusion)});
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+  const auto refusal = [&](Fusion fusion) {
+    return error_of([&] { table.add({.name = "f", .infer = infer, .fusion = std::move(fusion)}); });
   };
-  EXPECT_EQ(message({{"a"}, [](const auto&) { return std::optional<Attributes>(); }}),
+  EXPECT_EQ(refusal({{"a"}, [](const auto&) { return std::optional<Attributes>(); }}),
             "operator 'f' fused from a chain of 1; expected at least two operators and an "
             "`attributes` function");
-  EXPECT_EQ(message({{"a", "b"}, {}}),
+  EXPECT_EQ(refusal({{"a", "b"}, {}}),
             "operator 'f' fused from a chain of 2 without a rule for its attributes; expected at "
             "least two operators and an `attributes` function");
 }

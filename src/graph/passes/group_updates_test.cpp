@@ -5,10 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/testing.hpp"
+
 #include <initializer_list>
 
 namespace arenite::graph {
 namespace {
+
+using arenite::testing::error_of;
 
 using Names = std::vector<std::string>;
 
@@ -194,15 +198,10 @@ TEST_F(GroupUpdates, RefusesARuleThatNamesNoSuchOperator) {
              .operands = {{"w", Effect::read_write}, {"g"}, {"rate"}},
              .infer = nothing,
              .groups_as = "steps"});
-  try {
-    group_updates(graph, table);
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "operator 'step', which 'steps' does in groups; expected a registered operator "
-              "without results that takes the learning rate and groups of 2 operands, with the "
-              "same attributes");
-  }
+  EXPECT_EQ(error_of([&] { group_updates(graph, table); }),
+            "operator 'step', which 'steps' does in groups; expected a registered operator "
+            "without results that takes the learning rate and groups of 2 operands, with the "
+            "same attributes");
 }
 
 }  // namespace

@@ -5,10 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/testing.hpp"
+
 #include <string>
 
 namespace arenite::graph {
 namespace {
+
+using arenite::testing::error_of;
 
 const std::string declarations = R"(
   $1 = BufferTensor(state, float32, [4, 3]);
@@ -279,13 +283,7 @@ TEST(KeepBuffers, RefusesTwoNewVersionsOfOne) {
   Builder builder(graph, operators());
   builder.context.where = "second";
   builder.add("replace_slice", graph[graph[Graph::body].ops[0]].operands);
-  std::string message = "no error";
-  try {
-    keep_buffers(graph, operators());
-  } catch (const Error& error) {
-    message = error.what();
-  }
-  EXPECT_EQ(message,
+  EXPECT_EQ(error_of([&] { keep_buffers(graph, operators()); }),
             "second: a second new version of 'state', which replace_slice #0 has replaced; "
             "expected one update of each version of a buffer (hint: replace rows of that op's "
             "result instead)");

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/testing.hpp"
+
 #include <set>
 #include <string>
 
@@ -198,15 +200,8 @@ TEST_F(Place, OpsTouchOneSpace) {
   const auto x = declare("x", StorageClass::input);
   const auto y = builder.add1("relu", {x});
   graph.storage(graph[y].storage).space = gpu;
-  try {
-    check_spaces(graph);
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what())
-                  .find("values in cpu:0/host and cuda:0/device; expected values in one space"),
-              std::string::npos)
-        << error.what();
-  }
+  EXPECT_ERROR("values in cpu:0/host and cuda:0/device; expected values in one space",
+               check_spaces(graph));
 }
 
 TEST_F(Place, MakesOneTaskOfALanesStep) {

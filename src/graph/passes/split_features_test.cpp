@@ -277,14 +277,14 @@ TEST_F(SplitFeatures, RefusesAProfileThatCannotBe) {
 
 TEST(FeatureOperators, MustSayWhatTheyTake) {
   const auto refusal = [](OperatorDefinition definition) {
-    return testing::message([&] { OperatorTable().add(std::move(definition)); });
+    return testing::error_of([&] { OperatorTable().add(std::move(definition)); });
   };
   OperatorDefinition product{.name = "op",
                              .operands = {{"x"}, {"weight"}},
                              .results = {"y"},
                              .infer = testing::nothing,
                              .feature_split = FeatureSplit{.part = "op"}};
-  EXPECT_EQ(refusal(product), "no error");
+  EXPECT_EQ(refusal(product), "(no error)");
   const std::string expected =
       "; expected an operator for the parts, samples, a weight, at most a bias, and one result";
   product.feature_split->part.clear();
@@ -292,7 +292,7 @@ TEST(FeatureOperators, MustSayWhatTheyTake) {
             "operator 'op' of parts '' with 2 (x, weight) operands and 1 results" + expected);
   product.feature_split->part = "op";
   product.operands.push_back({.name = "bias", .optional = true});
-  EXPECT_EQ(refusal(product), "no error");
+  EXPECT_EQ(refusal(product), "(no error)");
   product.operands[1].optional = true;
   EXPECT_EQ(refusal(product),
             "operator 'op' of parts 'op' with 1 to 3 (x, weight?, bias?) operands and 1 results" +

@@ -232,14 +232,14 @@ TEST_F(SplitRows, WorksWithinASliceAndWithoutOptionalOperands) {
 
 TEST(RowOperators, MustSayWhatTheyTake) {
   const auto refusal = [](OperatorDefinition definition) {
-    return testing::message([&] { OperatorTable().add(std::move(definition)); });
+    return testing::error_of([&] { OperatorTable().add(std::move(definition)); });
   };
   OperatorDefinition rows{.name = "op",
                           .results = {"y"},
                           .attributes = {{"rows", AttributeType::integers, List{}}},
                           .infer = testing::nothing,
                           .row_range = "rows"};
-  EXPECT_EQ(refusal(rows), "no error");
+  EXPECT_EQ(refusal(rows), "(no error)");
   const std::string expected =
       "operator 'op' whose rows 'rows' selects; expected one result, and a list of integers of "
       "this name that is empty by default";
