@@ -162,12 +162,12 @@ TEST_F(Capturing, KeepsApartProgramsThatTakeTurns) {
   for (int worker : {1, 2}) expect_nesting(slices(trace, 1, worker));
 }
 
-/// Leaves a set behind that nobody destroys.
+/// Leaves a set behind that nobody destroys (static, so that no leak is seen in it).
 [[noreturn]] void end_in_the_middle(const std::string& file) {
   setenv("ARENITE_TRACE", file.c_str(), 1);
   Session session({.workers = 1});
   plan::StateLayout state;
-  auto& set = *new ProgramSet(make_set(session, summing("left", state)));
+  static auto& set = *new ProgramSet(make_set(session, summing("left", state)));
   set["left"].run({.steps = 4});
   std::exit(0);
 }
@@ -175,7 +175,7 @@ TEST_F(Capturing, KeepsApartProgramsThatTakeTurns) {
 /// The trace of a process that ends with status 0.
 Json left_by(void (*process)(const std::string& file)) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  // The process is started anew, and its fixture's folder is another one.
+  // The process is started anew: neither can it be told of a folder, nor would it remove one.
   const std::string shared = std::filesystem::temp_directory_path() /
                              ("capture_test." + std::to_string(getuid()) + ".json");
   EXPECT_EXIT(process(shared), ::testing::ExitedWithCode(0), "");
@@ -186,7 +186,7 @@ Json left_by(void (*process)(const std::string& file)) {
   return trace;
 }
 
-TEST_F(Capturing, WritesWhenTheProcessEnds) {
+TEST(CapturingDeathTest, WritesWhenTheProcessEnds) {
   const Json trace = left_by(end_in_the_middle);
   EXPECT_EQ(trace.at("otherData").at("programs").at(0).at("steps_recorded"), 4);
 }
@@ -196,16 +196,16 @@ TEST_F(Capturing, WritesWhenTheProcessEnds) {
   std::atexit([] { std::_Exit(0); });  // behind the collector: the thread goes on
   setenv("ARENITE_TRACE", file.c_str(), 1);
   setenv("ARENITE_TRACE_STEPS", "5", 1);
-  auto& session = *new Session({.workers = 2});
-  auto& state = *new plan::StateLayout;
-  auto& set = *new ProgramSet(make_set(session, summing("endless", state)));
+  static auto& session = *new Session({.workers = 2});
+  static auto& state = *new plan::StateLayout;
+  static auto& set = *new ProgramSet(make_set(session, summing("endless", state)));
   set["endless"].run({.steps = 5});  // to be told of, however late the thread begins
-  std::thread([&] { set["endless"].run({.steps = 1L << 60}); }).detach();
+  std::thread([] { set["endless"].run({.steps = 1L << 60}); }).detach();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   std::exit(0);
 }
 
-TEST_F(Capturing, TellsOnlyOfWholeStepsWhereTheProcessEnds) {
+TEST(CapturingDeathTest, TellsOnlyOfWholeStepsWhereTheProcessEnds) {
   const Json trace = left_by(end_under_way);
   const Json& programs = trace.at("otherData").at("programs");
   ASSERT_EQ(programs.size(), 1u);
