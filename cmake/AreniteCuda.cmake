@@ -2,7 +2,7 @@
 # required unless ARENITE_CUDA=ON.
 set(ARENITE_HAVE_CUDA OFF)
 set(why "ARENITE_CUDA=${ARENITE_CUDA}")
-if(ARENITE_SANITIZE OR ARENITE_FUZZERS)
+if(ARENITE_SANITIZE)
   set(why "not with sanitizers")
 elseif(NOT ARENITE_CUDA STREQUAL "OFF" AND NOT ARENITE_STARPU_HAS_CUDA)
   set(why "StarPU ${ARENITE_STARPU_VERSION} in ${ARENITE_STARPU_LIBDIR} was built without CUDA; scripts/build-starpu builds one with it, which the preset cuda finds in build/starpu")

@@ -1,15 +1,11 @@
-# libFuzzer targets, only with ARENITE_FUZZERS=ON (preset fuzz): `cmake --build … --target fuzzers`,
+# libFuzzer targets, only with ARENITE_FUZZERS=ON (preset asan): `cmake --build … --target fuzzers`,
 # then `ctest -L fuzz` runs each for ARENITE_FUZZ_SECONDS.
 set(ARENITE_FUZZ_SECONDS 30 CACHE STRING "How long `ctest -L fuzz` runs each fuzzer")
 if(ARENITE_FUZZERS)
-  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    message(FATAL_ERROR "ARENITE_FUZZERS needs clang (found ${CMAKE_CXX_COMPILER_ID}). "
-      "Use the preset fuzz, or set CMAKE_CXX_COMPILER=clang++.")
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR NOT ARENITE_SANITIZE)
+    message(FATAL_ERROR "ARENITE_FUZZERS needs clang (found ${CMAKE_CXX_COMPILER_ID}) and sanitizers "
+      "(ARENITE_SANITIZE is '${ARENITE_SANITIZE}'). Use the preset asan.")
   endif()
-  # The library itself is instrumented: a fuzzer is only guided by the code it can see.
-  target_compile_options(arenite_settings INTERFACE
-    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_link_options(arenite_settings INTERFACE -fsanitize=address,undefined)
   add_custom_target(fuzzers)
 endif()
 

@@ -274,7 +274,7 @@ class Tidy(Repository):
         for name in (".clang-tidy", "src/a.cpp", "src/b.cpp", "src/b_test.cpp", "src/a.hpp", "src/b.hpp"):
             (self.tree / name).parent.mkdir(exist_ok=True)
             (self.tree / name).touch()
-        build = self.tree / "build/fuzz"
+        build = self.tree / "build/asan"
         build.mkdir(parents=True)
         (build / "compile_commands.json").write_text(json.dumps([
             {"directory": str(build), "file": str(self.tree / f"src/{name}.cpp"),
@@ -389,6 +389,24 @@ class CompilerCache(Scripts):
         self.run_it("sh", ROOT / "cmake/ccache.sh", "env", "c++", "-include", header, "-o", old, "-c", "all.cxx")
         self.assertEqual(self.logged(), [f" pch_defines,time_macros -include {header} -o {old} -c all.cxx"])
         self.assertEqual((old.exists(), header.exists()), (False, True))
+
+    def test_a_header_that_clang_precompiled_is_known_by_the_texts_in_it(self):
+        (self.folder / "a.hpp").write_text("one")
+        self.on_path("clang++", 'echo "$*" >>"$LOG"; echo "x.pch: all.hxx \\\\\n a.hpp" >rule.d; touch x.pch')
+        self.on_path("ccache", 'echo "ccache $*" >>"$LOG"')
+        sums = []
+        for text in ("1", "2", "1"):
+            (self.folder / "all.hxx").write_text(text)
+            self.run_it("sh", ROOT / "cmake/ccache.sh", "ccache", "clang++", "-MF", "rule.d", "-o", "x.pch", cwd=self.folder)
+            sums.append((self.folder / "x.pch.sum").read_text())
+        self.assertEqual(self.logged(), ["-MF rule.d -o x.pch"] * 3)
+        self.assertEqual((sums[0] == sums[2], sums[0] == sums[1]), (True, False))
+
+    def test_paths_that_clang_alone_reads_are_relative(self):
+        self.on_path("ccache", 'echo "$*" >>"$LOG"')
+        self.run_it("sh", ROOT / "cmake/ccache.sh", "ccache", "clang++", "-Xclang", self.folder / "x.pch", self.folder / "a.cpp",
+                    cwd=self.folder)
+        self.assertEqual(self.logged(), [f"clang++ -Xclang x.pch {self.folder}/a.cpp"])
 
 
 if __name__ == "__main__":

@@ -227,7 +227,7 @@ std::vector<Meeting> meetings(const RandomProgram& broken, const Drop& drop) {
       if ((a != before || b != after) && !reach.before(a, b)) finder.add(a, b, all);
     }
   }
-  std::ranges::stable_partition(all, &Meeting::matters);
+  std::stable_partition(all.begin(), all.end(), [](const Meeting& one) { return one.matters; });
   return all;
 }
 

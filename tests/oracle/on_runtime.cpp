@@ -60,7 +60,7 @@ class OnRuntime {
     runtime::Program& program = of(step);
     const graph::Graph& graph = program.spec().graph;
     for (const auto& [name, bytes] : step.inputs) {
-      with_element(graph[graph.find(name)].type, [&](auto zero) {
+      with_element(graph[graph.find(name)].type, [&, &name = name, &bytes = bytes](auto zero) {
         std::memcpy(program.input<decltype(zero)>(name), bytes.data(), bytes.size());
       });
     }
