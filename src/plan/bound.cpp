@@ -8,6 +8,7 @@
 #include <set>
 
 #include "src/plan/alias.hpp"
+#include "src/plan/bits.hpp"
 #include "src/plan/instance.hpp"
 #include "src/plan/max_flow.hpp"
 #include "src/plan/topology.hpp"
@@ -96,42 +97,112 @@ Live max_live_at(const Instance& instance, const std::vector<Piece>& pieces,
 /// total of chains that cover all weights, sum - flow, is the heaviest antichain. It consists of
 /// the pieces whose upper node lies on the source's side of a minimum cut and whose lower node does
 /// not.
-///
-/// `owners` are the pieces' items.
-Live antichain_at(const Instance& instance, const std::vector<std::size_t>& owners,
-                  const Topology& topology, std::int64_t alignment) {
-  const std::size_t n = owners.size();
-  const std::size_t source = 2 * n;
-  const std::size_t sink = source + 1;
-  const auto upper = [](std::size_t i) { return 2 * i; };
-  const auto lower = [](std::size_t i) { return 2 * i + 1; };
-
-  MaxFlow network(2 * n + 2);
-  for (std::size_t i = 0; i < n; ++i) {
-    const Item& item = instance.items[owners[i]];
-    network.add_arc(lower(i), upper(i), MaxFlow::unlimited);
-    if (item.alignment < alignment) continue;  // weighs nothing, but still joins chains
-    network.add_arc(source, upper(i), round_up(item.bytes, alignment));
-    network.add_arc(lower(i), sink, round_up(item.bytes, alignment));
+class Antichain {
+ public:
+  /// `owners` are the pieces' items.
+  Antichain(const Instance& instance, const std::vector<std::size_t>& owners,
+            const Topology& topology, std::int64_t alignment)
+      : instance_(instance),
+        owners_(owners),
+        topology_(topology),
+        alignment_(alignment),
+        network_(2 * owners.size() + 2),
+        ranks_(owners.size()) {
+    const std::size_t source = 2 * ranks_.size(), sink = source + 1;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      const Item& item = item_of(topology.buffer[r]);
+      Rank& rank = ranks_[r];
+      rank.passes = network_.add_arc(lower(r), upper(r), MaxFlow::unlimited);
+      // Others weigh nothing, but still join chains.
+      if (item.alignment >= alignment) rank.takes = round_up(item.bytes, alignment);
+      if (rank.takes == 0) continue;
+      rank.from_source = network_.add_arc(source, upper(r), rank.takes);
+      rank.to_sink = network_.add_arc(lower(r), sink, rank.takes);
+    }
+    visit_covers(topology, [&](std::size_t a, std::size_t b) {
+      ranks_[a].covers.push_back({b, network_.add_arc(upper(a), lower(b), MaxFlow::unlimited)});
+    });
+    join_neighbours();
+    network_.run(source, sink);
   }
-  visit_covers(topology, [&](std::size_t a, std::size_t b) {
-    network.add_arc(upper(topology.buffer[a]), lower(topology.buffer[b]), MaxFlow::unlimited);
-  });
-  network.run(source, sink);
 
-  const std::vector<bool> side = network.source_side(source);
-  Live result;
-  std::int64_t largest_saving = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const Item& item = instance.items[owners[i]];
-    if (item.alignment < alignment || !side[upper(i)] || side[lower(i)]) continue;
-    result.bytes += round_up(item.bytes, alignment);
-    largest_saving = std::max(largest_saving, saving(instance, item, alignment));
-    result.buffers.push_back(item.buffer);
+  Live heaviest() const {
+    const std::vector<bool> side = network_.source_side(2 * ranks_.size());
+    std::vector<bool> chosen(ranks_.size());
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+      chosen[topology_.buffer[r]] = side[upper(r)] && !side[lower(r)];
+    Live result;
+    std::int64_t largest_saving = 0;
+    for (std::size_t piece = 0; piece < chosen.size(); ++piece) {
+      const Item& item = item_of(piece);
+      if (item.alignment < alignment_ || !chosen[piece]) continue;
+      result.bytes += round_up(item.bytes, alignment_);
+      largest_saving = std::max(largest_saving, saving(instance_, item, alignment_));
+      result.buffers.push_back(item.buffer);
+    }
+    result.bytes -= largest_saving;
+    return result;
   }
-  result.bytes -= largest_saving;
-  return result;
-}
+
+ private:
+  struct Cover {
+    std::size_t later;  // rank
+    std::uint32_t arc;
+  };
+  struct Rank {
+    std::uint32_t passes = 0, from_source = 0, to_sink = 0;  // arcs
+    std::int64_t takes = 0;                                  // of its weight, what has no partner
+    std::vector<Cover> covers;                               // ascending
+  };
+
+  static std::size_t upper(std::size_t rank) { return 2 * rank; }
+  static std::size_t lower(std::size_t rank) { return 2 * rank + 1; }
+  const Item& item_of(std::size_t piece) const { return instance_.items[owners_[piece]]; }
+
+  /// Most of the flow, by the shortest ways: from the last piece to the first, each gives what it
+  /// has to those that come next behind it. Where pieces live for intervals of one time that is
+  /// all; paths found one by one would be as many as chains are long.
+  void join_neighbours() {
+    Bits open(topology_.order.size() == 0 ? 0 : topology_.order.row(0).size(), 0);
+    for (std::size_t a = ranks_.size(); a-- > 0;) {
+      std::int64_t gives = ranks_[a].takes;
+      const auto behind = topology_.order.row(a);
+      for (std::size_t w = a / 64; w < open.size() && gives > 0; ++w) {
+        for (std::uint64_t bits = behind[w] & open[w]; bits != 0 && gives > 0; bits &= bits - 1) {
+          const std::size_t b = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+          const std::int64_t bytes = std::min(gives, ranks_[b].takes);
+          join(a, b, bytes);
+          gives -= bytes;
+          ranks_[b].takes -= bytes;
+          if (ranks_[b].takes == 0) clear_bit(open, b);
+        }
+      }
+      if (ranks_[a].takes > 0) set_bit(open, a);
+    }
+  }
+
+  void join(std::size_t a, std::size_t b, std::int64_t bytes) {
+    way_ = {ranks_[a].from_source};
+    while (a != b) {
+      const std::vector<Cover>& covers = ranks_[a].covers;
+      const auto next = std::find_if(covers.rbegin(), covers.rend(), [&](const Cover& cover) {
+        return cover.later == b || topology_.order.before(cover.later, b);
+      });
+      way_.push_back(next->arc);
+      a = next->later;
+      way_.push_back(a == b ? ranks_[b].to_sink : ranks_[a].passes);
+    }
+    network_.push(way_, bytes);
+  }
+
+  const Instance& instance_;
+  const std::vector<std::size_t>& owners_;
+  const Topology& topology_;
+  const std::int64_t alignment_;
+  MaxFlow network_;
+  std::vector<Rank> ranks_;
+  std::vector<std::uint32_t> way_;
+};
 
 /// Of an instance whose time is an order.
 Live heaviest_antichain(const Problem& problem, const Instance& instance) {
@@ -152,7 +223,7 @@ Live heaviest_antichain(const Problem& problem, const Instance& instance) {
   const Topology topology(order);
   Live best;
   for (const auto alignment : roundings(instance)) {
-    keep(best, antichain_at(instance, owners, topology, alignment));
+    keep(best, Antichain(instance, owners, topology, alignment).heaviest());
   }
   return best;
 }

@@ -4,21 +4,28 @@
 
 namespace arenite::plan {
 
-void MaxFlow::add_arc(std::size_t from, std::size_t to, std::int64_t capacity) {
+std::uint32_t MaxFlow::add_arc(std::size_t from, std::size_t to, std::int64_t capacity) {
   const auto index = static_cast<std::uint32_t>(arcs_.size());
   arcs_.push_back({static_cast<std::uint32_t>(to), first_[from], capacity});
   arcs_.push_back({static_cast<std::uint32_t>(from), first_[to], 0});
   first_[from] = index;
   first_[to] = index + 1;
+  return index;
 }
 
-std::int64_t MaxFlow::run(std::size_t source, std::size_t sink) {
-  std::int64_t flow = 0;
+void MaxFlow::push(std::span<const std::uint32_t> arcs, std::int64_t flow) {
+  for (const std::uint32_t a : arcs) {
+    arcs_[a].room -= flow;
+    arcs_[a ^ 1].room += flow;
+  }
+}
+
+void MaxFlow::run(std::size_t source, std::size_t sink) {
   while (find_levels(source, sink)) {
     current_ = first_;
-    while (const std::int64_t more = augment(source, sink)) flow += more;
+    while (augment(source, sink)) {
+    }
   }
-  return flow;
 }
 
 std::vector<bool> MaxFlow::source_side(std::size_t source) const {
@@ -56,7 +63,7 @@ bool MaxFlow::find_levels(std::size_t source, std::size_t sink) {
 
 // Walks up the levels, steps back from dead ends, and pushes along the first path to the sink. A
 // dead end is never entered again in this phase: current_ has moved past the arc to it.
-std::int64_t MaxFlow::augment(std::size_t source, std::size_t sink) {
+bool MaxFlow::augment(std::size_t source, std::size_t sink) {
   path_.clear();
   std::size_t node = source;
   while (node != sink) {
@@ -68,19 +75,16 @@ std::int64_t MaxFlow::augment(std::size_t source, std::size_t sink) {
       path_.push_back(a);
       node = arcs_[a].to;
     } else {
-      if (path_.empty()) return 0;
+      if (path_.empty()) return false;
       node = arcs_[path_.back() ^ 1].to;
       path_.pop_back();
       current_[node] = arcs_[current_[node]].next;
     }
   }
-  std::int64_t push = unlimited;
-  for (const std::uint32_t a : path_) push = std::min(push, arcs_[a].room);
-  for (const std::uint32_t a : path_) {
-    arcs_[a].room -= push;
-    arcs_[a ^ 1].room += push;
-  }
-  return push;
+  std::int64_t flow = unlimited;
+  for (const std::uint32_t a : path_) flow = std::min(flow, arcs_[a].room);
+  push(path_, flow);
+  return true;
 }
 
 }  // namespace arenite::plan

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace arenite::plan {
@@ -16,9 +17,12 @@ class MaxFlow {
 
   explicit MaxFlow(std::size_t nodes) : first_(nodes, none) {}
 
-  void add_arc(std::size_t from, std::size_t to, std::int64_t capacity);
-  /// The value of a maximum flow, which must be finite. Call once.
-  std::int64_t run(std::size_t source, std::size_t sink);
+  /// Returns its number.
+  std::uint32_t add_arc(std::size_t from, std::size_t to, std::int64_t capacity);
+  /// Along a path from the source to the sink that has room for it.
+  void push(std::span<const std::uint32_t> arcs, std::int64_t flow);
+  /// Makes the flow a maximum one, which must be finite.
+  void run(std::size_t source, std::size_t sink);
   /// After run(): nodes on the source's side of the minimum cut that is nearest to the source.
   std::vector<bool> source_side(std::size_t source) const;
 
@@ -32,7 +36,7 @@ class MaxFlow {
   };
 
   bool find_levels(std::size_t source, std::size_t sink);
-  std::int64_t augment(std::size_t source, std::size_t sink);
+  bool augment(std::size_t source, std::size_t sink);
 
   std::vector<std::uint32_t> first_;
   std::vector<Arc> arcs_;
