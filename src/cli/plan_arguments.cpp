@@ -165,9 +165,9 @@ void add_outputs(Command& plan, PlanArguments& a) {
   plan.add_path("--svg", a.svg, "FILE", "draw the plan");
   plan.add_path("--verify", a.verify, "FILE",
                 "check this JSON plan, whoever made it, against the input instead of making one; "
-                "with the same --in-flight, and without --out, --csv, --svg, --effort and "
-                "--strategy")
-      ->excluded = {"--out", "--csv", "--svg", "--effort", "--strategy"};
+                "with the same --in-flight, and without what says how one is made or written")
+      ->excluded = {"--out",      "--csv",     "--svg",    "--effort",
+                    "--strategy", "--workers", "--passes", "--graphs"};
 }
 
 }  // namespace

@@ -8,13 +8,13 @@
 
 #include "src/base/atomic_file.hpp"
 #include "src/base/refuse.hpp"
+#include "src/base/words.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/interrupt.hpp"
 #include "src/cli/output.hpp"
 #include "src/cli/plan_arguments.hpp"
 #include "src/cli/plan_input.hpp"
 #include "src/cli/plan_subject.hpp"
-#include "src/plan/text.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -94,19 +94,19 @@ std::int64_t bytes_in_sum(const plan::Problem& problem) {
 std::string summary(const PlanSubject& subject, const plan::Plan& plan) {
   const plan::Problem& problem = subject.problem();
   std::string text =
-      subject.title() + fmt::format("{} buffers of {} bytes in sum\n",
-                                    plan::digits(static_cast<std::int64_t>(problem.size())),
-                                    plan::digits(bytes_in_sum(problem)));
+      subject.title() + fmt::format("{} of {} bytes in sum\n",
+                                    counted(static_cast<std::int64_t>(problem.size()), "buffer"),
+                                    digits(bytes_in_sum(problem)));
   for (const plan::SpacePlan& space : plan.spaces) {
     const std::string gap =
         space.optimal ? "optimal: proved"
                       : fmt::format("at most {:.2f} % above the optimum",
                                     100.0 * static_cast<double>(space.peak - space.lower_bound) /
                                         static_cast<double>(space.lower_bound));
-    text += fmt::format("{}: peak {} bytes, {} ({})\n", to_string(space.space),
-                        plan::digits(space.peak), gap, space.strategy);
-    text += fmt::format("  lower bound {} ({}), max-live {}\n", plan::digits(space.lower_bound),
-                        plan::to_string(space.proof), plan::digits(space.max_live));
+    text += fmt::format("{}: peak {} bytes, {} ({})\n", to_string(space.space), digits(space.peak),
+                        gap, space.strategy);
+    text += fmt::format("  lower bound {} ({}), max-live {}\n", digits(space.lower_bound),
+                        plan::to_string(space.proof), digits(space.max_live));
   }
   return text;
 }

@@ -9,12 +9,12 @@
 #include <arenite/runtime/session.hpp>
 #include <arenite/train/trainer.hpp>
 
+#include "src/base/words.hpp"
 #include "src/cli/plan_arguments.hpp"
 #include "src/cli/plan_input.hpp"
 #include "src/cli/plan_subject.hpp"
 #include "src/compile/compile.hpp"
 #include "src/plan/json_field.hpp"
-#include "src/plan/text.hpp"
 #include "src/train/step_program.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -28,7 +28,6 @@ namespace arenite::cli {
 namespace {
 
 using plan::ArenaLayout;
-using plan::digits;
 
 /// Microseconds that so many workers are estimated to take for the tasks, each of which the next
 /// worker to be free begins as soon as its predecessors are done.
@@ -62,11 +61,12 @@ class StepSubject : public PlanSubject {
         report_(std::move(step.report)),
         title_(std::move(title)),
         arguments_(arguments),
+        workers_(arguments.workers > 0 ? arguments.workers : runtime::cpu_workers()),
         options_{.in_flight = arguments.in_flight.value_or(plan::InFlight::lanes()),
                  .solve = {.strategy = arguments.strategy, .effort = arguments.effort}},
         problem_(plan::whole_problem(plan::step_problems(graph_, schedule_, options_))),
         copies_(graph::inserted_copies(graph_)) {
-    for (const graph::Task& task : schedule_.tasks) ops_ += task.ops.size();
+    for (const graph::Task& task : schedule_.tasks) ops_ += std::ssize(task.ops);
   }
 
   const plan::Problem& problem() const override { return problem_; }
@@ -84,7 +84,7 @@ class StepSubject : public PlanSubject {
   std::string csv(const plan::Plan& plan) const override { return plan::write_csv(plan); }
   std::string title() const override {
     return fmt::format("{}\n{} in {}; in flight: {}\n", title_, counted(ops_, "op"),
-                       counted(schedule_.tasks.size(), "task"),
+                       counted(std::ssize(schedule_.tasks), "task"),
                        plan::to_string(options_.in_flight));
   }
 
@@ -102,7 +102,7 @@ class StepSubject : public PlanSubject {
                         digits(two_.transient_bytes()), two_.optimal ? ", optimal: proved" : "");
     text += fmt::format(
         "reuse adds {} between tasks: critical path {:.0f} µs, {:.1f} % longer (estimated)\n",
-        counted(overlay_.reuse_edges.size(), "edge"), overlay_.critical_path, 100 * growth());
+        counted(std::ssize(overlay_.reuse_edges), "edge"), overlay_.critical_path, 100 * growth());
     std::string apart;
     for_each_block_apart([&](const plan::BlockPlan& block) {
       apart += fmt::format("{}{} {}{}", apart.empty() ? "" : ", ", block.name, digits(block.bytes),
@@ -111,10 +111,8 @@ class StepSubject : public PlanSubject {
     if (!apart.empty()) text += "blocks apart from these, in bytes: " + apart + "\n";
     for (const graph::InsertedCopy& copy : copies_)
       text += fmt::format("copied: {}: {}\n", describe(graph_, copy.op), copy.reason);
-    const int workers = runtime::cpu_workers(arguments_.workers);
     text += fmt::format("about {:.0f} µs a step with {} (estimated)\n",
-                        estimated_time(schedule_, overlay_, workers),
-                        counted(static_cast<std::size_t>(workers), "worker"));
+                        estimated_time(schedule_, overlay_, workers_), counted(workers_, "worker"));
     std::ostringstream more;
     if (arguments_.passes) more << "passes:\n" << report_;
     if (arguments_.graphs) compile::print_graphs(more << '\n', report_);
@@ -133,6 +131,8 @@ class StepSubject : public PlanSubject {
     fields["added_edges"] = overlay_.reuse_edges.size();
     fields["critical_path"] = overlay_.critical_path;
     fields["critical_path_without"] = overlay_.critical_path_without;
+    fields["workers"] = workers_;
+    fields["step_time"] = estimated_time(schedule_, overlay_, workers_);
     for (const plan::ArenaPlan& arena : overlay_.arenas) {
       fields["arenas"].push_back(plan::json_of(arena));
     }
@@ -152,15 +152,18 @@ class StepSubject : public PlanSubject {
       for (const auto& [what, why] : pass.remarks.left)
         said["left"].push_back(Json::list(what, why));
     }
+    if (arguments_.graphs) {
+      const auto add = [&](const std::string& after, const std::string& graph) {
+        fields["graphs"].push_back({{"after", after}, {"graph", graph}});
+      };
+      add("", report_.graph);
+      for (const compile::PassReport& pass : report_.passes)
+        if (!pass.graph.empty()) add(pass.name, pass.graph);
+    }
     return fields;
   }
 
  private:
-  /// "1 task", "2 tasks".
-  static std::string counted(std::size_t number, const char* what) {
-    return digits(static_cast<std::int64_t>(number)) + " " + what + (number == 1 ? "" : "s");
-  }
-
   /// Of the estimated critical path, by the edges that reuse needs.
   double growth() const {
     const double without = overlay_.critical_path_without;
@@ -190,10 +193,11 @@ class StepSubject : public PlanSubject {
   const compile::Report report_;
   const std::string title_;
   const PlanArguments& arguments_;
+  const int workers_;
   const plan::StepOptions options_;
   const plan::Problem problem_;
   const std::vector<graph::InsertedCopy> copies_;
-  std::size_t ops_ = 0;
+  std::int64_t ops_ = 0;
   plan::StepPlan overlay_, two_;
 };
 
@@ -269,9 +273,9 @@ std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments) {
                                                        .target = defaults.target,
                                                        .graphs = arguments.graphs,
                                                        .remarks = arguments.passes}});
-  const std::string title = fmt::format(
-      "{} step of model {}, batch {} in {} {}", wanted.training ? "training" : "inference",
-      model.name, digits(wanted.batch), step.lanes, step.lanes == 1 ? "lane" : "lanes");
+  const std::string title =
+      fmt::format("{} step of model {}, batch {} in {}", wanted.training ? "training" : "inference",
+                  model.name, digits(wanted.batch), counted(step.lanes, "lane"));
   return std::make_unique<StepSubject>("model", std::move(step), title, arguments);
 }
 

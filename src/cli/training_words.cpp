@@ -1,5 +1,6 @@
 #include "src/cli/training_words.hpp"
 
+#include "src/base/words.hpp"
 #include "src/cli/output.hpp"
 #include "src/cli/train_arguments.hpp"
 
@@ -68,9 +69,8 @@ void WordsReport::start(const TrainingStart& s) {
     std::cout << fmt::format("--limit {}: the set has only {} training images; all are used\n",
                              a.limit, s.data.train.count);
   }
-  std::cout << fmt::format("model {}: {}; batch {} in {} {}; {}{}\n", s.model.name, s.model.summary,
-                           a.batch, s.trainer.lanes(), s.trainer.lanes() == 1 ? "lane" : "lanes",
-                           s.session.description(),
+  std::cout << fmt::format("model {}: {}; batch {} in {}; {}{}\n", s.model.name, s.model.summary,
+                           a.batch, counted(s.trainer.lanes(), "lane"), s.session.description(),
                            a.compute == runtime::Compute::float32
                                ? ""
                                : fmt::format("; products in {}", runtime::to_string(a.compute)))

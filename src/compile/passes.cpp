@@ -8,6 +8,10 @@
 #include <array>
 #include <utility>
 
+#include "src/base/words.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
 namespace arenite::compile {
 namespace {
 
@@ -113,7 +117,7 @@ constexpr std::array all{
          run_weighing<graph::split_features>},
     Pass{"split_rows", "makes large gradients, and their updates, in parts", "gradient",
          not_on_cpus, run_weighing<graph::split_rows>},
-    Pass{"group_updates", "does small updates together", "op less", not_on_gpus,
+    Pass{"group_updates", "does small updates together", "fewer op", not_on_gpus,
          run_on<graph::group_updates>},
     Pass{"fuse_updates", "updates a weight while its gradient is made", "update", not_fusing,
          run_on<graph::fuse_updates>},
@@ -124,14 +128,6 @@ constexpr std::array all{
          run_in_place},
     Pass{"coarsen", "makes ops into tasks", "task", never, run_coarsen},
 };
-
-/// "no chain", "1 chain", "2 chains".
-std::string counted(int count, std::string_view what) {
-  const std::string number = count == 0 ? "no" : std::to_string(count);
-  const bool plural = count > 1 && !what.ends_with(" less");
-  if (plural && what == "copy") return number + " copies";
-  return number + " " + std::string(what) + (plural ? "s" : "");
-}
 
 }  // namespace
 
@@ -151,7 +147,7 @@ void run(std::span<const Pass> passes, Lowering& lowering, Report& report) {
     done.skipped = pass.skip(lowering);
     if (!done.skipped.empty()) continue;
     const int count = pass.run(lowering, options.remarks ? &done.remarks : nullptr);
-    done.did = counted(count, pass.of_what);
+    done.did = count == 0 ? "no " + std::string(pass.of_what) : counted(count, pass.of_what);
     if (!options.graphs || count == 0) continue;
     std::string now = graph::print(lowering.graph);
     if (now != last) done.graph = last = std::move(now);

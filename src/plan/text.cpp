@@ -9,16 +9,6 @@
 
 namespace arenite::plan {
 
-std::string digits(std::int64_t number) {
-  std::string text = std::to_string(number);
-  const std::size_t first = number < 0 ? 1 : 0;
-  for (std::size_t i = text.size(); i > first + 3;) {
-    i -= 3;
-    text.insert(i, 1, ',');
-  }
-  return text;
-}
-
 std::string decimal(double number, int places) { return fmt::format("{:.{}f}", number, places); }
 
 std::string bytes_text(std::int64_t bytes) {

@@ -9,9 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/words.hpp"
+
 namespace arenite::plan {
 
-std::string digits(std::int64_t number);  ///< "1,048,576"
 /// Never with a comma, whatever the process's locale; JSON and SVG need that.
 std::string decimal(double number, int places);
 std::string bytes_text(std::int64_t bytes);       ///< "512 B", "12.5 KiB", "3.00 MiB"

@@ -1,6 +1,7 @@
 #include <arenite/runtime/profile.hpp>
 
 #include "src/base/json.hpp"
+#include "src/base/words.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -27,9 +28,10 @@ double percent(std::int64_t part, std::int64_t whole) {
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const Profile& profile) {
-  out << fmt::format("where {} steps of '{}' went: {:.1f} µs a step on {} {}\n", profile.steps,
-                     profile.program, profile.per_step(profile.wall), profile.workers.size(),
-                     profile.workers.size() == 1 ? "worker" : "workers");
+  out << fmt::format("where {} of '{}' went: {:.1f} µs a step on {}\n",
+                     counted(profile.steps, "step"), profile.program,
+                     profile.per_step(profile.wall),
+                     counted(std::ssize(profile.workers), "worker"));
   out << fmt::format("  {:<8} {:>18} {:>18} {:>18} {:>18} {:>11}\n", "worker", "kernels", "staging",
                      "runtime", "idle", "µs a step");
   for (std::size_t i = 0; i < profile.workers.size(); ++i)

@@ -4,6 +4,7 @@
 #include "src/base/processors.hpp"
 #include "src/base/refuse.hpp"
 #include "src/base/stack.hpp"
+#include "src/base/words.hpp"
 #include "src/runtime/counters.hpp"
 #include "src/runtime/device.hpp"
 #include "src/runtime/device_choice.hpp"
@@ -213,7 +214,7 @@ Counters counters() noexcept {
   return {.handles = c.handles, .blocks = c.blocks, .pins = c.pins, .tasks = c.tasks};
 }
 
-int cpu_workers(int workers) { return wanted_workers({.workers = workers, .device = {}}, 0, true); }
+int cpu_workers() { return wanted_workers({.device = {}}, 0, true); }
 
 Session::Session(const SessionOptions& options) {
   Shared& s = shared();
@@ -257,8 +258,7 @@ int Session::workers() const noexcept { return shared().workers; }
 const std::vector<Space>& Session::spaces() const noexcept { return shared().spaces; }
 
 std::string Session::description() const {
-  std::string text = "StarPU " + starpu::version() + ", " + std::to_string(workers()) +
-                     (workers() == 1 ? " CPU worker" : " CPU workers");
+  std::string text = "StarPU " + starpu::version() + ", " + counted(workers(), "CPU worker");
   for (const auto& device : shared().devices) text += ", " + device->description();
   return text;
 }

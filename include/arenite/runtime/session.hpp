@@ -33,9 +33,9 @@ struct SessionOptions {
   std::int64_t device_memory = 0;
 };
 
-/// How many workers a session on the CPU alone would have, which need not run. `workers` is as in
-/// SessionOptions; throws Error as Session does.
-int cpu_workers(int workers = 0);
+/// How many workers a session on the CPU alone would choose, which need not run. Throws Error as
+/// Session does.
+int cpu_workers();
 
 /// End the last one before `main` does: behind it, StarPU and CUDA may be gone before a static one.
 class Session {

@@ -1,3 +1,4 @@
+#include "src/base/words.hpp"
 #include "src/cli/checks.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/doctor/checks.hpp"
@@ -80,8 +81,7 @@ void print(const Check& check, const Finding& finding, bool in_colour) {
 /// "7 ok, 2 notes, 0 fail"
 std::string sum(const std::vector<Mark>& marks) {
   const auto count = [&](Mark mark) { return std::ranges::count(marks, mark); };
-  const auto notes = count(Mark::note);
-  return fmt::format("{} ok, {} {}, {} {}\n", count(Mark::ok), notes, notes == 1 ? "note" : "notes",
+  return fmt::format("{} ok, {}, {} {}\n", count(Mark::ok), counted(count(Mark::note), "note"),
                      count(Mark::fails), count(Mark::fails) == 1 ? "fails" : "fail");
 }
 

@@ -1,4 +1,5 @@
 #include "src/base/processors.hpp"
+#include "src/base/words.hpp"
 #include "src/cli/doctor/checks.hpp"
 #include "src/cli/output.hpp"
 #include "src/runtime/environment.hpp"
@@ -12,10 +13,6 @@
 
 namespace arenite::cli::doctor {
 namespace {
-
-std::string counted(int number, const char* one, const char* many) {
-  return fmt::format("{} {}", number, number == 1 ? one : many);
-}
 
 /// Of its interface: it does not tell its own.
 std::string hwloc_version() {
@@ -67,10 +64,10 @@ Finding check_processors() {
                    {"cgroup_processors", or_null(limits.processors)},
                    {"cgroup_memory", or_null(limits.memory)}};
 
-  finding.says = fmt::format("{} on {}, {} on {}", counted(threads, "processor", "processors"),
-                             counted(cores, "core", "cores"),
-                             memory > 0 ? bytes_text(memory) + " of memory" : "unknown memory",
-                             counted(nodes, "NUMA node", "NUMA nodes"));
+  finding.says =
+      fmt::format("{} on {}, {} on {}", counted(threads, "processor"), counted(cores, "core"),
+                  memory > 0 ? bytes_text(memory) + " of memory" : "unknown memory",
+                  counted(nodes, "NUMA node"));
   if (memory == 0)
     finding.note("the system does not say how much memory it has", "mount /proc and /sys");
   std::string caches;

@@ -162,11 +162,10 @@ class Picture {
   std::string title(std::size_t i) const {
     const CaptureShape::Tenant& tenant = shape_.tenants[i];
     const Stay& stay = stays_[i];
-    return tenant.name + "\n" + plan::digits(tenant.bytes) + " bytes at offset " +
-           plan::digits(tenant.offset) + "\nin use " + microseconds(stay.used.begin) + " to " +
-           microseconds(stay.used.end) + " µs, kept " + microseconds(stay.kept.begin) + " to " +
-           microseconds(stay.kept.end) + " µs\n" + std::string(to_string(tenant.phase)) + ", " +
-           tenant.label;
+    return tenant.name + "\n" + digits(tenant.bytes) + " bytes at offset " + digits(tenant.offset) +
+           "\nin use " + microseconds(stay.used.begin) + " to " + microseconds(stay.used.end) +
+           " µs, kept " + microseconds(stay.kept.begin) + " to " + microseconds(stay.kept.end) +
+           " µs\n" + std::string(to_string(tenant.phase)) + ", " + tenant.label;
   }
 
   /// Bytes in use from each time at which they change.
