@@ -44,10 +44,11 @@ int TargetProfile::lanes(double step_microseconds) const noexcept {
   return step_microseconds < four_lanes_microseconds ? 2 : 4;
 }
 
-double estimate(const Graph& graph, const TargetProfile& target) {
+double estimate(const Graph& graph, const TargetProfile& target,
+                const std::function<bool(OpId)>& counts) {
   double all = 0;
   for (const OpId id : graph[Graph::body].ops) {
-    if (!is_view_op(graph, id) && !is_staging(graph, id))
+    if (!is_view_op(graph, id) && !is_staging(graph, id) && (!counts || counts(id)))
       all += target.microseconds({graph, graph[id]});
   }
   return all;

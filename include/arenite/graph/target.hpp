@@ -9,6 +9,7 @@
 #include <arenite/graph/graph.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -60,9 +61,11 @@ struct TargetProfile {
   friend bool operator==(const TargetProfile&, const TargetProfile&) = default;
 };
 
-/// Microseconds that one worker is estimated to take for the ops of the graph's body, with the
-/// kernels that `select` gave them. What refills inputs runs ahead, and is left out.
-double estimate(const Graph& graph, const TargetProfile& target);
+/// Microseconds that one worker is estimated to take for the ops of the graph's body, or those that
+/// count, with the kernels that `select` gave them. What refills inputs runs ahead, and is left
+/// out.
+double estimate(const Graph& graph, const TargetProfile& target,
+                const std::function<bool(OpId)>& counts = {});
 
 /// Throws Error unless all rates are above 0 and all times at least 0.
 void check(const TargetProfile& target);

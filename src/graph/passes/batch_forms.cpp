@@ -2,6 +2,7 @@
 
 #include <arenite/graph/dependencies.hpp>
 
+#include "src/base/words.hpp"
 #include "src/graph/passes/rebuild.hpp"
 
 #include <algorithm>
@@ -167,7 +168,13 @@ bool BatchForms::makes_rows(OpId id) const {
 
 void BatchForms::refuse(OpId id) {
   const Op& op = graph_[id];
-  const std::string all = "it sees all " + std::to_string(axis_.rows) + " samples at once";
+  std::string of;
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    if (by_rows(op.operands[i]))
+      of += (of.empty() ? " of '" : "', '") + op.definition->operand_schema(i).name;
+  }
+  const std::string all =
+      "it sees all " + counted(axis_.rows, "sample") + of + (of.empty() ? "" : "'") + " at once";
   refusals_.push_back({id, !op.regions.empty()        ? all + " in its blocks"
                            : !only_reads(op)          ? "it changes a value, for all samples"
                            : kept_[id.index]          ? all + ": what it makes is needed as a whole"
@@ -218,22 +225,15 @@ void BatchForms::find_writes() {
 
 /// Lanes pay where most of the work is done in them.
 std::string BatchForms::weigh(const TargetProfile& target) const {
-  double shared = 0, all = 0;
-  bool any = false;
-  for (const OpId id : graph_[Graph::body].ops) {
-    const double work = target.microseconds({graph_, graph_[id]});
-    all += work;
-    if (!by_share(id)) continue;
-    shared += work;
-    any = true;
-  }
-  if (any && 2 * shared >= all) return {};
+  const auto shared = [&](OpId id) { return by_share(id); };
+  const bool any = std::ranges::any_of(graph_[Graph::body].ops, shared);
+  if (any && 2 * estimate(graph_, target, shared) >= estimate(graph_, target)) return {};
   if (!refusals_.empty()) {
     return describe(graph_, refusals_.front().op) + " cannot work on a share of " +
-           std::to_string(axis_.rows) + " samples: " + refusals_.front().why;
+           counted(axis_.rows, "sample") + ": " + refusals_.front().why;
   }
-  if (!any) return "no op works on " + std::to_string(axis_.rows) + " samples";
-  return "most of the work is not on its " + std::to_string(axis_.rows) + " samples";
+  if (!any) return "no op works on " + counted(axis_.rows, "sample");
+  return "most of the work is not on its " + counted(axis_.rows, "sample");
 }
 
 }  // namespace arenite::graph
