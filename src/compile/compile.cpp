@@ -10,6 +10,8 @@
 
 #include "src/compile/passes.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 namespace arenite::compile {
 namespace {
 
@@ -28,8 +30,11 @@ class Compiler {
     if (options_.lanes > 0) return finished(begun(options_.lanes, {}));
     Trial one = begun(1, {});
     if (one.lowering.selected || !one.lowering.undivided.empty()) return finished(std::move(one));
-    const int lanes = options_.target.lanes(work_of(one));
-    return finished(lanes > 1 ? begun(lanes, {}) : std::move(one));
+    const double work = work_of(one);
+    const int lanes = options_.target.lanes(work);
+    Trial taken = lanes > 1 ? begun(lanes, {}) : std::move(one);
+    if (options_.remarks) explain_lanes(work, lanes, taken.report);
+    return finished(std::move(taken));
   }
 
  private:
@@ -73,6 +78,17 @@ class Compiler {
     if (!entry_.train) lowering.graph.training.reset();
     compile::run(passes().first(behind_select()), lowering, trial.report);
     return trial;
+  }
+
+  /// What nobody asked for has its reason in the report.
+  void explain_lanes(double work, int lanes, Report& report) const {
+    const auto pass = std::ranges::find(report.passes, "split_batch", &PassReport::name);
+    const graph::TargetProfile& target = options_.target;
+    graph::Remarks::Remark remark{
+        fmt::format("a step estimated at {:.0f} µs in one lane", work),
+        fmt::format("two lanes pay from {:.0f} µs on, four from {:.0f}",
+                    target.two_lanes_microseconds, target.four_lanes_microseconds)};
+    (lanes > 1 ? pass->remarks.done : pass->remarks.left).push_back(std::move(remark));
   }
 
   double work_of(const Trial& trial) const {

@@ -59,6 +59,11 @@ int run_split(Lowering& l, Remarks* remarks) {
   l.graph = std::move(batch->graph);
   l.pieces = std::move(batch->pieces);
   if (l.graph.training) l.losses = std::move(batch->losses);
+  if (l.options.lanes == 1) said.left.push_back({"the batch", "one lane was asked for"});
+  if (l.split < l.lanes) {
+    said.left.push_back({"the batch", fmt::format("it has no more than {} for {} lanes",
+                                                  counted(l.split, "sample"), l.lanes)});
+  }
   return l.split;
 }
 
