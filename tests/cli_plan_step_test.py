@@ -184,6 +184,10 @@ result = $2, $3;
         result = run("plan", str(path), "--verify", str(out))
         self.assertEqual(result.returncode, 2)
         self.assertIn("overlap and may be alive together", result.stderr)
+        for option in ("--passes", "--graphs", "--workers=2"):
+            name = option.split("=")[0]
+            self.refused(run("plan", str(path), "--verify", str(out), option),
+                         f"{name} together with --verify; expected one of them" + HELP)
         # Another model's, and one that is no plan.
         self.assertEqual(run("plan", "model:mlp", "--verify", str(out)).returncode, 2)
         self.assertEqual(run("plan", str(path), "--verify", str(path)).returncode, 2)
@@ -208,11 +212,51 @@ result = $2, $3;
         self.assertEqual(plan["peak"], 4096)
         self.assertEqual(run("plan", str(path), "--verify", str(self.root / "plan.json")).returncode, 0)
 
+    def test_workers(self):
+        """They change the estimated time alone, and need not be here."""
+        path = self.script()
+        one, said = self.planned(path, "--workers", 1)
+        self.assertRegex(said, r"\nabout \d+ µs a step with 1 worker \(estimated\)\n")
+        many, said = self.planned(path, "--workers", 1000)
+        self.assertRegex(said, r"\nabout \d+ µs a step with 1,000 workers \(estimated\)\n")
+        self.assertEqual((one["workers"], many["workers"]), (1, 1000))
+        self.assertGreater(one["step_time"], 0)
+        self.assertLessEqual(many["step_time"], one["step_time"])
+        self.assertEqual(one["buffers"], many["buffers"])
+        # As training says it, and before anything is written.
+        out = self.root / "none.json"
+        self.refused(run("plan", str(path), "--out", str(out), STARPU_NCPU="many"),
+                     "STARPU_NCPU='many'; expected a number of workers of at least 1 "
+                     "(hint: an explicit number of workers (--workers) wins over it)")
+        self.assertFalse(out.exists())
+
+    def test_lanes_have_their_reasons(self):
+        for model, reason in (
+                ("cnn1?batch=8", "    left: a step estimated at {} µs in one lane: two lanes pay from 60 µs on, four from 20000\n"),
+                ("cnn1?batch=64", "    a step estimated at {} µs in one lane → two lanes pay from 60 µs on, four from 20000\n"),
+                ("cnn1?batch=64&lanes=1", "    left: the batch: one lane was asked for\n"),
+                ("cnn1?batch=2&lanes=4", "    left: the batch: it has no more than 2 samples for 4 lanes\n"),
+                ("cnn1?batch=1&lanes=4", "    left: the batch: it has no more than 1 sample for 4 lanes\n")):
+            with self.subTest(model=model):
+                _, said = self.planned(f"model:{model}", "--passes")
+                report = said[said.index("  split_batch "):said.index("  gradients ")]
+                self.assertRegex(report, re.escape(reason).replace(r"\{\}", r"\d+"))
+
+    def test_graphs_are_told_as_json(self):
+        told = json.loads(run("plan", str(self.script()), "--graphs", "--json").stdout)["graphs"]
+        self.assertEqual(told[0]["after"], "")
+        self.assertIn("select", [graph["after"] for graph in told])
+        for graph in told:
+            self.assertIn("result = ", graph["graph"])
+
     def test_models_are_planned_as_training_does(self):
-        for model, lanes, layout in (("cnn1", 1, "overlay"), ("cnn1", 2, "two"), ("mlp", 0, "overlay")):
+        for model, lanes, layout in (("mlp", 0, "overlay"), ("cnn1", 1, "overlay"), ("cnn1", 2, "two"),
+                                     ("lenet5", 0, "overlay"), ("cnn2", 0, "overlay"), ("cnn2", 4, "two"),
+                                     ("vgg-small", 0, "overlay")):
             given = ["--lanes", str(lanes)] if lanes else []
             files = self.root / "train.json"
-            trained = run("train", "--model", model, "--dataset", "synthetic", "--limit", "64", "--batch", "32",
+            images = "synthetic-color" if model == "vgg-small" else "synthetic"
+            trained = run("train", "--model", model, "--dataset", images, "--limit", "64", "--batch", "32",
                           "--epochs", "0", "--workers", "1", "--arenas", layout, "--plan-json", str(files), *given)
             self.assertEqual((trained.returncode, trained.stderr), (0, ""))
             plan, said = self.planned(f"model:{model}?batch=32" + (f"&lanes={lanes}" if lanes else ""))
@@ -260,6 +304,10 @@ result = $2, $3;
                  "mode 'training'; expected train or inference (hint: did you mean 'train'?)")):
             with self.subTest(text=text):
                 self.refused(run("plan", text), f"'{text}': {message}")
+        for option in ("--lanes=3", "--batch", "--mode"):
+            name = option[2:].split("=")[0]
+            self.refused(run("plan", "model:cnn2", option, "3"),
+                         f"unknown argument '{option}' (here it is written as model:NAME?{name}=…); expected options of plan" + HELP)
         for text in ("modle:cnn2?batch=64", "cnn2"):
             self.refused(run("plan", text), f"'{text}': No such file or directory; expected a table or a graph "
                          "script that can be read (hint: did you mean 'model:cnn2'?)")

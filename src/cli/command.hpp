@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <list>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,6 +90,8 @@ class Command {
   std::vector<Example> examples;
   std::vector<StatusMeaning> statuses;
   std::string read_on;  ///< pages that have more
+  /// Names of options that it does not have, and what is written in their place.
+  std::map<std::string, std::string, std::less<>> instead;
   /// Returns the exit status, or throws what run_program() knows one for.
   std::function<int()> run;
   std::list<Option> options;       ///< --help is the first

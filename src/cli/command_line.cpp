@@ -111,6 +111,8 @@ std::string missing(const Command& command, const CLI::App& parser) {
 std::string guess(const Command& command, std::string_view given) {
   const bool dashes = given.starts_with('-');
   const std::string name = without_dashes(given.substr(0, given.find('=')));
+  if (const auto other = command.instead.find(name); dashes && other != command.instead.end())
+    return " (here it is written as " + other->second + ")";
   Nearest nearest(name);
   for (const Option& option : command.options) {
     if (!option.is_argument()) nearest.consider(without_dashes(option.name()));
