@@ -38,7 +38,16 @@ TEST_F(OnSimulatedGpus, LeavesDataThatTakesTooMuchToTheHost) {
     trainer.prepare(&data.train, nullptr);
     std::ostringstream out;
     trainer.explain(out);
-    return out.str();
+    // What is said of the passes is of the program that runs, and so is the plan.
+    const std::string text = out.str(), chosen = "dynamic_slice";
+    const std::size_t tasks = text.find("program 'train'");
+    EXPECT_EQ(text.substr(0, tasks).find(chosen) == std::string::npos,
+              text.substr(tasks).find(chosen) == std::string::npos);
+    EXPECT_EQ(text.find(chosen) != std::string::npos,
+              std::ranges::any_of(trainer.step_plan().placements, [](const auto& place) {
+                return place.name.starts_with("train/images@cuda");
+              }));
+    return text;
   };
   const auto bytes = static_cast<std::int64_t>(data.train.images.size() + data.train.labels.size());
   const std::string chosen = "dynamic_slice";  // the host only says which samples

@@ -19,23 +19,23 @@ bool same(const data::Split& a, const data::Split& b) {
 
 constexpr std::int64_t zero = 0;
 
-void bind_constants(runtime::ProgramSpec& spec, const std::string& set, const Pass& pass) {
+void bind_constants(runtime::ProgramSpec& spec, const SplitPrograms& programs) {
   const auto bytes = [](const auto& span) {
     return static_cast<std::int64_t>(span.size() * sizeof(span[0]));
   };
   spec.constants = {
-      {name_in(set, names::images), {pass.split.images.data(), bytes(pass.split.images)}},
-      {name_in(set, names::labels), {pass.split.labels.data(), bytes(pass.split.labels)}},
-      {name_in(set, names::order), {pass.order.data(), bytes(pass.order)}},
-      {name_in(set, names::first), {&zero, sizeof zero}}};
+      {name_in(programs.name, names::images),
+       {programs.split.images.data(), bytes(programs.split.images)}},
+      {name_in(programs.name, names::labels),
+       {programs.split.labels.data(), bytes(programs.split.labels)}},
+      {name_in(programs.name, names::order), {programs.order.data(), bytes(programs.order)}},
+      {name_in(programs.name, names::first), {&zero, sizeof zero}}};
 }
 
-/// Whether lanes on GPUs are to gather their samples there: where all sets leave most of each
-/// GPU's memory to others, unless somebody has said.
-bool keeps_data_there(const Recipe& recipe, const std::vector<std::unique_ptr<Pass>>& passes) {
+/// Whether lanes on GPUs are to gather their samples there: where the sets leave most of each GPU's
+/// memory to others, unless somebody has said.
+bool keeps_data_there(const Recipe& recipe, std::size_t bytes) {
   if (recipe.options.resident_data) return *recipe.options.resident_data;
-  std::size_t bytes = 0;
-  for (const auto& pass : passes) bytes += pass->split.images.size() + pass->split.labels.size();
   return std::ranges::all_of(recipe.spaces, [&](const Space& space) {
     return space.device == DeviceKind::cpu ||
            bytes <= static_cast<std::uint64_t>(space.capacity) / 4;
@@ -43,9 +43,9 @@ bool keeps_data_there(const Recipe& recipe, const std::vector<std::unique_ptr<Pa
 }
 
 template <class F>
-void for_each_persistent(const std::vector<std::unique_ptr<Pass>>& passes, F f) {
-  for (const auto& pass : passes) {
-    for (const runtime::Program* program : {pass->whole, pass->rest}) {
+void for_each_persistent(const std::vector<std::unique_ptr<SplitPrograms>>& splits, F f) {
+  for (const auto& programs : splits) {
+    for (const runtime::Program* program : {programs->whole, programs->rest}) {
       if (!program) continue;
       for (const plan::Placement& place : program->spec().plan.placements) {
         if (graph::is_persistent(place.cls)) f(place);
@@ -85,12 +85,14 @@ void check_split(const data::Split& split, bool training, const Shape& image, st
   }
 }
 
-StepRequest Recipe::request(std::string name, std::int64_t batch, std::int64_t dataset,
-                            bool training) const {
-  return {.name = std::move(name),
+StepRequest Recipe::request(const std::string& set, std::int64_t batch, std::int64_t dataset,
+                            bool training, std::size_t bytes) const {
+  return {.name = set,
           .batch = batch,
           .dataset = dataset,
           .image = image,
+          .resident = keeps_data_there(*this, bytes),
+          .set = set,
           .training = training,
           .how = {.spaces = spaces,
                   .lanes = options.lanes,
@@ -104,16 +106,35 @@ Programs::Programs(runtime::Session& session, const Recipe& recipe,
                    const std::vector<nn::Parameter>& parameters, plan::StateLayout state,
                    const std::vector<Wanted>& wanted)
     : state_(std::move(state)) {
+  int trained = 0, evaluated = 0;
   for (const auto& [split, training] : wanted) {
-    auto& pass = *passes_.emplace_back(std::make_unique<Pass>());
-    pass.split = split;
-    pass.training = training;
-    pass.batch = std::min(recipe.options.batch, split.count);
-    pass.order.resize(static_cast<std::size_t>(split.count));
-    std::iota(pass.order.begin(), pass.order.end(), 0);
+    auto& programs = *splits_.emplace_back(std::make_unique<SplitPrograms>());
+    // The first of a kind has the plain name, later splits a number.
+    const int number = ++(training ? trained : evaluated);
+    programs.name = std::string(training ? "train" : "evaluate") +
+                    (number == 1 ? "" : "." + std::to_string(number));
+    programs.split = split;
+    programs.training = training;
+    programs.batch = std::min(recipe.options.batch, split.count);
+    programs.order.resize(static_cast<std::size_t>(split.count));
+    std::iota(programs.order.begin(), programs.order.end(), 0);
   }
   build(session, recipe);
   initialise(recipe.options.init, parameters);
+}
+
+StepRequest Programs::request(const Recipe& recipe, const SplitPrograms& programs,
+                              std::int64_t batch) const {
+  std::size_t bytes = 0;
+  for (const auto& all : splits_) bytes += all->split.images.size() + all->split.labels.size();
+  return recipe.request(programs.name, batch, programs.split.count, programs.training, bytes);
+}
+
+std::optional<StepRequest> Programs::training_step(const Recipe& recipe) const {
+  const auto first =
+      std::ranges::find_if(splits_, [](const auto& programs) { return programs->training; });
+  if (first == splits_.end()) return std::nullopt;
+  return request(recipe, **first, (*first)->batch);
 }
 
 void Programs::build(runtime::Session& session, const Recipe& recipe) {
@@ -123,26 +144,19 @@ void Programs::build(runtime::Session& session, const Recipe& recipe) {
   };
   std::vector<Wish> wishes;
   std::vector<runtime::ProgramSpec> specs;
-  int trained = 0, evaluated = 0;
-  const bool resident = keeps_data_there(recipe, passes_);
-  for (const auto& pass : passes_) {
-    // The first of a kind has the plain name, later splits a number.
-    const int number = ++(pass->training ? trained : evaluated);
-    const std::string stem = std::string(pass->training ? "train" : "evaluate") +
-                             (number == 1 ? "" : "." + std::to_string(number));
-    const auto add = [&](runtime::Program*& program, const std::string& name, std::int64_t batch) {
-      StepRequest request = recipe.request(name, batch, pass->split.count, pass->training);
-      request.resident = resident;
-      request.set = stem;
+  for (const auto& programs : splits_) {
+    const auto add = [&](runtime::Program*& program, const char* part, std::int64_t batch) {
+      StepRequest wanted = request(recipe, *programs, batch);
+      wanted.name += part;
       StepProgram built =
-          build_step(recipe.model, recipe.options.loss, recipe.options.optimizer, request, &state_);
-      bind_constants(built.spec, stem, *pass);
+          build_step(recipe.model, recipe.options.loss, recipe.options.optimizer, wanted, &state_);
+      bind_constants(built.spec, *programs);
       specs.push_back(std::move(built.spec));
-      wishes.push_back({&program, name});
+      wishes.push_back({&program, wanted.name});
     };
-    add(pass->whole, stem, pass->batch);
-    if (const std::int64_t rest = pass->split.count % pass->batch; rest > 0)
-      add(pass->rest, stem + ".rest", rest);
+    add(programs->whole, "", programs->batch);
+    if (const std::int64_t rest = programs->split.count % programs->batch; rest > 0)
+      add(programs->rest, ".rest", rest);
   }
   // Every program was given its state block before later ones added to it.
   for (auto& spec : specs) {
@@ -169,7 +183,7 @@ void Programs::initialise(const Initializer& how, const std::vector<nn::Paramete
 
 Programs::State Programs::save() {
   State state;
-  for_each_persistent(passes_, [&](const plan::Placement& place) {
+  for_each_persistent(splits_, [&](const plan::Placement& place) {
     const auto [entry, is_new] = state.try_emplace(place.name);
     if (!is_new) return;
     const std::span<const std::byte> bytes = set_->state<std::byte>(place.name);
@@ -185,9 +199,9 @@ void Programs::restore(const State& state) {
   }
 }
 
-Pass* Programs::find(const data::Split& split, bool training) noexcept {
-  for (const auto& pass : passes_) {
-    if (pass->training == training && same(pass->split, split)) return pass.get();
+SplitPrograms* Programs::find(const data::Split& split, bool training) noexcept {
+  for (const auto& programs : splits_) {
+    if (programs->training == training && same(programs->split, split)) return programs.get();
   }
   return nullptr;
 }
@@ -199,7 +213,7 @@ bool Programs::has(const std::vector<Wanted>& list, const data::Split& split, bo
 
 bool Programs::has_state(std::string_view name) const noexcept {
   bool found = false;
-  for_each_persistent(passes_,
+  for_each_persistent(splits_,
                       [&](const plan::Placement& place) { found = found || place.name == name; });
   return found;
 }

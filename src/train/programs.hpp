@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +20,8 @@
 namespace arenite::train {
 
 /// The programs over one split: whole batches, and the batch's remainder.
-struct Pass {
+struct SplitPrograms {
+  std::string name;  ///< of the former: "train", "evaluate.2"
   data::Split split;
   bool training = false;
   std::int64_t batch = 0;           ///< no larger than the split
@@ -39,8 +41,9 @@ struct Recipe {
   const TrainerOptions& options;
   const std::vector<Space>& spaces;
 
-  StepRequest request(std::string name, std::int64_t batch, std::int64_t dataset,
-                      bool training) const;
+  /// Of a step over a set of so many samples, where there are so many bytes of all sets.
+  StepRequest request(const std::string& set, std::int64_t batch, std::int64_t dataset,
+                      bool training, std::size_t bytes) const;
 };
 
 class Programs {
@@ -58,19 +61,21 @@ class Programs {
   /// Of that, what these programs have too; what is new keeps its first value.
   void restore(const State& state);
 
-  Pass* find(const data::Split& split, bool training) noexcept;
+  SplitPrograms* find(const data::Split& split, bool training) noexcept;
   /// Whether a list has this split already.
   static bool has(const std::vector<Wanted>& list, const data::Split& split, bool training);
-  const std::vector<std::unique_ptr<Pass>>& passes() const noexcept { return passes_; }
+  /// The step over the first split that is trained on, in whole batches; none: there is none.
+  std::optional<StepRequest> training_step(const Recipe& recipe) const;
   bool has_state(std::string_view name) const noexcept;
   runtime::ProgramSet& set() noexcept { return *set_; }
   plan::StateLayout state() const { return state_; }
 
  private:
+  StepRequest request(const Recipe& recipe, const SplitPrograms& split, std::int64_t batch) const;
   void build(runtime::Session& session, const Recipe& recipe);
   void initialise(const Initializer& how, const std::vector<nn::Parameter>& parameters);
 
-  std::vector<std::unique_ptr<Pass>> passes_;  // outlive the set, which reads their order
+  std::vector<std::unique_ptr<SplitPrograms>> splits_;  // outlive the set, which reads their order
   plan::StateLayout state_;
   std::unique_ptr<runtime::ProgramSet> set_;
 };

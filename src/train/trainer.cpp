@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <ostream>
@@ -54,8 +55,8 @@ struct Trainer::Impl {
   Shape image;
   TrainerOptions options;
 
-  plan::StateLayout state;  // the main program's; later programs add to it, and keep its places
-  StepProgram preview;      // the main program before any data is known: its plan is the same
+  plan::StateLayout state;  // of all programs so far: later ones add to it, and keep its places
+  StepProgram preview;      // the main program before any data is known
   std::unique_ptr<Programs> programs;
   std::vector<Programs::Wanted> wanted;  // that there are programs for, or were, and will be
   Programs::State saved;                 // of programs that are gone, until others have it
@@ -83,11 +84,17 @@ struct Trainer::Impl {
             .expected = "a finite number above 0"});
     }
     learning_rate = options.optimizer.learning_rate;
-    preview = build_step(model, options.loss, options.optimizer,
-                         recipe().request("train", options.batch, options.batch, true), &state);
+    plan::StateLayout own;  // of a set that is none yet
+    preview = build_step(model, options.loss, options.optimizer, first_request(), &own);
   }
 
   Recipe recipe() const { return {model, image, options, session.spaces()}; }
+
+  /// The main program's, where nobody knows whether a GPU can hold the set.
+  StepRequest first_request() const {
+    return recipe().request("train", options.batch, options.batch, true,
+                            std::numeric_limits<std::size_t>::max());
+  }
 
   /// Checks a split; true when there are no programs for it yet.
   bool is_new(const data::Split* split, bool training) const {
@@ -146,7 +153,7 @@ struct Trainer::Impl {
   };
 
   /// Runs one pass over a split. Returns the samples that it took.
-  std::int64_t run(Pass& pass, const Breaks& breaks) {
+  std::int64_t run(SplitPrograms& pass, const Breaks& breaks) {
     std::int64_t done = 0;
     running = true;
     struct Guard {
@@ -223,7 +230,7 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
   for (int epoch = 0; epoch < options.epochs && !stopping(); ++epoch) {
     // Anew: what `on_epoch` evaluates may have built the programs again, or failed to.
     self.prepare(&train, options.validation);
-    Pass& pass = *self.programs->find(train, true);
+    SplitPrograms& pass = *self.programs->find(train, true);
     // Before the first step of an epoch nothing is under way, so the order may be rewritten.
     if (options.shuffle) {
       permutation(pass.order, options.seed, static_cast<std::uint32_t>(self.epochs_done));
@@ -288,15 +295,20 @@ std::vector<runtime::BlockUse> Trainer::blocks() const {
 
 void Trainer::explain(std::ostream& out) const {
   const Impl& self = *impl_;
-  StepRequest request =
-      self.recipe().request("train", self.options.batch, self.options.batch, true);
+  std::optional<StepRequest> of_split;
+  if (self.programs) of_split = self.programs->training_step(self.recipe());
+  StepRequest request = of_split ? *std::move(of_split) : self.first_request();
   request.how.remarks = true;
   out << "passes of a training step:\n"
       << build_step(self.model, self.options.loss, self.options.optimizer, request).report;
   if (self.programs) self.programs->set().explain(out);
 }
 
-const plan::StepPlan& Trainer::step_plan() const { return impl_->preview.spec.plan; }
+const plan::StepPlan& Trainer::step_plan() const {
+  const Impl& self = *impl_;
+  const bool runs = self.programs && self.programs->set().has("train");
+  return runs ? self.programs->set()["train"].spec().plan : self.preview.spec.plan;
+}
 int Trainer::lanes() const noexcept { return impl_->preview.lanes; }
 const std::string& Trainer::undivided() const noexcept { return impl_->preview.report.undivided; }
 std::size_t Trainer::chosen_kernels() const {
