@@ -17,6 +17,7 @@ from testing import np
 import arenite
 
 COMMAND = os.environ.get("ARENITE_COMMAND", str(testing.ROOT / "build/release/arenite"))
+MODEL_PLANS = os.environ.get("ARENITE_MODEL_PLANS", str(testing.ROOT / "build/release/python/tests/model_plans"))
 SCRIPTS = 200
 
 
@@ -93,25 +94,41 @@ class Script:
         return x
 
 
+def timeless(plan):
+    """What was planned, without what it took."""
+    if isinstance(plan, list):
+        return [timeless(item) for item in plan]
+    if not isinstance(plan, dict):
+        return plan
+    return {name: timeless(value) for name, value in plan.items() if name != "milliseconds"}
+
+
 class Plans(testing.TestCase):
     def test_random_scripts_take_what_was_planned(self):
+        """`arenite plan`, the C++ model and Python's: every buffer at the same bytes."""
         with tempfile.TemporaryDirectory() as folder:
-            for seed in range(SCRIPTS):
-                script = Script(seed)
-                path = Path(folder) / "script.txt"
+            scripts = [Script(seed) for seed in range(SCRIPTS)]
+            paths = [Path(folder) / f"{seed}.txt" for seed in range(SCRIPTS)]
+            for script, path in zip(scripts, paths):
                 path.write_text(script.text)
-                planned = json.loads(subprocess.run([COMMAND, "plan", str(path), "--json"], check=True,
-                                                    capture_output=True, text=True).stdout)
-                with self.subTest(seed=seed, script=script.text):
-                    model = arenite.compile_script(script.text, script.constants)
-                    plan = model.plan
-                    self.assertEqual(
-                        (planned["peak"], planned["lower_bound"], planned["separate"], planned["optimal"]),
-                        (plan.arena_bytes, plan.lower_bound, plan.separate, plan.optimal),
-                    )
-                    apart = {block["block"]: block["bytes"] for block in planned.get("blocks_apart", [])}
-                    blocks = {block["name"]: block["bytes"] for block in plan.json["blocks"]}
-                    self.assertEqual(apart, {name: blocks[name] for name in apart})
+            models = subprocess.run([MODEL_PLANS, *map(str, paths)], check=True, capture_output=True, text=True)
+            for script, path, line in zip(scripts, paths, models.stdout.splitlines(), strict=True):
+                with self.subTest(script=script.text):
+                    plan = arenite.compile_script(script.text, script.constants).plan
+                    self.assertEqual(timeless(plan.json), timeless(json.loads(line)))
+                    out = path.with_suffix(".json")
+                    subprocess.run([COMMAND, "plan", str(path), "--out", str(out)], check=True, capture_output=True)
+                    self.agree(json.loads(out.read_text()), plan)
+
+    def agree(self, planned, plan):
+        self.assertEqual((planned["peak"], planned["lower_bound"], planned["separate"], planned["optimal"]),
+                         (plan.arena_bytes, plan.lower_bound, plan.separate, plan.optimal))
+        packed = {name: [item for packing in plan.json["packings"] for item in packing[name]]
+                  for name in ("buffers", "reuse")}
+        self.assertEqual({name: planned[name] for name in packed}, packed)
+        apart = {block["block"]: block["bytes"] for block in planned.get("blocks_apart", [])}
+        blocks = {block["name"]: block["bytes"] for block in plan.json["blocks"]}
+        self.assertEqual(apart, {name: blocks[name] for name in apart})
 
 
 if __name__ == "__main__":
