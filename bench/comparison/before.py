@@ -73,9 +73,19 @@ def ends(programs, *how):
     return {name: [end[name] for end in found] for name in ("weights_sha256", "heap_calls")}
 
 
+def other_bits(cell):
+    return len(set(cell["before"].get("weights_sha256", ()))) > 1
+
+
+def more_heap_calls(cell):
+    before, now = cell["before"].get("heap_calls") or (0, 0)
+    return now > before
+
+
 def fine(report):
-    """Whether every cell is decided, and none slower."""
-    return all(cell["before"]["verdict"] in ("same", "faster") for cell in report["cells"])
+    """Whether every cell is decided, and none slower, of other bits or with more heap calls."""
+    return all(cell["before"]["verdict"] in ("same", "faster") and not other_bits(cell) and not more_heap_calls(cell)
+               for cell in report["cells"])
 
 
 def row(cell):
@@ -97,7 +107,7 @@ def text(report):
 
     said = [*those("slower:", lambda cell: cell["before"]["verdict"] == "slower"),
             *those("not decided:", lambda cell: cell["before"]["verdict"] == "not decided"),
-            *those("other bits:", lambda cell: len(set(cell["before"].get("weights_sha256", ()))) > 1),
+            *those("other bits:", other_bits),
             *those("other heap calls:", lambda cell: len(set(cell["before"].get("heap_calls", ()))) > 1),
             *those("bits and heap calls not compared:", lambda cell: "not_compared" in cell["before"])]
     heads = ["network", "batch", "workers", "before", "now", "ratio", "90 % interval", "verdict", "bits", "heap calls"]
