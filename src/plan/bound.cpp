@@ -114,10 +114,10 @@ class Antichain {
       Rank& rank = ranks_[r];
       rank.passes = network_.add_arc(lower(r), upper(r), MaxFlow::unlimited);
       // Others weigh nothing, but still join chains.
-      if (item.alignment >= alignment) rank.takes = round_up(item.bytes, alignment);
-      if (rank.takes == 0) continue;
-      rank.from_source = network_.add_arc(source, upper(r), rank.takes);
-      rank.to_sink = network_.add_arc(lower(r), sink, rank.takes);
+      if (item.alignment >= alignment) rank.weight = rank.open = round_up(item.bytes, alignment);
+      if (rank.weight == 0) continue;
+      rank.from_source = network_.add_arc(source, upper(r), rank.weight);
+      rank.to_sink = network_.add_arc(lower(r), sink, rank.weight);
     }
     visit_covers(topology, [&](std::size_t a, std::size_t b) {
       ranks_[a].covers.push_back({b, network_.add_arc(upper(a), lower(b), MaxFlow::unlimited)});
@@ -151,7 +151,7 @@ class Antichain {
   };
   struct Rank {
     std::uint32_t passes = 0, from_source = 0, to_sink = 0;  // arcs
-    std::int64_t takes = 0;                                  // of its weight, what has no partner
+    std::int64_t weight = 0, open = 0;                       // and what nobody before it has joined
     std::vector<Cover> covers;                               // ascending
   };
 
@@ -159,40 +159,42 @@ class Antichain {
   static std::size_t lower(std::size_t rank) { return 2 * rank + 1; }
   const Item& item_of(std::size_t piece) const { return instance_.items[owners_[piece]]; }
 
-  /// Most of the flow, by the shortest ways: from the last piece to the first, each gives what it
-  /// has to those that come next behind it. Where pieces live for intervals of one time that is
-  /// all; paths found one by one would be as many as chains are long.
+  /// Most of the flow: from the last piece to the first, each gives what it has to those that come
+  /// next behind it. Where pieces live for intervals of one time that is all. Dinic's algorithm
+  /// alone would take as many phases as chains are long.
   void join_neighbours() {
-    Bits open(topology_.order.size() == 0 ? 0 : topology_.order.row(0).size(), 0);
+    Bits open(topology_.order.row(0).size(), 0);
     for (std::size_t a = ranks_.size(); a-- > 0;) {
-      std::int64_t gives = ranks_[a].takes;
+      std::int64_t gives = ranks_[a].weight;
       const auto behind = topology_.order.row(a);
       for (std::size_t w = a / 64; w < open.size() && gives > 0; ++w) {
         for (std::uint64_t bits = behind[w] & open[w]; bits != 0 && gives > 0; bits &= bits - 1) {
           const std::size_t b = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-          const std::int64_t bytes = std::min(gives, ranks_[b].takes);
-          join(a, b, bytes);
-          gives -= bytes;
-          ranks_[b].takes -= bytes;
-          if (ranks_[b].takes == 0) clear_bit(open, b);
+          const std::int64_t joined = join(a, b, std::min(gives, ranks_[b].open));
+          gives -= joined;
+          ranks_[b].open -= joined;
+          if (ranks_[b].open == 0) clear_bit(open, b);
         }
       }
-      if (ranks_[a].takes > 0) set_bit(open, a);
+      if (ranks_[a].open > 0) set_bit(open, a);
     }
   }
 
-  void join(std::size_t a, std::size_t b, std::int64_t bytes) {
+  /// By some way from a to b, as much as it has room for.
+  std::int64_t join(std::size_t a, std::size_t b, std::int64_t bytes) {
     way_ = {ranks_[a].from_source};
     while (a != b) {
       const std::vector<Cover>& covers = ranks_[a].covers;
-      const auto next = std::find_if(covers.rbegin(), covers.rend(), [&](const Cover& cover) {
-        return cover.later == b || topology_.order.before(cover.later, b);
-      });
+      auto next = std::upper_bound(covers.begin(), covers.end(), b,
+                                   [](std::size_t rank, const Cover& c) { return rank < c.later; });
+      do {
+        --next;  // b is behind a: one of these leads there
+      } while (next->later != b && !topology_.order.before(next->later, b));
       way_.push_back(next->arc);
       a = next->later;
       way_.push_back(a == b ? ranks_[b].to_sink : ranks_[a].passes);
     }
-    network_.push(way_, bytes);
+    return network_.push(way_, bytes);
   }
 
   const Instance& instance_;

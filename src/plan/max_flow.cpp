@@ -13,11 +13,13 @@ std::uint32_t MaxFlow::add_arc(std::size_t from, std::size_t to, std::int64_t ca
   return index;
 }
 
-void MaxFlow::push(std::span<const std::uint32_t> arcs, std::int64_t flow) {
+std::int64_t MaxFlow::push(std::span<const std::uint32_t> arcs, std::int64_t flow) {
+  for (const std::uint32_t a : arcs) flow = std::min(flow, arcs_[a].room);
   for (const std::uint32_t a : arcs) {
     arcs_[a].room -= flow;
     arcs_[a ^ 1].room += flow;
   }
+  return flow;
 }
 
 void MaxFlow::run(std::size_t source, std::size_t sink) {
@@ -81,9 +83,7 @@ bool MaxFlow::augment(std::size_t source, std::size_t sink) {
       current_[node] = arcs_[current_[node]].next;
     }
   }
-  std::int64_t flow = unlimited;
-  for (const std::uint32_t a : path_) flow = std::min(flow, arcs_[a].room);
-  push(path_, flow);
+  push(path_, unlimited);
   return true;
 }
 

@@ -12,15 +12,15 @@ namespace arenite::plan {
 
 class MaxFlow {
  public:
-  /// More than any sum of capacities may be.
+  /// More than sums of capacities come to that plans are made for.
   static constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max() / 2;
 
   explicit MaxFlow(std::size_t nodes) : first_(nodes, none) {}
 
   /// Returns its number.
   std::uint32_t add_arc(std::size_t from, std::size_t to, std::int64_t capacity);
-  /// Along a path from the source to the sink that has room for it.
-  void push(std::span<const std::uint32_t> arcs, std::int64_t flow);
+  /// Along a path from the source to the sink, no more than it has room for. Returns how much.
+  std::int64_t push(std::span<const std::uint32_t> arcs, std::int64_t flow);
   /// Makes the flow a maximum one, which must be finite.
   void run(std::size_t source, std::size_t sink);
   /// After run(): nodes on the source's side of the minimum cut that is nearest to the source.
