@@ -130,11 +130,10 @@ StepRequest Programs::request(const Recipe& recipe, const SplitPrograms& program
   return recipe.request(programs.name, batch, programs.split.count, programs.training, bytes);
 }
 
-std::optional<StepRequest> Programs::training_step(const Recipe& recipe) const {
+const SplitPrograms* Programs::training() const noexcept {
   const auto first =
       std::ranges::find_if(splits_, [](const auto& programs) { return programs->training; });
-  if (first == splits_.end()) return std::nullopt;
-  return request(recipe, **first, (*first)->batch);
+  return first == splits_.end() ? nullptr : first->get();
 }
 
 void Programs::build(runtime::Session& session, const Recipe& recipe) {
@@ -151,6 +150,10 @@ void Programs::build(runtime::Session& session, const Recipe& recipe) {
       StepProgram built =
           build_step(recipe.model, recipe.options.loss, recipe.options.optimizer, wanted, &state_);
       bind_constants(built.spec, *programs);
+      if (&program == &programs->whole) {
+        programs->lanes = built.lanes;
+        programs->undivided = std::move(built.report.undivided);
+      }
       specs.push_back(std::move(built.spec));
       wishes.push_back({&program, wanted.name});
     };

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +27,8 @@ struct SplitPrograms {
   std::vector<std::int32_t> order;  ///< bound by address
   runtime::Program* whole = nullptr;
   runtime::Program* rest = nullptr;  ///< none when the batch divides the split
+  int lanes = 1;                     ///< of the former, and why not several
+  std::string undivided;
 };
 
 /// Throws Error unless every sample of the split is there, of this shape, and enough of them for a
@@ -64,14 +65,15 @@ class Programs {
   SplitPrograms* find(const data::Split& split, bool training) noexcept;
   /// Whether a list has this split already.
   static bool has(const std::vector<Wanted>& list, const data::Split& split, bool training);
-  /// The step over the first split that is trained on, in whole batches; none: there is none.
-  std::optional<StepRequest> training_step(const Recipe& recipe) const;
+  /// Of the first split that is trained on; null: there is none.
+  const SplitPrograms* training() const noexcept;
+  /// What the programs of a split were made from, for so many samples.
+  StepRequest request(const Recipe& recipe, const SplitPrograms& split, std::int64_t batch) const;
   bool has_state(std::string_view name) const noexcept;
   runtime::ProgramSet& set() noexcept { return *set_; }
   plan::StateLayout state() const { return state_; }
 
  private:
-  StepRequest request(const Recipe& recipe, const SplitPrograms& split, std::int64_t batch) const;
   void build(runtime::Session& session, const Recipe& recipe);
   void initialise(const Initializer& how, const std::vector<nn::Parameter>& parameters);
 

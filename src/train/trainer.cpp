@@ -96,6 +96,12 @@ struct Trainer::Impl {
                             std::numeric_limits<std::size_t>::max());
   }
 
+  /// The training program that runs; null before there is one.
+  const SplitPrograms* training() const { return programs ? programs->training() : nullptr; }
+  const runtime::ProgramSpec& spec() const {
+    return training() ? training()->whole->spec() : preview.spec;
+  }
+
   /// Checks a split; true when there are no programs for it yet.
   bool is_new(const data::Split* split, bool training) const {
     if (!split) return false;
@@ -281,8 +287,8 @@ Metrics Trainer::evaluate(const data::Split& test) {
 
 PlanReport Trainer::plan() const {
   std::ostringstream out;
-  if (impl_->programs && impl_->programs->set().has("train")) {
-    impl_->programs->set().print_table(out, "train");
+  if (impl_->training()) {
+    impl_->programs->set().print_table(out, impl_->training()->name);
   } else {
     runtime::print_plan(out, impl_->preview.spec);
   }
@@ -295,24 +301,24 @@ std::vector<runtime::BlockUse> Trainer::blocks() const {
 
 void Trainer::explain(std::ostream& out) const {
   const Impl& self = *impl_;
-  std::optional<StepRequest> of_split;
-  if (self.programs) of_split = self.programs->training_step(self.recipe());
-  StepRequest request = of_split ? *std::move(of_split) : self.first_request();
+  const SplitPrograms* const runs = self.training();
+  StepRequest request =
+      runs ? self.programs->request(self.recipe(), *runs, runs->batch) : self.first_request();
   request.how.remarks = true;
   out << "passes of a training step:\n"
       << build_step(self.model, self.options.loss, self.options.optimizer, request).report;
   if (self.programs) self.programs->set().explain(out);
 }
 
-const plan::StepPlan& Trainer::step_plan() const {
-  const Impl& self = *impl_;
-  const bool runs = self.programs && self.programs->set().has("train");
-  return runs ? self.programs->set()["train"].spec().plan : self.preview.spec.plan;
+const plan::StepPlan& Trainer::step_plan() const { return impl_->spec().plan; }
+int Trainer::lanes() const noexcept {
+  return impl_->training() ? impl_->training()->lanes : impl_->preview.lanes;
 }
-int Trainer::lanes() const noexcept { return impl_->preview.lanes; }
-const std::string& Trainer::undivided() const noexcept { return impl_->preview.report.undivided; }
+const std::string& Trainer::undivided() const noexcept {
+  return impl_->training() ? impl_->training()->undivided : impl_->preview.report.undivided;
+}
 std::size_t Trainer::chosen_kernels() const {
-  return impl_->options.kernels.taken_by(impl_->preview.spec.graph, impl_->options.compute);
+  return impl_->options.kernels.taken_by(impl_->spec().graph, impl_->options.compute);
 }
 long Trainer::steps() const noexcept { return impl_->steps; }
 StepCosts Trainer::costs() const noexcept { return impl_->meter.costs(); }

@@ -155,6 +155,8 @@ class Trainer {
   /// What each pass of the compiler did to the training step, what it left, and why; then every
   /// program's tasks, ops and edges.
   void explain(std::ostream& out) const;
+  /// Of the training step: as it runs, or as it will before any data is known. Valid until the
+  /// trainer ends or sees new data, and so is `undivided`.
   const plan::StepPlan& step_plan() const;
   int lanes() const noexcept;
   /// Why the batch is not cut in lanes, though several may have been asked for: "batch 'N': …".
