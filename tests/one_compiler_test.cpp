@@ -103,7 +103,7 @@ TEST(OneCompiler, SaysWhyABatchWasNotCut) {
                                images().shape(), {.batch = 32, .lanes = 4});
   EXPECT_EQ(trainer.undivided(),
             "batch 'N': test_center 'center1' cannot work on a share of 32 samples: it sees all 32 "
-            "samples of 'x' at once: the operator has no of_share");
+            "samples of its operand 'x' at once: the operator has no of_share");
 }
 
 // Behind layers that can be cut, the rest alone is whole.

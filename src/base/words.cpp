@@ -15,7 +15,9 @@ std::string digits(std::int64_t number) {
 std::string counted(std::int64_t number, std::string_view one) {
   std::string text = digits(number) + " " + std::string(one);
   if (number == 1) return text;
-  if (!one.ends_with('y')) return text + "s";
+  const std::string_view vowels = "aeiou";
+  if (!one.ends_with('y') || vowels.find(text[text.size() - 2]) != std::string_view::npos)
+    return text + "s";
   text.back() = 'i';
   return text + "es";
 }

@@ -21,6 +21,7 @@ TEST(Words, AreCounted) {
   EXPECT_EQ(counted(2000, "NUMA node"), "2,000 NUMA nodes");
   EXPECT_EQ(counted(1, "copy"), "1 copy");
   EXPECT_EQ(counted(2, "copy"), "2 copies");
+  EXPECT_EQ(counted(2, "array"), "2 arrays");
 }
 
 }  // namespace

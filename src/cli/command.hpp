@@ -91,7 +91,7 @@ class Command {
   std::vector<StatusMeaning> statuses;
   std::string read_on;  ///< pages that have more
   /// Names of options that it does not have, and what is written in their place.
-  std::map<std::string, std::string, std::less<>> instead;
+  std::map<std::string, std::string, std::less<>> elsewhere;
   /// Returns the exit status, or throws what run_program() knows one for.
   std::function<int()> run;
   std::list<Option> options;       ///< --help is the first

@@ -111,7 +111,7 @@ std::string missing(const Command& command, const CLI::App& parser) {
 std::string guess(const Command& command, std::string_view given) {
   const bool dashes = given.starts_with('-');
   const std::string name = without_dashes(given.substr(0, given.find('=')));
-  if (const auto other = command.instead.find(name); dashes && other != command.instead.end())
+  if (const auto other = command.elsewhere.find(name); dashes && other != command.elsewhere.end())
     return " (here it is written as " + other->second + ")";
   Nearest nearest(name);
   for (const Option& option : command.options) {

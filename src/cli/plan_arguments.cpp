@@ -185,7 +185,7 @@ Command* add_plan_options(Command& app, PlanArguments& a) {
   add_search(plan, a);
   add_outputs(plan, a);
   for (const char* name : {"batch", "lanes", "mode"})
-    plan.instead[name] = fmt::format("model:NAME?{}=…", name);
+    plan.elsewhere[name] = fmt::format("model:NAME?{}=…", name);
   plan.examples = {
       {"plan buffers.csv --csv offsets.csv --svg plan.svg", "a table of your own, and a picture"},
       {"plan buffers.csv --capacity 65536", "does it fit? else status 3, and why"},

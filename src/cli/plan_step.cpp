@@ -61,7 +61,9 @@ class StepSubject : public PlanSubject {
         report_(std::move(step.report)),
         title_(std::move(title)),
         arguments_(arguments),
-        workers_(arguments.workers > 0 ? arguments.workers : runtime::cpu_workers()),
+        workers_(arguments.workers > 0      ? arguments.workers
+                 : arguments.verify.empty() ? runtime::cpu_workers()
+                                            : 0),
         options_{.in_flight = arguments.in_flight.value_or(plan::InFlight::lanes()),
                  .solve = {.strategy = arguments.strategy, .effort = arguments.effort}},
         problem_(plan::whole_problem(plan::step_problems(graph_, schedule_, options_))),
@@ -193,7 +195,7 @@ class StepSubject : public PlanSubject {
   const compile::Report report_;
   const std::string title_;
   const PlanArguments& arguments_;
-  const int workers_;
+  const int workers_;  // 0: nobody asks for a time
   const plan::StepOptions options_;
   const plan::Problem problem_;
   const std::vector<graph::InsertedCopy> copies_;

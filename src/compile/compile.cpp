@@ -33,7 +33,7 @@ class Compiler {
     const double work = work_of(one);
     const int lanes = options_.target.lanes(work);
     Trial taken = lanes > 1 ? begun(lanes, {}) : std::move(one);
-    if (options_.remarks) explain_lanes(work, lanes, taken.report);
+    if (options_.remarks) explain_lanes(work, taken);
     return finished(std::move(taken));
   }
 
@@ -80,15 +80,16 @@ class Compiler {
     return trial;
   }
 
-  /// What nobody asked for has its reason in the report.
-  void explain_lanes(double work, int lanes, Report& report) const {
-    const auto pass = std::ranges::find(report.passes, "split_batch", &PassReport::name);
-    const graph::TargetProfile& target = options_.target;
-    graph::Remarks::Remark remark{
-        fmt::format("a step estimated at {:.0f} µs in one lane", work),
-        fmt::format("two lanes pay from {:.0f} µs on, four from {:.0f}",
-                    target.two_lanes_microseconds, target.four_lanes_microseconds)};
-    (lanes > 1 ? pass->remarks.done : pass->remarks.left).push_back(std::move(remark));
+  /// Lanes that the work decides.
+  void explain_lanes(double work, Trial& trial) const {
+    const auto pass = std::ranges::find(trial.report.passes, "split_batch", &PassReport::name);
+    const bool split = trial.lowering.split > 1, four = trial.lowering.lanes > 2;
+    const double from =
+        four ? options_.target.four_lanes_microseconds : options_.target.two_lanes_microseconds;
+    (split ? pass->remarks.done : pass->remarks.left)
+        .push_back({fmt::format("a step estimated at {:.0f} µs in one lane", work),
+                    fmt::format("{} lanes{} pay from {:.0f} µs on", four ? 4 : 2,
+                                split ? ", which" : "", from)});
   }
 
   double work_of(const Trial& trial) const {

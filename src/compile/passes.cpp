@@ -122,7 +122,7 @@ constexpr std::array all{
          run_weighing<graph::split_features>},
     Pass{"split_rows", "makes large gradients, and their updates, in parts", "gradient",
          not_on_cpus, run_weighing<graph::split_rows>},
-    Pass{"group_updates", "does small updates together", "fewer op", not_on_gpus,
+    Pass{"group_updates", "does small updates together", "saved op", not_on_gpus,
          run_on<graph::group_updates>},
     Pass{"fuse_updates", "updates a weight while its gradient is made", "update", not_fusing,
          run_on<graph::fuse_updates>},

@@ -6,6 +6,10 @@
 #include "src/graph/passes/rebuild.hpp"
 
 #include <algorithm>
+#include <set>
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 namespace arenite::graph {
 namespace {
@@ -168,13 +172,16 @@ bool BatchForms::makes_rows(OpId id) const {
 
 void BatchForms::refuse(OpId id) {
   const Op& op = graph_[id];
-  std::string of;
-  for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    if (by_rows(op.operands[i]))
-      of += (of.empty() ? " of '" : "', '") + op.definition->operand_schema(i).name;
-  }
-  const std::string all =
-      "it sees all " + counted(axis_.rows, "sample") + of + (of.empty() ? "" : "'") + " at once";
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < op.operands.size(); ++i)
+    if (by_rows(op.operands[i])) names.insert("'" + op.definition->operand_schema(i).name + "'");
+  const std::string samples =
+                        axis_.rows == 1 ? "the sample" : "all " + counted(axis_.rows, "sample"),
+                    of = names.empty()       ? ""
+                         : names.size() == 1 ? " of its operand "
+                                             : " of its operands ",
+                    all =
+                        fmt::format("it sees {}{}{} at once", samples, of, fmt::join(names, ", "));
   refusals_.push_back({id, !op.regions.empty()        ? all + " in its blocks"
                            : !only_reads(op)          ? "it changes a value, for all samples"
                            : kept_[id.index]          ? all + ": what it makes is needed as a whole"

@@ -93,7 +93,7 @@ TEST(BatchForms, GoesByNames) {
     $3 = add($1, $2) @where("both");
     result = $3;)"),
             "batch 'rows': add 'both' cannot work on a share of 4 samples: it sees all 4 samples "
-            "of 'a' at once");
+            "of its operand 'a' at once");
 }
 
 TEST(BatchForms, LeavesABatchWholeWhoseValuesAreChanged) {
@@ -114,8 +114,8 @@ TEST(BatchForms, TakesNoRowsOfAResultThatHasOthers) {
     $1 @batch("N") = InputTensor(x, float32, [1, 4]);
     $2 = broadcast_to($1, [5, 4]) @where("wide");
     result = $2;)"),
-            "batch 'N': broadcast_to 'wide' cannot work on a share of 1 sample: it sees all 1 "
-            "sample of 'x' at once");
+            "batch 'N': broadcast_to 'wide' cannot work on a share of 1 sample: it sees the "
+            "sample of its operand 'x' at once");
 }
 
 TEST(BatchForms, RefusesSharesOfOtherShapesThanTheOperatorSays) {
@@ -148,13 +148,13 @@ TEST(BatchForms, SaysWhyItCannot) {
     $2 = permute($1, [1, 0]) @where("turn");
     result = $2;)"),
             "batch 'x': permute 'turn' cannot work on a share of 4 samples: it sees all 4 samples "
-            "of 'x' at once");
+            "of its operand 'x' at once");
   EXPECT_EQ(refusal(R"(
     $1 = InputTensor(x, float32, [4]);
     $2 = softmax($1) @where("row");
     result = $2;)"),
             "batch 'x': softmax 'row' cannot work on a share of 4 samples: it sees all 4 samples "
-            "of 'x' at once");
+            "of its operand 'x' at once");
   EXPECT_EQ(refusal(R"(
     $1 = BufferTensor(state, float32, [4, 3]);
     $2 = InputTensor(x, float32, [4, 3]);
@@ -162,7 +162,7 @@ TEST(BatchForms, SaysWhyItCannot) {
     $4 = replace_slice($1, $2, $3) @where("state");
     result = $4;)"),
             "batch 'x': replace_slice 'state' cannot work on a share of 4 samples: it sees all 4 "
-            "samples of 'replacement' at once: the operator has no of_share");
+            "samples of its operand 'replacement' at once: the operator has no of_share");
   EXPECT_EQ(refusal(R"(
     $1 = InputTensor(x, float32, [1, 3]);
     $2 = relu($1);

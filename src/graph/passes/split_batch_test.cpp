@@ -174,7 +174,7 @@ TEST(SplitBatch, MakesAtOnceWhatIsNeededAsAWhole) {
   split_batch(parse(script, operators()), operators(), 2, default_target(), &remarks);
   ASSERT_EQ(remarks.left.size(), 2u);
   EXPECT_EQ(remarks.left[0].why,
-            "it sees all 4 samples of 'x' at once: what it makes is needed as a whole");
+            "it sees all 4 samples of its operand 'x' at once: what it makes is needed as a whole");
   EXPECT_EQ(remarks.left[1].what, "matmul 'mix'");
 }
 
