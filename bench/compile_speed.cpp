@@ -156,13 +156,13 @@ class Blocks {
 
 struct Case {
   std::string name;
-  double goal;  // seconds; 0: none
+  double goal;  // seconds
   std::function<Times()> run;
 };
 
 std::vector<Case> cases() {
   return {{"cnn2", 0.05, [] { return network("cnn2", 64); }},
-          {"vgg-small", 0, [] { return network("vgg-small", 64); }},
+          {"vgg-small", 4, [] { return network("vgg-small", 64); }},
           {"blocks-12", 1, [] { return script(Blocks(12, 64, 768).text()); }},
           {"chain-10000", 1, [] { return script(chain(10'000)); }},
           {"chain-30000", 4, [] { return script(chain(30'000)); }}};
@@ -180,7 +180,11 @@ Times median(std::vector<Times> all) {
 int main(int argc, char** argv) {
   cli::Command app("compile_speed",
                    "Times how graphs become programs: passes, plan and its verification");
-  app.about = {"Seconds of a processor; the median of some runs."};
+  app.about = {
+      "Seconds of a processor; the median of some runs. vgg-small's is the exact search's, which "
+      "may take "
+      "its budget."};
+  app.statuses = {{cli::exit_ok, "all goals are reached"}, {cli::exit_failure, "not all are"}};
   std::vector<std::string> only, names;
   for (const Case& one : cases()) names.push_back(one.name);
   int runs = 3;
@@ -198,10 +202,9 @@ int main(int argc, char** argv) {
       const Times times = median(std::move(all));
       std::cout << fmt::format("{:17} {:>6} {:>6} {:>9.4f} {:>9.4f} {:>9.4f} {:>9.4f} {:>6}\n",
                                one.name, times.ops, times.tasks, times.passes, times.plan,
-                               times.verification, times.all(),
-                               one.goal > 0 ? fmt::format("{}", one.goal) : "none")
+                               times.verification, times.all(), one.goal)
                 << std::flush;
-      reached = reached && (one.goal == 0 || times.all() <= one.goal);
+      reached = reached && times.all() <= one.goal;
     }
     if (!reached) std::cout << "not all goals are reached\n";
     return reached ? 0 : 1;

@@ -101,10 +101,10 @@ class BeforeAndNow(unittest.TestCase):
         older = fake_program(self.folder / "older" / "contestant", 100)
         cells = "cnn2/64/1, mlp/10/1"
         for sha, calls, columns, line, status in (
-                ("aa", (0, 0), "equal +0", "none of 2 slower, bits and heap calls as before", 0),
+                ("aa", (0, 0), "equal +0", "none of 2 slower, bits as before, no more heap calls", 0),
                 ("bb", (0, 0), "differ +0", f"other bits: {cells}", 1),
-                ("aa", (2, 0), "equal +2, now 0", f"other heap calls: {cells}", 0),
-                ("aa", (0, 1), "equal +0, now 1", f"other heap calls: {cells}", 1)):
+                ("aa", (2, 0), "equal +2, now 0", "none of 2 slower, bits as before, no more heap calls", 0),
+                ("aa", (0, 1), "equal +0, now 1", f"more heap calls: {cells}", 1)):
             executable(self.folder / "now" / "arenite", self.END.format("aa", calls[1]))
             executable(self.folder / "older" / "arenite", self.END.format(sha, calls[0]))
             done, report = self.compared(older, "--cells", "cnn2/64,mlp/10")
@@ -116,6 +116,12 @@ class BeforeAndNow(unittest.TestCase):
         executable(self.folder / "older" / "arenite", "sys.exit('no such option')")
         done, report = self.compared(older)
         self.assertEqual(report["cells"][0]["before"]["not_compared"], f"{self.folder}/older/arenite: no such option")
+        self.assertEqual(done.returncode, 0)
+        executable(self.folder / "older" / "arenite", self.END.format("aa", 0))
+        executable(self.folder / "now" / "arenite", "sys.exit('broken')")
+        done, report = self.compared(older)
+        self.assertEqual(report["cells"][0]["before"]["not_compared"], f"{self.folder}/now/arenite: broken")
+        self.assertEqual(done.returncode, 1)
 
     def test_an_older_build_that_cannot_take_part(self):
         for text, why in (("sys.exit('no StarPU')", "no StarPU"), ("print('hello')", "no JSON but 'hello\\n'")):

@@ -17,7 +17,7 @@ from testing import np
 import arenite
 
 COMMAND = os.environ.get("ARENITE_COMMAND", str(testing.ROOT / "build/release/arenite"))
-MODEL_PLANS = os.environ.get("ARENITE_MODEL_PLANS", str(testing.ROOT / "build/release/python/tests/model_plans"))
+MODEL_PLANS = os.environ.get("ARENITE_MODEL_PLANS", str(testing.ROOT / "build/release/tests/model_plans"))
 SCRIPTS = 200
 
 
@@ -111,9 +111,9 @@ class Plans(testing.TestCase):
             paths = [Path(folder) / f"{seed}.txt" for seed in range(SCRIPTS)]
             for script, path in zip(scripts, paths):
                 path.write_text(script.text)
-            models = subprocess.run([MODEL_PLANS, *map(str, paths)], check=True, capture_output=True, text=True)
+            models = subprocess.run([MODEL_PLANS, *map(str, paths)], stdout=subprocess.PIPE, check=True, text=True)
             for script, path, line in zip(scripts, paths, models.stdout.splitlines(), strict=True):
-                with self.subTest(script=script.text):
+                with self.subTest(seed=path.stem, script=script.text):
                     plan = arenite.compile_script(script.text, script.constants).plan
                     self.assertEqual(timeless(plan.json), timeless(json.loads(line)))
                     out = path.with_suffix(".json")
