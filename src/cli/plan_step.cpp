@@ -61,9 +61,6 @@ class StepSubject : public PlanSubject {
         report_(std::move(step.report)),
         title_(std::move(title)),
         arguments_(arguments),
-        workers_(arguments.workers > 0      ? arguments.workers
-                 : arguments.verify.empty() ? runtime::cpu_workers()
-                                            : 0),
         options_{.in_flight = arguments.in_flight.value_or(plan::InFlight::lanes()),
                  .solve = {.strategy = arguments.strategy, .effort = arguments.effort}},
         problem_(plan::whole_problem(plan::step_problems(graph_, schedule_, options_))),
@@ -73,6 +70,7 @@ class StepSubject : public PlanSubject {
 
   const plan::Problem& problem() const override { return problem_; }
   plan::Plan solve() override {
+    workers_ = arguments_.workers > 0 ? arguments_.workers : runtime::cpu_workers();
     overlay_ = solve_layout(ArenaLayout::overlay);
     // Without backward values their block would be empty, and the other one the same.
     const bool backward = std::any_of(overlay_.arenas.begin(), overlay_.arenas.end(),
@@ -195,11 +193,11 @@ class StepSubject : public PlanSubject {
   const compile::Report report_;
   const std::string title_;
   const PlanArguments& arguments_;
-  const int workers_;  // 0: nobody asks for a time
   const plan::StepOptions options_;
   const plan::Problem problem_;
   const std::vector<graph::InsertedCopy> copies_;
   std::int64_t ops_ = 0;
+  int workers_ = 0;
   plan::StepPlan overlay_, two_;
 };
 

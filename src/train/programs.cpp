@@ -19,17 +19,15 @@ bool same(const data::Split& a, const data::Split& b) {
 
 constexpr std::int64_t zero = 0;
 
-void bind_constants(runtime::ProgramSpec& spec, const SplitPrograms& programs) {
+void bind_constants(runtime::ProgramSpec& spec, const SplitPrograms& of) {
   const auto bytes = [](const auto& span) {
     return static_cast<std::int64_t>(span.size() * sizeof(span[0]));
   };
   spec.constants = {
-      {name_in(programs.name, names::images),
-       {programs.split.images.data(), bytes(programs.split.images)}},
-      {name_in(programs.name, names::labels),
-       {programs.split.labels.data(), bytes(programs.split.labels)}},
-      {name_in(programs.name, names::order), {programs.order.data(), bytes(programs.order)}},
-      {name_in(programs.name, names::first), {&zero, sizeof zero}}};
+      {name_in(of.name, names::images), {of.split.images.data(), bytes(of.split.images)}},
+      {name_in(of.name, names::labels), {of.split.labels.data(), bytes(of.split.labels)}},
+      {name_in(of.name, names::order), {of.order.data(), bytes(of.order)}},
+      {name_in(of.name, names::first), {&zero, sizeof zero}}};
 }
 
 /// Whether lanes on GPUs are to gather their samples there: where the sets leave most of each GPU's

@@ -20,14 +20,14 @@ namespace arenite::train {
 
 /// The programs over one split: whole batches, and the batch's remainder.
 struct SplitPrograms {
-  std::string name;  ///< of the former: "train", "evaluate.2"
+  std::string name;  ///< of `whole`: "train", "evaluate.2"
   data::Split split;
   bool training = false;
   std::int64_t batch = 0;           ///< no larger than the split
   std::vector<std::int32_t> order;  ///< bound by address
   runtime::Program* whole = nullptr;
   runtime::Program* rest = nullptr;  ///< none when the batch divides the split
-  int lanes = 1;                     ///< of the former, and why not several
+  int lanes = 1;                     ///< of `whole`, and why its batch is not cut
   std::string undivided;
 };
 

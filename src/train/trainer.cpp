@@ -84,7 +84,7 @@ struct Trainer::Impl {
             .expected = "a finite number above 0"});
     }
     learning_rate = options.optimizer.learning_rate;
-    plan::StateLayout own;  // of a set that is none yet
+    plan::StateLayout own;  // programs that run place their state anew
     preview = build_step(model, options.loss, options.optimizer, first_request(), &own);
   }
 

@@ -175,13 +175,13 @@ void BatchForms::refuse(OpId id) {
   std::set<std::string> names;
   for (std::size_t i = 0; i < op.operands.size(); ++i)
     if (by_rows(op.operands[i])) names.insert("'" + op.definition->operand_schema(i).name + "'");
-  const std::string samples =
-                        axis_.rows == 1 ? "the sample" : "all " + counted(axis_.rows, "sample"),
-                    of = names.empty()       ? ""
-                         : names.size() == 1 ? " of its operand "
-                                             : " of its operands ",
-                    all =
-                        fmt::format("it sees {}{}{} at once", samples, of, fmt::join(names, ", "));
+  const std::string all =
+      fmt::format("it sees {}{}{} at once",
+                  axis_.rows == 1 ? "the sample" : "all " + counted(axis_.rows, "sample"),
+                  names.empty()       ? ""
+                  : names.size() == 1 ? " of its operand "
+                                      : " of its operands ",
+                  fmt::join(names, ", "));
   refusals_.push_back({id, !op.regions.empty()        ? all + " in its blocks"
                            : !only_reads(op)          ? "it changes a value, for all samples"
                            : kept_[id.index]          ? all + ": what it makes is needed as a whole"
