@@ -33,7 +33,10 @@ class Comparison {
         storages_(a.storage_count()),
         back_(b.storage_count()) {}
 
-  bool run() { return declared() && regions() && outputs() && training(); }
+  bool run() {
+    return define_all("declared values", declared_values(a_), declared_values(b_)) && regions() &&
+           uses("outputs", a_.outputs, b_.outputs) && training();
+  }
 
   std::string why;
 
@@ -56,15 +59,6 @@ class Comparison {
     return all;
   }
 
-  bool declared() {
-    const auto in_a = declared_values(a_), in_b = declared_values(b_);
-    if (!count("declared values", in_a, in_b)) return false;
-    for (std::size_t i = 0; i < in_a.size(); ++i) {
-      if (!define(in_a[i], in_b[i])) return false;
-    }
-    return true;
-  }
-
   bool regions() {
     // Inner regions first, as their ops stand before what follows their holder.
     struct Frame {
@@ -74,12 +68,8 @@ class Comparison {
     std::vector<Frame> frames;
     const auto enter = [&](RegionId a, RegionId b) {
       frames.push_back({a, b});
-      const auto &in_a = a_[a].parameters, &in_b = b_[b].parameters;
-      if (!count("parameters of a region", in_a, in_b)) return false;
-      for (std::size_t i = 0; i < in_a.size(); ++i) {
-        if (!define(in_a[i], in_b[i])) return false;
-      }
-      return count("ops", a_[a].ops, b_[b].ops);
+      return define_all("parameters of a region", a_[a].parameters, b_[b].parameters) &&
+             count("ops", a_[a].ops, b_[b].ops);
     };
     if (!enter(Graph::body, Graph::body)) return false;
     while (!frames.empty()) {
@@ -102,8 +92,6 @@ class Comparison {
     }
     return true;
   }
-
-  bool outputs() { return uses("outputs", a_.outputs, b_.outputs); }
 
   bool training() {
     const auto &x = a_.training, &y = b_.training;
@@ -131,10 +119,7 @@ class Comparison {
       return differ(what, "origin '" + x.where + "'", "origin '" + y.where + "'");
     if (!count("regions of " + what, x.regions, y.regions)) return false;
     if (!uses("operands of " + what, x.operands, y.operands)) return false;
-    if (!count("results of " + what, x.results, y.results)) return false;
-    for (std::size_t i = 0; i < x.results.size(); ++i) {
-      if (!define(x.results[i], y.results[i])) return false;
-    }
+    if (!define_all("results of " + what, x.results, y.results)) return false;
     if (static_cast<bool>(x.workspace) != static_cast<bool>(y.workspace)) {
       return differ(what, x.workspace ? "a workspace" : "no workspace",
                     y.workspace ? "a workspace" : "no workspace");
@@ -154,6 +139,13 @@ class Comparison {
 
   static std::string name(const Graph& graph, ValueId id) {
     return id ? "'" + graph[id].name + "'" : "_";
+  }
+
+  bool define_all(const std::string& what, const std::vector<ValueId>& x,
+                  const std::vector<ValueId>& y) {
+    return count(what, x, y) &&
+           std::equal(x.begin(), x.end(), y.begin(),
+                      [this](ValueId of_x, ValueId of_y) { return define(of_x, of_y); });
   }
 
   bool define(ValueId ia, ValueId ib) {
