@@ -34,21 +34,22 @@ class Printer {
     while (next_declared_ < declared_.size()) print_declared(declared_[next_declared_++]);
     for (std::size_t i = 0; i < held_.size(); ++i) {
       if (!held_[i].empty()) {
-        fail({.found = "storage '" + graph_.storage(StorageId(i)).name +
-                       "', that others are merged into and no value has",
-              .expected = "merges into a value's storage",
-              .where = "graph::print"});
+        refuse("storage '" + graph_.storage(StorageId(i)).name +
+                   "', that others are merged into and no value has",
+               "merges into a value's storage");
       }
     }
     print_training();
-    out_ += "result = ";
-    for (std::size_t i = 0; i < graph_.outputs.size(); ++i)
-      out_ += (i ? ", " : "") + reference(graph_.outputs[i]);
-    out_ += graph_.outputs.empty() ? "_;\n" : ";\n";
+    out_ += "result = " + (graph_.outputs.empty() ? "_" : references(graph_.outputs)) + ";\n";
     return std::move(out_);
   }
 
  private:
+  [[noreturn]] static void refuse(std::string found,
+                                  std::string expected = "a graph that verify accepts") {
+    fail({.found = std::move(found), .expected = std::move(expected), .where = "graph::print"});
+  }
+
   /// Declarations keep their order among themselves. They are printed where their ids put them, or
   /// where they are needed if that is earlier.
   void declare_before(const Op& op) {
@@ -146,9 +147,8 @@ class Printer {
 
   std::string print_regions(const Op& op) {
     if (op.regions.size() != op.definition->regions.size() || depth_ > max_region_depth) {
-      fail({.found = describe_regions(op),
-            .expected = "a graph that verify accepts",
-            .where = "graph::print"});
+      refuse("an op '" + std::string(op.name()) + "' with " + std::to_string(op.regions.size()) +
+             " regions, nested");
     }
     if (op.regions.empty()) return {};
     std::string outside = std::move(out_);
@@ -159,11 +159,6 @@ class Printer {
     }
     std::swap(out_, outside);
     return outside;
-  }
-
-  static std::string describe_regions(const Op& op) {
-    return "an op '" + std::string(op.name()) + "' with " + std::to_string(op.regions.size()) +
-           " regions, nested";
   }
 
   void print_region(const Op& op, const Region& region) {
@@ -179,12 +174,7 @@ class Printer {
     ++depth_;
     for (OpId inner : region.ops) print_op(graph_[inner]);
     indent();
-    out_ += "yield";
-    for (std::size_t i = 0; i < region.results.size(); ++i) {
-      out_ += i == 0 ? " " : ", ";
-      out_ += region.results[i] ? reference(region.results[i]) : "_";
-    }
-    out_ += ";\n";
+    out_ += (region.results.empty() ? "yield" : "yield " + references(region.results)) + ";\n";
     --depth_;
     indent();
     out_ += "}";
@@ -199,21 +189,13 @@ class Printer {
             (is_name(training.optimizer) ? training.optimizer : quote(training.optimizer)) +
             ", learning_rate=" + to_string(AttributeValue(training.learning_rate));
     attributes(training.attributes);
-    const char* comma = ", parameters=[";
-    for (const ValueId parameter : training.parameters)
-      out_ += std::exchange(comma, ", ") + reference(parameter);
-    out_ += "]);\n";
+    out_ += ", parameters=[" + references(training.parameters) + "]);\n";
   }
 
   void call(const Op& op) {
     out_ += needs_quotes(op.name()) ? quote(op.name()) : std::string(op.name());
-    out_ += "(";
-    const char* comma = "";
-    for (ValueId operand : op.operands) {
-      out_ += comma + (operand ? reference(operand) : "_");
-      comma = ", ";
-    }
-    attributes(op.attributes, comma);
+    out_ += "(" + references(op.operands);
+    attributes(op.attributes, op.operands.empty() ? "" : ", ");
     out_ += ")";
   }
 
@@ -233,12 +215,16 @@ class Printer {
   }
 
   std::string reference(ValueId id) const {
-    if (numbers_.at(id.index) == 0) {
-      fail({.found = "value '" + graph_[id].name + "' used before it is defined",
-            .expected = "a graph that verify accepts",
-            .where = "graph::print"});
-    }
+    if (numbers_.at(id.index) == 0)
+      refuse("value '" + graph_[id].name + "' used before it is defined");
     return "$" + std::to_string(numbers_[id.index]);
+  }
+
+  /// "$1, _, $3"
+  std::string references(const std::vector<ValueId>& ids) const {
+    std::string all;
+    for (ValueId id : ids) all += (all.empty() ? "" : ", ") + (id ? reference(id) : "_");
+    return all;
   }
 
   void note(const char* name, const std::string& argument) {
@@ -263,11 +249,7 @@ class Printer {
     if (storage.name != name) note("storage", quote(storage.name));
 
     ValueId& known = stand_in_[value.storage.index];
-    if (known) {
-      fail({.found = "value '" + value.name + "' in the storage of '" + graph_[known].name + "'",
-            .expected = "a graph that verify accepts",
-            .where = "graph::print"});
-    }
+    if (known) refuse("value '" + value.name + "' in the storage of '" + graph_[known].name + "'");
     known = id;
     const StorageId root = graph_.root(value.storage);
     std::vector<ValueId>& held = held_[root.index];
@@ -279,9 +261,7 @@ class Printer {
         held.push_back(id);
       }
     } else if (!held.empty()) {
-      std::string all;
-      for (ValueId earlier : held) all += (all.empty() ? "" : ", ") + reference(earlier);
-      note("holds", all);
+      note("holds", references(held));
       held.clear();
     }
   }
