@@ -196,46 +196,33 @@ Parser::Call Parser::call() {
 
 void Parser::argument(Call& made, std::size_t& positional) {
   const auto& schemas = made.definition->attributes;
-  const bool attributes_began = !made.attributes.items().empty();
   if (token_.kind == TokenKind::reference || token_.is_name("_")) {
-    if (attributes_began) unexpected("an attribute: operands come first");
+    if (!made.attributes.items().empty()) unexpected("an attribute: operands come first");
     const bool absent = token_.kind == TokenKind::name;
     if (absent) absent_operand(*made.definition, made.operands.size());
     made.operands.push_back(absent ? ValueId{} : reference());
     return;
   }
   const Token first = token_;
-  const auto named = [&](std::string_view name) {
-    const auto found =
-        std::find_if(schemas.begin(), schemas.end(), [&](const auto& s) { return s.name == name; });
-    return found == schemas.end() ? nullptr : &*found;
-  };
-  if (first.kind == TokenKind::name || first.kind == TokenKind::text) {
+  const bool is_text = first.kind == TokenKind::name || first.kind == TokenKind::text;
+  if (is_text) {
     advance();
     if (accept('=')) {
       if (made.attributes.has(first.text)) {
         lexer_.fail_at(first.position, {.found = "a second attribute " + describe(first),
                                         .expected = "each attribute once"});
       }
-      const AttributeSchema* known = named(first.text);
+      const auto known = std::ranges::find(schemas, first.text, &AttributeSchema::name);
       // At once, lest a script pile up attributes that the builder then refuses.
-      if (!known) unknown_attribute(first, *made.definition);
-      made.attributes.set(first.text, literal(known));
+      if (known == schemas.end()) unknown_attribute(first, *made.definition);
+      made.attributes.set(first.text, literal(*known));
       positional = schemas.size();
       return;
     }
   }
-  if (positional >= schemas.size()) {
-    no_more_attributes(first, made);
-  }
-  const AttributeSchema* schema = &schemas[positional++];
-  AttributeValue value;
-  if (first.kind == TokenKind::name || first.kind == TokenKind::text) {
-    value = first.text;
-  } else {
-    value = literal(schema);
-  }
-  made.attributes.set(schema->name, std::move(value));
+  if (positional >= schemas.size()) no_more_attributes(first, made);
+  const AttributeSchema& schema = schemas[positional++];
+  made.attributes.set(schema.name, is_text ? AttributeValue(first.text) : literal(schema));
 }
 
 void Parser::unknown_attribute(const Token& name, const OperatorDefinition& definition) const {
@@ -246,30 +233,21 @@ void Parser::unknown_attribute(const Token& name, const OperatorDefinition& defi
                                  .expected = known.empty() ? "no attributes" : "one of " + known});
 }
 
-AttributeValue Parser::literal(const AttributeSchema* schema) {
-  const Token token = token_;
-  switch (token.kind) {
-    case TokenKind::integer:
-      advance();
-      return token.integer;
-    case TokenKind::real:
-      advance();
-      return token.real;
-    case TokenKind::name:
-      advance();
-      if (schema && schema->type == AttributeType::real) {
-        if (token.text == "inf") return std::numeric_limits<double>::infinity();
-        if (token.text == "nan") return std::numeric_limits<double>::quiet_NaN();
-      }
-      return token.text;
-    case TokenKind::text:
-      advance();
-      return token.text;
-    default:
-      break;
+AttributeValue Parser::literal(const AttributeSchema& schema) {
+  if (token_.is('[')) return integers();
+  if (token_.kind == TokenKind::name || token_.kind == TokenKind::text) {
+    const bool maybe_number = token_.kind == TokenKind::name && schema.type == AttributeType::real;
+    const std::string word = text("a text");
+    if (maybe_number && word == "inf") return std::numeric_limits<double>::infinity();
+    if (maybe_number && word == "nan") return std::numeric_limits<double>::quiet_NaN();
+    return word;
   }
-  if (!token.is('[')) unexpected("a number, a text or a list of integers");
-  return integers();
+  const Token token = token_;
+  if (token.kind != TokenKind::integer && token.kind != TokenKind::real)
+    unexpected("a number, a text or a list of integers");
+  advance();
+  if (token.kind == TokenKind::integer) return token.integer;
+  return token.real;
 }
 
 /// Once all values of a statement are there, for they may share bytes with each other.

@@ -51,7 +51,7 @@ class Parser {
   void set_context(const OpNotes& notes);
   void merge(const Target& target);
   void finish(const std::vector<Target>& targets, const Call& call);
-  AttributeValue literal(const AttributeSchema* schema);
+  AttributeValue literal(const AttributeSchema& schema);
 
   // Declarations (parser_declarations.cpp)
   struct Dimensions {

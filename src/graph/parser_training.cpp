@@ -196,16 +196,14 @@ void Parser::optimizer_attribute(const Token& name, const OperatorDefinition* op
     lexer_.fail_at(name.position, {.found = describe(name) + " before the optimizer",
                                    .expected = "optimizer=… first"});
   }
-  const auto& known = optimizer->attributes;
-  const auto schema =
-      std::find_if(known.begin(), known.end(), [&](const auto& s) { return s.name == name.text; });
+  const auto schema = std::ranges::find(optimizer->attributes, name.text, &AttributeSchema::name);
   if (attributes.has(name.text) || name.text == "optimizer" || name.text == "learning_rate" ||
       name.text == "parameters") {
     lexer_.fail_at(name.position,
                    {.found = "a second " + describe(name), .expected = "each argument once"});
   }
-  if (schema == known.end()) unknown_attribute(name, *optimizer);
-  attributes.set(name.text, literal(&*schema));
+  if (schema == optimizer->attributes.end()) unknown_attribute(name, *optimizer);
+  attributes.set(name.text, literal(*schema));
 }
 
 void Parser::check_training() const {
