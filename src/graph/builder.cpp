@@ -154,10 +154,8 @@ ValueId Builder::declare(std::string name, DType type, Shape shape, StorageClass
     fail({.found = "a second value named '" + name + "'",
           .expected = "names of their own for declared values"});
   }
-  const StorageId storage = graph_->add_storage(
-      {.name = name, .cls = cls, .space = space, .bytes = byte_size(type, shape)});
-  return graph_->add_value(
-      {.name = std::move(name), .type = type, .shape = shape, .storage = storage});
+  return add_with_storage(*graph_, {.name = std::move(name), .type = type, .shape = shape}, cls,
+                          space);
 }
 
 /// Runs an operator's rule; an Error of it gets the op's title.
@@ -209,11 +207,8 @@ RegionId Builder::begin_region(std::string_view name, const std::vector<ValueId>
                 .type = types[i].type,
                 .shape = types[i].shape,
                 .parameter_of = region};
-    value.storage = graph_->add_storage({.name = value.name,
-                                         .cls = result_class(),
-                                         .space = {},
-                                         .bytes = byte_size(value.type, value.shape)});
-    (*graph_)[region].parameters.push_back(graph_->add_value(std::move(value)));
+    (*graph_)[region].parameters.push_back(
+        add_with_storage(*graph_, std::move(value), result_class()));
   }
   open_.push_back(region);
   return region;
@@ -246,21 +241,16 @@ std::vector<ValueId> Builder::add(std::string_view name, std::vector<ValueId> op
   views.resize(types.size());
 
   for (std::size_t i = 0; i < types.size(); ++i) {
-    Value value;
-    value.name = result_name(op, i, types.size());
-    value.type = types[i].type;
-    value.shape = types[i].shape;
-    if (views[i]) {
-      const Value& owner = (*graph_)[op.operands.at(views[i]->operand)];
-      value.storage = owner.storage;
-      value.offset = owner.offset + views[i]->offset;
-      value.layout = owner.layout;
-    } else {
-      value.storage = graph_->add_storage({.name = value.name,
-                                           .cls = result_class(),
-                                           .space = {},
-                                           .bytes = byte_size(value.type, value.shape)});
+    Value value{
+        .name = result_name(op, i, types.size()), .type = types[i].type, .shape = types[i].shape};
+    if (!views[i]) {
+      op.results.push_back(add_with_storage(*graph_, std::move(value), result_class()));
+      continue;
     }
+    const Value& owner = (*graph_)[op.operands.at(views[i]->operand)];
+    value.storage = owner.storage;
+    value.offset = owner.offset + views[i]->offset;
+    value.layout = owner.layout;
     op.results.push_back(graph_->add_value(std::move(value)));
   }
   const RegionId into = open_.empty() ? Graph::body : open_.back();

@@ -46,6 +46,23 @@ StorageClass result_class(Phase phase) noexcept {
                                                             : StorageClass::activation;
 }
 
+ValueId add_with_storage(Graph& graph, Value value, StorageClass cls, const Space& space) {
+  value.storage = graph.add_storage({.name = value.name,
+                                     .cls = cls,
+                                     .space = space,
+                                     .bytes = byte_size(value.type, value.shape, value.layout)});
+  return graph.add_value(std::move(value));
+}
+
+void add_workspace(Graph& graph, OpId id, std::int64_t bytes, const Space& space) {
+  graph[id].workspace = add_with_storage(graph,
+                                         {.name = workspace_name(graph[id]),
+                                          .type = DType::uint8,
+                                          .shape = Shape{bytes},
+                                          .producer = id},
+                                         StorageClass::workspace, space);
+}
+
 const std::vector<Declaration>& declarations() {
   static const std::vector<Declaration> all{{"InputTensor", StorageClass::input},
                                             {"ConstantTensor", StorageClass::constant},

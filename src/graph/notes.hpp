@@ -22,6 +22,11 @@ std::string workspace_name(const Op& op);
 /// Class of what an op of this phase produces, unless someone says otherwise.
 StorageClass result_class(Phase phase) noexcept;
 
+/// Adds a value with a storage of its own, which has its name and its bytes.
+ValueId add_with_storage(Graph& graph, Value value, StorageClass cls, const Space& space = {});
+/// Gives an op scratch bytes.
+void add_workspace(Graph& graph, OpId id, std::int64_t bytes, const Space& space = {});
+
 struct Declaration {
   std::string_view word;
   StorageClass cls;

@@ -89,11 +89,7 @@ Graph Parser::run() {
 std::vector<ResultType> Parser::infer(std::vector<Value> operands) {
   for (Value& operand : operands) {
     // Of a class that every operator may read, and write.
-    operand.storage = graph_.add_storage({.name = operand.name,
-                                          .cls = StorageClass::buffer,
-                                          .space = {},
-                                          .bytes = byte_size(operand.type, operand.shape)});
-    const ValueId id = graph_.add_value(std::move(operand));
+    const ValueId id = add_with_storage(graph_, std::move(operand), StorageClass::buffer);
     define({.number = static_cast<std::int64_t>(id.index) + 1}, id);
   }
   advance();
@@ -292,17 +288,7 @@ void Parser::finish(const std::vector<Target>& left, const Call& made) {
   std::size_t next = 0;
   for (const Target& target : left) {
     if (target.notes.workspace) {
-      at(target.position, [&] {
-        const Shape shape{*target.notes.workspace};
-        const std::string name = workspace_name(graph_[op]);
-        const StorageId storage =
-            graph_.add_storage({.name = name, .cls = StorageClass::workspace});
-        graph_[op].workspace = graph_.add_value({.name = name,
-                                                 .type = DType::uint8,
-                                                 .shape = shape,
-                                                 .storage = storage,
-                                                 .producer = op});
-      });
+      at(target.position, [&] { add_workspace(graph_, op, *target.notes.workspace); });
       define(target, graph_[op].workspace);
       annotate(target, graph_[op].workspace);
       continue;

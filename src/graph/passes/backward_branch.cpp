@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <map>
 
+#include "src/graph/notes.hpp"
 #include "src/graph/passes/backward.hpp"
 
 namespace arenite::graph {
@@ -106,19 +107,14 @@ void Backward::add_loss_of(Backward& block, OpId branch, std::size_t side, std::
 /// One more result of a forward `if`.
 ValueId Backward::save(OpId branch, std::size_t side, ValueId value) {
   Graph& graph = builder_.graph();
-  const Value inner = graph[value];
-  const std::string name = inner.name + ".saved";
-  const StorageId storage =
-      graph.add_storage({.name = name,
-                         .cls = StorageClass::activation,
-                         .space = graph.storage(graph.root(value)).space,
-                         .bytes = byte_size(inner.type, inner.shape, inner.layout)});
-  const ValueId saved = graph.add_value({.name = name,
-                                         .type = inner.type,
-                                         .shape = inner.shape,
-                                         .layout = inner.layout,
-                                         .storage = storage,
-                                         .producer = branch});
+  const Value& inner = graph[value];
+  const ValueId saved = add_with_storage(graph,
+                                         {.name = inner.name + ".saved",
+                                          .type = inner.type,
+                                          .shape = inner.shape,
+                                          .layout = inner.layout,
+                                          .producer = branch},
+                                         StorageClass::activation, graph.root_storage(value).space);
   graph[branch].results.push_back(saved);
   const OpContext context = builder_.context;
   builder_.context = context_of(branch);

@@ -22,16 +22,11 @@ bool is_real(const Value& value) {
 
 /// One more value that a loop carries, before the loop's op is there.
 ValueId add_parameter(Graph& graph, RegionId region, const std::string& name, ValueId first) {
-  const Value like = graph[first];
-  const StorageId storage = graph.add_storage({.name = name,
-                                               .cls = graph.storage(graph.root(first)).cls,
-                                               .space = graph.storage(graph.root(first)).space,
-                                               .bytes = byte_size(like.type, like.shape)});
-  const ValueId parameter = graph.add_value({.name = name,
-                                             .type = like.type,
-                                             .shape = like.shape,
-                                             .storage = storage,
-                                             .parameter_of = region});
+  const Value& like = graph[first];
+  const Storage& storage = graph.root_storage(first);
+  const ValueId parameter = add_with_storage(
+      graph, {.name = name, .type = like.type, .shape = like.shape, .parameter_of = region},
+      storage.cls, storage.space);
   graph[region].parameters.push_back(parameter);
   return parameter;
 }
@@ -149,13 +144,11 @@ Backward::Carried Backward::add_carried(OpId loop, const std::string& name, Valu
   Graph& graph = builder_.graph();
   const RegionId body = graph[loop].regions[0];
   const ValueId parameter = add_parameter(graph, body, name, first);
-  const Value like = graph[parameter];
-  const Storage storage = graph.storage(like.storage);
-  const ValueId result = graph.add_value({.name = name,
-                                          .type = like.type,
-                                          .shape = like.shape,
-                                          .storage = graph.add_storage(storage),
-                                          .producer = loop});
+  const Value& like = graph[parameter];
+  const Storage& storage = graph.storage(like.storage);
+  const ValueId result = add_with_storage(
+      graph, {.name = name, .type = like.type, .shape = like.shape, .producer = loop}, storage.cls,
+      storage.space);
   graph[loop].operands.push_back(first);
   graph[loop].results.push_back(result);
   return {parameter, result};

@@ -18,7 +18,8 @@ class Joiner {
     for (OpId id : ops) {
       if (graph_[id].definition->control == Control::branch) join_branch(id);
       if (graph_[id].definition->control == Control::loop) join_loop(id);
-      add_workspace(id);
+      const std::int64_t staged = staging_bytes(graph_, graph_[id]);
+      if (staged > 0 && !graph_[id].workspace) add_workspace(graph_, id, staged);
     }
     return merged_;
   }
@@ -100,19 +101,6 @@ class Joiner {
   void join(ValueId from, ValueId into) {
     sharing_.merge(graph_.root(from), graph_.root(into));
     ++merged_;
-  }
-
-  void add_workspace(OpId id) {
-    const std::int64_t bytes = staging_bytes(graph_, graph_[id]);
-    if (bytes == 0 || graph_[id].workspace) return;
-    const std::string name = workspace_name(graph_[id]);
-    const StorageId storage = graph_.add_storage(
-        {.name = name, .cls = StorageClass::workspace, .space = {}, .bytes = bytes});
-    graph_[id].workspace = graph_.add_value({.name = name,
-                                             .type = DType::uint8,
-                                             .shape = Shape{bytes},
-                                             .storage = storage,
-                                             .producer = id});
   }
 
   Graph& graph_;

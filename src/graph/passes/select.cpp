@@ -155,16 +155,7 @@ void select(Graph& graph, const KernelSelector& selector, Remarks* remarks) {
             .expected = "at most 2^48",
             .where = describe(graph, id)});
     }
-    const std::string name = workspace_name(graph[id]);
-    const StorageId storage = graph.add_storage({.name = name,
-                                                 .cls = StorageClass::workspace,
-                                                 .space = space_of(graph, graph[id]),
-                                                 .bytes = bytes});
-    graph[id].workspace = graph.add_value({.name = name,
-                                           .type = DType::uint8,
-                                           .shape = Shape{bytes},
-                                           .storage = storage,
-                                           .producer = id});
+    add_workspace(graph, id, bytes, space_of(graph, graph[id]));
   }
   verify(graph);
 }
