@@ -4,13 +4,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "src/graph/notes.hpp"
+
 namespace arenite::graph {
 namespace {
-
-const char* kind(const AttributeValue& value) {
-  constexpr const char* names[] = {"an integer", "a number", "a text", "a list of integers"};
-  return names[value.index()];
-}
 
 template <class T>
 const T& typed(const Attributes& attributes, std::string_view name, const char* expected) {
@@ -18,7 +15,8 @@ const T& typed(const Attributes& attributes, std::string_view name, const char* 
   if (!value) fail({.found = "no attribute '" + std::string(name) + "'", .expected = expected});
   const T* held = std::get_if<T>(value);
   if (!held)
-    fail({.found = "attribute '" + std::string(name) + "' is " + kind(*value),
+    fail({.found = "attribute '" + std::string(name) + "' is " +
+                   kind_of(static_cast<AttributeType>(value->index())),
           .expected = expected});
   return *held;
 }

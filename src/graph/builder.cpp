@@ -1,9 +1,9 @@
-#include <arenite/error.hpp>
 #include <arenite/graph/builder.hpp>
 #include <arenite/graph/regions.hpp>
 
 #include <algorithm>
 
+#include "src/base/refuse.hpp"
 #include "src/graph/notes.hpp"
 
 namespace arenite::graph {
@@ -17,42 +17,25 @@ void check_operands(const Graph& graph, const Op& op, const OpContext& context) 
   const OperatorDefinition& definition = *op.definition;
   const std::size_t given = op.operands.size();
   if (!definition.takes(given)) {
-    fail({.found = std::to_string(given) + " operands",
-          .expected = definition.expected_operands(),
-          .where = title(definition, context)});
+    refuse(std::to_string(given) + " operands", definition.expected_operands(),
+           title(definition, context));
   }
   for (std::size_t i = 0; i < given; ++i) {
     const ValueId operand = op.operands[i];
     const OperandSchema& schema = definition.operand_schema(i);
     if (!operand && schema.optional) continue;
     if (!operand || operand.index >= graph.value_count()) {
-      fail({.found = "operand '" + schema.name + "' names no value of this graph",
-            .expected = "a value made by this graph's builder",
-            .where = title(definition, context)});
+      refuse("operand '" + schema.name + "' names no value of this graph",
+             "a value made by this graph's builder", title(definition, context));
     }
     const StorageClass cls = graph.root_storage(operand).cls;
     if (schema.effect != Effect::read &&
         (cls == StorageClass::constant || cls == StorageClass::input)) {
-      fail({.found = "operand '" + schema.name + "' would write '" + graph[operand].name +
-                     "', of class " + std::string(to_string(cls)),
-            .expected = "a value that may be written",
-            .where = title(definition, context)});
+      refuse("operand '" + schema.name + "' would write '" + graph[operand].name + "', of class " +
+                 std::string(to_string(cls)),
+             "a value that may be written", title(definition, context));
     }
   }
-}
-
-bool type_matches(const AttributeValue& value, AttributeType type) {
-  switch (type) {
-    case AttributeType::integer:
-      return std::holds_alternative<std::int64_t>(value);
-    case AttributeType::real:
-      return std::holds_alternative<double>(value) || std::holds_alternative<std::int64_t>(value);
-    case AttributeType::text:
-      return std::holds_alternative<std::string>(value);
-    case AttributeType::integers:
-      return std::holds_alternative<std::vector<std::int64_t>>(value);
-  }
-  return false;
 }
 
 Attributes complete(const OperatorDefinition& definition, const Attributes& given,
@@ -61,30 +44,21 @@ Attributes complete(const OperatorDefinition& definition, const Attributes& give
   for (const AttributeSchema& schema : definition.attributes) {
     const AttributeValue* value = given.find(schema.name);
     if (!value && !schema.default_value) {
-      fail({.found = "no attribute '" + schema.name + "'",
-            .expected = schema.name + "=…",
-            .where = title(definition, context)});
-    }
-    if (value && !type_matches(*value, schema.type)) {
-      constexpr const char* kinds[] = {"an integer", "a number", "a text", "a list of integers"};
-      fail({.found = "attribute " + schema.name + "=" + to_string(*value),
-            .expected = kinds[static_cast<std::size_t>(schema.type)],
-            .where = title(definition, context)});
+      refuse("no attribute '" + schema.name + "'", schema.name + "=…", title(definition, context));
     }
     AttributeValue chosen = value ? *value : *schema.default_value;
-    if (schema.type == AttributeType::real && std::holds_alternative<std::int64_t>(chosen)) {
-      chosen = static_cast<double>(std::get<std::int64_t>(chosen));
+    const auto* integer = std::get_if<std::int64_t>(&chosen);
+    if (schema.type == AttributeType::real && integer) chosen = static_cast<double>(*integer);
+    if (value && chosen.index() != static_cast<std::size_t>(schema.type)) {
+      refuse("attribute " + schema.name + "=" + to_string(*value), kind_of(schema.type),
+             title(definition, context));
     }
     all.set(schema.name, std::move(chosen));
   }
   for (const auto& [name, value] : given.items()) {
     if (all.has(name)) continue;
-    std::string known;
-    for (const AttributeSchema& schema : definition.attributes)
-      known += (known.empty() ? "" : ", ") + schema.name;
-    fail({.found = "unknown attribute '" + name + "'",
-          .expected = known.empty() ? "no attributes" : "one of " + known,
-          .where = title(definition, context)});
+    refuse("unknown attribute '" + name + "'", expected_attributes(definition),
+           title(definition, context));
   }
   return all;
 }
@@ -125,10 +99,10 @@ void GradientContext::set(std::size_t operand, ValueId gradient) {
   const Value& value = builder_->graph()[this->operand(operand)];
   const Value& given = builder_->graph()[gradient];
   if (value.shape != given.shape) {
-    fail({.found = "a gradient of shape " + to_string(given.shape) + " for operand " +
-                   std::to_string(operand),
-          .expected = "the operand's shape " + to_string(value.shape),
-          .where = "gradient of " + describe(builder_->graph(), op_)});
+    refuse(
+        "a gradient of shape " + to_string(given.shape) + " for operand " + std::to_string(operand),
+        "the operand's shape " + to_string(value.shape),
+        "gradient of " + describe(builder_->graph(), op_));
   }
   operand_gradients_.at(operand) = gradient;
 }
@@ -144,16 +118,11 @@ bool Builder::name_taken(const std::string& name) {
 }
 
 ValueId Builder::declare(std::string name, DType type, Shape shape, StorageClass cls, Space space) {
-  if (name.empty()) {
-    fail({.found = "a declared value with an empty name", .expected = "at least one character"});
-  }
-  if (name.find_first_of(",);") != std::string::npos) {
-    fail({.found = "a value named '" + name + "'", .expected = "a name without ',', ')' or ';'"});
-  }
-  if (name_taken(name)) {
-    fail({.found = "a second value named '" + name + "'",
-          .expected = "names of their own for declared values"});
-  }
+  if (name.empty()) refuse("a declared value with an empty name", "at least one character");
+  if (name.find_first_of(",);") != std::string::npos)
+    refuse("a value named '" + name + "'", "a name without ',', ')' or ';'");
+  if (name_taken(name))
+    refuse("a second value named '" + name + "'", "names of their own for declared values");
   return add_with_storage(*graph_, {.name = std::move(name), .type = type, .shape = shape}, cls,
                           space);
 }
@@ -188,14 +157,13 @@ RegionId Builder::begin_region(std::string_view name, const std::vector<ValueId>
   const Op op = begin(name, operands, attributes);
   const OperatorDefinition& definition = *op.definition;
   if (index >= definition.regions.size()) {
-    fail({.found = "block " + std::to_string(index + 1),
-          .expected = std::to_string(definition.regions.size()) + " of them",
-          .where = title(definition, context)});
+    refuse("block " + std::to_string(index + 1),
+           std::to_string(definition.regions.size()) + " of them", title(definition, context));
   }
   if (open_.size() == max_region_depth) {
-    fail({.found = "a block in " + std::to_string(open_.size()) + " others",
-          .expected = "blocks nested at most " + std::to_string(max_region_depth) + " deep",
-          .where = title(definition, context)});
+    refuse("a block in " + std::to_string(open_.size()) + " others",
+           "blocks nested at most " + std::to_string(max_region_depth) + " deep",
+           title(definition, context));
   }
   std::vector<ResultType> types;
   if (definition.parameters) {
@@ -215,7 +183,7 @@ RegionId Builder::begin_region(std::string_view name, const std::vector<ValueId>
 }
 
 void Builder::end_region(std::vector<ValueId> results) {
-  if (open_.empty()) fail({.found = "the end of a region", .expected = "one that was begun"});
+  if (open_.empty()) refuse("the end of a region", "one that was begun");
   (*graph_)[open_.back()].results = std::move(results);
   open_.pop_back();
 }
@@ -226,9 +194,8 @@ std::vector<ValueId> Builder::add(std::string_view name, std::vector<ValueId> op
   const OperatorDefinition& definition = *op.definition;
   op.regions = std::move(regions);
   if (op.regions.size() != definition.regions.size()) {
-    fail({.found = std::to_string(op.regions.size()) + " blocks",
-          .expected = std::to_string(definition.regions.size()),
-          .where = title(definition, context)});
+    refuse(std::to_string(op.regions.size()) + " blocks", std::to_string(definition.regions.size()),
+           title(definition, context));
   }
 
   std::vector<ResultType> types;
@@ -260,9 +227,9 @@ std::vector<ValueId> Builder::add(std::string_view name, std::vector<ValueId> op
 ValueId Builder::add1(std::string_view name, std::vector<ValueId> operands, Attributes attributes) {
   std::vector<ValueId> results = add(name, std::move(operands), std::move(attributes));
   if (results.size() != 1) {
-    fail({.found = "operator '" + std::string(name) + "' with " + std::to_string(results.size()) +
-                   " results",
-          .expected = "exactly one"});
+    refuse(
+        "operator '" + std::string(name) + "' with " + std::to_string(results.size()) + " results",
+        "exactly one");
   }
   return results.front();
 }

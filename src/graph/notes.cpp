@@ -1,7 +1,5 @@
 #include "src/graph/notes.hpp"
 
-#include <arenite/graph/operator.hpp>
-
 #include <algorithm>
 #include <array>
 
@@ -61,6 +59,18 @@ void add_workspace(Graph& graph, OpId id, std::int64_t bytes, const Space& space
                                           .shape = Shape{bytes},
                                           .producer = id},
                                          StorageClass::workspace, space);
+}
+
+const char* kind_of(AttributeType type) noexcept {
+  constexpr const char* kinds[] = {"an integer", "a number", "a text", "a list of integers"};
+  return kinds[static_cast<std::size_t>(type)];
+}
+
+std::string expected_attributes(const OperatorDefinition& definition) {
+  std::string known;
+  for (const AttributeSchema& schema : definition.attributes)
+    known += (known.empty() ? "one of " : ", ") + schema.name;
+  return known.empty() ? "no attributes" : known;
 }
 
 const std::vector<Declaration>& declarations() {

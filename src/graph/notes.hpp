@@ -2,7 +2,7 @@
 // otherwise.
 #pragma once
 
-#include <arenite/graph/graph.hpp>
+#include <arenite/graph/operator.hpp>
 
 #include <optional>
 #include <string>
@@ -26,6 +26,11 @@ StorageClass result_class(Phase phase) noexcept;
 ValueId add_with_storage(Graph& graph, Value value, StorageClass cls, const Space& space = {});
 /// Gives an op scratch bytes.
 void add_workspace(Graph& graph, OpId id, std::int64_t bytes, const Space& space = {});
+
+/// "a list of integers". AttributeValue has the same types in the same order.
+const char* kind_of(AttributeType type) noexcept;
+/// "one of stride, padding": what could stand in place of an attribute that nobody knows.
+std::string expected_attributes(const OperatorDefinition& definition);
 
 struct Declaration {
   std::string_view word;

@@ -222,11 +222,8 @@ void Parser::argument(Call& made, std::size_t& positional) {
 }
 
 void Parser::unknown_attribute(const Token& name, const OperatorDefinition& definition) const {
-  std::string known;
-  for (const auto& schema : definition.attributes)
-    known += (known.empty() ? "" : ", ") + schema.name;
   lexer_.fail_at(name.position, {.found = definition.name + ": unknown attribute " + describe(name),
-                                 .expected = known.empty() ? "no attributes" : "one of " + known});
+                                 .expected = expected_attributes(definition)});
 }
 
 AttributeValue Parser::literal(const AttributeSchema& schema) {

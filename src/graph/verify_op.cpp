@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/graph/flaw.hpp"
+#include "src/graph/notes.hpp"
 #include "src/graph/views.hpp"
 
 namespace arenite::graph {
@@ -12,21 +13,16 @@ void check_attributes(const Graph& graph, OpId id) {
   const Op& op = graph[id];
   for (const AttributeSchema& schema : op.definition->attributes) {
     const AttributeValue* value = op.attributes.find(schema.name);
-    constexpr const char* kinds[] = {"an integer", "a number", "a text", "a list of integers"};
-    const auto kind = static_cast<std::size_t>(schema.type);
-    // AttributeType and AttributeValue list the same four types in the same order.
-    if (!value || value->index() != kind) {
+    if (!value || value->index() != static_cast<std::size_t>(schema.type)) {
       op_flaw(graph, id,
               value ? "attribute " + schema.name + "=" + to_string(*value)
                     : "no attribute '" + schema.name + "'",
-              kinds[kind]);
+              kind_of(schema.type));
     }
   }
   for (const auto& [name, value] : op.attributes.items()) {
     const auto& schemas = op.definition->attributes;
-    const std::string& sought = name;
-    if (std::none_of(schemas.begin(), schemas.end(),
-                     [&](const auto& s) { return s.name == sought; })) {
+    if (std::ranges::find(schemas, name, &AttributeSchema::name) == schemas.end()) {
       op_flaw(graph, id, "unknown attribute '" + name + "'", "attributes of the operator's schema");
     }
   }
