@@ -112,10 +112,13 @@ std::string describe(const Token& token) {
 Lexer::Lexer(std::string_view script, std::string_view filename)
     : script_(script), filename_(filename) {}
 
-void Lexer::fail_at(Position position, ErrorText text) const {
-  text.where =
-      filename_ + ":" + std::to_string(position.line) + ":" + std::to_string(position.column);
-  throw Error(text);
+void Lexer::refuse(Position position, std::string found, std::string expected,
+                   std::string hint) const {
+  fail({.found = std::move(found),
+        .expected = std::move(expected),
+        .where =
+            filename_ + ":" + std::to_string(position.line) + ":" + std::to_string(position.column),
+        .hint = std::move(hint)});
 }
 
 char Lexer::peek(std::size_t ahead) const noexcept {
@@ -166,8 +169,7 @@ Token Lexer::next() {
     const auto [end, error] =
         std::from_chars(script_.data() + begin + 1, script_.data() + at_, token.integer);
     if (error != std::errc{}) {
-      fail_at(token.position,
-              {.found = describe(token), .expected = "'$' and a number below 2^63, as in $12"});
+      refuse(token.position, describe(token), "'$' and a number below 2^63, as in $12");
     }
     return token;
   }
@@ -177,8 +179,8 @@ Token Lexer::next() {
   token = finish(std::move(token), begin);
   // '?' is no part of the language: where it stands, the parser knows what is meant.
   if (std::string_view("=()[]{},;@<?").find(c) == std::string_view::npos) {
-    fail_at(token.position, {.found = "unexpected character " + describe(token),
-                             .expected = "a name, a number or punctuation"});
+    refuse(token.position, "unexpected character " + describe(token),
+           "a name, a number or punctuation");
   }
   return token;
 }
@@ -201,20 +203,18 @@ Token Lexer::number() {
     token.kind = TokenKind::integer;
     const auto [end, error] = std::from_chars(first, last, token.integer);
     if (error == std::errc::result_out_of_range) {
-      fail_at(token.position,
-              {.found = describe(token), .expected = "an integer of at most 64 bits"});
+      refuse(token.position, describe(token), "an integer of at most 64 bits");
     }
     if (error == std::errc{} && end == last) return token;
   } else {
     token.kind = TokenKind::real;
     const auto [end, error] = std::from_chars(first, last, token.real);
     if (error == std::errc::result_out_of_range) {
-      fail_at(token.position,
-              {.found = describe(token), .expected = "a number that a double can hold"});
+      refuse(token.position, describe(token), "a number that a double can hold");
     }
     if (error == std::errc{} && end == last) return token;
   }
-  fail_at(token.position, {.found = describe(token), .expected = "a number"});
+  refuse(token.position, describe(token), "a number");
 }
 
 Token Lexer::quoted() {
@@ -222,9 +222,8 @@ Token Lexer::quoted() {
   const std::size_t begin = at_++;
   while (true) {
     if (at_ == script_.size() || script_[at_] == '\n') {
-      fail_at(token.position, {.found = "a text without an end",
-                               .expected = "'\"' on the same line",
-                               .hint = "a line break is written \\n"});
+      refuse(token.position, "a text without an end", "'\"' on the same line",
+             "a line break is written \\n");
     }
     const char c = script_[at_++];
     if (c == '"') break;
@@ -249,8 +248,8 @@ void Lexer::escape(std::string& into) {
   if (!plain && c != 'n' && c != 't') {
     const std::string_view rest = script_.substr(at_);
     const std::string_view escaped = rest.substr(0, rest.empty() ? 0 : character_bytes(rest));
-    fail_at(position(), {.found = "unknown escape '\\" + printable(escaped) + "'",
-                         .expected = "\\\", \\\\, \\n, \\t or \\x and two hexadecimal digits"});
+    refuse(position(), "unknown escape '\\" + printable(escaped) + "'",
+           "\\\", \\\\, \\n, \\t or \\x and two hexadecimal digits");
   }
   into += plain ? c : c == 'n' ? '\n' : '\t';
   ++at_;
@@ -264,7 +263,7 @@ Token Lexer::raw_name() {
   while (at_ < script_.size() && !ends_raw_name(script_[at_])) ++at_;
   if (at_ == begin) {
     const Token found = next();
-    fail_at(token.position, {.found = describe(found), .expected = "a name"});
+    refuse(token.position, describe(found), "a name");
   }
   token.text = script_.substr(begin, at_ - begin);
   return finish(std::move(token), begin);

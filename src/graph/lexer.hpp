@@ -58,7 +58,8 @@ class Lexer {
   Token raw_name();
 
   /// Throws Error at a position of this script.
-  [[noreturn]] void fail_at(Position position, ErrorText text) const;
+  [[noreturn]] void refuse(Position position, std::string found, std::string expected,
+                           std::string hint = {}) const;
 
  private:
   void skip_space();

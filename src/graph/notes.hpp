@@ -55,7 +55,7 @@ struct ValueNotes {
 /// Notes on one op.
 struct OpNotes {
   std::optional<Phase> phase;
-  std::optional<std::int64_t> lane;
+  std::optional<int> lane;
   std::optional<std::string> kernel, where;
 };
 

@@ -158,10 +158,9 @@ std::vector<Parser::Target> Parser::targets() {
 void Parser::define(const Target& target, ValueId id) {
   const auto [known, fresh] = definitions_.emplace(target.number, Definition{id, target.position});
   if (!fresh) {
-    lexer_.fail_at(target.position,
-                   {.found = "a second $" + std::to_string(target.number),
-                    .expected = "a number of its own for each value",
-                    .hint = "the first is in line " + std::to_string(known->second.position.line)});
+    lexer_.refuse(target.position, "a second $" + std::to_string(target.number),
+                  "a number of its own for each value",
+                  "the first is in line " + std::to_string(known->second.position.line));
   }
   value_positions_.resize(graph_.value_count());
   value_positions_[id.index] = target.position;
@@ -205,8 +204,8 @@ void Parser::argument(Call& made, std::size_t& positional) {
     advance();
     if (accept('=')) {
       if (made.attributes.has(first.text)) {
-        lexer_.fail_at(first.position, {.found = "a second attribute " + describe(first),
-                                        .expected = "each attribute once"});
+        lexer_.refuse(first.position, "a second attribute " + describe(first),
+                      "each attribute once");
       }
       const auto known = std::ranges::find(schemas, first.text, &AttributeSchema::name);
       // At once, lest a script pile up attributes that the builder then refuses.
@@ -222,8 +221,8 @@ void Parser::argument(Call& made, std::size_t& positional) {
 }
 
 void Parser::unknown_attribute(const Token& name, const OperatorDefinition& definition) const {
-  lexer_.fail_at(name.position, {.found = definition.name + ": unknown attribute " + describe(name),
-                                 .expected = expected_attributes(definition)});
+  lexer_.refuse(name.position, definition.name + ": unknown attribute " + describe(name),
+                expected_attributes(definition));
 }
 
 AttributeValue Parser::literal(const AttributeSchema& schema) {
@@ -256,7 +255,7 @@ void Parser::merge(const Target& target) {
 
 void Parser::set_context(const OpNotes& notes) {
   builder_.context = {.phase = notes.phase.value_or(default_phase_),
-                      .lane = static_cast<int>(notes.lane.value_or(Op::shared_lane)),
+                      .lane = notes.lane.value_or(Op::shared_lane),
                       .where = notes.where.value_or("")};
 }
 
@@ -273,13 +272,12 @@ void Parser::finish(const std::vector<Target>& left, const Call& made) {
                                      [](const Target& t) { return t.notes.workspace.has_value(); });
   const std::size_t given = left.size() - static_cast<std::size_t>(scratch);
   if (given != results.size() || scratch > 1) {
-    lexer_.fail_at(
+    lexer_.refuse(
         left.empty() ? made.position : left[0].position,
-        {.found = std::to_string(given) + " results" +
-                  (scratch > 0 ? " and " + std::to_string(scratch) + " workspaces" : "") + " of " +
-                  made.word,
-         .expected =
-             std::to_string(results.size()) + (scratch > 1 ? " and at most one workspace" : "")});
+        std::to_string(given) + " results" +
+            (scratch > 0 ? " and " + std::to_string(scratch) + " workspaces" : "") + " of " +
+            made.word,
+        std::to_string(results.size()) + (scratch > 1 ? " and at most one workspace" : ""));
   }
   const auto views = result_views(graph_, graph_[op]);
   std::size_t next = 0;
@@ -308,9 +306,7 @@ void Parser::expect(char symbol, std::string_view after) {
 }
 
 void Parser::unexpected(std::string expected, std::string hint) const {
-  lexer_.fail_at(
-      token_.position,
-      {.found = describe(token_), .expected = std::move(expected), .hint = std::move(hint)});
+  lexer_.refuse(token_.position, describe(token_), std::move(expected), std::move(hint));
 }
 
 std::int64_t Parser::integer(std::string_view what) {

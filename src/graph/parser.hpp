@@ -89,6 +89,8 @@ class Parser {
   void value_note(ValueNotes& notes);
   void op_note(OpNotes& notes);
   Space space();
+  bool is_first(const std::string& what, const std::string& first, const std::string& second);
+  int number(const std::string& what);
   template <class T>
   void set_once(std::optional<T>& note, const Token& name, T value);
 
@@ -154,9 +156,9 @@ auto Parser::at(Position position, Action action) const {
   try {
     return action();
   } catch (const Error& error) {
-    ErrorText text = error.text();
-    if (!text.where.empty()) text.found = text.where + ": " + text.found;
-    lexer_.fail_at(position, std::move(text));
+    const ErrorText& text = error.text();
+    const std::string where = text.where.empty() ? "" : text.where + ": ";
+    lexer_.refuse(position, where + text.found, text.expected, text.hint);
   }
 }
 

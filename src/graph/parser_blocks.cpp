@@ -27,9 +27,9 @@ void Parser::block(Call& made) {
     const std::vector<Target> left = targets();
     expect(')', "the parameters");
     if (left.size() != parameters.size()) {
-      lexer_.fail_at(position, {.found = std::to_string(left.size()) +
-                                         " parameters of a block of " + made.word,
-                                .expected = std::to_string(parameters.size())});
+      lexer_.refuse(position,
+                    std::to_string(left.size()) + " parameters of a block of " + made.word,
+                    std::to_string(parameters.size()));
     }
     for (std::size_t i = 0; i < left.size(); ++i) {
       define(left[i], parameters[i]);

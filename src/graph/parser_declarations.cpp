@@ -13,13 +13,12 @@ constexpr const char* naming_hint =
 void Parser::declaration(const std::vector<Target>& left, StorageClass cls, bool class_follows) {
   const Position position = token_.position;
   if (builder_.in_region()) {
-    lexer_.fail_at(position, {.found = describe(token_) + " in a block",
-                              .expected = "declarations outside, before the statement"});
+    lexer_.refuse(position, describe(token_) + " in a block",
+                  "declarations outside, before the statement");
   }
   if (left.size() != 1) {
-    lexer_.fail_at(position,
-                   {.found = std::to_string(left.size()) + " values before " + describe(token_),
-                    .expected = "one"});
+    lexer_.refuse(position, std::to_string(left.size()) + " values before " + describe(token_),
+                  "one");
   }
   const std::string what = token_.text;
   advance();
@@ -93,24 +92,21 @@ std::int64_t Parser::bound(const Token& name, const std::string& value) {
   const auto known = bounds_.find(name.text);
   if (!token_.is('<')) {
     if (known != bounds_.end()) return known->second;
-    lexer_.fail_at(name.position,
-                   {.found = "dimension " + describe(name) + " of '" + printable(value) +
-                             "', known only at run time, without an upper bound",
-                    .expected = "one, as in " + printable(name.text) + "<=64",
-                    .hint = "memory is planned at the bound"});
+    lexer_.refuse(name.position,
+                  "dimension " + describe(name) + " of '" + printable(value) +
+                      "', known only at run time, without an upper bound",
+                  "one, as in " + printable(name.text) + "<=64", "memory is planned at the bound");
   }
   if (token_.spelling != "<=") unexpected("'<=' and an upper bound of " + describe(name));
   advance();
   const Token most = token_;
   if (integer("the upper bound of " + describe(name)) < 1) {
-    lexer_.fail_at(most.position,
-                   {.found = describe(most),
-                    .expected = "an upper bound of at least 1 for " + describe(name)});
+    lexer_.refuse(most.position, describe(most),
+                  "an upper bound of at least 1 for " + describe(name));
   }
   if (known != bounds_.end() && known->second != most.integer) {
-    lexer_.fail_at(most.position,
-                   {.found = "a second upper bound " + describe(most) + " of " + describe(name),
-                    .expected = "the first one, " + std::to_string(known->second)});
+    lexer_.refuse(most.position, "a second upper bound " + describe(most) + " of " + describe(name),
+                  "the first one, " + std::to_string(known->second));
   }
   bounds_.emplace(name.text, most.integer);
   return most.integer;

@@ -7,8 +7,7 @@ namespace arenite::graph {
 template <class T>
 void Parser::set_once(std::optional<T>& note, const Token& name, T value) {
   if (note) {
-    lexer_.fail_at(name.position,
-                   {.found = "a second note @" + name.text, .expected = "each note once"});
+    lexer_.refuse(name.position, "a second note @" + name.text, "each note once");
   }
   note = std::move(value);
 }
@@ -44,10 +43,9 @@ void Parser::value_note(ValueNotes& notes) {
       notes.holds.push_back(reference_token());
     } while (accept(','));
   } else {
-    lexer_.fail_at(name.position, {.found = "unknown note @" + printable(note),
-                                   .expected = "@name, @batch, @class, @space, @halo, @bytes, "
-                                               "@offset, @storage, @in, @holds or @workspace "
-                                               "before '='"});
+    lexer_.refuse(name.position, "unknown note @" + printable(note),
+                  "@name, @batch, @class, @space, @halo, @bytes, @offset, @storage, @in, @holds or "
+                  "@workspace before '='");
   }
   expect(')', "the note @" + note);
 }
@@ -60,19 +58,13 @@ void Parser::op_note(OpNotes& notes) {
     if (note == to_string(phase)) return set_once(notes.phase, name, phase);
   }
   if (note != "lane" && note != "kernel" && note != "where") {
-    lexer_.fail_at(name.position, {.found = "unknown note @" + printable(note),
-                                   .expected = "@init, @forward, @backward, @update, @evaluate, "
-                                               "@lane, @kernel or @where after a call"});
+    lexer_.refuse(name.position, "unknown note @" + printable(note),
+                  "@init, @forward, @backward, @update, @evaluate, @lane, @kernel or @where after "
+                  "a call");
   }
   expect('(', "@" + note);
   if (note == "lane") {
-    const Position position = token_.position;
-    const std::int64_t lane = integer("a lane");
-    if (lane < 0 || lane > std::numeric_limits<int>::max()) {
-      lexer_.fail_at(position,
-                     {.found = "lane " + std::to_string(lane), .expected = "0 to 2147483647"});
-    }
-    set_once(notes.lane, name, lane);
+    set_once(notes.lane, name, number("lane"));
   } else {
     set_once(note == "kernel" ? notes.kernel : notes.where, name, text("a text"));
   }
@@ -81,37 +73,38 @@ void Parser::op_note(OpNotes& notes) {
 
 Space Parser::space() {
   Space read;
-  const Position device_position = token_.position;
-  const std::string device = word("cpu or cuda");
-  if (device != "cpu" && device != "cuda") {
-    lexer_.fail_at(device_position,
-                   {.found = "device '" + printable(device) + "'", .expected = "cpu or cuda"});
-  }
-  read.device = device == "cpu" ? DeviceKind::cpu : DeviceKind::cuda;
-  expect(',', device);
-  const Position index_position = token_.position;
-  const std::int64_t index = integer("a device number");
-  if (index < 0 || index > std::numeric_limits<int>::max()) {
-    lexer_.fail_at(index_position, {.found = "device number " + std::to_string(index),
-                                    .expected = "0 to 2147483647"});
-  }
-  read.index = static_cast<int>(index);
+  const bool cpu = is_first("device", "cpu", "cuda");
+  read.device = cpu ? DeviceKind::cpu : DeviceKind::cuda;
+  expect(',', cpu ? "cpu" : "cuda");
+  read.index = number("device number");
   expect(',', "the device number");
-  const Position memory_position = token_.position;
-  const std::string memory = word("host or device");
-  if (memory != "host" && memory != "device") {
-    lexer_.fail_at(memory_position,
-                   {.found = "memory '" + printable(memory) + "'", .expected = "host or device"});
-  }
-  read.memory = memory == "host" ? MemoryKind::host : MemoryKind::device;
+  read.memory = is_first("memory", "host", "device") ? MemoryKind::host : MemoryKind::device;
   if (!accept(',')) return read;
   const Position capacity_position = token_.position;
   read.capacity = integer("a number of bytes");
   if (read.capacity < 0) {
-    lexer_.fail_at(capacity_position, {.found = "a capacity of " + std::to_string(read.capacity),
-                                       .expected = "at least 0 bytes"});
+    lexer_.refuse(capacity_position, "a capacity of " + std::to_string(read.capacity),
+                  "at least 0 bytes");
   }
   return read;
+}
+
+/// Whether it is the first one of two words.
+bool Parser::is_first(const std::string& what, const std::string& first,
+                      const std::string& second) {
+  const Position position = token_.position;
+  const std::string found = word(first + " or " + second);
+  if (found != first && found != second)
+    lexer_.refuse(position, what + " '" + printable(found) + "'", first + " or " + second);
+  return found == first;
+}
+
+int Parser::number(const std::string& what) {
+  const Position position = token_.position;
+  const std::int64_t found = integer("a " + what);
+  if (found < 0 || found > std::numeric_limits<int>::max())
+    lexer_.refuse(position, what + " " + std::to_string(found), "0 to 2147483647");
+  return static_cast<int>(found);
 }
 
 void Parser::annotate(const Target& target, ValueId id, bool is_view) {
@@ -126,8 +119,8 @@ void Parser::annotate(const Target& target, ValueId id, bool is_view) {
 // A value that was overlooked would be planned in a memory where no worker of its op looks for it.
 void Parser::check_spaces() const {
   if (!spaces_given_ || !space_missing_) return;
-  lexer_.fail_at(*space_missing_, {.found = "a value without a space, where others have one",
-                                   .expected = "@space(…) for all but views, or for none"});
+  lexer_.refuse(*space_missing_, "a value without a space, where others have one",
+                "@space(…) for all but views, or for none");
 }
 
 }  // namespace arenite::graph

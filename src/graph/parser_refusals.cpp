@@ -24,7 +24,7 @@ void Parser::no_more_attributes(const Token& found, const Call& made) const {
   } else if (made.attributes.items().size() == schemas.size()) {
     expected = "')', as all attributes of " + made.word + " are given";
   }
-  lexer_.fail_at(found.position, {.found = describe(found), .expected = expected});
+  lexer_.refuse(found.position, describe(found), expected);
 }
 
 void Parser::unknown_reference(const Token& reference) const {
@@ -47,13 +47,13 @@ void Parser::unknown_reference(const Token& reference) const {
     line = 0;  // what follows has errors of its own; this one comes first
   }
   if (line > 0) {
-    lexer_.fail_at(reference.position,
-                   {.found = describe(reference) + " is used before its definition in line " +
-                             std::to_string(line),
-                    .expected = "definitions before uses"});
+    lexer_.refuse(
+        reference.position,
+        describe(reference) + " is used before its definition in line " + std::to_string(line),
+        "definitions before uses");
   }
-  lexer_.fail_at(reference.position, {.found = "unknown reference " + describe(reference),
-                                      .expected = "a value defined above"});
+  lexer_.refuse(reference.position, "unknown reference " + describe(reference),
+                "a value defined above");
 }
 
 }  // namespace arenite::graph

@@ -12,8 +12,7 @@ namespace arenite::graph {
 
 void Parser::refuse_in_block(const Token& statement) const {
   if (!builder_.in_region()) return;
-  lexer_.fail_at(statement.position, {.found = describe(statement) + " in a block",
-                                      .expected = "it outside of blocks"});
+  lexer_.refuse(statement.position, describe(statement) + " in a block", "it outside of blocks");
 }
 
 /// "name=[$1, $2]": different values, at least one.
@@ -25,13 +24,12 @@ std::vector<Parser::Reference> Parser::references() {
     const ValueId value = resolve(token);
     const auto same = [&](const Reference& other) { return other.value == value; };
     if (std::any_of(all.begin(), all.end(), same)) {
-      lexer_.fail_at(token.position,
-                     {.found = describe(token) + " a second time", .expected = "each value once"});
+      lexer_.refuse(token.position, describe(token) + " a second time", "each value once");
     }
     all.push_back({value, token.position});
   });
   if (all.empty()) {
-    lexer_.fail_at(position, {.found = "an empty list", .expected = "at least one value"});
+    lexer_.refuse(position, "an empty list", "at least one value");
   }
   return all;
 }
@@ -52,20 +50,20 @@ void Parser::gradients(const std::vector<Target>& left) {
   expect(')', "the arguments of grad");
   expect(';', "the statement");
   if (left.size() != wrt.size()) {
-    lexer_.fail_at(left.empty() ? statement.position : left[0].position,
-                   {.found = std::to_string(left.size()) + " results of grad",
-                    .expected = std::to_string(wrt.size()) + ", one a value of wrt"});
+    lexer_.refuse(left.empty() ? statement.position : left[0].position,
+                  std::to_string(left.size()) + " results of grad",
+                  std::to_string(wrt.size()) + ", one a value of wrt");
   }
 
   for (const Target& target : left) {
     if (!target.has_notes) continue;
-    lexer_.fail_at(target.position, {.found = "notes on a result of grad", .expected = "none"});
+    lexer_.refuse(target.position, "notes on a result of grad", "none");
   }
   // Each gradient of a gradient would be some times as long as what it goes through.
   if (values_after(graph_, gradients_)[loss.index]) {
-    lexer_.fail_at(loss_token.position,
-                   {.found = "a loss " + describe(loss_token) + " that depends on a gradient",
-                    .expected = "a loss that depends on none"});
+    lexer_.refuse(loss_token.position,
+                  "a loss " + describe(loss_token) + " that depends on a gradient",
+                  "a loss that depends on none");
   }
 
   set_context({});
@@ -77,9 +75,10 @@ void Parser::gradients(const std::vector<Target>& left) {
   default_phase_ = Phase::backward;
   for (std::size_t i = 0; i < left.size(); ++i) {
     if (!found[i]) {
-      lexer_.fail_at(left[i].position, {.found = "a gradient by '" + graph_[wrt[i]].name +
-                                                 "', which the loss does not depend on",
-                                        .expected = "values that it is computed from"});
+      lexer_.refuse(
+          left[i].position,
+          "a gradient by '" + graph_[wrt[i]].name + "', which the loss does not depend on",
+          "values that it is computed from");
     }
     define(left[i], found[i]);
     gradients_.push_back(found[i]);
@@ -90,14 +89,11 @@ void Parser::training(const std::vector<Target>& left) {
   const Token statement = token_;
   refuse_in_block(statement);
   if (!left.empty()) {
-    lexer_.fail_at(left[0].position,
-                   {.found = "a result of train", .expected = "train(…), which has none"});
+    lexer_.refuse(left[0].position, "a result of train", "train(…), which has none");
   }
   if (graph_.training) {
-    lexer_.fail_at(statement.position,
-                   {.found = "a second train",
-                    .expected = "one, of the sum of all losses",
-                    .hint = "the first is in line " + std::to_string(training_position_.line)});
+    lexer_.refuse(statement.position, "a second train", "one, of the sum of all losses",
+                  "the first is in line " + std::to_string(training_position_.line));
   }
   training_position_ = statement.position;
   advance();
@@ -129,8 +125,7 @@ void Parser::training(const std::vector<Target>& left) {
                         : training.parameters.empty() ? "parameters=[$…]"
                                                       : nullptr;
   if (missing != nullptr) {
-    lexer_.fail_at(statement.position,
-                   {.found = "train without " + std::string(missing), .expected = "it"});
+    lexer_.refuse(statement.position, "train without " + std::string(missing), "it");
   }
   graph_.training = std::move(training);
 }
@@ -140,10 +135,10 @@ ValueId Parser::loss() {
   const ValueId id = resolve(token);
   const Value& value = graph_[id];
   if (value.type != DType::float32 || value.shape.elements() != 1) {
-    lexer_.fail_at(token.position,
-                   {.found = "a loss " + describe(token) + " of " +
-                             std::string(to_string(value.type)) + " " + to_string(value.shape),
-                    .expected = "one float32"});
+    lexer_.refuse(token.position,
+                  "a loss " + describe(token) + " of " + std::string(to_string(value.type)) + " " +
+                      to_string(value.shape),
+                  "one float32");
   }
   return id;
 }
@@ -158,8 +153,8 @@ std::shared_ptr<const OperatorDefinition> Parser::optimizer() {
       if (builder_.table().find(other)->optimizer_state)
         known += (known.empty() ? "" : ", ") + other;
     }
-    lexer_.fail_at(token.position, {.found = "operator '" + name + "', which is no optimizer",
-                                    .expected = known.empty() ? "an optimizer" : known});
+    lexer_.refuse(token.position, "operator '" + name + "', which is no optimizer",
+                  known.empty() ? "an optimizer" : known);
   }
   return definition;
 }
@@ -170,8 +165,8 @@ double Parser::learning_rate() {
   if (!integer && token.kind != TokenKind::real) unexpected("a number");
   const double rate = integer ? static_cast<double>(token.integer) : token.real;
   if (!std::isfinite(static_cast<float>(rate))) {
-    lexer_.fail_at(token.position, {.found = "a learning rate of " + describe(token),
-                                    .expected = "a number that a float can hold"});
+    lexer_.refuse(token.position, "a learning rate of " + describe(token),
+                  "a number that a float can hold");
   }
   advance();
   return rate;
@@ -182,8 +177,8 @@ std::vector<ValueId> Parser::parameters() {
   for (const Reference& reference : references()) {
     const Value& value = graph_[reference.value];
     if (!value.is_declared() || graph_.storage(value.storage).cls != StorageClass::parameter) {
-      lexer_.fail_at(reference.position, {.found = "'" + value.name + "', which is no parameter",
-                                          .expected = "a ParameterTensor"});
+      lexer_.refuse(reference.position, "'" + value.name + "', which is no parameter",
+                    "a ParameterTensor");
     }
     all.push_back(reference.value);
   }
@@ -193,14 +188,12 @@ std::vector<ValueId> Parser::parameters() {
 void Parser::optimizer_attribute(const Token& name, const OperatorDefinition* optimizer,
                                  Attributes& attributes) {
   if (optimizer == nullptr) {
-    lexer_.fail_at(name.position, {.found = describe(name) + " before the optimizer",
-                                   .expected = "optimizer=… first"});
+    lexer_.refuse(name.position, describe(name) + " before the optimizer", "optimizer=… first");
   }
   const auto schema = std::ranges::find(optimizer->attributes, name.text, &AttributeSchema::name);
   if (attributes.has(name.text) || name.text == "optimizer" || name.text == "learning_rate" ||
       name.text == "parameters") {
-    lexer_.fail_at(name.position,
-                   {.found = "a second " + describe(name), .expected = "each argument once"});
+    lexer_.refuse(name.position, "a second " + describe(name), "each argument once");
   }
   if (schema == optimizer->attributes.end()) unknown_attribute(name, *optimizer);
   attributes.set(name.text, literal(*schema));
