@@ -28,4 +28,7 @@ class ResultViews {
 
 inline ResultViews result_views(const Graph& graph, const Op& op) { return {graph, op}; }
 
+/// Views lie where their owners do, which may be other values now.
+void move_views(Graph& graph, OpId id);
+
 }  // namespace arenite::graph

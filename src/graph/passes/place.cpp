@@ -171,15 +171,7 @@ class Placer {
     const std::vector<OpId> inner = nested_in(id);
     for (OpId op : inner) {
       set_operands(op, space);
-      // A view inside a block is one of its owner's copy.
-      const auto views = result_views(graph_, graph_[op]);
-      for (std::size_t i = 0; i < views.size(); ++i) {
-        if (!views[i]) continue;
-        const Value& owner = graph_[graph_[op].operands[views[i]->operand]];
-        Value& view = graph_[graph_[op].results[i]];
-        view.storage = owner.storage;
-        view.offset = owner.offset + views[i]->offset;
-      }
+      move_views(graph_, op);  // of its owner's copy
     }
     set_yielded(id, space);
     for (OpId op : inner) set_yielded(op, space);

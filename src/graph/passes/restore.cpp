@@ -10,24 +10,6 @@
 #include "src/graph/views.hpp"
 
 namespace arenite::graph {
-namespace {
-
-/// Views lie where their owner does, which is another value now.
-void move_views(Graph& graph, OpId id) {
-  const Op op = graph[id];
-  const auto views = result_views(graph, op);
-  for (std::size_t i = 0; i < views.size(); ++i) {
-    if (!views[i]) continue;
-    const Value owner = graph[op.operands.at(views[i]->operand)];
-    Value& view = graph[op.results[i]];
-    view.storage = owner.storage;
-    view.offset = owner.offset + views[i]->offset;
-    view.layout = owner.layout;
-  }
-}
-
-}  // namespace
-
 /// Views of what is brought are made anew, where they are needed.
 void Backward::restore(RegionId backward, RegionId forward, const Bring& bring) {
   std::map<ValueId, ValueId> restored;
