@@ -182,14 +182,12 @@ class Fuser {
       const Op& op = graph_[id];
       // Optional operands that were left out keep their places.
       const std::size_t count = std::max(op.operands.size(), op.definition->operands.size());
-      for (std::size_t i = id == match.chain.front() ? 0 : 1; i < count; ++i) {
-        const ValueId operand = i < op.operands.size() ? op.operands[i] : ValueId{};
-        operands.push_back(operand ? map[operand.index] : ValueId{});
-      }
+      for (std::size_t i = id == match.chain.front() ? 0 : 1; i < count; ++i)
+        operands.push_back(operand_of(op, i));
     }
     while (!operands.empty() && !operands.back()) operands.pop_back();
     builder.context = {.phase = first.phase, .lane = first.lane, .where = first.where};
-    const auto results = builder.add(match.fused->name, operands, match.attributes);
+    const auto results = builder.add(match.fused->name, mapped(operands, map), match.attributes);
     map[last.results[0].index] = results.at(0);
     copy_placement(graph_, last.results[0], builder.graph(), results[0]);
   }

@@ -127,18 +127,17 @@ class UpdateFuser {
   void add_fused(const Pair& pair, OpId id, const std::vector<ValueId>& map,
                  Builder& builder) const {
     const Op &update = graph_[id], &gradient = graph_[pair.gradient];
-    const auto copy_of = [&](ValueId operand) { return operand ? map[operand.index] : ValueId{}; };
     std::vector<ValueId> operands;
     for (std::size_t i = 0; i < update.definition->operands.size(); ++i) {
       if (i == gradient_operand) continue;
-      operands.push_back(i < update.operands.size() ? copy_of(update.operands[i]) : ValueId{});
+      operands.push_back(operand_of(update, i));
     }
-    for (ValueId operand : gradient.operands) operands.push_back(copy_of(operand));
+    operands.insert(operands.end(), gradient.operands.begin(), gradient.operands.end());
     Attributes attributes = update.attributes;
     for (const AttributeSchema& schema : gradient.definition->attributes)
       attributes.set(schema.name, *gradient.attributes.find(schema.name));
     builder.context = {.phase = update.phase, .lane = update.lane, .where = update.where};
-    builder.add(pair.fused->name, operands, attributes);
+    builder.add(pair.fused->name, mapped(operands, map), attributes);
   }
 
   const Graph& graph_;

@@ -174,26 +174,22 @@ class UpdateGrouper {
   }
 
   void add_group(const Group& group, const std::vector<ValueId>& map, Builder& builder) const {
-    const auto copy_of = [&](ValueId id) { return id ? map[id.index] : ValueId{}; };
     const Op &first = graph_[group.members.front().update],
              &last = graph_[group.members.back().update];
-    std::vector<ValueId> operands{copy_of(first.operands[rate_operand])};
+    std::vector<ValueId> operands{first.operands[rate_operand]};
     for (const Member& member : group.members) {
       const Op& update = graph_[member.update];
       for (std::size_t i = 0; i < update.definition->operands.size(); ++i) {
         if (i == rate_operand) continue;
         const bool summed = i == gradient_operand && member.sum;
-        const ValueId operand = summed
-                                    ? graph_[member.sum].operands[0]
-                                    : (i < update.operands.size() ? update.operands[i] : ValueId{});
-        operands.push_back(copy_of(operand));
+        operands.push_back(summed ? graph_[member.sum].operands[0] : operand_of(update, i));
       }
     }
     builder.context = {
         .phase = first.phase,
         .lane = first.lane,
         .where = first.where == last.where ? first.where : first.where + " … " + last.where};
-    builder.add(first.definition->groups_as, operands, first.attributes);
+    builder.add(first.definition->groups_as, mapped(operands, map), first.attributes);
   }
 
   const Graph& graph_;

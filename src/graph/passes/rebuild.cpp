@@ -87,14 +87,14 @@ void take_after(const Graph& source, ValueId original, Graph& target, ValueId co
   target.storage(target[copy].storage).name = source.storage(source[original].storage).name;
 }
 
+}  // namespace
+
 std::vector<ValueId> mapped(const std::vector<ValueId>& ids, const std::vector<ValueId>& map) {
   std::vector<ValueId> copies;
   copies.reserve(ids.size());
   for (ValueId id : ids) copies.push_back(id ? map[id.index] : ValueId{});
   return copies;
 }
-
-}  // namespace
 
 ValueId copy_declared(const Graph& source, ValueId id, Builder& builder) {
   const Value& value = source[id];

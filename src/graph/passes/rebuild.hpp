@@ -26,6 +26,13 @@ bool as_made(const Graph& graph, ValueId result);
 void copy_placement(const Graph& source, ValueId original, Graph& target, ValueId copy);
 ValueId copy_declared(const Graph& source, ValueId id, Builder& builder);
 
+/// The operand, or none where it is one of the last and was left out.
+inline ValueId operand_of(const Op& op, std::size_t i) {
+  return i < op.operands.size() ? op.operands[i] : ValueId{};
+}
+/// The copies of values, and none of none: `map` leads from the source's values there.
+std::vector<ValueId> mapped(const std::vector<ValueId>& ids, const std::vector<ValueId>& map);
+
 /// What a pass makes of one op, instead of a copy: it appends what it likes and tells `map` where
 /// the op's results are now. Returns false for an op to be copied.
 using Replace = std::function<bool(OpId, std::vector<ValueId>& map, Builder&)>;

@@ -64,9 +64,7 @@ class Groups {
         updated = true;
       } else if (splittable(id, weight)) {
         const Op& op = graph_[id];
-        const ValueId bias =
-            op.operands.size() > bias_operand ? op.operands[bias_operand] : ValueId{};
-        Group& group = found[{std::string(op.name()), bias}];
+        Group& group = found[{std::string(op.name()), operand_of(op, bias_operand)}];
         if (static_cast<std::int64_t>(found.size()) * lanes_ >= readers)
           return {.words = "%v is not read alike in all lanes", .value = weight};
         group.ops.resize(static_cast<std::size_t>(lanes_));
@@ -105,9 +103,8 @@ class Groups {
         std::count(op.operands.begin(), op.operands.end(), weight) != 1 || !only_reads(op)) {
       return false;
     }
-    const bool has_bias = op.operands.size() > bias_operand && op.operands[bias_operand];
-    if (has_bias && (!rule->adds_up || graph_[op.operands[bias_operand]].shape.rank() != 1))
-      return false;
+    const ValueId bias = operand_of(op, bias_operand);
+    if (bias && (!rule->adds_up || graph_[bias].shape.rank() != 1)) return false;
     return as_made(graph_, op.results[0]);
   }
 
@@ -267,8 +264,8 @@ class Emitter {
     for (ValueId part : parts)
       terms.push_back(builder_.add1("slice", {part}, {{"begin", begin}, {"end", end}}));
     ValueId sum = builder_.add1("sum", terms);
-    if (op.operands.size() > bias_operand && op.operands[bias_operand])
-      sum = builder_.add1("bias", {sum, map_[op.operands[bias_operand].index]});
+    if (const ValueId bias = operand_of(op, bias_operand))
+      sum = builder_.add1("bias", {sum, map_[bias.index]});
     return rule.relu ? builder_.add1("relu", {sum}) : sum;
   }
 

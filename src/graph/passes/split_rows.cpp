@@ -134,9 +134,6 @@ class RowSplitter {
   void add_part(OpId id, OpId reader, const RowPart& rows, const std::vector<ValueId>& map,
                 Builder& builder) const {
     const Op &op = graph_[id], &by_rows = graph_[reader];
-    std::vector<ValueId> operands;
-    for (ValueId operand : op.operands)
-      operands.push_back(operand ? map[operand.index] : ValueId{});
     Attributes attributes = op.attributes;
     attributes.set(op.definition->row_range, std::vector<std::int64_t>{rows.begin, rows.end});
     // A lane's part is no link of its chain, which would wait for all lanes' samples: it goes with
@@ -145,11 +142,11 @@ class RowSplitter {
     builder.context = {.phase = mine ? by_rows.phase : op.phase,
                        .lane = mine ? rows.lane : op.lane,
                        .where = op.where};
-    const ValueId part = builder.add1(op.name(), operands, attributes);
+    const ValueId part = builder.add1(op.name(), mapped(op.operands, map), attributes);
 
     builder.context = {
         .phase = by_rows.phase, .lane = mine ? rows.lane : by_rows.lane, .where = by_rows.where};
-    operands.clear();
+    std::vector<ValueId> operands;
     for (ValueId operand : by_rows.operands) {
       if (!operand) {
         operands.emplace_back();
