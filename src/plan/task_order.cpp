@@ -61,14 +61,6 @@ void TaskOrder::let_at_most(std::size_t in_flight) {
   }
 }
 
-void TaskOrder::add(std::size_t a, std::size_t b) {
-  check_edge(a, b, size_);
-  if (before(a, b)) return;
-  for (std::size_t t = b; t < size_; ++t) {
-    if (t == b || before(b, t)) follow(a, t);
-  }
-}
-
 std::vector<TaskEdge> necessary_edges(const graph::Schedule& schedule,
                                       std::vector<TaskEdge> edges) {
   // By the later task; for each the nearest earlier one first, for whatever it follows is implied.

@@ -28,8 +28,6 @@ class TaskOrder {
   }
   /// Adds a → b for every b ≥ a + in_flight. Throws Error below 1. O(n²/64).
   void let_at_most(std::size_t in_flight);
-  /// Adds a → b (a < b) and all that follows from it. O(n²/64): give many edges to the constructor.
-  void add(std::size_t a, std::size_t b);
 
  private:
   friend std::vector<TaskEdge> necessary_edges(const graph::Schedule&, std::vector<TaskEdge>);
