@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "src/graph/notes.hpp"
+
 namespace arenite::graph {
 namespace {
 
@@ -49,14 +51,6 @@ class Comparison {
   bool count(const std::string& what, const T& x, const T& y) {
     return x.size() == y.size() ||
            differ("number of " + what, std::to_string(x.size()), std::to_string(y.size()));
-  }
-
-  static std::vector<ValueId> declared_values(const Graph& graph) {
-    std::vector<ValueId> all;
-    for (std::size_t i = 0; i < graph.value_count(); ++i) {
-      if (graph[ValueId(i)].is_declared()) all.push_back(ValueId(i));
-    }
-    return all;
   }
 
   bool regions() {

@@ -73,6 +73,14 @@ std::string expected_attributes(const OperatorDefinition& definition) {
   return known.empty() ? "no attributes" : known;
 }
 
+std::vector<ValueId> declared_values(const Graph& graph) {
+  std::vector<ValueId> all;
+  for (std::size_t i = 0; i < graph.value_count(); ++i) {
+    if (graph[ValueId(i)].is_declared()) all.emplace_back(i);
+  }
+  return all;
+}
+
 const std::vector<Declaration>& declarations() {
   static const std::vector<Declaration> all{{"InputTensor", StorageClass::input},
                                             {"ConstantTensor", StorageClass::constant},

@@ -32,6 +32,9 @@ const char* kind_of(AttributeType type) noexcept;
 /// "one of stride, padding": what could stand in place of an attribute that nobody knows.
 std::string expected_attributes(const OperatorDefinition& definition);
 
+/// What scripts declare, in the order of ids.
+std::vector<ValueId> declared_values(const Graph& graph);
+
 struct Declaration {
   std::string_view word;
   StorageClass cls;

@@ -17,11 +17,9 @@ class Printer {
   explicit Printer(const Graph& graph)
       : graph_(graph),
         numbers_(graph.value_count(), 0),
+        declared_(declared_values(graph)),
         stand_in_(graph.storage_count()),
         held_(graph.storage_count()) {
-    for (std::size_t i = 0; i < graph.value_count(); ++i) {
-      if (graph[ValueId(i)].is_declared()) declared_.push_back(ValueId(i));
-    }
     for (std::size_t i = 0; i < graph.storage_count(); ++i)
       spaces_ = spaces_ || graph.storage(StorageId(i)).space != Space{};
   }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "src/graph/flaw.hpp"
+#include "src/graph/notes.hpp"
 #include "src/graph/views.hpp"
 
 namespace arenite::graph {
@@ -351,10 +352,8 @@ class Verifier {
   void check_declared() const {
     std::unordered_map<std::string_view, ValueId> names;
     std::unordered_map<StorageId, ValueId> roots;
-    for (std::size_t i = 0; i < graph_.value_count(); ++i) {
-      const ValueId id(i);
+    for (const ValueId id : declared_values(graph_)) {
       const Value& value = graph_[id];
-      if (!value.is_declared()) continue;
       if (value.name.empty() || value.name.find_first_of(",);") != std::string::npos) {
         value_flaw(graph_, id, "a declared value of this name", "a name without ',', ')' or ';'");
       }

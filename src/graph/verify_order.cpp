@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "src/graph/flaw.hpp"
+#include "src/graph/notes.hpp"
 #include "src/graph/views.hpp"
 
 namespace arenite::graph {
@@ -43,9 +44,7 @@ class OrderVerifier {
       }
     }
     frames_.push_back({.region = Graph::body});
-    for (std::size_t i = 0; i < graph_.value_count(); ++i) {
-      if (graph_[ValueId(i)].is_declared()) define(ValueId(i));
-    }
+    for (const ValueId id : declared_values(graph_)) define(id);
     while (!frames_.empty()) step();
   }
 

@@ -154,9 +154,8 @@ Graph rebuild(const Graph& source, const OperatorTable& table, std::span<const O
   Graph target;
   Builder builder(target, table);
   std::vector<ValueId> map(source.value_count());
-  for (std::size_t i = 0; i < source.value_count(); ++i) {
-    if (source[ValueId(i)].is_declared()) map[i] = copy_declared(source, ValueId(i), builder);
-  }
+  for (const ValueId id : declared_values(source))
+    map[id.index] = copy_declared(source, id, builder);
   for (OpId id : order) {
     if (!replace(id, map, builder)) copy_op(source, id, source[id].lane, map, builder, replace);
   }

@@ -2,6 +2,7 @@
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/verify.hpp>
 
+#include "src/graph/notes.hpp"
 #include "src/graph/passes/batch_forms.hpp"
 #include "src/graph/passes/rebuild.hpp"
 
@@ -42,10 +43,8 @@ class Splitter {
   }
 
   BatchGraph split() {
-    for (std::size_t i = 0; i < source_.value_count(); ++i) {
-      if (source_[ValueId(i)].is_declared())
-        whole_[i] = copy_declared(source_, ValueId(i), builder_);
-    }
+    for (const ValueId id : declared_values(source_))
+      whole_[id.index] = copy_declared(source_, id, builder_);
     for (const OpId id : source_[Graph::body].ops) add(id);
     flush();
     for (const ValueId output : source_.outputs) {

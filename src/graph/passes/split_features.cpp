@@ -1,6 +1,7 @@
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
 
+#include "src/graph/notes.hpp"
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/row_parts.hpp"
@@ -27,9 +28,7 @@ class Groups {
   Groups(const Graph& graph, const TargetProfile& target, Remarks* remarks)
       : graph_(graph), target_(target), readers_(graph), lanes_(lane_count(graph)) {
     if (lanes_ < 2) return;
-    for (std::size_t i = 0; i < graph.value_count(); ++i) {
-      const ValueId weight(i);
-      if (!graph[weight].is_declared()) continue;
+    for (const ValueId weight : declared_values(graph)) {
       const Obstacle why = add_groups_of(weight);
       note(
           remarks, graph_, why, [&] { return name_of(graph_, weight); },
