@@ -85,23 +85,12 @@ void AtomicFile::open_temporary() {
 }
 
 void AtomicFile::write(std::span<const std::uint8_t> bytes) {
-  const std::size_t size = bytes.size();
-  const off_t before = regular_ ? ::lseek(descriptor_, 0, SEEK_END) : 0;
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int reason = errno;
-      [[maybe_unused]] const int shortened = regular_ ? ::ftruncate(descriptor_, before) : 0;
-      errno = reason;
-      fail_system("write", "room for " + std::to_string(size) + " more bytes");
-    }
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
 void AtomicFile::write(std::string_view text) {
-  write(std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+  if (append(descriptor_, text, regular_) > 0)
+    fail_system("write", "room for " + std::to_string(text.size()) + " more bytes");
 }
 
 void AtomicFile::commit() {
@@ -112,6 +101,22 @@ void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) fail_system("write", "a disk that keeps what is written");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_system("create", expected_folder);
   temporary_.clear();
+}
+
+std::size_t append(int descriptor, std::string_view bytes, bool regular) {
+  const off_t before = regular ? ::lseek(descriptor, 0, SEEK_END) : 0;
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const int reason = errno;
+      [[maybe_unused]] const int shortened = regular ? ::ftruncate(descriptor, before) : 0;
+      errno = reason;
+      break;
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return bytes.size();
 }
 
 void write_file(const fs::path& path, std::string_view text) {

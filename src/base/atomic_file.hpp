@@ -44,6 +44,10 @@ class AtomicFile {
   bool regular_ = true;
 };
 
+/// Writes all of the bytes to an open file, at the end of a regular one, which is left as it was
+/// where that fails. Returns how many are left then, for the reason that errno says; 0: none.
+std::size_t append(int descriptor, std::string_view bytes, bool regular = true);
+
 /// All of the text under this name, or an Error and what was there before.
 void write_file(const std::filesystem::path& path, std::string_view text);
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <ctime>
 #include <optional>
@@ -102,25 +101,13 @@ void PerfMap::add(std::span<const Entry> entries) {
     if (named.insert(entry.code).second) text += line(entry);
   }
   open();
-  write(text);
-  named_ = std::move(named);
-}
-
-void PerfMap::write(std::string_view text) {
-  const off_t before = ::lseek(descriptor_, 0, SEEK_END);
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor_, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const std::string reason = system_reason();
-      [[maybe_unused]] const int shortened = ::ftruncate(descriptor_, before);
-      throw Failure({.found = "names for perf not written: " + reason,
-                     .expected = "room for " + std::to_string(text.size()) + " more bytes",
-                     .where = file_.string(),
-                     .hint = "ARENITE_PERF_MAP=0 does without"});
-    }
-    text.remove_prefix(static_cast<std::size_t>(written));
+  if (const std::size_t left = append(descriptor_, text); left > 0) {
+    throw Failure({.found = "names for perf not written: " + system_reason(),
+                   .expected = "room for " + std::to_string(left) + " more bytes",
+                   .where = file_.string(),
+                   .hint = "ARENITE_PERF_MAP=0 does without"});
   }
+  named_ = std::move(named);
 }
 
 void PerfMap::add(const void* code, std::size_t size, std::string_view name) {

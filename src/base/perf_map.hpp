@@ -47,7 +47,6 @@ class PerfMap {
 
  private:
   void open();
-  void write(std::string_view text);
 
   std::filesystem::path file_;
   std::mutex mutex_;
