@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "src/graph/views.hpp"
+
 namespace arenite::graph {
 namespace {
 
@@ -261,17 +263,14 @@ bool is_partial(const Graph& graph, ValueId value) {
   const OpId producer = graph[value].producer;
   if (!producer || graph[producer].definition->control != Control::branch) return false;
   const Op& op = graph[producer];
-  const auto at = std::find(op.results.begin(), op.results.end(), value);
-  if (at == op.results.end()) return false;
-  const auto i = static_cast<std::size_t>(at - op.results.begin());
+  const std::size_t i = result_index(op, value);
+  if (i == op.results.size()) return false;
   return !graph[op.regions[0]].results.at(i) || !graph[op.regions[1]].results.at(i);
 }
 
 std::size_t side_of(const Graph& graph, ValueId partial) {
   const Op& op = graph[graph[partial].producer];
-  const auto at = std::find(op.results.begin(), op.results.end(), partial);
-  const auto i = static_cast<std::size_t>(at - op.results.begin());
-  return graph[op.regions[0]].results.at(i) ? 0 : 1;
+  return graph[op.regions[0]].results.at(result_index(op, partial)) ? 0 : 1;
 }
 
 }  // namespace arenite::graph

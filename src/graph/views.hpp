@@ -3,6 +3,7 @@
 
 #include <arenite/graph/operator.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -27,6 +28,11 @@ class ResultViews {
 };
 
 inline ResultViews result_views(const Graph& graph, const Op& op) { return {graph, op}; }
+
+/// Which of an op's results the value is; their number where it is none of them.
+inline std::size_t result_index(const Op& op, ValueId value) {
+  return static_cast<std::size_t>(std::ranges::find(op.results, value) - op.results.begin());
+}
 
 /// Views lie where their owners do, which may be other values now.
 void move_views(Graph& graph, OpId id);

@@ -52,8 +52,7 @@ class CopyFinder {
         continue;
       }
       const auto views = result_views(graph_, op);
-      const auto result =
-          static_cast<std::size_t>(std::ranges::find(op.results, value) - op.results.begin());
+      const std::size_t result = result_index(op, value);
       if (result >= views.size() || !views[result]) return false;
       value = op.operands[views[result]->operand];
     }

@@ -173,8 +173,7 @@ class Keeper {
 
   /// The operand that a view lies in, and which result it is.
   std::pair<std::size_t, std::size_t> owner(const Op& op, ValueId view) const {
-    const auto result =
-        static_cast<std::size_t>(std::ranges::find(op.results, view) - op.results.begin());
+    const std::size_t result = result_index(op, view);
     return {result_views(graph_, op)[result]->operand, result};
   }
 

@@ -1,8 +1,6 @@
 #include "src/graph/passes/obstacle.hpp"
 
-#include <arenite/graph/operator.hpp>
-
-#include <algorithm>
+#include "src/graph/views.hpp"
 
 namespace arenite::graph {
 
@@ -11,8 +9,8 @@ std::string name_of(const Graph& graph, ValueId id) {
   if (!value.producer) return "'" + value.name + "'";
   const Op& op = graph[value.producer];
   if (op.results.size() == 1) return "the result of " + describe(graph, value.producer);
-  const auto at = std::ranges::find(op.results, id) - op.results.begin();
-  return "result " + std::to_string(at + 1) + " of " + describe(graph, value.producer);
+  return "result " + std::to_string(result_index(op, id) + 1) + " of " +
+         describe(graph, value.producer);
 }
 
 std::string describe(const Graph& graph, std::span<const OpId> ops) {

@@ -256,9 +256,7 @@ class Placer {
     std::vector<ValueId> operands = graph_[maker].operands;
     for (ValueId& operand : operands) operand = bring(operand, space);
     const auto results = builder_.add(graph_[maker].name(), operands, graph_[maker].attributes);
-    const auto& originals = graph_[maker].results;
-    return results[static_cast<std::size_t>(std::find(originals.begin(), originals.end(), id) -
-                                            originals.begin())];
+    return results[result_index(graph_[maker], id)];
   }
 
   void note_writes(OpId id) {

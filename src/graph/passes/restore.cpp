@@ -71,8 +71,7 @@ void Backward::restore(RegionId backward, RegionId forward, const Bring& bring) 
 /// Lets the block that leaves a result out yield zeros. Nobody will look at them.
 void Backward::make_whole(ValueId partial) {
   const Op op = graph()[graph()[partial].producer];
-  const auto at = static_cast<std::size_t>(
-      std::find(op.results.begin(), op.results.end(), partial) - op.results.begin());
+  const std::size_t at = result_index(op, partial);
   const OpContext context = builder_.context;
   builder_.context = context_of(graph()[partial].producer);
   for (RegionId region : op.regions) {
