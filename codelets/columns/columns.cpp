@@ -8,8 +8,6 @@
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
 
-#include <algorithm>
-
 namespace arenite::codelets {
 
 std::vector<Kernel> stack_columns_kernels();
@@ -18,6 +16,9 @@ std::vector<Kernel> join_columns_kernels();
 namespace {
 
 using Range = std::pair<std::int64_t, std::int64_t>;
+
+/// The attribute for the range of stack_columns (axis 0) or join_columns (1).
+constexpr const char* range_name(int axis) noexcept { return axis == 0 ? "columns" : "rows"; }
 
 /// The range that an attribute gives, of an axis this long; all of it when it gives none.
 Range range_of(const OpView& op, const char* name, std::int64_t length) {
@@ -40,24 +41,21 @@ std::int64_t total(const OpView& op, int axis) {
     expect_rank(op, i, 2, "[N, C]");
     const Shape& shape = op.operand(i).shape;
     const std::int64_t size = shape[axis];
-    expect_shape(op, i, op.operand(0).shape.with(axis, size),
-                 std::string(axis == 0 ? "columns" : "rows") + " like the first, " +
-                     to_string(op.operand(0).shape));
+    expect_shape(
+        op, i, op.operand(0).shape.with(axis, size),
+        std::string(range_name(axis)) + " like the first, " + to_string(op.operand(0).shape));
     sum = Shape{sum + size}[0];  // which refuses what no shape can be
   }
   return sum;
 }
 
-Results infer_stack(const OpView& op) {
-  const std::int64_t rows = total(op, 0);
-  const auto [begin, end] = range_of(op, "columns", op.operand(0).shape[1]);
-  return {{DType::float32, {rows, end - begin}}};
-}
-
-Results infer_join(const OpView& op) {
-  const std::int64_t columns = total(op, 1);
-  const auto [begin, end] = range_of(op, "rows", op.operand(0).shape[0]);
-  return {{DType::float32, {end - begin, columns}}};
+/// `axis`: along which the operands stand one behind the other; of the other one the range is
+/// taken.
+Results infer(const OpView& op, int axis) {
+  const std::int64_t sum = total(op, axis);
+  const Shape& first = op.operand(0).shape;
+  const auto [begin, end] = range_of(op, range_name(axis), first[1 - axis]);
+  return {{DType::float32, first.with(axis, sum).with(1 - axis, end - begin)}};
 }
 
 ValueId zeros(graph::Builder& builder, const Shape& shape) {
@@ -73,46 +71,28 @@ ValueId between(graph::Builder& builder, const char* op, const Shape& before, Va
   return pieces.size() == 1 ? middle : builder.add1(op, pieces);
 }
 
-/// Each x has its rows of the gradient, between columns of zeros.
-void stack_gradient(graph::GradientContext& context) {
+/// Each x has its rows, or columns, of the gradient, between zeros for what was not taken.
+void gradient(graph::GradientContext& context, int axis) {
   const ValueId gradient = context.result_gradient(0);
   if (!gradient) return;
   graph::Builder& builder = context.builder();
-  std::int64_t row = 0;
+  std::int64_t at = 0;
   for (std::size_t i = 0; i < context.forward().operand_count(); ++i) {
     const Shape x = context.forward().operand(i).shape;
-    const std::int64_t from = row;
-    row += x[0];
+    const std::int64_t from = at;
+    at += x[axis];
     if (!context.wants(i)) continue;
-    const auto [begin, end] = range_of(context.forward(), "columns", x[1]);
+    const auto [begin, end] = range_of(context.forward(), range_name(axis), x[1 - axis]);
     if (x.elements() == 0 || begin == end) {
       context.set(i, zeros(builder, x));
       continue;
     }
-    const ValueId rows = builder.add1("slice", {gradient}, {{"begin", from}, {"end", row}});
-    context.set(i, between(builder, "join_columns", {x[0], begin}, rows, {x[0], x[1] - end}));
-  }
-}
-
-/// Each x has its columns of the gradient, between rows of zeros.
-void join_gradient(graph::GradientContext& context) {
-  const ValueId gradient = context.result_gradient(0);
-  if (!gradient) return;
-  graph::Builder& builder = context.builder();
-  std::int64_t column = 0;
-  for (std::size_t i = 0; i < context.forward().operand_count(); ++i) {
-    const Shape x = context.forward().operand(i).shape;
-    const std::int64_t from = column;
-    column += x[1];
-    if (!context.wants(i)) continue;
-    const auto [begin, end] = range_of(context.forward(), "rows", x[0]);
-    if (x.elements() == 0 || begin == end) {
-      context.set(i, zeros(builder, x));
-      continue;
-    }
-    const ValueId columns = builder.add1("stack_columns", {gradient},
-                                         {{"columns", std::vector<std::int64_t>{from, column}}});
-    context.set(i, between(builder, "stack_columns", {begin, x[1]}, columns, {x[0] - end, x[1]}));
+    const ValueId part = axis == 0
+                             ? builder.add1("slice", {gradient}, {{"begin", from}, {"end", at}})
+                             : builder.add1("stack_columns", {gradient},
+                                            {{"columns", std::vector<std::int64_t>{from, at}}});
+    context.set(i, between(builder, axis == 0 ? "join_columns" : "stack_columns",
+                           x.with(1 - axis, begin), part, x.with(1 - axis, x[1 - axis] - end)));
   }
 }
 
@@ -121,26 +101,24 @@ graph::Cost cost(const OpView& op) {
   return {.bytes = 2.0 * sizeof(float) * static_cast<double>(op.result(0).shape.elements())};
 }
 
-graph::OperatorDefinition definition(std::string name, const char* range) {
+graph::OperatorDefinition definition(std::string name, int axis) {
   return {.name = std::move(name),
           .operands = {{"x"}},
           .variadic = 1,
           .results = {"y"},
-          .attributes = {{range, graph::AttributeType::integers, std::vector<std::int64_t>{}}},
+          .attributes = {{range_name(axis), graph::AttributeType::integers,
+                          std::vector<std::int64_t>{}}},
+          .infer = [axis](const OpView& op) { return infer(op, axis); },
+          .gradient = [axis](graph::GradientContext& context) { gradient(context, axis); },
           .cost = cost};
 }
 
 }  // namespace
 
 void register_columns(Registry& registry) {
-  auto stack = definition("stack_columns", "columns");
-  stack.infer = infer_stack;
-  stack.gradient = stack_gradient;
+  auto stack = definition("stack_columns", 0);
   registry.add(std::move(stack), stack_columns_kernels());
-
-  auto join = definition("join_columns", "rows");
-  join.infer = infer_join;
-  join.gradient = join_gradient;
+  auto join = definition("join_columns", 1);
   join.of_share = [](const OpView& op, const graph::Share& share) {
     const bool all = op.attributes().integers("rows").empty();
     return all ? rows_of_all(op, share) : std::nullopt;
