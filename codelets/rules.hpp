@@ -72,6 +72,14 @@ inline void expect_like(const OpView& op, std::size_t i, std::size_t model) {
                "the shape of '" + op.op().definition->operand_schema(model).name + "'");
 }
 
+/// An attribute that is an integer for want of a truth value.
+inline bool flag(const OpView& op, const std::string& name) {
+  const std::int64_t value = op.integer(name);
+  if (value != 0 && value != 1)
+    fail({.found = name + "=" + std::to_string(value), .expected = "0 or 1"});
+  return value == 1;
+}
+
 /// The rule of real operands and a result that are all alike.
 inline Results infer_alike(const OpView& op) {
   expect_real(op, 0);

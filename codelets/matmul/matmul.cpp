@@ -15,13 +15,6 @@ std::vector<Kernel> matmul_kernels();
 
 namespace {
 
-bool flag(const OpView& op, const std::string& name) {
-  const std::int64_t value = op.integer(name);
-  if (value != 0 && value != 1)
-    fail({.found = name + "=" + std::to_string(value), .expected = "0 or 1"});
-  return value == 1;
-}
-
 Results infer(const OpView& op) {
   const DType type = op.operand(0).type;
   expect_real(op, 0);
