@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace arenite::codelets {
@@ -39,6 +41,18 @@ inline Pair pair_of(const graph::Attributes& attributes, std::string_view name,
                       " and below 2^31"});
   }
   return {list[0], list[1]};
+}
+
+/// An attribute that `pair_of` reads, and that has to be given.
+inline graph::AttributeSchema pair_schema(std::string name) {
+  return {std::move(name), graph::AttributeType::integers, std::nullopt};
+}
+
+/// The attributes of an input gradient, from those of the op itself.
+inline graph::Attributes sized(const OpView& op) {
+  graph::Attributes attributes = op.attributes();
+  attributes.set("size", std::vector{op.operand(0).shape[1], op.operand(0).shape[2]});
+  return attributes;
 }
 
 /// The shape of an operand of rank 4, none of whose dimensions may be 0; `letters` names them.

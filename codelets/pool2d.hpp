@@ -6,27 +6,21 @@
 
 #include "codelets/image.hpp"
 
-#include <optional>
+#include <initializer_list>
 
 namespace arenite::codelets::pool2d {
 
-/// Attributes kernel, stride (empty: the kernel) and padding; a gradient op has `size` besides, the
-/// input's rows and columns.
-inline std::vector<graph::AttributeSchema> schema(std::optional<std::string> extra = std::nullopt) {
+/// Attributes kernel, stride (empty: the kernel) and padding, then `more`: a gradient op has `size`
+/// besides, the input's rows and columns.
+inline std::vector<graph::AttributeSchema> schema(
+    std::initializer_list<graph::AttributeSchema> more = {}) {
   using Kind = graph::AttributeType;
   using List = std::vector<std::int64_t>;
   std::vector<graph::AttributeSchema> all{{"kernel", Kind::integers, List{2, 2}},
                                           {"stride", Kind::integers, List{}},
                                           {"padding", Kind::integers, List{0, 0}}};
-  if (extra) all.push_back({*extra, Kind::integers, std::nullopt});
+  all.insert(all.end(), more.begin(), more.end());
   return all;
-}
-
-/// The attributes of a gradient op, from those of the pooling.
-inline graph::Attributes sized(const OpView& op) {
-  graph::Attributes attributes = op.attributes();
-  attributes.set("size", std::vector{op.operand(0).shape[1], op.operand(0).shape[2]});
-  return attributes;
 }
 
 /// Throws Error, also on a padding that would leave a window without a pixel.

@@ -27,14 +27,11 @@ Results infer_grad(const OpView& op) {
 }
 
 ValueId gradient(graph::GradientContext& ctx, ValueId g) {
-  return ctx.builder().add1("avg_pool2d_grad", {g}, pool2d::sized(ctx.forward()));
+  return ctx.builder().add1("avg_pool2d_grad", {g}, sized(ctx.forward()));
 }
 
-std::vector<graph::AttributeSchema> schema(std::optional<std::string> extra = std::nullopt) {
-  std::vector<graph::AttributeSchema> all = pool2d::schema(std::move(extra));
-  all.push_back({"count_padding", graph::AttributeType::integer, std::int64_t{1}});
-  return all;
-}
+const graph::AttributeSchema count_padding_schema{"count_padding", graph::AttributeType::integer,
+                                                  std::int64_t{1}};
 
 }  // namespace
 
@@ -53,7 +50,7 @@ void register_avg_pool2d(Registry& registry) {
   registry.add({.name = "avg_pool2d",
                 .operands = {{"x"}},
                 .results = {"output"},
-                .attributes = schema(),
+                .attributes = pool2d::schema({count_padding_schema}),
                 .infer = infer_forward,
                 .gradient = gradient_of_first(gradient),
                 .cost = pool2d::cost<Geometry::forward>,
@@ -62,7 +59,7 @@ void register_avg_pool2d(Registry& registry) {
   registry.add({.name = "avg_pool2d_grad",
                 .operands = {{"gradient"}},
                 .results = {"output"},
-                .attributes = schema("size"),
+                .attributes = pool2d::schema({pair_schema("size"), count_padding_schema}),
                 .infer = infer_grad,
                 .cost = pool2d::cost<Geometry::grad>},
                {plain_grad()});

@@ -46,14 +46,11 @@ Results infer_grad_weight(const OpView& op) {
 void add_gradients(graph::GradientContext& ctx, ValueId g) {
   // Copied: appending ops moves what these refer to.
   const OpView op = ctx.forward();
-  const Shape x = op.operand(0).shape, weight = op.operand(1).shape;
+  const Shape weight = op.operand(1).shape;
   const bool biased = op.has_operand(2);
   graph::Attributes attributes = op.attributes();
-  if (ctx.wants(0)) {
-    graph::Attributes sized = attributes;
-    sized.set("size", std::vector{x[1], x[2]});
-    ctx.set(0, ctx.builder().add1("conv2d_grad_input", {g, ctx.operand(1)}, sized));
-  }
+  if (ctx.wants(0))
+    ctx.set(0, ctx.builder().add1("conv2d_grad_input", {g, ctx.operand(1)}, sized(op)));
   if (ctx.wants(1)) {
     attributes.set("kernel", std::vector{weight[0], weight[1]});
     ctx.set(1, ctx.builder().add1("conv2d_grad_weight", {ctx.operand(0), g}, attributes));
@@ -135,13 +132,12 @@ void register_conv2d(Registry& registry) {
   forward.fusion = graph::Fusion{{"conv2d", "relu"}, attributes_of_first};
   registry.add(std::move(forward), kernels());
 
-  graph::OperatorDefinition grad_input{
-      .name = "conv2d_grad_input",
-      .operands = {factor("gradient"), factor("weight")},
-      .results = {"dx"},
-      .attributes = schema({{"size", graph::AttributeType::integers, std::nullopt}}),
-      .infer = infer_grad_input,
-      .cost = cost<Geometry::grad_input>};
+  graph::OperatorDefinition grad_input{.name = "conv2d_grad_input",
+                                       .operands = {factor("gradient"), factor("weight")},
+                                       .results = {"dx"},
+                                       .attributes = schema({pair_schema("size")}),
+                                       .infer = infer_grad_input,
+                                       .cost = cost<Geometry::grad_input>};
   const auto grad_input_kernels = [] {
     return std::vector{winograd_grad_input(), xsmm_grad_input(), plain_grad_input()};
   };
@@ -155,7 +151,7 @@ void register_conv2d(Registry& registry) {
   registry.add({.name = "conv2d_grad_weight",
                 .operands = {factor("x"), factor("gradient")},
                 .results = {"output"},
-                .attributes = schema({{"kernel", graph::AttributeType::integers, std::nullopt}}),
+                .attributes = schema({pair_schema("kernel")}),
                 .infer = infer_grad_weight,
                 .cost = cost<Geometry::grad_weight>},
                {direct_grad_weight(), xsmm_grad_weight(), plain_grad_weight()});

@@ -72,17 +72,14 @@ void gradient(graph::GradientContext& ctx) {
   if (!g) return;
   // Copied: appending ops moves what these refer to.
   const OpView op = ctx.forward();
-  const Shape x = op.operand(0).shape, weight = op.operand(1).shape;
+  const Shape weight = op.operand(1).shape;
   const bool wants_bias = op.has_operand(2) && ctx.wants(2);
-  const graph::Attributes attributes = op.attributes();
+  graph::Attributes shaped = op.attributes();
   if (ctx.wants(0)) {
-    graph::Attributes sized = attributes;
-    sized.set("size", std::vector{x[1], x[2]});
     ctx.set(0, ctx.builder().add1("conv2d_relu_max_pool2d_grad_input",
-                                  {g, ctx.result(1), ctx.operand(1)}, sized));
+                                  {g, ctx.result(1), ctx.operand(1)}, sized(op)));
   }
   if (!ctx.wants(1) && !wants_bias) return;
-  graph::Attributes shaped = attributes;
   shaped.set("kernel", std::vector{weight[0], weight[1]});
   const auto results = ctx.builder().add("conv2d_relu_max_pool2d_grad_weight",
                                          {ctx.operand(0), g, ctx.result(1)}, shaped);
@@ -103,13 +100,8 @@ std::optional<graph::Attributes> fuse(const std::vector<OpView>& chain) {
                            {"pool", kernel}};
 }
 
-/// `extra`: the attribute that a gradient op has besides.
-std::vector<graph::AttributeSchema> schema(std::optional<std::string> extra = std::nullopt) {
-  using Kind = graph::AttributeType;
-  auto all = conv2d::schema({{"pool", Kind::integers, std::vector<std::int64_t>{2, 2}}});
-  if (extra) all.push_back({*extra, Kind::integers, std::nullopt});
-  return all;
-}
+const graph::AttributeSchema pool_schema{"pool", graph::AttributeType::integers,
+                                         std::vector<std::int64_t>{2, 2}};
 
 graph::Cost forward_cost(const OpView& op) {
   return {.flops = Geometry::forward(op).convolution_flops(), .bytes = bytes_touched(op)};
@@ -157,19 +149,20 @@ void register_conv2d_relu_max_pool2d(Registry& registry) {
   registry.add({.name = "conv2d_relu_max_pool2d",
                 .operands = {factor("x"), factor("weight"), {.name = "bias", .optional = true}},
                 .results = {"output", "code"},
-                .attributes = schema(),
+                .attributes = conv2d::schema({pool_schema}),
                 .infer = infer_forward,
                 .gradient = gradient,
                 .cost = forward_cost,
                 .fusion = graph::Fusion{{"conv2d", "relu", "max_pool2d"}, fuse},
                 .of_share = rows_of_first<>},
                {winograd_forward(), direct_forward(), xsmm_forward(), plain_forward()});
-  graph::OperatorDefinition grad_input{.name = "conv2d_relu_max_pool2d_grad_input",
-                                       .operands = {factor("gradient"), {"code"}, factor("weight")},
-                                       .results = {"dx"},
-                                       .attributes = schema("size"),
-                                       .infer = infer_grad_input,
-                                       .cost = grad_cost<Geometry::grad_input>};
+  graph::OperatorDefinition grad_input{
+      .name = "conv2d_relu_max_pool2d_grad_input",
+      .operands = {factor("gradient"), {"code"}, factor("weight")},
+      .results = {"dx"},
+      .attributes = conv2d::schema({pool_schema, pair_schema("size")}),
+      .infer = infer_grad_input,
+      .cost = grad_cost<Geometry::grad_input>};
   const auto grad_input_kernels = [] {
     return std::vector{sparse_grad_input(), xsmm_grad_input(), plain_grad_input()};
   };
@@ -183,7 +176,7 @@ void register_conv2d_relu_max_pool2d(Registry& registry) {
       {.name = "conv2d_relu_max_pool2d_grad_weight",
        .operands = {factor("x"), factor("gradient"), {"code"}},
        .results = {"dweight", "dbias"},
-       .attributes = schema("kernel"),
+       .attributes = conv2d::schema({pool_schema, pair_schema("kernel")}),
        .infer = infer_grad_weight,
        .cost = grad_cost<Geometry::grad_weight>},
       {sparse_patch_grad_weight(), sparse_grad_weight(), xsmm_grad_weight(), plain_grad_weight()});

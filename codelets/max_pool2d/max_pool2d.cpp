@@ -27,7 +27,7 @@ Results infer_grad(const OpView& op) {
 }
 
 ValueId gradient(graph::GradientContext& ctx, ValueId g) {
-  return ctx.builder().add1("max_pool2d_grad", {g, ctx.result(1)}, pool2d::sized(ctx.forward()));
+  return ctx.builder().add1("max_pool2d_grad", {g, ctx.result(1)}, sized(ctx.forward()));
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ void register_max_pool2d(Registry& registry) {
   registry.add({.name = "max_pool2d_grad",
                 .operands = {{"gradient"}, {"code"}},
                 .results = {"output"},
-                .attributes = pool2d::schema("size"),
+                .attributes = pool2d::schema({pair_schema("size")}),
                 .infer = infer_grad,
                 .cost = pool2d::cost<Geometry::grad>},
                {direct_grad(), plain_grad()});
