@@ -24,8 +24,7 @@ inline std::vector<std::pair<std::uint32_t, std::string>> rows_status_messages()
 }
 
 inline void expect_begin(const OpView& op, std::size_t i) {
-  expect_type(op, i, DType::int64);
-  expect_shape(op, i, {1}, "the index of the first row");
+  expect_value(op, i, DType::int64, {1}, "the index of the first row");
 }
 
 inline ValueId zeros_like(graph::Builder& builder, const graph::Value& value) {

@@ -65,10 +65,16 @@ inline void expect_shape(const OpView& op, std::size_t i, const Shape& shape,
         .expected = to_string(shape) + ", " + why});
 }
 
+/// The same, and the type.
+inline void expect_value(const OpView& op, std::size_t i, DType type, const Shape& shape,
+                         const std::string& why) {
+  expect_type(op, i, type);
+  expect_shape(op, i, shape, why);
+}
+
 /// Type and shape of an operand that mirrors another one.
 inline void expect_like(const OpView& op, std::size_t i, std::size_t model) {
-  expect_type(op, i, op.operand(model).type);
-  expect_shape(op, i, op.operand(model).shape,
+  expect_value(op, i, op.operand(model).type, op.operand(model).shape,
                "the shape of '" + op.op().definition->operand_schema(model).name + "'");
 }
 

@@ -19,12 +19,11 @@ Results infer(const OpView& op) {
   expect_type(op, 0, DType::uint8);
   expect_rank(op, 0, 4, "[M, H, W, C]");
   const Shape& images = op.operand(0).shape;
-  expect_type(op, 1, DType::uint8);
-  expect_shape(op, 1, {images[0]}, "one label for each of the images " + to_string(images));
+  expect_value(op, 1, DType::uint8, {images[0]},
+               "one label for each of the images " + to_string(images));
   expect_type(op, 2, DType::int32);
   expect_rank(op, 2, 1, "[P]");
-  expect_type(op, 3, DType::int64);
-  expect_shape(op, 3, {1}, "one position in the order");
+  expect_value(op, 3, DType::int64, {1}, "one position in the order");
 
   const std::int64_t order = op.operand(2).shape[0], count = op.integer("count"),
                      begin = op.integer("begin");

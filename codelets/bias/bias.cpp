@@ -13,8 +13,7 @@ namespace {
 
 Results infer_bias(const OpView& op) {
   const Shape& x = expect_last_axis(op, 0);
-  expect_type(op, 1, DType::float32);
-  expect_shape(op, 1, {x.at(-1)}, "the last axis of x " + to_string(x));
+  expect_value(op, 1, DType::float32, {x.at(-1)}, "the last axis of x " + to_string(x));
   return {{DType::float32, x}};
 }
 

@@ -40,8 +40,7 @@ inline void expect_forward_operands(const OpView& op) {
           .expected = "[KH, KW, " + std::to_string(x[3]) + ", K]"});
   }
   if (!op.has_operand(2)) return;
-  expect_type(op, 2, DType::float32);
-  expect_shape(op, 2, Shape{weight[3]}, "one for each output channel");
+  expect_value(op, 2, DType::float32, Shape{weight[3]}, "one for each output channel");
 }
 
 /// The gradient, operand 0, and the weight, operand `weight`, of an input gradient.
@@ -56,8 +55,7 @@ inline void expect_grad_input_operands(const OpView& op, std::size_t weight) {
 
 /// What a ReLU before the convolution has made: operand i, as large as the result.
 inline void expect_output_of_relu(const OpView& op, std::size_t i, const Shape& dx) {
-  expect_type(op, i, DType::float32);
-  expect_shape(op, i, dx, "the shape of the result");
+  expect_value(op, i, DType::float32, dx, "the shape of the result");
 }
 
 /// Two ops one behind the other, the first of them with all the attributes.

@@ -40,8 +40,7 @@ void check_gradient(const OpView& op, std::size_t i, std::int64_t samples, Pair 
   const Shape& gradient = expect_rank4(op, i, DType::float32, "[N, OH, OW, K]");
   const Pair out = pooled(op, image, kernel);
   expect_shape(op, i, Shape{samples, out.h, out.w, gradient[3]}, "as the pooled output has");
-  expect_type(op, i + 1, DType::uint8);
-  expect_shape(op, i + 1, gradient, "the shape of 'gradient'");
+  expect_value(op, i + 1, DType::uint8, gradient, "the shape of 'gradient'");
 }
 
 Results infer_grad_input(const OpView& op) {

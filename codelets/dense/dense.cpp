@@ -88,8 +88,7 @@ Results infer_update(const OpView& op) {
 
 Results infer_grad_input_relu(const OpView& op) {
   Results dx = infer_grad_input(op);
-  expect_type(op, 2, DType::float32);
-  expect_shape(op, 2, dx[0].shape, "the shape of the result");
+  expect_value(op, 2, DType::float32, dx[0].shape, "the shape of the result");
   return dx;
 }
 

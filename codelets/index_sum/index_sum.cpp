@@ -12,8 +12,7 @@ namespace {
 Results infer(const OpView& op) {
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
     if (!op.has_operand(i)) continue;
-    expect_type(op, i, DType::int64);
-    expect_shape(op, i, {1}, "one index");
+    expect_value(op, i, DType::int64, {1}, "one index");
   }
   return {{DType::int64, {1}}};
 }

@@ -21,8 +21,7 @@ Results infer_forward(const OpView& op) {
 
 Results infer_grad(const OpView& op) {
   const Shape x = pool2d::input_shape(window_of(op), op);
-  expect_type(op, 1, DType::uint8);
-  expect_shape(op, 1, op.operand(0).shape, "the shape of 'gradient'");
+  expect_value(op, 1, DType::uint8, op.operand(0).shape, "the shape of 'gradient'");
   return {{DType::float32, x}};
 }
 

@@ -27,8 +27,7 @@ void check(const OpView& op) {
   }
   expect_begin(op, 2);
   if (op.has_operand(3)) {
-    expect_type(op, 3, DType::int64);
-    expect_shape(op, 3, {1}, "the index behind the last row");
+    expect_value(op, 3, DType::int64, {1}, "the index behind the last row");
   }
 }
 

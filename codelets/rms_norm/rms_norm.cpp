@@ -27,8 +27,7 @@ void expect_eps(const OpView& op) {
 }
 
 void expect_weight(const OpView& op, std::size_t i, const Shape& x) {
-  expect_type(op, i, DType::float32);
-  expect_shape(op, i, {x.at(-1)}, "the last axis of x " + to_string(x));
+  expect_value(op, i, DType::float32, {x.at(-1)}, "the last axis of x " + to_string(x));
 }
 
 Results infer_norm(const OpView& op) {

@@ -80,8 +80,7 @@ sgd::Updates::Updates(const OpView& op) : rule(op), has_velocity(op.has_operand(
 }
 
 void sgd::expect_rule(const OpView& op, const Operands& at) {
-  expect_type(op, at.learning_rate, DType::float32);
-  expect_shape(op, at.learning_rate, {1}, "one number");
+  expect_value(op, at.learning_rate, DType::float32, {1}, "one number");
   for (const char* name : {"momentum", "weight_decay"}) {
     const double value = op.real(name);
     if (!(value >= 0) || !std::isfinite(value)) {

@@ -20,8 +20,7 @@ void expect_prefix(const OpView& op, std::size_t value, const Shape& shape) {
   const std::int64_t prefix = op.integer("prefix"), last = shape.at(-1);
   const bool given = prefix != -1;
   if (op.has_operand(value)) {
-    expect_type(op, value, DType::int64);
-    expect_shape(op, value, {1}, "the length of the prefix");
+    expect_value(op, value, DType::int64, {1}, "the length of the prefix");
     if (!given) return;
     fail({.found = "prefix=" + std::to_string(prefix) + " and " + operand_text(op, value),
           .expected = "only one of the two"});

@@ -21,8 +21,8 @@ Results infer_loss(const OpView& op) {
   expect_type(op, 0, DType::float32);
   expect_rank(op, 0, 2, "[N, C]");
   const Shape& logits = op.operand(0).shape;
-  expect_type(op, 1, DType::int32);
-  expect_shape(op, 1, {logits[0]}, "one label for each row of logits " + to_string(logits));
+  expect_value(op, 1, DType::int32, {logits[0]},
+               "one label for each row of logits " + to_string(logits));
   if (logits.elements() == 0) {
     fail({.found = operand_text(op, 0) + " of shape " + to_string(logits),
           .expected = "at least one sample and one class"});
@@ -62,8 +62,7 @@ std::optional<graph::OfShare> loss_of_share(const OpView& op, const graph::Share
 
 Results infer_scale_by(const OpView& op) {
   expect_real(op, 0);
-  expect_type(op, 1, op.operand(0).type);
-  expect_shape(op, 1, {1}, "one number");
+  expect_value(op, 1, op.operand(0).type, {1}, "one number");
   return {{op.operand(0).type, op.operand(0).shape}};
 }
 
