@@ -61,10 +61,7 @@ struct Call {
 
   /// Some inputs' gradients of one sample, by what the ReLU let through; it passes on NaN.
   void store(std::int64_t at, __m512 values, __mmask16 some) const noexcept {
-    if (output) {
-      const __m512 y = _mm512_maskz_loadu_ps(some, output + at);
-      values = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(y, _mm512_setzero_ps(), _CMP_NLE_UQ), values);
-    }
+    if (output) values = relu_grad(_mm512_maskz_loadu_ps(some, output + at), values);
     _mm512_mask_storeu_ps(dx + at, some, values);
   }
 
