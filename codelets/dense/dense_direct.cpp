@@ -6,7 +6,6 @@
 #include "codelets/prepare.hpp"
 #include "codelets/sizes.hpp"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include "codelets/dense/dense.hpp"
 #include "codelets/dense/shapes.hpp"
 #include "codelets/prepare.hpp"
-#include "codelets/sizes.hpp"
 
 #include <algorithm>
 

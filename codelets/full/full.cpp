@@ -1,9 +1,6 @@
 // full(shape, value=0, type="float32") -> y: a tensor of one number, zeros unless said otherwise.
 // What a block yields as the gradient of a value that it does not depend on, and where sums begin.
 #include "codelets/registry.hpp"
-
-#include <arenite/error.hpp>
-
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
 
