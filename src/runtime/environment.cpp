@@ -29,11 +29,14 @@ bool is_cpu_list(std::string_view text) {
   return true;
 }
 
-bool is_number(const std::string& text) {
-  double value = 0;
+/// All of the text as a number; none in any other.
+template <class T>
+std::optional<T> number(std::string_view text) {
+  T value{};
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end;
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
 }
 
 }  // namespace
@@ -59,12 +62,7 @@ bool switched_on(const char* name, const char* off) {
   return text != "off";
 }
 
-std::optional<int> whole_number(std::string_view text) {
-  int value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  return value;
-}
+std::optional<int> whole_number(std::string_view text) { return number<int>(text); }
 
 LentVariables::~LentVariables() {
   for (auto it = saved_.rbegin(); it != saved_.rend(); ++it) {
@@ -121,7 +119,8 @@ void prepare_environment(LentVariables& lent, bool gpus) {
   };
   for (const std::string_view name : starpu::whole_number_variables)
     check(name, "a whole number", whole_number);
-  for (const std::string_view name : starpu::number_variables) check(name, "a number", is_number);
+  for (const std::string_view name : starpu::number_variables)
+    check(name, "a number", number<double>);
   // A library does not chat on its user's terminal; whoever wants StarPU's messages says so.
   if (environment("STARPU_SILENT").empty()) setenv("STARPU_SILENT", "1", 1);
   // Workers stay on the processors that this process may use. StarPU 1.3 would take the machine's
