@@ -36,15 +36,11 @@ std::optional<int> index_of(const std::string& item) {
   return whole_number(std::string_view(item).substr(indexed.size()));
 }
 
-/// f(item) for each item, until one is false.
-template <class F>
-bool all_items(const std::string& text, F f) {
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('+', begin), text.size());
-    if (!f(text.substr(begin, end - begin))) return false;
-    begin = end + 1;
-  }
-  return true;
+std::vector<std::string> items_of(const std::string& text) {
+  std::vector<std::string> items;
+  for (std::size_t begin = 0; begin <= text.size(); begin += items.back().size() + 1)
+    items.push_back(text.substr(begin, text.find('+', begin) - begin));
+  return items;
 }
 
 int parse_one(const std::string& item, const CudaSupport& support) {
@@ -62,20 +58,19 @@ int parse_one(const std::string& item, const CudaSupport& support) {
 
 std::vector<int> parse_devices(const std::string& text, const CudaSupport& support) {
   std::vector<int> devices;
-  all_items(text, [&](const std::string& item) {
+  for (const std::string& item : items_of(text)) {
     const int device = parse_one(item, support);
     if (std::ranges::find(devices, device) != devices.end()) {
       fail({.found = "device '" + item + "' twice in '" + text + "'",
             .expected = "each device once"});
     }
     devices.push_back(device);
-    return true;
-  });
+  }
   return devices;
 }
 
 bool has_device_form(const std::string& text) {
-  return all_items(text, [](const std::string& item) {
+  return std::ranges::all_of(items_of(text), [](const std::string& item) {
     const std::optional<int> index = index_of(item);
     return item == "cpu" || item == "cuda" || item == "auto" || (index && *index >= 0);
   });
