@@ -187,7 +187,7 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
     if (sinks.empty()) order_of(made.end).follow(made.submission);
     if (made.entries.empty()) made.entries.push_back(made.end);
   }
-  static_cast<TaskBody*>(made.end->cl_arg)->last = true;
+  body_of(made.end).last = true;
 }
 
 /// Each step's entries follow the previous step's end. An edge from a task that has already run

@@ -102,9 +102,6 @@ Crew::~Crew() {
 
 void Crew::link() {
   const TaskSet& set = sets_.front();
-  const auto number = [](const starpu_task* task) {
-    return static_cast<std::uint32_t>(static_cast<const TaskBody*>(task->cl_arg)->number);
-  };
   for (std::uint32_t t = 0; t < nodes_.size(); ++t) {
     nodes_[t].needs = static_cast<int>(set.predecessors[t].size());
     for (std::size_t p : set.predecessors[t]) {
@@ -112,9 +109,9 @@ void Crew::link() {
       (in_one_stream(before, t) ? nodes_[p].behind : nodes_[p].successors).push_back(t);
     }
   }
-  end_ = number(set.end);
+  end_ = static_cast<std::uint32_t>(body_of(set.end).number);
   for (const starpu_task* task : set.entries) {
-    const std::uint32_t entry = number(task);
+    const auto entry = static_cast<std::uint32_t>(body_of(task).number);
     (in_one_stream(end_, entry) ? chained_ : entries_).push_back(entry);
     ++nodes_[entry].needs;
   }

@@ -107,9 +107,8 @@ void run_body(TaskBody& body) noexcept;
 /// What StarPU calls for every task of ours; `body` is its TaskBody.
 void run_task(void** buffers, void* body);
 
-inline OrderedTask& order_of(starpu_task* task) {
-  return static_cast<TaskBody*>(task->cl_arg)->order;
-}
+inline TaskBody& body_of(const starpu_task* task) { return *static_cast<TaskBody*>(task->cl_arg); }
+inline OrderedTask& order_of(const starpu_task* task) { return body_of(task).order; }
 
 /// One complete set of a program's tasks. Resubmitted as a whole, once its last step has ended.
 class TaskSet {

@@ -3,7 +3,6 @@
 
 #include "src/runtime/program_impl.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace arenite::runtime {
@@ -25,11 +24,7 @@ StepShape Program::Impl::shape() const {
   shape.task_sets = sets.size();
   shape.workers = static_cast<std::size_t>(set.session.workers());
   const TaskSet& tasks = sets.front();
-  const auto number = [&](const starpu_task* task) {
-    return static_cast<std::size_t>(std::find(tasks.tasks.begin(), tasks.tasks.end(), task) -
-                                    tasks.tasks.begin());
-  };
-  shape.end = number(tasks.end);
+  shape.end = body_of(tasks.end).number;
   shape.tasks.resize(tasks.tasks.size());
   for (std::size_t t = 0; t < shape.tasks.size(); ++t) {
     StepShape::Task& task = shape.tasks[t];
@@ -46,7 +41,7 @@ StepShape Program::Impl::shape() const {
                            .flops = cost ? cost({spec.graph, op}).flops : 0});
     }
   }
-  for (const starpu_task* entry : tasks.entries) shape.tasks[number(entry)].entry = true;
+  for (const starpu_task* entry : tasks.entries) shape.tasks[body_of(entry).number].entry = true;
   return shape;
 }
 
