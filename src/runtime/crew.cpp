@@ -192,7 +192,7 @@ void Crew::begin(const CrewOrder& order) noexcept {
   for (std::size_t i = 0; i < sets_.size() && armed_ < order_.count; ++i)
     arm((order_.first_set + i) % sets_.size());
   release_entries(order_.first_set, nullptr, 0);
-  for (const std::uint32_t task : chained_) release(order_.first_set, task, nullptr, 0);
+  release_chained(order_.first_set);
 }
 
 void Crew::submit_and_wait() {
@@ -234,6 +234,11 @@ void Crew::arm(std::size_t set) noexcept {
 
 void Crew::release_entries(std::size_t set, Item* next, std::size_t member) noexcept {
   for (const std::uint32_t task : entries_) release(set, task, next, member);
+}
+
+/// The set's first tasks go behind the last one of the step before, if they are to come at all.
+void Crew::release_chained(std::size_t set) noexcept {
+  for (const std::uint32_t task : chained_) release(set, task, nullptr, 0);
 }
 
 /// One of the ends that a task waits for. With the most urgent one that becomes ready the caller

@@ -55,9 +55,6 @@ class Crew {
   /// StarPU refuses a member.
   long run(const CrewOrder& order);
 
-  std::size_t members() const noexcept { return members_.size(); }
-  std::size_t launchers() const noexcept { return launchers_.size(); }
-
  private:
   friend class Launcher;
 
@@ -118,6 +115,7 @@ class Crew {
   void begin(const CrewOrder& order) noexcept;
   void arm(std::size_t set) noexcept;
   void release_entries(std::size_t set, Item* next, std::size_t member) noexcept;
+  void release_chained(std::size_t set) noexcept;
   void release(std::size_t set, std::uint32_t task, Item* next, std::size_t member) noexcept;
   Item item(std::size_t set, std::uint32_t task) const noexcept;
   void push(Item item) noexcept;

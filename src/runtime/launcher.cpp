@@ -27,12 +27,7 @@ void Launcher::begin() noexcept {
 void Launcher::armed(std::size_t set) noexcept {
   if (!owes_) return;
   owes_ = false;
-  release_chained(set);
-}
-
-/// The next step's first tasks go behind this step's last one, if they are to come at all.
-void Launcher::release_chained(std::size_t set) noexcept {
-  for (const std::uint32_t task : crew_.chained_) crew_.release(set, task, nullptr, 0);
+  crew_.release_chained(set);
 }
 
 ARENITE_UNCHECKED void Launcher::run(void** /*buffers*/, void* argument) {
@@ -80,7 +75,7 @@ void Launcher::launch(Crew::Item item) noexcept {
   if (item.task != crew_.end_) return;
   ++launched_;
   if (launched_ < crew_.armed_) {
-    release_chained((item.set + 1) % crew_.sets_.size());
+    crew_.release_chained((item.set + 1) % crew_.sets_.size());
   } else {
     owes_ = true;
   }

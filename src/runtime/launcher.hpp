@@ -37,7 +37,6 @@ class Launcher {
   void tell_failure() const noexcept;
   void launch(Crew::Item item) noexcept;
   bool end_first(std::size_t queue) noexcept;
-  void release_chained(std::size_t set) noexcept;
 
   /// Tasks in a stream, first in, first out; room for all there are.
   struct Flight {
