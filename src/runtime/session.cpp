@@ -130,11 +130,6 @@ void start_starpu(int workers, const std::vector<int>& gpus) {
   if (!shared.empty() && !told.exchange(true)) std::cerr << "arenite: " << shared << '\n';
 }
 
-CudaDevice find_device(const CudaSupport& support, int index) {
-  return *std::ranges::find_if(support.devices,
-                               [&](const CudaDevice& device) { return device.index == index; });
-}
-
 /// The device's StarPU worker: its own, or one of the last CPU workers.
 int worker_of(int gpu, int number, int workers, bool own) {
   if (!own) return starpu_worker_get_by_type(STARPU_CPU_WORKER, workers + number);
@@ -181,7 +176,8 @@ void start(Shared& s, int workers, const std::vector<int>& chosen, std::int64_t 
         continue;
       }
       const int worker = worker_of(index, static_cast<int>(s.devices.size()), workers, own);
-      s.devices.push_back(driver.open(find_device(support, index), worker, memory));
+      const auto device = std::ranges::find(support.devices, index, &CudaDevice::index);
+      s.devices.push_back(driver.open(*device, worker, memory));
       s.spaces.push_back(s.devices.back()->space());
     }
     starpu_execute_on_each_worker(flush_denormals, nullptr, STARPU_CPU);
