@@ -72,12 +72,9 @@ void Program::submit() {
   if (p.flags.failed.load()) wait();
   mine.step = p.steps;
   p.flags.submitting(p.steps);
-  try {
-    mine.submit();
-  } catch (...) {
-    p.broken = true;
-    throw;
-  }
+  p.broken = true;  // and stays so unless StarPU takes all tasks
+  mine.submit();
+  p.broken = false;
   ++p.steps;
   p.last = p.next;
   p.next = (p.next + 1) % p.sets.size();
@@ -126,13 +123,9 @@ long Program::run(const RunRequest& request) {
   if (request.steps == 0) return 0;
   if (!p.crew) return submit_steps(request, order.until);
   p.set.take_back();
-  long done = 0;
-  try {
-    done = p.crew->run(order);
-  } catch (...) {
-    p.broken = true;
-    throw;
-  }
+  p.broken = true;  // as in submit()
+  const long done = p.crew->run(order);
+  p.broken = false;
   p.steps += done;
   // `next` stays: StarPU's ring of tasks goes on where it stood.
   p.last = (p.next + static_cast<std::size_t>(done) - 1) % p.sets.size();
