@@ -9,6 +9,7 @@
 //             x:  p0   p0   p0   p0   p1   … p3        4 floats loaded, spread by {0,0,0,0,1, …, 3}
 #include "codelets/avx512.hpp"
 #include "codelets/conv2d/conv2d.hpp"
+#include "codelets/prepare.hpp"
 
 #include <array>
 #include <numeric>
@@ -255,13 +256,17 @@ void run_grad_weight(const KernelCall& call) {
   }
 }
 
-/// `run` holds the function for each width of load.
 template <auto geometry>
-PreparedKernel prepare(const OpView& op, const std::array<runtime::KernelFunction, 3>& run) {
-  auto d = std::make_shared<const Direct>(direct(geometry(op)));
+Direct build(const OpView& op) {
+  return direct(geometry(op));
+}
+
+/// What `prepare` runs of it: the function for its width of load.
+template <auto of_4, auto of_8, auto of_16>
+runtime::KernelFunction by_width(const Direct& d) {
   __mmask16 reads = 0;
-  for (const Phase& phase : d->phases) reads |= phase.reads;
-  return {run[reads < 1 << 4 ? 0 : reads < 1 << 8 ? 1 : 2], d};
+  for (const Phase& phase : d.phases) reads |= phase.reads;
+  return reads < 1 << 4 ? of_4 : reads < 1 << 8 ? of_8 : of_16;
 }
 
 }  // namespace
@@ -271,14 +276,11 @@ Kernel direct_forward() {
           .supports = [](const OpView& op) { return supports(Geometry::forward(op), 24); },
           .workspace =
               [](const OpView& op) {
-                const Direct d = direct(Geometry::forward(op));
+                const Direct d = build<Geometry::forward>(op);
                 return d.table_bytes() + d.period() * 64 + d.x.scratch_bytes();
               },
-          .prepare =
-              [](const OpView& op) {
-                return prepare<Geometry::forward>(
-                    op, {run_forward<4>, run_forward<8>, run_forward<16>});
-              },
+          .prepare = prepare<build<Geometry::forward>,
+                             by_width<run_forward<4>, run_forward<8>, run_forward<16>>>,
           .wanted_halo = padding_halo<Geometry::forward>,
           .writes_halo = true};
 }
@@ -288,14 +290,11 @@ Kernel direct_grad_weight() {
           .supports = [](const OpView& op) { return supports(Geometry::grad_weight(op), 32); },
           .workspace =
               [](const OpView& op) {
-                const Direct d = direct(Geometry::grad_weight(op));
+                const Direct d = build<Geometry::grad_weight>(op);
                 return d.table_bytes() + d.x.scratch_bytes();
               },
-          .prepare =
-              [](const OpView& op) {
-                return prepare<Geometry::grad_weight>(
-                    op, {run_grad_weight<4>, run_grad_weight<8>, run_grad_weight<16>});
-              },
+          .prepare = prepare<build<Geometry::grad_weight>,
+                             by_width<run_grad_weight<4>, run_grad_weight<8>, run_grad_weight<16>>>,
           .wanted_halo = padding_halo<Geometry::grad_weight, 0>};
 }
 
