@@ -139,20 +139,18 @@ struct WeightProduct {
 
 /// For samples whose rows lie `row` elements apart, with `columns` gradients a row.
 inline WeightProduct weight_product(const Geometry& g, std::int64_t row, std::int64_t columns) {
-  WeightProduct product;
-  product.window = g.window;
-  product.row = row;
-  product.channels = g.x.c;
-  product.outputs = g.y.c;
-  product.gemm = xsmm::dispatch({.m = g.y.c,
-                                 .n = g.x.c,
-                                 .k = columns,
-                                 .lda = g.y.c,
-                                 .ldb = g.window.stride.w * g.x.c,
-                                 .ldc = g.y.c,
-                                 .transpose_b = true,
-                                 .accumulate = true});
-  return product;
+  return {.window = g.window,
+          .row = row,
+          .channels = g.x.c,
+          .outputs = g.y.c,
+          .gemm = xsmm::dispatch({.m = g.y.c,
+                                  .n = g.x.c,
+                                  .k = columns,
+                                  .lda = g.y.c,
+                                  .ldb = g.window.stride.w * g.x.c,
+                                  .ldc = g.y.c,
+                                  .transpose_b = true,
+                                  .accumulate = true})};
 }
 
 /// Of a state that `build` makes of the op, and that knows whether it is `usable` and its
