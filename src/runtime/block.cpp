@@ -26,17 +26,14 @@ void place_near_workers(std::byte* data, std::size_t bytes) {
     return hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
   });
   if (!nodes || hwloc_get_nbobjs_by_type(nodes.get(), HWLOC_OBJ_NUMANODE) <= 1) return;
-  hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
+  const Bitmap cpus(hwloc_bitmap_alloc());
   for (unsigned worker = 0; worker < starpu_worker_get_count(); ++worker) {
     if (starpu_worker_get_type(static_cast<int>(worker)) != STARPU_CPU_WORKER) continue;
-    hwloc_cpuset_t mine = starpu_worker_get_hwloc_cpuset(static_cast<int>(worker));
-    hwloc_bitmap_or(cpus, cpus, mine);
-    hwloc_bitmap_free(mine);
+    const Bitmap mine(starpu_worker_get_hwloc_cpuset(static_cast<int>(worker)));
+    hwloc_bitmap_or(cpus.get(), cpus.get(), mine.get());
   }
-  if (hwloc_bitmap_iszero(cpus) == 0) {
-    hwloc_set_area_membind(nodes.get(), data, bytes, cpus, HWLOC_MEMBIND_INTERLEAVE, 0);
-  }
-  hwloc_bitmap_free(cpus);
+  if (hwloc_bitmap_iszero(cpus.get()) == 0)
+    hwloc_set_area_membind(nodes.get(), data, bytes, cpus.get(), HWLOC_MEMBIND_INTERLEAVE, 0);
 }
 
 std::string why_not_locked(std::size_t bytes, int error) {

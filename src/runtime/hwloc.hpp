@@ -13,6 +13,11 @@ struct FreeTopology {
 };
 using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, FreeTopology>;
 
+struct FreeBitmap {
+  void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
+};
+using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, FreeBitmap>;
+
 /// Of what `choose(topology)` chooses, one of hwloc's functions for that. Null where hwloc cannot
 /// tell.
 template <class Choose>

@@ -8,14 +8,6 @@
 #include <map>
 
 namespace arenite::runtime {
-namespace {
-
-struct FreeBitmap {
-  void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
-};
-using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, FreeBitmap>;
-
-}  // namespace
 
 std::vector<unsigned> worker_processors() {
   // With all levels that StarPU looks at: its numbers follow from them.
