@@ -1,3 +1,4 @@
+#include <arenite/graph/regions.hpp>
 #include <arenite/graph/spaces.hpp>
 #include <arenite/runtime/kernel_choices.hpp>
 
@@ -61,14 +62,12 @@ const std::string* KernelChoices::find(const graph::OpView& op, DeviceKind devic
 
 std::size_t KernelChoices::taken_by(const graph::Graph& graph, Compute compute) const {
   std::set<Key> taken;
-  for (std::uint32_t r = 0; r < graph.region_count(); ++r) {
-    for (const graph::OpId id : graph[graph::RegionId{r}].ops) {
-      const graph::Op& op = graph[id];
-      for (const Compute asked : {compute, Compute::float32}) {
-        const Key key{describe({graph, op}), graph::space_of(graph, op).device, asked};
-        const auto choice = kernels_.find(key);
-        if (choice != kernels_.end() && choice->second == op.kernel) taken.insert(key);
-      }
+  for (const graph::OpId id : graph::nested_ops(graph)) {
+    const graph::Op& op = graph[id];
+    for (const Compute asked : {compute, Compute::float32}) {
+      const Key key{describe({graph, op}), graph::space_of(graph, op).device, asked};
+      const auto choice = kernels_.find(key);
+      if (choice != kernels_.end() && choice->second == op.kernel) taken.insert(key);
     }
   }
   return taken.size();
