@@ -60,8 +60,7 @@ void Program::start_profile(long count) {
   }
   StepShape shape = p.shape();
   StepRecords records(shape, p.steps, count);
-  auto recording = std::make_unique<Recording>(Recording{std::move(shape), std::move(records)});
-  p.recording = std::move(recording);
+  p.recording = std::make_unique<Recording>(Recording{std::move(shape), std::move(records)});
   p.flags.records = &p.recording->records;
 }
 
