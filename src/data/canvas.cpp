@@ -25,8 +25,8 @@ Point Affine::operator()(Point board) const noexcept {
   return {shift_x + (xx * dx + xy * dy) / 256, shift_y + (yx * dx + yy * dy) / 256};
 }
 
-std::vector<std::int32_t> Canvas::coverage(const Polygon& polygon, int size) {
-  static_assert(pixel * rows_a_pixel == full);
+std::vector<std::int32_t> coverage(const Polygon& polygon, int size) {
+  static_assert(pixel * rows_a_pixel == full_coverage);
   std::vector<std::int32_t> result(static_cast<std::size_t>(size * size));
   std::vector<int> crossings;
   for (int line = 0; line < size * rows_a_pixel; ++line) {

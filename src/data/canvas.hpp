@@ -22,13 +22,10 @@ struct Affine {
   Point operator()(Point board) const noexcept;
 };
 
-class Canvas {
- public:
-  static constexpr int full = 1024;  ///< a pixel wholly inside a polygon
+inline constexpr int full_coverage = 1024;  ///< a pixel wholly inside a polygon
 
-  /// How much of every pixel of a canvas of `size`×`size` lies inside the polygon (even-odd rule),
-  /// 0…`full`; canvas coordinates.
-  static std::vector<std::int32_t> coverage(const Polygon& polygon, int size);
-};
+/// How much of every pixel of a canvas of `size`×`size` lies inside the polygon (even-odd rule),
+/// 0…`full_coverage`; canvas coordinates.
+std::vector<std::int32_t> coverage(const Polygon& polygon, int size);
 
 }  // namespace arenite::data

@@ -149,16 +149,16 @@ void paint(const Style& style, const Part& part, const Affine& place, const Pale
            const Pattern& pattern, std::vector<int>& image) {
   Polygon outline = part.outline;
   for (Point& p : outline) p = place(p);
-  const std::vector<std::int32_t> coverage = Canvas::coverage(outline, style.side);
+  const std::vector<std::int32_t> covered = coverage(outline, style.side);
   const auto channels = static_cast<std::size_t>(style.channels);
-  for (std::size_t i = 0; i < coverage.size(); ++i) {
-    if (coverage[i] == 0) continue;
+  for (std::size_t i = 0; i < covered.size(); ++i) {
+    if (covered[i] == 0) continue;
     const int x = static_cast<int>(i) % style.side, y = static_cast<int>(i) / style.side;
     const int accent_percent = pattern(x, y);
     for (std::size_t channel = 0; channel < channels; ++channel) {
       int& value = image[i * channels + channel];
       value +=
-          (tone_of(part, palette, accent_percent, channel) - value) * coverage[i] / Canvas::full;
+          (tone_of(part, palette, accent_percent, channel) - value) * covered[i] / full_coverage;
     }
   }
 }
