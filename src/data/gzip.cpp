@@ -26,20 +26,16 @@ constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 // Deflate's limit: a match of 258 bytes takes at least two bits (zlib, "Technical details").
 constexpr std::int64_t max_expansion = 1032;
 
-class Inflater {
- public:
+struct Inflater {
   Inflater() {
     // 16 + 15: gzip wrapping with its checksum, the largest window.
-    if (::inflateInit2(&stream_, 16 + 15) != Z_OK) throw std::bad_alloc();
+    if (::inflateInit2(&stream, 16 + 15) != Z_OK) throw std::bad_alloc();
   }
-  ~Inflater() { ::inflateEnd(&stream_); }
+  ~Inflater() { ::inflateEnd(&stream); }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  z_stream& stream() noexcept { return stream_; }
-
- private:
-  z_stream stream_{};
+  z_stream stream{};
 };
 
 // Passes bytes on, but never more than their own IDX header promises.
@@ -101,8 +97,7 @@ class LimitedSink {
 // Enough to tell contents apart without reading more than once: the size, a checksum of the
 // compressed bytes, and gzip's own checksum of what they hold.
 std::string content_key(std::span<const std::uint8_t> compressed) {
-  uLong checksum = ::crc32_z(0, nullptr, 0);
-  checksum = ::crc32_z(checksum, compressed.data(), compressed.size());
+  const uLong checksum = ::crc32_z(0, compressed.data(), compressed.size());
   const auto trailer = compressed.last(std::min<std::size_t>(compressed.size(), 8));
   std::string key = fmt::format("{:x}-{:08x}-", compressed.size(), checksum);
   for (const std::uint8_t byte : trailer) key += fmt::format("{:02x}", byte);
@@ -143,7 +138,7 @@ void unpack_idx(std::span<const std::uint8_t> compressed, int rank, const std::s
                 const ByteSink& sink) {
   LimitedSink limited(rank, std::ssize(compressed), file, sink);
   Inflater inflater;
-  z_stream& stream = inflater.stream();
+  z_stream& stream = inflater.stream;
   std::vector<std::uint8_t> out(std::min(chunk_bytes, compressed.size() * max_expansion + 1));
   std::size_t fed = 0;
   int members = 0;
