@@ -15,20 +15,18 @@
 namespace arenite::cli {
 namespace {
 
-template <class T>
-std::optional<T> parse(const std::string& text) {
+/// Of a floating-point number `format` may say how it is written.
+template <class T, class... Format>
+std::optional<T> parse(std::string_view text, Format... format) {
   T value{};
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [stop, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, format...);
   if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
   return value;
 }
 
 /// Through a double, which holds what is too small for a float.
-std::optional<float> parse_float(const std::string& text) {
-  const auto value = parse<double>(text);
-  if (!value) return std::nullopt;
-  return static_cast<float>(*value);
-}
+std::optional<float> parse_float(const std::string& text) { return parse<double>(text); }
 
 }  // namespace
 
@@ -66,11 +64,9 @@ std::optional<std::int64_t> bytes_of(const std::string& text) {
     if (!text.ends_with(unit.name)) continue;
     const std::string_view digits =
         std::string_view(text).substr(0, text.size() - unit.name.size());
-    double number = 0;
-    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number,
-                                               std::chars_format::fixed);
-    if (error != std::errc() || stop != digits.data() + digits.size()) return std::nullopt;
-    const double bytes = number * unit.bytes;
+    const auto number = parse<double>(digits, std::chars_format::fixed);
+    if (!number) return std::nullopt;
+    const double bytes = *number * unit.bytes;
     if (!(bytes >= 1 && bytes <= most)) return std::nullopt;
     return static_cast<std::int64_t>(bytes);
   }

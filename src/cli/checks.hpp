@@ -110,8 +110,7 @@ template <class T>
 Option* add_whole_number(Command& command, const std::string& name, T& into, std::uint64_t least,
                          std::uint64_t most, const std::string& help) {
   const auto meaning = [least, most](const std::string& text) -> std::optional<T> {
-    const auto number = whole_number(text, least, most);
-    return number ? std::optional<T>(static_cast<T>(*number)) : std::nullopt;
+    return whole_number(text, least, most);
   };
   return add_option<T>(command, name, into, meaning, whole_number_text(least, most), help)
       ->type_name("N");

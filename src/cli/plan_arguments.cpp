@@ -18,8 +18,7 @@ constexpr std::uint64_t max_size = std::uint64_t{1} << 48;
 
 std::optional<std::int64_t> parse_alignment(const std::string& text) {
   const auto bytes = whole_number(text, 1, std::uint64_t{1} << 40);
-  if (!bytes || !std::has_single_bit(*bytes)) return std::nullopt;
-  return static_cast<std::int64_t>(*bytes);
+  return bytes && std::has_single_bit(*bytes) ? bytes : std::nullopt;
 }
 
 std::optional<plan::InFlight> parse_in_flight(const std::string& text) {
@@ -111,9 +110,7 @@ void add_problem(Command& plan, PlanArguments& a) {
       plan, "--capacity", a.capacity,
       [](const std::string& text) -> std::optional<std::int64_t> {
         if (const auto bytes = bytes_of(text)) return bytes;
-        const auto number = whole_number(text, 0, most);  // nothing at all is a capacity, too
-        if (!number) return std::nullopt;
-        return static_cast<std::int64_t>(*number);
+        return whole_number(text, 0, most);  // nothing at all is a capacity, too
       },
       a_number_of_bytes, "bytes that no space may pass, as in 64MiB; status 3 if one does")
       ->type_name("BYTES");
