@@ -25,6 +25,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+bool is_set(const std::atomic<bool>* stop) {
+  return stop != nullptr && stop->load(std::memory_order_relaxed);
+}
+
 /// A profile of a program's next steps, forgotten when an exception takes the way past `take`.
 class Recording {
  public:
@@ -166,11 +170,8 @@ struct Trainer::Impl {
       bool& flag;
       ~Guard() { flag = false; }
     } const guard{running};
-    const auto stopped = [&] {
-      return breaks.stop != nullptr && breaks.stop->load(std::memory_order_relaxed);
-    };
     const auto run_steps = [&](runtime::Program& program, std::int64_t size, std::int64_t end) {
-      while (done < end && !stopped()) {
+      while (done < end && !is_set(breaks.stop)) {
         meter.begin();
         const bool first = done == 0 && breaks.first_step;
         const bool each = first || (breaks.pause && breaks.seconds <= 0);
@@ -186,7 +187,7 @@ struct Trainer::Impl {
         (pass.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
         if (first && ran > 0) breaks.first_step();
         if (first && breaks.seconds > 0) continue;  // too early for a pause
-        if (done < end && breaks.pause && !stopped()) breaks.pause(done);
+        if (done < end && breaks.pause && !is_set(breaks.stop)) breaks.pause(done);
       }
     };
     const std::int64_t whole = pass.split.count / pass.batch * pass.batch;
@@ -196,18 +197,17 @@ struct Trainer::Impl {
     return done;
   }
 
-  std::pair<double, double> read_statistics() {
-    const auto statistics = programs->set().state<double>(names::statistics);
-    return {statistics[0], statistics[1]};
-  }
   void clear_statistics() {
     std::ranges::fill(programs->set().state<double>(names::statistics), 0.0);
   }
 
   Metrics metrics(std::int64_t samples, double seconds) {
-    const auto [loss, correct] = read_statistics();
+    const auto statistics = programs->set().state<double>(names::statistics);
     const double n = static_cast<double>(std::max<std::int64_t>(1, samples));
-    return {.loss = loss / n, .accuracy = correct / n, .samples = samples, .seconds = seconds};
+    return {.loss = statistics[0] / n,
+            .accuracy = statistics[1] / n,
+            .samples = samples,
+            .seconds = seconds};
   }
 };
 
@@ -229,11 +229,7 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
   prepare(&train, options.validation);
   Impl& self = *impl_;
   EpochReport report;
-  const auto stopping = [&] {
-    return options.stop && options.stop->load(std::memory_order_relaxed);
-  };
-
-  for (int epoch = 0; epoch < options.epochs && !stopping(); ++epoch) {
+  for (int epoch = 0; epoch < options.epochs && !is_set(options.stop); ++epoch) {
     // Anew: what `on_epoch` evaluates may have built the programs again, or failed to.
     self.prepare(&train, options.validation);
     SplitPrograms& pass = *self.programs->find(train, true);
