@@ -1,9 +1,8 @@
 #include "src/io/safetensors.hpp"
 
-#include <arenite/error.hpp>
-
 #include "src/base/atomic_file.hpp"
 #include "src/base/names.hpp"
+#include "src/base/refuse.hpp"
 #include "src/base/sha256.hpp"
 #include "src/plan/json_field.hpp"
 
@@ -55,37 +54,29 @@ std::string header_of(std::span<const NamedTensor> tensors) {
   return text;
 }
 
-/// What is to be said of one tensor, and where its bytes begin.
-struct Entry {
-  NamedTensor tensor;
-  std::size_t begin = 0, end = 0;
-};
-
-Entry entry_of(const std::string& name, const plan::Field& field, std::size_t data_bytes) {
-  Entry entry;
-  entry.tensor.name = name;
-  entry.tensor.type = type_of(field["dtype"]);
+/// What the header says of one tensor, whose bytes are among `data`.
+NamedTensor tensor_of(const std::string& name, const plan::Field& field,
+                      std::span<const std::byte> data) {
+  NamedTensor tensor{.name = name, .type = type_of(field["dtype"])};
   const plan::Field shape = field["shape"];
   std::vector<std::int64_t> sizes;
   for (std::size_t axis = 0; axis < shape.size(); ++axis)
     sizes.push_back(shape[axis].integer(0, most_bytes));
-  entry.tensor.shape = Shape(sizes);
+  tensor.shape = Shape(sizes);
   const plan::Field offsets = field["data_offsets"];
   if (offsets.size() != 2) {
     offsets.wrong(std::to_string(offsets.size()) + " numbers", "2: where its bytes begin and end");
   }
-  const auto last = static_cast<std::int64_t>(data_bytes);
-  const std::int64_t begin = offsets[std::size_t{0}].integer(0, last);
-  const std::int64_t end = offsets[std::size_t{1}].integer(begin, last);
-  const std::int64_t bytes = entry.tensor.shape.elements() * size_of(entry.tensor.type);
+  const std::int64_t begin = offsets[std::size_t{0}].integer(0, std::ssize(data));
+  const std::int64_t end = offsets[std::size_t{1}].integer(begin, std::ssize(data));
+  const std::int64_t bytes = tensor.shape.elements() * size_of(tensor.type);
   if (end - begin != bytes) {
-    offsets.wrong(std::to_string(end - begin) + " bytes",
-                  std::to_string(bytes) + " for " + std::string(to_string(entry.tensor.type)) +
-                      " " + to_string(entry.tensor.shape));
+    offsets.wrong(std::to_string(end - begin) + " bytes", std::to_string(bytes) + " for " +
+                                                              std::string(to_string(tensor.type)) +
+                                                              " " + to_string(tensor.shape));
   }
-  entry.begin = static_cast<std::size_t>(begin);
-  entry.end = static_cast<std::size_t>(end);
-  return entry;
+  tensor.bytes = data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(bytes));
+  return tensor;
 }
 
 class Reader {
@@ -99,21 +90,16 @@ class Reader {
     const plan::Field root(document, "", where_);
     if (document.get<std::vector<Json::Member>>() == nullptr)
       root.wrong("no object", "one, with a field a tensor");
-    std::vector<Entry> entries;
+    std::vector<NamedTensor> tensors;
     for (const auto& [name, value] : document.members()) {
       if (name != metadata)
-        entries.push_back(entry_of(name, plan::Field(value, name, where_), data_.size()));
+        tensors.push_back(tensor_of(name, plan::Field(value, name, where_), data_));
     }
-    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-      return std::tie(a.begin, a.end, a.tensor.name) < std::tie(b.begin, b.end, b.tensor.name);
+    std::ranges::sort(tensors, {}, [](const NamedTensor& tensor) {
+      return std::tuple(tensor.bytes.data(), tensor.bytes.size(), std::string_view(tensor.name));
     });
-    check_cover(entries);
+    check_cover(tensors);
     if (root.has(metadata)) check_hash(root[metadata]);
-    std::vector<NamedTensor> tensors;
-    for (Entry& entry : entries) {
-      entry.tensor.bytes = std::as_bytes(data_.subspan(entry.begin, entry.end - entry.begin));
-      tensors.push_back(std::move(entry.tensor));
-    }
     return tensors;
   }
 
@@ -121,7 +107,8 @@ class Reader {
   /// The header; leaves the tensors' bytes in `data_`.
   std::string_view split() {
     if (file_.size() < length_bytes) {
-      refuse(std::to_string(file_.size()) + " bytes", "8 bytes of the header's length first");
+      refuse(std::to_string(file_.size()) + " bytes", "8 bytes of the header's length first",
+             where_);
     }
     std::uint64_t length = 0;
     for (std::size_t i = 0; i < length_bytes; ++i)
@@ -130,43 +117,40 @@ class Reader {
     if (length > rest) {
       refuse("a header of " + std::to_string(length) + " bytes, in a file that has " +
                  std::to_string(rest) + " more",
-             "a whole safetensors file");
+             "a whole safetensors file", where_);
     }
-    data_ = file_.subspan(length_bytes + static_cast<std::size_t>(length));
+    data_ = std::as_bytes(file_.subspan(length_bytes + static_cast<std::size_t>(length)));
     return {reinterpret_cast<const char*>(file_.data()) + length_bytes,
             static_cast<std::size_t>(length)};
   }
 
-  void check_cover(const std::vector<Entry>& entries) const {
+  void check_cover(const std::vector<NamedTensor>& tensors) const {
     std::size_t covered = 0;
-    for (const Entry& entry : entries) {
-      if (entry.begin != covered) {
-        refuse("tensor '" + entry.tensor.name + "' at byte " + std::to_string(entry.begin) +
-                   " of the data",
-               "it at byte " + std::to_string(covered) + ", behind the one before");
+    for (const NamedTensor& tensor : tensors) {
+      if (tensor.bytes.data() != data_.data() + covered) {
+        refuse("tensor '" + tensor.name + "' at byte " +
+                   std::to_string(tensor.bytes.data() - data_.data()) + " of the data",
+               "it at byte " + std::to_string(covered) + ", behind the one before", where_);
       }
-      covered = entry.end;
+      covered += tensor.bytes.size();
     }
     if (covered != data_.size()) {
       refuse(std::to_string(data_.size()) + " bytes of data",
-             std::to_string(covered) + ", which the header tells of");
+             std::to_string(covered) + ", which the header tells of", where_);
     }
   }
 
   void check_hash(const plan::Field& about) const {
     if (!about.has(hash_name)) return;
     Sha256 hash;
-    hash.update(std::as_bytes(data_));
+    hash.update(data_);
     if (hash.hex() != about[hash_name].text()) {
-      refuse("bytes with another SHA-256 than the file says", "an undamaged file");
+      refuse("bytes with another SHA-256 than the file says", "an undamaged file", where_);
     }
   }
 
-  [[noreturn]] void refuse(const std::string& found, const std::string& expected) const {
-    fail({.found = found, .expected = expected, .where = where_});
-  }
-
-  std::span<const std::uint8_t> file_, data_;
+  std::span<const std::uint8_t> file_;
+  std::span<const std::byte> data_;
   std::string where_;
 };
 
@@ -189,8 +173,7 @@ TensorFile::TensorFile(const std::filesystem::path& path)
       tensors_(Reader(file_.bytes, path.string()).run()) {}
 
 const NamedTensor* TensorFile::find(std::string_view name) const noexcept {
-  const auto found = std::find_if(tensors_.begin(), tensors_.end(),
-                                  [&](const NamedTensor& tensor) { return tensor.name == name; });
+  const auto found = std::ranges::find(tensors_, name, &NamedTensor::name);
   return found == tensors_.end() ? nullptr : &*found;
 }
 
