@@ -93,17 +93,6 @@ class PlanFiles {
   std::vector<Kind> kinds_;
 };
 
-/// The files to write, all of them made before the long work begins, so that a wrong path costs
-/// nothing.
-struct Outputs {
-  PlanFiles plans;
-  std::optional<TrainingLog> log;
-
-  explicit Outputs(const TrainArguments& a) : plans(a.plan_svg, a.plan_json) {
-    if (!a.log.empty()) log.emplace(a.log);
-  }
-};
-
 std::unique_ptr<TrainingReport> make_report(const TrainArguments& a) {
   if (a.json) return std::make_unique<JsonReport>();
   return std::make_unique<WordsReport>(a.epochs);
@@ -166,7 +155,10 @@ int run_train(const TrainArguments& a) {
   if (a.count_heap) count_heap();
   catch_interrupts();
   refuse_shared_outputs(a);
-  Outputs outputs(a);
+  // All files are made before the long work begins, so that a wrong path costs nothing.
+  PlanFiles plans(a.plan_svg, a.plan_json);
+  std::optional<TrainingLog> log;
+  if (!a.log.empty()) log.emplace(a.log);
   const std::unique_ptr<TrainingReport> report = make_report(a);
   const auto nothing_trained = [&] {
     report->interrupted(0);
@@ -208,7 +200,7 @@ int run_train(const TrainArguments& a) {
                  .kernels = chosen});
   show_plan(a, trainer);
   flush_output();
-  outputs.plans.write(trainer.step_plan());
+  plans.write(trainer.step_plan());
 
   double training_seconds = 0;
   std::optional<double> first_step;
@@ -226,7 +218,7 @@ int run_train(const TrainArguments& a) {
   fit.on_epoch = [&](const train::EpochReport& epoch) {
     report->epoch(epoch);
     training_seconds += epoch.train.seconds;
-    if (outputs.log) outputs.log->epoch(epoch);
+    if (log) log->epoch(epoch);
   };
   const train::EpochReport last = trainer.fit(train_split, fit);
 
@@ -244,7 +236,7 @@ int run_train(const TrainArguments& a) {
                         .peak_rss = peak_rss_bytes(),
                         .costs = trainer.costs(),
                         .since = difference(runtime::counters(), before)};
-  if (outputs.log) outputs.log->end(end);
+  if (log) log->end(end);
   if (a.profile) report->profile(last.profile);
   report->end(end);
   return interrupted() ? exit_interrupted : exit_ok;
