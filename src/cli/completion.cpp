@@ -12,6 +12,15 @@ std::string first_clause(const std::string& help) {
   return help.substr(0, end);
 }
 
+std::string escaped(std::string_view text, std::string_view what) {
+  std::string all;
+  for (const char c : text) {
+    if (what.find(c) != std::string_view::npos) all += '\\';
+    all += c;
+  }
+  return all;
+}
+
 Command* add_completion_options(Command& app, CompletionArguments& a) {
   Command& completion =
       add_command(app, "completion", "Print a script by which a shell completes command lines");

@@ -5,6 +5,7 @@
 #include "src/cli/command.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace arenite::cli {
 
@@ -17,6 +18,9 @@ int run_completion(const Command& root, const CompletionArguments& arguments);
 
 /// Of an option's help, what shells have room for.
 std::string first_clause(const std::string& help);
+
+/// With a backslash before each of these characters.
+std::string escaped(std::string_view text, std::string_view what);
 
 std::string bash_completion(const Command& root);
 std::string zsh_completion(const Command& root);

@@ -7,14 +7,7 @@ namespace arenite::cli {
 namespace {
 
 /// In single quotes, where fish knows \' and \\.
-std::string fish_quoted(std::string_view text) {
-  std::string all = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') all += '\\';
-    all += c;
-  }
-  return all + "'";
-}
+std::string fish_quoted(std::string_view text) { return "'" + escaped(text, "'\\") + "'"; }
 
 std::string line(const std::string& condition, const Option& option) {
   std::string text = "complete -c arenite -n " + fish_quoted(condition);

@@ -7,15 +7,6 @@
 namespace arenite::cli {
 namespace {
 
-std::string escaped(std::string_view text, std::string_view what) {
-  std::string all;
-  for (const char c : text) {
-    if (what.find(c) != std::string_view::npos) all += '\\';
-    all += c;
-  }
-  return all;
-}
-
 /// What _arguments does to complete a value.
 std::string action(const Option& option) {
   const std::string files = option.takes_folder() ? "_files -/" : "_files";
