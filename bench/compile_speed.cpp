@@ -7,6 +7,7 @@
 #include <arenite/train/trainer.hpp>
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 #include <ctime>
@@ -188,7 +189,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> only, names;
   for (const Case& one : cases()) names.push_back(one.name);
   int runs = 3;
-  cli::add_choices(app, "CASE", only, names, "only these");
+  app.add_choices("CASE", only, names, fmt::format("only these: {}", fmt::join(names, ", ")));
   cli::add_whole_number(app, "--runs", runs, 1, 1000, "of each")->default_str("3");
   app.run = [&] {
     std::cout << fmt::format("{:17} {:>6} {:>6} {:>9} {:>9} {:>9} {:>9} {:>6}\n", "", "ops",

@@ -6,6 +6,7 @@
 #include <arenite/plan/verify.hpp>
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include "src/cli/checks.hpp"
 #include "src/cli/program.hpp"
@@ -134,7 +135,7 @@ int main(int argc, char** argv) {
       ->type_name("N");
   std::vector<std::string> names{"auto"};
   for (const plan::StrategyInfo& info : plan::strategies()) names.emplace_back(info.name);
-  cli::add_choices(app, "--strategy", only, names, "only these");
+  app.add_choices("--strategy", only, names, fmt::format("only these: {}", fmt::join(names, ", ")));
   app.add_switch("--max", max, "also at --effort max");
   app.run = [&] {
     std::vector<Table> tables;

@@ -87,17 +87,6 @@ Rule one_of(std::vector<std::string> names) {
           }};
 }
 
-Option* add_choices(Command& command, const std::string& name, std::vector<std::string>& into,
-                    const std::vector<std::string>& names, const std::string& help) {
-  return command.add({.names = {name},
-                      .help = fmt::format("{}: {}", help, fmt::join(names, ", ")),
-                      .kind = "NAME",
-                      .rule = one_of(names),
-                      .take = [&into](const std::string& text) { into.push_back(text); },
-                      .repeats = true,
-                      .offer = {names}});
-}
-
 Rule a_path() {
   return {
       "a path", [](const std::string& text) {

@@ -65,10 +65,6 @@ Option* add_each(Command& command, const std::string& name, std::vector<T>& into
   return option;
 }
 
-/// One of the names each time, which the help lists.
-Option* add_choices(Command& command, const std::string& name, std::vector<std::string>& into,
-                    const std::vector<std::string>& names, const std::string& help);
-
 template <class T>
 struct Named {
   const char* name;

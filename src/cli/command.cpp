@@ -38,6 +38,17 @@ Option* Command::add_choice(const std::string& option, std::string& into,
               .offer = {.words = names}});
 }
 
+Option* Command::add_choices(const std::string& option, std::vector<std::string>& into,
+                             const std::vector<std::string>& names, const std::string& help) {
+  return add({.names = {option},
+              .help = help,
+              .kind = "NAME",
+              .rule = one_of(names),
+              .take = [&into](const std::string& text) { into.push_back(text); },
+              .repeats = true,
+              .offer = {.words = names}});
+}
+
 Option* Command::add_switch(const std::string& option, bool& into, const std::string& help) {
   return add(
       {.names = {option}, .help = help, .take = [&into](const std::string&) { into = true; }});

@@ -107,6 +107,9 @@ class Command {
   /// One of these names.
   Option* add_choice(const std::string& option, std::string& into,
                      const std::vector<std::string>& names, const std::string& help);
+  /// It may be given again, and each time one of them.
+  Option* add_choices(const std::string& option, std::vector<std::string>& into,
+                      const std::vector<std::string>& names, const std::string& help);
   /// Takes no value.
   Option* add_switch(const std::string& option, bool& into, const std::string& help);
 

@@ -1,5 +1,4 @@
 #include "src/base/words.hpp"
-#include "src/cli/checks.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/doctor/checks.hpp"
 #include "src/cli/doctor/contained.hpp"
@@ -106,13 +105,7 @@ Command* add_doctor_options(Command& app, DoctorArguments& a) {
     names.emplace_back(check.name);
     help += fmt::format("\n{}: {}", check.name, check.about);
   }
-  command.add({.names = {"CHECK"},
-               .help = help,
-               .kind = "NAME",
-               .rule = one_of(names),
-               .take = [&a](const std::string& text) { a.checks.push_back(text); },
-               .repeats = true,
-               .offer = {names}});
+  command.add_choices("CHECK", a.checks, names, help);
   command.add_switch("--json", a.json, "as a JSON object (docs/command-line.md)");
   command.examples = {{"doctor", "everything: some seconds"},
                       {"doctor data folders", "only these two"},
