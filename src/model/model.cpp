@@ -1,4 +1,3 @@
-#include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/run_time_sizes.hpp>
 #include <arenite/model.hpp>
@@ -6,6 +5,7 @@
 #include <arenite/runtime/program.hpp>
 
 #include "src/base/element.hpp"
+#include "src/base/refuse.hpp"
 #include "src/compile/compile.hpp"
 #include "src/io/safetensors.hpp"
 
@@ -34,33 +34,32 @@ void match(const std::vector<Port>& ports, std::span<const NamedBytes> given, co
            std::size_t needed, std::vector<const NamedBytes*>& matched) {
   matched.assign(ports.size(), nullptr);
   for (const NamedBytes& bytes : given) {
-    const auto port = std::find_if(ports.begin(), ports.end(),
-                                   [&](const Port& p) { return p.name == bytes.name; });
+    const auto port = std::ranges::find(ports, bytes.name, &Port::name);
     if (port == ports.end()) {
-      fail({.found = std::string("an unknown ") + what + " '" + std::string(bytes.name) + "'",
-            .expected = names_of(ports)});
+      refuse(std::string("an unknown ") + what + " '" + std::string(bytes.name) + "'",
+             names_of(ports));
     }
     const NamedBytes*& slot = matched[static_cast<std::size_t>(port - ports.begin())];
     if (slot != nullptr) {
-      fail({.found = std::string(what) + " '" + port->name + "' twice",
-            .expected = std::string("each ") + what + " once"});
+      refuse(std::string(what) + " '" + port->name + "' twice",
+             std::string("each ") + what + " once");
     }
     if (bytes.data == nullptr && port->bytes() > 0) {
-      fail({.found = std::string("null for the bytes of ") + what + " '" + port->name + "'",
-            .expected = std::to_string(port->bytes()) + " bytes"});
+      refuse(std::string("null for the bytes of ") + what + " '" + port->name + "'",
+             std::to_string(port->bytes()) + " bytes");
     }
     if (bytes.bytes && *bytes.bytes != port->bytes()) {
-      fail({.found = std::to_string(*bytes.bytes) + " bytes of " + std::string(what) + " '" +
-                     port->name + "'",
-            .expected = std::to_string(port->bytes()) + ", as it is " +
-                        std::string(to_string(port->type)) + " " + to_string(port->shape)});
+      refuse(
+          std::to_string(*bytes.bytes) + " bytes of " + std::string(what) + " '" + port->name + "'",
+          std::to_string(port->bytes()) + ", as it is " + std::string(to_string(port->type)) + " " +
+              to_string(port->shape));
     }
     slot = &bytes;
   }
   for (std::size_t i = 0; i < needed; ++i) {
     if (matched[i] != nullptr) continue;
-    fail({.found = std::string("no ") + what + " '" + ports[i].name + "'",
-          .expected = "all of " + names_of({ports.begin(), ports.begin() + needed})});
+    refuse(std::string("no ") + what + " '" + ports[i].name + "'",
+           "all of " + names_of({ports.begin(), ports.begin() + needed}));
   }
 }
 
@@ -80,17 +79,15 @@ std::vector<Space> spaces_of(const runtime::Session& session, const std::string&
     if (device == name || device == "cuda") return {space};
     known += ", " + name;
   }
-  fail({.found = "device '" + device + "'",
-        .expected = "one of the session's: " + known,
-        .hint = "start the session on it"});
+  refuse("device '" + device + "'", "one of the session's: " + known, {},
+         "start the session on it");
 }
 
 void refuse_open_sizes(const Graph& graph) {
   const auto sizes = graph::run_time_sizes(graph);
   if (sizes.empty()) return;
-  fail({.found = "the size '" + sizes.front().name + "', which only a run knows",
-        .expected = "a graph of known sizes",
-        .hint = "graph::at_sizes makes one"});
+  refuse("the size '" + sizes.front().name + "', which only a run knows", "a graph of known sizes",
+         {}, "graph::at_sizes makes one");
 }
 
 }  // namespace
@@ -190,10 +187,7 @@ void Model::evaluate(std::span<const NamedBytes> inputs, std::span<void* const> 
 }
 
 void Model::train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs) {
-  if (!is_trainable()) {
-    fail({.found = "a model whose script has no training",
-          .expected = "one with a train statement"});
-  }
+  if (!is_trainable()) refuse("a model whose script has no training", "one with a train statement");
   impl_->run(*impl_->training, inputs, outputs);
 }
 
@@ -202,13 +196,13 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
   match(inputs, from, "input", inputs.size(), given);
   const bool nobody_looks = &program == training && places.empty();
   if (places.size() != outputs.size() && !nobody_looks) {
-    fail({.found = std::to_string(places.size()) + " places for outputs",
-          .expected = std::to_string(outputs.size()) + ": " + names_of(outputs)});
+    refuse(std::to_string(places.size()) + " places for outputs",
+           std::to_string(outputs.size()) + ": " + names_of(outputs));
   }
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i] != nullptr || outputs[i].bytes() == 0) continue;
-    fail({.found = "null for output '" + outputs[i].name + "'",
-          .expected = "a place of " + std::to_string(outputs[i].bytes()) + " bytes"});
+    refuse("null for output '" + outputs[i].name + "'",
+           "a place of " + std::to_string(outputs[i].bytes()) + " bytes");
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     with_element(inputs[i].type, [&](auto element) {
@@ -251,29 +245,26 @@ void Model::save(const std::filesystem::path& path) {
 
 void Model::load(const std::filesystem::path& path) {
   const io::TensorFile file(path);
-  const auto refuse = [&](const std::string& found, const std::string& expected) {
-    fail({.found = found, .expected = expected, .where = path.string()});
-  };
   for (const io::NamedTensor& tensor : file.tensors()) {
-    const auto known = std::any_of(impl_->states.begin(), impl_->states.end(),
-                                   [&](const StatePort& port) { return port.name == tensor.name; });
-    if (!known) refuse("'" + tensor.name + "'", "only what this model keeps");
+    if (std::ranges::find(impl_->states, tensor.name, &StatePort::name) == impl_->states.end())
+      refuse("'" + tensor.name + "'", "only what this model keeps", path.string());
   }
   for (const StatePort& port : impl_->states) {
     const io::NamedTensor* tensor = file.find(port.name);
     const std::string wanted = std::string(to_string(port.type)) + " " + to_string(port.shape);
     if (tensor == nullptr) {
-      refuse("no '" + port.name + "'", wanted + " of that name, which this model keeps");
+      refuse("no '" + port.name + "'", wanted + " of that name, which this model keeps",
+             path.string());
     }
     if (tensor->type != port.type || tensor->shape != port.shape) {
       refuse("'" + port.name + "' as " + std::string(to_string(tensor->type)) + " " +
                  to_string(tensor->shape),
-             wanted + ", as in this model");
+             wanted + ", as in this model", path.string());
     }
   }
   for (const StatePort& port : impl_->states) {
     const std::span<const std::byte> bytes = file.find(port.name)->bytes;
-    std::copy(bytes.begin(), bytes.end(), state(port.name).begin());
+    std::ranges::copy(bytes, state(port.name).begin());
   }
 }
 
