@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/refuse.hpp"
 #include "src/c_api/guard.hpp"
 #include "src/graph/parser.hpp"
 
@@ -51,7 +52,7 @@ arenite_status run(char** message, Action action) noexcept {
 
 template <class T>
 T& given(T* pointer, const char* what) {
-  if (pointer == nullptr) fail({.found = std::string("null for ") + what, .expected = "a pointer"});
+  if (pointer == nullptr) refuse(std::string("null for ") + what, "a pointer");
   return *pointer;
 }
 
@@ -80,8 +81,7 @@ void feed(arenite_model* model, const arenite_tensor* inputs, std::size_t input_
 template <class T>
 const T& one_of(const std::vector<T>& ports, std::size_t index, const char* what) {
   if (index < ports.size()) return ports[index];
-  fail({.found = std::string(what) + " " + std::to_string(index),
-        .expected = "one of " + std::to_string(ports.size())});
+  refuse(std::string(what) + " " + std::to_string(index), "one of " + std::to_string(ports.size()));
 }
 
 void write(const Port& from, arenite_port* port) {
@@ -100,9 +100,8 @@ graph::Value value_of(const arenite_port& port, std::size_t index) {
   const int type = static_cast<int>(port.type);
   if (type < ARENITE_FLOAT32 || type > ARENITE_UINT8 || port.rank < 0 ||
       port.rank > ARENITE_MAX_RANK) {
-    fail({.found = number + " of type " + std::to_string(type) + " and rank " +
-                   std::to_string(port.rank),
-          .expected = "one of arenite_type, and a rank of 0 to 8"});
+    refuse(number + " of type " + std::to_string(type) + " and rank " + std::to_string(port.rank),
+           "one of arenite_type, and a rank of 0 to 8");
   }
   graph::Value value;
   value.name = port.name == nullptr ? number : port.name;
@@ -140,8 +139,8 @@ runtime::Compute as_compute(arenite_compute compute) {
     case ARENITE_COMPUTE_TFLOAT32:
       return runtime::Compute::tfloat32;
   }
-  fail({.found = "compute " + std::to_string(static_cast<int>(compute)),
-        .expected = "0 (float32), 1 (bfloat16) or 2 (tfloat32)"});
+  refuse("compute " + std::to_string(static_cast<int>(compute)),
+         "0 (float32), 1 (bfloat16) or 2 (tfloat32)");
 }
 
 /// The bytes of a state that the caller's `bytes` bytes of `data` are to be copied from or to.
@@ -150,12 +149,11 @@ std::span<std::byte> state_of(const arenite_model& model, const char* name, cons
   const std::span<std::byte> state = model.model.state(&given(name, "the name"));
   const auto size = static_cast<std::int64_t>(state.size());
   if (bytes != ARENITE_UNKNOWN_BYTES && bytes != size) {
-    fail({.found = std::to_string(bytes) + " bytes of state '" + name + "'",
-          .expected = std::to_string(size)});
+    refuse(std::to_string(bytes) + " bytes of state '" + name + "'", std::to_string(size));
   }
   if (data == nullptr && size > 0) {
-    fail({.found = "null for the bytes of state '" + std::string(name) + "'",
-          .expected = std::to_string(size) + " bytes"});
+    refuse("null for the bytes of state '" + std::string(name) + "'",
+           std::to_string(size) + " bytes");
   }
   return state;
 }
@@ -179,11 +177,9 @@ arenite_status arenite_session_create(const arenite_session_options* options,
     arenite_session*& made = given(session, "the session's place");
     const char* const device = options == nullptr ? nullptr : options->device;
     if (device != nullptr && *device == '\0')
-      fail({.found = "an empty name of a device", .expected = "a name, such as cpu, or null"});
+      refuse("an empty name of a device", "a name, such as cpu, or null");
     const int workers = options == nullptr ? 0 : options->workers;
-    if (workers < 0) {
-      fail({.found = std::to_string(workers) + " workers", .expected = "0 or more"});
-    }
+    if (workers < 0) refuse(std::to_string(workers) + " workers", "0 or more");
     made = new arenite_session{std::make_shared<runtime::Session>(
         runtime::SessionOptions{.workers = workers, .device = device == nullptr ? "" : device})};
   });
@@ -229,10 +225,8 @@ arenite_status arenite_infer(const char* call, const arenite_port* operands, siz
     size_t& count = given(result_count, "the number of results");
     const std::vector<graph::ResultType> types =
         infer(&given(call, "the call"), operands, operand_count);
-    if (types.size() > room) {
-      fail({.found = "room for " + std::to_string(room) + " results",
-            .expected = std::to_string(types.size())});
-    }
+    if (types.size() > room)
+      refuse("room for " + std::to_string(room) + " results", std::to_string(types.size()));
     if (!types.empty()) given(results, "the results");
     for (std::size_t i = 0; i < types.size(); ++i) {
       write({.name = {}, .type = types[i].type, .shape = types[i].shape}, &results[i]);

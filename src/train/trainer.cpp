@@ -1,7 +1,7 @@
-#include <arenite/error.hpp>
 #include <arenite/random.hpp>
 #include <arenite/train/trainer.hpp>
 
+#include "src/base/refuse.hpp"
 #include "src/base/sha256.hpp"
 #include "src/train/programs.hpp"
 #include "src/train/step_costs.hpp"
@@ -72,20 +72,15 @@ struct Trainer::Impl {
 
   Impl(runtime::Session& s, nn::Layer m, Shape i, TrainerOptions o)
       : session(s), model(std::move(m)), image(i), options(std::move(o)) {
-    if (image.rank() != 3)
-      fail({.found = "images of shape " + to_string(image), .expected = "[H, W, C]"});
+    if (image.rank() != 3) refuse("images of shape " + to_string(image), "[H, W, C]");
     constexpr std::int64_t most = 1 << 20;
-    if (options.batch < 1 || options.batch > most) {
-      fail({.found = "a batch of " + std::to_string(options.batch),
-            .expected = "1 to " + std::to_string(most)});
-    }
-    if (options.lanes < 0 || options.lanes > 64) {
-      fail({.found = std::to_string(options.lanes) + " lanes",
-            .expected = "1 to 64, or 0 to choose"});
-    }
+    if (options.batch < 1 || options.batch > most)
+      refuse("a batch of " + std::to_string(options.batch), "1 to " + std::to_string(most));
+    if (options.lanes < 0 || options.lanes > 64)
+      refuse(std::to_string(options.lanes) + " lanes", "1 to 64, or 0 to choose");
     if (options.init.range && !(std::isfinite(*options.init.range) && *options.init.range > 0)) {
-      fail({.found = "an initial range of " + std::to_string(*options.init.range),
-            .expected = "a finite number above 0"});
+      refuse("an initial range of " + std::to_string(*options.init.range),
+             "a finite number above 0");
     }
     learning_rate = options.optimizer.learning_rate;
     plan::StateLayout own;  // programs that run place their state anew
@@ -116,8 +111,8 @@ struct Trainer::Impl {
   /// All that is needed exists afterwards, or nothing has changed.
   void prepare(const data::Split* train, const data::Split* test) {
     if (running) {
-      fail({.found = "a trainer asked for another pass in the middle of one",
-            .expected = "calls from outside `on_progress`"});
+      refuse("a trainer asked for another pass in the middle of one",
+             "calls from outside `on_progress`");
     }
     const bool new_train = is_new(train, true), new_test = is_new(test, false);
     if (!new_train && !new_test) return;  // and allocate nothing: epochs come here
@@ -220,11 +215,10 @@ void Trainer::prepare(const data::Split* train, const data::Split* test) {
 }
 
 EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
-  if (options.epochs < 0)
-    fail({.found = std::to_string(options.epochs) + " epochs", .expected = "at least 0"});
+  if (options.epochs < 0) refuse(std::to_string(options.epochs) + " epochs", "at least 0");
   if (options.profile_steps < 0 || options.profile_steps > runtime::max_profile_steps) {
-    fail({.found = "a profile of " + std::to_string(options.profile_steps) + " steps",
-          .expected = "0 to " + std::to_string(runtime::max_profile_steps)});
+    refuse("a profile of " + std::to_string(options.profile_steps) + " steps",
+           "0 to " + std::to_string(runtime::max_profile_steps));
   }
   prepare(&train, options.validation);
   Impl& self = *impl_;
@@ -321,8 +315,8 @@ StepCosts Trainer::costs() const noexcept { return impl_->meter.costs(); }
 
 std::vector<Trainer::NamedParameter> Trainer::parameters() {
   if (!impl_->programs) {
-    fail({.found = "parameters asked for before any data was seen",
-          .expected = "a call of prepare, fit or evaluate first"});
+    refuse("parameters asked for before any data was seen",
+           "a call of prepare, fit or evaluate first");
   }
   std::vector<NamedParameter> all;
   for (const nn::Parameter& parameter : impl_->preview.parameters) {
@@ -345,10 +339,8 @@ std::string Trainer::weights_sha256() {
 }
 
 void Trainer::set_learning_rate(float learning_rate) {
-  if (!std::isfinite(learning_rate)) {
-    fail({.found = "a learning rate of " + std::to_string(learning_rate),
-          .expected = "a finite number"});
-  }
+  if (!std::isfinite(learning_rate))
+    refuse("a learning rate of " + std::to_string(learning_rate), "a finite number");
   impl_->learning_rate = learning_rate;
   impl_->write_learning_rate();
 }
