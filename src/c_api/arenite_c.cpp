@@ -91,7 +91,7 @@ void write(const Port& from, arenite_port* port) {
         .rank = from.shape.rank(),
         .shape = {},
         .bytes = from.bytes()};
-  std::copy(from.shape.begin(), from.shape.end(), to.shape);
+  std::ranges::copy(from.shape, to.shape);
 }
 
 /// Operand number `index` of a call, as the caller describes it.
@@ -297,7 +297,7 @@ arenite_status arenite_get_state(const arenite_model* model, const char* name, v
     const arenite_model& one = given(model, "the model");
     const std::lock_guard lock(one.one_at_a_time);
     const std::span<const std::byte> state = state_of(one, name, data, bytes);
-    std::copy(state.begin(), state.end(), static_cast<std::byte*>(data));
+    std::ranges::copy(state, static_cast<std::byte*>(data));
   });
 }
 

@@ -78,7 +78,7 @@ std::optional<std::string> any_text(const std::string& text) { return text; }
 Rule one_of(std::vector<std::string> names) {
   const std::string what = fmt::format("one of {}", fmt::join(names, ", "));
   return {what, [what, names = std::move(names)](const std::string& text) {
-            if (std::find(names.begin(), names.end(), text) != names.end()) return std::string();
+            if (std::ranges::find(names, text) != names.end()) return std::string();
             Nearest nearest(text);
             for (const std::string& name : names) nearest.consider(name);
             const std::string guess = nearest.hint();

@@ -43,7 +43,7 @@ class ModelOptions {
       wrong(name.empty() ? "an option without a name" : "unknown option '" + name + "'",
             "batch=N, mode=train, mode=inference or lanes=N", nearest.hint());
     }
-    if (std::find(seen_.begin(), seen_.end(), name) != seen_.end())
+    if (std::ranges::find(seen_, name) != seen_.end())
       wrong("option '" + name + "' twice", "each once");
     seen_.push_back(name);
     if (name == "batch") request_.batch = number(name, value, 1 << 20);

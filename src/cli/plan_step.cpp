@@ -73,10 +73,9 @@ class StepSubject : public PlanSubject {
     workers_ = arguments_.workers > 0 ? arguments_.workers : runtime::cpu_workers();
     overlay_ = solve_layout(ArenaLayout::overlay);
     // Without backward values their block would be empty, and the other one the same.
-    const bool backward = std::any_of(overlay_.arenas.begin(), overlay_.arenas.end(),
-                                      [](const plan::ArenaPlan& arena) {
-                                        return arena.phase == Phase::backward && arena.separate > 0;
-                                      });
+    const bool backward = std::ranges::any_of(overlay_.arenas, [](const plan::ArenaPlan& arena) {
+      return arena.phase == Phase::backward && arena.separate > 0;
+    });
     two_ = backward ? solve_layout(ArenaLayout::two) : overlay_;
     return plan::whole_plan(overlay_);
   }

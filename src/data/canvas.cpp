@@ -39,7 +39,7 @@ std::vector<std::int32_t> coverage(const Polygon& polygon, int size) {
       }
       last = point;
     }
-    std::sort(crossings.begin(), crossings.end());
+    std::ranges::sort(crossings);
     for (std::size_t i = 0; i + 1 < crossings.size(); i += 2) {
       add_stretch(result.data() + line / rows_a_pixel * size, size, crossings[i], crossings[i + 1]);
     }

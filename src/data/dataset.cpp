@@ -47,8 +47,7 @@ std::optional<fs::path> locate(const fs::path& folder, FileName file) {
 }
 
 bool holds_any(const fs::path& folder) {
-  return std::any_of(all_files.begin(), all_files.end(),
-                     [&](FileName f) { return locate(folder, f).has_value(); });
+  return std::ranges::any_of(all_files, [&](FileName f) { return locate(folder, f).has_value(); });
 }
 
 /// Into this folder, wherever that is then done; into the cache where it is empty.
@@ -149,13 +148,13 @@ std::vector<std::string> names() {
 
 fs::path default_folder(std::string_view name) {
   const std::vector<fs::path> candidates = places(name);
-  const auto found = std::find_if(candidates.begin(), candidates.end(), holds_any);
+  const auto found = std::ranges::find_if(candidates, holds_any);
   return found != candidates.end() ? *found : candidates.back();
 }
 
 ImageData find(std::string_view name, const fs::path& folder) {
   const std::vector<std::string> known = names();
-  if (std::find(known.begin(), known.end(), name) == known.end()) {
+  if (std::ranges::find(known, name) == known.end()) {
     refuse("unknown data set '" + std::string(name) + "'",
            "fashion-mnist, mnist, synthetic or synthetic-color");
   }

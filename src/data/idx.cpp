@@ -92,8 +92,7 @@ IdxView parse_idx(std::span<const std::uint8_t> bytes, int rank, const std::stri
 }
 
 void check_labels(std::span<const std::uint8_t> labels, int classes, const std::string& file) {
-  const auto bad = std::find_if(labels.begin(), labels.end(),
-                                [classes](std::uint8_t l) { return l >= classes; });
+  const auto bad = std::ranges::find_if(labels, [&](std::uint8_t l) { return l >= classes; });
   if (bad == labels.end()) return;
   refuse("label " + std::to_string(*bad), "0 to " + std::to_string(classes - 1),
          at_byte(file, 8 + (bad - labels.begin())));
