@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <limits>
 #include <string_view>
 
 namespace arenite::cli::doctor {
@@ -22,9 +21,9 @@ struct Limit {
   rlim_t enough;       ///< what is no reason for anything
 };
 
-constexpr rlim_t endless = std::numeric_limits<rlim_t>::max(), kib = 1024;
-constexpr Limit memory_limits[]{{RLIMIT_AS, "-v", kib, endless},
-                                {RLIMIT_DATA, "-d", kib, endless},
+constexpr rlim_t kib = 1024;
+constexpr Limit memory_limits[]{{RLIMIT_AS, "-v", kib, RLIM_INFINITY},
+                                {RLIMIT_DATA, "-d", kib, RLIM_INFINITY},
                                 {RLIMIT_STACK, "-s", kib, 8 * kib* kib}};
 // The latter counts all of a user's processes and threads.
 constexpr Limit other_limits[]{{RLIMIT_NOFILE, "-n", 1, 256}, {RLIMIT_NPROC, "-u", 1, 4096}};
@@ -34,8 +33,7 @@ template <class Limits>
 void add_low(std::vector<std::string>& ways, const Limits& limits) {
   for (const Limit& limit : limits) {
     rlimit now{};
-    if (::getrlimit(limit.resource, &now) != 0 || now.rlim_cur == RLIM_INFINITY) continue;
-    if (limit.enough != endless && now.rlim_cur >= limit.enough) continue;
+    if (::getrlimit(limit.resource, &now) != 0 || now.rlim_cur >= limit.enough) continue;
     ways.push_back(
         fmt::format("raise `ulimit {}` (now {})", limit.option, now.rlim_cur / limit.unit));
   }
