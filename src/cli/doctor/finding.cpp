@@ -10,7 +10,7 @@ std::string_view to_string(Mark mark) noexcept {
   return mark == Mark::ok ? "ok" : mark == Mark::note ? "note" : "fails";
 }
 
-std::string bytes_text(double bytes) {
+std::string bytes_text(std::uint64_t bytes) {
   constexpr double kib = 1024;
   if (bytes < kib * kib) return fmt::format("{:.4g} KiB", bytes / kib);
   if (bytes < kib * kib * kib) return fmt::format("{:.4g} MiB", bytes / (kib * kib));

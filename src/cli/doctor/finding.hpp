@@ -43,7 +43,7 @@ struct Finding {
 };
 
 /// "0 KiB", "10.48 MiB", "1.5 GiB"
-std::string bytes_text(double bytes);
+std::string bytes_text(std::uint64_t bytes);
 
 Json to_json(const Finding& finding);
 /// What to_json() made. Throws Error on anything else.

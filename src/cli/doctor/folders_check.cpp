@@ -27,8 +27,7 @@ fs::path measurements() {
 }
 
 bool is_below(const fs::path& file, const fs::path& folder) {
-  return std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first ==
-         folder.end();
+  return std::ranges::mismatch(folder, file).in1 == folder.end();
 }
 
 void look_at(Finding& finding, const char* fact, const std::string& what,
@@ -37,9 +36,9 @@ void look_at(Finding& finding, const char* fact, const std::string& what,
     const fs::path folder = find();
     std::error_code error;
     const fs::space_info space = fs::space(folder, error);
-    const auto free = static_cast<double>(space.available);
-    finding.details.push_back(fmt::format("{}: {}{}", what, folder.string(),
-                                          error ? "" : ", " + bytes_text(free) + " free"));
+    finding.details.push_back(
+        fmt::format("{}: {}{}", what, folder.string(),
+                    error ? "" : ", " + bytes_text(space.available) + " free"));
     finding.facts[fact] = folder.string();
     if (is_below(folder, temporary_folder())) {
       finding.note(what + " are kept in the temporary folder, for want of a home that takes them",

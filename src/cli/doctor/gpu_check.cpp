@@ -74,7 +74,7 @@ Finding check_gpu() {
   Json devices = Json::list();
   for (const runtime::CudaDevice& device : support.devices) {
     finding.says += fmt::format("{}{} {}, {}", finding.says.empty() ? "" : "; ", device.index,
-                                device.name, bytes_text(static_cast<double>(device.memory)));
+                                device.name, bytes_text(device.memory));
     devices.push_back({{"index", device.index}, {"name", device.name}, {"memory", device.memory}});
   }
   finding.facts = {{"built_with_cuda", support.built},

@@ -25,7 +25,7 @@ bool may_lock_anything() {
 }
 
 std::string limit_text(rlim_t limit) {
-  return limit == RLIM_INFINITY ? "unlimited" : bytes_text(static_cast<double>(limit));
+  return limit == RLIM_INFINITY ? "unlimited" : bytes_text(limit);
 }
 
 Json limit_fact(rlim_t limit) { return limit == RLIM_INFINITY ? Json() : Json(limit); }
@@ -73,9 +73,8 @@ Finding check_locking() {
   }
   finding.facts["needed"] = bytes;
   finding.facts["locked"] = locked;
-  finding.says =
-      fmt::format("{} of the main example's {} can be locked",
-                  bytes_text(static_cast<double>(locked)), bytes_text(static_cast<double>(bytes)));
+  finding.says = fmt::format("{} of the main example's {} can be locked", bytes_text(locked),
+                             bytes_text(bytes));
   if (!why.empty()) {
     finding.note(why,
                  "`ulimit -l unlimited`, or a line `* - memlock unlimited` in "

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace arenite::cli::doctor {
 namespace {
@@ -47,8 +48,7 @@ Finding check_processors() {
   };
   const int cores = count(HWLOC_OBJ_CORE), threads = count(HWLOC_OBJ_PU);
   const int nodes = count(HWLOC_OBJ_NUMANODE);
-  const std::uint64_t memory_bytes = hwloc_get_root_obj(topology.get())->total_memory;
-  const auto memory = static_cast<double>(memory_bytes);
+  const std::uint64_t memory = hwloc_get_root_obj(topology.get())->total_memory;
   const CgroupLimits limits = cgroup_limits();
   const int allowed = allowed_processors(), usable = usable_processors(limits);
   const int workers = workers_of_training(usable);
@@ -60,7 +60,7 @@ Finding check_processors() {
                    {"workers", workers},
                    {"numa_nodes", nodes},
                    {"cache_bytes", nullptr},
-                   {"memory", memory_bytes},
+                   {"memory", memory},
                    {"cgroup_processors", or_null(limits.processors)},
                    {"cgroup_memory", or_null(limits.memory)}};
 
@@ -77,12 +77,12 @@ Finding check_processors() {
     const hwloc_obj_t cache = hwloc_get_obj_by_type(topology.get(), type, 0);
     const std::uint64_t bytes = cache == nullptr ? 0 : cache->attr->cache.size;
     finding.facts["cache_bytes"][name] = bytes;
-    if (bytes > 0) caches += fmt::format(", {} {}", name, bytes_text(static_cast<double>(bytes)));
+    if (bytes > 0) caches += fmt::format(", {} {}", name, bytes_text(bytes));
   }
   finding.details.push_back("hwloc, interface " + hwloc_version() + caches);
-  if (limits.memory && static_cast<double>(*limits.memory) < memory) {
-    finding.details.push_back(fmt::format("the control group leaves {} of the memory",
-                                          bytes_text(static_cast<double>(*limits.memory))));
+  if (limits.memory && std::cmp_less(*limits.memory, memory)) {
+    finding.details.push_back(
+        fmt::format("the control group leaves {} of the memory", bytes_text(*limits.memory)));
   }
   if (allowed < threads)
     finding.details.push_back(fmt::format("this process may run on {}", allowed));

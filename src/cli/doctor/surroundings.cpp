@@ -44,8 +44,7 @@ std::vector<std::string> ways_to_memory() {
   add_low(ways, memory_limits);
   constexpr std::int64_t enough = std::int64_t{1} << 30;  // many times what checks take
   if (const auto memory = cgroup_limits().memory; memory && *memory < enough) {
-    ways.push_back(fmt::format("give the control group more memory (now {})",
-                               bytes_text(static_cast<double>(*memory))));
+    ways.push_back(fmt::format("give the control group more memory (now {})", bytes_text(*memory)));
   }
   return ways;
 }
