@@ -79,11 +79,11 @@ complete -F _arenite arenite
 )";
 
 /// "offer='a b' files=yes"
-std::string assignments(const Offer& offer, bool folders) {
+std::string assignments(const Option& option) {
   std::string text;
-  if (!offer.words.empty())
-    text += " offer=" + quoted_for_shell(fmt::format("{}", fmt::join(offer.words, " ")));
-  if (offer.files) text += folders ? " folders=yes" : " files=yes";
+  if (!option.offer.words.empty())
+    text += " offer=" + quoted_for_shell(fmt::format("{}", fmt::join(option.offer.words, " ")));
+  if (option.offer.files) text += option.takes_folder() ? " folders=yes" : " files=yes";
   return text.empty() ? " :" : text;
 }
 
@@ -92,7 +92,7 @@ std::string values_of(const Command& command, const std::string& prefix) {
   std::vector<std::pair<std::string, std::string>> cases;  // what is offered, patterns
   for (const Option& option : command.options) {
     if (option.is_argument() || !option.takes_value()) continue;
-    const std::string offered = assignments(option.offer, option.takes_folder());
+    const std::string offered = assignments(option);
     auto known = std::ranges::find(cases, offered, &std::pair<std::string, std::string>::first);
     if (known == cases.end()) known = cases.insert(known, {offered, ""});
     for (const std::string& name : option.names) {
@@ -109,21 +109,19 @@ std::string values_of(const Command& command, const std::string& prefix) {
 std::string others_of(const Command& command, const std::string& prefix,
                       const std::vector<std::string>& subcommands) {
   std::vector<std::string> names;
-  Offer argument{.words = subcommands};
-  bool folders = false;
+  Option argument{.offer = {.words = subcommands}};
   for (const Option& option : command.options) {
     if (option.is_argument()) {
-      argument = option.offer;
-      folders = option.takes_folder();
+      argument = option;
     } else {
       names.insert(names.end(), option.names.begin(), option.names.end());
     }
   }
-  const bool only_options = argument.words.empty() && !argument.files;
+  const bool only_options = argument.offer.words.empty() && !argument.offer.files;
   const std::string all = " offer=" + quoted_for_shell(fmt::format("{}", fmt::join(names, " ")));
   if (only_options) return fmt::format("    {}*){} ;;\n", quoted_for_shell(prefix + " "), all);
   return fmt::format("    {}*)\n      if [[ $current == -* ]]; then{}; else{}; fi\n      ;;\n",
-                     quoted_for_shell(prefix + " "), all, assignments(argument, folders));
+                     quoted_for_shell(prefix + " "), all, assignments(argument));
 }
 
 }  // namespace
