@@ -1,15 +1,14 @@
 #include <arenite/error.hpp>
 #include <arenite/runtime/heap_calls.hpp>
 
+#include "src/base/atomic_file.hpp"
 #include "src/base/refuse.hpp"
 #include "src/cli/count_heap.hpp"
 #include "src/runtime/environment.hpp"
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -41,11 +40,10 @@ fs::path find_library() {
 [[noreturn]] void begin_again() {
   std::vector<std::string> texts = runtime::command_line();
   std::vector<char*> list;
-  list.reserve(texts.size() + 1);
   for (std::string& text : texts) list.push_back(text.data());
   list.push_back(nullptr);
   execv("/proc/self/exe", list.data());
-  throw Failure({.found = std::string("the program could not begin again: ") + std::strerror(errno),
+  throw Failure({.found = "the program could not begin again: " + system_reason(),
                  .expected = "the same program with the counter preloaded",
                  .where = option});
 }
@@ -54,8 +52,7 @@ fs::path find_library() {
 
 void count_heap() {
   const std::string self = std::to_string(getpid());
-  const char* mark = std::getenv(begun_again);
-  const bool again = mark && mark == self;
+  const bool again = runtime::environment(begun_again) == self;
   unsetenv(begun_again);
   if (runtime::heap_calls()) return;
   if (library.empty()) {
