@@ -3,7 +3,6 @@
 
 #include <arenite/nn/nn.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,10 +10,10 @@
 namespace arenite::cli {
 
 /// Scripts above this many bytes are refused; one of a network's training step has some 100,000.
-inline constexpr std::size_t max_script_bytes = std::size_t{16} << 20;
+inline constexpr std::int64_t max_script_bytes = std::int64_t{16} << 20;
 /// And above this many ops: the order of tasks takes time with the square of their number. A
 /// network's training step has some hundreds.
-inline constexpr std::size_t max_script_ops = 20000;
+inline constexpr std::int64_t max_script_ops = 20000;
 
 /// A named model's step, as `arenite train` would run it.
 struct ModelRequest {

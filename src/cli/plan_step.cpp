@@ -9,6 +9,7 @@
 #include <arenite/runtime/session.hpp>
 #include <arenite/train/trainer.hpp>
 
+#include "src/base/refuse.hpp"
 #include "src/base/words.hpp"
 #include "src/cli/plan_arguments.hpp"
 #include "src/cli/plan_input.hpp"
@@ -213,36 +214,31 @@ std::string sizes_text(const graph::Graph& graph, const graph::SizeValues& given
 
 void refuse_alignment(const PlanArguments& arguments) {
   if (!arguments.alignment) return;
-  fail({.found = fmt::format("--align {} for a script or a model", *arguments.alignment),
-        .expected = "a table",
-        .where = "'" + arguments.input + "'",
-        .hint = fmt::format("the buffers of a step are aligned to {} bytes", default_alignment)});
+  refuse(fmt::format("--align {} for a script or a model", *arguments.alignment), "a table",
+         "'" + arguments.input + "'",
+         fmt::format("the buffers of a step are aligned to {} bytes", default_alignment));
 }
 
 }  // namespace
 
 std::unique_ptr<PlanSubject> script_subject(const std::string& text,
                                             const PlanArguments& arguments) {
-  if (text.size() > max_script_bytes) {
-    fail({.found = "a graph script of more than " +
-                   digits(static_cast<std::int64_t>(max_script_bytes)) + " bytes",
-          .expected = "at most as many",
-          .where = "'" + arguments.input + "'"});
+  const std::string where = "'" + arguments.input + "'";
+  if (std::ssize(text) > max_script_bytes) {
+    refuse("a graph script of more than " + digits(max_script_bytes) + " bytes", "at most as many",
+           where);
   }
   refuse_alignment(arguments);
   graph::Graph graph = graph::parse(text, operators(), arguments.input);
-  if (graph.op_count() > max_script_ops) {
-    fail({.found =
-              "a graph script of " + digits(static_cast<std::int64_t>(graph.op_count())) + " ops",
-          .expected = "at most " + digits(static_cast<std::int64_t>(max_script_ops)),
-          .where = "'" + arguments.input + "'"});
+  if (const auto ops = static_cast<std::int64_t>(graph.op_count()); ops > max_script_ops) {
+    refuse("a graph script of " + digits(ops) + " ops", "at most " + digits(max_script_ops), where);
   }
   if (!arguments.sizes.empty()) {
     try {
       graph = graph::at_sizes(graph, arguments.sizes);
     } catch (const Error& error) {
       ErrorText said = error.text();
-      said.where = "'" + arguments.input + "'" + (said.where.empty() ? "" : ", " + said.where);
+      said.where = where + (said.where.empty() ? "" : ", " + said.where);
       throw Error(said);
     }
   }
