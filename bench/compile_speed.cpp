@@ -186,8 +186,8 @@ int main(int argc, char** argv) {
       "may take "
       "its budget."};
   app.statuses = {{cli::exit_ok, "all goals are reached"}, {cli::exit_failure, "not all are"}};
-  std::vector<std::string> only, names;
-  for (const Case& one : cases()) names.push_back(one.name);
+  const std::vector<std::string> names = cli::names_of(cases());
+  std::vector<std::string> only;
   int runs = 3;
   app.add_choices("CASE", only, names, fmt::format("only these: {}", fmt::join(names, ", ")));
   cli::add_whole_number(app, "--runs", runs, 1, 1000, "of each")->default_str("3");

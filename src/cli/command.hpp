@@ -73,6 +73,14 @@ struct StatusMeaning {
   std::string means;
 };
 
+/// What each of them is called.
+template <class Items>
+std::vector<std::string> names_of(const Items& items) {
+  std::vector<std::string> names;
+  for (const auto& item : items) names.emplace_back(item.name);
+  return names;
+}
+
 class Command {
  public:
   /// Of --help, and of whatever is added under no other.

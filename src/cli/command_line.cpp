@@ -145,11 +145,9 @@ std::string no_subcommand(const Command& app) {
 }
 
 std::string unknown_subcommand(const Command& app, const std::string& given) {
-  std::vector<std::string> names;
-  for (const Command& command : app.subcommands) names.push_back(command.name);
   return fmt::format(
       "unknown subcommand or option '{}'{}; expected one of {} (hint: see arenite --help)", given,
-      guess_subcommand(app, given), fmt::join(names, ", "));
+      guess_subcommand(app, given), fmt::join(names_of(app.subcommands), ", "));
 }
 
 std::string refusal(const Command& app, const CLI::App& parser, const CLI::ParseError& error) {

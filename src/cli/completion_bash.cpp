@@ -128,12 +128,9 @@ std::string others_of(const Command& command, const std::string& prefix,
 
 std::string bash_completion(const Command& root) {
   std::string text = head;
-  std::vector<std::string> names;
-  for (const Command& command : root.subcommands) {
-    names.push_back(command.name);
+  for (const Command& command : root.subcommands)
     text += values_of(command, command.name) + others_of(command, command.name, {});
-  }
-  return text + values_of(root, "") + others_of(root, "", names) + tail;
+  return text + values_of(root, "") + others_of(root, "", names_of(root.subcommands)) + tail;
 }
 
 }  // namespace arenite::cli

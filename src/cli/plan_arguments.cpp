@@ -58,14 +58,8 @@ void add_sizes(Command& plan, PlanArguments& a) {
             .repeats = true});
 }
 
-std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const nn::NamedModel& model : nn::models()) names.push_back(model.name);
-  return names;
-}
-
 void add_input(Command& plan, PlanArguments& a) {
-  const std::vector<std::string> models = model_names();
+  const std::vector<std::string> models = names_of(nn::models());
   Option* input =
       plan.add_path(
               "INPUT", a.input, "FILE",

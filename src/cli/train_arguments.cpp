@@ -10,7 +10,6 @@
 
 #include <limits>
 #include <string_view>
-#include <vector>
 
 namespace arenite::cli {
 namespace {
@@ -48,9 +47,7 @@ void add_on_off(Command& train, const std::string& name, bool& into, const std::
 
 void add_subject(Command& train, TrainArguments& a) {
   train.heading("What is trained");
-  std::vector<std::string> models;
-  for (const nn::NamedModel& model : nn::models()) models.push_back(model.name);
-  train.add_choice("--model", a.model, models, model_help())->default_str(a.model);
+  train.add_choice("--model", a.model, names_of(nn::models()), model_help())->default_str(a.model);
   train.add_choice("--dataset", a.dataset, data::names(),
                    "the images to train on (else those the model is meant for), never replaced by "
                    "another set; the synthetic ones are drawn in memory");

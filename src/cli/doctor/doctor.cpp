@@ -99,13 +99,9 @@ Command* add_doctor_options(Command& app, DoctorArguments& a) {
       "Checks find what training would find: like it they unpack data into the cache and keep "
       "StarPU's measurements, and they change nothing else. Each runs in a process of its own, so "
       "that none can stop the others."};
-  std::vector<std::string> names;
   std::string help = "only these:";
-  for (const Check& check : checks) {
-    names.emplace_back(check.name);
-    help += fmt::format("\n{}: {}", check.name, check.about);
-  }
-  command.add_choices("CHECK", a.checks, names, help);
+  for (const Check& check : checks) help += fmt::format("\n{}: {}", check.name, check.about);
+  command.add_choices("CHECK", a.checks, names_of(checks), help);
   command.add_switch("--json", a.json, "as a JSON object (docs/command-line.md)");
   command.examples = {{"doctor", "everything: some seconds"},
                       {"doctor data folders", "only these two"},
