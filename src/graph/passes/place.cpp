@@ -4,7 +4,7 @@
 #include <arenite/graph/spaces.hpp>
 #include <arenite/graph/verify.hpp>
 
-#include "src/graph/passes/obstacle.hpp"
+#include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/views.hpp"
 
@@ -30,7 +30,9 @@ class Homes {
         home_[graph.root(ValueId(i)).index] = spaces.shared;
     }
     for (OpId id : graph[Graph::body].ops) {
-      find_written(id);
+      for_each_root(graph, id, [&](StorageId root, bool written) {
+        if (written) written_[id.index].push_back(root);
+      });
       // Blocks look at conditions between their ops, and what fills inputs reads the host's memory.
       if (!graph[id].regions.empty()) {
         on_host_[id.index] = "it holds blocks";
@@ -66,22 +68,6 @@ class Homes {
   }
 
  private:
-  void find_written(OpId id) {
-    std::vector<OpId> pending{id};
-    while (!pending.empty()) {
-      const Op& op = graph_[pending.back()];
-      pending.pop_back();
-      for (std::size_t i = 0; i < op.operands.size(); ++i) {
-        if (op.operands[i] && op.effect(i) != Effect::read)
-          written_[id.index].push_back(graph_.root(op.operands[i]));
-      }
-      for (RegionId region : op.regions) {
-        const auto& inner = graph_[region].ops;
-        pending.insert(pending.end(), inner.begin(), inner.end());
-      }
-    }
-  }
-
   /// One round; true when something had to move to the host, which may move more.
   bool settle() {
     bool moved = false;
