@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "src/graph/views.hpp"
+
 namespace arenite::graph {
 
 Nesting::Nesting(const Graph& graph)
@@ -77,16 +79,12 @@ bool Nesting::exclude(ValueId a, ValueId b) const {
 
 bool Nesting::covers_storage(ValueId value) const {
   if (fills_storage(graph_, value)) return true;
-  const auto range = [&](ValueId id) {
-    const Value& v = graph_[id];
-    return std::pair{v.offset, v.offset + byte_size(v.type, v.shape, v.layout)};
-  };
-  const auto [begin, end] = range(value);
+  const auto [begin, end] = byte_range(graph_, value);
   const StorageId root = graph_.root(value);
   for (std::size_t i = 0; i < graph_.value_count(); ++i) {
     const ValueId other(i);
     if (graph_.root(other) != root) continue;
-    const auto [from, to] = range(other);
+    const auto [from, to] = byte_range(graph_, other);
     if ((from < begin || to > end) && !exclude(value, other)) return false;
   }
   return true;

@@ -150,9 +150,8 @@ struct Bytes {
 };
 
 Bytes bytes_of(const Graph& graph, ValueId id) {
-  const Value& value = graph[id];
-  return {graph.root(id), value.offset,
-          value.offset + byte_size(value.type, value.shape, value.layout)};
+  const auto [begin, end] = byte_range(graph, id);
+  return {graph.root(id), begin, end};
 }
 
 void add_handover(const Graph& graph, ValueId from, ValueId into, std::vector<Handover>& list) {

@@ -94,10 +94,10 @@ class OrderVerifier {
   /// A loop's parameter takes bytes: those of its own first value, or nobody's.
   void take_over(OpId loop, ValueId parameter, std::size_t i) {
     const auto& operands = graph_[loop].operands;
-    const auto [begin, end] = range(parameter);
+    const auto [begin, end] = byte_range(graph_, parameter);
     for (const ValueId tenant : live_[graph_.root(parameter).index]) {
       Known& known = values_[tenant.index];
-      const auto [from, to] = range(tenant);
+      const auto [from, to] = byte_range(graph_, tenant);
       if (known.state != State::visible || from >= end || to <= begin) continue;
       if (graph_[tenant].parameter_of == graph_[parameter].parameter_of) {
         op_flaw(graph_, loop,
@@ -106,7 +106,7 @@ class OrderVerifier {
                 "parameters with bytes of their own");
       }
       if (i == 0 || graph_.root(operands[i + 1]) != graph_.root(parameter) ||
-          range(operands[i + 1]).first != begin) {
+          byte_range(graph_, operands[i + 1]).first != begin) {
         op_flaw(graph_, loop,
                 "parameter '" + graph_[parameter].name + "' in the bytes of " +
                     describe_value(graph_, tenant),
@@ -274,13 +274,13 @@ class OrderVerifier {
   /// A result (or workspace) takes bytes: whoever lived there is gone.
   void overwrite(OpId id, ValueId written, std::size_t result) {
     check_write(id, written, result == no_result ? "workspace" : "result");
-    const auto [begin, end] = range(written);
+    const auto [begin, end] = byte_range(graph_, written);
     std::vector<ValueId>& tenants = live_[graph_.root(written).index];
     std::size_t kept = 0;
     for (const ValueId tenant : tenants) {
       Known& known = values_[tenant.index];
       if (known.state != State::visible) continue;
-      const auto [from, to] = range(tenant);
+      const auto [from, to] = byte_range(graph_, tenant);
       if (from >= end || to <= begin || (result != no_result && exclude(tenant, written))) {
         tenants[kept++] = tenant;
         continue;
@@ -311,7 +311,7 @@ class OrderVerifier {
       const auto& allowed = op.definition->in_place;
       const bool declared =
           std::find(allowed.begin(), allowed.end(), std::pair{result, i}) != allowed.end();
-      if (!declared || range(tenant).first != range(written).first) {
+      if (!declared || byte_range(graph_, tenant).first != byte_range(graph_, written).first) {
         op_flaw(graph_, id,
                 std::string(result == no_result ? "workspace '" : "result '") +
                     graph_[written].name + "' takes the bytes of operand '" + graph_[tenant].name +
@@ -335,11 +335,6 @@ class OrderVerifier {
               "takes the bytes of " + describe_value(graph_, tenant) + " from outside its region",
               "captured values that stay as they are");
     }
-  }
-
-  std::pair<std::int64_t, std::int64_t> range(ValueId id) const {
-    const Value& value = graph_[id];
-    return {value.offset, value.offset + byte_size(value.type, value.shape, value.layout)};
   }
 
   static constexpr std::size_t no_result = static_cast<std::size_t>(-1);

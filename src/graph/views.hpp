@@ -1,10 +1,11 @@
-// Which results of an op are views.
+// Which results of an op are views, and where values lie.
 #pragma once
 
 #include <arenite/graph/operator.hpp>
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace arenite::graph {
@@ -32,6 +33,12 @@ inline ResultViews result_views(const Graph& graph, const Op& op) { return {grap
 /// Which of an op's results the value is; their number where it is none of them.
 inline std::size_t result_index(const Op& op, ValueId value) {
   return static_cast<std::size_t>(std::ranges::find(op.results, value) - op.results.begin());
+}
+
+/// The value's first byte in its storage, and the one behind its last.
+inline std::pair<std::int64_t, std::int64_t> byte_range(const Graph& graph, ValueId id) {
+  const Value& value = graph[id];
+  return {value.offset, value.offset + byte_size(value.type, value.shape, value.layout)};
 }
 
 /// Views lie where their owners do, which may be other values now.

@@ -4,19 +4,15 @@
 #include <arenite/graph/operator.hpp>
 
 #include "src/graph/passes/sharing.hpp"
+#include "src/graph/views.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace arenite::graph {
 
 bool share_bytes(const Graph& graph, ValueId a, ValueId b) {
-  const auto range = [&](ValueId id) {
-    const Value& value = graph[id];
-    return std::pair{value.offset, value.offset + byte_size(value.type, value.shape, value.layout)};
-  };
-  const auto [begin, end] = range(a);
-  const auto [from, to] = range(b);
+  const auto [begin, end] = byte_range(graph, a);
+  const auto [from, to] = byte_range(graph, b);
   return graph.root(a) == graph.root(b) && std::max(begin, from) < std::min(end, to);
 }
 
