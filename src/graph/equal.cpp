@@ -147,10 +147,7 @@ class Comparison {
     const Value &x = a_[ia], &y = b_[ib];
     const std::string what = "value '" + x.name + "'";
     if (x.name != y.name) return differ("a value's name", "'" + x.name + "'", "'" + y.name + "'");
-    if (x.type != y.type || x.shape != y.shape) {
-      return differ(what, std::string(to_string(x.type)) + to_string(x.shape),
-                    std::string(to_string(y.type)) + to_string(y.shape));
-    }
+    if (x.type != y.type || x.shape != y.shape) return differ(what, type_text(x), type_text(y));
     if (x.size_names != y.size_names) return differ(what, "names of its sizes", "others");
     if (x.batch != y.batch)
       return differ(what, "batch '" + x.batch + "'", "batch '" + y.batch + "'");

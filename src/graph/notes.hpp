@@ -27,6 +27,11 @@ ValueId add_with_storage(Graph& graph, Value value, StorageClass cls, const Spac
 /// Gives an op scratch bytes.
 void add_workspace(Graph& graph, OpId id, std::int64_t bytes, const Space& space = {});
 
+/// "float32[8, 26]", of a value or of what an op would produce.
+template <class Typed>
+std::string type_text(const Typed& typed) {
+  return std::string(to_string(typed.type)) + to_string(typed.shape);
+}
 /// "a list of integers". AttributeValue has the same types in the same order.
 const char* kind_of(AttributeType type) noexcept;
 /// "one of stride, padding": what could stand in place of an attribute that nobody knows.

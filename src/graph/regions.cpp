@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "src/graph/notes.hpp"
 #include "src/graph/views.hpp"
 
 namespace arenite::graph {
@@ -14,13 +15,9 @@ bool is_integer(DType type) {
   return type == DType::int64 || type == DType::int32 || type == DType::uint8;
 }
 
-std::string text(const Value& value) {
-  return std::string(to_string(value.type)) + to_string(value.shape);
-}
-
 void check_condition(const Value& value, const std::string& what) {
   if (is_integer(value.type) && value.shape.elements() == 1) return;
-  fail({.found = what + " of " + text(value),
+  fail({.found = what + " of " + type_text(value),
         .expected = "one integer (int64, int32 or uint8): 0 is false"});
 }
 
@@ -43,8 +40,8 @@ std::vector<ResultType> infer_if(const OpView& op) {
     }
     const Value& value = graph[yes[i] ? yes[i] : no[i]];
     if (no[i] && (graph[no[i]].type != value.type || graph[no[i]].shape != value.shape)) {
-      fail({.found = "result " + std::to_string(i + 1) + " as " + text(value) + " and as " +
-                     text(graph[no[i]]),
+      fail({.found = "result " + std::to_string(i + 1) + " as " + type_text(value) + " and as " +
+                     type_text(graph[no[i]]),
             .expected = "one type and shape from both blocks"});
     }
     types.push_back({value.type, value.shape});
@@ -60,7 +57,7 @@ void check_loop(const OpView& op) {
   }
   if (op.has_operand(0) &&
       (op.operand(0).type != DType::int64 || op.operand(0).shape.elements() != 1)) {
-    fail({.found = "trips of " + text(op.operand(0)), .expected = "one int64"});
+    fail({.found = "trips of " + type_text(op.operand(0)), .expected = "one int64"});
   }
   if (op.has_operand(1)) check_condition(op.operand(1), "a condition");
 }
@@ -98,9 +95,8 @@ std::vector<ResultType> infer_loop(const OpView& op) {
   for (std::size_t i = 0; i < carried.size(); ++i) {
     const Value& next = graph[yielded[i + conditions]];
     if (next.type == carried[i].type && next.shape == carried[i].shape) continue;
-    fail({.found = "carried value " + std::to_string(i + 1) + " yielded as " + text(next),
-          .expected = std::string(to_string(carried[i].type)) + to_string(carried[i].shape) +
-                      ", as it begins"});
+    fail({.found = "carried value " + std::to_string(i + 1) + " yielded as " + type_text(next),
+          .expected = type_text(carried[i]) + ", as it begins"});
   }
   return carried;
 }

@@ -266,8 +266,7 @@ class Verifier {
       if (graph_.storage(scratch.storage).cls != StorageClass::workspace ||
           scratch.type != DType::uint8 || scratch.shape.rank() != 1) {
         op_flaw(graph_, OpId(i),
-                "a workspace of type " + std::string(to_string(scratch.type)) +
-                    to_string(scratch.shape) + ", class " +
+                "a workspace of type " + type_text(scratch) + ", class " +
                     std::string(to_string(graph_.storage(scratch.storage).cls)),
                 "uint8[bytes] of class workspace");
       }

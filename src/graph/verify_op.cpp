@@ -88,10 +88,8 @@ void check_regions(const Graph& graph, OpId id) {
     for (std::size_t i = 0; i < types.size(); ++i) {
       const Value& value = graph[region.parameters[i]];
       if (value.type == types[i].type && value.shape == types[i].shape) continue;
-      op_flaw(graph, id,
-              name + "parameter '" + value.name + "' of " + std::string(to_string(value.type)) +
-                  to_string(value.shape),
-              std::string(to_string(types[i].type)) + to_string(types[i].shape));
+      op_flaw(graph, id, name + "parameter '" + value.name + "' of " + type_text(value),
+              type_text(types[i]));
     }
     const bool whole = std::all_of(region.results.begin(), region.results.end(),
                                    [](ValueId result) { return static_cast<bool>(result); });
@@ -167,10 +165,7 @@ void verify_op(const Graph& graph, OpId id, Op& scratch) {
   for (std::size_t i = 0; i < types.size(); ++i) {
     const Value& value = graph[op.results[i]];
     if (value.type != types[i].type || value.shape != types[i].shape) {
-      op_flaw(graph, id,
-              "result '" + value.name + "' is " + std::string(to_string(value.type)) +
-                  to_string(value.shape),
-              std::string(to_string(types[i].type)) + to_string(types[i].shape));
+      op_flaw(graph, id, "result '" + value.name + "' is " + type_text(value), type_text(types[i]));
     }
     if ((*views)[i]) check_view(graph, id, i, *(*views)[i]);
   }
