@@ -15,10 +15,7 @@ struct Correlation {
   std::optional<Image> output;  ///< as Geometry has it
   std::int64_t scratch;         ///< bytes before the padded sample in the workspace
 
-  graph::Support usable() const {
-    const graph::Support made = product.usable();
-    return made ? source.fits() : made;
-  }
+  graph::Support usable() const { return both(product.usable(), source.fits()); }
   std::int64_t workspace_bytes() const { return scratch + source.scratch_bytes(); }
   void run(const float* from, const float* weight, const float* bias, const float* output_of_relu,
            float* to, void* workspace) const;
@@ -91,10 +88,7 @@ struct GradWeight {
   Image gradient;
   WeightProduct product;
 
-  graph::Support usable() const {
-    const graph::Support made = xsmm::all_made(product.gemm);
-    return made ? x.fits() : made;
-  }
+  graph::Support usable() const { return both(xsmm::all_made(product.gemm), x.fits()); }
   std::int64_t workspace_bytes() const { return x.scratch_bytes(); }
 };
 

@@ -153,6 +153,11 @@ inline WeightProduct weight_product(const Geometry& g, std::int64_t row, std::in
                                   .accumulate = true})};
 }
 
+/// Whether two things can be had.
+inline graph::Support both(graph::Support one, graph::Support other) noexcept {
+  return one ? other : one;
+}
+
 /// Of a state that `build` makes of the op, and that knows whether it is `usable` and its
 /// `workspace_bytes`.
 template <auto build, auto run, auto wanted_halo>

@@ -28,10 +28,7 @@ struct Forward {
     return round_up(g.pool.h * row() * float_bytes, default_alignment);
   }
   std::int64_t workspace_bytes() const { return rows_bytes() + x.scratch_bytes(); }
-  graph::Support usable() const {
-    const graph::Support made = product.usable();
-    return made ? x.fits() : made;
-  }
+  graph::Support usable() const { return conv2d::both(product.usable(), x.fits()); }
 };
 
 Forward forward(const OpView& op) {
@@ -205,10 +202,7 @@ struct GradWeight {
 
   std::int64_t spread_bytes() const noexcept { return round_up(spread.bytes(), default_alignment); }
   std::int64_t workspace_bytes() const { return spread_bytes() + x.scratch_bytes(); }
-  graph::Support usable() const {
-    const graph::Support made = xsmm::all_made(product.gemm);
-    return made ? x.fits() : made;
-  }
+  graph::Support usable() const { return conv2d::both(xsmm::all_made(product.gemm), x.fits()); }
 };
 
 GradWeight grad_weight(const OpView& op) {
