@@ -53,11 +53,6 @@ inline void expect_grad_input_operands(const OpView& op, std::size_t weight) {
         .expected = "[KH, KW, C, " + std::to_string(gradient[3]) + "]"});
 }
 
-/// What a ReLU before the convolution has made: operand i, as large as the result.
-inline void expect_output_of_relu(const OpView& op, std::size_t i, const Shape& dx) {
-  expect_value(op, i, DType::float32, dx, "the shape of the result");
-}
-
 /// Two ops one behind the other, the first of them with all the attributes.
 inline std::optional<graph::Attributes> attributes_of_first(const std::vector<OpView>& chain) {
   return chain.at(0).attributes();
