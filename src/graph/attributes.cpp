@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "src/graph/notes.hpp"
+#include "src/graph/words.hpp"
 
 namespace arenite::graph {
 namespace {

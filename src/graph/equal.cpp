@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "src/graph/notes.hpp"
+#include "src/graph/values.hpp"
+#include "src/graph/words.hpp"
 
 namespace arenite::graph {
 namespace {

@@ -1,8 +1,8 @@
-// What printer and parser agree on: defaults that the text form leaves out, and the notes that say
-// otherwise.
+// What printer and parser agree on: words for declarations, and the notes that say where a value is
+// not what values.hpp makes it.
 #pragma once
 
-#include <arenite/graph/operator.hpp>
+#include <arenite/graph/graph.hpp>
 
 #include <optional>
 #include <string>
@@ -12,33 +12,6 @@
 #include "src/graph/lexer.hpp"
 
 namespace arenite::graph {
-
-/// Name of an op's i-th of `count` results unless someone renames it.
-std::string result_name(const Op& op, std::size_t i, std::size_t count);
-/// Name of the i-th parameter of an op's region unless someone renames it.
-std::string parameter_name(const Op& op, std::size_t i);
-/// Name of an op's workspace unless someone renames it.
-std::string workspace_name(const Op& op);
-/// Class of what an op of this phase produces, unless someone says otherwise.
-StorageClass result_class(Phase phase) noexcept;
-
-/// Adds a value with a storage of its own, which has its name and its bytes.
-ValueId add_with_storage(Graph& graph, Value value, StorageClass cls, const Space& space = {});
-/// Gives an op scratch bytes.
-void add_workspace(Graph& graph, OpId id, std::int64_t bytes, const Space& space = {});
-
-/// "float32[8, 26]", of a value or of what an op would produce.
-template <class Typed>
-std::string type_text(const Typed& typed) {
-  return std::string(to_string(typed.type)) + to_string(typed.shape);
-}
-/// "a list of integers". AttributeValue has the same types in the same order.
-const char* kind_of(AttributeType type) noexcept;
-/// "one of stride, padding": what could stand in place of an attribute that nobody knows.
-std::string expected_attributes(const OperatorDefinition& definition);
-
-/// What scripts declare, in the order of ids.
-std::vector<ValueId> declared_values(const Graph& graph);
 
 struct Declaration {
   std::string_view word;

@@ -9,8 +9,10 @@
 
 #include "src/base/nearest.hpp"
 #include "src/graph/flaw.hpp"
+#include "src/graph/values.hpp"
 #include "src/graph/versions.hpp"
 #include "src/graph/views.hpp"
+#include "src/graph/words.hpp"
 
 namespace arenite::graph {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "src/graph/lexer.hpp"
 #include "src/graph/notes.hpp"
+#include "src/graph/values.hpp"
 #include "src/graph/views.hpp"
 
 namespace arenite::graph {

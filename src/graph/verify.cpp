@@ -7,8 +7,9 @@
 #include <unordered_map>
 
 #include "src/graph/flaw.hpp"
-#include "src/graph/notes.hpp"
+#include "src/graph/values.hpp"
 #include "src/graph/views.hpp"
+#include "src/graph/words.hpp"
 
 namespace arenite::graph {
 

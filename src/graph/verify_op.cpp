@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "src/graph/flaw.hpp"
-#include "src/graph/notes.hpp"
 #include "src/graph/views.hpp"
+#include "src/graph/words.hpp"
 
 namespace arenite::graph {
 namespace {

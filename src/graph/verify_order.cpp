@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "src/graph/flaw.hpp"
-#include "src/graph/notes.hpp"
+#include "src/graph/values.hpp"
 #include "src/graph/views.hpp"
 
 namespace arenite::graph {

@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <map>
 
-#include "src/graph/notes.hpp"
 #include "src/graph/passes/backward.hpp"
+#include "src/graph/values.hpp"
 
 namespace arenite::graph {
 

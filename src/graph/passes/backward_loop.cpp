@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <set>
 
-#include "src/graph/notes.hpp"
 #include "src/graph/passes/backward.hpp"
+#include "src/graph/values.hpp"
 
 namespace arenite::graph {
 namespace {

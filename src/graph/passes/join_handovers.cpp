@@ -1,7 +1,7 @@
 #include <arenite/graph/regions.hpp>
 
-#include "src/graph/notes.hpp"
 #include "src/graph/passes/sharing.hpp"
+#include "src/graph/values.hpp"
 
 #include <algorithm>
 

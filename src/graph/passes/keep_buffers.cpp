@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/graph/notes.hpp"
 #include "src/graph/passes/old_readers.hpp"
+#include "src/graph/values.hpp"
 #include "src/graph/versions.hpp"
 #include "src/graph/views.hpp"
 

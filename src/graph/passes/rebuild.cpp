@@ -3,7 +3,7 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/verify.hpp>
 
-#include "src/graph/notes.hpp"
+#include "src/graph/values.hpp"
 
 #include <algorithm>
 

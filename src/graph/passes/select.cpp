@@ -5,7 +5,7 @@
 #include <arenite/graph/spaces.hpp>
 #include <arenite/graph/verify.hpp>
 
-#include "src/graph/notes.hpp"
+#include "src/graph/values.hpp"
 
 #include <algorithm>
 

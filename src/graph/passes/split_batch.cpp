@@ -2,9 +2,9 @@
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/verify.hpp>
 
-#include "src/graph/notes.hpp"
 #include "src/graph/passes/batch_forms.hpp"
 #include "src/graph/passes/rebuild.hpp"
+#include "src/graph/values.hpp"
 
 #include <algorithm>
 #include <utility>

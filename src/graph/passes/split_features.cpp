@@ -1,11 +1,11 @@
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
 
-#include "src/graph/notes.hpp"
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/row_parts.hpp"
 #include "src/graph/passes/sharing.hpp"
+#include "src/graph/values.hpp"
 
 #include <algorithm>
 #include <map>

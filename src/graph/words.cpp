@@ -1,0 +1,17 @@
+#include "src/graph/words.hpp"
+
+namespace arenite::graph {
+
+const char* kind_of(AttributeType type) noexcept {
+  constexpr const char* kinds[] = {"an integer", "a number", "a text", "a list of integers"};
+  return kinds[static_cast<std::size_t>(type)];
+}
+
+std::string expected_attributes(const OperatorDefinition& definition) {
+  std::string known;
+  for (const AttributeSchema& schema : definition.attributes)
+    known += (known.empty() ? "one of " : ", ") + schema.name;
+  return known.empty() ? "no attributes" : known;
+}
+
+}  // namespace arenite::graph
