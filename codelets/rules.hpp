@@ -79,11 +79,14 @@ inline void expect_like(const OpView& op, std::size_t i, std::size_t model) {
 }
 
 /// An attribute that is an integer for want of a truth value.
-inline bool flag(const OpView& op, const std::string& name) {
+inline void expect_flag(const OpView& op, const std::string& name) {
   const std::int64_t value = op.integer(name);
   if (value != 0 && value != 1)
     fail({.found = name + "=" + std::to_string(value), .expected = "0 or 1"});
-  return value == 1;
+}
+inline bool flag(const OpView& op, const std::string& name) {
+  expect_flag(op, name);
+  return op.integer(name) == 1;
 }
 
 /// The rule of real operands and a result that are all alike.

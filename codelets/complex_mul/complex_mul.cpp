@@ -46,7 +46,7 @@ Results infer_mul(const OpView& op) {
   expect_type(op, 1, a.type);
   const Shape& b = op.operand(1).shape;
   expect_repeatable(a.shape, b.dims(), operand_text(op, 1) + " of shape " + to_string(b));
-  static_cast<void>(flag(op, "conjugate"));
+  expect_flag(op, "conjugate");
   return {{a.type, a.shape}};
 }
 
@@ -56,7 +56,7 @@ Results infer_grad_right(const OpView& op) {
   const List& shape = op.attributes().integers("shape");
   expect_repeatable(gradient.shape, shape,
                     "shape=" + graph::to_string(*op.attributes().find("shape")));
-  static_cast<void>(flag(op, "conjugate"));
+  expect_flag(op, "conjugate");
   return {{gradient.type, Shape(shape)}};
 }
 
