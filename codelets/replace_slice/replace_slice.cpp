@@ -2,7 +2,7 @@
 // for rows begin … begin + n − 1 of the first axis, which are the replacement. In place of x only
 // those are written. Begin is data: see RowsFault. So is end, which says once more what begin + n
 // has to be. update_slice(target, replacement, begin, end?): the same rows of the target itself; it
-// has no result. keep_buffers makes it of a replacement in a buffer that nobody sees as it was.
+// has no result.
 #include "codelets/dynamic_rows.hpp"
 #include "codelets/registry.hpp"
 
@@ -41,11 +41,19 @@ Results infer_update(const OpView& op) {
   return {};
 }
 
+double bytes_of(const graph::Value& value) {
+  return static_cast<double>(graph::byte_size(value.type, value.shape));
+}
+
 /// The rows are read and written, whatever else the target holds.
-graph::Cost update_cost(const OpView& op) {
-  const graph::Value& replacement = op.operand(1);
-  return {.bytes =
-              2.0 * static_cast<double>(graph::byte_size(replacement.type, replacement.shape))};
+graph::Cost update_cost(const OpView& op) { return {.bytes = 2 * bytes_of(op.operand(1))}; }
+
+/// And x is copied where y lies elsewhere.
+graph::Cost replace_cost(const OpView& op) {
+  graph::Cost cost = update_cost(op);
+  if (op.graph().root(op.operand(0).storage) != op.graph().root(op.result(0).storage))
+    cost.bytes += 2 * bytes_of(op.operand(0));
+  return cost;
 }
 
 void gradient(graph::GradientContext& context) {
@@ -76,6 +84,7 @@ void register_replace_slice(Registry& registry) {
                 .gradient = gradient,
                 .in_place = {{0, 0}},
                 .new_version = true,
+                .cost = replace_cost,
                 .status_messages = messages},
                replace_slice_kernels());
   registry.add(

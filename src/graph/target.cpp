@@ -156,6 +156,7 @@ const TargetProfile& default_target() {
                   {"multi_sgd/plain", {60, 30}},
                   {"relu/plain", {60, 30}},
                   {"relu_grad/plain", {60, 30}},
+                  {"replace_slice/plain", {60, 40}},
                   {"rms_norm/plain", {20, 40}},
                   {"rms_norm_grad_input/plain", {20, 40}},
                   {"rms_norm_grad_weight/plain", {20, 40}},

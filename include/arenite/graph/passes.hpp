@@ -100,12 +100,12 @@ std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
 
 /// Lets buffers keep what the graph makes of them: values that ops make as new versions of a
 /// buffer, or of a view of one (`OperatorDefinition::new_version`). Where nobody looks at the old
-/// version's bytes later, the op writes the buffer itself (`update_slice`), and the value is a view
-/// of it. Otherwise the value has bytes of its own and is assigned to the buffer behind all other
-/// ops; an output that is the old version is copied before. Either way everything in the step sees
-/// the version it names, the next step the last one. Needs the operators `assign`, `identity` and
-/// `reshape`. Throws Error on two new versions of the same bytes of one version, and on one made in
-/// a block of a buffer from outside. Returns how many values buffers keep.
+/// version's bytes later, and the op may work in place, the value lives in them. Otherwise it has
+/// bytes of its own and is assigned to the buffer behind all other ops; an output that is the old
+/// version is copied before. Either way everything in the step sees the version it names, the next
+/// step the last one. Needs the operators `assign` and `identity`. Throws Error on two new versions
+/// of the same bytes of one version, and on one made in a block of a buffer from outside. Returns
+/// how many values buffers keep.
 int keep_buffers(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
 /// A new version that has bytes of its own, though its operator could have written the old one's.

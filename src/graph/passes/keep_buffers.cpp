@@ -28,7 +28,8 @@ class Keeper {
     for (const OpId id : versions) {
       const std::string why = may_write(id)
                                   ? readers.obstacle(id)
-                                  : "only a replace_slice that nobody placed by hand may do so";
+                                  : "only an op that may work in place, and that nobody placed by "
+                                    "hand, may do so";
       if (remarks != nullptr) {
         const std::string there =
             "in the bytes of '" + graph_.root_storage(graph_[id].operands[0]).name + "'";
@@ -41,7 +42,7 @@ class Keeper {
         keep_copy(id);
       }
     }
-    place_views();
+    if (written_ > 0) take_views_early();
     if (!kept_.empty()) assign_copies();
     verify(graph_);
     return written_ + static_cast<int>(kept_.size());
@@ -63,50 +64,53 @@ class Keeper {
   bool may_write(OpId id) const {
     const Op& op = graph_[id];
     const Value &old = graph_[op.operands[0]], &made = graph_[op.results[0]];
-    const Storage &buffer = graph_.storage(old.storage), &own = graph_.storage(made.storage);
-    return op.name() == "replace_slice" && op.kernel.empty() && !op.workspace &&
-           buffer.cls == StorageClass::buffer && own.cls == result_class(op.phase) &&
-           !shared_[old.storage.index] && !shared_[made.storage.index] && old.layout == Layout{} &&
-           made.layout == Layout{} && buffer.space == own.space &&
-           own.bytes == byte_size(made.type, made.shape);
+    const Storage &buffer = graph_.root_storage(op.operands[0]),
+                  &own = graph_.storage(made.storage);
+    const auto& in_place = op.definition->in_place;
+    return std::ranges::find(in_place, std::pair<std::size_t, std::size_t>()) != in_place.end() &&
+           op.kernel.empty() && !op.workspace && buffer.cls == StorageClass::buffer &&
+           own.cls == result_class(op.phase) && !shared_[old.storage.index] &&
+           !shared_[made.storage.index] && old.layout == Layout{} && made.layout == Layout{} &&
+           buffer.space == own.space && own.bytes == byte_size(made.type, made.shape);
   }
 
-  /// The op writes rows of the buffer; its result becomes a view of what it wrote.
+  /// The op's result, and what lies in it, lie where the old version does.
   void write_in_place(OpId id, OldReaders& readers) {
-    const ValueId made = graph_[id].results[0], old = graph_[id].operands[0];
-    const auto known = target_.find(old);
-    const ValueId target = known == target_.end() ? old : known->second;
-    target_[made] = target;
-    Op& op = graph_[id];
-    const bool named = graph_[made].name != result_name(op, 0, 1);
-    op.definition = builder_.table().at("update_slice");
-    op.operands[0] = target;
-    op.results.clear();
-
-    const StorageId from = graph_[made].storage, into = graph_[target].storage;
-    std::vector<ValueId>& moved = values_[from];
-    std::vector<ValueId>& there = values_[into];
-    for (const ValueId value : moved) {
-      graph_[value].storage = into;
-      graph_[value].offset += graph_[target].offset;
-    }
-    there.insert(there.end(), moved.begin(), moved.end());
-    moved.clear();
-    graph_.storage(from).bytes = 0;  // nobody's
+    const Op& op = graph_[id];
+    const StorageId from = graph_[op.results[0]].storage, into = graph_.root(op.operands[0]);
+    const std::int64_t offset = graph_[op.operands[0]].offset;
+    for (const ValueId value : values_[from]) graph_[value].offset += offset;
+    graph_.storage(from).bytes += offset;
+    graph_.merge(from, into);
     readers.move(from, into);
-
-    const auto dims = graph_[made].shape.dims();
-    Op view;
-    view.definition = builder_.table().at("reshape");
-    view.operands = {target};
-    view.results = {made};
-    view.phase = op.phase;
-    view.lane = op.lane;
-    view.where = op.where;
-    view.attributes.set("shape", std::vector<std::int64_t>(dims.begin(), dims.end()));
-    if (!named) graph_[made].name = result_name(view, 0, 1);
-    views_.emplace(id, graph_.add_op(std::move(view)));
     ++written_;
+  }
+
+  /// Views of a buffer show rows that stay as they are: they are taken as soon as what they are of
+  /// is there, before others of its rows are written.
+  void take_views_early() {
+    std::unordered_map<OpId, std::vector<OpId>> views;  // by what makes their owner; none: declared
+    std::vector<OpId>& ops = graph_[Graph::body].ops;
+    std::vector<OpId> others, ordered;
+    for (const OpId id : ops) {
+      const Op& op = graph_[id];
+      const bool is_early = is_view_op(graph_, id) && op.operands.size() == 1 &&
+                            graph_.root_storage(op.operands[0]).cls == StorageClass::buffer;
+      (is_early ? views[graph_[op.operands[0]].producer] : others).push_back(id);
+    }
+    const auto add = [&](OpId first) {
+      std::vector<OpId> pending{first};
+      while (!pending.empty()) {
+        const OpId id = pending.back();
+        pending.pop_back();
+        if (id) ordered.push_back(id);
+        const auto& here = views[id];
+        pending.insert(pending.end(), here.rbegin(), here.rend());
+      }
+    };
+    add({});
+    for (const OpId id : others) add(id);
+    ops = std::move(ordered);
   }
 
   /// The new version has bytes of its own until all else is done.
@@ -115,20 +119,6 @@ class Keeper {
     // What is a version of all of it is assigned alone.
     std::erase(kept_, op.operands[0]);
     kept_.push_back(op.results[0]);
-  }
-
-  /// Right behind the ops that write what they show.
-  void place_views() {
-    if (views_.empty()) return;
-    std::vector<OpId>& ops = graph_[Graph::body].ops;
-    std::vector<OpId> ordered;
-    ordered.reserve(ops.size());
-    for (std::size_t i = 0; i < ops.size() - views_.size(); ++i) {
-      ordered.push_back(ops[i]);
-      if (const auto view = views_.find(ops[i]); view != views_.end())
-        ordered.push_back(view->second);
-    }
-    ops = std::move(ordered);
   }
 
   void assign_copies() {
@@ -181,8 +171,6 @@ class Keeper {
   Builder builder_;
   std::vector<bool> shared_;  ///< by storage: merged, or merged into
   std::unordered_map<StorageId, std::vector<ValueId>> values_;
-  std::unordered_map<ValueId, ValueId> target_;  ///< of versions in place
-  std::unordered_map<OpId, OpId> views_;         ///< by the op that writes what they show
   std::vector<ValueId> kept_;
   int written_ = 0;
 };

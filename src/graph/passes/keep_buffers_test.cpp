@@ -50,8 +50,7 @@ TEST(KeepBuffers, WritesTheBufferWhereNobodySeesTheOldVersionLater) {
     result = $4, $6, $5;)",
               R"(
     $4 = relu($1);
-    update_slice($1, $2, $3);
-    $5 = reshape($1, [4, 3]);
+    $5 @in($1) = replace_slice($1, $2, $3);
     $6 = relu($5);
     result = $4, $6, $5;)",
               1);
@@ -66,12 +65,9 @@ TEST(KeepBuffers, WritesChainsOfVersionsInPlace) {
     result = $7;)",
               R"(
     $4 = index_sum($3, offset=2);
-    update_slice($1, $2, $3, $4);
-    $5 = reshape($1, [4, 3]);
-    update_slice($1, $2, $3);
-    $6 = reshape($1, [4, 3]);
-    update_slice($1, $2, $3);
-    $7 = reshape($1, [4, 3]);
+    $5 @in($1) = replace_slice($1, $2, $3, $4);
+    $6 @in($1) = replace_slice($5, $2, $3);
+    $7 @in($1) = replace_slice($6, $2, $3);
     result = $7;)",
               3);
 }
@@ -97,8 +93,7 @@ TEST(KeepBuffers, CopiesAnOutputThatIsAVersionInPlace) {
     $5 = replace_slice($4, $2, $3);
     result = $4;)",
               R"(
-    update_slice($1, $2, $3);
-    $4 = reshape($1, [4, 3]);
+    $4 @in($1) = replace_slice($1, $2, $3);
     $5 = replace_slice($4, $2, $3);
     $6 = identity($4);
     assign($4, $5);
@@ -123,14 +118,11 @@ TEST(KeepBuffers, WritesViewsAndViewsOfVersions) {
     $5 = slice($4, 0, 6);
     $6 = slice($4, 6, 12);
     $7 = reshape($2, [6]);
-    update_slice($5, $7, $3);
-    $8 = reshape($5, [6]);
-    update_slice($6, $7, $3);
-    $9 = reshape($6, [6]);
+    $8 @in($1) = replace_slice($5, $7, $3);
+    $9 @offset(24) @in($1) = replace_slice($6, $7, $3);
     $10 = slice($9, 2, 4);
     $11 = slice($7, 0, 1);
-    update_slice($10, $11, $3);
-    $12 = reshape($10, [2]);
+    $12 @offset(32) @in($1) = replace_slice($10, $11, $3);
     result = $8, $12;)",
               3);
 }
@@ -147,13 +139,11 @@ TEST(KeepBuffers, LooksAtTheBytesThatAreRead) {
     result = $5, $7, $8;)",
               R"(
     $4 = slice($1, 0, 2);
-    update_slice($4, $2, $3);
-    $5 = reshape($4, [2, 3]);
     $6 = slice($1, 2, 4);
-    $7 = relu($6);
-    update_slice($6, $2, $3);
-    $8 = reshape($6, [2, 3]);
     $9 = slice($1, 1, 3);
+    $5 @in($1) = replace_slice($4, $2, $3);
+    $7 = relu($6);
+    $8 @offset(24) @in($1) = replace_slice($6, $2, $3);
     result = $5, $7, $8;)",
               2);
   expect_kept(R"(
@@ -219,7 +209,7 @@ TEST(KeepBuffers, CopiesWhatABlockCapturesLater) {
               1);
   expect_kept(
       "$4 = replace_slice($1, $2, $3);" + reading("$4") + "result = $5;",
-      "update_slice($1, $2, $3); $4 = reshape($1, [4, 3]);" + reading("$4") + "result = $5;", 1);
+      "$4 @in($1) = replace_slice($1, $2, $3);" + reading("$4") + "result = $5;", 1);
 }
 
 TEST(KeepBuffers, AssignsToViewsOfVersions) {

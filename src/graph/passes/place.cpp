@@ -130,7 +130,7 @@ class Placer {
     std::vector<OpId> ops;
     ops.swap(graph_[Graph::body].ops);  // what the builder appends goes behind what is there
     for (std::size_t i = 0; i < version_.size(); ++i)
-      graph_.storage(StorageId(i)).space = homes_.of(StorageId(i));
+      graph_.storage(StorageId(i)).space = homes_.of(graph_.root(StorageId(i)));
     for (OpId id : ops) {
       if (!is_view_op(graph_, id)) {
         const char* why = homes_.kept_on_host(id);
@@ -313,7 +313,7 @@ Spaces deal_out(std::span<const Space> spaces, int lanes,
 
 int place(Graph& graph, const OperatorTable& table, const Spaces& spaces,
           const KernelSelector& selector, Remarks* remarks) {
-  expect_before_select(graph, "place");
+  expect_no_kernels(graph, "place");
   if (on_host(spaces.shared) && std::all_of(spaces.lanes.begin(), spaces.lanes.end(), on_host))
     return 0;
   const Graph before = graph;

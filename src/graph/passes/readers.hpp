@@ -48,12 +48,16 @@ class Readers {
 /// Whether one of them writes bytes that the other touches.
 bool in_the_way(const Access& a, const Access& b);
 
-/// The root storages that an op or one of its blocks names, with whether they are written.
+/// The root storages that an op or one of its blocks names, with whether they are written; of
+/// results those that are made in place.
 template <class F>
 void for_each_root(const Graph& graph, OpId id, const F& f) {
   const Op& op = graph[id];
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     if (op.operands[i]) f(graph.root(op.operands[i]), op.effect(i) != Effect::read);
+  }
+  for (ValueId result : op.results) {
+    if (const StorageId root = graph.root(result); root != graph[result].storage) f(root, true);
   }
   for (RegionId region : op.regions) {
     for (OpId inner : graph[region].ops) for_each_root(graph, inner, f);

@@ -21,7 +21,7 @@ bool is_selected(const Graph& graph) {
   return false;
 }
 
-void expect_before_select(const Graph& graph, std::string_view pass) {
+void expect_no_kernels(const Graph& graph, std::string_view pass) {
   for (std::size_t i = 0; i < graph.region_count(); ++i) {
     for (OpId id : graph[RegionId(i)].ops) {
       if (graph[id].kernel.empty()) continue;
@@ -30,6 +30,10 @@ void expect_before_select(const Graph& graph, std::string_view pass) {
             .where = describe(graph, id)});
     }
   }
+}
+
+void expect_before_select(const Graph& graph, std::string_view pass) {
+  expect_no_kernels(graph, pass);
   for (std::size_t i = 0; i < graph.storage_count(); ++i) {
     if (!graph.storage(StorageId(i)).merged_into) continue;
     fail({.found = std::string(pass) + " on a graph with results in place",

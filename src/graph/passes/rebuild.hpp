@@ -11,7 +11,11 @@
 
 namespace arenite::graph {
 
-/// Throws Error where `select` or `in_place` have been over the graph.
+/// Throws Error where `select` has been over the graph.
+void expect_no_kernels(const Graph& graph, std::string_view pass);
+
+/// Throws Error where `select`, or a pass that lets results live in operands' bytes, have been over
+/// the graph.
 void expect_before_select(const Graph& graph, std::string_view pass);
 
 /// True when the op does nothing but read its operands and write its results.

@@ -136,6 +136,7 @@ void select(Graph& graph, const KernelSelector& selector, Remarks* remarks) {
     for (ValueId result : graph[id].results) {
       Value& value = graph[result];
       if (value.shape.rank() != 4 || halo[result.index] <= 0) continue;
+      if (graph.storage(value.storage).merged_into) continue;  // it lies as the old version does
       value.layout.halo = halo[result.index];
       graph.storage(value.storage).bytes = byte_size(value.type, value.shape, value.layout);
     }
