@@ -27,7 +27,7 @@ inline graph::OperatorDefinition pairwise(std::string name) {
           .operands = {{"a"}, {"b"}},
           .results = {"y"},
           .infer = infer_pairwise,
-          .in_place = {{0, 0}},
+          .in_place = {{0, 0}, {0, 1}},
           .cost = cost_each<1>,
           .of_share = rows_of_pair<>};
 }

@@ -31,7 +31,7 @@ inline PairwiseState pairwise_state(const OpView& op) {
   return state;
 }
 
-/// `Operation` gives T from two of T. The result may lie on a, but not on b.
+/// `Operation` gives T from two of T. The result may lie on a, and on b that is not repeated.
 template <class Operation, class T>
 void run_pairwise(const KernelCall& call) {
   const auto& state = *static_cast<const PairwiseState*>(call.state);

@@ -8,7 +8,7 @@ import cli_testing
 from cli_plan_testing import GADGET, HELP, Case
 from cli_testing import run
 
-# Each result needs the one before it alone: two of the three 2 KiB between are alive at a time.
+# Each result needs the one before it alone: the two layers before the last are alive together, 2 KiB each.
 SCRIPT = """# three layers
 $1 = InputTensor(x, float32, [8, 64]);
 $2 = ParameterTensor(w, float32, [64, 64]);
@@ -16,7 +16,8 @@ $3 = dense($1, $2);
 $4 = silu($3);
 $5 = dense($4, $2);
 $6 = silu($5);
-result = $6;
+$7 = dense($6, $2);
+result = $7;
 """
 
 # One way into the loop holds two values at a time, the other one only its result; each trip holds two.
@@ -37,7 +38,7 @@ $10 = loop(_, _, $4, max_trips=3) ($11, $12) {
   $13 = dense($12, $3);
   yield $13;
 }
-$14 = relu($10);
+$14 = dense($10, $3);
 result = $14;
 """
 
@@ -61,7 +62,7 @@ class Step(Case):
         plan, said = self.planned(path, "--csv", offsets, "--svg", svg)
         size = 8 * 64 * 4
         self.assertTrue(said.startswith(
-            f"graph script {path}\n4 ops in 1 task; in flight: lanes\n2 buffers of 4,096 bytes in sum\n"
+            f"graph script {path}\n5 ops in 1 task; in flight: lanes\n2 buffers of 4,096 bytes in sum\n"
             "cpu:0/host: peak 4,096 bytes, optimal: proved (first_fit_by_size)\n"
             "  lower bound 4,096 (live), max-live 4,096\n"), said)
         self.assertIn("blocks apart from these, in bytes: state 16,384, input 2,048 a task set, "
@@ -116,7 +117,7 @@ result = $5;
                                             "(hint: did you mean 'silu'?)"),
                 (("dense($4, $2)", "dense($4, $1, $2, $1)"), ":6:6: "),
                 (("= dense($4, $2);", "= dense($4, $2)"), ":7:1: '$6'; expected ';' after the statement"),
-                (("result = $6;", ""), ":9:1: the end of the script; expected 'result = $…;'")):
+                (("result = $7;", ""), ":10:1: the end of the script; expected 'result = $…;'")):
             with self.subTest(change=change):
                 path = self.script(SCRIPT.replace(*change))
                 result = run("plan", str(path))
@@ -205,7 +206,7 @@ result = $2, $3;
         path = self.script(SCRIPT.replace("$4 =", "$4 @space(cuda, 0, device) ="))
         self.refused(run("plan", str(path)), f"{path}:2:1: a value without a space, where others have one; "
                                              "expected @space(…) for all but views, or for none")
-        spaces = {number: "cuda, 0, device" if number == 4 else "cpu, 0, host" for number in range(1, 7)}
+        spaces = {number: "cuda, 0, device" if number == 4 else "cpu, 0, host" for number in range(1, 8)}
         path = self.script(re.sub(r"^\$(\d) =", lambda m: f"${m[1]} @space({spaces[int(m[1])]}) =", SCRIPT, flags=re.M))
         plan, _ = self.planned(path)
         self.assertEqual([space["space"] for space in plan["spaces"]], ["cpu:0/host", "cuda:0/device"])

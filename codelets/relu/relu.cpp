@@ -26,7 +26,7 @@ void register_relu(Registry& registry) {
                 .operands = {{"gradient"}, {"output"}},
                 .results = {"dx"},
                 .infer = infer_alike,
-                .in_place = {{0, 0}},
+                .in_place = {{0, 0}, {0, 1}},
                 .cost = cost_each<1>},
                relu_grad_kernels());
 }

@@ -27,7 +27,7 @@ void register_silu(Registry& registry) {
                 .operands = {{"gradient"}, {"x"}},
                 .results = {"dx"},
                 .infer = infer_alike,
-                .in_place = {{0, 0}},
+                .in_place = {{0, 0}, {0, 1}},
                 .cost = cost},
                silu_grad_kernels());
 }

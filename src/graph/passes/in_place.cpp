@@ -6,6 +6,7 @@
 #include "src/graph/passes/sharing.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace arenite::graph {
 namespace {
@@ -32,10 +33,12 @@ class InPlace {
             remarks, graph_, why, [&] { return describe(graph_, ops_[at]); },
             [&] { return "in the bytes of " + name_of(graph_, into); });
         if (why) continue;
-        const StorageId source = graph_.root(op.results[result]);
-        const StorageId target = graph_.root(into);
-        sharing_.merge(source, target);
-        last_[target.index] = last_[source.index];
+        StorageId from = graph_.root(op.results[result]), to = graph_.root(into);
+        const std::size_t last = last_[from.index];
+        // What a caller reads stays where it is, and what it is made of comes there.
+        if (sharing_.holds_output(op.results[result])) std::swap(from, to);
+        sharing_.merge(from, to);
+        last_[to.index] = last;
         ++merged;
         break;
       }
@@ -67,13 +70,12 @@ class InPlace {
     if (last != at) return {.words = "%o needs %v later", .value = into, .op = ops_[last]};
     if (readers != 1) return {.words = "another operand lies in %v as well", .value = into};
     if (sharing_.holds_output(into)) return {.words = "%v is an output", .value = into};
-    if (sharing_.holds_output(from)) return {.words = "the result is an output"};
     if (!sharing_.is_working(into)) {
       return {.words = "%v is of class %t",
               .value = into,
               .name = to_string(graph_.root_storage(into).cls)};
     }
-    if (!sharing_.fits(from, into))
+    if (sharing_.holds_output(from) ? !sharing_.becomes(into, from) : !sharing_.fits(from, into))
       return {.words = "%v and the result are not of one size and place", .value = into};
     // Values from outside a region are not its own to overwrite.
     if (region_ != Graph::body && !sharing_.made_inside(region_, into))

@@ -79,9 +79,6 @@ class CopyFinder {
     if (!obstacle.empty()) return obstacle;
     if (region != Graph::body && nesting_.region_of(old) != region)
       return "the old version comes from outside of its block";
-    const bool seen = std::ranges::any_of(
-        graph_.outputs, [&](ValueId output) { return graph_.root(output) == graph_.root(made); });
-    if (seen && is_transient(storage.cls)) return "the new version is an output";
     if (!fills_storage(graph_, old)) return "the old version is a part of '" + storage.name + "'";
     return "no pass lets it write there";
   }

@@ -207,9 +207,8 @@ TEST(KeepBuffers, CopiesWhatABlockCapturesLater) {
   expect_kept("$4 = replace_slice($1, $2, $3);" + reading("$1") + "result = $5;",
               "$4 = replace_slice($1, $2, $3);" + reading("$1") + "assign($1, $4); result = $5;",
               1);
-  expect_kept(
-      "$4 = replace_slice($1, $2, $3);" + reading("$4") + "result = $5;",
-      "$4 @in($1) = replace_slice($1, $2, $3);" + reading("$4") + "result = $5;", 1);
+  expect_kept("$4 = replace_slice($1, $2, $3);" + reading("$4") + "result = $5;",
+              "$4 @in($1) = replace_slice($1, $2, $3);" + reading("$4") + "result = $5;", 1);
 }
 
 TEST(KeepBuffers, AssignsToViewsOfVersions) {

@@ -183,6 +183,37 @@ TEST_F(InPlace, SparesInputsParametersAndOutputs) {
   EXPECT_EQ(in_place(graph), 0);
 }
 
+TEST_F(InPlace, OverwritesAnyOperandThatTheOperatorAllows) {
+  const ValueId r = builder.add1("relu", {h});
+  const ValueId sum = builder.add1("add", {declare("y", {4, 8}, StorageClass::input), r});
+  builder.add1("mul", {declare("z", {4, 8}, StorageClass::input),
+                       declare("row", {1, 8}, StorageClass::input)});
+  EXPECT_EQ(in_place(graph), 2);
+  EXPECT_EQ(graph.root(sum), graph.root(h));
+}
+
+TEST_F(InPlace, SparesAnOperandThatIsRepeated) {
+  const ValueId row = builder.add1("relu", {declare("row", {1, 8}, StorageClass::input)});
+  builder.add1("add", {x, row});
+  EXPECT_EQ(in_place(graph), 0);
+}
+
+TEST_F(InPlace, MakesAnOutputOfWhatLiesInItsBytes) {
+  const ValueId r = builder.add1("relu", {h}), s = builder.add1("silu", {r});
+  graph.outputs = {s};
+  EXPECT_EQ(in_place(graph), 2);
+  EXPECT_EQ(graph.root(h), graph[s].storage);
+  EXPECT_EQ(graph.root(r), graph[s].storage);
+}
+
+TEST_F(InPlace, KeepsTwoOutputsApart) {
+  const ValueId r = builder.add1("relu", {h}), s = builder.add1("silu", {r});
+  graph.outputs = {r, s};
+  EXPECT_EQ(in_place(graph), 1);
+  EXPECT_EQ(graph.root(h), graph[r].storage);
+  EXPECT_NE(graph.root(s), graph.root(r));
+}
+
 TEST_F(InPlace, SparesWhatBackwardStillReads) {
   const ValueId y = declare("y", {4}, StorageClass::input, DType::int32);
   const ValueId again = builder.add1("dense", {h, w});  // saves h for the gradient of w
