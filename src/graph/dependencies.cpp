@@ -182,9 +182,9 @@ std::size_t Dependencies::edge_count() const noexcept {
   return edges;
 }
 
-Dependencies dependencies(const Graph& graph) {
+Dependencies dependencies(const Graph& graph, RegionId region) {
   Dependencies result;
-  result.ops = graph[Graph::body].ops;
+  result.ops = graph[region].ops;
   result.predecessors.resize(graph.op_count());
   History history(graph.storage_count());
   for (OpId op : result.ops) {

@@ -38,21 +38,21 @@ bool fills_storage(const Graph& graph, ValueId value);
 /// Empty for view ops; values of no bytes are left out.
 std::vector<Access> accesses(const Graph& graph, OpId op);
 
-/// The order that program order and bytes demand of the ops of the graph's body. Reads commute;
+/// The order that program order and bytes demand of the ops of a region. Reads commute;
 /// everything else that meets in a byte keeps its program order: read after write, write after
 /// read, write after write. Edges of write after write that follow from the readers in between are
 /// left out. Accumulations are ordered among themselves, so that sums keep their bits.
 struct Dependencies {
-  std::vector<OpId> ops;                        ///< the body's, in program order, view ops included
+  std::vector<OpId> ops;                        ///< the region's, in program order, view ops too
   std::vector<std::vector<OpId>> predecessors;  ///< by OpId::index; each list ascending, no doubles
 
-  /// The ops that `op` has to follow directly. Empty for view ops and ops inside regions.
+  /// The ops that `op` has to follow directly. Empty for view ops and ops of other regions.
   std::span<const OpId> of(OpId op) const { return predecessors.at(op.index); }
   std::size_t edge_count() const noexcept;
 };
 
 /// O(n log n) in accesses and edges for graphs whose views split a storage in a bounded number of
 /// parts.
-Dependencies dependencies(const Graph& graph);
+Dependencies dependencies(const Graph& graph, RegionId region = Graph::body);
 
 }  // namespace arenite::graph
