@@ -31,7 +31,7 @@ class FailedRun(unittest.TestCase):
     def test_memory_refused(self):
         if cli_testing.SANITIZER:
             self.skipTest("a sanitizer reserves more address space than this allows")
-        limit = (600 << 20) + cli_testing.libraries()
+        limit = (400 << 20) + cli_testing.libraries()
         done = run(*small("--model", "cnn2", "--limit", "6000", "--batch", "6000"),
                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
         self.assertEqual(done.returncode, 1, done.stderr)

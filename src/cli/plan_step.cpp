@@ -52,6 +52,10 @@ double estimated_time(const graph::Schedule& schedule, const plan::StepPlan& pla
   return end;
 }
 
+plan::InFlight in_flight(const PlanArguments& arguments) {
+  return arguments.in_flight.value_or(plan::InFlight::lanes());
+}
+
 class StepSubject : public PlanSubject {
  public:
   StepSubject(std::string_view kind, compile::Compiled step, std::string title,
@@ -62,7 +66,7 @@ class StepSubject : public PlanSubject {
         report_(std::move(step.report)),
         title_(std::move(title)),
         arguments_(arguments),
-        options_{.in_flight = arguments.in_flight.value_or(plan::InFlight::lanes()),
+        options_{.in_flight = in_flight(arguments),
                  .solve = {.strategy = arguments.strategy, .effort = arguments.effort}},
         problem_(plan::whole_problem(plan::step_problems(graph_, schedule_, options_))),
         copies_(graph::inserted_copies(graph_)) {
@@ -245,9 +249,10 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
   const bool trained = graph.training.has_value();
   const std::string title = std::string(trained ? "training step of " : "") + "graph script " +
                             arguments.input + sizes_text(graph, arguments.sizes);
-  compile::Compiled step =
-      compile::lower(graph, {.name = "step", .train = trained},
-                     {.graphs = arguments.graphs, .remarks = arguments.passes});
+  compile::Compiled step = compile::lower(graph, {.name = "step", .train = trained},
+                                          {.plan = {.in_flight = in_flight(arguments), .solve = {}},
+                                           .graphs = arguments.graphs,
+                                           .remarks = arguments.passes});
   return std::make_unique<StepSubject>("script", std::move(step), title, arguments);
 }
 
@@ -257,17 +262,19 @@ std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments) {
   // What `arenite train` takes for what is not said.
   const train::TrainerOptions defaults;
   const nn::NamedModel& model = *wanted.model;
-  train::StepProgram step = train::build_step(model.layers, defaults.loss, defaults.optimizer,
-                                              {.name = wanted.training ? "train" : "evaluate",
-                                               .batch = wanted.batch,
-                                               .dataset = wanted.batch,
-                                               .image = model.image,
-                                               .training = wanted.training,
-                                               .how = {.lanes = wanted.lanes,
-                                                       .fuse = defaults.fuse,
-                                                       .target = defaults.target,
-                                                       .graphs = arguments.graphs,
-                                                       .remarks = arguments.passes}});
+  train::StepProgram step =
+      train::build_step(model.layers, defaults.loss, defaults.optimizer,
+                        {.name = wanted.training ? "train" : "evaluate",
+                         .batch = wanted.batch,
+                         .dataset = wanted.batch,
+                         .image = model.image,
+                         .training = wanted.training,
+                         .how = {.lanes = wanted.lanes,
+                                 .fuse = defaults.fuse,
+                                 .target = defaults.target,
+                                 .plan = {.in_flight = in_flight(arguments), .solve = {}},
+                                 .graphs = arguments.graphs,
+                                 .remarks = arguments.passes}});
   const std::string title =
       fmt::format("{} step of model {}, batch {} in {}", wanted.training ? "training" : "inference",
                   model.name, digits(wanted.batch), counted(step.lanes, "lane"));

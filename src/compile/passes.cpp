@@ -36,7 +36,7 @@ std::string not_trained(const Lowering& l) {
   return l.entry.train ? not_fusing(l) : "there are no gradients";
 }
 
-/// Caches that CPU workers do not share.
+/// Caches that CPU workers do not share; and on a GPU ops that share no bytes run side by side.
 std::string not_on_cpus(const Lowering& l) {
   return l.spaces == graph::Spaces{} ? selected(l) : "there are lanes on other devices than CPUs";
 }
@@ -105,6 +105,25 @@ int run_place(Lowering& l, Remarks* remarks) {
   return graph::place(l.graph, operators(), l.spaces, l.selector, remarks);
 }
 
+/// Planned by first fit, which is quick and close to the best, and as steps are unless somebody
+/// asks for another layout or order: one program, however it is planned.
+int run_order(Lowering& l, Remarks* remarks) {
+  const auto planned = [&](graph::Graph trial) {
+    graph::in_place(trial);
+    plan::StateLayout state;
+    const plan::StepPlan plan = plan::plan_step(
+        trial, graph::coarsen(trial, l.options.target), state,
+        {.in_flight = l.options.plan.in_flight, .solve = {.strategy = "first_fit_by_size"}});
+    graph::PlannedBytes result{.bytes = {}, .least = {}, .microseconds = plan.critical_path};
+    for (const plan::Plan& packing : plan.packings) {
+      result.bytes.push_back(packing.peak);
+      result.least.push_back(packing.lower_bound);
+    }
+    return result;
+  };
+  return graph::order(l.graph, planned, remarks);
+}
+
 int run_in_place(Lowering& l, Remarks* remarks) { return graph::in_place(l.graph, remarks); }
 
 /// In this order, whoever compiles.
@@ -129,6 +148,7 @@ constexpr std::array all{
     Pass{"place", "gives ops and values their devices", "copy", selected, run_place},
     Pass{"select", "gives each op its kernel, layouts and workspace", "kernel", selected,
          run_select},
+    Pass{"order", "moves ops where the step then needs fewer bytes", "op", not_on_cpus, run_order},
     Pass{"in_place", "lets results overwrite operands that nobody needs", "result", never,
          run_in_place},
     Pass{"coarsen", "makes ops into tasks", "task", never, run_coarsen},

@@ -249,6 +249,29 @@ void check_kernels(const Graph& graph, const KernelSelector& selector);
 /// The first op that needs a kernel and has none; none where all that need one have it.
 OpId without_kernel(const Graph& graph);
 
+// ---- order -------------------------------------------------------------------------------------
+
+/// What a graph comes to with its ops in the order that they have.
+struct PlannedBytes {
+  std::vector<std::int64_t> bytes;  ///< by block of the step: of a plan that takes little time
+  std::vector<std::int64_t> least;  ///< by block: no plan needs less
+  double microseconds = 0;          ///< of the longest chain of tasks, estimated
+
+  std::int64_t sum() const noexcept;  ///< of `bytes`
+};
+
+/// Moves ops of the body and of blocks where the step then needs fewer bytes: weights' gradients,
+/// the last to read what the forward pass kept, come before those of layers' inputs. A lane's ops
+/// change places among themselves, those of the forward pass apart from the others, and
+/// `dependencies` are kept, so that all results keep their bits. Greedy orders that seem to save
+/// bytes are asked of `planned`, the best first; the first one is taken that needs at least 1/128
+/// fewer bytes, of which no block needs more than any plan of the given order would, and whose
+/// chain is no longer by 1/128. Graphs of more than 8,192 ops are not planned, and keep their
+/// order. Between `select`, which knows layouts and workspaces, and `in_place`, which goes by who
+/// reads last. Returns how many ops were moved.
+int order(Graph& graph, const std::function<PlannedBytes(const Graph&)>& planned,
+          Remarks* remarks = nullptr);
+
 // ---- in place ----------------------------------------------------------------------------------
 
 /// Lets results overwrite operands where the operator allows it, the operand is a transient value
