@@ -4,7 +4,9 @@
 
 #include "codelets/broadcast.hpp"
 #include "codelets/share.hpp"
+#include "codelets/simpler.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -19,6 +21,20 @@ inline Results infer_pairwise(const OpView& op) {
           .expected = to_string(a.shape) + ", the shape of 'a', where any size may be 1"});
   }
   return {{a.type, a.shape}};
+}
+
+/// Of two constants: what `combine` makes of them in their own type. Of one, as 1 · x, there is
+/// nothing simpler: kernels flush what is too small to be normal.
+template <class Combine>
+std::optional<Simpler> simplify_pairwise(const OpView& op, Combine combine) {
+  const auto a = constant(op, 0), b = constant(op, 1);
+  if (!a || !b) return std::nullopt;
+  const auto made = [&]<class T>(T) -> std::optional<Simpler> {
+    const T x = static_cast<T>(*a), y = static_cast<T>(*b), z = combine(x, y);
+    const bool exact = !flushes(x) && !flushes(y) && !flushes(z);
+    return exact ? is_full(op, z) : std::nullopt;
+  };
+  return op.operand(0).type == DType::float64 ? made(0.0) : made(0.0F);
 }
 
 /// All of a definition but its gradient.

@@ -16,6 +16,9 @@ void register_add(Registry& registry) {
     if (context.wants(1))
       context.set(1, summed_like(context.builder(), gradient, context.operand(1)));
   };
+  add.simplify = [](const OpView& op) {
+    return simplify_pairwise(op, [](auto a, auto b) { return a + b; });
+  };
   registry.add(std::move(add), add_kernels());
 }
 

@@ -3,6 +3,7 @@
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
+#include "codelets/simpler.hpp"
 
 namespace arenite::codelets {
 
@@ -24,6 +25,7 @@ void register_assign(Registry& registry) {
                   return {{op.operand(0).type, op.operand(0).shape}};
                 },
                 .gradient = gradient_of_first([](auto&, ValueId gradient) { return gradient; }),
+                .simplify = same_shape,
                 .of_share = rows_of_first<>,
                 .crosses_spaces = true},
                identity_kernels());

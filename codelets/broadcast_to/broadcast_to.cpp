@@ -3,6 +3,7 @@
 #include "codelets/broadcast.hpp"
 #include "codelets/registry.hpp"
 #include "codelets/share.hpp"
+#include "codelets/simpler.hpp"
 
 namespace arenite::codelets {
 
@@ -20,6 +21,13 @@ Results infer(const OpView& op) {
                       ", the attribute 'shape', where any size may be 1"});
   }
   return {{x.type, Shape(dims)}};
+}
+
+std::optional<Simpler> simplify(const OpView& op) {
+  if (auto same = same_shape(op)) return same;
+  if (const auto number = constant(op, 0)) return is_full(op, *number);
+  const graph::Op* inner = made_by(op, 0, "broadcast_to");
+  return inner ? is_op("broadcast_to", {inner->operands[0]}, op.attributes()) : std::nullopt;
 }
 
 /// Its rows stay, or each is made of the only one there is.
@@ -41,6 +49,7 @@ void register_broadcast_to(Registry& registry) {
        .gradient = gradient_of_first([](graph::GradientContext& context, ValueId gradient) {
          return summed_like(context.builder(), gradient, context.operand(0));
        }),
+       .simplify = simplify,
        .of_share = of_share},
       broadcast_to_kernels());
 }

@@ -7,6 +7,7 @@
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
+#include "codelets/simpler.hpp"
 
 namespace arenite::codelets {
 
@@ -101,6 +102,11 @@ graph::Cost cost(const OpView& op) {
   return {.bytes = 2.0 * sizeof(float) * static_cast<double>(op.result(0).shape.elements())};
 }
 
+/// All of one operand.
+std::optional<Simpler> simplify(const OpView& op) {
+  return op.operand_count() == 1 ? same_shape(op) : std::nullopt;
+}
+
 graph::OperatorDefinition definition(std::string name, int axis) {
   return {.name = std::move(name),
           .operands = {{"x"}},
@@ -110,7 +116,8 @@ graph::OperatorDefinition definition(std::string name, int axis) {
                           std::vector<std::int64_t>{}}},
           .infer = [axis](const OpView& op) { return infer(op, axis); },
           .gradient = [axis](graph::GradientContext& context) { gradient(context, axis); },
-          .cost = cost};
+          .cost = cost,
+          .simplify = simplify};
 }
 
 }  // namespace

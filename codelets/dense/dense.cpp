@@ -14,6 +14,7 @@
 #include "codelets/rules.hpp"
 #include "codelets/sgd/sgd.hpp"
 #include "codelets/share.hpp"
+#include "codelets/simpler.hpp"
 
 #include <cmath>
 
@@ -138,6 +139,19 @@ std::optional<graph::Attributes> fuse(const std::vector<OpView>& chain) {
   return graph::Attributes{};
 }
 
+/// A product of matrices that were transposed for it, which needs no copies of them then.
+std::optional<Simpler> simplify(const OpView& op) {
+  if (op.has_operand(2)) return std::nullopt;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const graph::Op* permuted = made_by(op, i, "permute");
+    if (permuted && swaps_last_two(*permuted)) {
+      return is_op("matmul", {op.op().operands[0], op.op().operands[1]},
+                   {{"transpose_a", std::int64_t{0}}, {"transpose_b", std::int64_t{0}}});
+    }
+  }
+  return std::nullopt;
+}
+
 /// 2·N·I·O: each of the three products multiplies and adds once for every (sample, input, output).
 graph::Cost cost(const OpView& op) {
   const Shape &a = op.operand(0).shape, &b = op.operand(1).shape, &c = op.result(0).shape;
@@ -189,12 +203,14 @@ void register_dense(Registry& registry) {
       .infer = infer_dense,
       .gradient = dense_gradient,
       .cost = cost,
+      .simplify = simplify,
       .fusion = graph::Fusion{{"matmul", "add"}, fuse},
       .feature_split = graph::FeatureSplit{.part = "dense", .adds_up = true},
       .of_share = rows_of_first<>};
   registry.add(dense, dense_kernels());
   dense.name = "dense_relu";
   dense.gradient = dense_relu_gradient;
+  dense.simplify = {};
   dense.feature_split->relu = true;
   dense.fusion = graph::Fusion{{"dense", "relu"}, fuse_as_they_are};
   registry.add(std::move(dense), dense_kernels());

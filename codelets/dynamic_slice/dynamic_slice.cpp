@@ -3,6 +3,7 @@
 // one's is data: see RowsFault. Its gradient is zeros with those rows replaced.
 #include "codelets/dynamic_rows.hpp"
 #include "codelets/registry.hpp"
+#include "codelets/simpler.hpp"
 
 namespace arenite::codelets {
 
@@ -23,6 +24,17 @@ Results infer(const OpView& op) {
   return {{x.type, x.shape.with(0, rows)}};
 }
 
+/// From a begin that is known, and right. Of doubles `slice` has no gradient.
+std::optional<Simpler> simplify(const OpView& op) {
+  if (op.operand(0).type == DType::float64) return std::nullopt;
+  const std::int64_t rows = op.integer("rows");
+  const auto begin = constant(op, 1);
+  if (!begin || *begin < 0 || *begin > static_cast<double>(op.operand(0).shape[0] - rows))
+    return std::nullopt;
+  const auto first = static_cast<std::int64_t>(*begin);
+  return is_op("slice", {op.op().operands[0]}, {{"begin", first}, {"end", first + rows}});
+}
+
 void gradient(graph::GradientContext& context) {
   const ValueId gradient = context.result_gradient(0);
   const graph::Value& x = context.forward().operand(0);
@@ -40,6 +52,7 @@ void register_dynamic_slice(Registry& registry) {
                 .attributes = {{"rows", graph::AttributeType::integer, {}}},
                 .infer = infer,
                 .gradient = gradient,
+                .simplify = simplify,
                 .status_messages = rows_status_messages()},
                dynamic_slice_kernels());
 }

@@ -3,6 +3,7 @@
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
+#include "codelets/simpler.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -61,6 +62,17 @@ Results infer_reshape(const OpView& op) {
   return {{x.type, shape}};
 }
 
+/// The same bytes under another shape, whatever they were seen as in between.
+std::optional<Simpler> simplify(const OpView& op) {
+  if (auto same = same_shape(op)) return same;
+  for (const char* view : {"reshape", "flatten"}) {
+    if (const graph::Op* inner = made_by(op, 0, view)) {
+      return is_op("reshape", {inner->operands[0]}, {{"shape", dims_of(op.result(0).shape)}});
+    }
+  }
+  return std::nullopt;
+}
+
 /// Where the first axis stays what it is, and does not follow from the others.
 std::optional<graph::OfShare> reshape_of_share(const OpView& op, const graph::Share& share) {
   const Shape& y = op.result(0).shape;
@@ -78,6 +90,7 @@ void register_flatten(Registry& registry) {
                                     .views = view_of_x,
                                     .gradient = gradient_of_first(reshape_gradient),
                                     .cost = [](const OpView&) { return graph::Cost{}; },
+                                    .simplify = simplify,
                                     .of_share = rows_of_first<>};
 
   graph::OperatorDefinition reshape = flatten;

@@ -8,6 +8,7 @@
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
+#include "codelets/simpler.hpp"
 
 namespace arenite::codelets {
 
@@ -90,6 +91,21 @@ std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& sha
   return all_rows(op, op.attributes());
 }
 
+/// Reads what was transposed for it as it was before.
+std::optional<Simpler> simplify(const OpView& op) {
+  const char* const flags[] = {"transpose_a", "transpose_b"};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const graph::Op* permuted = made_by(op, i, "permute");
+    if (!permuted || !swaps_last_two(*permuted)) continue;
+    std::vector<ValueId> operands = op.op().operands;
+    operands[i] = permuted->operands[0];
+    graph::Attributes attributes = op.attributes();
+    attributes.set(flags[i], 1 - op.integer(flags[i]));
+    return is_op("matmul", std::move(operands), std::move(attributes));
+  }
+  return std::nullopt;
+}
+
 /// 2·b·m·n·k: one multiplication and one addition for every term.
 graph::Cost cost(const OpView& op) {
   const MatmulSizes size(op);
@@ -108,6 +124,7 @@ void register_matmul(Registry& registry) {
                 .infer = infer,
                 .gradient = gradient,
                 .cost = cost,
+                .simplify = simplify,
                 .of_share = of_share},
                matmul_kernels());
 }

@@ -17,6 +17,9 @@ void register_mul(Registry& registry) {
     if (context.wants(1))
       context.set(1, summed_like(builder, builder.add1("mul", {gradient, a}), b));
   };
+  mul.simplify = [](const OpView& op) {
+    return simplify_pairwise(op, [](auto a, auto b) { return a * b; });
+  };
   registry.add(std::move(mul), mul_kernels());
 }
 

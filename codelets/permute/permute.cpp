@@ -3,6 +3,7 @@
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
+#include "codelets/simpler.hpp"
 
 #include <algorithm>
 
@@ -44,6 +45,31 @@ ValueId gradient(graph::GradientContext& context, ValueId of_y) {
   return context.builder().add1("permute", {of_y}, {{"dims", back}});
 }
 
+/// The axes longer than 1, in the order in which dims has them.
+Axes long_axes(const Axes& dims, const Shape& shape) {
+  Axes axes;
+  for (const std::int64_t axis : dims) {
+    if (shape.at(static_cast<int>(axis)) != 1) axes.push_back(axis);
+  }
+  return axes;
+}
+
+std::optional<Simpler> simplify(const OpView& op) {
+  const Axes& dims = op.attributes().integers("dims");
+  const ValueId x = op.op().operands[0];
+  if (std::ranges::is_sorted(dims)) return is_value(x);
+  // Axes of one element are no matter of order.
+  if (std::ranges::is_sorted(long_axes(dims, op.operand(0).shape)))
+    return is_op("reshape", {x}, {{"shape", dims_of(op.result(0).shape)}});
+  if (const auto number = constant(op, 0)) return is_full(op, *number);
+  const graph::Op* inner = made_by(op, 0, "permute");
+  if (!inner) return std::nullopt;
+  const Axes& before = inner->attributes.integers("dims");
+  Axes both;
+  for (const std::int64_t axis : dims) both.push_back(before[static_cast<std::size_t>(axis)]);
+  return is_op("permute", {inner->operands[0]}, {{"dims", both}});
+}
+
 }  // namespace
 
 void register_permute(Registry& registry) {
@@ -53,6 +79,7 @@ void register_permute(Registry& registry) {
                 .attributes = {{"dims", graph::AttributeType::integers, {}}},
                 .infer = infer,
                 .gradient = gradient_of_first(gradient),
+                .simplify = simplify,
                 .of_share =
                     [](const OpView& op, const graph::Share& share) {
                       const bool first_stays =

@@ -3,11 +3,27 @@
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
+#include "codelets/simpler.hpp"
 
 namespace arenite::codelets {
 
 std::vector<Kernel> relu_kernels();
 std::vector<Kernel> relu_grad_kernels();
+
+namespace {
+
+/// What is not below 0 stays what it is.
+std::optional<Simpler> simplify(const OpView& op) {
+  if (made_by(op, 0, "relu")) return is_value(op.op().operands[0]);
+  const auto number = constant(op, 0);
+  const auto tiny = [&] {
+    return op.operand(0).type == DType::float64 ? flushes(*number)
+                                                : flushes(static_cast<float>(*number));
+  };
+  return number && !tiny() ? is_full(op, *number <= 0 ? 0 : *number) : std::nullopt;
+}
+
+}  // namespace
 
 void register_relu(Registry& registry) {
   registry.add(
@@ -20,6 +36,7 @@ void register_relu(Registry& registry) {
        }),
        .in_place = {{0, 0}},
        .cost = cost_each<1>,
+       .simplify = simplify,
        .of_share = rows_of_first<>},
       relu_kernels());
   registry.add({.name = "relu_grad",

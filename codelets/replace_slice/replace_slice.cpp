@@ -5,6 +5,7 @@
 // has no result.
 #include "codelets/dynamic_rows.hpp"
 #include "codelets/registry.hpp"
+#include "codelets/simpler.hpp"
 
 namespace arenite::codelets {
 
@@ -56,6 +57,15 @@ graph::Cost replace_cost(const OpView& op) {
   return cost;
 }
 
+/// All rows of x, which is known.
+std::optional<Simpler> simplify(const OpView& op) {
+  const Shape& shape = op.operand(1).shape;
+  const auto end = constant(op, 3);
+  const bool all = shape == op.result(0).shape && constant(op, 2) == 0.0 &&
+                   (!op.has_operand(3) || end == static_cast<double>(shape[0]));
+  return all ? is_value(op.op().operands[1]) : std::nullopt;
+}
+
 void gradient(graph::GradientContext& context) {
   const ValueId gradient = context.result_gradient(0), begin = context.operand(2);
   const graph::Value replacement = context.forward().operand(1);  // appending ops moves it
@@ -85,6 +95,7 @@ void register_replace_slice(Registry& registry) {
                 .in_place = {{0, 0}},
                 .new_version = true,
                 .cost = replace_cost,
+                .simplify = simplify,
                 .status_messages = messages},
                replace_slice_kernels());
   registry.add(

@@ -3,6 +3,7 @@
 // the slice.
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
+#include "codelets/simpler.hpp"
 
 namespace arenite::codelets {
 
@@ -27,6 +28,15 @@ std::vector<std::optional<graph::ViewOf>> view_of_rows(const OpView& op) {
   // Behind the rows ahead of it; a row of images is an image with its halo.
   const Shape ahead = x.shape.with(0, op.integer("begin"));
   return {graph::ViewOf{.operand = 0, .offset = graph::byte_size(x.type, ahead, x.layout)}};
+}
+
+std::optional<Simpler> simplify_slice(const OpView& op) {
+  if (auto all = same_shape(op)) return all;
+  const graph::Op* inner = made_by(op, 0, "slice");
+  if (!inner) return std::nullopt;
+  const std::int64_t first = inner->attributes.integer("begin");
+  return is_op("slice", {inner->operands[0]},
+               {{"begin", first + op.integer("begin")}, {"end", first + op.integer("end")}});
 }
 
 ValueId slice_gradient(graph::GradientContext& context, ValueId gradient) {
@@ -59,14 +69,16 @@ void register_slice(Registry& registry) {
                 .infer = infer_slice,
                 .views = view_of_rows,
                 .gradient = gradient_of_first(slice_gradient),
-                .cost = [](const OpView&) { return graph::Cost{}; }},
+                .cost = [](const OpView&) { return graph::Cost{}; },
+                .simplify = simplify_slice},
                {});
   registry.add({.name = "slice_grad",
                 .operands = {{"gradient"}},
                 .results = {"dx"},
                 .attributes = {{"begin", graph::AttributeType::integer, {}},
                                {"rows", graph::AttributeType::integer, {}}},
-                .infer = infer_slice_grad},
+                .infer = infer_slice_grad,
+                .simplify = same_shape},
                slice_grad_kernels());
 }
 

@@ -4,6 +4,7 @@
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
+#include "codelets/simpler.hpp"
 
 namespace arenite::codelets {
 
@@ -38,6 +39,11 @@ void gradient(graph::GradientContext& context) {
   }
 }
 
+/// Of one term.
+std::optional<Simpler> simplify(const OpView& op) {
+  return op.operand_count() == 1 ? is_value(op.op().operands[0]) : std::nullopt;
+}
+
 graph::Cost cost(const OpView& op) {
   const auto n = static_cast<double>(op.result(0).shape.elements());
   return {.flops = n * static_cast<double>(op.operand_count() - 1), .bytes = bytes_touched(op)};
@@ -54,6 +60,7 @@ void register_sum(Registry& registry) {
                 .gradient = gradient,
                 .in_place = {{0, 0}},
                 .cost = cost,
+                .simplify = simplify,
                 .of_share = rows_of_all},
                sum_kernels());
 }

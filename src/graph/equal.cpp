@@ -1,3 +1,5 @@
+#include "src/graph/equal.hpp"
+
 #include <arenite/graph/operator.hpp>
 #include <arenite/graph/text.hpp>
 
@@ -18,12 +20,6 @@ bool same(const AttributeValue& a, const AttributeValue& b) {
     return std::bit_cast<std::uint64_t>(*x) == std::bit_cast<std::uint64_t>(*y) ||
            (*x != *x && *y != *y);
   return a == b;
-}
-
-bool same(const Attributes& a, const Attributes& b) {
-  return std::equal(
-      a.items().begin(), a.items().end(), b.items().begin(), b.items().end(),
-      [](const auto& x, const auto& y) { return x.first == y.first && same(x.second, y.second); });
 }
 
 /// Walks both graphs in step and pairs what corresponds.
@@ -94,7 +90,7 @@ class Comparison {
       return differ("training", x ? "some" : "none", y ? "some" : "none");
     if (!x) return true;
     if (x->optimizer != y->optimizer) return differ("the optimizer", x->optimizer, y->optimizer);
-    if (x->learning_rate != y->learning_rate || !same(x->attributes, y->attributes))
+    if (x->learning_rate != y->learning_rate || !same_bits(x->attributes, y->attributes))
       return differ("the optimizer", "attributes", "others");
     return uses("loss", {x->loss}, {y->loss}) && uses("parameters", x->parameters, y->parameters);
   }
@@ -103,7 +99,7 @@ class Comparison {
     const Op &x = a_[ia], &y = b_[ib];
     const std::string what = describe(a_, ia);
     if (x.name() != y.name()) return differ("an op", what, describe(b_, ib));
-    if (!same(x.attributes, y.attributes)) return differ(what, "attributes", "others");
+    if (!same_bits(x.attributes, y.attributes)) return differ(what, "attributes", "others");
     if (x.phase != y.phase)
       return differ(what, std::string(to_string(x.phase)), std::string(to_string(y.phase)));
     if (x.lane != y.lane)
@@ -191,6 +187,12 @@ class Comparison {
 };
 
 }  // namespace
+
+bool same_bits(const Attributes& a, const Attributes& b) {
+  return std::equal(
+      a.items().begin(), a.items().end(), b.items().begin(), b.items().end(),
+      [](const auto& x, const auto& y) { return x.first == y.first && same(x.second, y.second); });
+}
 
 bool equal(const Graph& a, const Graph& b, std::string* why) {
   Comparison comparison(a, b);

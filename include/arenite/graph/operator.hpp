@@ -129,6 +129,15 @@ struct OfShare {
   Attributes attributes;  ///< of the op on the share
 };
 
+/// What an op's only result is as well: a value that is there, or what another op makes.
+struct Simpler {
+  ValueId value;                  ///< none: it is made by an op of
+  std::string name;               ///< this operator,
+  std::vector<ValueId> operands;  ///< of these values, which the op or those that make its operands
+                                  ///< read as well,
+  Attributes attributes;          ///< and of these attributes: all that the operator has
+};
+
 /// How an op runs the regions that it holds (see regions.hpp).
 enum class Control : std::uint8_t { none, branch, loop };
 
@@ -167,6 +176,13 @@ class OperatorDefinition {
   bool new_version = false;
 
   std::function<Cost(const OpView&)> cost;  ///< absent: the bytes of operands and results
+
+  /// What the op's only result is with less work, or in a form that others see through: the same
+  /// bits, and the same gradients, but that the terms of a product may be added in another order.
+  /// It may look at what makes the operands, whose bytes are as they were made. `tidy` asks until
+  /// there is none. Absent, or none returned: there is nothing simpler, or the op may report a
+  /// status that would be missed.
+  std::function<std::optional<Simpler>(const OpView&)> simplify;
 
   /// The chain that `fuse` replaces by this operator.
   std::optional<Fusion> fusion;

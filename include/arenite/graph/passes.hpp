@@ -22,6 +22,18 @@
 
 namespace arenite::graph {
 
+// ---- tidying -----------------------------------------------------------------------------------
+
+/// Drops what nobody needs: ops that no output, loss, state or status depends on, and results of
+/// `if`s and values that loops carry. Of equal ops, which read the same bytes in one phase and
+/// lane, keeps the first one that the others see, in blocks too; of equal ops without operands only
+/// those of one element: larger ones are made anew more cheaply than kept. Makes ops what their
+/// operators say they are as well (`OperatorDefinition::simplify`). What changes in a step is read
+/// when it was read, and a copy of it stays one. An op with results placed by hand stays as it is,
+/// and so does one that makes a new version of a buffer. Declared values stay. Returns how many ops
+/// and results it dropped, and ops it made others.
+int tidy(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
+
 // ---- fusion ------------------------------------------------------------------------------------
 
 /// Replaces chains of ops by the operators that do them in one go (`OperatorDefinition::fusion`),
