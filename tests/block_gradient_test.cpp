@@ -256,6 +256,49 @@ TEST(BlockGradients, OfWhatOneSideSaved) {
           loss_of("$80"));
 }
 
+// What tidied networks make of their losses differs by how terms are added.
+TEST(BlockGradients, AreThoseOfTheTidiedNetwork) {
+  std::mt19937 random(2);
+  int simpler = 0;
+  const unsigned networks = testing::fewer_where_slow(200U);
+  for (unsigned seed = 0; seed < networks; ++seed) {
+    const RandomNetwork network(seed, true);
+    Graph tidied = network.forward;
+    tidied.outputs = {network.loss};
+    if (graph::tidy(tidied, operators()) > 0) ++simpler;
+    std::vector<ValueId> wrt;
+    for (const ValueId id : network.wrt) wrt.push_back(tidied.find(network.forward[id].name));
+    graph::Builder builder(tidied, operators());
+    const ValueId loss = tidied.outputs.front();
+    const std::vector<ValueId> gradients = add_gradients(builder, {loss}, wrt);
+    tidied.outputs.insert(tidied.outputs.end(), gradients.begin(), gradients.end());
+    std::erase(tidied.outputs, ValueId{});
+    // And once more with the gradients, which keeps their bits.
+    Graph twice = tidied;
+    graph::tidy(twice, operators());
+    Evaluator expected(network.graph), actual(tidied), after(twice);
+    for (int round = 0; round < 3; ++round) {
+      const Inputs inputs = draw(network.forward, random);
+      for (Evaluator* one : {&expected, &actual, &after}) {
+        set(*one, inputs);
+        one->run();
+      }
+      EXPECT_NEAR(actual[loss][0], expected[network.loss][0], 1e-12);
+      for (std::size_t i = 0; i < tidied.outputs.size(); ++i)
+        EXPECT_EQ(after[twice.outputs[i]].data, actual[tidied.outputs[i]].data);
+      for (std::size_t i = 0; i < wrt.size(); ++i) {
+        for (std::int64_t e = 0; e < tidied[wrt[i]].shape.elements(); ++e) {
+          const double slope = network.gradients[i] ? expected[network.gradients[i]][e] : 0;
+          ASSERT_NEAR(gradients[i] ? actual[gradients[i]][e] : 0, slope,
+                      1e-12 * std::max(1.0, std::abs(slope)))
+              << "seed " << seed << ", " << print(network.forward) << print(tidied);
+        }
+      }
+    }
+  }
+  EXPECT_GT(simpler, static_cast<int>(networks) / 2);
+}
+
 /// The same network, fused before its gradients are made and once more with them.
 Graph fused_before(const RandomNetwork& network, int& chains) {
   Graph graph = network.forward;

@@ -266,6 +266,23 @@ TEST_F(Blocks, AreWhatTheReferenceSaysOfRandomGraphs) {
   }
 }
 
+TEST(TidiedBlocks, GiveTheSame) {
+  std::mt19937 random(11);
+  int less = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    const Graph graph = graph::testing::RandomRegions(seed).make();
+    Graph tidied = graph;
+    if (graph::tidy(tidied, graph::testing::table()) > 0) ++less;
+    for (int step = 0; step < 4; ++step) {
+      const auto inputs = draw_inputs(graph, random);
+      ASSERT_EQ(expected_outputs(tidied, inputs), expected_outputs(graph, inputs))
+          << "seed " << seed << '\n'
+          << graph::print(graph) << graph::print(tidied);
+    }
+  }
+  EXPECT_GT(less, 300);
+}
+
 TEST_F(Blocks, OfUnknownKindsAreRefused) {
   Graph graph = graph::parse(
       "$1 = InputTensor(x, float32, [64]); $2 = block($1) ($3) { $4 = relu($3); yield $4; } "

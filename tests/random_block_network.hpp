@@ -17,7 +17,9 @@ inline constexpr std::int64_t rows = 3, width = 4;
 /// Layers of one width, some of them in blocks, and the gradients of their loss.
 class RandomNetwork {
  public:
-  explicit RandomNetwork(unsigned seed) : random_(seed) {
+  /// `needless`: some of it is what `tidy` finds.
+  explicit RandomNetwork(unsigned seed, bool needless = false)
+      : random_(seed), needless_(needless) {
     for (int i = 0; i < 3; ++i) {
       const std::string n = std::to_string(i);
       conditions_.push_back(
@@ -59,8 +61,26 @@ class RandomNetwork {
   }
   graph::ValueId dense(graph::ValueId x) { return builder_.add1("dense", {x, any(weights_)}); }
 
+  graph::ValueId transposed(graph::ValueId x) {
+    return builder_.add1("permute", {x}, {{"dims", std::vector<std::int64_t>{1, 0}}});
+  }
+
+  /// Transposed and back, or a product twice, once more with a weight that was transposed for it.
+  void needless() {
+    const graph::ValueId x = any(values_), weight = any(weights_);
+    values_.push_back(dense(transposed(transposed(x))));
+    const graph::ValueId first = builder_.add1("dense", {x, weight}),
+                         again = builder_.add1("dense", {x, weight}),
+                         other = builder_.add1("matmul", {x, transposed(weight)});
+    values_.push_back(builder_.add1("sum", {first, again, other}));
+  }
+
   void layers(int count, int depth) {
     for (int i = 0; i < count; ++i) {
+      if (needless_ && below(3) == 0) {
+        needless();
+        continue;
+      }
       switch (below(depth < 3 ? 8 : 5)) {
         case 0:
           values_.push_back(builder_.add1("relu", {any(values_)}));
@@ -131,6 +151,7 @@ class RandomNetwork {
   }
 
   std::mt19937 random_;
+  bool needless_;
   graph::Builder builder_{graph, operators()};
   std::vector<graph::ValueId> trips_, conditions_, weights_, biases_, values_;
 };

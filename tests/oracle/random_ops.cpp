@@ -4,6 +4,7 @@
 #include "tests/oracle/random_attention.hpp"
 #include "tests/oracle/random_elementwise.hpp"
 #include "tests/oracle/random_images.hpp"
+#include "tests/oracle/random_needless.hpp"
 #include "tests/oracle/random_products.hpp"
 #include "tests/oracle/random_updates.hpp"
 #include "tests/oracle/random_values.hpp"
@@ -28,6 +29,23 @@ class RandomOps : private RandomValues {
         spaces_(spaces) {}
 
   RandomProgram make() {
+    build();
+    return compile();
+  }
+
+  RandomGraph make_graph() {
+    build();
+    RandomGraph made;
+    for (std::size_t i = 0; i < graph.value_count(); ++i) {
+      const graph::Value& value = graph[ValueId(i)];
+      if (!value.producer) made.numbers[value.name] = numbers(ValueId(i));
+    }
+    made.graph = std::move(graph);
+    return made;
+  }
+
+ private:
+  void build() {
     lanes_ = static_cast<int>(draw.between(0, 3));
     if (draw.chance(10) && !trained_) phase_ = Phase::evaluate;
     builder.context.phase = phase_;
@@ -41,10 +59,8 @@ class RandomOps : private RandomValues {
     if (trained_ && draw.chance(50)) graph::group_updates(graph, operators());
     if (trained_ && draw.chance(50)) graph::fuse_updates(graph, operators());
     finish();
-    return compile();
   }
 
- private:
   // ---- ops -------------------------------------------------------------------------------------
 
   void add_op() {
@@ -57,7 +73,7 @@ class RandomOps : private RandomValues {
         &RandomOps::accumulate,   &RandomOps::gather,      &RandomOps::full,
         &RandomOps::indexed_rows, &RandomOps::elementwise, &RandomOps::elementwise,
         &RandomOps::product,      &RandomOps::attention,   &RandomOps::attention,
-        &RandomOps::columns};
+        &RandomOps::columns,      &RandomOps::needless,    &RandomOps::needless};
     // These have no gradient themselves, or only of some results.
     static const std::vector<Make> untrained{
         &RandomOps::loss,          &RandomOps::loss,          &RandomOps::gradient,
@@ -139,6 +155,8 @@ class RandomOps : private RandomValues {
     builder.add(stacks ? "stack_columns" : "join_columns", operands, attributes);
   }
 
+  void needless() { add_needless(*this); }
+
   void product() { draw.chance(60) ? add_product(*this) : add_permutation(*this); }
 
   void bias() {
@@ -209,7 +227,7 @@ class RandomOps : private RandomValues {
     const std::int64_t rows = shape(x)[0],
                        taken = draw.between(std::min<std::int64_t>(rows, 1), rows);
     const ValueId begin = index(rows - taken);
-    if (draw.chance(50)) {
+    if (draw.chance(50) || !becomes_version(x)) {
       builder.add("dynamic_slice", {x, begin}, {{"rows", taken}});
     } else {
       // Integers may become labels.
@@ -301,6 +319,7 @@ class RandomOps : private RandomValues {
     const graph::Op op = graph[id];
     std::vector<ValueId> gradients(op.results.size());
     gradients.front() = floats(shape(result));
+    if (op.definition->new_version && !becomes_version(gradients.front())) return;
     std::vector<bool> wanted;
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
       const bool factor = op.name() == "scale_by" && i == 1;
@@ -370,11 +389,18 @@ class RandomOps : private RandomValues {
       graph.storage(graph.root(pinned)).cls = StorageClass::output;
   }
 
+  /// For a declared value.
+  Bytes numbers(ValueId id) {
+    const auto [low, high] = range(id);
+    return random_bytes(data_, graph[id].type, shape(id).elements(), low, high);
+  }
+
   RandomProgram compile() {
     RandomProgram program;
     runtime::ProgramSpec& spec = program.programs.emplace_back();
     spec.name = "ops";
     spec.target = random_target(draw);
+    if (draw.chance(40)) graph::tidy(graph, operators());
     if (draw.chance(70)) graph::merge_sums(graph, operators());
     if (draw.chance(70)) graph::split_features(graph, operators(), spec.target);
     if (draw.chance(70)) graph::split_rows(graph, operators(), spec.target);
@@ -396,15 +422,11 @@ class RandomOps : private RandomValues {
     for (std::size_t i = 0; i < graph.value_count(); ++i) {
       const graph::Value& value = graph[ValueId(i)];
       if (value.producer || is_copied_constant(graph, ValueId(i))) continue;
-      const Range numbers = range(ValueId(i));
-      const auto bytes = [&] {
-        return random_bytes(data_, value.type, value.shape.elements(), numbers.low, numbers.high);
-      };
       const StorageClass kind = cls(ValueId(i));
-      if (kind == StorageClass::constant) constants[value.name] = bytes();
-      if (graph::is_persistent(kind)) program.state[value.name] = bytes();
+      if (kind == StorageClass::constant) constants[value.name] = numbers(ValueId(i));
+      if (graph::is_persistent(kind)) program.state[value.name] = numbers(ValueId(i));
       if (kind != StorageClass::input) continue;
-      for (Step& step : program.steps) step.inputs[value.name] = bytes();
+      for (Step& step : program.steps) step.inputs[value.name] = numbers(ValueId(i));
     }
     spec.graph = std::move(graph);
     complete(program, std::move(constants), state);
@@ -419,6 +441,10 @@ class RandomOps : private RandomValues {
 };
 
 }  // namespace
+
+RandomGraph random_ops_graph(std::uint32_t seed) {
+  return RandomOps(seed, 0, {Space{}}).make_graph();
+}
 
 RandomProgram random_ops(std::uint32_t seed, std::uint32_t data, const std::vector<Space>& spaces) {
   return RandomOps(seed, data, spaces).make();

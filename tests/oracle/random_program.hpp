@@ -48,6 +48,13 @@ RandomProgram random_ops(std::uint32_t seed, std::uint32_t data, const std::vect
 RandomProgram random_network(std::uint32_t seed, std::uint32_t data,
                              const std::vector<Space>& spaces);
 
+/// What `random_ops` leads through passes, and numbers for what it declares.
+struct RandomGraph {
+  graph::Graph graph;
+  NamedBytes numbers;
+};
+RandomGraph random_ops_graph(std::uint32_t seed);
+
 /// So many lanes, in turn, in `spaces`.
 graph::Spaces lanes_in_turn(const std::vector<Space>& spaces, int lanes);
 /// A constant's copy on a device, which has no bytes of its own.

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -129,6 +130,9 @@ class RandomValues {
     return found ? found : image();
   }
 
+  /// A new version of it may be made: of the same bytes there is no other.
+  bool becomes_version(graph::ValueId id) { return versions_.insert(graph.root(id)).second; }
+
   Draw draw;
   graph::Graph graph;
   graph::Builder builder;
@@ -142,6 +146,7 @@ class RandomValues {
   }
 
   std::map<std::string, Range> ranges_;  // by name
+  std::set<graph::StorageId> versions_;
 };
 
 }  // namespace arenite::oracle
