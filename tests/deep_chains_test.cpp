@@ -72,7 +72,7 @@ TEST_F(DeepChains, OnALittleStack) {
   const std::string script = chain(
       "$1 = InputTensor(x, float32, [4, 4]);\n$2 = ConstantTensor(w, float32, [4, 4]);\n"
       "$3 = matmul($1, $2);\n",
-      3, "$NEXT = relu($LAST);", great_depth);
+      3, "$NEXT = mul($LAST, $2);", great_depth);
   const Floats weight(16, 1);
   testing::on_thread(128 << 10, [&] {
     const graph::Graph graph = graph::parse(script, operators());

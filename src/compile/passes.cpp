@@ -128,7 +128,7 @@ int run_in_place(Lowering& l, Remarks* remarks) { return graph::in_place(l.graph
 
 /// In this order, whoever compiles.
 constexpr std::array all{
-    Pass{"tidy", "drops needless ops, and does others once, or more simply", "op or result",
+    Pass{"tidy", "drops needless ops, and does others once, or more simply", "op",
          selected, run_on<graph::tidy>},
     Pass{"fuse", "does chains of ops in one go", "chain", not_fusing, run_on<graph::fuse>},
     Pass{"split_batch", "cuts the batch in shares, one a lane", "lane", selected, run_split},
@@ -145,7 +145,7 @@ constexpr std::array all{
          run_on<graph::group_updates>},
     Pass{"fuse_updates", "updates a weight while its gradient is made", "update", not_fusing,
          run_on<graph::fuse_updates>},
-    Pass{"tidy", "tidies up behind the others", "op or result", selected, run_on<graph::tidy>},
+    Pass{"tidy", "tidies up behind the others", "op", selected, run_on<graph::tidy>},
     Pass{"keep_buffers", "lets buffers keep their new versions", "version", never,
          run_on<graph::keep_buffers>},
     Pass{"place", "gives ops and values their devices", "copy", selected, run_place},

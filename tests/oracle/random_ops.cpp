@@ -212,7 +212,7 @@ class RandomOps : private RandomValues {
         const std::int64_t begin = draw.between(0, std::max<std::int64_t>(0, rows - 1)),
                            end = draw.between(std::min(begin + 1, rows), rows);
         // An empty one now and then.
-        builder.add("slice", {x}, {{"begin", begin}, {"end", draw.chance(4) ? begin : end}});
+        builder.add("slice", {x}, {{"begin", begin}, {"end", draw.chance(10) ? begin : end}});
       }
     }
   }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/oracle/executor.hpp"
+#include "tests/script_pair.hpp"
 
 #include <algorithm>
 #include <array>
@@ -155,6 +156,29 @@ TEST(TidiedPrograms, HaveProductsThatAreAsExact) {
       EXPECT_NEAR(a, b, 1e-5);
     }
   }
+}
+
+/// Permutes in front of a product, ops that nobody needs, equal ones, and a chain to the output.
+TEST(TidiedScripts, HaveNoBytesThatNobodyNeeds) {
+  testing::Pair pair(R"(
+    $1 = InputTensor(x, float32, [30, 20]); $2 = InputTensor(y, float32, [30, 10]);
+    $3 = permute($1, dims=[1, 0]); $4 = permute($3, dims=[1, 0]); $5 = permute($4, dims=[1, 0]);
+    $6 = matmul($5, $2); $7 = silu($1); $8 = add($7, $7); $9 = relu($6); $10 = relu($6);
+    $11 = relu($10); $12 = silu($11); $13 = identity($12); $14 = add($9, $13); result = $13;)",
+                     1);
+  EXPECT_EQ(pair.model().plan().transient_bytes(), 0);
+  EXPECT_LT(pair.difference(), 1e-5);
+}
+
+/// What a buffer held before is copied; its new version is kept, whoever reads it.
+TEST(TidiedScripts, KeepVersionsOfBuffers) {
+  testing::Pair pair(R"(
+    $1 = InputTensor(x, float32, [1, 4]); $2 = BufferTensor(s, float32, [3, 4]);
+    $3 = identity($2); $4 = full(shape=[1], value=1, type="int64"); $5 = slice($2, begin=0, end=3);
+    $6 = slice($5, begin=1, end=3); $7 = replace_slice($6, $1, $4); $8 = permute($3, dims=[1, 0]);
+    $9 = permute($8, dims=[1, 0]); $10 = relu($9); $11 = relu($2); result = $10, $11, $9;)",
+                     2);
+  for (int time = 0; time < 4; ++time) EXPECT_EQ(pair.difference(), 0);
 }
 
 }  // namespace

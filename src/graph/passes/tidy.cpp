@@ -71,6 +71,7 @@ class Tidier {
   }
 
   int run(Remarks* remarks) {
+    seen_.reserve(graph_.op_count());
     walk(Graph::body);
     for (ValueId& output : graph_.outputs) output = now(output);
     if (graph_.training) graph_.training->loss = now(graph_.training->loss);
