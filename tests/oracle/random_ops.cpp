@@ -115,46 +115,9 @@ class RandomOps : private RandomValues {
     return builder.add1(draw.chance(80) ? "dense" : "dense_relu", operands);
   }
 
-  /// One weight's gradient over two lanes, sometimes some rows of it.
-  void lanes_dense() {
-    const ValueId x = matrix();
-    const std::int64_t inputs = shape(x)[1], outputs = draw.between(1, 5),
-                       more = draw.between(1, 3);
-    const std::int64_t n = shape(x)[0];
-    const std::vector<ValueId> operands{x, floats({n, outputs}), floats({more, inputs}),
-                                        floats({more, outputs})};
-    Attributes attributes;
-    if (draw.chance(40)) {
-      const std::int64_t begin = draw.between(0, inputs - 1);
-      attributes.set("rows", List{begin, draw.between(begin + 1, inputs)});
-    }
-    builder.add("dense_grad_weight", operands, attributes);
-  }
-
-  /// What comes from a dense layer to a ReLU before it.
-  void dense_to_relu() {
-    const ValueId g = matrix();
-    const std::int64_t n = shape(g)[0], outputs = shape(g)[1], inputs = draw.between(1, 20);
-    builder.add("dense_grad_input_relu", {g, floats({inputs, outputs}), floats({n, inputs})});
-  }
-
-  /// Some columns of matrices one below the other, or some rows of matrices side by side.
-  void columns() {
-    const ValueId x = matrix();
-    const std::int64_t rows = shape(x)[0], columns = shape(x)[1];
-    const bool stacks = draw.chance(50);
-    std::vector<ValueId> operands{x};
-    for (std::int64_t more = draw.between(0, 2); more > 0; --more) {
-      const std::int64_t size = draw.between(1, 4);
-      operands.push_back(floats(stacks ? Shape{size, columns} : Shape{rows, size}));
-    }
-    const std::int64_t along = stacks ? columns : rows, begin = draw.between(0, along - 1);
-    Attributes attributes;
-    if (draw.chance(60))
-      attributes.set(stacks ? "columns" : "rows", List{begin, draw.between(begin + 1, along)});
-    builder.add(stacks ? "stack_columns" : "join_columns", operands, attributes);
-  }
-
+  void lanes_dense() { add_lanes_dense(*this); }
+  void dense_to_relu() { add_dense_to_relu(*this); }
+  void columns() { add_columns(*this); }
   void needless() { add_needless(*this); }
 
   void product() { draw.chance(60) ? add_product(*this) : add_permutation(*this); }
@@ -196,26 +159,7 @@ class RandomOps : private RandomValues {
     builder.add("sum", terms);
   }
 
-  void view() {
-    const ValueId x = any([&](ValueId id) { return shape(id).rank() > 0; });
-    if (!x) return;
-    const Shape of = shape(x);
-    const std::int64_t rows = of[0];
-    switch (draw.below(4)) {
-      case 0:
-        builder.add("flatten", {x});
-        break;
-      case 1:
-        builder.add("reshape", {x}, {{"shape", List{of.elements()}}});
-        break;
-      default: {
-        const std::int64_t begin = draw.between(0, std::max<std::int64_t>(0, rows - 1)),
-                           end = draw.between(std::min(begin + 1, rows), rows);
-        // An empty one now and then.
-        builder.add("slice", {x}, {{"begin", begin}, {"end", draw.chance(10) ? begin : end}});
-      }
-    }
-  }
+  void view() { add_view(*this); }
 
   void indexed_rows() {
     // Codes of pooling windows are addresses: no others may take their place.

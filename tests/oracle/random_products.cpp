@@ -55,4 +55,70 @@ void add_permutation(RandomValues& values) {
   values.builder.add("permute", {x}, {{"dims", dims}});
 }
 
+void add_lanes_dense(RandomValues& values) {
+  Draw& draw = values.draw;
+  const ValueId x = values.matrix();
+  const std::int64_t inputs = values.shape(x)[1], outputs = draw.between(1, 5),
+                     more = draw.between(1, 3);
+  const std::int64_t n = values.shape(x)[0];
+  const std::vector<ValueId> operands{x, values.floats({n, outputs}), values.floats({more, inputs}),
+                                      values.floats({more, outputs})};
+  graph::Attributes attributes;
+  if (draw.chance(40)) {
+    const std::int64_t begin = draw.between(0, inputs - 1);
+    attributes.set("rows", std::vector<std::int64_t>{begin, draw.between(begin + 1, inputs)});
+  }
+  values.builder.add("dense_grad_weight", operands, attributes);
+}
+
+void add_dense_to_relu(RandomValues& values) {
+  Draw& draw = values.draw;
+  const ValueId g = values.matrix();
+  const std::int64_t n = values.shape(g)[0], outputs = values.shape(g)[1],
+                     inputs = draw.between(1, 20);
+  values.builder.add("dense_grad_input_relu",
+                     {g, values.floats({inputs, outputs}), values.floats({n, inputs})});
+}
+
+void add_columns(RandomValues& values) {
+  Draw& draw = values.draw;
+  const ValueId x = values.matrix();
+  const std::int64_t rows = values.shape(x)[0], columns = values.shape(x)[1];
+  const bool stacks = draw.chance(50);
+  std::vector<ValueId> operands{x};
+  for (std::int64_t more = draw.between(0, 2); more > 0; --more) {
+    const std::int64_t size = draw.between(1, 4);
+    operands.push_back(values.floats(stacks ? Shape{size, columns} : Shape{rows, size}));
+  }
+  const std::int64_t along = stacks ? columns : rows, begin = draw.between(0, along - 1);
+  graph::Attributes attributes;
+  if (draw.chance(60))
+    attributes.set(stacks ? "columns" : "rows",
+                   std::vector<std::int64_t>{begin, draw.between(begin + 1, along)});
+  values.builder.add(stacks ? "stack_columns" : "join_columns", operands, attributes);
+}
+
+void add_view(RandomValues& values) {
+  Draw& draw = values.draw;
+  graph::Builder& builder = values.builder;
+  const ValueId x = values.any([&](ValueId id) { return values.shape(id).rank() > 0; });
+  if (!x) return;
+  const Shape of = values.shape(x);
+  const std::int64_t rows = of[0];
+  switch (draw.below(4)) {
+    case 0:
+      builder.add("flatten", {x});
+      break;
+    case 1:
+      builder.add("reshape", {x}, {{"shape", std::vector<std::int64_t>{of.elements()}}});
+      break;
+    default: {
+      const std::int64_t begin = draw.between(0, std::max<std::int64_t>(0, rows - 1)),
+                         end = draw.between(std::min(begin + 1, rows), rows);
+      // An empty one now and then.
+      builder.add("slice", {x}, {{"begin", begin}, {"end", draw.chance(10) ? begin : end}});
+    }
+  }
+}
+
 }  // namespace arenite::oracle
