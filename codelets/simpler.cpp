@@ -15,7 +15,8 @@ std::optional<double> constant(const OpView& op, std::size_t i) {
   if (!op.has_operand(i)) return std::nullopt;
   const graph::Graph& graph = op.graph();
   const graph::Value* value = &op.operand(i);
-  for (;;) {
+  // Not through chains of views, which every op that reads one would walk again.
+  for (int views = 0; views < 8; ++views) {
     if (!value->producer || !value->batch.empty()) return std::nullopt;
     const graph::Op& producer = graph[value->producer];
     if (producer.name() == "full") {
@@ -28,6 +29,7 @@ std::optional<double> constant(const OpView& op, std::size_t i) {
     if (!is_view) return std::nullopt;
     value = &graph[producer.operands[0]];
   }
+  return std::nullopt;
 }
 
 std::optional<Simpler> is_full(const OpView& op, double value) {

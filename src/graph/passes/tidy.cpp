@@ -204,13 +204,14 @@ class Tidier {
     return {};
   }
 
-  /// What callers read keeps its name.
+  /// What callers read keeps the name that somebody gave it.
   void stand_in(ValueId result, ValueId value) {
     stands_for_[result.index] = value;
     if (!observed_[result.index] || observed_[value.index]) return;
     observed_[value.index] = true;
     if (!graph_[value].producer || !as_usual(value)) return;
     const std::string& name = graph_[result].name;
+    if (name == graph_[graph_[result].producer].name()) return;
     if (as_made(graph_, value)) graph_.storage(graph_[value].storage).name = name;
     graph_[value].name = name;
   }

@@ -50,6 +50,21 @@ struct Tidy : ::testing::Test {
   }
   std::string output(std::size_t i = 0) const { return read(nested_ops(graph), graph.outputs[i]); }
 
+  /// "f(g($9), x=1)" as "$10 = g($9); $99 = f($10, x=1);".
+  static std::string statements(std::string nested) {
+    std::string before;
+    for (int next = 10;; ++next) {
+      const std::size_t close = nested.find(')'), open = nested.rfind('(', close);
+      std::size_t begin = open;
+      while (begin > 0 && (std::isalnum(nested[begin - 1]) != 0 || nested[begin - 1] == '_'))
+        --begin;
+      const std::string name = "$" + std::to_string(begin == 0 ? 99 : next);
+      before += name + " = " + nested.substr(begin, close + 1 - begin) + "; ";
+      if (begin == 0) return before;
+      nested.replace(begin, close + 1 - begin, name);
+    }
+  }
+
   static List list(const std::vector<Remarks::Remark>& remarks) {
     List all;
     for (const auto& [what, why] : remarks) all.push_back(what + ": " + why);
@@ -237,6 +252,53 @@ TEST_F(Tidy, FoldsConstants) {
          $7 = full(shape=[1, 6], value=0.5); $8 = mul($6, $7); $9 = mul($1, $8); result = $9;)");
   EXPECT_EQ(ops(), (List{"full", "mul x #0"}));
   EXPECT_EQ(graph[OpId(0)].attributes.real("value"), 1);
+}
+
+TEST_F(Tidy, KnowsWhatOpsAreAsWell) {
+  const std::vector<std::pair<std::string, List>> rules{
+      {"identity($9)", {}},
+      {"reshape($9, shape=[4, 6])", {}},
+      {"flatten($9)", {}},
+      {"reshape(flatten(reshape($9, shape=[2, 2, 6])), shape=[24])", {"reshape #0"}},
+      {"slice($9, begin=0, end=4)", {}},
+      {"slice(slice($9, begin=1, end=4), begin=1, end=2)", {"slice #0"}},
+      {"permute($9, dims=[0, 1])", {}},
+      {"permute(reshape($9, shape=[1, 24]), dims=[1, 0])", {"reshape #0"}},
+      {"permute(permute(reshape($9, shape=[4, 2, 3]), dims=[1, 2, 0]), dims=[2, 1, 0])",
+       {"reshape #0", "permute #1"}},
+      {"relu($9)", {}},
+      {"sum($9)", {}},
+      {"stack_columns($9)", {}},
+      {"join_columns($9, rows=[0, 4])", {}},
+      {"join_columns($9, rows=[0, 3])", {"join_columns #0"}},
+      {"broadcast_to($9, shape=[4, 6])", {}},
+      {"broadcast_to(broadcast_to(reshape($9, shape=[4, 1, 6]), shape=[4, 2, 6]), shape=[4, 2, 6])",
+       {"reshape #0", "broadcast_to #1"}},
+      {"slice_grad($9, begin=0, rows=4)", {}},
+      {"relu(permute(full(shape=[2, 3], value=-1), dims=[1, 0]))", {"full"}},
+      {"add(full(shape=[2], value=1), full(shape=[1], value=2))", {"full"}},
+      {"replace_slice($1, $9, full(shape=[1], type=\"int64\"))", {}},
+      {"dynamic_slice($9, full(shape=[1], value=2, type=\"int64\"), rows=2)", {"slice #0"}},
+      {"index_sum(index_sum($3, offset=2))", {"index_sum c"}},
+      {"index_sum(full(shape=[1], value=2, type=\"int64\"), $3, offset=3)",
+       {"full", "index_sum #1 c"}},
+      // What flushes numbers, or the sign of 0, is not the same.
+      {"add($9, full(shape=[4, 6]))", {"full", "add #0 #1"}},
+      {"mul($9, full(shape=[4, 6], value=1))", {"full", "mul #0 #1"}},
+      {"sum_to($9, shape=[4, 6])", {"sum_to #0"}},
+      {"dynamic_slice($9, full(shape=[1], value=3, type=\"int64\"), rows=2)",
+       {"full", "dynamic_slice #0 #1"}},
+      {"add(full(shape=[2], value=1e-40), full(shape=[2], value=1e-40))",
+       {"full", "full", "add #1 #2"}},
+  };
+  for (const auto& [op, expected] : rules) {
+    SCOPED_TRACE(op);
+    run("$9 = relu($1);" + statements(op) + "result = $9, $99;");
+    List all = ops();
+    ASSERT_EQ(all.front(), "relu x");
+    all.erase(all.begin());
+    EXPECT_EQ(all, expected);
+  }
 }
 
 TEST_F(Tidy, RowsFromAKnownBeginAreAView) {
