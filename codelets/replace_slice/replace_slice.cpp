@@ -57,11 +57,16 @@ graph::Cost replace_cost(const OpView& op) {
   return cost;
 }
 
-/// All rows of x, which is known.
+/// All rows of x, which is known. An x that may be trained stays: its gradient is zeros, and it has
+/// an update.
 std::optional<Simpler> simplify(const OpView& op) {
+  const graph::Value& x = op.operand(0);
+  const bool untrained =
+      constant(op, 0) || (x.is_declared() && op.graph().root_storage(op.op().operands[0]).cls !=
+                                                 graph::StorageClass::parameter);
   const Shape& shape = op.operand(1).shape;
   const auto end = constant(op, 3);
-  const bool all = shape == op.result(0).shape && constant(op, 2) == 0.0 &&
+  const bool all = untrained && shape == x.shape && constant(op, 2) == 0.0 &&
                    (!op.has_operand(3) || end == static_cast<double>(shape[0]));
   return all ? is_value(op.op().operands[1]) : std::nullopt;
 }

@@ -128,8 +128,8 @@ int run_in_place(Lowering& l, Remarks* remarks) { return graph::in_place(l.graph
 
 /// In this order, whoever compiles.
 constexpr std::array all{
-    Pass{"tidy", "drops needless ops, and does others once, or more simply", "op",
-         selected, run_on<graph::tidy>},
+    Pass{"tidy", "drops needless ops, and does others once, or more simply", "op", selected,
+         run_on<graph::tidy>},
     Pass{"fuse", "does chains of ops in one go", "chain", not_fusing, run_on<graph::fuse>},
     Pass{"split_batch", "cuts the batch in shares, one a lane", "lane", selected, run_split},
     Pass{"gradients", "adds the backward pass, and an update of each parameter", "parameter",

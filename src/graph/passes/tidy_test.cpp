@@ -282,6 +282,9 @@ TEST_F(Tidy, KnowsWhatOpsAreAsWell) {
       {"index_sum(index_sum($3, offset=2))", {"index_sum c"}},
       {"index_sum(full(shape=[1], value=2, type=\"int64\"), $3, offset=3)",
        {"full", "index_sum #1 c"}},
+      // A parameter is updated though its gradient is 0.
+      {"replace_slice($2, permute($2, dims=[1, 0]), full(shape=[1], type=\"int64\"))",
+       {"permute w", "full", "replace_slice w #1 #2"}},
       // What flushes numbers, or the sign of 0, is not the same.
       {"add($9, full(shape=[4, 6]))", {"full", "add #0 #1"}},
       {"mul($9, full(shape=[4, 6], value=1))", {"full", "mul #0 #1"}},
