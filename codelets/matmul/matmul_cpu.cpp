@@ -45,6 +45,9 @@ bool copies(const MatmulSizes& s) noexcept {
   return s.transpose_b || (s.rows >= 32 && s.columns >= 1024);
 }
 
+/// Floats between the rows of such a copy.
+std::int64_t copy_stride(const MatmulSizes& s) noexcept { return std::min(tile, s.columns); }
+
 /// So many terms of each sum at a time: their tile of b stays in the first-level cache, or, where
 /// it is copied, in the second-level one.
 std::int64_t most_terms(const MatmulSizes& s) noexcept { return copies(s) ? 256 : 128; }
@@ -83,12 +86,12 @@ struct XsmmState {
     multiply = xsmm::dispatch({.m = width,
                                .n = s.rows,
                                .k = terms.count,
-                               .lda = copies(s) ? tile : s.columns,
+                               .lda = copies(s) ? copy_stride(s) : s.columns,
                                .ldb = s.transpose_a ? s.rows : s.inner,
                                .ldc = s.columns,
                                .transpose_b = s.transpose_a,
                                .accumulate = terms.first > 0});
-    if (s.transpose_b) transpose = xsmm::dispatch_transpose(width, terms.count, tile);
+    if (s.transpose_b) transpose = xsmm::dispatch_transpose(width, terms.count, copy_stride(s));
     usable = usable && multiply && (transpose || !s.transpose_b);
   }
 };
@@ -102,14 +105,15 @@ graph::Support xsmm_supports(const OpView& op) {
 
 std::int64_t xsmm_workspace(const OpView& op) {
   const MatmulSizes s = Product(op).size;
-  return copies(s) ? std::min(s.inner, most_terms(s)) * tile * float_bytes : 0;
+  return copies(s) ? std::min(s.inner, most_terms(s)) * copy_stride(s) * float_bytes : 0;
 }
 
 /// A tile of b's columns, of which LIBXSMM is to read `terms` rows from the block's first on.
 const float* tile_of_b(const MatmulSizes& s, const Block& block, std::int64_t from,
                        std::int64_t width, const float* b, float* copy) noexcept {
   if (s.transpose_b) {
-    const unsigned from_row = static_cast<unsigned>(s.inner), to_row = tile;
+    const auto from_row = static_cast<unsigned>(s.inner),
+               to_row = static_cast<unsigned>(copy_stride(s));
     const Transpose transpose = width == tile ? block.transpose_whole : block.transpose_rest;
     transpose(b + from * s.inner + block.terms.first, &from_row, copy, &to_row);
     return copy;
@@ -117,7 +121,7 @@ const float* tile_of_b(const MatmulSizes& s, const Block& block, std::int64_t fr
   const float* rows = b + block.terms.first * s.columns + from;
   if (!copies(s)) return rows;
   for (std::int64_t p = 0; p < block.terms.count; ++p)
-    std::copy_n(rows + p * s.columns, width, copy + p * tile);
+    std::copy_n(rows + p * s.columns, width, copy + p * copy_stride(s));
   return copy;
 }
 

@@ -173,6 +173,16 @@ TEST(TidiedScripts, HaveNoBytesThatNobodyNeeds) {
   EXPECT_LT(pair.difference(), 1e-5);
 }
 
+/// A product reads a transposed weight with no more scratch than its copy would have taken.
+TEST(TidiedScripts, NeedNoMoreBytesForATransposedWeight) {
+  testing::Pair pair(R"(
+    $1 = InputTensor(x, float32, [8, 16]); $2 = ConstantTensor(w, float32, [4, 16]);
+    $3 = permute($2, dims=[1, 0]); $4 = matmul($1, $3); result = $4;)",
+                     3);
+  EXPECT_LE(pair.model().plan().transient_bytes(), 16 * 4 * 4);
+  EXPECT_LT(pair.difference(), 1e-5);
+}
+
 /// What a buffer held before is copied; its new version is kept, whoever reads it.
 TEST(TidiedScripts, KeepVersionsOfBuffers) {
   testing::Pair pair(R"(
