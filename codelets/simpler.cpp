@@ -24,10 +24,12 @@ std::optional<double> constant(const OpView& op, std::size_t i) {
       return value->type == DType::float32 ? static_cast<double>(static_cast<float>(number))
                                            : number;
     }
-    const bool is_view =
-        producer.name() == "reshape" || producer.name() == "flatten" || producer.name() == "slice";
-    if (!is_view) return std::nullopt;
-    value = &graph[producer.operands[0]];
+    if (!producer.definition->views) return std::nullopt;
+    const auto view = producer.definition->views({graph, producer}).at(0);
+    if (!view || producer.results.size() != 1) return std::nullopt;
+    const graph::Value& owner = graph[producer.operands.at(view->operand)];
+    if (owner.type != value->type) return std::nullopt;
+    value = &owner;
   }
   return std::nullopt;
 }

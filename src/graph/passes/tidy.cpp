@@ -165,7 +165,6 @@ class Tidier {
   }
 
   // ---- what operators know
-  // -----------------------------------------------------------------------
 
   void simplify(OpId id) {
     const auto as_they_were_made = [&] {
@@ -259,7 +258,6 @@ class Tidier {
   }
 
   // ---- equal ops
-  // ---------------------------------------------------------------------------------
 
   std::size_t hash_of_op(const Op& op) const {
     std::size_t hash = std::hash<std::string_view>()(op.name());
@@ -324,7 +322,6 @@ class Tidier {
   }
 
   // ---- remarks
-  // -----------------------------------------------------------------------------------
 
   void tell(const std::vector<OpId>& ops, const Needs& needs, Remarks& remarks) {
     for (OpId id : ops) {
