@@ -1,6 +1,9 @@
 #include "src/graph/views.hpp"
 
+#include <arenite/graph/dependencies.hpp>
+
 #include <algorithm>
+#include <map>
 
 namespace arenite::graph {
 
@@ -13,6 +16,45 @@ ResultViews::ResultViews(const Graph& graph, const Op& op) : size_(op.results.si
 bool ResultViews::all() const noexcept {
   return !views_.empty() &&
          std::all_of(views_.begin(), views_.end(), [](const auto& v) { return v.has_value(); });
+}
+
+std::vector<OpId> with_views_early(const Graph& graph, RegionId region,
+                                   const std::vector<OpId>& order) {
+  std::vector<bool> there(graph.op_count(), false);
+  std::map<OpId, std::size_t> waiting;      // by view: operands that are not there yet
+  std::map<OpId, std::vector<OpId>> views;  // by what makes an operand
+  std::vector<OpId> result, pending;
+  for (OpId id : graph[region].ops) there[id.index] = true;
+  for (OpId id : graph[region].ops) {
+    if (!is_view_op(graph, id)) continue;
+    std::size_t& count = waiting[id];
+    for (ValueId operand : graph[id].operands) {
+      const OpId producer = operand ? graph[operand].producer : OpId{};
+      if (!producer || !there[producer.index]) continue;
+      ++count;
+      views[producer].push_back(id);
+    }
+    if (count == 0) pending.push_back(id);
+  }
+  const auto add = [&] {
+    while (!pending.empty()) {
+      const OpId id = pending.back();
+      pending.pop_back();
+      result.push_back(id);
+      const auto found = views.find(id);
+      if (found == views.end()) continue;
+      for (auto view = found->second.rbegin(); view != found->second.rend(); ++view) {
+        if (--waiting[*view] == 0) pending.push_back(*view);
+      }
+    }
+  };
+  std::ranges::reverse(pending);
+  add();
+  for (OpId id : order) {
+    pending.push_back(id);
+    add();
+  }
+  return result;
 }
 
 void move_views(Graph& graph, OpId id) {

@@ -89,28 +89,9 @@ class Keeper {
   /// Views of a buffer show rows that stay as they are: they are taken as soon as what they are of
   /// is there, before others of its rows are written.
   void take_views_early() {
-    std::unordered_map<OpId, std::vector<OpId>> views;  // by what makes their owner; none: declared
-    std::vector<OpId>& ops = graph_[Graph::body].ops;
-    std::vector<OpId> others, ordered;
-    for (const OpId id : ops) {
-      const Op& op = graph_[id];
-      const bool is_early = is_view_op(graph_, id) && op.operands.size() == 1 &&
-                            graph_.root_storage(op.operands[0]).cls == StorageClass::buffer;
-      (is_early ? views[graph_[op.operands[0]].producer] : others).push_back(id);
-    }
-    const auto add = [&](OpId first) {
-      std::vector<OpId> pending{first};
-      while (!pending.empty()) {
-        const OpId id = pending.back();
-        pending.pop_back();
-        if (id) ordered.push_back(id);
-        const auto& here = views[id];
-        pending.insert(pending.end(), here.rbegin(), here.rend());
-      }
-    };
-    add({});
-    for (const OpId id : others) add(id);
-    ops = std::move(ordered);
+    std::vector<OpId> others = graph_[Graph::body].ops;
+    std::erase_if(others, [&](OpId id) { return is_view_op(graph_, id); });
+    graph_[Graph::body].ops = with_views_early(graph_, Graph::body, others);
   }
 
   /// The new version has bytes of its own until all else is done.

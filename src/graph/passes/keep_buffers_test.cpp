@@ -118,10 +118,10 @@ TEST(KeepBuffers, WritesViewsAndViewsOfVersions) {
     $5 = slice($4, 0, 6);
     $6 = slice($4, 6, 12);
     $7 = reshape($2, [6]);
+    $11 = slice($7, 0, 1);
     $8 @in($1) = replace_slice($5, $7, $3);
     $9 @offset(24) @in($1) = replace_slice($6, $7, $3);
     $10 = slice($9, 2, 4);
-    $11 = slice($7, 0, 1);
     $12 @offset(32) @in($1) = replace_slice($10, $11, $3);
     result = $8, $12;)",
               3);

@@ -5,6 +5,7 @@
 
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/sharing.hpp"
+#include "src/graph/views.hpp"
 
 #include <algorithm>
 #include <map>
@@ -247,41 +248,9 @@ OpSequence OpSequence::reversed() const {
 
 std::vector<OpId> OpSequence::with_views(const Graph& graph,
                                          const std::vector<std::size_t>& order) const {
-  std::vector<bool> there(graph.op_count(), false);
-  std::map<OpId, std::size_t> waiting;      // by view: operands that are not there yet
-  std::map<OpId, std::vector<OpId>> views;  // by what makes an operand
-  std::vector<OpId> result, pending;
-  for (OpId id : graph[region_].ops) there[id.index] = true;
-  for (OpId id : graph[region_].ops) {
-    if (!is_view_op(graph, id)) continue;
-    std::size_t& count = waiting[id];
-    for (ValueId operand : graph[id].operands) {
-      const OpId producer = operand ? graph[operand].producer : OpId{};
-      if (!producer || !there[producer.index]) continue;
-      ++count;
-      views[producer].push_back(id);
-    }
-    if (count == 0) pending.push_back(id);
-  }
-  const auto add = [&] {
-    while (!pending.empty()) {
-      const OpId id = pending.back();
-      pending.pop_back();
-      result.push_back(id);
-      const auto found = views.find(id);
-      if (found == views.end()) continue;
-      for (auto view = found->second.rbegin(); view != found->second.rend(); ++view) {
-        if (--waiting[*view] == 0) pending.push_back(*view);
-      }
-    }
-  };
-  std::ranges::reverse(pending);
-  add();
-  for (std::size_t i : order) {
-    pending.push_back(ops[i]);
-    add();
-  }
-  return result;
+  std::vector<OpId> ordered;
+  for (std::size_t i : order) ordered.push_back(ops[i]);
+  return with_views_early(graph, region_, ordered);
 }
 
 std::vector<std::size_t> list_schedule(const OpSequence& sequence, Preference preference) {
