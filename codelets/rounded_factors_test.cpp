@@ -251,16 +251,6 @@ TEST(RoundedFactors, HaveAKernelForEachFloat32One) {
   }
 }
 
-TEST(RoundedFactors, AreReadOnly) {
-  graph::OperatorTable table;
-  graph::OperatorDefinition bad;
-  bad.name = "bad";
-  bad.operands = {{.name = "w", .effect = graph::Effect::read_write, .factor = true}};
-  bad.infer = [](const OpView&) { return Results{}; };
-  expect_error([&] { table.add(bad); },
-               "operator 'bad' that writes its factor 'w'; expected factors that are only read");
-}
-
 struct Selecting {
   graph::Graph graph;
   graph::Builder builder{graph, operators()};

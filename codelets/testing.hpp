@@ -7,6 +7,7 @@
 
 #include "codelets/guarded_bytes.hpp"
 #include "codelets/words.hpp"
+#include "src/graph/versions.hpp"
 
 #include <arenite/error.hpp>
 #include <arenite/graph/builder.hpp>
@@ -83,8 +84,12 @@ class OpHarness {
                           graph::Attributes attributes = {}) {
     auto results = builder_.add(name, std::move(operands), std::move(attributes));
     op_ = graph_[graph::Graph::body].ops.back();
+    if (updates_in_place) lay_in_place();
     return results;
   }
+
+  /// Whether new versions of states (see Renews) lie in the old ones' bytes.
+  bool updates_in_place = true;
 
   void set_halo(ValueId id, int halo) {
     graph::Value& value = graph_[id];
@@ -323,6 +328,17 @@ class OpHarness {
           row);
       }
     }
+  }
+
+  void lay_in_place() {
+    graph::for_each_renewed(graph_[op_], [&](std::size_t result, std::size_t operand) {
+      const graph::Op& op = graph_[op_];
+      if (op.definition->operand_schema(operand).renews != graph::Renews::state) return;
+      const graph::StorageId made = graph_[op.results[result]].storage;
+      graph_[op.results[result]].offset = graph_[op.operands[operand]].offset;
+      graph_.storage(made).bytes += graph_[op.operands[operand]].offset;
+      graph_.merge(made, graph_.root(op.operands[operand]));
+    });
   }
 
   std::mt19937 random_;

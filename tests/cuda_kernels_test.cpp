@@ -115,8 +115,6 @@ TEST(CudaKernels, ReportFaults) {
                                   {"dynamic_slice", {x, minus}, {{"rows", std::int64_t{2}}}},
                                   {"replace_slice", {x, rows, huge}, {}},
                                   {"replace_slice", {x, rows, zero, three}, {}},
-                                  {"update_slice", {x, rows, minus}, {}},
-                                  {"update_slice", {x, rows, zero, three}, {}},
                                   {"sliced_softmax", {x, minus}, by_operand},
                                   {"sliced_softmax", {x, huge}, by_operand}};
   for (const Fault& fault : faults) {

@@ -54,8 +54,8 @@ result = _;
             done = cli_testing.run("plan", path)
             self.assertEqual(done.returncode, 2)
             self.assertEqual(done.stderr, f"arenite: {path}:5:6: replace_slice #1: a second new version of 'state', which "
-                             "replace_slice #0 has replaced; expected one update of each version of a buffer (hint: replace "
-                             "rows of that op's result instead)\n")
+                             "replace_slice #0 has replaced; expected one update of each version of what persists "
+                             "(hint: update that op's result instead)\n")
 
     def test_every_operator_has_an_example(self):
         known = operators()

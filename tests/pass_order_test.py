@@ -46,7 +46,7 @@ def lowering(found):
 
 class PassOrderTest(unittest.TestCase):
     def test_the_header_has_the_passes_that_we_know(self):
-        self.assertLessEqual({"fuse", "split_batch", "add_training", "keep_buffers", "merge_sums", "split_features",
+        self.assertLessEqual({"fuse", "split_batch", "add_training", "keep_state", "merge_sums", "split_features",
                               "split_rows", "group_updates", "fuse_updates", "place", "select", "in_place"}, passes())
 
     def test_a_second_lowering_is_found(self):

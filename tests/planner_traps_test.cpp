@@ -329,6 +329,7 @@ TEST(PlannerTraps, AnUnreachedParameterKeepsItsBits) {
   EXPECT_FALSE(gradients[1]);
   EXPECT_THROW(builder.add("sgd", {weights[1], gradients[1], rate, ValueId{}}), Error);
 
+  graph::keep_state(spec.graph, operators());
   graph::select(spec.graph, *runtime::kernel_selector(kernels()));
   graph::in_place(spec.graph);
   spec.schedule = one_op_a_task(spec.graph);

@@ -133,7 +133,7 @@ TEST(RoundTrip, BuffersThatModelsKeep) {
             "result = $5, $7, $1;",
         operators());
     round_trip(graph, seen);
-    EXPECT_EQ(graph::keep_buffers(graph, operators()), 1);
+    EXPECT_EQ(graph::keep_state(graph, operators()), 1);
     round_trip(graph, seen);
     graph::in_place(graph);
     round_trip(graph, seen);

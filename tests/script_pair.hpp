@@ -60,31 +60,11 @@ class Pair {
       }
       worst = std::max(worst, apart / std::max(largest, 1e-30));
     }
-    keep_versions();
+    reference_->keep();
     return worst;
   }
 
  private:
-  /// What the next evaluation finds in buffers: the new versions of their elements, in order.
-  void keep_versions() {
-    for (const graph::OpId id : graph_[graph::Graph::body].ops) {
-      if (graph_[id].name() != "replace_slice") continue;
-      const ValueId made = graph_[id].results[0];
-      std::int64_t first = 0;
-      ValueId at = made;
-      while (graph_[at].producer) {
-        const graph::Op& op = graph_[graph_[at].producer];
-        const bool slice = op.name() == "slice";
-        if (!slice && op.name() != "reshape" && op.name() != "replace_slice") break;
-        at = op.operands[0];
-        if (slice) first += op.attributes.integer("begin") * graph_[at].shape.with(0, 1).elements();
-      }
-      if (!graph_[at].is_declared() || graph_.root_storage(at).cls != StorageClass::buffer)
-        continue;
-      std::ranges::copy((*reference_)[made].data, (*reference_)[at].data.begin() + first);
-    }
-  }
-
   NamedBytes draw(ValueId id) {
     const graph::Value& value = graph_[id];
     reference::Tensor& tensor = (*reference_)[value.name];

@@ -1,5 +1,6 @@
-// accumulate(total, value): total += value, element by element. It has no result: the sum over the
-// batches of an epoch, or over a batch's parts, lives in a buffer of its own.
+// accumulate(total, value) -> sum: total + value, element by element, as a new version of the
+// total: the sum over the batches of an epoch, or over a batch's parts, lives in a buffer of its
+// own.
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 
@@ -7,9 +8,21 @@ namespace arenite::codelets {
 
 std::vector<Kernel> accumulate_kernels();
 
+namespace {
+
+void gradient(graph::GradientContext& context) {
+  const ValueId gradient = context.result_gradient(0);
+  for (const std::size_t operand : {0, 1}) {
+    if (gradient && context.wants(operand)) context.set(operand, gradient);
+  }
+}
+
+}  // namespace
+
 void register_accumulate(Registry& registry) {
   registry.add({.name = "accumulate",
-                .operands = {{"total", graph::Effect::accumulate}, {"value"}},
+                .operands = {{.name = "total", .renews = graph::Renews::state}, {"value"}},
+                .results = {"sum"},
                 .infer = [](const OpView& op) -> Results {
                   const DType type = op.operand(0).type;
                   if (type != DType::float32 && type != DType::float64 && type != DType::int64) {
@@ -17,8 +30,9 @@ void register_accumulate(Registry& registry) {
                           .expected = "float32, float64 or int64"});
                   }
                   expect_like(op, 1, 0);
-                  return {};
+                  return {{type, op.operand(0).shape}};
                 },
+                .gradient = gradient,
                 .cost =
                     [](const OpView& op) {
                       const double n = static_cast<double>(op.operand(0).shape.elements());

@@ -12,11 +12,11 @@ template <class T>
 void run(const KernelCall& call) {
   using Sum = Wrapping<T>;
   const std::int64_t count = static_cast<const State*>(call.state)->count;
-  T* total = call.inout<T>(0);
-  const T* value = call.in<T>(1);
+  const T *total = call.in<T>(0), *value = call.in<T>(1);
+  T* sum = call.out<T>(0);
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) {
-    total[i] = static_cast<T>(static_cast<Sum>(total[i]) + static_cast<Sum>(value[i]));
+    sum[i] = static_cast<T>(static_cast<Sum>(total[i]) + static_cast<Sum>(value[i]));
   }
 }
 

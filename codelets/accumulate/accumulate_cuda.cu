@@ -7,10 +7,10 @@ namespace {
 template <class T>
 void run(const KernelCall& call) {
   using Sum = Wrapping<T>;
-  T* total = call.inout<T>(0);
-  const T* value = call.in<T>(1);
+  const T *total = call.in<T>(0), *value = call.in<T>(1);
+  T* sum = call.out<T>(0);
   cuda::for_each(call, cuda::count_of(call), [=] ARENITE_THREAD(std::int64_t i) {
-    total[i] = static_cast<T>(static_cast<Sum>(total[i]) + static_cast<Sum>(value[i]));
+    sum[i] = static_cast<T>(static_cast<Sum>(total[i]) + static_cast<Sum>(value[i]));
   });
 }
 

@@ -1,5 +1,6 @@
-// assign(target, value): target = value, of any type. It has no result: what a buffer, or a view of
-// one, holds in the next step. identity(x) -> y: the same as a new value, in any space.
+// assign(target, value) -> assigned: the value, of any type, as a new version of the target: what a
+// parameter, a state, a buffer or a view of one holds in the next step. identity(x) -> y: the same
+// as a new value, in any space.
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/share.hpp"
@@ -12,11 +13,17 @@ std::vector<Kernel> identity_kernels();
 
 void register_assign(Registry& registry) {
   registry.add({.name = "assign",
-                .operands = {{"target", graph::Effect::write}, {"value"}},
+                .operands = {{.name = "target", .renews = graph::Renews::state}, {"value"}},
+                .results = {"assigned"},
                 .infer = [](const OpView& op) -> Results {
                   expect_like(op, 1, 0);
-                  return {};
-                }},
+                  return {{op.operand(0).type, op.operand(0).shape}};
+                },
+                .gradient =
+                    [](graph::GradientContext& context) {
+                      if (context.wants(1) && context.result_gradient(0))
+                        context.set(1, context.result_gradient(0));
+                    }},
                assign_kernels());
   registry.add({.name = "identity",
                 .operands = {{"x"}},

@@ -16,7 +16,7 @@ State build(const OpView& op) {
 
 void assign(const KernelCall& call) {
   const std::int64_t bytes = static_cast<const State*>(call.state)->bytes;
-  std::copy_n(call.in<std::uint8_t>(1), bytes, call.inout<std::uint8_t>(0));
+  std::copy_n(call.in<std::uint8_t>(1), bytes, call.out<std::uint8_t>(0));
 }
 
 void identity(const KernelCall& call) {

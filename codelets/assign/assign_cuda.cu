@@ -18,7 +18,7 @@ void copy(const KernelCall& call, const void* source, void* target) {
 
 template <class T>
 void assign(const KernelCall& call) {
-  copy<T>(call, call.operands[1], call.operands[0]);
+  copy<T>(call, call.operands[1], call.results[0]);
 }
 
 template <class T>

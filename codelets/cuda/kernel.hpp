@@ -21,22 +21,20 @@
 
 namespace arenite::codelets::cuda {
 
-/// Whether no thread reads what another one writes: what an op writes of its operands is either all
-/// that another operand is, or none of it.
+/// Whether no thread reads what another one writes: a result lies in all that an operand is, or in
+/// none of it.
 inline graph::Support disjoint(const OpView& op) {
   const graph::Graph& graph = op.graph();
-  const auto& operands = op.op().operands;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (!operands[i] || op.op().effect(i) == graph::Effect::read) continue;
-    const graph::Value& written = graph[operands[i]];
+  for (const ValueId result : op.op().results) {
+    const graph::Value& written = graph[result];
     const std::int64_t end = written.offset + graph::byte_size(written.type, written.shape);
-    for (std::size_t j = 0; j < operands.size(); ++j) {
-      if (j == i || !operands[j] || graph.root(operands[j]) != graph.root(operands[i])) continue;
-      const graph::Value& other = graph[operands[j]];
+    for (const ValueId operand : op.op().operands) {
+      if (!operand || graph.root(operand) != graph.root(result)) continue;
+      const graph::Value& other = graph[operand];
       const std::int64_t bytes = graph::byte_size(other.type, other.shape);
       const bool same = other.offset == written.offset && other.offset + bytes == end;
       if (!same && other.offset < end && written.offset < other.offset + bytes)
-        return "an operand that is written where another one is read";
+        return "a result that is written where an operand is read";
     }
   }
   return {};

@@ -84,7 +84,7 @@ Results infer_update(const OpView& op) {
   expect_type(op, updated.weight, DType::float32);
   expect_shape(op, updated.weight, expect_pairs(op, first_pair), "the shape of the gradient");
   sgd::expect_rule(op, updated);
-  return {};
+  return sgd::versions(op);
 }
 
 Results infer_grad_input_relu(const OpView& op) {
@@ -243,14 +243,12 @@ void register_dense(Registry& registry) {
                 .row_range = "rows"},
                dense_grad_weight_kernels());
 
+  const auto states = sgd::states();
   graph::OperatorDefinition update{
       .name = "dense_grad_weight_sgd",
-      .operands = {{"weight", graph::Effect::read_write},
-                   {"learning_rate"},
-                   {"velocity", graph::Effect::read_write, true},
-                   factor("x"),
-                   factor("gradient")},
+      .operands = {states[0], {"learning_rate"}, states[1], factor("x"), factor("gradient")},
       .variadic = 2,
+      .results = {"weight", "velocity"},
       .attributes = sgd::attributes(),
       .infer = infer_update,
       .cost = update_cost,

@@ -173,13 +173,11 @@ void run_update(const KernelCall& call) {
   const auto& s = *static_cast<const Update*>(call.state);
   auto* gradient = cuda::at<float>(call.workspace, s.gradient);
   s.run(call, cuda::at<void>(call.workspace, s.products_scratch), gradient);
-  float *weight = call.inout<float>(0), *velocity = s.has_velocity ? call.inout<float>(2) : nullptr;
+  const sgd::States states(call, {.velocity = 2}, s.has_velocity);
   const float* rate = call.in<float>(1);
   const sgd::Rule rule = s.rule;
-  cuda::for_each(call, s.elements(), [=] ARENITE_THREAD(std::int64_t i) {
-    sgd::step_one(rule, *rate, gradient[i], weight[i],
-                  velocity != nullptr ? velocity + i : nullptr);
-  });
+  cuda::for_each(call, s.elements(),
+                 [=] ARENITE_THREAD(std::int64_t i) { states.step(rule, *rate, gradient[i], i); });
 }
 
 }  // namespace

@@ -100,15 +100,13 @@ void run_update(const KernelCall& call) {
   const auto& state = *static_cast<const Update*>(call.state);
   const Pairs pairs(call, state.pairs);
   const sgd::Rule rule = state.rule;
-  float *weight = call.inout<float>(0),
-        *velocity = state.has_velocity ? call.inout<float>(2) : nullptr;
+  const sgd::States states(call, {.velocity = 2}, state.has_velocity);
   const float* rate = call.in<float>(1);
   cuda::sum_chunks(
       call, chunks_of(state.pairs),
       [=] ARENITE_THREAD(std::int64_t i, std::int64_t t) { return pairs.term(i, t); },
       [=] ARENITE_THREAD(std::int64_t i, double sum) {
-        sgd::step_one(rule, *rate, static_cast<float>(sum), weight[i],
-                      velocity != nullptr ? velocity + i : nullptr);
+        states.step(rule, *rate, static_cast<float>(sum), i);
       });
 }
 

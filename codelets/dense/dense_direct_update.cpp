@@ -37,17 +37,21 @@ struct Update {
   const State& state;
   const KernelCall& call;
   sgd::VectorStep step;
+  DenseUpdated updated;
 
   explicit Update(const KernelCall& c)
-      : state(*static_cast<const State*>(c.state)), call(c), step(state.rule, *c.in<float>(1)) {}
+      : state(*static_cast<const State*>(c.state)),
+        call(c),
+        step(state.rule, *c.in<float>(1)),
+        updated(c, state.pairs) {}
 
   /// Inputs [i, i + rows), outputs from o on, of whose last vector some are there.
   template <int rows, int vectors>
   void tile(std::int64_t i, std::int64_t o, __mmask16 last) const noexcept {
     const DensePairs& pairs = state.pairs;
     const std::int64_t at = (i - pairs.begin) * pairs.outputs + o;
-    float* weight = call.inout<float>(0) + at;
-    float* velocity = call.inout<float>(2) ? call.inout<float>(2) + at : nullptr;
+    float* weight = updated.weight + at;
+    float* velocity = updated.velocity ? updated.velocity + at : nullptr;
     // The rows below are next. Another core has read them: asking for them at the store only would
     // wait for it.
 #pragma GCC unroll 16

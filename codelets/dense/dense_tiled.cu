@@ -91,26 +91,24 @@ struct Unchanged : Write<Unchanged> {
 struct Step {
   sgd::Rule rule;
   const float* rate;
-  float *weight, *velocity;  ///< velocity: nullptr without momentum
+  sgd::States states;
 
   ARENITE_GPU void operator()(std::int64_t i, std::int32_t, float gradient) const {
-    sgd::step_one(rule, *rate, gradient, weight[i], velocity != nullptr ? velocity + i : nullptr);
+    states.step(rule, *rate, gradient, i);
   }
   ARENITE_GPU void four(std::int64_t i, std::int32_t, const float (&gradient)[4]) const {
-    auto* const weights = reinterpret_cast<Four*>(weight + i);
-    Four w = *weights;
+    Four w = *reinterpret_cast<const Four*>(states.weight + i);
     // Apart, so that no address of the four is asked for: they stay in registers.
-    if (velocity == nullptr) {
+    if (states.velocity == nullptr) {
       ARENITE_UNROLL_ALL
       for (int j = 0; j < 4; ++j) sgd::step_one(rule, *rate, gradient[j], w.of[j], nullptr);
     } else {
-      auto* const velocities = reinterpret_cast<Four*>(velocity + i);
-      Four v = *velocities;
+      Four v = *reinterpret_cast<const Four*>(states.velocity + i);
       ARENITE_UNROLL_ALL
       for (int j = 0; j < 4; ++j) sgd::step_one(rule, *rate, gradient[j], w.of[j], &v.of[j]);
-      *velocities = v;
+      *reinterpret_cast<Four*>(states.new_velocity + i) = v;
     }
-    *weights = w;
+    *reinterpret_cast<Four*>(states.new_weight + i) = w;
   }
 };
 
@@ -151,8 +149,7 @@ void run_update(const KernelCall& call) {
   const auto& s = *static_cast<const Update*>(call.state);
   s.run(call, Step{.rule = s.rule,
                    .rate = call.in<float>(1),
-                   .weight = call.inout<float>(0),
-                   .velocity = s.has_velocity ? call.inout<float>(2) : nullptr});
+                   .states = sgd::States(call, {.velocity = 2}, s.has_velocity)});
 }
 
 /// Rows, columns and terms of a product.

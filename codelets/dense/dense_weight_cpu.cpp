@@ -95,11 +95,10 @@ void grad_weight_plain(const KernelCall& call) {
 
 /// Rows whose gradient stands in the workspace.
 void step_rows(const DensePairs& pairs, const sgd::Rule& rule, const KernelCall& call,
-               std::int64_t from, std::int64_t to) {
+               const DenseUpdated& updated, std::int64_t from, std::int64_t to) {
   const std::int64_t at = (from - pairs.begin) * pairs.outputs;
-  float* velocity = call.inout<float>(2);
   sgd::step(rule, *call.in<float>(1), static_cast<const float*>(call.workspace),
-            call.inout<float>(0) + at, velocity ? velocity + at : nullptr,
+            updated.weight + at, updated.velocity ? updated.velocity + at : nullptr,
             (to - from) * pairs.outputs);
 }
 
@@ -112,9 +111,10 @@ struct XsmmUpdate : GradWeightState {
 void update_xsmm(const KernelCall& call) {
   const auto& state = *static_cast<const XsmmUpdate*>(call.state);
   const DensePairs& pairs = state.pairs;
+  const DenseUpdated updated(call, pairs);
   for (std::int64_t i = pairs.begin; i < pairs.end; i += tile) {
     state.tile_of_rows(call, i, static_cast<float*>(call.workspace));
-    step_rows(pairs, state.rule, call, i, std::min(i + tile, pairs.end));
+    step_rows(pairs, state.rule, call, updated, i, std::min(i + tile, pairs.end));
   }
 }
 
@@ -127,9 +127,10 @@ struct PlainUpdate {
 
 void update_plain(const KernelCall& call) {
   const auto& [pairs, rule] = *static_cast<const PlainUpdate*>(call.state);
+  const DenseUpdated updated(call, pairs);
   for (std::int64_t i = pairs.begin; i < pairs.end; ++i) {
     plain_row(pairs, call, i, static_cast<float*>(call.workspace));
-    step_rows(pairs, rule, call, i, i + 1);
+    step_rows(pairs, rule, call, updated, i, i + 1);
   }
 }
 

@@ -48,4 +48,15 @@ struct DensePairs {
   }
 };
 
+/// What dense_grad_weight_sgd changes on the host: at first what it was given.
+struct DenseUpdated {
+  float *weight, *velocity;  ///< `velocity` is nullptr without momentum
+
+  DenseUpdated(const KernelCall& call, const DensePairs& pairs)
+      : weight(call.renewed<float>(0, 0, (pairs.end - pairs.begin) * pairs.outputs)),
+        velocity(call.operands[2] == nullptr
+                     ? nullptr
+                     : call.renewed<float>(1, 2, (pairs.end - pairs.begin) * pairs.outputs)) {}
+};
+
 }  // namespace arenite::codelets

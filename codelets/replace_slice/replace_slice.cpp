@@ -1,8 +1,7 @@
 // replace_slice(x [R, …], replacement [n, …], begin int64 [1], end int64 [1]?) -> y [R, …]: x, but
 // for rows begin … begin + n − 1 of the first axis, which are the replacement. In place of x only
 // those are written. Begin is data: see RowsFault. So is end, which says once more what begin + n
-// has to be. update_slice(target, replacement, begin, end?): the same rows of the target itself; it
-// has no result.
+// has to be.
 #include "codelets/dynamic_rows.hpp"
 #include "codelets/registry.hpp"
 #include "codelets/simpler.hpp"
@@ -10,11 +9,10 @@
 namespace arenite::codelets {
 
 std::vector<Kernel> replace_slice_kernels();
-std::vector<Kernel> update_slice_kernels();
 
 namespace {
 
-void check(const OpView& op) {
+Results infer(const OpView& op) {
   expect_axes(op, 0, "[R, …]");
   const graph::Value &x = op.operand(0), &replacement = op.operand(1);
   expect_type(op, 1, x.type);
@@ -30,28 +28,16 @@ void check(const OpView& op) {
   if (op.has_operand(3)) {
     expect_value(op, 3, DType::int64, {1}, "the index behind the last row");
   }
-}
-
-Results infer_replace(const OpView& op) {
-  check(op);
-  return {{op.operand(0).type, op.operand(0).shape}};
-}
-
-Results infer_update(const OpView& op) {
-  check(op);
-  return {};
+  return {{x.type, x.shape}};
 }
 
 double bytes_of(const graph::Value& value) {
   return static_cast<double>(graph::byte_size(value.type, value.shape));
 }
 
-/// The rows are read and written, whatever else the target holds.
-graph::Cost update_cost(const OpView& op) { return {.bytes = 2 * bytes_of(op.operand(1))}; }
-
-/// And x is copied where y lies elsewhere.
-graph::Cost replace_cost(const OpView& op) {
-  graph::Cost cost = update_cost(op);
+/// The rows are read and written, whatever else x holds, and x is copied where y lies elsewhere.
+graph::Cost cost(const OpView& op) {
+  graph::Cost cost{.bytes = 2 * bytes_of(op.operand(1))};
   if (op.graph().root(op.operand(0).storage) != op.graph().root(op.result(0).storage))
     cost.bytes += 2 * bytes_of(op.operand(0));
   return cost;
@@ -88,28 +74,21 @@ void gradient(graph::GradientContext& context) {
 }  // namespace
 
 void register_replace_slice(Registry& registry) {
-  const graph::OperandSchema end{.name = "end", .optional = true};
   auto messages = rows_status_messages();
   messages.emplace_back(static_cast<std::uint32_t>(RowsFault::end),
                         "an end that is not begin and the replacement's rows");
   registry.add({.name = "replace_slice",
-                .operands = {{"x"}, {"replacement"}, {"begin"}, end},
+                .operands = {{.name = "x", .renews = graph::Renews::buffers},
+                             {"replacement"},
+                             {"begin"},
+                             {.name = "end", .optional = true}},
                 .results = {"y"},
-                .infer = infer_replace,
+                .infer = infer,
                 .gradient = gradient,
-                .in_place = {{0, 0}},
-                .new_version = true,
-                .cost = replace_cost,
+                .cost = cost,
                 .simplify = simplify,
                 .status_messages = messages},
                replace_slice_kernels());
-  registry.add(
-      {.name = "update_slice",
-       .operands = {{"target", graph::Effect::read_write}, {"replacement"}, {"begin"}, end},
-       .infer = infer_update,
-       .cost = update_cost,
-       .status_messages = messages},
-      update_slice_kernels());
 }
 
 }  // namespace arenite::codelets

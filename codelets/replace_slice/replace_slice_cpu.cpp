@@ -36,17 +36,8 @@ void replace(const KernelCall& call) {
   state.replacement.copy(replacement, state.y, y + state.y.span(first), end - first);
 }
 
-void update(const KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
-  const std::int64_t begin = first_row(call, state);
-  if (begin < 0) return;
-  state.replacement.copy(call.in<std::uint8_t>(1), state.y,
-                         call.inout<std::uint8_t>(0) + state.y.span(begin), state.replaced);
-}
-
-/// x becomes y, which may be x itself.
-State state_of(const OpView& op, const graph::Value& y) {
-  const graph::Value &x = op.operand(0), &replacement = op.operand(1);
+State state_of(const OpView& op) {
+  const graph::Value &x = op.operand(0), &replacement = op.operand(1), &y = op.result(0);
   const bool by_row = any_halo({&x, &replacement, &y});
   return {.x = ByteRows(x, by_row),
           .replacement = ByteRows(replacement, by_row),
@@ -55,19 +46,11 @@ State state_of(const OpView& op, const graph::Value& y) {
           .replaced = replacement.shape[0],
           .has_end = op.has_operand(3)};
 }
-State replace_state(const OpView& op) { return state_of(op, op.result(0)); }
-State update_state(const OpView& op) { return state_of(op, op.operand(0)); }
 
 }  // namespace
 
 std::vector<Kernel> replace_slice_kernels() {
-  return {plain_with_halos<prepare<replace_state, replace>, skipped_halo<0, 1>>()};
-}
-
-std::vector<Kernel> update_slice_kernels() {
-  return {{.name = "plain",
-           .prepare = prepare<update_state, update>,
-           .wanted_halo = skipped_halo<0, 1>}};
+  return {plain_with_halos<prepare<state_of, replace>, skipped_halo<0, 1>>()};
 }
 
 }  // namespace arenite::codelets

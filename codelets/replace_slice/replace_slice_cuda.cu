@@ -46,14 +46,6 @@ Rows report_rows(const KernelCall& call, const State& s) {
 }
 
 template <class T>
-void put(const KernelCall& call, const State& s, const Rows& rows, T* y) {
-  const T* replacement = call.in<T>(1);
-  cuda::for_each(call, s.replaced * s.row, [=] ARENITE_THREAD(std::int64_t i) {
-    if (rows.inside(s) && rows.agree(s)) y[*rows.begin * s.row + i] = replacement[i];
-  });
-}
-
-template <class T>
 void replace(const KernelCall& call) {
   const State s = *static_cast<const State*>(call.state);
   const T* x = call.in<T>(0);
@@ -62,13 +54,10 @@ void replace(const KernelCall& call) {
   // In place the other rows are there already.
   if (x != y)
     cuda::for_each(call, s.rows * s.row, [=] ARENITE_THREAD(std::int64_t i) { y[i] = x[i]; });
-  put(call, s, rows, y);
-}
-
-template <class T>
-void update(const KernelCall& call) {
-  const State s = *static_cast<const State*>(call.state);
-  put(call, s, report_rows(call, s), call.inout<T>(0));
+  const T* replacement = call.in<T>(1);
+  cuda::for_each(call, s.replaced * s.row, [=] ARENITE_THREAD(std::int64_t i) {
+    if (rows.inside(s) && rows.agree(s)) y[*rows.begin * s.row + i] = replacement[i];
+  });
 }
 
 }  // namespace
@@ -77,8 +66,6 @@ void ARENITE_CUDA_KERNELS(replace_slice)(runtime::KernelTable& kernels) {
   using std::uint32_t, std::uint64_t, std::uint8_t;
   kernels.add("replace_slice",
               cuda::copying<state_of>(replace<uint8_t>, replace<uint32_t>, replace<uint64_t>));
-  kernels.add("update_slice",
-              cuda::copying<state_of>(update<uint8_t>, update<uint32_t>, update<uint64_t>));
 }
 
 }  // namespace arenite::codelets

@@ -1,14 +1,15 @@
-// sgd(weight, gradient, learning_rate [1], velocity?), attributes momentum and weight_decay:
-// PyTorch's stochastic gradient descent (torch.optim.SGD without dampening and Nesterov), in one
-// pass:
+// sgd(weight, gradient, learning_rate [1], velocity?) -> weight, velocity?, new versions of both;
+// attributes momentum and weight_decay: PyTorch's stochastic gradient descent (torch.optim.SGD
+// without dampening and Nesterov), in one pass:
 //   g ← gradient + weight_decay · weight
 //   velocity ← momentum · velocity + g,  weight ← weight − learning_rate · velocity
 // Without momentum there is no velocity: weight ← weight − learning_rate · g. A velocity that
 // starts as zeros makes the first step PyTorch's. The learning rate is data: it may change from
 // step to step.
 //
-// multi_sgd(learning_rate [1], weight, gradient, velocity?, weight, gradient, velocity?, …) does
-// that to each weight. A gradient may have axes in front of its weight's: it is summed over them.
+// multi_sgd(learning_rate [1], weight, gradient, velocity?, weight, gradient, velocity?, …) ->
+// weight, velocity?, … does that to each weight. A gradient may have axes in front of its weight's:
+// it is summed over them.
 #include "codelets/sgd/sgd.hpp"
 
 #include "codelets/rules.hpp"
@@ -18,13 +19,13 @@
 namespace arenite::codelets {
 namespace {
 
-using graph::Effect;
+using graph::Renews;
 
 Results infer(const OpView& op) {
   expect_type(op, 0, DType::float32);
   expect_like(op, 1, 0);
   sgd::expect_rule(op, {});
-  return {};
+  return sgd::versions(op);
 }
 
 graph::Cost cost(const OpView& op) {
@@ -50,7 +51,7 @@ Results infer_multi(const OpView& op) {
                         "), or that with axes in front, to be summed over"});
     }
   }
-  return {};
+  return sgd::versions(op);
 }
 
 graph::Cost multi_cost(const OpView& op) {
@@ -103,17 +104,30 @@ void sgd::expect_rule(const OpView& op, const Operands& at) {
   }
 }
 
+std::vector<graph::OperandSchema> sgd::states() {
+  return {{.name = "weight", .renews = Renews::state},
+          {.name = "velocity", .optional = true, .renews = Renews::state}};
+}
+
+Results sgd::versions(const OpView& op) {
+  Results all;
+  for (std::size_t i = 0; i < op.operand_count(); ++i) {
+    if (op.has_operand(i) && op.op().definition->operand_schema(i).renews != Renews::nothing)
+      all.push_back({op.operand(i).type, op.operand(i).shape});
+  }
+  return all;
+}
+
 std::vector<graph::AttributeSchema> sgd::attributes() {
   return {{"momentum", graph::AttributeType::real, 0.0},
           {"weight_decay", graph::AttributeType::real, 0.0}};
 }
 
 void register_sgd(Registry& registry) {
+  const auto states = sgd::states();
   registry.add({.name = "sgd",
-                .operands = {{"weight", Effect::read_write},
-                             {"gradient"},
-                             {"learning_rate"},
-                             {"velocity", Effect::read_write, true}},
+                .operands = {states[0], {"gradient"}, {"learning_rate"}, states[1]},
+                .results = {"weight", "velocity"},
                 .attributes = sgd::attributes(),
                 .infer = infer,
                 .cost = cost,
@@ -122,11 +136,9 @@ void register_sgd(Registry& registry) {
                 .groups_as = "multi_sgd"},
                sgd_kernels());
   registry.add({.name = "multi_sgd",
-                .operands = {{"learning_rate"},
-                             {"weight", Effect::read_write},
-                             {"gradient"},
-                             {"velocity", Effect::read_write, true}},
+                .operands = {{"learning_rate"}, states[0], {"gradient"}, states[1]},
                 .variadic = sgd::Updates::stride,
+                .results = {"weight", "velocity"},
                 .attributes = sgd::attributes(),
                 .infer = infer_multi,
                 .cost = multi_cost},

@@ -38,7 +38,14 @@ struct Updates {
   static std::size_t weight(std::size_t item) noexcept { return 1 + item * stride; }
   static std::size_t gradient(std::size_t item) noexcept { return weight(item) + 1; }
   static std::size_t velocity(std::size_t item) noexcept { return weight(item) + 2; }
+  /// The result that is the new weight; that behind it is the velocity.
+  std::size_t renewed(std::size_t item) const noexcept { return has_velocity ? 2 * item : item; }
 };
+
+/// The operands of which it makes new versions, weight and velocity.
+std::vector<graph::OperandSchema> states();
+/// What an op makes of those that it is given.
+Results versions(const OpView& op);
 
 /// The attributes that `expect_rule` reads.
 std::vector<graph::AttributeSchema> attributes();

@@ -20,10 +20,10 @@ constexpr std::int64_t ahead = 4 * block;
 template <bool with_velocity, bool with_decay>
 void run(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
-  float* weight = call.inout<float>(0);
+  float* weight = call.renewed<float>(0, 0, state.count);
   const float* gradient = call.in<float>(1);
   const float rate = *call.in<float>(2);
-  float* velocity = with_velocity ? call.inout<float>(3) : nullptr;
+  float* velocity = with_velocity ? call.renewed<float>(1, 3, state.count) : nullptr;
   for (std::int64_t from = 0; from < state.count; from += block) {
     if (from + ahead < state.count) {
       const std::int64_t end = std::min(from + ahead + block, state.count);

@@ -19,12 +19,10 @@ State state_of(const OpView& op) {
 
 void run(const KernelCall& call) {
   const State state = *static_cast<const State*>(call.state);
-  float* weight = call.inout<float>(0);
-  float* velocity = state.has_velocity ? call.inout<float>(3) : nullptr;
+  const sgd::States states(call, {}, state.has_velocity);
   const float *gradient = call.in<float>(1), *rate = call.in<float>(2);
   cuda::for_each(call, state.count, [=] ARENITE_THREAD(std::int64_t i) {
-    sgd::step_one(state.rule, *rate, gradient[i], weight[i],
-                  velocity != nullptr ? velocity + i : nullptr);
+    states.step(state.rule, *rate, gradient[i], i);
   });
 }
 
@@ -35,7 +33,7 @@ struct Grid {
   struct Item {
     std::int64_t first;  ///< element of the grid
     std::int64_t count, rows;
-    float *weight, *velocity;
+    sgd::States states;
     const float* gradient;
 
     /// Of one element; in double where rows are added, as everywhere.
@@ -70,19 +68,18 @@ void run_multi(const KernelCall& call) {
     const std::size_t end = std::min(begin + most_at_once, updates.items.size());
     Grid grid;
     for (std::size_t i = begin; i < end; ++i) {
-      grid.add(
-          {.first = grid.elements,
-           .count = updates.items[i].count,
-           .rows = updates.items[i].rows,
-           .weight = call.inout<float>(Updates::weight(i)),
-           .velocity = updates.has_velocity ? call.inout<float>(Updates::velocity(i)) : nullptr,
-           .gradient = call.in<float>(Updates::gradient(i))});
+      grid.add({.first = grid.elements,
+                .count = updates.items[i].count,
+                .rows = updates.items[i].rows,
+                .states = sgd::States(
+                    call, {.weight = Updates::weight(i), .velocity = Updates::velocity(i)},
+                    updates.has_velocity, updates.renewed(i)),
+                .gradient = call.in<float>(Updates::gradient(i))});
     }
     cuda::for_each(call, grid.elements, [=] ARENITE_THREAD(std::int64_t i) {
       const Grid::Item& item = grid.of(i);
       const std::int64_t element = i - item.first;
-      sgd::step_one(rule, *rate, item.gradient_of(element), item.weight[element],
-                    item.velocity != nullptr ? item.velocity + element : nullptr);
+      item.states.step(rule, *rate, item.gradient_of(element), element);
     });
   }
 }

@@ -28,9 +28,12 @@ void run(const KernelCall& call) {
   const float rate = *call.in<float>(0);
   for (std::size_t i = 0; i < updates.items.size(); ++i) {
     const Updates::Item& item = updates.items[i];
-    float* weight = call.inout<float>(Updates::weight(i));
+    const std::size_t made = updates.renewed(i);
+    float* weight = call.renewed<float>(made, Updates::weight(i), item.count);
     const float* gradient = call.in<float>(Updates::gradient(i));
-    float* velocity = updates.has_velocity ? call.inout<float>(Updates::velocity(i)) : nullptr;
+    float* velocity = updates.has_velocity
+                          ? call.renewed<float>(made + 1, Updates::velocity(i), item.count)
+                          : nullptr;
     if (item.rows == 1) {
       sgd::step(updates.rule, rate, gradient, weight, velocity, item.count);
       continue;

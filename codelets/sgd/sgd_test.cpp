@@ -32,9 +32,8 @@ TEST(Sgd, FollowsPyTorchForManySteps) {
       std::vector<double> velocity(weight.size());
       auto operands = std::vector{w, g, lr};
       operands.push_back(options.momentum != 0 ? v : ValueId{});
-      EXPECT_TRUE(h.op("sgd", operands,
-                       {{"momentum", options.momentum}, {"weight_decay", options.weight_decay}})
-                      .empty());
+      h.op("sgd", operands,
+           {{"momentum", options.momentum}, {"weight_decay", options.weight_decay}});
       for (int step = 0; step < 10; ++step) {
         const float rate = 0.1f / static_cast<float>(1 + step);  // data, so it may change
         h.write<float>(lr, {rate});
@@ -74,13 +73,35 @@ TEST(Sgd, NaNAndInfinityStayWhereTheyAre) {
   EXPECT_EQ(after[2], 1);
 }
 
-TEST(Sgd, ChangesWeightAndVelocityOnly) {
-  const auto definition = operators().at("sgd");
-  EXPECT_EQ(definition->effect(0), graph::Effect::read_write);
-  EXPECT_EQ(definition->effect(1), graph::Effect::read);
-  EXPECT_EQ(definition->effect(2), graph::Effect::read);
-  EXPECT_EQ(definition->effect(3), graph::Effect::read_write);
-  EXPECT_FALSE(definition->gradient);
+/// Of versions that lie elsewhere: the same, and what was there stays.
+TEST(Sgd, LeavesOldVersionsThatLieElsewhere) {
+  for (const bool velocity : {false, true}) {
+    OpHarness h;
+    h.updates_in_place = false;
+    const auto w = h.random("w", {130}), g = h.random("g", {130}), lr = h.random("lr", {1}),
+               v = h.random("v", {130});
+    std::vector<double> weight = as_doubles(h.read<float>(w)),
+                        moving = as_doubles(h.read<float>(v));
+    const auto old_weight = h.read<float>(w), old_velocity = h.read<float>(v);
+    const Options options{.momentum = velocity ? 0.9 : 0, .weight_decay = 0.01};
+    const graph::Attributes attributes{{"momentum", options.momentum},
+                                       {"weight_decay", options.weight_decay}};
+    for (const bool many : {false, true}) {
+      const auto last = velocity ? v : ValueId{};
+      const auto made = many ? h.op("multi_sgd", {lr, w, g, last}, attributes)
+                             : h.op("sgd", {w, g, lr, last}, attributes);
+      ASSERT_EQ(made.size(), velocity ? 2u : 1u);
+      h.run("plain");
+      auto expected = weight, momentum = moving;
+      reference(expected, momentum, as_doubles(h.read<float>(g)),
+                static_cast<double>(h.read<float>(lr).front()), options);
+      expect_close(h.read<float>(made[0]), expected, 2e-6, "weight");
+      if (velocity) expect_close(h.read<float>(made[1]), momentum, 2e-6, "velocity");
+      EXPECT_EQ(h.read<float>(w), old_weight);
+      EXPECT_EQ(h.read<float>(v), old_velocity);
+    }
+  }
+  EXPECT_FALSE(operators().at("sgd")->gradient);
 }
 
 TEST(Sgd, RefusesWhatDoesNotMatch) {

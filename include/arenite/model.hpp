@@ -7,7 +7,7 @@
 // Compiling plans every byte and builds every task, and splits the batch of inputs in lanes that
 // run side by side, where there is enough work and every operator can (graph::split_batch).
 // Evaluating copies the inputs in and the outputs out, and calls no allocator in between. What the
-// graph replaces in a buffer is there in the next evaluation (see graph::keep_buffers). A graph
+// graph replaces in a buffer is there in the next evaluation (see graph::keep_state). A graph
 // that says how it is trained (graph::Training) has training steps too, over the same parameters.
 // One thread at a time may use a model; several models may be used by several threads at once.
 #pragma once

@@ -20,7 +20,9 @@ def _target(op: str, target: Any, *kinds: str) -> Tensor:
 
 
 def _update(op: str, *operands: Any, **attributes: Any) -> Update:
-    return Update(node_of(op, operands, attributes))
+    node = node_of(op, operands, attributes)
+    # A statement without targets: the numbers of what it changes stand for the new versions.
+    return Update(Node(node.op, node.operands, node.attributes, []))
 
 
 def _change(op: str, buffer: Tensor, *operands: Any) -> Update:

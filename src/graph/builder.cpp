@@ -29,13 +29,6 @@ void check_operands(const Graph& graph, const Op& op, const OpContext& context) 
       refuse("operand '" + schema.name + "' names no value of this graph",
              "a value made by this graph's builder", title(definition, context));
     }
-    const StorageClass cls = graph.root_storage(operand).cls;
-    if (schema.effect != Effect::read &&
-        (cls == StorageClass::constant || cls == StorageClass::input)) {
-      refuse("operand '" + schema.name + "' would write '" + graph[operand].name + "', of class " +
-                 std::string(to_string(cls)),
-             "a value that may be written", title(definition, context));
-    }
   }
 }
 

@@ -26,10 +26,7 @@ class AccessList {
   void add(const Op& op) {
     const auto views = result_views(*graph_, op);
     if (views.all()) return;
-    for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      const Effect effect = op.effect(i);
-      add(op.operands[i], effect != Effect::write, effect != Effect::read);
-    }
+    for (const ValueId operand : op.operands) add(operand, true, false);
     for (std::size_t i = 0; i < op.results.size(); ++i) {
       if (!views[i]) add(op.results[i], false, true);
     }

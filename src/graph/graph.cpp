@@ -19,11 +19,6 @@ constexpr Names<StorageClass, 9> class_names{{
     {StorageClass::workspace, "workspace"},
 }};
 
-constexpr Names<Effect, 4> effect_names{{{Effect::read, "read"},
-                                         {Effect::write, "write"},
-                                         {Effect::read_write, "read_write"},
-                                         {Effect::accumulate, "accumulate"}}};
-
 }  // namespace
 
 std::string_view to_string(StorageClass cls) noexcept { return name_of(cls, class_names); }
@@ -34,8 +29,6 @@ StorageClass parse_storage_class(std::string_view text) {
         .expected = "parameter, optimizer_state, buffer, constant, input, output, activation, "
                     "gradient or workspace"});
 }
-
-std::string_view to_string(Effect effect) noexcept { return name_of(effect, effect_names); }
 
 bool is_persistent(StorageClass cls) noexcept {
   return cls == StorageClass::parameter || cls == StorageClass::optimizer_state ||
@@ -60,10 +53,6 @@ std::int64_t byte_size(DType type, const Shape& shape, const Layout& layout) {
 
 std::string_view Op::name() const noexcept {
   return definition ? std::string_view(definition->name) : "?";
-}
-
-Effect Op::effect(std::size_t operand) const noexcept {
-  return definition ? definition->effect(operand) : Effect::read;
 }
 
 Graph::Graph() { regions_.emplace_back(); }

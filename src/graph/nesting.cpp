@@ -13,8 +13,7 @@ Nesting::Nesting(const Graph& graph)
     : graph_(graph),
       region_of_op_(graph.op_count()),
       position_(graph.op_count()),
-      holder_(graph.region_count()),
-      changed_(graph.storage_count(), false) {
+      holder_(graph.region_count()) {
   for (std::size_t i = 0; i < graph.region_count(); ++i) {
     const auto& ops = graph[RegionId(i)].ops;
     for (std::size_t at = 0; at < ops.size(); ++at) {
@@ -23,10 +22,6 @@ Nesting::Nesting(const Graph& graph)
       region_of_op_[id.index] = RegionId(i);
       position_[id.index] = at;
       for (std::size_t r = 0; r < op.regions.size(); ++r) holder_[op.regions[r].index] = {id, r};
-      for (std::size_t o = 0; o < op.operands.size(); ++o) {
-        if (op.operands[o] && op.effect(o) != Effect::read)
-          changed_[graph.root(op.operands[o]).index] = true;
-      }
     }
   }
 }
@@ -54,8 +49,7 @@ bool Nesting::within_branch_on(OpId op, ValueId condition) const {
 std::vector<Nesting::Side> Nesting::sides(ValueId value) const {
   std::vector<Side> list;
   const auto add = [&](OpId branch, std::size_t side) {
-    const ValueId condition = graph_[branch].operands[0];
-    if (!changed_[graph_.root(condition).index]) list.emplace_back(condition, side);
+    list.emplace_back(graph_[branch].operands[0], side);
   };
   if (is_partial(graph_, value)) add(graph_[value].producer, side_of(graph_, value));
   for (RegionId at = region_of(value); at && at != Graph::body; at = around(at)) {

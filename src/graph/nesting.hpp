@@ -26,7 +26,7 @@ class Nesting {
 
   /// The op stands in a block of an `if` on this condition.
   bool within_branch_on(OpId op, ValueId condition) const;
-  /// Made only where this condition goes to this block of an `if`; false where an op changes it.
+  /// Made only where this condition goes to this block of an `if`.
   bool on_side(ValueId value, ValueId condition, std::size_t side) const;
   /// Never there at the same time: one is made where a condition goes one way, the other where it
   /// goes the other way.
@@ -46,7 +46,6 @@ class Nesting {
   std::vector<RegionId> region_of_op_;
   std::vector<std::size_t> position_;                 // by op
   std::vector<std::pair<OpId, std::size_t>> holder_;  // by region; none for the body
-  std::vector<bool> changed_;  // by storage: an op writes it, not as a result
 };
 
 }  // namespace arenite::graph

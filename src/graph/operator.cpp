@@ -44,10 +44,6 @@ const OperandSchema& OperatorDefinition::operand_schema(std::size_t operand) con
   return operands[operands.size() - variadic + (operand - operands.size()) % variadic];
 }
 
-Effect OperatorDefinition::effect(std::size_t operand) const noexcept {
-  return operands.empty() ? Effect::read : operand_schema(operand).effect;
-}
-
 void OperatorTable::add(OperatorDefinition definition) {
   if (definition.name.empty() || !definition.infer) {
     fail({.found = "operator '" + definition.name + "' without a " +
@@ -57,12 +53,6 @@ void OperatorTable::add(OperatorDefinition definition) {
   if (definition.variadic > definition.operands.size()) {
     fail({.found = "variadic operator '" + definition.name + "' without operands",
           .expected = "at least one operand to repeat"});
-  }
-  for (const OperandSchema& operand : definition.operands) {
-    if (!operand.factor || operand.effect == Effect::read) continue;
-    fail({.found =
-              "operator '" + definition.name + "' that writes its factor '" + operand.name + "'",
-          .expected = "factors that are only read"});
   }
   if (definition.fusion &&
       (definition.fusion->chain.size() < 2 || !definition.fusion->attributes)) {
@@ -82,11 +72,15 @@ void OperatorTable::add(OperatorDefinition definition) {
                    "' selects",
           .expected = "one result, and a list of integers of this name that is empty by default"});
   }
-  if (definition.by_rows && (!definition.results.empty() || definition.operands.empty())) {
+  const auto renewed = static_cast<std::size_t>(std::ranges::count_if(
+      definition.operands,
+      [](const OperandSchema& operand) { return operand.renews != Renews::nothing; }));
+  if (definition.by_rows && (renewed == 0 || definition.results.size() != renewed ||
+                             definition.operands[0].renews == Renews::nothing)) {
     fail({.found = "operator '" + definition.name + "' by rows with " +
-                   std::to_string(definition.operands.size()) + " operands and " +
-                   std::to_string(definition.results.size()) + " results",
-          .expected = "at least one operand, and no results"});
+                   std::to_string(definition.results.size()) + " results, new versions of " +
+                   std::to_string(renewed) + " operands",
+          .expected = "results that are new versions, the first of operand 0"});
   }
   const auto& split = definition.feature_split;
   if (split && (split->part.empty() || required(definition) < 2 || definition.variadic > 0 ||

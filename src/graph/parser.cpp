@@ -35,14 +35,9 @@ const std::map<std::string_view, const char*>& earlier_names() {
       {"SliceNode", "slice"},
       {"SlicedSoftmaxNode", "sliced_softmax"},
       {"SumNode", "add"},
+      {"update_slice", "replace_slice"},
   };
   return names;
-}
-
-/// The operator that a statement stands for.
-std::string operator_of(const std::string& statement) {
-  const auto found = earlier_names().find(statement);
-  return found == earlier_names().end() ? statement : found->second;
 }
 
 std::shared_ptr<const OperatorDefinition> definition_of(const std::string& statement,
@@ -59,6 +54,11 @@ std::shared_ptr<const OperatorDefinition> definition_of(const std::string& state
 
 }  // namespace
 
+std::string operator_of(const std::string& statement) {
+  const auto found = earlier_names().find(statement);
+  return found == earlier_names().end() ? statement : found->second;
+}
+
 Parser::Parser(std::string_view text, const OperatorTable& table, std::string_view filename)
     : script_(text), filename_(filename), lexer_(text, filename), builder_(graph_, table) {}
 
@@ -73,6 +73,8 @@ Graph Parser::run() {
   result();
   if (token_.kind != TokenKind::end) unexpected("nothing after the result");
   check_spaces();
+  op_positions_.resize(graph_.op_count(), position);
+  value_positions_.resize(graph_.value_count(), position);
   // One step from every storage to its root, whatever chain the script made of them.
   for (std::size_t i = 0; i < graph_.storage_count(); ++i) graph_.merge(StorageId(i), StorageId(i));
   try {
@@ -248,7 +250,7 @@ AttributeValue Parser::literal(const AttributeSchema& schema) {
 void Parser::merge(const Target& target) {
   const StorageId own = graph_[definitions_.at(target.number).value].storage;
   const auto join = [&](const Token& other, bool into_other) {
-    const StorageId theirs = graph_[resolve(other)].storage;
+    const StorageId theirs = graph_[defined(other)].storage;
     at(other.position, [&] { into_other ? graph_.merge(own, theirs) : graph_.merge(theirs, own); });
   };
   if (target.notes.in) join(*target.notes.in, true);
@@ -267,19 +269,20 @@ void Parser::finish(const std::vector<Target>& left, const Call& made) {
     return builder_.add(made.word, made.operands, made.attributes, made.regions);
   });
   const OpId op(graph_.op_count() - 1);
-  op_positions_.push_back(made.position);
+  op_positions_.resize(graph_.op_count(), made.position);
   graph_[op].kernel = made.notes.kernel.value_or("");
+  if (left.empty() && only_renews(graph_[op])) return renew(made, op);
 
   const auto scratch = std::count_if(left.begin(), left.end(),
                                      [](const Target& t) { return t.notes.workspace.has_value(); });
-  const std::size_t given = left.size() - static_cast<std::size_t>(scratch);
-  if (given != results.size() || scratch > 1) {
-    lexer_.refuse(
-        left.empty() ? made.position : left[0].position,
-        std::to_string(given) + " results" +
-            (scratch > 0 ? " and " + std::to_string(scratch) + " workspaces" : "") + " of " +
-            made.word,
-        std::to_string(results.size()) + (scratch > 1 ? " and at most one workspace" : ""));
+  const std::size_t given = left.size() - static_cast<std::size_t>(scratch),
+                    expected = results.size() - made.carried.size();
+  if (given != expected || scratch > 1) {
+    lexer_.refuse(left.empty() ? made.position : left[0].position,
+                  std::to_string(given) + " results" +
+                      (scratch > 0 ? " and " + std::to_string(scratch) + " workspaces" : "") +
+                      " of " + made.word,
+                  std::to_string(expected) + (scratch > 1 ? " and at most one workspace" : ""));
   }
   const auto views = result_views(graph_, graph_[op]);
   std::size_t next = 0;
@@ -295,6 +298,14 @@ void Parser::finish(const std::vector<Target>& left, const Call& made) {
     ++next;
   }
   for (const Target& target : left) merge(target);
+  for (std::size_t i = 0; i < made.carried.size(); ++i) {
+    const Renewed& storage = renewed_.at(made.carried[i]);
+    ValueId now = results[expected + i];
+    if (is_persistent(graph_.root_storage(storage.whole).cls))
+      now = builder_.add1("assign", {storage.now, now});
+    renew(storage.now, now);
+  }
+  op_positions_.resize(graph_.op_count(), made.position);
 }
 
 bool Parser::accept(char symbol) {
@@ -344,7 +355,7 @@ Token Parser::reference_token() {
   return token;
 }
 
-ValueId Parser::resolve(const Token& reference) const {
+ValueId Parser::defined(const Token& reference) const {
   const auto known = definitions_.find(reference.integer);
   if (known == definitions_.end()) unknown_reference(reference);
   return known->second.value;

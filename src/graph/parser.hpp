@@ -5,6 +5,7 @@
 
 #include <arenite/graph/builder.hpp>
 
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +13,9 @@
 #include "src/graph/notes.hpp"
 
 namespace arenite::graph {
+
+/// The operator that a statement stands for.
+std::string operator_of(const std::string& statement);
 
 class Parser {
  public:
@@ -38,6 +42,7 @@ class Parser {
     Attributes attributes;
     OpNotes notes;
     std::vector<RegionId> regions;
+    std::vector<StorageId> carried;  ///< what its blocks make new versions of
   };
 
   // Statements (parser.cpp)
@@ -82,8 +87,26 @@ class Parser {
 
   // Blocks (parser_blocks.cpp)
   void blocks(Call& call);
+  void carry(Call& call);
   void block(Call& call);
   std::vector<ValueId> yielded();
+
+  // Statements without targets (parser_versions.cpp)
+  /// What numbers stand for since such a statement: values of one storage, which all show the same.
+  struct Renewed {
+    ValueId whole;                     ///< what the storage was declared or made for
+    ValueId now;                       ///< its last version
+    std::map<ValueId, ValueId> views;  ///< of what numbers stood for, in the last version
+  };
+  void renew(const Call& call, OpId op);
+  void renew(ValueId value, ValueId version);
+  Renewed& renewed(ValueId value);
+  ValueId current(ValueId value);
+  StorageId origin(ValueId value) const;
+  ValueId flat(ValueId value);
+  ValueId shaped(ValueId value, const Shape& shape);
+  /// Storages from outside of which the blocks that begin here make new versions.
+  std::vector<StorageId> renewed_in_blocks(const OperatorDefinition& holder);
 
   // Notes (parser_notes.cpp)
   void value_note(ValueNotes& notes);
@@ -106,7 +129,8 @@ class Parser {
   template <class One>
   void list(One one);
   Token reference_token();
-  ValueId resolve(const Token& reference) const;
+  ValueId defined(const Token& reference) const;
+  ValueId resolve(const Token& reference) { return current(defined(reference)); }
   ValueId reference() { return resolve(reference_token()); }
   [[noreturn]] void unexpected(std::string expected, std::string hint = {}) const;
   [[noreturn]] void unknown_reference(const Token& reference) const;
@@ -132,6 +156,8 @@ class Parser {
     Position position;
   };
   std::unordered_map<std::int64_t, Definition> definitions_;
+  std::map<StorageId, Renewed> renewed_;
+  std::map<StorageId, StorageId> origins_;                ///< of the storages of versions
   std::vector<Position> op_positions_, value_positions_;  // by id
   std::unordered_map<std::string, std::int64_t> bounds_;  // of named sizes
   Phase default_phase_ = Phase::forward;                  // of statements without a note

@@ -130,9 +130,8 @@ TEST(Parser, FindsWrongCalls) {
   EXPECT_EQ(error("relu($1);"), "net.txt:2:1: 0 results of relu; expected 1");
   EXPECT_EQ(error("$2 = ;"), "net.txt:2:6: ';'; expected a statement, as in '$3 = relu($2);'");
   EXPECT_EQ(error("fill($1);"),
-            "net.txt:2:1: fill: operand 'into' would write 'x', of class input; expected a value "
-            "that may "
-            "be written");
+            "net.txt:2:1: fill: operand 'into' would change 'x', of class input; expected a value "
+            "that may change (hint: what a target '$… =' takes is a value of its own)");
 }
 
 TEST(Parser, FindsWhatDoesNotEnd) {
@@ -257,14 +256,15 @@ TEST(Parser, PointsAtASecondUpdateOfAVersion) {
   EXPECT_EQ(version_error("$5 = replace_slice($1, $2, $3);\n"
                           "$6 = ReplaceSliceNode($1, $2, $3);\nresult = $5;"),
             "net.txt:6:6: replace_slice #2: a second new version of 'state', which replace_slice "
-            "#1 has replaced; expected one update of each version of a buffer (hint: replace rows "
-            "of that op's result instead)");
+            "#1 has replaced; expected one update of each version of what persists (hint: "
+            "update that op's result instead)");
   // Rows 0 to 2, and 2 to 3: one row is in both.
-  EXPECT_EQ(version_error("$5 = slice($1, 2, 4);\n$6 = replace_slice($5, $2, $3);\n"
-                          "$7 = replace_slice($4, $2, $3) @where(\"second\");\nresult = $6;"),
-            "net.txt:7:6: second: a second new version of 'slice', which replace_slice #2 has "
-            "replaced; expected one update of each version of a buffer (hint: replace rows of that "
-            "op's result instead)");
+  EXPECT_EQ(
+      version_error("$5 = slice($1, 2, 4);\n$6 = replace_slice($5, $2, $3);\n"
+                    "$7 = replace_slice($4, $2, $3) @where(\"second\");\nresult = $6;"),
+      "net.txt:7:6: second: a second new version of 'slice', which replace_slice #2 has "
+      "replaced; expected one update of each version of what persists (hint: update that op's "
+      "result instead)");
   // Rows of their own, and a version of a version.
   EXPECT_EQ(version_error("$5 = slice($1, 3, 4);\n$6 = slice($2, 0, 1);\n"
                           "$7 = replace_slice($4, $2, $3);\n$8 = replace_slice($5, $6, $3);\n"
@@ -278,8 +278,8 @@ TEST(Parser, PointsAtAnUpdateInABlock) {
                           "  yield $6;\n"
                           "} else {\n  yield $1;\n}\nresult = $5;"),
             "net.txt:6:8: replace_slice #1: a new version of buffer 'state', made in a block; "
-            "expected one made outside of blocks (hint: yield the rows, and replace those of the "
-            "buffer behind the block)");
+            "expected one made outside of blocks (hint: yield the value, and update what persists "
+            "behind the block)");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <arenite/graph/verify.hpp>
 
 #include <random>
+#include <set>
 
 #include "src/graph/test_operators.hpp"
 
@@ -106,6 +107,7 @@ class RandomGraph {
         made = builder_.add("odd name", {x});
         break;
       default:
+        if (!renewed_.insert(graph_[x].storage).second) break;  // of each version one is made
         if (phase_ == Phase::update && cls(x) == StorageClass::parameter) {
           made = builder_.add("sgd", {x, y}, {{"lr", 0.5}});
         } else if (cls(x) == StorageClass::gradient) {
@@ -181,6 +183,7 @@ class RandomGraph {
   Graph graph_;
   Builder builder_;
   std::vector<ValueId> values_;
+  std::set<StorageId> renewed_;
   Phase phase_ = Phase::forward;
 };
 

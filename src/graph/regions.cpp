@@ -173,17 +173,18 @@ void add_region_operators(OperatorTable& table) {
              .control = Control::branch,
              .infer = infer_if,
              .cost = if_cost});
-  table.add(
-      {.name = "loop",
-       .operands = {{"trips", Effect::read, true}, {"condition", Effect::read, true}, {"first"}},
-       .variadic = 1,
-       .attributes = {{"max_trips", AttributeType::integer, {}}},
-       .regions = {"body"},
-       .control = Control::loop,
-       .parameters = loop_parameters,
-       .parameter_names = {"trip", "carried"},
-       .infer = infer_loop,
-       .cost = loop_cost});
+  table.add({.name = "loop",
+             .operands = {{.name = "trips", .optional = true},
+                          {.name = "condition", .optional = true},
+                          {"first"}},
+             .variadic = 1,
+             .attributes = {{"max_trips", AttributeType::integer, {}}},
+             .regions = {"body"},
+             .control = Control::loop,
+             .parameters = loop_parameters,
+             .parameter_names = {"trip", "carried"},
+             .infer = infer_loop,
+             .cost = loop_cost});
 }
 
 std::vector<Handover> handovers_at_end(const Graph& graph, const Op& op, std::size_t region) {

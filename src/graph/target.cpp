@@ -170,8 +170,7 @@ const TargetProfile& default_target() {
                   {"softmax_cross_entropy/plain", {3, 60}},
                   {"stack_columns/plain", {60, 30}},
                   {"sum/plain", {60, 40}},
-                  {"sum_to/plain", {10, 40}},
-                  {"update_slice/plain", {60, 40}}},
+                  {"sum_to/plain", {10, 40}}},
       .otherwise = {60, 40}};
   return target;
 }

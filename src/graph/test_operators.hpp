@@ -103,7 +103,9 @@ inline const OperatorTable& table() {
              return std::vector<ResultType>{pooled(op), {DType::uint8, pooled(op).shape}};
            }});
     t.add({.name = "scale",
-           .operands = {{"x"}, {"factor", Effect::read, true}, {"shift", Effect::read, true}},
+           .operands = {{"x"},
+                        {.name = "factor", .optional = true},
+                        {.name = "shift", .optional = true}},
            .results = {"y"},
            .attributes = {{"by", AttributeType::real, 1.0}},
            .infer = like_first});
@@ -118,17 +120,26 @@ inline const OperatorTable& table() {
              return std::vector<ResultType>{{op.operand(0).type, Shape{rows}}};
            }});
     t.add({.name = "sgd",
-           .operands = {{"weight", Effect::read_write},
+           .operands = {{.name = "weight", .renews = Renews::state},
                         {"gradient"},
-                        {"momentum", Effect::read_write, true}},
+                        {.name = "momentum", .optional = true, .renews = Renews::state}},
+           .results = {"weight", "momentum"},
            .attributes = {{"lr", AttributeType::real, {}}},
-           .infer = nothing});
+           .infer = [](const OpView& op) {
+             std::vector<ResultType> made = like_first(op);
+             if (op.has_operand(2)) made.push_back({op.operand(2).type, op.operand(2).shape});
+             return made;
+           }});
     t.add({.name = "accumulate",
-           .operands = {{"into", Effect::accumulate}, {"x"}},
-           .infer = nothing});
-    t.add({.name = "fill", .operands = {{"into", Effect::write}}, .infer = nothing});
+           .operands = {{.name = "into", .renews = Renews::state}, {"x"}},
+           .results = {"sum"},
+           .infer = like_first});
+    t.add({.name = "fill",
+           .operands = {{.name = "into", .renews = Renews::state}},
+           .results = {"filled"},
+           .infer = like_first});
     t.add({.name = "block",
-           .operands = {{"x", Effect::read, true}},
+           .operands = {{.name = "x", .optional = true}},
            .results = {"y"},
            .regions = {"body"},
            .parameters = [](const OpView& op, std::size_t) { return block_types(op); },

@@ -22,7 +22,7 @@ $9 = relu($8);
 $10 @in($9) = relu($9);
 $11 = scale($10, _, $6, by=0.1);
 $12 @name("g") @class(activation) = relu($4) @backward;
-sgd($2, $12, $3, lr=0.5) @update;
+$13, $14 = sgd($2, $12, $3, lr=0.5) @update;
 result = $11, $1;
 )";
   const Graph graph = parse(script, table());

@@ -5,6 +5,7 @@
 
 #include "src/graph/flaw.hpp"
 #include "src/graph/values.hpp"
+#include "src/graph/versions.hpp"
 #include "src/graph/views.hpp"
 
 namespace arenite::graph {
@@ -29,20 +30,9 @@ int rank(Phase phase) {
 class OrderVerifier {
  public:
   explicit OrderVerifier(const Graph& graph)
-      : graph_(graph),
-        values_(graph.value_count()),
-        live_(graph.storage_count()),
-        updated_by_(graph.storage_count()),
-        changed_(graph.storage_count(), false) {}
+      : graph_(graph), values_(graph.value_count()), live_(graph.storage_count()) {}
 
   void run() {
-    for (std::size_t i = 0; i < graph_.op_count(); ++i) {
-      const Op& op = graph_[OpId(i)];
-      for (std::size_t o = 0; o < op.operands.size(); ++o) {
-        if (op.operands[o] && op.effect(o) != Effect::read)
-          changed_[graph_.root(op.operands[o]).index] = true;
-      }
-    }
     frames_.push_back({.region = Graph::body});
     for (const ValueId id : declared_values(graph_)) define(id);
     while (!frames_.empty()) step();
@@ -142,11 +132,10 @@ class OrderVerifier {
     frames_.pop_back();
   }
 
-  /// What happens when an op starts: operands are looked at, and written as their effects say.
+  /// What happens when an op starts: operands are looked at.
   void before(OpId id) {
     const Op& op = graph_[id];
-    for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      const ValueId operand = op.operands[i];
+    for (const ValueId operand : op.operands) {
       if (!operand) continue;
       require_visible(operand, id, {});
       const Value& value = graph_[operand];
@@ -155,18 +144,6 @@ class OrderVerifier {
                 "reads " + describe_value(graph_, operand) + " of phase " +
                     std::string(to_string(graph_[value.producer].phase)),
                 "values of phase " + std::string(to_string(op.phase)) + " or earlier");
-      }
-      const StorageId root = graph_.root(operand);
-      if (op.effect(i) == Effect::read) {
-        const OpId update = updated_by_[root.index];
-        if (update && op.phase != Phase::update) {
-          op_flaw(graph_, id,
-                  "reads " + describe_value(graph_, operand) + " after " +
-                      describe(graph_, update) + " updated it",
-                  "forward and backward readers before the update");
-        }
-      } else {
-        check_write(id, operand, "operand");
       }
     }
   }
@@ -218,13 +195,6 @@ class OrderVerifier {
     const ValueId condition = source.operands[0];
     const std::size_t side = side_of(graph_, id);
     const std::string who = reader_name.empty() ? describe(graph_, reader) : reader_name;
-    if (changed_[graph_.root(condition).index]) {
-      throw Flaw({.found = describe_value(graph_, id) + ", left out by one block, with condition " +
-                           describe_value(graph_, condition) + ", which an op changes",
-                  .expected = "a condition that stays as it is",
-                  .where = who},
-                 reader, id);
-    }
     for (std::size_t f = 1; f < frames_.size(); ++f) {
       const Op& holder = graph_[frames_[f].holder];
       if (holder.definition->control == Control::branch && holder.operands[0] == condition &&
@@ -268,7 +238,6 @@ class OrderVerifier {
                   describe_value(graph_, written) + ", of class " + std::string(to_string(cls)),
               "writers of phase update or init");
     }
-    if (op.phase == Phase::update && cls == StorageClass::parameter) updated_by_[root.index] = id;
   }
 
   /// A result (or workspace) takes bytes: whoever lived there is gone.
@@ -308,7 +277,7 @@ class OrderVerifier {
     }
     for (std::size_t i = 0; i < op.operands.size() && op.regions.empty(); ++i) {
       if (op.operands[i] != tenant) continue;
-      const auto& allowed = op.definition->in_place;
+      const auto allowed = pairs_in_place(op);
       const bool declared =
           std::find(allowed.begin(), allowed.end(), std::pair{result, i}) != allowed.end();
       if (!declared || byte_range(graph_, tenant).first != byte_range(graph_, written).first) {
@@ -342,8 +311,6 @@ class OrderVerifier {
   const Graph& graph_;
   std::vector<Known> values_;
   std::vector<std::vector<ValueId>> live_;  // by root storage
-  std::vector<OpId> updated_by_;            // by root storage; parameters only
-  std::vector<bool> changed_;  // by root storage: an operand with another effect than read
   std::vector<Frame> frames_;
 };
 

@@ -30,11 +30,12 @@ ProgramSpec counting(const std::string& name, plan::StateLayout& state, int widt
   const ValueId number = draft.builder.add1("probe_number", {cursor});
   // Refilled by staging, as batches are: a step ahead.
   draft.spec.graph.storage(draft.spec.graph[number].storage).cls = StorageClass::input;
+  ValueId sum = total;
   for (int lane = 0; lane < width; ++lane) {
     draft.builder.context.lane = lane;
     ValueId value = number;
     for (int i = 0; i < length; ++i) value = draft.builder.add1("probe_add", {value, zero});
-    draft.builder.add("accumulate", {total, value});
+    sum = draft.builder.add1("accumulate", {sum, value});
   }
   return draft.finish(state, task_microseconds);
 }

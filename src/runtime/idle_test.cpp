@@ -55,6 +55,7 @@ ProgramSpec summing(plan::StateLayout& state) {
   const auto x = builder.declare("x", DType::float32, {1}, graph::StorageClass::input),
              total = builder.declare("total", DType::float32, {1}, graph::StorageClass::buffer);
   builder.add("accumulate", {total, x});
+  graph::keep_state(spec.graph, operators());
   graph::select(spec.graph, *kernel_selector(kernels()));
   spec.schedule = graph::coarsen(spec.graph, spec.target);
   spec.plan = plan::plan_step(spec.graph, spec.schedule, state);

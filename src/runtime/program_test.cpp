@@ -154,12 +154,11 @@ TEST_P(Programs, UpdateStateInBlocks) {
                 zero = draft.declare("zero", StorageClass::buffer),
                 total = draft.declare("total", StorageClass::buffer);
   std::vector<graph::RegionId> blocks{draft.builder.begin_region("if", {c})};
-  draft.builder.add("accumulate",
-                    {total, draft.builder.add1("probe_add", {x, zero}, {{"refused", 13.0}})});
-  draft.builder.end_region({});
+  draft.builder.end_region({draft.builder.add1(
+      "accumulate", {total, draft.builder.add1("probe_add", {x, zero}, {{"refused", 13.0}})})});
   blocks.push_back(draft.builder.begin_region("if", {c}));
-  draft.builder.end_region({});
-  draft.builder.add("if", {c}, {}, blocks);
+  draft.builder.end_region({total});
+  draft.builder.add("assign", {total, draft.builder.add("if", {c}, {}, blocks).front()});
   auto set = make_set(session, draft.finish(state));
   Program& program = set["branch"];
   const auto step = [&](std::int32_t condition, float value) {

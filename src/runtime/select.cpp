@@ -14,13 +14,7 @@ bool writes_state(const graph::OpView& op) {
   const auto persists = [&](graph::ValueId id) {
     return is_persistent(op.graph().root_storage(id).cls);
   };
-  if (std::ranges::any_of(op.op().results, persists)) return true;
-  for (std::size_t i = 0; i < op.operand_count(); ++i) {
-    if (op.has_operand(i) && op.op().effect(i) != graph::Effect::read &&
-        persists(op.op().operands[i]))
-      return true;
-  }
-  return false;
+  return std::ranges::any_of(op.op().results, persists);
 }
 
 class TableSelector final : public graph::KernelSelector {

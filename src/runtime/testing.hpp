@@ -94,6 +94,7 @@ struct Draft {
   }
 
   ProgramSpec finish(plan::StateLayout& state, double task_microseconds = 0) {
+    graph::keep_state(spec.graph, operators());
     graph::select(spec.graph, *kernel_selector(kernels()));
     graph::TargetProfile model;
     model.task_microseconds = model.phase_microseconds = task_microseconds;

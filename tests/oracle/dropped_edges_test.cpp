@@ -117,7 +117,7 @@ bool may_lose_sight(const graph::Op& op) {
   return op.name() == "relu" || op.name() == "relu_grad" || op.name() == "dense_relu" ||
          op.name() == "conv2d_relu" || op.name().ends_with("_grad_input_relu") ||
          op.name() == "full" || op.name() == "dynamic_slice" || op.name() == "replace_slice" ||
-         op.name() == "update_slice" || op.name() == "softmax" || op.name() == "stack_columns" ||
+         op.name() == "assign" || op.name() == "softmax" || op.name() == "stack_columns" ||
          op.name() == "join_columns" || op.name().starts_with("sliced_softmax") ||
          steps_over_pixels(op) || passes_over_pixels(op) ||
          (op.name() == "sum" && op.operands.size() == 1) ||

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "src/graph/versions.hpp"
 #include "tests/oracle/touches.hpp"
 
 namespace arenite::oracle {
@@ -57,12 +58,13 @@ class Counter {
     for (std::size_t r = 0; r < op.results.size(); ++r) {
       if (is_view(graph_, op, r)) add("views");
     }
-    for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      if (!op.operands[i] || op.definition->effect(i) == graph::Effect::read) continue;
-      const bool transient = graph::is_transient(graph_.root_storage(op.operands[i]).cls);
-      add(transient ? "operands written, transient" : "operands written, persistent");
-      if (graph_[op.operands[i]].producer) add("views or results written");
-    }
+    graph::for_each_renewed(op, [&](std::size_t result, std::size_t operand) {
+      const ValueId old = op.operands[operand];
+      const bool transient = graph::is_transient(graph_.root_storage(old).cls);
+      add(transient ? "new versions, transient" : "new versions, persistent");
+      if (graph_[old].producer) add("new versions of views or results");
+      if (graph_.root(old) == graph_.root(op.results[result])) add("new versions in place");
+    });
   }
 
   void count_values() {
@@ -92,7 +94,9 @@ class Counter {
 
   void count_storages() {
     for (std::size_t i = 0; i < graph_.storage_count(); ++i) {
-      if (graph_.storage(StorageId(i)).merged_into) add("in-place results");
+      const StorageId root = graph_.root(StorageId(i));
+      if (root != StorageId(i) && !graph::is_persistent(graph_.storage(root).cls))
+        add("in-place results");
     }
     std::vector<const plan::Placement*> shared;
     for (const plan::Placement& place : spec_.plan.placements) {

@@ -1,6 +1,7 @@
 #include <arenite/graph/spaces.hpp>
 #include <arenite/operators.hpp>
 
+#include "src/graph/versions.hpp"
 #include "tests/oracle/executor.hpp"
 #include "tests/oracle/touches.hpp"
 
@@ -12,12 +13,11 @@ namespace arenite::oracle {
 namespace {
 
 struct Written {
-  bool is_result = false;
-  std::size_t index = 0, bytes = 0;
+  std::size_t result = 0, bytes = 0;
 };
 
 struct MixState {
-  std::vector<std::size_t> read;  // by operand: bytes, 0 where it is not read
+  std::vector<std::size_t> read;  // by operand: bytes
   std::vector<Written> written;
   std::vector<std::pair<std::size_t, std::size_t>> in_place;  // (result, operand)
   std::size_t workspace = 0;
@@ -46,20 +46,11 @@ void scatter(std::uint64_t hash, void* to, std::size_t count) {
   }
 }
 
-void* address(const runtime::KernelCall& call, const Written& written) {
-  return written.is_result ? call.results[written.index] : call.operands[written.index];
-}
-
 /// Whether a kernel that goes from element to element has read the operand where it writes.
 bool is_read_first(const MixState& state, const runtime::KernelCall& call, std::size_t operand) {
-  return std::ranges::any_of(state.in_place,
-                             [&](const auto& pair) {
-                               return pair.second == operand &&
-                                      call.results[pair.first] == call.operands[operand];
-                             }) ||
-         std::ranges::any_of(state.written, [&](const Written& written) {
-           return !written.is_result && written.index == operand;
-         });
+  return std::ranges::any_of(state.in_place, [&](const auto& pair) {
+    return pair.second == operand && call.results[pair.first] == call.operands[operand];
+  });
 }
 
 /// The worst that a kernel may do: it spoils its results and its workspace before it reads the
@@ -74,14 +65,14 @@ void run_mix(const runtime::KernelCall& call) {
     }
   };
   read(true);
-  for (const Written& written : state.written) scatter(1, address(call, written), written.bytes);
+  for (const auto& [result, bytes] : state.written) scatter(1, call.results[result], bytes);
   scatter(2, call.workspace, state.workspace);
   read(false);
   std::uint64_t hash = state.salt;
   for (std::uint64_t operand : hashes) hash = mixed(hash, operand);
-  for (const Written& written : state.written) {
-    hash = mixed(hash, written.index);
-    scatter(hash, address(call, written), written.bytes);
+  for (const auto& [result, bytes] : state.written) {
+    hash = mixed(hash, result);
+    scatter(hash, call.results[result], bytes);
   }
 }
 
@@ -90,17 +81,12 @@ runtime::PreparedKernel mixing_kernel(const graph::Graph& graph, graph::OpId id)
   const auto bytes = [&](graph::ValueId value) {
     return value ? static_cast<std::size_t>(value_bytes(graph, value)) : 0;
   };
-  MixState state{.in_place = op.definition->in_place,
+  MixState state{.in_place = graph::pairs_in_place(op),
                  .workspace = bytes(op.workspace),
                  .salt = mixed(0, id.index)};
-  for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    const graph::Effect effect = op.definition->effect(i);
-    state.read.push_back(effect == graph::Effect::write ? 0 : bytes(op.operands[i]));
-    if (effect != graph::Effect::read && op.operands[i])
-      state.written.push_back({false, i, bytes(op.operands[i])});
-  }
+  for (const graph::ValueId operand : op.operands) state.read.push_back(bytes(operand));
   for (std::size_t i = 0; i < op.results.size(); ++i) {
-    if (!is_view(graph, op, i)) state.written.push_back({true, i, bytes(op.results[i])});
+    if (!is_view(graph, op, i)) state.written.push_back({i, bytes(op.results[i])});
   }
   return {run_mix, std::make_shared<const MixState>(std::move(state))};
 }

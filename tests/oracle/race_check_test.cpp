@@ -82,11 +82,8 @@ runtime::PreparedKernel touching_kernel(const graph::OpView& view) {
     ranges.all.push_back(
         {kind, index, static_cast<std::size_t>(value_bytes(graph, value)), reads, writes});
   };
-  for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    const graph::Effect effect = op.definition->effect(i);
-    add(Kind::operand, i, op.operands[i], effect != graph::Effect::write,
-        effect != graph::Effect::read);
-  }
+  for (std::size_t i = 0; i < op.operands.size(); ++i)
+    add(Kind::operand, i, op.operands[i], true, false);
   for (std::size_t i = 0; i < op.results.size(); ++i) {
     if (!is_view(graph, op, i)) add(Kind::result, i, op.results[i], false, true);
   }

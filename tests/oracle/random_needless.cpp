@@ -1,5 +1,7 @@
 #include "tests/oracle/random_needless.hpp"
 
+#include "src/graph/versions.hpp"
+
 #include <algorithm>
 #include <numeric>
 
@@ -17,15 +19,13 @@ ValueId number(RandomValues& values, std::int64_t value) {
       {{"shape", List{1}}, {"value", static_cast<double>(value)}, {"type", std::string("int64")}});
 }
 
-/// An op that only reads, of the same values.
+/// An op of the same values as another one.
 void add_again(RandomValues& values) {
   std::vector<graph::OpId> all;
   for (graph::OpId id : values.graph[graph::Graph::body].ops) {
     const graph::Op& op = values.graph[id];
-    bool reads = op.regions.empty() && op.name() != "batch_gather" && !op.definition->new_version;
-    for (std::size_t i = 0; i < op.operands.size(); ++i)
-      reads = reads && op.effect(i) == graph::Effect::read;
-    if (reads) all.push_back(id);
+    if (op.regions.empty() && op.name() != "batch_gather" && !graph::only_renews(op))
+      all.push_back(id);
   }
   if (all.empty()) return;
   const graph::Op op = values.graph[values.draw.of(all)];  // appending ops moves it
@@ -104,7 +104,7 @@ void add_nothing(RandomValues& values) {
 void add_known_rows(RandomValues& values) {
   const ValueId x = values.tensor();
   const std::int64_t rows = values.shape(x)[0];
-  if (values.draw.chance(30) && values.becomes_version(x)) {
+  if (values.draw.chance(30) && values.renew(x)) {
     values.builder.add("replace_slice", {x, values.floats(values.shape(x)), number(values, 0)});
     return;
   }

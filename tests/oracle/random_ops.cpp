@@ -1,6 +1,7 @@
 // Random ops: any operator reads any value of a shape that fits, so that values get several users,
 // views, views of views, and writers; what nobody reads at the end is an output, is accumulated, or
 // stays unread.
+#include "src/graph/versions.hpp"
 #include "tests/oracle/random_attention.hpp"
 #include "tests/oracle/random_elementwise.hpp"
 #include "tests/oracle/random_images.hpp"
@@ -171,16 +172,14 @@ class RandomOps : private RandomValues {
     const std::int64_t rows = shape(x)[0],
                        taken = draw.between(std::min<std::int64_t>(rows, 1), rows);
     const ValueId begin = index(rows - taken);
-    if (draw.chance(50) || !becomes_version(x)) {
+    if (draw.chance(50) || !may_renew(x)) {
       builder.add("dynamic_slice", {x, begin}, {{"rows", taken}});
     } else {
       // Integers may become labels.
       const Range range = graph[x].type == DType::float32 ? Range{} : Range{0, classes - 1};
       const ValueId rows_of_x = like(graph[x].type, shape(x).with(0, taken), range);
-      const bool state = cls(x) == StorageClass::buffer || cls(x) == StorageClass::activation;
-      const bool in_place = state && draw.chance(60) && graph.root(rows_of_x) != graph.root(x) &&
-                            graph.root(begin) != graph.root(x);
-      builder.add(in_place ? "update_slice" : "replace_slice", {x, rows_of_x, begin});
+      renew(x);
+      builder.add("replace_slice", {x, rows_of_x, begin});
     }
   }
 
@@ -220,7 +219,9 @@ class RandomOps : private RandomValues {
   }
 
   void accumulate() { add_accumulation(*this); }
-  void update() { add_update(*this, phase_); }
+  void update() {
+    if (!trained_ || phase_ == Phase::update) add_update(*this, phase_);
+  }
   void weight_update() {
     if (phase_ == Phase::update) add_weight_update(*this);
   }
@@ -263,7 +264,7 @@ class RandomOps : private RandomValues {
     const graph::Op op = graph[id];
     std::vector<ValueId> gradients(op.results.size());
     gradients.front() = floats(shape(result));
-    if (op.definition->new_version && !becomes_version(gradients.front())) return;
+    if (graph::only_renews(op) && !renew(gradients.front())) return;
     std::vector<bool> wanted;
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
       const bool factor = op.name() == "scale_by" && i == 1;
@@ -303,6 +304,7 @@ class RandomOps : private RandomValues {
         const Shape of = shape(wrt[i]);
         velocity = declare(DType::float32, of, {0, 0}, StorageClass::optimizer_state);
       }
+      renew(wrt[i]);
       builder.add("sgd", {wrt[i], gradient, rate, velocity},
                   {{"momentum", velocity ? 0.9 : 0.0}, {"weight_decay", draw.of({0.0, 0.01})}});
       builder.context = saved;
@@ -319,8 +321,9 @@ class RandomOps : private RandomValues {
       if (draw.chance(50)) {
         graph.outputs.push_back(id);
       } else if (draw.chance(60)) {
-        builder.add("accumulate",
-                    {declare(DType::float32, shape(id), {}, StorageClass::buffer), id});
+        const ValueId total = declare(DType::float32, shape(id), {}, StorageClass::buffer);
+        renew(total);
+        builder.add("accumulate", {total, id});
       }
     }
     // Outputs that are read as well, views, inputs, parameters; the same one twice.
@@ -348,6 +351,7 @@ class RandomOps : private RandomValues {
     if (draw.chance(70)) graph::merge_sums(graph, operators());
     if (draw.chance(70)) graph::split_features(graph, operators(), spec.target);
     if (draw.chance(70)) graph::split_rows(graph, operators(), spec.target);
+    graph::keep_state(graph, operators());
     const auto selector = runtime::kernel_selector(kernels());
     graph::place(graph, operators(), lanes_in_turn(spaces_, lanes_), *selector);
     graph::select(graph, *selector);

@@ -43,8 +43,14 @@ RandomProgram without_sharing(const RandomProgram& program) {
   RandomProgram apart = program;
   plan::StateLayout state;
   for (runtime::ProgramSpec& spec : apart.programs) {
-    for (std::size_t i = 0; i < spec.graph.storage_count(); ++i)
-      spec.graph.storage(graph::StorageId(i)).merged_into = {};
+    // What persists is what its versions are written to.
+    std::vector<bool> persists;
+    for (std::size_t i = 0; i < spec.graph.storage_count(); ++i) {
+      const graph::StorageId root = spec.graph.root(graph::StorageId(i));
+      persists.push_back(graph::is_persistent(spec.graph.storage(root).cls));
+    }
+    for (std::size_t i = 0; i < persists.size(); ++i)
+      if (!persists[i]) spec.graph.storage(graph::StorageId(i)).merged_into = {};
     spec.schedule = graph::coarsen(spec.graph, spec.target);
     spec.plan = plan::plan_step(spec.graph, spec.schedule, state,
                                 {.layout = spec.plan.layout, .reuse = false, .solve = {}});

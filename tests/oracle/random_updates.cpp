@@ -6,7 +6,7 @@ namespace {
 using graph::StorageClass;
 using graph::ValueId;
 
-/// Where an op may write: nothing else that it reads may lie there.
+/// What an op may make a new version of.
 ValueId target(RandomValues& values, bool weights_too) {
   return values.any([&](ValueId id) {
     const StorageClass kind = values.cls(id);
@@ -14,7 +14,8 @@ ValueId target(RandomValues& values, bool weights_too) {
         values.graph[id].type == DType::float32 || values.graph[id].type == DType::float64;
     const bool state = kind == StorageClass::buffer || kind == StorageClass::activation ||
                        kind == StorageClass::gradient;
-    return floating && (state || (weights_too && kind == StorageClass::parameter));
+    return floating && values.may_renew(id) &&
+           (state || (weights_too && kind == StorageClass::parameter));
   });
 }
 
@@ -26,7 +27,7 @@ void add_accumulation(RandomValues& values) {
     total = values.declare(DType::float32, values.shape(values.tensor()), {}, StorageClass::buffer);
   }
   const ValueId value = values.like(values.graph[total].type, values.shape(total), {});
-  if (value != total && values.graph.root(value) == values.graph.root(total)) return;
+  values.renew(total);
   values.builder.add(values.draw.chance(75) ? "accumulate" : "assign", {total, value});
 }
 
@@ -34,11 +35,12 @@ void add_update(RandomValues& values, Phase phase) {
   const ValueId w = target(values, phase == Phase::update);
   if (!w || values.graph[w].type != DType::float32) return;
   const ValueId gradient = values.floats(values.shape(w));
-  if (values.graph.root(gradient) == values.graph.root(w)) return;
+  values.renew(w);
   const ValueId rate = values.declare(DType::float32, {1}, {0.01, 0.1}, StorageClass::buffer);
   ValueId velocity;
   if (phase == Phase::update && values.draw.chance(50))
     velocity = values.declare(DType::float32, values.shape(w), {}, StorageClass::optimizer_state);
+  if (velocity) values.renew(velocity);
   values.builder.add(
       "sgd", {w, gradient, rate, velocity},
       {{"momentum", velocity ? 0.9 : 0.0}, {"weight_decay", values.draw.of({0.0, 0.01})}});
@@ -50,6 +52,7 @@ void add_weight_update(RandomValues& values) {
                      outputs = values.draw.between(1, 40);
   const Shape of{inputs, outputs};
   const ValueId w = values.declare(DType::float32, of, {}, StorageClass::parameter);
+  values.renew(w);
   const ValueId rate = values.declare(DType::float32, {1}, {0.01, 0.1}, StorageClass::buffer);
   ValueId velocity;
   if (values.draw.chance(50))
@@ -67,6 +70,7 @@ void add_multi_update(RandomValues& values) {
     const ValueId rows = values.matrix();
     const Shape of = values.draw.chance(50) ? Shape{values.shape(rows)[1]} : values.shape(rows);
     operands.push_back(values.declare(DType::float32, of, {}, StorageClass::parameter));
+    values.renew(operands.back());
     operands.push_back(rows);
     operands.push_back(momentum
                            ? values.declare(DType::float32, of, {}, StorageClass::optimizer_state)

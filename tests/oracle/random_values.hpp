@@ -130,8 +130,10 @@ class RandomValues {
     return found ? found : image();
   }
 
-  /// A new version of it may be made: of the same bytes there is no other.
-  bool becomes_version(graph::ValueId id) { return versions_.insert(graph.root(id)).second; }
+  /// Whether an op may make a new version of the value: of each version only one is made. Then none
+  /// may any more.
+  bool renew(graph::ValueId id) { return renewed_.insert(graph[id].storage).second; }
+  bool may_renew(graph::ValueId id) const { return !renewed_.contains(graph[id].storage); }
 
   Draw draw;
   graph::Graph graph;
@@ -146,7 +148,7 @@ class RandomValues {
   }
 
   std::map<std::string, Range> ranges_;  // by name
-  std::set<graph::StorageId> versions_;
+  std::set<graph::StorageId> renewed_;
 };
 
 }  // namespace arenite::oracle

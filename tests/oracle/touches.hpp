@@ -36,10 +36,7 @@ inline std::vector<Touch> touches(const graph::Graph& graph, graph::OpId id) {
     const std::int64_t begin = graph[value].offset;
     all.push_back({graph.root(value), begin, begin + value_bytes(graph, value), reads, writes});
   };
-  for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    const graph::Effect effect = op.definition->effect(i);
-    add(op.operands[i], effect != graph::Effect::write, effect != graph::Effect::read);
-  }
+  for (const graph::ValueId operand : op.operands) add(operand, true, false);
   for (std::size_t i = 0; i < op.results.size(); ++i) {
     if (!is_view(graph, op, i)) add(op.results[i], false, true);
   }

@@ -14,24 +14,6 @@ using graph::ValueId;
 
 namespace {
 
-/// What a slice, or the same elements in another shape, is a part of; ValueId{} for any other
-/// value.
-ValueId viewed(const Graph& graph, ValueId id) {
-  const OpId producer = graph[id].producer;
-  if (!producer) return {};
-  const std::string_view name = graph[producer].name();
-  const bool view = name == "slice" || name == "reshape" || name == "flatten";
-  return view ? graph[producer].operands[0] : ValueId{};
-}
-
-/// What a view lies in; ValueId{} for a value with bytes of its own.
-ValueId owner(const Graph& graph, ValueId id) {
-  const OpId producer = graph[id].producer;
-  if (!producer || !is_view_op(graph, producer)) return {};
-  const graph::Op& op = graph[producer];
-  return op.operands.at(op.definition->views({graph, op}).front()->operand);
-}
-
 /// What an op reads, itself or in its blocks.
 std::vector<ValueId> named(const Graph& graph, OpId id) {
   std::vector<ValueId> all;
@@ -47,19 +29,6 @@ std::vector<ValueId> named(const Graph& graph, OpId id) {
 }
 
 }  // namespace
-
-Tensor& Call::inout(std::size_t i) {
-  const ValueId id = op_.operands.at(i);
-  ValueId whole = id;
-  while (viewed(graph_, whole)) whole = viewed(graph_, whole);
-  if (op_.effect(i) == graph::Effect::read || graph_[whole].producer) {
-    fail({.found = "a rule that writes '" + graph_[id].name + "'",
-          .expected = "a declared value, or a view of one, that its operator writes",
-          .where = "reference rule of '" + std::string(op_.name()) + "'"});
-  }
-  used_[i] = true;
-  return values_.at(id.index);
-}
 
 void Call::check_used() const {
   for (std::size_t i = 0; i < used_.size(); ++i) {
@@ -103,7 +72,6 @@ void Evaluator::run_branch(const graph::Op& op) {
   for (OpId inner : region.ops) run(inner);
   for (std::size_t i = 0; i < op.results.size(); ++i) {
     if (!region.results[i]) continue;
-    refresh(region.results[i]);
     (*this)[op.results[i]].data = (*this)[region.results[i]].data;
   }
 }
@@ -122,7 +90,6 @@ void Evaluator::run_loop(const graph::Op& op) {
     for (std::size_t i = 0; i < carried.size(); ++i)
       (*this)[body.parameters[i + 1]].data = carried[i];
     for (OpId inner : body.ops) run(inner);
-    for (ValueId yielded : body.results) refresh(yielded);
     if (conditions > 0) more = (*this)[body.results[0]][0] != 0;
     for (std::size_t i = 0; i < carried.size(); ++i)
       carried[i] = (*this)[body.results[i + conditions]].data;
@@ -140,9 +107,6 @@ void Evaluator::forget_decisions(OpId id) {
 
 void Evaluator::run(OpId id) {
   const graph::Op& op = graph_[id];
-  for (ValueId operand : op.operands) {
-    if (operand) refresh(operand);
-  }
   for (ValueId result : op.results) std::ranges::fill((*this)[result].data, 0.0);
   if (in_block_ == 0) forget_decisions(id);  // within, several trips decide
   if (op.definition->control != graph::Control::none) {
@@ -154,25 +118,56 @@ void Evaluator::run(OpId id) {
   Call call(graph_, op, values_, decisions_[id.index]);
   (*rules_[id.index])(call);
   call.check_used();
-  for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    if (op.operands[i] && op.effect(i) != graph::Effect::read) write_back(op.operands[i]);
+}
+
+void Evaluator::keep() {
+  struct Place {
+    ValueId declared;
+    std::int64_t offset = 0;  // elements
+  };
+  std::map<ValueId, Place> places;  // of what versions are versions of
+  const auto place_of = [&](ValueId value) -> Place {
+    std::int64_t offset = 0;
+    while (graph_[value].producer && !places.contains(value)) {
+      const graph::Op& op = graph_[graph_[value].producer];
+      if (op.name() == "slice")
+        offset +=
+            op.attributes.integer("begin") * graph_[op.operands[0]].shape.with(0, 1).elements();
+      else if (op.name() != "reshape" && op.name() != "flatten")
+        return {};
+      value = op.operands[0];
+    }
+    const auto known = places.find(value);
+    Place place = known == places.end() ? Place{value} : known->second;
+    place.offset += offset;
+    return place;
+  };
+  std::vector<std::pair<ValueId, Place>> kept;
+  for (OpId id : graph_[Graph::body].ops) {
+    const graph::Op& op = graph_[id];
+    std::vector<std::size_t> renewed;
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      if (op.operands[i] && op.definition->operand_schema(i).renews != graph::Renews::nothing)
+        renewed.push_back(i);
+    }
+    std::size_t result = op.results.size() - renewed.size();
+    for (const std::size_t i : renewed) {
+      const graph::Renews renews = op.definition->operand_schema(i).renews;
+      const ValueId made = op.results[result++];
+      const Place place = place_of(op.operands[i]);
+      if (!place.declared) continue;
+      const graph::StorageClass cls = graph_.storage(graph_[place.declared].storage).cls;
+      const bool updates = op.phase == Phase::update || op.phase == Phase::init;
+      if (!is_persistent(cls) ||
+          (renews == graph::Renews::buffers && !updates && cls != graph::StorageClass::buffer))
+        continue;
+      places[made] = place;
+      kept.emplace_back(made, place);
+    }
   }
-}
-
-void Evaluator::refresh(ValueId view) {
-  if (!owner(graph_, view)) return;
-  run(graph_[view].producer);  // which refreshes its operand first
-}
-
-void Evaluator::write_back(ValueId view) {
-  const ValueId whole = viewed(graph_, view);
-  if (!whole) return;
-  const graph::Op& op = graph_[graph_[view].producer];
-  const std::int64_t begin = op.name() == "slice" ? op.attributes.integer("begin") *
-                                                        graph_[whole].shape.with(0, 1).elements()
-                                                  : 0;
-  std::ranges::copy((*this)[view].data, (*this)[whole].data.begin() + begin);
-  write_back(whole);
+  for (const auto& [made, place] : kept) {
+    std::ranges::copy((*this)[made].data, (*this)[place.declared].data.begin() + place.offset);
+  }
 }
 
 void Evaluator::run() {
@@ -182,18 +177,14 @@ void Evaluator::run() {
 void Evaluator::rerun(ValueId changed) {
   const auto [entry, is_new] = dependents_.try_emplace(changed);
   if (is_new) {
-    // A view changes with what it lies in, and that with the view.
-    std::vector<bool> affected(graph_.storage_count());
-    const auto at = [&](ValueId v) { return affected[graph_[v].storage.index]; };
+    std::vector<bool> affected(graph_.value_count());
+    const auto at = [&](ValueId v) { return affected[v.index]; };
     at(changed) = true;
     for (OpId id : graph_[Graph::body].ops) {
       const graph::Op& op = graph_[id];
       if (std::ranges::none_of(named(graph_, id), at)) continue;
       entry->second.push_back(id);
       for (ValueId result : op.results) at(result) = true;
-      for (std::size_t i = 0; i < op.operands.size(); ++i) {
-        if (op.operands[i] && op.effect(i) != graph::Effect::read) at(op.operands[i]) = true;
-      }
     }
   }
   for (OpId id : entry->second) run(id);

@@ -67,10 +67,6 @@ class Call {
     used_.at(i) = true;
     return values_.at(op_.operands.at(i).index);
   }
-  /// An operand that the op writes: a declared value, or a view of one, which changes with it.
-  /// Throws Error when the operator does not say so, and on any other value: views of it would not
-  /// see the change.
-  Tensor& inout(std::size_t i);
   /// Zeros, in the shape that the graph gives the result.
   Tensor& out(std::size_t i) { return values_.at(op_.results.at(i).index); }
 
@@ -106,9 +102,10 @@ class Evaluator {
   Tensor& operator[](std::string_view declared);  ///< throws Error on an unknown name
 
   void run();
-  /// Only the ops that depend on a declared value, after a `run`. What they accumulate into is the
-  /// caller's to set back.
+  /// Only the ops that depend on a declared value, after a `run`.
   void rerun(graph::ValueId changed);
+  /// Declared values become what ops have made new versions of: what the next step finds.
+  void keep();
 
   /// Of all ops, as the last runs left them.
   Decisions decisions() const;
@@ -118,10 +115,6 @@ class Evaluator {
   void run_branch(const graph::Op& op);
   void run_loop(const graph::Op& op);
   void forget_decisions(graph::OpId id);
-  /// A view sees what has been written to its owner since.
-  void refresh(graph::ValueId view);
-  /// A view that has been written to changes its owner.
-  void write_back(graph::ValueId view);
 
   const graph::Graph& graph_;
   std::vector<const Rule*> rules_;  // by op

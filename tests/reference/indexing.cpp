@@ -32,18 +32,6 @@ void replace_slice(Call& call) {
   for (std::int64_t i = 0; i < replacement.shape.elements(); ++i) y[from + i] = replacement[i];
 }
 
-/// As replace_slice, in the bytes of its first operand.
-void update_slice(Call& call) {
-  Tensor& target = call.inout(0);
-  const Tensor& replacement = call.in(1);
-  const double begin = call.in(2)[0];
-  const bool agree =
-      !call.has(3) || call.in(3)[0] == begin + static_cast<double>(replacement.shape[0]);
-  const std::int64_t from = first_element(target, replacement.shape[0], begin);
-  if (from < 0 || !agree) return;
-  for (std::int64_t i = 0; i < replacement.shape.elements(); ++i) target[from + i] = replacement[i];
-}
-
 void index_sum(Call& call) {
   const auto scale = static_cast<double>(call.attributes().integer("scale")),
              offset = static_cast<double>(call.attributes().integer("offset"));
@@ -55,7 +43,6 @@ void index_sum(Call& call) {
 void add_indexing_rules(Rules& rules) {
   rules["dynamic_slice"] = dynamic_slice;
   rules["replace_slice"] = replace_slice;
-  rules["update_slice"] = update_slice;
   rules["index_sum"] = index_sum;
 }
 

@@ -71,6 +71,7 @@ int compare_op(const graph::Graph& graph, const graph::Op& op, Evaluator& values
                const std::string& what, const runtime::KernelTable& table, DeviceKind device,
                const codelets::testing::Runner& runner, const InPlace& in_place) {
   OpHarness harness(1, runner);
+  harness.updates_in_place = false;  // where they are, `in_place` says so
   std::vector<graph::ValueId> operands;
   for (graph::ValueId operand : op.operands) {
     const graph::Value& value = graph[operand];
@@ -112,7 +113,7 @@ int compare_op(const graph::Graph& graph, const graph::Op& op, Evaluator& values
 /// Where a result may lie in an operand's place, and has its size.
 std::vector<InPlace> places(const graph::Graph& graph, const graph::Op& op) {
   std::vector<InPlace> all{std::nullopt};
-  for (const auto& [result, operand] : op.definition->in_place) {
+  for (const auto& [result, operand] : graph::pairs_in_place(op)) {
     if (operand >= op.operands.size() || !op.operands[operand]) continue;
     const graph::Value &to = graph[op.results[result]], &from = graph[op.operands[operand]];
     if (to.type == from.type && to.shape == from.shape)

@@ -31,12 +31,15 @@ void scale_by(Call& call) {
 }
 
 void accumulate(Call& call) {
-  Tensor& total = call.inout(0);
-  const Tensor& value = call.in(1);
-  for (std::int64_t i = 0; i < count(value); ++i) total[i] += value[i];
+  const Tensor &total = call.in(0), &value = call.in(1);
+  for (std::int64_t i = 0; i < count(value); ++i) call.out(0)[i] = total[i] + value[i];
 }
 
-void assign(Call& call) { call.inout(0).data = call.in(1).data; }
+/// Whatever the target was.
+void assign(Call& call) {
+  call.in(0);
+  call.out(0).data = call.in(1).data;
+}
 
 /// Rows [begin, end) of the first axis, and zeros around them on the way back.
 void slice(Call& call) {

@@ -25,6 +25,7 @@ void rectify_gradient(Call& call, std::size_t i);
 /// Where an op that updates its operand 0 has the rest.
 struct SgdOperands {
   std::size_t weight, learning_rate, velocity;
+  std::size_t result = 0;  ///< the new weight; the next one is the velocity
 };
 
 /// PyTorch's form: velocity ← momentum · velocity + g, weight ← weight − rate · velocity.

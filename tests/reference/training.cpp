@@ -50,12 +50,15 @@ void sgd(Call& call) {
 }
 
 void multi_sgd(Call& call) {
+  std::size_t result = 0;
   for (std::size_t first = 1; first < call.operands(); first += 3) {
     const Tensor& rows = call.in(first + 1);
     const auto count = static_cast<std::size_t>(call.in(first).shape.elements());
     std::vector<double> gradient(count);
     for (std::size_t i = 0; i < rows.data.size(); ++i) gradient[i % count] += rows.data[i];
-    sgd_step(call, gradient, {.weight = first, .learning_rate = 0, .velocity = first + 2});
+    sgd_step(call, gradient,
+             {.weight = first, .learning_rate = 0, .velocity = first + 2, .result = result});
+    result += call.has(first + 2) ? 2 : 1;
   }
 }
 
@@ -80,8 +83,10 @@ Rules gather_rules() {
 void sgd_step(Call& call, const std::vector<double>& gradient, SgdOperands at) {
   const double momentum = call.attributes().real("momentum"),
                decay = call.attributes().real("weight_decay"), rate = call.in(at.learning_rate)[0];
-  Tensor& weight = call.inout(at.weight);
-  Tensor* velocity = call.has(at.velocity) ? &call.inout(at.velocity) : nullptr;
+  Tensor& weight = call.out(at.result);
+  Tensor* velocity = call.has(at.velocity) ? &call.out(at.result + 1) : nullptr;
+  weight.data = call.in(at.weight).data;
+  if (velocity) velocity->data = call.in(at.velocity).data;
   for (std::int64_t i = 0; i < weight.shape.elements(); ++i) {
     double g = gradient.at(static_cast<std::size_t>(i)) + decay * weight[i];
     if (velocity) g = (*velocity)[i] = momentum * (*velocity)[i] + g;

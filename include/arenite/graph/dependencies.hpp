@@ -32,16 +32,15 @@ bool is_view_op(const Graph& graph, OpId op);
 /// True when the value is all that its root storage holds.
 bool fills_storage(const Graph& graph, ValueId value);
 
-/// Everything the op reads and writes: operands by their effects (an accumulation reads and
-/// writes), results and workspace as writes, and for a region op whatever the ops inside it touch.
-/// Sorted by (storage, offset, bytes); the same range is listed once, so `x + x` reads x once.
-/// Empty for view ops; values of no bytes are left out.
+/// Everything the op reads and writes: operands as reads, results and workspace as writes, and for
+/// a region op whatever the ops inside it touch. Sorted by (storage, offset, bytes); the same range
+/// is listed once, so `x + x` reads x once. Empty for view ops; values of no bytes are left out.
 std::vector<Access> accesses(const Graph& graph, OpId op);
 
 /// The order that program order and bytes demand of the ops of a region. Reads commute;
 /// everything else that meets in a byte keeps its program order: read after write, write after
 /// read, write after write. Edges of write after write that follow from the readers in between are
-/// left out. Accumulations are ordered among themselves, so that sums keep their bits.
+/// left out.
 struct Dependencies {
   std::vector<OpId> ops;                        ///< the region's, in program order, view ops too
   std::vector<std::vector<OpId>> predecessors;  ///< by OpId::index; each list ascending, no doubles

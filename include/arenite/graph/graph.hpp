@@ -1,10 +1,11 @@
 // The intermediate representation: values, storages, ops, regions.
 //
 // A Value is a typed, shaped result; a Storage is the bytes behind one or more values. A view is a
-// value whose storage is another's. Ops stand in program order inside a region; their order, with
-// each operand's effect, defines what every reader sees. A Graph owns everything in it, is a plain
-// copyable value, and is not safe for concurrent modification. Passes take a Graph and give a
-// Graph.
+// value whose storage is another's. Ops stand in program order inside a region. They only read
+// their operands: what changes a parameter, a state or a buffer makes a new version of it, which
+// one pass lets lie in the old one's bytes (see keep_state). A Graph owns everything in it, is a
+// plain copyable value, and is not safe for concurrent modification. Passes take a Graph and give
+// a Graph.
 #pragma once
 
 #include <arenite/graph/attributes.hpp>
@@ -28,7 +29,7 @@ using RegionId = Id<struct RegionTag>;
 
 /// What a storage is for; decides where it lives and for how long.
 enum class StorageClass : std::uint8_t {
-  parameter,        ///< trained; persists; read-only but for update ops
+  parameter,        ///< trained; persists; new versions are made by update ops
   optimizer_state,  ///< persists with the parameters
   buffer,           ///< survives steps, zero-filled at the start
   constant,         ///< read-only bytes bound by name when a program is built; not ours to place
@@ -46,11 +47,6 @@ StorageClass parse_storage_class(std::string_view text);
 bool is_persistent(StorageClass cls) noexcept;
 /// True for what a planner packs: activations, gradients, workspaces, outputs.
 bool is_transient(StorageClass cls) noexcept;
-
-/// What an op does to an operand. Results are always overwritten whole.
-enum class Effect : std::uint8_t { read, write, read_write, accumulate };
-
-std::string_view to_string(Effect effect) noexcept;
 
 /// How a value lies in memory, in its space. Rows of C are contiguous; a halo of zeros may surround
 /// each H×W plane of an NHWC value, so that a convolution needs no edge cases. Whoever writes the
@@ -108,7 +104,6 @@ struct Op {
   static constexpr int shared_lane = -1;  ///< belongs to no lane (sums over lanes, updates)
 
   std::string_view name() const noexcept;
-  Effect effect(std::size_t operand) const noexcept;
 };
 
 /// A block of ops with parameters and results, held by region ops (see regions.hpp). Region 0 is

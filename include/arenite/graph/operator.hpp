@@ -18,12 +18,22 @@ namespace arenite::graph {
 
 class Builder;
 
+/// Of what persists a result is the new version, which the next step finds (see keep_state).
+enum class Renews : std::uint8_t {
+  nothing,
+  buffers,  ///< of buffers, in phase update of all that persists; elsewhere it is just a value
+  state,    ///< of all that persists
+};
+
 struct OperandSchema {
   std::string name;
-  Effect effect = Effect::read;
   bool optional = false;
-  /// Only read, and only multiplied by another factor in sums of products: rounded before where a
-  /// program is built for it (see runtime::Compute).
+  /// A result is like the operand, and a new version of it.
+  /// The versions of all operands so marked that an op is given are its last results, in the
+  /// operands' order.
+  Renews renews = Renews::nothing;
+  /// Only multiplied by another factor in sums of products: rounded before where a program is built
+  /// for it (see runtime::Compute).
   bool factor = false;
 };
 
@@ -168,12 +178,8 @@ class OperatorDefinition {
   std::function<void(GradientContext&)> gradient;
 
   /// Pairs (result, operand): the result may overwrite the operand's bytes when no one else needs
-  /// them.
+  /// them. So may new versions, which need not be listed.
   std::vector<std::pair<std::size_t, std::size_t>> in_place;
-
-  /// Result 0 is a new version of operand 0: of a buffer, what it holds in the next step (see
-  /// keep_buffers).
-  bool new_version = false;
 
   std::function<Cost(const OpView&)> cost;  ///< absent: the bytes of operands and results
 
@@ -202,8 +208,8 @@ class OperatorDefinition {
   /// How `split_features` gives each worker a part of the weight.
   std::optional<FeatureSplit> feature_split;
 
-  /// The op has no results, and what it does to a row of operand 0 depends on nothing but the same
-  /// row of the operands of that shape, and on the other operands, which it only reads.
+  /// All results are new versions of operands of one shape, and a row of each depends on nothing
+  /// but the same row of the operands of that shape, and on the other operands.
   bool by_rows = false;
 
   /// What the op is on a share. Absent, or none returned: it cannot work share by share, and where
@@ -234,7 +240,6 @@ class OperatorDefinition {
   bool takes(std::size_t count) const noexcept;
   /// What `takes` asks for: "2 (x, gradient, …)".
   std::string expected_operands() const;
-  Effect effect(std::size_t operand) const noexcept;
   const OperandSchema& operand_schema(std::size_t operand) const noexcept;
 };
 

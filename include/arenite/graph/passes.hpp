@@ -108,17 +108,17 @@ inline constexpr const char* learning_rate_name = "learning_rate";
 std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
                                   const std::vector<ValueId>& losses);
 
-// ---- buffers -----------------------------------------------------------------------------------
+// ---- what persists -----------------------------------------------------------------------------
 
-/// Lets buffers keep what the graph makes of them: values that ops make as new versions of a
-/// buffer, or of a view of one (`OperatorDefinition::new_version`). Where nobody looks at the old
-/// version's bytes later, and the op may work in place, the value lives in them. Otherwise it has
-/// bytes of its own and is assigned to the buffer behind all other ops; an output that is the old
-/// version is copied before. Either way everything in the step sees the version it names, the next
-/// step the last one. Needs the operators `assign` and `identity`. Throws Error on two new versions
-/// of the same bytes of one version, and on one made in a block of a buffer from outside. Returns
-/// how many values buffers keep.
-int keep_buffers(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
+/// Lets parameters, optimizer states and buffers keep what the graph makes of them: results of ops
+/// that are new versions of one, or of a view of one (`OperandSchema::renews`). Where nobody looks
+/// at the old version's bytes later the result lives in them. Otherwise it has bytes of its own and
+/// is assigned behind all other ops; an output that is the old version is copied before. Either way
+/// everything in the step sees the version it names, the next step the last one. Needs the
+/// operators `assign` and `identity`. Throws Error on two new versions of the same bytes of one
+/// version, on one of a parameter or state that no op of phase update or init makes, and on one
+/// made in a block of what lies outside. Returns how many versions are kept.
+int keep_state(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
 /// A new version that has bytes of its own, though its operator could have written the old one's.
 struct InsertedCopy {
@@ -126,7 +126,7 @@ struct InsertedCopy {
   std::string reason;  ///< "relu 'conv1' reads the old version later", "'x' is an input", …
 };
 
-/// Where a graph, after keep_buffers and in_place, copies to make new versions; in program order,
+/// Where a graph, after keep_state and in_place, copies to make new versions; in program order,
 /// with the first reason that stands against writing in place.
 std::vector<InsertedCopy> inserted_copies(const Graph& graph);
 

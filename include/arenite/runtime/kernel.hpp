@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -58,12 +59,16 @@ struct KernelCall {
     return static_cast<const T*>(operands[i]);
   }
   template <class T>
-  T* inout(std::size_t i) const noexcept {
-    return static_cast<T*>(operands[i]);
-  }
-  template <class T>
   T* out(std::size_t i) const noexcept {
     return static_cast<T*>(results[i]);
+  }
+  /// On the host: a result that begins as what the operand holds, so many elements, and is then
+  /// changed. In place it is there already.
+  template <class T>
+  T* renewed(std::size_t result, std::size_t operand, std::int64_t count) const noexcept {
+    if (results[result] != operands[operand])
+      std::memcpy(results[result], operands[operand], static_cast<std::size_t>(count) * sizeof(T));
+    return out<T>(result);
   }
 };
 

@@ -67,8 +67,7 @@ BatchForms::BatchForms(const Graph& graph, BatchAxis axis, const TargetProfile& 
   for (const ValueId seed : axis_.seeds) seed_[seed.index] = true;
   settle();
   while (keep_whole()) settle();
-  find_writes();
-  if (objection_.empty()) objection_ = weigh(target);
+  objection_ = weigh(target);
 }
 
 std::vector<bool> BatchForms::split_operands(OpId op) const {
@@ -80,7 +79,7 @@ std::vector<bool> BatchForms::split_operands(OpId op) const {
 std::optional<OfShare> BatchForms::ask(OpId id, std::vector<bool> split, std::int64_t begin,
                                        std::int64_t rows) const {
   const Op& op = graph_[id];
-  if (!op.definition->of_share || !only_reads(op)) return std::nullopt;
+  if (!op.definition->of_share) return std::nullopt;
   auto share = op.definition->of_share({graph_, op},
                                        {.split = std::move(split), .begin = begin, .rows = rows});
   // Rows of the batch are rows of all it has.
@@ -183,7 +182,6 @@ void BatchForms::refuse(OpId id) {
                                       : " of its operands ",
                   fmt::join(names, ", "));
   refusals_.push_back({id, !op.regions.empty()        ? all + " in its blocks"
-                           : !only_reads(op)          ? "it changes a value, for all samples"
                            : kept_[id.index]          ? all + ": what it makes is needed as a whole"
                            : !op.definition->of_share ? all + ": the operator has no of_share"
                                                       : all});
@@ -208,26 +206,6 @@ bool BatchForms::keep_whole() {
     if (!by_share(id)) for_each_read(id, [&](ValueId value) { more = needed(value) || more; });
   }
   return more;
-}
-
-/// What shares made is changed by nobody behind them: each lane goes on with its own.
-void BatchForms::find_writes() {
-  std::vector<bool> made(graph_.storage_count(), false);
-  for (const OpId id : graph_[Graph::body].ops) {
-    if (!by_share(id)) continue;
-    for (const ValueId result : graph_[id].results) made[graph_.root(result).index] = true;
-  }
-  for (const OpId id : graph_[Graph::body].ops) {
-    for (const Access& access : accesses(graph_, id)) {
-      const bool own = std::ranges::any_of(graph_[id].results, [&](ValueId result) {
-        return graph_.root(result) == access.storage;
-      });
-      if (!access.writes || own || !made[access.storage.index]) continue;
-      objection_ = describe(graph_, id) + " changes '" + graph_.storage(access.storage).name +
-                   "', which is made of samples, for all of them";
-      return;
-    }
-  }
 }
 
 /// Lanes pay where most of the work is done in them.

@@ -88,7 +88,6 @@ class BatchForms {
   bool makes_rows(OpId op) const;
   void refuse(OpId op);
   bool keep_whole();
-  void find_writes();
   std::string weigh(const TargetProfile& target) const;
 
   const Graph& graph_;

@@ -96,19 +96,6 @@ TEST(BatchForms, GoesByNames) {
             "of its operand 'a' at once");
 }
 
-TEST(BatchForms, LeavesABatchWholeWhoseValuesAreChanged) {
-  EXPECT_EQ(
-      refusal(R"(
-    $1 = InputTensor(x, float32, [4, 300]);
-    $2 = InputTensor(y, float32, [4, 300]);
-    $3 = relu($1) @where("made");
-    accumulate($3, $2) @where("more");
-    $4 = silu($3);
-    $5 = silu($4);
-    result = $5;)"),
-      "batch 'x': accumulate 'more' changes 'made', which is made of samples, for all of them");
-}
-
 TEST(BatchForms, TakesNoRowsOfAResultThatHasOthers) {
   EXPECT_EQ(refusal(R"(
     $1 @batch("N") = InputTensor(x, float32, [1, 4]);

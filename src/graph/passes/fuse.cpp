@@ -138,7 +138,6 @@ class Fuser {
 
   Obstacle stays(OpId id) const {
     if (match_of_[id.index]) return not_meant;
-    if (!only_reads(graph_[id])) return {.words = "%o writes what it is given", .op = id};
     const auto& results = graph_[id].results;
     if (results.empty()) return not_meant;
     const auto used = std::find_if_not(results.begin() + 1, results.end(),
@@ -162,7 +161,7 @@ class Fuser {
     const auto sees_more = [&](OpId id) {
       const auto& operands = graph_[id].operands;
       return std::any_of(operands.begin(), operands.end(), made_later) ||
-             (id != first && readers_.overwriter(id, first, id, chain));
+             (id != first && readers_.renewer(id, first, id, chain));
     };
     match.place = changed ? first : last;
     return changed && std::any_of(chain.begin(), chain.end(), sees_more) ? changed : Obstacle{};

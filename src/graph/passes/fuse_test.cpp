@@ -244,21 +244,25 @@ TEST(FuseTable, KeepsThePlacesOfOptionalOperands) {
   EXPECT_EQ(graph[op.operands[3]].name, "slope");
 }
 
-/// A chain that writes would change what others between its ops see.
-TEST(FuseTable, LeavesChainsThatWrite) {
+/// What else the first op makes has to stay.
+TEST(FuseTable, LeavesChainsThatMakeMore) {
   OperatorTable table;
-  table.add({.name = "norm",
-             .operands = {{"x"}, {"running", Effect::read_write}},
-             .results = {"y"},
-             .infer = like_first_operand});
+  const std::vector<OperandSchema> x_and_running{{"x"},
+                                                 {.name = "running", .renews = Renews::state}};
+  const auto both = [](const OpView& op) {
+    const ResultType type{op.operand(0).type, op.operand(0).shape};
+    return std::vector{type, type};
+  };
+  table.add(
+      {.name = "norm", .operands = x_and_running, .results = {"y", "running"}, .infer = both});
   table.add({.name = "relu", .operands = {{"x"}}, .results = {"y"}, .infer = like_first_operand});
   table.add({.name = "store", .operands = {{"x"}}, .infer = [](const OpView&) {
                return std::vector<ResultType>{};
              }});
   table.add({.name = "norm_relu",
-             .operands = {{"x"}, {"running", Effect::read_write}},
-             .results = {"y"},
-             .infer = like_first_operand,
+             .operands = x_and_running,
+             .results = {"y", "running"},
+             .infer = both,
              .fusion = Fusion{{"norm", "relu"}, no_attributes}});
   table.add({.name = "relu_store",
              .operands = {{"x"}},
@@ -268,8 +272,8 @@ TEST(FuseTable, LeavesChainsThatWrite) {
   Builder builder(graph, table);
   const ValueId x = builder.declare("x", DType::float32, {3}, StorageClass::input),
                 running = builder.declare("running", DType::float32, {3}, StorageClass::buffer);
-  const ValueId normed = builder.add1("norm", {x, running});
-  const ValueId seen = builder.add1("relu", {running});
+  const std::vector<ValueId> made = builder.add("norm", {x, running});
+  const ValueId normed = made[0], seen = builder.add1("relu", {made[1]});
   graph.outputs = {seen, builder.add1("relu", {normed})};
   builder.add("store", {builder.add1("relu", {x})});  // ends in an op without a result
   EXPECT_EQ(fuse(graph, table), 0);

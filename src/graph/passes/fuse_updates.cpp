@@ -26,18 +26,18 @@ void check_rule(const OperatorTable& table, const OperatorDefinition& fused) {
   const auto gradient = table.find(fused.update_fusion->gradient),
              update = table.find(fused.update_fusion->update);
   const bool fits =
-      gradient && update && gradient->results.size() == 1 && update->results.empty() &&
-      update->variadic == 0 && update->operands.size() > gradient_operand &&
-      fused.results.empty() && fused.variadic == gradient->variadic &&
+      gradient && update && gradient->results.size() == 1 && update->variadic == 0 &&
+      update->operands.size() > gradient_operand &&
+      fused.results.size() == update->results.size() && fused.variadic == gradient->variadic &&
       fused.operands.size() == update->operands.size() - 1 + gradient->operands.size() &&
       fused.attributes.size() == update->attributes.size() + gradient->attributes.size();
   if (fits) return;
   fail({.found = "operator '" + fused.name + "' fused from the gradient '" +
                  fused.update_fusion->gradient + "' and the update '" +
                  fused.update_fusion->update + "'",
-        .expected = "registered operators, the first with one result, the second with none and a "
-                    "gradient as its operand 1, that have the operands and attributes of the fused "
-                    "one between them"});
+        .expected = "registered operators, the first with one result, the second with those of the "
+                    "fused one and a gradient as its operand 1, that have its operands and "
+                    "attributes between them"});
 }
 
 FusedUpdates fused_updates(const OperatorTable& table) {
@@ -80,7 +80,7 @@ class UpdateFuser {
 
   int count() const noexcept { return static_cast<int>(updates_.size()); }
 
-  bool replace(OpId id, const std::vector<ValueId>& map, Builder& builder) const {
+  bool replace(OpId id, std::vector<ValueId>& map, Builder& builder) const {
     if (const auto found = updates_.find(id); found != updates_.end())
       add_fused(found->second, id, map, builder);
     return is_gradient_[id.index] || updates_.contains(id);
@@ -95,37 +95,15 @@ class UpdateFuser {
   /// Nothing where the gradient is as nobody asked for it by hand, and sees the same when it is
   /// made as late as the update, piece by piece, while the update goes on.
   Obstacle apart(OpId gradient, OpId update) const {
-    const Op& op = graph_[gradient];
-    const ValueId result = op.results[0];
+    const ValueId result = graph_[gradient].results[0];
     if (const Obstacle why = readers_.only_for(result, update)) return why;
     if (!as_made(graph_, result)) return {.words = "%v is placed by hand", .value = result};
-    if (!only_reads(op)) return {.words = "%o writes what it is given", .op = gradient};
-    if (!independent(gradient, update))
-      return {.words = "%o writes what is read besides", .op = update};
+    if (reads_renewed(graph_, gradient, update))
+      return {.words = "%o updates what is read besides", .op = update};
     return readers_.moved(gradient, gradient, update);
   }
 
-  /// What the update writes lies in storages of its own, one each: neither of the two reads them
-  /// otherwise.
-  bool independent(OpId gradient, OpId update) const {
-    std::vector<StorageId> read, written;
-    for (ValueId operand : graph_[gradient].operands) {
-      if (operand) read.push_back(graph_.root(operand));
-    }
-    const Op& op = graph_[update];
-    for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      if (!op.operands[i]) continue;
-      (op.effect(i) == Effect::read ? read : written).push_back(graph_.root(op.operands[i]));
-    }
-    std::sort(written.begin(), written.end());
-    return std::adjacent_find(written.begin(), written.end()) == written.end() &&
-           std::none_of(read.begin(), read.end(), [&](StorageId id) {
-             return std::binary_search(written.begin(), written.end(), id);
-           });
-  }
-
-  void add_fused(const Pair& pair, OpId id, const std::vector<ValueId>& map,
-                 Builder& builder) const {
+  void add_fused(const Pair& pair, OpId id, std::vector<ValueId>& map, Builder& builder) const {
     const Op &update = graph_[id], &gradient = graph_[pair.gradient];
     std::vector<ValueId> operands;
     for (std::size_t i = 0; i < update.definition->operands.size(); ++i) {
@@ -137,7 +115,7 @@ class UpdateFuser {
     for (const AttributeSchema& schema : gradient.definition->attributes)
       attributes.set(schema.name, *gradient.attributes.find(schema.name));
     builder.context = {.phase = update.phase, .lane = update.lane, .where = update.where};
-    builder.add(pair.fused->name, mapped(operands, map), attributes);
+    map_results(update, builder.add(pair.fused->name, mapped(operands, map), attributes), map);
   }
 
   const Graph& graph_;

@@ -27,15 +27,15 @@ void check_rules(const OperatorTable& table) {
     if (update->groups_as.empty()) continue;
     const auto group = table.find(update->groups_as);
     const std::size_t count = update->operands.size();
-    if (group && update->results.empty() && group->results.empty() && update->variadic == 0 &&
+    if (group && update->results == group->results && update->variadic == 0 &&
         count > rate_operand && group->operands.size() == count && group->variadic == count - 1 &&
         group->attributes.size() == update->attributes.size()) {
       continue;
     }
     fail({.found = "operator '" + name + "', which '" + update->groups_as + "' does in groups",
-          .expected = "a registered operator without results that takes the learning rate and "
-                      "groups of " +
-                      std::to_string(count - 1) + " operands, with the same attributes"});
+          .expected = "a registered operator that takes the learning rate and groups of " +
+                      std::to_string(count - 1) +
+                      " operands, with the same attributes, and the same results of each group"});
   }
 }
 
@@ -53,7 +53,7 @@ class UpdateGrouper {
       const Obstacle why = apart(id);
       const bool joins = !why;
       leave(id, why);
-      const Member member = joins ? member_of(id) : Member{id, {}, accesses(graph_, id)};
+      const Member member = joins ? member_of(id) : Member{id, {}, touched(graph_, id)};
       // A group whose updates cannot wait behind this op is as long as it gets.
       for (auto& group : groups_) {
         group.open = group.open && std::ranges::none_of(group.members, [&](const Member& earlier) {
@@ -68,7 +68,7 @@ class UpdateGrouper {
 
   int count() const noexcept { return count_; }
 
-  bool replace(OpId id, const std::vector<ValueId>& map, Builder& builder) const {
+  bool replace(OpId id, std::vector<ValueId>& map, Builder& builder) const {
     const Group* group = with_[id.index];
     if (group != nullptr && id == group->members.back().update) add_group(*group, map, builder);
     return group != nullptr;
@@ -101,7 +101,7 @@ class UpdateGrouper {
   Member member_of(OpId id) {
     const ValueId gradient = graph_[id].operands[gradient_operand];
     const OpId maker = graph_[gradient].producer;
-    Member member{id, {}, accesses(graph_, id)};
+    Member member{id, {}, touched(graph_, id)};
     if (!maker) return member;
     if (const Obstacle why = stays(maker, id)) {
       leave(maker, why);
@@ -119,7 +119,7 @@ class UpdateGrouper {
   /// Nothing where the gradient is a sum of few rows that nobody else sees.
   Obstacle stays(OpId maker, OpId update) const {
     const Op& op = graph_[maker];
-    if (!op.definition->sums_leading_axes || !only_reads(op)) return not_meant;
+    if (!op.definition->sums_leading_axes) return not_meant;
     const ValueId result = op.results[0];
     const Shape& rows = graph_[op.operands[0]].shape;
     if (const Obstacle why = readers_.only_for(result, update)) return why;
@@ -173,7 +173,7 @@ class UpdateGrouper {
       remarks.left.push_back({describe(graph_, id), in_words(graph_, why)});
   }
 
-  void add_group(const Group& group, const std::vector<ValueId>& map, Builder& builder) const {
+  void add_group(const Group& group, std::vector<ValueId>& map, Builder& builder) const {
     const Op &first = graph_[group.members.front().update],
              &last = graph_[group.members.back().update];
     std::vector<ValueId> operands{first.operands[rate_operand]};
@@ -189,7 +189,13 @@ class UpdateGrouper {
         .phase = first.phase,
         .lane = first.lane,
         .where = first.where == last.where ? first.where : first.where + " … " + last.where};
-    builder.add(first.definition->groups_as, mapped(operands, map), first.attributes);
+    const auto made =
+        builder.add(first.definition->groups_as, mapped(operands, map), first.attributes);
+    std::size_t next = 0;
+    for (const Member& member : group.members) {
+      for (const ValueId result : graph_[member.update].results)
+        map[result.index] = made.at(next++);
+    }
   }
 
   const Graph& graph_;

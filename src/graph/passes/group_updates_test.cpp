@@ -195,13 +195,13 @@ TEST_F(GroupUpdates, RefusesARuleThatNamesNoSuchOperator) {
   OperatorTable table;
   const auto nothing = [](const OpView&) { return std::vector<ResultType>{}; };
   table.add({.name = "step",
-             .operands = {{"w", Effect::read_write}, {"g"}, {"rate"}},
+             .operands = {{.name = "w", .renews = Renews::state}, {"g"}, {"rate"}},
              .infer = nothing,
              .groups_as = "steps"});
   EXPECT_EQ(error_of([&] { group_updates(graph, table); }),
-            "operator 'step', which 'steps' does in groups; expected a registered operator "
-            "without results that takes the learning rate and groups of 2 operands, with the "
-            "same attributes");
+            "operator 'step', which 'steps' does in groups; expected a registered operator that "
+            "takes the learning rate and groups of 2 operands, with the same attributes, and the "
+            "same results of each group");
 }
 
 }  // namespace

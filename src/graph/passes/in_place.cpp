@@ -4,6 +4,7 @@
 
 #include "src/graph/passes/obstacle.hpp"
 #include "src/graph/passes/sharing.hpp"
+#include "src/graph/versions.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -25,7 +26,7 @@ class InPlace {
     int merged = 0;
     for (std::size_t at = 0; at < ops_.size(); ++at) {
       const Op& op = graph_[ops_[at]];
-      for (const auto& [result, operand] : op.definition->in_place) {
+      for (const auto& [result, operand] : pairs_in_place(op)) {
         if (operand >= op.operands.size() || !op.operands[operand]) continue;
         const ValueId into = op.operands[operand];
         const Obstacle why = apart(at, op.results[result], into);
@@ -61,6 +62,7 @@ class InPlace {
 
   Obstacle apart(std::size_t at, ValueId from, ValueId into) const {
     const StorageId target = graph_.root(into);
+    if (graph_.root(from) == target) return not_meant;  // a new version, which is there already
     // Another operand may be a view of the same bytes.
     const auto& operands = graph_[ops_[at]].operands;
     const auto readers = std::count_if(operands.begin(), operands.end(),

@@ -8,6 +8,7 @@
 
 #include "src/graph/nesting.hpp"
 #include "src/graph/passes/old_readers.hpp"
+#include "src/graph/versions.hpp"
 #include "src/graph/views.hpp"
 
 namespace arenite::graph {
@@ -18,21 +19,23 @@ class CopyFinder {
   explicit CopyFinder(const Graph& graph) : graph_(graph), nesting_(graph) {}
 
   std::vector<InsertedCopy> run() {
-    std::vector<OpId> copies;
+    std::vector<Version> copies;
     for (const OpId id : nested_ops(graph_)) {
       const Op& op = graph_[id];
-      if (op.definition->new_version && graph_.root(op.operands[0]) != graph_.root(op.results[0]))
-        copies.push_back(id);
+      for_each_renewed(op, [&](std::size_t result, std::size_t operand) {
+        if (graph_.root(op.operands[operand]) != graph_.root(op.results[result]))
+          copies.push_back({id, result, operand});
+      });
     }
     std::vector<InsertedCopy> all;
     if (copies.empty()) return all;
     mark_assignments();
-    for (const OpId id : copies) all.push_back({id, reason(id)});
+    for (const Version& copy : copies) all.push_back({copy.op, reason(copy)});
     return all;
   }
 
  private:
-  /// What keep_buffers adds to keep a copy is none of its reasons.
+  /// What keep_state adds to keep a copy is none of its reasons.
   void mark_assignments() {
     assigns_.resize(graph_.op_count(), false);
     for (const OpId id : graph_[Graph::body].ops) {
@@ -47,20 +50,21 @@ class CopyFinder {
       const OpId producer = graph_[value].producer;
       if (!producer) return false;
       const Op& op = graph_[producer];
-      if (op.definition->new_version) {
-        value = op.operands[0];
+      const std::size_t result = result_index(op, value);
+      if (const auto renewed = renewed_operand(op, result)) {
+        value = op.operands[*renewed];
         continue;
       }
       const auto views = result_views(graph_, op);
-      const std::size_t result = result_index(op, value);
       if (result >= views.size() || !views[result]) return false;
       value = op.operands[views[result]->operand];
     }
     return true;
   }
 
-  std::string reason(OpId id) {
-    const ValueId old = graph_[id].operands[0], made = graph_[id].results[0];
+  std::string reason(const Version& copy) {
+    const OpId id = copy.op;
+    const ValueId old = graph_[id].operands[copy.operand], made = graph_[id].results[copy.result];
     const Storage& storage = graph_.root_storage(old);
     switch (storage.cls) {
       case StorageClass::constant:
@@ -75,7 +79,7 @@ class CopyFinder {
     }
     const RegionId region = nesting_.region_of(made);
     const auto readers = readers_.try_emplace(region, graph_, region).first;
-    std::string obstacle = readers->second.obstacle(id, assigns_);
+    std::string obstacle = readers->second.obstacle(id, old, assigns_);
     if (!obstacle.empty()) return obstacle;
     if (region != Graph::body && nesting_.region_of(old) != region)
       return "the old version comes from outside of its block";

@@ -5,6 +5,7 @@
 
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/sharing.hpp"
+#include "src/graph/versions.hpp"
 #include "src/graph/views.hpp"
 
 #include <algorithm>
@@ -188,7 +189,7 @@ void OpSequence::find_storages(const Graph& graph,
       users[local[root]].push_back(i);
     }
     const Op& op = graph[ops[i]];
-    for (const auto& [result, operand] : op.definition->in_place) {
+    for (const auto& [result, operand] : pairs_in_place(op)) {
       if (operand >= op.operands.size() || !op.operands[operand]) continue;
       const std::size_t from = local[graph.root(op.results[result]).index],
                         into = local[graph.root(op.operands[operand]).index];

@@ -69,7 +69,6 @@ class SumMerger {
       if (!maker || !alike(graph_[maker], graph_[first]) || graph_[maker].phase != sum.phase)
         return {.words = "%v is not made as the first term is", .value = term};
       if (const Obstacle why = readers_.only_for(term, id)) return why;
-      if (!only_reads(graph_[maker])) return {.words = "%o writes what it is given", .op = maker};
       if (const Obstacle why = readers_.moved(maker, maker, id)) return why;
     }
     return {};

@@ -7,6 +7,7 @@
 #include "src/graph/views.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace arenite::graph {
 
@@ -25,7 +26,7 @@ OldReaders::OldReaders(const Graph& graph, RegionId region)
     position_[id.index] = at;
     if (is_view_op(graph, id)) continue;  // those who read the view count
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      if (op.operands[i]) add(at, {op.operands[i], id, op.effect(i) != Effect::write});
+      if (op.operands[i]) add(at, {op.operands[i], id});
     }
     if (op.regions.empty()) continue;
     for_each_named(graph, id, [&](ValueId value) { add(at, {value, id}); });
@@ -43,10 +44,11 @@ void OldReaders::move(StorageId from, StorageId into) {
   uses_[into.index].merge(uses_[from.index]);
 }
 
-std::string OldReaders::obstacle(OpId id, const std::vector<bool>& ignored) const {
+std::string OldReaders::obstacle(OpId id, ValueId old, const std::vector<bool>& ignored) const {
   const Op& op = graph_[id];
-  const ValueId old = op.operands[0];
-  for (std::size_t i = 1; i < op.operands.size(); ++i) {
+  bool met = false;  // twice is once too often
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    if (op.operands[i] == old && !std::exchange(met, true)) continue;
     if (!op.operands[i] || !share_bytes(graph_, op.operands[i], old)) continue;
     return "its operand '" + op.definition->operand_schema(i).name + "' lies in the old version";
   }
@@ -63,13 +65,13 @@ std::string OldReaders::text(const Op& made_by, const Use& use) const {
   if (!use.op)
     return region_ == Graph::body ? "the old version is an output" : "the block yields it";
   const Op& reader = graph_[use.op];
-  // Also where keep_buffers has copied it for the caller.
+  // Also where keep_state has copied it for the caller.
   if (reader.name() == "identity" &&
       std::ranges::find(graph_.outputs, reader.results[0]) != graph_.outputs.end())
     return "the old version is an output";
   const Phase phase = reader.phase;
   const bool saved = phase == Phase::backward && made_by.phase == Phase::forward;
-  return describe(graph_, use.op) + (use.reads ? " reads" : " writes") + " the old version " +
+  return describe(graph_, use.op) + " reads the old version " +
          (saved ? "in the backward pass, for which it is saved" : "later");
 }
 

@@ -17,10 +17,10 @@ class OldReaders {
   /// In the body or a block: what lies outside is not looked at.
   explicit OldReaders(const Graph& graph, RegionId region = Graph::body);
 
-  /// What keeps an op of the region from making its new version in the bytes of the old one, as far
-  /// as readers go: "relu 'conv1' reads the old version later", …; empty where nothing does.
+  /// What keeps an op of the region from making a new version of `old`, an operand, in its bytes,
+  /// as far as readers go: "relu 'conv1' reads the old version later", …; empty where nothing does.
   /// `ignored`: ops that do not count.
-  std::string obstacle(OpId id, const std::vector<bool>& ignored = {}) const;
+  std::string obstacle(OpId id, ValueId old, const std::vector<bool>& ignored = {}) const;
 
   /// Values of one storage lie in another one now.
   void move(StorageId from, StorageId into);
@@ -29,7 +29,6 @@ class OldReaders {
   struct Use {
     ValueId value;
     OpId op;  ///< none: whoever takes the region's results
-    bool reads = true;
   };
 
   void add(std::size_t position, const Use& use);

@@ -174,10 +174,11 @@ TEST(Order, UpdatesNoPartOfAParameterThatIsStillRead) {
       $5 = BufferTensor(learning_rate, float32, [1]);
       $6 = matmul($1, $3) @backward;
       $7 = matmul($1, $4) @backward;
-      sgd($3, $6, $5) @update;
+      $9 = sgd($3, $6, $5) @update;
       $8 = matmul($7, $1) @backward;
       result = $8;)",
                       operators());
+  EXPECT_EQ(keep_state(graph, operators()), 1);
   EXPECT_EQ(order(graph, always_better()), 0);  // which verifies it
 }
 

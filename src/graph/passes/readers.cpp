@@ -1,5 +1,8 @@
 #include "src/graph/passes/readers.hpp"
 
+#include "src/graph/versions.hpp"
+#include "src/graph/views.hpp"
+
 #include <algorithm>
 
 namespace arenite::graph {
@@ -54,7 +57,28 @@ Obstacle Readers::only_for(ValueId id, OpId reader) const {
   return {.words = "%v is of class %t", .value = id, .name = to_string(cls)};
 }
 
-OpId Readers::overwriter(OpId reader, OpId first, OpId last, std::span<const OpId> except) const {
+std::vector<Access> touched(const Graph& graph, OpId id) {
+  std::vector<Access> all = accesses(graph, id);
+  const Op& op = graph[id];
+  for_each_renewed(op, [&](std::size_t, std::size_t operand) {
+    const auto [begin, end] = byte_range(graph, op.operands[operand]);
+    all.push_back({graph.root(op.operands[operand]), begin, end - begin, false, true});
+  });
+  return all;
+}
+
+bool reads_renewed(const Graph& graph, OpId reader, OpId update) {
+  bool found = false;
+  for_each_renewed(graph[update], [&](std::size_t, std::size_t i) {
+    const StorageId root = graph.root(graph[update].operands[i]);
+    found |= std::ranges::any_of(graph[reader].operands, [&](ValueId operand) {
+      return operand && graph.root(operand) == root;
+    });
+  });
+  return found;
+}
+
+OpId Readers::renewer(OpId reader, OpId first, OpId last, std::span<const OpId> except) const {
   const std::size_t end = nesting_.position_of(last);
   std::size_t at = nesting_.position_of(first) + 1;
   if (at >= end) return {};
@@ -62,7 +86,7 @@ OpId Readers::overwriter(OpId reader, OpId first, OpId last, std::span<const OpI
   const auto mine = accesses(graph_, reader);
   for (; at < end; ++at) {
     if (std::find(except.begin(), except.end(), ops[at]) != except.end()) continue;
-    for (const Access& theirs : accesses(graph_, ops[at])) {
+    for (const Access& theirs : touched(graph_, ops[at])) {
       const bool collides = std::any_of(mine.begin(), mine.end(), [&](const Access& a) {
         return a.reads && theirs.writes && in_the_way(a, theirs);
       });
@@ -73,8 +97,9 @@ OpId Readers::overwriter(OpId reader, OpId first, OpId last, std::span<const OpI
 }
 
 Obstacle Readers::moved(OpId reader, OpId first, OpId last, std::span<const OpId> except) const {
-  const OpId writer = overwriter(reader, first, last, except);
-  return writer ? Obstacle{.words = "%o writes what is read in between", .op = writer} : Obstacle{};
+  const OpId renews = renewer(reader, first, last, except);
+  return renews ? Obstacle{.words = "%o updates what is read in between", .op = renews}
+                : Obstacle{};
 }
 
 }  // namespace arenite::graph

@@ -28,9 +28,10 @@ class Readers {
   Obstacle only_for(ValueId id, OpId reader) const;
   bool unused(ValueId id) const { return of(id).empty() && taken_.at(id.index) == nullptr; }
 
-  /// The first op that stands between two of a region, is none of `except`, and writes bytes that
-  /// the reader reads, itself or in its blocks; none where the reader may as well stand at `last`.
-  OpId overwriter(OpId reader, OpId first, OpId last, std::span<const OpId> except = {}) const;
+  /// The first op that stands between two of a region, is none of `except`, and makes a new version
+  /// of what the reader reads, itself or in its blocks; none where the reader may as well stand at
+  /// `last`, and still not keep the version from the old one's bytes.
+  OpId renewer(OpId reader, OpId first, OpId last, std::span<const OpId> except = {}) const;
   /// The same as what stands against it.
   Obstacle moved(OpId reader, OpId first, OpId last, std::span<const OpId> except = {}) const;
 
@@ -45,6 +46,13 @@ class Readers {
   std::vector<const char*> taken_;  ///< by value: how others see it; none: nobody does
 };
 
+/// What an op touches; it counts as writing what it makes new versions of, for they may come to lie
+/// there.
+std::vector<Access> touched(const Graph& graph, OpId id);
+
+/// Whether an op reads what an update makes a new version of.
+bool reads_renewed(const Graph& graph, OpId reader, OpId update);
+
 /// Whether one of them writes bytes that the other touches.
 bool in_the_way(const Access& a, const Access& b);
 
@@ -53,8 +61,8 @@ bool in_the_way(const Access& a, const Access& b);
 template <class F>
 void for_each_root(const Graph& graph, OpId id, const F& f) {
   const Op& op = graph[id];
-  for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    if (op.operands[i]) f(graph.root(op.operands[i]), op.effect(i) != Effect::read);
+  for (const ValueId operand : op.operands) {
+    if (operand) f(graph.root(operand), false);
   }
   for (ValueId result : op.results) {
     if (const StorageId root = graph.root(result); root != graph[result].storage) f(root, true);

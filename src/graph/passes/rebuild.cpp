@@ -42,13 +42,6 @@ void expect_before_select(const Graph& graph, std::string_view pass) {
   }
 }
 
-bool only_reads(const Op& op) {
-  for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    if (op.operands[i] && op.effect(i) != Effect::read) return false;
-  }
-  return op.regions.empty();
-}
-
 bool as_made(const Graph& graph, ValueId result) {
   const Storage& storage = graph.storage(graph[result].storage);
   return storage.cls == result_class(graph[graph[result].producer].phase) &&

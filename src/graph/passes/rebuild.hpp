@@ -18,9 +18,6 @@ void expect_no_kernels(const Graph& graph, std::string_view pass);
 /// the graph.
 void expect_before_select(const Graph& graph, std::string_view pass);
 
-/// True when the op does nothing but read its operands and write its results.
-bool only_reads(const Op& op);
-
 /// True when a result has the storage class, space and layout that its op's phase gives it, and
 /// nobody chose others by hand.
 bool as_made(const Graph& graph, ValueId result);
@@ -33,6 +30,10 @@ ValueId copy_declared(const Graph& source, ValueId id, Builder& builder);
 /// The operand, or none where it is one of the last and was left out.
 inline ValueId operand_of(const Op& op, std::size_t i) {
   return i < op.operands.size() ? op.operands[i] : ValueId{};
+}
+/// Tells `map` where an op's results are now: those of an op that gives the same.
+inline void map_results(const Op& op, const std::vector<ValueId>& made, std::vector<ValueId>& map) {
+  for (std::size_t i = 0; i < op.results.size(); ++i) map[op.results[i].index] = made.at(i);
 }
 /// The copies of values, and none of none: `map` leads from the source's values there.
 std::vector<ValueId> mapped(const std::vector<ValueId>& ids, const std::vector<ValueId>& map);

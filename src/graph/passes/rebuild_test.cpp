@@ -139,22 +139,20 @@ TEST_F(ReadersOf, SayWhoElseSeesAValue) {
   EXPECT_EQ(only("f", "f"), "the result of relu 'f' is an output");
 }
 
-TEST(Readers, FindWhoeverOverwritesWhatIsRead) {
+TEST(Readers, FindWhoeverRenewsWhatIsRead) {
   const Graph graph = parse(R"($1 = InputTensor(c, int64, [1]); $2 = BufferTensor(w, float32, [64]);
     $3 = InputTensor(x, float32, [64]);
-    $4 = relu($2); if($1) { accumulate($2, $3); yield; } else { yield; } $5 = relu($4);
-    if($1) { $6 = relu($2); accumulate($2, $3); $7 = relu($6); yield; } else { yield; }
+    $4 = relu($2); $8 = accumulate($2, $3); $5 = relu($4);
+    if($1) { $6 = relu($2); yield; } else { yield; }
     result = $5;)",
                             table());
   const Readers readers(graph);
   const auto& ops = graph[Graph::body].ops;
-  EXPECT_EQ(readers.overwriter(ops[0], ops[0], ops[2]), ops[1]);
-  EXPECT_FALSE(readers.overwriter(ops[2], ops[0], ops[2]));
-  EXPECT_FALSE(readers.overwriter(ops[0], ops[0], ops[2], std::vector{ops[1]}));
-  const auto& inner = graph[graph[ops[3]].regions[0]].ops;
-  EXPECT_EQ(readers.overwriter(inner[0], inner[0], inner[2]), inner[1]);
+  EXPECT_EQ(readers.renewer(ops[0], ops[0], ops[2]), ops[1]);
+  EXPECT_FALSE(readers.renewer(ops[2], ops[0], ops[2]));
+  EXPECT_FALSE(readers.renewer(ops[0], ops[0], ops[2], std::vector{ops[1]}));
   // The holder of a block reads what its block reads.
-  EXPECT_EQ(readers.overwriter(ops[3], ops[0], ops[3]), ops[1]);
+  EXPECT_EQ(readers.renewer(ops[3], ops[0], ops[3]), ops[1]);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ TEST_F(PassRemarks, OfChainsWithoutAPlace) {
   fused(R"($5 = dense_grad_input($2, $3) @where("g"); accumulate($3, $2) @where("w");
            $6 = relu($2) @where("late"); $7 = relu_grad($5, $6) @where("m");
            result = $7;)");
-  EXPECT_EQ(left(), List{"dense_grad_input 'g', relu_grad 'm': accumulate 'w' writes what is read "
+  EXPECT_EQ(left(), List{"dense_grad_input 'g', relu_grad 'm': accumulate 'w' updates what is read "
                          "in between"});
 }
 
@@ -184,7 +184,7 @@ TEST_F(PassRemarks, OfBuffersAndBytes) {
   run(R"($1 = BufferTensor(b, float32, [4, 4]); $2 = InputTensor(x, float32, [1, 4]);
          $3 = InputTensor(at, int64, [1]);
          $4 = replace_slice($1, $2, $3) @where("rows"); result = $1;)",
-      [](Graph& graph, Remarks* to) { keep_buffers(graph, operators(), to); });
+      [](Graph& graph, Remarks* to) { keep_state(graph, operators(), to); });
   EXPECT_EQ(left(),
             List{"replace_slice 'rows', in the bytes of 'b': the old version is an output"});
   run(R"($1 = InputTensor(x, float32, [4, 4]); $2 = matmul($1, $1) @where("m");

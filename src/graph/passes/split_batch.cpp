@@ -5,6 +5,7 @@
 #include "src/graph/passes/batch_forms.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/values.hpp"
+#include "src/graph/versions.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -66,8 +67,8 @@ class Splitter {
       waiting_.push_back(id);
       return;
     }
-    // What it changes, others may have to see as it was.
-    if (!only_reads(source_[id])) flush();
+    // Others may have to see what it makes a new version of as it was.
+    if (only_renews(source_[id])) flush();
     forms_.for_each_read(id, [&](ValueId value) { whole(value, id); });
     copy_op(source_, id, source_[id].lane, whole_, builder_);
   }

@@ -6,6 +6,7 @@
 #include "src/graph/passes/row_parts.hpp"
 #include "src/graph/passes/sharing.hpp"
 #include "src/graph/values.hpp"
+#include "src/graph/versions.hpp"
 
 #include <algorithm>
 #include <map>
@@ -89,17 +90,16 @@ class Groups {
 
   bool updates(OpId id, ValueId weight) const {
     const Op& op = graph_[id];
-    for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      if (op.operands[i] == weight && op.effect(i) != Effect::read) return true;
-    }
-    return false;
+    bool found = false;
+    for_each_renewed(op, [&](std::size_t, std::size_t i) { found |= op.operands[i] == weight; });
+    return found;
   }
 
   bool splittable(OpId id, ValueId weight) const {
     const Op& op = graph_[id];
     const auto& rule = op.definition->feature_split;
     if (!rule || op.lane < 0 || op.operands[weight_operand] != weight ||
-        std::count(op.operands.begin(), op.operands.end(), weight) != 1 || !only_reads(op)) {
+        std::count(op.operands.begin(), op.operands.end(), weight) != 1) {
       return false;
     }
     const ValueId bias = operand_of(op, bias_operand);
@@ -179,14 +179,14 @@ class Order {
         const OpId maker = graph_[value].producer;
         if (maker && nesting.region_of(maker) == Graph::body) follow(ops[i], maker);
       });
-      // An update stays behind all that reads any part of what it changes.
-      for_each_root(graph_, ops[i], [&](StorageId root, bool written) {
-        if (written && graph_[ops[i]].phase == Phase::update) {
-          for (OpId reader : readers[root]) follow(ops[i], reader);
-        } else if (!written) {
-          readers[root].push_back(ops[i]);
+      // A new version stays behind all that reads any part of the old one.
+      for (const Access& access : touched(graph_, ops[i])) {
+        if (access.writes) {
+          for (OpId reader : readers[access.storage]) follow(ops[i], reader);
+        } else {
+          readers[access.storage].push_back(ops[i]);
         }
-      });
+      }
     }
     const auto later = [&](OpId a, OpId b) { return place[a.index] > place[b.index]; };
     std::priority_queue<OpId, std::vector<OpId>, decltype(later)> ready(later);

@@ -152,9 +152,10 @@ struct SplitFeaturesOfABuffer : SplitFeatures {
     const ValueId x0 = declare("x0", {3, inputs}, StorageClass::input);
     const ValueId y0 = builder.add1("dense_relu", {x0, weight, bias});
     seen = see(y0);
-    builder.add("accumulate", {total, declare("more", {2, inputs}, StorageClass::input)});
+    const ValueId sum =
+        builder.add1("accumulate", {total, declare("more", {2, inputs}, StorageClass::input)});
     enter(Phase::forward, 1);
-    const ValueId x1 = builder.add1("relu", {total});
+    const ValueId x1 = builder.add1("relu", {sum});
     const ValueId y1 = builder.add1("dense_relu", {x1, weight, bias});
     graph.outputs = {seen, y0, y1};
     enter(Phase::update, Op::shared_lane);

@@ -87,8 +87,7 @@ class RowSplitter {
   Obstacle whole(OpId id) const {
     const Op& op = graph_[id];
     const std::string& range = op.definition->row_range;
-    if (range.empty() || !op.attributes.integers(range).empty() || !only_reads(op))
-      return not_meant;
+    if (range.empty() || !op.attributes.integers(range).empty()) return not_meant;
     const ValueId result = op.results[0];
     const Shape& shape = graph_[result].shape;
     const OpId reader = reader_of(id);
@@ -97,8 +96,11 @@ class RowSplitter {
     if (!graph_[reader].definition->by_rows || !graph_[reader].operands[0] || shape.rank() == 0 ||
         shape != rows_shape(reader))
       return {.words = "%o does not work row by row", .op = reader};
-    if (!independent(id, reader))
-      return {.words = "parts of %o would see what others write", .op = reader};
+    for (const ValueId whole : graph_[reader].results) {
+      if (!readers_.unused(whole)) return {.words = "%v is needed as a whole", .value = whole};
+    }
+    if (reads_renewed(graph_, id, reader))
+      return {.words = "parts of %o would see what others update", .op = reader};
     return readers_.moved(id, id, reader);
   }
 
@@ -106,29 +108,6 @@ class RowSplitter {
 
   bool has_rows(OpId reader, ValueId operand) const {
     return graph_[operand].shape == rows_shape(reader);
-  }
-
-  /// No part sees what another one writes: each of the reader's operands lies in a storage of its
-  /// own, where it writes any, and the op reads none of them.
-  bool independent(OpId id, OpId reader) const {
-    const Op& by_rows = graph_[reader];
-    std::vector<ValueId> read = graph_[id].operands;
-    for (std::size_t i = 0; i < by_rows.operands.size(); ++i) {
-      const ValueId operand = by_rows.operands[i];
-      if (operand && by_rows.effect(i) == Effect::read) read.push_back(operand);
-    }
-    std::vector<StorageId> written;
-    for (std::size_t i = 0; i < by_rows.operands.size(); ++i) {
-      const ValueId operand = by_rows.operands[i];
-      if (!operand || by_rows.effect(i) == Effect::read) continue;
-      if (!has_rows(reader, operand)) return false;
-      const StorageId storage = graph_.root(operand);
-      const auto lies_here = [&](ValueId v) { return v && graph_.root(v) == storage; };
-      if (std::any_of(read.begin(), read.end(), lies_here)) return false;
-      if (std::find(written.begin(), written.end(), storage) != written.end()) return false;
-      written.push_back(storage);
-    }
-    return true;
   }
 
   void add_part(OpId id, OpId reader, const RowPart& rows, const std::vector<ValueId>& map,

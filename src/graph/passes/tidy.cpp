@@ -54,19 +54,19 @@ class Tidier {
         observed_(graph.value_count()),
         kept_(graph.op_count()),
         replaced_(graph.op_count()),
-        seen_at_(graph.op_count()),
-        written_(graph.storage_count()),
-        written_at_(graph.storage_count()) {
+        renewed_(graph.storage_count()) {
     for (std::size_t i = 0; i < stands_for_.size(); ++i) stands_for_[i] = numbers_[i] = ValueId(i);
     for (ValueId output : graph.outputs) observed_[output.index] = true;
     if (graph.training) observed_[graph.training->loss.index] = true;
     const Versions versions(graph);
-    for (OpId id : versions.ops()) kept_[id.index] = true;
-    for (std::size_t r = 0; r < graph.region_count(); ++r) {
-      for (OpId id : graph[RegionId(r)].ops) {
-        if (graph[id].regions.empty())
-          note_writes(id, [&](StorageId s) { written_[s.index] = true; });
-      }
+    for (const Version& version : versions.all()) kept_[version.op.index] = true;
+    const Needs needs(graph, kept_, replaced_);
+    for (std::size_t i = 0; i < graph.op_count(); ++i) {
+      const Op& op = graph[OpId(i)];
+      if (!needs.op(OpId(i))) continue;
+      for_each_renewed(op, [&](std::size_t, std::size_t operand) {
+        renewed_[graph.root(op.operands[operand]).index] = true;
+      });
     }
   }
 
@@ -90,17 +90,6 @@ class Tidier {
  private:
   ValueId now(ValueId id) const { return id ? stands_for_[id.index] : id; }
 
-  template <class F>
-  void note_writes(OpId id, const F& f) const {
-    if (only_reads(graph_[id])) return;
-    for_each_root(graph_, id, [&](StorageId root, bool writes) {
-      if (writes) f(root);
-    });
-  }
-  void note_written(OpId id) {
-    note_writes(id, [&](StorageId root) { written_at_[root.index] = clock_; });
-  }
-
   void walk(RegionId region) {
     const std::size_t outside = shadowed_.size();
     for (OpId id : graph_[region].ops) visit(id);
@@ -113,16 +102,11 @@ class Tidier {
   }
 
   void visit(OpId id) {
-    ++clock_;
     Op& op = graph_[id];
     for (ValueId& operand : op.operands) operand = now(operand);
-    // Blocks see what they, or an earlier trip, write.
-    note_written(id);
     if (!op.regions.empty()) {
       for (RegionId region : op.regions) walk(region);
-      ++clock_;
-      note_written(id);
-    } else if (only_reads(op) && !op.results.empty()) {
+    } else if (!op.results.empty()) {
       if (op.definition->views) move_views(graph_, id);
       if (kept_[id.index] ||
           !std::ranges::all_of(op.results, [&](ValueId result) { return as_usual(result); }))
@@ -141,10 +125,10 @@ class Tidier {
     return is_view || (as_made(graph_, result) && fills_storage(graph_, result));
   }
 
-  /// Read later, it is what it is now.
+  /// Nothing that makes a new version of it waits for its readers.
   bool is_steady(ValueId id) const {
     const StorageClass cls = graph_.root_storage(id).cls;
-    return !written_[graph_.root(id).index] && cls != StorageClass::buffer &&
+    return !renewed_[graph_.root(id).index] && cls != StorageClass::buffer &&
            cls != StorageClass::optimizer_state;
   }
 
@@ -154,8 +138,8 @@ class Tidier {
     if (!a.batch.empty() && a.batch != b.batch) return not_meant;
     if (graph_.root(result) == graph_.root(value)) return {};
     if (!is_steady(value)) return {.words = "%v may change in a step", .value = value};
-    if (written_[graph_.root(result).index])
-      return {.words = "%v is written later", .value = result};
+    if (renewed_[graph_.root(result).index])
+      return {.words = "there is a new version of %v", .value = result};
     if (b.layout != a.layout ||
         graph_.root_storage(value).space != graph_.root_storage(result).space)
       return {.words = "%v was placed by hand", .value = value};
@@ -167,16 +151,11 @@ class Tidier {
   // ---- what operators know
 
   void simplify(OpId id) {
-    const auto as_they_were_made = [&] {
-      return std::ranges::none_of(graph_[id].operands, [&](ValueId operand) {
-        return operand && written_[graph_.root(operand).index];
-      });
-    };
     const std::string before = telling_ ? describe(graph_, id) : "";
     std::string after;
     Obstacle why;
     while (!why && !replaced_[id.index] && graph_[id].definition->simplify &&
-           graph_[id].results.size() == 1 && as_they_were_made()) {
+           graph_[id].results.size() == 1) {
       const auto simpler = graph_[id].definition->simplify(OpView(graph_, graph_[id]));
       if (!simpler) break;
       why = simpler->value ? replace(id, simpler->value) : make_other(id, *simpler);
@@ -240,8 +219,7 @@ class Tidier {
                                           .space = {},
                                           .bytes = byte_size(value.type, value.shape),
                                           .merged_into = {}});
-      written_.push_back(false);
-      written_at_.push_back(0);
+      renewed_.push_back(false);
     }
     graph_[id] = std::move(other);
     if (views[0]) move_views(graph_, id);
@@ -269,7 +247,6 @@ class Tidier {
     return hash;
   }
 
-  /// They give the same where nobody has written in between.
   bool are_equal(OpId first, OpId second) const {
     const Op &a = graph_[first], &b = graph_[second];
     const auto same_operand = [&](ValueId x, ValueId y) {
@@ -277,14 +254,10 @@ class Tidier {
     };
     return a.definition == b.definition && a.phase == b.phase && a.lane == b.lane &&
            same_bits(a.attributes, b.attributes) &&
-           std::ranges::equal(a.operands, b.operands, same_operand) &&
-           std::ranges::none_of(b.operands, [&](ValueId operand) {
-             return operand && written_at_[graph_.root(operand).index] >= seen_at_[first.index];
-           });
+           std::ranges::equal(a.operands, b.operands, same_operand);
   }
 
   void join_equal(OpId id) {
-    seen_at_[id.index] = clock_;
     const std::size_t hash = hash_of_op(graph_[id]);
     const auto found = seen_.find(hash);
     const OpId first = found == seen_.end() ? OpId{} : found->second;
@@ -309,11 +282,7 @@ class Tidier {
   Obstacle apart(const Op& op, const Op& same) {
     if (!op.regions.empty()) return {.words = "its blocks are not compared with those of %o"};
     for (std::size_t i = 0; i < op.results.size(); ++i) {
-      const ValueId a = op.results[i], b = same.results[i];
-      if (graph_[a].batch != graph_[b].batch) return not_meant;
-      if (graph_.root(a) != graph_.root(b) &&
-          (written_[graph_.root(a).index] || written_[graph_.root(b).index]))
-        return {.words = "what it makes, or %o, is written later"};
+      if (graph_[op.results[i]].batch != graph_[same.results[i]].batch) return not_meant;
     }
     if (!op.operands.empty() || graph_[op.results[0]].shape.elements() <= 1) return {};
     for (std::size_t i = 0; i < op.results.size(); ++i)
@@ -352,12 +321,9 @@ class Tidier {
   std::vector<ValueId> numbers_;       ///< by value: equal ones of ops without operands have one
   std::vector<bool> observed_;         ///< by value: callers, or gradients, begin there
   std::vector<bool> kept_, replaced_;  ///< by op
-  std::vector<std::size_t> seen_at_;   ///< by op
-  std::vector<bool> written_;          ///< by root storage: by an op that does not make it
-  std::vector<std::size_t> written_at_;
+  std::vector<bool> renewed_;          ///< by root storage: there is a new version
   std::unordered_map<std::size_t, OpId> seen_;  ///< the last visible op of each hash
   std::vector<std::pair<std::size_t, OpId>> shadowed_;
-  std::size_t clock_ = 0;
   int made_others_ = 0;
   Told done_, left_;
 };

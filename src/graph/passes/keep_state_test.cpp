@@ -23,13 +23,13 @@ const std::string declarations = R"(
 /// Expects that the pass makes the second script of the first.
 void expect_kept(const std::string& before, const std::string& after, int kept) {
   Graph graph = parse(declarations + before, operators());
-  EXPECT_EQ(keep_buffers(graph, operators()), kept);
+  EXPECT_EQ(keep_state(graph, operators()), kept);
   std::string why;
   EXPECT_TRUE(equal(graph, parse(declarations + after, operators()), &why)) << why << '\n'
                                                                             << print(graph);
 }
 
-TEST(KeepBuffers, AssignsANewVersionBehindAllElse) {
+TEST(KeepState, AssignsANewVersionBehindAllElse) {
   expect_kept(R"(
     $4 = replace_slice($1, $2, $3);
     $5 = relu($1);
@@ -37,12 +37,12 @@ TEST(KeepBuffers, AssignsANewVersionBehindAllElse) {
               R"(
     $4 = replace_slice($1, $2, $3);
     $5 = relu($1);
-    assign($1, $4);
+    $90 @in($1) = assign($1, $4);
     result = $5, $4;)",
               1);
 }
 
-TEST(KeepBuffers, WritesTheBufferWhereNobodySeesTheOldVersionLater) {
+TEST(KeepState, WritesTheBufferWhereNobodySeesTheOldVersionLater) {
   expect_kept(R"(
     $4 = relu($1);
     $5 = replace_slice($1, $2, $3);
@@ -56,7 +56,7 @@ TEST(KeepBuffers, WritesTheBufferWhereNobodySeesTheOldVersionLater) {
               1);
 }
 
-TEST(KeepBuffers, WritesChainsOfVersionsInPlace) {
+TEST(KeepState, WritesChainsOfVersionsInPlace) {
   expect_kept(R"(
     $4 = index_sum($3, offset=2);
     $5 = replace_slice($1, $2, $3, $4);
@@ -72,7 +72,7 @@ TEST(KeepBuffers, WritesChainsOfVersionsInPlace) {
               3);
 }
 
-TEST(KeepBuffers, AssignsTheLastVersionAlone) {
+TEST(KeepState, AssignsTheLastVersionAlone) {
   expect_kept(R"(
     $4 = replace_slice($1, $2, $3);
     $5 = replace_slice($4, $2, $3);
@@ -81,13 +81,13 @@ TEST(KeepBuffers, AssignsTheLastVersionAlone) {
     $4 = replace_slice($1, $2, $3);
     $5 = replace_slice($4, $2, $3);
     $6 = identity($1);
-    assign($1, $5);
+    $90 @in($1) = assign($1, $5);
     result = $6;)",
               1);
 }
 
 // A caller wants the first version, so that the second has bytes of its own.
-TEST(KeepBuffers, CopiesAnOutputThatIsAVersionInPlace) {
+TEST(KeepState, CopiesAnOutputThatIsAVersionInPlace) {
   expect_kept(R"(
     $4 = replace_slice($1, $2, $3);
     $5 = replace_slice($4, $2, $3);
@@ -96,12 +96,12 @@ TEST(KeepBuffers, CopiesAnOutputThatIsAVersionInPlace) {
     $4 @in($1) = replace_slice($1, $2, $3);
     $5 = replace_slice($4, $2, $3);
     $6 = identity($4);
-    assign($4, $5);
+    $90 @in($1) = assign($4, $5);
     result = $6;)",
               2);
 }
 
-TEST(KeepBuffers, WritesViewsAndViewsOfVersions) {
+TEST(KeepState, WritesViewsAndViewsOfVersions) {
   expect_kept(R"(
     $4 = reshape($1, [12]);
     $5 = slice($4, 0, 6);
@@ -128,7 +128,7 @@ TEST(KeepBuffers, WritesViewsAndViewsOfVersions) {
 }
 
 // Behind the first one, others of the buffer's rows are read.
-TEST(KeepBuffers, LooksAtTheBytesThatAreRead) {
+TEST(KeepState, LooksAtTheBytesThatAreRead) {
   expect_kept(R"(
     $4 = slice($1, 0, 2);
     $5 = replace_slice($4, $2, $3);
@@ -157,12 +157,12 @@ TEST(KeepBuffers, LooksAtTheBytesThatAreRead) {
     $5 = replace_slice($4, $2, $3);
     $6 = slice($1, 1, 3);
     $7 = relu($6);
-    assign($4, $5);
+    $90 @in($1) = assign($4, $5);
     result = $5, $7;)",
               1);
 }
 
-TEST(KeepBuffers, CopiesWhereTheRowsComeFromTheOldVersion) {
+TEST(KeepState, CopiesWhereTheRowsComeFromTheOldVersion) {
   expect_kept(R"(
     $4 = slice($1, 1, 3);
     $5 = replace_slice($1, $4, $3);
@@ -170,27 +170,43 @@ TEST(KeepBuffers, CopiesWhereTheRowsComeFromTheOldVersion) {
               R"(
     $4 = slice($1, 1, 3);
     $5 = replace_slice($1, $4, $3);
-    assign($1, $5);
+    $90 @in($1) = assign($1, $5);
     result = $5;)",
               1);
 }
 
-TEST(KeepBuffers, CopiesWhereAnOpWritesTheOldVersionLater) {
-  expect_kept(R"(
-    $4 = InputTensor(more, float32, [4, 3]);
-    $5 = replace_slice($1, $2, $3);
-    accumulate($1, $4);
-    result = $5;)",
-              R"(
-    $4 = InputTensor(more, float32, [4, 3]);
-    $5 = replace_slice($1, $2, $3);
-    accumulate($1, $4);
-    assign($1, $5);
-    result = $5;)",
-              1);
+// An optimizer's op changes weight and velocity, each on its own.
+TEST(KeepState, LetsUpdatesLieInParametersAndStates) {
+  const std::string more = R"(
+    $4 = ParameterTensor(w, float32, [2, 3]);
+    $5 = StateTensor(v, float32, [2, 3]);
+    $6 = BufferTensor(rate, float32, [1]);
+)";
+  expect_kept(more + R"(
+    $7 = relu($4);
+    $8, $9 = sgd($4, $2, $6, $5, momentum=0.5) @update;
+    $10 = accumulate($1, $1);
+    result = $7;)",
+              more + R"(
+    $7 = relu($4);
+    $8 @in($4), $9 @in($5) = sgd($4, $2, $6, $5, momentum=0.5) @update;
+    $10 = accumulate($1, $1);
+    $11 @in($1) = assign($1, $10) @update;
+    result = $7;)",
+              3);
+  expect_kept(more + R"(
+    $8, $9 = sgd($4, $2, $6, $5, momentum=0.5) @update;
+    $7 = relu($4);
+    result = $7;)",
+              more + R"(
+    $8, $9 @in($5) = sgd($4, $2, $6, $5, momentum=0.5) @update;
+    $7 = relu($4);
+    $10 @in($4) = assign($4, $8) @update;
+    result = $7;)",
+              2);
 }
 
-TEST(KeepBuffers, CopiesWhatABlockCapturesLater) {
+TEST(KeepState, CopiesWhatABlockCapturesLater) {
   const std::string block = R"(
     $5 = if($3) {
       $6 = relu(OLD);
@@ -205,13 +221,14 @@ TEST(KeepBuffers, CopiesWhatABlockCapturesLater) {
     return text.replace(text.find("OLD"), 3, value);
   };
   expect_kept("$4 = replace_slice($1, $2, $3);" + reading("$1") + "result = $5;",
-              "$4 = replace_slice($1, $2, $3);" + reading("$1") + "assign($1, $4); result = $5;",
+              "$4 = replace_slice($1, $2, $3);" + reading("$1") +
+                  "$90 @in($1) = assign($1, $4); result = $5;",
               1);
   expect_kept("$4 = replace_slice($1, $2, $3);" + reading("$4") + "result = $5;",
               "$4 @in($1) = replace_slice($1, $2, $3);" + reading("$4") + "result = $5;", 1);
 }
 
-TEST(KeepBuffers, AssignsToViewsOfVersions) {
+TEST(KeepState, AssignsToViewsOfVersions) {
   expect_kept(R"(
     $4 = replace_slice($1, $2, $3);
     $5 = slice($4, 1, 3);
@@ -223,26 +240,26 @@ TEST(KeepBuffers, AssignsToViewsOfVersions) {
     $5 = slice($4, 1, 3);
     $6 = replace_slice($5, $2, $3);
     $7 = relu($1);
-    $8 = slice($1, 1, 3);
-    assign($1, $4);
-    assign($8, $6);
+    $9 @in($1) = assign($1, $4);
+    $8 = slice($9, 1, 3);
+    $10 @offset(12) @in($1) = assign($8, $6);
     result = $6, $7;)",
               2);
 }
 
-TEST(KeepBuffers, CopiesAnOutputThatIsTheOldVersion) {
+TEST(KeepState, CopiesAnOutputThatIsTheOldVersion) {
   expect_kept(R"(
     $4 = replace_slice($1, $2, $3);
     result = $1;)",
               R"(
     $4 = replace_slice($1, $2, $3);
     $5 = identity($1);
-    assign($1, $4);
+    $90 @in($1) = assign($1, $4);
     result = $5;)",
               1);
 }
 
-TEST(KeepBuffers, LeavesVersionsToTheUpdatePhaseThatBackwardReads) {
+TEST(KeepState, LeavesVersionsToTheUpdatePhaseThatBackwardReads) {
   expect_kept(R"(
     $4 = replace_slice($1, $2, $3);
     $5 = InputTensor(gradient, float32, [4, 3]);
@@ -252,12 +269,12 @@ TEST(KeepBuffers, LeavesVersionsToTheUpdatePhaseThatBackwardReads) {
     $4 = replace_slice($1, $2, $3);
     $5 = InputTensor(gradient, float32, [4, 3]);
     $6 = relu_grad($5, $1) @backward;
-    assign($1, $4) @update;
+    $90 @in($1) = assign($1, $4) @update;
     result = $4, $6;)",
               1);
 }
 
-TEST(KeepBuffers, LeavesInputsAndWhatIsMadeOfThem) {
+TEST(KeepState, LeavesInputsAndWhatIsMadeOfThem) {
   const std::string script = R"(
     $4 = replace_slice($2, $2, $3);
     $5 = relu($1);
@@ -267,15 +284,15 @@ TEST(KeepBuffers, LeavesInputsAndWhatIsMadeOfThem) {
 }
 
 // What the parser refuses in scripts, the pass refuses in graphs of other origin.
-TEST(KeepBuffers, RefusesTwoNewVersionsOfOne) {
+TEST(KeepState, RefusesTwoNewVersionsOfOne) {
   Graph graph = parse(declarations + "$4 = replace_slice($1, $2, $3); result = $4;", operators());
   Builder builder(graph, operators());
   builder.context.where = "second";
   builder.add("replace_slice", graph[graph[Graph::body].ops[0]].operands);
-  EXPECT_EQ(error_of([&] { keep_buffers(graph, operators()); }),
+  EXPECT_EQ(error_of([&] { keep_state(graph, operators()); }),
             "second: a second new version of 'state', which replace_slice #0 has replaced; "
-            "expected one update of each version of a buffer (hint: replace rows of that op's "
-            "result instead)");
+            "expected one update of each version of what persists (hint: update that op's result "
+            "instead)");
 }
 
 }  // namespace
