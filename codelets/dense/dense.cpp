@@ -232,11 +232,13 @@ void register_dense(Registry& registry) {
 
   const graph::AttributeSchema rows{"rows", graph::AttributeType::integers,
                                     std::vector<std::int64_t>{}};
+  const graph::AttributeSchema tree{std::string(graph::sum_tree), graph::AttributeType::integer,
+                                    std::int64_t{0}};
   registry.add({.name = "dense_grad_weight",
                 .operands = {factor("x"), factor("gradient")},
                 .variadic = 2,
                 .results = {"dweight"},
-                .attributes = {rows},
+                .attributes = {rows, tree},
                 .infer = infer_grad_weight,
                 .cost = grad_weight_cost,
                 .sums_as = "dense_grad_weight",
@@ -253,7 +255,7 @@ void register_dense(Registry& registry) {
       .infer = infer_update,
       .cost = update_cost,
       .update_fusion = graph::UpdateFusion{"dense_grad_weight", "sgd"}};
-  update.attributes.push_back(rows);
+  update.attributes.insert(update.attributes.end(), {rows, tree});
   registry.add(std::move(update), dense_grad_weight_sgd_kernels());
 }
 

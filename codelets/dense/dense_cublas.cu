@@ -123,7 +123,8 @@ struct WeightGradient {
   }
 
   bool usable() const {
-    return std::all_of(products.begin(), products.end(), [](const Gemm& g) { return g.usable(); });
+    return !pairs.tree &&
+           std::all_of(products.begin(), products.end(), [](const Gemm& g) { return g.usable(); });
   }
   void expect_usable() const {
     for (const Gemm& product : products) product.expect_usable();

@@ -117,7 +117,9 @@ std::int64_t workspace(const OpView& op) {
 
 template <std::size_t first_pair>
 graph::Support supports(const OpView& op) {
-  if (DensePairs(op, first_pair).samples.size() > most_pairs) return "a sum over too many pairs";
+  const DensePairs pairs(op, first_pair);
+  if (pairs.tree) return "a sum of pairs in a tree";
+  if (pairs.samples.size() > most_pairs) return "a sum over too many pairs";
   return cuda::disjoint(op);
 }
 

@@ -46,7 +46,7 @@ struct Update {
         updated(c, state.pairs) {}
 
   /// Inputs [i, i + rows), outputs from o on, of whose last vector some are there.
-  template <int rows, int vectors>
+  template <bool tree, int rows, int vectors>
   void tile(std::int64_t i, std::int64_t o, __mmask16 last) const noexcept {
     const DensePairs& pairs = state.pairs;
     const std::int64_t at = (i - pairs.begin) * pairs.outputs + o;
@@ -63,12 +63,25 @@ struct Update {
       }
     }
     __m512 sums[rows][vectors];
+    if constexpr (tree) {
+      add_tree(0, pairs.samples.size(), i, o, last, sums);
+    } else {
+      add(0, pairs.samples.size(), i, o, last, sums);
+    }
+    step(sums, weight, velocity, pairs.outputs, last);
+  }
+
+  /// Sums over the samples of pairs [from, to).
+  template <int rows, int vectors>
+  [[gnu::always_inline]] void add(std::size_t from, std::size_t to, std::int64_t i, std::int64_t o,
+                                  __mmask16 last, __m512 (&sums)[rows][vectors]) const noexcept {
+    const DensePairs& pairs = state.pairs;
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_setzero_ps();
     }
-    for (std::size_t p = 0; p < pairs.samples.size(); ++p) {
+    for (std::size_t p = from; p < to; ++p) {
       const float *x = pairs.x(call, p) + i, *gradient = pairs.gradient(call, p) + o;
       for (std::int64_t s = 0; s < pairs.samples[p]; ++s) {
         __m512 g[vectors];
@@ -85,15 +98,36 @@ struct Update {
         x += pairs.inputs, gradient += pairs.outputs;
       }
     }
-    step(sums, weight, velocity, pairs.outputs, last);
+  }
+
+  template <int rows, int vectors>
+  [[gnu::noinline]] void add_tree(std::size_t from, std::size_t to, std::int64_t i, std::int64_t o,
+                                  __mmask16 last, __m512 (&sums)[rows][vectors]) const noexcept {
+    if (to - from == 1) return add(from, to, i, o, last, sums);
+    const std::size_t middle = middle_of(from, to);
+    add_tree(from, middle, i, o, last, sums);
+    __m512 right[rows][vectors];
+    add_tree(middle, to, i, o, last, right);
+    for (int r = 0; r < rows; ++r) {
+      for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_add_ps(sums[r][v], right[r][v]);
+    }
   }
 
   template <int vectors>
   void rows(std::int64_t i, std::int64_t end, std::int64_t o, __mmask16 last) const noexcept {
+    if (state.pairs.tree) {
+      rows<true, vectors>(i, end, o, last);
+    } else {
+      rows<false, vectors>(i, end, o, last);
+    }
+  }
+
+  template <bool tree, int vectors>
+  void rows(std::int64_t i, std::int64_t end, std::int64_t o, __mmask16 last) const noexcept {
     // A single vector of outputs needs more inputs: sums that do not wait for each other.
     constexpr int most = vectors == 1 ? 16 : 4;
-    for (; i + most <= end; i += most) tile<most, vectors>(i, o, last);
-    for (; i < end; ++i) tile<1, vectors>(i, o, last);
+    for (; i + most <= end; i += most) tile<tree, most, vectors>(i, o, last);
+    for (; i < end; ++i) tile<tree, 1, vectors>(i, o, last);
   }
 };
 

@@ -9,6 +9,7 @@ struct Update {
   std::int64_t inputs, outputs;
   std::vector<std::int64_t> rows;
   double momentum, decay;
+  bool tree = false;
 };
 
 /// dense_grad_weight_sgd on every kernel, for a few steps, against double.
@@ -43,8 +44,10 @@ void check_update(OpHarness& h, const Update& u, const std::string& tag) {
       weight[i] -= learning_rate * g;
     }
   }
-  const graph::Attributes attributes{
-      {"momentum", u.momentum}, {"weight_decay", u.decay}, {"rows", u.rows}};
+  const graph::Attributes attributes{{"momentum", u.momentum},
+                                     {"weight_decay", u.decay},
+                                     {"rows", u.rows},
+                                     {"tree", std::int64_t{u.tree}}};
   h.op("dense_grad_weight_sgd", operands, attributes);
   const auto names = h.cpu_kernels();
   EXPECT_EQ(names.back(), "plain");
@@ -97,7 +100,74 @@ TEST(DenseUpdate, MatchesTheReference) {
     if (chance(h.engine()) != 0) u.momentum = 0.9;
     if (chance(h.engine()) != 0) u.decay = 0.01;
     if (chance(h.engine()) != 0) u.rows = {u.inputs / 3, u.inputs};
+    u.tree = chance(h.engine()) != 0;
     check_update(h, u, std::to_string(i));
+  }
+}
+
+/// Of shards: the bits of the products one by one, and `sum`, whatever the kernel.
+TEST(DenseUpdate, AddsATreeWithTheBitsOfItsSums) {
+  OpHarness h(43);
+  std::uniform_int_distribution<int> features(1, 150), samples(1, 12);
+  int number = 0;
+  for (const std::size_t shards : {2u, 3u, 4u, 5u, 8u, 13u}) {
+    const std::int64_t inputs = features(h.engine()), outputs = features(h.engine());
+    std::vector<ValueId> pairs, products;
+    for (std::size_t shard = 0; shard < shards; ++shard) {
+      const std::string of = "t" + std::to_string(number++);
+      const std::int64_t n = samples(h.engine());
+      pairs.push_back(h.random("x" + of, {n, inputs}));
+      pairs.push_back(h.random("g" + of, {n, outputs}));
+    }
+    const graph::Attributes tree{{"tree", std::int64_t{1}}};
+    h.op("dense_grad_weight", pairs, tree);
+    for (const std::string& kernel : h.cpu_kernels()) {
+      const auto made = h.op("dense_grad_weight", pairs, tree).front();
+      h.run(kernel);
+      const auto found = h.read<float>(made);
+      std::vector<ValueId> terms;
+      for (std::size_t shard = 0; shard < shards; ++shard) {
+        terms.push_back(
+            h.op("dense_grad_weight", {pairs[2 * shard], pairs[2 * shard + 1]}).front());
+        h.run(kernel);
+      }
+      const auto sum = h.op("sum", terms).front();
+      h.run("plain");
+      EXPECT_EQ(found, h.read<float>(sum)) << kernel << ", " << shards << " shards";
+    }
+  }
+}
+
+/// And of their update by itself.
+TEST(DenseUpdate, UpdatesATreeWithTheBitsOfItsSums) {
+  OpHarness h(47);
+  const std::int64_t inputs = 130, outputs = 70;
+  const auto w = h.random("w", {inputs, outputs}), v = h.random("v", {inputs, outputs}),
+             rate = h.random("rate", {1}, 0.1f, 0.2f);
+  const auto weight = h.read<float>(w), velocity = h.read<float>(v);
+  std::vector<ValueId> operands{w, rate, v}, products;
+  for (const std::int64_t samples : {5, 4, 4, 3}) {
+    const std::string of = std::to_string(samples) + std::to_string(operands.size());
+    const auto x = h.random("x" + of, {samples, inputs}),
+               g = h.random("g" + of, {samples, outputs});
+    operands.insert(operands.end(), {x, g});
+    products.push_back(h.op("dense_grad_weight", {x, g}).front());
+    h.run("xsmm");
+  }
+  const auto sum = h.op("sum", products).front();
+  h.run("plain");
+  h.op("sgd", {w, sum, rate, v}, {{"momentum", 0.9}});
+  h.run("plain");
+  const auto expected = h.read<float>(w), moved = h.read<float>(v);
+  const graph::Attributes tree{{"momentum", 0.9}, {"tree", std::int64_t{1}}};
+  h.op("dense_grad_weight_sgd", operands, tree);
+  for (const std::string& kernel : h.cpu_kernels()) {
+    if (kernel == "plain") continue;  // whose products are rounded otherwise
+    h.write(w, weight), h.write(v, velocity);
+    h.op("dense_grad_weight_sgd", operands, tree);
+    h.run(kernel);
+    EXPECT_EQ(h.read<float>(w), expected) << kernel;
+    EXPECT_EQ(h.read<float>(v), moved) << kernel;
   }
 }
 

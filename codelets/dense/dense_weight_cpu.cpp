@@ -22,7 +22,8 @@ using xsmm::TiledProduct;
 /// A tile of inputs times a tile of outputs stays in cache while all pairs are added to it.
 struct GradWeightState {
   DensePairs pairs;
-  /// One a pair, the first of which overwrites: for whole tiles of inputs, and for the last one.
+  /// One a pair, for whole tiles of inputs, and for the last one. In a tree each overwrites, else
+  /// the first.
   std::vector<TiledProduct> whole, rest;
 
   explicit GradWeightState(const OpView& op, std::size_t first = 0)
@@ -39,14 +40,42 @@ struct GradWeightState {
 
   /// The rows of a tile of inputs that begins at i.
   void tile_of_rows(const KernelCall& call, std::int64_t i, float* dweight) const noexcept {
-    const auto& products = i + tile <= pairs.end ? whole : rest;
     for (std::int64_t o = 0; o < pairs.outputs; o += tile) {
-      for (std::size_t p = 0; p < products.size(); ++p)
-        products[p].at(o)(pairs.gradient(call, p) + o, pairs.x(call, p) + i, dweight + o);
+      if (pairs.tree) {
+        add_tree(call, 0, pairs.samples.size(), i, o, dweight + o);
+      } else {
+        for (std::size_t p = 0; p < pairs.samples.size(); ++p) add(call, p, i, o, dweight + o);
+      }
     }
   }
 
  private:
+  void add(const KernelCall& call, std::size_t p, std::int64_t i, std::int64_t o,
+           float* to) const noexcept {
+    const TiledProduct& product = (i + tile <= pairs.end ? whole : rest)[p];
+    product.at(o)(pairs.gradient(call, p) + o, pairs.x(call, p) + i, to);
+  }
+
+  /// A tile of pairs [from, to). Only the first pair's goes straight to the result.
+  void add_tree(const KernelCall& call, std::size_t from, std::size_t to, std::int64_t i,
+                std::int64_t o, float* out) const noexcept {
+    if (to - from == 1) return add(call, from, i, o, out);
+    const std::size_t middle = middle_of(from, to);
+    add_tree(call, from, middle, i, o, out);
+    float right[tile * tile];
+    add_tree(call, middle, to, i, o, right);
+    const std::int64_t width = std::min(tile, pairs.outputs - o), step = step_of(from);
+    for (std::int64_t row = 0; row < std::min(tile, pairs.end - i); ++row) {
+#pragma omp simd
+      for (std::int64_t k = 0; k < width; ++k) out[row * step + k] += right[row * tile + k];
+    }
+  }
+
+  /// From a row of what a pair's product is written to, to the next.
+  std::int64_t step_of(std::size_t pair) const noexcept {
+    return pairs.tree && pair > 0 ? tile : pairs.outputs;
+  }
+
   std::vector<TiledProduct> products(std::int64_t width) const {
     std::vector<TiledProduct> all;
     if (width == 0) return all;
@@ -56,9 +85,9 @@ struct GradWeightState {
                             .k = samples,
                             .lda = pairs.outputs,
                             .ldb = pairs.inputs,
-                            .ldc = pairs.outputs,
+                            .ldc = step_of(all.size()),
                             .transpose_b = true,
-                            .accumulate = !all.empty()});
+                            .accumulate = !pairs.tree && !all.empty()});
     }
     return all;
   }
@@ -71,18 +100,43 @@ void grad_weight_xsmm(const KernelCall& call) {
     state.tile_of_rows(call, i, call.out<float>(0) + (i - pairs.begin) * pairs.outputs);
 }
 
-void plain_row(const DensePairs& pairs, const KernelCall& call, std::int64_t i, float* row) {
-  const std::int64_t inputs = pairs.inputs, outputs = pairs.outputs;
-  std::fill_n(row, outputs, 0.0f);
-  for (std::size_t p = 0; p < pairs.samples.size(); ++p) {
-    const float *x = pairs.x(call, p), *gradient = pairs.gradient(call, p);
+/// Adds pairs [first, last) to outputs [o, o + width) of a row.
+void add_to_row(const DensePairs& pairs, const KernelCall& call, std::size_t first,
+                std::size_t last, std::int64_t i, std::int64_t o, std::int64_t width, float* row) {
+  for (std::size_t p = first; p < last; ++p) {
+    const float *x = pairs.x(call, p), *gradient = pairs.gradient(call, p) + o;
     for (std::int64_t s = 0; s < pairs.samples[p]; ++s) {
-      const float factor = x[s * inputs + i];
-      const float* g = gradient + s * outputs;
+      const float factor = x[s * pairs.inputs + i];
+      const float* g = gradient + s * pairs.outputs;
 #pragma omp simd
-      for (std::int64_t o = 0; o < outputs; ++o) row[o] += factor * g[o];
+      for (std::int64_t k = 0; k < width; ++k) row[k] += factor * g[k];
     }
   }
+}
+
+/// Writes the tree of pairs [first, last).
+void write_tree(const DensePairs& pairs, const KernelCall& call, std::size_t first,
+                std::size_t last, std::int64_t i, std::int64_t o, std::int64_t width, float* row) {
+  if (last - first == 1) {
+    std::fill_n(row, width, 0.0f);
+    return add_to_row(pairs, call, first, last, i, o, width, row);
+  }
+  const std::size_t middle = middle_of(first, last);
+  write_tree(pairs, call, first, middle, i, o, width, row);
+  float right[tile];
+  write_tree(pairs, call, middle, last, i, o, width, right);
+  for (std::int64_t k = 0; k < width; ++k) row[k] += right[k];
+}
+
+void plain_row(const DensePairs& pairs, const KernelCall& call, std::int64_t i, float* row) {
+  const std::int64_t outputs = pairs.outputs;
+  const std::size_t all = pairs.samples.size();
+  if (!pairs.tree) {
+    std::fill_n(row, outputs, 0.0f);
+    return add_to_row(pairs, call, 0, all, i, 0, outputs, row);
+  }
+  for (std::int64_t o = 0; o < outputs; o += tile)
+    write_tree(pairs, call, 0, all, i, o, std::min(tile, outputs - o), row + o);
 }
 
 void grad_weight_plain(const KernelCall& call) {

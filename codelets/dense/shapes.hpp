@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codelets/registry.hpp"
+#include "src/base/sum_tree.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -28,6 +29,7 @@ struct DensePairs {
   std::int64_t inputs = 0, outputs = 0;
   std::int64_t begin = 0, end = 0;    ///< rows of the gradient: inputs
   std::vector<std::int64_t> samples;  ///< of each pair
+  bool tree = false;  ///< products of pairs are added as `sum` adds, not one behind the other
 
   explicit DensePairs(const OpView& op, std::size_t first_pair = 0)
       : first(first_pair),
@@ -38,6 +40,7 @@ struct DensePairs {
     if (!rows.empty()) begin = rows[0], end = rows[1];
     for (std::size_t i = first; i < op.operand_count(); i += 2)
       samples.push_back(op.operand(i).shape[0]);
+    tree = op.integer(graph::sum_tree) != 0 && samples.size() > 1;
   }
 
   const float* x(const KernelCall& call, std::size_t pair) const noexcept {

@@ -1,6 +1,7 @@
 #include "codelets/prepare.hpp"
 #include "codelets/rows.hpp"
 #include "src/base/element.hpp"
+#include "src/base/sum_tree.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -45,7 +46,7 @@ void tree(const Address& address, std::size_t from, std::size_t to, std::int64_t
     default:
       break;
   }
-  const std::size_t middle = from + (to - from) / 2;
+  const std::size_t middle = middle_of(from, to);
   T right[block];
   tree(address, from, middle, n, out);
   tree(address, middle, to, n, right);

@@ -121,6 +121,10 @@ struct FeatureSplit {
   bool relu = false;  ///< of the sum
 };
 
+/// The attribute, an integer, by which an operator of `sums_as` is told to add the results as `sum`
+/// does, to the same bits; 0: in any order.
+inline constexpr std::string_view sum_tree = "tree";
+
 /// Rows [begin, begin + rows) of a batch, which an op is asked to work on alone.
 struct Share {
   /// By operand: its first axis is the batch's, and it holds these rows of it. The others are
@@ -198,7 +202,7 @@ class OperatorDefinition {
 
   /// The operator that gives the sum of several of these ops' only results in one go: it has the
   /// same attributes, and takes the operands of all of them in order (`variadic` by the number of
-  /// operands). Empty: there is none.
+  /// operands). It may have the attribute `sum_tree`. Empty: there is none.
   std::string sums_as;
 
   /// The attribute, `integers` and empty by default, that asks for rows [begin, end) of the only
