@@ -35,7 +35,7 @@ class Contestant {
   virtual Json profile(double seconds) = 0;
   virtual std::string version() const = 0;
   virtual std::string configuration() const = 0;
-  virtual int lanes() const { return 0; }  ///< ours only
+  virtual int lanes() const { return 0; }  ///< of all shards; ours only
 };
 
 /// A turn with {"busy_seconds", "kernels"} besides: how long a GPU's kernels ran in it, by the

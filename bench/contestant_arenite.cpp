@@ -97,7 +97,7 @@ class Arenite : public Contestant {
     return "as `arenite train` runs it: lanes and tasks chosen from network and batch; "
            "denormals flushed";
   }
-  int lanes() const override { return trainer_.lanes(); }
+  int lanes() const override { return trainer_.shards() * trainer_.lanes(); }
 
  private:
   const data::Split train_;

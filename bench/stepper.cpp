@@ -2,6 +2,8 @@
 
 #include <arenite/arenite.hpp>
 
+#include "src/compile/compile.hpp"
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,9 +56,10 @@ constexpr std::int64_t epoch = 1000;  // steps
       session, model.layers, data.shape(),
       {.batch = options.batch, .optimizer = optim::sgd({.lr = options.lr, .momentum = 0.9f})});
   trainer.prepare(&data.train, nullptr);
-  const std::string text = model.name + ", batch " + std::to_string(options.batch) + " in " +
-                           std::to_string(trainer.lanes()) +
-                           (trainer.lanes() == 1 ? " lane, " : " lanes, ") + session.description();
+  const std::string text =
+      model.name + ", batch " + std::to_string(options.batch) + " in " +
+      compile::cut_text({trainer.shards(), trainer.lanes()}, trainer.shards_at_once()) + ", " +
+      session.description();
   const std::size_t length = text.size();
   send(out, &length, 1);
   send(out, text.data(), length);

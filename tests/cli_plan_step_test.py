@@ -42,6 +42,16 @@ $14 = dense($10, $3);
 result = $14;
 """
 
+# Its batch can be cut in shards.
+TRAINED = """$1 = InputTensor(x, float32, [12, 8]);
+$2 = ParameterTensor(w, float32, [8, 2]);
+$5 = dense($1, $2);
+$6 = mul($5, $5);
+$7 = sum_to($6, [1, 1]);
+train($7, optimizer=sgd, learning_rate=0.1, parameters=[$2]);
+result = $7;
+"""
+
 
 class Step(Case):
     def planned(self, text, *arguments):
@@ -185,10 +195,9 @@ result = $2, $3;
         result = run("plan", str(path), "--verify", str(out))
         self.assertEqual(result.returncode, 2)
         self.assertIn("overlap and may be alive together", result.stderr)
-        for option in ("--passes", "--graphs", "--workers=2"):
-            name = option.split("=")[0]
+        for option in ("--passes", "--graphs"):
             self.refused(run("plan", str(path), "--verify", str(out), option),
-                         f"{name} together with --verify; expected one of them" + HELP)
+                         f"{option} together with --verify; expected one of them" + HELP)
         # Another model's, and one that is no plan.
         self.assertEqual(run("plan", "model:mlp", "--verify", str(out)).returncode, 2)
         self.assertEqual(run("plan", str(path), "--verify", str(path)).returncode, 2)
@@ -214,11 +223,11 @@ result = $2, $3;
         self.assertEqual(run("plan", str(path), "--verify", str(self.root / "plan.json")).returncode, 0)
 
     def test_workers(self):
-        """They change the estimated time alone, and need not be here."""
-        path = "model:cnn2?lanes=4"
-        one, said = self.planned(path, "--workers", 1)
+        """Of one shard they change the estimated time alone, and need not be here."""
+        path, lanes = "model:cnn2", ("--lanes", "4")
+        one, said = self.planned(path, *lanes, "--workers", 1)
         self.assertRegex(said, r"\nabout \d+ µs a step with 1 worker \(estimated\)\n")
-        many, said = self.planned(path, "--workers", 1000)
+        many, said = self.planned(path, *lanes, "--workers", 1000)
         self.assertRegex(said, r"\nabout \d+ µs a step with 1,000 workers \(estimated\)\n")
         self.assertEqual((one["workers"], many["workers"]), (1, 1000))
         self.assertGreater(one["step_time"], 0)
@@ -231,19 +240,52 @@ result = $2, $3;
                      "(hint: an explicit number of workers (--workers) wins over it)")
         self.assertFalse(out.exists())
         self.planned(path)
-        checked = run("plan", path, "--verify", str(self.root / "plan.json"), STARPU_NCPU="many")
+        checked = run("plan", path, "--verify", str(self.root / "plan.json"), "--workers", "3", STARPU_NCPU="many")
         self.assertEqual((checked.returncode, checked.stderr), (0, ""))
+
+    def test_shards_follow_each_other(self):
+        """Fewer at once take fewer bytes; as many as there are workers, unless it is said."""
+        path, peaks = "model:cnn2?batch=64", []
+        for at_once in 1, 2, 4:
+            plan, said = self.planned(path, "--shards", 4, "--at-once", at_once)
+            self.assertIn("batch 64 in 4 shards" + (f", {at_once} at once" if at_once < 4 else "") + "\n", said)
+            by_workers, _ = self.planned(path, "--shards", 4, "--workers", at_once)
+            self.assertEqual(by_workers["peak"], plan["peak"])
+            peaks.append(plan["peak"])
+        self.assertLess(peaks[0], 0.6 * peaks[2])
+        self.assertLess(peaks[0], peaks[1])
+        self.assertLess(peaks[1], peaks[2])
+        _, said = self.planned(path, "--shards", 2, "--lanes", 2, "--at-once", 1, "--passes")
+        self.assertIn("batch 64 in 2 shards of 2 lanes, 1 at once\n", said)
+        self.assertIn("\n  line_up_shards  1 shard\n    2 shards → 1 at once\n", said)
+        checked = run("plan", path, "--verify", str(self.root / "plan.json"), "--shards", "2", "--lanes", "2", "--at-once", "1")
+        self.assertEqual((checked.returncode, checked.stderr), (0, ""))
+        _, said = self.planned(self.script(TRAINED), "--shards", 3, "--at-once", 1)
+        self.assertRegex(said, r"^training step of graph script [^\n]* in 3 shards, 1 at once\n")
+
+    def test_shards_that_a_network_cannot_have(self):
+        whole = TRAINED.replace("$6 = mul($5, $5);", "$8 = sum_to($5, [1, 2]); $6 = mul($5, $8);")
+        self.refused(run("plan", str(self.script(whole)), "--shards", "2"),
+                     "program 'step': 2 shards, where mul #2 waits for all shards' sum_to #1; expected a batch whose "
+                     "shards need nothing of each other, or one shard")
+        self.planned(self.script(whole), "--lanes", 2)
+        buffers = self.root / "buffers.csv"
+        buffers.write_text("id,lower,upper,size\na,0,1,1\n")
+        for option in "--shards", "--lanes", "--at-once", "--workers":
+            self.refused(run("plan", str(buffers), option, "2"),
+                         f"'{buffers}': {option} for a table; expected a graph script or a model")
 
     def test_lanes_have_their_reasons(self):
         for model, reason in (
                 ("cnn1?batch=2&mode=inference", "    left: a step estimated at {} µs in one lane: 2 lanes pay from 60 µs on\n"),
                 ("cnn1?batch=64", "    a step estimated at {} µs in one lane → 2 lanes, which pay from 60 µs on\n"),
                 ("cnn2?batch=1", "    left: a step estimated at {} µs in one lane: 2 lanes pay from 60 µs on\n"),
-                ("cnn1?batch=64&lanes=1", "    left: the batch: one lane was asked for\n"),
-                ("cnn1?batch=2&lanes=4", "    left: the batch: it has no more than 2 samples for 4 lanes\n"),
-                ("cnn1?batch=1&lanes=4", "    left: the batch: it has no more than 1 sample for 4 lanes\n")):
+                ("cnn1?batch=64 --lanes=1", "    left: the batch: one lane was asked for\n"),
+                ("cnn1?batch=2 --lanes=4", "    left: the batch: it has no more than 2 samples for 4 lanes\n"),
+                ("cnn1?batch=1 --shards=4", "    left: the batch: it has no more than 1 sample for 4 shards\n")):
             with self.subTest(model=model):
-                _, said = self.planned(f"model:{model}", "--passes")
+                path, *options = model.split()
+                _, said = self.planned(f"model:{path}", "--passes", *options)
                 report = said[said.index("  split_batch "):said.index("  gradients ")]
                 self.assertRegex(report, re.escape(reason).replace(r"\{\}", r"\d+"))
 
@@ -266,7 +308,7 @@ result = $2, $3;
             trained = run("train", "--model", model, "--dataset", images, "--limit", "64", "--batch", "32",
                           "--epochs", "0", "--workers", "1", "--arenas", layout, "--plan-json", str(files), *given)
             self.assertEqual((trained.returncode, trained.stderr), (0, ""))
-            plan, said = self.planned(f"model:{model}?batch=32" + (f"&lanes={lanes}" if lanes else ""))
+            plan, said = self.planned(f"model:{model}?batch=32", "--workers", 1, *given)
             packings = [json.loads(p.read_text()) for p in sorted(self.root.glob("train.json*"))]
             if layout == "two":
                 self.assertEqual(sum(p["peak"] for p in packings), plan["two_arenas"])
@@ -277,20 +319,20 @@ result = $2, $3;
 
     def test_models(self):
         train, said = self.planned("model:lenet5")
-        # How many lanes follows from the kernels' estimated times.
-        self.assertRegex(said, r"^training step of model lenet5, batch 64 in \d+ lanes?\n")
+        # How many shards or lanes follows from the kernels' estimated times.
+        self.assertRegex(said, r"^training step of model lenet5, batch 64 in \d+ (lanes?|shards, \d at once)\n")
         self.assertIn("forward values: ", said)
         self.assertIn("backward values: ", said)
         self.assertEqual([arena["phase"] for arena in train["arenas"]], ["forward", "backward"])
         self.assertGreaterEqual(train["two_arenas"], train["peak"])
         self.assertGreater(train["separate"], train["two_arenas"])
         self.assertGreaterEqual(train["critical_path"], train["critical_path_without"])
-        run_only, said = self.planned("model:lenet5?mode=inference&batch=64&lanes=1")
+        run_only, said = self.planned("model:lenet5?mode=inference&batch=64", "--lanes", 1)
         self.assertIn("inference step of model lenet5, batch 64 in 1 lane\n", said)
         self.assertLess(run_only["peak"], train["peak"])
 
     def test_bad_models(self):
-        options = "batch=N, mode=train, mode=inference or lanes=N"
+        options = "batch=N, mode=train or mode=inference"
         models = "one of mlp, cnn1, lenet5, cnn2, vgg-small"
         for text, message in (
                 ("model:", f"unknown model ''; expected {models}"),
@@ -298,7 +340,7 @@ result = $2, $3;
                 ("model:CNN2?batch=1", f"unknown model 'CNN2'; expected {models} (hint: did you mean 'cnn2'?)"),
                 ("model:cnn2?bacth=64", f"unknown option 'bacth'; expected {options} (hint: did you mean 'batch'?)"),
                 ("model:cnn2?", f"an option without a name; expected {options}"),
-                ("model:cnn2?batch=1&&lanes=1", f"an option without a name; expected {options}"),
+                ("model:cnn2?batch=1&&mode=train", f"an option without a name; expected {options}"),
                 ("model:cnn2?batch=1&batch=1", "option 'batch' twice; expected each once"),
                 ("model:cnn2?batch", "batch ''; expected a whole number of 1 to 1048576"),
                 ("model:cnn2?batch=0", "batch '0'; expected a whole number of 1 to 1048576"),
@@ -306,12 +348,14 @@ result = $2, $3;
                 ("model:cnn2?batch=1048577", "batch '1048577'; expected a whole number of 1 to 1048576"),
                 ("model:cnn2?batch=99999999999999999999",
                  "batch '99999999999999999999'; expected a whole number of 1 to 1048576"),
-                ("model:cnn2?lanes=65", "lanes '65'; expected a whole number of 1 to 64"),
+                ("model:cnn2?lanes=4", f"unknown option 'lanes'; expected {options} "
+                                       "(hint: the option --lanes says how many)"),
                 ("model:cnn2?mode=training",
                  "mode 'training'; expected train or inference (hint: did you mean 'train'?)")):
             with self.subTest(text=text):
                 self.refused(run("plan", text), f"'{text}': {message}")
-        for option in ("--lanes=3", "--batch", "--mode"):
+        self.refused(run("plan", "model:cnn2", "--lanes", "65"), "--lanes: '65'; expected a whole number of 1 to 64" + HELP)
+        for option in ("--batch=3", "--batch", "--mode"):
             name = option[2:].split("=")[0]
             self.refused(run("plan", "model:cnn2", option, "3"),
                          f"unknown argument '{option}' (here it is written as model:NAME?{name}=…); expected options of plan" + HELP)

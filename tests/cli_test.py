@@ -32,7 +32,7 @@ class FailedRun(unittest.TestCase):
         if cli_testing.SANITIZER:
             self.skipTest("a sanitizer reserves more address space than this allows")
         limit = (400 << 20) + cli_testing.libraries()
-        done = run(*small("--model", "cnn2", "--limit", "6000", "--batch", "6000"),
+        done = run(*small("--model", "cnn2", "--limit", "6000", "--batch", "6000", "--shards", "1"),
                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr, r"^arenite: the system refused \d+ bytes.*memory for block '.*smaller batch")
@@ -64,6 +64,16 @@ class Run(unittest.TestCase):
                 self.assertEqual(self.trained(run(*small("--model", "cnn2"), **little)), plain, kib)
                 planned = run("plan", str(script), **little)
                 self.assertEqual(planned.returncode, 0, f"{kib} KiB: {planned.stderr}")
+
+    def test_shards(self):
+        four = self.trained(train("--model", "cnn1", "--shards", "4"))
+        for at_once in "1", "2", "4":
+            for workers in "1", "2":
+                done = train("--model", "cnn1", "--shards", "4", "--at-once", at_once, "--workers", workers)
+                self.assertEqual(self.trained(done), four, (at_once, workers))
+                words = "4 shards; " if at_once == "4" else f"4 shards, {at_once} at once; "
+                self.assertIn(f"batch 64 in {words}", done.stdout)
+        self.assertNotEqual(self.trained(train("--model", "cnn1", "--shards", "2")), four)
 
     def test_log(self):
         with tempfile.TemporaryDirectory() as folder:

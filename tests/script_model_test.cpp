@@ -73,7 +73,7 @@ TEST(ScriptModel, AllocatesNothingAfterTheFirstEvaluation) {
 ModelOptions with_lanes(int lanes) {
   ModelOptions options;
   options.target.two_lanes_microseconds = 0;
-  if (lanes == 4) options.target.four_lanes_microseconds = 0;
+  if (lanes == 4) options.target.four_shards_microseconds = 0;
   return options;
 }
 
@@ -121,8 +121,8 @@ TEST(ScriptModel, LanesOfABatch) {
         $36 = scale_by($34, $35);
         result = $36, $31, $18;)";
       graph::Remarks remarks;
-      EXPECT_TRUE(graph::split_batch(graph::parse(script, operators()), operators(), lanes,
-                                     graph::default_target(), &remarks));
+      EXPECT_TRUE(graph::split_batch(graph::parse(script, operators()), operators(),
+                                     {.lanes = lanes}, graph::default_target(), &remarks));
       EXPECT_TRUE(remarks.left.empty()) << remarks.left.front().what << remarks.left.front().why;
       Pair pair(script, static_cast<std::uint32_t>(batch), with_lanes(lanes));
       for (std::int64_t prefix : {4, 1}) {
@@ -176,7 +176,7 @@ TEST(ScriptModel, LanesHaveTheGradientsOfTheWhole) {
                       .parameters = {whole.find("w"), whole.find("b"), whole.find("v")}};
   const auto expected = gradients(whole, whole.outputs);
   for (const int lanes : {2, 3, 4}) {
-    const auto batch = graph::split_batch(whole, operators(), lanes);
+    const auto batch = graph::split_batch(whole, operators(), {.lanes = lanes});
     ASSERT_TRUE(batch);
     EXPECT_EQ(batch->losses.size(), static_cast<std::size_t>(lanes));
     const auto got = gradients(batch->graph, batch->losses);

@@ -92,15 +92,21 @@ TEST(Today, StepsOfAllNetworksArePlannedAsTheyWere) {
   if (kernels.empty()) GTEST_SKIP() << "steps are held of AVX-512 and AVX2 kernels";
   std::ostringstream found;
   for (const nn::NamedModel& model : nn::models()) {
-    for (const auto& [batch, lanes] : {std::pair{64, 0},
-                                       {64, 1},
-                                       {64, 2},
-                                       {64, 4},
-                                       {10, 0},
-                                       {10, 3},
-                                       {7, 0},
-                                       {1, 0},
-                                       {256, 8}}) {
+    struct Cut {
+      int batch, lanes, shards = 0, at_once = 0;
+    };
+    for (const auto& [batch, lanes, shards, at_once] : {Cut{64, 0},
+                                                        {64, 1},
+                                                        {64, 2},
+                                                        {64, 4},
+                                                        {64, 1, 4, 1},
+                                                        {64, 1, 4, 2},
+                                                        {64, 2, 2, 1},
+                                                        {10, 0},
+                                                        {10, 3},
+                                                        {7, 0},
+                                                        {1, 0},
+                                                        {256, 8}}) {
       for (const bool training : {true, false}) {
         for (const auto& [fuse, compute] : {std::pair{true, runtime::Compute::float32},
                                             {false, runtime::Compute::float32},
@@ -114,11 +120,15 @@ TEST(Today, StepsOfAllNetworksArePlannedAsTheyWere) {
                .dataset = 1000,
                .image = model.image,
                .training = training,
-               .how = {.lanes = lanes, .fuse = fuse, .kernels = {.compute = compute}}},
+               .how = {.shards = shards,
+                       .lanes = lanes,
+                       .at_once = at_once,
+                       .fuse = fuse,
+                       .kernels = {.compute = compute}}},
               &state);
-          found << model.name << " batch=" << batch << " lanes=" << lanes
+          found << model.name << " batch=" << batch << " shards=" << shards << " lanes=" << lanes
                 << (training ? "" : " inference") << (fuse ? "" : " unfused") << ' '
-                << to_string(compute) << ": " << step.lanes << " lanes, "
+                << to_string(compute) << ": " << compile::cut_text(step.cut, step.at_once) << ", "
                 << step.spec.plan.transient_bytes() << " + " << state.bytes() << " bytes, "
                 << digest(step.spec) << '\n';
         }

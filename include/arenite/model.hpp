@@ -60,6 +60,8 @@ struct ModelOptions {
   std::string device;
   bool cudnn = true;  ///< on GPUs, cuDNN's kernels where there are such; else all others
   runtime::Compute compute = runtime::Compute::float32;  ///< tfloat32 on GPUs alone
+  /// As in train::TrainerOptions: shards of the batch, lanes of a shard, shards under way together.
+  int shards = 0, lanes = 0, shards_at_once = 0;
 };
 
 class Model {

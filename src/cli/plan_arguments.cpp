@@ -69,9 +69,9 @@ void add_input(Command& plan, PlanArguments& a) {
               "a graph script: what a model of it takes, one training step of it where it trains; "
               "kernels that it names are kept. A file is a script if its name does not end with "
               ".csv and it begins with $, # or result =\n" +
-                  fmt::format("model:NAME?batch=64&mode=train&lanes=2, a step of a model as "
-                              "`arenite train` plans it, with mode train or inference; without "
-                              "lanes as many as training takes. Models are {}",
+                  fmt::format("model:NAME?batch=64&mode=train, a step of a model as "
+                              "`arenite train` plans it, with mode train or inference. Models "
+                              "are {}",
                               fmt::join(models, ", ")))
           ->required();
   for (const std::string& model : models) input->offer.words.push_back("model:" + model);
@@ -112,9 +112,10 @@ void add_problem(Command& plan, PlanArguments& a) {
 
 void add_compiler(Command& plan, PlanArguments& a) {
   plan.heading("How a script or a model becomes tasks");
+  add_cut(plan, a.cut);
   add_whole_number(plan, "--workers", a.workers, 1, 1024,
-                   "CPU workers that the step's time is estimated for (else as many as `arenite "
-                   "train` takes); no byte depends on them");
+                   "CPU workers that the step's time is estimated for, and as many shards planned "
+                   "at once (else as many as `arenite train` takes)");
   plan.add_switch("--passes", a.passes,
                   "list what each pass of the compiler did, what it left as it was, and why: the "
                   "kernels, too, that were refused for an op");
@@ -157,8 +158,7 @@ void add_outputs(Command& plan, PlanArguments& a) {
   plan.add_path("--verify", a.verify, "FILE",
                 "check this JSON plan, whoever made it, against the input instead of making one; "
                 "with the same --in-flight, and without what says how one is made or written")
-      ->excluded = {"--out",      "--csv",     "--svg",    "--effort",
-                    "--strategy", "--workers", "--passes", "--graphs"};
+      ->excluded = {"--out", "--csv", "--svg", "--effort", "--strategy", "--passes", "--graphs"};
 }
 
 }  // namespace
@@ -175,7 +175,7 @@ Command* add_plan_options(Command& app, PlanArguments& a) {
   add_compiler(plan, a);
   add_search(plan, a);
   add_outputs(plan, a);
-  for (const char* name : {"batch", "lanes", "mode"})
+  for (const char* name : {"batch", "mode"})
     plan.elsewhere[name] = fmt::format("model:NAME?{}=…", name);
   plan.examples = {
       {"plan buffers.csv --csv offsets.csv --svg plan.svg", "a table of your own, and a picture"},

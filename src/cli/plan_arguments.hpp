@@ -6,6 +6,7 @@
 #include <arenite/plan/step_plan.hpp>
 
 #include "src/cli/command.hpp"
+#include "src/cli/cut_arguments.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -28,6 +29,7 @@ struct PlanArguments {
   graph::SizeValues sizes;                  ///< of a script
   bool passes = false, graphs = false;      ///< of a script or model: what the compiler did
   int workers = 0;                          ///< 0: as many as `arenite train` takes
+  CutArguments cut;
 };
 
 /// Adds the subcommand to the parser, which owns it and fills `a` while it reads.

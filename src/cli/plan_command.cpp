@@ -61,9 +61,13 @@ void refuse_sizes(const PlanArguments& arguments, const char* what, const char* 
 }
 
 void refuse_compiler(const PlanArguments& arguments) {
+  const CutArguments& cut = arguments.cut;
   const char* option = arguments.passes         ? "--passes"
                        : arguments.graphs       ? "--graphs"
                        : arguments.workers != 0 ? "--workers"
+                       : cut.shards != 0        ? "--shards"
+                       : cut.lanes != 0         ? "--lanes"
+                       : cut.at_once != 0       ? "--at-once"
                                                 : nullptr;
   if (option == nullptr) return;
   refuse(std::string(option) + " for a table", "a graph script or a model",

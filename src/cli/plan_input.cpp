@@ -38,16 +38,17 @@ class ModelOptions {
     const std::string name = take_until(rest, '=');
     const std::string value(rest);
     Nearest nearest(name);
-    for (const char* known : {"batch", "mode", "lanes"}) nearest.consider(known);
+    for (const char* known : {"batch", "mode"}) nearest.consider(known);
     if (nearest.found() != name || name.empty()) {
       wrong(name.empty() ? "an option without a name" : "unknown option '" + name + "'",
-            "batch=N, mode=train, mode=inference or lanes=N", nearest.hint());
+            "batch=N, mode=train or mode=inference",
+            name == "lanes" || name == "shards" ? "the option --" + name + " says how many"
+                                                : nearest.hint());
     }
     if (std::ranges::find(seen_, name) != seen_.end())
       wrong("option '" + name + "' twice", "each once");
     seen_.push_back(name);
     if (name == "batch") request_.batch = number(name, value, 1 << 20);
-    if (name == "lanes") request_.lanes = static_cast<int>(number(name, value, 64));
     if (name == "mode") request_.training = is_training(value);
   }
 

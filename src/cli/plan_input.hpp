@@ -20,14 +20,13 @@ struct ModelRequest {
   const nn::NamedModel* model = nullptr;
   std::int64_t batch = 64;
   bool training = true;
-  int lanes = 0;  ///< 0: chosen from the network and the batch
 };
 
 /// True for what begins with "model:".
 bool names_model(std::string_view input) noexcept;
 
-/// Reads "model:NAME", "model:NAME?batch=32&mode=inference&lanes=2". Throws Error on what it does
-/// not know; builds nothing.
+/// Reads "model:NAME", "model:NAME?batch=32&mode=inference". Throws Error on what it does not know;
+/// builds nothing.
 ModelRequest parse_model(const std::string& input);
 
 /// True when a file's text is a graph script rather than a table: where its name does not end with

@@ -56,6 +56,21 @@ plan::InFlight in_flight(const PlanArguments& arguments) {
   return arguments.in_flight.value_or(plan::InFlight::lanes());
 }
 
+int workers_of(const PlanArguments& arguments) {
+  return arguments.workers > 0 ? arguments.workers : runtime::cpu_workers();
+}
+
+/// As training compiles, with what is said.
+compile::Options options_of(const PlanArguments& arguments) {
+  return {.shards = arguments.cut.shards,
+          .lanes = arguments.cut.lanes,
+          .at_once = arguments.cut.at_once,
+          .workers = workers_of(arguments),
+          .plan = {.in_flight = in_flight(arguments), .solve = {}},
+          .graphs = arguments.graphs,
+          .remarks = arguments.passes};
+}
+
 class StepSubject : public PlanSubject {
  public:
   StepSubject(std::string_view kind, compile::Compiled step, std::string title,
@@ -64,10 +79,13 @@ class StepSubject : public PlanSubject {
         graph_(std::move(step.spec.graph)),
         schedule_(std::move(step.spec.schedule)),
         report_(std::move(step.report)),
+        cut_(step.cut),
+        at_once_(step.at_once),
         title_(std::move(title)),
         arguments_(arguments),
         options_{.in_flight = in_flight(arguments),
                  .solve = {.strategy = arguments.strategy, .effort = arguments.effort}},
+        workers_(workers_of(arguments)),
         problem_(plan::whole_problem(plan::step_problems(graph_, schedule_, options_))),
         copies_(graph::inserted_copies(graph_)) {
     for (const graph::Task& task : schedule_.tasks) ops_ += std::ssize(task.ops);
@@ -75,7 +93,6 @@ class StepSubject : public PlanSubject {
 
   const plan::Problem& problem() const override { return problem_; }
   plan::Plan solve() override {
-    workers_ = arguments_.workers > 0 ? arguments_.workers : runtime::cpu_workers();
     overlay_ = solve_layout(ArenaLayout::overlay);
     // Without backward values their block would be empty, and the other one the same.
     const bool backward = std::ranges::any_of(overlay_.arenas, [](const plan::ArenaPlan& arena) {
@@ -125,7 +142,11 @@ class StepSubject : public PlanSubject {
 
   Json fields() const override {
     const plan::InFlight in_flight = options_.in_flight;
-    Json fields{{"ops", ops_}, {"tasks", schedule_.tasks.size()}};
+    Json fields{{"shards", cut_.shards},
+                {"lanes", cut_.lanes},
+                {"at_once", at_once_},
+                {"ops", ops_},
+                {"tasks", schedule_.tasks.size()}};
     for (const auto& [name, bound] : graph::run_time_sizes(graph_)) fields["bounds"][name] = bound;
     fields["in_flight"] = plan::to_string(in_flight);
     if (!in_flight.is_lanes() && !in_flight.is_unlimited()) fields["in_flight"] = in_flight.tasks();
@@ -195,13 +216,15 @@ class StepSubject : public PlanSubject {
   const graph::Graph graph_;
   const graph::Schedule schedule_;
   const compile::Report report_;
+  const graph::BatchCut cut_;
+  const int at_once_;
   const std::string title_;
   const PlanArguments& arguments_;
   const plan::StepOptions options_;
+  const int workers_;
   const plan::Problem problem_;
   const std::vector<graph::InsertedCopy> copies_;
   std::int64_t ops_ = 0;
-  int workers_ = 0;
   plan::StepPlan overlay_, two_;
 };
 
@@ -247,12 +270,11 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
     }
   }
   const bool trained = graph.training.has_value();
-  const std::string title = std::string(trained ? "training step of " : "") + "graph script " +
-                            arguments.input + sizes_text(graph, arguments.sizes);
-  compile::Compiled step = compile::lower(graph, {.name = "step", .train = trained},
-                                          {.plan = {.in_flight = in_flight(arguments), .solve = {}},
-                                           .graphs = arguments.graphs,
-                                           .remarks = arguments.passes});
+  std::string title = std::string(trained ? "training step of " : "") + "graph script " +
+                      arguments.input + sizes_text(graph, arguments.sizes);
+  compile::Compiled step =
+      compile::lower(graph, {.name = "step", .train = trained}, options_of(arguments));
+  if (step.cut.shards > 1) title += " in " + compile::cut_text(step.cut, step.at_once);
   return std::make_unique<StepSubject>("script", std::move(step), title, arguments);
 }
 
@@ -262,22 +284,16 @@ std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments) {
   // What `arenite train` takes for what is not said.
   const train::TrainerOptions defaults;
   const nn::NamedModel& model = *wanted.model;
-  train::StepProgram step =
-      train::build_step(model.layers, defaults.loss, defaults.optimizer,
-                        {.name = wanted.training ? "train" : "evaluate",
-                         .batch = wanted.batch,
-                         .dataset = wanted.batch,
-                         .image = model.image,
-                         .training = wanted.training,
-                         .how = {.lanes = wanted.lanes,
-                                 .fuse = defaults.fuse,
-                                 .target = defaults.target,
-                                 .plan = {.in_flight = in_flight(arguments), .solve = {}},
-                                 .graphs = arguments.graphs,
-                                 .remarks = arguments.passes}});
+  train::StepProgram step = train::build_step(model.layers, defaults.loss, defaults.optimizer,
+                                              {.name = wanted.training ? "train" : "evaluate",
+                                               .batch = wanted.batch,
+                                               .dataset = wanted.batch,
+                                               .image = model.image,
+                                               .training = wanted.training,
+                                               .how = options_of(arguments)});
   const std::string title =
       fmt::format("{} step of model {}, batch {} in {}", wanted.training ? "training" : "inference",
-                  model.name, digits(wanted.batch), counted(step.lanes, "lane"));
+                  model.name, digits(wanted.batch), compile::cut_text(step.cut, step.at_once));
   return std::make_unique<StepSubject>("model", std::move(step), title, arguments);
 }
 

@@ -113,9 +113,7 @@ void add_places(Command& train, TrainArguments& a) {
   add_whole_number(
       train, "--workers", a.workers, 1, 1024,
       "CPU workers (else $STARPU_NCPU, else one a usable processor; 2 beside GPUs alone)");
-  add_whole_number(train, "--lanes", a.lanes, 1, 64,
-                   "shares of a batch that run in parallel (else chosen from the network); results "
-                   "depend on it, but not on the number of workers");
+  add_cut(train, a.cut);
   add_option<std::int64_t>(train, "--memory", a.memory, bytes_of, a_number_of_bytes,
                            "memory that may be taken of each GPU, as in 64MiB or 1.5GiB (else "
                            "nearly all of it)")

@@ -5,6 +5,7 @@
 #include <arenite/runtime/kernel.hpp>
 
 #include "src/cli/command.hpp"
+#include "src/cli/cut_arguments.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -28,8 +29,8 @@ struct TrainArguments {
   bool cuda_graphs = true;
   std::optional<bool> resident_data;
   std::string kernels;  ///< a file of choices
-  int workers = 0;      ///< 0: not given, and likewise lanes and limit
-  int lanes = 0;
+  int workers = 0;      ///< 0: not given, and likewise the next and limit
+  CutArguments cut;
   std::int64_t limit = 0;
   bool shuffle = true;
   std::optional<float> init;  ///< the A of uniform:A

@@ -3,6 +3,7 @@
 #include "src/base/words.hpp"
 #include "src/cli/output.hpp"
 #include "src/cli/train_arguments.hpp"
+#include "src/compile/compile.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <sys/ioctl.h>
@@ -38,8 +39,9 @@ std::string kernels_text(const TrainingStart& s) {
       s.kernels.measured_on.empty() ? "" : ", measured on " + s.kernels.measured_on, taken,
       s.kernels.size(),
       taken > 0 ? ""
-                : " (hint: they are for another device, network or batch, or for other --lanes, "
-                  "--momentum, --fuse or --compute; gpu_kernels --choose measures float32 in one "
+                : " (hint: they are for another device, network or batch, or for other "
+                  "--shards, --lanes, --momentum, --fuse or --compute; gpu_kernels --choose "
+                  "measures float32 in one "
                   "lane)");
 }
 
@@ -70,7 +72,10 @@ void WordsReport::start(const TrainingStart& s) {
                              a.limit, s.data.train.count);
   }
   std::cout << fmt::format("model {}: {}; batch {} in {}; {}{}\n", s.model.name, s.model.summary,
-                           a.batch, counted(s.trainer.lanes(), "lane"), s.session.description(),
+                           a.batch,
+                           compile::cut_text({s.trainer.shards(), s.trainer.lanes()},
+                                             s.trainer.shards_at_once()),
+                           s.session.description(),
                            a.compute == runtime::Compute::float32
                                ? ""
                                : fmt::format("; products in {}", runtime::to_string(a.compute)))

@@ -8,12 +8,16 @@
 #include <memory>
 #include <utility>
 
+#include "src/base/words.hpp"
 #include "src/compile/passes.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
 namespace arenite::compile {
 namespace {
+
+/// Of all shards: more would only cost sums.
+constexpr int most_lanes = 64;
 
 /// Passes over one graph, in lanes and on devices that are still to be chosen.
 class Compiler {
@@ -25,15 +29,17 @@ class Compiler {
         selector_(runtime::kernel_selector(kernels(), options.kernels)) {}
 
   Compiled run() {
+    check_cut();
     check_given_kernels();
     if (options_.spaces != std::vector{Space{}}) return on_devices();
-    if (options_.lanes > 0) return finished(begun(options_.lanes, {}));
-    Trial one = begun(1, {});
+    if (options_.lanes > 0 || options_.shards > 1) return finished(begun(given_cut(), {}));
+    Trial one = begun({}, {});
     if (one.lowering.selected || !one.lowering.undivided.empty()) return finished(std::move(one));
     const double work = work_of(one);
-    const int lanes = options_.target.lanes(work);
-    Trial taken = lanes > 1 ? begun(lanes, {}) : std::move(one);
-    if (options_.remarks) explain_lanes(work, taken);
+    graph::BatchCut cut = options_.target.cut(work);
+    if (options_.shards == 1) cut = {.lanes = cut.shards * cut.lanes};
+    Trial taken = cut != graph::BatchCut{} ? begun(cut, {}) : std::move(one);
+    if (options_.remarks) explain_cut(work, cut, taken);
     return finished(std::move(taken));
   }
 
@@ -60,15 +66,52 @@ class Compiler {
     Report report;
   };
 
-  Trial begun(int lanes, graph::Spaces spaces) const {
+  graph::BatchCut given_cut() const {
+    return {.shards = std::max(options_.shards, 1), .lanes = std::max(options_.lanes, 1)};
+  }
+
+  bool on_cpus() const { return options_.spaces == std::vector{Space{}}; }
+
+  /// Unless it is given no more than make the step shorter.
+  int at_once(const graph::BatchCut& cut) const {
+    if (options_.at_once > 0) return std::min(options_.at_once, cut.shards);
+    if (options_.workers < 1 || !on_cpus()) return cut.shards;
+    const int chains = std::min((options_.workers - 1) / cut.lanes + 1, cut.shards);
+    const int turns = (cut.shards - 1) / chains + 1;
+    return (cut.shards - 1) / turns + 1;
+  }
+
+  void check_cut() const {
+    const auto check = [](int number, const std::string& of) {
+      if (number >= 0 && number <= most_lanes) return;
+      fail({.found = std::to_string(number) + " " + of,
+            .expected = "1 to " + std::to_string(most_lanes) + ", or 0 to choose"});
+    };
+    check(options_.shards, "shards");
+    check(options_.lanes, "lanes");
+    check(options_.at_once, "shards at once");
+    const graph::BatchCut cut = given_cut();
+    if (cut.shards * cut.lanes > most_lanes) {
+      fail({.found = cut_text(cut, cut.shards),
+            .expected = "at most " + std::to_string(most_lanes) + " lanes in all"});
+    }
+    if (options_.at_once > 0 && options_.at_once < cut.shards && options_.spaces.size() > 1) {
+      fail({.found = cut_text(cut, options_.at_once) + ", on several devices",
+            .expected = "all at once, or one device",
+            .hint = "which device a shard is on shows in its bits"});
+    }
+  }
+
+  Trial begun(const graph::BatchCut& cut, graph::Spaces spaces) const {
     Trial trial{.lowering = {.entry = entry_,
                              .options = options_,
                              .selector = *selector_,
                              .spaces = std::move(spaces),
                              .selected = graph::is_selected(graph_),
-                             .lanes = lanes,
-                             .split = 1,
+                             .cut = graph::is_selected(graph_) ? graph::BatchCut{} : cut,
+                             .at_once = at_once(cut),
                              .graph = graph_,
+                             .one_shard = {},
                              .losses = {},
                              .pieces = std::vector<std::size_t>(graph_.outputs.size(), 1),
                              .schedule = {},
@@ -77,19 +120,31 @@ class Compiler {
     Lowering& lowering = trial.lowering;
     if (!entry_.train) lowering.graph.training.reset();
     compile::run(passes().first(behind_select()), lowering, trial.report);
+    refuse_lost_shards(lowering);
     return trial;
   }
 
-  /// Lanes that the work decides.
-  void explain_lanes(double work, Trial& trial) const {
+  /// Shards were asked for so that a step fits, or for the bits that it gives elsewhere.
+  void refuse_lost_shards(const Lowering& lowering) const {
+    if (options_.shards < 2 || !entry_.train || lowering.one_shard.empty()) return;
+    fail({.found = counted(options_.shards, "shard") + ", where " + lowering.one_shard,
+          .expected = "a batch whose shards need nothing of each other, or one shard",
+          .where = "program '" + entry_.name + "'"});
+  }
+
+  /// What the work decides.
+  void explain_cut(double work, const graph::BatchCut& cut, Trial& trial) const {
     const auto pass = std::ranges::find(trial.report.passes, "split_batch", &PassReport::name);
-    const bool split = trial.lowering.split > 1, four = trial.lowering.lanes > 2;
-    const double from =
-        four ? options_.target.four_lanes_microseconds : options_.target.two_lanes_microseconds;
-    (split ? pass->remarks.done : pass->remarks.left)
-        .push_back({fmt::format("a step estimated at {:.0f} µs in one lane", work),
-                    fmt::format("{} lanes{} pay from {:.0f} µs on", four ? 4 : 2,
-                                split ? ", which" : "", from)});
+    const graph::TargetProfile& target = options_.target;
+    const bool cuts = trial.lowering.cut != graph::BatchCut{};
+    // Of one lane it is said what there could be next.
+    const graph::BatchCut next{.lanes = 2}, meant = cut == graph::BatchCut{} ? next : cut;
+    (cuts ? pass->remarks.done : pass->remarks.left)
+        .push_back(
+            {fmt::format("a step estimated at {:.0f} µs in one lane", work),
+             fmt::format(
+                 "{}{} pay from {:.0f} µs on", cut_text(meant, meant.shards), cuts ? ", which" : "",
+                 meant == next ? target.two_lanes_microseconds : target.four_shards_microseconds)});
   }
 
   double work_of(const Trial& trial) const {
@@ -97,10 +152,14 @@ class Compiler {
   }
 
   Compiled on_devices() const {
-    const auto dealt = graph::deal_out(options_.spaces, options_.lanes, [&](const Space& space) {
-      return work_of(begun(1, {.shared = space, .lanes = {}}));
+    const graph::BatchCut given = given_cut();
+    const int lanes = given.shards > 1 ? at_once(given) * given.lanes : options_.lanes;
+    const auto dealt = graph::deal_out(options_.spaces, lanes, [&](const Space& space) {
+      return work_of(begun({}, {.shared = space, .lanes = {}}));
     });
-    return finished(begun(static_cast<int>(dealt.lanes.size()), dealt));
+    return finished(begun(
+        given.shards > 1 ? given : graph::BatchCut{.lanes = static_cast<int>(dealt.lanes.size())},
+        dealt));
   }
 
   Compiled finished(Trial trial) const {
@@ -111,7 +170,8 @@ class Compiler {
     made.spec.schedule = std::move(trial.lowering.schedule);
     made.spec.graph = std::move(trial.lowering.graph);
     made.pieces = std::move(trial.lowering.pieces);
-    made.lanes = trial.lowering.split;
+    made.cut = trial.lowering.cut;
+    made.at_once = std::min(trial.lowering.at_once, made.cut.shards);
     made.report = std::move(trial.report);
     made.report.undivided = std::move(trial.lowering.undivided);
     return made;
@@ -124,6 +184,12 @@ class Compiler {
 };
 
 }  // namespace
+
+std::string cut_text(const graph::BatchCut& cut, int at_once) {
+  if (cut.shards == 1) return counted(cut.lanes, "lane");
+  return counted(cut.shards, "shard") + (cut.lanes > 1 ? " of " + counted(cut.lanes, "lane") : "") +
+         (at_once < cut.shards ? fmt::format(", {} at once", at_once) : "");
+}
 
 Compiled lower(const graph::Graph& graph, const Entry& entry, const Options& options) {
   return Compiler(graph, entry, options).run();

@@ -28,10 +28,15 @@ struct Entry {
 
 struct Options {
   std::vector<Space> spaces{Space{}};  ///< to run in; what lanes share is in the first
-  /// Shares of a batch that run side by side. 0: as many as the estimated work pays for, which
-  /// depends on the graph and the profile alone, so that the order of arithmetic never depends on a
-  /// machine or its load.
-  int lanes = 0;
+  /// Shards of the batch, and lanes of one of them; 64 lanes in all at most. 0: as many as the
+  /// estimated work pays for, which depends on the graph and the profile alone, so that the order
+  /// of arithmetic never depends on a machine or its load; but one lane in each of several shards
+  /// that are given, and one shard of lanes that are.
+  int shards = 0, lanes = 0;
+  /// Shards under way together: needs bytes, never changes bits. 0: enough for all workers, and all
+  /// where it is not said how many there are, or where they run on GPUs.
+  int at_once = 0;
+  int workers = 0;   ///< CPU workers that will run it; 0: any number
   bool fuse = true;  ///< do several ops in one go, where an operator can
   runtime::KernelWishes kernels;
   graph::TargetProfile target = graph::default_target();
@@ -40,19 +45,24 @@ struct Options {
   bool remarks = false;  ///< the report says what was left as it was, and why
 };
 
+/// "2 lanes", "4 shards, 2 at once", "4 shards of 2 lanes"
+std::string cut_text(const graph::BatchCut& cut, int at_once);
+
 struct Compiled {
   runtime::ProgramSpec spec;  ///< its constants not yet bound
   /// By output of the graph that was given: how many of the program's hold it, one behind the
   /// other, each the rows of a lane.
   std::vector<std::size_t> pieces;
-  int lanes = 1;
+  graph::BatchCut cut;
+  int at_once = 1;  ///< shards
   Report report;
 };
 
 /// All passes, over a graph of known sizes; a graph whose ops have their kernels already is taken
 /// as somebody left it. Nothing has a place yet. Throws Error on what a pass refuses, and on a
 /// graph of which some ops have kernels, where others, or the gradients that it is to get, have
-/// none.
+/// none; on shards that somebody asked for to train in, where they would wait for each other; and
+/// on fewer of them at once than all on several devices.
 Compiled lower(const graph::Graph& graph, const Entry& entry, const Options& options);
 
 /// The same with its plan; what outlives a step is placed in `state`.

@@ -41,6 +41,17 @@ std::string not_on_cpus(const Lowering& l) {
   return l.spaces == graph::Spaces{} ? selected(l) : "there are lanes on other devices than CPUs";
 }
 
+/// What lanes give each other never leaves a shard.
+std::string not_in_lanes(const Lowering& l) {
+  return l.cut.shards > 1 ? "shards share no work" : not_on_cpus(l);
+}
+
+std::string not_in_shards(const Lowering& l) {
+  if (l.cut.shards < 2) return "the batch is one shard";
+  // On GPUs `sum` adds its terms one behind the other.
+  return l.at_once < l.cut.shards || l.spaces != graph::Spaces{} ? "" : "all shards run at once";
+}
+
 /// Where launches count.
 std::string not_on_gpus(const Lowering& l) {
   return l.spaces.shared.device != DeviceKind::cpu ? not_fusing(l)
@@ -50,27 +61,45 @@ std::string not_on_gpus(const Lowering& l) {
 int run_split(Lowering& l, Remarks* remarks) {
   Remarks own;
   Remarks& said = remarks ? *remarks : own;
-  auto batch = graph::split_batch(l.graph, operators(), l.lanes, l.options.target, &said);
+  const graph::BatchCut wanted = std::exchange(l.cut, {});
+  auto batch = graph::split_batch(l.graph, operators(), wanted, l.options.target, &said);
   if (!batch) {
     l.undivided = said.left.front().what + ": " + said.left.front().why;
     return 0;
   }
-  l.split = static_cast<int>(batch->shares.size());
+  const int lanes = static_cast<int>(batch->shares.size());
+  l.cut = batch->cut;
+  l.one_shard = std::move(batch->one_shard);
   l.graph = std::move(batch->graph);
   l.pieces = std::move(batch->pieces);
   if (l.graph.training) l.losses = std::move(batch->losses);
-  if (l.options.lanes == 1) said.left.push_back({"the batch", "one lane was asked for"});
-  if (l.split < l.lanes) {
-    said.left.push_back({"the batch", fmt::format("it has no more than {} for {} lanes",
-                                                  counted(l.split, "sample"), l.lanes)});
+  if (l.options.lanes == 1 && wanted.shards == 1)
+    said.left.push_back({"the batch", "one lane was asked for"});
+  if (!l.one_shard.empty()) {
+    said.left.push_back(
+        {"the batch", fmt::format("one shard instead of {}: {}", wanted.shards, l.one_shard)});
   }
-  return l.split;
+  if (lanes < wanted.shards * wanted.lanes) {
+    said.left.push_back(
+        {"the batch", fmt::format("it has no more than {} for {}", counted(lanes, "sample"),
+                                  cut_text(wanted, wanted.shards))});
+  }
+  return lanes;
+}
+
+int run_line_up_shards(Lowering& l, Remarks* remarks) {
+  return graph::line_up_shards(l.graph, operators(), l.cut, l.at_once, remarks);
+}
+
+int run_merge_sums(Lowering& l, Remarks* remarks) {
+  // No kernel of a GPU adds in a tree.
+  return graph::merge_sums(l.graph, operators(), l.cut, l.spaces == graph::Spaces{}, remarks);
 }
 
 int run_gradients(Lowering& l, Remarks* remarks) {
   const auto parameters = l.graph.training->parameters.size();
   if (l.losses.empty()) l.losses = {l.graph.training->loss};
-  const auto unreached = graph::add_training(l.graph, operators(), l.losses);
+  const auto unreached = graph::add_training(l.graph, operators(), l.losses, l.cut);
   if (remarks) {
     for (const graph::ValueId id : unreached)
       remarks->left.push_back({"'" + l.graph[id].name + "'", "the loss does not depend on it"});
@@ -131,13 +160,15 @@ constexpr std::array all{
     Pass{"tidy", "drops needless ops, and does others once, or more simply", "op", selected,
          run_on<graph::tidy>},
     Pass{"fuse", "does chains of ops in one go", "chain", not_fusing, run_on<graph::fuse>},
-    Pass{"split_batch", "cuts the batch in shares, one a lane", "lane", selected, run_split},
+    Pass{"split_batch", "cuts the batch in shards, and those in lanes", "lane", selected,
+         run_split},
     Pass{"gradients", "adds the backward pass, and an update of each parameter", "parameter",
          not_training, run_gradients},
     Pass{"fuse", "does chains of gradients in one go", "chain", not_trained, run_on<graph::fuse>},
-    Pass{"merge_sums", "sums a gradient over lanes as it is made", "sum", selected,
-         run_on<graph::merge_sums>},
-    Pass{"split_features", "gives each lane its part of large weights", "weight", not_on_cpus,
+    Pass{"merge_sums", "sums a gradient over lanes as it is made", "sum", selected, run_merge_sums},
+    Pass{"line_up_shards", "lets shards follow others and take their bytes", "shard", not_in_shards,
+         run_line_up_shards},
+    Pass{"split_features", "gives each lane its part of large weights", "weight", not_in_lanes,
          run_weighing<graph::split_features>},
     Pass{"split_rows", "makes large gradients, and their updates, in parts", "gradient",
          not_on_cpus, run_weighing<graph::split_rows>},

@@ -20,9 +20,10 @@ struct Lowering {
   const graph::KernelSelector& selector;
   graph::Spaces spaces;
   bool selected = false;  ///< somebody has chosen kernels before
-  int lanes = 1;          ///< to be split in
-  int split = 1;          ///< those it was split in
+  graph::BatchCut cut;    ///< to be cut in, and then what it was cut in
+  int at_once = 1;        ///< shards
   graph::Graph graph;
+  std::string one_shard;               ///< as in graph::BatchGraph
   std::vector<graph::ValueId> losses;  ///< what adds up to the loss, lane by lane
   std::vector<std::size_t> pieces;     ///< as in Compiled
   graph::Schedule schedule;

@@ -39,9 +39,10 @@ double TargetProfile::microseconds(const OpView& op) const {
          std::max(cost.flops / rate.gflops, cost.bytes / rate.gigabytes) * 1e-3;
 }
 
-int TargetProfile::lanes(double step_microseconds) const noexcept {
-  if (step_microseconds < two_lanes_microseconds) return 1;
-  return step_microseconds < four_lanes_microseconds ? 2 : 4;
+BatchCut TargetProfile::cut(double step_microseconds) const noexcept {
+  if (step_microseconds < two_lanes_microseconds) return {};
+  return step_microseconds < four_shards_microseconds ? BatchCut{.lanes = 2}
+                                                      : BatchCut{.shards = 4};
 }
 
 double estimate(const Graph& graph, const TargetProfile& target,
@@ -72,7 +73,7 @@ void check(const TargetProfile& target) {
   for (const double time :
        {target.op_microseconds, target.gpu_op_microseconds, target.task_microseconds,
         target.phase_microseconds, target.meeting_microseconds, target.two_lanes_microseconds,
-        target.four_lanes_microseconds}) {
+        target.four_shards_microseconds}) {
     if (time >= 0) continue;
     fail({.found = "a time of " + number(time) + " µs",
           .expected = "times of at least 0",

@@ -143,6 +143,10 @@ void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptio
   const std::optional<graph::Training> trained = graph.training;
   const compile::Options how{
       .spaces = spaces_of(session, options.device),
+      .shards = options.shards,
+      .lanes = options.lanes,
+      .at_once = options.shards_at_once,
+      .workers = session.workers(),
       .kernels = {.compute = options.compute, .without = options.cudnn ? "" : "cudnn"},
       .target = options.target};
   plan::StateLayout state;

@@ -15,7 +15,7 @@ namespace {
 
 using testing::error_of;
 using testing::Floats;
-using testing::four_lanes;
+using testing::four_shards;
 using testing::named;
 
 Model compile(runtime::Session& session, const std::string& script,
@@ -92,14 +92,65 @@ std::vector<Floats> evaluate_batch(int workers, std::int64_t batch, const ModelO
 
 TEST(ModelLanes, GiveTheSameBitsWithAnyNumberOfWorkers) {
   for (const std::int64_t batch : {0, 1, 2, 3, 7, 64}) {
-    const auto one = evaluate_batch(1, batch, four_lanes()),
-               two = evaluate_batch(2, batch, four_lanes()), whole = evaluate_batch(1, batch, {});
+    const auto one = evaluate_batch(1, batch, four_shards()),
+               two = evaluate_batch(2, batch, four_shards()), whole = evaluate_batch(1, batch, {});
     EXPECT_EQ(one, two) << batch;
     for (std::size_t i = 0; i < whole.size(); ++i) {
       for (std::size_t k = 0; k < whole[i].size(); ++k)
         EXPECT_NEAR(one[i][k], whole[i][k], 1e-3) << batch << ": output " << i;
     }
     for (std::size_t k = 0; k < 2; ++k) EXPECT_NEAR(one[3][k], 3 * one[1][k], 1e-3) << batch;
+  }
+}
+
+/// Shards read a new version of a buffer, whose old one they, or what waits for all, read before.
+TEST(ModelShards, SeeTheVersionsThatTheyName) {
+  runtime::Session session({.workers = 2});
+  const std::string head = R"(
+    $1 = InputTensor(x, float32, [8, 5]);
+    $2 = BufferTensor(b, float32, [1, 5]);
+    $3 = ConstantTensor(c, float32, [1, 5]);)";
+  for (const char* body : {R"(
+    $4 = add($1, $2);
+    $5 = mul($4, $3);
+    accumulate($2, $3);
+    $6 = add($5, $2);
+    result = $6;)",
+                           R"(
+    $4 = sum_to($1, [1, 5]);
+    $5 = add($4, $2);
+    $6 = assign($2, $3);
+    $7 = relu($1);
+    $8 = add($7, $6);
+    result = $8, $5;)",
+                           R"(
+    $9 = InputTensor(go, int32, [1]);
+    $4 = add($1, $2);
+    if ($9) { accumulate($2, $3); yield; } else { yield; }
+    $5 = add($4, $2);
+    result = $5;)"}) {
+    const auto evaluated = [&](int shards, int at_once) {
+      const Floats c{1, -2, 3, 0.5f, 7};
+      Model model(session, graph::parse(head + body, operators()), std::vector{named("c", c)},
+                  {.shards = shards, .shards_at_once = at_once});
+      Floats x(40);
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.25f * static_cast<float>(i % 11) - 1;
+      const std::int32_t go = 1;
+      std::vector<NamedBytes> given{named("x", x)};
+      if (model.inputs().size() > 1) given.push_back({"go", &go, sizeof go});
+      std::vector<Floats> all;
+      for (int time = 0; time < 3; ++time) {
+        std::vector<void*> places;
+        for (const Port& port : model.outputs())
+          all.emplace_back(static_cast<std::size_t>(port.shape.elements()));
+        for (std::size_t o = all.size() - model.outputs().size(); o < all.size(); ++o)
+          places.push_back(all[o].data());
+        model.evaluate(given, places);
+      }
+      return all;
+    };
+    const auto whole = evaluated(1, 1);
+    for (const int at_once : {1, 2, 4}) EXPECT_EQ(evaluated(4, at_once), whole) << body << at_once;
   }
 }
 
@@ -124,8 +175,8 @@ TEST(ModelLanes, AreAsManyAsTheWorkAsksFor) {
   };
   EXPECT_EQ(lanes(2, {}), 1u);
   EXPECT_GT(lanes(512, {}), 1u);  // by the cost of the kernels that there are
-  EXPECT_EQ(lanes(512, four_lanes()), 4u);
-  EXPECT_EQ(lanes(3, four_lanes()), 3u);
+  EXPECT_EQ(lanes(512, four_shards()), 4u);
+  EXPECT_EQ(lanes(3, four_shards()), 3u);
 }
 
 struct ModelTest : ::testing::Test {

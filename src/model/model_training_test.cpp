@@ -135,7 +135,7 @@ TEST(ModelTrainingLanes, GiveTheSameBitsWithAnyNumberOfWorkers) {
   for (const int workers : {1, 2}) {
     runtime::Session session{{.workers = workers}};
     const std::vector<NamedBytes> first{named("weight", first_weight), named("bias", first_bias)};
-    Model model(session, graph::parse(trained, operators()), first, testing::four_lanes());
+    Model model(session, graph::parse(trained, operators()), first, testing::four_shards());
     for (int i = 0; i < 20; ++i) model.train_step(inputs, {});
     weights.push_back(floats(model.state("weight")));
   }
@@ -144,6 +144,19 @@ TEST(ModelTrainingLanes, GiveTheSameBitsWithAnyNumberOfWorkers) {
   for (int i = 0; i < 20; ++i) by_hand.step(0.5, 0.9);
   for (std::size_t w = 0; w < weights[0].size(); ++w)
     EXPECT_NEAR(weights[0][w], by_hand.weight[w], 1e-5);
+}
+
+TEST(ModelTrainingShards, GiveTheSameBitsHoweverManyAreUnderWay) {
+  runtime::Session session{{.workers = 2}};
+  const std::vector<NamedBytes> first{named("weight", first_weight), named("bias", first_bias)};
+  std::vector<Floats> weights;
+  for (const int at_once : {0, 1, 2, 3}) {
+    Model model(session, graph::parse(trained, operators()), first,
+                {.shards = 3, .shards_at_once = at_once});
+    for (int i = 0; i < 5; ++i) model.train_step(inputs, {});
+    weights.push_back(floats(model.state("weight")));
+    EXPECT_EQ(weights.back(), weights.front()) << at_once;
+  }
 }
 
 TEST_F(ModelTrainingTest, EvaluationChangesNothing) {

@@ -18,10 +18,10 @@ NamedBytes named(std::string_view name, const std::vector<T>& values) {
   return {name, values.data(), static_cast<std::int64_t>(values.size() * sizeof(T))};
 }
 
-/// Splits whatever it can, in four lanes.
-inline ModelOptions four_lanes() {
+/// Splits whatever it can, in four shards.
+inline ModelOptions four_shards() {
   ModelOptions options;
-  options.target.two_lanes_microseconds = options.target.four_lanes_microseconds = 0;
+  options.target.two_lanes_microseconds = options.target.four_shards_microseconds = 0;
   return options;
 }
 

@@ -46,7 +46,7 @@ struct Network {
     forward.training = graph::Training{
         .loss = loss, .optimizer = "sgd", .attributes = {}, .learning_rate = 0.1, .parameters = {}};
     for (const auto& name : weights) forward.training->parameters.push_back(forward.find(name));
-    graph::BatchGraph split = *graph::split_batch(forward, operators(), lanes);
+    graph::BatchGraph split = *graph::split_batch(forward, operators(), {.lanes = lanes});
     graph::add_training(split.graph, operators(), split.losses);
     graph::select(split.graph, *runtime::kernel_selector(kernels()));
     graph::in_place(split.graph);

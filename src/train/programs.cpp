@@ -93,7 +93,10 @@ StepRequest Recipe::request(const std::string& set, std::int64_t batch, std::int
           .set = set,
           .training = training,
           .how = {.spaces = spaces,
+                  .shards = options.shards,
                   .lanes = options.lanes,
+                  .at_once = options.shards_at_once,
+                  .workers = workers,
                   .fuse = options.fuse,
                   .kernels = {.compute = options.compute, .choices = options.kernels},
                   .target = options.target,
@@ -149,7 +152,8 @@ void Programs::build(runtime::Session& session, const Recipe& recipe) {
           build_step(recipe.model, recipe.options.loss, recipe.options.optimizer, wanted, &state_);
       bind_constants(built.spec, *programs);
       if (&program == &programs->whole) {
-        programs->lanes = built.lanes;
+        programs->cut = built.cut;
+        programs->at_once = built.at_once;
         programs->undivided = std::move(built.report.undivided);
       }
       specs.push_back(std::move(built.spec));

@@ -27,8 +27,9 @@ struct SplitPrograms {
   std::vector<std::int32_t> order;  ///< bound by address
   runtime::Program* whole = nullptr;
   runtime::Program* rest = nullptr;  ///< none when the batch divides the split
-  int lanes = 1;                     ///< of `whole`, and why its batch is not cut
-  std::string undivided;
+  graph::BatchCut cut;               ///< of `whole`, and so the next two
+  int at_once = 1;                   ///< shards
+  std::string undivided;             ///< why the batch is not cut
 };
 
 /// Throws Error unless every sample of the split is there, of this shape, and enough of them for a
@@ -41,6 +42,7 @@ struct Recipe {
   const Shape& image;
   const TrainerOptions& options;
   const std::vector<Space>& spaces;
+  int workers = 0;
 
   /// Of a step over a set of so many samples, where there are so many bytes of all sets.
   StepRequest request(const std::string& set, std::int64_t batch, std::int64_t dataset,

@@ -76,8 +76,6 @@ struct Trainer::Impl {
     constexpr std::int64_t most = 1 << 20;
     if (options.batch < 1 || options.batch > most)
       refuse("a batch of " + std::to_string(options.batch), "1 to " + std::to_string(most));
-    if (options.lanes < 0 || options.lanes > 64)
-      refuse(std::to_string(options.lanes) + " lanes", "1 to 64, or 0 to choose");
     if (options.init.range && !(std::isfinite(*options.init.range) && *options.init.range > 0)) {
       refuse("an initial range of " + std::to_string(*options.init.range),
              "a finite number above 0");
@@ -87,7 +85,7 @@ struct Trainer::Impl {
     preview = build_step(model, options.loss, options.optimizer, first_request(), &own);
   }
 
-  Recipe recipe() const { return {model, image, options, session.spaces()}; }
+  Recipe recipe() const { return {model, image, options, session.spaces(), session.workers()}; }
 
   /// The main program's, where nobody knows whether a GPU can hold the set.
   StepRequest first_request() const {
@@ -97,6 +95,7 @@ struct Trainer::Impl {
 
   /// The training program that runs; null before there is one.
   const SplitPrograms* training() const { return programs ? programs->training() : nullptr; }
+  const graph::BatchCut& cut() const { return training() ? training()->cut : preview.cut; }
   const runtime::ProgramSpec& spec() const {
     return training() ? training()->whole->spec() : preview.spec;
   }
@@ -301,8 +300,10 @@ void Trainer::explain(std::ostream& out) const {
 }
 
 const plan::StepPlan& Trainer::step_plan() const { return impl_->spec().plan; }
-int Trainer::lanes() const noexcept {
-  return impl_->training() ? impl_->training()->lanes : impl_->preview.lanes;
+int Trainer::shards() const noexcept { return impl_->cut().shards; }
+int Trainer::lanes() const noexcept { return impl_->cut().lanes; }
+int Trainer::shards_at_once() const noexcept {
+  return impl_->training() ? impl_->training()->at_once : impl_->preview.at_once;
 }
 const std::string& Trainer::undivided() const noexcept {
   return impl_->training() ? impl_->training()->undivided : impl_->preview.report.undivided;

@@ -34,6 +34,11 @@ std::vector<std::string> lines(std::string_view text) {
   return all;
 }
 
+void check_cut(const cli::CutArguments& cut) {
+  for (const int number : {cut.shards, cut.lanes, cut.at_once})
+    require(number >= 0 && number <= 64, "--shards, --lanes, --at-once");
+}
+
 void check_ranges(const cli::TrainArguments& a) {
   const auto within = [](auto value, auto least, auto most) {
     return value >= least && value <= most;
@@ -44,7 +49,7 @@ void check_ranges(const cli::TrainArguments& a) {
   require(a.momentum >= 0 && a.momentum < 1, "--momentum");
   require(std::isfinite(a.weight_decay) && a.weight_decay >= 0, "--weight-decay");
   require(within(a.workers, 0, 1024), "--workers");
-  require(within(a.lanes, 0, 64), "--lanes");
+  check_cut(a.cut);
   require(a.limit >= 0, "--limit");
   require(!a.init || (std::isfinite(*a.init) && *a.init > 0), "--init");
   require(!plan::to_string(a.arenas).empty(), "--arenas");
@@ -55,6 +60,7 @@ void check_ranges(const cli::TrainArguments& a) {
 }
 
 void check_ranges(const cli::PlanArguments& a) {
+  check_cut(a.cut);
   require(!a.capacity || (*a.capacity >= 0 && *a.capacity <= plan::Problem::limit), "--capacity");
   require(!a.alignment || std::has_single_bit(static_cast<std::uint64_t>(*a.alignment)), "--align");
   const auto known = plan::strategies();
@@ -70,7 +76,6 @@ void check_model(const std::string& input) {
     const cli::ModelRequest wanted = cli::parse_model(input);
     require(wanted.model != nullptr, "model");
     require(wanted.batch >= 1 && wanted.batch <= 1 << 20, "batch");
-    require(wanted.lanes >= 0 && wanted.lanes <= 64, "lanes");
   } catch (const Error& error) {
     require(!error.text().expected.empty(), "a message that says too little");
   }

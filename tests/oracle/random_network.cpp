@@ -34,6 +34,10 @@ class RandomNetwork {
     request_.how.plan.layout = draw_.of({plan::ArenaLayout::overlay, plan::ArenaLayout::two});
     request_.how.fuse = draw_.chance(70);
     request_.how.target = random_target(draw_);
+    request_.how.shards = draw_.of({1, 1, 2, 3, 4, 8});
+    if (request_.how.shards > 1) request_.how.lanes = draw_.of({1, 1, 2});
+    request_.how.at_once = static_cast<int>(draw_.between(1, request_.how.shards));
+    if (spaces_.size() > 1) request_.how.at_once = 0;
 
     const std::size_t train = add("train", batch_, true), remainder = add("train.rest", rest, true);
     for (std::int64_t i = 0; i < whole; ++i) step(train, i * batch_);

@@ -44,7 +44,7 @@ int tidy(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 /// Returns how many chains were replaced.
 int fuse(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
-// ---- lanes -------------------------------------------------------------------------------------
+// ---- shards and lanes --------------------------------------------------------------------------
 
 /// One lane's samples within a batch.
 struct LaneShare {
@@ -52,13 +52,15 @@ struct LaneShare {
   std::int64_t begin = 0, count = 0;
 };
 
-/// Splits `batch` samples into at most `lanes` shares whose sizes differ by at most one; a lane
-/// without a sample is absent.
-std::vector<LaneShare> lane_shares(std::int64_t batch, int lanes);
+/// Splits `batch` samples into at most so many shares whose sizes differ by at most one: shards,
+/// and each of them in lanes. Those without a sample are absent.
+std::vector<LaneShare> lane_shares(std::int64_t batch, const BatchCut& cut);
 
 /// A graph whose batch is split in shares, one a lane.
 struct BatchGraph {
   Graph graph;
+  BatchCut cut;           ///< of which there may be fewer than asked for
+  std::string one_shard;  ///< why there are lanes of one shard instead of several; else empty
   std::vector<LaneShare> shares;
   /// For each output of the whole, how many of the graph's outputs hold it, one behind the other:
   /// the lanes' rows of it, or all.
@@ -72,13 +74,23 @@ struct BatchGraph {
 /// it where an operator demands so, never because it is as long by chance. Ops on it work share by
 /// share, as their `of_share` says, on views of the rows of inputs; what shares add up to is added
 /// with `sum` where it is read as a whole, or is an output. Ops that cannot, and what lies behind
-/// them, see all samples at once, put together from the lanes' rows; `remarks` name them. Returns
+/// them, see all samples at once, put together from the lanes' rows; `remarks` name them. Where
+/// shards would wait for what such an op makes of all of them, all lanes are one shard's. Returns
 /// none, with the reason there, where most of the work would be theirs, and tries the next batch
 /// before. Throws Error where an operator's shares are of other shapes than it says. Needs the
 /// operators `slice`, `sum`, `flatten`, `stack_columns` and `reshape`.
-std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& table, int lanes,
+std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& table,
+                                      const BatchCut& cut,
                                       const TargetProfile& target = default_target(),
                                       Remarks* remarks = nullptr);
+
+/// Of a graph in shards, with its gradients: gives as many of them as may be under way at once
+/// (1 or more) lanes of their own, in which the others follow, so that a later shard may have the
+/// bytes of an earlier one. What is added up over shards is added as soon as two neighbours in the
+/// tree of `sum` are there. Results keep their bits, however many are under way. Needs the operator
+/// `sum`. Returns how many shards follow others.
+int line_up_shards(Graph& graph, const OperatorTable& table, const BatchCut& cut, int at_once,
+                   Remarks* remarks = nullptr);
 
 // ---- gradients ---------------------------------------------------------------------------------
 
@@ -87,14 +99,16 @@ std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& t
 using GradientDone = std::function<void(std::size_t index, ValueId gradient)>;
 
 /// Appends the gradients of the sum of `losses` (scalars) to the builder's graph, from each
-/// operator's own rule. Contributions to one value are summed in a fixed tree, lane 0 first.
-/// Returns one value for each `wrt`; ValueId{} for one that no loss depends on.
+/// operator's own rule. Contributions to one value are summed in a fixed tree, lane 0 first, and
+/// those of a shard before those of all. Returns one value for each `wrt`; ValueId{} for one that
+/// no loss depends on.
 /// An `if` goes backward as an `if`, which finds what the taken block saved; a block that does not
 /// depend on a value yields zeros. A loop goes backward as a loop, from its last trip to its first,
 /// which finds what each trip saved: max_trips times the bytes of one. Throws Error when a path
 /// leads through an operator that has no gradient, or when a loss is given twice.
 std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>& losses,
-                                   const std::vector<ValueId>& wrt, const GradientDone& done = {});
+                                   const std::vector<ValueId>& wrt, const GradientDone& done = {},
+                                   const BatchCut& cut = {});
 
 /// The name of the buffer that updates read the learning rate from.
 inline constexpr const char* learning_rate_name = "learning_rate";
@@ -106,7 +120,7 @@ inline constexpr const char* learning_rate_name = "learning_rate";
 /// output that is a parameter becomes a copy from before the updates. Returns the parameters that
 /// no loss depends on, and that stay as they are. Throws Error as `add_gradients` does.
 std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
-                                  const std::vector<ValueId>& losses);
+                                  const std::vector<ValueId>& losses, const BatchCut& cut = {});
 
 // ---- what persists -----------------------------------------------------------------------------
 
@@ -135,8 +149,11 @@ std::vector<InsertedCopy> inserted_copies(const Graph& graph);
 /// Replaces `sum` over the results of several ops of one kind by the operator that sums as it goes
 /// (`OperatorDefinition::sums_as`), where nobody else reads those results: a gradient over all
 /// lanes that is written once. It takes the lanes one after the other, where `sum` would have built
-/// a tree. Looks at the body only: blocks do not add lanes up. Returns how many sums were replaced.
-int merge_sums(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
+/// a tree; a sum over shards only `in_trees`, where the operator can keep the tree (`sum_tree`) and
+/// what is then kept of all shards has no more bytes than the sum. Looks at the body only: blocks
+/// do not add lanes up. Returns how many sums were replaced.
+int merge_sums(Graph& graph, const OperatorTable& table, const BatchCut& cut = {},
+               bool in_trees = true, Remarks* remarks = nullptr);
 
 // ---- features ----------------------------------------------------------------------------------
 

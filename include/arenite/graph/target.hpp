@@ -30,6 +30,18 @@ struct KernelRate {
   friend bool operator==(const KernelRate&, const KernelRate&) = default;
 };
 
+/// How a batch is cut: in shards, whose gradients are complete by themselves and are added in a
+/// fixed tree, and each of them in lanes, which may share work. Lane l of shard s is lane
+/// s * lanes + l; samples stay in their order.
+struct BatchCut {
+  int shards = 1;
+  int lanes = 1;  ///< of one shard
+
+  int shard_of(int lane) const noexcept { return lane / lanes; }
+
+  friend bool operator==(const BatchCut&, const BatchCut&) = default;
+};
+
 struct TargetProfile {
   std::string name = "unmeasured";
   using Rates = std::map<std::string, KernelRate, std::less<>>;  ///< by "operator/kernel"
@@ -45,9 +57,10 @@ struct TargetProfile {
   /// they share is split where a part takes no less.
   double meeting_microseconds = 4;
   double handover_gigabytes = 15;  ///< a second, of what another worker has written
-  /// From how much work of a step on its batch is split in two lanes, and in four. More lanes let
-  /// more workers help, and cost sums of gradients.
-  double two_lanes_microseconds = 60, four_lanes_microseconds = 20'000;
+  /// From how much work of a step on its batch is cut in two lanes, and in four shards instead.
+  /// More let more workers help, or need fewer bytes one behind the other; they cost sums of
+  /// gradients.
+  double two_lanes_microseconds = 60, four_shards_microseconds = 20'000;
 
   /// What an op is estimated to take, with the kernel that `select` gave it.
   double microseconds(const OpView& op) const;
@@ -55,8 +68,8 @@ struct TargetProfile {
   double shared_task_microseconds() const noexcept {
     return std::min(task_microseconds, meeting_microseconds);
   }
-  /// Lanes for a step that takes this long with one.
-  int lanes(double step_microseconds) const noexcept;
+  /// For a step that takes this long with one lane.
+  BatchCut cut(double step_microseconds) const noexcept;
 
   friend bool operator==(const TargetProfile&, const TargetProfile&) = default;
 };

@@ -42,9 +42,14 @@ struct TrainerOptions {
   nn::Loss loss = nn::cross_entropy();
   optim::Optimizer optimizer = optim::sgd({.lr = 0.02f, .momentum = 0.9f});
   Initializer init;
-  /// Shares of a batch that run in parallel and whose gradients are summed in a fixed tree. 0:
-  /// chosen from the network and the batch alone, so that the bits do not depend on the machine.
-  int lanes = 0;
+  /// Shards of a batch, whose gradients are complete by themselves and are added in a fixed tree,
+  /// and lanes of a shard, which run side by side; at most 64 lanes in all. 0: chosen from the
+  /// network and the batch alone, so that the bits do not depend on the machine; one lane in each
+  /// of several shards that are given, and one shard of lanes that are.
+  int shards = 0, lanes = 0;
+  /// How many shards are under way together: fewer need fewer bytes, and the bits are the same. 0:
+  /// enough for all workers; on GPUs all.
+  int shards_at_once = 0;
   plan::ArenaLayout layout = plan::ArenaLayout::overlay;
   /// Do chains of ops in one go where an operator can: convolution, ReLU and pooling; dense and
   /// ReLU; a dense weight's gradient and its update.
@@ -158,7 +163,9 @@ class Trainer {
   /// Of the training step: as it runs, or as it will before any data is known. Valid until the
   /// trainer ends or sees new data, and so is `undivided`.
   const plan::StepPlan& step_plan() const;
-  int lanes() const noexcept;
+  int shards() const noexcept;
+  int lanes() const noexcept;  ///< of a shard
+  int shards_at_once() const noexcept;
   /// Why the batch is not cut in lanes, though several may have been asked for: "batch 'N': …".
   /// Empty where it is, if only in one.
   const std::string& undivided() const noexcept;

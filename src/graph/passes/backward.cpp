@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "src/graph/passes/shards.hpp"
 #include "src/graph/passes/sharing.hpp"
 
 namespace arenite::graph {
@@ -66,12 +67,13 @@ std::vector<bool> values_after(const Graph& graph, const std::vector<ValueId>& w
 }
 
 Backward::Backward(Builder& builder, RegionId forward, RegionId into,
-                   const std::vector<bool>& wanted)
+                   const std::vector<bool>& wanted, const BatchCut& cut)
     : builder_(builder),
       forward_(forward),
       into_(into),
       ops_(builder.graph()[forward].ops),
-      wanted_(wanted) {}
+      wanted_(wanted),
+      cut_(cut) {}
 
 void Backward::add_loss(ValueId loss) {
   if (graph()[loss].shape.elements() != 1) {
@@ -219,19 +221,15 @@ ValueId Backward::total(ValueId id) {
   if (known == parts_.end()) return {};
   std::vector<ValueId>& parts = known->second;
   if (parts.size() > 1) {
-    std::reverse(parts.begin(), parts.end());
-    // A loop carries some: they are of its lane, as all in it.
-    const auto lane_of = [&](ValueId part) {
-      const OpId producer = graph()[part].producer;
-      return producer ? graph()[producer].lane : builder_.context.lane;
-    };
-    int lane = lane_of(parts.front());
-    for (ValueId part : parts) {
-      if (lane_of(part) != lane) lane = Op::shared_lane;
+    std::vector<Term> terms;
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+      // A loop carries some: they are of its lane, as all in it.
+      const bool made{graph()[*part].producer};
+      terms.push_back({*part, made ? lane_of(graph(), *part) : builder_.context.lane});
     }
     const OpContext saved = builder_.context;
-    builder_.context = {.phase = Phase::backward, .lane = lane, .where = graph()[id].name};
-    parts = {builder_.add1("sum", parts)};
+    builder_.context = {.phase = Phase::backward, .lane = saved.lane, .where = graph()[id].name};
+    parts = {add_up(builder_, cut_, terms)};
     builder_.context = saved;
   }
   return parts.front();

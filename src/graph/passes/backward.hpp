@@ -18,7 +18,8 @@ std::vector<bool> values_after(const Graph& graph, const std::vector<ValueId>& w
 class Backward {
  public:
   /// `ops` are those of `forward`; gradients go to values in `wanted` (see values_after) alone.
-  Backward(Builder& builder, RegionId forward, RegionId into, const std::vector<bool>& wanted);
+  Backward(Builder& builder, RegionId forward, RegionId into, const std::vector<bool>& wanted,
+           const BatchCut& cut = {});
 
   /// A scalar whose gradient is 1. Before `run`.
   void add_loss(ValueId loss);
@@ -80,6 +81,7 @@ class Backward {
   const RegionId forward_, into_;
   const std::vector<OpId> ops_;  // before we appended any
   const std::vector<bool>& wanted_;
+  const BatchCut cut_;
   std::vector<ValueId> losses_;
   std::map<ValueId, std::vector<ValueId>> parts_;
   std::vector<bool> relevant_;  // by op: on a path from a wanted value to a loss or a given part

@@ -120,7 +120,7 @@ TEST(BatchForms, RefusesSharesOfOtherShapesThanTheOperatorSays) {
     result = $2;)",
                             table);
   try {
-    split_batch(graph, table, 2);
+    split_batch(graph, table, {.lanes = 2});
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("of_share of operator 'wrong' says otherwise"),

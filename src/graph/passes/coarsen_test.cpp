@@ -30,7 +30,7 @@ struct Coarsen : ::testing::Test {
       v = b.add1("relu", {b.add1("dense", {v, w})});
     }
     forward.outputs = {v};
-    BatchGraph split = *split_batch(forward, operators(), count);
+    BatchGraph split = *split_batch(forward, operators(), {.lanes = count});
     select(split.graph, *runtime::kernel_selector(kernels()));
     return std::move(split.graph);
   }

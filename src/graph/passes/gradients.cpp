@@ -6,9 +6,10 @@
 namespace arenite::graph {
 
 std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>& losses,
-                                   const std::vector<ValueId>& wrt, const GradientDone& done) {
+                                   const std::vector<ValueId>& wrt, const GradientDone& done,
+                                   const BatchCut& cut) {
   const std::vector<bool> wanted = values_after(builder.graph(), wrt);
-  Backward backward(builder, Graph::body, Graph::body, wanted);
+  Backward backward(builder, Graph::body, Graph::body, wanted, cut);
   for (ValueId loss : losses) backward.add_loss(loss);
   std::vector<ValueId> gradients(wrt.size());
   backward.run([&](ValueId complete) {

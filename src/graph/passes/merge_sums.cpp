@@ -3,6 +3,7 @@
 
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
+#include "src/graph/passes/shards.hpp"
 
 #include <algorithm>
 
@@ -28,8 +29,14 @@ void check_rules(const OperatorTable& table) {
 
 class SumMerger {
  public:
-  SumMerger(const Graph& graph, Remarks* remarks)
-      : graph_(graph), readers_(graph), role_(graph.op_count(), Role::none) {
+  SumMerger(const Graph& graph, const OperatorTable& table, const BatchCut& cut, bool in_trees,
+            Remarks* remarks)
+      : graph_(graph),
+        table_(table),
+        cut_(cut),
+        in_trees_(in_trees),
+        readers_(graph),
+        role_(graph.op_count(), Role::none) {
     for (OpId id : graph_[Graph::body].ops) {
       const auto& terms = graph_[id].operands;
       const Obstacle why = apart(id);
@@ -71,7 +78,33 @@ class SumMerger {
       if (const Obstacle why = readers_.only_for(term, id)) return why;
       if (const Obstacle why = readers_.moved(maker, maker, id)) return why;
     }
-    return {};
+    if (!adds_shards(graph_, id, cut_)) return {};
+    const auto adds_in_tree = [](const AttributeSchema& attribute) {
+      return attribute.name == sum_tree && attribute.type == AttributeType::integer;
+    };
+    const auto merged = table_.at(graph_[first].definition->sums_as);
+    if (!in_trees_ || std::ranges::none_of(merged->attributes, adds_in_tree))
+      return {"it adds shards in a tree"};
+    const std::int64_t kept = bytes_kept(sum);
+    return kept <= bytes(sum.results[0])
+               ? Obstacle{}
+               : Obstacle{.words = "it adds shards, and would keep %n bytes of all of them",
+                          .number = kept};
+  }
+
+  std::int64_t bytes(ValueId id) const {
+    const Value& value = graph_[id];
+    return byte_size(value.type, value.shape, value.layout);
+  }
+
+  /// Of what the terms are made of, until all shards are there.
+  std::int64_t bytes_kept(const Op& sum) const {
+    std::int64_t kept = 0;
+    for (ValueId term : sum.operands) {
+      for (ValueId operand : graph_[graph_[term].producer].operands)
+        kept += is_transient(graph_.root_storage(operand).cls) ? bytes(operand) : 0;
+    }
+    return kept;
   }
 
   static bool alike(const Op& a, const Op& b) {
@@ -91,12 +124,17 @@ class SumMerger {
     }
     const Op& first = graph_[graph_[sum.operands[0]].producer];
     builder.context = {.phase = sum.phase, .lane = sum.lane, .where = first.where};
-    const ValueId result = builder.add1(first.definition->sums_as, operands, first.attributes);
+    Attributes attributes = first.attributes;
+    if (adds_shards(graph_, id, cut_)) attributes.set(sum_tree, std::int64_t{1});
+    const ValueId result = builder.add1(first.definition->sums_as, operands, attributes);
     map[sum.results[0].index] = result;
     copy_placement(graph_, sum.results[0], builder.graph(), result);
   }
 
   const Graph& graph_;
+  const OperatorTable& table_;
+  const BatchCut cut_;
+  const bool in_trees_;
   const Readers readers_;
   std::vector<Role> role_;  // by op
   int merged_ = 0;
@@ -104,10 +142,11 @@ class SumMerger {
 
 }  // namespace
 
-int merge_sums(Graph& graph, const OperatorTable& table, Remarks* remarks) {
+int merge_sums(Graph& graph, const OperatorTable& table, const BatchCut& cut, bool in_trees,
+               Remarks* remarks) {
   expect_before_select(graph, "merge_sums");
   check_rules(table);
-  return rewrite(graph, table, SumMerger(graph, remarks));
+  return rewrite(graph, table, SumMerger(graph, table, cut, in_trees, remarks));
 }
 
 }  // namespace arenite::graph

@@ -60,6 +60,39 @@ TEST_F(MergeSums, WritesTheGradientOfAllLanesOnce) {
   expect_unchanged();
 }
 
+TEST_F(MergeSums, AddsShardsInATree) {
+  const BatchCut cut{.shards = 3};
+  // Of one sample each.
+  const auto product = [&](int shard, std::int64_t inputs, std::int64_t outputs) {
+    builder.context.lane = shard;
+    const auto made = [&](const std::string& name, std::int64_t count) {
+      return builder.add1("relu", {builder.declare(name + std::to_string(lanes++), DType::float32,
+                                                   {1, count}, StorageClass::buffer)});
+    };
+    const ValueId x = made("x", inputs), g = made("g", outputs);
+    return builder.add1("dense_grad_weight", {x, g});
+  };
+  const auto shards = [&](std::int64_t inputs, std::int64_t outputs) {
+    return sum(
+        {product(0, inputs, outputs), product(1, inputs, outputs), product(2, inputs, outputs)});
+  };
+  graph.outputs = {shards(5, 3)};  // 24 floats, for 15 of the sum
+  const Graph before = graph;
+  Remarks remarks;
+  EXPECT_EQ(merge_sums(graph, operators(), cut, true, &remarks), 0);
+  EXPECT_TRUE(equal(graph, before));
+  ASSERT_EQ(remarks.left.size(), 1u);
+  EXPECT_EQ(remarks.left[0].why, "it adds shards, and would keep 96 bytes of all of them");
+
+  graph.outputs = {shards(9, 9)};
+  EXPECT_EQ(merge_sums(graph, operators(), cut, false), 0);
+  EXPECT_EQ(merge_sums(graph, operators(), cut), 1);
+  const Op& merged = graph[graph[graph.outputs[0]].producer];
+  EXPECT_EQ(merged.name(), "dense_grad_weight");
+  EXPECT_EQ(merged.operands.size(), 6u);
+  EXPECT_EQ(merged.attributes.integer("tree"), 1);
+}
+
 TEST_F(MergeSums, LeavesTermsThatOthersRead) {
   const ValueId first = lane(2);
   graph.outputs = {sum({first, lane(2)}), first};

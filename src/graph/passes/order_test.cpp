@@ -58,7 +58,7 @@ Graph trained(int lanes) {
       train($10, optimizer=sgd, learning_rate=0.1, momentum=0.9, parameters=[$3, $4, $5]);
       result = _;)",
                               operators());
-  BatchGraph split = *split_batch(forward, operators(), lanes);
+  BatchGraph split = *split_batch(forward, operators(), {.lanes = lanes});
   add_training(split.graph, operators(), split.losses);
   select(split.graph, *runtime::kernel_selector(kernels()));
   return std::move(split.graph);

@@ -107,7 +107,7 @@ std::string lanes(const std::string& before_the_update, const std::string& resul
 }
 
 TEST_F(PassRemarks, OfSums) {
-  const Pass pass = [](Graph& graph, Remarks* to) { merge_sums(graph, operators(), to); };
+  const Pass pass = [](Graph& graph, Remarks* to) { merge_sums(graph, operators(), {}, true, to); };
   run(lanes("", "$7, $8"), pass);
   EXPECT_EQ(done(), List{"sum 'w' of 2 results of dense_grad_weight: dense_grad_weight"});
   run(lanes("", "$10"), pass);

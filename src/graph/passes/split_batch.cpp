@@ -4,6 +4,7 @@
 
 #include "src/graph/passes/batch_forms.hpp"
 #include "src/graph/passes/rebuild.hpp"
+#include "src/graph/passes/shards.hpp"
 #include "src/graph/values.hpp"
 #include "src/graph/versions.hpp"
 
@@ -12,35 +13,32 @@
 
 namespace arenite::graph {
 
-std::vector<LaneShare> lane_shares(std::int64_t batch, int lanes) {
-  if (batch < 1 || lanes < 1) {
-    fail(
-        {.found = "a batch of " + std::to_string(batch) + " in " + std::to_string(lanes) + " lanes",
-         .expected = "at least 1 of both"});
-  }
-  const std::int64_t count = std::min<std::int64_t>(lanes, batch);
-  std::vector<LaneShare> shares;
-  std::int64_t begin = 0;
-  for (std::int64_t lane = 0; lane < count; ++lane) {
-    const std::int64_t size = batch / count + (lane < batch % count ? 1 : 0);
-    shares.push_back({.lane = static_cast<int>(lane), .begin = begin, .count = size});
-    begin += size;
-  }
-  return shares;
-}
-
 namespace {
 
 using Result = OfShare::Result;
+
+/// No more shards, nor lanes in the largest of them, than there are samples.
+BatchCut cut_of(std::int64_t batch, const BatchCut& wanted) {
+  BatchCut cut;
+  for_each_part(batch, wanted.shards, [&](int shard, std::int64_t, std::int64_t samples) {
+    cut.shards = shard + 1;
+    cut.lanes =
+        std::max(cut.lanes, static_cast<int>(std::min<std::int64_t>(wanted.lanes, samples)));
+  });
+  return cut;
+}
 
 /// Ops stay in their order, but for those of lanes, which stand lane by lane: as many as none but
 /// lanes wait for, one lane behind the other, so that what a lane makes is used while it is hot.
 class Splitter {
  public:
-  Splitter(const Graph& graph, const OperatorTable& table, const BatchForms& forms, int lanes)
+  Splitter(const Graph& graph, const OperatorTable& table, const BatchForms& forms,
+           const BatchCut& cut)
       : source_(graph), forms_(forms), builder_(out_.graph, table), whole_(graph.value_count()) {
-    out_.shares = lane_shares(forms.rows(), lanes);
-    lane_.assign(out_.shares.size(), std::vector<ValueId>(graph.value_count()));
+    out_.cut = cut_of(forms.rows(), cut);
+    out_.shares = lane_shares(forms.rows(), out_.cut);
+    lane_.resize(static_cast<std::size_t>(out_.shares.back().lane) + 1);
+    for (const LaneShare& share : out_.shares) mine(share).resize(graph.value_count());
   }
 
   BatchGraph split() {
@@ -76,13 +74,13 @@ class Splitter {
   /// The ops that wait, lane by lane.
   void flush() {
     for (const LaneShare& share : out_.shares) {
-      std::vector<ValueId>& mine = lane_[static_cast<std::size_t>(share.lane)];
+      std::vector<ValueId>& map = mine(share);
       for (const OpId id : waiting_) {
         for (const ValueId operand : source_[id].operands) {
-          if (operand) mine[operand.index] = of_lane(operand, share);
+          if (operand) map[operand.index] = of_lane(operand, share);
         }
         copy_op(source_, id, share.lane, forms_.share_of(id, share.begin, share.count).attributes,
-                mine, builder_);
+                map, builder_);
         for (const ValueId result : source_[id].results) check_share(id, result, share);
       }
     }
@@ -91,15 +89,15 @@ class Splitter {
 
   /// What an operator says of its shares is believed no further than its shapes go.
   void check_share(OpId id, ValueId result, const LaneShare& share) {
-    Value& mine = out_.graph[lane_[static_cast<std::size_t>(share.lane)][result.index]];
-    mine.batch.clear();  // a part of it
+    Value& part = out_.graph[mine(share)[result.index]];
+    part.batch.clear();
     const Shape& all = source_[result].shape;
     const bool rows = forms_.of(result) == Result::rows;
     if (rows && all.rank() == 0) refuse_share(id, "rows of a single number");
     const Shape expected = rows ? all.with(0, share.count) : all;
-    if (mine.shape == expected) return;
+    if (part.shape == expected) return;
     refuse_share(id, "a share of " + std::to_string(share.count) + " samples of shape " +
-                         to_string(mine.shape) + ", for " + to_string(all) + " of " +
+                         to_string(part.shape) + ", for " + to_string(all) + " of " +
                          std::to_string(forms_.rows()));
   }
 
@@ -113,8 +111,7 @@ class Splitter {
   /// What a lane's op reads of a value.
   ValueId of_lane(ValueId id, const LaneShare& share) {
     if (forms_.of(id) != Result::rows) return whole_[id.index];
-    const ValueId mine = lane_[static_cast<std::size_t>(share.lane)][id.index];
-    if (mine) return mine;
+    if (const ValueId own = mine(share)[id.index]) return own;
     // There as a whole, and read for the first time.
     if (out_.shares.size() == 1) return whole_[id.index];
     const OpContext saved = builder_.context;
@@ -136,16 +133,24 @@ class Splitter {
                         .where = reader ? source_[reader].where : maker.where};
     std::vector<ValueId> parts = lanes_of(id);
     if (parts.size() == 1) return known = parts.front();
-    if (forms_.of(id) == Result::sum) return known = builder_.add1("sum", parts);
+    if (forms_.of(id) == Result::sum) {
+      std::vector<Term> terms;
+      for (const ValueId part : parts) terms.push_back({part, lane_of(out_.graph, part)});
+      return known = add_up(builder_, out_.cut, terms);
+    }
     for (ValueId& part : parts) part = builder_.add1("flatten", {part});
     const auto dims = source_[id].shape.dims();
     return known = builder_.add1("reshape", {builder_.add1("stack_columns", parts)},
                                  {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())}});
   }
 
-  std::vector<ValueId> lanes_of(ValueId id) const {
+  std::vector<ValueId>& mine(const LaneShare& share) {
+    return lane_[static_cast<std::size_t>(share.lane)];
+  }
+
+  std::vector<ValueId> lanes_of(ValueId id) {
     std::vector<ValueId> all;
-    for (const std::vector<ValueId>& mine : lane_) all.push_back(mine[id.index]);
+    for (const LaneShare& share : out_.shares) all.push_back(mine(share)[id.index]);
     return all;
   }
 
@@ -171,10 +176,55 @@ class Splitter {
   std::vector<std::vector<ValueId>> lane_;  // [lane][value of the source]: rows, or terms of a sum
 };
 
+/// What keeps shards from being complete by themselves: an op that all of them wait for, or a loss
+/// of all of them at once. Empty: nothing.
+std::string one_shard(const Graph& graph, const BatchForms& forms) {
+  std::vector<OpId> waits(graph.value_count());  // by value: the op that waits for all lanes
+  std::vector<bool> of_lanes(graph.value_count(), false);
+  for (const OpId id : graph[Graph::body].ops) {
+    OpId all, sum;
+    bool any = false;
+    forms.for_each_read(id, [&](ValueId value) {
+      if (waits[value.index]) all = waits[value.index];
+      if (of_lanes[value.index] && forms.of(value) == Result::sum) sum = graph[value].producer;
+      any = any || of_lanes[value.index];
+    });
+    if (forms.by_share(id)) {
+      if (const OpId waited = all ? all : sum) {
+        return describe(graph, id) + " waits for all shards' " + describe(graph, waited);
+      }
+    } else if (any) {
+      all = id;
+    }
+    for (const ValueId result : graph[id].results) {
+      of_lanes[result.index] = forms.by_share(id);
+      waits[result.index] = all;
+    }
+  }
+  if (!graph.training || forms.of(graph.training->loss) == Result::sum) return {};
+  return "the loss '" + graph[graph.training->loss].name + "' is no sum over samples";
+}
+
 }  // namespace
 
-std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& table, int lanes,
-                                      const TargetProfile& target, Remarks* remarks) {
+std::vector<LaneShare> lane_shares(std::int64_t batch, const BatchCut& cut) {
+  if (batch < 1 || cut.shards < 1 || cut.lanes < 1) {
+    fail({.found = "a batch of " + std::to_string(batch) + " in " + std::to_string(cut.shards) +
+                   " shards of " + std::to_string(cut.lanes) + " lanes",
+          .expected = "at least 1 of each"});
+  }
+  std::vector<LaneShare> shares;
+  for_each_part(batch, cut.shards, [&](int shard, std::int64_t first, std::int64_t samples) {
+    for_each_part(samples, cut.lanes, [&](int lane, std::int64_t begin, std::int64_t count) {
+      shares.push_back({.lane = shard * cut.lanes + lane, .begin = first + begin, .count = count});
+    });
+  });
+  return shares;
+}
+
+std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& table,
+                                      const BatchCut& cut, const TargetProfile& target,
+                                      Remarks* remarks) {
   expect_before_select(graph, "split_batch");
   const auto note = [&](const BatchAxis& axis, std::string reason) {
     if (!remarks) return;
@@ -199,7 +249,12 @@ std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& t
       for (const auto& [op, reason] : forms.refusals())
         remarks->left.push_back({describe(graph, op), reason});
     }
-    return Splitter(graph, table, forms, lanes).split();
+    const std::string objection = cut.shards > 1 ? one_shard(graph, forms) : "";
+    BatchGraph made = Splitter(graph, table, forms,
+                               objection.empty() ? cut : BatchCut{.lanes = cut.shards * cut.lanes})
+                          .split();
+    made.one_shard = objection;
+    return made;
   }
   if (remarks && remarks->left.empty())
     remarks->left.push_back({"the batch", "no input of two samples or more"});

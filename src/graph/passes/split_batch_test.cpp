@@ -73,7 +73,7 @@ TEST(SplitBatch, GivesALossLaneByLane) {
                             .attributes = {},
                             .learning_rate = 0.5,
                             .parameters = {graph.find("w")}};
-  const auto batch = split_batch(graph, operators(), 3);
+  const auto batch = split_batch(graph, operators(), {.lanes = 3});
   ASSERT_TRUE(batch);
   ASSERT_EQ(batch->losses.size(), 3u);
   for (std::size_t lane = 0; lane < 3; ++lane) {
@@ -171,7 +171,7 @@ TEST(SplitBatch, MakesAtOnceWhatIsNeededAsAWhole) {
     $13 = relu($12) @lane(1);
     result = $9, $13, $5;)");
   Remarks remarks;
-  split_batch(parse(script, operators()), operators(), 2, default_target(), &remarks);
+  split_batch(parse(script, operators()), operators(), {.lanes = 2}, default_target(), &remarks);
   ASSERT_EQ(remarks.left.size(), 2u);
   EXPECT_EQ(remarks.left[0].why,
             "it sees all 4 samples of its operand 'x' at once: what it makes is needed as a whole");

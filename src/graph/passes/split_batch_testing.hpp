@@ -15,7 +15,7 @@ namespace arenite::graph::testing {
 
 inline BatchGraph split(const Graph& graph, int lanes) {
   Remarks remarks;
-  auto batch = split_batch(graph, operators(), lanes, default_target(), &remarks);
+  auto batch = split_batch(graph, operators(), {.lanes = lanes}, default_target(), &remarks);
   EXPECT_TRUE(batch) << remarks.left.front().what << ": " << remarks.left.front().why;
   return batch ? std::move(*batch) : BatchGraph{};
 }
@@ -27,7 +27,8 @@ inline BatchGraph split(const std::string& script, int lanes) {
 /// "batch 'x': why not", of the first batch that was tried.
 inline std::string refusal(const std::string& script) {
   Remarks remarks;
-  EXPECT_FALSE(split_batch(parse(script, operators()), operators(), 2, default_target(), &remarks));
+  EXPECT_FALSE(split_batch(parse(script, operators()), operators(), {.lanes = 2}, default_target(),
+                           &remarks));
   return remarks.left.front().what + ": " + remarks.left.front().why;
 }
 

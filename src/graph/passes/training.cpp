@@ -39,16 +39,18 @@ void keep_outputs(Builder& builder) {
 }  // namespace
 
 std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
-                                  const std::vector<ValueId>& losses) {
+                                  const std::vector<ValueId>& losses, const BatchCut& cut) {
   const Training training = *std::exchange(graph.training, std::nullopt);
   Builder builder(graph, table);
   keep_outputs(builder);
   const ValueId rate =
       builder.declare(learning_rate_name, DType::float32, {1}, StorageClass::buffer);
-  const std::vector<ValueId> gradients =
-      add_gradients(builder, losses, training.parameters, [&](std::size_t i, ValueId gradient) {
+  const std::vector<ValueId> gradients = add_gradients(
+      builder, losses, training.parameters,
+      [&](std::size_t i, ValueId gradient) {
         add_update(builder, training, training.parameters[i], gradient, rate);
-      });
+      },
+      cut);
   std::vector<ValueId> unreached;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (!gradients[i]) unreached.push_back(training.parameters[i]);
