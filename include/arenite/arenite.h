@@ -93,24 +93,33 @@ ARENITE_API arenite_status arenite_compile(arenite_session* session, const char*
                                            const arenite_tensor* constants, size_t constant_count,
                                            arenite_model** model, char** message);
 
-/* What products of float32 do with what they multiply; sums, and all that is kept, stay float32. */
-typedef enum arenite_compute {
-  ARENITE_COMPUTE_FLOAT32 = 0,  /* multiply it as it is */
-  ARENITE_COMPUTE_BFLOAT16 = 1, /* round it to bfloat16 */
-  ARENITE_COMPUTE_TFLOAT32 = 2  /* on GPUs, let tensor cores round it to 10 bits */
-} arenite_compute;
+/* How models are compiled; may serve for several, which have what was set by then. One thread at a
+ * time. */
+typedef struct arenite_options arenite_options;
 
-typedef struct arenite_model_options {
-  const char* device; /* one of the session's, as "cpu" or "cuda"; NULL: all of them */
-  int without_cudnn;  /* not 0: on GPUs, other kernels than cuDNN's */
-  arenite_compute compute;
-} arenite_model_options;
+ARENITE_API arenite_status arenite_options_create(arenite_options** options, char** message);
+/* Sets one by its name; what is refused changes nothing:
+ *   device   one of the session's, as "cpu" or "cuda"; "" for all of them
+ *   cudnn    "off": on GPUs, other kernels than cuDNN's; else "on"
+ *   compute  what products of float32 do with what they multiply: "float32", nothing; "bfloat16",
+ *            round it; "tfloat32", on GPUs let tensor cores round it to 10 bits. Sums, and all that
+ *            is kept, stay float32
+ *   shards   "1" to "64" of the batch, whose gradients are complete by themselves and are added in
+ *            a fixed tree; "auto": chosen from the graph and the batch. Results depend on it
+ *   lanes    "1" to "64" of a shard, 64 in all at most, which run side by side; "auto": chosen
+ *            likewise, but one in each of several shards that are set
+ *   at-once  "1" to "64" shards under way together: fewer need less memory, and results are the
+ *            same; "auto": enough for all workers, on GPUs all */
+ARENITE_API arenite_status arenite_options_set(arenite_options* options, const char* name,
+                                               const char* value, char** message);
+/* NULL is fine. */
+ARENITE_API void arenite_options_free(arenite_options* options);
 
 /* The same with options; NULL for what arenite_compile does. */
 ARENITE_API arenite_status arenite_compile_with(arenite_session* session, const char* script,
                                                 const arenite_tensor* constants,
                                                 size_t constant_count,
-                                                const arenite_model_options* options,
+                                                const arenite_options* options,
                                                 arenite_model** model, char** message);
 /* NULL is fine. */
 ARENITE_API void arenite_model_free(arenite_model* model);

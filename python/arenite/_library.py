@@ -21,10 +21,6 @@ class SessionOptions(Structure):
     _fields_ = [("device", c_char_p), ("workers", c_int)]
 
 
-class ModelOptions(Structure):
-    _fields_ = [("device", c_char_p), ("without_cudnn", c_int), ("compute", c_int)]
-
-
 class NamedData(Structure):  # arenite_tensor
     _fields_ = [("name", c_char_p), ("data", c_void_p), ("bytes", c_int64)]
 
@@ -59,6 +55,7 @@ _PLAIN: Dict[str, Any] = {
     "free": (None, [c_void_p]),
     "session_destroy": (None, [c_void_p]),
     "session_workers": (c_int, [c_void_p]),
+    "options_free": (None, [c_void_p]),
     "model_free": (None, [c_void_p]),
     "input_count": (c_size_t, [c_void_p]),
     "output_count": (c_size_t, [c_void_p]),
@@ -69,7 +66,9 @@ _PLAIN: Dict[str, Any] = {
 # Functions that return a status: what they take before the place of their message.
 _CHECKED: Dict[str, List[Any]] = {
     "session_create": [POINTER(SessionOptions), _ANY_PLACE],
-    "compile_with": [c_void_p, c_char_p, *_NAMED, POINTER(ModelOptions), _ANY_PLACE],
+    "options_create": [_ANY_PLACE],
+    "options_set": [c_void_p, c_char_p, c_char_p],
+    "compile_with": [c_void_p, c_char_p, *_NAMED, c_void_p, _ANY_PLACE],
     "infer": [c_char_p, *_PORTS, *_PORTS, POINTER(c_size_t)],
     "input": [c_void_p, c_size_t, POINTER(Port)],
     "output": [c_void_p, c_size_t, POINTER(Port)],

@@ -11,16 +11,6 @@ NAMES = ("float32", "float64", "int64", "int32", "uint8")
 NATIVE = {name: np.dtype(name) for name in NAMES}
 REAL = ("float32", "float64")
 
-# The order of arenite_compute in arenite.h.
-COMPUTE = ("float32", "bfloat16", "tfloat32")
-
-
-def compute_number(compute: Any) -> int:
-    """Of what products round their float32 factors to."""
-    if not isinstance(compute, str) or compute not in COMPUTE:
-        raise InvalidError(f"compute {compute!r}; expected one of {', '.join(COMPUTE)}")
-    return COMPUTE.index(compute)
-
 
 def dtype_name(dtype: Any) -> str:
     """The name of an element type, given as "float32", numpy.float32, torch.float32, …"""

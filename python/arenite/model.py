@@ -7,11 +7,12 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from . import graph
-from ._library import ModelOptions, NamedData, Port, encode, library
-from .dtypes import NATIVE, compute_number
+from ._library import NamedData, Port, encode, library
+from .dtypes import NATIVE
 from .errors import InvalidError, InvalidTypeError
 from .graph import Node, Update
 from .interop import as_array, borrow
+from .options import Options
 from .plan import Plan
 from .rules import text
 from .script import declared_data, script_of
@@ -37,10 +38,10 @@ class Model:
         constants: Mapping[str, np.ndarray],
         session: Session,
         form: Any = None,
-        compute: str = "float32",
+        options: Optional[Mapping[str, Any]] = None,
     ):
         lib = library()
-        options = ModelOptions(None, 0, compute_number(compute))
+        chosen = Options(**(options or {}))
         items = [(encode(name), a.ctypes.data, a.nbytes) for name, a in constants.items()]
         named: Any = NamedData * len(items)
         place = ctypes.c_void_p()
@@ -48,7 +49,7 @@ class Model:
             encode(script),
             named(*items),
             len(items),
-            ctypes.byref(options),
+            chosen.handle.get(),
             ctypes.byref(place),
         )
         session.handle.call(lib.compile_with, *given)
@@ -224,7 +225,7 @@ def compile(
     updates: Sequence[Any] = (),
     session: Optional[Session] = None,
     names: Optional[Mapping[Tensor, str]] = None,
-    compute: str = "float32",
+    **options: Any,
 ) -> Model:
     """Plans the memory of what computes the outputs and makes it ready to run.
 
@@ -235,8 +236,7 @@ def compile(
         needs, `train(…)`.
     names: for parameters and buffers that have no name of their own; else they are named and
         counted.
-    compute: what matrix products and convolutions of float32 round their factors to, before they
-        multiply: "float32", nothing; "bfloat16"; on GPUs "tfloat32". Sums stay float32.
+    options: compute, shards, lanes, at_once: see `Options`.
     """
     form: Any = None
     if isinstance(outputs, Mapping):
@@ -265,17 +265,17 @@ def compile(
             f"outputs that need the inputs {', '.join(missing)}; expected all of them in `inputs`"
         )
     data = {name: holder.current() for name, holder in script.data.items()}
-    return Model(script.text, data, _check_session(session), form, compute)
+    return Model(script.text, data, _check_session(session), form, options)
 
 
 def compile_script(
     text: str,
     constants: Optional[Mapping[str, Any]] = None,
     session: Optional[Session] = None,
-    compute: str = "float32",
+    **options: Any,
 ) -> Model:
     """Compiles a script (docs/scripts.md). constants: the values of its ConstantTensors, by name;
-    arrays are copied. compute: as of `compile`.
+    arrays are copied. options: compute, shards, lanes, at_once: see `Options`.
 
     Returns one array for one result, else a list.
     """
@@ -291,7 +291,7 @@ def compile_script(
             arrays[name] = borrow(value, f"constant {name!r}", *declared[name])
         else:
             arrays[name] = np.ascontiguousarray(as_array(value))
-    model = Model(text, arrays, _check_session(session), "list", compute)
+    model = Model(text, arrays, _check_session(session), "list", options)
     if len(model.outputs) == 1:
         model._form = None
     return model

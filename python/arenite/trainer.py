@@ -9,12 +9,12 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from . import nn
-from .dtypes import compute_number
 from .errors import InvalidError, InvalidTypeError
 from .graph import INPUT, check_shape
 from .interop import as_array, borrow, exact
 from .layers import CrossEntropy
 from .model import Model, compile
+from .options import Options
 from .plan import Plan
 from .rules import integer
 from .session import Session
@@ -45,7 +45,7 @@ class Trainer:
     inputs: the shape of one sample, without the batch, as (28, 28, 1), or an arenite.input with it;
         None: that of the first samples given
     batch: samples a step
-    compute: as of `arenite.compile`
+    options: compute, shards, lanes, at_once: see `arenite.Options`
 
     The last batch of an epoch, where the samples do not divide evenly, is trained by a smaller
     model: every batch size is one of its own, planned when it first comes, to which the parameters
@@ -63,9 +63,9 @@ class Trainer:
         inputs: Any = None,
         batch: int = 64,
         session: Optional[Session] = None,
-        compute: str = "float32",
+        **options: Any,
     ):
-        compute_number(compute)
+        Options(**options)  # which refuses what there is not
         if not callable(module) or not hasattr(module, "named_parameters"):
             raise InvalidTypeError(f"module {module!r}; expected an arenite.nn.Module")
         expect_optimizer(optimizer)
@@ -79,7 +79,7 @@ class Trainer:
             raise InvalidTypeError(f"loss {loss!r}; expected a function of outputs and targets")
         self.module, self.loss, self.optimizer = module, loss, optimizer
         self.batch = integer("batch", batch, least=1)
-        self._session, self._compute = session, compute
+        self._session, self._options = session, options
         self._sample: Optional[Tuple[int, ...]] = None
         self._input_name = "x"
         if isinstance(inputs, Tensor):
@@ -131,8 +131,9 @@ class Trainer:
 
     def _compile(self, outputs: Any, inputs: List[Tensor], updates: Sequence[Any] = ()) -> Model:
         names = {parameter: name for name, parameter in self._parameters.items()}
-        options: Any = {"names": names, "session": self._session, "compute": self._compute}
-        return compile(outputs, inputs, updates=updates, **options)
+        return compile(
+            outputs, inputs, updates=updates, names=names, session=self._session, **self._options
+        )
 
     def _share(self, model: Model) -> None:
         if self._newest is not None and self._newest is not model:

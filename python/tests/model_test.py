@@ -51,7 +51,7 @@ class Calls(testing.TestCase):
         self.assertEqual(found(a)[0, 0], 1)
         with self.assertRaisesRegex(arenite.InvalidError, "in tfloat32 on the CPU"):
             arenite.compile(x @ w, compute="tfloat32")
-        with self.assertRaisesRegex(arenite.InvalidError, "compute 'bf16'; expected one of float32, "):
+        with self.assertRaisesRegex(arenite.InvalidError, "compute 'bf16'; expected float32, bfloat16"):
             arenite.compile(x @ w, compute="bf16")
 
     def test_inputs_by_place_and_by_name(self):

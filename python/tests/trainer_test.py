@@ -64,8 +64,26 @@ class Steps(testing.TestCase):
         self.assertClose(losses["bfloat16"], losses["float32"], 1e-2)
         self.assertFalse((predictions["float32"] == predictions["bfloat16"]).all())
         self.assertClose(predictions["bfloat16"], predictions["float32"], 3e-2)
-        with self.assertRaisesRegex(arenite.InvalidError, "compute 'half'; expected one of float32, "):
+        with self.assertRaisesRegex(arenite.InvalidError, "compute 'half'; expected float32, bfloat16"):
             arenite.Trainer(two_layers(), optimizer=SGD(0.1), compute="half")
+
+    def test_shards_that_follow_each_other_have_the_same_bits_in_less_memory(self):
+        x, y = samples(16)
+        bits, arenas = [], []
+        for at_once in 1, 2, 4:
+            network = two_layers()
+            trainer = arenite.Trainer(network, optimizer=SGD(0.1), batch=16, shards=4, at_once=at_once)
+            for _ in range(3):
+                trainer.step(x, y)
+            bits.append([value.tobytes() for value in network.state_dict().values()])
+            arenas.append(trainer._models[16].plan.arena_bytes)
+        self.assertEqual(bits[0], bits[1])
+        self.assertEqual(bits[0], bits[2])
+        self.assertLess(arenas[0], arenas[2])
+        with self.assertRaisesRegex(arenite.InvalidError, "shards '0'; expected a whole number of 1 to 64, or auto"):
+            arenite.Trainer(two_layers(), optimizer=SGD(0.1), shards=0)
+        with self.assertRaisesRegex(TypeError, "shard"):
+            arenite.Trainer(two_layers(), optimizer=SGD(0.1), shard=2)
 
     def assertSame(self, network, reference):
         for found, wanted in zip(network.state_dict().values(), reference.values):

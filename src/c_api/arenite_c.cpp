@@ -15,10 +15,15 @@
 
 #include "src/base/refuse.hpp"
 #include "src/c_api/guard.hpp"
+#include "src/c_api/options.hpp"
 #include "src/graph/parser.hpp"
 
 struct arenite_session {
   std::shared_ptr<arenite::runtime::Session> workers;
+};
+
+struct arenite_options {
+  arenite::ModelOptions of_model;
 };
 
 struct arenite_model {
@@ -130,19 +135,6 @@ arenite_state_kind kind_of(graph::StorageClass cls) {
   return cls == graph::StorageClass::optimizer_state ? ARENITE_OPTIMIZER_STATE : ARENITE_BUFFER;
 }
 
-runtime::Compute as_compute(arenite_compute compute) {
-  switch (compute) {
-    case ARENITE_COMPUTE_FLOAT32:
-      return runtime::Compute::float32;
-    case ARENITE_COMPUTE_BFLOAT16:
-      return runtime::Compute::bfloat16;
-    case ARENITE_COMPUTE_TFLOAT32:
-      return runtime::Compute::tfloat32;
-  }
-  refuse("compute " + std::to_string(static_cast<int>(compute)),
-         "0 (float32), 1 (bfloat16) or 2 (tfloat32)");
-}
-
 /// The bytes of a state that the caller's `bytes` bytes of `data` are to be copied from or to.
 std::span<std::byte> state_of(const arenite_model& model, const char* name, const void* data,
                               std::int64_t bytes) {
@@ -199,7 +191,7 @@ arenite_status arenite_compile(arenite_session* session, const char* script,
 
 arenite_status arenite_compile_with(arenite_session* session, const char* script,
                                     const arenite_tensor* constants, size_t constant_count,
-                                    const arenite_model_options* options, arenite_model** model,
+                                    const arenite_options* options, arenite_model** model,
                                     char** message) {
   return run(message, [&] {
     const auto& workers = given(session, "the session").workers;
@@ -207,15 +199,24 @@ arenite_status arenite_compile_with(arenite_session* session, const char* script
     std::vector<NamedBytes> named;
     read(constants, constant_count, named);
     graph::Graph graph = graph::parse(&given(script, "the script"), operators());
-    ModelOptions chosen;
-    if (options != nullptr) {
-      if (options->device != nullptr) chosen.device = options->device;
-      chosen.cudnn = options->without_cudnn == 0;
-      chosen.compute = as_compute(options->compute);
-    }
+    const ModelOptions chosen = options != nullptr ? options->of_model : ModelOptions();
     made = new arenite_model{workers, Model(*workers, std::move(graph), named, chosen)};
   });
 }
+
+arenite_status arenite_options_create(arenite_options** options, char** message) {
+  return run(message, [&] { given(options, "the options' place") = new arenite_options; });
+}
+
+arenite_status arenite_options_set(arenite_options* options, const char* name, const char* value,
+                                   char** message) {
+  return run(message, [&] {
+    ModelOptions& chosen = given(options, "the options").of_model;
+    c_api::set_option(chosen, &given(name, "the name"), &given(value, "the value"));
+  });
+}
+
+void arenite_options_free(arenite_options* options) { delete options; }
 
 arenite_status arenite_infer(const char* call, const arenite_port* operands, size_t operand_count,
                              arenite_port* results, size_t room, size_t* result_count,

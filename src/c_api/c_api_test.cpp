@@ -1,8 +1,11 @@
 #include <arenite/arenite.h>
+#include <arenite/error.hpp>
 #include <arenite/plan/step_json.hpp>
 #include <arenite/runtime/devices.hpp>
 
 #include <gtest/gtest.h>
+
+#include "src/c_api/options.hpp"
 
 #include <cstdio>
 #include <string>
@@ -345,11 +348,12 @@ TEST_F(CApi, ThreadsMayShareAModel) {
 TEST_F(CApi, RoundsWhatIsMultipliedWhereThatIsAskedFor) {
   const arenite_tensor constant = tensor("weight", weight);
   x[0] = 1 + 1.0f / 512;  // a bit more than bfloat16 has
-  const auto result = [&](int compute, arenite_status expected) {
-    const arenite_model_options options{
-        .device = nullptr, .without_cudnn = 0, .compute = static_cast<arenite_compute>(compute)};
+  arenite_options* options = nullptr;
+  ASSERT_EQ(arenite_options_create(&options, nullptr), ARENITE_OK);
+  const auto result = [&](const char* compute, arenite_status expected) {
+    EXPECT_EQ(arenite_options_set(options, "compute", compute, nullptr), ARENITE_OK);
     const std::string message = message_of(expected, [&](char** place) {
-      return arenite_compile_with(session, script, &constant, 1, &options, &model, place);
+      return arenite_compile_with(session, script, &constant, 1, options, &model, place);
     });
     if (expected != ARENITE_OK) return message;
     const arenite_tensor input = tensor("x", x);
@@ -358,12 +362,64 @@ TEST_F(CApi, RoundsWhatIsMultipliedWhereThatIsAskedFor) {
     arenite_model_free(std::exchange(model, nullptr));
     return std::to_string(y[0]);
   };
-  const std::string exact = result(ARENITE_COMPUTE_FLOAT32, ARENITE_OK);
-  EXPECT_NE(result(ARENITE_COMPUTE_BFLOAT16, ARENITE_OK), exact);
-  EXPECT_NE(result(ARENITE_COMPUTE_TFLOAT32, ARENITE_INVALID).find("in tfloat32 on the CPU"),
-            std::string::npos);
-  EXPECT_NE(result(3, ARENITE_INVALID).find("compute 3; expected 0 (float32), 1"),
-            std::string::npos);
+  const std::string exact = result("float32", ARENITE_OK);
+  EXPECT_NE(result("bfloat16", ARENITE_OK), exact);
+  EXPECT_NE(result("tfloat32", ARENITE_INVALID).find("in tfloat32 on the CPU"), std::string::npos);
+  arenite_options_free(options);
+}
+
+TEST_F(CApi, CutsABatchInShards) {
+  const arenite_tensor constant = tensor("weight", weight), input = tensor("x", x);
+  compile();
+  evaluate(ARENITE_OK, {input});
+  const Floats whole = y;
+  std::int64_t last = 0;
+  for (const char* at_once : {"1", "2"}) {
+    arenite_options* options = nullptr;
+    ASSERT_EQ(arenite_options_create(&options, nullptr), ARENITE_OK);
+    ASSERT_EQ(arenite_options_set(options, "shards", "2", nullptr), ARENITE_OK);
+    ASSERT_EQ(arenite_options_set(options, "at-once", at_once, nullptr), ARENITE_OK);
+    arenite_model_free(std::exchange(model, nullptr));
+    ASSERT_EQ(arenite_compile_with(session, script, &constant, 1, options, &model, nullptr),
+              ARENITE_OK);
+    arenite_options_free(options);
+    evaluate(ARENITE_OK, {input});
+    EXPECT_EQ(y, whole);
+    arenite_memory memory;
+    ASSERT_EQ(arenite_model_memory(model, &memory, nullptr), ARENITE_OK);
+    EXPECT_GE(memory.arena_bytes, last);
+    last = memory.arena_bytes;
+  }
+}
+
+TEST_F(CApi, RefusesOptionsThatThereAreNot) {
+  arenite_options* options = nullptr;
+  ASSERT_EQ(arenite_options_create(&options, nullptr), ARENITE_OK);
+  const auto message = [&](const char* name, const char* value) {
+    return message_of(ARENITE_INVALID, [&](char** place) {
+      return arenite_options_set(options, name, value, place);
+    });
+  };
+  EXPECT_EQ(message("compute", "float16"),
+            "compute 'float16'; expected float32, bfloat16 or tfloat32");
+  for (const char* value : {"", "0", "65", "-1", "4 ", "all", "99999999999"}) {
+    EXPECT_EQ(message("shards", value),
+              "shards '" + std::string(value) + "'; expected a whole number of 1 to 64, or auto");
+  }
+  EXPECT_EQ(message("cudnn", "no"), "cudnn 'no'; expected on or off");
+  ModelOptions kept;
+  EXPECT_THROW(c_api::set_option(kept, "cudnn", "no"), Error);
+  EXPECT_TRUE(kept.cudnn);
+  EXPECT_EQ(message("at_once", "2"),
+            "the option 'at_once'; expected one of at-once, compute, cudnn, device, lanes, shards "
+            "(hint: did you mean 'at-once'?)");
+  EXPECT_NE(message("lanes", nullptr).find("null for the value"), std::string::npos);
+  for (const char* name : {"at-once", "lanes", "shards"}) {
+    for (const char* value : {"1", "64", "auto"})
+      EXPECT_EQ(arenite_options_set(options, name, value, nullptr), ARENITE_OK);
+  }
+  arenite_options_free(options);
+  arenite_options_free(nullptr);
 }
 
 }  // namespace

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/c_api/guard.hpp"
@@ -46,6 +49,25 @@ void check(arenite_status status, char* message) {
   fail({.found = text});
 }
 
+class Options {
+ public:
+  Options(std::initializer_list<std::pair<const char*, const char*>> settings) {
+    char* message = nullptr;
+    arenite_options* made = nullptr;
+    check(arenite_options_create(&made, &message), message);
+    options_.reset(made);
+    for (const auto& [name, value] : settings)
+      check(arenite_options_set(made, name, value, &message), message);
+  }
+  const arenite_options* get() const { return options_.get(); }
+
+ private:
+  struct Free {
+    void operator()(arenite_options* options) const { arenite_options_free(options); }
+  };
+  std::unique_ptr<arenite_options, Free> options_;
+};
+
 arenite_session* session_of(const void* handle) {
   if (handle == nullptr) fail({.found = "null for the handle", .expected = "HamKaasInitialize's"});
   return static_cast<arenite_session*>(const_cast<void*>(handle));
@@ -81,11 +103,10 @@ HamKaasCompilationResult HamKaasCompileModel(const void* handle, HamKaasCompilat
     }
     const std::vector<arenite_tensor> given = tensors(constants, constant_count);
     char* message = nullptr;
-    const arenite_model_options chosen{.device = options.use_gpu ? "cuda" : "cpu",
-                                       .without_cudnn = options.use_cudnn ? 0 : 1,
-                                       .compute = ARENITE_COMPUTE_FLOAT32};
+    const Options chosen({{"device", options.use_gpu ? "cuda" : "cpu"},
+                          {"cudnn", options.use_cudnn ? "on" : "off"}});
     const arenite_status status = arenite_compile_with(session, script, given.data(), given.size(),
-                                                       &chosen, &model, &message);
+                                                       chosen.get(), &model, &message);
     check(status, message);
     if (const std::size_t outputs = arenite_output_count(model); outputs != 1) {
       arenite_model_free(model);
