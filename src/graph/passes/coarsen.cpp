@@ -46,14 +46,22 @@ class Coarsener {
   Schedule run() {
     std::vector<OpId> ops = graph_[Graph::body].ops;
     std::erase_if(ops, [&](OpId id) { return !runs(id); });
+    std::map<int, std::pair<Phase, int>> turns;  // by lane: what its last op is of
     for (OpId id : ops) {
       const Op& op = graph_[id];
-      looked_up_[id.index] = {is_staging(graph_, id), target_.microseconds({graph_, op})};
-      if (looked_up_[id.index].staging) continue;
+      LookedUp& of_op = looked_up_[id.index];
+      of_op = {is_staging(graph_, id), target_.microseconds({graph_, op})};
+      if (of_op.staging) continue;
       several_lanes_ = several_lanes_ || op.lane > 0;
       only_lane_ = std::max(only_lane_, op.lane);
-      Work& work = work_[{op.lane, op.phase}];
-      work.all += looked_up_[id.index].microseconds;
+      if (op.lane != Op::shared_lane && op.phase != Phase::update) {
+        auto& [last, turn] = turns.try_emplace(op.lane, op.phase, 0).first->second;
+        if (last == Phase::backward && op.phase != last) ++turn;
+        last = op.phase;
+        of_op.turn = turn;
+      }
+      Work& work = work_[{op.lane, op.phase, of_op.turn}];
+      work.all += of_op.microseconds;
       work.left = work.all;
     }
     for (OpId id : ops) place(id);
@@ -63,7 +71,7 @@ class Coarsener {
  private:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-  /// Of one lane and phase, without staging.
+  /// Of one lane, phase and turn, without staging.
   struct Work {
     double all = 0, left = 0;  // microseconds; left: of ops not yet in a task
   };
@@ -71,6 +79,8 @@ class Coarsener {
   struct LookedUp {
     bool staging = false;
     double microseconds = 0;
+    /// Of its lane, in which shards follow each other: how often it has gone forward again.
+    int turn = 0;
   };
 
   bool runs(OpId id) const {
@@ -78,9 +88,9 @@ class Coarsener {
     return !graph_[id].kernel.empty() || !accesses(graph_, id).empty();
   }
 
-  /// Ops that may share a task: same lane, same space, same phase but on a device, and staging
-  /// apart from everything else.
-  using Key = std::tuple<int, Space, Phase, bool>;
+  /// Ops that may share a task: same lane, same space, same phase and turn but on a device, and
+  /// staging apart from everything else.
+  using Key = std::tuple<int, Space, Phase, int, bool>;
 
   static bool on_device(const Space& space) { return space.device != DeviceKind::cpu; }
 
@@ -97,9 +107,10 @@ class Coarsener {
         std::all_of(needs.begin(), needs.end(), [&](std::size_t p) { return tasks_[p].staging; });
     const Space space = space_of(graph_, op);
     const int lane = on_device(space) && !several_lanes_ ? only_lane_ : op.lane;
-    const Key key{lane, space, on_device(space) ? Phase::init : op.phase, staging};
+    const Key key{lane, space, on_device(space) ? Phase::init : op.phase,
+                  on_device(space) ? 0 : of_op.turn, staging};
     auto open = open_.find(key);
-    const bool join = open != open_.end() && wants_more(tasks_[open->second], op) &&
+    const bool join = open != open_.end() && wants_more(tasks_[open->second], id) &&
                       std::none_of(needs.begin(), needs.end(), [&](std::size_t p) {
                         return p != open->second &&
                                (ancestors_.follows(p, open->second) || delays(p, open->second));
@@ -114,7 +125,7 @@ class Coarsener {
     }
     tasks_[mine].ops.push_back(id);
     tasks_[mine].microseconds += of_op.microseconds;
-    if (!of_op.staging) work_[{op.lane, op.phase}].left -= of_op.microseconds;
+    if (!of_op.staging) work_[{op.lane, op.phase, of_op.turn}].left -= of_op.microseconds;
     task_of_[id.index] = mine;
     for (std::size_t p : needs) follow(mine, p);
   }
@@ -128,9 +139,10 @@ class Coarsener {
   /// A task takes ops until it is large enough; all of a small phase, and what would be too little
   /// for a task of its own at a phase's end. Behind several lanes their workers share what all have
   /// in common, which nothing else runs beside.
-  bool wants_more(const Task& task, const Op& op) const {
+  bool wants_more(const Task& task, OpId id) const {
     if (on_device(task.space)) return true;
-    const auto found = work_.find({op.lane, op.phase});
+    const Op& op = graph_[id];
+    const auto found = work_.find({op.lane, op.phase, looked_up_[id.index].turn});
     const Work work = found == work_.end() ? Work{} : found->second;
     const bool shared = several_lanes_ && (op.lane == Op::shared_lane || op.phase == Phase::update);
     const double least = shared ? target_.shared_task_microseconds() : target_.task_microseconds;
@@ -198,7 +210,7 @@ class Coarsener {
   std::vector<bool> followed_;                // whether some task has an edge from it
   Ancestors ancestors_;
   std::map<Key, std::size_t> open_;
-  std::map<std::pair<int, Phase>, Work> work_;
+  std::map<std::tuple<int, Phase, int>, Work> work_;
   bool several_lanes_ = false;
   int only_lane_ = Op::shared_lane;  // unless there are several
 };
