@@ -1,11 +1,8 @@
 #include <arenite/arenite.h>
-#include <arenite/error.hpp>
 #include <arenite/plan/step_json.hpp>
 #include <arenite/runtime/devices.hpp>
 
 #include <gtest/gtest.h>
-
-#include "src/c_api/options.hpp"
 
 #include <cstdio>
 #include <string>
@@ -390,36 +387,6 @@ TEST_F(CApi, CutsABatchInShards) {
     EXPECT_GE(memory.arena_bytes, last);
     last = memory.arena_bytes;
   }
-}
-
-TEST_F(CApi, RefusesOptionsThatThereAreNot) {
-  arenite_options* options = nullptr;
-  ASSERT_EQ(arenite_options_create(&options, nullptr), ARENITE_OK);
-  const auto message = [&](const char* name, const char* value) {
-    return message_of(ARENITE_INVALID, [&](char** place) {
-      return arenite_options_set(options, name, value, place);
-    });
-  };
-  EXPECT_EQ(message("compute", "float16"),
-            "compute 'float16'; expected float32, bfloat16 or tfloat32");
-  for (const char* value : {"", "0", "65", "-1", "4 ", "all", "99999999999"}) {
-    EXPECT_EQ(message("shards", value),
-              "shards '" + std::string(value) + "'; expected a whole number of 1 to 64, or auto");
-  }
-  EXPECT_EQ(message("cudnn", "no"), "cudnn 'no'; expected on or off");
-  ModelOptions kept;
-  EXPECT_THROW(c_api::set_option(kept, "cudnn", "no"), Error);
-  EXPECT_TRUE(kept.cudnn);
-  EXPECT_EQ(message("at_once", "2"),
-            "the option 'at_once'; expected one of at-once, compute, cudnn, device, lanes, shards "
-            "(hint: did you mean 'at-once'?)");
-  EXPECT_NE(message("lanes", nullptr).find("null for the value"), std::string::npos);
-  for (const char* name : {"at-once", "lanes", "shards"}) {
-    for (const char* value : {"1", "64", "auto"})
-      EXPECT_EQ(arenite_options_set(options, name, value, nullptr), ARENITE_OK);
-  }
-  arenite_options_free(options);
-  arenite_options_free(nullptr);
 }
 
 }  // namespace
