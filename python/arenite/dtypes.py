@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InvalidError, InvalidTypeError
+from .errors import InvalidTypeError
 
 # The order of arenite_type in arenite.h.
 NAMES = ("float32", "float64", "int64", "int32", "uint8")

@@ -14,10 +14,10 @@ class Options:
         multiply: "float32", nothing; "bfloat16"; on GPUs "tfloat32". Sums stay float32.
     shards: of the batch, 1 to 64, whose gradients are complete by themselves and are added in a
         fixed tree; "auto": chosen from the graph and the batch. Results depend on it.
-    lanes: of a shard, 1 to 64, which run side by side; "auto": chosen likewise. Results depend on
-        it.
-    at_once: shards under way together, 1 to 64; "auto": one for each worker. Fewer need less
-        memory, and results are the same.
+    lanes: of a shard, 1 to 64, which run side by side; "auto": chosen likewise, but one in each of
+        several shards that are given. Results depend on it.
+    at_once: shards under way together, 1 to 64; "auto": enough for all workers, on GPUs all. Fewer
+        need less memory, and results are the same.
     """
 
     def __init__(
