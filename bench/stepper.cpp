@@ -2,8 +2,6 @@
 
 #include <arenite/arenite.hpp>
 
-#include "src/compile/compile.hpp"
-
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,8 +56,8 @@ constexpr std::int64_t epoch = 1000;  // steps
   trainer.prepare(&data.train, nullptr);
   const std::string text =
       model.name + ", batch " + std::to_string(options.batch) + " in " +
-      compile::cut_text({trainer.shards(), trainer.lanes()}, trainer.shards_at_once()) + ", " +
-      session.description();
+      to_string(graph::BatchCut{trainer.shards(), trainer.lanes()}, trainer.shards_at_once()) +
+      ", " + session.description();
   const std::size_t length = text.size();
   send(out, &length, 1);
   send(out, text.data(), length);

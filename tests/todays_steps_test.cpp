@@ -128,7 +128,7 @@ TEST(Today, StepsOfAllNetworksArePlannedAsTheyWere) {
               &state);
           found << model.name << " batch=" << batch << " shards=" << shards << " lanes=" << lanes
                 << (training ? "" : " inference") << (fuse ? "" : " unfused") << ' '
-                << to_string(compute) << ": " << compile::cut_text(step.cut, step.at_once) << ", "
+                << to_string(compute) << ": " << to_string(step.cut, step.at_once) << ", "
                 << step.spec.plan.transient_bytes() << " + " << state.bytes() << " bytes, "
                 << digest(step.spec) << '\n';
         }

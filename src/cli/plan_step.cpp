@@ -274,7 +274,7 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
                       arguments.input + sizes_text(graph, arguments.sizes);
   compile::Compiled step =
       compile::lower(graph, {.name = "step", .train = trained}, options_of(arguments));
-  if (step.cut.shards > 1) title += " in " + compile::cut_text(step.cut, step.at_once);
+  if (step.cut.shards > 1) title += " in " + to_string(step.cut, step.at_once);
   return std::make_unique<StepSubject>("script", std::move(step), title, arguments);
 }
 
@@ -293,7 +293,7 @@ std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments) {
                                                .how = options_of(arguments)});
   const std::string title =
       fmt::format("{} step of model {}, batch {} in {}", wanted.training ? "training" : "inference",
-                  model.name, digits(wanted.batch), compile::cut_text(step.cut, step.at_once));
+                  model.name, digits(wanted.batch), to_string(step.cut, step.at_once));
   return std::make_unique<StepSubject>("model", std::move(step), title, arguments);
 }
 

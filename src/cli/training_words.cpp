@@ -3,7 +3,6 @@
 #include "src/base/words.hpp"
 #include "src/cli/output.hpp"
 #include "src/cli/train_arguments.hpp"
-#include "src/compile/compile.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <sys/ioctl.h>
@@ -73,8 +72,8 @@ void WordsReport::start(const TrainingStart& s) {
   }
   std::cout << fmt::format("model {}: {}; batch {} in {}; {}{}\n", s.model.name, s.model.summary,
                            a.batch,
-                           compile::cut_text({s.trainer.shards(), s.trainer.lanes()},
-                                             s.trainer.shards_at_once()),
+                           to_string(graph::BatchCut{s.trainer.shards(), s.trainer.lanes()},
+                                     s.trainer.shards_at_once()),
                            s.session.description(),
                            a.compute == runtime::Compute::float32
                                ? ""

@@ -92,23 +92,24 @@ class Compiler {
     check(options_.at_once, "shards at once");
     const graph::BatchCut cut = given_cut();
     if (cut.shards * cut.lanes > most_lanes) {
-      fail({.found = cut_text(cut, cut.shards),
+      fail({.found = to_string(cut, cut.shards),
             .expected = "at most " + std::to_string(most_lanes) + " lanes in all"});
     }
     if (options_.at_once > 0 && options_.at_once < cut.shards && options_.spaces.size() > 1) {
-      fail({.found = cut_text(cut, options_.at_once) + ", on several devices",
+      fail({.found = to_string(cut, options_.at_once) + ", on several devices",
             .expected = "all at once, or one device",
             .hint = "which device a shard is on shows in its bits"});
     }
   }
 
   Trial begun(const graph::BatchCut& cut, graph::Spaces spaces) const {
+    const bool selected = graph::is_selected(graph_);
     Trial trial{.lowering = {.entry = entry_,
                              .options = options_,
                              .selector = *selector_,
                              .spaces = std::move(spaces),
-                             .selected = graph::is_selected(graph_),
-                             .cut = graph::is_selected(graph_) ? graph::BatchCut{} : cut,
+                             .selected = selected,
+                             .cut = selected ? graph::BatchCut{} : cut,
                              .at_once = at_once(cut),
                              .graph = graph_,
                              .one_shard = {},
@@ -140,11 +141,11 @@ class Compiler {
     // Of one lane it is said what there could be next.
     const graph::BatchCut next{.lanes = 2}, meant = cut == graph::BatchCut{} ? next : cut;
     (cuts ? pass->remarks.done : pass->remarks.left)
-        .push_back(
-            {fmt::format("a step estimated at {:.0f} µs in one lane", work),
-             fmt::format(
-                 "{}{} pay from {:.0f} µs on", cut_text(meant, meant.shards), cuts ? ", which" : "",
-                 meant == next ? target.two_lanes_microseconds : target.four_shards_microseconds)});
+        .push_back({fmt::format("a step estimated at {:.0f} µs in one lane", work),
+                    fmt::format("{}{} pay from {:.0f} µs on", to_string(meant, meant.shards),
+                                cuts ? ", which" : "",
+                                meant == next ? target.two_lanes_microseconds
+                                              : target.four_shards_microseconds)});
   }
 
   double work_of(const Trial& trial) const {
@@ -184,12 +185,6 @@ class Compiler {
 };
 
 }  // namespace
-
-std::string cut_text(const graph::BatchCut& cut, int at_once) {
-  if (cut.shards == 1) return counted(cut.lanes, "lane");
-  return counted(cut.shards, "shard") + (cut.lanes > 1 ? " of " + counted(cut.lanes, "lane") : "") +
-         (at_once < cut.shards ? fmt::format(", {} at once", at_once) : "");
-}
 
 Compiled lower(const graph::Graph& graph, const Entry& entry, const Options& options) {
   return Compiler(graph, entry, options).run();

@@ -45,9 +45,6 @@ struct Options {
   bool remarks = false;  ///< the report says what was left as it was, and why
 };
 
-/// "2 lanes", "4 shards, 2 at once", "4 shards of 2 lanes"
-std::string cut_text(const graph::BatchCut& cut, int at_once);
-
 struct Compiled {
   runtime::ProgramSpec spec;  ///< its constants not yet bound
   /// By output of the graph that was given: how many of the program's hold it, one behind the

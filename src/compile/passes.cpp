@@ -82,7 +82,7 @@ int run_split(Lowering& l, Remarks* remarks) {
   if (lanes < wanted.shards * wanted.lanes) {
     said.left.push_back(
         {"the batch", fmt::format("it has no more than {} for {}", counted(lanes, "sample"),
-                                  cut_text(wanted, wanted.shards))});
+                                  to_string(wanted, wanted.shards))});
   }
   return lanes;
 }

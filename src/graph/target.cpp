@@ -4,6 +4,8 @@
 #include <arenite/graph/spaces.hpp>
 #include <arenite/graph/target.hpp>
 
+#include "src/base/words.hpp"
+
 #include <algorithm>
 
 namespace arenite::graph {
@@ -37,6 +39,14 @@ double TargetProfile::microseconds(const OpView& op) const {
   // Arithmetic and memory overlap: the slower of the two decides.
   return (gpu ? gpu_op_microseconds : op_microseconds) +
          std::max(cost.flops / rate.gflops, cost.bytes / rate.gigabytes) * 1e-3;
+}
+
+std::string to_string(const BatchCut& cut, int at_once) {
+  if (cut.shards == 1) return counted(cut.lanes, "lane");
+  std::string text = counted(cut.shards, "shard");
+  if (cut.lanes > 1) text += " of " + counted(cut.lanes, "lane");
+  if (at_once < cut.shards) text += ", " + digits(at_once) + " at once";
+  return text;
 }
 
 BatchCut TargetProfile::cut(double step_microseconds) const noexcept {

@@ -42,6 +42,9 @@ struct BatchCut {
   friend bool operator==(const BatchCut&, const BatchCut&) = default;
 };
 
+/// "2 lanes", "4 shards", "4 shards of 2 lanes, 2 at once" where fewer than all are under way.
+std::string to_string(const BatchCut& cut, int at_once);
+
 struct TargetProfile {
   std::string name = "unmeasured";
   using Rates = std::map<std::string, KernelRate, std::less<>>;  ///< by "operator/kernel"

@@ -101,6 +101,7 @@ class LineUp {
     following_ = cut.shards - (chain_.back() + 1);
     for (const OpId id : graph[Graph::body].ops) {
       if (!adds_shards(graph, id, cut)) continue;
+      parts_[id] = {};
       const auto& terms = graph[id].operands;
       for (std::size_t i = 0; i < terms.size(); ++i) sums_with_[terms[i]].emplace_back(id, i);
     }
@@ -145,10 +146,10 @@ class LineUp {
   }
 
   bool replace(OpId id, std::vector<ValueId>& map, Builder& builder) {
-    if (adds_shards(graph_, id, cut_)) {
-      map[graph_[id].results[0].index] = total(id, {0, graph_[id].operands.size()}, builder);
-      copy_placement(graph_, graph_[id].results[0], builder.graph(),
-                     map[graph_[id].results[0].index]);
+    if (parts_.contains(id)) {
+      const ValueId sum = graph_[id].results[0];
+      map[sum.index] = total(id, {0, graph_[id].operands.size()}, builder);
+      copy_placement(graph_, sum, builder.graph(), map[sum.index]);
       return true;
     }
     const int lane = graph_[id].lane;
@@ -205,7 +206,7 @@ class LineUp {
   int following_ = 0;
   std::map<ValueId, std::vector<std::pair<OpId, std::size_t>>> sums_with_;  // by term: its place
   std::vector<OpId> order_;
-  std::map<OpId, Parts> parts_;  // by sum: what there is of it
+  std::map<OpId, Parts> parts_;  // by sum of shards: what there is of it
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ class SumMerger {
           [&] { return first()->sums_as; });
       if (why) continue;
       for (ValueId term : terms) role_[graph_[term].producer.index] = Role::term;
-      role_[id.index] = Role::sum;
+      role_[id.index] = adds_shards(graph, id, cut) ? Role::tree : Role::sum;
       ++merged_;
     }
   }
@@ -58,12 +58,13 @@ class SumMerger {
   int count() const noexcept { return merged_; }
 
   bool replace(OpId id, std::vector<ValueId>& map, Builder& builder) const {
-    if (role_[id.index] == Role::sum) add_merged(id, map, builder);
-    return role_[id.index] != Role::none;
+    const Role role = role_[id.index];
+    if (role == Role::sum || role == Role::tree) add_merged(id, map, builder);
+    return role != Role::none;
   }
 
  private:
-  enum class Role : std::uint8_t { none, term, sum };
+  enum class Role : std::uint8_t { none, term, sum, tree };
 
   /// From a sum of results that nothing else reads, all of ops that differ in their operands only.
   Obstacle apart(OpId id) const {
@@ -125,7 +126,7 @@ class SumMerger {
     const Op& first = graph_[graph_[sum.operands[0]].producer];
     builder.context = {.phase = sum.phase, .lane = sum.lane, .where = first.where};
     Attributes attributes = first.attributes;
-    if (adds_shards(graph_, id, cut_)) attributes.set(sum_tree, std::int64_t{1});
+    if (role_[id.index] == Role::tree) attributes.set(sum_tree, std::int64_t{1});
     const ValueId result = builder.add1(first.definition->sums_as, operands, attributes);
     map[sum.results[0].index] = result;
     copy_placement(graph_, sum.results[0], builder.graph(), result);

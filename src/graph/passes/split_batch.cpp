@@ -12,20 +12,16 @@
 #include <utility>
 
 namespace arenite::graph {
-
 namespace {
 
 using Result = OfShare::Result;
 
 /// No more shards, nor lanes in the largest of them, than there are samples.
 BatchCut cut_of(std::int64_t batch, const BatchCut& wanted) {
-  BatchCut cut;
-  for_each_part(batch, wanted.shards, [&](int shard, std::int64_t, std::int64_t samples) {
-    cut.shards = shard + 1;
-    cut.lanes =
-        std::max(cut.lanes, static_cast<int>(std::min<std::int64_t>(wanted.lanes, samples)));
-  });
-  return cut;
+  const std::int64_t shards = std::min<std::int64_t>(wanted.shards, batch),
+                     largest = (batch - 1) / shards + 1;
+  return {.shards = static_cast<int>(shards),
+          .lanes = static_cast<int>(std::min<std::int64_t>(wanted.lanes, largest))};
 }
 
 /// Ops stay in their order, but for those of lanes, which stand lane by lane: as many as none but
