@@ -231,9 +231,6 @@ TEST(RoundedFactors, AreSaidOfEveryOperatorThatMultipliesMatrices) {
     if (definition->fusion) {
       EXPECT_EQ(has_factors(op), std::ranges::any_of(definition->fusion->chain, has_factors)) << op;
     }
-    if (definition->update_fusion) {
-      EXPECT_EQ(has_factors(op), has_factors(definition->update_fusion->gradient)) << op;
-    }
   }
   EXPECT_GT(products, 8u);
 }

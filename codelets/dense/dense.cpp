@@ -129,6 +129,13 @@ std::optional<graph::Attributes> fuse_as_they_are(const std::vector<OpView>&) {
   return graph::Attributes{};
 }
 
+std::optional<graph::Attributes> attributes_of_both(const std::vector<OpView>& chain) {
+  graph::Attributes all = chain.at(1).op().attributes;
+  for (const std::string_view name : {std::string_view("rows"), graph::sum_tree})
+    all.set(name, *chain.at(0).op().attributes.find(name));
+  return all;
+}
+
 /// matmul(x, weight) of two matrices as they are, then add(…, bias [1, O]).
 std::optional<graph::Attributes> fuse(const std::vector<OpView>& chain) {
   const OpView &product = chain.at(0), &sum = chain.at(1);
@@ -254,7 +261,7 @@ void register_dense(Registry& registry) {
       .attributes = sgd::attributes(),
       .infer = infer_update,
       .cost = update_cost,
-      .update_fusion = graph::UpdateFusion{"dense_grad_weight", "sgd"}};
+      .fusion = graph::Fusion{{"dense_grad_weight", "sgd"}, attributes_of_both, 1}};
   update.attributes.insert(update.attributes.end(), {rows, tree});
   registry.add(std::move(update), dense_grad_weight_sgd_kernels());
 }

@@ -93,22 +93,15 @@ class GradientContext {
   std::size_t seed_;
 };
 
-/// A chain of ops that an operator does in one go. Op i+1 of the chain reads result 0 of op i as
-/// its operand 0, nobody else reads it, and none of them writes an operand. The fused op takes the
-/// operands of the chain in order, less those (an optional one that was left out keeps its place);
-/// its result 0 is the last op's.
+/// A chain of ops that an operator does in one go. Op i+1 of the chain reads result 0 of op i, and
+/// nobody else does. The fused op takes the operands of the chain in order, less those (an optional
+/// one that was left out keeps its place), and those of an op that takes any number behind the
+/// others; its result 0 is the last op's, and all are where the last op makes new versions.
 struct Fusion {
   std::vector<std::string> chain;  ///< operators, at least two
   /// The fused op's attributes; none: this chain stays as it is.
   std::function<std::optional<Attributes>(const std::vector<OpView>& chain)> attributes;
-};
-
-/// A gradient and the update that alone reads it, as its operand 1, which an operator does in one
-/// go, so that the gradient needs no bytes. The fused op takes the operands of the update less the
-/// gradient (an optional one that was left out keeps its place), then those of the gradient's op,
-/// and the attributes of both.
-struct UpdateFusion {
-  std::string gradient, update;  ///< operators
+  std::size_t operand = 0;  ///< of each op but the first: what the one before it makes
 };
 
 /// How an op on samples, operand 0 [N, I], and a weight, operand 1 [I, O], comes from parts of the
@@ -196,9 +189,6 @@ class OperatorDefinition {
 
   /// The chain that `fuse` replaces by this operator.
   std::optional<Fusion> fusion;
-
-  /// The gradient and the update that `fuse_updates` replaces by this operator.
-  std::optional<UpdateFusion> update_fusion;
 
   /// The operator that gives the sum of several of these ops' only results in one go: it has the
   /// same attributes, and takes the operands of all of them in order (`variadic` by the number of

@@ -44,6 +44,10 @@ int tidy(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 /// Returns how many chains were replaced.
 int fuse(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
+/// The same for chains that end in an update of what persists, in the update's place: a gradient
+/// that it alone reads needs no bytes any more. Behind whatever else may become of gradients.
+int fuse_updates(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
+
 // ---- shards and lanes --------------------------------------------------------------------------
 
 /// One lane's samples within a batch.
@@ -187,13 +191,6 @@ int split_rows(Graph& graph, const OperatorTable& table,
 /// those sums, which may be rounded differently. Looks at the body only, as updates stand there.
 /// Returns how many ops there are less.
 int group_updates(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
-
-/// Replaces a gradient and the update that alone reads it by the operator that does both in one go
-/// (`OperatorDefinition::update_fusion`), where the update stands: the gradient needs no bytes any
-/// more. A gradient that anybody else reads, a block among them, or that is an output, stays, and
-/// so does its update. Looks at the body only, as updates stand there. Returns how many updates
-/// were replaced.
-int fuse_updates(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
 // ---- kernels -----------------------------------------------------------------------------------
 

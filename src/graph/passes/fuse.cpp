@@ -4,6 +4,7 @@
 
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
+#include "src/graph/versions.hpp"
 
 #include <algorithm>
 #include <map>
@@ -14,8 +15,16 @@ namespace {
 
 using Definition = std::shared_ptr<const OperatorDefinition>;
 
-/// The operators that stand for a chain, longest chain first.
-std::vector<Definition> fused_operators(const OperatorTable& table) {
+/// All results of its ops are new versions.
+bool updates(const OperatorDefinition& definition) {
+  const auto renewed = std::ranges::count_if(definition.operands, [](const OperandSchema& operand) {
+    return operand.renews != Renews::nothing;
+  });
+  return renewed > 0 && static_cast<std::size_t>(renewed) == definition.results.size();
+}
+
+/// The operators that stand for a chain that ends in an update, or in none, longest chain first.
+std::vector<Definition> fused_operators(const OperatorTable& table, bool in_update) {
   std::vector<Definition> fused;
   for (const std::string& name : table.names()) {
     auto definition = table.find(name);
@@ -25,7 +34,8 @@ std::vector<Definition> fused_operators(const OperatorTable& table) {
       fail({.found = "operator '" + name + "' fused from a chain with '" + part + "'",
             .expected = "a chain of registered operators"});
     }
-    fused.push_back(std::move(definition));
+    if (updates(*table.find(definition->fusion->chain.back())) == in_update)
+      fused.push_back(std::move(definition));
   }
   std::stable_sort(fused.begin(), fused.end(), [](const Definition& a, const Definition& b) {
     return a->fusion->chain.size() > b->fusion->chain.size();
@@ -48,9 +58,13 @@ struct Miss {
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, const OperatorTable& table, bool telling)
-      : graph_(graph), readers_(graph), ops_(nested_ops(graph)), match_of_(graph.op_count()) {
-    for (const Definition& definition : fused_operators(table)) {
+  Fuser(const Graph& graph, const OperatorTable& table, bool in_update, bool telling)
+      : graph_(graph),
+        in_update_(in_update),
+        readers_(graph),
+        ops_(nested_ops(graph)),
+        match_of_(graph.op_count()) {
+    for (const Definition& definition : fused_operators(table, in_update)) {
       for (OpId id : ops_) {
         if (graph_[id].name() != definition->fusion->chain.front()) continue;
         Match match{.chain = {id}, .place = {}, .fused = definition, .attributes = {}};
@@ -99,12 +113,15 @@ class Fuser {
   Obstacle complete(Match& match) const {
     const auto& names = match.fused->fusion->chain;
     while (match.chain.size() < names.size()) {
-      const OpId id = match.chain.back(), next = follower(id, names[match.chain.size()]);
+      const OpId id = match.chain.back(),
+                 next = follower(id, names[match.chain.size()], match.fused->fusion->operand);
       if (!next) return not_meant;
       match.chain.push_back(next);
       if (const Obstacle why = apart(id, next)) return why;
     }
     for (OpId id : match.chain) {
+      if (match_of_[id.index]) return not_meant;
+      if (in_update_ && id == match.chain.back()) continue;  // all that it makes the fused op does
       if (const Obstacle why = stays(id)) return why;
     }
     if (const Obstacle why = find_place(match)) return why;
@@ -117,27 +134,33 @@ class Fuser {
     return {};
   }
 
-  /// An op of this name that reads what the op makes, as its operand 0.
-  OpId follower(OpId id, const std::string& name) const {
+  /// An op of this name that reads what the op makes, as this operand.
+  OpId follower(OpId id, const std::string& name, std::size_t operand) const {
     const Op& op = graph_[id];
     if (op.results.empty()) return {};
     for (const auto& [reader, in_block] : readers_.of(op.results[0])) {
       if (!in_block && graph_[reader].name() == name &&
-          graph_[reader].operands.front() == op.results[0])
+          operand_of(graph_[reader], operand) == op.results[0])
         return reader;
     }
     return {};
   }
 
   Obstacle apart(OpId id, OpId next) const {
-    if (const Obstacle why = readers_.only_for(graph_[id].results[0], next)) return why;
+    const ValueId result = graph_[id].results[0];
+    if (const Obstacle why = readers_.only_for(result, next)) return why;
+    if (in_update_) {
+      if (!as_made(graph_, result)) return {.words = "%v is placed by hand", .value = result};
+      return reads_renewed(graph_, id, next)
+                 ? Obstacle{.words = "%o updates what is read besides", .op = next}
+                 : Obstacle{};
+    }
     const bool together =
         graph_[next].phase == graph_[id].phase && graph_[next].lane == graph_[id].lane;
     return together ? Obstacle{} : Obstacle{.words = "%o is of another phase or lane", .op = next};
   }
 
   Obstacle stays(OpId id) const {
-    if (match_of_[id.index]) return not_meant;
     const auto& results = graph_[id].results;
     if (results.empty()) return not_meant;
     const auto used = std::find_if_not(results.begin() + 1, results.end(),
@@ -151,8 +174,13 @@ class Fuser {
     const auto& chain = match.chain;
     const OpId first = chain.front(), last = chain.back();
     Obstacle changed;
-    for (auto id = chain.begin(); id != chain.end() && !changed; ++id)
-      changed = readers_.moved(*id, first, last, chain);
+    for (auto id = chain.begin(); id != chain.end() && !changed; ++id) {
+      if (!in_update_ || *id != last) changed = readers_.moved(*id, first, last, chain);
+    }
+    if (in_update_) {
+      match.place = last;
+      return changed;
+    }
     const auto made_later = [&](ValueId operand) {
       const OpId producer = operand ? graph_[operand].producer : OpId{};
       return producer && std::find(chain.begin(), chain.end(), producer) == chain.end() &&
@@ -176,22 +204,29 @@ class Fuser {
 
   void add_fused(const Match& match, std::vector<ValueId>& map, Builder& builder) const {
     const Op &first = graph_[match.chain.front()], &last = graph_[match.chain.back()];
-    std::vector<ValueId> operands;
+    std::vector<ValueId> operands, of_any_number;
     for (OpId id : match.chain) {
       const Op& op = graph_[id];
+      auto& into = op.definition->variadic > 0 ? of_any_number : operands;
       // Optional operands that were left out keep their places.
       const std::size_t count = std::max(op.operands.size(), op.definition->operands.size());
-      for (std::size_t i = id == match.chain.front() ? 0 : 1; i < count; ++i)
-        operands.push_back(operand_of(op, i));
+      for (std::size_t i = 0; i < count; ++i) {
+        if (id == match.chain.front() || i != match.fused->fusion->operand)
+          into.push_back(operand_of(op, i));
+      }
     }
+    operands.insert(operands.end(), of_any_number.begin(), of_any_number.end());
     while (!operands.empty() && !operands.back()) operands.pop_back();
-    builder.context = {.phase = first.phase, .lane = first.lane, .where = first.where};
+    const Op& like = in_update_ ? last : first;
+    builder.context = {.phase = like.phase, .lane = like.lane, .where = like.where};
     const auto results = builder.add(match.fused->name, mapped(operands, map), match.attributes);
+    if (in_update_) return map_results(last, results, map);
     map[last.results[0].index] = results.at(0);
     copy_placement(graph_, last.results[0], builder.graph(), results[0]);
   }
 
   const Graph& graph_;
+  const bool in_update_;  ///< chains end in an update
   const Readers readers_;
   const std::vector<OpId> ops_;
   std::vector<std::shared_ptr<const Match>> match_of_;  // by op; none: it stays
@@ -199,18 +234,27 @@ class Fuser {
   int matches_ = 0;
 };
 
-}  // namespace
-
-int fuse(Graph& graph, const OperatorTable& table, Remarks* remarks) {
-  expect_before_select(graph, "fuse");
+int fuse_all(Graph& graph, const OperatorTable& table, bool in_update, Remarks* remarks) {
   // What was fused may be part of a chain itself.
   for (int total = 0;;) {
-    const Fuser fuser(graph, table, remarks != nullptr);
+    const Fuser fuser(graph, table, in_update, remarks != nullptr);
     if (remarks != nullptr) fuser.tell(*remarks);
     const int count = rewrite(graph, table, fuser);
     if (count == 0) return total;
     total += count;
   }
+}
+
+}  // namespace
+
+int fuse(Graph& graph, const OperatorTable& table, Remarks* remarks) {
+  expect_before_select(graph, "fuse");
+  return fuse_all(graph, table, false, remarks);
+}
+
+int fuse_updates(Graph& graph, const OperatorTable& table, Remarks* remarks) {
+  expect_before_select(graph, "fuse_updates");
+  return fuse_all(graph, table, true, remarks);
 }
 
 }  // namespace arenite::graph

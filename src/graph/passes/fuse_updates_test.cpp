@@ -164,7 +164,7 @@ TEST(FuseUpdatesRules, RefusesWhatDoesNotFit) {
   OperatorTable table;
   OperatorDefinition fused;
   fused.name = "both";
-  fused.update_fusion = UpdateFusion{"nothing", "here"};
+  fused.fusion = Fusion{{"nothing", "here"}, [](const auto&) { return Attributes{}; }};
   fused.infer = [](const OpView&) { return std::vector<ResultType>{}; };
   table.add(std::move(fused));
   Graph graph;
@@ -173,10 +173,8 @@ TEST(FuseUpdatesRules, RefusesWhatDoesNotFit) {
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()),
-              "operator 'both' fused from the gradient 'nothing' and the update 'here'; expected "
-              "registered operators, the first with one result, the second with those of the fused "
-              "one and a gradient as its operand 1, that have its operands and attributes between "
-              "them");
+              "operator 'both' fused from a chain with 'nothing'; expected a chain of registered "
+              "operators");
   }
 }
 
