@@ -46,6 +46,10 @@ Results infer_reshape(const OpView& op) {
   if (unknowns == 1) {
     dims[unknown] = 1;
     const std::int64_t known = Shape(dims).elements();
+    if (known == 0 && elements == 0) {
+      fail({.found = given + ", where another size is 0",
+            .expected = "no -1 there, as any size has 0 elements"});
+    }
     if (known == 0 || elements % known != 0) {
       fail({.found =
                 given + " for " + std::to_string(elements) + " elements of " + to_string(x.shape),

@@ -101,6 +101,12 @@ TEST(Reshape, RefusesOtherElementCounts) {
       "divides the number of elements");
   expect_error(
       [&] {
+        reshaped(h, h.random("none", {0, 6}), {0, -1});
+      },
+      "reshape: shape=[0, -1], where another size is 0; expected no -1 there, as any size has 0 "
+      "elements");
+  expect_error(
+      [&] {
         reshaped(h, x, {-2, 12});
       },
       "reshape: shape=[-2, 12]; expected sizes of at least 0, and at most one -1 for the size "
