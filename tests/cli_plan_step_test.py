@@ -165,6 +165,22 @@ result = $2, $3;
         self.assertTrue(said.startswith(f"graph script {path}, at rows=40\n"), said)
         self.assertEqual(plan["peak"], 2 * 40 * 64 * 4)
         self.assertNotIn("bounds", plan)
+        named = '''
+$1 = InputTensor(x, float32, [rows<=64, 36]);
+$2 = ParameterTensor(filter, float32, [3, 3, 1, 2]);
+$3 = reshape($1, [rows, 6, 6, 1]);
+$4 = conv2d($3, $2);
+$5 = reshape($4, [rows, -1]);
+$6 = InputTensor(label, int32, [rows]);
+$7, $8, $9 = softmax_cross_entropy($5, $6, divisor=rows);
+train($7, optimizer=sgd, learning_rate=0.1, parameters=[$2]);
+result = $7;
+'''
+        for size, given in ((64, ()), (40, ("--size", "rows=40")), (1, ("--size=rows=1",))):
+            written, _ = self.planned(self.script(named.replace("rows<=64", str(size)).replace("rows", str(size)), "written"))
+            plan, _ = self.planned(self.script(named, "named"), *given)
+            for field in ("peak", "separate", "ops", "tasks", "arenas", "blocks_apart"):
+                self.assertEqual(plan[field], written[field], (size, field))
         for size, message in (
                 ("rows=65", f"'{path}': size rows=65; expected 1 to 64, its upper bound"),
                 ("row=4", f"'{path}': unknown size 'row'; expected one of rows (hint: did you mean 'rows'?)")):

@@ -2,6 +2,7 @@
 
 #include <arenite/error.hpp>
 #include <arenite/graph/regions.hpp>
+#include <arenite/graph/run_time_sizes.hpp>
 #include <arenite/operators.hpp>
 
 #include <algorithm>
@@ -120,6 +121,7 @@ class Compiler {
                 .report = {}};
     Lowering& lowering = trial.lowering;
     if (!entry_.train) lowering.graph.training.reset();
+    graph::fix_attributes(lowering.graph);
     compile::run(passes().first(behind_select()), lowering, trial.report);
     refuse_lost_shards(lowering);
     return trial;

@@ -21,6 +21,18 @@ const T& typed(const Attributes& attributes, std::string_view name, const char* 
   return *held;
 }
 
+template <class T>
+void put(std::vector<std::pair<std::string, T>>& items, std::string_view name, T value) {
+  auto at =
+      std::lower_bound(items.begin(), items.end(), name,
+                       [](const auto& item, std::string_view key) { return item.first < key; });
+  if (at != items.end() && at->first == name) {
+    at->second = std::move(value);
+  } else {
+    items.emplace(at, std::string(name), std::move(value));
+  }
+}
+
 std::string shortest(double number) {
   char text[40];
   auto [end, error] = std::to_chars(text, text + sizeof text, number);
@@ -36,15 +48,11 @@ Attributes::Attributes(std::initializer_list<std::pair<std::string, AttributeVal
   for (const auto& [name, value] : items) set(name, value);
 }
 
-void Attributes::set(std::string_view name, AttributeValue value) {
-  auto at =
-      std::lower_bound(items_.begin(), items_.end(), name,
-                       [](const auto& item, std::string_view key) { return item.first < key; });
-  if (at != items_.end() && at->first == name) {
-    at->second = std::move(value);
-  } else {
-    items_.emplace(at, std::string(name), std::move(value));
-  }
+void Attributes::set(std::string_view name, AttributeValue value,
+                     std::vector<std::string> size_names) {
+  put(items_, name, std::move(value));
+  if (!size_names.empty()) return put(size_names_, name, std::move(size_names));
+  std::erase_if(size_names_, [name](const auto& item) { return item.first == name; });
 }
 
 const AttributeValue* Attributes::find(std::string_view name) const noexcept {
@@ -52,6 +60,14 @@ const AttributeValue* Attributes::find(std::string_view name) const noexcept {
     if (key == name) return &value;
   }
   return nullptr;
+}
+
+const std::vector<std::string>& Attributes::size_names(std::string_view name) const noexcept {
+  static const std::vector<std::string> none;
+  for (const auto& [key, names] : size_names_) {
+    if (key == name) return names;
+  }
+  return none;
 }
 
 std::int64_t Attributes::integer(std::string_view name) const {

@@ -47,7 +47,7 @@ Attributes complete(const OperatorDefinition& definition, const Attributes& give
       refuse("attribute " + schema.name + "=" + to_string(*value), kind_of(schema.type),
              title(definition, context));
     }
-    all.set(schema.name, std::move(chosen));
+    all.set(schema.name, std::move(chosen), given.size_names(schema.name));
   }
   for (const auto& [name, value] : given.items()) {
     if (all.has(name)) continue;

@@ -189,9 +189,10 @@ class Comparison {
 }  // namespace
 
 bool same_bits(const Attributes& a, const Attributes& b) {
-  return std::equal(
-      a.items().begin(), a.items().end(), b.items().begin(), b.items().end(),
-      [](const auto& x, const auto& y) { return x.first == y.first && same(x.second, y.second); });
+  const auto same_item = [](const auto& x, const auto& y) {
+    return x.first == y.first && same(x.second, y.second);
+  };
+  return std::ranges::equal(a.items(), b.items(), same_item) && a.size_names() == b.size_names();
 }
 
 bool equal(const Graph& a, const Graph& b, std::string* why) {

@@ -214,36 +214,19 @@ void Parser::argument(Call& made, std::size_t& positional) {
       const auto known = std::ranges::find(schemas, first.text, &AttributeSchema::name);
       // At once, lest a script pile up attributes that the builder then refuses.
       if (known == schemas.end()) unknown_attribute(first, *made.definition);
-      made.attributes.set(first.text, literal(*known));
+      attribute(made.attributes, *known);
       positional = schemas.size();
       return;
     }
   }
   if (positional >= schemas.size()) no_more_attributes(first, made);
   const AttributeSchema& schema = schemas[positional++];
-  made.attributes.set(schema.name, is_text ? AttributeValue(first.text) : literal(schema));
+  is_text ? word_attribute(made.attributes, schema, first) : attribute(made.attributes, schema);
 }
 
 void Parser::unknown_attribute(const Token& name, const OperatorDefinition& definition) const {
   lexer_.refuse(name.position, definition.name + ": unknown attribute " + describe(name),
                 expected_attributes(definition));
-}
-
-AttributeValue Parser::literal(const AttributeSchema& schema) {
-  if (token_.is('[')) return integers();
-  if (token_.kind == TokenKind::name || token_.kind == TokenKind::text) {
-    const bool maybe_number = token_.kind == TokenKind::name && schema.type == AttributeType::real;
-    const std::string word = text("a text");
-    if (maybe_number && word == "inf") return std::numeric_limits<double>::infinity();
-    if (maybe_number && word == "nan") return std::numeric_limits<double>::quiet_NaN();
-    return word;
-  }
-  const Token token = token_;
-  if (token.kind != TokenKind::integer && token.kind != TokenKind::real)
-    unexpected("a number, a text or a list of integers");
-  advance();
-  if (token.kind == TokenKind::integer) return token.integer;
-  return token.real;
 }
 
 /// Once all values of a statement are there, for they may share bytes with each other.
@@ -342,12 +325,6 @@ std::string Parser::word(std::string_view what) {
   return text(what);
 }
 
-std::vector<std::int64_t> Parser::integers() {
-  std::vector<std::int64_t> all;
-  list([&] { all.push_back(integer("an integer")); });
-  return all;
-}
-
 Token Parser::reference_token() {
   if (token_.kind != TokenKind::reference) unexpected("'$' and a number, as in $12");
   Token token = std::move(token_);
@@ -359,6 +336,11 @@ ValueId Parser::defined(const Token& reference) const {
   const auto known = definitions_.find(reference.integer);
   if (known == definitions_.end()) unknown_reference(reference);
   return known->second.value;
+}
+
+ValueId Parser::resolve(const Token& reference) {
+  const ValueId value = defined(reference);
+  return at(reference.position, [&] { return current(value); });
 }
 
 Graph parse(std::string_view text, const OperatorTable& table, std::string_view filename) {

@@ -56,7 +56,14 @@ class Parser {
   void set_context(const OpNotes& notes);
   void merge(const Target& target);
   void finish(const std::vector<Target>& targets, const Call& call);
-  AttributeValue literal(const AttributeSchema& schema);
+
+  // Attributes (parser_attributes.cpp)
+  /// Reads the value of one.
+  void attribute(Attributes& into, const AttributeSchema& schema);
+  /// The same where it is a name or a text that is read already.
+  void word_attribute(Attributes& into, const AttributeSchema& schema, const Token& word);
+  /// The upper bound of the size of this name.
+  std::int64_t size(const Token& name) const;
 
   // Declarations (parser_declarations.cpp)
   struct Dimensions {
@@ -105,6 +112,7 @@ class Parser {
   StorageId origin(ValueId value) const;
   ValueId flat(ValueId value);
   ValueId shaped(ValueId value, const Shape& shape);
+  void refuse_named_size(ValueId view) const;
   /// Storages from outside of which the blocks that begin here make new versions.
   std::vector<StorageId> renewed_in_blocks(const OperatorDefinition& holder);
 
@@ -124,13 +132,12 @@ class Parser {
   std::int64_t integer(std::string_view what);
   std::string text(std::string_view what);
   std::string word(std::string_view what);
-  std::vector<std::int64_t> integers();
   /// "[", what `one` reads any number of times, "]".
   template <class One>
   void list(One one);
   Token reference_token();
   ValueId defined(const Token& reference) const;
-  ValueId resolve(const Token& reference) { return current(defined(reference)); }
+  ValueId resolve(const Token& reference);
   ValueId reference() { return resolve(reference_token()); }
   [[noreturn]] void unexpected(std::string expected, std::string hint = {}) const;
   [[noreturn]] void unknown_reference(const Token& reference) const;

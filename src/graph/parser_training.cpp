@@ -196,7 +196,7 @@ void Parser::optimizer_attribute(const Token& name, const OperatorDefinition* op
     lexer_.refuse(name.position, "a second " + describe(name), "each argument once");
   }
   if (schema == optimizer->attributes.end()) unknown_attribute(name, *optimizer);
-  attributes.set(name.text, literal(*schema));
+  attribute(attributes, *schema);
 }
 
 void Parser::check_training() const {

@@ -36,6 +36,7 @@ void Parser::renew(const Call& made, OpId id) {
 
 /// Numbers that stand for the value, or views of it, stand for the version now.
 void Parser::renew(ValueId value, ValueId version) {
+  refuse_named_size(value);
   Renewed& storage = renewed(value);
   const Value old = graph_[storage.now], part = graph_[value];
   if (byte_size(part.type, part.shape) != byte_size(old.type, old.shape)) {
@@ -77,6 +78,7 @@ ValueId Parser::current(ValueId value) {
   if (graph_[value].storage == graph_[storage.now].storage) return value;
   ValueId& view = storage.views[value];
   if (!view) {
+    refuse_named_size(value);
     // A copy: adding ops moves what a reference would refer to.
     const Value old = graph_[value], now = graph_[storage.now];
     if (old.type != now.type) {
@@ -102,6 +104,23 @@ StorageId Parser::origin(ValueId value) const {
   const StorageId own = graph_[value].storage;
   const auto known = origins_.find(own);
   return known == origins_.end() ? own : known->second;
+}
+
+/// Of a view, whose place in the new version would be that at the bound alone.
+void Parser::refuse_named_size(ValueId view) const {
+  while (graph_[view].producer) {
+    const Op& op = graph_[graph_[view].producer];
+    const auto views = result_views(graph_, op);
+    const auto& owner = views[result_index(op, view)];
+    if (!owner) return;
+    if (!op.attributes.size_names().empty()) {
+      const std::string name = "'" + graph_[view].name + "'";
+      fail({.found = name + ", a view by a named size, of which there is a new version",
+            .expected = "views by numbers",
+            .hint = "give the new version a number of its own, '$… =', and take the view of that"});
+    }
+    view = op.operands[owner->operand];
+  }
 }
 
 ValueId Parser::flat(ValueId value) { return shaped(value, {graph_[value].shape.elements()}); }

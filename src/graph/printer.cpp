@@ -62,18 +62,29 @@ class Printer {
     }
   }
 
-  /// One more than the last declared value that the op, or an op that it holds, reads.
+  /// One more than the last declared value that the op, or an op that it holds, reads, or has the
+  /// size of.
   std::size_t needed_by(const Op& op) const {
     std::size_t limit = 0;
     const auto need = [&](ValueId id) {
       if (id && graph_[id].is_declared()) limit = std::max<std::size_t>(limit, id.index + 1);
     };
+    for (const auto& [attribute, sizes] : op.attributes.size_names()) {
+      for (const std::string& size : sizes) need(first_with(size));
+    }
     for (ValueId operand : op.operands) need(operand);
     for (RegionId region : op.regions) {
       for (ValueId result : graph_[region].results) need(result);
       for (OpId inner : graph_[region].ops) limit = std::max(limit, needed_by(graph_[inner]));
     }
     return limit;
+  }
+
+  ValueId first_with(const std::string& size) const {
+    if (size.empty()) return {};
+    const auto first = std::ranges::find_if(
+        declared_, [&](ValueId id) { return std::ranges::count(graph_[id].size_names, size) > 0; });
+    return first == declared_.end() ? ValueId{} : *first;
   }
 
   void print_declared(ValueId id) {
@@ -200,10 +211,23 @@ class Printer {
 
   void attributes(const Attributes& attributes, const char* comma = ", ") {
     for (const auto& [name, value] : attributes.items()) {
-      const auto* text = std::get_if<std::string>(&value);
       out_ += std::exchange(comma, ", ") + (is_name(name) && name != "_" ? name : quote(name)) +
-              "=" + (text ? quote(*text) : to_string(value));
+              "=" + literal(value, attributes.size_names(name));
     }
+  }
+
+  static std::string literal(const AttributeValue& value, const std::vector<std::string>& sizes) {
+    if (const auto* text = std::get_if<std::string>(&value)) return quote(*text);
+    if (sizes.empty()) return to_string(value);
+    const auto* numbers = std::get_if<std::vector<std::int64_t>>(&value);
+    if (sizes.size() != (numbers ? numbers->size() : 1))
+      refuse(std::to_string(sizes.size()) + " names of sizes for " + to_string(value));
+    if (!numbers) return sizes[0].empty() ? to_string(value) : sizes[0];
+    std::string text = "[";
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      text += (i == 0 ? "" : ", ") + (sizes[i].empty() ? std::to_string((*numbers)[i]) : sizes[i]);
+    }
+    return text + "]";
   }
 
   void number(ValueId id) { numbers_[id.index] = ++last_number_; }

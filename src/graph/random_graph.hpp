@@ -144,6 +144,7 @@ class RandomGraph {
                                                 .producer = OpId(i)});
       graph_[OpId(i)].workspace = scratch;
     }
+    name_sizes();
     for (std::size_t i = 0; i < graph_.value_count(); ++i) {
       Value& value = graph_[ValueId(i)];
       if (value.producer && rarely()) value.name = odd_text();
@@ -162,6 +163,32 @@ class RandomGraph {
         storage.space = {
             .device = DeviceKind::cuda, .index = pick(2), .memory = MemoryKind::device};
       if (rarely()) storage.space.capacity = 1 << 20;
+    }
+  }
+
+  /// Of a third of the ops, the numbers that are some size's bound.
+  void name_sizes() {
+    std::set<std::string> known;
+    for (std::size_t i = 0; i < graph_.value_count(); ++i) {
+      for (const std::string& name : graph_[ValueId(i)].size_names) known.insert(name);
+    }
+    const auto name_of = [&](std::int64_t number) {
+      const std::string name = "n" + std::to_string(number);
+      return known.contains(name) ? name : std::string();
+    };
+    for (std::size_t i = 0; i < graph_.op_count(); i += 3) {
+      Attributes& attributes = graph_[OpId(i)].attributes;
+      const auto items = attributes.items();
+      for (const auto& [attribute, value] : items) {
+        std::vector<std::string> names;
+        if (const auto* one = std::get_if<std::int64_t>(&value)) names = {name_of(*one)};
+        if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
+          for (const std::int64_t number : *list) names.push_back(name_of(number));
+        }
+        const auto unnamed = std::count(names.begin(), names.end(), std::string());
+        if (unnamed < static_cast<std::ptrdiff_t>(names.size()))
+          attributes.set(attribute, value, std::move(names));
+      }
     }
   }
 

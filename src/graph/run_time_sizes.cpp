@@ -49,6 +49,53 @@ void check_value(const Graph& graph, ValueId id) {
   }
 }
 
+/// What may be sizes among an attribute's numbers.
+std::vector<double> numbers_of(const AttributeValue& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value))
+    return {static_cast<double>(*integer)};
+  if (const auto* real = std::get_if<double>(&value)) return {*real};
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value))
+    return {list->begin(), list->end()};
+  return {};
+}
+
+void put_number(AttributeValue& value, std::size_t at, std::int64_t number) {
+  if (auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
+    (*list)[at] = number;
+  } else if (std::holds_alternative<double>(value)) {
+    value = static_cast<double>(number);
+  } else {
+    value = number;
+  }
+}
+
+using Bounds = std::unordered_map<std::string_view, std::int64_t>;
+
+/// `refuse(found, expected)` says whose attributes they are.
+template <class Refuse>
+void check_attributes(const Attributes& attributes, const Bounds& bounds, Refuse refuse) {
+  for (const auto& [attribute, names] : attributes.size_names()) {
+    const AttributeValue& value = *attributes.find(attribute);
+    const std::vector<double> numbers = numbers_of(value);
+    const std::string what = "attribute " + attribute + "=" + to_string(value);
+    if (names.size() != numbers.size()) {
+      refuse(std::to_string(names.size()) + " names of sizes for " + what,
+             "one for each number, \"\" for those that are none");
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (names[i].empty()) continue;
+      const auto known = bounds.find(names[i]);
+      const std::string named = "'" + printable(names[i]) + "' in " + what;
+      if (known == bounds.end()) refuse("size " + named, "a size that a declared value has");
+      if (numbers[i] != static_cast<double>(known->second))
+        refuse("size " + named, std::to_string(known->second) + " there, its upper bound");
+      // Which scripts have for these numbers.
+      if (std::holds_alternative<double>(value) && (names[i] == "inf" || names[i] == "nan"))
+        refuse("size " + named, "another name in place of a real number");
+    }
+  }
+}
+
 template <class F>
 void for_each_name(const Value& value, F f) {
   for (std::size_t axis = 0; axis < value.size_names.size(); ++axis) {
@@ -59,10 +106,12 @@ void for_each_name(const Value& value, F f) {
 
 class Resized {
  public:
-  Resized(const Graph& graph, const SizeValues& sizes) : bounds_(graph), graph_(graph) {
+  Resized(const Graph& graph, const SizeValues& sizes)
+      : bounds_(graph), sizes_(sizes), graph_(graph) {
     for (const auto& [name, size] : sizes)
       said_ += (said_.empty() ? "at " : ", ") + name + "=" + std::to_string(size);
-    for (std::size_t i = 0; i < graph_.value_count(); ++i) declare(ValueId(i), sizes);
+    for (std::size_t i = 0; i < graph_.value_count(); ++i) declare(ValueId(i));
+    if (graph_.training) put_sizes(graph_.training->attributes);
     region(Graph::body);
     verify(graph_);
   }
@@ -70,19 +119,38 @@ class Resized {
   Graph take() { return std::move(graph_); }
 
  private:
-  void declare(ValueId id, const SizeValues& sizes) {
+  void declare(ValueId id) {
     if (graph_[id].size_names.empty()) return;
     Shape shape = graph_[id].shape;
     for_each_name(bounds_[id], [&](int axis, const std::string& name) {
-      const auto given = sizes.find(name);
-      if (given == sizes.end()) return;
+      const auto given = sizes_.find(name);
+      if (given == sizes_.end()) return;
+      smaller_ = smaller_ || given->second < shape[axis];
       shape = shape.with(axis, given->second);
       graph_[id].size_names[static_cast<std::size_t>(axis)].clear();
     });
-    auto& left = graph_[id].size_names;
-    if (std::all_of(left.begin(), left.end(), [](const auto& name) { return name.empty(); }))
-      left.clear();
+    drop_if_none(graph_[id].size_names);
     resize(id, shape);
+  }
+
+  static void drop_if_none(std::vector<std::string>& names) {
+    if (std::ranges::all_of(names, [](const auto& name) { return name.empty(); })) names.clear();
+  }
+
+  void put_sizes(Attributes& attributes) const {
+    const auto all_named = attributes.size_names();  // a copy: they change
+    for (const auto& [attribute, names] : all_named) {
+      AttributeValue value = *attributes.find(attribute);
+      std::vector<std::string> left = names;
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        const auto given = sizes_.find(names[i]);
+        if (given == sizes_.end()) continue;
+        put_number(value, i, given->second);
+        left[i].clear();
+      }
+      drop_if_none(left);
+      attributes.set(attribute, std::move(value), std::move(left));
+    }
   }
 
   template <class Rule>
@@ -104,12 +172,20 @@ class Resized {
   }
 
   void op(OpId id) {
+    put_sizes(graph_[id].attributes);
     // Rules are asked about an op without blocks and results, as when it was made.
     Op bare = graph_[id];
     if (!bare.kernel.empty() || bare.workspace) {
       fail({.found = "an op with a kernel or a workspace",
             .expected = "sizes given before `select`",
             .where = describe(graph_, id)});
+    }
+    // Rules of gradients put shapes into attributes, which may fit and yet mean something else.
+    if (bare.phase == Phase::backward && smaller_) {
+      fail({.found = "an op of phase backward",
+            .expected = "sizes given before gradients are made",
+            .where = describe(graph_, id) + " " + said_,
+            .hint = "'train' makes them afterwards, but 'grad' where it stands"});
     }
     const std::vector<RegionId> blocks = std::exchange(bare.regions, {});
     const std::vector<ValueId> results = std::exchange(bare.results, {});
@@ -153,15 +229,17 @@ class Resized {
   }
 
   const Graph& bounds_;
+  const SizeValues& sizes_;
   Graph graph_;
-  std::string said_;  // "at rows=40, tokens=7"
+  std::string said_;      // "at rows=40, tokens=7"
+  bool smaller_ = false;  // than at the bounds
 };
 
 }  // namespace
 
 void verify_run_time_sizes(const Graph& graph) {
   std::unordered_map<std::string_view, ValueId> first;
-  std::unordered_map<std::string_view, std::int64_t> bounds;
+  Bounds bounds;
   for (std::size_t i = 0; i < graph.value_count(); ++i) {
     const ValueId id(i);
     check_value(graph, id);
@@ -175,6 +253,16 @@ void verify_run_time_sizes(const Graph& graph) {
                      describe_value(graph, first.at(name)));
     });
   }
+  for (std::size_t i = 0; i < graph.op_count(); ++i) {
+    const OpId id(i);
+    check_attributes(graph[id].attributes, bounds, [&](std::string found, std::string expected) {
+      op_flaw(graph, id, std::move(found), std::move(expected));
+    });
+  }
+  if (!graph.training) return;
+  check_attributes(graph.training->attributes, bounds, [](std::string found, std::string expected) {
+    graph_flaw("train", std::move(found), std::move(expected));
+  });
 }
 
 std::vector<RunTimeSize> run_time_sizes(const Graph& graph) {
@@ -200,6 +288,16 @@ void name_size(Graph& graph, ValueId declared, int axis, std::string name) {
   value.size_names.resize(static_cast<std::size_t>(rank));
   value.size_names[static_cast<std::size_t>(axis)] = std::move(name);
   verify_run_time_sizes(graph);
+}
+
+void fix_attributes(Graph& graph) {
+  const auto fix = [](Attributes& attributes) {
+    const auto all_named = attributes.size_names();  // a copy: they change
+    for (const auto& [attribute, names] : all_named)
+      attributes.set(attribute, AttributeValue(*attributes.find(attribute)));
+  };
+  for (std::size_t i = 0; i < graph.op_count(); ++i) fix(graph[OpId(i)].attributes);
+  if (graph.training) fix(graph.training->attributes);
 }
 
 Graph at_sizes(const Graph& graph, const SizeValues& sizes) {

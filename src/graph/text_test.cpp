@@ -49,6 +49,7 @@ result = $2;
 }
 
 TEST(Text, RoundTripsRandomGraphs) {
+  int named = 0;
   for (unsigned seed = 0; seed < arenite::testing::fewer_where_slow(2000U); ++seed) {
     const Graph graph = testing::RandomGraph(seed).make();
     const std::string once = print(graph);
@@ -57,7 +58,10 @@ TEST(Text, RoundTripsRandomGraphs) {
     std::string why;
     ASSERT_TRUE(equal(graph, back, &why)) << "seed " << seed << ": " << why << "\n" << once;
     ASSERT_EQ(print(back), once) << "seed " << seed;
+    for (std::size_t i = 0; i < back.op_count(); ++i)
+      named += back[OpId(i)].attributes.size_names().empty() ? 0 : 1;
   }
+  EXPECT_GT(named, arenite::testing::fewer_where_slow(100));
 }
 
 TEST(Text, ReadsDeepChains) {

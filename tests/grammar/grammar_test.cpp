@@ -181,7 +181,7 @@ class Statements {
     const std::string statement = grammar().derive(
         "statement", random_,
         [this](const auto& rule, const auto& asked_by) { return choose(rule, asked_by); });
-    return "$1 = InputTensor(x, float32, [4, 6]);\n$2 = InputTensor(n, int64, [1]);\n"
+    return "$1 = InputTensor(x, float32, [rows<=4, 6]);\n$2 = InputTensor(n, int64, [1]);\n"
            "$3 = ParameterTensor(w, float32, [6]);\n" +
            statement + "\nresult = $1;\n";
   }
@@ -207,6 +207,7 @@ class Statements {
       return any({"shape", "begin", "end", "eps", "kernel", "transpose_a", "momentum", "type"});
     if (rule == "NAME" && asked_by == "setting") return any({"momentum", "weight_decay", "eps"});
     if (rule == "text" && asked_by == "setting") return any({"sgd", "\"sgd\"", "relu"});
+    if (rule == "NAME" && asked_by == "size") return "rows";
     if (rule == "INTEGER" && random_() % 4 > 0) return any({"0", "1", "2", "+3", "-1"});
     return {};
   }

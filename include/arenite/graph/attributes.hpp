@@ -17,7 +17,8 @@ class Attributes {
   Attributes() = default;
   Attributes(std::initializer_list<std::pair<std::string, AttributeValue>> items);
 
-  void set(std::string_view name, AttributeValue value);
+  /// With names for numbers, as `size_names` has them, or with none.
+  void set(std::string_view name, AttributeValue value, std::vector<std::string> size_names = {});
   bool has(std::string_view name) const noexcept { return find(name) != nullptr; }
   const AttributeValue* find(std::string_view name) const noexcept;
 
@@ -32,10 +33,19 @@ class Attributes {
     return items_;
   }
 
+  /// Of an attribute of numbers: by number, the name of a size that only a run decides, whose upper
+  /// bound the number is, or "". Empty when none is named. See run_time_sizes.hpp.
+  const std::vector<std::string>& size_names(std::string_view name) const noexcept;
+  /// Of all attributes that have some, in name order.
+  const std::vector<std::pair<std::string, std::vector<std::string>>>& size_names() const noexcept {
+    return size_names_;
+  }
+
   friend bool operator==(const Attributes&, const Attributes&) = default;
 
  private:
   std::vector<std::pair<std::string, AttributeValue>> items_;
+  std::vector<std::pair<std::string, std::vector<std::string>>> size_names_;
 };
 
 std::string to_string(const AttributeValue& value);  ///< as the text form writes it
