@@ -109,7 +109,9 @@ ARENITE_API arenite_status arenite_options_create(arenite_options** options, cha
  *   lanes    "1" to "64" of a shard, 64 in all at most, which run side by side; "auto": chosen
  *            likewise, but one in each of several shards that are set
  *   at-once  "1" to "64" shards under way together: fewer need less memory, and results are the
- *            same; "auto": enough for all workers, on GPUs all */
+ *            same; "auto": enough for all workers, on GPUs all
+ *   size     "rows=40": of a size that the script leaves open, as in [rows<=64, 784], what it is in
+ *            this model's runs. Once for each of them; all are needed */
 ARENITE_API arenite_status arenite_options_set(arenite_options* options, const char* name,
                                                const char* value, char** message);
 /* NULL is fine. */

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <arenite/graph/graph.hpp>
+#include <arenite/graph/run_time_sizes.hpp>
 #include <arenite/graph/target.hpp>
 #include <arenite/plan/step_plan.hpp>
 #include <arenite/runtime/kernel.hpp>
@@ -62,6 +63,8 @@ struct ModelOptions {
   runtime::Compute compute = runtime::Compute::float32;  ///< tfloat32 on GPUs alone
   /// As in train::TrainerOptions: shards of the batch, lanes of a shard, shards under way together.
   int shards = 0, lanes = 0, shards_at_once = 0;
+  /// Of the sizes that the graph leaves to a run, all of them: see graph::at_sizes.
+  graph::SizeValues sizes;
 };
 
 class Model {
@@ -69,8 +72,8 @@ class Model {
   /// Compiles the graph. Constants are copied; parameters may stand among them, with their first
   /// values. All other state begins as zeros, but for the learning rate. Throws Error on whatever
   /// is wrong with the graph, on a device that the session does not have, on a size that only a run
-  /// knows (graph::at_sizes fixes those), on products in tfloat32 on the CPU, and on a constant
-  /// that is missing, unknown, given twice or of another size.
+  /// knows and the options do not give, on sizes that at_sizes refuses, on products in tfloat32 on
+  /// the CPU, and on a constant that is missing, unknown, given twice or of another size.
   Model(runtime::Session& session, graph::Graph graph, std::span<const NamedBytes> constants,
         const ModelOptions& options = {});
   ~Model();

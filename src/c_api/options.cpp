@@ -47,6 +47,18 @@ bool take_compute(ModelOptions& options, std::string_view value) {
   return false;
 }
 
+/// "rows=40"; whether there is such a size is seen when a model is compiled.
+bool take_size(ModelOptions& options, std::string_view value) {
+  const std::size_t at = value.find('=');
+  if (at == 0 || at == std::string_view::npos) return false;
+  const std::string_view digits = value.substr(at + 1);
+  std::int64_t size = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+  if (error != std::errc() || end != digits.data() + digits.size()) return false;
+  options.sizes[std::string(value.substr(0, at))] = size;
+  return true;
+}
+
 struct Option {
   std::string_view name, values;
   bool (*take)(ModelOptions&, std::string_view value);
@@ -61,6 +73,7 @@ constexpr std::array all{
     Option{"device", "a device of the session", take_device},
     Option{"lanes", numbers, take_number<&ModelOptions::lanes>},
     Option{"shards", numbers, take_number<&ModelOptions::shards>},
+    Option{"size", "a size and a whole number, as in rows=40", take_size},
 };
 
 }  // namespace

@@ -86,8 +86,9 @@ std::vector<Space> spaces_of(const runtime::Session& session, const std::string&
 void refuse_open_sizes(const Graph& graph) {
   const auto sizes = graph::run_time_sizes(graph);
   if (sizes.empty()) return;
-  refuse("the size '" + sizes.front().name + "', which only a run knows", "a graph of known sizes",
-         {}, "graph::at_sizes makes one");
+  const auto& [name, bound] = sizes.front();
+  refuse("the size '" + name + "', which only a run knows", "a graph of known sizes", {},
+         "the model's options give them, as " + name + "=" + std::to_string(bound));
 }
 
 }  // namespace
@@ -112,6 +113,7 @@ struct Model::Impl {
 Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes> constants,
              const ModelOptions& options)
     : impl_(std::make_unique<Impl>()) {
+  if (!options.sizes.empty()) graph = graph::at_sizes(graph, options.sizes);
   refuse_open_sizes(graph);
   Impl& impl = *impl_;
   impl.inputs = ports_of(graph, StorageClass::input);

@@ -1,0 +1,102 @@
+// Sizes that scripts leave open, as C gives them.
+#include <arenite/arenite.h>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace arenite {
+namespace {
+
+const char* const script = R"(
+  $1 = InputTensor(x, float32, [rows<=4, columns<=6]);
+  $2 = reshape($1, [columns, rows]);
+  $3 = relu($2);
+  result = $3;)";
+
+class SizesInC : public ::testing::Test {
+ protected:
+  SizesInC() {
+    const arenite_session_options one{.device = "cpu", .workers = 1};
+    EXPECT_EQ(arenite_session_create(&one, &session_, nullptr), ARENITE_OK);
+    EXPECT_EQ(arenite_options_create(&options_, nullptr), ARENITE_OK);
+  }
+  ~SizesInC() override {
+    arenite_model_free(model);
+    arenite_options_free(options_);
+    arenite_session_destroy(session_);
+  }
+  SizesInC(const SizesInC&) = delete;
+  SizesInC& operator=(const SizesInC&) = delete;
+
+  /// What is wrong with it, "" where nothing is.
+  std::string set(const char* value) {
+    char* message = nullptr;
+    arenite_options_set(options_, "size", value, &message);
+    return taken(message);
+  }
+  std::string compile() {
+    char* message = nullptr;
+    arenite_model_free(std::exchange(model, nullptr));
+    arenite_compile_with(session_, script, nullptr, 0, options_, &model, &message);
+    return taken(message);
+  }
+
+  arenite_model* model = nullptr;
+
+ private:
+  static std::string taken(char* message) {
+    const std::string text = message == nullptr ? "" : message;
+    arenite_free(message);
+    return text;
+  }
+
+  arenite_session* session_ = nullptr;
+  arenite_options* options_ = nullptr;
+};
+
+TEST_F(SizesInC, MakeAModelOfThatSize) {
+  EXPECT_EQ(set("rows=2"), "");
+  EXPECT_EQ(set("columns=6"), "");
+  EXPECT_EQ(set("columns=3"), "");  // instead
+  EXPECT_EQ(compile(), "");
+  arenite_port port;
+  ASSERT_EQ(arenite_output(model, 0, &port, nullptr), ARENITE_OK);
+  EXPECT_EQ((std::vector<std::int64_t>{port.shape[0], port.shape[1]}),
+            (std::vector<std::int64_t>{3, 2}));
+  const std::vector<float> x{1, -1, 2, -2, 3, -3};
+  std::vector<float> y(6);
+  const arenite_tensor input{"x", x.data(), 24};
+  void* const place = y.data();
+  ASSERT_EQ(arenite_evaluate(model, &input, 1, &place, 1, nullptr), ARENITE_OK);
+  EXPECT_EQ(y, (std::vector<float>{1, 0, 2, 0, 3, 0}));
+}
+
+TEST_F(SizesInC, MustBeThoseOfTheScript) {
+  EXPECT_EQ(set("rows=2"), "");
+  EXPECT_EQ(compile(),
+            "the size 'columns', which only a run knows; expected a graph of known sizes (hint: "
+            "the model's options give them, as columns=6)");
+  EXPECT_EQ(set("columns=7"), "");
+  EXPECT_EQ(compile(), "size columns=7; expected 1 to 6, its upper bound");
+  EXPECT_EQ(set("columns=-1"), "");
+  EXPECT_EQ(compile(), "size columns=-1; expected 1 to 6, its upper bound");
+  EXPECT_EQ(set("columns=3"), "");
+  EXPECT_EQ(set("row=2"), "");
+  EXPECT_EQ(compile(),
+            "unknown size 'row'; expected one of rows, columns (hint: did you mean 'rows'?)");
+}
+
+TEST_F(SizesInC, HaveANameAndANumber) {
+  for (const char* value : {"", "rows", "rows=", "=4", "rows=4.0", "rows=four", "rows= 4",
+                            "rows=99999999999999999999"}) {
+    EXPECT_EQ(set(value), "size '" + std::string(value) +
+                              "'; expected a size and a whole number, as in rows=40");
+  }
+}
+
+}  // namespace
+}  // namespace arenite
