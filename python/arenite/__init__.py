@@ -28,6 +28,7 @@ from .nn import manual_seed as manual_seed
 from .plan import Plan as Plan
 from .script import to_script as to_script
 from .options import Options as Options
+from .sizes import Size as Size, size as size
 from .session import Session as Session, default_session as default_session
 from .kept import State as State, TensorSpec as TensorSpec
 from .tensor import (

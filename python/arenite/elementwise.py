@@ -9,6 +9,7 @@ from .dtypes import REAL, dtype_name
 from .errors import InvalidError, InvalidTypeError
 from .graph import check_shape
 from .rules import expect_axes, is_integer, is_number, text
+from .sizes import Size, refuse_size, whole
 from .shaping import aligned, broadcast_to, index_sum, reshape, sum_to
 from .tensor import Axes, Tensor, TensorLike, as_tensor, one
 
@@ -17,7 +18,12 @@ def full(shape: Any, value: float = 0.0, dtype: Any = "float32") -> Tensor:
     """A tensor full of one number."""
     if not is_number(value):
         raise InvalidTypeError(f"full: value {value!r}; expected a number")
-    return one("full", shape=check_shape(shape), value=float(value), type=dtype_name(dtype))
+    sizes = check_shape(shape)
+    for size in sizes:
+        if isinstance(size, Size) and not size.name:
+            refuse_size("full: a shape with", size)
+    given = value if isinstance(value, Size) else float(value)
+    return one("full", shape=sizes, value=given, type=dtype_name(dtype))
 
 
 def zeros(shape: Any, dtype: Any = "float32") -> Tensor:
@@ -45,10 +51,11 @@ def _pairwise(op: str, a: Any, b: Any) -> Tensor:
         b = full((1,) * a.ndim, b, a.dtype if a.dtype in REAL else "float32")
     b = as_tensor(b, a.dtype, f"an operand of {op}")
     try:
-        shape = np.broadcast_shapes(a.shape, b.shape)
+        rank = len(np.broadcast_shapes(a.shape, b.shape))
     except ValueError:
         return one(op, a, b)  # which says what does not fit
-    a, b = aligned(a, len(shape)), aligned(b, len(shape))
+    a, b = aligned(a, rank), aligned(b, rank)
+    shape = tuple(m if m != 1 else n for m, n in zip(a.shape, b.shape))
     if a.shape != shape and b.shape == shape:
         a, b = b, a
     if a.shape != shape:
@@ -73,7 +80,7 @@ def _add_integers(a: Any, b: Any) -> Tensor:
     if is_integer(a):
         a, b = b, a
     if is_integer(b):
-        return index_sum(a, offset=int(b))
+        return index_sum(a, offset=whole(b))
     a, b = as_tensor(a), as_tensor(b, a.dtype if isinstance(a, Tensor) else None)
     if a.dtype == b.dtype == "int64" and a.shape == b.shape == (1,):
         return index_sum(a, b)
@@ -82,6 +89,7 @@ def _add_integers(a: Any, b: Any) -> Tensor:
 
 def sub(a: TensorLike, b: TensorLike) -> Tensor:
     """a − b. Integers: an int64 [1] and a number or another one."""
+    refuse_size("a Tensor less", b)
     if _has_integers(a) and is_integer(b):
         return add(a, -int(b))
     if _has_integers(b):
@@ -98,7 +106,7 @@ def mul(a: TensorLike, b: TensorLike) -> Tensor:
     if _has_integers(b) and is_integer(a):
         a, b = b, a
     if _has_integers(a) and is_integer(b):
-        return index_sum(full((1,), 0, "int64"), a, scale=int(b))
+        return index_sum(full((1,), 0, "int64"), a, scale=whole(b))
     return _pairwise("mul", a, b)
 
 
@@ -151,7 +159,10 @@ def sum(x: TensorLike, dim: Axes = None, keepdim: bool = False) -> Tensor:
 def mean(x: TensorLike, dim: Axes = None, keepdim: bool = False) -> Tensor:
     """As `sum`, divided by the number of elements."""
     x = as_tensor(x)
-    count = math.prod(x.shape[axis] for axis in expect_axes("mean", dim, x.ndim))
+    sizes = [x.shape[axis] for axis in expect_axes("mean", dim, x.ndim)]
+    for size in sizes:
+        refuse_size("mean: an axis of", size)
+    count = math.prod(sizes)
     if count == 0:
         raise InvalidError(f"mean: no elements in shape {list(x.shape)}; expected at least one")
     return mul(sum(x, dim, keepdim), 1 / count)

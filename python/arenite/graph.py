@@ -14,6 +14,7 @@ import numpy as np
 
 from .errors import InvalidError, InvalidTypeError
 from .rules import is_integer
+from .sizes import whole
 
 Shape = Tuple[int, ...]
 Result = Tuple[Shape, str]  # shape and element type
@@ -190,7 +191,7 @@ def check_shape(shape: Any, what: str = "a shape") -> Shape:
             raise InvalidError(f"{what} with {size}; expected sizes of at least 0")
         if size > MAX_SIZE:
             raise InvalidError(f"{what} with {size}; expected sizes of at most 2^48")
-        sizes.append(int(size))
+        sizes.append(whole(size))
     if len(sizes) > 8:
         raise InvalidError(f"{what} of {len(sizes)} axes; expected at most 8")
     return tuple(sizes)

@@ -31,7 +31,9 @@ def matmul(
         return product if a.ndim == 1 else permute(product, (1, 0, 2))
     if a.ndim == 3 and b.ndim == 2:
         x = transpose(a, 1, 2) if transpose_a else a
-        rows = reshape(x, (x.shape[0] * x.shape[1], x.shape[2]))
+        # Whatever their number is in a run; of rows without elements it does not follow.
+        count = -1 if x.shape[2] else x.shape[0] * x.shape[1]
+        rows = reshape(x, (count, x.shape[2]))
         product = matmul(rows, b, transpose_b=transpose_b)
         return reshape(product, (*x.shape[:2], product.shape[-1]))
     flags = {"transpose_a": transpose_a, "transpose_b": transpose_b}

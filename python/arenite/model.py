@@ -236,7 +236,7 @@ def compile(
         needs, `train(…)`.
     names: for parameters and buffers that have no name of their own; else they are named and
         counted.
-    options: compute, shards, lanes, at_once: see `Options`.
+    options: compute, shards, lanes, at_once, sizes: see `Options`.
     """
     form: Any = None
     if isinstance(outputs, Mapping):
@@ -275,7 +275,7 @@ def compile_script(
     **options: Any,
 ) -> Model:
     """Compiles a script (docs/scripts.md). constants: the values of its ConstantTensors, by name;
-    arrays are copied. options: compute, shards, lanes, at_once: see `Options`.
+    arrays are copied. options: compute, shards, lanes, at_once, sizes: see `Options`.
 
     Returns one array for one result, else a list.
     """

@@ -185,7 +185,7 @@ class Linear(Module):
             )
         if x.ndim == 2:
             return F.dense(x, self.weight, self.bias)
-        rows = F.reshape(x, (int(np.prod(x.shape[:-1])), self.in_features))
+        rows = F.reshape(x, (-1, self.in_features))
         return F.reshape(F.dense(rows, self.weight, self.bias), (*x.shape[:-1], self.out_features))
 
     def extra(self) -> str:

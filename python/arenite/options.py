@@ -1,14 +1,16 @@
 """How models are compiled."""
 
 import ctypes
-from typing import Any
+from typing import Any, Mapping, Optional
 
 from ._library import encode, library
+from .errors import InvalidTypeError
+from .rules import integer
 from .session import Handle
 
 
 class Options:
-    """What `compile`, `compile_script` and `Trainer` take by name.
+    """What `compile`, `compile_script` and `Trainer` take by name, as the library knows it.
 
     compute: what matrix products and convolutions of float32 round their factors to, before they
         multiply: "float32", nothing; "bfloat16"; on GPUs "tfloat32". Sums stay float32.
@@ -18,19 +20,19 @@ class Options:
         several shards that are given. Results depend on it.
     at_once: shards under way together, 1 to 64; "auto": enough for all workers, on GPUs all. Fewer
         need less memory, and results are the same.
+    device: one of the session's; "": all of them. cudnn: "off": on GPUs, other kernels.
+    sizes: of those that a script or its inputs leave open, as {"rows": 40}: all of them.
     """
 
-    def __init__(
-        self,
-        compute: str = "float32",
-        shards: Any = "auto",
-        lanes: Any = "auto",
-        at_once: Any = "auto",
-    ):
+    def __init__(self, sizes: Optional[Mapping[str, int]] = None, **given: Any):
+        if not isinstance(sizes or {}, Mapping):
+            raise InvalidTypeError(f'sizes {sizes!r}; expected them by name, as {{"rows": 40}}')
         lib = library()
         place = ctypes.c_void_p()
         lib.options_create(ctypes.byref(place))
         self.handle = Handle(self, place.value, lib.options_free, "set of options")
-        given = {"compute": compute, "shards": shards, "lanes": lanes, "at-once": at_once}
-        for name, value in given.items():
+        chosen = [(name.replace("_", "-"), value) for name, value in given.items()]
+        for size, number in (sizes or {}).items():
+            chosen.append(("size", f"{size}={int(integer(f'size {size!r}', number))}"))
+        for name, value in chosen:
             self.handle.call(lib.options_set, encode(name), encode(str(value)))

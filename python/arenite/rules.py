@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, List, Optional, Tuple
 import numpy as np
 
 from .errors import InvalidError, InvalidTypeError
+from .sizes import whole
 
 if TYPE_CHECKING:
     from typing import TypeGuard  # from Python 3.10 on
@@ -29,7 +30,7 @@ def integer(what: str, value: Any, least: Optional[int] = None) -> int:
         raise InvalidTypeError(f"{what} {value!r}; expected an integer")
     if least is not None and value < least:
         raise InvalidError(f"{what} {value}; expected at least {least}")
-    return int(value)
+    return whole(value)
 
 
 def integers(what: str, value: Any) -> List[int]:
@@ -37,7 +38,7 @@ def integers(what: str, value: Any) -> List[int]:
     given = value if isinstance(value, (tuple, list)) else [value]
     if not all(map(is_integer, given)):
         raise InvalidTypeError(f"{what} {value!r}; expected integers")
-    return [int(one) for one in given]
+    return [whole(one) for one in given]
 
 
 def pair(what: str, value: Any, least: Optional[int] = None) -> Tuple[int, int]:

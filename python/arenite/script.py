@@ -86,7 +86,8 @@ class _Printer:
         name = self.names[node]
         if not _RAW_NAME.fullmatch(name):  # it would end too early
             name = quote(name)
-        self.lines.append(f"{self.number(node)} = {node.op}({name}, {dtype}, {list(shape)});")
+        sizes = ", ".join(map(repr, shape))  # of named ones with their bounds
+        self.lines.append(f"{self.number(node)} = {node.op}({name}, {dtype}, [{sizes}]);")
 
     def block(self, block: Optional[Block], indent: str = "") -> None:
         """The statements of a block and of those inside of it."""

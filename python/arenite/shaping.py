@@ -8,12 +8,18 @@ import numpy as np
 from .errors import InvalidError, InvalidTypeError
 from .graph import check_shape
 from .rules import expect_axis, integer, integers, is_integer
+from .sizes import Size, whole
 from .tensor import Tensor, TensorLike, as_tensor, one
 
 
 def reshape(x: TensorLike, shape: Any) -> Tensor:
     """The same bytes under another shape; one size may be -1: it follows from the others."""
-    return one("reshape", x, shape=integers("reshape: shape", shape))
+    sizes = integers("reshape: shape", shape)
+    # What has no name for scripts, but follows from the others.
+    unnamed = [i for i, size in enumerate(sizes) if isinstance(size, Size) and not size.name]
+    if len(unnamed) == 1 and not {0, -1} & set(sizes):
+        sizes[unnamed[0]] = -1
+    return one("reshape", x, shape=sizes)
 
 
 def flatten(x: TensorLike) -> Tensor:
@@ -107,6 +113,8 @@ def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
 
 def index(value: Any, what: str) -> Tensor:
     """A number as int64 [1], or a tensor that is one."""
+    if isinstance(value, Size):
+        return one("full", shape=[1], value=value, type="int64")
     return as_tensor([integer(what, value)] if np.isscalar(value) else value, "int64", what)
 
 
@@ -172,9 +180,8 @@ def getitem(x: TensorLike, key: Any) -> Tensor:
         raise InvalidError(
             f"[]: {taken} indices for shape {list(x.shape)}; expected at most {x.ndim}"
         )
-    whole = builtins.slice(None)
     at = gaps[0] if gaps else len(keys)
-    keys[at : at + 1] = [whole] * (x.ndim - taken)
+    keys[at : at + 1] = [builtins.slice(None)] * (x.ndim - taken)
     axis, shape = 0, []
     for k in keys:
         if k is None:
@@ -186,16 +193,22 @@ def getitem(x: TensorLike, key: Any) -> Tensor:
             if step != 1:
                 raise InvalidError(f"[]: a slice of step {step}; expected 1")
             end = max(begin, end)
-            shape.append(end - begin)
+            if (begin, end) == (0, size):
+                end = size
+            # What was given, where it is a size by name.
+            begin = k.start if isinstance(k.start, Size) and k.start == begin else begin
+            end = k.stop if isinstance(k.stop, Size) and k.stop == end else end
+            shape.append(end if begin == 0 else end - begin)
         elif is_integer(k):
             if not -size <= k < size:
                 raise IndexError(
                     f"[]: index {k} of axis {axis}, of {size}; expected {-size} ≤ index < {size}"
                 )
-            begin, end = int(k) % size, int(k) % size + 1
+            begin, end = whole(k) if k >= 0 else int(k) % size, int(k) % size + 1
         else:
             raise InvalidTypeError(f"[]: {k!r}; expected an integer, a slice, None or ...")
-        if (begin, end) != (0, size):
+        is_size = isinstance(end, Size) and end is not size
+        if (begin, end) != (0, size) or is_size:
             x = (
                 slice(x, begin, end)
                 if axis == 0

@@ -11,6 +11,7 @@ from .errors import InvalidError, InvalidTypeError
 from .graph import Block, Data, Node, Shape, check_name, check_shape, word
 from .interop import as_array, borrow
 from .rules import is_number
+from .sizes import Size, refuse_size
 
 
 class Tensor:
@@ -111,6 +112,7 @@ class Tensor:
             raise InvalidTypeError(
                 f"a Tensor divided by a {type(other).__name__}; expected a number"
             )
+        refuse_size("a Tensor divided by", other)
         if other == 0:
             raise InvalidError("a Tensor divided by 0; expected another number")
         return F.mul(self, 1 / float(other))
@@ -123,6 +125,7 @@ class Tensor:
             raise InvalidTypeError(
                 f"a Tensor to the power {power!r}; expected an integer of at least 1"
             )
+        refuse_size("a Tensor to the power of", power)
         result = self
         for bit in bin(power)[3:]:  # from the second on
             square = F.mul(result, result)
@@ -230,6 +233,9 @@ def _declare(
 ) -> Node:
     what = "an input" if kind == graph.INPUT else f"a {word(kind)}"
     types = [(check_shape(shape), dtype_name(dtype))]
+    if kind != graph.INPUT:  # others are there before a run
+        for size in types[0][0]:
+            refuse_size(f"{what} with", size)
     data = None if values is None else Data(frozen(values))
     return Node(kind, (), {}, types, name=check_name(name, what), data=data)
 
@@ -271,6 +277,8 @@ def parameter(array_or_shape: Any, name: Optional[str] = None) -> Parameter:
     """
     sizes = array_or_shape if isinstance(array_or_shape, (tuple, list)) else [array_or_shape]
     if all(isinstance(size, int) for size in sizes):
+        for size in sizes:
+            refuse_size("a parameter with", size)
         values = np.zeros(check_shape(array_or_shape), np.float32)
     else:
         values = _owned(array_or_shape)
@@ -292,6 +300,8 @@ def as_tensor(value: Any, dtype: Optional[str] = None, what: str = "an operand")
         return value
     if value is None or isinstance(value, (str, bytes)):
         raise InvalidTypeError(f"{value!r} for {what}; expected a Tensor or an array")
+    if isinstance(value, Size):
+        return one("full", shape=[], value=value, type=dtype or "int64")
     if dtype is not None and not hasattr(value, "dtype"):
         value = np.asarray(value, dtype)
     return constant(value)

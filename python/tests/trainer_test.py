@@ -82,7 +82,7 @@ class Steps(testing.TestCase):
         self.assertLess(arenas[0], arenas[2])
         with self.assertRaisesRegex(arenite.InvalidError, "shards '0'; expected a whole number of 1 to 64, or auto"):
             arenite.Trainer(two_layers(), optimizer=SGD(0.1), shards=0)
-        with self.assertRaisesRegex(TypeError, "shard"):
+        with self.assertRaisesRegex(arenite.InvalidError, r"the option 'shard'; .*did you mean 'shards'\?"):
             arenite.Trainer(two_layers(), optimizer=SGD(0.1), shard=2)
 
     def assertSame(self, network, reference):
