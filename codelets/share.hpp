@@ -16,9 +16,11 @@ inline graph::OfShare all_rows(const OpView& op, graph::Attributes attributes) {
           .attributes = std::move(attributes)};
 }
 
+/// Whether the op has no other operands that are split than the first, of which the share has rows.
 inline bool only_first_is_split(const graph::Share& share) {
-  return !share.split.empty() && share.split.front() &&
-         std::none_of(share.split.begin() + 1, share.split.end(), [](bool one) { return one; });
+  return !share.split.empty() && share.has_rows(0) &&
+         std::all_of(share.split.begin() + 1, share.split.end(),
+                     [](graph::Split split) { return split == graph::Split::none; });
 }
 
 /// Of an op whose rows are made of the same row of operand 0, and of whole operands. A value of a
@@ -32,14 +34,16 @@ std::optional<graph::OfShare> rows_of_first(const OpView& op, const graph::Share
 /// The same of an op with an operand 1 of rows too, or one that is repeated for all of them.
 template <int least_rank = 1>
 std::optional<graph::OfShare> rows_of_pair(const OpView& op, const graph::Share& share) {
-  if (!share.split.at(0) || op.operand(0).shape.rank() < least_rank) return std::nullopt;
-  if (!share.split.at(1) && op.operand(1).shape[0] != 1) return std::nullopt;
+  if (!share.has_rows(0) || op.operand(0).shape.rank() < least_rank) return std::nullopt;
+  const bool repeated = share.is_whole(1) && op.operand(1).shape[0] == 1;
+  if (!share.has_rows(1) && !repeated) return std::nullopt;
   return all_rows(op, op.attributes());
 }
 
 /// Of an op all of whose operands have the rows.
 inline std::optional<graph::OfShare> rows_of_all(const OpView& op, const graph::Share& share) {
-  if (share.split.empty() || std::ranges::count(share.split, false) > 0) return std::nullopt;
+  const auto rows = std::ranges::count(share.split, graph::Split::rows);
+  if (rows == 0 || rows != std::ssize(share.split)) return std::nullopt;
   return all_rows(op, op.attributes());
 }
 
@@ -48,7 +52,7 @@ inline graph::Attributes with_rows(const OpView& op, const std::string& shape,
                                    const graph::Share& share) {
   graph::Attributes attributes = op.attributes();
   std::vector<std::int64_t> dims = attributes.integers(shape);
-  dims.at(0) = share.rows;
+  dims.at(0) = share.count;
   attributes.set(shape, std::move(dims));
   return attributes;
 }

@@ -81,7 +81,7 @@ void register_leaky_relu() {
            },
        .of_share = [](const graph::OpView& op,
                       const graph::Share& share) -> std::optional<graph::OfShare> {
-         if (!share.split[0]) return std::nullopt;
+         if (!share.has_rows(0)) return std::nullopt;
          return graph::OfShare{.results = {graph::OfShare::Result::rows},
                                .attributes = op.attributes()};
        }},

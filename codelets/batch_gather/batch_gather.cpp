@@ -44,10 +44,10 @@ Results infer(const OpView& op) {
 
 /// From further on in the order; or by their own entries of it, where that is what is cut.
 std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
-  if (share.split[0] || share.split[1] || share.split[3]) return std::nullopt;
+  if (!share.is_whole(0) || !share.is_whole(1) || !share.is_whole(3)) return std::nullopt;
   graph::Attributes attributes = op.attributes();
-  attributes.set("count", share.rows);
-  if (!share.split[2]) {
+  attributes.set("count", share.count);
+  if (share.is_whole(2)) {
     attributes.set("begin", op.integer("begin") + share.begin);
   } else if (op.integer("begin") != 0 || op.integer("count") != op.operand(2).shape[0]) {
     return std::nullopt;

@@ -33,7 +33,9 @@ std::optional<Simpler> simplify(const OpView& op) {
 /// Its rows stay, or each is made of the only one there is.
 std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
   const Shape &x = op.operand(0).shape, &y = op.result(0).shape;
-  if (x.rank() == 0 || (share.split[0] ? y[0] != x[0] : x[0] != 1)) return std::nullopt;
+  const bool stay = share.has_rows(0) && x.rank() > 0 && y[0] == x[0],
+             repeat = share.is_whole(0) && x.rank() > 0 && x[0] == 1;
+  if (!stay && !repeat) return std::nullopt;
   return all_rows(op, with_rows(op, "shape", share));
 }
 

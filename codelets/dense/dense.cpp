@@ -159,6 +159,36 @@ std::optional<Simpler> simplify(const OpView& op) {
   return std::nullopt;
 }
 
+/// Rows of x by the whole weight; or of some features, which are columns of x and rows of the
+/// weight, a term of the product.
+template <bool relu>
+std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
+  using graph::Split;
+  if (share.split.at(0) != Split::columns) return rows_of_first<>(op, share);
+  const bool biased = op.has_operand(2);
+  if (!share.has_rows(1) || (biased && !share.is_whole(2))) return std::nullopt;
+  if (biased && op.operand(2).shape.rank() != 1) return std::nullopt;
+  graph::OfShare term{.results = {graph::OfShare::Result::sum}, .attributes = {}, .name = "dense"};
+  if (biased) term.finish.push_back({"bias", {2}});
+  if (relu) term.finish.push_back({"relu", {}});
+  return term;
+}
+
+/// By some rows of the weight: those columns of dx.
+std::optional<graph::OfShare> grad_input_of_share(const OpView&, const graph::Share& share) {
+  if (!share.is_whole(0) || !share.has_rows(1)) return std::nullopt;
+  return graph::OfShare{.results = {graph::OfShare::Result::columns}, .attributes = {}};
+}
+
+/// Some rows of dweight, where nobody has asked for some by hand.
+std::optional<graph::OfShare> grad_weight_of_share(const OpView& op, const graph::Share& share) {
+  const bool whole = std::ranges::count(share.split, graph::Split::none) == std::ssize(share.split);
+  if (!whole || !op.attributes().integers("rows").empty()) return std::nullopt;
+  graph::Attributes attributes = op.attributes();
+  attributes.set("rows", std::vector<std::int64_t>{share.begin, share.begin + share.count});
+  return all_rows(op, std::move(attributes));
+}
+
 /// 2·N·I·O: each of the three products multiplies and adds once for every (sample, input, output).
 graph::Cost cost(const OpView& op) {
   const Shape &a = op.operand(0).shape, &b = op.operand(1).shape, &c = op.result(0).shape;
@@ -212,29 +242,27 @@ void register_dense(Registry& registry) {
       .cost = cost,
       .simplify = simplify,
       .fusion = graph::Fusion{{"matmul", "add"}, fuse},
-      .feature_split = graph::FeatureSplit{.part = "dense", .adds_up = true},
-      .of_share = rows_of_first<>};
+      .of_share = of_share<false>};
   registry.add(dense, dense_kernels());
   dense.name = "dense_relu";
   dense.gradient = dense_relu_gradient;
   dense.simplify = {};
-  dense.feature_split->relu = true;
+  dense.of_share = of_share<true>;
   dense.fusion = graph::Fusion{{"dense", "relu"}, fuse_as_they_are};
   registry.add(std::move(dense), dense_kernels());
 
-  graph::OperatorDefinition grad_input{
-      .name = "dense_grad_input",
-      .operands = {factor("gradient"), factor("weight")},
-      .results = {"dx"},
-      .infer = infer_grad_input,
-      .cost = cost,
-      .feature_split = graph::FeatureSplit{.part = "dense_grad_input"}};
+  graph::OperatorDefinition grad_input{.name = "dense_grad_input",
+                                       .operands = {factor("gradient"), factor("weight")},
+                                       .results = {"dx"},
+                                       .infer = infer_grad_input,
+                                       .cost = cost,
+                                       .of_share = grad_input_of_share};
   registry.add(grad_input, dense_grad_input_kernels());
   grad_input.name = "dense_grad_input_relu";
   grad_input.operands.push_back({"output"});
   grad_input.infer = infer_grad_input_relu;
   grad_input.fusion = graph::Fusion{{"dense_grad_input", "relu_grad"}, fuse_as_they_are};
-  grad_input.feature_split.reset();
+  grad_input.of_share = {};
   registry.add(std::move(grad_input), dense_grad_input_kernels());
 
   const graph::AttributeSchema rows{"rows", graph::AttributeType::integers,
@@ -249,7 +277,7 @@ void register_dense(Registry& registry) {
                 .infer = infer_grad_weight,
                 .cost = grad_weight_cost,
                 .sums_as = "dense_grad_weight",
-                .row_range = "rows"},
+                .of_share = grad_weight_of_share},
                dense_grad_weight_kernels());
 
   const auto states = sgd::states();

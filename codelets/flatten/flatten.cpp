@@ -80,7 +80,7 @@ std::optional<Simpler> simplify(const OpView& op) {
 /// Where the first axis stays what it is, and does not follow from the others.
 std::optional<graph::OfShare> reshape_of_share(const OpView& op, const graph::Share& share) {
   const Shape& y = op.result(0).shape;
-  if (!share.split[0] || y.rank() == 0 || y[0] != op.operand(0).shape[0]) return std::nullopt;
+  if (!share.has_rows(0) || y.rank() == 0 || y[0] != op.operand(0).shape[0]) return std::nullopt;
   return all_rows(op, with_rows(op, "shape", share));
 }
 

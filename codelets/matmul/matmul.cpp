@@ -84,9 +84,9 @@ void gradient(graph::GradientContext& context) {
 /// Rows of a by the whole b, or matrices of a by those of b.
 std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
   const int rank = op.operand(0).shape.rank();
-  const bool a = share.split.at(0), b = share.split.at(1),
-             by_row = rank == 2 && a && !b && op.integer("transpose_a") == 0,
-             by_matrix = rank == 3 && a && b;
+  const bool rows = share.has_rows(0),
+             by_row = rank == 2 && rows && share.is_whole(1) && op.integer("transpose_a") == 0,
+             by_matrix = rank == 3 && rows && share.has_rows(1);
   if (!by_row && !by_matrix) return std::nullopt;
   return all_rows(op, op.attributes());
 }

@@ -83,7 +83,7 @@ void register_permute(Registry& registry) {
                 .of_share =
                     [](const OpView& op, const graph::Share& share) {
                       const bool first_stays =
-                          share.split[0] && op.attributes().integers("dims").front() == 0;
+                          share.has_rows(0) && op.attributes().integers("dims").front() == 0;
                       return first_stays ? rows_of_first<>(op, share) : std::nullopt;
                     }},
                permute_kernels());

@@ -13,6 +13,7 @@
 #include "codelets/sgd/sgd.hpp"
 
 #include "codelets/rules.hpp"
+#include "codelets/share.hpp"
 
 #include <cmath>
 
@@ -33,6 +34,15 @@ graph::Cost cost(const OpView& op) {
   const bool velocity = op.has_operand(3);
   // Weight and velocity are read and written.
   return {.flops = (velocity ? 4 : 2) * n, .bytes = (velocity ? 5 : 3) * n * sizeof(float)};
+}
+
+/// Each row by itself.
+std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
+  for (std::size_t i = 0; i < share.split.size(); ++i) {
+    const bool rate = i == sgd::Operands{}.learning_rate;
+    if (op.has_operand(i) && !(rate ? share.is_whole(i) : share.has_rows(i))) return std::nullopt;
+  }
+  return all_rows(op, op.attributes());
 }
 
 Results infer_multi(const OpView& op) {
@@ -131,7 +141,7 @@ void register_sgd(Registry& registry) {
                 .attributes = sgd::attributes(),
                 .infer = infer,
                 .cost = cost,
-                .by_rows = true,
+                .of_share = of_share,
                 .optimizer_state = optimizer_state,
                 .groups_as = "multi_sgd"},
                sgd_kernels());

@@ -53,7 +53,7 @@ void loss_gradient(GradientContext& context) {
 
 /// The divisor is the whole batch's, so that the shares' losses add up to its mean.
 std::optional<graph::OfShare> loss_of_share(const OpView& op, const graph::Share& share) {
-  if (!share.split.at(0) || !share.split.at(1)) return std::nullopt;
+  if (!share.has_rows(0) || !share.has_rows(1)) return std::nullopt;
   graph::Attributes attributes = op.attributes();
   if (op.integer("divisor") == 0) attributes.set("divisor", op.operand(0).shape[0]);
   using enum graph::OfShare::Result;

@@ -23,7 +23,7 @@ Results infer(const OpView& op) {
 
 /// The sum over the first axis is one over shares, too.
 std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
-  if (!share.split[0]) return std::nullopt;
+  if (!share.has_rows(0)) return std::nullopt;
   if (op.result(0).shape[0] == op.operand(0).shape[0])
     return all_rows(op, with_rows(op, "shape", share));
   return graph::OfShare{.results = {graph::OfShare::Result::sum}, .attributes = op.attributes()};

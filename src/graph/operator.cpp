@@ -61,36 +61,6 @@ void OperatorTable::add(OperatorDefinition definition) {
                    (definition.fusion->attributes ? "" : " without a rule for its attributes"),
           .expected = "at least two operators and an `attributes` function"});
   }
-  const auto selects_rows = [&](const AttributeSchema& schema) {
-    const AttributeValue none = std::vector<std::int64_t>{};
-    return schema.name == definition.row_range && schema.default_value == none;
-  };
-  if (!definition.row_range.empty() &&
-      (definition.results.size() != 1 ||
-       std::none_of(definition.attributes.begin(), definition.attributes.end(), selects_rows))) {
-    fail({.found = "operator '" + definition.name + "' whose rows '" + definition.row_range +
-                   "' selects",
-          .expected = "one result, and a list of integers of this name that is empty by default"});
-  }
-  const auto renewed = static_cast<std::size_t>(std::ranges::count_if(
-      definition.operands,
-      [](const OperandSchema& operand) { return operand.renews != Renews::nothing; }));
-  if (definition.by_rows && (renewed == 0 || definition.results.size() != renewed ||
-                             definition.operands[0].renews == Renews::nothing)) {
-    fail({.found = "operator '" + definition.name + "' by rows with " +
-                   std::to_string(definition.results.size()) + " results, new versions of " +
-                   std::to_string(renewed) + " operands",
-          .expected = "results that are new versions, the first of operand 0"});
-  }
-  const auto& split = definition.feature_split;
-  if (split && (split->part.empty() || required(definition) < 2 || definition.variadic > 0 ||
-                definition.operands.size() > 3 || definition.results.size() != 1)) {
-    fail({.found = "operator '" + definition.name + "' of parts '" + split->part + "' with " +
-                   definition.expected_operands() + " operands and " +
-                   std::to_string(definition.results.size()) + " results",
-          .expected =
-              "an operator for the parts, samples, a weight, at most a bias, and one result"});
-  }
   const std::string name = definition.name;
   auto shared = std::make_shared<const OperatorDefinition>(std::move(definition));
   if (!definitions_.emplace(name, std::move(shared)).second) {

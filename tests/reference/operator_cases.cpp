@@ -169,6 +169,7 @@ std::vector<OperatorCase> gather_cases() {
       {"dense", {{{3, 5}}, {{5, 4}}, {{1, 4}}}, {}},
       {"dense_relu", {{{3, 5}}, {{5, 4}}, {{4}}}, {}},
       {"dense_relu", {{{5, 33}}, {{33, 17}}}, {}},
+      {"dense_grad_input", {{{3, 4}}, {{5, 4}}}, {}},
       {"dense_grad_input_relu", {{{3, 4}}, {{5, 4}}, {.shape = {3, 5}, .rectified = true}}, {}},
       // Two lanes' gradients of one weight, summed on the way.
       {"dense_grad_weight", {{{3, 5}}, {{3, 4}}, {{2, 5}}, {{2, 4}}}, {}},

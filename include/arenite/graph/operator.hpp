@@ -104,36 +104,42 @@ struct Fusion {
   std::size_t operand = 0;  ///< of each op but the first: what the one before it makes
 };
 
-/// How an op on samples, operand 0 [N, I], and a weight, operand 1 [I, O], comes from parts of the
-/// weight: from some of its rows and all samples, which `part` takes as its operands.
-struct FeatureSplit {
-  std::string part;  ///< operator
-  /// The parts of those columns of operand 0 are terms of the result, to which the bias is added
-  /// (operand 2 [O], when it is given). Otherwise parts are columns of the result, side by side.
-  bool adds_up = false;
-  bool relu = false;  ///< of the sum
-};
-
 /// The attribute, an integer, by which an operator of `sums_as` is told to add the results as `sum`
 /// does, to the same bits; 0: in any order.
 inline constexpr std::string_view sum_tree = "tree";
 
-/// Rows [begin, begin + rows) of a batch, which an op is asked to work on alone.
+/// Which of its axes an operand is split along.
+enum class Split : std::uint8_t { none, rows, columns };  ///< the first axis; the second
+
+/// Places [begin, begin + count) of an axis, which an op is asked to work on alone: samples of a
+/// batch, features, rows of a parameter.
 struct Share {
-  /// By operand: its first axis is the batch's, and it holds these rows of it. The others are
-  /// whole. None are for an op that makes the samples, as a gather does, or numbers for each.
-  std::vector<bool> split;
-  std::int64_t begin = 0, rows = 0;
+  /// By operand: it holds these places alone of that axis. All are whole for an op that is to make
+  /// these rows of its results, as a gather is.
+  std::vector<Split> split;
+  std::int64_t begin = 0, count = 0;
+
+  bool has_rows(std::size_t operand) const { return split.at(operand) == Split::rows; }
+  bool is_whole(std::size_t operand) const { return split.at(operand) == Split::none; }
 };
 
-/// What an op makes of one share of a batch.
+/// What an op makes of one share.
 struct OfShare {
   enum class Result : std::uint8_t {
-    rows,  ///< the share's rows of the whole result
-    sum,   ///< a part of it: the parts of all shares add up to the whole
+    rows,     ///< the share's rows of the whole result
+    columns,  ///< its columns
+    sum,      ///< a part of it: the parts of all shares add up to the whole
+  };
+  /// What is left to do with the sum of the parts: an op on that and on operands of the whole op,
+  /// which the op on the share does without.
+  struct Finish {
+    std::string name;                   ///< operator
+    std::vector<std::size_t> operands;  ///< behind the sum
   };
   std::vector<Result> results;
-  Attributes attributes;  ///< of the op on the share
+  Attributes attributes;            ///< of the op on the share
+  std::string name = {};            ///< its operator; none: the same
+  std::vector<Finish> finish = {};  ///< of a sum, in this order
 };
 
 /// What an op's only result is as well: a value that is there, or what another op makes.
@@ -195,19 +201,9 @@ class OperatorDefinition {
   /// operands). It may have the attribute `sum_tree`. Empty: there is none.
   std::string sums_as;
 
-  /// The attribute, `integers` and empty by default, that asks for rows [begin, end) of the only
-  /// result: the same bits as those rows of the whole. Empty: there is none.
-  std::string row_range;
-
-  /// How `split_features` gives each worker a part of the weight.
-  std::optional<FeatureSplit> feature_split;
-
-  /// All results are new versions of operands of one shape, and a row of each depends on nothing
-  /// but the same row of the operands of that shape, and on the other operands.
-  bool by_rows = false;
-
-  /// What the op is on a share. Absent, or none returned: it cannot work share by share, and where
-  /// samples of a batch meet in it, it sees all of them at once.
+  /// What the op is on a share, with the same bits as in the whole, but for sums. Absent, or none
+  /// returned: it cannot work share by share, and where samples of a batch meet in it, it sees all
+  /// of them at once.
   std::function<std::optional<OfShare>(const OpView&, const Share&)> of_share;
 
   /// Of an optimizer, whose operands are (parameter, gradient, learning rate, state, …): the names

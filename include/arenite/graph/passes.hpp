@@ -163,22 +163,22 @@ int merge_sums(Graph& graph, const OperatorTable& table, const BatchCut& cut = {
 
 /// Gives each lane a part of large weights that the step updates: some rows, which its worker keeps
 /// in its own cache. Where lanes have few samples each, the ops that read such a weight
-/// (`OperatorDefinition::feature_split`) then take the samples of all lanes and one part of the
-/// weight, and the lanes hand each other samples instead of weights. Ops may change places. Needs
-/// the operators `slice`, `stack_columns`, `join_columns`, `sum`, `bias` and `relu`. Where the
-/// lanes' ops on one weight depend on each other, all weights stay whole, and so does one that a
-/// block reads: a block runs on one worker, which needs all of it. Returns how many were split.
+/// then take the samples of all lanes and one part of the weight (`OperatorDefinition::of_share`),
+/// and the lanes hand each other samples instead of weights. Ops may change places. Needs the
+/// operators `slice`, `stack_columns`, `join_columns` and `sum`. Where the lanes' ops on one weight
+/// depend on each other, all weights stay whole, and so does one that a block reads: a block runs
+/// on one worker, which needs all of it. Returns how many were split.
 int split_features(Graph& graph, const OperatorTable& table,
                    const TargetProfile& target = default_target(), Remarks* remarks = nullptr);
 
 // ---- rows --------------------------------------------------------------------------------------
 
-/// Splits an op that can give its result by rows (`OperatorDefinition::row_range`), and the one op
-/// that reads it and works by rows (`by_rows`), in parts that may run side by side, where the op is
-/// estimated to take several tasks' time: one worker then makes a part of a large weight's gradient
-/// and updates that part. Where there are several lanes, each has its parts. Their number depends
-/// on the op, the lanes and the profile only; results keep their bits. Looks at the body only: a
-/// block is one task. Needs the operator `slice`. Returns how many pairs of ops were split.
+/// Splits an op that can make its result by rows (`OperatorDefinition::of_share`), and the one op
+/// that reads it and updates by rows, in parts that may run side by side, where the op is estimated
+/// to take several tasks' time: one worker then makes a part of a large weight's gradient and
+/// updates that part. Where there are several lanes, each has its parts. Their number depends on
+/// the op, the lanes and the profile only; results keep their bits. Looks at the body only: a block
+/// is one task. Needs the operator `slice`. Returns how many pairs of ops were split.
 int split_rows(Graph& graph, const OperatorTable& table,
                const TargetProfile& target = default_target(), Remarks* remarks = nullptr);
 

@@ -14,8 +14,8 @@
 namespace arenite::graph {
 namespace {
 
-bool any_of(const std::vector<bool>& flags) {
-  return std::find(flags.begin(), flags.end(), true) != flags.end();
+bool any_of(const std::vector<Split>& split) {
+  return std::ranges::find(split, Split::rows) != split.end();
 }
 
 /// By value: made, or a parameter, in a block; empty where there are none.
@@ -70,22 +70,26 @@ BatchForms::BatchForms(const Graph& graph, BatchAxis axis, const TargetProfile& 
   objection_ = weigh(target);
 }
 
-std::vector<bool> BatchForms::split_operands(OpId op) const {
-  std::vector<bool> split;
-  for (const ValueId operand : graph_[op].operands) split.push_back(by_rows(operand));
+std::vector<Split> BatchForms::split_operands(OpId op) const {
+  std::vector<Split> split;
+  for (const ValueId operand : graph_[op].operands)
+    split.push_back(by_rows(operand) ? Split::rows : Split::none);
   return split;
 }
 
-std::optional<OfShare> BatchForms::ask(OpId id, std::vector<bool> split, std::int64_t begin,
+std::optional<OfShare> BatchForms::ask(OpId id, std::vector<Split> split, std::int64_t begin,
                                        std::int64_t rows) const {
   const Op& op = graph_[id];
   if (!op.definition->of_share) return std::nullopt;
   auto share = op.definition->of_share({graph_, op},
-                                       {.split = std::move(split), .begin = begin, .rows = rows});
+                                       {.split = std::move(split), .begin = begin, .count = rows});
+  if (share && (!share->name.empty() || !share->finish.empty())) return std::nullopt;
   // Rows of the batch are rows of all it has.
   for (std::size_t i = 0; share && i < op.results.size(); ++i) {
     const Shape& all = graph_[op.results[i]].shape;
-    if (share->results.at(i) == Result::rows && (all.rank() == 0 || all[0] != axis_.rows))
+    const Result result = share->results.at(i);
+    if (result == Result::columns ||
+        (result == Result::rows && (all.rank() == 0 || all[0] != axis_.rows)))
       return std::nullopt;
   }
   return share;
@@ -115,7 +119,7 @@ bool BatchForms::reads_rows(OpId op) const {
 /// False when a value has joined the seeds.
 bool BatchForms::look_at(OpId id) {
   const Op& op = graph_[id];
-  std::vector<bool> split = split_operands(id);
+  std::vector<Split> split = split_operands(id);
   const bool reads = reads_rows(id);
   const bool makes =
       std::ranges::any_of(op.results, [&](ValueId result) { return seed_[result.index]; });
@@ -137,12 +141,12 @@ bool BatchForms::look_at(OpId id) {
 }
 
 /// Lets what the op would need by rows, too, have them.
-bool BatchForms::join(OpId id, std::vector<bool> split) {
+bool BatchForms::join(OpId id, std::vector<Split> split) {
   const auto& operands = graph_[id].operands;
   std::vector<ValueId> joining;
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (split[i] || !may_join(operands[i])) continue;
-    split[i] = true;
+    if (split[i] == Split::rows || !may_join(operands[i])) continue;
+    split[i] = Split::rows;
     joining.push_back(operands[i]);
   }
   if (joining.empty() || !ask(id, std::move(split), 0, 1)) return false;
@@ -163,7 +167,7 @@ bool BatchForms::may_join(ValueId id) const {
 /// The op makes samples, or something for each of them, of values that have nothing to do with
 /// them.
 bool BatchForms::makes_rows(OpId id) const {
-  const std::vector<bool> split = split_operands(id);
+  const std::vector<Split> split = split_operands(id);
   if (any_of(split) || kept_[id.index]) return false;
   const auto share = ask(id, split, 0, 1);
   return share && std::ranges::count(share->results, Result::sum) == 0;

@@ -64,8 +64,8 @@ class BatchForms {
  private:
   OpId producer(ValueId value) const { return graph_[value].producer; }
   bool by_rows(ValueId value) const { return value && of(value) == Result::rows; }
-  std::vector<bool> split_operands(OpId op) const;
-  std::optional<OfShare> ask(OpId op, std::vector<bool> split, std::int64_t begin,
+  std::vector<Split> split_operands(OpId op) const;
+  std::optional<OfShare> ask(OpId op, std::vector<Split> split, std::int64_t begin,
                              std::int64_t rows) const;
   template <class F>
   void for_each_named(OpId id, const F& f) const {
@@ -83,7 +83,7 @@ class BatchForms {
   bool reads_rows(OpId op) const;
   void settle();
   bool look_at(OpId op);
-  bool join(OpId op, std::vector<bool> split);
+  bool join(OpId op, std::vector<Split> split);
   bool may_join(ValueId value) const;
   bool makes_rows(OpId op) const;
   void refuse(OpId op);

@@ -16,7 +16,35 @@
 namespace arenite::graph {
 namespace {
 
-constexpr std::size_t samples_operand = 0, weight_operand = 1, bias_operand = 2;
+constexpr std::size_t samples_operand = 0, weight_operand = 1;
+
+/// What an op on samples [N, I] and a weight [I, O] is on some rows of the weight: on the samples'
+/// columns for them, a term of the result, or on whole samples, columns of the result. None: it
+/// needs the whole weight.
+std::optional<OfShare> of_features(const Graph& graph, const Op& op, const RowPart& part) {
+  if (!op.definition->of_share || op.operands.size() <= weight_operand || op.results.size() != 1)
+    return std::nullopt;
+  Share share{.split = std::vector(op.operands.size(), Split::none),
+              .begin = part.begin,
+              .count = part.end - part.begin};
+  share.split[weight_operand] = Split::rows;
+  for (const auto& [samples, result] : {std::pair{Split::columns, OfShare::Result::sum},
+                                        std::pair{Split::none, OfShare::Result::columns}}) {
+    share.split[samples_operand] = samples;
+    auto made = op.definition->of_share({graph, op}, share);
+    if (made && made->results.front() == result) return made;
+  }
+  return std::nullopt;
+}
+
+/// The operands that what follows the sum of the parts takes, in its order.
+std::vector<ValueId> finishing(const Op& op, const OfShare& part) {
+  std::vector<ValueId> all;
+  for (const OfShare::Finish& finish : part.finish) {
+    for (const std::size_t i : finish.operands) all.push_back(op.operands[i]);
+  }
+  return all;
+}
 
 /// The same op in each lane, on that lane's samples and the whole weight.
 struct Group {
@@ -46,8 +74,7 @@ class Groups {
   Obstacle add_groups_of(ValueId weight) {
     const Value& value = graph_[weight];
     const auto meant = [&](const Readers::Reader& reader) {
-      const Op& op = graph_[reader.op];
-      return op.definition->feature_split && op.operands[weight_operand] == weight;
+      return of_part(reader.op, weight).has_value();
     };
     if (std::ranges::none_of(readers_.of(weight), meant)) return not_meant;
     const auto readers = static_cast<std::int64_t>(readers_.of(weight).size());
@@ -56,15 +83,15 @@ class Groups {
       return {.words = "%v is no float32 matrix that lasts", .value = weight};
     if (readers <= lanes_)
       return {.words = "no more than %n ops read %v", .value = weight, .number = readers};
-    std::map<std::pair<std::string, ValueId>, Group> found;
+    std::map<std::pair<std::string, std::vector<ValueId>>, Group> found;
     bool updated = false;
     for (const auto& [id, in_block] : readers_.of(weight)) {
       if (in_block) return {.words = "%v is read in a block of %o", .value = weight, .op = id};
       if (updates(id, weight)) {
         updated = true;
-      } else if (splittable(id, weight)) {
+      } else if (const auto part = splittable(id, weight)) {
         const Op& op = graph_[id];
-        Group& group = found[{std::string(op.name()), operand_of(op, bias_operand)}];
+        Group& group = found[{std::string(op.name()), finishing(op, *part)}];
         if (static_cast<std::int64_t>(found.size()) * lanes_ >= readers)
           return {.words = "%v is not read alike in all lanes", .value = weight};
         group.ops.resize(static_cast<std::size_t>(lanes_));
@@ -95,16 +122,24 @@ class Groups {
     return found;
   }
 
-  bool splittable(OpId id, ValueId weight) const {
+  /// What the op is on a row of the weight.
+  std::optional<OfShare> of_part(OpId id, ValueId weight) const {
     const Op& op = graph_[id];
-    const auto& rule = op.definition->feature_split;
-    if (!rule || op.lane < 0 || op.operands[weight_operand] != weight ||
-        std::count(op.operands.begin(), op.operands.end(), weight) != 1) {
-      return false;
-    }
-    const ValueId bias = operand_of(op, bias_operand);
-    if (bias && (!rule->adds_up || graph_[bias].shape.rank() != 1)) return false;
-    return as_made(graph_, op.results[0]);
+    if (operand_of(op, weight_operand) != weight) return std::nullopt;
+    return of_features(graph_, op, {.begin = 0, .end = 1});
+  }
+
+  /// The same where nothing else is in the way of parts: all operands are the samples, the weight,
+  /// or for what follows.
+  std::optional<OfShare> splittable(OpId id, ValueId weight) const {
+    const Op& op = graph_[id];
+    auto part = of_part(id, weight);
+    if (!part || op.lane < 0 || std::ranges::count(op.operands, weight) != 1 ||
+        !as_made(graph_, op.results[0]))
+      return std::nullopt;
+    const auto others = std::count_if(op.operands.begin() + 2, op.operands.end(),
+                                      [](ValueId operand) { return bool(operand); });
+    return std::ssize(finishing(op, *part)) == others ? part : std::nullopt;
   }
 
   bool complete(const Group& group) const {
@@ -220,17 +255,17 @@ class Emitter {
       : source_(source), group_(group), map_(map), builder_(builder) {}
 
   void add() {
-    const FeatureSplit& rule = *first().definition->feature_split;
+    const OfShare of = *of_features(source_, first(), group_.parts.front());
     std::vector<ValueId> made;
-    for (const RowPart& part : group_.parts) made.push_back(add_part(rule, part));
+    for (const RowPart& part : group_.parts) made.push_back(add_part(part));
     std::int64_t begin = 0;
     for (OpId id : group_.ops) {
       const Op& op = source_[id];
       const std::int64_t end = begin + source_[op.operands[samples_operand]].shape[0];
       enter(op, op.lane);
       const ValueId result =
-          rule.adds_up ? add_up(rule, op, made, begin, end)
-                       : builder_.add1("join_columns", made, {{"rows", List{begin, end}}});
+          adds_up(of) ? add_up(of, op, made, begin, end)
+                      : builder_.add1("join_columns", made, {{"rows", List{begin, end}}});
       map_[op.results[0].index] = result;
       builder_.graph()[result].name = source_[op.results[0]].name;
       begin = end;
@@ -246,26 +281,33 @@ class Emitter {
     builder_.context = {.phase = op.phase, .lane = lane, .where = op.where};
   }
 
-  ValueId add_part(const FeatureSplit& rule, const RowPart& part) {
+  static bool adds_up(const OfShare& of) { return of.results.front() == OfShare::Result::sum; }
+
+  ValueId add_part(const RowPart& part) {
+    const OfShare of = *of_features(source_, first(), part);
     enter(first(), part.lane);
     std::vector<ValueId> samples;
     for (OpId id : group_.ops) samples.push_back(map_[source_[id].operands[samples_operand].index]);
-    const List columns = rule.adds_up ? List{part.begin, part.end} : List{};
+    const List columns = adds_up(of) ? List{part.begin, part.end} : List{};
     const ValueId all = builder_.add1("stack_columns", samples, {{"columns", columns}}),
                   rows = builder_.add1("slice", {map_[first().operands[weight_operand].index]},
                                        {{"begin", part.begin}, {"end", part.end}});
-    return builder_.add1(rule.part, {all, rows}, first().attributes);
+    return builder_.add1(of.name.empty() ? std::string(first().name()) : of.name, {all, rows},
+                         of.attributes);
   }
 
-  ValueId add_up(const FeatureSplit& rule, const Op& op, const std::vector<ValueId>& parts,
+  ValueId add_up(const OfShare& of, const Op& op, const std::vector<ValueId>& parts,
                  std::int64_t begin, std::int64_t end) {
     std::vector<ValueId> terms;
     for (ValueId part : parts)
       terms.push_back(builder_.add1("slice", {part}, {{"begin", begin}, {"end", end}}));
     ValueId sum = builder_.add1("sum", terms);
-    if (const ValueId bias = operand_of(op, bias_operand))
-      sum = builder_.add1("bias", {sum, map_[bias.index]});
-    return rule.relu ? builder_.add1("relu", {sum}) : sum;
+    for (const OfShare::Finish& finish : of.finish) {
+      std::vector<ValueId> operands{sum};
+      for (const std::size_t i : finish.operands) operands.push_back(map_[op.operands[i].index]);
+      sum = builder_.add1(finish.name, operands);
+    }
+    return sum;
   }
 
   const Graph& source_;

@@ -276,34 +276,5 @@ TEST_F(SplitFeatures, RefusesAProfileThatCannotBe) {
   EXPECT_THROW(split_features(graph, operators(), target), Error);
 }
 
-TEST(FeatureOperators, MustSayWhatTheyTake) {
-  const auto refusal = [](OperatorDefinition definition) {
-    return testing::error_of([&] { OperatorTable().add(std::move(definition)); });
-  };
-  OperatorDefinition product{.name = "op",
-                             .operands = {{"x"}, {"weight"}},
-                             .results = {"y"},
-                             .infer = testing::nothing,
-                             .feature_split = FeatureSplit{.part = "op"}};
-  EXPECT_EQ(refusal(product), "(no error)");
-  const std::string expected =
-      "; expected an operator for the parts, samples, a weight, at most a bias, and one result";
-  product.feature_split->part.clear();
-  EXPECT_EQ(refusal(product),
-            "operator 'op' of parts '' with 2 (x, weight) operands and 1 results" + expected);
-  product.feature_split->part = "op";
-  product.operands.push_back({.name = "bias", .optional = true});
-  EXPECT_EQ(refusal(product), "(no error)");
-  product.operands[1].optional = true;
-  EXPECT_EQ(refusal(product),
-            "operator 'op' of parts 'op' with 1 to 3 (x, weight?, bias?) operands and 1 results" +
-                expected);
-  product.operands[1].optional = false;
-  product.results = {"y", "z"};
-  EXPECT_EQ(refusal(product),
-            "operator 'op' of parts 'op' with 2 or 3 (x, weight, bias?) operands and 2 results" +
-                expected);
-}
-
 }  // namespace
 }  // namespace arenite::graph

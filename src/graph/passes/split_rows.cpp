@@ -4,6 +4,7 @@
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/row_parts.hpp"
+#include "src/graph/versions.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -82,46 +83,60 @@ class RowSplitter {
                                                               : readers_.of(results[0]).front().op;
   }
 
-  /// Nothing where the op's result, as nobody asked for it by hand, goes to one op that works row
-  /// by row.
+  /// What the op is on these rows of its only result, and of operands `like` that; none: it cannot
+  /// make them alone.
+  std::optional<Attributes> of_rows(OpId id, ValueId like, const RowPart& rows) const {
+    const Op& op = graph_[id];
+    if (!op.definition->of_share) return std::nullopt;
+    Share share{.split = {}, .begin = rows.begin, .count = rows.end - rows.begin};
+    for (const ValueId operand : op.operands)
+      share.split.push_back(like && has_rows(like, operand) ? Split::rows : Split::none);
+    auto made = op.definition->of_share({graph_, op}, share);
+    if (!made || !made->name.empty() ||
+        std::ranges::count(made->results, OfShare::Result::rows) != std::ssize(made->results))
+      return std::nullopt;
+    return std::move(made->attributes);
+  }
+
+  /// Nothing where the op makes its result row by row, for one op that updates row by row.
   Obstacle whole(OpId id) const {
     const Op& op = graph_[id];
-    const std::string& range = op.definition->row_range;
-    if (range.empty() || !op.attributes.integers(range).empty()) return not_meant;
+    const OpId reader = reader_of(id);
+    if (op.results.size() != 1 || !reader || !only_renews(graph_[reader])) return not_meant;
     const ValueId result = op.results[0];
     const Shape& shape = graph_[result].shape;
-    const OpId reader = reader_of(id);
+    if (shape.rank() == 0 || shape[0] < 2 || op.definition->views) return not_meant;
+    const RowPart first{.begin = 0, .end = 1};
+    if (!of_rows(id, {}, first)) return not_meant;
     if (const Obstacle why = readers_.only_for(result, reader)) return why;
     if (!as_made(graph_, result)) return {.words = "%v is placed by hand", .value = result};
-    if (!graph_[reader].definition->by_rows || !graph_[reader].operands[0] || shape.rank() == 0 ||
-        shape != rows_shape(reader))
+    if (!of_rows(reader, result, first))
       return {.words = "%o does not work row by row", .op = reader};
     for (const ValueId whole : graph_[reader].results) {
       if (!readers_.unused(whole)) return {.words = "%v is needed as a whole", .value = whole};
+      if (graph_[whole].shape != shape)
+        return {.words = "%o does not work row by row", .op = reader};
     }
     if (reads_renewed(graph_, id, reader))
       return {.words = "parts of %o would see what others update", .op = reader};
     return readers_.moved(id, id, reader);
   }
 
-  const Shape& rows_shape(OpId reader) const { return graph_[graph_[reader].operands[0]].shape; }
-
-  bool has_rows(OpId reader, ValueId operand) const {
-    return graph_[operand].shape == rows_shape(reader);
+  /// As long as `like` in all axes.
+  bool has_rows(ValueId like, ValueId operand) const {
+    return operand && graph_[operand].shape == graph_[like].shape;
   }
 
   void add_part(OpId id, OpId reader, const RowPart& rows, const std::vector<ValueId>& map,
                 Builder& builder) const {
     const Op &op = graph_[id], &by_rows = graph_[reader];
-    Attributes attributes = op.attributes;
-    attributes.set(op.definition->row_range, std::vector<std::int64_t>{rows.begin, rows.end});
     // A lane's part is no link of its chain, which would wait for all lanes' samples: it goes with
     // the update, when its worker has nothing else to do.
     const bool mine = rows.lane >= 0;
     builder.context = {.phase = mine ? by_rows.phase : op.phase,
                        .lane = mine ? rows.lane : op.lane,
                        .where = op.where};
-    const ValueId part = builder.add1(op.name(), mapped(op.operands, map), attributes);
+    const ValueId part = builder.add1(op.name(), mapped(op.operands, map), *of_rows(id, {}, rows));
 
     builder.context = {
         .phase = by_rows.phase, .lane = mine ? rows.lane : by_rows.lane, .where = by_rows.where};
@@ -131,14 +146,14 @@ class RowSplitter {
         operands.emplace_back();
       } else if (operand == op.results[0]) {
         operands.push_back(part);
-      } else if (has_rows(reader, operand)) {
+      } else if (has_rows(op.results[0], operand)) {
         operands.push_back(builder.add1("slice", {map[operand.index]},
                                         {{"begin", rows.begin}, {"end", rows.end}}));
       } else {
         operands.push_back(map[operand.index]);
       }
     }
-    builder.add(by_rows.name(), operands, by_rows.attributes);
+    builder.add(by_rows.name(), operands, *of_rows(reader, op.results[0], rows));
   }
 
   const Graph& graph_;

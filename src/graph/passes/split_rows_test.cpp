@@ -220,30 +220,5 @@ TEST_F(SplitRows, WorksWithinASliceAndWithoutOptionalOperands) {
   EXPECT_EQ(graph[op(5).results[0]].offset, (200 + 128) * 8 * 4);
 }
 
-TEST(RowOperators, MustSayWhatTheyTake) {
-  const auto refusal = [](OperatorDefinition definition) {
-    return testing::error_of([&] { OperatorTable().add(std::move(definition)); });
-  };
-  OperatorDefinition rows{.name = "op",
-                          .results = {"y"},
-                          .attributes = {{"rows", AttributeType::integers, List{}}},
-                          .infer = testing::nothing,
-                          .row_range = "rows"};
-  EXPECT_EQ(refusal(rows), "(no error)");
-  const std::string expected =
-      "operator 'op' whose rows 'rows' selects; expected one result, and a list of integers of "
-      "this name that is empty by default";
-  rows.attributes.front().default_value = List{0, 1};
-  EXPECT_EQ(refusal(rows), expected);
-  rows.attributes.front() = {"rows", AttributeType::integer, {}};
-  EXPECT_EQ(refusal(rows), expected);
-  rows.attributes.front() = {"rows", AttributeType::integers, List{}};
-  rows.results = {"y", "z"};
-  EXPECT_EQ(refusal(rows), expected);
-  EXPECT_EQ(refusal({.name = "op", .results = {"y"}, .infer = testing::nothing, .by_rows = true}),
-            "operator 'op' by rows with 1 results, new versions of 0 operands; expected results "
-            "that are new versions, the first of operand 0");
-}
-
 }  // namespace
 }  // namespace arenite::graph
