@@ -225,11 +225,11 @@ TEST(RoundedFactors, AreSaidOfEveryOperatorThatMultipliesMatrices) {
       EXPECT_TRUE(has_factors(op)) << op;
     }
     // What does the work of such an operator multiplies as it does.
-    if (!definition->sums_as.empty()) {
-      EXPECT_EQ(has_factors(op), has_factors(definition->sums_as)) << op;
+    if (const auto* sum = std::get_if<graph::SumOf>(&definition->does)) {
+      EXPECT_EQ(has_factors(op), has_factors(sum->op)) << op;
     }
-    if (definition->fusion) {
-      EXPECT_EQ(has_factors(op), std::ranges::any_of(definition->fusion->chain, has_factors)) << op;
+    if (const auto* chain = std::get_if<graph::ChainOf>(&definition->does)) {
+      EXPECT_EQ(has_factors(op), std::ranges::any_of(chain->ops, has_factors)) << op;
     }
   }
   EXPECT_GT(products, 8u);

@@ -42,8 +42,7 @@ void register_bias(Registry& registry) {
                 .infer = [](const OpView& op) -> Results {
                   return {{DType::float32, {expect_last_axis(op, 0).at(-1)}}};
                 },
-                .cost = cost_each<1>,
-                .sums_leading_axes = true},
+                .cost = cost_each<1>},
                bias_grad_kernels());
 }
 

@@ -129,7 +129,7 @@ void register_conv2d(Registry& registry) {
   registry.add(forward, kernels());
   forward.name = "conv2d_relu";
   forward.gradient = relu_gradient;
-  forward.fusion = graph::Fusion{{"conv2d", "relu"}, attributes_of_first};
+  forward.does = graph::ChainOf{{"conv2d", "relu"}, attributes_of_first};
   registry.add(std::move(forward), kernels());
 
   graph::OperatorDefinition grad_input{.name = "conv2d_grad_input",
@@ -145,7 +145,7 @@ void register_conv2d(Registry& registry) {
   grad_input.name = "conv2d_grad_input_relu";
   grad_input.operands.push_back({"output"});
   grad_input.infer = infer_grad_input_relu;
-  grad_input.fusion = graph::Fusion{{"conv2d_grad_input", "relu_grad"}, attributes_of_first};
+  grad_input.does = graph::ChainOf{{"conv2d_grad_input", "relu_grad"}, attributes_of_first};
   registry.add(std::move(grad_input), grad_input_kernels());
 
   registry.add({.name = "conv2d_grad_weight",

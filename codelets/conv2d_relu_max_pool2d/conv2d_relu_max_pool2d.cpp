@@ -152,7 +152,7 @@ void register_conv2d_relu_max_pool2d(Registry& registry) {
                 .infer = infer_forward,
                 .gradient = gradient,
                 .cost = forward_cost,
-                .fusion = graph::Fusion{{"conv2d", "relu", "max_pool2d"}, fuse},
+                .does = graph::ChainOf{{"conv2d", "relu", "max_pool2d"}, fuse},
                 .of_share = rows_of_first<>},
                {winograd_forward(), direct_forward(), xsmm_forward(), plain_forward()});
   graph::OperatorDefinition grad_input{
@@ -166,7 +166,7 @@ void register_conv2d_relu_max_pool2d(Registry& registry) {
     return std::vector{sparse_grad_input(), xsmm_grad_input(), plain_grad_input()};
   };
   registry.add(grad_input, grad_input_kernels());
-  grad_input.fusion = graph::Fusion{{grad_input.name, "relu_grad"}, conv2d::attributes_of_first};
+  grad_input.does = graph::ChainOf{{grad_input.name, "relu_grad"}, conv2d::attributes_of_first};
   grad_input.name += "_relu";
   grad_input.operands.push_back({"output"});
   grad_input.infer = infer_grad_input_relu;

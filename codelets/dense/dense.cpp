@@ -241,14 +241,14 @@ void register_dense(Registry& registry) {
       .gradient = dense_gradient,
       .cost = cost,
       .simplify = simplify,
-      .fusion = graph::Fusion{{"matmul", "add"}, fuse},
+      .does = graph::ChainOf{{"matmul", "add"}, fuse},
       .of_share = of_share<false>};
   registry.add(dense, dense_kernels());
   dense.name = "dense_relu";
   dense.gradient = dense_relu_gradient;
   dense.simplify = {};
   dense.of_share = of_share<true>;
-  dense.fusion = graph::Fusion{{"dense", "relu"}, fuse_as_they_are};
+  dense.does = graph::ChainOf{{"dense", "relu"}, fuse_as_they_are};
   registry.add(std::move(dense), dense_kernels());
 
   graph::OperatorDefinition grad_input{.name = "dense_grad_input",
@@ -261,7 +261,7 @@ void register_dense(Registry& registry) {
   grad_input.name = "dense_grad_input_relu";
   grad_input.operands.push_back({"output"});
   grad_input.infer = infer_grad_input_relu;
-  grad_input.fusion = graph::Fusion{{"dense_grad_input", "relu_grad"}, fuse_as_they_are};
+  grad_input.does = graph::ChainOf{{"dense_grad_input", "relu_grad"}, fuse_as_they_are};
   grad_input.of_share = {};
   registry.add(std::move(grad_input), dense_grad_input_kernels());
 
@@ -276,7 +276,7 @@ void register_dense(Registry& registry) {
                 .attributes = {rows, tree},
                 .infer = infer_grad_weight,
                 .cost = grad_weight_cost,
-                .sums_as = "dense_grad_weight",
+                .does = graph::SumOf{"dense_grad_weight"},
                 .of_share = grad_weight_of_share},
                dense_grad_weight_kernels());
 
@@ -289,7 +289,7 @@ void register_dense(Registry& registry) {
       .attributes = sgd::attributes(),
       .infer = infer_update,
       .cost = update_cost,
-      .fusion = graph::Fusion{{"dense_grad_weight", "sgd"}, attributes_of_both, 1}};
+      .does = graph::ChainOf{{"dense_grad_weight", "sgd"}, attributes_of_both, 1}};
   update.attributes.insert(update.attributes.end(), {rows, tree});
   registry.add(std::move(update), dense_grad_weight_sgd_kernels());
 }

@@ -142,8 +142,7 @@ void register_sgd(Registry& registry) {
                 .infer = infer,
                 .cost = cost,
                 .of_share = of_share,
-                .optimizer_state = optimizer_state,
-                .groups_as = "multi_sgd"},
+                .optimizer_state = optimizer_state},
                sgd_kernels());
   registry.add({.name = "multi_sgd",
                 .operands = {{"learning_rate"}, states[0], {"gradient"}, states[1]},
@@ -151,7 +150,8 @@ void register_sgd(Registry& registry) {
                 .results = {"weight", "velocity"},
                 .attributes = sgd::attributes(),
                 .infer = infer_multi,
-                .cost = multi_cost},
+                .cost = multi_cost,
+                .does = graph::GroupOf{.op = "sgd", .shared = 2, .summed = 1, .sums = "bias_grad"}},
                multi_sgd_kernels());
 }
 

@@ -54,11 +54,11 @@ void OperatorTable::add(OperatorDefinition definition) {
     fail({.found = "variadic operator '" + definition.name + "' without operands",
           .expected = "at least one operand to repeat"});
   }
-  if (definition.fusion &&
-      (definition.fusion->chain.size() < 2 || !definition.fusion->attributes)) {
+  const auto* chain = std::get_if<ChainOf>(&definition.does);
+  if (chain && (chain->ops.size() < 2 || !chain->attributes)) {
     fail({.found = "operator '" + definition.name + "' fused from a chain of " +
-                   std::to_string(definition.fusion->chain.size()) +
-                   (definition.fusion->attributes ? "" : " without a rule for its attributes"),
+                   std::to_string(chain->ops.size()) +
+                   (chain->attributes ? "" : " without a rule for its attributes"),
           .expected = "at least two operators and an `attributes` function"});
   }
   const std::string name = definition.name;

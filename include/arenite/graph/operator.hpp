@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace arenite::graph {
@@ -93,20 +94,39 @@ class GradientContext {
   std::size_t seed_;
 };
 
-/// A chain of ops that an operator does in one go. Op i+1 of the chain reads result 0 of op i, and
-/// nobody else does. The fused op takes the operands of the chain in order, less those (an optional
-/// one that was left out keeps its place), and those of an op that takes any number behind the
-/// others; its result 0 is the last op's, and all are where the last op makes new versions.
-struct Fusion {
-  std::vector<std::string> chain;  ///< operators, at least two
+/// A chain of ops. Op i+1 of it reads result 0 of op i, and nobody else does. Who does it takes the
+/// operands of the chain in order, less those (an optional one that was left out keeps its place),
+/// and those of an op that takes any number behind the others; its result 0 is the last op's, and
+/// all are where the last op makes new versions.
+struct ChainOf {
+  std::vector<std::string> ops;  ///< operators, at least two
   /// The fused op's attributes; none: this chain stays as it is.
   std::function<std::optional<Attributes>(const std::vector<OpView>& chain)> attributes;
   std::size_t operand = 0;  ///< of each op but the first: what the one before it makes
 };
 
-/// The attribute, an integer, by which an operator of `sums_as` is told to add the results as `sum`
-/// does, to the same bits; 0: in any order.
+/// The sum of the only results of ops that differ in their operands alone. Who does it has the same
+/// attributes, and takes the operands of all of them in order (`variadic` by their number). It may
+/// have the attribute `sum_tree`.
+struct SumOf {
+  std::string op;  ///< operator
+};
+
+/// The attribute, an integer, by which an operator is told to add results as `sum` does, to the
+/// same bits; 0: in any order.
 inline constexpr std::string_view sum_tree = "tree";
+
+/// Ops side by side that share an operand, and differ in the others alone. Who does it has the same
+/// attributes, takes the shared operand, then the others of each in order, and makes the results of
+/// each.
+struct GroupOf {
+  std::string op;  ///< operator
+  std::size_t shared = 0;
+  /// This operand of each may have axes in front, over which it is summed: those of operand 0 of an
+  /// op of the operator `sums`, which is not needed then.
+  std::size_t summed = 0;
+  std::string sums;
+};
 
 /// Which of its axes an operand is split along.
 enum class Split : std::uint8_t { none, rows, columns };  ///< the first axis; the second
@@ -193,13 +213,8 @@ class OperatorDefinition {
   /// status that would be missed.
   std::function<std::optional<Simpler>(const OpView&)> simplify;
 
-  /// The chain that `fuse` replaces by this operator.
-  std::optional<Fusion> fusion;
-
-  /// The operator that gives the sum of several of these ops' only results in one go: it has the
-  /// same attributes, and takes the operands of all of them in order (`variadic` by the number of
-  /// operands). It may have the attribute `sum_tree`. Empty: there is none.
-  std::string sums_as;
+  /// The ops in place of which passes put one of this operator.
+  std::variant<std::monostate, ChainOf, SumOf, GroupOf> does;
 
   /// What the op is on a share, with the same bits as in the whole, but for sums. Absent, or none
   /// returned: it cannot work share by share, and where samples of a batch meet in it, it sees all
@@ -210,14 +225,6 @@ class OperatorDefinition {
   /// of the states that an op of these attributes has, "" for one that is left out. Absent: the
   /// operator is none.
   std::function<std::vector<std::string>(const Attributes&)> optimizer_state;
-
-  /// The operator that does several of these updates in one go: it has the same attributes, and
-  /// takes the learning rate, then the other operands of each in order, a gradient perhaps with
-  /// axes in front of the parameter's, over which it is summed. Empty: there is none.
-  std::string groups_as;
-
-  /// Its only result is operand 0, summed over all axes but the last.
-  bool sums_leading_axes = false;
 
   /// Its results may live in another space than its operands: it copies from one to the other.
   bool crosses_spaces = false;

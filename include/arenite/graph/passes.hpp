@@ -36,7 +36,7 @@ int tidy(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
 // ---- fusion ------------------------------------------------------------------------------------
 
-/// Replaces chains of ops by the operators that do them in one go (`OperatorDefinition::fusion`),
+/// Replaces chains of ops by the operators that do them in one go (`ChainOf`),
 /// the longest chain first, and chains with those, until there are none. An intermediate value that
 /// anybody else reads, a block among them, or that is an output or yielded, stays, and so does its
 /// chain. For forward graphs, before their gradients, and once more after them for chains of
@@ -151,7 +151,7 @@ std::vector<InsertedCopy> inserted_copies(const Graph& graph);
 // ---- sums --------------------------------------------------------------------------------------
 
 /// Replaces `sum` over the results of several ops of one kind by the operator that sums as it goes
-/// (`OperatorDefinition::sums_as`), where nobody else reads those results: a gradient over all
+/// (`SumOf`), where nobody else reads those results: a gradient over all
 /// lanes that is written once. It takes the lanes one after the other, where `sum` would have built
 /// a tree; a sum over shards only `in_trees`, where the operator can keep the tree (`sum_tree`) and
 /// what is then kept of all shards has no more bytes than the sum. Looks at the body only: blocks
@@ -184,9 +184,9 @@ int split_rows(Graph& graph, const OperatorTable& table,
 
 // ---- updates -----------------------------------------------------------------------------------
 
-/// Replaces updates of small parameters by one op that does them all (`groups_as`), where the last
-/// of them stands: on a GPU each would take less time than its launch. With it goes the making of a
-/// gradient that sums few rows (`sums_leading_axes`) and that only its update reads. The gradients
+/// Replaces updates of small parameters by one op that does them all (`GroupOf`), where the last of
+/// them stands: on a GPU each would take less time than its launch. With it goes the making of a
+/// gradient that sums few rows and that only its update reads. The gradients
 /// are kept until then, which is why large ones are left alone. Results keep their bits but for
 /// those sums, which may be rounded differently. Looks at the body only, as updates stand there.
 /// Returns how many ops there are less.

@@ -2,6 +2,7 @@
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/regions.hpp>
 
+#include "src/graph/passes/fused.hpp"
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/versions.hpp"
@@ -13,7 +14,7 @@
 namespace arenite::graph {
 namespace {
 
-using Definition = std::shared_ptr<const OperatorDefinition>;
+using Chain = Fused<ChainOf>;
 
 /// All results of its ops are new versions.
 bool updates(const OperatorDefinition& definition) {
@@ -24,29 +25,27 @@ bool updates(const OperatorDefinition& definition) {
 }
 
 /// The operators that stand for a chain that ends in an update, or in none, longest chain first.
-std::vector<Definition> fused_operators(const OperatorTable& table, bool in_update) {
-  std::vector<Definition> fused;
-  for (const std::string& name : table.names()) {
-    auto definition = table.find(name);
-    if (!definition->fusion) continue;
-    for (const std::string& part : definition->fusion->chain) {
+std::vector<Chain> chains(const OperatorTable& table, bool in_update) {
+  std::vector<Chain> all = fused_operators<ChainOf>(table);
+  for (const Chain& fused : all) {
+    for (const std::string& part : fused.form->ops) {
       if (table.find(part)) continue;
-      fail({.found = "operator '" + name + "' fused from a chain with '" + part + "'",
+      fail({.found = "operator '" + fused->name + "' fused from a chain with '" + part + "'",
             .expected = "a chain of registered operators"});
     }
-    if (updates(*table.find(definition->fusion->chain.back())) == in_update)
-      fused.push_back(std::move(definition));
   }
-  std::stable_sort(fused.begin(), fused.end(), [](const Definition& a, const Definition& b) {
-    return a->fusion->chain.size() > b->fusion->chain.size();
+  std::erase_if(all, [&](const Chain& fused) {
+    return updates(*table.find(fused.form->ops.back())) != in_update;
   });
-  return fused;
+  std::ranges::stable_sort(all, std::greater<>(),
+                           [](const Chain& fused) { return fused.form->ops.size(); });
+  return all;
 }
 
 struct Match {
   std::vector<OpId> chain;
   OpId place;  ///< where the fused op stands
-  Definition fused;
+  Chain fused;
   Attributes attributes;
 };
 
@@ -64,10 +63,10 @@ class Fuser {
         readers_(graph),
         ops_(nested_ops(graph)),
         match_of_(graph.op_count()) {
-    for (const Definition& definition : fused_operators(table, in_update)) {
+    for (const Chain& fused : chains(table, in_update)) {
       for (OpId id : ops_) {
-        if (graph_[id].name() != definition->fusion->chain.front()) continue;
-        Match match{.chain = {id}, .place = {}, .fused = definition, .attributes = {}};
+        if (graph_[id].name() != fused.form->ops.front()) continue;
+        Match match{.chain = {id}, .place = {}, .fused = fused, .attributes = {}};
         if (const Obstacle why = complete(match)) {
           if (telling && why.worth_a_remark()) misses_[id].push_back({match.chain, why});
           continue;
@@ -111,10 +110,10 @@ class Fuser {
  private:
   /// Follows the chain from its first op; what stands against it stands against the ops so far.
   Obstacle complete(Match& match) const {
-    const auto& names = match.fused->fusion->chain;
+    const auto& names = match.fused.form->ops;
     while (match.chain.size() < names.size()) {
       const OpId id = match.chain.back(),
-                 next = follower(id, names[match.chain.size()], match.fused->fusion->operand);
+                 next = follower(id, names[match.chain.size()], match.fused.form->operand);
       if (!next) return not_meant;
       match.chain.push_back(next);
       if (const Obstacle why = apart(id, next)) return why;
@@ -127,7 +126,7 @@ class Fuser {
     if (const Obstacle why = find_place(match)) return why;
     std::vector<OpView> views;
     for (OpId id : match.chain) views.emplace_back(graph_, graph_[id]);
-    auto attributes = match.fused->fusion->attributes(views);
+    auto attributes = match.fused.form->attributes(views);
     if (!attributes)
       return {.words = "%t takes no such shapes or attributes", .name = match.fused->name};
     match.attributes = std::move(*attributes);
@@ -211,7 +210,7 @@ class Fuser {
       // Optional operands that were left out keep their places.
       const std::size_t count = std::max(op.operands.size(), op.definition->operands.size());
       for (std::size_t i = 0; i < count; ++i) {
-        if (id == match.chain.front() || i != match.fused->fusion->operand)
+        if (id == match.chain.front() || i != match.fused.form->operand)
           into.push_back(operand_of(op, i));
       }
     }

@@ -229,7 +229,7 @@ TEST(FuseTable, KeepsThePlacesOfOptionalOperands) {
              .operands = {{"x"}, {"w"}, {.name = "bias", .optional = true}, {"slope"}},
              .results = {"y"},
              .infer = like_first_operand,
-             .fusion = Fusion{{"lin", "prelu"}, no_attributes}});
+             .does = ChainOf{{"lin", "prelu"}, no_attributes}});
   Graph graph;
   Builder builder(graph, table);
   const auto declare = [&](const char* name) {
@@ -263,11 +263,11 @@ TEST(FuseTable, LeavesChainsThatMakeMore) {
              .operands = x_and_running,
              .results = {"y", "running"},
              .infer = both,
-             .fusion = Fusion{{"norm", "relu"}, no_attributes}});
+             .does = ChainOf{{"norm", "relu"}, no_attributes}});
   table.add({.name = "relu_store",
              .operands = {{"x"}},
              .infer = [](const OpView&) { return std::vector<ResultType>{}; },
-             .fusion = Fusion{{"relu", "store"}, no_attributes}});
+             .does = ChainOf{{"relu", "store"}, no_attributes}});
   Graph graph;
   Builder builder(graph, table);
   const ValueId x = builder.declare("x", DType::float32, {3}, StorageClass::input),
@@ -285,7 +285,7 @@ TEST(FuseTable, NamesAChainOfUnknownOperators) {
              .operands = {{"x"}},
              .results = {"y"},
              .infer = like_first_operand,
-             .fusion = Fusion{{"f", "rleu"}, no_attributes}});
+             .does = ChainOf{{"f", "rleu"}, no_attributes}});
   Graph graph;
   EXPECT_EQ(error_of([&] { fuse(graph, table); }),
             "operator 'f' fused from a chain with 'rleu'; expected a chain of registered "
@@ -306,12 +306,12 @@ TEST(FuseTable, PrefersTheLongestChain) {
              .operands = {{"x"}},
              .results = {"y"},
              .infer = like_first,
-             .fusion = Fusion{{"a", "b"}, always}});
+             .does = ChainOf{{"a", "b"}, always}});
   table.add({.name = "aba",
              .operands = {{"x"}},
              .results = {"y"},
              .infer = like_first,
-             .fusion = Fusion{{"a", "b", "a"}, always}});
+             .does = ChainOf{{"a", "b", "a"}, always}});
   table.add({.name = "b", .operands = {{"x"}}, .results = {"y"}, .infer = like_first});
   Graph graph;
   Builder builder(graph, table);
@@ -325,8 +325,8 @@ TEST(FuseTable, PrefersTheLongestChain) {
 TEST(FuseTable, RefusesARuleThatIsNone) {
   OperatorTable table;
   const auto infer = [](const OpView&) { return std::vector<ResultType>{}; };
-  const auto refusal = [&](Fusion fusion) {
-    return error_of([&] { table.add({.name = "f", .infer = infer, .fusion = std::move(fusion)}); });
+  const auto refusal = [&](ChainOf chain) {
+    return error_of([&] { table.add({.name = "f", .infer = infer, .does = std::move(chain)}); });
   };
   EXPECT_EQ(refusal({{"a"}, [](const auto&) { return std::optional<Attributes>(); }}),
             "operator 'f' fused from a chain of 1; expected at least two operators and an "

@@ -164,7 +164,7 @@ TEST(FuseUpdatesRules, RefusesWhatDoesNotFit) {
   OperatorTable table;
   OperatorDefinition fused;
   fused.name = "both";
-  fused.fusion = Fusion{{"nothing", "here"}, [](const auto&) { return Attributes{}; }};
+  fused.does = ChainOf{{"nothing", "here"}, [](const auto&) { return Attributes{}; }};
   fused.infer = [](const OpView&) { return std::vector<ResultType>{}; };
   table.add(std::move(fused));
   Graph graph;

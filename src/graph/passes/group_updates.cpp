@@ -2,6 +2,7 @@
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
 
+#include "src/graph/passes/fused.hpp"
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 
@@ -12,31 +13,29 @@
 namespace arenite::graph {
 namespace {
 
-// Of an update, as `optimizer_state` says.
-constexpr std::size_t gradient_operand = 1, rate_operand = 2;
-
 /// Larger ones keep a GPU busy without company, and their gradients are not to live longer.
 constexpr std::int64_t most_elements = 1 << 16;
 /// Rows that the thread of an element adds: beyond, a sum is dealt out to several.
 constexpr std::int64_t most_rows = 128;
 
-/// A group takes the learning rate, and what else its updates take.
-void check_rules(const OperatorTable& table) {
-  for (const std::string& name : table.names()) {
-    const auto update = table.find(name);
-    if (update->groups_as.empty()) continue;
-    const auto group = table.find(update->groups_as);
-    const std::size_t count = update->operands.size();
-    if (group && update->results == group->results && update->variadic == 0 &&
-        count > rate_operand && group->operands.size() == count && group->variadic == count - 1 &&
-        group->attributes.size() == update->attributes.size()) {
+using Several = Fused<GroupOf>;
+
+std::vector<Several> groups(const OperatorTable& table) {
+  std::vector<Several> all = fused_operators<GroupOf>(table);
+  for (const Several& fused : all) {
+    const auto one = table.find(fused.form->op);
+    const std::size_t count = one ? one->operands.size() : 0;
+    if (one && one->results == fused->results && one->variadic == 0 && fused.form->shared < count &&
+        fused->operands.size() == count && fused->variadic == count - 1 &&
+        fused->attributes.size() == one->attributes.size()) {
       continue;
     }
-    fail({.found = "operator '" + name + "', which '" + update->groups_as + "' does in groups",
-          .expected = "a registered operator that takes the learning rate and groups of " +
-                      std::to_string(count - 1) +
-                      " operands, with the same attributes, and the same results of each group"});
+    fail({.found = "operator '" + fused->name + "' with " + fused->expected_operands() +
+                   " operands, which does '" + fused.form->op + "' in groups",
+          .expected = "a registered operator, its shared operand and groups of the others, its "
+                      "attributes, and its results of each group"});
   }
+  return all;
 }
 
 bool in_the_way(const std::vector<Access>& a, const std::vector<Access>& b) {
@@ -47,8 +46,8 @@ bool in_the_way(const std::vector<Access>& a, const std::vector<Access>& b) {
 
 class UpdateGrouper {
  public:
-  UpdateGrouper(const Graph& graph, Remarks* remarks)
-      : graph_(graph), readers_(graph), with_(graph.op_count()) {
+  UpdateGrouper(const Graph& graph, const OperatorTable& table, Remarks* remarks)
+      : graph_(graph), fused_(groups(table)), readers_(graph), with_(graph.op_count()) {
     for (OpId id : graph_[Graph::body].ops) {
       const Obstacle why = apart(id);
       const bool joins = !why;
@@ -87,22 +86,25 @@ class UpdateGrouper {
   /// From an update of a small parameter.
   Obstacle apart(OpId id) const {
     const Op& op = graph_[id];
-    if (op.definition->groups_as.empty() || op.operands.size() <= rate_operand) return not_meant;
+    if (find(fused_, op.name()) == nullptr) return not_meant;
     const std::int64_t elements = graph_[op.operands[0]].shape.elements();
     if (elements <= most_elements) return {};
     return {.words = "%n elements keep a GPU busy, and their gradient is not to live longer",
             .number = elements};
   }
 
+  const GroupOf& form_of(OpId update) const { return *find(fused_, graph_[update].name())->form; }
+
   void leave(OpId id, const Obstacle& why) {
     if (why.worth_a_remark()) left_.emplace_back(id, why);
   }
 
   Member member_of(OpId id) {
-    const ValueId gradient = graph_[id].operands[gradient_operand];
+    const GroupOf& form = form_of(id);
+    const ValueId gradient = graph_[id].operands[form.summed];
     const OpId maker = graph_[gradient].producer;
     Member member{id, {}, touched(graph_, id)};
-    if (!maker) return member;
+    if (!maker || graph_[maker].name() != form.sums) return member;
     if (const Obstacle why = stays(maker, id)) {
       leave(maker, why);
       return member;
@@ -119,7 +121,6 @@ class UpdateGrouper {
   /// Nothing where the gradient is a sum of few rows that nobody else sees.
   Obstacle stays(OpId maker, OpId update) const {
     const Op& op = graph_[maker];
-    if (!op.definition->sums_leading_axes) return not_meant;
     const ValueId result = op.results[0];
     const Shape& rows = graph_[op.operands[0]].shape;
     if (const Obstacle why = readers_.only_for(result, update)) return why;
@@ -133,11 +134,12 @@ class UpdateGrouper {
 
   void join(const Member& member) {
     const Op& op = graph_[member.update];
+    const std::size_t shared = form_of(member.update).shared;
     const auto fits = [&](const Group& group) {
       const Op& first = graph_[group.members.front().update];
       return group.open && first.definition == op.definition && first.attributes == op.attributes &&
              first.phase == op.phase && first.lane == op.lane &&
-             first.operands[rate_operand] == op.operands[rate_operand];
+             first.operands[shared] == op.operands[shared];
     };
     const auto group = std::ranges::find_if(groups_, fits);
     (group != groups_.end() ? *group : groups_.emplace_back()).members.push_back(member);
@@ -165,7 +167,8 @@ class UpdateGrouper {
         all.push_back(member.update);
       }
       if (with_[all.back().index] == nullptr) continue;
-      remarks.done.push_back({describe(graph_, all), graph_[all.back()].definition->groups_as});
+      remarks.done.push_back(
+          {describe(graph_, all), find(fused_, graph_[all.back()].name())->by->name});
     }
     const Nesting& nesting = readers_.nesting();
     std::ranges::sort(left_, {}, [&](const auto& one) { return nesting.position_of(one.first); });
@@ -176,12 +179,13 @@ class UpdateGrouper {
   void add_group(const Group& group, std::vector<ValueId>& map, Builder& builder) const {
     const Op &first = graph_[group.members.front().update],
              &last = graph_[group.members.back().update];
-    std::vector<ValueId> operands{first.operands[rate_operand]};
+    const Several& fused = *find(fused_, first.name());
+    std::vector<ValueId> operands{first.operands[fused.form->shared]};
     for (const Member& member : group.members) {
       const Op& update = graph_[member.update];
       for (std::size_t i = 0; i < update.definition->operands.size(); ++i) {
-        if (i == rate_operand) continue;
-        const bool summed = i == gradient_operand && member.sum;
+        if (i == fused.form->shared) continue;
+        const bool summed = i == fused.form->summed && member.sum;
         operands.push_back(summed ? graph_[member.sum].operands[0] : operand_of(update, i));
       }
     }
@@ -189,8 +193,7 @@ class UpdateGrouper {
         .phase = first.phase,
         .lane = first.lane,
         .where = first.where == last.where ? first.where : first.where + " … " + last.where};
-    const auto made =
-        builder.add(first.definition->groups_as, mapped(operands, map), first.attributes);
+    const auto made = builder.add(fused->name, mapped(operands, map), first.attributes);
     std::size_t next = 0;
     for (const Member& member : group.members) {
       for (const ValueId result : graph_[member.update].results)
@@ -199,6 +202,7 @@ class UpdateGrouper {
   }
 
   const Graph& graph_;
+  const std::vector<Several> fused_;
   const Readers readers_;
   std::vector<Group> groups_;
   std::vector<const Group*> with_;  // by op: the group that it becomes a part of
@@ -210,8 +214,7 @@ class UpdateGrouper {
 
 int group_updates(Graph& graph, const OperatorTable& table, Remarks* remarks) {
   expect_before_select(graph, "group_updates");
-  check_rules(table);
-  return rewrite(graph, table, UpdateGrouper(graph, remarks));
+  return rewrite(graph, table, UpdateGrouper(graph, table, remarks));
 }
 
 }  // namespace arenite::graph

@@ -194,14 +194,14 @@ TEST_F(GroupUpdates, RefusesAGraphAfterSelect) {
 TEST_F(GroupUpdates, RefusesARuleThatNamesNoSuchOperator) {
   OperatorTable table;
   const auto nothing = [](const OpView&) { return std::vector<ResultType>{}; };
-  table.add({.name = "step",
-             .operands = {{.name = "w", .renews = Renews::state}, {"g"}, {"rate"}},
+  table.add({.name = "steps",
+             .operands = {{"rate"}, {.name = "w", .renews = Renews::state}, {"g"}},
              .infer = nothing,
-             .groups_as = "steps"});
+             .does = GroupOf{.op = "step", .shared = 2, .summed = 1, .sums = "total"}});
   EXPECT_EQ(error_of([&] { group_updates(graph, table); }),
-            "operator 'step', which 'steps' does in groups; expected a registered operator that "
-            "takes the learning rate and groups of 2 operands, with the same attributes, and the "
-            "same results of each group");
+            "operator 'steps' with 3 (rate, w, g) operands, which does 'step' in groups; expected "
+            "a registered operator, its shared operand and groups of the others, its attributes, "
+            "and its results of each group");
 }
 
 }  // namespace

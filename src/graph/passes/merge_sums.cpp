@@ -1,6 +1,7 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
 
+#include "src/graph/passes/fused.hpp"
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/shards.hpp"
@@ -10,21 +11,23 @@
 namespace arenite::graph {
 namespace {
 
-/// `sums_as` has to name an operator that takes the operands of several such ops.
-void check_rules(const OperatorTable& table) {
-  for (const std::string& name : table.names()) {
-    const auto definition = table.find(name);
-    if (definition->sums_as.empty()) continue;
-    const auto sum = table.find(definition->sums_as);
-    const std::size_t group = definition->operands.size();
-    if (sum && sum->operands.size() == group && sum->variadic == group &&
-        sum->results.size() == 1 && definition->results.size() == 1) {
+using Sum = Fused<SumOf>;
+
+std::vector<Sum> sums(const OperatorTable& table) {
+  std::vector<Sum> all = fused_operators<SumOf>(table);
+  for (const Sum& fused : all) {
+    const auto term = table.find(fused.form->op);
+    const std::size_t group = fused->operands.size();
+    if (term && term->operands.size() == group && fused->variadic == group &&
+        term->results.size() == 1 && fused->results.size() == 1) {
       continue;
     }
-    fail({.found = "operator '" + name + "', whose sums '" + definition->sums_as + "' gives",
-          .expected = "a registered operator with one result that takes groups of " +
-                      std::to_string(group) + " operands, any number of times"});
+    fail({.found = "operator '" + fused->name + "' with " + fused->expected_operands() +
+                   " operands, which sums '" + fused.form->op + "'",
+          .expected = "one result, and any number of all the operands that a registered operator "
+                      "with one result has"});
   }
+  return all;
 }
 
 class SumMerger {
@@ -32,7 +35,7 @@ class SumMerger {
   SumMerger(const Graph& graph, const OperatorTable& table, const BatchCut& cut, bool in_trees,
             Remarks* remarks)
       : graph_(graph),
-        table_(table),
+        sums_(sums(table)),
         cut_(cut),
         in_trees_(in_trees),
         readers_(graph),
@@ -47,7 +50,7 @@ class SumMerger {
             return describe(graph_, id) + " of " + std::to_string(terms.size()) + " results of " +
                    first()->name;
           },
-          [&] { return first()->sums_as; });
+          [&] { return merged(terms)->by->name; });
       if (why) continue;
       for (ValueId term : terms) role_[graph_[term].producer.index] = Role::term;
       role_[id.index] = adds_shards(graph, id, cut) ? Role::tree : Role::sum;
@@ -71,7 +74,8 @@ class SumMerger {
     const Op& sum = graph_[id];
     if (sum.name() != "sum" || sum.operands.size() < 2) return not_meant;
     const OpId first = graph_[sum.operands[0]].producer;
-    if (!first || graph_[first].definition->sums_as.empty()) return not_meant;
+    const Sum* fused = merged(sum.operands);
+    if (fused == nullptr) return not_meant;
     for (ValueId term : sum.operands) {
       const OpId maker = graph_[term].producer;
       if (!maker || !alike(graph_[maker], graph_[first]) || graph_[maker].phase != sum.phase)
@@ -83,14 +87,19 @@ class SumMerger {
     const auto adds_in_tree = [](const AttributeSchema& attribute) {
       return attribute.name == sum_tree && attribute.type == AttributeType::integer;
     };
-    const auto merged = table_.at(graph_[first].definition->sums_as);
-    if (!in_trees_ || std::ranges::none_of(merged->attributes, adds_in_tree))
+    if (!in_trees_ || std::ranges::none_of((*fused)->attributes, adds_in_tree))
       return {"it adds shards in a tree"};
     const std::int64_t kept = bytes_kept(sum);
     return kept <= bytes(sum.results[0])
                ? Obstacle{}
                : Obstacle{.words = "it adds shards, and would keep %n bytes of all of them",
                           .number = kept};
+  }
+
+  /// What sums ops like the first term's.
+  const Sum* merged(const std::vector<ValueId>& terms) const {
+    const OpId first = graph_[terms[0]].producer;
+    return first ? find(sums_, graph_[first].name()) : nullptr;
   }
 
   std::int64_t bytes(ValueId id) const {
@@ -127,13 +136,13 @@ class SumMerger {
     builder.context = {.phase = sum.phase, .lane = sum.lane, .where = first.where};
     Attributes attributes = first.attributes;
     if (role_[id.index] == Role::tree) attributes.set(sum_tree, std::int64_t{1});
-    const ValueId result = builder.add1(first.definition->sums_as, operands, attributes);
+    const ValueId result = builder.add1(merged(sum.operands)->by->name, operands, attributes);
     map[sum.results[0].index] = result;
     copy_placement(graph_, sum.results[0], builder.graph(), result);
   }
 
   const Graph& graph_;
-  const OperatorTable& table_;
+  const std::vector<Sum> sums_;
   const BatchCut cut_;
   const bool in_trees_;
   const Readers readers_;
@@ -146,7 +155,6 @@ class SumMerger {
 int merge_sums(Graph& graph, const OperatorTable& table, const BatchCut& cut, bool in_trees,
                Remarks* remarks) {
   expect_before_select(graph, "merge_sums");
-  check_rules(table);
   return rewrite(graph, table, SumMerger(graph, table, cut, in_trees, remarks));
 }
 

@@ -151,10 +151,11 @@ TEST_F(MergeSums, RefusesARuleThatNamesNoSuchOperator) {
   const auto infer = [](const OpView& op) {
     return std::vector<ResultType>{{op.operand(0).type, op.operand(0).shape}};
   };
-  table.add({.name = "g", .operands = {{"x"}}, .results = {"y"}, .infer = infer, .sums_as = "gg"});
+  table.add(
+      {.name = "gg", .operands = {{"x"}}, .results = {"y"}, .infer = infer, .does = SumOf{"g"}});
   EXPECT_EQ(error_of([&] { merge_sums(graph, table); }),
-            "operator 'g', whose sums 'gg' gives; expected a registered operator with one result "
-            "that takes groups of 1 operands, any number of times");
+            "operator 'gg' with 1 (x) operands, which sums 'g'; expected one result, and any "
+            "number of all the operands that a registered operator with one result has");
 }
 
 TEST_F(MergeSums, LeavesOperandsThatChangeBeforeTheSum) {
