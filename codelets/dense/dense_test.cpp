@@ -341,8 +341,7 @@ TEST(Dense, RefusesWhatDoesNotMatch) {
       [&] {
         h.op("dense_grad_weight_sgd", {weight, rate, ValueId{}, x, pair}, {{"momentum", 0.9}});
       },
-      "dense_grad_weight_sgd: momentum=0.9 without a velocity; expected operand 'velocity', "
-      "float32 of shape [3, 5]");
+      "dense_grad_weight_sgd: momentum=0.9 without a velocity; expected operand 'velocity'");
   expect_error(
       [&] {
         h.op("dense_grad_input_relu", {pair, weight, w});

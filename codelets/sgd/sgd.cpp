@@ -75,11 +75,6 @@ graph::Cost multi_cost(const OpView& op) {
   return all;
 }
 
-std::vector<std::string> optimizer_state(const graph::Attributes& attributes) {
-  const bool momentum = attributes.has("momentum") && attributes.real("momentum") != 0;
-  return {momentum ? "velocity" : ""};
-}
-
 }  // namespace
 
 sgd::Updates::Updates(const OpView& op) : rule(op), has_velocity(op.has_operand(3)) {
@@ -99,24 +94,13 @@ void sgd::expect_rule(const OpView& op, const Operands& at) {
             .expected = "a number of at least 0"});
     }
   }
-  const std::string momentum = "momentum=" + graph::to_string(op.real("momentum"));
-  if (op.has_operand(at.velocity)) {
-    expect_like(op, at.velocity, at.weight);
-    if (op.real("momentum") == 0) {
-      fail({.found = momentum + " with a velocity",
-            .expected = "no velocity",
-            .hint = "leave the operand out: without momentum it would only take memory"});
-    }
-  } else if (op.real("momentum") != 0) {
-    fail({.found = momentum + " without a velocity",
-          .expected =
-              "operand 'velocity', float32 of shape " + to_string(op.operand(at.weight).shape)});
-  }
+  if (op.has_operand(at.velocity)) expect_like(op, at.velocity, at.weight);
 }
 
 std::vector<graph::OperandSchema> sgd::states() {
-  return {{.name = "weight", .renews = Renews::state},
-          {.name = "velocity", .optional = true, .renews = Renews::state}};
+  return {
+      {.name = "weight", .renews = Renews::state},
+      {.name = "velocity", .optional = true, .given_with = "momentum", .renews = Renews::state}};
 }
 
 Results sgd::versions(const OpView& op) {
@@ -141,8 +125,7 @@ void register_sgd(Registry& registry) {
                 .attributes = sgd::attributes(),
                 .infer = infer,
                 .cost = cost,
-                .of_share = of_share,
-                .optimizer_state = optimizer_state},
+                .of_share = of_share},
                sgd_kernels());
   registry.add({.name = "multi_sgd",
                 .operands = {{"learning_rate"}, states[0], {"gradient"}, states[1]},

@@ -112,13 +112,12 @@ TEST(Sgd, RefusesWhatDoesNotMatch) {
       [&] {
         h.op("sgd", {w, g, lr}, {{"momentum", 0.9}});
       },
-      "sgd: momentum=0.9 without a velocity; expected operand 'velocity', float32 of shape [2, 3]");
+      "sgd: momentum=0.9 without a velocity; expected operand 'velocity'");
   expect_error(
       [&] {
         h.op("sgd", {w, g, lr, v});
       },
       "sgd: momentum=0.0 with a velocity; expected no velocity (hint: leave the operand out: "
-      "without momentum "
       "it would only take memory)");
   expect_error(
       [&] {
@@ -230,8 +229,7 @@ TEST(MultiSgd, RefusesWhatDoesNotMatch) {
       [&] {
         h.op("multi_sgd", {lr, w, g, v, v, g, none}, {{"momentum", 0.9}});
       },
-      "multi_sgd: momentum=0.9 without a velocity; expected operand 'velocity', float32 of shape "
-      "[2, 3]");
+      "multi_sgd: momentum=0.9 without a velocity; expected operand 'velocity'");
   expect_error(
       [&] {
         h.op("multi_sgd", {flat, w, g});

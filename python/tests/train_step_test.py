@@ -90,7 +90,7 @@ class ByHand(testing.TestCase):
             ([(w, [[1.0], [2.0]])], 0, "multi_sgd: operand 'gradient' (constant) of shape [2, 1]; "
              "expected [2], the shape of 'weight' (w), or that with axes in front, to be summed over"),
             ([(w, [1, 2], v)], 0, "multi_sgd: momentum=0.0 with a velocity; expected no velocity "
-             "(hint: leave the operand out: without momentum it would only take memory)"),
+             "(hint: leave the operand out: it would only take memory)"),
         ]:  # fmt: skip
             with self.raises(arenite.InvalidError, error):
                 F.multi_sgd(rate, updates, momentum=momentum)

@@ -196,7 +196,7 @@ std::vector<ValueId> Builder::add(std::string_view name, std::vector<ValueId> op
   std::vector<std::optional<ViewOf>> views;
   const OpView view(*graph_, op);
   within(definition, [&] {
-    types = definition.infer(view);
+    types = infer(view);
     if (definition.views) views = definition.views(view);
   });
   views.resize(types.size());

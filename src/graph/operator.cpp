@@ -38,10 +38,49 @@ bool OperatorDefinition::takes(std::size_t count) const noexcept {
                      [](const OperandSchema& operand) { return operand.optional; });
 }
 
+bool OperatorDefinition::is_optimizer() const noexcept {
+  const auto renewed =
+      std::ranges::count(operands, Renews::state, [](const OperandSchema& o) { return o.renews; });
+  return variadic == 0 && operands.size() > 2 && operands[1].name == "gradient" &&
+         operands[2].name == "learning_rate" && renewed + 2 == std::ssize(operands) &&
+         operands[1].renews == Renews::nothing && operands[2].renews == Renews::nothing;
+}
+
+bool OperatorDefinition::gives(const OperandSchema& operand, const Attributes& given) const {
+  if (operand.given_with.empty()) return !operand.optional;
+  if (given.has(operand.given_with)) return given.real(operand.given_with) != 0;
+  const auto schema = std::ranges::find(attributes, operand.given_with, &AttributeSchema::name);
+  return std::get<double>(schema->default_value.value()) != 0;
+}
+
 const OperandSchema& OperatorDefinition::operand_schema(std::size_t operand) const noexcept {
   if (operand < operands.size() || variadic == 0)
     return operands[std::min(operand, operands.size() - 1)];
   return operands[operands.size() - variadic + (operand - operands.size()) % variadic];
+}
+
+std::vector<ResultType> infer(const OpView& op) {
+  const OperatorDefinition& definition = *op.op().definition;
+  auto types = definition.infer(op);
+  // Operands at the end of the last group may be left out.
+  std::size_t count = std::max(op.operand_count(), definition.operands.size());
+  while (definition.variadic > 0 && (count - definition.operands.size()) % definition.variadic > 0)
+    ++count;
+  for (std::size_t i = 0; i < count; ++i) {
+    const OperandSchema& schema = definition.operand_schema(i);
+    if (schema.given_with.empty() || definition.gives(schema, op.attributes()) == op.has_operand(i))
+      continue;
+    const std::string with =
+        schema.given_with + "=" + to_string(*op.attributes().find(schema.given_with));
+    if (op.has_operand(i)) {
+      fail({.found = with + " with a " + schema.name,
+            .expected = "no " + schema.name,
+            .hint = "leave the operand out: it would only take memory"});
+    }
+    fail(
+        {.found = with + " without a " + schema.name, .expected = "operand '" + schema.name + "'"});
+  }
+  return types;
 }
 
 void OperatorTable::add(OperatorDefinition definition) {
@@ -60,6 +99,18 @@ void OperatorTable::add(OperatorDefinition definition) {
                    std::to_string(chain->ops.size()) +
                    (chain->attributes ? "" : " without a rule for its attributes"),
           .expected = "at least two operators and an `attributes` function"});
+  }
+  for (const OperandSchema& operand : definition.operands) {
+    const auto decides = [&](const AttributeSchema& attribute) {
+      return attribute.name == operand.given_with && attribute.default_value &&
+             attribute.type == AttributeType::real;
+    };
+    if (operand.given_with.empty() ||
+        (operand.optional && std::ranges::any_of(definition.attributes, decides)))
+      continue;
+    fail({.found = "operand '" + operand.name + "' of operator '" + definition.name +
+                   "' given with '" + operand.given_with + "'",
+          .expected = "an optional operand, and a real attribute with a default"});
   }
   const std::string name = definition.name;
   auto shared = std::make_shared<const OperatorDefinition>(std::move(definition));

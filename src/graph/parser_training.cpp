@@ -147,10 +147,10 @@ std::shared_ptr<const OperatorDefinition> Parser::optimizer() {
   const Token token = token_;
   const std::string name = text("an optimizer");
   auto definition = at(token.position, [&] { return builder_.table().at(name); });
-  if (!definition->optimizer_state) {
+  if (!definition->is_optimizer()) {
     std::string known;
     for (const std::string& other : builder_.table().names()) {
-      if (builder_.table().find(other)->optimizer_state)
+      if (builder_.table().find(other)->is_optimizer())
         known += (known.empty() ? "" : ", ") + other;
     }
     lexer_.refuse(token.position, "operator '" + name + "', which is no optimizer",

@@ -153,7 +153,7 @@ void verify_op(const Graph& graph, OpId id, Op& scratch) {
   std::vector<ResultType> types;
   std::optional<ResultViews> views;
   try {
-    types = definition.infer(OpView(graph, scratch));
+    types = infer(OpView(graph, scratch));
     views.emplace(graph, op);
   } catch (const Error& error) {
     op_flaw(graph, id, error.text().found, error.text().expected);

@@ -29,6 +29,9 @@ enum class Renews : std::uint8_t {
 struct OperandSchema {
   std::string name;
   bool optional = false;
+  /// Of an optional one: a number of the op's attributes that is 0 where it is left out, and not
+  /// where it is given. Empty: it is given or not, whatever the attributes.
+  std::string given_with = {};
   /// A result is like the operand, and a new version of it.
   /// The versions of all operands so marked that an op is given are its last results, in the
   /// operands' order.
@@ -221,11 +224,6 @@ class OperatorDefinition {
   /// of them at once.
   std::function<std::optional<OfShare>(const OpView&, const Share&)> of_share;
 
-  /// Of an optimizer, whose operands are (parameter, gradient, learning rate, state, …): the names
-  /// of the states that an op of these attributes has, "" for one that is left out. Absent: the
-  /// operator is none.
-  std::function<std::vector<std::string>(const Attributes&)> optimizer_state;
-
   /// Its results may live in another space than its operands: it copies from one to the other.
   bool crosses_spaces = false;
 
@@ -235,10 +233,20 @@ class OperatorDefinition {
   /// Whether an op may have so many operands: at least the required ones, beyond the known ones
   /// only whole groups of those that repeat, but for optional ones at the end of the last.
   bool takes(std::size_t count) const noexcept;
+  /// An optimizer's operands are a parameter, its `gradient`, the `learning_rate` and states like
+  /// the parameter; it makes new versions of the parameter and of the states.
+  bool is_optimizer() const noexcept;
+  /// Whether ops of these attributes (those that are not there have their defaults) are given an
+  /// operand: what its `given_with` says, else that it is not optional.
+  bool gives(const OperandSchema& operand, const Attributes& attributes) const;
   /// What `takes` asks for: "2 (x, gradient, …)".
   std::string expected_operands() const;
   const OperandSchema& operand_schema(std::size_t operand) const noexcept;
 };
+
+/// The types of an op's results, by its shape rule; op.results is empty. Throws Error where an
+/// operand is there that should be left out, or the other way round.
+std::vector<ResultType> infer(const OpView& op);
 
 /// Operators by name. The process-wide table is `operators()`; tests make their own.
 class OperatorTable {

@@ -10,7 +10,7 @@ namespace arenite::optim {
 /// Data: the same as `train` says in scripts.
 struct Optimizer {
   float learning_rate = 0;  ///< at first; a buffer of the program, which may change between steps
-  std::string name;         ///< an operator with `optimizer_state` (graph/operator.hpp)
+  std::string name;         ///< an operator that `is_optimizer` (graph/operator.hpp)
   graph::Attributes attributes;
 };
 

@@ -17,11 +17,12 @@ void add_update(Builder& builder, const Training& training, ValueId parameter, V
       builder.context, {.phase = Phase::update, .lane = Op::shared_lane, .where = updated.name});
   std::vector<ValueId> operands{parameter, gradient, rate};
   const auto optimizer = builder.table().at(training.optimizer);
-  for (const std::string& state : optimizer->optimizer_state(training.attributes)) {
-    operands.push_back(state.empty()
-                           ? ValueId{}
-                           : builder.declare(updated.name + "." + state, updated.type,
-                                             updated.shape, StorageClass::optimizer_state));
+  for (std::size_t i = operands.size(); i < optimizer->operands.size(); ++i) {
+    const OperandSchema& state = optimizer->operands[i];
+    operands.push_back(optimizer->gives(state, training.attributes)
+                           ? builder.declare(updated.name + "." + state.name, updated.type,
+                                             updated.shape, StorageClass::optimizer_state)
+                           : ValueId{});
   }
   builder.add(training.optimizer, std::move(operands), training.attributes);
   builder.context = saved;
