@@ -33,8 +33,7 @@ void register_assign(Registry& registry) {
                 },
                 .gradient = gradient_of_first([](auto&, ValueId gradient) { return gradient; }),
                 .simplify = same_shape,
-                .of_share = rows_of_first<>,
-                .crosses_spaces = true},
+                .of_share = rows_of_first<>},
                identity_kernels());
 }
 

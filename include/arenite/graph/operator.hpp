@@ -224,9 +224,6 @@ class OperatorDefinition {
   /// of them at once.
   std::function<std::optional<OfShare>(const OpView&, const Share&)> of_share;
 
-  /// Its results may live in another space than its operands: it copies from one to the other.
-  bool crosses_spaces = false;
-
   /// What the codes mean that its kernels report to the status word.
   std::vector<std::pair<std::uint32_t, std::string>> status_messages;
 

@@ -1,5 +1,6 @@
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
+#include <arenite/graph/spaces.hpp>
 #include <arenite/graph/verify.hpp>
 
 #include <algorithm>
@@ -152,7 +153,7 @@ class Keeper {
         return graph_.root(o.value) == graph_.root(output) &&
                std::max(o.begin, bytes.first) < std::min(o.end, bytes.second);
       });
-      if (overwritten) graph_.outputs[i] = builder_.add1("identity", {output});
+      if (overwritten) graph_.outputs[i] = builder_.add1(copy_operator, {output});
     }
   }
 

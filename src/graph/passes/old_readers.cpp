@@ -2,6 +2,7 @@
 
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/operator.hpp>
+#include <arenite/graph/spaces.hpp>
 
 #include "src/graph/passes/sharing.hpp"
 #include "src/graph/views.hpp"
@@ -66,7 +67,7 @@ std::string OldReaders::text(const Op& made_by, const Use& use) const {
     return region_ == Graph::body ? "the old version is an output" : "the block yields it";
   const Op& reader = graph_[use.op];
   // Also where keep_state has copied it for the caller.
-  if (reader.name() == "identity" &&
+  if (reader.name() == copy_operator &&
       std::ranges::find(graph_.outputs, reader.results[0]) != graph_.outputs.end())
     return "the old version is an output";
   const Phase phase = reader.phase;

@@ -219,7 +219,7 @@ class Placer {
     note(
         remarks_, graph_, {}, [&] { return name_of(graph_, id); },
         [&] { return "copied to " + to_string(space); });
-    const ValueId copy = builder_.add1("identity", {id});
+    const ValueId copy = builder_.add1(copy_operator, {id});
     Storage& storage = graph_.storage(graph_[copy].storage);
     storage.space = space;
     storage.name = graph_[id].name + suffix(space);

@@ -1,6 +1,7 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/operator.hpp>
 #include <arenite/graph/passes.hpp>
+#include <arenite/graph/spaces.hpp>
 
 #include <optional>
 #include <utility>
@@ -33,7 +34,7 @@ void keep_outputs(Builder& builder) {
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     const ValueId output = graph.outputs[i];
     if (graph.root_storage(output).cls == StorageClass::parameter)
-      graph.outputs[i] = builder.add1("identity", {output});
+      graph.outputs[i] = builder.add1(copy_operator, {output});
   }
 }
 
