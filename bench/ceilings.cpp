@@ -144,12 +144,12 @@ std::size_t triad_bytes() {
 double triad_bandwidth(int workers, std::size_t bytes) {
   const std::vector<int> cores = own_cores(workers);
   const std::size_t size = bytes / 3 / sizeof(float) / cores.size();  // of one core's arrays
-  constexpr int passes = 6;
-  std::vector<double> seconds(passes);
+  constexpr int sweeps = 6;
+  std::vector<double> seconds(sweeps);
   std::barrier together(static_cast<std::ptrdiff_t>(cores.size()));
   on_each(cores, [&](std::size_t core) {
     std::vector<float> a(size), b(size, 1.0f), c(size, 2.0f);
-    for (double& pass : seconds) {
+    for (double& sweep : seconds) {
       together.arrive_and_wait();
       const auto start = Clock::now();
       float* to = a.data();
@@ -157,8 +157,8 @@ double triad_bandwidth(int workers, std::size_t bytes) {
 #pragma omp simd
       for (std::size_t i = 0; i < size; ++i) to[i] = from[i] + 3.0f * scaled[i];
       together.arrive_and_wait();
-      if (core == 0) pass = seconds_since(start);
-      std::swap(a, b);  // so that no pass is like the one before
+      if (core == 0) sweep = seconds_since(start);
+      std::swap(a, b);  // so that no sweep is like the one before
     }
   });
   const double best = *std::min_element(seconds.begin(), seconds.end());

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "src/cli/checks.hpp"
-#include "src/cli/program.hpp"
+#include "src/cli/run_command.hpp"
 #include "src/compile/compile.hpp"
-#include "src/train/step_program.hpp"
+#include "src/train/step.hpp"
 
 namespace {
 
@@ -71,7 +71,9 @@ Times network(const std::string& name, std::int64_t batch) {
                                        .training = training,
                                        .how = {.lanes = options.lanes, .target = options.target}};
       time(
-          [&] { return train::build_step(model.layers, options.loss, options.optimizer, request); },
+          [&] {
+            return train::compile_step(model.layers, options.loss, options.optimizer, request);
+          },
           state, times);
     }
   }
@@ -210,5 +212,5 @@ int main(int argc, char** argv) {
     if (!reached) std::cout << "not all goals are reached\n";
     return reached ? 0 : 1;
   };
-  return cli::run_program(app, argc, argv);
+  return cli::run_command(app, argc, argv);
 }

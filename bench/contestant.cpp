@@ -21,7 +21,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "src/cli/checks.hpp"
-#include "src/cli/program.hpp"
+#include "src/cli/run_command.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -173,5 +173,5 @@ int main(int argc, char** argv) {
     }
     return 0;
   };
-  return cli::run_program(app, argc, argv);
+  return cli::run_command(app, argc, argv);
 }

@@ -17,7 +17,7 @@
 #include "src/base/atomic_file.hpp"
 #include "src/base/json.hpp"
 #include "src/cli/checks.hpp"
-#include "src/cli/program.hpp"
+#include "src/cli/run_command.hpp"
 #include "src/runtime/environment.hpp"
 #include "src/train/step_on_gpu.hpp"
 
@@ -398,5 +398,5 @@ int main(int argc, char** argv) {
     }
     return time_kernels(cells, json, choose);
   };
-  return cli::run_program(app, argc, argv);
+  return cli::run_command(app, argc, argv);
 }

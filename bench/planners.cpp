@@ -9,7 +9,7 @@
 #include <spdlog/fmt/ranges.h>
 
 #include "src/cli/checks.hpp"
-#include "src/cli/program.hpp"
+#include "src/cli/run_command.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -169,5 +169,5 @@ int main(int argc, char** argv) {
     if (max) measure("auto, max", "auto", plan::Effort::max);
     return 0;
   };
-  return cli::run_program(app, argc, argv);
+  return cli::run_command(app, argc, argv);
 }

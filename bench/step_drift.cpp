@@ -18,7 +18,7 @@
 #include "bench/machine.hpp"
 #include "bench/stepper.hpp"
 #include "src/cli/checks.hpp"
-#include "src/cli/program.hpp"
+#include "src/cli/run_command.hpp"
 
 namespace {
 
@@ -129,5 +129,5 @@ int main(int argc, char** argv) {
               << std::flush << verdict(against_a_new_one(stepper, options));
     return 0;
   };
-  return cli::run_program(app, argc, argv);
+  return cli::run_command(app, argc, argv);
 }

@@ -101,7 +101,7 @@ inline Convolution::Convolution(const PaddedSamples& x, Pair before, Pair y, std
       tiles_{divide_up(y.h, 2), divide_up(y.w, 2)},
       outputs_(outputs),
       all_tiles_(x.image().n * tiles_.h * tiles_.w) {
-  // Where the weights do not stay in a core's second-level cache, more tiles share each pass of
+  // Where the weights do not stay in a core's second-level cache, more tiles share each sweep of
   // theirs; elsewhere the least scratch is as fast.
   constexpr std::int64_t cache = 3 << 19;
   const std::int64_t bytes = elements * groups() * lanes * max_tiles * float_bytes,

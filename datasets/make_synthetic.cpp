@@ -3,7 +3,7 @@
 #include <arenite/data/dataset.hpp>
 
 #include "src/cli/checks.hpp"
-#include "src/cli/program.hpp"
+#include "src/cli/run_command.hpp"
 
 #include <iostream>
 #include <limits>
@@ -30,5 +30,5 @@ int main(int argc, char** argv) {
               << folder << '\n';
     return 0;
   };
-  return cli::run_program(app, argc, argv);
+  return cli::run_command(app, argc, argv);
 }

@@ -29,7 +29,7 @@ using runtime::testing::SimulatedDevice;
 using runtime::testing::SimulatedGpus;
 
 inline const data::ImageData& small_set() {
-  // No multiples of the batch: remainders in both passes.
+  // No multiples of the batch: remainders in both sweeps.
   static const data::ImageData data =
       data::synthetic({.seed = 3, .train = ARENITE_CHECKED ? 109 : 333, .test = 77});
   return data;

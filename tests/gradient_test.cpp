@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/testing.hpp"
-#include "src/train/step_program.hpp"
+#include "src/train/step.hpp"
 #include "tests/reference/differences.hpp"
 
 #include <algorithm>
@@ -83,13 +83,13 @@ class Network {
     plan::StateLayout state;
     graph::TargetProfile target = graph::default_target();
     target.meeting_microseconds = 0;
-    return train::build_step(layers_, nn::cross_entropy(), optim::sgd({.lr = 1}),
-                             {.name = "step",
-                              .batch = batch_,
-                              .dataset = batch_,
-                              .image = image_,
-                              .how = {.lanes = lanes, .target = target}},
-                             &state)
+    return train::compile_step(layers_, nn::cross_entropy(), optim::sgd({.lr = 1}),
+                               {.name = "step",
+                                .batch = batch_,
+                                .dataset = batch_,
+                                .image = image_,
+                                .how = {.lanes = lanes, .target = target}},
+                               &state)
         .spec.graph;
   }
 

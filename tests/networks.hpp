@@ -5,7 +5,7 @@
 #include <arenite/data/dataset.hpp>
 #include <arenite/nn/nn.hpp>
 
-#include "src/train/step_program.hpp"
+#include "src/train/step.hpp"
 
 #include <cstdlib>
 #include <string>
@@ -38,7 +38,7 @@ inline data::ImageData drawn_images(const std::string& network, const data::Synt
 inline bool has_long_steps(const std::string& network, const Shape& image) {
   if (std::getenv("ARENITE_ALL_STEPS")) return false;
   plan::StateLayout state;
-  const auto step = train::build_step(
+  const auto step = train::compile_step(
       nn::model(network).layers, nn::cross_entropy(), optim::sgd({.lr = 0.02f}),
       {.name = "step", .batch = 2, .dataset = 2, .image = image, .how = {.lanes = 1}}, &state);
   double microseconds = 0;

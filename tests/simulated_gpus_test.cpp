@@ -90,8 +90,8 @@ TEST_F(OnSimulatedGpus, CountsWhatOtherProgramsHave) {
   EXPECT_EQ(SimulatedDevice::all_in_use(), one);
 }
 
-/// What a trainer has after its first pass moves into programs for the next set without two of them
-/// being there at once; where those do not fit, it goes on with what it had.
+/// What a trainer has after its first sweep moves into programs for the next set without two of
+/// them being there at once; where those do not fit, it goes on with what it had.
 TEST_F(OnSimulatedGpus, BuildsForANewSetInTheMemoryOfOne) {
   struct Bytes {
     std::int64_t training = 0, both = 0;

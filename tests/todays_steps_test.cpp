@@ -20,7 +20,7 @@
 #include "codelets/avx512.hpp"
 #include "codelets/instruction_set.hpp"
 #include "src/base/sha256.hpp"
-#include "src/train/step_program.hpp"
+#include "src/train/step.hpp"
 #include "tests/networks.hpp"
 
 namespace arenite {
@@ -113,7 +113,7 @@ TEST(Today, StepsOfAllNetworksArePlannedAsTheyWere) {
                                             {true, runtime::Compute::bfloat16}}) {
           if (batch != 64 && (!fuse || compute != runtime::Compute::float32)) continue;
           plan::StateLayout state;
-          const train::StepProgram step = train::build_step(
+          const train::CompiledStep step = train::compile_step(
               model.layers, nn::cross_entropy(), optim::sgd({.lr = 0.02f, .momentum = 0.9f}),
               {.name = "step",
                .batch = batch,

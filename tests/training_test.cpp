@@ -3,7 +3,7 @@
 
 #include "src/runtime/idle.hpp"
 #include "src/runtime/starpu.hpp"
-#include "src/train/step_program.hpp"
+#include "src/train/step.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -61,13 +61,13 @@ std::vector<const char*> networks() {
 /// Ops of an operator in a training step: `slice` takes rows of a weight or its velocity.
 std::ptrdiff_t count(const char* op, const char* model, const train::TrainerOptions& how) {
   plan::StateLayout state;
-  const auto step = train::build_step(nn::model(model).layers, how.loss, how.optimizer,
-                                      {.name = "step",
-                                       .batch = how.batch,
-                                       .dataset = how.batch,
-                                       .image = small_set().shape(),
-                                       .how = {.lanes = how.lanes, .target = how.target}},
-                                      &state);
+  const auto step = train::compile_step(nn::model(model).layers, how.loss, how.optimizer,
+                                        {.name = "step",
+                                         .batch = how.batch,
+                                         .dataset = how.batch,
+                                         .image = small_set().shape(),
+                                         .how = {.lanes = how.lanes, .target = how.target}},
+                                        &state);
   const graph::Graph& graph = step.spec.graph;
   return std::ranges::count_if(graph[graph::Graph::body].ops,
                                [&](graph::OpId id) { return graph[id].name() == op; });

@@ -6,14 +6,15 @@ namespace arenite::codelets {
 namespace {
 
 using conv2d::Geometry;
-using cuda::Pass;
+using cuda::Direction;
 using runtime::Compute;
 
-template <auto geometry, Pass pass>
-struct OnePass : cuda::Convolution {
+template <auto geometry, Direction direction>
+struct OneConvolution : cuda::Convolution {
   Geometry g;
 
-  OnePass(const OpView& op, Compute compute, int place) : OnePass(geometry(op), compute, place) {}
+  OneConvolution(const OpView& op, Compute compute, int place)
+      : OneConvolution(geometry(op), compute, place) {}
 
   void run(const KernelCall& call) const {
     Convolution::run(call, call.workspace, call.in<float>(0), call.in<float>(1),
@@ -21,13 +22,14 @@ struct OnePass : cuda::Convolution {
   }
 
  private:
-  OnePass(const Geometry& of, Compute compute, int place)
-      : Convolution(cuda::ConvolutionSizes(of.x, of.window, of.y.c, pass, compute, place)), g(of) {}
+  OneConvolution(const Geometry& of, Compute compute, int place)
+      : Convolution(cuda::ConvolutionSizes(of.x, of.window, of.y.c, direction, compute, place)),
+        g(of) {}
 };
 
-using Forward = OnePass<Geometry::forward, Pass::forward>;
-using GradInput = OnePass<Geometry::grad_input, Pass::input_gradient>;
-using GradWeight = OnePass<Geometry::grad_weight, Pass::weight_gradient>;
+using Forward = OneConvolution<Geometry::forward, Direction::forward>;
+using GradInput = OneConvolution<Geometry::grad_input, Direction::input_gradient>;
+using GradWeight = OneConvolution<Geometry::grad_weight, Direction::weight_gradient>;
 
 void run_forward(const KernelCall& call) {
   const auto& s = *static_cast<const Forward*>(call.state);

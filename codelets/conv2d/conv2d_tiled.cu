@@ -14,7 +14,7 @@ conv2d::TiledForward<false> forward(const OpView& op) {
   return {Tiled::sizes_of(g), g.biased, g.relu};
 }
 
-conv2d::WinogradForwardPass<false> winograd_forward(const OpView& op) {
+conv2d::WinogradForwardConvolution<false> winograd_forward(const OpView& op) {
   const Geometry g = Geometry::forward(op);
   return {Tiled::sizes_of(g), conv2d::output_tiles(g.y, {1, 1}), g.biased, g.relu};
 }
@@ -26,7 +26,7 @@ constexpr auto run_forward = cuda::run_state<conv2d::TiledForward<false>>;
 void ARENITE_TILED_KERNELS(conv2d)(runtime::KernelTable& kernels) {
   for (const char* op : {"conv2d", "conv2d_relu"}) {
     conv2d::add_winograd<winograd_forward>(
-        kernels, op, Tiled::fits_winograd<conv2d::WinogradPass, Geometry::forward>);
+        kernels, op, Tiled::fits_winograd<conv2d::WinogradConvolution, Geometry::forward>);
     kernels.add(
         op, cuda::own("tiled", Tiled::supports<Geometry::forward>, prepare<forward, run_forward>));
     cuda::add_tilings<forward, run_forward>(kernels, op, Tiled::fits<Geometry::forward>);

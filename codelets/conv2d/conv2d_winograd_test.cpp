@@ -34,7 +34,7 @@ std::vector<Case> winograd_cases() {
            .pw = pick({padding, padding, 0, 1, 2})});
     }
   }
-  // Long sums, and weights beyond a cache, of which each pass serves more tiles.
+  // Long sums, and weights beyond a cache, of which each sweep serves more tiles.
   add({.n = 5, .h = 8, .w = 8, .c = 256, .k = 112, .ph = 1, .pw = 1});
   add({.n = 4, .h = 7, .w = 9, .c = 20, .k = 272, .ph = 1, .pw = 1});
   add({.n = 4, .h = 5, .w = 8, .c = 600, .k = 32, .ph = 1, .pw = 1});

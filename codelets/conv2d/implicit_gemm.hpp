@@ -1,5 +1,5 @@
-// The convolution's three passes as products of matrices that are looked up (cuda/tiles.hpp), alone
-// or fused with ReLU and max pooling: the pooled form's convolution, and its gradient, stand
+// The convolution's three directions as products of matrices that are looked up (cuda/tiles.hpp),
+// alone or fused with ReLU and max pooling: the pooled form's convolution, and its gradient, stand
 // nowhere in memory either.
 //
 //                  rows of a          depth             columns of b    the product

@@ -190,15 +190,15 @@ struct ThinGradWeight {
 
 /// How a thin convolution's windows are dealt out.
 template <bool pooled>
-struct ThinGradWeightPass {
+struct ThinGradWeightConvolution {
   static constexpr int threads = 256;
   Sizes sizes;
   std::int32_t lanes, lane_windows;
   std::int64_t blocks;
 
-  explicit ThinGradWeightPass(const Sizes& s) : sizes(s), lanes(threads / s.outputs()) {
+  explicit ThinGradWeightConvolution(const Sizes& s) : sizes(s), lanes(threads / s.outputs()) {
     // More blocks would make more parts than their windows are worth.
-    constexpr std::int64_t least_windows = 8, wanted = 2 * TiledPass::wanted_blocks;
+    constexpr std::int64_t least_windows = 8, wanted = 2 * TiledConvolution::wanted_blocks;
     lane_windows =
         static_cast<std::int32_t>(std::max(least_windows, divide_up(s.windows, wanted * lanes)));
     blocks = divide_up(s.windows, std::int64_t{lanes} * lane_windows);
@@ -231,7 +231,7 @@ struct ThinGradWeightPass {
 };
 
 /// Pooled over 2 × 2.
-struct ThinForwardPass {
+struct ThinForwardConvolution {
   Sizes sizes;
   bool biased;
 

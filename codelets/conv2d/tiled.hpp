@@ -9,12 +9,12 @@
 namespace arenite::codelets::conv2d {
 inline namespace ARENITE_GRIDS {
 
-/// One of a convolution's passes.
-struct TiledPass : cuda::ProductGrid {
+/// One of a convolution's three directions.
+struct TiledConvolution : cuda::ProductGrid {
   Sizes sizes;
 
-  TiledPass(const Sizes& of_sizes, std::int64_t rows, std::int64_t all_columns,
-            std::int64_t all_depth, bool fours, bool fours_of_results, bool in_parts)
+  TiledConvolution(const Sizes& of_sizes, std::int64_t rows, std::int64_t all_columns,
+                   std::int64_t all_depth, bool fours, bool fours_of_results, bool in_parts)
       : ProductGrid(rows, all_columns, all_depth, fours, fours_of_results, in_parts),
         sizes(of_sizes) {}
 
@@ -22,12 +22,13 @@ struct TiledPass : cuda::ProductGrid {
 };
 
 template <bool pooled>
-struct TiledForward : TiledPass {
+struct TiledForward : TiledConvolution {
   bool biased, relu;
 
   TiledForward(const Sizes& s, bool with_bias, bool with_relu)
-      : TiledPass(s, s.convolved, s.outputs(), s.weight_rows(),
-                  s.channels() % 4 == 0 && s.outputs() % 4 == 0, s.outputs() % 4 == 0, false),
+      : TiledConvolution(s, s.convolved, s.outputs(), s.weight_rows(),
+                         s.channels() % 4 == 0 && s.outputs() % 4 == 0, s.outputs() % 4 == 0,
+                         false),
         biased(with_bias),
         relu(with_relu) {}
 
@@ -50,12 +51,12 @@ struct TiledForward : TiledPass {
 };
 
 template <bool pooled>
-struct TiledGradInput : TiledPass {
+struct TiledGradInput : TiledConvolution {
   bool rectified;  ///< a ReLU before the layer has made the last operand
 
   TiledGradInput(const Sizes& s, bool behind_relu)
-      : TiledPass(s, s.pixels, s.channels(), std::int64_t{s.taps} * s.outputs(),
-                  s.outputs() % 4 == 0, s.channels() % 4 == 0, false),
+      : TiledConvolution(s, s.pixels, s.channels(), std::int64_t{s.taps} * s.outputs(),
+                         s.outputs() % 4 == 0, s.channels() % 4 == 0, false),
         rectified(behind_relu) {}
 
   void run(const KernelCall& call) const {
@@ -88,10 +89,11 @@ static void add_weight_parts(const KernelCall& call, const Sizes& s, std::int64_
 
 /// By parts, which stand in the workspace.
 template <bool pooled>
-struct TiledGradWeight : TiledPass {
+struct TiledGradWeight : TiledConvolution {
   explicit TiledGradWeight(const Sizes& s)
-      : TiledPass(s, s.weight_rows(), s.outputs(), s.convolved,
-                  s.channels() % 4 == 0 && s.outputs() % 4 == 0, s.outputs() % 4 == 0, true) {}
+      : TiledConvolution(s, s.weight_rows(), s.outputs(), s.convolved,
+                         s.channels() % 4 == 0 && s.outputs() % 4 == 0, s.outputs() % 4 == 0,
+                         true) {}
 
   std::int64_t workspace() const {
     return grid.parts * weight_part_elements<pooled>(sizes) * float_bytes;

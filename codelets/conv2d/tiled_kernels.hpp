@@ -4,7 +4,7 @@
 
 #include "codelets/conv2d/conv2d.hpp"
 #include "codelets/conv2d/thin.hpp"
-#include "codelets/conv2d/winograd_passes.hpp"
+#include "codelets/conv2d/winograd_convolutions.hpp"
 
 namespace arenite::codelets::conv2d {
 inline namespace ARENITE_GRIDS {
@@ -35,17 +35,17 @@ struct TiledKernels {
     }
     return fit;
   }
-  template <class Pass, auto geometry>
+  template <class Convolution, auto geometry>
   static graph::Support fits_winograd(const OpView& op) {
     const G g = geometry(op);
     if (pooled && pool_of(g) != Pair{2, 2}) return "pooling other than 2x2";
-    const graph::Support window = Pass::fits(g.window, pool_of(g));
+    const graph::Support window = Convolution::fits(g.window, pool_of(g));
     return window ? fits(op, g, 4) : window;
   }
   static graph::Support supports_thin_grad_weight(const OpView& op) {
     const G g = G::grad_weight(op);
     const graph::Support fit = fits(op, g, 4);
-    return fit ? ThinGradWeightPass<pooled>::fits(sizes_of(g), g.window) : fit;
+    return fit ? ThinGradWeightConvolution<pooled>::fits(sizes_of(g), g.window) : fit;
   }
 
   static TiledGradInput<pooled> grad_input(const OpView& op) {
@@ -55,14 +55,14 @@ struct TiledKernels {
   static TiledGradWeight<pooled> grad_weight(const OpView& op) {
     return TiledGradWeight<pooled>(sizes_of(G::grad_weight(op)));
   }
-  static ThinGradWeightPass<pooled> thin_grad_weight(const OpView& op) {
-    return ThinGradWeightPass<pooled>(sizes_of(G::grad_weight(op)));
+  static ThinGradWeightConvolution<pooled> thin_grad_weight(const OpView& op) {
+    return ThinGradWeightConvolution<pooled>(sizes_of(G::grad_weight(op)));
   }
-  static WinogradGradInputPass<pooled> winograd_grad_input(const OpView& op) {
+  static WinogradGradInputConvolution<pooled> winograd_grad_input(const OpView& op) {
     const G g = G::grad_input(op);
     return {sizes_of(g), {g.x.n, g.x.h, g.x.w}, g.output.has_value()};
   }
-  static WinogradGradWeightPass<pooled> winograd_grad_weight(const OpView& op) {
+  static WinogradGradWeightConvolution<pooled> winograd_grad_weight(const OpView& op) {
     const G g = G::grad_weight(op);
     return {sizes_of(g), output_tiles(g.y, pool_of(g))};
   }
@@ -71,11 +71,11 @@ struct TiledKernels {
   static void add_gradients(runtime::KernelTable& kernels, const std::string& op) {
     constexpr auto run_input = cuda::run_state<TiledGradInput<pooled>>,
                    run_weight = cuda::run_state<TiledGradWeight<pooled>>,
-                   run_thin = cuda::run_state<ThinGradWeightPass<pooled>>;
+                   run_thin = cuda::run_state<ThinGradWeightConvolution<pooled>>;
     for (const char* input_gradient : {"_grad_input", "_grad_input_relu"}) {
       const std::string input = op + input_gradient;
       add_winograd<winograd_grad_input>(
-          kernels, input, fits_winograd<WinogradGradInputPass<pooled>, G::grad_input>);
+          kernels, input, fits_winograd<WinogradGradInputConvolution<pooled>, G::grad_input>);
       kernels.add(input,
                   cuda::own("tiled", supports<G::grad_input>, prepare<grad_input, run_input>));
       cuda::add_tilings<grad_input, run_input>(kernels, input, fits<G::grad_input>);
@@ -85,7 +85,7 @@ struct TiledKernels {
                 cuda::own("thin", supports_thin_grad_weight, prepare<thin_grad_weight, run_thin>,
                           cuda::workspace_of<thin_grad_weight>));
     add_winograd<winograd_grad_weight>(kernels, weight,
-                                       fits_winograd<WinogradPass, G::grad_weight>);
+                                       fits_winograd<WinogradConvolution, G::grad_weight>);
     kernels.add(weight,
                 cuda::own("tiled", supports<G::grad_weight>, prepare<grad_weight, run_weight>,
                           cuda::workspace_of<grad_weight>));

@@ -1,5 +1,5 @@
-// The convolution's three passes as Winograd's products (cuda/winograd.hpp), alone or fused with
-// ReLU and max pooling over 2×2, whose windows are the tiles of outputs.
+// The convolution's three directions as Winograd's products (cuda/winograd.hpp), alone or fused
+// with ReLU and max pooling over 2×2, whose windows are the tiles of outputs.
 //
 //                  rows               depth           columns     to memory
 //   forward        tiles of outputs   channels        outputs     y

@@ -9,10 +9,10 @@ namespace arenite::codelets {
 namespace {
 
 using conv2d_relu_max_pool2d::Geometry;
-using cuda::Pass;
+using cuda::Direction;
 using runtime::Compute;
 
-template <auto geometry, Pass pass>
+template <auto geometry, Direction direction>
 struct Fused {
   Geometry g;
   cuda::Convolution convolution;
@@ -22,7 +22,7 @@ struct Fused {
 
   Fused(const OpView& op, Compute compute, int place)
       : g(geometry(op)),
-        convolution(cuda::ConvolutionSizes(g.x, g.window, g.y.c, pass, compute, place)),
+        convolution(cuda::ConvolutionSizes(g.x, g.window, g.y.c, direction, compute, place)),
         size{convolution.sizes().rows, convolution.sizes().columns} {
     convolved = scratch.add(convolution.sizes().result() * float_bytes);
     convolution_scratch = scratch.add(convolution.workspace());
@@ -40,8 +40,8 @@ struct Fused {
   }
 };
 
-using Forward = Fused<Geometry::forward, Pass::forward>;
-using GradInput = Fused<Geometry::grad_input, Pass::input_gradient>;
+using Forward = Fused<Geometry::forward, Direction::forward>;
+using GradInput = Fused<Geometry::grad_input, Direction::input_gradient>;
 
 void run_forward(const KernelCall& call) {
   const auto& s = *static_cast<const Forward*>(call.state);
@@ -61,7 +61,7 @@ void run_grad_input(const KernelCall& call) {
 }
 
 /// With the sums of the living gradients besides: the bias'.
-struct GradWeight : Fused<Geometry::grad_weight, Pass::weight_gradient> {
+struct GradWeight : Fused<Geometry::grad_weight, Direction::weight_gradient> {
   cuda::Chunks chunks;
   std::int64_t sums;
 

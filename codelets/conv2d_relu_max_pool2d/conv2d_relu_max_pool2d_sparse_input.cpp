@@ -11,7 +11,7 @@
 //   weights,
 //                   each moved by one pixel, serve winners of the other columns
 //
-// A patch that has more sums than registers is cut into parts, each a pass over the windows.
+// A patch that has more sums than registers is cut into parts, each a sweep over the windows.
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 #include "codelets/conv2d_relu_max_pool2d/transpose.hpp"
 #include "codelets/prepare.hpp"
@@ -33,14 +33,14 @@ constexpr int max_rows = 7, max_vectors = 12;
 constexpr std::int64_t chunk = 64;  ///< output channels whose codes are one vector
 
 struct GradInput;
-struct Pass;
+struct Sweep;
 
 /// Adds the share of output channels k…k+63 of sample i to the sums in `sample`.
-using AddWindows = void (*)(const GradInput& s, const Pass& pass, const KernelCall& call,
+using AddWindows = void (*)(const GradInput& s, const Sweep& sweep, const KernelCall& call,
                             std::int64_t i, std::int64_t k, float* sample);
 
 /// Part of the kernel: `rows` rows, `vectors` vectors of each.
-struct Pass {
+struct Sweep {
   std::int64_t y, vector;    ///< the first row and the first vector of each
   std::int64_t channel = 0;  ///< the first, where vectors are pixels
   std::int64_t rows, vectors;
@@ -54,8 +54,8 @@ struct GradInput {
   Geometry g;
   bool pixels;       ///< vectors are 16 channels of a pixel
   std::int64_t row;  ///< floats of a padded row
-  std::vector<Pass> passes;
-  std::int64_t weights = 0;  ///< floats of all passes' weights
+  std::vector<Sweep> sweeps;
+  std::int64_t weights = 0;  ///< floats of all sweeps' weights
 
   /// Of the weights: where vectors are pixels, all columns of a window share one.
   std::int64_t copies() const noexcept { return pixels ? 1 : g.pool.w; }
@@ -85,7 +85,7 @@ template <int y, int x, int rows, int vectors, int height, int columns>
 
 /// Windows of side × side.
 template <int side, int rows, int vectors, bool pixels>
-void add_windows(const GradInput& s, const Pass& pass, const KernelCall& call, std::int64_t i,
+void add_windows(const GradInput& s, const Sweep& sweep, const KernelCall& call, std::int64_t i,
                  std::int64_t k, float* sample) {
   // Of a pixel's columns, the next window has all but `side`: they stay in registers.
   constexpr int height = rows + side - 1, columns = vectors + (pixels ? side - 1 : 0),
@@ -93,12 +93,13 @@ void add_windows(const GradInput& s, const Pass& pass, const KernelCall& call, s
   const Geometry& g = s.g;
   const std::int64_t outputs = std::min(chunk, g.y.c - k), step = s.step();
   const auto channels = ~std::uint64_t{0} >> (chunk - outputs);
-  const float* weights = static_cast<const float*>(call.workspace) + pass.weights + k * pass.size();
-  const std::int64_t copy = pixels ? 0 : g.y.c * pass.size();
+  const float* weights =
+      static_cast<const float*>(call.workspace) + sweep.weights + k * sweep.size();
+  const std::int64_t copy = pixels ? 0 : g.y.c * sweep.size();
   for (std::int64_t oy = 0; oy < g.y.h; ++oy) {
     const float* gradient = call.in<float>(0) + g.y.at(i, oy, 0) + k;
     const std::uint8_t* code = call.in<std::uint8_t>(1) + g.code.at(i, oy, 0) + k;
-    float* patch = sample + (oy * side + pass.y) * s.row + pass.vector * step + pass.channel;
+    float* patch = sample + (oy * side + sweep.y) * s.row + sweep.vector * step + sweep.channel;
     __m512 sum[height][columns];
     const auto load = [&](int from) {
 #pragma GCC unroll 32
@@ -169,27 +170,28 @@ AddWindows add_function(std::int64_t rows, std::int64_t vectors, bool pixels) {
   return found;
 }
 
-/// Brings a pass's weights into the order in which they are added. Lanes without a weight are 0.
-void arrange(const GradInput& s, const Pass& pass, const float* weight, float* to) {
+/// Brings a sweep's weights into the order in which they are added. Lanes without a weight are 0.
+void arrange(const GradInput& s, const Sweep& sweep, const float* weight, float* to) {
   const std::int64_t outputs = s.g.y.c, inputs = s.g.x.c, run = s.g.window.kernel.w * inputs;
   for (std::int64_t copy = 0; copy < s.copies(); ++copy) {
-    for (std::int64_t r = 0; r < pass.rows; ++r) {
-      for (std::int64_t v = 0; v < pass.vectors; ++v) {
-        const std::int64_t first = (pass.vector + v) * s.step() + pass.channel - copy * inputs;
+    for (std::int64_t r = 0; r < sweep.rows; ++r) {
+      for (std::int64_t v = 0; v < sweep.vectors; ++v) {
+        const std::int64_t first = (sweep.vector + v) * s.step() + sweep.channel - copy * inputs;
         for (std::int64_t k = 0; k < outputs; k += lanes) {
           const __mmask16 mask = first_lanes(outputs - k);
           alignas(64) float tile[lanes * lanes];
           for (std::int64_t l = 0; l < lanes; ++l) {
             const bool inside = first + l >= 0 && first + l < run;
-            const float* from = weight + ((pass.y + r) * run + first + l) * outputs + k;
+            const float* from = weight + ((sweep.y + r) * run + first + l) * outputs + k;
             _mm512_store_ps(tile + l * lanes, _mm512_maskz_loadu_ps(inside ? mask : 0, from));
           }
           __m512 columns[lanes];
           transpose(tile, lanes, columns);
-          float* vectors = to + (copy * outputs + k) * pass.size() + (r * pass.vectors + v) * lanes;
+          float* vectors =
+              to + (copy * outputs + k) * sweep.size() + (r * sweep.vectors + v) * lanes;
 #pragma GCC unroll 16
           for (std::int64_t c = 0; c < lanes; ++c) {
-            if (k + c < outputs) _mm512_store_ps(vectors + c * pass.size(), columns[c]);
+            if (k + c < outputs) _mm512_store_ps(vectors + c * sweep.size(), columns[c]);
           }
         }
       }
@@ -203,11 +205,11 @@ void run(const KernelCall& call) {
   auto* weights = static_cast<float*>(call.workspace);
   float *sample = weights + s.weights, *dx = call.out<float>(0);
   const float* output = g.output ? call.in<float>(3) : nullptr;
-  for (const Pass& pass : s.passes) arrange(s, pass, call.in<float>(2), weights + pass.weights);
+  for (const Sweep& sweep : s.sweeps) arrange(s, sweep, call.in<float>(2), weights + sweep.weights);
   for (std::int64_t i = 0; i < g.y.n; ++i) {
     std::fill_n(sample, s.sample(), 0.0f);
-    for (const Pass& pass : s.passes) {
-      for (std::int64_t k = 0; k < g.y.c; k += chunk) pass.add(s, pass, call, i, k, sample);
+    for (const Sweep& sweep : s.sweeps) {
+      for (std::int64_t k = 0; k < g.y.c; k += chunk) sweep.add(s, sweep, call, i, k, sample);
     }
     const float* from = sample + g.window.padding.h * s.row + g.window.padding.w * g.x.c;
     for (std::int64_t y = 0; y < g.x.h; ++y) {
@@ -235,16 +237,17 @@ GradInput grad_input(const OpView& op) {
   for (std::int64_t channel = 0; channel < (s.pixels ? g.x.c : 1); channel += lanes) {
     for (const Part& part : split(height, rows)) {
       for (const Part& run : split(vectors, widest)) {
-        const Pass pass{.y = part.first,
-                        .vector = run.first,
-                        .channel = channel,
-                        .rows = part.count,
-                        .vectors = run.count,
-                        .weights = s.weights,
-                        .add = (g.pool.h == 2 ? add_function<2>
-                                              : add_function<3>)(part.count, run.count, s.pixels)};
-        s.weights += s.copies() * g.y.c * pass.size();
-        s.passes.push_back(pass);
+        const Sweep sweep{
+            .y = part.first,
+            .vector = run.first,
+            .channel = channel,
+            .rows = part.count,
+            .vectors = run.count,
+            .weights = s.weights,
+            .add = (g.pool.h == 2 ? add_function<2> : add_function<3>)(part.count, run.count,
+                                                                       s.pixels)};
+        s.weights += s.copies() * g.y.c * sweep.size();
+        s.sweeps.push_back(sweep);
       }
     }
   }

@@ -9,7 +9,7 @@
 //   tap (1, 0)   from row 1 or 2
 //
 // so that a tap costs one instruction that picks from two rows and one that adds; lanes that are
-// dead add 0. A kernel with more taps than registers is cut into parts, each a pass over the
+// dead add 0. A kernel with more taps than registers is cut into parts, each a sweep over the
 // windows.
 #include "codelets/avx512.hpp"
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
@@ -29,7 +29,7 @@ constexpr int max_rows = 3, max_run = 9;
 
 struct Patches;
 
-/// Where one sample's pixels, gradients and codes begin, those of a pass's taps and channels.
+/// Where one sample's pixels, gradients and codes begin, those of a sweep's taps and channels.
 struct Sample {
   const float *x, *gradient;
   const std::uint8_t* code;
@@ -40,7 +40,7 @@ using AddSample = void (*)(const Patches& s, const Sample& sample, std::int64_t 
                            float* sums);
 
 /// Part of the kernel: `rows` rows, `run` elements (pixels times channels) of each.
-struct Pass {
+struct Sweep {
   std::int64_t y, element;  ///< the first
   std::int64_t rows, run;
   std::int64_t slot;  ///< of its sums; behind them one of the gradients themselves
@@ -53,14 +53,14 @@ struct Patches {
   Geometry g;
   PaddedSamples x;
   std::int64_t windows = 0;  ///< side by side in a vector
-  std::int64_t slots = 0;    ///< of all passes
-  std::vector<Pass> passes;
+  std::int64_t slots = 0;    ///< of all sweeps
+  std::vector<Sweep> sweeps;
   alignas(64) std::array<std::int32_t, lanes> tap{};    ///< code → its place in two rows of lanes
   alignas(64) std::array<std::int32_t, lanes> first{};  ///< lane → its window's first pixel
 
   std::int64_t channels() const noexcept { return std::min(g.y.c, lanes); }  ///< in a vector
   std::int64_t sums() const noexcept { return divide_up(g.y.c, lanes) * slots * lanes; }
-  /// Elements of a row below so many windows, for a pass with runs of `run`.
+  /// Elements of a row below so many windows, for a sweep with runs of `run`.
   std::int64_t span(std::int64_t count, std::int64_t run) const noexcept {
     return (count * g.pool.w - 1) * g.x.c + run;
   }
@@ -164,13 +164,13 @@ void store_sums(const Patches& s, const float* sums, std::int64_t k, std::int64_
       for (std::int64_t c = 0; c < channels; ++c) to[c] += from[w * channels + c];
     }
   };
-  for (const Pass& pass : s.passes) {
-    for (std::int64_t t = 0; t < pass.rows * pass.run; ++t) {
-      const std::int64_t y = pass.y + t / pass.run, element = pass.element + t % pass.run;
-      store(pass.slot + t, dw + (y * g.window.kernel.w * g.x.c + element) * g.y.c + k);
+  for (const Sweep& sweep : s.sweeps) {
+    for (std::int64_t t = 0; t < sweep.rows * sweep.run; ++t) {
+      const std::int64_t y = sweep.y + t / sweep.run, element = sweep.element + t % sweep.run;
+      store(sweep.slot + t, dw + (y * g.window.kernel.w * g.x.c + element) * g.y.c + k);
     }
   }
-  store(s.passes.front().slots() - 1, db + k);
+  store(s.sweeps.front().slots() - 1, db + k);
 }
 
 void run(const KernelCall& call) {
@@ -185,11 +185,11 @@ void run(const KernelCall& call) {
                      g.window.padding.w * g.x.c;
     float* to = sums;
     for (std::int64_t k = 0; k < g.y.c; k += lanes) {
-      for (const Pass& pass : s.passes) {
-        pass.add(s,
-                 {x + pass.y * s.x.row() + pass.element, call.in<float>(1) + g.y.at(i, 0, 0) + k,
-                  call.in<std::uint8_t>(2) + g.code.at(i, 0, 0) + k},
-                 std::min(lanes, g.y.c - k), to + pass.slot * lanes);
+      for (const Sweep& sweep : s.sweeps) {
+        sweep.add(s,
+                  {x + sweep.y * s.x.row() + sweep.element, call.in<float>(1) + g.y.at(i, 0, 0) + k,
+                   call.in<std::uint8_t>(2) + g.code.at(i, 0, 0) + k},
+                  std::min(lanes, g.y.c - k), to + sweep.slot * lanes);
       }
       to += s.slots * lanes;
     }
@@ -208,13 +208,13 @@ Patches patches(const OpView& op) {
   while (s.windows > 1 && s.span(s.windows, longest) > lanes) --s.windows;
   for (const auto [element, run] : runs) {
     for (const auto [y, rows] : split(g.window.kernel.h, most_rows(run))) {
-      s.passes.push_back({.y = y,
+      s.sweeps.push_back({.y = y,
                           .element = element,
                           .rows = rows,
                           .run = run,
                           .slot = s.slots,
                           .add = add_function(rows, run, g.pool.h)});
-      s.slots += s.passes.back().slots();
+      s.slots += s.sweeps.back().slots();
     }
   }
   for (std::int64_t code = 0; code < g.pool.h * g.pool.w; ++code) {

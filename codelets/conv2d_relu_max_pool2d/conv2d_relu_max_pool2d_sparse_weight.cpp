@@ -30,7 +30,7 @@ using AddEntries = void (*)(const List& list, const float* x, std::int64_t row, 
                             float* sums);
 
 /// As many sums as the registers hold: `rows` kernel rows by `vectors` vectors of each.
-struct Pass {
+struct Sweep {
   std::int64_t y, x;     ///< the first tap
   std::int64_t element;  ///< of the run that starts there
   std::int64_t slot;     ///< first of its vectors among the sums of a channel and block
@@ -48,7 +48,7 @@ struct GradWeight {
   std::int64_t width;   ///< channels of a block, and from a pixel to the next
   std::int64_t row;     ///< from a pixel to the one below
   std::int64_t block;   ///< from a block's first pixel to the next block's
-  std::vector<Pass> passes;
+  std::vector<Sweep> sweeps;
   std::int64_t slots;                                        ///< vectors of sums: channel and block
   std::int64_t group;                                        ///< samples that share lists
   std::int64_t windows;                                      ///< that are listed at once
@@ -188,12 +188,12 @@ void add_lists(const GradWeight& s, WinnerLists& lists, const float* x, std::int
   const std::int64_t row = dilation.h * s.row, end = std::min(lanes, s.g.y.c - k0);
   lists.finish();
   for (std::int64_t b = 0; b < s.blocks; ++b) {
-    for (const Pass& pass : s.passes) {
+    for (const Sweep& sweep : s.sweeps) {
       const float* first =
-          x + b * s.block + pass.y * row + pass.x * dilation.w * s.width + pass.element;
+          x + b * s.block + sweep.y * row + sweep.x * dilation.w * s.width + sweep.element;
       for (std::int64_t k = 0; k < end; ++k) {
-        float* own = sums + (((k0 + k) * s.blocks + b) * s.slots + pass.slot) * lanes;
-        pass.add(lists[k], first, row, pass.last(), own);
+        float* own = sums + (((k0 + k) * s.blocks + b) * s.slots + sweep.slot) * lanes;
+        sweep.add(lists[k], first, row, sweep.last(), own);
       }
     }
   }
@@ -220,17 +220,17 @@ void transpose_sums(const float* sums, std::int64_t stride, std::int64_t outputs
 void store_sums(const GradWeight& s, const float* sums, float* dw) {
   const Geometry& g = s.g;
   for (std::int64_t b = 0; b < s.blocks; ++b) {
-    for (const Pass& pass : s.passes) {
-      for (std::int64_t j = 0; j < pass.rows * pass.vectors; ++j) {
-        const std::int64_t y = pass.y + j / pass.vectors, v = j % pass.vectors;
+    for (const Sweep& sweep : s.sweeps) {
+      for (std::int64_t j = 0; j < sweep.rows * sweep.vectors; ++j) {
+        const std::int64_t y = sweep.y + j / sweep.vectors, v = j % sweep.vectors;
         std::array<std::int64_t, lanes> rows;
         for (std::int64_t l = 0; l < lanes; ++l) {
-          const std::int64_t element = pass.element + v * lanes + l, x = pass.x + element / s.width,
-                             c = b * s.width + element % s.width;
-          const bool weight = v * lanes + l < pass.count && c < g.x.c;
+          const std::int64_t element = sweep.element + v * lanes + l,
+                             x = sweep.x + element / s.width, c = b * s.width + element % s.width;
+          const bool weight = v * lanes + l < sweep.count && c < g.x.c;
           rows[static_cast<std::size_t>(l)] = weight ? (y * g.window.kernel.w + x) * g.x.c + c : -1;
         }
-        transpose_sums(sums + (b * s.slots + pass.slot + j) * lanes, s.blocks * s.slots * lanes,
+        transpose_sums(sums + (b * s.slots + sweep.slot + j) * lanes, s.blocks * s.slots * lanes,
                        g.y.c, rows, dw);
       }
     }
@@ -275,11 +275,11 @@ void run(const KernelCall& call) {
 
 // ---- the kernel --------------------------------------------------------------------------------
 
-/// Cuts the taps into passes. Taps with pixels between them are no single run: each column of the
+/// Cuts the taps into sweeps. Taps with pixels between them are no single run: each column of the
 /// kernel is one then.
-std::vector<Pass> passes(const Window& w, std::int64_t width) {
+std::vector<Sweep> sweeps(const Window& w, std::int64_t width) {
   const std::int64_t runs = w.dilation.w == 1 ? 1 : w.kernel.w, length = w.kernel.w / runs * width;
-  std::vector<Pass> all;
+  std::vector<Sweep> all;
   std::int64_t slot = 0;
   for (std::int64_t run = 0; run < runs; ++run) {
     for (const auto [y, rows] : split(w.kernel.h, max_rows)) {
@@ -334,8 +334,8 @@ GradWeight grad_weight(const OpView& op) {
   s.width = divide_up(g.x.c, s.blocks);
   s.row = s.blocks == 1 ? s.x.row() : (g.x.w + 2 * w.padding.w) * s.width;
   s.block = (g.x.h + 2 * w.padding.h) * s.row;
-  s.passes = passes(w, s.width);
-  s.slots = s.passes.back().slot + s.passes.back().rows * s.passes.back().vectors;
+  s.sweeps = sweeps(w, s.width);
+  s.slots = s.sweeps.back().slot + s.sweeps.back().rows * s.sweeps.back().vectors;
   size_lists(s);
   for (std::int64_t tap = 0; tap < g.pool.h * g.pool.w; ++tap) {
     const Pair at = g.winner(0, 0, static_cast<std::uint8_t>(tap));

@@ -35,12 +35,12 @@ Support supports_thin_forward(const OpView& op) {
   return fit ? conv2d::is_thin(Tiled::sizes_of(g), g.window) : fit;
 }
 
-conv2d::ThinForwardPass thin_forward(const OpView& op) {
+conv2d::ThinForwardConvolution thin_forward(const OpView& op) {
   const Geometry g = Geometry::forward(op);
   return {Tiled::sizes_of(g), g.biased};
 }
 
-conv2d::WinogradForwardPass<true> winograd_forward(const OpView& op) {
+conv2d::WinogradForwardConvolution<true> winograd_forward(const OpView& op) {
   const Geometry g = Geometry::forward(op);
   return {Tiled::sizes_of(g), conv2d::output_tiles(g.y, g.pool), g.biased, true};
 }
@@ -50,10 +50,11 @@ conv2d::WinogradForwardPass<true> winograd_forward(const OpView& op) {
 void ARENITE_TILED_KERNELS(conv2d_relu_max_pool2d)(runtime::KernelTable& kernels) {
   constexpr auto run_forward = cuda::run_state<conv2d::TiledForward<true>>;
   const std::string op = "conv2d_relu_max_pool2d";
-  kernels.add(op, cuda::own("thin", supports_thin_forward,
-                            prepare<thin_forward, cuda::run_state<conv2d::ThinForwardPass>>));
+  kernels.add(op,
+              cuda::own("thin", supports_thin_forward,
+                        prepare<thin_forward, cuda::run_state<conv2d::ThinForwardConvolution>>));
   conv2d::add_winograd<winograd_forward>(
-      kernels, op, Tiled::fits_winograd<conv2d::WinogradPass, Geometry::forward>);
+      kernels, op, Tiled::fits_winograd<conv2d::WinogradConvolution, Geometry::forward>);
   kernels.add(op, cuda::own("tiled", supports_forward, prepare<forward, run_forward>));
   cuda::add_tilings<forward, run_forward>(kernels, op, supports_forward);
   Tiled::add_gradients(kernels, op);

@@ -38,13 +38,13 @@ bool in_reach(const ConvolutionSizes& s) {
 
 using Calls = FirstFailure<cudnnStatus_t>;
 
-const char* name_of(Pass pass) {
-  switch (pass) {
-    case Pass::forward:
+const char* name_of(Direction direction) {
+  switch (direction) {
+    case Direction::forward:
       return "cudnnConvolutionForward";
-    case Pass::input_gradient:
+    case Direction::input_gradient:
       return "cudnnConvolutionBackwardData";
-    case Pass::weight_gradient:
+    case Direction::weight_gradient:
       return "cudnnConvolutionBackwardFilter";
   }
   return "cuDNN";
@@ -59,7 +59,7 @@ cudnnStatus_t find_handle(cudnnHandle_t& handle) noexcept {
 }
 
 ConvolutionSizes::ConvolutionSizes(const Image& x, const Window& window, std::int64_t all_outputs,
-                                   Pass of_pass, Compute in, int of_place)
+                                   Direction of_direction, Compute in, int of_place)
     : n(x.n),
       h(x.h),
       w(x.w),
@@ -73,7 +73,7 @@ ConvolutionSizes::ConvolutionSizes(const Image& x, const Window& window, std::in
       padding_w(window.padding.w),
       dilation_h(window.dilation.h),
       dilation_w(window.dilation.w),
-      pass(of_pass),
+      direction(of_direction),
       compute(in),
       place(of_place) {
   const Pair size = window.output({x.h, x.w});
@@ -93,7 +93,7 @@ Convolution::Convolution(const ConvolutionSizes& sizes) : sizes_(sizes) {
   own_scratch_ = scratch_.add(choice_.workspace);
   if (!rounds()) return;
   rounded_first_ = scratch_.add(first_count() * float_bytes);
-  if (sizes.pass == Pass::weight_gradient)
+  if (sizes.direction == Direction::weight_gradient)
     rounded_second_ = scratch_.add(sizes.result() * float_bytes);
 }
 
@@ -123,7 +123,8 @@ cudnnStatus_t Convolution::describe() {
 
 /// Of those that the library ranks by its estimate of their speed that give the same bits each
 /// time, need no more scratch than that, and multiply what they are to multiply, and behind them of
-/// those of `always` that can, the one at its place. The pass takes its descriptors in this order.
+/// those of `always` that can, the one at its place. The convolution takes its descriptors in this
+/// order.
 template <class Perf, auto heuristics, auto workspace_of, class Algorithm, class... Descriptors>
 Convolution::Choice Convolution::ask_of(cudnnHandle_t handle,
                                         std::initializer_list<Algorithm> always,
@@ -185,19 +186,19 @@ Convolution::Choice Convolution::ask() const {
   cudnnHandle_t handle = nullptr;
   if (const cudnnStatus_t status = find_handle(handle); status != CUDNN_STATUS_SUCCESS)
     return {.status = status};
-  switch (sizes_.pass) {
-    case Pass::forward:
+  switch (sizes_.direction) {
+    case Direction::forward:
       return ask_of<cudnnConvolutionFwdAlgoPerf_t, cudnnGetConvolutionForwardAlgorithm_v7,
                     cudnnGetConvolutionForwardWorkspaceSize>(
           handle,
           {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
            CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM},
           x_, weight_, window_, y_);
-    case Pass::input_gradient:
+    case Direction::input_gradient:
       return ask_of<cudnnConvolutionBwdDataAlgoPerf_t, cudnnGetConvolutionBackwardDataAlgorithm_v7,
                     cudnnGetConvolutionBackwardDataWorkspaceSize>(
           handle, {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1}, weight_, y_, window_, x_);
-    case Pass::weight_gradient:
+    case Direction::weight_gradient:
       return ask_of<cudnnConvolutionBwdFilterAlgoPerf_t,
                     cudnnGetConvolutionBackwardFilterAlgorithm_v7,
                     cudnnGetConvolutionBackwardFilterWorkspaceSize>(
@@ -212,11 +213,11 @@ cudnnStatus_t Convolution::try_out(const Choice& choice) const {
                      y = places.add(sizes_.result() * float_bytes),
                      filter = places.add(sizes_.weights() * float_bytes),
                      scratch = places.add(choice.workspace);
-  const std::int64_t first = sizes_.pass == Pass::input_gradient ? y : x,
-                     second = sizes_.pass == Pass::weight_gradient ? y : filter;
+  const std::int64_t first = sizes_.direction == Direction::input_gradient ? y : x,
+                     second = sizes_.direction == Direction::weight_gradient ? y : filter;
   std::int64_t to = y;
-  if (sizes_.pass == Pass::input_gradient) to = x;
-  if (sizes_.pass == Pass::weight_gradient) to = filter;
+  if (sizes_.direction == Direction::input_gradient) to = x;
+  if (sizes_.direction == Direction::weight_gradient) to = filter;
   return try_once(places.bytes(), [&](cudnnHandle_t handle, void* memory) {
     return convolve(handle, choice, at<float>(memory, first), at<float>(memory, second),
                     at<float>(memory, to), at<void>(memory, scratch));
@@ -226,18 +227,18 @@ cudnnStatus_t Convolution::try_out(const Choice& choice) const {
 cudnnStatus_t Convolution::convolve(cudnnHandle_t handle, const Choice& choice, const float* first,
                                     const float* second, float* to, void* scratch) const noexcept {
   const auto bytes = static_cast<std::size_t>(choice.workspace);
-  switch (sizes_.pass) {
-    case Pass::forward:
+  switch (sizes_.direction) {
+    case Direction::forward:
       return cudnnConvolutionForward(handle, &one, x_.get(), first, weight_.get(), second,
                                      window_.get(),
                                      static_cast<cudnnConvolutionFwdAlgo_t>(choice.algorithm),
                                      scratch, bytes, &zero, y_.get(), to);
-    case Pass::input_gradient:
+    case Direction::input_gradient:
       return cudnnConvolutionBackwardData(
           handle, &one, weight_.get(), second, y_.get(), first, window_.get(),
           static_cast<cudnnConvolutionBwdDataAlgo_t>(choice.algorithm), scratch, bytes, &zero,
           x_.get(), to);
-    case Pass::weight_gradient:
+    case Direction::weight_gradient:
       return cudnnConvolutionBackwardFilter(
           handle, &one, x_.get(), first, y_.get(), second, window_.get(),
           static_cast<cudnnConvolutionBwdFilterAlgo_t>(choice.algorithm), scratch, bytes, &zero,
@@ -250,7 +251,7 @@ void Convolution::run(const KernelCall& call, void* workspace, const float* firs
                       const float* second, float* to) const noexcept {
   auto* filter = at<float>(workspace, filter_);
   void* scratch = at<void>(workspace, own_scratch_);
-  const bool from_weight = sizes_.pass != Pass::weight_gradient;
+  const bool from_weight = sizes_.direction != Direction::weight_gradient;
   const auto round = [&](const float* from, std::int64_t count, std::int64_t offset) {
     auto* rounded = at<float>(workspace, offset);
     copy_rows<RoundedToBfloat16>(call, 1, count, count, from, rounded);
@@ -263,7 +264,7 @@ void Convolution::run(const KernelCall& call, void* workspace, const float* firs
   } else if (from_weight) {
     transpose<Unchanged>(call, sizes_.weight_rows(), sizes_.outputs, second, filter);
   }
-  const bool done = on_stream(call, name_of(sizes_.pass), [&](cudnnHandle_t handle) {
+  const bool done = on_stream(call, name_of(sizes_.direction), [&](cudnnHandle_t handle) {
     return convolve(handle, choice_, first, from_weight ? filter : second,
                     from_weight ? to : filter, scratch);
   });

@@ -71,7 +71,7 @@ cudnnStatus_t try_once(std::int64_t bytes, F f) {
   return calls.status();
 }
 
-enum class Pass : std::uint8_t { forward, input_gradient, weight_gradient };
+enum class Direction : std::uint8_t { forward, input_gradient, weight_gradient };
 
 /// "cudnn" has the first algorithm that can. In float32 `cudnn.2` and `cudnn.3` have those behind
 /// it: programs take them only where they were chosen.
@@ -86,13 +86,13 @@ struct ConvolutionSizes {
   std::int64_t rows = 0, columns = 0, outputs = 0;  ///< of y
   std::int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1;
   std::int64_t padding_h = 0, padding_w = 0, dilation_h = 1, dilation_w = 1;
-  Pass pass = Pass::forward;
+  Direction direction = Direction::forward;
   runtime::Compute compute = runtime::Compute::float32;
   int place = 0;  ///< of the algorithm among those that can, as the library ranks them
 
   ConvolutionSizes() = default;
   /// Of x and a window; y is all that the window gives.
-  ConvolutionSizes(const Image& x, const Window& window, std::int64_t outputs, Pass pass,
+  ConvolutionSizes(const Image& x, const Window& window, std::int64_t outputs, Direction direction,
                    runtime::Compute compute, int place);
 
   std::int64_t image() const noexcept { return n * h * w * channels; }
@@ -104,8 +104,8 @@ struct ConvolutionSizes {
   friend auto operator<=>(const ConvolutionSizes&, const ConvolutionSizes&) = default;
 };
 
-/// One of a convolution's three passes. x, y and their gradients are [N, H, W, C]; weights are the
-/// operators', [KH, KW, C, K], which cuDNN wants as [K, KH, KW, C]: they are transposed in the
+/// One of a convolution's three directions. x, y and their gradients are [N, H, W, C]; weights are
+/// the operators', [KH, KW, C, K], which cuDNN wants as [K, KH, KW, C]: they are transposed in the
 /// workspace. Factors that are rounded to bfloat16 stay float32 there: tensor cores multiply such
 /// numbers exactly as TF32, and results have all their bits.
 class Convolution {
@@ -120,7 +120,7 @@ class Convolution {
   std::int64_t workspace() const noexcept { return scratch_.bytes(); }
   const ConvolutionSizes& sizes() const noexcept { return sizes_; }
 
-  /// From (x, weight) to y, (dy, weight) to dx, or (x, dy) to dweight, as the pass is. The
+  /// From (x, weight) to y, (dy, weight) to dx, or (x, dy) to dweight, as the direction is. The
   /// workspace is the convolution's own part of the call's.
   void run(const KernelCall& call, void* workspace, const float* first, const float* second,
            float* to) const noexcept;
@@ -128,14 +128,14 @@ class Convolution {
  private:
   struct Choice {
     cudnnStatus_t status = CUDNN_STATUS_NOT_SUPPORTED;
-    int algorithm = 0;  ///< the pass says of which type
+    int algorithm = 0;  ///< the direction says of which type
     cudnnMathType_t math = CUDNN_FMA_MATH;
     std::int64_t workspace = 0;
   };
 
   bool rounds() const noexcept { return sizes_.compute == runtime::Compute::bfloat16; }
   std::int64_t first_count() const noexcept {
-    return sizes_.pass == Pass::input_gradient ? sizes_.result() : sizes_.image();
+    return sizes_.direction == Direction::input_gradient ? sizes_.result() : sizes_.image();
   }
 
   cudnnStatus_t describe();

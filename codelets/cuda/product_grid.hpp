@@ -15,7 +15,7 @@
 namespace arenite::codelets::cuda {
 
 /// Beyond, a library's kernels, which are tuned for each GPU, make good for what they need besides:
-/// other layouts, copies, passes over results.
+/// other layouts, copies, sweeps over results.
 inline graph::Support worth_tiles(double flops) noexcept {
   if (flops > 1e9) return "more than 10^9 operations, where libraries are faster";
   return {};

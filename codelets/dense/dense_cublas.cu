@@ -1,4 +1,4 @@
-// Dense layers by cuBLAS. The ReLU is a pass of our own: the library's max(x, 0) need not keep a
+// Dense layers by cuBLAS. The ReLU is a sweep of our own: the library's max(x, 0) need not keep a
 // NaN, which a layer passes on.
 #include "codelets/cuda/cublas.hpp"
 #include "codelets/cuda/rectify.hpp"
@@ -17,7 +17,7 @@ using runtime::Compute;
 
 constexpr int least_alignment = 4;  ///< bytes: a float's
 
-/// What is done by one product, and perhaps a pass over its elements.
+/// What is done by one product, and perhaps a sweep over its elements.
 struct OneProduct : Gemm {
   std::int64_t count;  ///< elements of the result
   bool relu;

@@ -1,6 +1,6 @@
 // sgd(weight, gradient, learning_rate [1], velocity?) -> weight, velocity?, new versions of both;
 // attributes momentum and weight_decay: PyTorch's stochastic gradient descent (torch.optim.SGD
-// without dampening and Nesterov), in one pass:
+// without dampening and Nesterov), in one sweep:
 //   g ← gradient + weight_decay · weight
 //   velocity ← momentum · velocity + g,  weight ← weight − learning_rate · velocity
 // Without momentum there is no velocity: weight ← weight − learning_rate · g. A velocity that

@@ -1,4 +1,4 @@
-// softmax_cross_entropy(logits [N, C], labels int32 [N]), attribute divisor (0: N), in one pass:
+// softmax_cross_entropy(logits [N, C], labels int32 [N]), attribute divisor (0: N), in one sweep:
 //   loss float32 [1]                 sum over samples of −log softmax(logits)[label], over divisor
 //   statistics float64 [2]           that sum, not divided; the number of samples whose largest
 //                                    logit is the label's (of equal ones the first counts; a row

@@ -100,7 +100,7 @@ class Command {
   std::string read_on;  ///< pages that have more
   /// Names of options that it does not have, and what is written in their place.
   std::map<std::string, std::string, std::less<>> elsewhere;
-  /// Returns the exit status, or throws what run_program() knows one for.
+  /// Returns the exit status, or throws what run_command() knows one for.
   std::function<int()> run;
   std::list<Option> options;       ///< --help is the first
   std::list<Command> subcommands;  ///< one of which has to be given, if there are any

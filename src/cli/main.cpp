@@ -1,5 +1,5 @@
 #include "src/cli/commands.hpp"
-#include "src/cli/program.hpp"
+#include "src/cli/run_command.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -33,5 +33,5 @@ int main(int argc, char** argv) {
                    "first step");
   cli::Arguments arguments;
   cli::add_commands(app, arguments);
-  return cli::run_program(app, argc, argv);
+  return cli::run_command(app, argc, argv);
 }

@@ -61,7 +61,7 @@ void add_subject(Command& train, TrainArguments& a) {
 void add_hyperparameters(Command& train, TrainArguments& a) {
   train.heading("How it is trained");
   const auto text = [](auto number) { return fmt::format("{}", number); };
-  add_whole_number(train, "--epochs", a.epochs, 0, 1000000, "passes over the training images")
+  add_whole_number(train, "--epochs", a.epochs, 0, 1000000, "sweeps over the training images")
       ->default_str(text(a.epochs));
   add_whole_number(train, "--batch", a.batch, 1, 1 << 20, "samples of a step")
       ->default_str(text(a.batch));

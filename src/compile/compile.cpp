@@ -77,8 +77,8 @@ class Compiler {
   int at_once(const graph::BatchCut& cut) const {
     if (options_.at_once > 0) return std::min(options_.at_once, cut.shards);
     if (options_.workers < 1 || !on_cpus()) return cut.shards;
-    const int chains = std::min((options_.workers - 1) / cut.lanes + 1, cut.shards);
-    const int turns = (cut.shards - 1) / chains + 1;
+    const int lines = std::min((options_.workers - 1) / cut.lanes + 1, cut.shards);
+    const int turns = (cut.shards - 1) / lines + 1;
     return (cut.shards - 1) / turns + 1;
   }
 

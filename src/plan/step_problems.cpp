@@ -13,7 +13,7 @@ using graph::Schedule;
 using graph::StorageId;
 
 /// Tasks of one lane run in their order: reuse within a lane may rely on it (at the price of an
-/// edge). Its parts of updates fill what time is left: no task of a chain should wait for one.
+/// edge). Its parts of updates fill what time is left: no other task of it should wait for one.
 std::vector<TaskEdge> lane_edges(const Schedule& schedule) {
   std::vector<TaskEdge> edges;
   std::map<int, std::size_t> previous;

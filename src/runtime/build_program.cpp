@@ -191,7 +191,7 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
 }
 
 /// Each step's entries follow the previous step's end. An edge from a task that has already run
-/// counts as met, so one dry pass over all sets lets the ring be closed without a first step that
+/// counts as met, so one dry sweep over all sets lets the ring be closed without a first step that
 /// waits for itself.
 void Program::Impl::join_ring() {
   const auto join = [](TaskSet& before, TaskSet& after) {

@@ -80,7 +80,7 @@ struct ProgramFlags {
   /// While their last ones are captured. At the process's end this stops beside steps under way.
   std::atomic<StepRecords*> captured{nullptr};
 
-  bool recording() const noexcept {
+  bool keeps_records() const noexcept {
     return records != nullptr || captured.load(std::memory_order_relaxed) != nullptr;
   }
   void submitting(long step) const noexcept {
@@ -199,7 +199,7 @@ struct ProgramSet::Impl {
 };
 
 /// A profile under way.
-struct Recording {
+struct OpenProfile {
   StepShape shape;
   StepRecords records;
 };
@@ -253,8 +253,8 @@ struct Program::Impl {
   std::size_t next = 0;  // the task set that is submitted next
   std::size_t last = 0;  // that of the last step
   long steps = 0;
-  std::unique_ptr<Recording> recording;  // none unless a profile was asked for
-  bool broken = false;                   // StarPU refused a task: the ring's edges no longer add up
+  std::unique_ptr<OpenProfile> open_profile;  // none unless a profile was asked for
+  bool broken = false;  // StarPU refused a task: the ring's edges no longer add up
 };
 
 }  // namespace arenite::runtime

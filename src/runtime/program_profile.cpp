@@ -60,19 +60,20 @@ void Program::start_profile(long count) {
   }
   StepShape shape = p.shape();
   StepRecords records(shape, p.steps, count);
-  p.recording = std::make_unique<Recording>(Recording{std::move(shape), std::move(records)});
-  p.flags.records = &p.recording->records;
+  p.open_profile = std::make_unique<OpenProfile>(OpenProfile{std::move(shape), std::move(records)});
+  p.flags.records = &p.open_profile->records;
 }
 
 Profile Program::stop_profile() {
   Impl& p = *impl_;
-  if (!p.recording) {
+  if (!p.open_profile) {
     fail({.found = "no profile of program '" + p.spec.name + "' under way",
           .expected = "a call of start_profile first"});
   }
   p.drain();
   p.flags.records = nullptr;
-  const std::unique_ptr<Recording> done = std::move(p.recording);  // ends here, whatever follows
+  const std::unique_ptr<OpenProfile> done =
+      std::move(p.open_profile);  // ends here, whatever follows
   Profile profile = analyse(done->shape, done->records,
                             static_cast<std::size_t>(p.steps - done->records.first()));
   profile.clock = clock_cost();
@@ -83,7 +84,7 @@ void Program::drop_profile() noexcept {
   Impl& p = *impl_;
   p.drain();
   p.flags.records = nullptr;
-  p.recording.reset();
+  p.open_profile.reset();
 }
 
 }  // namespace arenite::runtime

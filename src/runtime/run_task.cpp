@@ -90,7 +90,7 @@ void run_control(const TaskBody& body, const BoundKernel& kernel) {
 void run_ops(void* argument) {
   const TaskBody& body = *static_cast<const TaskBody*>(argument);
   if (body.flags->dry) return;
-  if (body.flags->recording()) [[unlikely]] {
+  if (body.flags->keeps_records()) [[unlikely]] {
     run_recorded(body);
   } else {
     for (const BoundKernel& kernel : body.kernels) run_op(body, kernel);

@@ -4,14 +4,14 @@
 
 #include <arenite/nn/nn.hpp>
 
-#include "src/train/step_program.hpp"
+#include "src/train/step.hpp"
 
 #include <string>
 
 namespace arenite::train {
 
 /// Throws Error, as `nn::model` does, on a network that nobody knows.
-inline StepProgram step_on_gpu(const std::string& network, std::int64_t batch) {
+inline CompiledStep step_on_gpu(const std::string& network, std::int64_t batch) {
   const auto& model = nn::model(network);
   StepRequest request;
   request.name = "train";
@@ -24,8 +24,8 @@ inline StepProgram step_on_gpu(const std::string& network, std::int64_t batch) {
                          .index = 0,
                          .memory = MemoryKind::device,
                          .capacity = std::int64_t{64} << 30}};
-  return build_step(model.layers, nn::cross_entropy(), optim::sgd({.lr = 0.02f, .momentum = 0.9f}),
-                    request);
+  return compile_step(model.layers, nn::cross_entropy(),
+                      optim::sgd({.lr = 0.02f, .momentum = 0.9f}), request);
 }
 
 }  // namespace arenite::train

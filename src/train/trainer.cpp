@@ -3,8 +3,8 @@
 
 #include "src/base/refuse.hpp"
 #include "src/base/sha256.hpp"
-#include "src/train/programs.hpp"
 #include "src/train/step_costs.hpp"
+#include "src/train/trainer_programs.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -30,16 +30,16 @@ bool is_set(const std::atomic<bool>* stop) {
 }
 
 /// A profile of a program's next steps, forgotten when an exception takes the way past `take`.
-class Recording {
+class ProfileGuard {
  public:
-  Recording(runtime::Program& program, long steps) : program_(&program) {
+  ProfileGuard(runtime::Program& program, long steps) : program_(&program) {
     program.start_profile(steps);
   }
-  ~Recording() {
+  ~ProfileGuard() {
     if (program_) program_->drop_profile();
   }
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
+  ProfileGuard(const ProfileGuard&) = delete;
+  ProfileGuard& operator=(const ProfileGuard&) = delete;
 
   runtime::Profile take() { return std::exchange(program_, nullptr)->stop_profile(); }
 
@@ -60,10 +60,10 @@ struct Trainer::Impl {
   TrainerOptions options;
 
   plan::StateLayout state;  // of all programs so far: later ones add to it, and keep its places
-  StepProgram preview;      // the main program before any data is known
-  std::unique_ptr<Programs> programs;
-  std::vector<Programs::Wanted> wanted;  // that there are programs for, or were, and will be
-  Programs::State saved;                 // of programs that are gone, until others have it
+  CompiledStep preview;     // the main program before any data is known
+  std::unique_ptr<TrainerPrograms> programs;
+  std::vector<TrainerPrograms::Wanted> wanted;  // that there are programs for, or were, and will be
+  TrainerPrograms::State saved;                 // of programs that are gone, until others have it
   CostMeter meter;
   bool running = false;
   float learning_rate = 0;
@@ -82,15 +82,17 @@ struct Trainer::Impl {
     }
     learning_rate = options.optimizer.learning_rate;
     plan::StateLayout own;  // programs that run place their state anew
-    preview = build_step(model, options.loss, options.optimizer, first_request(), &own);
+    preview = compile_step(model, options.loss, options.optimizer, first_request(), &own);
   }
 
-  Recipe recipe() const { return {model, image, options, session.spaces(), session.workers()}; }
+  TrainerSetup setup() const {
+    return {model, image, options, session.spaces(), session.workers()};
+  }
 
   /// The main program's, where nobody knows whether a GPU can hold the set.
   StepRequest first_request() const {
-    return recipe().request("train", options.batch, options.batch, true,
-                            std::numeric_limits<std::size_t>::max());
+    return setup().request("train", options.batch, options.batch, true,
+                           std::numeric_limits<std::size_t>::max());
   }
 
   /// The training program that runs; null before there is one.
@@ -110,14 +112,14 @@ struct Trainer::Impl {
   /// All that is needed exists afterwards, or nothing has changed.
   void prepare(const data::Split* train, const data::Split* test) {
     if (running) {
-      refuse("a trainer asked for another pass in the middle of one",
+      refuse("a trainer asked for another sweep in the middle of one",
              "calls from outside `on_progress`");
     }
     const bool new_train = is_new(train, true), new_test = is_new(test, false);
     if (!new_train && !new_test) return;  // and allocate nothing: epochs come here
     auto more = wanted;
     const auto want = [&](const data::Split& split, bool training) {
-      if (!Programs::has(more, split, training)) more.emplace_back(split, training);
+      if (!TrainerPrograms::has(more, split, training)) more.emplace_back(split, training);
     };
     if (new_train) want(*train, true);
     if (new_test) want(*test, false);
@@ -135,8 +137,9 @@ struct Trainer::Impl {
     wanted = std::move(more);
   }
 
-  void build(const std::vector<Programs::Wanted>& splits) {
-    auto made = std::make_unique<Programs>(session, recipe(), preview.parameters, state, splits);
+  void build(const std::vector<TrainerPrograms::Wanted>& splits) {
+    auto made =
+        std::make_unique<TrainerPrograms>(session, setup(), preview.parameters, state, splits);
     made->restore(saved);
     programs = std::move(made);
     saved.clear();
@@ -148,7 +151,7 @@ struct Trainer::Impl {
       programs->set().state<float>(names::learning_rate)[0] = learning_rate;
   }
 
-  /// When a pass pauses, and ends early.
+  /// When a sweep pauses, and ends early.
   struct Breaks {
     const std::atomic<bool>* stop = nullptr;
     double seconds = 0;  ///< between two pauses; 0: after each step
@@ -156,8 +159,8 @@ struct Trainer::Impl {
     std::function<void()> first_step;  ///< has ended
   };
 
-  /// Runs one pass over a split. Returns the samples that it took.
-  std::int64_t run(SplitPrograms& pass, const Breaks& breaks) {
+  /// Runs one sweep over a split. Returns the samples that it took.
+  std::int64_t run(SplitPrograms& sweep, const Breaks& breaks) {
     std::int64_t done = 0;
     running = true;
     struct Guard {
@@ -177,17 +180,17 @@ struct Trainer::Impl {
                                       .seconds = breaks.seconds});
         meter.end();  // what a display costs is its own affair
         done += ran * size;
-        steps += pass.training ? ran : 0;
-        (pass.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
+        steps += sweep.training ? ran : 0;
+        (sweep.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
         if (first && ran > 0) breaks.first_step();
         if (first && breaks.seconds > 0) continue;  // too early for a pause
         if (done < end && breaks.pause && !is_set(breaks.stop)) breaks.pause(done);
       }
     };
-    const std::int64_t whole = pass.split.count / pass.batch * pass.batch;
-    run_steps(*pass.whole, pass.batch, whole);
-    if (pass.rest && done == whole)
-      run_steps(*pass.rest, pass.split.count - whole, pass.split.count);
+    const std::int64_t whole = sweep.split.count / sweep.batch * sweep.batch;
+    run_steps(*sweep.whole, sweep.batch, whole);
+    if (sweep.rest && done == whole)
+      run_steps(*sweep.rest, sweep.split.count - whole, sweep.split.count);
     return done;
   }
 
@@ -225,19 +228,19 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
   for (int epoch = 0; epoch < options.epochs && !is_set(options.stop); ++epoch) {
     // Anew: what `on_epoch` evaluates may have built the programs again, or failed to.
     self.prepare(&train, options.validation);
-    SplitPrograms& pass = *self.programs->find(train, true);
+    SplitPrograms& sweep = *self.programs->find(train, true);
     // Before the first step of an epoch nothing is under way, so the order may be rewritten.
     if (options.shuffle) {
-      permutation(pass.order, options.seed, static_cast<std::uint32_t>(self.epochs_done));
+      permutation(sweep.order, options.seed, static_cast<std::uint32_t>(self.epochs_done));
     } else {
-      std::iota(pass.order.begin(), pass.order.end(), 0);
+      std::iota(sweep.order.begin(), sweep.order.end(), 0);
     }
     self.clear_statistics();
-    std::optional<Recording> recording;
+    std::optional<ProfileGuard> profile;
     if (options.profile_steps > 0 && epoch + 1 == options.epochs) {
       // An epoch has no more steps than this: records of more would only take memory.
-      recording.emplace(*pass.whole, std::min(options.profile_steps,
-                                              static_cast<long>(train.count / pass.batch)));
+      profile.emplace(*sweep.whole, std::min(options.profile_steps,
+                                             static_cast<long>(train.count / sweep.batch)));
     }
     const auto start = Clock::now();
     Impl::Breaks breaks{.stop = options.stop};
@@ -255,9 +258,9 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
                              .seconds = now.seconds});
       };
     }
-    const std::int64_t done = self.run(pass, breaks);
+    const std::int64_t done = self.run(sweep, breaks);
     report = {.epoch = epoch, .train = self.metrics(done, seconds_since(start)), .validation = {}};
-    if (recording) report.profile = recording->take();
+    if (profile) report.profile = profile->take();
     ++self.epochs_done;
     if (options.validation) report.validation = evaluate(*options.validation);
     if (options.on_epoch) options.on_epoch(report);
@@ -292,10 +295,10 @@ void Trainer::explain(std::ostream& out) const {
   const Impl& self = *impl_;
   const SplitPrograms* const runs = self.training();
   StepRequest request =
-      runs ? self.programs->request(self.recipe(), *runs, runs->batch) : self.first_request();
+      runs ? self.programs->request(self.setup(), *runs, runs->batch) : self.first_request();
   request.how.remarks = true;
   out << "passes of a training step:\n"
-      << build_step(self.model, self.options.loss, self.options.optimizer, request).report;
+      << compile_step(self.model, self.options.loss, self.options.optimizer, request).report;
   if (self.programs) self.programs->set().explain(out);
 }
 

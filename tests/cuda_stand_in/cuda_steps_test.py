@@ -17,7 +17,7 @@ BUILD, STAND_IN = (pathlib.Path(argument).absolute() for argument in (sys.argv.p
 STEPS, EVALUATIONS = 20, 16  # of an epoch: 1,280 images to train on, and 1,000 to test on, by 64
 EPOCHS = 2  # more in one run than in the other
 MORE = EPOCHS * (STEPS + EVALUATIONS)
-STATISTICS = EPOCHS * 4  # copies: cleared before a pass, and read behind it
+STATISTICS = EPOCHS * 4  # copies: cleared before a sweep, and read behind it
 
 
 class Steps(InFolder):

@@ -4,7 +4,7 @@
 #include <arenite/operators.hpp>
 #include <arenite/random.hpp>
 
-#include "src/train/step_program.hpp"
+#include "src/train/step.hpp"
 #include "tests/oracle/random_program.hpp"
 
 #include <cmath>
@@ -122,8 +122,8 @@ class RandomNetwork {
     request_.name = name;
     request_.batch = batch;
     request_.training = training;
-    train::StepProgram made =
-        train::build_step(layers_, nn::cross_entropy(), optimizer_, request_, &state_);
+    train::CompiledStep made =
+        train::compile_step(layers_, nn::cross_entropy(), optimizer_, request_, &state_);
     for (const nn::Parameter& p : made.parameters) {
       const double range = p.gain / std::sqrt(static_cast<double>(p.fan_in));
       const std::int64_t count = made.spec.graph[made.spec.graph.find(p.name)].shape.elements();

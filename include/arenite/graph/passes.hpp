@@ -51,21 +51,21 @@ int fuse_updates(Graph& graph, const OperatorTable& table, Remarks* remarks = nu
 // ---- shards and lanes --------------------------------------------------------------------------
 
 /// One lane's samples within a batch.
-struct LaneShare {
+struct LaneRows {
   int lane = 0;
   std::int64_t begin = 0, count = 0;
 };
 
 /// Splits `batch` samples into at most so many shares whose sizes differ by at most one: shards,
 /// and each of them in lanes. Those without a sample are absent.
-std::vector<LaneShare> lane_shares(std::int64_t batch, const BatchCut& cut);
+std::vector<LaneRows> lane_rows(std::int64_t batch, const BatchCut& cut);
 
 /// A graph whose batch is split in shares, one a lane.
 struct BatchGraph {
   Graph graph;
   BatchCut cut;           ///< of which there may be fewer than asked for
   std::string one_shard;  ///< why there are lanes of one shard instead of several; else empty
-  std::vector<LaneShare> shares;
+  std::vector<LaneRows> shares;
   /// For each output of the whole, how many of the graph's outputs hold it, one behind the other:
   /// the lanes' rows of it, or all.
   std::vector<std::size_t> pieces;
@@ -281,7 +281,7 @@ OpId without_kernel(const Graph& graph);
 struct PlannedBytes {
   std::vector<std::int64_t> bytes;  ///< by block of the step: of a plan that takes little time
   std::vector<std::int64_t> least;  ///< by block: no plan needs less
-  double microseconds = 0;          ///< of the longest chain of tasks, estimated
+  double microseconds = 0;          ///< of the critical path, estimated
 
   std::int64_t sum() const noexcept;  ///< of `bytes`
 };
@@ -292,9 +292,9 @@ struct PlannedBytes {
 /// `dependencies` are kept, so that all results keep their bits. Greedy orders that seem to save
 /// bytes are asked of `planned`, the best first; the first one is taken that needs at least 1/128
 /// fewer bytes, of which no block needs more than any plan of the given order would, and whose
-/// chain is no longer by 1/128. Graphs of more than 8,192 ops are not planned, and keep their
-/// order. Between `select`, which knows layouts and workspaces, and `in_place`, which goes by who
-/// reads last. Returns how many ops were moved.
+/// critical path is no longer by 1/128. Graphs of more than 8,192 ops are not planned, and keep
+/// their order. Between `select`, which knows layouts and workspaces, and `in_place`, which goes by
+/// who reads last. Returns how many ops were moved.
 int order(Graph& graph, const std::function<PlannedBytes(const Graph&)>& planned,
           Remarks* remarks = nullptr);
 

@@ -17,7 +17,7 @@
 // last: N stagings in N steps, one less where no step follows. The times of ops are of the N steps'
 // own.
 //
-// A recording takes at least 64 bytes a task and step, from start_profile to stop_profile.
+// A profile takes at least 64 bytes a task and step, from start_profile to stop_profile.
 //
 // Any process that builds programs can be watched from outside, too, by its environment:
 //   ARENITE_TRACE=FILE     a trace of each program's last steps for ui.perfetto.dev or
@@ -40,7 +40,7 @@
 
 namespace arenite::runtime {
 
-/// The most steps that one recording holds.
+/// The most steps that one profile holds.
 inline constexpr long max_profile_steps = 100'000;
 
 /// Nanoseconds of workers.

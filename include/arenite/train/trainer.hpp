@@ -69,7 +69,7 @@ struct TrainerOptions {
   std::optional<bool> resident_data = std::nullopt;
 };
 
-/// Means over the samples of a pass.
+/// Means over the samples of a sweep over a set.
 struct Metrics {
   double loss = 0;
   double accuracy = 0;  ///< 0 to 1
@@ -112,15 +112,15 @@ struct FitOptions {
 };
 
 /// What steps asked of the system, training and evaluation together: every call of the process
-/// while they were under way, whoever made it. Between passes and during `on_progress` nothing is
+/// while they were under way, whoever made it. Between sweeps and during `on_progress` nothing is
 /// counted.
 ///
 /// All of them count, from the first on: the warm-up is the building of their programs, which
 /// submits each task once, dry, before any data moves. Both sums stay 0, but for one heap call a
 /// session that StarPU may make where there are more workers than cores.
 struct StepCosts {
-  long training_steps = 0, evaluation_steps = 0;  ///< of passes that came to their end
-  /// As in arenite/runtime/heap_calls.hpp. None where nobody counts, or before the first pass.
+  long training_steps = 0, evaluation_steps = 0;  ///< of sweeps that came to their end
+  /// As in arenite/runtime/heap_calls.hpp. None where nobody counts, or before the first sweep.
   std::optional<long> heap_calls, map_calls;
 };
 
@@ -187,7 +187,7 @@ class Trainer {
 
   void set_learning_rate(float learning_rate);  ///< throws Error unless it is finite
   long steps() const noexcept;                  ///< training steps submitted
-  StepCosts costs() const noexcept;             ///< of all passes so far
+  StepCosts costs() const noexcept;             ///< of all sweeps so far
 
  private:
   struct Impl;

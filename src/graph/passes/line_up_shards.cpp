@@ -94,11 +94,11 @@ class Others {
 class LineUp {
  public:
   LineUp(const Graph& graph, const BatchCut& cut, int at_once) : graph_(graph), cut_(cut) {
-    // Neighbours in one chain: their sums need not wait for another one.
-    for_each_part(cut.shards, at_once, [&](int chain, std::int64_t, std::int64_t count) {
-      chain_.insert(chain_.end(), static_cast<std::size_t>(count), chain);
+    // Neighbours in one line: their sums need not wait for another one.
+    for_each_part(cut.shards, at_once, [&](int line, std::int64_t, std::int64_t count) {
+      line_.insert(line_.end(), static_cast<std::size_t>(count), line);
     });
-    following_ = cut.shards - (chain_.back() + 1);
+    following_ = cut.shards - (line_.back() + 1);
     for (const OpId id : graph[Graph::body].ops) {
       if (!adds_shards(graph, id, cut)) continue;
       parts_[id] = {};
@@ -126,23 +126,23 @@ class LineUp {
     const std::vector<OpId>& ops = graph_[Graph::body].ops;
     Others others(graph_, ops);
     for (const OpId id : others.first()) others.append(id, order_);
-    std::map<std::pair<int, int>, std::vector<OpId>> turns;  // by place in its chain, and chain
+    std::map<std::pair<int, int>, std::vector<OpId>> turns;  // by place in its line, and line
     for (const OpId id : ops) {
       if (graph_[id].lane == Op::shared_lane) continue;
       const int shard = cut_.shard_of(graph_[id].lane);
-      const auto begin = std::ranges::find(chain_, chain_of(shard));
-      turns[{shard - static_cast<int>(begin - chain_.begin()), chain_of(shard)}].push_back(id);
+      const auto begin = std::ranges::find(line_, line_of(shard));
+      turns[{shard - static_cast<int>(begin - line_.begin()), line_of(shard)}].push_back(id);
     }
     for (const auto& [turn, mine] : turns) {
       for (const OpId id : mine) others.append(id, order_);
     }
   }
 
-  int chain_of(int shard) const { return chain_[static_cast<std::size_t>(shard)]; }
+  int line_of(int shard) const { return line_[static_cast<std::size_t>(shard)]; }
 
   /// Where an op's lane goes.
   int new_lane(int lane) const {
-    return chain_of(cut_.shard_of(lane)) * cut_.lanes + lane % cut_.lanes;
+    return line_of(cut_.shard_of(lane)) * cut_.lanes + lane % cut_.lanes;
   }
 
   bool replace(OpId id, std::vector<ValueId>& map, Builder& builder) {
@@ -170,7 +170,7 @@ class LineUp {
     return cut_.shard_of(lane_of(graph_, graph_[sum].operands[term]));
   }
 
-  /// Adds what one chain has of a sum, as far as this term was missing.
+  /// Adds what one line has of a sum, as far as this term was missing.
   void complete(OpId sum, Range range, std::size_t term, Builder& builder) {
     const auto [from, to] = range;
     if (to - from < 2) return;
@@ -179,13 +179,13 @@ class LineUp {
     Parts& parts = parts_[sum];
     const auto left = parts.find({from, middle}), right = parts.find({middle, to});
     if (left == parts.end() || right == parts.end() ||
-        chain_of(shard_of(sum, from)) != chain_of(shard_of(sum, to - 1)))
+        line_of(shard_of(sum, from)) != line_of(shard_of(sum, to - 1)))
       return;
     const int lane = lane_of(graph_, graph_[sum].operands[term]);
     parts[range] = add(sum, left->second, right->second, new_lane(lane), builder);
   }
 
-  /// All of a range, of which each chain has added what it has.
+  /// All of a range, of which each line has added what it has.
   ValueId total(OpId sum, Range range, Builder& builder) {
     if (const auto known = parts_[sum].find(range); known != parts_[sum].end())
       return known->second;
@@ -202,7 +202,7 @@ class LineUp {
 
   const Graph& graph_;
   const BatchCut cut_;
-  std::vector<int> chain_;  // by shard
+  std::vector<int> line_;  // by shard
   int following_ = 0;
   std::map<ValueId, std::vector<std::pair<OpId, std::size_t>>> sums_with_;  // by term: its place
   std::vector<OpId> order_;

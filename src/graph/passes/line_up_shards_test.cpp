@@ -60,10 +60,10 @@ int sums_in_lanes(const Graph& graph) {
   }));
 }
 
-TEST(LaneShares, OfShardsAreCutOneByOne) {
+TEST(LanesOfABatch, OfShardsAreCutOneByOne) {
   const auto text = [](std::int64_t batch, const BatchCut& cut) {
     std::string all;
-    for (const LaneShare& share : lane_shares(batch, cut)) {
+    for (const LaneRows& share : lane_rows(batch, cut)) {
       all += std::to_string(share.lane) + ":" + std::to_string(share.begin) + "+" +
              std::to_string(share.count) + " ";
     }
@@ -78,7 +78,7 @@ TEST(LaneShares, OfShardsAreCutOneByOne) {
 
 TEST(LineUpShards, EachGoesForwardAndBackwardBeforeTheNext) {
   const auto [graph, cut] = lined_up({.shards = 4}, 1);
-  EXPECT_EQ(lane_shares(13, cut).size(), 4u);
+  EXPECT_EQ(lane_rows(13, cut).size(), 4u);
   int turns = 0;
   std::optional<Phase> last;
   for (OpId id : graph[Graph::body].ops) {

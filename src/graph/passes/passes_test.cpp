@@ -16,11 +16,11 @@ std::vector<std::string> op_names(const Graph& graph) {
   return names;
 }
 
-TEST(LaneShares, DifferByAtMostOneAndLeaveNoneEmpty) {
+TEST(LanesOfABatch, DifferByAtMostOneAndLeaveNoneEmpty) {
   for (std::int64_t batch = 1; batch < 40; ++batch) {
     for (int lanes = 1; lanes < 9; ++lanes) {
       std::int64_t next = 0, least = batch, most = 0;
-      for (const LaneShare& share : lane_shares(batch, {.lanes = lanes})) {
+      for (const LaneRows& share : lane_rows(batch, {.lanes = lanes})) {
         EXPECT_EQ(share.begin, next);
         next += share.count;
         least = std::min(least, share.count);
@@ -31,8 +31,8 @@ TEST(LaneShares, DifferByAtMostOneAndLeaveNoneEmpty) {
       EXPECT_LE(most - least, 1);
     }
   }
-  EXPECT_THROW(lane_shares(0, {}), Error);
-  EXPECT_THROW(lane_shares(4, {.lanes = 0}), Error);
+  EXPECT_THROW(lane_rows(0, {}), Error);
+  EXPECT_THROW(lane_rows(4, {.lanes = 0}), Error);
 }
 
 struct Fixture : ::testing::Test {

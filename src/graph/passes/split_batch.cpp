@@ -32,9 +32,9 @@ class Splitter {
            const BatchCut& cut)
       : source_(graph), forms_(forms), builder_(out_.graph, table), whole_(graph.value_count()) {
     out_.cut = cut_of(forms.rows(), cut);
-    out_.shares = lane_shares(forms.rows(), out_.cut);
+    out_.shares = lane_rows(forms.rows(), out_.cut);
     lane_.resize(static_cast<std::size_t>(out_.shares.back().lane) + 1);
-    for (const LaneShare& share : out_.shares) mine(share).resize(graph.value_count());
+    for (const LaneRows& share : out_.shares) mine(share).resize(graph.value_count());
   }
 
   BatchGraph split() {
@@ -69,7 +69,7 @@ class Splitter {
 
   /// The ops that wait, lane by lane.
   void flush() {
-    for (const LaneShare& share : out_.shares) {
+    for (const LaneRows& share : out_.shares) {
       std::vector<ValueId>& map = mine(share);
       for (const OpId id : waiting_) {
         for (const ValueId operand : source_[id].operands) {
@@ -84,7 +84,7 @@ class Splitter {
   }
 
   /// What an operator says of its shares is believed no further than its shapes go.
-  void check_share(OpId id, ValueId result, const LaneShare& share) {
+  void check_share(OpId id, ValueId result, const LaneRows& share) {
     Value& part = out_.graph[mine(share)[result.index]];
     part.batch.clear();
     const Shape& all = source_[result].shape;
@@ -105,7 +105,7 @@ class Splitter {
   }
 
   /// What a lane's op reads of a value.
-  ValueId of_lane(ValueId id, const LaneShare& share) {
+  ValueId of_lane(ValueId id, const LaneRows& share) {
     if (forms_.of(id) != Result::rows) return whole_[id.index];
     if (const ValueId own = mine(share)[id.index]) return own;
     // There as a whole, and read for the first time.
@@ -140,13 +140,13 @@ class Splitter {
                                  {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())}});
   }
 
-  std::vector<ValueId>& mine(const LaneShare& share) {
+  std::vector<ValueId>& mine(const LaneRows& share) {
     return lane_[static_cast<std::size_t>(share.lane)];
   }
 
   std::vector<ValueId> lanes_of(ValueId id) {
     std::vector<ValueId> all;
-    for (const LaneShare& share : out_.shares) all.push_back(mine(share)[id.index]);
+    for (const LaneRows& share : out_.shares) all.push_back(mine(share)[id.index]);
     return all;
   }
 
@@ -203,13 +203,13 @@ std::string one_shard(const Graph& graph, const BatchForms& forms) {
 
 }  // namespace
 
-std::vector<LaneShare> lane_shares(std::int64_t batch, const BatchCut& cut) {
+std::vector<LaneRows> lane_rows(std::int64_t batch, const BatchCut& cut) {
   if (batch < 1 || cut.shards < 1 || cut.lanes < 1) {
     fail({.found = "a batch of " + std::to_string(batch) + " in " + std::to_string(cut.shards) +
                    " shards of " + std::to_string(cut.lanes) + " lanes",
           .expected = "at least 1 of each"});
   }
-  std::vector<LaneShare> shares;
+  std::vector<LaneRows> shares;
   for_each_part(batch, cut.shards, [&](int shard, std::int64_t first, std::int64_t samples) {
     for_each_part(samples, cut.lanes, [&](int lane, std::int64_t begin, std::int64_t count) {
       shares.push_back({.lane = shard * cut.lanes + lane, .begin = first + begin, .count = count});

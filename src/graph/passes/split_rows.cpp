@@ -130,8 +130,8 @@ class RowSplitter {
   void add_part(OpId id, OpId reader, const RowPart& rows, const std::vector<ValueId>& map,
                 Builder& builder) const {
     const Op &op = graph_[id], &by_rows = graph_[reader];
-    // A lane's part is no link of its chain, which would wait for all lanes' samples: it goes with
-    // the update, when its worker has nothing else to do.
+    // A lane's part does not stand in its line, which would wait for all lanes' samples: it goes
+    // with the update, when its worker has nothing else to do.
     const bool mine = rows.lane >= 0;
     builder.context = {.phase = mine ? by_rows.phase : op.phase,
                        .lane = mine ? rows.lane : op.lane,

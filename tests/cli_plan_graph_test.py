@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`arenite plan` of graph scripts and models. Usage: cli_plan_step_test.py COMMAND [SANITIZER]"""
+"""`arenite plan` of graph scripts and models. Usage: cli_plan_graph_test.py COMMAND [SANITIZER]"""
 import json
 import re
 import xml.etree.ElementTree

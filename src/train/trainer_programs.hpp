@@ -5,7 +5,7 @@
 #include <arenite/runtime/program.hpp>
 #include <arenite/train/trainer.hpp>
 
-#include "src/train/step_program.hpp"
+#include "src/train/step.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,7 @@ struct SplitPrograms {
 void check_split(const data::Split& split, bool training, const Shape& image, std::int64_t batch);
 
 /// What all programs of a trainer are made from. Borrowed.
-struct Recipe {
+struct TrainerSetup {
   const nn::Layer& model;
   const Shape& image;
   const TrainerOptions& options;
@@ -49,15 +49,15 @@ struct Recipe {
                       bool training, std::size_t bytes) const;
 };
 
-class Programs {
+class TrainerPrograms {
  public:
   using Wanted = std::pair<data::Split, bool>;  ///< a checked split, and whether to train on it
   using State = std::map<std::string, std::vector<std::byte>>;  ///< by name
 
   /// `state` holds the places that names already have. Parameters get their first values.
-  Programs(runtime::Session& session, const Recipe& recipe,
-           const std::vector<nn::Parameter>& parameters, plan::StateLayout state,
-           const std::vector<Wanted>& wanted);
+  TrainerPrograms(runtime::Session& session, const TrainerSetup& setup,
+                  const std::vector<nn::Parameter>& parameters, plan::StateLayout state,
+                  const std::vector<Wanted>& wanted);
 
   /// What outlives a step: parameters, optimizer state, buffers.
   State save();
@@ -70,13 +70,14 @@ class Programs {
   /// Of the first split that is trained on; null: there is none.
   const SplitPrograms* training() const noexcept;
   /// What the programs of a split were made from, for so many samples.
-  StepRequest request(const Recipe& recipe, const SplitPrograms& split, std::int64_t batch) const;
+  StepRequest request(const TrainerSetup& setup, const SplitPrograms& split,
+                      std::int64_t batch) const;
   bool has_state(std::string_view name) const noexcept;
   runtime::ProgramSet& set() noexcept { return *set_; }
   plan::StateLayout state() const { return state_; }
 
  private:
-  void build(runtime::Session& session, const Recipe& recipe);
+  void build(runtime::Session& session, const TrainerSetup& setup);
   void initialise(const Initializer& how, const std::vector<nn::Parameter>& parameters);
 
   std::vector<std::unique_ptr<SplitPrograms>> splits_;  // outlive the set, which reads their order

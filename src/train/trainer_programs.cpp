@@ -2,7 +2,7 @@
 #include <arenite/operators.hpp>
 #include <arenite/random.hpp>
 
-#include "src/train/programs.hpp"
+#include "src/train/trainer_programs.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -32,9 +32,9 @@ void bind_constants(runtime::ProgramSpec& spec, const SplitPrograms& of) {
 
 /// Whether lanes on GPUs are to gather their samples there: where the sets leave most of each GPU's
 /// memory to others, unless somebody has said.
-bool keeps_data_there(const Recipe& recipe, std::size_t bytes) {
-  if (recipe.options.resident_data) return *recipe.options.resident_data;
-  return std::ranges::all_of(recipe.spaces, [&](const Space& space) {
+bool keeps_data_there(const TrainerSetup& setup, std::size_t bytes) {
+  if (setup.options.resident_data) return *setup.options.resident_data;
+  return std::ranges::all_of(setup.spaces, [&](const Space& space) {
     return space.device == DeviceKind::cpu ||
            bytes <= static_cast<std::uint64_t>(space.capacity) / 4;
   });
@@ -83,8 +83,8 @@ void check_split(const data::Split& split, bool training, const Shape& image, st
   }
 }
 
-StepRequest Recipe::request(const std::string& set, std::int64_t batch, std::int64_t dataset,
-                            bool training, std::size_t bytes) const {
+StepRequest TrainerSetup::request(const std::string& set, std::int64_t batch, std::int64_t dataset,
+                                  bool training, std::size_t bytes) const {
   return {.name = set,
           .batch = batch,
           .dataset = dataset,
@@ -103,9 +103,9 @@ StepRequest Recipe::request(const std::string& set, std::int64_t batch, std::int
                   .plan = {.layout = options.layout, .solve = {}}}};
 }
 
-Programs::Programs(runtime::Session& session, const Recipe& recipe,
-                   const std::vector<nn::Parameter>& parameters, plan::StateLayout state,
-                   const std::vector<Wanted>& wanted)
+TrainerPrograms::TrainerPrograms(runtime::Session& session, const TrainerSetup& setup,
+                                 const std::vector<nn::Parameter>& parameters,
+                                 plan::StateLayout state, const std::vector<Wanted>& wanted)
     : state_(std::move(state)) {
   int trained = 0, evaluated = 0;
   for (const auto& [split, training] : wanted) {
@@ -116,28 +116,28 @@ Programs::Programs(runtime::Session& session, const Recipe& recipe,
                     (number == 1 ? "" : "." + std::to_string(number));
     programs.split = split;
     programs.training = training;
-    programs.batch = std::min(recipe.options.batch, split.count);
+    programs.batch = std::min(setup.options.batch, split.count);
     programs.order.resize(static_cast<std::size_t>(split.count));
     std::iota(programs.order.begin(), programs.order.end(), 0);
   }
-  build(session, recipe);
-  initialise(recipe.options.init, parameters);
+  build(session, setup);
+  initialise(setup.options.init, parameters);
 }
 
-StepRequest Programs::request(const Recipe& recipe, const SplitPrograms& programs,
-                              std::int64_t batch) const {
+StepRequest TrainerPrograms::request(const TrainerSetup& setup, const SplitPrograms& programs,
+                                     std::int64_t batch) const {
   std::size_t bytes = 0;
   for (const auto& all : splits_) bytes += all->split.images.size() + all->split.labels.size();
-  return recipe.request(programs.name, batch, programs.split.count, programs.training, bytes);
+  return setup.request(programs.name, batch, programs.split.count, programs.training, bytes);
 }
 
-const SplitPrograms* Programs::training() const noexcept {
+const SplitPrograms* TrainerPrograms::training() const noexcept {
   const auto first =
       std::ranges::find_if(splits_, [](const auto& programs) { return programs->training; });
   return first == splits_.end() ? nullptr : first->get();
 }
 
-void Programs::build(runtime::Session& session, const Recipe& recipe) {
+void TrainerPrograms::build(runtime::Session& session, const TrainerSetup& setup) {
   struct Wish {
     runtime::Program** program;
     std::string name;
@@ -146,10 +146,10 @@ void Programs::build(runtime::Session& session, const Recipe& recipe) {
   std::vector<runtime::ProgramSpec> specs;
   for (const auto& programs : splits_) {
     const auto add = [&](runtime::Program*& program, const char* part, std::int64_t batch) {
-      StepRequest wanted = request(recipe, *programs, batch);
+      StepRequest wanted = request(setup, *programs, batch);
       wanted.name += part;
-      StepProgram built =
-          build_step(recipe.model, recipe.options.loss, recipe.options.optimizer, wanted, &state_);
+      CompiledStep built =
+          compile_step(setup.model, setup.options.loss, setup.options.optimizer, wanted, &state_);
       bind_constants(built.spec, *programs);
       if (&program == &programs->whole) {
         programs->cut = built.cut;
@@ -171,11 +171,12 @@ void Programs::build(runtime::Session& session, const Recipe& recipe) {
   }
   set_ = std::make_unique<runtime::ProgramSet>(
       session, kernels(), std::move(specs),
-      runtime::ProgramOptions{.record = recipe.options.cuda_graphs});
+      runtime::ProgramOptions{.record = setup.options.cuda_graphs});
   for (const Wish& wish : wishes) *wish.program = &(*set_)[wish.name];
 }
 
-void Programs::initialise(const Initializer& how, const std::vector<nn::Parameter>& parameters) {
+void TrainerPrograms::initialise(const Initializer& how,
+                                 const std::vector<nn::Parameter>& parameters) {
   std::uint32_t stream = 0;
   for (const nn::Parameter& parameter : parameters) {
     const float range = how.range.value_or(
@@ -186,7 +187,7 @@ void Programs::initialise(const Initializer& how, const std::vector<nn::Paramete
   }
 }
 
-Programs::State Programs::save() {
+TrainerPrograms::State TrainerPrograms::save() {
   State state;
   for_each_persistent(splits_, [&](const plan::Placement& place) {
     const auto [entry, is_new] = state.try_emplace(place.name);
@@ -197,26 +198,27 @@ Programs::State Programs::save() {
   return state;
 }
 
-void Programs::restore(const State& state) {
+void TrainerPrograms::restore(const State& state) {
   // An evaluation alone has no optimizer state.
   for (const auto& [name, bytes] : state) {
     if (has_state(name)) std::ranges::copy(bytes, set_->state<std::byte>(name).begin());
   }
 }
 
-SplitPrograms* Programs::find(const data::Split& split, bool training) noexcept {
+SplitPrograms* TrainerPrograms::find(const data::Split& split, bool training) noexcept {
   for (const auto& programs : splits_) {
     if (programs->training == training && same(programs->split, split)) return programs.get();
   }
   return nullptr;
 }
 
-bool Programs::has(const std::vector<Wanted>& list, const data::Split& split, bool training) {
+bool TrainerPrograms::has(const std::vector<Wanted>& list, const data::Split& split,
+                          bool training) {
   return std::ranges::any_of(
       list, [&](const Wanted& one) { return one.second == training && same(one.first, split); });
 }
 
-bool Programs::has_state(std::string_view name) const noexcept {
+bool TrainerPrograms::has_state(std::string_view name) const noexcept {
   bool found = false;
   for_each_persistent(splits_,
                       [&](const plan::Placement& place) { found = found || place.name == name; });

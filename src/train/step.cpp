@@ -1,4 +1,4 @@
-#include "src/train/step_program.hpp"
+#include "src/train/step.hpp"
 
 #include <arenite/error.hpp>
 #include <arenite/operators.hpp>
@@ -109,9 +109,9 @@ void refuse_tfloat32_on_cpus(const compile::Options& how) {
 
 }  // namespace
 
-StepProgram build_step(const nn::Layer& model, const nn::Loss& loss,
-                       const optim::Optimizer& optimizer, const StepRequest& request,
-                       plan::StateLayout* state) {
+CompiledStep compile_step(const nn::Layer& model, const nn::Loss& loss,
+                          const optim::Optimizer& optimizer, const StepRequest& request,
+                          plan::StateLayout* state) {
   refuse_tfloat32_on_cpus(request.how);
   StepGraph step = step_graph(model, loss, optimizer, request);
   const compile::Entry entry{.name = request.name, .train = request.training};

@@ -1,4 +1,4 @@
-#include "src/cli/program.hpp"
+#include "src/cli/run_command.hpp"
 
 #include <arenite/error.hpp>
 
@@ -11,7 +11,7 @@
 
 namespace arenite::cli {
 
-int run_program(const Command& program, int argc, const char* const* argv) {
+int run_command(const Command& program, int argc, const char* const* argv) {
   const auto complain = [&](const std::string& message, int status) {
     std::cout << std::flush;
     std::cerr << program.name << ": " << message << '\n';

@@ -7,8 +7,8 @@
 namespace arenite::codelets::conv2d {
 inline namespace ARENITE_GRIDS {
 
-/// One of a convolution's passes.
-class WinogradPass {
+/// One of a convolution's three directions.
+class WinogradConvolution {
  public:
   /// Where outputs are not pooled, `pool` is 1×1.
   static graph::Support fits(const Window& window, Pair pool) {
@@ -42,8 +42,8 @@ class WinogradPass {
   }
 
  protected:
-  WinogradPass(const Sizes& sizes, const Tiling2x2& tiles, std::int64_t rows, std::int64_t columns,
-               std::int64_t depth, bool in_parts)
+  WinogradConvolution(const Sizes& sizes, const Tiling2x2& tiles, std::int64_t rows,
+                      std::int64_t columns, std::int64_t depth, bool in_parts)
       : sizes_(sizes),
         tiles_(tiles),
         rows_(rows),
@@ -89,10 +89,10 @@ inline Tiling2x2 output_tiles(const Image& y, Pair pool) {
 }
 
 template <bool pooled>
-class WinogradForwardPass : public WinogradPass {
+class WinogradForwardConvolution : public WinogradConvolution {
  public:
-  WinogradForwardPass(const Sizes& s, const Tiling2x2& tiles, bool biased, bool relu)
-      : WinogradPass(s, tiles, tiles.count, s.outputs(), s.channels(), false),
+  WinogradForwardConvolution(const Sizes& s, const Tiling2x2& tiles, bool biased, bool relu)
+      : WinogradConvolution(s, tiles, tiles.count, s.outputs(), s.channels(), false),
         biased_(biased),
         relu_(relu) {}
 
@@ -113,17 +113,17 @@ class WinogradForwardPass : public WinogradPass {
 };
 
 template <bool pooled>
-class WinogradGradInputPass : public WinogradPass {
+class WinogradGradInputConvolution : public WinogradConvolution {
  public:
-  WinogradGradInputPass(const Sizes& s, const Tiling2x2& tiles_of_x, bool rectified)
-      : WinogradPass(s, tiles_of_x, tiles_of_x.count, s.channels(), s.outputs(), false),
+  WinogradGradInputConvolution(const Sizes& s, const Tiling2x2& tiles_of_x, bool rectified)
+      : WinogradConvolution(s, tiles_of_x, tiles_of_x.count, s.channels(), s.outputs(), false),
         rectified_(rectified) {}
 
   /// Where outputs are pooled, both axes' windows lie alike over the tiles.
   static graph::Support fits(const Window& window, Pair pool) {
     if (pooled && window.padding.h % 2 != window.padding.w % 2)
       return "paddings of which one is odd";
-    return WinogradPass::fits(window, pool);
+    return WinogradConvolution::fits(window, pool);
   }
 
   void run(const KernelCall& call) const {
@@ -157,10 +157,10 @@ class WinogradGradInputPass : public WinogradPass {
 
 /// By parts, which stand in the workspace.
 template <bool pooled>
-class WinogradGradWeightPass : public WinogradPass {
+class WinogradGradWeightConvolution : public WinogradConvolution {
  public:
-  WinogradGradWeightPass(const Sizes& s, const Tiling2x2& tiles)
-      : WinogradPass(s, tiles, s.channels(), s.outputs(), tiles.count, true) {}
+  WinogradGradWeightConvolution(const Sizes& s, const Tiling2x2& tiles)
+      : WinogradConvolution(s, tiles, s.channels(), s.outputs(), tiles.count, true) {}
 
   std::int64_t workspace() const {
     return grid_.parts * weight_part_elements<pooled>(sizes_) * float_bytes;
@@ -184,14 +184,14 @@ class WinogradGradWeightPass : public WinogradPass {
 template <auto build>
 void add_winograd(runtime::KernelTable& kernels, const std::string& op,
                   graph::Support (*fits)(const OpView&)) {
-  using Pass = decltype(build(std::declval<const OpView&>()));
+  using Convolution = decltype(build(std::declval<const OpView&>()));
   const auto add = [&](const char* name,
                        const std::function<graph::Support(const OpView&)>& supports,
-                       const std::function<Pass(const OpView&)>& make, bool only_chosen) {
+                       const std::function<Convolution(const OpView&)>& make, bool only_chosen) {
     Kernel kernel = cuda::own(name, supports, [=](const OpView& view) -> PreparedKernel {
-      return {cuda::run_state<Pass>, std::make_shared<const Pass>(make(view))};
+      return {cuda::run_state<Convolution>, std::make_shared<const Convolution>(make(view))};
     });
-    if constexpr (requires(const Pass& pass) { pass.workspace(); })
+    if constexpr (requires(const Convolution& convolution) { convolution.workspace(); })
       kernel.workspace = [=](const OpView& view) { return make(view).workspace(); };
     kernel.only_chosen = only_chosen;
     kernels.add(op, std::move(kernel));
@@ -205,9 +205,9 @@ void add_winograd(runtime::KernelTable& kernels, const std::string& op,
       build, false);
   for (const bool large : {true, false}) {
     const auto make = [=](const OpView& view) {
-      Pass pass = build(view);
-      pass.take(large);
-      return pass;
+      Convolution convolution = build(view);
+      convolution.take(large);
+      return convolution;
     };
     add(large ? "winograd.large" : "winograd.small", fits, make, true);
   }

@@ -42,13 +42,13 @@ inline std::string name_in(const std::string& set, const char* name) {
   return set.empty() ? name : set + "/" + name;
 }
 
-struct StepProgram : compile::Compiled {
+struct CompiledStep : compile::Compiled {
   std::vector<nn::Parameter> parameters;  ///< of the model, in declaration order
 };
 
 /// All passes, and where `state` is given a plan, which places there what outlives a step.
-StepProgram build_step(const nn::Layer& model, const nn::Loss& loss,
-                       const optim::Optimizer& optimizer, const StepRequest& request,
-                       plan::StateLayout* state = nullptr);
+CompiledStep compile_step(const nn::Layer& model, const nn::Loss& loss,
+                          const optim::Optimizer& optimizer, const StepRequest& request,
+                          plan::StateLayout* state = nullptr);
 
 }  // namespace arenite::train
