@@ -3,7 +3,6 @@
 #pragma once
 
 #include "codelets/broadcast.hpp"
-#include "codelets/share.hpp"
 #include "codelets/simpler.hpp"
 
 #include <optional>

@@ -1,8 +1,9 @@
-// What definitions share: checks of shape rules, each of which throws Error naming the operand and
-// what it met; whole rules; and what ops cost.
+// What definitions share beside graph/rules.hpp: checks of shape rules, each of which throws Error
+// naming the operand and what it met; whole rules; and what ops cost.
 #pragma once
 
 #include <arenite/error.hpp>
+#include <arenite/graph/rules.hpp>
 
 #include "codelets/words.hpp"
 
@@ -11,6 +12,15 @@
 #include <vector>
 
 namespace arenite::codelets {
+
+using graph::all_rows;
+using graph::gradient_of_first;
+using graph::like_first;
+using graph::only_first_is_split;
+using graph::rows_of_all;
+using graph::rows_of_first;
+using graph::rows_of_pair;
+using graph::with_rows;
 
 /// "operand 'weight' (fc1.weight)"
 inline std::string operand_text(const OpView& op, std::size_t i) {
@@ -93,21 +103,12 @@ inline bool flag(const OpView& op, const std::string& name) {
 inline Results infer_alike(const OpView& op) {
   expect_real(op, 0);
   for (std::size_t i = 1; i < op.operand_count(); ++i) expect_like(op, i, 0);
-  return {{op.operand(0).type, op.operand(0).shape}};
+  return like_first(op);
 }
 
 /// A shape as the attributes of ops have it.
 inline std::vector<std::int64_t> dims_of(const Shape& shape) {
   return {shape.begin(), shape.end()};
-}
-
-/// A gradient rule where operand 0 alone may have one: what `make` gives of the result's.
-template <class Make>
-std::function<void(graph::GradientContext&)> gradient_of_first(Make make) {
-  return [make](graph::GradientContext& context) {
-    const ValueId gradient = context.result_gradient(0);
-    if (gradient && context.wants(0)) context.set(0, make(context, gradient));
-  };
 }
 
 /// Bytes of all operands and results, read or written once each.

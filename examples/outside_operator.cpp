@@ -53,17 +53,13 @@ runtime::Kernel plain(runtime::KernelFunction run) {
           }};
 }
 
-std::vector<graph::ResultType> like_first_operand(const graph::OpView& op) {
-  return {{op.operand(0).type, op.operand(0).shape}};
-}
-
 void register_leaky_relu() {
   const graph::AttributeSchema slope{"slope", graph::AttributeType::real, 0.01};
   register_operator({.name = "leaky_relu_grad",
                      .operands = {{"gradient"}, {"x"}},
                      .results = {"x_gradient"},
                      .attributes = {slope},
-                     .infer = like_first_operand,
+                     .infer = graph::like_first,
                      .in_place = {{0, 0}}},
                     {plain(leaky_relu_grad)});
   register_operator(
@@ -71,20 +67,13 @@ void register_leaky_relu() {
        .operands = {{"x"}},
        .results = {"y"},
        .attributes = {slope},
-       .infer = like_first_operand,
+       .infer = graph::like_first,
        .gradient =
-           [](graph::GradientContext& context) {
-             if (!context.wants(0)) return;
-             context.set(0, context.builder().add1("leaky_relu_grad",
-                                                   {context.result_gradient(0), context.operand(0)},
-                                                   {{"slope", context.forward().real("slope")}}));
-           },
-       .of_share = [](const graph::OpView& op,
-                      const graph::Share& share) -> std::optional<graph::OfShare> {
-         if (!share.has_rows(0)) return std::nullopt;
-         return graph::OfShare{.results = {graph::OfShare::Result::rows},
-                               .attributes = op.attributes()};
-       }},
+           graph::gradient_of_first([](graph::GradientContext& context, graph::ValueId gradient) {
+             return context.builder().add1("leaky_relu_grad", {gradient, context.operand(0)},
+                                           context.forward().attributes());
+           }),
+       .of_share = graph::rows_of_first<>},
       {plain(leaky_relu)});
 }
 
@@ -95,12 +84,11 @@ void register_center() {
       {.name = "center",
        .operands = {{"x"}},
        .results = {"y"},
-       .infer = like_first_operand,
+       .infer = graph::like_first,
        .gradient =
-           [](graph::GradientContext& context) {
-             if (!context.wants(0)) return;
-             context.set(0, context.builder().add1("center", {context.result_gradient(0)}));
-           }},
+           graph::gradient_of_first([](graph::GradientContext& context, graph::ValueId gradient) {
+             return context.builder().add1("center", {gradient});
+           })},
       {{.name = "plain", .prepare = [](const graph::OpView& op) -> runtime::PreparedKernel {
           const Shape& x = op.operand(0).shape;
           return {center, std::make_shared<std::pair<std::int64_t, std::int64_t>>(x[0], x[1])};

@@ -1,6 +1,7 @@
 // A layer from outside the library that misbehaves as a test wants it to.
 #pragma once
 
+#include <arenite/graph/rules.hpp>
 #include <arenite/nn/nn.hpp>
 #include <arenite/operators.hpp>
 
@@ -9,8 +10,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "codelets/share.hpp"
 
 namespace arenite::testing {
 
@@ -28,15 +27,10 @@ nn::Layer passing_layer(const std::string& name) {
         {.name = name,
          .operands = {{"x"}},
          .results = {"y"},
-         .infer =
-             [](const graph::OpView& op) {
-               return std::vector<graph::ResultType>{{op.operand(0).type, op.operand(0).shape}};
-             },
-         .gradient =
-             [](graph::GradientContext& context) {
-               if (context.wants(0)) context.set(0, context.result_gradient(0));
-             },
-         .of_share = codelets::rows_of_first<>},
+         .infer = graph::like_first,
+         .gradient = graph::gradient_of_first(
+             [](graph::GradientContext&, graph::ValueId gradient) { return gradient; }),
+         .of_share = graph::rows_of_first<>},
         {{.name = "plain", .prepare = [copy](const graph::OpView& op) {
             return runtime::PreparedKernel{
                 copy, std::make_shared<std::int64_t>(op.operand(0).shape.elements())};

@@ -3,7 +3,6 @@
 // as a new value, in any space.
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
-#include "codelets/share.hpp"
 #include "codelets/simpler.hpp"
 
 namespace arenite::codelets {
@@ -17,7 +16,7 @@ void register_assign(Registry& registry) {
                 .results = {"assigned"},
                 .infer = [](const OpView& op) -> Results {
                   expect_like(op, 1, 0);
-                  return {{op.operand(0).type, op.operand(0).shape}};
+                  return like_first(op);
                 },
                 .gradient =
                     [](graph::GradientContext& context) {
@@ -28,9 +27,7 @@ void register_assign(Registry& registry) {
   registry.add({.name = "identity",
                 .operands = {{"x"}},
                 .results = {"y"},
-                .infer = [](const OpView& op) -> Results {
-                  return {{op.operand(0).type, op.operand(0).shape}};
-                },
+                .infer = like_first,
                 .gradient = gradient_of_first([](auto&, ValueId gradient) { return gradient; }),
                 .simplify = same_shape,
                 .of_share = rows_of_first<>},

@@ -1,7 +1,5 @@
 #include "codelets/avg_pool2d/avg_pool2d.hpp"
 
-#include "codelets/share.hpp"
-
 namespace arenite::codelets {
 namespace avg_pool2d {
 namespace {

@@ -8,7 +8,6 @@
 #include "codelets/batch_gather/batch_gather.hpp"
 
 #include "codelets/rules.hpp"
-#include "codelets/share.hpp"
 
 #include <cmath>
 

@@ -2,7 +2,6 @@
 // bias_grad(gradient [..., C]) -> [C]: the sum over all axes but the last.
 #include "codelets/last_axis.hpp"
 #include "codelets/registry.hpp"
-#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 

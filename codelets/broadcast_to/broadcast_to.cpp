@@ -2,7 +2,6 @@
 // rank stays. sum_to backwards.
 #include "codelets/broadcast.hpp"
 #include "codelets/registry.hpp"
-#include "codelets/share.hpp"
 #include "codelets/simpler.hpp"
 
 namespace arenite::codelets {

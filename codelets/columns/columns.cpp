@@ -6,7 +6,6 @@
 // a batch hand each other samples (`split_features`).
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
-#include "codelets/share.hpp"
 #include "codelets/simpler.hpp"
 
 namespace arenite::codelets {

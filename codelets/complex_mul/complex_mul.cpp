@@ -7,7 +7,6 @@
 // summed over the axes along which b is repeated; its conjugate with conjugate=1.
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
-#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 

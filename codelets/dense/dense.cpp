@@ -13,7 +13,6 @@
 
 #include "codelets/rules.hpp"
 #include "codelets/sgd/sgd.hpp"
-#include "codelets/share.hpp"
 #include "codelets/simpler.hpp"
 
 #include <cmath>

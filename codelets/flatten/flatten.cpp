@@ -2,7 +2,6 @@
 // are views, without a kernel; `select` therefore gives x no halo.
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
-#include "codelets/share.hpp"
 #include "codelets/simpler.hpp"
 
 namespace arenite::codelets {

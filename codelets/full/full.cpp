@@ -2,7 +2,6 @@
 // What a block yields as the gradient of a value that it does not depend on, and where sums begin.
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
-#include "codelets/share.hpp"
 
 #include <cmath>
 

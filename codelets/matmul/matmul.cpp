@@ -7,7 +7,6 @@
 #include "codelets/matmul/sizes.hpp"
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
-#include "codelets/share.hpp"
 #include "codelets/simpler.hpp"
 
 namespace arenite::codelets {

@@ -1,7 +1,5 @@
 #include "codelets/max_pool2d/max_pool2d.hpp"
 
-#include "codelets/share.hpp"
-
 namespace arenite::codelets {
 namespace max_pool2d {
 namespace {

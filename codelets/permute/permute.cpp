@@ -2,7 +2,6 @@
 // back.
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
-#include "codelets/share.hpp"
 #include "codelets/simpler.hpp"
 
 #include <algorithm>

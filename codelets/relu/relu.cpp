@@ -2,7 +2,6 @@
 // reads the output, not the input, so that the forward op may run in place.
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
-#include "codelets/share.hpp"
 #include "codelets/simpler.hpp"
 
 namespace arenite::codelets {

@@ -5,7 +5,6 @@
 //   rms_norm_grad_weight(gradient [..., C], x, eps) -> dweight [C]
 #include "codelets/last_axis.hpp"
 #include "codelets/registry.hpp"
-#include "codelets/share.hpp"
 
 #include <cmath>
 

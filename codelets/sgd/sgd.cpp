@@ -13,7 +13,6 @@
 #include "codelets/sgd/sgd.hpp"
 
 #include "codelets/rules.hpp"
-#include "codelets/share.hpp"
 
 #include <cmath>
 

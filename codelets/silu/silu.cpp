@@ -2,7 +2,6 @@
 // that the gradient reads x itself.
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
-#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 

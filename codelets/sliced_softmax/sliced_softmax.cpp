@@ -6,8 +6,6 @@
 // result, not x, so that the forward op may run in place.
 #include "codelets/sliced_softmax/sliced_softmax.hpp"
 
-#include "codelets/share.hpp"
-
 namespace arenite::codelets {
 namespace {
 

@@ -11,7 +11,6 @@
 #include "codelets/softmax_cross_entropy/softmax_cross_entropy.hpp"
 
 #include "codelets/rules.hpp"
-#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -63,7 +62,7 @@ std::optional<graph::OfShare> loss_of_share(const OpView& op, const graph::Share
 Results infer_scale_by(const OpView& op) {
   expect_real(op, 0);
   expect_value(op, 1, op.operand(0).type, {1}, "one number");
-  return {{op.operand(0).type, op.operand(0).shape}};
+  return like_first(op);
 }
 
 void scale_by_gradient(GradientContext& context) {

@@ -3,7 +3,6 @@
 // but their order.
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
-#include "codelets/share.hpp"
 #include "codelets/simpler.hpp"
 
 namespace arenite::codelets {

@@ -2,7 +2,6 @@
 // broadcast_to repeats, backwards. Each sum is taken in a fixed order, in double.
 #include "codelets/broadcast.hpp"
 #include "codelets/registry.hpp"
-#include "codelets/share.hpp"
 
 namespace arenite::codelets {
 

@@ -8,6 +8,7 @@
 #include <arenite/graph/graph.hpp>
 #include <arenite/graph/operator.hpp>
 #include <arenite/graph/passes.hpp>
+#include <arenite/graph/rules.hpp>
 #include <arenite/graph/run_time_sizes.hpp>
 #include <arenite/graph/text.hpp>
 #include <arenite/graph/verify.hpp>

@@ -4,6 +4,7 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/builder.hpp>
 #include <arenite/graph/regions.hpp>
+#include <arenite/graph/rules.hpp>
 
 #include "src/base/testing.hpp"
 
@@ -12,10 +13,6 @@
 namespace arenite::graph::testing {
 
 using arenite::testing::error_of;
-
-inline std::vector<ResultType> like_first(const OpView& op) {
-  return {{op.operand(0).type, op.operand(0).shape}};
-}
 
 inline std::vector<ResultType> nothing(const OpView&) { return {}; }
 

@@ -1,5 +1,6 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
+#include <arenite/graph/rules.hpp>
 #include <arenite/graph/text.hpp>
 #include <arenite/operators.hpp>
 
@@ -210,9 +211,6 @@ TEST_F(Fuse, LeavesIntermediatesOfAClassThatLasts) {
 }
 
 /// What the rules of the tests below have in common.
-std::vector<ResultType> like_first_operand(const OpView& op) {
-  return {{op.operand(0).type, op.operand(0).shape}};
-}
 std::optional<Attributes> no_attributes(const std::vector<OpView>&) { return Attributes{}; }
 
 TEST(FuseTable, KeepsThePlacesOfOptionalOperands) {
@@ -220,15 +218,13 @@ TEST(FuseTable, KeepsThePlacesOfOptionalOperands) {
   table.add({.name = "lin",
              .operands = {{"x"}, {"w"}, {.name = "bias", .optional = true}},
              .results = {"y"},
-             .infer = like_first_operand});
-  table.add({.name = "prelu",
-             .operands = {{"x"}, {"slope"}},
-             .results = {"y"},
-             .infer = like_first_operand});
+             .infer = like_first});
+  table.add(
+      {.name = "prelu", .operands = {{"x"}, {"slope"}}, .results = {"y"}, .infer = like_first});
   table.add({.name = "lin_prelu",
              .operands = {{"x"}, {"w"}, {.name = "bias", .optional = true}, {"slope"}},
              .results = {"y"},
-             .infer = like_first_operand,
+             .infer = like_first,
              .does = ChainOf{{"lin", "prelu"}, no_attributes}});
   Graph graph;
   Builder builder(graph, table);
@@ -255,7 +251,7 @@ TEST(FuseTable, LeavesChainsThatMakeMore) {
   };
   table.add(
       {.name = "norm", .operands = x_and_running, .results = {"y", "running"}, .infer = both});
-  table.add({.name = "relu", .operands = {{"x"}}, .results = {"y"}, .infer = like_first_operand});
+  table.add({.name = "relu", .operands = {{"x"}}, .results = {"y"}, .infer = like_first});
   table.add({.name = "store", .operands = {{"x"}}, .infer = [](const OpView&) {
                return std::vector<ResultType>{};
              }});
@@ -284,7 +280,7 @@ TEST(FuseTable, NamesAChainOfUnknownOperators) {
   table.add({.name = "f",
              .operands = {{"x"}},
              .results = {"y"},
-             .infer = like_first_operand,
+             .infer = like_first,
              .does = ChainOf{{"f", "rleu"}, no_attributes}});
   Graph graph;
   EXPECT_EQ(error_of([&] { fuse(graph, table); }),
@@ -295,9 +291,6 @@ TEST(FuseTable, NamesAChainOfUnknownOperators) {
 /// Two rules for one start: the longer chain wins where it is there, the shorter one elsewhere.
 TEST(FuseTable, PrefersTheLongestChain) {
   OperatorTable table;
-  const auto like_first = [](const OpView& op) {
-    return std::vector<ResultType>{{op.operand(0).type, op.operand(0).shape}};
-  };
   const auto always = [](const std::vector<OpView>&) {
     return std::optional<Attributes>(Attributes{});
   };

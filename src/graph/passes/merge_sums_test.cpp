@@ -1,5 +1,6 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
+#include <arenite/graph/rules.hpp>
 #include <arenite/graph/text.hpp>
 #include <arenite/operators.hpp>
 
@@ -148,11 +149,11 @@ TEST_F(MergeSums, RefusesAGraphAfterSelect) {
 
 TEST_F(MergeSums, RefusesARuleThatNamesNoSuchOperator) {
   OperatorTable table;
-  const auto infer = [](const OpView& op) {
-    return std::vector<ResultType>{{op.operand(0).type, op.operand(0).shape}};
-  };
-  table.add(
-      {.name = "gg", .operands = {{"x"}}, .results = {"y"}, .infer = infer, .does = SumOf{"g"}});
+  table.add({.name = "gg",
+             .operands = {{"x"}},
+             .results = {"y"},
+             .infer = like_first,
+             .does = SumOf{"g"}});
   EXPECT_EQ(error_of([&] { merge_sums(graph, table); }),
             "operator 'gg' with 1 (x) operands, which sums 'g'; expected one result, and any "
             "number of all the operands that a registered operator with one result has");
