@@ -25,7 +25,7 @@ class GemmCeiling {
 };
 
 /// GB/s of a = b + s·c over arrays of `bytes` in all, which should be some times the caches': 12
-/// bytes an element, as STREAM counts. The best of some passes of all cores together.
+/// bytes an element, as STREAM counts. The best of some sweeps of all cores together.
 double triad_bandwidth(int workers, std::size_t bytes);
 
 /// Four times the last cache, as STREAM asks, but no more than a quarter of the memory.

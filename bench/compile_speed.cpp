@@ -19,7 +19,7 @@
 #include "src/cli/checks.hpp"
 #include "src/cli/run_command.hpp"
 #include "src/compile/compile.hpp"
-#include "src/train/step.hpp"
+#include "src/train/compiled_step.hpp"
 
 namespace {
 

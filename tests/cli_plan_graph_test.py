@@ -21,7 +21,7 @@ result = $7;
 """
 
 # One way into the loop holds two values at a time, the other one only its result; each trip holds two.
-BLOCKS = """# a gate, then three passes over the same weights
+BLOCKS = """# a gate, then three trips over the same weights
 $1 = InputTensor(gate, int64, [1]);
 $2 = InputTensor(x, float32, [256, 256]);
 $3 = ParameterTensor(w, float32, [256, 256]);

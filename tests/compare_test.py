@@ -37,7 +37,7 @@ def whole_report(contestants, workers=(1,)):
 
 class Networks(unittest.TestCase):
     def test_operations_of_a_sample(self):
-        # Multiply-adds by hand: three passes, two operations each, without the gradient of the images.
+        # Multiply-adds by hand: three directions, two operations each, without the gradient of the images.
         expected = {
             "mlp": 2 * (2 * 784 * 512 + 3 * 512 * 10),
             "cnn1": 2 * (2 * 26 * 26 * 4 * 9 + 3 * 13 * 13 * 4 * 10),

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/testing.hpp"
-#include "src/train/step.hpp"
+#include "src/train/compiled_step.hpp"
 #include "tests/reference/differences.hpp"
 
 #include <algorithm>

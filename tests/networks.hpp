@@ -5,7 +5,7 @@
 #include <arenite/data/dataset.hpp>
 #include <arenite/nn/nn.hpp>
 
-#include "src/train/step.hpp"
+#include "src/train/compiled_step.hpp"
 
 #include <cstdlib>
 #include <string>

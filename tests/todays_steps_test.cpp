@@ -20,7 +20,7 @@
 #include "codelets/avx512.hpp"
 #include "codelets/instruction_set.hpp"
 #include "src/base/sha256.hpp"
-#include "src/train/step.hpp"
+#include "src/train/compiled_step.hpp"
 #include "tests/networks.hpp"
 
 namespace arenite {

@@ -3,7 +3,7 @@
 
 #include "src/runtime/idle.hpp"
 #include "src/runtime/starpu.hpp"
-#include "src/train/step.hpp"
+#include "src/train/compiled_step.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>

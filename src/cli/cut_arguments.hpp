@@ -17,7 +17,7 @@ inline void add_cut(Command& command, CutArguments& cut) {
                    "the network and the batch); results depend on it, but not on the number of "
                    "workers");
   add_whole_number(command, "--lanes", cut.lanes, 1, most_parts,
-                   "shares of a shard that run in parallel (else chosen likewise; one of each of "
+                   "parts of a shard that run in parallel (else chosen likewise; one of each of "
                    "the shards that are asked for); results depend on it, too");
   add_whole_number(command, "--at-once", cut.at_once, 1, most_parts,
                    "shards under way together (else enough for all workers; on GPUs all): fewer "

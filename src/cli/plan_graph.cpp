@@ -16,7 +16,7 @@
 #include "src/cli/plan_subject.hpp"
 #include "src/compile/compile.hpp"
 #include "src/plan/json_field.hpp"
-#include "src/train/step.hpp"
+#include "src/train/compiled_step.hpp"
 
 #include <spdlog/fmt/fmt.h>
 

@@ -11,13 +11,13 @@
 
 namespace arenite::cli {
 
-int run_command(const Command& program, int argc, const char* const* argv) {
+int run_command(const Command& command, int argc, const char* const* argv) {
   const auto complain = [&](const std::string& message, int status) {
     std::cout << std::flush;
-    std::cerr << program.name << ": " << message << '\n';
+    std::cerr << command.name << ": " << message << '\n';
     return status;
   };
-  const Asked asked = read_command_line(program, argc, argv);
+  const Asked asked = read_command_line(command, argc, argv);
   if (asked.status != exit_ok) return complain(asked.text, asked.status);
   try {
     std::cout << asked.text;

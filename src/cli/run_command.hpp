@@ -6,7 +6,7 @@
 namespace arenite::cli {
 
 /// Reads the command line and does what it asks for. Returns the exit status; errors are said on
-/// standard error, by the program's name.
-int run_command(const Command& program, int argc, const char* const* argv);
+/// standard error, by the command's name.
+int run_command(const Command& command, int argc, const char* const* argv);
 
 }  // namespace arenite::cli

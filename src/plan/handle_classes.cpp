@@ -30,7 +30,7 @@ class Partitioner {
     cut();
     merge_equal();
     index();
-    // Merging leaves no task with more segments than before: one pass over the tasks will do.
+    // Merging leaves no task with more segments than before: once over the tasks will do.
     for (std::size_t task = 0; task < problem_.task_count; ++task) {
       if (pieces_[task].size() > problem_.limit) merge_for(task);
     }

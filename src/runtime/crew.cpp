@@ -143,7 +143,7 @@ std::size_t Crew::find_homes(const graph::Schedule& schedule, std::size_t worker
     for_cpu += nodes_[t].launcher == nullptr ? 1 : 0;
     if (t >= schedule.tasks.size()) continue;  // the end of a step, when it has its own task
     nodes_[t].staging = schedule.tasks[t].staging;
-    if (schedule.tasks[t].phase != Phase::update) nodes_[t].chain = schedule.tasks[t].lane;
+    if (schedule.tasks[t].phase != Phase::update) nodes_[t].lane = schedule.tasks[t].lane;
     if (nodes_[t].launcher != nullptr) continue;
     if (!nodes_[t].staging) ++width[level[t]];
     if (schedule.tasks[t].lane >= 0)
@@ -161,8 +161,8 @@ std::size_t Crew::find_homes(const graph::Schedule& schedule, std::size_t worker
   return size;
 }
 
-/// What the step's end waits for longest goes first: a lane's own chain before the updates that
-/// several lanes share, of which whoever has ended its chain takes one.
+/// What the step's end waits for longest goes first: a lane's own tasks before the updates that
+/// several lanes share, of which whoever has ended its own takes one.
 void Crew::find_urgencies(const graph::Schedule& schedule) {
   for (std::size_t t = nodes_.size(); t-- > 0;) {
     float behind = 0;
@@ -284,8 +284,8 @@ bool Crew::take(std::size_t member, Item& item) noexcept {
 /// With a lane whose samples are in the cache: they would be gone after a task of another one that
 /// is at home here, for which nobody waits longer.
 bool Crew::goes_on(Item item, Item next) const noexcept {
-  const int lane = nodes_[next.task].chain;
-  return lane != graph::Op::shared_lane && lane == nodes_[item.task].chain;
+  const int lane = nodes_[next.task].lane;
+  return lane != graph::Op::shared_lane && lane == nodes_[item.task].lane;
 }
 
 /// Runs a task; true when `item` is one to go on with.

@@ -93,7 +93,7 @@ class Crew {
     int needs = 0;         ///< ends of other tasks: predecessors, and the step before
     std::size_t home = 0;  ///< the member that should run it: what it reads is in that one's cache
     float urgency = 0;     ///< microseconds from its begin to the step's end, if nothing waits
-    int chain = graph::Op::shared_lane;  ///< the lane of whose chain of tasks it is one, if any
+    int lane = graph::Op::shared_lane;  ///< whose own task it is, no part of an update
     bool staging = false;
   };
 

@@ -4,7 +4,7 @@
 
 #include <arenite/nn/nn.hpp>
 
-#include "src/train/step.hpp"
+#include "src/train/compiled_step.hpp"
 
 #include <string>
 

@@ -160,7 +160,7 @@ struct Trainer::Impl {
   };
 
   /// Runs one sweep over a split. Returns the samples that it took.
-  std::int64_t run(SplitPrograms& sweep, const Breaks& breaks) {
+  std::int64_t run(SplitPrograms& of, const Breaks& breaks) {
     std::int64_t done = 0;
     running = true;
     struct Guard {
@@ -180,17 +180,16 @@ struct Trainer::Impl {
                                       .seconds = breaks.seconds});
         meter.end();  // what a display costs is its own affair
         done += ran * size;
-        steps += sweep.training ? ran : 0;
-        (sweep.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
+        steps += of.training ? ran : 0;
+        (of.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
         if (first && ran > 0) breaks.first_step();
         if (first && breaks.seconds > 0) continue;  // too early for a pause
         if (done < end && breaks.pause && !is_set(breaks.stop)) breaks.pause(done);
       }
     };
-    const std::int64_t whole = sweep.split.count / sweep.batch * sweep.batch;
-    run_steps(*sweep.whole, sweep.batch, whole);
-    if (sweep.rest && done == whole)
-      run_steps(*sweep.rest, sweep.split.count - whole, sweep.split.count);
+    const std::int64_t whole = of.split.count / of.batch * of.batch;
+    run_steps(*of.whole, of.batch, whole);
+    if (of.rest && done == whole) run_steps(*of.rest, of.split.count - whole, of.split.count);
     return done;
   }
 
@@ -228,19 +227,19 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
   for (int epoch = 0; epoch < options.epochs && !is_set(options.stop); ++epoch) {
     // Anew: what `on_epoch` evaluates may have built the programs again, or failed to.
     self.prepare(&train, options.validation);
-    SplitPrograms& sweep = *self.programs->find(train, true);
+    SplitPrograms& of = *self.programs->find(train, true);
     // Before the first step of an epoch nothing is under way, so the order may be rewritten.
     if (options.shuffle) {
-      permutation(sweep.order, options.seed, static_cast<std::uint32_t>(self.epochs_done));
+      permutation(of.order, options.seed, static_cast<std::uint32_t>(self.epochs_done));
     } else {
-      std::iota(sweep.order.begin(), sweep.order.end(), 0);
+      std::iota(of.order.begin(), of.order.end(), 0);
     }
     self.clear_statistics();
     std::optional<ProfileGuard> profile;
     if (options.profile_steps > 0 && epoch + 1 == options.epochs) {
       // An epoch has no more steps than this: records of more would only take memory.
-      profile.emplace(*sweep.whole, std::min(options.profile_steps,
-                                             static_cast<long>(train.count / sweep.batch)));
+      profile.emplace(*of.whole,
+                      std::min(options.profile_steps, static_cast<long>(train.count / of.batch)));
     }
     const auto start = Clock::now();
     Impl::Breaks breaks{.stop = options.stop};
@@ -258,7 +257,7 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
                              .seconds = now.seconds});
       };
     }
-    const std::int64_t done = self.run(sweep, breaks);
+    const std::int64_t done = self.run(of, breaks);
     report = {.epoch = epoch, .train = self.metrics(done, seconds_since(start)), .validation = {}};
     if (profile) report.profile = profile->take();
     ++self.epochs_done;

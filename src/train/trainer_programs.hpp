@@ -5,7 +5,7 @@
 #include <arenite/runtime/program.hpp>
 #include <arenite/train/trainer.hpp>
 
-#include "src/train/step.hpp"
+#include "src/train/compiled_step.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <arenite/operators.hpp>
 #include <arenite/random.hpp>
 
-#include "src/train/step.hpp"
+#include "src/train/compiled_step.hpp"
 #include "tests/oracle/random_program.hpp"
 
 #include <cmath>

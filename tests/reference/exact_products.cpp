@@ -23,7 +23,7 @@ struct Layer {
   List pool = {1, 1};        ///< of the fused operation
 
   Shape weight() const { return {kernel[0], kernel[1], x[3], outputs}; }
-  /// At most: of a pass.
+  /// At most: of a direction.
   std::int64_t products() const { return x.elements() * kernel[0] * kernel[1] * outputs; }
   bool pooled() const { return pool != List{1, 1}; }
 };

@@ -96,7 +96,7 @@ struct Op {
   std::vector<ValueId> results;
   std::vector<RegionId> regions;  ///< bodies of `if` and `loop`
   Phase phase = Phase::forward;
-  int lane = shared_lane;  ///< the share of the batch it works on
+  int lane = shared_lane;  ///< the part of the batch it works on
   ValueId workspace;       ///< scratch bytes that `select` added for the chosen kernel
   std::string kernel;      ///< chosen by `select`; empty before
   std::string where;       ///< script line or layer name, for messages

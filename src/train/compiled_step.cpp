@@ -1,4 +1,4 @@
-#include "src/train/step.hpp"
+#include "src/train/compiled_step.hpp"
 
 #include <arenite/error.hpp>
 #include <arenite/operators.hpp>
