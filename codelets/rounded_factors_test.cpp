@@ -226,10 +226,10 @@ TEST(RoundedFactors, AreSaidOfEveryOperatorThatMultipliesMatrices) {
     }
     // What does the work of such an operator multiplies as it does.
     if (const auto* sum = std::get_if<graph::SumOf>(&definition->does)) {
-      EXPECT_EQ(has_factors(op), has_factors(sum->op)) << op;
+      EXPECT_EQ(has_factors(op), has_factors(sum->of)) << op;
     }
     if (const auto* chain = std::get_if<graph::ChainOf>(&definition->does)) {
-      EXPECT_EQ(has_factors(op), std::ranges::any_of(chain->ops, has_factors)) << op;
+      EXPECT_EQ(has_factors(op), std::ranges::any_of(chain->operators, has_factors)) << op;
     }
   }
   EXPECT_GT(products, 8u);

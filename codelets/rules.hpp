@@ -16,7 +16,6 @@ namespace arenite::codelets {
 using graph::all_rows;
 using graph::gradient_of_first;
 using graph::like_first;
-using graph::only_first_is_split;
 using graph::rows_of_all;
 using graph::rows_of_first;
 using graph::rows_of_pair;

@@ -162,10 +162,9 @@ std::optional<Simpler> simplify(const OpView& op) {
 /// weight, a term of the product.
 template <bool relu>
 std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
-  using graph::Split;
-  if (share.split.at(0) != Split::columns) return rows_of_first<>(op, share);
+  if (!share.is(graph::Split::columns, 0)) return rows_of_first<>(op, share);
   const bool biased = op.has_operand(2);
-  if (!share.has_rows(1) || (biased && !share.is_whole(2))) return std::nullopt;
+  if (!share.has_rows(1) || !share.is_whole(2)) return std::nullopt;
   if (biased && op.operand(2).shape.rank() != 1) return std::nullopt;
   graph::OfShare term{.results = {graph::OfShare::Result::sum}, .attributes = {}, .name = "dense"};
   if (biased) term.finish.push_back({"bias", {2}});
@@ -173,16 +172,15 @@ std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& sha
   return term;
 }
 
-/// By some rows of the weight: those columns of dx.
-std::optional<graph::OfShare> grad_input_of_share(const OpView&, const graph::Share& share) {
-  if (!share.is_whole(0) || !share.has_rows(1)) return std::nullopt;
+/// Rows of the gradient by the whole weight; or by some rows of the weight, those columns of dx.
+std::optional<graph::OfShare> grad_input_of_share(const OpView& op, const graph::Share& share) {
+  if (!share.is_whole(0) || !share.has_rows(1)) return rows_of_first<>(op, share);
   return graph::OfShare{.results = {graph::OfShare::Result::columns}, .attributes = {}};
 }
 
 /// Some rows of dweight, where nobody has asked for some by hand.
 std::optional<graph::OfShare> grad_weight_of_share(const OpView& op, const graph::Share& share) {
-  const bool whole = std::ranges::count(share.split, graph::Split::none) == std::ssize(share.split);
-  if (!whole || !op.attributes().integers("rows").empty()) return std::nullopt;
+  if (share.count_split() > 0 || !op.attributes().integers("rows").empty()) return std::nullopt;
   graph::Attributes attributes = op.attributes();
   attributes.set("rows", std::vector<std::int64_t>{share.begin, share.begin + share.count});
   return all_rows(op, std::move(attributes));

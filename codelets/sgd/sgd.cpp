@@ -133,7 +133,7 @@ void register_sgd(Registry& registry) {
                 .attributes = sgd::attributes(),
                 .infer = infer_multi,
                 .cost = multi_cost,
-                .does = graph::GroupOf{.op = "sgd", .shared = 2, .summed = 1, .sums = "bias_grad"}},
+                .does = graph::GroupOf{.of = "sgd", .shared = 2, .summed = 1, .sums = "bias_grad"}},
                multi_sgd_kernels());
 }
 

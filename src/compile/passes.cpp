@@ -67,7 +67,7 @@ int run_split(Lowering& l, Remarks* remarks) {
     l.undivided = said.left.front().what + ": " + said.left.front().why;
     return 0;
   }
-  const int lanes = static_cast<int>(batch->shares.size());
+  const int lanes = static_cast<int>(batch->lanes.size());
   l.cut = batch->cut;
   l.one_shard = std::move(batch->one_shard);
   l.graph = std::move(batch->graph);

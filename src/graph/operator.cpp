@@ -14,6 +14,12 @@ std::size_t required(const OperatorDefinition& definition) {
       std::count_if(all.begin(), all.end(), [](const auto& o) { return !o.optional; }));
 }
 
+/// Operands at the end of the last group, of so many.
+std::size_t left_out_of(const OperatorDefinition& definition, std::size_t count) {
+  const std::size_t group = definition.variadic;
+  return group == 0 ? 0 : (group - (count - definition.operands.size()) % group) % group;
+}
+
 }  // namespace
 
 std::string OperatorDefinition::expected_operands() const {
@@ -33,7 +39,7 @@ std::string OperatorDefinition::expected_operands() const {
 bool OperatorDefinition::takes(std::size_t count) const noexcept {
   if (count <= operands.size()) return count >= required(*this);
   if (variadic == 0) return false;
-  const std::size_t left_out = (variadic - (count - operands.size()) % variadic) % variadic;
+  const std::size_t left_out = left_out_of(*this, count);
   return std::all_of(operands.end() - static_cast<std::ptrdiff_t>(left_out), operands.end(),
                      [](const OperandSchema& operand) { return operand.optional; });
 }
@@ -50,7 +56,8 @@ bool OperatorDefinition::gives(const OperandSchema& operand, const Attributes& g
   if (operand.given_with.empty()) return !operand.optional;
   if (given.has(operand.given_with)) return given.real(operand.given_with) != 0;
   const auto schema = std::ranges::find(attributes, operand.given_with, &AttributeSchema::name);
-  return std::get<double>(schema->default_value.value()) != 0;
+  return Attributes{{operand.given_with, schema->default_value.value()}}.real(operand.given_with) !=
+         0;
 }
 
 const OperandSchema& OperatorDefinition::operand_schema(std::size_t operand) const noexcept {
@@ -62,10 +69,8 @@ const OperandSchema& OperatorDefinition::operand_schema(std::size_t operand) con
 std::vector<ResultType> infer(const OpView& op) {
   const OperatorDefinition& definition = *op.op().definition;
   auto types = definition.infer(op);
-  // Operands at the end of the last group may be left out.
   std::size_t count = std::max(op.operand_count(), definition.operands.size());
-  while (definition.variadic > 0 && (count - definition.operands.size()) % definition.variadic > 0)
-    ++count;
+  count += left_out_of(definition, count);
   for (std::size_t i = 0; i < count; ++i) {
     const OperandSchema& schema = definition.operand_schema(i);
     if (schema.given_with.empty() || definition.gives(schema, op.attributes()) == op.has_operand(i))
@@ -94,23 +99,23 @@ void OperatorTable::add(OperatorDefinition definition) {
           .expected = "at least one operand to repeat"});
   }
   const auto* chain = std::get_if<ChainOf>(&definition.does);
-  if (chain && (chain->ops.size() < 2 || !chain->attributes)) {
+  if (chain && (chain->operators.size() < 2 || !chain->attributes)) {
     fail({.found = "operator '" + definition.name + "' fused from a chain of " +
-                   std::to_string(chain->ops.size()) +
+                   std::to_string(chain->operators.size()) +
                    (chain->attributes ? "" : " without a rule for its attributes"),
           .expected = "at least two operators and an `attributes` function"});
   }
   for (const OperandSchema& operand : definition.operands) {
     const auto decides = [&](const AttributeSchema& attribute) {
       return attribute.name == operand.given_with && attribute.default_value &&
-             attribute.type == AttributeType::real;
+             (attribute.type == AttributeType::real || attribute.type == AttributeType::integer);
     };
     if (operand.given_with.empty() ||
         (operand.optional && std::ranges::any_of(definition.attributes, decides)))
       continue;
     fail({.found = "operand '" + operand.name + "' of operator '" + definition.name +
                    "' given with '" + operand.given_with + "'",
-          .expected = "an optional operand, and a real attribute with a default"});
+          .expected = "an optional operand, and a number with a default among the attributes"});
   }
   const std::string name = definition.name;
   auto shared = std::make_shared<const OperatorDefinition>(std::move(definition));

@@ -154,7 +154,7 @@ std::shared_ptr<const OperatorDefinition> Parser::optimizer() {
         known += (known.empty() ? "" : ", ") + other;
     }
     lexer_.refuse(token.position, "operator '" + name + "', which is no optimizer",
-                  known.empty() ? "an optimizer" : known);
+                  known.empty() ? "one of (parameter, gradient, learning_rate, …)" : known);
   }
   return definition;
 }

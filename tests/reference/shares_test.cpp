@@ -119,13 +119,17 @@ class Shares {
     }
     evaluator.run();
     for (std::size_t i = 0; i < got_.size(); ++i) {
+      const bool sums = of.results[i] == Result::sum;
+      const int along = of.results[i] == Result::columns ? 1 : 0;
+      ASSERT_EQ(part.graph[part.results[i]].shape,
+                sums ? got_[i].shape : got_[i].shape.with(along, share.count))
+          << where_;
       const std::vector<double>& mine = evaluator[part.results[i]].data;
       std::vector<double>& all = got_[i].data;
-      if (of.results[i] == Result::sum) {
+      if (sums) {
         for (std::size_t k = 0; k < mine.size(); ++k) all.at(k) += mine[k];
       } else {
-        const int axis = of.results[i] == Result::columns ? 1 : 0;
-        Places(got_[i].shape, axis, share).for_each([&](std::size_t w, std::size_t p) {
+        Places(got_[i].shape, along, share).for_each([&](std::size_t w, std::size_t p) {
           all.at(w) = mine.at(p);
         });
       }

@@ -7,6 +7,7 @@
 
 #include <arenite/graph/graph.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -102,7 +103,7 @@ class GradientContext {
 /// and those of an op that takes any number behind the others; its result 0 is the last op's, and
 /// all are where the last op makes new versions.
 struct ChainOf {
-  std::vector<std::string> ops;  ///< operators, at least two
+  std::vector<std::string> operators;  ///< at least two
   /// The fused op's attributes; none: this chain stays as it is.
   std::function<std::optional<Attributes>(const std::vector<OpView>& chain)> attributes;
   std::size_t operand = 0;  ///< of each op but the first: what the one before it makes
@@ -112,7 +113,7 @@ struct ChainOf {
 /// attributes, and takes the operands of all of them in order (`variadic` by their number). It may
 /// have the attribute `sum_tree`.
 struct SumOf {
-  std::string op;  ///< operator
+  std::string of;  ///< operator
 };
 
 /// The attribute, an integer, by which an operator is told to add results as `sum` does, to the
@@ -123,12 +124,12 @@ inline constexpr std::string_view sum_tree = "tree";
 /// attributes, takes the shared operand, then the others of each in order, and makes the results of
 /// each.
 struct GroupOf {
-  std::string op;  ///< operator
+  std::string of;  ///< operator
   std::size_t shared = 0;
-  /// This operand of each may have axes in front, over which it is summed: those of operand 0 of an
-  /// op of the operator `sums`, which is not needed then.
-  std::size_t summed = 0;
-  std::string sums;
+  /// Another operand, which may have axes in front, over which it is summed for each: operand 0 of
+  /// an op of the operator `sums`, which is not needed then.
+  std::size_t summed = 1;
+  std::string sums = {};  ///< none: nothing is summed
 };
 
 /// Which of its axes an operand is split along.
@@ -142,8 +143,15 @@ struct Share {
   std::vector<Split> split;
   std::int64_t begin = 0, count = 0;
 
-  bool has_rows(std::size_t operand) const { return split.at(operand) == Split::rows; }
-  bool is_whole(std::size_t operand) const { return split.at(operand) == Split::none; }
+  bool is(Split one, std::size_t operand) const noexcept {
+    return (operand < split.size() ? split[operand] : Split::none) == one;
+  }
+  bool has_rows(std::size_t operand) const noexcept { return is(Split::rows, operand); }
+  bool is_whole(std::size_t operand) const noexcept { return is(Split::none, operand); }
+  /// So many operands are split.
+  std::ptrdiff_t count_split() const {
+    return std::ssize(split) - std::ranges::count(split, Split::none);
+  }
 };
 
 /// What an op makes of one share.
@@ -219,9 +227,10 @@ class OperatorDefinition {
   /// The ops in place of which passes put one of this operator.
   std::variant<std::monostate, ChainOf, SumOf, GroupOf> does;
 
-  /// What the op is on a share, with the same bits as in the whole, but for sums. Absent, or none
-  /// returned: it cannot work share by share, and where samples of a batch meet in it, it sees all
-  /// of them at once.
+  /// What the op is on a share, with the same bits as in the whole, but for sums. Asked of samples
+  /// of a batch, of rows of a parameter's gradient and its update, and of features of a product.
+  /// Absent, or none returned: it cannot work share by share, and where samples of a batch meet in
+  /// it, it sees all of them at once.
   std::function<std::optional<OfShare>(const OpView&, const Share&)> of_share;
 
   /// What the codes mean that its kernels report to the status word.
@@ -230,8 +239,8 @@ class OperatorDefinition {
   /// Whether an op may have so many operands: at least the required ones, beyond the known ones
   /// only whole groups of those that repeat, but for optional ones at the end of the last.
   bool takes(std::size_t count) const noexcept;
-  /// An optimizer's operands are a parameter, its `gradient`, the `learning_rate` and states like
-  /// the parameter; it makes new versions of the parameter and of the states.
+  /// An optimizer's operands are a parameter, then those named `gradient` and `learning_rate`, then
+  /// states like the parameter; it makes new versions of the parameter and of the states.
   bool is_optimizer() const noexcept;
   /// Whether ops of these attributes (those that are not there have their defaults) are given an
   /// operand: what its `given_with` says, else that it is not optional.

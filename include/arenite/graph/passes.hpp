@@ -36,12 +36,12 @@ int tidy(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
 // ---- fusion ------------------------------------------------------------------------------------
 
-/// Replaces chains of ops by the operators that do them in one go (`ChainOf`),
-/// the longest chain first, and chains with those, until there are none. An intermediate value that
-/// anybody else reads, a block among them, or that is an output or yielded, stays, and so does its
-/// chain. For forward graphs, before their gradients, and once more after them for chains of
-/// gradients. A chain may stand in a block, where it saves the same, but not across its edge.
-/// Returns how many chains were replaced.
+/// Replaces chains of ops by the operators that do them in one go (`ChainOf`), the longest chain
+/// first, and chains with those, until there are none. An intermediate value that anybody else
+/// reads, a block among them, or that is an output or yielded, stays, and so does its chain. For
+/// forward graphs, before their gradients, and once more after them for chains of gradients. A
+/// chain may stand in a block, where it saves the same, but not across its edge. Returns how many
+/// chains were replaced.
 int fuse(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
 /// The same for chains that end in an update of what persists, in the update's place: a gradient
@@ -56,16 +56,16 @@ struct LaneRows {
   std::int64_t begin = 0, count = 0;
 };
 
-/// Splits `batch` samples into at most so many shares whose sizes differ by at most one: shards,
-/// and each of them in lanes. Those without a sample are absent.
+/// Splits `batch` samples into at most so many parts whose sizes differ by at most one: shards, and
+/// each of them in lanes. Those without a sample are absent.
 std::vector<LaneRows> lane_rows(std::int64_t batch, const BatchCut& cut);
 
-/// A graph whose batch is split in shares, one a lane.
+/// A graph whose batch is split in lanes.
 struct BatchGraph {
   Graph graph;
   BatchCut cut;           ///< of which there may be fewer than asked for
   std::string one_shard;  ///< why there are lanes of one shard instead of several; else empty
-  std::vector<LaneRows> shares;
+  std::vector<LaneRows> lanes;
   /// For each output of the whole, how many of the graph's outputs hold it, one behind the other:
   /// the lanes' rows of it, or all.
   std::vector<std::size_t> pieces;
@@ -151,23 +151,23 @@ std::vector<InsertedCopy> inserted_copies(const Graph& graph);
 // ---- sums --------------------------------------------------------------------------------------
 
 /// Replaces `sum` over the results of several ops of one kind by the operator that sums as it goes
-/// (`SumOf`), where nobody else reads those results: a gradient over all
-/// lanes that is written once. It takes the lanes one after the other, where `sum` would have built
-/// a tree; a sum over shards only `in_trees`, where the operator can keep the tree (`sum_tree`) and
-/// what is then kept of all shards has no more bytes than the sum. Looks at the body only: blocks
-/// do not add lanes up. Returns how many sums were replaced.
+/// (`SumOf`), where nobody else reads those results: a gradient over all lanes that is written
+/// once. It takes the lanes one after the other, where `sum` would have built a tree; a sum over
+/// shards only `in_trees`, where the operator can keep the tree (`sum_tree`) and what is then kept
+/// of all shards has no more bytes than the sum. Looks at the body only: blocks do not add lanes
+/// up. Returns how many sums were replaced.
 int merge_sums(Graph& graph, const OperatorTable& table, const BatchCut& cut = {},
                bool in_trees = true, Remarks* remarks = nullptr);
 
 // ---- features ----------------------------------------------------------------------------------
 
 /// Gives each lane a part of large weights that the step updates: some rows, which its worker keeps
-/// in its own cache. Where lanes have few samples each, the ops that read such a weight
-/// then take the samples of all lanes and one part of the weight (`OperatorDefinition::of_share`),
-/// and the lanes hand each other samples instead of weights. Ops may change places. Needs the
-/// operators `slice`, `stack_columns`, `join_columns` and `sum`. Where the lanes' ops on one weight
-/// depend on each other, all weights stay whole, and so does one that a block reads: a block runs
-/// on one worker, which needs all of it. Returns how many were split.
+/// in its own cache. Where lanes have few samples each, the ops that read such a weight then take
+/// the samples of all lanes and one part of the weight (`OperatorDefinition::of_share`), and the
+/// lanes hand each other samples instead of weights. Ops may change places. Needs the operators
+/// `slice`, `stack_columns`, `join_columns` and `sum`. Where the lanes' ops on one weight depend on
+/// each other, all weights stay whole, and so does one that a block reads: a block runs on one
+/// worker, which needs all of it. Returns how many were split.
 int split_features(Graph& graph, const OperatorTable& table,
                    const TargetProfile& target = default_target(), Remarks* remarks = nullptr);
 

@@ -27,8 +27,7 @@ std::function<void(GradientContext&)> gradient_of_first(Make make) {
   };
 }
 
-// ---- which ops keep the samples of a batch apart (`of_share`)
-// -------------------------------------
+// ---- of_share ----------------------------------------------------------------------------------
 
 /// Every result is the share's rows of the whole one.
 inline OfShare all_rows(const OpView& op, Attributes attributes) {
@@ -36,18 +35,12 @@ inline OfShare all_rows(const OpView& op, Attributes attributes) {
           .attributes = std::move(attributes)};
 }
 
-/// Whether the op has no other operands that are split than the first, of which the share has rows.
-inline bool only_first_is_split(const Share& share) {
-  return !share.split.empty() && share.has_rows(0) &&
-         std::all_of(share.split.begin() + 1, share.split.end(),
-                     [](Split split) { return split == Split::none; });
-}
-
 /// Of an op whose rows are made of the same row of operand 0, and of whole operands. A value of a
 /// rank below `least_rank` has no rows that the op would keep apart.
 template <int least_rank = 1>
 std::optional<OfShare> rows_of_first(const OpView& op, const Share& share) {
-  if (!only_first_is_split(share) || op.operand(0).shape.rank() < least_rank) return std::nullopt;
+  if (!share.has_rows(0) || share.count_split() > 1) return std::nullopt;
+  if (op.operand(0).shape.rank() < least_rank) return std::nullopt;
   return all_rows(op, op.attributes());
 }
 
@@ -55,7 +48,7 @@ std::optional<OfShare> rows_of_first(const OpView& op, const Share& share) {
 template <int least_rank = 1>
 std::optional<OfShare> rows_of_pair(const OpView& op, const Share& share) {
   if (!share.has_rows(0) || op.operand(0).shape.rank() < least_rank) return std::nullopt;
-  const bool repeated = share.is_whole(1) && op.operand(1).shape[0] == 1;
+  const bool repeated = share.is_whole(1) && op.has_operand(1) && op.operand(1).shape[0] == 1;
   if (!share.has_rows(1) && !repeated) return std::nullopt;
   return all_rows(op, op.attributes());
 }

@@ -3,7 +3,9 @@
 #include <arenite/graph/dependencies.hpp>
 
 #include "src/base/words.hpp"
+#include "src/graph/passes/ask_share.hpp"
 #include "src/graph/passes/rebuild.hpp"
+#include "src/graph/versions.hpp"
 
 #include <algorithm>
 #include <set>
@@ -80,14 +82,13 @@ std::vector<Split> BatchForms::split_operands(OpId op) const {
 std::optional<OfShare> BatchForms::ask(OpId id, std::vector<Split> split, std::int64_t begin,
                                        std::int64_t rows) const {
   const Op& op = graph_[id];
-  if (!op.definition->of_share) return std::nullopt;
-  auto share = op.definition->of_share({graph_, op},
-                                       {.split = std::move(split), .begin = begin, .count = rows});
+  if (only_renews(op)) return std::nullopt;  // of what all lanes share
+  auto share = ask_share(graph_, id, {.split = std::move(split), .begin = begin, .count = rows});
   if (share && (!share->name.empty() || !share->finish.empty())) return std::nullopt;
   // Rows of the batch are rows of all it has.
   for (std::size_t i = 0; share && i < op.results.size(); ++i) {
     const Shape& all = graph_[op.results[i]].shape;
-    const Result result = share->results.at(i);
+    const Result result = share->results[i];
     if (result == Result::columns ||
         (result == Result::rows && (all.rank() == 0 || all[0] != axis_.rows)))
       return std::nullopt;
@@ -131,7 +132,7 @@ bool BatchForms::look_at(OpId id) {
   if (const auto share = ask(id, split, 0, 1)) {
     by_share_[id.index] = true;
     for (std::size_t i = 0; i < op.results.size(); ++i)
-      of_[op.results[i].index] = share->results.at(i);
+      of_[op.results[i].index] = share->results[i];
     return true;
   }
   if (!reads) return true;  // makes all samples at once

@@ -17,7 +17,7 @@ TEST(BatchForms, LeavesWhatIsNotOfTheBatch) {
     $5 = sliced_softmax($4, $1);
     result = $5, $3, $2;)",
                                  4);
-  EXPECT_EQ(batch.shares.size(), 2u);
+  EXPECT_EQ(batch.lanes.size(), 2u);
   EXPECT_EQ(batch.pieces, (std::vector<std::size_t>{2, 1, 1}));
   // An input is an output as a whole.
   EXPECT_EQ(batch.graph.outputs[2], batch.graph.find("x"));
@@ -30,7 +30,7 @@ TEST(BatchForms, TriesTheFirstAxisOfEachInput) {
     $3 = matmul($2, $1);
     result = $3;)",
                                  2);
-  EXPECT_EQ(batch.shares.back().begin, 3);
+  EXPECT_EQ(batch.lanes.back().begin, 3);
   EXPECT_EQ(batch.graph[batch.graph.outputs[1]].shape, (Shape{3, 2}));
 }
 

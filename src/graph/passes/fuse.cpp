@@ -28,17 +28,17 @@ bool updates(const OperatorDefinition& definition) {
 std::vector<Chain> chains(const OperatorTable& table, bool in_update) {
   std::vector<Chain> all = fused_operators<ChainOf>(table);
   for (const Chain& fused : all) {
-    for (const std::string& part : fused.form->ops) {
+    for (const std::string& part : fused.form->operators) {
       if (table.find(part)) continue;
-      fail({.found = "operator '" + fused->name + "' fused from a chain with '" + part + "'",
+      fail({.found = "operator '" + fused.by->name + "' fused from a chain with '" + part + "'",
             .expected = "a chain of registered operators"});
     }
   }
   std::erase_if(all, [&](const Chain& fused) {
-    return updates(*table.find(fused.form->ops.back())) != in_update;
+    return updates(*table.find(fused.form->operators.back())) != in_update;
   });
   std::ranges::stable_sort(all, std::greater<>(),
-                           [](const Chain& fused) { return fused.form->ops.size(); });
+                           [](const Chain& fused) { return fused.form->operators.size(); });
   return all;
 }
 
@@ -65,7 +65,7 @@ class Fuser {
         match_of_(graph.op_count()) {
     for (const Chain& fused : chains(table, in_update)) {
       for (OpId id : ops_) {
-        if (graph_[id].name() != fused.form->ops.front()) continue;
+        if (graph_[id].name() != fused.form->operators.front()) continue;
         Match match{.chain = {id}, .place = {}, .fused = fused, .attributes = {}};
         if (const Obstacle why = complete(match)) {
           if (telling && why.worth_a_remark()) misses_[id].push_back({match.chain, why});
@@ -91,7 +91,7 @@ class Fuser {
     for (OpId id : ops_) {
       const auto& match = match_of_[id.index];
       if (match && id == match->chain.front())
-        remarks.done.push_back({describe(graph_, match->chain), match->fused->name});
+        remarks.done.push_back({describe(graph_, match->chain), match->fused.by->name});
       const auto found = misses_.find(id);
       if (found == misses_.end()) continue;
       const std::vector<OpId>* told = nullptr;  // several operators may have the same chain
@@ -110,7 +110,7 @@ class Fuser {
  private:
   /// Follows the chain from its first op; what stands against it stands against the ops so far.
   Obstacle complete(Match& match) const {
-    const auto& names = match.fused.form->ops;
+    const auto& names = match.fused.form->operators;
     while (match.chain.size() < names.size()) {
       const OpId id = match.chain.back(),
                  next = follower(id, names[match.chain.size()], match.fused.form->operand);
@@ -128,7 +128,7 @@ class Fuser {
     for (OpId id : match.chain) views.emplace_back(graph_, graph_[id]);
     auto attributes = match.fused.form->attributes(views);
     if (!attributes)
-      return {.words = "%t takes no such shapes or attributes", .name = match.fused->name};
+      return {.words = "%t takes no such shapes or attributes", .name = match.fused.by->name};
     match.attributes = std::move(*attributes);
     return {};
   }
@@ -218,7 +218,7 @@ class Fuser {
     while (!operands.empty() && !operands.back()) operands.pop_back();
     const Op& like = in_update_ ? last : first;
     builder.context = {.phase = like.phase, .lane = like.lane, .where = like.where};
-    const auto results = builder.add(match.fused->name, mapped(operands, map), match.attributes);
+    const auto results = builder.add(match.fused.by->name, mapped(operands, map), match.attributes);
     if (in_update_) return map_results(last, results, map);
     map[last.results[0].index] = results.at(0);
     copy_placement(graph_, last.results[0], builder.graph(), results[0]);

@@ -7,18 +7,16 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 namespace arenite::graph {
 
-/// What does it, and what it does.
 template <class Form>
 struct Fused {
   std::shared_ptr<const OperatorDefinition> by;
   const Form* form = nullptr;
-
-  const OperatorDefinition* operator->() const noexcept { return by.get(); }
 };
 
 /// The operators that do ops in this form, by their names.
@@ -35,10 +33,22 @@ std::vector<Fused<Form>> fused_operators(const OperatorTable& table) {
 
 /// The one for ops of this operator; nullptr: there is none.
 template <class Form>
-const Fused<Form>* find(const std::vector<Fused<Form>>& all, std::string_view op) {
+const Fused<Form>* find(const std::vector<Fused<Form>>& all, std::string_view of) {
   const auto found =
-      std::ranges::find_if(all, [&](const Fused<Form>& fused) { return fused.form->op == op; });
+      std::ranges::find_if(all, [&](const Fused<Form>& fused) { return fused.form->of == of; });
   return found == all.end() ? nullptr : &*found;
+}
+
+/// Throws Error where two do the same.
+template <class Form>
+void expect_one_each(const std::vector<Fused<Form>>& all) {
+  for (const Fused<Form>& fused : all) {
+    const Fused<Form>* first = find(all, fused.form->of);
+    if (first == &fused) continue;
+    fail({.found = "operators '" + first->by->name + "' and '" + fused.by->name +
+                   "', which both stand for several of '" + fused.form->of + "'",
+          .expected = "one of them"});
+  }
 }
 
 }  // namespace arenite::graph

@@ -22,16 +22,22 @@ using Several = Fused<GroupOf>;
 
 std::vector<Several> groups(const OperatorTable& table) {
   std::vector<Several> all = fused_operators<GroupOf>(table);
+  expect_one_each(all);
   for (const Several& fused : all) {
-    const auto one = table.find(fused.form->op);
-    const std::size_t count = one ? one->operands.size() : 0;
-    if (one && one->results == fused->results && one->variadic == 0 && fused.form->shared < count &&
-        fused->operands.size() == count && fused->variadic == count - 1 &&
-        fused->attributes.size() == one->attributes.size()) {
+    const GroupOf& form = *fused.form;
+    const auto one = table.find(form.of), sum = table.find(form.sums);
+    const auto has = [&](std::size_t operand) {
+      return operand < one->operands.size() && !one->operands[operand].optional;
+    };
+    if (one && one->variadic == 0 && has(form.shared) && has(form.summed) &&
+        form.shared != form.summed && fused.by->operands.size() == one->operands.size() &&
+        fused.by->variadic + 1 == one->operands.size() && fused.by->results == one->results &&
+        fused.by->attributes.size() == one->attributes.size() &&
+        (form.sums.empty() || (sum && sum->operands.size() == 1 && sum->results.size() == 1))) {
       continue;
     }
-    fail({.found = "operator '" + fused->name + "' with " + fused->expected_operands() +
-                   " operands, which does '" + fused.form->op + "' in groups",
+    fail({.found = "operator '" + fused.by->name + "' with " + fused.by->expected_operands() +
+                   " operands, which does '" + form.of + "' in groups",
           .expected = "a registered operator, its shared operand and groups of the others, its "
                       "attributes, and its results of each group"});
   }
@@ -52,7 +58,7 @@ class UpdateGrouper {
       const Obstacle why = apart(id);
       const bool joins = !why;
       leave(id, why);
-      const Member member = joins ? member_of(id) : Member{id, {}, touched(graph_, id)};
+      const Member member = joins ? member_of(id) : Member{id, {}, touched(graph_, id), nullptr};
       // A group whose updates cannot wait behind this op is as long as it gets.
       for (auto& group : groups_) {
         group.open = group.open && std::ranges::none_of(group.members, [&](const Member& earlier) {
@@ -77,6 +83,7 @@ class UpdateGrouper {
   struct Member {
     OpId update, sum;  ///< `sum` makes the gradient and goes with it; none: it stays
     std::vector<Access> touches;
+    const Several* fused;  ///< what does updates like it together
   };
   struct Group {
     std::vector<Member> members;
@@ -86,24 +93,24 @@ class UpdateGrouper {
   /// From an update of a small parameter.
   Obstacle apart(OpId id) const {
     const Op& op = graph_[id];
-    if (find(fused_, op.name()) == nullptr) return not_meant;
-    const std::int64_t elements = graph_[op.operands[0]].shape.elements();
+    const Several* fused = find(fused_, op.name());
+    if (fused == nullptr) return not_meant;
+    const std::int64_t elements = graph_[op.operands[fused->form->summed]].shape.elements();
     if (elements <= most_elements) return {};
     return {.words = "%n elements keep a GPU busy, and their gradient is not to live longer",
             .number = elements};
   }
-
-  const GroupOf& form_of(OpId update) const { return *find(fused_, graph_[update].name())->form; }
 
   void leave(OpId id, const Obstacle& why) {
     if (why.worth_a_remark()) left_.emplace_back(id, why);
   }
 
   Member member_of(OpId id) {
-    const GroupOf& form = form_of(id);
+    const Several* fused = find(fused_, graph_[id].name());
+    const GroupOf& form = *fused->form;
     const ValueId gradient = graph_[id].operands[form.summed];
     const OpId maker = graph_[gradient].producer;
-    Member member{id, {}, touched(graph_, id)};
+    Member member{id, {}, touched(graph_, id), fused};
     if (!maker || graph_[maker].name() != form.sums) return member;
     if (const Obstacle why = stays(maker, id)) {
       leave(maker, why);
@@ -134,7 +141,7 @@ class UpdateGrouper {
 
   void join(const Member& member) {
     const Op& op = graph_[member.update];
-    const std::size_t shared = form_of(member.update).shared;
+    const std::size_t shared = member.fused->form->shared;
     const auto fits = [&](const Group& group) {
       const Op& first = graph_[group.members.front().update];
       return group.open && first.definition == op.definition && first.attributes == op.attributes &&
@@ -167,8 +174,7 @@ class UpdateGrouper {
         all.push_back(member.update);
       }
       if (with_[all.back().index] == nullptr) continue;
-      remarks.done.push_back(
-          {describe(graph_, all), find(fused_, graph_[all.back()].name())->by->name});
+      remarks.done.push_back({describe(graph_, all), group.members.back().fused->by->name});
     }
     const Nesting& nesting = readers_.nesting();
     std::ranges::sort(left_, {}, [&](const auto& one) { return nesting.position_of(one.first); });
@@ -179,7 +185,7 @@ class UpdateGrouper {
   void add_group(const Group& group, std::vector<ValueId>& map, Builder& builder) const {
     const Op &first = graph_[group.members.front().update],
              &last = graph_[group.members.back().update];
-    const Several& fused = *find(fused_, first.name());
+    const Several& fused = *group.members.front().fused;
     std::vector<ValueId> operands{first.operands[fused.form->shared]};
     for (const Member& member : group.members) {
       const Op& update = graph_[member.update];
@@ -193,7 +199,7 @@ class UpdateGrouper {
         .phase = first.phase,
         .lane = first.lane,
         .where = first.where == last.where ? first.where : first.where + " … " + last.where};
-    const auto made = builder.add(fused->name, mapped(operands, map), first.attributes);
+    const auto made = builder.add(fused.by->name, mapped(operands, map), first.attributes);
     std::size_t next = 0;
     for (const Member& member : group.members) {
       for (const ValueId result : graph_[member.update].results)

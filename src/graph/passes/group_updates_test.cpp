@@ -197,7 +197,7 @@ TEST_F(GroupUpdates, RefusesARuleThatNamesNoSuchOperator) {
   table.add({.name = "steps",
              .operands = {{"rate"}, {.name = "w", .renews = Renews::state}, {"g"}},
              .infer = nothing,
-             .does = GroupOf{.op = "step", .shared = 2, .summed = 1, .sums = "total"}});
+             .does = GroupOf{.of = "step", .shared = 2, .summed = 1, .sums = "total"}});
   EXPECT_EQ(error_of([&] { group_updates(graph, table); }),
             "operator 'steps' with 3 (rate, w, g) operands, which does 'step' in groups; expected "
             "a registered operator, its shared operand and groups of the others, its attributes, "

@@ -15,15 +15,16 @@ using Sum = Fused<SumOf>;
 
 std::vector<Sum> sums(const OperatorTable& table) {
   std::vector<Sum> all = fused_operators<SumOf>(table);
-  for (const Sum& fused : all) {
-    const auto term = table.find(fused.form->op);
-    const std::size_t group = fused->operands.size();
-    if (term && term->operands.size() == group && fused->variadic == group &&
-        term->results.size() == 1 && fused->results.size() == 1) {
+  expect_one_each(all);
+  for (const auto& [by, form] : all) {
+    const auto term = table.find(form->of);
+    const std::size_t group = by->operands.size();
+    if (term && term->operands.size() == group && by->variadic == group &&
+        term->results.size() == 1 && by->results.size() == 1) {
       continue;
     }
-    fail({.found = "operator '" + fused->name + "' with " + fused->expected_operands() +
-                   " operands, which sums '" + fused.form->op + "'",
+    fail({.found = "operator '" + by->name + "' with " + by->expected_operands() +
+                   " operands, which sums '" + form->of + "'",
           .expected = "one result, and any number of all the operands that a registered operator "
                       "with one result has"});
   }
@@ -87,7 +88,7 @@ class SumMerger {
     const auto adds_in_tree = [](const AttributeSchema& attribute) {
       return attribute.name == sum_tree && attribute.type == AttributeType::integer;
     };
-    if (!in_trees_ || std::ranges::none_of((*fused)->attributes, adds_in_tree))
+    if (!in_trees_ || std::ranges::none_of(fused->by->attributes, adds_in_tree))
       return {"it adds shards in a tree"};
     const std::int64_t kept = bytes_kept(sum);
     return kept <= bytes(sum.results[0])

@@ -2,6 +2,7 @@
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/verify.hpp>
 
+#include "src/graph/passes/ask_share.hpp"
 #include "src/graph/passes/batch_forms.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/shards.hpp"
@@ -32,9 +33,9 @@ class Splitter {
            const BatchCut& cut)
       : source_(graph), forms_(forms), builder_(out_.graph, table), whole_(graph.value_count()) {
     out_.cut = cut_of(forms.rows(), cut);
-    out_.shares = lane_rows(forms.rows(), out_.cut);
-    lane_.resize(static_cast<std::size_t>(out_.shares.back().lane) + 1);
-    for (const LaneRows& share : out_.shares) mine(share).resize(graph.value_count());
+    out_.lanes = lane_rows(forms.rows(), out_.cut);
+    lane_.resize(static_cast<std::size_t>(out_.lanes.back().lane) + 1);
+    for (const LaneRows& lane : out_.lanes) mine(lane).resize(graph.value_count());
   }
 
   BatchGraph split() {
@@ -69,51 +70,35 @@ class Splitter {
 
   /// The ops that wait, lane by lane.
   void flush() {
-    for (const LaneRows& share : out_.shares) {
-      std::vector<ValueId>& map = mine(share);
+    for (const LaneRows& lane : out_.lanes) {
+      std::vector<ValueId>& map = mine(lane);
       for (const OpId id : waiting_) {
         for (const ValueId operand : source_[id].operands) {
-          if (operand) map[operand.index] = of_lane(operand, share);
+          if (operand) map[operand.index] = of_lane(operand, lane);
         }
-        copy_op(source_, id, share.lane, forms_.share_of(id, share.begin, share.count).attributes,
-                map, builder_);
-        for (const ValueId result : source_[id].results) check_share(id, result, share);
+        copy_op(source_, id, lane.lane, forms_.share_of(id, lane.begin, lane.count).attributes, map,
+                builder_);
+        const auto& results = source_[id].results;
+        for (std::size_t i = 0; i < results.size(); ++i) {
+          Value& part = out_.graph[mine(lane)[results[i].index]];
+          part.batch.clear();
+          check_share(source_, id, i, *forms_.of(results[i]), lane.count, part.shape);
+        }
       }
     }
     waiting_.clear();
   }
 
-  /// What an operator says of its shares is believed no further than its shapes go.
-  void check_share(OpId id, ValueId result, const LaneRows& share) {
-    Value& part = out_.graph[mine(share)[result.index]];
-    part.batch.clear();
-    const Shape& all = source_[result].shape;
-    const bool rows = forms_.of(result) == Result::rows;
-    if (rows && all.rank() == 0) refuse_share(id, "rows of a single number");
-    const Shape expected = rows ? all.with(0, share.count) : all;
-    if (part.shape == expected) return;
-    refuse_share(id, "a share of " + std::to_string(share.count) + " samples of shape " +
-                         to_string(part.shape) + ", for " + to_string(all) + " of " +
-                         std::to_string(forms_.rows()));
-  }
-
-  [[noreturn]] void refuse_share(OpId id, std::string found) const {
-    fail({.found = std::move(found),
-          .expected = "as many rows of a result as the share has, or a term of its sum",
-          .where = describe(source_, id),
-          .hint = "of_share of operator '" + std::string(source_[id].name()) + "' says otherwise"});
-  }
-
   /// What a lane's op reads of a value.
-  ValueId of_lane(ValueId id, const LaneRows& share) {
+  ValueId of_lane(ValueId id, const LaneRows& lane) {
     if (forms_.of(id) != Result::rows) return whole_[id.index];
-    if (const ValueId own = mine(share)[id.index]) return own;
+    if (const ValueId own = mine(lane)[id.index]) return own;
     // There as a whole, and read for the first time.
-    if (out_.shares.size() == 1) return whole_[id.index];
+    if (out_.lanes.size() == 1) return whole_[id.index];
     const OpContext saved = builder_.context;
-    builder_.context = {.phase = Phase::forward, .lane = share.lane, .where = source_[id].name};
-    const ValueId rows = builder_.add1(
-        "slice", {whole_[id.index]}, {{"begin", share.begin}, {"end", share.begin + share.count}});
+    builder_.context = {.phase = Phase::forward, .lane = lane.lane, .where = source_[id].name};
+    const ValueId rows = builder_.add1("slice", {whole_[id.index]},
+                                       {{"begin", lane.begin}, {"end", lane.begin + lane.count}});
     builder_.context = saved;
     return rows;
   }
@@ -140,13 +125,13 @@ class Splitter {
                                  {{"shape", std::vector<std::int64_t>(dims.begin(), dims.end())}});
   }
 
-  std::vector<ValueId>& mine(const LaneRows& share) {
-    return lane_[static_cast<std::size_t>(share.lane)];
+  std::vector<ValueId>& mine(const LaneRows& lane) {
+    return lane_[static_cast<std::size_t>(lane.lane)];
   }
 
   std::vector<ValueId> lanes_of(ValueId id) {
     std::vector<ValueId> all;
-    for (const LaneRows& share : out_.shares) all.push_back(mine(share)[id.index]);
+    for (const LaneRows& lane : out_.lanes) all.push_back(mine(lane)[id.index]);
     return all;
   }
 
@@ -209,13 +194,13 @@ std::vector<LaneRows> lane_rows(std::int64_t batch, const BatchCut& cut) {
                    " shards of " + std::to_string(cut.lanes) + " lanes",
           .expected = "at least 1 of each"});
   }
-  std::vector<LaneRows> shares;
+  std::vector<LaneRows> lanes;
   for_each_part(batch, cut.shards, [&](int shard, std::int64_t first, std::int64_t samples) {
     for_each_part(samples, cut.lanes, [&](int lane, std::int64_t begin, std::int64_t count) {
-      shares.push_back({.lane = shard * cut.lanes + lane, .begin = first + begin, .count = count});
+      lanes.push_back({.lane = shard * cut.lanes + lane, .begin = first + begin, .count = count});
     });
   });
-  return shares;
+  return lanes;
 }
 
 std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& table,

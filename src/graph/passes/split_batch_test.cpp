@@ -26,9 +26,9 @@ TEST(SplitBatch, CutsInputsInRowsThatEveryLaneWorksOn) {
     $9 = matmul($8, $3) @lane(1);
     result = $6, $9, $3;)");
   EXPECT_EQ(batch.pieces, (std::vector<std::size_t>{2, 1}));
-  ASSERT_EQ(batch.shares.size(), 2u);
-  EXPECT_EQ(batch.shares[1].begin, 4);
-  EXPECT_EQ(batch.shares[1].count, 3);
+  ASSERT_EQ(batch.lanes.size(), 2u);
+  EXPECT_EQ(batch.lanes[1].begin, 4);
+  EXPECT_EQ(batch.lanes[1].count, 3);
   EXPECT_TRUE(batch.losses.empty());
 }
 

@@ -1,6 +1,7 @@
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
 
+#include "src/graph/passes/ask_share.hpp"
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/row_parts.hpp"
@@ -18,21 +19,28 @@ namespace {
 
 constexpr std::size_t samples_operand = 0, weight_operand = 1;
 
-/// What an op on samples [N, I] and a weight [I, O] is on some rows of the weight: on the samples'
+/// What an op that keeps samples [N, I] apart is on some rows of a weight [I, O]: on the samples'
 /// columns for them, a term of the result, or on whole samples, columns of the result. None: it
 /// needs the whole weight.
-std::optional<OfShare> of_features(const Graph& graph, const Op& op, const RowPart& part) {
-  if (!op.definition->of_share || op.operands.size() <= weight_operand || op.results.size() != 1)
+std::optional<OfShare> of_features(const Graph& graph, OpId id, const RowPart& part) {
+  using enum OfShare::Result;
+  const Op& op = graph[id];
+  const auto is_matrix = [&](ValueId value) {
+    return value && graph[value].type == DType::float32 && graph[value].shape.rank() == 2;
+  };
+  if (op.operands.size() <= weight_operand || op.results.size() != 1 ||
+      !is_matrix(op.operands[samples_operand]) || !is_matrix(op.results[0]))
     return std::nullopt;
-  Share share{.split = std::vector(op.operands.size(), Split::none),
-              .begin = part.begin,
-              .count = part.end - part.begin};
+  Share share{.split = std::vector(op.operands.size(), Split::none), .begin = 0, .count = 1};
+  share.split[samples_operand] = Split::rows;
+  const auto apart = ask_share(graph, id, share);
+  if (!apart || apart->results != std::vector{rows}) return std::nullopt;
+  share = {.split = std::move(share.split), .begin = part.begin, .count = part.end - part.begin};
   share.split[weight_operand] = Split::rows;
-  for (const auto& [samples, result] : {std::pair{Split::columns, OfShare::Result::sum},
-                                        std::pair{Split::none, OfShare::Result::columns}}) {
+  for (const auto& [samples, result] : {std::pair{Split::columns, sum}, {Split::none, columns}}) {
     share.split[samples_operand] = samples;
-    auto made = op.definition->of_share({graph, op}, share);
-    if (made && made->results.front() == result) return made;
+    auto made = ask_share(graph, id, share);
+    if (made && made->results == std::vector{result}) return made;
   }
   return std::nullopt;
 }
@@ -48,8 +56,12 @@ std::vector<ValueId> finishing(const Op& op, const OfShare& part) {
 
 /// The same op in each lane, on that lane's samples and the whole weight.
 struct Group {
+  struct Part {
+    RowPart rows;
+    OfShare of;  ///< what the first op is on it
+  };
   std::vector<OpId> ops;  ///< by lane
-  std::vector<RowPart> parts;
+  std::vector<Part> parts;
 };
 
 class Groups {
@@ -107,11 +119,16 @@ class Groups {
       if (!complete(group)) return {.words = "%v is not read alike in all lanes", .value = weight};
       if (const Obstacle why = costs(group, weight)) return why;
     }
-    ++weights_;
     for (auto& [key, group] : found) {
-      group.parts = row_parts(value.shape[0], lanes_, lanes_);
-      groups_.push_back(std::move(group));
+      const OpId first = group.ops.front();
+      for (const RowPart& rows : row_parts(value.shape[0], lanes_, lanes_)) {
+        auto of = of_features(graph_, first, rows);
+        if (!of) return {.words = "%o takes all of it", .op = first};
+        group.parts.push_back({rows, std::move(*of)});
+      }
     }
+    ++weights_;
+    for (auto& [key, group] : found) groups_.push_back(std::move(group));
     return {};
   }
 
@@ -126,7 +143,7 @@ class Groups {
   std::optional<OfShare> of_part(OpId id, ValueId weight) const {
     const Op& op = graph_[id];
     if (operand_of(op, weight_operand) != weight) return std::nullopt;
-    return of_features(graph_, op, {.begin = 0, .end = 1});
+    return of_features(graph_, id, {.begin = 0, .end = 1});
   }
 
   /// The same where nothing else is in the way of parts: all operands are the samples, the weight,
@@ -255,9 +272,9 @@ class Emitter {
       : source_(source), group_(group), map_(map), builder_(builder) {}
 
   void add() {
-    const OfShare of = *of_features(source_, first(), group_.parts.front());
+    const OfShare& of = group_.parts.front().of;
     std::vector<ValueId> made;
-    for (const RowPart& part : group_.parts) made.push_back(add_part(part));
+    for (const Group::Part& part : group_.parts) made.push_back(add_part(part));
     std::int64_t begin = 0;
     for (OpId id : group_.ops) {
       const Op& op = source_[id];
@@ -283,17 +300,27 @@ class Emitter {
 
   static bool adds_up(const OfShare& of) { return of.results.front() == OfShare::Result::sum; }
 
-  ValueId add_part(const RowPart& part) {
-    const OfShare of = *of_features(source_, first(), part);
-    enter(first(), part.lane);
+  ValueId add_part(const Group::Part& part) {
+    const std::int64_t begin = part.rows.begin, end = part.rows.end;
+    enter(first(), part.rows.lane);
     std::vector<ValueId> samples;
     for (OpId id : group_.ops) samples.push_back(map_[source_[id].operands[samples_operand].index]);
-    const List columns = adds_up(of) ? List{part.begin, part.end} : List{};
+    const List columns = adds_up(part.of) ? List{begin, end} : List{};
     const ValueId all = builder_.add1("stack_columns", samples, {{"columns", columns}}),
                   rows = builder_.add1("slice", {map_[first().operands[weight_operand].index]},
-                                       {{"begin", part.begin}, {"end", part.end}});
-    return builder_.add1(of.name.empty() ? std::string(first().name()) : of.name, {all, rows},
-                         of.attributes);
+                                       {{"begin", begin}, {"end", end}});
+    const std::string& name = part.of.name;
+    const ValueId made = builder_.add1(name.empty() ? first().name() : std::string_view(name),
+                                       {all, rows}, part.of.attributes);
+    check_part(part, made);
+    return made;
+  }
+
+  /// Of the samples of all lanes.
+  void check_part(const Group::Part& part, ValueId made) const {
+    const Shape &one = source_[first().results[0]].shape, &all = builder_.graph()[made].shape;
+    check_share(source_, group_.ops.front(), 0, part.of.results.front(),
+                part.rows.end - part.rows.begin, all.rank() > 0 ? all.with(0, one[0]) : all);
   }
 
   ValueId add_up(const OfShare& of, const Op& op, const std::vector<ValueId>& parts,

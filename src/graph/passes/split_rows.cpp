@@ -1,6 +1,7 @@
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
 
+#include "src/graph/passes/ask_share.hpp"
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/row_parts.hpp"
@@ -43,11 +44,13 @@ class RowSplitter {
     for (OpId id : graph_[Graph::body].ops) {
       Obstacle why = whole(id);
       const OpId reader = reader_of(id);
-      std::vector<RowPart> parts;
+      std::vector<Part> parts;
       if (!why) {
-        parts = parts_of(graph_[graph_[id].results[0]].shape[0],
-                         target.microseconds({graph_, graph_[id]}), lanes, target);
-        if (parts.size() < 2) why = {"parts would be smaller than tasks"};
+        const auto rows = parts_of(graph_[graph_[id].results[0]].shape[0],
+                                   target.microseconds({graph_, graph_[id]}), lanes, target);
+        parts = in_parts(id, reader, rows);
+        if (parts.empty()) why = {.words = "%o does not work row by row", .op = reader};
+        if (rows.size() < 2) why = {"parts would be smaller than tasks"};
         if (pairs_.contains(reader)) why = {.words = "%o is split for another one", .op = reader};
       }
       note(
@@ -64,17 +67,20 @@ class RowSplitter {
 
   bool replace(OpId id, const std::vector<ValueId>& map, Builder& builder) const {
     if (const auto pair = pairs_.find(id); pair != pairs_.end()) {
-      for (const RowPart& rows : pair->second.parts)
-        add_part(pair->second.op, id, rows, map, builder);
+      for (const Part& part : pair->second.parts) add_part(pair->second.op, id, part, map, builder);
       return true;
     }
     return is_split_[id.index];
   }
 
  private:
+  struct Part {
+    RowPart rows;
+    Attributes made, update;  ///< of the op, and of its reader
+  };
   struct Pair {
     OpId op;
-    std::vector<RowPart> parts;
+    std::vector<Part> parts;
   };
 
   OpId reader_of(OpId id) const {
@@ -83,22 +89,20 @@ class RowSplitter {
                                                               : readers_.of(results[0]).front().op;
   }
 
-  /// What the op is on these rows of its only result, and of operands `like` that; none: it cannot
-  /// make them alone.
+  /// What the op is on these rows of its results, and of its operands that are `like` one; none: it
+  /// cannot make them alone.
   std::optional<Attributes> of_rows(OpId id, ValueId like, const RowPart& rows) const {
-    const Op& op = graph_[id];
-    if (!op.definition->of_share) return std::nullopt;
     Share share{.split = {}, .begin = rows.begin, .count = rows.end - rows.begin};
-    for (const ValueId operand : op.operands)
-      share.split.push_back(like && has_rows(like, operand) ? Split::rows : Split::none);
-    auto made = op.definition->of_share({graph_, op}, share);
+    for (const ValueId operand : graph_[id].operands)
+      share.split.push_back(like && is_like(like, operand) ? Split::rows : Split::none);
+    auto made = ask_share(graph_, id, share);
     if (!made || !made->name.empty() ||
         std::ranges::count(made->results, OfShare::Result::rows) != std::ssize(made->results))
       return std::nullopt;
     return std::move(made->attributes);
   }
 
-  /// Nothing where the op makes its result row by row, for one op that updates row by row.
+  /// Nothing where the op may make its result row by row, for one op that updates row by row.
   Obstacle whole(OpId id) const {
     const Op& op = graph_[id];
     const OpId reader = reader_of(id);
@@ -106,54 +110,65 @@ class RowSplitter {
     const ValueId result = op.results[0];
     const Shape& shape = graph_[result].shape;
     if (shape.rank() == 0 || shape[0] < 2 || op.definition->views) return not_meant;
-    const RowPart first{.begin = 0, .end = 1};
-    if (!of_rows(id, {}, first)) return not_meant;
+    if (!of_rows(id, {}, {.begin = 0, .end = 1})) return not_meant;
     if (const Obstacle why = readers_.only_for(result, reader)) return why;
     if (!as_made(graph_, result)) return {.words = "%v is placed by hand", .value = result};
-    if (!of_rows(reader, result, first))
-      return {.words = "%o does not work row by row", .op = reader};
     for (const ValueId whole : graph_[reader].results) {
       if (!readers_.unused(whole)) return {.words = "%v is needed as a whole", .value = whole};
-      if (graph_[whole].shape != shape)
-        return {.words = "%o does not work row by row", .op = reader};
     }
     if (reads_renewed(graph_, id, reader))
       return {.words = "parts of %o would see what others update", .op = reader};
     return readers_.moved(id, id, reader);
   }
 
-  /// As long as `like` in all axes.
-  bool has_rows(ValueId like, ValueId operand) const {
+  bool is_like(ValueId like, ValueId operand) const {
     return operand && graph_[operand].shape == graph_[like].shape;
   }
 
-  void add_part(OpId id, OpId reader, const RowPart& rows, const std::vector<ValueId>& map,
+  /// What both ops are on each of the parts; nothing where one of them cannot be had so.
+  std::vector<Part> in_parts(OpId id, OpId reader, const std::vector<RowPart>& rows) const {
+    std::vector<Part> parts;
+    for (const RowPart& one : rows) {
+      auto made = of_rows(id, {}, one), update = of_rows(reader, graph_[id].results[0], one);
+      if (!made || !update) return {};
+      parts.push_back({one, std::move(*made), std::move(*update)});
+    }
+    return parts;
+  }
+
+  void add_part(OpId id, OpId reader, const Part& of, const std::vector<ValueId>& map,
                 Builder& builder) const {
-    const Op &op = graph_[id], &by_rows = graph_[reader];
+    const Op &op = graph_[id], &update = graph_[reader];
+    const RowPart& rows = of.rows;
+    const std::int64_t count = rows.end - rows.begin;
     // A lane's part does not stand in its line, which would wait for all lanes' samples: it goes
     // with the update, when its worker has nothing else to do.
     const bool mine = rows.lane >= 0;
-    builder.context = {.phase = mine ? by_rows.phase : op.phase,
+    builder.context = {.phase = mine ? update.phase : op.phase,
                        .lane = mine ? rows.lane : op.lane,
                        .where = op.where};
-    const ValueId part = builder.add1(op.name(), mapped(op.operands, map), *of_rows(id, {}, rows));
+    const ValueId part = builder.add1(op.name(), mapped(op.operands, map), of.made);
+    check_share(graph_, id, 0, OfShare::Result::rows, count, builder.graph()[part].shape);
 
     builder.context = {
-        .phase = by_rows.phase, .lane = mine ? rows.lane : by_rows.lane, .where = by_rows.where};
+        .phase = update.phase, .lane = mine ? rows.lane : update.lane, .where = update.where};
     std::vector<ValueId> operands;
-    for (ValueId operand : by_rows.operands) {
+    for (ValueId operand : update.operands) {
       if (!operand) {
         operands.emplace_back();
       } else if (operand == op.results[0]) {
         operands.push_back(part);
-      } else if (has_rows(op.results[0], operand)) {
+      } else if (is_like(op.results[0], operand)) {
         operands.push_back(builder.add1("slice", {map[operand.index]},
                                         {{"begin", rows.begin}, {"end", rows.end}}));
       } else {
         operands.push_back(map[operand.index]);
       }
     }
-    builder.add(by_rows.name(), operands, *of_rows(reader, op.results[0], rows));
+    const auto made = builder.add(update.name(), operands, of.update);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      check_share(graph_, reader, i, OfShare::Result::rows, count, builder.graph()[made[i]].shape);
+    }
   }
 
   const Graph& graph_;
