@@ -1,9 +1,9 @@
 // The loops of operators that are `pairwise`.
 #pragma once
 
-#include "codelets/prepare.hpp"
 #include "codelets/registry.hpp"
 #include "codelets/strides.hpp"
+#include "codelets/words.hpp"
 
 #include <optional>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "codelets/image.hpp"
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 
 #include <initializer_list>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 #include "src/base/element.hpp"
 
 namespace arenite::codelets {

@@ -3,7 +3,7 @@
 // Sums are in float, a window row at a time and then over rows: pooling a whole image rounds no
 // more often than its rows and columns are many.
 #include "codelets/avg_pool2d/avg_pool2d.hpp"
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 
 #include <type_traits>
 

@@ -1,6 +1,6 @@
 #include "codelets/batch_gather/batch_gather.hpp"
 #include "codelets/image.hpp"
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 
 namespace arenite::codelets {
 namespace {

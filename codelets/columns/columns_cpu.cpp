@@ -1,5 +1,5 @@
 #include "codelets/columns/pieces.hpp"
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-#include "codelets/prepare.hpp"
 #include "codelets/strides.hpp"
+#include "codelets/words.hpp"
 
 #include <algorithm>
 

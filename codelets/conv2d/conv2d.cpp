@@ -1,7 +1,5 @@
 #include "codelets/conv2d/conv2d.hpp"
 
-#include "codelets/conv2d/rules.hpp"
-
 namespace arenite::codelets {
 namespace conv2d {
 namespace {

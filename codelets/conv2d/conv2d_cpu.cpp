@@ -1,8 +1,8 @@
 // Plain convolution kernels: any stride, dilation, padding and halo. The innermost loop always runs
 // over output channels, which lie side by side in weights and outputs.
 #include "codelets/conv2d/conv2d.hpp"
-#include "codelets/prepare.hpp"
 #include "codelets/rectify.hpp"
+#include "codelets/words.hpp"
 
 namespace arenite::codelets::conv2d {
 namespace {

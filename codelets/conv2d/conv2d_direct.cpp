@@ -9,7 +9,7 @@
 //             x:  p0   p0   p0   p0   p1   … p3        4 floats loaded, spread by {0,0,0,0,1, …, 3}
 #include "codelets/avx512.hpp"
 #include "codelets/conv2d/conv2d.hpp"
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 
 #include <array>
 #include <numeric>

@@ -1,8 +1,8 @@
 // Convolution kernels on Winograd's algorithm: the forward pass, and the input gradient, which is
 // the same convolution of the output's gradient with the weights turned by 180 degrees.
 #include "codelets/conv2d/products.hpp"
-#include "codelets/prepare.hpp"
 #include "codelets/winograd.hpp"
+#include "codelets/words.hpp"
 
 namespace arenite::codelets::conv2d {
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "codelets/conv2d/conv2d.hpp"
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 #include "codelets/xsmm.hpp"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 
-#include "codelets/conv2d/rules.hpp"
+#include "codelets/conv2d/conv2d.hpp"
 
 namespace arenite::codelets {
 namespace conv2d_relu_max_pool2d {

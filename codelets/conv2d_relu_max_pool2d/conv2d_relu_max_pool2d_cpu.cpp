@@ -1,7 +1,7 @@
 // Plain loops for any shape: slow, never wrong.
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
-#include "codelets/prepare.hpp"
 #include "codelets/rectify.hpp"
+#include "codelets/words.hpp"
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 namespace {

@@ -14,8 +14,8 @@
 // A patch that has more sums than registers is cut into parts, each a sweep over the windows.
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 #include "codelets/conv2d_relu_max_pool2d/transpose.hpp"
-#include "codelets/prepare.hpp"
 #include "codelets/rectify.hpp"
+#include "codelets/words.hpp"
 
 #include <utility>
 

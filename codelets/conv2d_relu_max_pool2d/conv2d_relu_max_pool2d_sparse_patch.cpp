@@ -13,7 +13,7 @@
 // windows.
 #include "codelets/avx512.hpp"
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 
 #include <array>
 #include <utility>

@@ -9,7 +9,7 @@
 // More channels than that are cut into blocks, each copied side by side: then the pixels below a
 // list's windows stay in the first-level cache while 16 lists are walked.
 #include "codelets/conv2d_relu_max_pool2d/winner_lists.hpp"
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 
 #include <array>
 #include <utility>

@@ -2,8 +2,8 @@
 // products are turned back into outputs.
 #include "codelets/conv2d_relu_max_pool2d/forward_cost.hpp"
 #include "codelets/conv2d_relu_max_pool2d/pooling.hpp"
-#include "codelets/prepare.hpp"
 #include "codelets/winograd.hpp"
+#include "codelets/words.hpp"
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "codelets/cuda/grid.hpp"
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 
 #include <functional>
 #include <memory>

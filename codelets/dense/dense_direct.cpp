@@ -3,8 +3,8 @@
 #include "codelets/avx512.hpp"
 #include "codelets/dense/dense.hpp"
 #include "codelets/dense/shapes.hpp"
-#include "codelets/prepare.hpp"
 #include "codelets/sizes.hpp"
+#include "codelets/words.hpp"
 
 #include <array>
 #include <utility>

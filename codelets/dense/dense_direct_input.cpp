@@ -4,7 +4,7 @@
 #include "codelets/avx512.hpp"
 #include "codelets/dense/dense.hpp"
 #include "codelets/dense/shapes.hpp"
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 
 #include <algorithm>
 

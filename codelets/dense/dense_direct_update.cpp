@@ -3,9 +3,9 @@
 #include "codelets/avx512.hpp"
 #include "codelets/dense/dense.hpp"
 #include "codelets/dense/shapes.hpp"
-#include "codelets/prepare.hpp"
 #include "codelets/sgd/step.hpp"
 #include "codelets/sizes.hpp"
+#include "codelets/words.hpp"
 
 #include <algorithm>
 #include <numeric>

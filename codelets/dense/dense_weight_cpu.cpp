@@ -2,9 +2,9 @@
 #include "codelets/dense/dense.hpp"
 #include "codelets/dense/product.hpp"
 #include "codelets/dense/shapes.hpp"
-#include "codelets/prepare.hpp"
 #include "codelets/sgd/step.hpp"
 #include "codelets/sizes.hpp"
+#include "codelets/words.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,5 +1,5 @@
 #include "codelets/dynamic_rows.hpp"
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 
 namespace arenite::codelets {
 namespace {

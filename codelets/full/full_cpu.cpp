@@ -1,5 +1,5 @@
-#include "codelets/prepare.hpp"
 #include "codelets/rows.hpp"
+#include "codelets/words.hpp"
 #include "src/base/element.hpp"
 
 namespace arenite::codelets {

@@ -1,4 +1,4 @@
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 
 namespace arenite::codelets {
 namespace {

@@ -1,8 +1,8 @@
 // In LIBXSMM's column-major eyes the row-major c [rows, columns] is columns × rows, the product of
 // b (columns × inner) by a (inner × rows).
 #include "codelets/matmul/sizes.hpp"
-#include "codelets/prepare.hpp"
 #include "codelets/sizes.hpp"
+#include "codelets/words.hpp"
 #include "codelets/xsmm.hpp"
 
 #include <algorithm>

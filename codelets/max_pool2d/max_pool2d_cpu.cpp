@@ -1,7 +1,7 @@
 // Max pooling on the CPU, for any window, stride, padding and halo. Of 2×2 windows all taps stay in
 // registers.
 #include "codelets/max_pool2d/max_pool2d.hpp"
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 
 namespace arenite::codelets::max_pool2d {
 namespace {

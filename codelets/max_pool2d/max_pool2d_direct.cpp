@@ -5,7 +5,7 @@
 //             right taps: p1      p3      p5      p7         another
 #include "codelets/avx512.hpp"
 #include "codelets/max_pool2d/max_pool2d.hpp"
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 
 #include <array>
 

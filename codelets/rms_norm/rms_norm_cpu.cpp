@@ -1,5 +1,5 @@
 #include "codelets/last_axis.hpp"
-#include "codelets/prepare.hpp"
+#include "codelets/words.hpp"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
-#include "codelets/prepare.hpp"
 #include "codelets/sgd/sgd.hpp"
+#include "codelets/words.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
-#include "codelets/prepare.hpp"
 #include "codelets/sliced_softmax/sliced_softmax.hpp"
 #include "codelets/softmax_cross_entropy/exponentials.hpp"
+#include "codelets/words.hpp"
 
 namespace arenite::codelets {
 namespace {

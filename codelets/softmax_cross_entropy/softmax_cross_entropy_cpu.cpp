@@ -1,6 +1,6 @@
-#include "codelets/prepare.hpp"
 #include "codelets/softmax_cross_entropy/exponentials.hpp"
 #include "codelets/softmax_cross_entropy/softmax_cross_entropy.hpp"
+#include "codelets/words.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -17,6 +17,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace arenite::runtime {
@@ -79,6 +81,20 @@ struct PreparedKernel {
   KernelFunction run = nullptr;
   std::shared_ptr<const void> state;
 };
+
+/// A `Kernel::prepare`: the state that `build` makes of the op, and the function to run on it,
+/// which is `run` or what `run` chooses when it is given the state.
+template <auto build, auto run>
+PreparedKernel prepare(const graph::OpView& op) {
+  auto state = build(op);
+  KernelFunction function = nullptr;
+  if constexpr (std::is_convertible_v<decltype(run), KernelFunction>) {
+    function = run;
+  } else {
+    function = run(state);
+  }
+  return {function, std::make_shared<const decltype(state)>(std::move(state))};
+}
 
 /// What ops that multiply matrices do with their float32 operands. Values, parameters and the
 /// optimizer's state are float32 either way.
