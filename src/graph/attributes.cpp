@@ -50,13 +50,19 @@ Attributes::Attributes(std::initializer_list<std::pair<std::string, AttributeVal
 
 void Attributes::set(std::string_view name, AttributeValue value,
                      std::vector<std::string> size_names) {
-  put(items_, name, std::move(value));
-  if (!size_names.empty()) return put(size_names_, name, std::move(size_names));
-  std::erase_if(size_names_, [name](const auto& item) { return item.first == name; });
+  if (!contents_ || contents_.use_count() > 1) contents_ = std::make_shared<Contents>(contents());
+  put(contents_->items, name, std::move(value));
+  if (!size_names.empty()) return put(contents_->size_names, name, std::move(size_names));
+  std::erase_if(contents_->size_names, [name](const auto& item) { return item.first == name; });
+}
+
+const Attributes::Contents& Attributes::contents() const noexcept {
+  static const Contents none;
+  return contents_ ? *contents_ : none;
 }
 
 const AttributeValue* Attributes::find(std::string_view name) const noexcept {
-  for (const auto& [key, value] : items_) {
+  for (const auto& [key, value] : items()) {
     if (key == name) return &value;
   }
   return nullptr;
@@ -64,7 +70,7 @@ const AttributeValue* Attributes::find(std::string_view name) const noexcept {
 
 const std::vector<std::string>& Attributes::size_names(std::string_view name) const noexcept {
   static const std::vector<std::string> none;
-  for (const auto& [key, names] : size_names_) {
+  for (const auto& [key, names] : size_names()) {
     if (key == name) return names;
   }
   return none;

@@ -32,8 +32,18 @@ void check_operands(const Graph& graph, const Op& op, const OpContext& context) 
   }
 }
 
+/// Whether they are all that the operator has, as those of an op are.
+bool are_complete(const OperatorDefinition& definition, const Attributes& given) {
+  return given.items().size() == definition.attributes.size() &&
+         std::ranges::all_of(definition.attributes, [&](const AttributeSchema& schema) {
+           const AttributeValue* value = given.find(schema.name);
+           return value && value->index() == static_cast<std::size_t>(schema.type);
+         });
+}
+
 Attributes complete(const OperatorDefinition& definition, const Attributes& given,
                     const OpContext& context) {
+  if (are_complete(definition, given)) return given;
   Attributes all;
   for (const AttributeSchema& schema : definition.attributes) {
     const AttributeValue* value = given.find(schema.name);

@@ -1,7 +1,9 @@
-// Named constants of an op: stride, padding, momentum, … A small ordered map of typed values.
+// Named constants of an op: stride, padding, momentum, … A small ordered map of typed values, which
+// copies share until one of them is changed.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,7 +32,7 @@ class Attributes {
 
   /// In name order, so that printing and hashing never depend on insertion order.
   const std::vector<std::pair<std::string, AttributeValue>>& items() const noexcept {
-    return items_;
+    return contents().items;
   }
 
   /// Of an attribute of numbers: by number, the name of a size that only a run decides, whose upper
@@ -38,14 +40,24 @@ class Attributes {
   const std::vector<std::string>& size_names(std::string_view name) const noexcept;
   /// Of all attributes that have some, in name order.
   const std::vector<std::pair<std::string, std::vector<std::string>>>& size_names() const noexcept {
-    return size_names_;
+    return contents().size_names;
   }
 
-  friend bool operator==(const Attributes&, const Attributes&) = default;
+  friend bool operator==(const Attributes& a, const Attributes& b) {
+    return a.contents_ == b.contents_ || a.contents() == b.contents();
+  }
 
  private:
-  std::vector<std::pair<std::string, AttributeValue>> items_;
-  std::vector<std::pair<std::string, std::vector<std::string>>> size_names_;
+  struct Contents {
+    std::vector<std::pair<std::string, AttributeValue>> items;
+    std::vector<std::pair<std::string, std::vector<std::string>>> size_names;
+
+    friend bool operator==(const Contents&, const Contents&) = default;
+  };
+
+  const Contents& contents() const noexcept;
+
+  std::shared_ptr<Contents> contents_;  ///< none: empty
 };
 
 std::string to_string(const AttributeValue& value);  ///< as the text form writes it
