@@ -23,10 +23,8 @@ struct Fused {
 template <class Form>
 std::vector<Fused<Form>> fused_operators(const OperatorTable& table) {
   std::vector<Fused<Form>> all;
-  for (const std::string& name : table.names()) {
-    auto definition = table.find(name);
-    if (const auto* form = std::get_if<Form>(&definition->does))
-      all.push_back({std::move(definition), form});
+  for (const auto& [name, definition] : table.all()) {
+    if (const auto* form = std::get_if<Form>(&definition->does)) all.push_back({definition, form});
   }
   return all;
 }
