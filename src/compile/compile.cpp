@@ -3,6 +3,7 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/regions.hpp>
 #include <arenite/graph/run_time_sizes.hpp>
+#include <arenite/graph/verify.hpp>
 #include <arenite/operators.hpp>
 
 #include <algorithm>
@@ -166,7 +167,9 @@ class Compiler {
   }
 
   Compiled finished(Trial trial) const {
+    graph::verify(trial.lowering.graph);
     compile::run(passes().subspan(behind_select()), trial.lowering, trial.report);
+    graph::verify(trial.lowering.graph);
     Compiled made;
     made.spec.name = entry_.name;
     made.spec.target = options_.target;

@@ -1,4 +1,4 @@
-// The rules every graph keeps; each pass ends with this check.
+// The rules that every graph keeps, behind each pass too.
 //
 //   graph::verify(graph);   // throws Error naming the op or the value at fault
 //
@@ -31,5 +31,9 @@
 namespace arenite::graph {
 
 void verify(const Graph& graph);
+
+/// What each pass calls at its end: `verify` in checked builds, nothing in others, as the compiler
+/// verifies the graph behind `select`, and the one that it plans.
+void verify_pass(const Graph& graph);
 
 }  // namespace arenite::graph

@@ -19,7 +19,7 @@ std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>&
       if (gradients[i] && done) done(i, gradients[i]);
     }
   });
-  verify(builder.graph());
+  verify_pass(builder.graph());
   return gradients;
 }
 

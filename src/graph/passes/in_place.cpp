@@ -100,7 +100,7 @@ int in_place(Graph& graph, Remarks* remarks) {
   for (std::size_t i = 0; i < graph.region_count(); ++i)
     merged += InPlace(graph, sharing, RegionId(i)).run(remarks);
   if (graph.region_count() > 1) merged += join_handovers(graph) + join_sides(graph);
-  verify(graph);
+  verify_pass(graph);
   return merged;
 }
 

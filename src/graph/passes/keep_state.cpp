@@ -47,7 +47,7 @@ class Keeper {
     }
     if (written_ > 0) take_views_early();
     if (!kept_.empty()) assign_copies();
-    verify(graph_);
+    verify_pass(graph_);
     return written_ + static_cast<int>(kept_.size());
   }
 

@@ -143,7 +143,7 @@ class Placer {
       note_writes(id);
     }
     bring_outputs();
-    verify(graph_);
+    verify_pass(graph_);
     check_spaces(graph_);
     return crossings_;
   }

@@ -49,7 +49,7 @@ class Splitter {
       out_.graph.outputs.insert(out_.graph.outputs.end(), pieces.begin(), pieces.end());
     }
     if (source_.training) carry(*source_.training);
-    verify(out_.graph);
+    verify_pass(out_.graph);
     return std::move(out_);
   }
 
