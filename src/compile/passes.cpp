@@ -150,7 +150,7 @@ int run_order(Lowering& l, Remarks* remarks) {
     }
     return result;
   };
-  return graph::order(l.graph, planned, remarks);
+  return graph::order(l.graph, planned, l.options.target, remarks);
 }
 
 int run_in_place(Lowering& l, Remarks* remarks) { return graph::in_place(l.graph, remarks); }

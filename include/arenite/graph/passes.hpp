@@ -1,10 +1,10 @@
 // The passes between a front end's graph and a plan. The compiler alone runs them one behind the
 // other, in the order of its table (src/compile/passes.cpp).
 //
-// Each takes a graph and leaves a graph that `verify` accepts (it is called at the end of each).
-// All are deterministic and depend on nothing but their arguments. An op that holds blocks is to
-// them one op, which reads and writes what its blocks do. Those that take Remarks note there what
-// they did, and what they left that is not far from it, with the first reason.
+// Each takes a graph and leaves a graph that `verify` accepts (`verify_pass` is called at the end
+// of each). All are deterministic and depend on nothing but their arguments. An op that holds
+// blocks is to them one op, which reads and writes what its blocks do. Those that take Remarks note
+// there what they did, and what they left that is not far from it, with the first reason.
 #pragma once
 
 #include <arenite/graph/builder.hpp>
@@ -288,15 +288,16 @@ struct PlannedBytes {
 
 /// Moves ops of the body and of blocks where the step then needs fewer bytes: weights' gradients,
 /// the last to read what the forward pass kept, come before those of layers' inputs. A lane's ops
-/// change places among themselves, those of the forward pass apart from the others, and
-/// `dependencies` are kept, so that all results keep their bits. Greedy orders that seem to save
+/// change places among themselves, those of the forward pass apart from the others, and where
+/// nothing is in a lane those of a task, as tasks of no lane run in any order; `dependencies` are
+/// kept, so that all results keep their bits. Greedy orders that seem to save
 /// bytes are asked of `planned`, the best first; the first one is taken that needs at least 1/128
 /// fewer bytes, of which no block needs more than any plan of the given order would, and whose
 /// critical path is no longer by 1/128. Graphs of more than 8,192 ops are not planned, and keep
 /// their order. Between `select`, which knows layouts and workspaces, and `in_place`, which goes by
 /// who reads last. Returns how many ops were moved.
 int order(Graph& graph, const std::function<PlannedBytes(const Graph&)>& planned,
-          Remarks* remarks = nullptr);
+          const TargetProfile& target = default_target(), Remarks* remarks = nullptr);
 
 // ---- in place ----------------------------------------------------------------------------------
 

@@ -49,6 +49,7 @@ class ListScheduler {
     }
     for (std::size_t i = 0; i < sequence_.size(); ++i) {
       ++owed_[sequence_.key[i]];
+      owing_.insert(sequence_.key[i]);
       while (take_one(sequence_.key[i])) {
       }
     }
@@ -65,17 +66,17 @@ class ListScheduler {
 
   /// Of a key that has places left; the given one first.
   bool take_one(std::size_t first) {
-    for (std::size_t k = 0; k < sequence_.keys; ++k) {
-      const std::size_t key = (first + k) % sequence_.keys;
-      if (owed_[key] == 0 || ready_[key].empty()) continue;
-      --owed_[key];
-      chose_ = chose_ || ready_[key].size() > 1;
-      const std::size_t op = ready_[key].begin()->second;
-      ready_[key].erase(ready_[key].begin());
-      take(op);
-      return true;
-    }
-    return false;
+    const auto has_ready = [&](std::size_t key) { return !ready_[key].empty(); };
+    auto key = std::find_if(owing_.lower_bound(first), owing_.end(), has_ready);
+    if (key == owing_.end()) key = std::ranges::find_if(owing_, has_ready);
+    if (key == owing_.end()) return false;
+    auto& ready = ready_[*key];
+    if (--owed_[*key] == 0) owing_.erase(key);
+    chose_ = chose_ || ready.size() > 1;
+    const std::size_t op = ready.begin()->second;
+    ready.erase(ready.begin());
+    take(op);
+    return true;
   }
 
   void take(std::size_t op) {
@@ -114,13 +115,15 @@ class ListScheduler {
   std::vector<std::size_t> left_;      // by storage: users not done
   std::vector<std::set<Rank>> ready_;  // by key
   std::vector<std::size_t> owed_;      // by key: places not taken
+  std::set<std::size_t> owing_;        // keys that have some
   std::vector<std::size_t> order_;
   bool chose_ = false;
 };
 
 }  // namespace
 
-OpSequence::OpSequence(const Graph& graph, RegionId region, const std::vector<std::size_t>& named)
+OpSequence::OpSequence(const Graph& graph, RegionId region, const std::vector<std::size_t>& named,
+                       const std::vector<std::size_t>& tasks)
     : region_(region) {
   const Dependencies demanded = dependencies(graph, region);
   std::vector<std::size_t> number(graph.op_count(), none), own(graph.storage_count(), 0);
@@ -168,7 +171,7 @@ OpSequence::OpSequence(const Graph& graph, RegionId region, const std::vector<st
   }
   for (ValueId output : graph.outputs) own[graph.root(output).index] = none;
   find_storages(graph, roots_of, own);
-  find_keys(graph);
+  find_keys(graph, tasks);
 }
 
 void OpSequence::find_storages(const Graph& graph,
@@ -201,16 +204,18 @@ void OpSequence::find_storages(const Graph& graph,
 
 /// A block runs on one worker. Else lanes run side by side, and where there are several, what is in
 /// none of them runs wherever there is time.
-void OpSequence::find_keys(const Graph& graph) {
+void OpSequence::find_keys(const Graph& graph, const std::vector<std::size_t>& tasks) {
   const bool several = std::ranges::any_of(ops, [&](OpId id) { return graph[id].lane > 0; });
-  std::map<int, std::size_t> known_lanes;
+  std::map<std::size_t, std::size_t> known_lanes;
   std::map<std::pair<std::size_t, bool>, std::size_t> known;
   for (OpId id : ops) {
     const Op& op = graph[id];
     const bool body = region_ == Graph::body;
     const bool late = body && (op.phase == Phase::backward || op.phase == Phase::update);
-    const std::size_t own =
-        known_lanes.try_emplace(body && several ? op.lane : 0, known_lanes.size()).first->second;
+    const std::size_t lane_or_task = !tasks.empty()    ? tasks[id.index]
+                                     : body && several ? static_cast<std::size_t>(op.lane + 1)
+                                                       : 0;
+    const std::size_t own = known_lanes.try_emplace(lane_or_task, known_lanes.size()).first->second;
     const auto [found, added] = known.try_emplace({own, late}, known.size());
     if (added) lane.push_back(own);
     key.push_back(found->second);
@@ -281,7 +286,8 @@ std::int64_t live_bytes(const OpSequence& sequence, const std::vector<std::size_
       if (!there[s]) now[lane[s]] += sequence.bytes[s];
       there[s] = true;
     }
-    for (std::size_t l = 0; l <= all; ++l) most[l] = std::max(most[l], now[l]);
+    for (const std::size_t s : sequence.storages[op])
+      most[lane[s]] = std::max(most[lane[s]], now[lane[s]]);
     for (const std::size_t s : sequence.storages[op]) {
       if (--left[s] == 0 && !gone[s]) now[lane[s]] -= sequence.bytes[s];
     }

@@ -13,7 +13,9 @@ namespace arenite::graph {
 /// The ops of a region that run, numbered in their order: views come with what they are of.
 struct OpSequence {
   /// `named`, by root storage: how often ops of the body name it, themselves or in their blocks.
-  OpSequence(const Graph& graph, RegionId region, const std::vector<std::size_t>& named);
+  /// `tasks`, by op: whose ops change places among themselves; empty: those of a lane do.
+  OpSequence(const Graph& graph, RegionId region, const std::vector<std::size_t>& named,
+             const std::vector<std::size_t>& tasks);
 
   std::size_t size() const noexcept { return ops.size(); }
   /// The other way round in time.
@@ -23,7 +25,7 @@ struct OpSequence {
 
   std::vector<OpId> ops;
   std::vector<std::size_t> key;   ///< by op: who change places among themselves have one
-  std::vector<std::size_t> lane;  ///< by key: those of one lane run one after another
+  std::vector<std::size_t> lane;  ///< by key: those of one lane, or task, run one after another
   std::size_t keys = 0, lanes = 0;
   std::vector<std::vector<std::size_t>> before, after;  ///< by op: whom it follows, and who follows
   std::vector<std::vector<std::size_t>> storages;       ///< by op: those that die here, named by it
@@ -34,7 +36,7 @@ struct OpSequence {
 
  private:
   explicit OpSequence(RegionId region) : region_(region) {}
-  void find_keys(const Graph& graph);
+  void find_keys(const Graph& graph, const std::vector<std::size_t>& tasks);
   /// `own`: none for roots that do not die here; the roots that each op names.
   void find_storages(const Graph& graph, const std::vector<std::vector<std::size_t>>& roots_of,
                      const std::vector<std::size_t>& own);

@@ -85,8 +85,13 @@ std::vector<bool> moved(const OpSequence& sequence, const Order& order) {
 
 class Orderer {
  public:
-  Orderer(Graph& graph, const std::function<PlannedBytes(const Graph&)>& planned, Remarks* remarks)
-      : graph_(graph), planned_(planned), remarks_(remarks), named_(graph.storage_count(), 0) {
+  Orderer(Graph& graph, const std::function<PlannedBytes(const Graph&)>& planned,
+          const TargetProfile& target, Remarks* remarks)
+      : graph_(graph),
+        planned_(planned),
+        target_(target),
+        remarks_(remarks),
+        named_(graph.storage_count(), 0) {
     for (OpId id : graph[Graph::body].ops)
       for_each_named(graph, id, [&](ValueId value) { ++named_[graph.root(value).index]; });
   }
@@ -96,19 +101,22 @@ class Orderer {
     for (std::size_t i = 0; i < graph_.region_count() && i * graph_.op_count() < most_looked_at;
          ++i)
       moved += improve(RegionId(i));
-    if (moved > 0) verify(graph_);
+    if (moved > 0) verify_pass(graph_);
     return moved;
   }
 
  private:
   int improve(RegionId region) {
     if (graph_[region].ops.size() < 2) return 0;
-    const OpSequence sequence(graph_, region, named_);
+    const auto too_long = [&] {
+      return planned_ops_ + (given_ ? 1 : 2) * graph_.op_count() > budget;
+    };
+    if (too_long()) return leave(region, "planning more orders would take too long");
+    const OpSequence sequence(graph_, region, named_, tasks_of(region));
     const std::vector<Candidate> found = candidates(sequence);
     if (found.empty()) return 0;
     for (const auto& [order, live] : found) {
-      if (planned_ops_ + (given_ ? 1 : 2) * graph_.op_count() > budget)
-        return leave(sequence, region, "planning more orders would take too long");
+      if (too_long()) return leave(region, "planning more orders would take too long");
       if (!given_) given_ = planned(graph_[region].ops, region);
       std::vector<OpId> ops = sequence.with_views(graph_, order);
       PlannedBytes plan = planned(ops, region);
@@ -119,9 +127,20 @@ class Orderer {
       given_ = std::move(plan);
       return static_cast<int>(std::ranges::count(moves, true));
     }
-    return leave(sequence, region,
-                 "of " + counted(static_cast<std::int64_t>(found.size()), "other order") +
-                     " none saves bytes without taking longer");
+    return leave(region, "of " + counted(static_cast<std::int64_t>(found.size()), "other order") +
+                             " none saves bytes without taking longer");
+  }
+
+  /// By op of the body, where nothing is in a lane; else empty.
+  std::vector<std::size_t> tasks_of(RegionId region) const {
+    const auto in_lane = [&](OpId id) { return graph_[id].lane != Op::shared_lane; };
+    if (region != Graph::body || std::ranges::any_of(graph_[region].ops, in_lane)) return {};
+    const Schedule schedule = coarsen(graph_, target_);
+    std::vector<std::size_t> tasks(graph_.op_count(), 0);
+    for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
+      for (OpId id : schedule.tasks[t].ops) tasks[id.index] = t;
+    }
+    return tasks;
   }
 
   /// With a region's ops in this order.
@@ -164,17 +183,18 @@ class Orderer {
     }
   }
 
-  int leave(const OpSequence& sequence, RegionId region, std::string why) const {
+  int leave(RegionId region, std::string why) const {
     if (remarks_ == nullptr) return 0;
     remarks_->left.push_back({region == Graph::body
                                   ? "the step's ops"
-                                  : "the block with " + describe(graph_, sequence.ops[0]),
+                                  : "the block with " + describe(graph_, graph_[region].ops[0]),
                               std::move(why)});
     return 0;
   }
 
   Graph& graph_;
   const std::function<PlannedBytes(const Graph&)>& planned_;
+  const TargetProfile& target_;
   Remarks* remarks_;
   std::vector<std::size_t> named_;     // by root storage: how often ops name it
   std::optional<PlannedBytes> given_;  // of the graph as it is now
@@ -188,8 +208,8 @@ std::int64_t PlannedBytes::sum() const noexcept {
 }
 
 int order(Graph& graph, const std::function<PlannedBytes(const Graph&)>& planned,
-          Remarks* remarks) {
-  return Orderer(graph, planned, remarks).run();
+          const TargetProfile& target, Remarks* remarks) {
+  return Orderer(graph, planned, target, remarks).run();
 }
 
 }  // namespace arenite::graph

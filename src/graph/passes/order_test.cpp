@@ -2,6 +2,7 @@
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/regions.hpp>
 #include <arenite/graph/text.hpp>
+#include <arenite/graph/verify.hpp>
 #include <arenite/operators.hpp>
 #include <arenite/plan/step_plan.hpp>
 #include <arenite/runtime/program.hpp>
@@ -69,7 +70,7 @@ TEST(Order, WhoReadsAnActivationLastComesBeforeWhatNeedsRoom) {
     Graph graph = trained(lanes);
     const Graph given = graph;
     Remarks remarks;
-    const int moved = order(graph, planned, &remarks);
+    const int moved = order(graph, planned, default_target(), &remarks);
     EXPECT_EQ(remarks.done.size(), static_cast<std::size_t>(moved) + 1);
     EXPECT_LT(planned(graph).sum(), planned(given).sum() * 9 / 10);
     const std::vector<std::size_t> at = positions(graph);
@@ -94,7 +95,7 @@ TEST(Order, StaysWhereNoneIsBetter) {
   const auto keeps = [&](const std::function<PlannedBytes(const Graph&)>& cost) {
     Graph graph = given;
     Remarks remarks;
-    EXPECT_EQ(order(graph, cost, &remarks), 0);
+    EXPECT_EQ(order(graph, cost, default_target(), &remarks), 0);
     EXPECT_TRUE(equal(graph, given));
     EXPECT_TRUE(remarks.done.empty());
     EXPECT_EQ(remarks.left.size(), 1u);
@@ -149,7 +150,8 @@ TEST(Order, KeepsWhatDependenciesDemand) {
         seed % 2 == 0 ? testing::RandomGraph(seed).make() : testing::RandomRegions(seed).make();
     Graph graph = given;
     Remarks remarks;
-    moved += order(graph, always_better(), &remarks);  // which verifies it
+    moved += order(graph, always_better(), default_target(), &remarks);
+    EXPECT_NO_THROW(verify(graph)) << seed;
     const std::vector<std::size_t> at = positions(graph), was = positions(given);
     for (std::size_t r = 0; r < given.region_count(); ++r) {
       const RegionId region(r);
@@ -179,7 +181,8 @@ TEST(Order, UpdatesNoPartOfAParameterThatIsStillRead) {
       result = $8;)",
                       operators());
   EXPECT_EQ(keep_state(graph, operators()), 1);
-  EXPECT_EQ(order(graph, always_better()), 0);  // which verifies it
+  EXPECT_EQ(order(graph, always_better()), 0);
+  EXPECT_NO_THROW(verify(graph));
 }
 
 TEST(Order, OfLargeGraphsIsNotPlanned) {
@@ -190,7 +193,7 @@ TEST(Order, OfLargeGraphsIsNotPlanned) {
     script += "$" + std::to_string(i + chains) + " = add($1, $" + std::to_string(i) + ");";
   Graph graph = parse(script + "result = _;", operators());
   Remarks remarks;
-  EXPECT_EQ(order(graph, always_better(), &remarks), 0);
+  EXPECT_EQ(order(graph, always_better(), default_target(), &remarks), 0);
   ASSERT_EQ(remarks.left.size(), 1u);
   EXPECT_EQ(remarks.left[0].why, "planning more orders would take too long");
 }
