@@ -51,7 +51,7 @@ foreach(flag CHECKED PLAIN_KERNELS)
   endif()
 endforeach()
 
-# Of what handles graphs and text rather than numbers, a quarter of the compile time less, and as fast.
+# Of what is not timed, a quarter of the compile time less, and as fast.
 set(ARENITE_CALCULATES_LITTLE $<$<CONFIG:Release>:-O1>)
 
 # arenite_test_library(name a.cpp…): what several tests share is compiled once, as a part of a program, so that the tests'
