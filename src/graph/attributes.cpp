@@ -44,16 +44,26 @@ std::string shortest(double number) {
 
 }  // namespace
 
-Attributes::Attributes(std::initializer_list<std::pair<std::string, AttributeValue>> items) {
-  for (const auto& [name, value] : items) set(name, value);
+Attributes::Attributes(std::initializer_list<std::pair<std::string, AttributeValue>> items)
+    : Attributes(std::vector(items)) {}
+
+Attributes::Attributes(std::vector<std::pair<std::string, AttributeValue>> items) {
+  auto made = std::make_shared<Contents>();
+  made->items.reserve(items.size());
+  for (auto& [name, value] : items) put(made->items, name, std::move(value));
+  contents_ = std::move(made);
 }
 
 void Attributes::set(std::string_view name, AttributeValue value,
                      std::vector<std::string> size_names) {
-  if (!contents_ || contents_.use_count() > 1) contents_ = std::make_shared<Contents>(contents());
-  put(contents_->items, name, std::move(value));
-  if (!size_names.empty()) return put(contents_->size_names, name, std::move(size_names));
-  std::erase_if(contents_->size_names, [name](const auto& item) { return item.first == name; });
+  auto made = std::make_shared<Contents>(contents());
+  put(made->items, name, std::move(value));
+  if (!size_names.empty()) {
+    put(made->size_names, name, std::move(size_names));
+  } else {
+    std::erase_if(made->size_names, [name](const auto& item) { return item.first == name; });
+  }
+  contents_ = std::move(made);
 }
 
 const Attributes::Contents& Attributes::contents() const noexcept {

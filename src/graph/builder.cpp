@@ -44,7 +44,7 @@ bool are_complete(const OperatorDefinition& definition, const Attributes& given)
 Attributes complete(const OperatorDefinition& definition, const Attributes& given,
                     const OpContext& context) {
   if (are_complete(definition, given)) return given;
-  Attributes all;
+  std::vector<std::pair<std::string, AttributeValue>> all;
   for (const AttributeSchema& schema : definition.attributes) {
     const AttributeValue* value = given.find(schema.name);
     if (!value && !schema.default_value) {
@@ -57,14 +57,16 @@ Attributes complete(const OperatorDefinition& definition, const Attributes& give
       refuse("attribute " + schema.name + "=" + to_string(*value), kind_of(schema.type),
              title(definition, context));
     }
-    all.set(schema.name, std::move(chosen), given.size_names(schema.name));
+    all.emplace_back(schema.name, std::move(chosen));
   }
+  Attributes made(std::move(all));
   for (const auto& [name, value] : given.items()) {
-    if (all.has(name)) continue;
+    if (made.has(name)) continue;
     refuse("unknown attribute '" + name + "'", expected_attributes(definition),
            title(definition, context));
   }
-  return all;
+  for (const auto& [name, names] : given.size_names()) made.set(name, *made.find(name), names);
+  return made;
 }
 
 }  // namespace

@@ -39,6 +39,38 @@ TEST_F(BuilderTest, CompletesAttributes) {
             AttributeValue(2.0));  // an integer serves as a number
 }
 
+TEST_F(BuilderTest, KeepsWhatAttributesOfAnOpAreNamed) {
+  const std::vector<std::int64_t> kernel{2, 2};
+  const std::vector<std::string> names{"rows", ""};
+  Attributes given{{"mode", std::string("mean")}};
+  given.set("kernel", kernel, names);
+  builder.add("pool", {x}, given);
+  EXPECT_EQ(graph[OpId(0)].attributes.size_names("kernel"), names);
+  const Attributes complete = graph[OpId(0)].attributes;
+  builder.add("pool", {x}, complete);
+  EXPECT_EQ(graph[OpId(1)].attributes, complete);
+  EXPECT_EQ(graph[OpId(1)].attributes.size_names("kernel"), names);
+}
+
+TEST(Attributes, CopiesChangeAlone) {
+  Attributes a{{"n", std::int64_t{1}}, {"list", std::vector<std::int64_t>{4, 5}}};
+  a.set("list", std::vector<std::int64_t>{4, 5}, {"rows", ""});
+  Attributes b = a;
+  EXPECT_EQ(a, b);
+  b.set("n", *b.find("list"));
+  b.set("list", std::int64_t{7});
+  EXPECT_EQ(a.integer("n"), 1);
+  EXPECT_EQ(a.size_names("list"), (std::vector<std::string>{"rows", ""}));
+  EXPECT_EQ(b.integers("n"), (std::vector<std::int64_t>{4, 5}));
+  EXPECT_TRUE(b.size_names("list").empty());
+  EXPECT_NE(a, b);
+  const Attributes moved = std::move(b);
+  b = Attributes();
+  b.set("n", std::int64_t{2});
+  EXPECT_EQ(moved.integer("list"), 7);
+  EXPECT_EQ(b.items().size(), 1u);
+}
+
 TEST_F(BuilderTest, ViewsShareStorage) {
   const ValueId y = builder.add1("relu", {x});
   const ValueId second =

@@ -1,5 +1,5 @@
-// Named constants of an op: stride, padding, momentum, … A small ordered map of typed values, which
-// copies share until one of them is changed.
+// Named constants of an op: stride, padding, momentum, … A small ordered map of typed values.
+// Copies share them: what refers to one lasts until all that share it are changed or gone.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,8 @@ class Attributes {
  public:
   Attributes() = default;
   Attributes(std::initializer_list<std::pair<std::string, AttributeValue>> items);
+  /// Of several of one name the last one counts.
+  explicit Attributes(std::vector<std::pair<std::string, AttributeValue>> items);
 
   /// With names for numbers, as `size_names` has them, or with none.
   void set(std::string_view name, AttributeValue value, std::vector<std::string> size_names = {});
@@ -44,7 +46,7 @@ class Attributes {
   }
 
   friend bool operator==(const Attributes& a, const Attributes& b) {
-    return a.contents_ == b.contents_ || a.contents() == b.contents();
+    return a.contents() == b.contents();
   }
 
  private:
@@ -57,7 +59,7 @@ class Attributes {
 
   const Contents& contents() const noexcept;
 
-  std::shared_ptr<Contents> contents_;  ///< none: empty
+  std::shared_ptr<const Contents> contents_;  ///< none: empty
 };
 
 std::string to_string(const AttributeValue& value);  ///< as the text form writes it

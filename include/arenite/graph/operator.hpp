@@ -263,11 +263,12 @@ class OperatorTable {
   /// Throws Error that lists near names.
   std::shared_ptr<const OperatorDefinition> at(std::string_view name) const;
   std::vector<std::string> names() const;
-  /// All of them, by name.
-  const auto& all() const noexcept { return definitions_; }
+
+  using ByName = std::map<std::string, std::shared_ptr<const OperatorDefinition>, std::less<>>;
+  const ByName& all() const noexcept { return definitions_; }
 
  private:
-  std::map<std::string, std::shared_ptr<const OperatorDefinition>, std::less<>> definitions_;
+  ByName definitions_;
 };
 
 }  // namespace arenite::graph
