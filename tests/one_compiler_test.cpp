@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/testing.hpp"
 #include "src/compile/compile.hpp"
 
 namespace arenite {
@@ -189,6 +190,14 @@ std::map<std::string, int> ops_of(const graph::Graph& graph) {
     ++count[std::string(graph[id].name()) + "/" + graph[id].kernel + "@" +
             std::to_string(graph[id].lane)];
   return count;
+}
+
+TEST(OneCompiler, RefusesAGraphThatNobodyVerified) {
+  graph::Graph graph = graph::parse(
+      "$1 = InputTensor(x, float32, [4, 8]); $2 = relu($1); $3 = relu($2); result = $3;",
+      operators());
+  graph[graph::ValueId(1)].shape = {4, 4};
+  EXPECT_ERROR("relu #0", compile::lower(graph, {.name = "step", .train = false}, {}));
 }
 
 TEST(OneCompiler, ChoosesKernelsForAllOpsOrNone) {

@@ -31,6 +31,7 @@ class Compiler {
         selector_(runtime::kernel_selector(kernels(), options.kernels)) {}
 
   Compiled run() {
+    graph::verify(graph_);
     check_cut();
     check_given_kernels();
     if (options_.spaces != std::vector{Space{}}) return on_devices();

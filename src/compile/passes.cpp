@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "src/base/words.hpp"
@@ -150,7 +151,18 @@ int run_order(Lowering& l, Remarks* remarks) {
     }
     return result;
   };
-  return graph::order(l.graph, planned, l.options.target, remarks);
+  // In no lane tasks come as the data allows, unless only so many are under way.
+  const auto in_lane = [&](graph::OpId id) { return l.graph[id].lane != graph::Op::shared_lane; };
+  const plan::InFlight in_flight = l.options.plan.in_flight;
+  const bool in_any_order = (in_flight.is_lanes() || in_flight.is_unlimited()) &&
+                            std::ranges::none_of(l.graph[graph::Graph::body].ops, in_lane);
+  std::function<graph::Schedule(const graph::Graph&)> free_tasks;
+  if (in_any_order) {
+    free_tasks = [&](const graph::Graph& ordered) {
+      return graph::coarsen(ordered, l.options.target);
+    };
+  }
+  return graph::order(l.graph, planned, free_tasks, remarks);
 }
 
 int run_in_place(Lowering& l, Remarks* remarks) { return graph::in_place(l.graph, remarks); }

@@ -376,8 +376,4 @@ class Verifier {
 
 void verify(const Graph& graph) { Verifier(graph).run(); }
 
-void verify_pass([[maybe_unused]] const Graph& graph) {
-  if constexpr (ARENITE_CHECKED != 0) verify(graph);
-}
-
 }  // namespace arenite::graph

@@ -1,8 +1,8 @@
 // The passes between a front end's graph and a plan. The compiler alone runs them one behind the
 // other, in the order of its table (src/compile/passes.cpp).
 //
-// Each takes a graph and leaves a graph that `verify` accepts (`verify_pass` is called at the end
-// of each). All are deterministic and depend on nothing but their arguments. An op that holds
+// Each takes a graph and leaves a graph that `verify` accepts (checked builds call it at the end of
+// each). All are deterministic and depend on nothing but their arguments. An op that holds
 // blocks is to them one op, which reads and writes what its blocks do. Those that take Remarks note
 // there what they did, and what they left that is not far from it, with the first reason.
 #pragma once
@@ -275,38 +275,7 @@ void check_kernels(const Graph& graph, const KernelSelector& selector);
 /// The first op that needs a kernel and has none; none where all that need one have it.
 OpId without_kernel(const Graph& graph);
 
-// ---- order -------------------------------------------------------------------------------------
-
-/// What a graph comes to with its ops in the order that they have.
-struct PlannedBytes {
-  std::vector<std::int64_t> bytes;  ///< by block of the step: of a plan that takes little time
-  std::vector<std::int64_t> least;  ///< by block: no plan needs less
-  double microseconds = 0;          ///< of the critical path, estimated
-
-  std::int64_t sum() const noexcept;  ///< of `bytes`
-};
-
-/// Moves ops of the body and of blocks where the step then needs fewer bytes: weights' gradients,
-/// the last to read what the forward pass kept, come before those of layers' inputs. A lane's ops
-/// change places among themselves, those of the forward pass apart from the others, and where
-/// nothing is in a lane those of a task, as tasks of no lane run in any order; `dependencies` are
-/// kept, so that all results keep their bits. Greedy orders that seem to save
-/// bytes are asked of `planned`, the best first; the first one is taken that needs at least 1/128
-/// fewer bytes, of which no block needs more than any plan of the given order would, and whose
-/// critical path is no longer by 1/128. Graphs of more than 8,192 ops are not planned, and keep
-/// their order. Between `select`, which knows layouts and workspaces, and `in_place`, which goes by
-/// who reads last. Returns how many ops were moved.
-int order(Graph& graph, const std::function<PlannedBytes(const Graph&)>& planned,
-          const TargetProfile& target = default_target(), Remarks* remarks = nullptr);
-
-// ---- in place ----------------------------------------------------------------------------------
-
-/// Lets results overwrite operands where the operator allows it, the operand is a transient value
-/// of the same layout and size, is no output, and has no later reader. Returns how many were
-/// merged.
-int in_place(Graph& graph, Remarks* remarks = nullptr);
-
-// ---- coarsening --------------------------------------------------------------------------------
+// ---- tasks --------------------------------------------------------------------------------------
 
 using TaskId = Id<struct TaskTag>;
 
@@ -328,6 +297,40 @@ struct Schedule {
 
   const Task& operator[](TaskId id) const { return tasks.at(id.index); }
 };
+
+// ---- order -------------------------------------------------------------------------------------
+
+/// What a graph comes to with its ops in the order that they have.
+struct PlannedBytes {
+  std::vector<std::int64_t> bytes;  ///< by block of the step: of a plan that takes little time
+  std::vector<std::int64_t> least;  ///< by block: no plan needs less
+  double microseconds = 0;          ///< of the critical path, estimated
+
+  std::int64_t sum() const noexcept;  ///< of `bytes`
+};
+
+/// Moves ops of the body and of blocks where the step then needs fewer bytes: weights' gradients,
+/// the last to read what the forward pass kept, come before those of layers' inputs. A lane's ops
+/// change places among themselves, those of the forward pass apart from the others, and
+/// `dependencies` are kept, so that all results keep their bits. Greedy orders that seem to save
+/// bytes are asked of `planned`, the best first; the first one is taken that needs at least 1/128
+/// fewer bytes, of which no block needs more than any plan of the given order would, and whose
+/// critical path is no longer by 1/128. Graphs of more than 8,192 ops are not planned, and keep
+/// their order. Between `select`, which knows layouts and workspaces, and `in_place`, which goes by
+/// who reads last. `free_tasks`: what makes the tasks of a graph whose tasks run in any order, such
+/// as those of no lane, where only ops of one task change places; absent: the order counts. Returns
+/// how many ops were moved.
+int order(Graph& graph, const std::function<PlannedBytes(const Graph&)>& planned,
+          const std::function<Schedule(const Graph&)>& free_tasks = {}, Remarks* remarks = nullptr);
+
+// ---- in place ----------------------------------------------------------------------------------
+
+/// Lets results overwrite operands where the operator allows it, the operand is a transient value
+/// of the same layout and size, is no output, and has no later reader. Returns how many were
+/// merged.
+int in_place(Graph& graph, Remarks* remarks = nullptr);
+
+// ---- coarsening --------------------------------------------------------------------------------
 
 /// Merges ops of one lane and phase into tasks of at least `target.task_microseconds`; all of them
 /// into one where they take less than `target.phase_microseconds` together. Updates, and what is

@@ -32,8 +32,4 @@ namespace arenite::graph {
 
 void verify(const Graph& graph);
 
-/// What each pass calls at its end: `verify` in checked builds, nothing in others, as the compiler
-/// verifies the graph behind `select`, and the one that it plans.
-void verify_pass(const Graph& graph);
-
 }  // namespace arenite::graph

@@ -1,7 +1,7 @@
 #include <arenite/graph/passes.hpp>
-#include <arenite/graph/verify.hpp>
 
 #include "src/graph/passes/backward.hpp"
+#include "src/graph/passes/verify_pass.hpp"
 
 namespace arenite::graph {
 

@@ -1,9 +1,9 @@
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/regions.hpp>
-#include <arenite/graph/verify.hpp>
 
 #include "src/graph/passes/obstacle.hpp"
 #include "src/graph/passes/sharing.hpp"
+#include "src/graph/passes/verify_pass.hpp"
 #include "src/graph/versions.hpp"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/spaces.hpp>
-#include <arenite/graph/verify.hpp>
 
 #include <algorithm>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "src/graph/passes/old_readers.hpp"
+#include "src/graph/passes/verify_pass.hpp"
 #include "src/graph/values.hpp"
 #include "src/graph/versions.hpp"
 #include "src/graph/views.hpp"

@@ -202,8 +202,8 @@ void OpSequence::find_storages(const Graph& graph,
   }
 }
 
-/// A block runs on one worker. Else lanes run side by side, and where there are several, what is in
-/// none of them runs wherever there is time.
+/// A block runs on one worker. Else tasks or lanes run side by side, and where there are several
+/// lanes, what is in none of them runs wherever there is time.
 void OpSequence::find_keys(const Graph& graph, const std::vector<std::size_t>& tasks) {
   const bool several = std::ranges::any_of(ops, [&](OpId id) { return graph[id].lane > 0; });
   std::map<std::size_t, std::size_t> known_lanes;

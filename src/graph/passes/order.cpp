@@ -1,9 +1,9 @@
 #include <arenite/graph/passes.hpp>
-#include <arenite/graph/verify.hpp>
 
 #include "src/base/words.hpp"
 #include "src/graph/passes/list_schedule.hpp"
 #include "src/graph/passes/sharing.hpp"
+#include "src/graph/passes/verify_pass.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -86,10 +86,10 @@ std::vector<bool> moved(const OpSequence& sequence, const Order& order) {
 class Orderer {
  public:
   Orderer(Graph& graph, const std::function<PlannedBytes(const Graph&)>& planned,
-          const TargetProfile& target, Remarks* remarks)
+          const std::function<Schedule(const Graph&)>& free_tasks, Remarks* remarks)
       : graph_(graph),
         planned_(planned),
-        target_(target),
+        free_tasks_(free_tasks),
         remarks_(remarks),
         named_(graph.storage_count(), 0) {
     for (OpId id : graph[Graph::body].ops)
@@ -99,24 +99,26 @@ class Orderer {
   int run() {
     int moved = 0;
     for (std::size_t i = 0; i < graph_.region_count() && i * graph_.op_count() < most_looked_at;
-         ++i)
-      moved += improve(RegionId(i));
+         ++i) {
+      const RegionId region(i);
+      if (graph_[region].ops.size() < 2) continue;
+      if (would_take_too_long()) {
+        leave_as_too_long(region);
+        break;
+      }
+      moved += improve(region);
+    }
     if (moved > 0) verify_pass(graph_);
     return moved;
   }
 
  private:
   int improve(RegionId region) {
-    if (graph_[region].ops.size() < 2) return 0;
-    const auto too_long = [&] {
-      return planned_ops_ + (given_ ? 1 : 2) * graph_.op_count() > budget;
-    };
-    if (too_long()) return leave(region, "planning more orders would take too long");
     const OpSequence sequence(graph_, region, named_, tasks_of(region));
     const std::vector<Candidate> found = candidates(sequence);
     if (found.empty()) return 0;
     for (const auto& [order, live] : found) {
-      if (too_long()) return leave(region, "planning more orders would take too long");
+      if (would_take_too_long()) return leave_as_too_long(region);
       if (!given_) given_ = planned(graph_[region].ops, region);
       std::vector<OpId> ops = sequence.with_views(graph_, order);
       PlannedBytes plan = planned(ops, region);
@@ -131,11 +133,18 @@ class Orderer {
                              " none saves bytes without taking longer");
   }
 
-  /// By op of the body, where nothing is in a lane; else empty.
+  bool would_take_too_long() const {
+    return planned_ops_ + (given_ ? 1 : 2) * graph_.op_count() > budget;
+  }
+
+  int leave_as_too_long(RegionId region) const {
+    return leave(region, "planning more orders would take too long");
+  }
+
+  /// By op of the body, where tasks are free; else empty.
   std::vector<std::size_t> tasks_of(RegionId region) const {
-    const auto in_lane = [&](OpId id) { return graph_[id].lane != Op::shared_lane; };
-    if (region != Graph::body || std::ranges::any_of(graph_[region].ops, in_lane)) return {};
-    const Schedule schedule = coarsen(graph_, target_);
+    if (region != Graph::body || !free_tasks_) return {};
+    const Schedule schedule = free_tasks_(graph_);
     std::vector<std::size_t> tasks(graph_.op_count(), 0);
     for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
       for (OpId id : schedule.tasks[t].ops) tasks[id.index] = t;
@@ -194,7 +203,7 @@ class Orderer {
 
   Graph& graph_;
   const std::function<PlannedBytes(const Graph&)>& planned_;
-  const TargetProfile& target_;
+  const std::function<Schedule(const Graph&)>& free_tasks_;
   Remarks* remarks_;
   std::vector<std::size_t> named_;     // by root storage: how often ops name it
   std::optional<PlannedBytes> given_;  // of the graph as it is now
@@ -208,8 +217,8 @@ std::int64_t PlannedBytes::sum() const noexcept {
 }
 
 int order(Graph& graph, const std::function<PlannedBytes(const Graph&)>& planned,
-          const TargetProfile& target, Remarks* remarks) {
-  return Orderer(graph, planned, target, remarks).run();
+          const std::function<Schedule(const Graph&)>& free_tasks, Remarks* remarks) {
+  return Orderer(graph, planned, free_tasks, remarks).run();
 }
 
 }  // namespace arenite::graph

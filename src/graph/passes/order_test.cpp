@@ -70,7 +70,7 @@ TEST(Order, WhoReadsAnActivationLastComesBeforeWhatNeedsRoom) {
     Graph graph = trained(lanes);
     const Graph given = graph;
     Remarks remarks;
-    const int moved = order(graph, planned, default_target(), &remarks);
+    const int moved = order(graph, planned, {}, &remarks);
     EXPECT_EQ(remarks.done.size(), static_cast<std::size_t>(moved) + 1);
     EXPECT_LT(planned(graph).sum(), planned(given).sum() * 9 / 10);
     const std::vector<std::size_t> at = positions(graph);
@@ -95,7 +95,7 @@ TEST(Order, StaysWhereNoneIsBetter) {
   const auto keeps = [&](const std::function<PlannedBytes(const Graph&)>& cost) {
     Graph graph = given;
     Remarks remarks;
-    EXPECT_EQ(order(graph, cost, default_target(), &remarks), 0);
+    EXPECT_EQ(order(graph, cost, {}, &remarks), 0);
     EXPECT_TRUE(equal(graph, given));
     EXPECT_TRUE(remarks.done.empty());
     EXPECT_EQ(remarks.left.size(), 1u);
@@ -150,7 +150,7 @@ TEST(Order, KeepsWhatDependenciesDemand) {
         seed % 2 == 0 ? testing::RandomGraph(seed).make() : testing::RandomRegions(seed).make();
     Graph graph = given;
     Remarks remarks;
-    moved += order(graph, always_better(), default_target(), &remarks);
+    moved += order(graph, always_better(), {}, &remarks);
     EXPECT_NO_THROW(verify(graph)) << seed;
     const std::vector<std::size_t> at = positions(graph), was = positions(given);
     for (std::size_t r = 0; r < given.region_count(); ++r) {
@@ -185,6 +185,43 @@ TEST(Order, UpdatesNoPartOfAParameterThatIsStillRead) {
   EXPECT_NO_THROW(verify(graph));
 }
 
+/// `products` twice, in a task each.
+TEST(Order, OfFreeTasksChangesWithinThemAlone) {
+  Graph graph = parse(R"(
+      $1 = InputTensor(x, float32, [16, 64]);
+      $2 = ConstantTensor(v, float32, [64, 256]); $3 = ConstantTensor(w, float32, [64, 256]);
+      $4 = matmul($1, $2); $5 = matmul($1, $3);
+      $6 = matmul($4, $2, transpose_b=1); $7 = matmul($5, $3, transpose_b=1);
+      $8 = add($6, $7);
+      $9 = matmul($8, $2); $10 = matmul($8, $3);
+      $11 = matmul($9, $2, transpose_b=1); $12 = matmul($10, $3, transpose_b=1);
+      $13 = add($11, $12);
+      result = $13;)",
+                      operators());
+  const std::vector<OpId> ops = graph[Graph::body].ops;
+  const auto in_tasks_of = [&](std::size_t size) {
+    return [&ops, size](const Graph&) {
+      Schedule schedule;
+      for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (i % size == 0) schedule.tasks.emplace_back();
+        schedule.tasks.back().ops.push_back(ops[i]);
+      }
+      return schedule;
+    };
+  };
+  int asked = 0;
+  const auto none_is_asked = [&](const Graph&) {
+    ++asked;
+    return PlannedBytes{};
+  };
+  EXPECT_EQ(order(graph, none_is_asked, in_tasks_of(1)), 0);
+  EXPECT_EQ(asked, 0);
+  EXPECT_GT(order(graph, always_better(), in_tasks_of(5)), 0);
+  const std::vector<std::size_t> at = positions(graph);
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    EXPECT_EQ(at[ops[i].index] < 5, i < 5) << describe(graph, ops[i]);
+}
+
 TEST(Order, OfLargeGraphsIsNotPlanned) {
   std::string script = "$1 = InputTensor(x, float32, [64, 64]);";
   const int chains = 4100;
@@ -193,7 +230,7 @@ TEST(Order, OfLargeGraphsIsNotPlanned) {
     script += "$" + std::to_string(i + chains) + " = add($1, $" + std::to_string(i) + ");";
   Graph graph = parse(script + "result = _;", operators());
   Remarks remarks;
-  EXPECT_EQ(order(graph, always_better(), default_target(), &remarks), 0);
+  EXPECT_EQ(order(graph, always_better(), {}, &remarks), 0);
   ASSERT_EQ(remarks.left.size(), 1u);
   EXPECT_EQ(remarks.left[0].why, "planning more orders would take too long");
 }

@@ -2,10 +2,10 @@
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/regions.hpp>
 #include <arenite/graph/spaces.hpp>
-#include <arenite/graph/verify.hpp>
 
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
+#include "src/graph/passes/verify_pass.hpp"
 #include "src/graph/views.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "src/graph/passes/rebuild.hpp"
+#include "src/graph/passes/verify_pass.hpp"
 
 #include <arenite/error.hpp>
-#include <arenite/graph/verify.hpp>
 
 #include "src/graph/values.hpp"
 

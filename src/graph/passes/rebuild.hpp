@@ -52,7 +52,7 @@ void copy_op(const Graph& source, OpId id, int lane, const Attributes& attribute
              std::vector<ValueId>& map, Builder& builder, const Replace& replace = {});
 
 /// A graph with all declared values, the ops replaced or copied, those in blocks of copied ones
-/// too, and the outputs; verified.
+/// too, and the outputs.
 Graph rebuild(const Graph& source, const OperatorTable& table, const Replace& replace);
 /// The same with the body's in another order, which keeps what `dependencies` demands. Ops that it
 /// leaves out are those that `replace` appends together with another one.

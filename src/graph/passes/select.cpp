@@ -3,8 +3,8 @@
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/regions.hpp>
 #include <arenite/graph/spaces.hpp>
-#include <arenite/graph/verify.hpp>
 
+#include "src/graph/passes/verify_pass.hpp"
 #include "src/graph/values.hpp"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
-#include <arenite/graph/verify.hpp>
 
 #include "src/graph/passes/ask_share.hpp"
 #include "src/graph/passes/batch_forms.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/shards.hpp"
+#include "src/graph/passes/verify_pass.hpp"
 #include "src/graph/values.hpp"
 #include "src/graph/versions.hpp"
 
