@@ -277,7 +277,7 @@ class OrderVerifier {
     }
     for (std::size_t i = 0; i < op.operands.size() && op.regions.empty(); ++i) {
       if (op.operands[i] != tenant) continue;
-      const auto allowed = pairs_in_place(op);
+      const auto allowed = pairs_in_place(graph_, op);
       const bool declared =
           std::find(allowed.begin(), allowed.end(), std::pair{result, i}) != allowed.end();
       if (!declared || byte_range(graph_, tenant).first != byte_range(graph_, written).first) {

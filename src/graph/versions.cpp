@@ -24,8 +24,13 @@ std::optional<std::size_t> renewed_operand(const Op& op, std::size_t result) {
   return found;
 }
 
-std::vector<std::pair<std::size_t, std::size_t>> pairs_in_place(const Op& op) {
+std::vector<std::pair<std::size_t, std::size_t>> pairs_in_place(const Graph& graph, const Op& op) {
   auto pairs = op.definition->in_place;
+  std::erase_if(pairs, [&](const auto& pair) {
+    const auto [result, operand] = pair;
+    if (operand >= op.operands.size() || !op.operands[operand]) return true;
+    return size_of(graph[op.results[result]].type) != size_of(graph[op.operands[operand]].type);
+  });
   for_each_renewed(op, [&](std::size_t r, std::size_t operand) { pairs.emplace_back(r, operand); });
   return pairs;
 }

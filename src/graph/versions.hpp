@@ -27,8 +27,9 @@ void for_each_renewed(const Op& op, const F& f) {
 /// The operand that the result is a new version of, if it is one.
 std::optional<std::size_t> renewed_operand(const Op& op, std::size_t result);
 
-/// Pairs (result, operand): the result may lie in the operand's bytes.
-std::vector<std::pair<std::size_t, std::size_t>> pairs_in_place(const Op& op);
+/// Pairs (result, operand): the result may lie in the operand's bytes, which is there. Their
+/// elements are of one size: else one would overwrite others.
+std::vector<std::pair<std::size_t, std::size_t>> pairs_in_place(const Graph& graph, const Op& op);
 
 /// True where all results of the op are new versions, and there are any.
 bool only_renews(const Op& op);

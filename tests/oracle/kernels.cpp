@@ -81,7 +81,7 @@ runtime::PreparedKernel mixing_kernel(const graph::Graph& graph, graph::OpId id)
   const auto bytes = [&](graph::ValueId value) {
     return value ? static_cast<std::size_t>(value_bytes(graph, value)) : 0;
   };
-  MixState state{.in_place = graph::pairs_in_place(op),
+  MixState state{.in_place = graph::pairs_in_place(graph, op),
                  .workspace = bytes(op.workspace),
                  .salt = mixed(0, id.index)};
   for (const graph::ValueId operand : op.operands) state.read.push_back(bytes(operand));

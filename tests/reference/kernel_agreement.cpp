@@ -113,8 +113,7 @@ int compare_op(const graph::Graph& graph, const graph::Op& op, Evaluator& values
 /// Where a result may lie in an operand's place, and has its size.
 std::vector<InPlace> places(const graph::Graph& graph, const graph::Op& op) {
   std::vector<InPlace> all{std::nullopt};
-  for (const auto& [result, operand] : graph::pairs_in_place(op)) {
-    if (operand >= op.operands.size() || !op.operands[operand]) continue;
+  for (const auto& [result, operand] : graph::pairs_in_place(graph, op)) {
     const graph::Value &to = graph[op.results[result]], &from = graph[op.operands[operand]];
     if (to.type == from.type && to.shape == from.shape)
       all.emplace_back(std::pair{result, operand});

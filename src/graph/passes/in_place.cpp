@@ -26,8 +26,7 @@ class InPlace {
     int merged = 0;
     for (std::size_t at = 0; at < ops_.size(); ++at) {
       const Op& op = graph_[ops_[at]];
-      for (const auto& [result, operand] : pairs_in_place(op)) {
-        if (operand >= op.operands.size() || !op.operands[operand]) continue;
+      for (const auto& [result, operand] : pairs_in_place(graph_, op)) {
         const ValueId into = op.operands[operand];
         const Obstacle why = apart(at, op.results[result], into);
         note(

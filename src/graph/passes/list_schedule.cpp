@@ -192,8 +192,7 @@ void OpSequence::find_storages(const Graph& graph,
       users[local[root]].push_back(i);
     }
     const Op& op = graph[ops[i]];
-    for (const auto& [result, operand] : pairs_in_place(op)) {
-      if (operand >= op.operands.size() || !op.operands[operand]) continue;
+    for (const auto& [result, operand] : pairs_in_place(graph, op)) {
       const std::size_t from = local[graph.root(op.results[result]).index],
                         into = local[graph.root(op.operands[operand]).index];
       if (from != none && into != none && bytes[from] == bytes[into])
