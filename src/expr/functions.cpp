@@ -1,0 +1,97 @@
+#include "src/expr/functions.hpp"
+
+#include <algorithm>
+
+namespace arenite::expr {
+namespace {
+
+constexpr int loosest = 1;
+constexpr FunctionInfo table[] = {
+    // symbol, precedence, sources, their types, traits
+    {Function::operand, "operand", "", 0, 0, any},
+    {Function::constant, "constant", "", 0, 0, any},
+    {Function::index, "index", "", 0, 0, integers},
+    {Function::cast, "cast", "", 0, 1, any | bytes, exact},
+    {Function::negate, "negate", "-", 9, 1, numbers, exact},
+    {Function::abs, "abs", "", 0, 1, numbers, exact},
+    {Function::floor, "floor", "", 0, 1, floats, exact},
+    {Function::round, "round", "", 0, 1, floats, exact},
+    {Function::sqrt, "sqrt", "", 0, 1, floats, exact},
+    {Function::rsqrt, "rsqrt", "", 0, 1, floats, exact},
+    {Function::exp, "exp", "", 0, 1, floats},
+    {Function::expm1, "expm1", "", 0, 1, floats},
+    {Function::log, "log", "", 0, 1, floats},
+    {Function::log1p, "log1p", "", 0, 1, floats},
+    {Function::sin, "sin", "", 0, 1, floats},
+    {Function::cos, "cos", "", 0, 1, floats},
+    {Function::tanh, "tanh", "", 0, 1, floats},
+    {Function::erf, "erf", "", 0, 1, floats},
+    {Function::sigmoid, "sigmoid", "", 0, 1, floats},
+    {Function::bfloat16, "bfloat16", "", 0, 1, floats, exact},
+    {Function::invert, "invert", "!", 9, 1, bits, exact},
+    {Function::add, "add", "+", 7, 2, numbers, commutes | exact},
+    {Function::subtract, "subtract", "-", 7, 2, numbers, exact},
+    {Function::multiply, "multiply", "*", 8, 2, numbers, commutes | exact},
+    {Function::divide, "divide", "/", 8, 2, numbers, exact},
+    {Function::remainder, "remainder", "%", 8, 2, integers, exact},
+    {Function::min, "min", "", 0, 2, numbers, commutes | exact},
+    {Function::max, "max", "", 0, 2, numbers, commutes | exact},
+    {Function::pow, "pow", "", 0, 2, floats},
+    {Function::equal, "equal", "==", 4, 2, any, predicate | commutes | exact},
+    {Function::not_equal, "not_equal", "!=", 4, 2, any, predicate | commutes | exact},
+    {Function::less, "less", "<", 5, 2, numbers, predicate | exact},
+    {Function::less_equal, "less_equal", "<=", 5, 2, numbers, predicate | exact},
+    {Function::bit_and, "bit_and", "&", 3, 2, bits, commutes | exact},
+    {Function::bit_or, "bit_or", "|", loosest, 2, bits, commutes | exact},
+    {Function::bit_xor, "bit_xor", "^", 2, 2, bits, commutes | exact},
+    {Function::shift_left, "shift_left", "<<", 6, 2, integers, exact},
+    {Function::shift_right, "shift_right", ">>", 6, 2, integers, exact},
+    {Function::fma, "fma", "", 0, 3, floats, commutes | exact},
+    {Function::select, "select", "", 0, 3, any, exact},
+};
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < std::size(table); ++i) {
+    if (static_cast<std::size_t>(table[i].function) != i) return false;
+  }
+  return std::size(table) == function_count;
+}
+static_assert(in_order());
+
+constexpr std::string_view names[] = {"bool", "uint8", "int32", "int64", "float32", "float64"};
+
+}  // namespace
+
+const FunctionInfo& info(Function function) noexcept {
+  return table[static_cast<std::size_t>(function)];
+}
+std::span<const FunctionInfo> all_functions() noexcept { return table; }
+
+std::string_view to_string(Type type) noexcept { return names[static_cast<std::size_t>(type)]; }
+
+int size_of(Type type) noexcept {
+  constexpr int sizes[] = {1, 1, 4, 8, 4, 8};
+  return sizes[static_cast<std::size_t>(type)];
+}
+
+std::optional<Type> type_named(std::string_view name) noexcept {
+  const auto* found = std::ranges::find(names, name);
+  if (found == std::end(names)) return std::nullopt;
+  return static_cast<Type>(found - std::begin(names));
+}
+
+bool takes(const FunctionInfo& function, Type type) noexcept {
+  const std::uint8_t set = is_float(type)          ? floats
+                           : is_integer(type)      ? integers
+                           : type == Type::boolean ? booleans
+                                                   : bytes;
+  return (function.takes & set) != 0;
+}
+
+int arity(Function function) noexcept { return info(function).sources; }
+
+std::span<const NodeId> sources_of(const Node& node) noexcept {
+  return {node.sources.data(), info(node.function).sources};
+}
+
+}  // namespace arenite::expr

@@ -1,0 +1,350 @@
+#include <arenite/error.hpp>
+#include <arenite/expr/builder.hpp>
+#include <arenite/expr/text.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "src/base/nearest.hpp"
+#include "src/expr/functions.hpp"
+#include "src/expr/lexer.hpp"
+
+namespace arenite::expr {
+namespace {
+
+// Each level takes up to ten frames, a binary operator's precedence each: far from a stack's end.
+constexpr int deepest = 200;
+constexpr std::size_t most_nodes = 100'000;
+
+const FunctionInfo* function_named(std::string_view name) noexcept {
+  const auto all = all_functions();
+  const auto found = std::ranges::find_if(all, [&](const FunctionInfo& f) {
+    return f.name == name && f.sources > 0 && f.function != Function::cast;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// A symbol's function; none where no such one takes as many sources.
+const FunctionInfo* function_of(const Token& token, int sources) noexcept {
+  if (token.kind != TokenKind::symbol) return nullptr;
+  const std::string_view symbol = token.is(">")    ? "<"
+                                  : token.is(">=") ? "<="
+                                  : token.is("~")  ? "!"
+                                                   : token.text;
+  const auto all = all_functions();
+  const auto found = std::ranges::find_if(
+      all, [&](const FunctionInfo& f) { return f.symbol == symbol && f.sources == sources; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// Names that no text defines.
+bool is_reserved(std::string_view name) noexcept {
+  return name == "yield" || name == "inf" || name == "nan" || type_named(name) ||
+         std::ranges::any_of(all_functions(), [&](const auto& f) { return f.name == name; });
+}
+
+/// All NaNs are one.
+Term real_number(double real) noexcept {
+  return std::isnan(real) ? std::numeric_limits<double>::quiet_NaN() : real;
+}
+
+/// What is done of numbers alone.
+std::optional<Term> of_numbers(Function function, std::span<const Term> x) noexcept {
+  const Term a = x[0], b = x[x.size() - 1];
+  const bool integers = a.is_integer() && b.is_integer();
+  std::int64_t exact = 0;
+  switch (function) {
+    case Function::negate:
+      if (integers && !__builtin_sub_overflow(std::int64_t{0}, a.integer(), &exact)) return exact;
+      return real_number(-a.real());
+    case Function::add:
+      if (integers && !__builtin_add_overflow(a.integer(), b.integer(), &exact)) return exact;
+      return real_number(a.real() + b.real());
+    case Function::subtract:
+      if (integers && !__builtin_sub_overflow(a.integer(), b.integer(), &exact)) return exact;
+      return real_number(a.real() - b.real());
+    case Function::multiply:
+      if (integers && !__builtin_mul_overflow(a.integer(), b.integer(), &exact)) return exact;
+      return real_number(a.real() * b.real());
+    case Function::divide:
+      return real_number(a.real() / b.real());
+    default:
+      return std::nullopt;
+  }
+}
+
+class Parser {
+ public:
+  Parser(std::string_view text, std::span<const Type> operands) : lexer_(text) {
+    for (const Type type : operands) operands_.push_back(builder_.operand(type));
+    take();
+    take();
+  }
+
+  Expression body() {
+    while (token_.kind == TokenKind::name && next_.is("=")) define();
+    const Token first = token_;
+    const bool bare = names_.empty() && token_.text != "yield";
+    if (!bare && token_.text != "yield") {
+      refuse(token_, describe(token_), "a definition, as in x = $1 * 2;, or 'yield'",
+             "yield says what the results are");
+    }
+    if (!bare) take();
+    yield_one();
+    while (!bare && token_.is(",")) {
+      take();
+      yield_one();
+    }
+    if (!bare && token_.is(";")) take();
+    if (token_.kind != TokenKind::end)
+      refuse(token_, describe(token_),
+             bare ? "an operator or the end" : "an operator, ',' or the end");
+    for (const Token& name : defined_) {
+      if (!names_.at(name.text).used) {
+        refuse(name, "the name " + describe(name) + ", which nothing reads", "names that are read",
+               "leave it out");
+      }
+    }
+    return finish(first);
+  }
+
+ private:
+  struct Name {
+    Term term;
+    Token token;
+    bool used = false;
+  };
+  struct Result {
+    Value value;
+    Token token;
+  };
+
+  [[noreturn]] void refuse(const Token& at, std::string found, std::string expected,
+                           std::string hint = {}) const {
+    lexer_.refuse(at.text, std::move(found), std::move(expected), std::move(hint));
+  }
+
+  Token take() {
+    const Token taken = token_;
+    token_ = next_;
+    next_ = lexer_.next();
+    return taken;
+  }
+
+  void expect(std::string_view symbol, const std::string& after) {
+    if (!token_.is(symbol))
+      refuse(token_, describe(token_), "'" + std::string(symbol) + "' after " + after);
+    take();
+  }
+
+  /// Says where, of what the builder refuses.
+  template <class Make>
+  auto placed(const Token& at, const std::string& within, Make make) {
+    try {
+      return make();
+    } catch (const Error& error) {
+      const ErrorText& text = error.text();
+      refuse(at, text.found + within, text.expected, text.hint);
+    }
+  }
+
+  template <class Make>
+  Term built(const Token& at, Make make) {
+    const Value value = placed(at, " in " + describe(at), make);
+    if (builder_.node_count() > most_nodes)
+      refuse(at, "more than 100,000 nodes", "a smaller expression");
+    return value;
+  }
+
+  Term apply(const Token& at, Function function, std::span<const Term> sources) {
+    if (std::ranges::all_of(sources, &Term::is_number) &&
+        sources.size() == info(function).sources) {
+      if (const auto number = of_numbers(function, sources)) return *number;
+    }
+    return built(at, [&] { return builder_.apply(function, sources); });
+  }
+
+  void define() {
+    const Token name = take();
+    take();
+    if (is_reserved(name.text)) {
+      refuse(name, "a definition of " + describe(name), "a name of its own",
+             describe(name) + " has a meaning already");
+    }
+    if (const auto first = names_.find(name.text); first != names_.end()) {
+      refuse(name, "a second definition of " + describe(name), "a name of its own",
+             "the first is at " + lexer_.place(first->second.token.text));
+    }
+    const Term term = expression();
+    expect(";", "the definition of " + describe(name));
+    names_.emplace(name.text, Name{term, name});
+    defined_.push_back(name);
+  }
+
+  void yield_one() {
+    const Token first = token_;
+    const Term term = expression();
+    if (term.is_number()) {
+      refuse(first, "a number without a type", "a result of some type", "float32(…) gives it one");
+    }
+    results_.push_back({builder_.value(term.node()), first});
+  }
+
+  Expression finish(const Token& first) {
+    std::vector<Value> values;
+    for (const Result& result : results_) values.push_back(result.value);
+    const auto boolean = std::ranges::find_if(
+        results_, [](const Result& result) { return result.value.type() == Type::boolean; });
+    return placed(boolean == results_.end() ? first : boolean->token, "",
+                  [&] { return builder_.finish(values); });
+  }
+
+  /// With operators that bind at least as close.
+  Term expression(int precedence = 0, int depth = 0) {
+    Term left = unary(depth);
+    while (const FunctionInfo* function = function_of(token_, 2)) {
+      if (function->precedence < precedence) break;
+      const Token symbol = take();
+      const Term right = expression(function->precedence + 1, depth);
+      const bool swapped = symbol.text[0] == '>' && symbol.text != ">>";
+      left = apply(symbol, function->function,
+                   std::array{swapped ? right : left, swapped ? left : right});
+    }
+    return left;
+  }
+
+  Term unary(int depth) {
+    if (depth > deepest) {
+      refuse(token_, "an expression more than " + std::to_string(deepest) + " levels deep",
+             "fewer parentheses within parentheses", "give inner parts names: x = …;");
+    }
+    const FunctionInfo* function = function_of(token_, 1);
+    if (function == nullptr) return primary(depth);
+    const Token symbol = take();
+    // At once: 2^63 is there behind a minus only.
+    if (symbol.is("-") && token_.is_number()) return literal(true);
+    const Term source = unary(depth + 1);
+    return apply(symbol, function->function, std::array{source});
+  }
+
+  Term literal(bool negative) {
+    const Token token = take();
+    if (token.kind == TokenKind::real) return negative ? -token.real : token.real;
+    const std::uint64_t most = (std::uint64_t{1} << 63) - (negative ? 0 : 1);
+    if (token.integer > most) {
+      refuse(token, describe(token), "an integer of at most 64 bits", "others are written as 1e20");
+    }
+    return static_cast<std::int64_t>(negative ? 0 - token.integer : token.integer);
+  }
+
+  Term primary(int depth) {
+    if (token_.is_number()) return literal(false);
+    if (token_.kind == TokenKind::operand) return operand();
+    if (token_.kind == TokenKind::name) return next_.is("(") ? call(depth) : name();
+    if (!token_.is("(")) {
+      const bool doubled = token_.is("&") || token_.is("|");
+      refuse(token_, describe(token_), "an operand, a number, a name or '('",
+             doubled ? "booleans are joined by a single '" + std::string(token_.text) + "'" : "");
+    }
+    take();
+    const Term inner = expression(0, depth + 1);
+    expect(")", "what stands in parentheses");
+    return inner;
+  }
+
+  Term operand() {
+    const Token token = take();
+    const std::size_t count = operands_.size();
+    if (token.integer == 0 || token.integer > count) {
+      const std::string all = count == 1 ? "$1, the only one" : "$1 to $" + std::to_string(count);
+      refuse(token, "unknown operand " + describe(token),
+             count == 0 ? "no operand, as none is given" : all);
+    }
+    return operands_[token.integer - 1];
+  }
+
+  Term name() {
+    const Token token = take();
+    if (token.text == "inf") return std::numeric_limits<double>::infinity();
+    if (token.text == "nan") return real_number(std::numeric_limits<double>::quiet_NaN());
+    const auto known = names_.find(token.text);
+    if (known == names_.end()) {
+      if (is_reserved(token.text)) {
+        refuse(token, describe(token), "an operand, a number or a name",
+               token.text == "yield"
+                   ? ""
+                   : "a call has parentheses: " + std::string(token.text) + "(…)");
+      }
+      Nearest nearest(token.text);
+      for (const Token& name : defined_) nearest.consider(name.text);
+      refuse(token, "unknown name " + describe(token), "a name defined above",
+             nearest.hint("operands are $1, $2, …"));
+    }
+    known->second.used = true;
+    return known->second.term;
+  }
+
+  Term call(int depth) {
+    const Token name = take();
+    const auto type = type_named(name.text);
+    const FunctionInfo* function = function_named(name.text);
+    const bool index = name.text == "index";
+    if (!type && !function && !index) refuse_function(name);
+    take();
+    std::vector<Term> sources;
+    while (sources.empty() || token_.is(",")) {
+      if (!sources.empty()) take();
+      sources.push_back(expression(0, depth + 1));
+    }
+    expect(")", "the arguments of " + describe(name));
+    if (function != nullptr) return apply(name, function->function, sources);
+    if (sources.size() != 1)
+      refuse(name, std::to_string(sources.size()) + " arguments of " + describe(name), "1");
+    if (type) return built(name, [&] { return builder_.cast(*type, sources[0]); });
+    const Term axis = sources[0];
+    if (!axis.is_integer() || axis.integer() != static_cast<int>(axis.integer()))
+      refuse(name, describe(name) + " of no axis", "an axis from 0 to 7, as in index(0)");
+    return placed(name, "", [&] { return builder_.index(static_cast<int>(axis.integer())); });
+  }
+
+  [[noreturn]] void refuse_function(const Token& name) const {
+    Nearest nearest(name.text);
+    for (const FunctionInfo& function : all_functions()) {
+      if (function_named(function.name) != nullptr) nearest.consider(function.name);
+    }
+    nearest.consider("index");
+    for (int i = 0; i <= static_cast<int>(Type::float64); ++i)
+      nearest.consider(to_string(static_cast<Type>(i)));
+    refuse(name, "unknown function " + describe(name), "a function, or a type to cast to",
+           name.text == "cast" ? "a type's name casts: float32(…)" : nearest.hint());
+  }
+
+  Lexer lexer_;
+  Token token_, next_;
+  Builder builder_;
+  std::vector<Value> operands_;
+  std::unordered_map<std::string_view, Name> names_;
+  std::vector<Token> defined_;
+  std::vector<Result> results_;
+};
+
+}  // namespace
+
+Expression parse(std::string_view text, std::span<const Type> operands) {
+  return Parser(text, operands).body();
+}
+
+std::size_t operand_count(std::string_view text) {
+  Lexer lexer(text);
+  std::uint64_t largest = 0;
+  for (Token token = lexer.next(); token.kind != TokenKind::end; token = lexer.next()) {
+    if (token.kind != TokenKind::operand) continue;
+    if (token.integer > most_nodes)
+      lexer.refuse(token.text, describe(token), "operands up to $100000");
+    largest = std::max(largest, token.integer);
+  }
+  return largest;
+}
+
+}  // namespace arenite::expr
