@@ -9,6 +9,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(spdlog REQUIRED)
 if(ARENITE_TESTS)
   find_package(GTest REQUIRED)
+  pkg_check_modules(ARENITE_MPFR REQUIRED IMPORTED_TARGET mpfr gmp)
 endif()
 if(ARENITE_BENCH)
   find_package(benchmark REQUIRED)
@@ -27,6 +28,10 @@ if(NOT ARENITE_STARPU_FOUND)
 endif()
 pkg_check_modules(ARENITE_HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(ARENITE_LIBXSMM REQUIRED IMPORTED_TARGET libxsmm)
+pkg_check_modules(ARENITE_HIGHWAY REQUIRED IMPORTED_TARGET libhwy)
+# A definition for other systems' libraries, which nothing but Highway's headers would read.
+set_target_properties(PkgConfig::ARENITE_HIGHWAY PROPERTIES INTERFACE_COMPILE_OPTIONS "")
+pkg_check_modules(ARENITE_SLEEF REQUIRED IMPORTED_TARGET sleef)
 # Whether tasks can run on GPUs: StarPU's own header says how it was built.
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_LIBRARIES PkgConfig::ARENITE_STARPU)
@@ -48,7 +53,8 @@ set_target_properties(arenite::xsmmnoblas PROPERTIES IMPORTED_LOCATION ${ARENITE
 
 # What whoever links the library must link, too; areniteConfig.cmake.in finds the same again.
 set(ARENITE_LINKED PkgConfig::ARENITE_STARPU PkgConfig::ARENITE_HWLOC PkgConfig::ARENITE_LIBXSMM arenite::xsmmnoblas
-  ZLIB::ZLIB OpenSSL::Crypto spdlog::spdlog Threads::Threads ${CMAKE_DL_LIBS})
+  PkgConfig::ARENITE_HIGHWAY PkgConfig::ARENITE_SLEEF ZLIB::ZLIB OpenSSL::Crypto spdlog::spdlog Threads::Threads
+  ${CMAKE_DL_LIBS})
 # With what is only compiled with. No function of OpenMP is called: its flag is for `omp simd`.
 add_library(arenite_dependencies INTERFACE)
 target_link_libraries(arenite_dependencies INTERFACE

@@ -98,6 +98,7 @@ file(RELATIVE_PATH ARENITE_PC_INCLUDEDIR ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig 
 # By name and not by `Requires:`, which would hand on what compiling with them needs.
 pkg_check_modules(ARENITE_OTHERS REQUIRED zlib libcrypto spdlog)
 set(linked ${ARENITE_STARPU_LDFLAGS} ${ARENITE_HWLOC_LDFLAGS} ${ARENITE_LIBXSMM_LDFLAGS} -lxsmmnoblas
+  ${ARENITE_HIGHWAY_LDFLAGS} ${ARENITE_SLEEF_LDFLAGS}
   ${ARENITE_OTHERS_LDFLAGS})
 if(ARENITE_HAVE_CUDA)
   list(APPEND linked -L${CUDAToolkit_LIBRARY_DIR} -lcudart -lcublasLt)

@@ -11,12 +11,15 @@
   curl,
   gtest,
   hwloc,
+  libhwy,
   libxsmm,
+  mpfr,
   ninja,
   nlohmann_json,
   openssl,
   pkg-config,
   python3,
+  sleef,
   spdlog,
   starpu,
   util-linux,
@@ -66,13 +69,18 @@ builder.mkDerivation {
     cli11
     nlohmann_json
   ]
-  ++ lib.optional tests gtest;
+  ++ lib.optionals tests [
+    gtest
+    mpfr
+  ];
 
   # What a program is linked with that is linked with the C++ library.
   propagatedBuildInputs = [
     hwloc
+    libhwy
     libxsmm
     openssl
+    sleef
     spdlog
     starpu
     zlib

@@ -16,6 +16,7 @@
   gtest,
   hyperfine,
   llvmPackages,
+  mpfr,
   nixfmt-tree,
   perf,
   python3,
@@ -36,6 +37,7 @@ builder {
   buildInputs = [
     gbenchmark
     gtest
+    mpfr
   ]
   ++ lib.optional cudaSupport cudaPackages_13.cuda_cupti;
 

@@ -242,7 +242,7 @@ class Flake(unittest.TestCase):
         for name, shell in tools.items():
             for tool in ("bashInteractive", "cmake", "ninja", "ccache", "pkg-config", "clang", "clang-tools", "gdb", "valgrind", "perf",
                          "flamegraph", "hyperfine", "python3-env", "shellcheck", "nixfmt-tree", "gtest",
-                         "gbenchmark", "libxsmm", "hwloc", "starpu-cuda-1.4.7" if name == "cuda" else "starpu-1.4.7"):
+                         "gbenchmark", "libhwy", "libxsmm", "mpfr", "sleef", "hwloc", "starpu-cuda-1.4.7" if name == "cuda" else "starpu-1.4.7"):
                 self.assertIn(tool, shell["has"])
             self.assertEqual("cuda13.0-cuda_nvcc" in shell["has"], name == "cuda")
             self.assertEqual("cuda13.0-nsight_systems" in shell["has"], name == "cuda")

@@ -7,9 +7,12 @@
   gbenchmark = "pkgs/by-name/gb/gbenchmark/package.nix";
   gtest = "pkgs/by-name/gt/gtest/package.nix";
   hwloc = "pkgs/by-name/hw/hwloc/package.nix";
+  libhwy = "pkgs/by-name/li/libhwy/package.nix";
   libxsmm = "pkgs/by-name/li/libxsmm/package.nix"; # 1.17, marked broken on aarch64-linux
+  mpfr = "pkgs/by-name/mp/mpfr/package.nix";
   nlohmann_json = "pkgs/by-name/nl/nlohmann_json/package.nix";
   openssl = "manual";
+  sleef = "pkgs/development/libraries/sleef/default.nix";
   spdlog = "pkgs/by-name/sp/spdlog/package.nix";
   zlib = "pkgs/development/libraries/zlib/default.nix";
 
