@@ -1,0 +1,200 @@
+// map(x, …; expression): each element of the results is what the expression makes of the operands'
+// elements at the same place ($1 is the first operand's). Operands are repeated along axes where
+// their size is 1, and along axes in front that they lack.
+//
+//   $3 = map($1, $2, "yield $1 * sigmoid($2)");
+//
+// Its gradient is a map again, of the results' gradients, and of operands or results as they need
+// less work (see arenite/expr/derive.hpp), summed over the axes along which the operand was
+// repeated.
+#include "codelets/map/map.hpp"
+
+#include <arenite/expr/derive.hpp>
+#include <arenite/expr/text.hpp>
+
+#include "codelets/broadcast.hpp"
+#include "codelets/registry.hpp"
+
+#include <optional>
+
+namespace arenite::codelets {
+
+expr::Type type_of(DType type) noexcept {
+  switch (type) {
+    case DType::float32:
+      return expr::Type::float32;
+    case DType::float64:
+      return expr::Type::float64;
+    case DType::int64:
+      return expr::Type::int64;
+    case DType::int32:
+      return expr::Type::int32;
+    case DType::uint8:
+      break;
+  }
+  return expr::Type::uint8;
+}
+
+expr::Expression formula_of(const OpView& op) {
+  std::vector<expr::Type> types;
+  for (std::size_t i = 0; i < op.operand_count(); ++i) types.push_back(type_of(op.operand(i).type));
+  return expr::parse(op.attributes().text(map_expression), types);
+}
+
+namespace {
+
+/// Of a result; booleans are none.
+DType dtype(expr::Type type) noexcept {
+  switch (type) {
+    case expr::Type::float32:
+      return DType::float32;
+    case expr::Type::float64:
+      return DType::float64;
+    case expr::Type::int64:
+      return DType::int64;
+    case expr::Type::int32:
+      return DType::int32;
+    default:
+      return DType::uint8;
+  }
+}
+
+/// The size of an axis of a value that is lined up with others at the last axes.
+std::int64_t size_at(const Shape& shape, int axis, int rank) noexcept {
+  const int own = axis - (rank - shape.rank());
+  return own < 0 ? 1 : shape[own];
+}
+
+/// The shape to which all operands can be repeated.
+Shape shape_of_all(const OpView& op) {
+  int rank = 0;
+  for (std::size_t i = 0; i < op.operand_count(); ++i)
+    rank = std::max(rank, op.operand(i).shape.rank());
+  std::vector<std::int64_t> dims(static_cast<std::size_t>(rank), 1);
+  for (std::size_t i = 0; i < op.operand_count(); ++i) {
+    for (int axis = 0; axis < rank; ++axis) {
+      std::int64_t& size = dims[static_cast<std::size_t>(axis)];
+      const std::int64_t own = size_at(op.operand(i).shape, axis, rank);
+      if (size == 1) size = own;
+      if (own == size || own == 1) continue;
+      fail({.found = "operand $" + std::to_string(i + 1) + " (" + op.operand(i).name +
+                     ") of shape " + to_string(op.operand(i).shape),
+            .expected = "a shape that is repeated to " + to_string(Shape(dims)) +
+                        ", that of those before it: its last sizes, where any may be 1"});
+    }
+  }
+  return Shape(dims);
+}
+
+void expect_axes_of(const expr::Expression& formula, const Shape& shape) {
+  for (const expr::Node& node : formula.nodes()) {
+    if (node.function != expr::Function::index ||
+        node.payload < static_cast<std::uint64_t>(shape.rank()))
+      continue;
+    fail({.found = "index(" + std::to_string(node.payload) + ")",
+          .expected = "an axis of the results' shape " + to_string(shape)});
+  }
+}
+
+Results infer(const OpView& op) {
+  const expr::Expression formula = formula_of(op);
+  const Shape shape = shape_of_all(op);
+  expect_axes_of(formula, shape);
+  Results results;
+  for (std::size_t i = 0; i < formula.results().size(); ++i)
+    results.push_back({dtype(formula.result_type(i)), shape});
+  return results;
+}
+
+/// About so many operations, as processors have them for sums.
+int weight(expr::Function function) noexcept {
+  using expr::Function;
+  if (function <= Function::constant) return 0;
+  if (function >= Function::exp && function <= Function::sigmoid) return 20;
+  if (function == Function::pow) return 40;
+  const bool divides = function == Function::divide || function == Function::remainder ||
+                       function == Function::sqrt || function == Function::rsqrt;
+  return divides ? 5 : 1;
+}
+
+graph::Cost cost(const OpView& op) {
+  double each = 0;
+  for (const expr::Node& node : formula_of(op).nodes()) each += weight(node.function);
+  return {.flops = each * static_cast<double>(op.result(0).shape.elements()),
+          .bytes = bytes_touched(op)};
+}
+
+/// The gradient of an operand, of that of what it was repeated to.
+ValueId summed_to(graph::Builder& builder, ValueId gradient, ValueId operand) {
+  const Shape whole = builder.graph()[gradient].shape, part = builder.graph()[operand].shape;
+  if (whole == part) return gradient;
+  std::vector<std::int64_t> kept;
+  for (int axis = 0; axis < whole.rank(); ++axis) kept.push_back(size_at(part, axis, whole.rank()));
+  if (Shape(kept) != whole) gradient = builder.add1("sum_to", {gradient}, {{"shape", kept}});
+  if (Shape(kept) == part) return gradient;
+  return builder.add1("reshape", {gradient}, {{"shape", dims_of(part)}});
+}
+
+void gradient(graph::GradientContext& context) {
+  const expr::Expression formula = formula_of(context.forward());
+  std::vector<bool> seeded, wanted;
+  for (std::size_t i = 0; i < formula.results().size(); ++i)
+    seeded.push_back(is_float(formula.result_type(i)) && context.result_gradient(i));
+  for (std::size_t i = 0; i < formula.operands().size(); ++i) wanted.push_back(context.wants(i));
+  const std::vector<bool> there(seeded.size(), true);
+  const auto made = expr::derive(formula, seeded, wanted, there);
+  if (!made) return;
+  std::vector<ValueId> operands;
+  for (const expr::GradientOperand& operand : made->operands) {
+    using Kind = expr::GradientOperand::Kind;
+    operands.push_back(operand.kind == Kind::seed      ? context.result_gradient(operand.number)
+                       : operand.kind == Kind::operand ? context.operand(operand.number)
+                                                       : context.result(operand.number));
+  }
+  const std::vector<ValueId> gradients =
+      context.builder().add("map", operands, {{map_expression, expr::print(made->expression)}});
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const std::size_t of = made->of[i];
+    context.set(of, summed_to(context.builder(), gradients[i], context.operand(of)));
+  }
+}
+
+/// Some rows of the results are made of the same rows of operands that have them; others are whole.
+std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
+  const Shape& shape = op.result(0).shape;
+  if (shape.rank() == 0) return std::nullopt;
+  for (std::size_t i = 0; i < op.operand_count(); ++i) {
+    const Shape& own = op.operand(i).shape;
+    const bool has_rows = own.rank() == shape.rank() && own[0] == shape[0] && shape[0] != 1;
+    if (!share.is(has_rows ? graph::Split::rows : graph::Split::none, i)) return std::nullopt;
+  }
+  for (const expr::Node& node : formula_of(op).nodes()) {
+    if (node.function == expr::Function::index && node.payload == 0) return std::nullopt;
+  }
+  return all_rows(op, op.attributes());
+}
+
+/// The first result may take the bytes of any of the first operands.
+std::vector<std::pair<std::size_t, std::size_t>> in_place() {
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (std::size_t operand = 0; operand < 16; ++operand) pairs.emplace_back(0, operand);
+  return pairs;
+}
+
+}  // namespace
+
+void register_map(Registry& registry) {
+  registry.add({.name = "map",
+                .operands = {{"x"}},
+                .variadic = 1,
+                .results = {"y"},
+                .attributes = {{map_expression, graph::AttributeType::text, {}}},
+                .infer = infer,
+                .gradient = gradient,
+                .in_place = in_place(),
+                .cost = cost,
+                .of_share = of_share},
+               map_kernels());
+}
+
+}  // namespace arenite::codelets

@@ -1,0 +1,27 @@
+// Maps: operators of which each element of the results is computed of the operands' elements at the
+// same place. Operands are repeated along axes where their size is 1, and along axes in front that
+// they lack.
+#pragma once
+
+#include <arenite/expr/expression.hpp>
+
+#include "codelets/words.hpp"
+
+namespace arenite::codelets {
+
+/// The attribute that says what is computed, as text (see arenite/expr/text.hpp).
+inline constexpr const char* map_expression = "expression";
+
+struct Registry;
+
+expr::Type type_of(DType type) noexcept;
+
+/// What an op computes. Throws Error.
+expr::Expression formula_of(const OpView& op);
+
+std::vector<Kernel> map_kernels();
+
+/// Into a table, without kernels for GPUs.
+void register_map(Registry& registry);
+
+}  // namespace arenite::codelets
