@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "src/base/characters.hpp"
 #include "src/base/refuse.hpp"
 
 namespace arenite::expr {
 namespace {
 
-// Not <cctype>: its answers depend on the locale, and bytes above 127 are undefined behaviour.
-bool is_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-bool is_letter(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
 bool is_ascii(char c) noexcept { return static_cast<unsigned char>(c) < 0x80; }
 
 constexpr std::string_view symbols[] = {"<<", ">>", "<=", ">=", "==", "!=", "+", "-",

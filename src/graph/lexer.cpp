@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <charconv>
 
+#include "src/base/characters.hpp"
+
 namespace arenite::graph {
 namespace {
 
-// Not <cctype>: its answers depend on the locale, and bytes above 127 are undefined behaviour.
-bool is_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-bool is_letter(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
 bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 bool ends_raw_name(char c) noexcept {
   return is_space(c) || is_control(c) || c == ',' || c == ')' || c == ';' || c == '#';
