@@ -66,7 +66,10 @@ class Derivation {
     std::vector<Value> results;
     std::vector<std::size_t> of;
     for (std::size_t i = 0; i < by_operand.size(); ++i) {
-      if (!by_operand[i]) continue;
+      // Folded to 0, as of a power 0.
+      const bool is_flat =
+          by_operand[i] && builder_[by_operand[i]->node()].function == Function::constant;
+      if (!by_operand[i] || is_flat) continue;
       results.push_back(*by_operand[i]);
       of.push_back(i);
     }
