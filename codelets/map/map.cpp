@@ -139,7 +139,8 @@ void gradient(graph::GradientContext& context) {
   const expr::Expression formula = formula_of(context.forward());
   std::vector<bool> seeded, wanted;
   for (std::size_t i = 0; i < formula.results().size(); ++i)
-    seeded.push_back(is_float(formula.result_type(i)) && context.result_gradient(i));
+    seeded.push_back(is_float(formula.result_type(i)) &&
+                     (context.is_seed(i) || context.result_gradient(i)));
   for (std::size_t i = 0; i < formula.operands().size(); ++i) wanted.push_back(context.wants(i));
   const std::vector<bool> there(seeded.size(), true);
   const auto made = expr::derive(formula, seeded, wanted, there);

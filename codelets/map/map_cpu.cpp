@@ -6,6 +6,7 @@
 #include "src/expr/simd/loops.hpp"
 
 #include <cstring>
+#include <numeric>
 
 namespace arenite::codelets {
 namespace {
@@ -37,6 +38,7 @@ struct State {
   std::vector<DType> types;                        ///< by value: operands, then results
   std::vector<std::optional<Image>> images;        ///< by result: of those with a halo
   std::vector<std::int64_t> axis_size, axis_step;  ///< of the results
+  std::size_t most_registers = 0;                  ///< whatever lies in place
   bool is_empty = false;
   // Where things lie in the workspace, in bytes: the places' addresses are its first.
   std::int64_t starts = 0, splats = 0, registers = 0, workspace = 0;
@@ -75,19 +77,29 @@ std::vector<std::vector<std::size_t>> overwritten(const OpView& op) {
   return all;
 }
 
-Code code_of(const OpView& op, const Walk& walk) {
+Code code_of(const OpView& op, const Walk& walk,
+             const std::vector<std::vector<std::size_t>>& overwrites) {
   std::vector<Reach> reach;
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
     reach.push_back(walk.access[i] == Access::scalar   ? Reach::run
                     : walk.access[i] == Access::of_row ? Reach::row
                                                        : Reach::element);
   }
-  return expr::lower(formula_of(op), reach, overwritten(op));
+  return expr::lower(formula_of(op), reach, overwrites);
+}
+
+/// Each result in place of all operands: what needs the most registers. The workspace is asked for
+/// before it is known what lies where.
+std::vector<std::vector<std::size_t>> all_overwritten(const OpView& op) {
+  std::vector<std::size_t> operands(op.operand_count());
+  std::iota(operands.begin(), operands.end(), std::size_t{0});
+  return std::vector(op.op().results.size(), operands);
 }
 
 State::State(const OpView& op)
     : walk(operands_of(op), results_of(op)), is_empty(op.result(0).shape.elements() == 0) {
-  code = code_of(op, walk);
+  code = code_of(op, walk, overwritten(op));
+  most_registers = code_of(op, walk, all_overwritten(op)).registers;
   in_run = steps_of(code.in_run);
   in_row = steps_of(code.in_row);
   in_tile = steps_of(code.in_tile);
@@ -119,10 +131,11 @@ void State::lay_out() {
   const auto widest = static_cast<std::int64_t>(code.element_bytes);
   splat_bytes = static_cast<std::int64_t>(code.splat_elements) * widest;
   register_bytes = tile * widest + line;
-  take(static_cast<std::int64_t>(code.places() * sizeof(void*)));
+  take(
+      static_cast<std::int64_t>((code.places() + most_registers - code.registers) * sizeof(void*)));
   starts = take(static_cast<std::int64_t>(types.size() * sizeof(void*)));
   splats = take(static_cast<std::int64_t>(code.splats) * splat_bytes);
-  registers = take(static_cast<std::int64_t>(code.registers) * register_bytes);
+  registers = take(static_cast<std::int64_t>(most_registers) * register_bytes);
   for (std::size_t v = 0; v < types.size(); ++v) {
     const Access access = walk.access[v];
     const bool is_splat = access == Access::scalar || access == Access::of_row;

@@ -266,6 +266,58 @@ TEST(Map, LiesInPlaceOfElementsOfItsSize) {
   }
 }
 
+/// However large its storage is.
+TEST(Map, LiesNotInPlaceOfWhatIsRepeated) {
+  OpHarness h;
+  const ValueId row = h.random("row", {1, 600}), whole = h.random("whole", {4, 600});
+  h.graph().storage(h.graph()[row].storage).bytes *= 4;
+  h.op("map", {row, whole}, {{map_expression, "$1 + $2"}});
+  h.in_place(0, 0);
+  EXPECT_THROW(graph::verify(h.graph()), Error);
+}
+
+/// More than 16 bits could number.
+TEST(Map, TakesAnyNumberOfConstants) {
+  std::string text = "a0 = $1 - 1; ";
+  constexpr int steps = 33'000;
+  for (int i = 1; i < steps; ++i) {
+    text += "a" + std::to_string(i) + " = a" + std::to_string(i - 1) + " + " +
+            std::to_string(1 + i * 0.00006) + "; ";
+  }
+  text += "yield a" + std::to_string(steps - 1);
+  OpHarness h;
+  const ValueId x = h.random("x", {});
+  const auto made = h.op("map", {x}, {{map_expression, text}});
+  h.run("tiles");
+  const std::vector<std::uint64_t> operands{expr::payload_of(h.read<float>(x)[0])};
+  const Expression formula = expr::parse(text, std::vector{Type::float32});
+  EXPECT_EQ(expr::payload_of(h.read<float>(made[0])[0]), expr::evaluate(formula, operands)[0]);
+}
+
+/// It is asked for before results are laid in place, and used afterwards.
+TEST(Map, NeedsNoMoreWorkspaceInPlace) {
+  for (const char* text : {"yield $1 * 2, $1 + $2", "yield $1, $1 + $2", "yield $2, $1"}) {
+    OpHarness h;
+    const ValueId x = h.random("x", {40, 30}), y = h.random("y", {40, 30});
+    h.op("map", {x, y}, {{map_expression, text}});
+    const auto workspace = [&] {
+      const graph::Op& op = h.graph()[h.graph()[graph::Graph::body].ops.back()];
+      return kernels().find("map").front().workspace(OpView(h.graph(), op));
+    };
+    const std::int64_t asked = workspace();
+    h.in_place(0, 0);
+    EXPECT_EQ(workspace(), asked) << text;
+  }
+}
+
+TEST(Map, HasNoGradientWhereItIsFlat) {
+  OpHarness h;
+  const ValueId x = h.random("x", {3});
+  h.op("map", {x}, {{map_expression, "pow($1, 0)"}});
+  const ValueId g = h.random("g", {3});
+  EXPECT_FALSE(h.gradient({g}, {true})[0]);
+}
+
 TEST(Map, RefusesWhatDoesNotFit) {
   OpHarness h;
   const ValueId x = h.random("x", {2, 3}), b = h.random("b", {4});

@@ -29,6 +29,8 @@ class Lowering {
         reach_(expression.nodes().size(), Reach::run),
         readers_(reach_.size(), 0),
         absorbed_(reach_.size(), false),
+        is_result_(reach_.size(), false),
+        is_overwritten_(expression.operands().size(), false),
         homes_(reach_.size()) {
     find_reach(reach);
     count_readers();
@@ -83,7 +85,13 @@ class Lowering {
     for (const Node& one : expression_.nodes()) {
       for (const NodeId source : sources_of(one)) ++readers_[source];
     }
-    for (const NodeId result : expression_.results()) ++readers_[result];
+    for (const NodeId result : expression_.results()) {
+      ++readers_[result];
+      is_result_[result] = true;
+    }
+    for (const auto& operands : overwrites_) {
+      for (const std::size_t operand : operands) is_overwritten_[operand] = true;
+    }
   }
 
   /// A comparison that one select alone reads becomes part of it.
@@ -155,7 +163,7 @@ class Lowering {
 
   /// The result that it may be written to at once: none of the operands there is read later.
   std::optional<std::size_t> direct_result(NodeId id) const {
-    for (std::size_t i = 0; i < expression_.results().size(); ++i) {
+    for (std::size_t i = 0; is_result_[id] && i < expression_.results().size(); ++i) {
       if (expression_.results()[i] != id) continue;
       const bool is_free = std::ranges::all_of(
           overwrites_[i], [&](std::size_t operand) { return last_operand_read_[operand] <= id; });
@@ -163,8 +171,6 @@ class Lowering {
     }
     return std::nullopt;
   }
-
-  bool is_result(NodeId id) const { return std::ranges::count(expression_.results(), id) > 0; }
 
   void compute(NodeId id) {
     const Node& one = node(id);
@@ -207,7 +213,7 @@ class Lowering {
                                    source) != read.begin() + static_cast<std::ptrdiff_t>(i);
       if (homes_[source].kind != Kind::tile || node(source).function == Function::index) continue;
       if (fits_over != (bytes_in_tile(node(source).type) == bytes_in_tile(node(id).type))) continue;
-      if (last_read_[source] == id && !is_result(source) && !again)
+      if (last_read_[source] == id && !is_result_[source] && !again)
         free_.push_back(homes_[source].number);
     }
   }
@@ -228,12 +234,6 @@ class Lowering {
     drafts_.push_back(draft);
   }
 
-  bool is_overwritten(std::size_t operand) const {
-    return std::ranges::any_of(overwrites_, [&](const std::vector<std::size_t>& operands) {
-      return std::ranges::count(operands, operand) > 0;
-    });
-  }
-
   /// Of operands, constants, and what could not be written at once. An operand that another result
   /// may overwrite before is kept first.
   void copy_results() {
@@ -241,7 +241,7 @@ class Lowering {
     for (std::size_t i = 0; i < results.size(); ++i) {
       const NodeId id = results[i];
       const Home home = homes_[id];
-      if (home.kind != Kind::operand || !is_overwritten(home.number)) continue;
+      if (home.kind != Kind::operand || !is_overwritten_[home.number]) continue;
       const Home kept{Kind::tile, take()};
       copy(id, kept);
       homes_[id] = kept;
@@ -287,7 +287,7 @@ class Lowering {
   Code code_;
   std::vector<Reach> reach_;
   std::vector<int> readers_;
-  std::vector<bool> absorbed_;
+  std::vector<bool> absorbed_, is_result_, is_overwritten_;  // the last one by operand
   std::vector<Home> homes_;
   std::vector<NodeId> last_read_;
   std::vector<NodeId> last_operand_read_;  // by operand

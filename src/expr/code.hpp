@@ -20,7 +20,7 @@ enum class Reach : std::uint8_t {
 };
 
 /// A place that instructions read and write, in this order: operands, splats, registers, results.
-using Place = std::uint16_t;
+using Place = std::uint32_t;
 
 struct Instruction {
   Function function = Function::constant;  ///< `operand`: it copies
