@@ -1,33 +1,72 @@
-// The meaning of each function, for one element. Loops that run machines' own instructions take
-// these where they know the function while they are compiled.
+// The meaning of each function, for one element: for the scalar evaluator, for loops of which the
+// function is known while they are compiled, and for GPUs, whose compiler is given this very text
+// (see cuda.hpp). It has no headers, so that nothing here is of the standard library unless the
+// host's part says so.
+#ifdef __CUDACC_RTC__
+#define ARENITE_ELEMENT __device__ inline
+#else
 #pragma once
 
 #include <arenite/expr/expression.hpp>
 
-#include <bit>
 #include <cmath>
-#include <limits>
-#include <type_traits>
+#define ARENITE_ELEMENT inline
+#endif
 
 namespace arenite::expr {
 
+#ifdef __CUDACC_RTC__
+/// Functions that are not exact are computed in this type, and rounded.
+template <class T>
+using Wide = T;
+#else
+using std::cos, std::erf, std::exp, std::expm1, std::fabs, std::floor, std::fma, std::log,
+    std::log1p, std::pow, std::rint, std::signbit, std::sin, std::sqrt, std::tanh;
+template <class T>
+using Wide = long double;
+#endif
+
+/// What a type is like. (A GPU's compiler would make constants in memory of members.)
+template <class T>
+struct Kind {
+  enum : bool { reals = true, integers = false };
+};
+template <>
+struct Kind<bool> {
+  enum : bool { reals = false, integers = false };
+};
+template <class T, class U>
+struct IntegerKind {
+  enum : bool { reals = false, integers = true };
+  enum : T {
+    highest = static_cast<T>(-1) < 0 ? static_cast<T>(static_cast<U>(-1) / 2) : static_cast<T>(-1),
+    lowest = static_cast<T>(-1) < 0 ? static_cast<T>(U{1} << (8 * sizeof(T) - 1)) : T{0}
+  };
+  using Unsigned = U;
+};
+template <>
+struct Kind<std::uint8_t> : IntegerKind<std::uint8_t, std::uint8_t> {};
+template <>
+struct Kind<std::int32_t> : IntegerKind<std::int32_t, std::uint32_t> {};
+template <>
+struct Kind<std::int64_t> : IntegerKind<std::int64_t, std::uint64_t> {};
+
+/// Integers saturate, and a NaN is 0.
 template <class To, class From>
-inline To cast_value(From x) noexcept {
-  if constexpr (std::is_same_v<To, bool>) {
+ARENITE_ELEMENT To cast_value(From x) noexcept {
+  using Target = Kind<To>;
+  using Source = Kind<From>;
+  if constexpr (!Target::reals && !Target::integers) {
     return x != From{};
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    // The bounds of To as From has them; the upper one may be one more than To holds.
-    constexpr auto low = static_cast<From>(std::numeric_limits<To>::min());
-    constexpr From beyond = static_cast<From>(std::numeric_limits<To>::max()) + 1;
+  } else if constexpr (Source::reals && Target::integers) {
+    // The upper bound may be one more than To holds.
+    constexpr auto low = static_cast<From>(Target::lowest);
+    constexpr From beyond = static_cast<From>(Target::highest) + 1;
     if (x != x) return 0;
-    if (x >= beyond) return std::numeric_limits<To>::max();
-    return x <= low ? std::numeric_limits<To>::min() : static_cast<To>(x);
-  } else if constexpr (std::is_same_v<To, std::uint8_t> && std::is_integral_v<From> &&
-                       !std::is_same_v<From, bool> && !std::is_same_v<From, std::uint8_t>) {
-    return x < 0 ? std::uint8_t{0} : x > 255 ? std::uint8_t{255} : static_cast<std::uint8_t>(x);
-  } else if constexpr (std::is_same_v<To, std::int32_t> && std::is_same_v<From, std::int64_t>) {
-    constexpr std::int64_t low = std::numeric_limits<To>::min(),
-                           high = std::numeric_limits<To>::max();
+    if (x >= beyond) return Target::highest;
+    return x <= low ? static_cast<To>(Target::lowest) : static_cast<To>(x);
+  } else if constexpr (Source::integers && Target::integers && sizeof(To) < sizeof(From)) {
+    constexpr From low = Target::lowest, high = Target::highest;
     return static_cast<To>(x < low ? low : x > high ? high : x);
   } else {
     return static_cast<To>(x);
@@ -35,47 +74,46 @@ inline To cast_value(From x) noexcept {
 }
 
 /// To the nearest that a bfloat16 holds, ties to even; a NaN stays one.
-inline float round_to_bfloat16(float x) noexcept {
+ARENITE_ELEMENT float round_to_bfloat16(float x) noexcept {
   if (x != x) return x;
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  return std::bit_cast<float>((bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000u);
+  const auto bits = __builtin_bit_cast(std::uint32_t, x);
+  return __builtin_bit_cast(float, (bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000u);
 }
 
-template <class T>
-inline T of_floats(Function function, T x, T y, T z) noexcept {
-  const auto rounded = [](long double wide) { return static_cast<T>(wide); };
-  const auto wide = static_cast<long double>(x);
+template <Function function, class T>
+ARENITE_ELEMENT T of_floats(T x, T y, T z) noexcept {
+  const auto wide = static_cast<Wide<T>>(x);
   switch (function) {
     case Function::negate:
       return -x;
     case Function::abs:
-      return std::fabs(x);
+      return fabs(x);
     case Function::floor:
-      return std::floor(x);
+      return floor(x);
     case Function::round:
-      return std::nearbyint(x);
+      return rint(x);
     case Function::sqrt:
-      return std::sqrt(x);
+      return sqrt(x);
     case Function::rsqrt:
-      return T{1} / std::sqrt(x);
+      return T{1} / sqrt(x);
     case Function::exp:
-      return rounded(std::exp(wide));
+      return static_cast<T>(exp(wide));
     case Function::expm1:
-      return rounded(std::expm1(wide));
+      return static_cast<T>(expm1(wide));
     case Function::log:
-      return rounded(std::log(wide));
+      return static_cast<T>(log(wide));
     case Function::log1p:
-      return rounded(std::log1p(wide));
+      return static_cast<T>(log1p(wide));
     case Function::sin:
-      return rounded(std::sin(wide));
+      return static_cast<T>(sin(wide));
     case Function::cos:
-      return rounded(std::cos(wide));
+      return static_cast<T>(cos(wide));
     case Function::tanh:
-      return rounded(std::tanh(wide));
+      return static_cast<T>(tanh(wide));
     case Function::erf:
-      return rounded(std::erf(wide));
+      return static_cast<T>(erf(wide));
     case Function::sigmoid:
-      return rounded(1 / (1 + std::exp(-wide)));
+      return static_cast<T>(1 / (1 + exp(-wide)));
     case Function::bfloat16:
       return static_cast<T>(round_to_bfloat16(static_cast<float>(x)));
     case Function::add:
@@ -88,25 +126,25 @@ inline T of_floats(Function function, T x, T y, T z) noexcept {
       return x / y;
     case Function::min:
       if (x != x || y != y) return x + y;
-      return x == y ? (std::signbit(x) ? x : y) : (x < y ? x : y);
+      return x == y ? (signbit(x) ? x : y) : (x < y ? x : y);
     case Function::max:
       if (x != x || y != y) return x + y;
-      return x == y ? (std::signbit(x) ? y : x) : (x < y ? y : x);
+      return x == y ? (signbit(x) ? y : x) : (x < y ? y : x);
     case Function::pow:
-      return rounded(std::pow(wide, static_cast<long double>(y)));
+      return static_cast<T>(pow(wide, static_cast<Wide<T>>(y)));
     case Function::fma:
-      return std::fma(x, y, z);
+      return fma(x, y, z);
     default:
       return x;
   }
 }
 
-template <class T>
-inline T of_integers(Function function, T x, T y) noexcept {
-  using U = std::make_unsigned_t<T>;
+template <Function function, class T>
+ARENITE_ELEMENT T of_integers(T x, T y) noexcept {
+  using U = typename Kind<T>::Unsigned;
   const auto a = static_cast<U>(x), b = static_cast<U>(y);
   const auto places = static_cast<int>(b % (sizeof(T) * 8));
-  const auto divides = [&] { return y != 0 && !(y == -1 && x == std::numeric_limits<T>::min()); };
+  const bool divides = y != 0 && !(y == -1 && x == Kind<T>::lowest);
   switch (function) {
     case Function::negate:
       return static_cast<T>(U{0} - a);
@@ -121,9 +159,9 @@ inline T of_integers(Function function, T x, T y) noexcept {
     case Function::multiply:
       return static_cast<T>(a * b);
     case Function::divide:
-      return divides() ? x / y : y == 0 ? T{0} : x;
+      return divides ? x / y : y == 0 ? T{0} : x;
     case Function::remainder:
-      return divides() ? x % y : T{0};
+      return divides ? x % y : T{0};
     case Function::min:
       return x < y ? x : y;
     case Function::max:
@@ -143,7 +181,8 @@ inline T of_integers(Function function, T x, T y) noexcept {
   }
 }
 
-inline bool of_booleans(Function function, bool x, bool y) noexcept {
+template <Function function>
+ARENITE_ELEMENT bool of_booleans(bool x, bool y) noexcept {
   switch (function) {
     case Function::invert:
       return !x;
@@ -156,8 +195,8 @@ inline bool of_booleans(Function function, bool x, bool y) noexcept {
   }
 }
 
-template <class T>
-inline bool compare(Function function, T x, T y) noexcept {
+template <Function function, class T>
+ARENITE_ELEMENT bool compare(T x, T y) noexcept {
   switch (function) {
     case Function::equal:
       return x == y;
@@ -167,6 +206,21 @@ inline bool compare(Function function, T x, T y) noexcept {
       return x < y;
     default:
       return x <= y;
+  }
+}
+
+/// Of a function of values of one type.
+template <Function function, class T>
+ARENITE_ELEMENT auto of(T x, T y = T{}, T z = T{}) noexcept {
+  if constexpr (function == Function::equal || function == Function::not_equal ||
+                function == Function::less || function == Function::less_equal) {
+    return compare<function>(x, y);
+  } else if constexpr (Kind<T>::reals) {
+    return of_floats<function>(x, y, z);
+  } else if constexpr (Kind<T>::integers) {
+    return of_integers<function>(x, y);
+  } else {
+    return of_booleans<function>(x, y);
   }
 }
 

@@ -1,11 +1,30 @@
 #include "src/expr/scalar.hpp"
 
 #include <array>
+#include <utility>
 
-#include "src/expr/functions.hpp"
 #include "src/expr/meaning.hpp"
 
 namespace arenite::expr {
+namespace {
+
+using Sources = std::span<const std::uint64_t>;
+
+template <Function function, class T>
+std::uint64_t payload_made_of(Sources sources) noexcept {
+  std::array<T, 3> x{};
+  for (std::size_t i = 0; i < sources.size(); ++i) x[i] = value_of<T>(sources[i]);
+  return payload_of(of<function>(x[0], x[1], x[2]));
+}
+
+/// By function, for sources of one type.
+template <class T, std::size_t... functions>
+constexpr auto table_of(std::index_sequence<functions...>) noexcept {
+  return std::array{&payload_made_of<static_cast<Function>(functions), T>...};
+}
+
+}  // namespace
+
 std::uint64_t cast_payload(std::uint64_t from, Type from_type, Type to) noexcept {
   return with_value(from_type, [&](auto source) {
     return with_value(to, [&](auto target) {
@@ -19,19 +38,9 @@ std::uint64_t apply_scalar(const Node& node, Type source_type,
   if (node.function == Function::cast) return cast_payload(sources[0], source_type, node.type);
   if (node.function == Function::select)
     return value_of<bool>(sources[0]) ? sources[1] : sources[2];
-  return with_value(source_type, [&]<class T>(T) -> std::uint64_t {
-    std::array<T, 3> x{};
-    for (std::size_t i = 0; i < sources.size(); ++i) x[i] = value_of<T>(sources[i]);
-    if (info(node.function).is(predicate)) return payload_of(compare(node.function, x[0], x[1]));
-    if constexpr (std::is_same_v<T, bool>) {
-      return payload_of(of_booleans(node.function, x[0], x[1]));
-    } else if constexpr (std::is_floating_point_v<T>) {
-      return payload_of(of_floats(node.function, x[0], x[1], x[2]));
-    } else if constexpr (std::is_signed_v<T>) {
-      return payload_of(of_integers(node.function, x[0], x[1]));
-    } else {
-      return sources[0];
-    }
+  return with_value(source_type, [&]<class T>(T) {
+    static constexpr auto table = table_of<T>(std::make_index_sequence<function_count>());
+    return table[static_cast<std::size_t>(node.function)](sources);
   });
 }
 

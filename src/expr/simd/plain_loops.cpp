@@ -40,25 +40,13 @@ Stored<T> stored(T x) noexcept {
 }
 
 template <Function function, class T>
-auto made_of(T x, T y) noexcept {
-  if constexpr (function == Function::equal || function == Function::not_equal ||
-                function == Function::less || function == Function::less_equal) {
-    return compare(function, x, y);
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return of_booleans(function, x, y);
-  } else {
-    return of_integers(function, x, y);
-  }
-}
-
-template <Function function, class T>
 void loop(void* target, const void* const* sources, std::size_t count) {
-  using Made = decltype(made_of<function>(T{}, T{}));
+  using Made = decltype(of<function>(T{}, T{}));
   const auto* x = static_cast<const Stored<T>*>(sources[0]);
   const auto* y = static_cast<const Stored<T>*>(sources[arity(function) > 1 ? 1 : 0]);
   auto* to = static_cast<Stored<Made>*>(target);
   for (std::size_t i = 0; i < count; ++i)
-    to[i] = stored<Made>(made_of<function>(loaded<T>(x[i]), loaded<T>(y[i])));
+    to[i] = stored<Made>(of<function>(loaded<T>(x[i]), loaded<T>(y[i])));
 }
 
 template <class From, class To>
@@ -91,7 +79,7 @@ void compare_select_loop(void* target, const void* const* sources, std::size_t c
              *no = static_cast<const Stored<T>*>(sources[3]);
   auto* to = static_cast<Stored<T>*>(target);
   for (std::size_t i = 0; i < count; ++i)
-    to[i] = compare(comparison, loaded<T>(x[i]), loaded<T>(y[i])) ? yes[i] : no[i];
+    to[i] = compare<comparison>(loaded<T>(x[i]), loaded<T>(y[i])) ? yes[i] : no[i];
 }
 
 #define ARENITE_CASE(FUNCTION) \
