@@ -3,10 +3,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 #include <system_error>
 
 namespace arenite {
+namespace {
+
+/// Empty where the variable is not set.
+std::filesystem::path named_by(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text != nullptr ? text : "";
+}
+
+}  // namespace
 
 std::filesystem::path temporary_folder() {
   std::error_code error;
@@ -27,6 +37,25 @@ bool make_writable(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   return !error && ::access(folder.c_str(), W_OK | X_OK) == 0;
+}
+
+bool cache_is_named() { return !named_by("ARENITE_CACHE").empty(); }
+
+std::filesystem::path cache_folder() {
+  if (cache_is_named()) return named_by("ARENITE_CACHE");
+  // The XDG specification: a relative path there is to be ignored.
+  if (const auto folder = named_by("XDG_CACHE_HOME"); folder.is_absolute())
+    return folder / "arenite";
+  if (const auto home = named_by("HOME"); home.is_absolute()) return home / ".cache" / "arenite";
+  return temporary_folder();
+}
+
+std::optional<std::filesystem::path> writable_cache(const std::filesystem::path& name) {
+  const std::filesystem::path first = cache_folder(), last = temporary_folder();
+  if (first != last && make_writable(first / name)) return first / name;
+  if (!cache_is_named() && make_temporary_folder() && make_writable(last / name))
+    return last / name;
+  return std::nullopt;
 }
 
 }  // namespace arenite

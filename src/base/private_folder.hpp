@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 namespace arenite {
 
@@ -14,5 +15,16 @@ bool make_temporary_folder();
 
 /// Makes the folder or finds it made; false where it does not take new files.
 bool make_writable(const std::filesystem::path& folder);
+
+/// Whether $ARENITE_CACHE says where files are kept.
+bool cache_is_named();
+
+/// $ARENITE_CACHE, or this user's by the XDG specification. Only names it.
+std::filesystem::path cache_folder();
+
+/// `name` in the first cache folder, which is for files that can be made again, that can be
+/// written; created. $ARENITE_CACHE is taken at its
+/// word; otherwise a home that cannot be written gives way to the system's temporary folder.
+std::optional<std::filesystem::path> writable_cache(const std::filesystem::path& name);
 
 }  // namespace arenite

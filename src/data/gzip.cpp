@@ -3,7 +3,6 @@
 #include "src/base/atomic_file.hpp"
 #include "src/base/private_folder.hpp"
 #include "src/base/refuse.hpp"
-#include "src/runtime/environment.hpp"
 
 #include <arenite/data/idx.hpp>
 #include <arenite/error.hpp>
@@ -181,25 +180,13 @@ void unpack_idx(std::span<const std::uint8_t> compressed, int rank, const std::s
   limited.finish();
 }
 
-fs::path cache_folder() {
-  if (fs::path folder = runtime::environment("ARENITE_CACHE"); !folder.empty()) return folder;
-  // The XDG specification: a relative path there is to be ignored.
-  if (const fs::path folder = runtime::environment("XDG_CACHE_HOME"); folder.is_absolute())
-    return folder / "arenite";
-  if (const fs::path home = runtime::environment("HOME"); home.is_absolute())
-    return home / ".cache" / "arenite";
-  return temporary_folder();
-}
+fs::path cache_folder() { return arenite::cache_folder(); }
 
 fs::path writable_cache(const fs::path& name) {
-  const fs::path first = cache_folder();
-  const fs::path last = temporary_folder();
-  if (first != last && make_writable(first / name)) return first / name;
-  std::string tried = first.string();
-  if (runtime::environment("ARENITE_CACHE").empty()) {
-    if (make_temporary_folder() && make_writable(last / name)) return last / name;
-    if (first != last) tried += " and " + last.string();
-  }
+  if (const auto folder = arenite::writable_cache(name)) return *folder;
+  std::string tried = cache_folder().string();
+  if (!cache_is_named() && cache_folder() != temporary_folder())
+    tried += " and " + temporary_folder().string();
   refuse("no folder to keep unpacked files in: " + tried + " cannot be written",
          "a writable folder", {},
          "set ARENITE_CACHE to one, or unpack the .gz files beside themselves");

@@ -28,9 +28,7 @@ inline FileBytes map_data_file(const std::filesystem::path& path) {
   return map_file(path, "an IDX or gzip file", idx_max_bytes);
 }
 
-/// `name` in the first cache folder, which is for files that can be made again, that can be
-/// written; created. $ARENITE_CACHE is taken at its word; otherwise a home that cannot be written
-/// gives way to the system's temporary folder. Throws Error.
+/// As arenite::writable_cache; throws Error where there is none.
 std::filesystem::path writable_cache(const std::filesystem::path& name);
 
 /// The unpacked bytes of a `.gz`, mapped from the cache; unpacks on first use of this content.
