@@ -63,6 +63,13 @@ void move_elements(const Warp& warp, const Instruction& one, int lane, std::byte
   }
 }
 
+/// Of the module, which kernels only read.
+bool in_variables(const Entry& entry, std::uintptr_t at, std::size_t bytes) {
+  return std::ranges::any_of(entry.variables, [&](const Range& one) {
+    return at >= one.begin && at <= one.end && bytes <= one.end - at;
+  });
+}
+
 }  // namespace
 
 Counts Machine::run(const Grid& grid) {
@@ -251,6 +258,7 @@ std::byte* Machine::memory_at(const Grid& grid, const Warp& warp, const Instruct
       return shared_.data() + at;
     }
     case Space::global: {
+      if (!writes && in_variables(*grid.entry, at, bytes)) return reinterpret_cast<std::byte*>(at);
       if (!in_global_memory(grid, at, bytes))
         fail_access(grid, warp, one, lane, "which are not in the device's memory");
       if (!is_in(warp.waited, lane))

@@ -19,11 +19,6 @@
 
 namespace ptx {
 
-/// Memory that kernels may touch: its addresses are the host's.
-struct Range {
-  std::uintptr_t begin = 0, end = 0;
-};
-
 struct Grid {
   const Entry* entry = nullptr;
   std::uint32_t blocks = 0, threads = 0;  ///< threads of each block

@@ -92,6 +92,26 @@ class Table {
   return result;
 }
 
+/// Rounded towards zero.
+[[gnu::noinline]] f32 sum_towards_zero(f32 a, f32 b) {
+  const int before = std::fegetround();
+  std::fesetround(FE_TOWARDZERO);
+  volatile f32 x = a, y = b;
+  volatile f32 result = x + y;
+  std::fesetround(before);
+  return result;
+}
+
+/// NaN becomes 0, and what is beyond an end the end.
+template <class D, class S>
+D saturated(S a) {
+  constexpr S beyond = static_cast<S>(std::numeric_limits<D>::max() / 2 + 1) * 2;
+  if (a != a) return 0;
+  if (a >= beyond) return std::numeric_limits<D>::max();
+  const bool below = a <= static_cast<S>(std::numeric_limits<D>::min());
+  return below ? std::numeric_limits<D>::min() : static_cast<D>(a);
+}
+
 template <class T>
 using Unsigned = std::make_unsigned_t<T>;
 template <class T>
@@ -107,6 +127,12 @@ template <class T>
 T shifted_right(T a, u32 by) {
   if (by < 8 * sizeof(T)) return static_cast<T>(a >> by);
   return std::is_signed_v<T> && a < 0 ? static_cast<T>(-1) : T{0};
+}
+
+template <class T>
+T inserted(T bits, T into, u32 at, u32 count) {
+  const T ones = count < 8 * sizeof(T) ? (T{1} << count) - 1 : ~T{0}, mask = shifted_left(ones, at);
+  return (into & ~mask) | (shifted_left(bits, at) & mask);
 }
 
 /// GPUs do not trap.
@@ -139,6 +165,13 @@ void add_integers(Table& t, const std::string& type) {
   t.add("max." + type, [](T a, T b) { return a > b ? a : b; });
   t.add("shr." + type, [](T a, u32 by) { return shifted_right(a, by); });
   t.add("neg." + type, [](T a) { return static_cast<T>(U{0} - static_cast<U>(a)); });
+  if constexpr (std::is_signed_v<T>) {
+    t.add("abs." + type, [](T a) { return a < 0 ? static_cast<T>(U{0} - static_cast<U>(a)) : a; });
+  }
+  if constexpr (sizeof(T) == 8) {
+    using W = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
+    t.add("mul.hi." + type, [](T a, T b) { return static_cast<T>((W{a} * W{b}) >> 64); });
+  }
   if constexpr (sizeof(T) < 8) {
     using W = Wide<T>;
     t.add("mul.wide." + type, [](T a, T b) { return static_cast<W>(W(a) * W(b)); });
@@ -192,6 +225,16 @@ void add_floats(Table& t, const std::string& type) {
   t.add("sqrt.rn." + type, [](T a) { return std::sqrt(a); });
   t.add("neg." + type, [](T a) { return -a; });
   t.add("abs." + type, [](T a) { return std::fabs(a); });
+  t.add("copysign." + type, [](T sign, T a) { return std::copysign(a, sign); });
+  const std::string both = type + "." + type;
+  t.add("cvt.rni." + both, [](T a) { return std::nearbyint(a); });
+  t.add("cvt.rzi." + both, [](T a) { return std::trunc(a); });
+  t.add("cvt.rmi." + both, [](T a) { return std::floor(a); });
+  t.add("cvt.rpi." + both, [](T a) { return std::ceil(a); });
+  t.add("cvt.rni.s32." + type, [](T a) { return saturated<s32>(std::nearbyint(a)); });
+  t.add("cvt.rzi.s32." + type, [](T a) { return saturated<s32>(a); });
+  t.add("cvt.rzi.u32." + type, [](T a) { return saturated<u32>(a); });
+  t.add("cvt.rzi.s64." + type, [](T a) { return saturated<s64>(a); });
   // The one that is a number, where one is; -0 is less than +0.
   t.add("min." + type,
         [](T a, T b) { return a == b ? (std::signbit(a) ? a : b) : std::fmin(a, b); });
@@ -232,6 +275,8 @@ void add_conversions(Table& t) {
   convert<f32, s32>(t, "rn.f32.s32");
   convert<f32, s64>(t, "rn.f32.s64");
   convert<f32, u64>(t, "rn.f32.u64");
+  convert<f64, u16>(t, "rn.f64.u16");
+  convert<f64, s16>(t, "rn.f64.s16");
   convert<f64, u32>(t, "rn.f64.u32");
   convert<f64, s32>(t, "rn.f64.s32");
   convert<f64, s64>(t, "rn.f64.s64");
@@ -271,11 +316,12 @@ Table make_table() {
   t.add("or.pred", [](bool a, bool b) { return a || b; });
   t.add("xor.pred", [](bool a, bool b) { return a != b; });
   t.add("fma.rm.f32", [](f32 a, f32 b, f32 c) { return fma_down(a, b, c); });
+  t.add("add.rz.f32", [](f32 a, f32 b) { return sum_towards_zero(a, b); });
   t.add("bfi.b32", [](u32 bits, u32 into, u32 at, u32 count) {
-    at &= 0xff;
-    count &= 0xff;
-    const u32 ones = count < 32 ? (u32{1} << count) - 1 : ~u32{0}, mask = shifted_left(ones, at);
-    return (into & ~mask) | (shifted_left(bits, at) & mask);
+    return inserted(bits, into, at & 0xff, count & 0xff);
+  });
+  t.add("bfi.b64", [](u64 bits, u64 into, u32 at, u32 count) {
+    return inserted(bits, into, at & 0xff, count & 0xff);
   });
   // mov.b64 between a register and two.
   t.add("pack.b64", [](u32 low, u32 high) { return u64{high} << 32 | low; });
@@ -285,6 +331,13 @@ Table make_table() {
   t.add("ex2.approx.ftz.f32", [](f32 a) {
     const f32 power = std::exp2(a);
     return power < std::numeric_limits<f32>::min() ? 0.0f : power;
+  });
+  t.add("ex2.approx.f32", [](f32 a) { return std::exp2(a); });
+  t.add("rcp.approx.ftz.f32", [](f32 a) {
+    const auto flushed = [](f32 value) {
+      return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value;
+    };
+    return flushed(1 / flushed(a));
   });
   // From the upper half of a value to the upper half of one.
   t.add("rcp.approx.ftz.f64", [](f64 a) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <utility>
@@ -27,9 +28,82 @@ std::optional<std::uint8_t> bytes_of_type(std::string_view type) {
   return std::nullopt;
 }
 
-class EntryParser {
+/// What is declared within kernels, and outside of them.
+class Declarations {
  public:
-  EntryParser(Tokens& tokens, Entry& entry) : tokens_(tokens), entry_(entry), registers_(entry) {}
+  explicit Declarations(Tokens& tokens) : tokens_(tokens) {}
+
+  std::uint32_t number() {
+    const Token token = tokens_.peek();
+    std::uint32_t value = 0;
+    const char* const end = token.text.data() + token.text.size();
+    if (std::from_chars(token.text.data(), end, value).ptr != end || token.text.empty())
+      tokens_.fail("a number");
+    tokens_.take();
+    return value;
+  }
+  std::uint8_t type() {
+    const Token token = tokens_.peek();
+    const auto bytes = bytes_of_type(token.text.substr(token.text.empty() ? 0 : 1));
+    if (!token.text.starts_with(".") || !bytes) tokens_.fail("a type");
+    tokens_.take();
+    return *bytes;
+  }
+
+  struct Variable {
+    std::string name;
+    std::uint32_t at;
+    std::uint8_t bytes;  ///< of each element
+  };
+
+  /// [.align n] .type name [ '[' count ']' ], behind `end` bytes.
+  Variable variable(std::uint32_t& end) {
+    const std::uint32_t stated = tokens_.take_if(".align") ? number() : 1;
+    const std::uint8_t bytes = type();
+    const std::string name(tokens_.take().text);
+    std::uint32_t count = 1;
+    if (tokens_.take_if("[")) {
+      count = number();
+      tokens_.expect("]");
+    }
+    const std::uint32_t at = aligned(end, std::max<std::uint32_t>(stated, bytes));
+    end = at + count * bytes;
+    return {name, at, bytes};
+  }
+
+  /// 12, -12, 0x1f, 0f3F800000, 0d3FF0000000000000.
+  std::optional<std::uint64_t> literal() {
+    const bool negative = tokens_.take_if("-");
+    std::string_view digits = tokens_.peek().text;
+    int base = 10;
+    if (digits.starts_with("0f") || digits.starts_with("0d") || digits.starts_with("0x")) {
+      base = 16;
+      digits.remove_prefix(2);
+    }
+    std::uint64_t value = 0;
+    const char* const end = digits.data() + digits.size();
+    if (digits.empty() || std::from_chars(digits.data(), end, value, base).ptr != end) {
+      if (negative) tokens_.fail("a number");
+      return std::nullopt;
+    }
+    tokens_.take();
+    return negative ? 0 - value : value;
+  }
+
+ protected:
+  Tokens& tokens_;
+};
+
+class EntryParser : Declarations {
+ public:
+  EntryParser(Tokens& tokens, Module& module, Entry& entry)
+      : Declarations(tokens), entry_(entry), registers_(entry) {
+    for (const auto& [name, words] : module.variables) {
+      const auto begin = reinterpret_cast<std::uintptr_t>(words.data());
+      symbols_[name] = begin;
+      entry_.variables.push_back({begin, begin + words.size() * sizeof(words[0])});
+    }
+  }
 
   void parse() {
     if (tokens_.take_if("(")) parameters();
@@ -50,44 +124,12 @@ class EntryParser {
  private:
   using Kind = Instruction::Kind;
 
-  std::uint32_t number() {
-    const Token token = tokens_.peek();
-    std::uint32_t value = 0;
-    const char* const end = token.text.data() + token.text.size();
-    if (std::from_chars(token.text.data(), end, value).ptr != end || token.text.empty())
-      tokens_.fail("a number");
-    tokens_.take();
-    return value;
-  }
-  std::uint8_t type() {
-    const Token token = tokens_.peek();
-    const auto bytes = bytes_of_type(token.text.substr(token.text.empty() ? 0 : 1));
-    if (!token.text.starts_with(".") || !bytes) tokens_.fail("a type");
-    tokens_.take();
-    return *bytes;
-  }
-
-  /// [.align n] .type name [ '[' count ']' ], behind `end` bytes: its name and where it begins.
-  std::pair<std::string, std::uint32_t> variable(std::uint32_t& end) {
-    const std::uint32_t stated = tokens_.take_if(".align") ? number() : 1;
-    const std::uint8_t bytes = type();
-    const std::string name(tokens_.take().text);
-    std::uint32_t count = 1;
-    if (tokens_.take_if("[")) {
-      count = number();
-      tokens_.expect("]");
-    }
-    const std::uint32_t at = aligned(end, std::max<std::uint32_t>(stated, bytes));
-    end = at + count * bytes;
-    return {name, at};
-  }
-
   void parameters() {
     while (!tokens_.take_if(")")) {
       tokens_.expect(".param");
-      const auto [name, at] = variable(entry_.parameter_bytes);
-      entry_.parameters.push_back({at, entry_.parameter_bytes - at});
-      symbols_[name] = at;
+      const Variable one = variable(entry_.parameter_bytes);
+      entry_.parameters.push_back({one.at, entry_.parameter_bytes - one.at});
+      symbols_[one.name] = one.at;
       tokens_.take_if(",");
     }
   }
@@ -110,12 +152,12 @@ class EntryParser {
     } else if (tokens_.take_if(".reg")) {
       declaration();
     } else if (tokens_.take_if(".shared")) {
-      const auto [name, at] = variable(entry_.shared_bytes);
-      symbols_[name] = at;
+      const Variable one = variable(entry_.shared_bytes);
+      symbols_[one.name] = one.at;
       tokens_.expect(";");
     } else if (tokens_.take_if(".local")) {
-      const auto [name, at] = variable(entry_.local_bytes);
-      symbols_[name] = at;
+      const Variable one = variable(entry_.local_bytes);
+      symbols_[one.name] = one.at;
       tokens_.expect(";");
     } else if (tokens_.take_if(".pragma")) {
       tokens_.take();
@@ -137,25 +179,6 @@ class EntryParser {
       registers_.declare(name, count, bytes);
     } while (tokens_.take_if(","));
     tokens_.expect(";");
-  }
-
-  /// 12, -12, 0x1f, 0f3F800000, 0d3FF0000000000000.
-  std::optional<std::uint64_t> literal() {
-    const bool negative = tokens_.take_if("-");
-    std::string_view digits = tokens_.peek().text;
-    int base = 10;
-    if (digits.starts_with("0f") || digits.starts_with("0d") || digits.starts_with("0x")) {
-      base = 16;
-      digits.remove_prefix(2);
-    }
-    std::uint64_t value = 0;
-    const char* const end = digits.data() + digits.size();
-    if (digits.empty() || std::from_chars(digits.data(), end, value, base).ptr != end) {
-      if (negative) tokens_.fail("a number");
-      return std::nullopt;
-    }
-    tokens_.take();
-    return negative ? 0 - value : value;
   }
 
   /// A source of an instruction, of which a constant takes so many bytes.
@@ -306,7 +329,7 @@ class EntryParser {
         tokens_.fail("an address of another size before it");
     } else if (const auto symbol = symbols_.find(base.text); symbol != symbols_.end()) {
       one.absolute = true;
-      one.offset = symbol->second;
+      one.offset = static_cast<std::int64_t>(symbol->second);
     } else {
       tokens_.fail("a register or a variable before it");
     }
@@ -377,12 +400,34 @@ class EntryParser {
     }
   }
 
-  Tokens& tokens_;
   Entry& entry_;
   Registers registers_;
-  std::map<std::string, std::uint32_t, std::less<>> symbols_, labels_;
+  std::map<std::string, std::uint64_t, std::less<>> symbols_;
+  std::map<std::string, std::uint32_t, std::less<>> labels_;
   std::vector<std::pair<std::size_t, std::string>> branches_;
 };
+
+/// [.align n] .type name [ '[' count ']' ] [ = value | = { value, ... } ] ;
+void module_variable(Tokens& tokens, Module& module) {
+  Declarations one(tokens);
+  std::uint32_t end = 0;
+  const auto [name, at, bytes] = one.variable(end);
+  std::vector<std::uint64_t>& words = module.variables[name];
+  words.assign((end + 7) / 8, 0);
+  if (tokens.take_if("=")) {
+    const bool many = tokens.take_if("{");
+    auto* to = reinterpret_cast<std::byte*>(words.data());
+    do {
+      const auto value = one.literal();
+      if (!value || to + bytes > reinterpret_cast<std::byte*>(words.data()) + end)
+        tokens.fail("no more than as many numbers");
+      std::memcpy(to, &*value, bytes);
+      to += bytes;
+    } while (many && tokens.take_if(","));
+    if (many) tokens.expect("}");
+  }
+  tokens.expect(";");
+}
 
 }  // namespace
 
@@ -396,13 +441,15 @@ Module parse(std::string_view text) {
     } else if (tokens.take_if(".version") || tokens.take_if(".address_size")) {
       tokens.take();
       while (tokens.take_if(",")) tokens.take();
+    } else if (tokens.take_if(".global") || tokens.take_if(".const")) {
+      module_variable(tokens, module);
     } else if (tokens.take_if(".visible") || tokens.take_if(".weak")) {
       continue;
     } else if (tokens.take_if(".entry")) {
       Entry entry;
       const Token name = tokens.take();
       entry.name = name.text;
-      EntryParser(tokens, entry).parse();
+      EntryParser(tokens, module, entry).parse();
       const char* const end =
           tokens.at_end() ? text.data() + text.size() : tokens.peek().text.data();
       entry.text.assign(name.text.data(), end);

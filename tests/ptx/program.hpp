@@ -81,8 +81,14 @@ struct Parameter {
   std::uint32_t offset, bytes;
 };
 
+/// Memory that kernels may touch: its addresses are the host's.
+struct Range {
+  std::uintptr_t begin = 0, end = 0;
+};
+
 struct Entry {
   std::string name;
+  std::vector<Range> variables;  ///< the module's that it names
   std::vector<Instruction> code;
   std::vector<Parameter> parameters;
   std::vector<Constant> constants;
@@ -96,7 +102,8 @@ struct Entry {
 };
 
 struct Module {
-  std::string target;  ///< sm_90
+  std::string target;                                                        ///< sm_90
+  std::map<std::string, std::vector<std::uint64_t>, std::less<>> variables;  ///< in its memory
   std::map<std::string, Entry> entries;
 };
 

@@ -74,6 +74,20 @@ TEST(PtxOperations, Compute) {
   EXPECT_EQ(computed<float>("ex2.approx.ftz.f32", 3.0f), 8.0f);
   EXPECT_EQ(computed<float>("ex2.approx.ftz.f32", -127.0f), 0.0f);
   EXPECT_EQ(computed<u32>("bfi.b32", u32{0xff}, u32{0}, u32{0x104}, u32{0x206}), 0x3f0U);
+  EXPECT_EQ(computed<std::uint64_t>("bfi.b64", std::uint64_t{3}, std::uint64_t{0}, u32{40}, u32{2}),
+            std::uint64_t{3} << 40);
+  EXPECT_EQ(computed<std::int64_t>("mul.hi.s64", std::int64_t{-3}, std::int64_t{1} << 62), -1);
+  EXPECT_EQ(computed<std::int32_t>("cvt.rzi.s32.f32", -2.7f), -2);
+  EXPECT_EQ(computed<std::int32_t>("cvt.rni.s32.f32", 2.5f), 2);
+  EXPECT_EQ(computed<std::int32_t>("cvt.rzi.s32.f64", 3e9), std::numeric_limits<int>::max());
+  EXPECT_EQ(computed<std::int64_t>("cvt.rzi.s64.f32", -1e30f),
+            std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(computed<u32>("cvt.rzi.u32.f32", nan), 0U);
+  EXPECT_EQ(computed<u32>("cvt.rzi.u32.f32", 4294967040.0f), 4294967040U);
+  EXPECT_EQ(computed<double>("cvt.rmi.f64.f64", -0.5), -1.0);
+  EXPECT_EQ(computed<float>("copysign.f32", -1.0f, 2.0f), -2.0f);
+  EXPECT_EQ(computed<float>("add.rz.f32", 1.0f, 0x1.8p-24f), 1.0f);
+  EXPECT_EQ(computed<float>("add.rz.f32", 1.0f, -0x1p-30f), std::nextafter(1.0f, 0.0f));
   const double third = computed<double>("rcp.approx.ftz.f64", 3.0);
   EXPECT_NEAR(third, 1.0 / 3, 1e-6);
   EXPECT_EQ(std::bit_cast<std::uint64_t>(third) & 0xffffffffU, 0U);

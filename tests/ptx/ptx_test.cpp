@@ -261,6 +261,26 @@ TEST(Ptx, GivesThreadsMemoryOfTheirOwn) {
       (std::vector<std::uint32_t>(2, 0xffffffff)));
 }
 
+/// And of modules, which they may read.
+TEST(Ptx, ReadsVariablesOfTheModule) {
+  const Module module = parse(R"(.version 9.0
+.target sm_90
+.address_size 64
+.global .align 4 .b8 bytes[6] = {1, 2, 255};
+.const .align 8 .u64 number = 77;
+.visible .entry kernel()
+{
+  ret;
+}
+)");
+  const auto& words = module.variables.at("bytes");
+  ASSERT_EQ(words.size(), 1U);
+  EXPECT_EQ(words[0], 0xff0201U);
+  EXPECT_EQ(module.variables.at("number")[0], 77U);
+  EXPECT_EQ(module.entries.at("kernel").variables.size(), 2U);
+  EXPECT_THROW(parse(".global .b8 one[2] = {1, 2, 3};"), std::runtime_error);
+}
+
 TEST(Ptx, AsksAllThreadsOfABlock) {
   const std::string any =
       "setp.eq.u32 %p1, %r3, %n; bar.red.or.pred %p2, 0, %p1; "
