@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "codelets/cuda/libraries.hpp"
+#include "codelets/map/map_testing.hpp"
 #include "tests/reference/exact_products.hpp"
 #include "tests/reference/kernel_agreement.hpp"
 
@@ -151,6 +152,14 @@ TEST(CudaDevice, EveryKernelAgreesWithTheReference) {
   for (const auto& [op, compared] :
        reference::compare_kernels(kernels(), DeviceKind::cuda, run_on_device, begins))
     EXPECT_TRUE(compared > 0 || kernels().find(op).empty()) << op;
+}
+
+TEST(CudaDevice, MapsAreTheirExpressionsToTheBit) {
+  const runtime::CudaSupport support = runtime::cuda_support();
+  if (support.devices.empty()) GTEST_SKIP() << "no device: " << support.reason;
+  const runtime::Kernel& kernel = kernels().at("map", "own", DeviceKind::cuda);
+  for (unsigned seed = 0; seed < 200 && !HasFailure(); ++seed)
+    codelets::testing::RandomMap(seed, run_on_device).run(kernel);
 }
 
 // What the libraries refuse, kernels of our own take, and nothing else tells: of a library that

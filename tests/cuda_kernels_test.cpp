@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "codelets/cuda/grid.hpp"
+#include "codelets/map/map_testing.hpp"
 #include "codelets/testing.hpp"
 #include "src/runtime/checked.hpp"
 #include "tests/grids_as_loops.hpp"
@@ -41,6 +42,12 @@ TEST(CudaKernels, AgreeWithTheReferenceWhenTheirGridsAreLoops) {
     const auto found = compared.find(op);
     EXPECT_TRUE(found != compared.end() && found->second > 0) << op << " has no kernel for GPUs";
   }
+}
+
+TEST(CudaKernels, AreTheExpressionsOfMapsToTheBit) {
+  const runtime::KernelTable table = grids_as_loops();
+  for (unsigned seed = 0; seed < 40 && !HasFailure(); ++seed)
+    codelets::testing::RandomMap(seed).run(table.at("map", "own", DeviceKind::cuda));
 }
 
 // Threads of a phase run in either order. What reaches beyond its bytes, which checked builds look

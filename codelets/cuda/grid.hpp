@@ -33,6 +33,12 @@ struct Guard {
   __device__ bool closed() const { return status != nullptr && (*status != 0 || *failed != 0); }
 };
 
+constexpr int threads_of_each = 256;
+constexpr std::int64_t blocks_of_each(std::int64_t count) {
+  constexpr std::int64_t most = 1 << 16;  // a thread takes more than one beyond
+  return std::min((count + threads_of_each - 1) / threads_of_each, most);
+}
+
 template <class F>
 __global__ void call_each(std::int64_t count, F f, Guard guard) {
   arenite::cuda::wait_for_earlier();
@@ -94,10 +100,7 @@ template <class F>
 static void for_each(const KernelCall& call, std::int64_t count, const F& f) {
   static_assert(std::is_trivially_copyable_v<F>);
 #ifdef __CUDACC__
-  constexpr int threads = 256;
-  constexpr std::int64_t most = 1 << 16;  // a thread takes more than one beyond
-  const std::int64_t blocks = std::min((count + threads - 1) / threads, most);
-  launch(call, blocks, threads, call_each<F>, count, f, Guard(call));
+  launch(call, blocks_of_each(count), threads_of_each, call_each<F>, count, f, Guard(call));
 #else
   if (count == 0 || leaves_out(call)) return;
   for (std::int64_t i = 0; i < count; ++i) f(from_the_first() ? i : count - 1 - i);

@@ -5,6 +5,8 @@
 
 #include <arenite/expr/expression.hpp>
 
+#include <string>
+
 #include "codelets/words.hpp"
 
 namespace arenite::codelets {
@@ -12,16 +14,13 @@ namespace arenite::codelets {
 /// The attribute that says what is computed, as text (see arenite/expr/text.hpp).
 inline constexpr const char* map_expression = "expression";
 
-struct Registry;
-
 expr::Type type_of(DType type) noexcept;
 
 /// What an op computes. Throws Error.
 expr::Expression formula_of(const OpView& op);
 
-std::vector<Kernel> map_kernels();
-
-/// Into a table, without kernels for GPUs.
-void register_map(Registry& registry);
+/// The CUDA C++ of a kernel that computes an op, whose values have no halo (see
+/// codelets/cuda/generated.hpp): its parameters are the operands and the results.
+std::string map_source(const OpView& op);
 
 }  // namespace arenite::codelets

@@ -52,18 +52,6 @@ struct State {
   void lay_out();
 };
 
-std::vector<const graph::Value*> operands_of(const OpView& op) {
-  std::vector<const graph::Value*> values;
-  for (std::size_t i = 0; i < op.operand_count(); ++i) values.push_back(&op.operand(i));
-  return values;
-}
-
-std::vector<const graph::Value*> results_of(const OpView& op) {
-  std::vector<const graph::Value*> values;
-  for (std::size_t i = 0; i < op.op().results.size(); ++i) values.push_back(&op.result(i));
-  return values;
-}
-
 /// Operands in whose bytes each result lies.
 std::vector<std::vector<std::size_t>> overwritten(const OpView& op) {
   std::vector<std::vector<std::size_t>> all(op.op().results.size());
@@ -154,15 +142,19 @@ void repeat(const void* from, std::byte* to, std::int64_t count, std::int64_t by
   fill(std::uint8_t{});
 }
 
+/// Of a worker's stack: what a map needs besides its values is best where the last one had it, in
+/// the first cache. Long formulas have a workspace of their own.
+constexpr std::int64_t most_on_stack = std::int64_t{48} << 10;
+
 /// One execution: nothing of it outlives the call, and all that it needs lies in the workspace.
 class Run {
  public:
-  explicit Run(const KernelCall& call)
+  Run(const KernelCall& call, const State& state, void* workspace)
       : call_(call),
-        state_(*static_cast<const State*>(call.state)),
+        state_(state),
         code_(state_.code),
         walk_(state_.walk),
-        workspace_(static_cast<std::byte*>(call.workspace)),
+        workspace_(static_cast<std::byte*>(workspace)),
         places_(reinterpret_cast<void**>(workspace_)),
         starts_(reinterpret_cast<std::byte**>(workspace_ + state_.starts)) {}
 
@@ -328,7 +320,17 @@ class Run {
   std::int64_t done_ = 0;  // elements of the results
 };
 
-void run(const KernelCall& call) { Run(call).run(); }
+void run(const KernelCall& call) {
+  const State& state = *static_cast<const State*>(call.state);
+  if (state.workspace > most_on_stack) return Run(call, state, call.workspace).run();
+  alignas(64) std::byte scratch[most_on_stack];
+  Run(call, state, scratch).run();
+}
+
+std::int64_t workspace_of(const OpView& op) {
+  const std::int64_t needed = State(op).workspace;
+  return needed > most_on_stack ? needed : 0;
+}
 
 State state_of(const OpView& op) { return State(op); }
 
@@ -336,7 +338,7 @@ State state_of(const OpView& op) { return State(op); }
 
 std::vector<Kernel> map_kernels() {
   return {{.name = "tiles",
-           .workspace = [](const OpView& op) { return State(op).workspace; },
+           .workspace = workspace_of,
            .prepare = prepare<state_of, run>,
            .wanted_halo = [](const OpView&, std::size_t) { return 0; },
            .writes_halo = true}};

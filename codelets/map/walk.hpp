@@ -21,25 +21,22 @@ enum class Access : std::uint8_t {
   periodic,  ///< the same row again and again
 };
 
-struct Walk {
-  struct Axis {
-    std::int64_t size = 1;
-    std::vector<std::int64_t> step;  ///< elements, by value
-  };
+inline std::vector<const graph::Value*> operands_of(const OpView& op) {
+  std::vector<const graph::Value*> values;
+  for (std::size_t i = 0; i < op.operand_count(); ++i) values.push_back(&op.operand(i));
+  return values;
+}
 
-  std::vector<Axis> outer;  ///< outermost first
-  Axis rows, row;           ///< the two innermost ones
-  std::int64_t rows_in_tile = 1;
-  std::vector<std::int64_t> first;  ///< by value: elements before its first one
-  std::vector<Access> access;       ///< by value
+inline std::vector<const graph::Value*> results_of(const OpView& op) {
+  std::vector<const graph::Value*> values;
+  for (std::size_t i = 0; i < op.op().results.size(); ++i) values.push_back(&op.result(i));
+  return values;
+}
 
-  /// Operands, which are repeated along axes where their size is 1, then results.
-  Walk(const std::vector<const graph::Value*>& operands,
-       const std::vector<const graph::Value*>& results);
-
- private:
-  void add_axes(const std::vector<const graph::Value*>& values, std::size_t operands);
-  Access access_of(std::size_t value) const;
+/// An axis that several values go through together.
+struct JointAxis {
+  std::int64_t size = 1;
+  std::vector<std::int64_t> step;  ///< elements, by value
 };
 
 /// A value's steps along the axes of a shape of that rank or a larger one.
@@ -52,6 +49,47 @@ inline std::vector<std::int64_t> steps_along(const graph::Value& value, const Sh
   return steps;
 }
 
+/// As few axes of a shape as possible, outermost first: those that every value goes through as if
+/// they were one become one. Values are repeated along axes where their size is 1.
+inline std::vector<JointAxis> joint_axes(const std::vector<const graph::Value*>& values,
+                                         const Shape& whole) {
+  std::vector<std::vector<std::int64_t>> steps;
+  for (const graph::Value* value : values) steps.push_back(steps_along(*value, whole));
+  std::vector<JointAxis> axes;
+  for (int i = 0; i < whole.rank(); ++i) {
+    JointAxis axis{.size = whole[i], .step = {}};
+    if (axis.size == 1) continue;
+    for (const auto& one : steps) axis.step.push_back(one[static_cast<std::size_t>(i)]);
+    bool is_one = !axes.empty();
+    for (std::size_t v = 0; is_one && v < values.size(); ++v)
+      is_one = axes.back().step[v] == axis.size * axis.step[v];
+    if (is_one) {
+      axis.size *= axes.back().size;
+      axes.back() = std::move(axis);
+    } else {
+      axes.push_back(std::move(axis));
+    }
+  }
+  return axes;
+}
+
+struct Walk {
+  using Axis = JointAxis;
+
+  std::vector<Axis> outer;  ///< outermost first
+  Axis rows, row;           ///< the two innermost ones
+  std::int64_t rows_in_tile = 1;
+  std::vector<std::int64_t> first;  ///< by value: elements before its first one
+  std::vector<Access> access;       ///< by value
+
+  /// Operands, which are repeated along axes where their size is 1, then results.
+  Walk(const std::vector<const graph::Value*>& operands,
+       const std::vector<const graph::Value*>& results);
+
+ private:
+  Access access_of(std::size_t value) const;
+};
+
 inline Walk::Walk(const std::vector<const graph::Value*>& operands,
                   const std::vector<const graph::Value*>& results) {
   std::vector<const graph::Value*> values = operands;
@@ -59,7 +97,7 @@ inline Walk::Walk(const std::vector<const graph::Value*>& operands,
   row.step.assign(values.size(), 0);
   rows.step.assign(values.size(), 0);
   for (const graph::Value* value : values) first.push_back(Strides(*value).first);
-  add_axes(values, operands.size());
+  outer = joint_axes(values, results.front()->shape);
   const auto take = [&](Axis& into) {
     if (outer.empty()) return;
     into = std::move(outer.back());
@@ -80,27 +118,6 @@ inline Walk::Walk(const std::vector<const graph::Value*>& operands,
     const bool is_one_element =
         v >= operands.size() && row.size == 1 && outer.empty() && rows_in_tile == 1;
     access.push_back(is_one_element ? Access::direct : access_of(v));
-  }
-}
-
-/// As few axes as possible: those that every value goes through as if they were one become one.
-inline void Walk::add_axes(const std::vector<const graph::Value*>& values, std::size_t operands) {
-  const Shape& whole = values[operands]->shape;
-  std::vector<std::vector<std::int64_t>> steps;
-  for (const graph::Value* value : values) steps.push_back(steps_along(*value, whole));
-  for (int i = 0; i < whole.rank(); ++i) {
-    Axis axis{.size = whole[i], .step = {}};
-    if (axis.size == 1) continue;
-    for (const auto& one : steps) axis.step.push_back(one[static_cast<std::size_t>(i)]);
-    bool is_one = !outer.empty();
-    for (std::size_t v = 0; is_one && v < values.size(); ++v)
-      is_one = outer.back().step[v] == axis.size * axis.step[v];
-    if (is_one) {
-      axis.size *= outer.back().size;
-      outer.back() = std::move(axis);
-    } else {
-      outer.push_back(std::move(axis));
-    }
   }
 }
 

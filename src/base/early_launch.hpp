@@ -55,22 +55,35 @@ inline bool kernels_begin_early() noexcept {
   return devices[index] == yes && early_launches_wanted();
 }
 
+/// How a grid is launched; `waits`: its kernel calls `wait_for_earlier`, and may begin early.
+class EarlyLaunch {
+ public:
+  EarlyLaunch(cudaStream_t stream, std::int64_t blocks, int threads, bool waits = true) {
+    early_.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early_.val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
+    config.blockDim = dim3(static_cast<unsigned>(threads));
+    config.stream = stream;
+    config.attrs = &early_;
+    config.numAttrs = waits && kernels_begin_early() ? 1 : 0;
+  }
+  EarlyLaunch(const EarlyLaunch&) = delete;
+  EarlyLaunch& operator=(const EarlyLaunch&) = delete;
+
+  cudaLaunchConfig_t config{};
+
+ private:
+  cudaLaunchAttribute early_{};
+};
+
 /// Of more than `most_blocks` it is cudaErrorInvalidConfiguration. (A recording keeps such an edge
 /// between two kernels.)
 template <class... Parameters, class... Arguments>
 cudaError_t launch_early(cudaStream_t stream, std::int64_t blocks, int threads,
                          void (*kernel)(Parameters...), Arguments... arguments) {
   if (blocks > most_blocks) return cudaErrorInvalidConfiguration;
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.stream = stream;
-  config.attrs = &early;
-  config.numAttrs = kernels_begin_early() ? 1 : 0;
-  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+  const EarlyLaunch as(stream, blocks, threads);
+  return cudaLaunchKernelEx(&as.config, kernel, Parameters(arguments)...);
 }
 
 }  // namespace arenite::cuda

@@ -157,6 +157,7 @@ const TargetProfile& default_target() {
                   {"dense_relu/xsmm", {75, 60}},
                   {"identity/plain", {60, 40}},
                   {"join_columns/plain", {60, 30}},
+                  {"map/tiles", {50, 30}},
                   {"matmul/plain", {8, 60}},
                   {"matmul/xsmm", {75, 60}},
                   {"max_pool2d/direct", {7, 40}},

@@ -95,6 +95,20 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* st
       stub, arguments,
       {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, early});
 }
+cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption*, void**,
+                                unsigned, cudaLibraryOption*, void**, unsigned) {
+  not_captured("cudaLibraryLoadData");
+  *library = reinterpret_cast<cudaLibrary_t>(binary_of(static_cast<const char*>(code)));
+  return cudaSuccess;
+}
+cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {
+  // Launches tell kernels apart by their addresses.
+  auto* const stub = new char;
+  const std::lock_guard lock(state().mutex);
+  state().kernels[stub] = {reinterpret_cast<Binary*>(library), name};
+  *kernel = reinterpret_cast<cudaKernel_t>(stub);
+  return cudaSuccess;
+}
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* stub) {
   const std::lock_guard lock(state().mutex);
   const auto known = state().kernels.find(stub);

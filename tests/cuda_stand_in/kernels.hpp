@@ -25,6 +25,8 @@ struct Launch {
 
 /// Where the compiler has put what it made of a source file.
 Binary* binary_at(const void* wrapper);
+/// PTX that was made while the program ran.
+Binary* binary_of(const char* ptx);
 
 /// Of the PTX that would run on a GPU newer than all it was compiled for: 90 of sm_90; 0 of none
 /// that can be read.

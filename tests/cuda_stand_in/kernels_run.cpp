@@ -158,6 +158,12 @@ Binary* binary_at(const void* wrapper) {
   return made;
 }
 
+Binary* binary_of(const char* ptx) {
+  auto* made = new Binary;
+  made->bytes = *new std::string(ptx);
+  return made;
+}
+
 int architecture_of(const Kernel& kernel) { return architecture_of(ptx_in(kernel.binary->bytes)); }
 
 const Launch& launch_of(const Kernel& kernel, int device, const Configuration& as,

@@ -24,6 +24,21 @@ List grown(Draw& draw, const Shape& shape) {
   return sizes;
 }
 
+/// Maps of a value, and of one that is repeated to its shape.
+void add_map(RandomValues& values, graph::ValueId x) {
+  Draw& draw = values.draw;
+  const Shape shape = values.shape(x);
+  const char* expression =
+      draw.of({"$1 * sigmoid($1)", "tanh($1)", "fma($1, 0.5, $2)", "max($1, $2)",
+               "yield select($1 < $2, $2 * 0.1, $1), $1 - $2", "$1 + 0.1 * float32(index(0))"});
+  std::vector<graph::ValueId> operands{x};
+  if (std::string_view(expression).find("$2") != std::string_view::npos)
+    operands.push_back(values.floats(Shape(draw.chance(50) ? dims(shape) : shrunk(draw, shape))));
+  if (std::string_view(expression).find("index") != std::string_view::npos && shape.rank() == 0)
+    expression = "-$1";
+  values.builder.add("map", operands, {{"expression", std::string(expression)}});
+}
+
 }  // namespace
 
 void add_elementwise(RandomValues& values) {
@@ -31,7 +46,7 @@ void add_elementwise(RandomValues& values) {
   graph::Builder& builder = values.builder;
   const graph::ValueId x = values.tensor();
   const Shape shape = values.shape(x);
-  switch (draw.below(5)) {
+  switch (draw.below(8)) {
     case 0:
       builder.add("sum_to", {x}, {{"shape", shrunk(draw, shape)}});
       break;
@@ -40,6 +55,11 @@ void add_elementwise(RandomValues& values) {
       break;
     case 2:
       builder.add("broadcast_to", {x}, {{"shape", grown(draw, shape)}});
+      break;
+    case 3:
+    case 4:
+    case 5:
+      add_map(values, x);
       break;
     default: {
       const Shape of(draw.chance(50) ? dims(shape) : shrunk(draw, shape));

@@ -4,17 +4,18 @@
 #include <cmath>
 
 namespace arenite::reference {
-namespace {
-
-/// The element of `part` that is seen at element i of `whole`.
 std::int64_t seen_at(const Shape& whole, const Shape& part, std::int64_t i) {
   std::int64_t at = 0, step = 1;
-  for (int axis = whole.rank(); axis-- > 0; i /= whole[axis]) {
-    if (part[axis] != 1) at += i % whole[axis] * step;
-    step *= part[axis];
+  const int missing = whole.rank() - part.rank();
+  for (int axis = whole.rank(); axis-- > missing; i /= whole[axis]) {
+    const std::int64_t size = part[axis - missing];
+    if (size != 1) at += i % whole[axis] * step;
+    step *= size;
   }
   return at;
 }
+
+namespace {
 
 void sum_to(Call& call) {
   const Tensor& x = call.in(0);

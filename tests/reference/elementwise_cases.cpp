@@ -1,5 +1,8 @@
 #include "tests/reference/operator_cases.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace arenite::reference {
 namespace {
 
@@ -21,11 +24,47 @@ const std::vector<Repeat> repeats{{{3, 5}, {3, 5}},
 
 List dims(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
+OperatorCase map_case(const char* expression, std::vector<CaseOperand> operands) {
+  return {"map", std::move(operands), {{"expression", std::string(expression)}}};
+}
+
+/// All functions of floats, of operands in (−1, 1).
+constexpr const char* of_floats[] = {
+    "a = $1 * $2; yield a / (1 + exp(-a))",
+    "sqrt(2 + $1) - rsqrt(2 + $2) + expm1($1) * log1p(0.5 * $2) + log(3 - $1)",
+    "yield tanh($1) + erf($2), sigmoid($1 - $2)",
+    "max($1, $2) * 2 + min($1, 0.25) + abs($2) * $1 + select($1 < $2, $1 * $1, $2)",
+    "fma($1, $2, floor($1 * 8.01) - round($2 * 8.01))",
+};
+
+std::vector<OperatorCase> map_cases(DType type) {
+  std::vector<OperatorCase> all;
+  for (std::size_t i = 0; i < repeats.size(); ++i) {
+    const CaseOperand large{repeats[i].whole, true, type}, small{repeats[i].part, true, type};
+    all.push_back(map_case(of_floats[i % std::size(of_floats)], {large, small}));
+  }
+  const CaseOperand x{{3, 4, 5}, true, type};
+  // Those of doubles are calls on a GPU, which nothing here runs without one.
+  if (type == DType::float32)
+    all.push_back(map_case("sin($1) * cos($2) + pow(2 + $1, $2)", {x, {{5}, true, type}}));
+  const std::string name(to_string(type));
+  all.push_back(map_case("$1 / $2 - $3", {x, {{5}, true, type, 1, 2}, {{4, 1}, true, type}}));
+  all.push_back(map_case(("$1 * " + name + "(index(0) - 2 * index(2))").c_str(), {x}));
+  const CaseOperand i{{3, 4, 5}, false, DType::int32, -50, 50},
+      j{{4, 1}, false, DType::int64, -9, 9}, k{{5}, false, DType::uint8, 0, 255};
+  all.push_back(
+      map_case("yield $1 * 2, ($2 << 3) % 7 ^ int32($4), int64($2) / $3 + 5, uint8($2 * 3), "
+               "max($3, -$3) & 6 | int64($2 >= 0), ~$3 >> 1",
+               {x, i, j, k}));
+  return all;
+}
+
 }  // namespace
 
 std::vector<OperatorCase> elementwise_cases() {
   std::vector<OperatorCase> all;
   for (DType type : {DType::float32, DType::float64}) {
+    std::ranges::move(map_cases(type), std::back_inserter(all));
     all.push_back({"silu", {{{2, 3, 3, 5}, true, type, -3, 3}}, {}});
     for (const auto& [whole, part] : repeats) {
       const CaseOperand large{whole, true, type}, small{part, true, type};

@@ -63,6 +63,8 @@ class Call {
   std::size_t operands() const noexcept { return op_.operands.size(); }
   bool has(std::size_t i) const noexcept { return i < op_.operands.size() && op_.operands[i]; }
 
+  DType type(std::size_t i) const { return graph_[op_.operands.at(i)].type; }
+
   const Tensor& in(std::size_t i) {
     used_.at(i) = true;
     return values_.at(op_.operands.at(i).index);

@@ -11,11 +11,15 @@ void add_product_rules(Rules& rules);      ///< matmul
 void add_axis_rules(Rules& rules);         ///< permute
 void add_convolution_rules(Rules& rules);  ///< conv2d, alone and fused with ReLU and pooling
 void add_elementwise_rules(Rules& rules);  ///< what broadcasts, smooth functions
+void add_map_rules(Rules& rules);          ///< map
 void add_indexing_rules(Rules& rules);     ///< rows from an index that is data
 void add_pooling_rules(Rules& rules);      ///< max_pool2d, avg_pool2d
 void add_norm_rules(Rules& rules);         ///< rms_norm, softmax
 void add_complex_rules(Rules& rules);      ///< complex_mul
 void add_training_rules(Rules& rules);     ///< batches, the loss, updates
+
+/// The element of `part`, which may lack the first axes, that is seen at element i of `whole`.
+std::int64_t seen_at(const Shape& whole, const Shape& part, std::int64_t i);
 
 /// Result 0 becomes its ReLU.
 void rectify(Call& call);

@@ -1,0 +1,45 @@
+#include "codelets/cuda/generated.hpp"
+#include "codelets/cuda/kernel.hpp"
+#include "codelets/map/map.hpp"
+
+#include <array>
+
+namespace arenite::codelets {
+namespace {
+
+struct MapState {
+  cuda::Each kernel;
+  std::size_t operands, results;
+  std::int64_t count;
+
+  explicit MapState(const OpView& op)
+      : kernel(map_source(op)),
+        operands(op.operand_count()),
+        results(op.op().results.size()),
+        count(op.result(0).shape.elements()) {}
+
+  void run(const KernelCall& call) const {
+    std::array<void*, cuda::most_parameters> parameters{};
+    for (std::size_t i = 0; i < operands; ++i)
+      parameters[i] = const_cast<void**>(&call.operands[i]);
+    for (std::size_t i = 0; i < results; ++i)
+      parameters[operands + i] = const_cast<void**>(&call.results[i]);
+    kernel.launch(call, count, {parameters.data(), operands + results});
+  }
+};
+
+graph::Support supports(const OpView& op) {
+  if (op.operand_count() + op.op().results.size() > cuda::most_parameters)
+    return "more operands and results than a kernel has parameters";
+  return cuda::disjoint(op);
+}
+
+MapState state_of(const OpView& op) { return MapState(op); }
+
+}  // namespace
+
+void ARENITE_CUDA_KERNELS(map)(runtime::KernelTable& kernels) {
+  kernels.add("map", cuda::own("own", supports, prepare<state_of, cuda::run_state<MapState>>));
+}
+
+}  // namespace arenite::codelets

@@ -1,0 +1,88 @@
+#include "src/expr/cuda.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "src/expr/functions.hpp"
+#include "src/expr/scalar.hpp"
+
+namespace arenite::expr {
+namespace {
+
+/// NVRTC has no headers: the names of the standard library that meaning.hpp takes.
+constexpr std::string_view types =
+    "namespace std {\n"
+    "using uint8_t = unsigned char;\n"
+    "using int32_t = int;\n"
+    "using uint32_t = unsigned;\n"
+    "using int64_t = long;\n"
+    "using uint64_t = unsigned long;\n"
+    "}\n";
+
+constexpr std::string_view meaning =
+#include "meaning_text.inc"
+    ;
+
+std::string functions() {
+  std::string names;
+  for (const FunctionInfo& one : all_functions()) names += fmt::format("{}, ", one.name);
+  return "namespace arenite::expr { enum class Function : unsigned char { " + names + "}; }\n";
+}
+
+/// With all of its bits, whatever it is: −0, an infinity, the lowest integer.
+std::string constant(const Node& node) {
+  return with_value(node.type, [&]<class T>(T) -> std::string {
+    const std::string_view type = cuda_name(node.type);
+    if constexpr (std::is_floating_point_v<T>) {
+      return fmt::format("__builtin_bit_cast({}, {:#x}{}) /* {} */", type, node.payload,
+                         sizeof(T) == 8 ? "ul" : "u", value_of<T>(node.payload));
+    } else {
+      return fmt::format("static_cast<{}>({:#x}ul)", type, node.payload);
+    }
+  });
+}
+
+}  // namespace
+
+std::string cuda_preamble() { return std::string(types) + functions() + std::string(meaning); }
+
+std::string_view cuda_name(Type type) noexcept {
+  constexpr std::string_view names[] = {"bool",         "std::uint8_t", "std::int32_t",
+                                        "std::int64_t", "float",        "double"};
+  return names[static_cast<std::size_t>(type)];
+}
+
+CudaStatements cuda_statements(const Expression& expression, const CudaNames& names,
+                               std::string_view indent) {
+  CudaStatements made;
+  const auto name = [](NodeId node) { return "t" + std::to_string(node); };
+  const auto value = [&](const Node& node) -> std::string {
+    switch (node.function) {
+      case Function::operand:
+        return names.operands[node.payload];
+      case Function::constant:
+        return constant(node);
+      case Function::index:
+        return names.indices[node.payload];
+      case Function::cast:
+        return fmt::format("cast_value<{}>({})", cuda_name(node.type), name(node.sources[0]));
+      case Function::select:
+        return fmt::format("{} ? {} : {}", name(node.sources[0]), name(node.sources[1]),
+                           name(node.sources[2]));
+      default:
+        break;
+    }
+    std::string sources;
+    for (const NodeId source : sources_of(node))
+      sources += (sources.empty() ? "" : ", ") + name(source);
+    return fmt::format("of<Function::{}>({})", info(node.function).name, sources);
+  };
+  for (NodeId i = 0; i < expression.nodes().size(); ++i) {
+    const Node& node = expression[i];
+    made.text +=
+        fmt::format("{}const {} {} = {};\n", indent, cuda_name(node.type), name(i), value(node));
+  }
+  for (const NodeId result : expression.results()) made.results.push_back(name(result));
+  return made;
+}
+
+}  // namespace arenite::expr
