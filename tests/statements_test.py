@@ -79,7 +79,8 @@ class Case:
         first = 100 * number
         lines = [f"${first + i} = InputTensor(x{first + i}, {x.dtype}, {text(x.shape)});"
                  for i, x in enumerate(self.inputs)]
-        call = re.sub(r"\$(\d+)", lambda found: f"${first + int(found[1])}", self.call)
+        operands, brace, formula = self.call.partition("{")  # which has numbers of its own
+        call = re.sub(r"\$(\d+)", lambda found: f"${first + int(found[1])}", operands) + brace + formula
         return lines + [f"${first + 50 + i} = {name}{call};" for i, name in enumerate(names)]
 
     def given(self, number):
@@ -216,6 +217,13 @@ def sum_to(draw):
     return Case(f"($0, {text(shape)})", [x], exact(x).sum(axis=axes, keepdims=True).astype("float32"))
 
 
+def mapped(draw):
+    dtype, shape = draw.of(REALS), draw.shape()
+    x, y = draw.values(dtype, shape), draw.values(dtype, draw.repeated(shape)[draw.below(len(shape) + 1):])
+    product = exact(x) * exact(y)
+    return Case("($0, $1) { p = $1 * $2; yield p * sigmoid(p) }", [x, y], (product * sigmoid(product)).astype(dtype))
+
+
 def broadcast_to(draw):
     shape = draw.shape()
     x = draw.values("float32", draw.repeated(shape))
@@ -242,6 +250,7 @@ STATEMENTS = [
     ("index_sum", [], index_sum),
     ("sum_to", [], sum_to),
     ("broadcast_to", [], broadcast_to),
+    ("map", [], mapped),
 ]
 
 

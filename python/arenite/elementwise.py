@@ -1,7 +1,7 @@
 """Operators element by element, and sums over axes."""
 
 import math
-from typing import Any
+from typing import Any, List, Union
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .graph import check_shape
 from .rules import expect_axes, is_integer, is_number, text
 from .sizes import Size, refuse_size, whole
 from .shaping import aligned, broadcast_to, index_sum, reshape, sum_to
-from .tensor import Axes, Tensor, TensorLike, as_tensor, one
+from .tensor import Axes, Tensor, TensorLike, as_tensor, one, results
 
 
 def full(shape: Any, value: float = 0.0, dtype: Any = "float32") -> Tensor:
@@ -128,6 +128,17 @@ def relu(x: TensorLike) -> Tensor:
 def silu(x: TensorLike) -> Tensor:
     """x / (1 + exp(−x))."""
     return one("silu", x)
+
+
+def map(formula: str, *operands: TensorLike) -> Union[Tensor, List[Tensor]]:
+    """What a formula makes of each element, as in `map("x = $1 * $2; yield x * sigmoid(x)", a, b)`.
+
+    `$1` is the first operand; sizes of 1 are repeated, and so are axes in front that are missing.
+    Docs/scripts.md has its language. Several results, in the order that `yield` has them, are a
+    list.
+    """
+    made = results("map", operands, {"expression": formula})
+    return made[0] if len(made) == 1 else made
 
 
 def complex_mul(a: TensorLike, b: TensorLike, conjugate: bool = False) -> Tensor:

@@ -11,6 +11,7 @@ from .elementwise import (
     complex_mul as complex_mul,
     full as full,
     identity as identity,
+    map as map,
     mean as mean,
     mul as mul,
     ones as ones,

@@ -48,7 +48,8 @@ class Page(testing.TestCase):
         self.assertLess(names["trainer"].evaluate(names["images"], names["labels"]).loss, 2.4)
 
     def test_every_statement_of_a_script_is_a_function(self):
-        statements = set(re.findall(r"^\$?.*?\b([a-z]\w+)\(", SCRIPTS, re.M))
+        calls = re.sub(r"\{[^{}$]*\$1[^{}]*\}", "", SCRIPTS)  # but of formulas
+        statements = set(re.findall(r"^\$?.*?\b([a-z]\w+)\(", calls, re.M))
         self.assertIn("relu", statements)
         others = {"if": "cond", "sum": "sum_of"}
         wanted = {others.get(name, name) for name in statements}

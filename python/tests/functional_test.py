@@ -86,6 +86,24 @@ class ElementByElement(testing.TestCase):
             ):
                 self.assertClose(one, expected)
 
+    def test_formulas(self):
+        for _ in range(TIMES):
+            shape = sizes(RANDOM.integers(1, 5))
+            a, b = floats(*shape), floats(*shape[1:])
+            x, y = as_input(a, "x"), as_input(b, "y")
+            both = F.map("p = $1 * $2; yield p * sigmoid(p), int32(floor($1 * 8))", x, y)
+            found = run([*both, F.map("exp($1)", x)], x=a, y=b)
+            p = a * b
+            for one, expected in zip(
+                found, [p / (1 + np.exp(-p)), np.floor(a * 8).astype(np.int32), np.exp(a)]
+            ):
+                self.assertEqual(one.dtype, expected.dtype)
+                self.assertClose(one, expected)
+        with self.assertRaisesRegex(
+            arenite.Error, r"expression:1:1: unknown function 'sigmoyd'.*did you mean 'sigmoid'"
+        ):
+            F.map("sigmoyd($1)", x)
+
     def test_complex_products(self):
         for _ in range(TIMES):
             shape = sizes(RANDOM.integers(0, 4))
@@ -405,7 +423,8 @@ class Losses(testing.TestCase):
             "program 'model', step 0, softmax_cross_entropy #0 (lane 0): a label that names no class "
             "of the logits; expected data within the op's limits",
         ):
-            run(F.cross_entropy(x, y), x=a, y=np.full(n, c, np.int32))
+            x, y = as_input(floats(4, 3)), as_input(np.full(4, 3, np.int32), "y")
+            run(F.cross_entropy(x, y), x=floats(4, 3), y=np.full(4, 3, np.int32))
 
     def test_batches_of_a_data_set(self):
         images = RANDOM.integers(0, 256, (10, 3, 2, 1)).astype(np.uint8)

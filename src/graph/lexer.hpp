@@ -57,6 +57,9 @@ class Lexer {
   /// `,`, `)`, `;` or `#`.
   Token raw_name();
 
+  /// What stands behind a brace, up to the closing one, without white space at its ends.
+  std::string formula(const Token& brace);
+
   /// Throws Error at a position of this script.
   [[noreturn]] void refuse(Position position, std::string found, std::string expected,
                            std::string hint = {}) const;

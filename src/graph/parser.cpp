@@ -135,11 +135,11 @@ void Parser::statement() {
     if (token_.text == "train") return training(left);
   }
   Call right = call();
-  if (right.definition->regions.empty()) {
-    expect(';', "the statement");
-  } else {
-    blocks(right);
+  if (!right.definition->regions.empty()) blocks(right);
+  if (right.has_formula || !right.definition->regions.empty()) {
     accept(';');
+  } else {
+    expect(';', "the statement");
   }
   finish(left, right);
 }
@@ -190,7 +190,24 @@ Parser::Call Parser::call() {
   }
   expect(')', "the arguments of " + statement);
   while (accept('@')) op_note(made.notes);
+  if (made.definition->regions.empty() && token_.is('{')) formula(made);
   return made;
+}
+
+void Parser::formula(Call& made) {
+  const AttributeSchema* schema = formula_of(*made.definition);
+  if (schema == nullptr) {
+    lexer_.refuse(token_.position, "a formula of " + made.word,
+                  "none, for it has no attribute that is one", "map has one");
+  }
+  if (made.attributes.has(schema->name)) {
+    lexer_.refuse(token_.position,
+                  "a formula of " + made.word + " that has '" + schema->name + "' already",
+                  "either of them");
+  }
+  made.attributes.set(schema->name, lexer_.formula(token_));
+  made.has_formula = true;
+  advance();
 }
 
 void Parser::argument(Call& made, std::size_t& positional) {

@@ -41,6 +41,7 @@ class Parser {
     std::vector<ValueId> operands;
     Attributes attributes;
     OpNotes notes;
+    bool has_formula = false;  ///< in braces behind it
     std::vector<RegionId> regions;
     std::vector<StorageId> carried;  ///< what its blocks make new versions of
   };
@@ -50,6 +51,7 @@ class Parser {
   void result();
   std::vector<Target> targets();
   Call call();
+  void formula(Call& call);
   void argument(Call& call, std::size_t& positional);
   void absent_operand(const OperatorDefinition& definition, std::size_t index);
   [[noreturn]] void no_more_attributes(const Token& found, const Call& call) const;

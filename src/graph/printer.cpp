@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/characters.hpp"
 #include "src/graph/lexer.hpp"
 #include "src/graph/notes.hpp"
 #include "src/graph/values.hpp"
 #include "src/graph/views.hpp"
+#include "src/graph/words.hpp"
 
 namespace arenite::graph {
 namespace {
@@ -147,12 +149,27 @@ class Printer {
       storage_notes(op.workspace, scratch.name, StorageClass::workspace);
     }
     if (!op.results.empty() || op.workspace) out_ += " = ";
-    call(op);
+    const AttributeSchema* formula = braced(op);
+    call(op, formula);
     if (op.phase != Phase::forward) out_ += " @" + std::string(to_string(op.phase));
     if (op.lane != Op::shared_lane) note("lane", std::to_string(op.lane));
     if (!op.kernel.empty()) note("kernel", quote(op.kernel));
     if (!op.where.empty()) note("where", quote(op.where));
-    out_ += blocks.empty() ? ";\n" : blocks + "\n";
+    if (formula != nullptr) {
+      out_ += " { " + op.attributes.text(formula->name) + " }\n";
+    } else {
+      out_ += blocks.empty() ? ";\n" : blocks + "\n";
+    }
+  }
+
+  /// The attribute that stands in braces behind the call: a formula that is read there as it is.
+  static const AttributeSchema* braced(const Op& op) {
+    const AttributeSchema* schema = op.definition ? formula_of(*op.definition) : nullptr;
+    if (schema == nullptr || !op.attributes.has(schema->name)) return nullptr;
+    const std::string text = op.attributes.text(schema->name);
+    const bool fits = !text.empty() && !is_space(text.front()) && !is_space(text.back()) &&
+                      text.find_first_of("{}\n") == std::string::npos;
+    return fits ? schema : nullptr;
   }
 
   std::string print_regions(const Op& op) {
@@ -202,15 +219,17 @@ class Printer {
     out_ += ", parameters=[" + references(training.parameters) + "]);\n";
   }
 
-  void call(const Op& op) {
+  void call(const Op& op, const AttributeSchema* elsewhere) {
     out_ += needs_quotes(op.name()) ? quote(op.name()) : std::string(op.name());
     out_ += "(" + references(op.operands);
-    attributes(op.attributes, op.operands.empty() ? "" : ", ");
+    attributes(op.attributes, op.operands.empty() ? "" : ", ", elsewhere);
     out_ += ")";
   }
 
-  void attributes(const Attributes& attributes, const char* comma = ", ") {
+  void attributes(const Attributes& attributes, const char* comma = ", ",
+                  const AttributeSchema* elsewhere = nullptr) {
     for (const auto& [name, value] : attributes.items()) {
+      if (elsewhere != nullptr && name == elsewhere->name) continue;
       out_ += std::exchange(comma, ", ") + (is_name(name) && name != "_" ? name : quote(name)) +
               "=" + literal(value, attributes.size_names(name));
     }

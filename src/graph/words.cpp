@@ -1,5 +1,7 @@
 #include "src/graph/words.hpp"
 
+#include <algorithm>
+
 namespace arenite::graph {
 
 const char* kind_of(AttributeType type) noexcept {
@@ -12,6 +14,13 @@ std::string expected_attributes(const OperatorDefinition& definition) {
   for (const AttributeSchema& schema : definition.attributes)
     known += (known.empty() ? "one of " : ", ") + schema.name;
   return known.empty() ? "no attributes" : known;
+}
+
+const AttributeSchema* formula_of(const OperatorDefinition& definition) noexcept {
+  const auto found = std::ranges::find_if(definition.attributes, [](const AttributeSchema& schema) {
+    return schema.type == AttributeType::text && !schema.default_value;
+  });
+  return found == definition.attributes.end() ? nullptr : &*found;
 }
 
 }  // namespace arenite::graph

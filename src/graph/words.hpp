@@ -16,5 +16,8 @@ std::string type_text(const Typed& typed) {
 const char* kind_of(AttributeType type) noexcept;
 /// "one of stride, padding": what could stand in place of an attribute that nobody knows.
 std::string expected_attributes(const OperatorDefinition& definition);
+/// The attribute that scripts have in braces behind a call: a text that must be given. nullptr:
+/// none.
+const AttributeSchema* formula_of(const OperatorDefinition& definition) noexcept;
 
 }  // namespace arenite::graph

@@ -46,7 +46,7 @@ struct Verdict {
     if (!error) return false;
     static const std::regex token(
         "'.*'|the end of the script|unexpected character '.*'|"
-        "a text without an end|unknown escape '.*'");
+        "a text without an end|a formula without an end|unknown escape '.*'");
     static const std::regex meaning(
         "operands only|name=value for each further attribute|'\\)', as all attributes of .*|"
         "operand '.*' of .*, which is not optional|an upper bound of at least 1 for .*|"
