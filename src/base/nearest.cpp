@@ -22,6 +22,10 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+char lower_case(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
 }  // namespace
 
 // A hint further away than three edits, or with no character of the name, would be noise.
@@ -33,8 +37,10 @@ void Nearest::consider(std::string_view candidate) {
   const std::size_t shorter = std::min(name_.size(), candidate.size());
   if (longer - shorter >= edits_) return;  // no nearer than that, and the name may be a megabyte
   const std::size_t edits = distance(name_, candidate);
-  if (edits >= edits_) return;
+  const bool is_same_word = std::ranges::equal(name_, candidate, {}, lower_case, lower_case);
+  if (is_same_word_ || (edits >= edits_ && !is_same_word)) return;
   edits_ = edits;
+  is_same_word_ = is_same_word;
   found_ = candidate;
 }
 

@@ -8,7 +8,7 @@
 namespace arenite {
 
 /// Finds the candidate that a misspelt name is nearest to, in insertions, deletions and changes of
-/// a character: the first of the nearest.
+/// a character: the first of the nearest, but rather one that differs in cases alone.
 class Nearest {
  public:
   explicit Nearest(std::string_view name);
@@ -24,6 +24,7 @@ class Nearest {
   std::string_view name_;
   std::string found_;
   std::size_t edits_;  // fewer than these
+  bool is_same_word_ = false;
 };
 
 }  // namespace arenite

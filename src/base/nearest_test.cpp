@@ -11,6 +11,12 @@ std::string hint(std::string_view name, std::initializer_list<std::string_view> 
   return nearest.hint("none");
 }
 
+TEST(Nearest, PrefersTheSameWordInOtherCases) {
+  Nearest nearest("Relu");
+  for (const char* candidate : {"gelu", "relu", "rely"}) nearest.consider(candidate);
+  EXPECT_EQ(nearest.found(), "relu");
+}
+
 TEST(Nearest, IsTheFirstOfThoseWithTheFewestEdits) {
   EXPECT_EQ(hint("bacth", {"lanes", "batch", "mode"}), "did you mean 'batch'?");
   EXPECT_EQ(hint("cnn3", {"mlp", "cnn1", "cnn2"}), "did you mean 'cnn1'?");
