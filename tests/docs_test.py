@@ -24,6 +24,8 @@ def operators():
         found = re.findall(r'\.name = "(\w+)"[,;]$|= (?:pairwise|definition)\("(\w+)"', text, re.M)
         assert found, f"no operator found in codelets/{folder}"
         names |= {field or made for field, made in found}
+    formulas = (ROOT / "src/expr/formulas.def").read_text(encoding="utf-8")
+    names |= set(re.findall(r"^ARENITE_FORMULA\((\w+)", formulas, re.M))
     return {name for name in names if not WRITTEN_BY_PASSES.search(name)}
 
 

@@ -4,9 +4,10 @@
 //
 //   $3 = map($1, $2, "yield $1 * sigmoid($2)");
 //
-// Its gradient is a map again, of the results' gradients, and of operands or results as they need
-// less work (see arenite/expr/derive.hpp), summed over the axes along which the operand was
-// repeated.
+// An operator for each formula of src/expr/formulas.def is the same with that for its expression,
+// of floats of one type. A gradient is a map again, of the results' gradients, and of operands or
+// results as they need less work (see arenite/expr/derive.hpp), summed over the axes along which
+// the operand was repeated.
 #include "codelets/map/map.hpp"
 
 #include <arenite/expr/derive.hpp>
@@ -14,6 +15,8 @@
 
 #include "codelets/broadcast.hpp"
 #include "codelets/registry.hpp"
+#include "codelets/rules.hpp"
+#include "src/expr/formulas.hpp"
 
 #include <optional>
 
@@ -38,6 +41,11 @@ expr::Type type_of(DType type) noexcept {
 }
 
 expr::Expression formula_of(const OpView& op) {
+  if (const expr::Formula* known = expr::find_formula(op.op().name())) {
+    std::vector<double> numbers;
+    for (const auto& number : known->numbers) numbers.push_back(op.attributes().real(number.name));
+    return known->make(type_of(op.operand(0).type), numbers);
+  }
   std::vector<expr::Type> types;
   for (std::size_t i = 0; i < op.operand_count(); ++i) types.push_back(type_of(op.operand(i).type));
   return expr::parse(op.attributes().text(map_expression), types);
@@ -98,7 +106,7 @@ void expect_axes_of(const expr::Expression& formula, const Shape& shape) {
   }
 }
 
-Results infer(const OpView& op) {
+Results infer_map(const OpView& op) {
   const expr::Expression formula = formula_of(op);
   const Shape shape = shape_of_all(op);
   expect_axes_of(formula, shape);
@@ -106,6 +114,13 @@ Results infer(const OpView& op) {
   for (std::size_t i = 0; i < formula.results().size(); ++i)
     results.push_back({dtype(formula.result_type(i)), shape});
   return results;
+}
+
+/// Of an operator with a name.
+Results infer_named(const OpView& op) {
+  expect_real(op, 0);
+  for (std::size_t i = 1; i < op.operand_count(); ++i) expect_type(op, i, op.operand(0).type);
+  return infer_map(op);
 }
 
 /// About so many operations, as processors have them for sums.
@@ -120,8 +135,9 @@ int weight(expr::Function function) noexcept {
 }
 
 graph::Cost cost(const OpView& op) {
+  const expr::Expression formula = formula_of(op);
   double each = 0;
-  for (const expr::Node& node : formula_of(op).nodes()) each += weight(node.function);
+  for (const expr::Node& node : formula.nodes()) each += weight(node.function);
   return {.flops = each * static_cast<double>(op.result(0).shape.elements()),
           .bytes = bytes_touched(op)};
 }
@@ -171,17 +187,33 @@ std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& sha
     const bool has_rows = own.rank() == shape.rank() && own[0] == shape[0] && shape[0] != 1;
     if (!share.is(has_rows ? graph::Split::rows : graph::Split::none, i)) return std::nullopt;
   }
-  for (const expr::Node& node : formula_of(op).nodes()) {
+  const expr::Expression formula = formula_of(op);
+  for (const expr::Node& node : formula.nodes()) {
     if (node.function == expr::Function::index && node.payload == 0) return std::nullopt;
   }
   return all_rows(op, op.attributes());
 }
 
 /// The first result may take the bytes of any of the first operands.
-std::vector<std::pair<std::size_t, std::size_t>> in_place() {
+constexpr std::size_t most_in_place = 16;
+std::vector<std::pair<std::size_t, std::size_t>> in_place(std::size_t operands) {
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
-  for (std::size_t operand = 0; operand < 16; ++operand) pairs.emplace_back(0, operand);
+  for (std::size_t operand = 0; operand < operands; ++operand) pairs.emplace_back(0, operand);
   return pairs;
+}
+
+graph::OperatorDefinition named(const expr::Formula& formula) {
+  graph::OperatorDefinition definition{.name = std::string(formula.name),
+                                       .results = {"y"},
+                                       .infer = infer_named,
+                                       .gradient = gradient,
+                                       .in_place = in_place(formula.operands.size()),
+                                       .cost = cost,
+                                       .of_share = of_share};
+  for (const std::string& operand : formula.operands) definition.operands.push_back({operand});
+  for (const auto& [name, standard] : formula.numbers)
+    definition.attributes.push_back({name, graph::AttributeType::real, standard});
+  return definition;
 }
 
 }  // namespace
@@ -192,12 +224,15 @@ void register_map(Registry& registry) {
                 .variadic = 1,
                 .results = {"y"},
                 .attributes = {{map_expression, graph::AttributeType::text, {}}},
-                .infer = infer,
+                .infer = infer_map,
                 .gradient = gradient,
-                .in_place = in_place(),
+                .in_place = in_place(most_in_place),
                 .cost = cost,
                 .of_share = of_share},
                map_kernels());
+  for (const expr::Formula& formula : expr::formulas()) {
+    if (formula.is_operator) registry.add(named(formula), map_kernels());
+  }
 }
 
 }  // namespace arenite::codelets

@@ -3,6 +3,7 @@
 #include "codelets/registry.hpp"
 #include "src/base/element.hpp"
 #include "src/expr/scalar.hpp"
+#include "src/expr/simd/fused.hpp"
 #include "src/expr/simd/loops.hpp"
 
 #include <cstring>
@@ -34,6 +35,8 @@ std::vector<Step> steps_of(const std::vector<expr::Instruction>& instructions) {
 struct State {
   Code code;
   Walk walk;
+  expr::FusedLoop fused = nullptr;  ///< does all at once, in place of instructions
+  std::uint64_t splats_of_operands = 0;
   std::vector<Step> in_run, in_row, in_tile;
   std::vector<DType> types;                        ///< by value: operands, then results
   std::vector<std::optional<Image>> images;        ///< by result: of those with a halo
@@ -45,7 +48,7 @@ struct State {
   std::int64_t splat_bytes = 0, register_bytes = 0;
   std::vector<std::int64_t> buffers;  ///< by value: of those that are not direct
 
-  explicit State(const OpView& op);
+  State(const OpView& op, bool is_fused);
 
  private:
   std::int64_t take(std::int64_t bytes);
@@ -84,13 +87,21 @@ std::vector<std::vector<std::size_t>> all_overwritten(const OpView& op) {
   return std::vector(op.op().results.size(), operands);
 }
 
-State::State(const OpView& op)
+State::State(const OpView& op, bool is_fused)
     : walk(operands_of(op), results_of(op)), is_empty(op.result(0).shape.elements() == 0) {
   code = code_of(op, walk, overwritten(op));
   most_registers = code_of(op, walk, all_overwritten(op)).registers;
-  in_run = steps_of(code.in_run);
-  in_row = steps_of(code.in_row);
-  in_tile = steps_of(code.in_tile);
+  if (is_fused) {
+    fused = expr::find_fused(formula_of(op));
+  } else {
+    in_run = steps_of(code.in_run);
+    in_row = steps_of(code.in_row);
+    in_tile = steps_of(code.in_tile);
+  }
+  for (std::size_t i = 0; i < op.operand_count(); ++i) {
+    const bool is_splat = walk.access[i] == Access::scalar || walk.access[i] == Access::of_row;
+    splats_of_operands |= static_cast<std::uint64_t>(is_splat && i < 64) << (i % 64);
+  }
   for (const graph::Value* value : operands_of(op)) types.push_back(value->type);
   for (const graph::Value* value : results_of(op)) {
     types.push_back(value->type);
@@ -228,7 +239,7 @@ class Run {
       if (walk_.access[v] == Access::of_row) splat(v, starts_[v]);
     }
     execute(state_.in_row, code_.splat_elements);
-    constexpr auto most = static_cast<std::int64_t>(tile_elements);
+    const std::int64_t most = state_.fused ? walk_.row.size : std::int64_t{tile_elements};
     for (std::int64_t from = 0; from < walk_.row.size; from += most) {
       for (std::size_t v = 0; v < values(); ++v) {
         if (walk_.access[v] == Access::direct) place(v) = starts_[v] + from * bytes(v);
@@ -261,7 +272,12 @@ class Run {
     for (const Code::Index& index : code_.indices)
       number(static_cast<std::int64_t*>(places_[index.place]), static_cast<std::size_t>(index.axis),
              count);
-    execute(state_.in_tile, static_cast<std::size_t>(count));
+    if (state_.fused) {
+      state_.fused(&places_[code_.result(0)], places_, state_.splats_of_operands,
+                   static_cast<std::size_t>(count));
+    } else {
+      execute(state_.in_tile, static_cast<std::size_t>(count));
+    }
     done_ += count;
   }
 
@@ -328,19 +344,35 @@ void run(const KernelCall& call) {
 }
 
 std::int64_t workspace_of(const OpView& op) {
-  const std::int64_t needed = State(op).workspace;
+  const std::int64_t needed = State(op, false).workspace;
   return needed > most_on_stack ? needed : 0;
 }
 
-State state_of(const OpView& op) { return State(op); }
+template <bool is_fused>
+State state_of(const OpView& op) {
+  return State(op, is_fused);
+}
+
+int any_halo(const OpView&, std::size_t) { return 0; }
+
+graph::Support is_fused(const OpView& op) {
+  if (expr::find_fused(formula_of(op)) == nullptr) return "a formula that has no loop of its own";
+  return {};
+}
 
 }  // namespace
 
 std::vector<Kernel> map_kernels() {
-  return {{.name = "tiles",
+  return {{.name = "fused",
+           .supports = is_fused,
            .workspace = workspace_of,
-           .prepare = prepare<state_of, run>,
-           .wanted_halo = [](const OpView&, std::size_t) { return 0; },
+           .prepare = prepare<state_of<true>, run>,
+           .wanted_halo = any_halo,
+           .writes_halo = true},
+          {.name = "tiles",
+           .workspace = workspace_of,
+           .prepare = prepare<state_of<false>, run>,
+           .wanted_halo = any_halo,
            .writes_halo = true}};
 }
 

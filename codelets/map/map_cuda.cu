@@ -1,6 +1,7 @@
 #include "codelets/cuda/generated.hpp"
 #include "codelets/cuda/kernel.hpp"
 #include "codelets/map/map.hpp"
+#include "src/expr/formulas.hpp"
 
 #include <array>
 
@@ -39,7 +40,11 @@ MapState state_of(const OpView& op) { return MapState(op); }
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(map)(runtime::KernelTable& kernels) {
-  kernels.add("map", cuda::own("own", supports, prepare<state_of, cuda::run_state<MapState>>));
+  const Kernel own = cuda::own("own", supports, prepare<state_of, cuda::run_state<MapState>>);
+  kernels.add("map", own);
+  for (const expr::Formula& formula : expr::formulas()) {
+    if (formula.is_operator) kernels.add(formula.name, own);
+  }
 }
 
 }  // namespace arenite::codelets

@@ -2,6 +2,7 @@
 #include <arenite/graph/verify.hpp>
 
 #include "codelets/map/map_testing.hpp"
+#include "src/expr/formulas.hpp"
 
 namespace arenite::codelets::testing {
 namespace {
@@ -9,6 +10,43 @@ namespace {
 TEST(Map, IsTheExpressionToTheBit) {
   for (unsigned seed = 0; seed < 600 && !HasFailure(); ++seed)
     RandomMap(seed).run(kernels().at("map", "tiles", DeviceKind::cpu));
+}
+
+/// A formula in one loop and by instructions, on operands of which some are repeated, and in place.
+void compare_fused(const expr::Formula& formula, unsigned seed) {
+  SCOPED_TRACE(std::string(formula.name) + ", seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const auto pick = [&](int below) {
+    return static_cast<int>(random() % static_cast<unsigned>(below));
+  };
+  const std::int64_t rows = 1 + pick(4), row = 1 + pick(seed % 3 == 0 ? 1500 : 40);
+  OpHarness h(seed);
+  std::vector<ValueId> operands;
+  for (std::size_t i = 0; i < formula.operands.size(); ++i) {
+    const Shape shapes[] = {{rows, row}, {row}, {rows, 1}, {}};
+    operands.push_back(h.random("x" + std::to_string(i), shapes[i == 0 ? 0 : pick(4)], -6, 6));
+  }
+  const std::string text = expr::print(formula.standard(Type::float32));
+  const auto made = h.op("map", operands, {{map_expression, text}});
+  const bool in_place = pick(2) == 0;
+  if (in_place) h.in_place(0, 0);
+  const auto given = h.read<float>(operands[0]);
+  std::vector<std::vector<float>> expected;
+  for (const char* kernel : {"tiles", "fused"}) {
+    h.write(operands[0], given);
+    EXPECT_EQ(h.run(kernels().at("map", kernel, DeviceKind::cpu)), runtime::StatusWord::ok);
+    for (std::size_t r = 0; r < made.size(); ++r) {
+      const auto found = h.read<float>(made[r]);
+      if (expected.size() == r) expected.push_back(found);
+      EXPECT_EQ(std::memcmp(found.data(), expected[r].data(), found.size() * sizeof(float)), 0);
+    }
+  }
+}
+
+TEST(Map, MakesTheSameBitsInOneLoop) {
+  for (const expr::Formula& formula : expr::formulas()) {
+    for (unsigned seed = 0; seed < 20; ++seed) compare_fused(formula, seed);
+  }
 }
 
 TEST(Map, HasSeveralResultsOfSeveralTypes) {

@@ -35,6 +35,7 @@ double TargetProfile::microseconds(const OpView& op) const {
     kernel.resize(kernel.size() - bfloat16_suffix.size());
     known = rates.find(kernel);
   }
+  if (known == rates.end()) known = rates.find("*/" + op.op().kernel);
   const KernelRate& rate = known != rates.end() ? known->second : gpu ? on_gpu : otherwise;
   // Arithmetic and memory overlap: the slower of the two decides.
   return (gpu ? gpu_op_microseconds : op_microseconds) +
@@ -96,7 +97,10 @@ const TargetProfile& default_target() {
   // Winograd saves multiplications, so that these are rates of finished work.
   static const TargetProfile target{
       .name = "avx512",
-      .kernels = {{"accumulate/plain", {60, 40}},
+      // "*": of any operator.
+      .kernels = {{"*/fused", {50, 30}},
+                  {"*/tiles", {50, 30}},
+                  {"accumulate/plain", {60, 40}},
                   {"add/plain", {60, 30}},
                   {"assign/plain", {60, 40}},
                   {"avg_pool2d/plain", {12, 60}},
@@ -157,7 +161,6 @@ const TargetProfile& default_target() {
                   {"dense_relu/xsmm", {75, 60}},
                   {"identity/plain", {60, 40}},
                   {"join_columns/plain", {60, 30}},
-                  {"map/tiles", {50, 30}},
                   {"matmul/plain", {8, 60}},
                   {"matmul/xsmm", {75, 60}},
                   {"max_pool2d/direct", {7, 40}},
@@ -174,8 +177,6 @@ const TargetProfile& default_target() {
                   {"rms_norm_grad_weight/plain", {20, 40}},
                   {"scale_by/plain", {60, 40}},
                   {"sgd/plain", {60, 30}},
-                  {"silu/plain", {50, 30}},
-                  {"silu_grad/plain", {50, 30}},
                   {"sliced_softmax/plain", {20, 60}},
                   {"sliced_softmax_grad/plain", {15, 40}},
                   {"softmax/plain", {20, 60}},

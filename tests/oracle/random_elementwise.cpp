@@ -1,5 +1,7 @@
 #include "tests/oracle/random_elementwise.hpp"
 
+#include "src/expr/formulas.hpp"
+
 namespace arenite::oracle {
 namespace {
 
@@ -39,6 +41,15 @@ void add_map(RandomValues& values, graph::ValueId x) {
   values.builder.add("map", operands, {{"expression", std::string(expression)}});
 }
 
+/// Of a formula's operators; other formulas are of gradients.
+void add_formula(RandomValues& values, graph::ValueId x, const expr::Formula& formula) {
+  if (!formula.is_operator) return add_map(values, x);
+  std::vector<graph::ValueId> operands{x};
+  while (operands.size() < formula.operands.size())
+    operands.push_back(values.floats(values.shape(x)));
+  values.builder.add(formula.name, operands);
+}
+
 }  // namespace
 
 void add_elementwise(RandomValues& values) {
@@ -46,12 +57,13 @@ void add_elementwise(RandomValues& values) {
   graph::Builder& builder = values.builder;
   const graph::ValueId x = values.tensor();
   const Shape shape = values.shape(x);
-  switch (draw.below(8)) {
+  const auto formulas = expr::formulas();
+  constexpr std::size_t others = 8;
+  const std::size_t kind = draw.below(others + formulas.size());
+  if (kind >= others) return add_formula(values, x, formulas[kind - others]);
+  switch (kind) {
     case 0:
       builder.add("sum_to", {x}, {{"shape", shrunk(draw, shape)}});
-      break;
-    case 1:
-      builder.add("silu", {x});
       break;
     case 2:
       builder.add("broadcast_to", {x}, {{"shape", grown(draw, shape)}});
@@ -71,11 +83,6 @@ void add_elementwise(RandomValues& values) {
       }
     }
   }
-}
-
-void add_elementwise_gradient(RandomValues& values) {
-  const graph::ValueId x = values.tensor();
-  values.builder.add("silu_grad", {values.floats(values.shape(x)), x});
 }
 
 }  // namespace arenite::oracle

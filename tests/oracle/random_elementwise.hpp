@@ -8,7 +8,4 @@ namespace arenite::oracle {
 /// gradients.
 void add_elementwise(RandomValues& values);
 
-/// One that only gradient rules append, and that has no gradient itself.
-void add_elementwise_gradient(RandomValues& values);
-
 }  // namespace arenite::oracle

@@ -65,7 +65,7 @@ std::vector<OperatorCase> elementwise_cases() {
   std::vector<OperatorCase> all;
   for (DType type : {DType::float32, DType::float64}) {
     std::ranges::move(map_cases(type), std::back_inserter(all));
-    all.push_back({"silu", {{{2, 3, 3, 5}, true, type, -3, 3}}, {}});
+    std::ranges::move(formula_cases(type), std::back_inserter(all));
     for (const auto& [whole, part] : repeats) {
       const CaseOperand large{whole, true, type}, small{part, true, type};
       all.push_back({"sum_to", {large}, {{"shape", dims(part)}}});

@@ -33,6 +33,9 @@ const std::vector<OperatorCase>& operator_cases();
 /// Those among them that broadcast, or are smooth functions of each element.
 std::vector<OperatorCase> elementwise_cases();
 
+/// Those of formulas by name, of floats of one type.
+std::vector<OperatorCase> formula_cases(DType type);
+
 /// Some of them: products of matrices, and axes in another order.
 std::vector<OperatorCase> product_cases();
 std::vector<OperatorCase> axis_cases();

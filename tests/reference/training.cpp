@@ -71,6 +71,7 @@ Rules gather_rules() {
   add_convolution_rules(all);
   add_elementwise_rules(all);
   add_map_rules(all);
+  add_formula_rules(all);
   add_indexing_rules(all);
   add_pooling_rules(all);
   add_norm_rules(all);

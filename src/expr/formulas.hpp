@@ -1,0 +1,47 @@
+// The formulas of formulas.def, as data.
+#pragma once
+
+#include <arenite/expr/expression.hpp>
+
+#include <string>
+#include <vector>
+
+namespace arenite::expr {
+
+struct Formula {
+  struct Number {
+    std::string name;
+    double standard;  ///< where nobody gives another
+  };
+
+  std::string_view name;
+  bool is_operator;
+  std::vector<std::string> operands;
+  std::vector<Number> numbers;
+  Expression (*make)(Type type, std::span<const double> numbers);
+
+  /// With its standard numbers.
+  Expression standard(Type type) const;
+};
+
+inline constexpr std::size_t formula_count =
+#define ARENITE_FORMULA(...) +1
+#define ARENITE_LOOP ARENITE_FORMULA
+#include "src/expr/formulas.def"
+#undef ARENITE_LOOP
+#undef ARENITE_FORMULA
+    ;
+
+/// All, in the order of formulas.def.
+std::span<const Formula> formulas();
+
+/// Of an operator; nullptr: there is none of that name.
+const Formula* find_formula(std::string_view name) noexcept;
+
+/// For formulas with several results.
+template <class T, class... More>
+std::array<T, 1 + sizeof...(More)> yield(T first, More... more) {
+  return {first, more...};
+}
+
+}  // namespace arenite::expr

@@ -1,0 +1,220 @@
+#include "src/expr/simd/fused.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/expr/simd/fused.cpp"
+#include "src/expr/simd/targets.hpp"
+
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
+#include "src/expr/simd/functions-inl.hpp"
+
+#include <array>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "src/expr/formulas.hpp"
+#include "src/expr/simd/isa.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace arenite::expr::HWY_NAMESPACE {
+
+/// What formulas compute with.
+struct Lanes {
+  Vector<float> raw;
+
+  HWY_INLINE Lanes(Vector<float> x) : raw(x) {}
+  HWY_INLINE Lanes(double x)
+      : raw(hn::Set(Tag<float>(), static_cast<float>(x))) {}  // NOLINT: as in 1 + x
+};
+struct Truths {
+  hn::Mask<Tag<float>> raw;
+};
+
+template <class F, class... X>
+HWY_INLINE auto applied(X... x) {
+  const Vector<float> sources[] = {x.raw...};
+  const auto made = F::of(Tag<float>(), sources);
+  if constexpr (std::is_same_v<decltype(made), const Vector<float>>) {
+    return Lanes(made);
+  } else {
+    return Truths{made};
+  }
+}
+
+// clang-format off
+HWY_INLINE Lanes operator-(Lanes x) { return applied<Negate>(x); }
+HWY_INLINE Lanes abs(Lanes x) { return applied<Abs>(x); }
+HWY_INLINE Lanes floor(Lanes x) { return applied<Floor>(x); }
+HWY_INLINE Lanes round(Lanes x) { return applied<Round>(x); }
+HWY_INLINE Lanes sqrt(Lanes x) { return applied<Sqrt>(x); }
+HWY_INLINE Lanes rsqrt(Lanes x) { return applied<Rsqrt>(x); }
+HWY_INLINE Lanes exp(Lanes x) { return applied<Exp>(x); }
+HWY_INLINE Lanes expm1(Lanes x) { return applied<Expm1>(x); }
+HWY_INLINE Lanes log(Lanes x) { return applied<Log>(x); }
+HWY_INLINE Lanes log1p(Lanes x) { return applied<Log1p>(x); }
+HWY_INLINE Lanes sin(Lanes x) { return applied<Sin>(x); }
+HWY_INLINE Lanes cos(Lanes x) { return applied<Cos>(x); }
+HWY_INLINE Lanes tanh(Lanes x) { return applied<Tanh>(x); }
+HWY_INLINE Lanes erf(Lanes x) { return applied<Erf>(x); }
+HWY_INLINE Lanes sigmoid(Lanes x) { return applied<Sigmoid>(x); }
+HWY_INLINE Lanes bfloat16(Lanes x) { return applied<Bfloat16>(x); }
+HWY_INLINE Lanes operator+(Lanes x, Lanes y) { return applied<Add>(x, y); }
+HWY_INLINE Lanes operator-(Lanes x, Lanes y) { return applied<Subtract>(x, y); }
+HWY_INLINE Lanes operator*(Lanes x, Lanes y) { return applied<Multiply>(x, y); }
+HWY_INLINE Lanes operator/(Lanes x, Lanes y) { return applied<Divide>(x, y); }
+HWY_INLINE Lanes min(Lanes x, Lanes y) { return applied<Min>(x, y); }
+HWY_INLINE Lanes max(Lanes x, Lanes y) { return applied<Max>(x, y); }
+HWY_INLINE Lanes pow(Lanes x, Lanes y) { return applied<Pow>(x, y); }
+HWY_INLINE Truths operator==(Lanes x, Lanes y) { return applied<Equal>(x, y); }
+HWY_INLINE Truths operator!=(Lanes x, Lanes y) { return applied<NotEqual>(x, y); }
+HWY_INLINE Truths operator<(Lanes x, Lanes y) { return applied<Less>(x, y); }
+HWY_INLINE Truths operator<=(Lanes x, Lanes y) { return applied<LessEqual>(x, y); }
+HWY_INLINE Truths operator>(Lanes x, Lanes y) { return y < x; }
+HWY_INLINE Truths operator>=(Lanes x, Lanes y) { return y <= x; }
+HWY_INLINE Lanes fma(Lanes x, Lanes y, Lanes z) { return applied<Fma>(x, y, z); }
+HWY_INLINE Lanes select(Truths where, Lanes yes, Lanes no) { return hn::IfThenElse(where.raw, yes.raw, no.raw); }
+template <class T, class... More>
+HWY_INLINE std::array<Lanes, 1 + sizeof...(More)> yield(T first, More... more) { return {first, more...}; }
+// clang-format on
+
+namespace {
+namespace of {
+#define ARENITE_FORMULA(NAME, OPERANDS, ...)              \
+  struct NAME {                                           \
+    template <class T>                                    \
+    static HWY_INLINE HWY_MAYBE_UNUSED auto of OPERANDS { \
+      __VA_ARGS__;                                        \
+    }                                                     \
+  };
+#define ARENITE_LOOP ARENITE_FORMULA
+#include "src/expr/formulas.def"
+#undef ARENITE_LOOP
+#undef ARENITE_FORMULA
+}  // namespace of
+
+HWY_INLINE std::array<Lanes, 1> results(Lanes one) { return {one}; }
+template <std::size_t count>
+HWY_INLINE std::array<Lanes, count> results(const std::array<Lanes, count>& all) {
+  return all;
+}
+
+/// What it takes, by the type of a function.
+template <class F>
+struct Signature;
+template <class Result, class... Given>
+struct Signature<Result (*)(Given...)> {
+  static constexpr std::size_t operands = (std::is_same_v<Given, Lanes> + ...);
+  static constexpr std::size_t numbers = sizeof...(Given) - operands;
+  static constexpr std::size_t results =
+      sizeof(decltype(HWY_NAMESPACE::results(std::declval<Result>()))) / sizeof(Lanes);
+};
+
+/// A formula's operands: those that are the same everywhere are read at the first place.
+template <class F, std::size_t count>
+struct Operands {
+  const float* from[count];
+  std::size_t moving[count];  // all bits, or none
+
+  Operands(const void* const* operands, std::uint64_t splats) {
+    for (std::size_t i = 0; i < count; ++i) {
+      from[i] = static_cast<const float*>(operands[i]);
+      moving[i] = (splats >> i & 1) != 0 ? 0 : ~std::size_t{0};
+    }
+  }
+
+  template <std::size_t... operand, std::size_t... number>
+  HWY_INLINE auto at(std::size_t place, const double* numbers, std::index_sequence<operand...>,
+                     std::index_sequence<number...>) const {
+    return results(F::template of<Lanes>(
+        Lanes(hn::LoadU(Tag<float>(), from[operand] + (place & moving[operand])))...,
+        numbers[number]...));
+  }
+};
+
+/// The elements that fill no vector are copied: nothing outside is touched.
+template <class F, std::size_t formula>
+void loop(void* const* targets, const void* const* sources, std::uint64_t splats,
+          std::size_t count) {
+  using S = Signature<decltype(&F::template of<Lanes>)>;
+  constexpr std::size_t lanes = hn::MaxLanes(Tag<float>());
+  constexpr std::make_index_sequence<S::operands> operands;
+  constexpr std::make_index_sequence<S::numbers> numbers;
+  double given[S::numbers + 1] = {};
+  for (std::size_t i = 0; i < S::numbers; ++i) given[i] = formulas()[formula].numbers[i].standard;
+  const Operands<F, S::operands> from(sources, splats);
+  float* to[S::results];
+  for (std::size_t i = 0; i < S::results; ++i) to[i] = static_cast<float*>(targets[i]);
+  std::size_t place = 0;
+  for (; place + lanes <= count; place += lanes) {
+    const auto made = from.at(place, given, operands, numbers);
+    for (std::size_t i = 0; i < S::results; ++i)
+      hn::StoreU(made[i].raw, Tag<float>(), to[i] + place);
+  }
+  const std::size_t left = count - place;
+  if (left == 0) return;
+  float rest[S::operands][lanes] = {};
+  const void* at_rest[S::operands];
+  for (std::size_t i = 0; i < S::operands; ++i) {
+    const bool is_splat = from.moving[i] == 0;
+    std::memcpy(rest[i], from.from[i] + (is_splat ? 0 : place),
+                (is_splat ? lanes : left) * sizeof(float));
+    at_rest[i] = rest[i];
+  }
+  const auto made = Operands<F, S::operands>(at_rest, 0).at(0, given, operands, numbers);
+  for (std::size_t i = 0; i < S::results; ++i) {
+    float last[lanes];
+    hn::StoreU(made[i].raw, Tag<float>(), last);
+    std::memcpy(to[i] + place, last, left * sizeof(float));
+  }
+}
+
+template <class... F>
+struct All {
+  template <std::size_t... formula>
+  static FusedLoop loop_of(std::size_t which, std::index_sequence<formula...>) {
+    using Tuple = std::tuple<F...>;
+    static constexpr FusedLoop loops[] = {&loop<std::tuple_element_t<formula, Tuple>, formula>...};
+    return loops[which];
+  }
+};
+
+}  // namespace
+
+FusedLoop fused_loop(std::size_t formula) {
+  return All<
+#define ARENITE_FORMULA(NAME, ...) of::NAME,
+#define ARENITE_LOOP ARENITE_FORMULA
+#include "src/expr/formulas.def"
+#undef ARENITE_LOOP
+#undef ARENITE_FORMULA
+      void>::loop_of(formula, std::make_index_sequence<formula_count>());
+}
+
+}  // namespace arenite::expr::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <unordered_map>
+
+namespace arenite::expr {
+HWY_EXPORT(fused_loop);
+
+FusedLoop find_fused(const Expression& expression) {
+  static const auto known = [] {
+    std::unordered_map<std::uint64_t, std::size_t> places;
+    for (std::size_t i = 0; i < formulas().size(); ++i)
+      places.emplace(formulas()[i].standard(Type::float32).hash(), i);
+    return places;
+  }();
+  apply_isa();
+  const auto found = known.find(expression.hash());
+  if (found == known.end() || formulas()[found->second].standard(Type::float32) != expression)
+    return nullptr;
+  return HWY_DYNAMIC_DISPATCH(fused_loop)(found->second);
+}
+
+}  // namespace arenite::expr
+#endif

@@ -1,0 +1,17 @@
+// Loops that run a whole formula at once: those of formulas.def, of float32.
+#pragma once
+
+#include <arenite/expr/expression.hpp>
+
+namespace arenite::expr {
+
+/// Makes so many elements of each result. An operand that is the same for all of them holds one
+/// vector of it, 16 elements, and its bit in `splats` is set. A result may lie where an operand
+/// does. The bits are those of the formula's instructions one by one.
+using FusedLoop = void (*)(void* const* results, const void* const* operands, std::uint64_t splats,
+                           std::size_t count);
+
+/// nullptr: there is none for this expression. Throws Error as find_loop does.
+FusedLoop find_fused(const Expression& expression);
+
+}  // namespace arenite::expr
