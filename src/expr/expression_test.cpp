@@ -225,7 +225,8 @@ TEST(Builder, RefusesWhatIsNoExpression) {
   EXPECT_EQ(error_of([&] { x + z; }), "a value of another builder; expected one of this");
   EXPECT_EQ(error_of([&] { builder.index(8); }), "index(8); expected an axis from 0 to 7");
   // The builder may go on.
-  EXPECT_EQ(builder.finish({x * y}).nodes().size(), 3u);
+  const Expression made = builder.finish({x * y});
+  EXPECT_EQ(made.nodes().size(), 3u);
 }
 
 // ---- Parts -------------------------------------------------------------------------------------

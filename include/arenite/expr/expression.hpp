@@ -98,13 +98,17 @@ std::span<const NodeId> sources_of(const Node& node) noexcept;
 class Expression {
  public:
   /// Sources lie before those that read them; every node is one that a result needs.
-  std::span<const Node> nodes() const noexcept { return nodes_; }
+  std::span<const Node> nodes() const& noexcept { return nodes_; }
+  std::span<const Node> nodes() const&& =
+      delete;  // they would be gone at the end of a range-for's head
   const Node& operator[](NodeId node) const noexcept { return nodes_[node]; }
   /// At least one.
-  std::span<const NodeId> results() const noexcept { return results_; }
+  std::span<const NodeId> results() const& noexcept { return results_; }
+  std::span<const NodeId> results() const&& = delete;
   Type result_type(std::size_t i) const noexcept { return nodes_[results_[i]].type; }
   /// Types by operand, all of which some result needs.
-  std::span<const Type> operands() const noexcept { return operands_; }
+  std::span<const Type> operands() const& noexcept { return operands_; }
+  std::span<const Type> operands() const&& = delete;
 
   /// Equal for equal expressions, in every process.
   std::uint64_t hash() const noexcept;
