@@ -39,6 +39,10 @@ extern "C" {
 /* "0.1.0". Not to be freed. */
 ARENITE_API const char* arenite_version(void);
 
+/* The operators that are formulas of each element, as "gelu silu": names with a blank between. Not
+ * to be freed. */
+ARENITE_API const char* arenite_formulas(void);
+
 typedef enum arenite_status {
   ARENITE_OK = 0,
   ARENITE_INVALID = 1, /* wrong input: the message says what was found and what was expected */
@@ -65,7 +69,7 @@ typedef struct arenite_session_options {
   /* Where models run: "cpu", "cuda" (the first GPU), "cuda:1", "auto" (a GPU if there is one), or
    * several of them as in "cuda:0+cuda:1"; NULL: as the session that runs, else "cpu". */
   const char* device;
-  int workers;        /* 0: one a usable processor (2 beside GPUs alone), or those that run */
+  int workers; /* 0: one a usable processor (2 beside GPUs alone), or those that run */
 } arenite_session_options;
 
 /* `options` may be NULL. All sessions of a process share its workers; asking for another number of

@@ -52,6 +52,7 @@ _PORTS = [POINTER(Port), c_size_t]
 # Functions that return something else than a status: what they return, what they take.
 _PLAIN: Dict[str, Any] = {
     "version": (c_char_p, []),
+    "formulas": (c_char_p, []),
     "free": (None, [c_void_p]),
     "session_destroy": (None, [c_void_p]),
     "session_workers": (c_int, [c_void_p]),

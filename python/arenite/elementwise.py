@@ -125,11 +125,6 @@ def relu(x: TensorLike) -> Tensor:
     return one("relu", x)
 
 
-def silu(x: TensorLike) -> Tensor:
-    """x / (1 + exp(−x))."""
-    return one("silu", x)
-
-
 def map(formula: str, *operands: TensorLike) -> Union[Tensor, List[Tensor]]:
     """What a formula makes of each element, as in `map("x = $1 * $2; yield x * sigmoid(x)", a, b)`.
 

@@ -3,8 +3,13 @@
 `if` is `cond`, for Python has a word of that name, and `sum` of several tensors is `sum_of`: `sum`
 is over axes. Arrays and numbers stand for constants. Images are [N, H, W, C]; a `dim` may be
 negative.
+
+Formulas by name, as `gelu(x)` and `huber(x, target, delta=1)`, are those that the library has.
 """
 
+from typing import Any as _Any, Callable as _Callable, List as _List
+
+from ._library import library as _library
 from .blocks import cond as cond, loop as loop
 from .elementwise import (
     add as add,
@@ -17,7 +22,6 @@ from .elementwise import (
     ones as ones,
     relu as relu,
     scale_by as scale_by,
-    silu as silu,
     sub as sub,
     sum as sum,
     sum_of as sum_of,
@@ -57,6 +61,7 @@ from .shaping import (
     transpose as transpose,
     unsqueeze as unsqueeze,
 )
+from .tensor import one as _one
 from .updates import (
     accumulate as accumulate,
     assign as assign,
@@ -66,3 +71,23 @@ from .updates import (
     train as train,
     update_slice as update_slice,
 )
+
+
+def _formulas() -> _List[str]:
+    return _library().formulas().decode().split()
+
+
+def __getattr__(name: str) -> _Callable[..., _Any]:
+    if name.startswith("_") or name not in _formulas():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def formula(*operands: _Any, **numbers: _Any) -> _Any:
+        return _one(name, *operands, **numbers)
+
+    formula.__name__ = formula.__qualname__ = name
+    formula.__doc__ = f"The formula `{name}` of each element; sizes of 1 are repeated."
+    return formula
+
+
+def __dir__() -> _List[str]:
+    return sorted([*globals(), *_formulas()])

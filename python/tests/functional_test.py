@@ -86,6 +86,22 @@ class ElementByElement(testing.TestCase):
             ):
                 self.assertClose(one, expected)
 
+    def test_formulas_by_name(self):
+        a, b = floats(3, 4), floats(4)
+        x, y = as_input(a, "x"), as_input(b, "y")
+        found = run([F.softplus(x), F.huber(x, y, delta=0.5), x.silu()], x=a, y=b)
+        d = np.abs(a - b)
+        self.assertClose(found[0], np.log1p(np.exp(a)))
+        self.assertClose(found[1], np.where(d <= 0.5, d * d / 2, 0.5 * (d - 0.25)))
+        self.assertClose(found[2], a / (1 + np.exp(-a)))
+        self.assertEqual(F.gelu.__name__, "gelu")
+        self.assertIn("mish", dir(F))
+        self.assertIn("relu", dir(F))
+        with self.assertRaisesRegex(AttributeError, "no attribute 'gelo'"):
+            F.gelo
+        with self.assertRaisesRegex(arenite.Error, "gelu: operand 'x' .* of type int32"):
+            F.gelu(np.zeros(3, np.int32))
+
     def test_formulas(self):
         for _ in range(TIMES):
             shape = sizes(RANDOM.integers(1, 5))

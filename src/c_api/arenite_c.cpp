@@ -16,6 +16,7 @@
 #include "src/base/refuse.hpp"
 #include "src/c_api/guard.hpp"
 #include "src/c_api/options.hpp"
+#include "src/expr/formulas.hpp"
 #include "src/graph/parser.hpp"
 
 struct arenite_session {
@@ -160,6 +161,17 @@ void hand_over(const std::string& text, char*& place) {
 }  // namespace
 
 const char* arenite_version(void) { return ARENITE_VERSION; }
+
+const char* arenite_formulas(void) {
+  static const std::string names = [] {
+    std::string all;
+    for (const expr::Formula& one : expr::formulas()) {
+      if (one.is_operator) all += (all.empty() ? "" : " ") + std::string(one.name);
+    }
+    return all;
+  }();
+  return names.c_str();
+}
 
 void arenite_free(char* text) { std::free(text); }
 

@@ -74,6 +74,7 @@ struct CApi : ::testing::Test {
 
 TEST_F(CApi, CompilesAndEvaluates) {
   EXPECT_EQ(std::string(arenite_version()), ARENITE_VERSION);
+  EXPECT_NE((" " + std::string(arenite_formulas()) + " ").find(" gelu "), std::string::npos);
   EXPECT_EQ(arenite_session_workers(session), 1);
   compile();
   EXPECT_EQ(evaluate(ARENITE_OK, {tensor("x", x)}), "");
