@@ -4,6 +4,8 @@
 //
 // flop/s counts what a dense convolution would do, so that kernels that do less pass the machine's
 // peak. Operands have the halo that the kernel wishes for.
+#include "bench/arenite_bench.hpp"
+
 #include <benchmark/benchmark.h>
 #include <arenite/graph/builder.hpp>
 #include <arenite/operators.hpp>
@@ -177,13 +179,12 @@ void register_layer(const Layer& layer, const std::string& op, const std::string
   }
 }
 
-const bool registered = [] {
+}  // namespace
+
+void register_kernels() {
   for (const Layer& layer : layers()) {
     register_layer(layer, layer.op(), "forward");
     register_layer(layer, layer.op() + "_grad_input", "grad_input");
     register_layer(layer, layer.op() + "_grad_weight", "grad_weight");
   }
-  return true;
-}();
-
-}  // namespace
+}
