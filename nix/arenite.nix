@@ -89,6 +89,7 @@ builder.mkDerivation {
     cudaPackages_13.cuda_cccl
     cudaPackages_13.cuda_crt
     cudaPackages_13.cuda_cudart
+    cudaPackages_13.cuda_nvrtc
     cudaPackages_13.cudnn
     cudaPackages_13.libcublas
   ];

@@ -263,11 +263,33 @@ class ReLU(Module):
         return F.relu(x)
 
 
-class SiLU(Module):
-    """x / (1 + exp(−x))."""
+class _Formula(Module):
+    """An activation that is a formula of each element; docs/scripts.md has them."""
+
+    name = ""
 
     def forward(self, x: TensorLike) -> Tensor:
-        return F.silu(x)
+        return getattr(F, self.name)(x)
+
+
+class GELU(_Formula):
+    name = "gelu"
+
+
+class Hardswish(_Formula):
+    name = "hard_swish"
+
+
+class Mish(_Formula):
+    name = "mish"
+
+
+class SiLU(_Formula):
+    name = "silu"
+
+
+class Softplus(_Formula):
+    name = "softplus"
 
 
 class Flatten(Module):

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Layers: their parameters, names, first values, and what they compute."""
 
+import math
+
 import testing
 from testing import floats, np
 
@@ -173,6 +175,23 @@ class Layers(testing.TestCase):
             windows.max((2, 4)),
             a.reshape(2, -1),
             table.weight.data[5:6],
+        ]
+        for one, wanted in zip(found, expected):
+            self.assertClose(one, wanted)
+
+    def test_activations(self):
+        a = floats(5, 7) * 3
+        x = arenite.input("x", a.shape)
+        layers = [nn.GELU(), nn.Hardswish(), nn.Mish(), nn.SiLU(), nn.Softplus()]
+        found = arenite.compile([layer(x) for layer in layers])(a)
+        softplus = np.log1p(np.exp(a))
+        erf = np.vectorize(math.erf)(a / math.sqrt(2))
+        expected = [
+            a * (1 + erf) / 2,
+            a * np.clip(a + 3, 0, 6) / 6,
+            a * np.tanh(softplus),
+            a / (1 + np.exp(-a)),
+            softplus,
         ]
         for one, wanted in zip(found, expected):
             self.assertClose(one, wanted)

@@ -4,6 +4,7 @@
   "cuda_cccl"
   "cuda_crt"
   "cuda_cudart"
+  "cuda_nvrtc"
   "cuda_cuobjdump"
   "cuda_cupti"
   "cuda_gdb"
