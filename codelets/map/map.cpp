@@ -10,6 +10,7 @@
 // the operand was repeated.
 #include "codelets/map/map.hpp"
 
+#include <arenite/expr/builder.hpp>
 #include <arenite/expr/derive.hpp>
 #include <arenite/expr/text.hpp>
 
@@ -153,6 +154,35 @@ ValueId summed_to(graph::Builder& builder, ValueId gradient, ValueId operand) {
   return builder.add1("reshape", {gradient}, {{"shape", dims_of(part)}});
 }
 
+/// What an expression makes of values: those that it leaves as they are need no op.
+std::vector<ValueId> mapped(graph::Builder& builder, const expr::Expression& expression,
+                            const std::vector<ValueId>& operands) {
+  std::vector<ValueId> results(expression.results().size());
+  expr::Builder formula;
+  std::vector<expr::Value> given, made;
+  for (const expr::Type type : expression.operands()) given.push_back(formula.operand(type));
+  const auto all = formula.insert(expression, given);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const expr::Node& node = expression[expression.results()[i]];
+    if (node.function == expr::Function::operand) {
+      results[i] = operands[node.payload];
+    } else {
+      made.push_back(all[i]);
+    }
+  }
+  if (made.empty()) return results;
+  const expr::Reduced reduced = formula.finish_reduced(made);
+  std::vector<ValueId> needed;
+  for (const std::size_t operand : reduced.operands) needed.push_back(operands[operand]);
+  const auto added =
+      builder.add("map", needed, {{map_expression, expr::print(reduced.expression)}});
+  auto next = added.begin();
+  for (ValueId& result : results) {
+    if (!result) result = *next++;
+  }
+  return results;
+}
+
 void gradient(graph::GradientContext& context) {
   const expr::Expression formula = formula_of(context.forward());
   std::vector<bool> seeded, wanted;
@@ -170,8 +200,7 @@ void gradient(graph::GradientContext& context) {
                        : operand.kind == Kind::operand ? context.operand(operand.number)
                                                        : context.result(operand.number));
   }
-  const std::vector<ValueId> gradients =
-      context.builder().add("map", operands, {{map_expression, expr::print(made->expression)}});
+  const std::vector<ValueId> gradients = mapped(context.builder(), made->expression, operands);
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const std::size_t of = made->of[i];
     context.set(of, summed_to(context.builder(), gradients[i], context.operand(of)));

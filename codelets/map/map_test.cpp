@@ -183,6 +183,25 @@ TEST(Map, NeedsNoMoreWorkspaceInPlace) {
   }
 }
 
+/// A sum's are the result's own.
+TEST(Map, AppendsNothingForGradientsThatAreThere) {
+  OpHarness h;
+  const ValueId x = h.random("x", {3, 4}), b = h.random("b", {3, 4}), c = h.random("c", {3, 4});
+  h.op("map", {x, b, c}, {{map_expression, "$1 + $2 * $3"}});
+  h.run("tiles");
+  const ValueId g = h.random("g", {3, 4});
+  const auto gradients = h.gradient({g}, {true, true, true});
+  EXPECT_EQ(gradients[0], g);
+  const graph::Op& op = h.graph()[h.graph()[graph::Graph::body].ops.back()];
+  EXPECT_EQ(op.attributes.text(map_expression), "yield $1 * $2, $1 * $3");
+  EXPECT_EQ(gradients[1], op.results[0]);
+  EXPECT_EQ(gradients[2], op.results[1]);
+  const std::size_t ops = h.graph().op_count();
+  h.op("map", {x, b}, {{map_expression, "$1 + $2"}});
+  EXPECT_EQ(h.gradient({g}, {true, true}), (std::vector<ValueId>{g, g}));
+  EXPECT_EQ(h.graph().op_count(), ops + 1);
+}
+
 TEST(Map, HasNoGradientWhereItIsFlat) {
   OpHarness h;
   const ValueId x = h.random("x", {3});
