@@ -73,7 +73,8 @@ class Arguments(BadInput):
         for option, text in cases:
             with self.subTest(option=option, text=text):
                 guess = {"cnn_1": " (did you mean 'cnn1'?)", "fashion_mnist": " (did you mean 'fashion-mnist'?)",
-                         "float16": " (did you mean 'bfloat16'?)"}
+                         "float16": " (did you mean 'bfloat16'?)"} | {
+                             word: f" (did you mean '{word.lower()}'?)" for word in ("FASHION-MNIST", "ON", "BFLOAT16")}
                 self.refused(train(option, text),
                              f"{option}: '{text}'{guess.get(text, '')}; expected {NAMES[option]}{HELP}")
 

@@ -108,7 +108,9 @@ std::string ptx_of(const std::string& source) {
   std::string key = std::to_string(major) + "." + std::to_string(minor);
   for (const std::string& option : options()) key += " " + option;
   const std::string folder = "kernels", name = hash_of(key + "\n" + source) + ".ptx";
-  if (auto known = cached(cache_folder() / folder / name)) return *known;
+  if (const auto own = own_cache(folder)) {
+    if (auto known = cached(*own / name)) return *known;
+  }
   const auto target = writable_cache(folder);
   if (target) {
     if (auto known = cached(*target / name)) return *known;

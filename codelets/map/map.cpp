@@ -121,6 +121,12 @@ Results infer_map(const OpView& op) {
 Results infer_named(const OpView& op) {
   expect_real(op, 0);
   for (std::size_t i = 1; i < op.operand_count(); ++i) expect_type(op, i, op.operand(0).type);
+  for (const auto& number : expr::find_formula(op.op().name())->numbers) {
+    const double given = op.attributes().real(number.name);
+    if (given > 0 || (!number.is_positive && given == given)) continue;
+    fail({.found = number.name + "=" + graph::to_string(*op.attributes().find(number.name)),
+          .expected = number.is_positive ? "a number above 0" : "a number"});
+  }
   return infer_map(op);
 }
 
@@ -240,8 +246,8 @@ graph::OperatorDefinition named(const expr::Formula& formula) {
                                        .cost = cost,
                                        .of_share = of_share};
   for (const std::string& operand : formula.operands) definition.operands.push_back({operand});
-  for (const auto& [name, standard] : formula.numbers)
-    definition.attributes.push_back({name, graph::AttributeType::real, standard});
+  for (const auto& number : formula.numbers)
+    definition.attributes.push_back({number.name, graph::AttributeType::real, number.standard});
   return definition;
 }
 

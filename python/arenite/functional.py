@@ -27,6 +27,7 @@ from .elementwise import (
     sum_of as sum_of,
     zeros as zeros,
 )
+from .errors import Error as _Error, InvalidTypeError as _InvalidTypeError
 from .layers import (
     avg_pool2d as avg_pool2d,
     batch_gather as batch_gather,
@@ -44,6 +45,7 @@ from .layers import (
     softmax as softmax,
     softmax_cross_entropy as softmax_cross_entropy,
 )
+from .rules import is_number as _is_number
 from .shaping import (
     broadcast_to as broadcast_to,
     dynamic_slice as dynamic_slice,
@@ -77,11 +79,13 @@ def _formulas() -> _List[str]:
     return _library().formulas().decode().split()
 
 
-def __getattr__(name: str) -> _Callable[..., _Any]:
-    if name.startswith("_") or name not in _formulas():
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
+def _formula(name: str) -> _Callable[..., _Any]:
     def formula(*operands: _Any, **numbers: _Any) -> _Any:
+        for key, value in numbers.items():
+            if not _is_number(value):
+                raise _InvalidTypeError(
+                    f"{name}: {key}={value!r}; expected a number (hint: operands have no names)"
+                )
         return _one(name, *operands, **numbers)
 
     formula.__name__ = formula.__qualname__ = name
@@ -89,5 +93,19 @@ def __getattr__(name: str) -> _Callable[..., _Any]:
     return formula
 
 
+def __getattr__(name: str) -> _Callable[..., _Any]:
+    try:
+        known = not name.startswith("_") and name in _formulas()
+    except _Error as error:
+        raise AttributeError(f"{__name__}.{name}: {error}") from error
+    if not known:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = _formula(name)  # the same each time, so that it can be pickled
+    return globals()[name]
+
+
 def __dir__() -> _List[str]:
-    return sorted([*globals(), *_formulas()])
+    try:
+        return sorted({*globals(), *_formulas()})
+    except _Error:
+        return sorted(globals())

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Every operator of arenite.functional against NumPy, over random shapes."""
 
+import pickle
+
 import testing
 from testing import RANDOM, floats, np, run, sizes
 
@@ -94,7 +96,11 @@ class ElementByElement(testing.TestCase):
         self.assertClose(found[0], np.log1p(np.exp(a)))
         self.assertClose(found[1], np.where(d <= 0.5, d * d / 2, 0.5 * (d - 0.25)))
         self.assertClose(found[2], a / (1 + np.exp(-a)))
-        self.assertEqual(F.gelu.__name__, "gelu")
+        self.assertIs(pickle.loads(pickle.dumps(F.gelu)), F.gelu)
+        with self.assertRaisesRegex(arenite.InvalidTypeError, "huber: target=.*operands have no names"):
+            F.huber(x, target=y)
+        with self.assertRaisesRegex(arenite.InvalidError, "huber: delta=0.0; expected a number above 0"):
+            F.huber(x, y, delta=0)
         self.assertIn("mish", dir(F))
         self.assertIn("relu", dir(F))
         with self.assertRaisesRegex(AttributeError, "no attribute 'gelo'"):

@@ -16,6 +16,13 @@ std::filesystem::path named_by(const char* variable) {
   return text != nullptr ? text : "";
 }
 
+/// This user's, and closed to others.
+bool is_private(const std::filesystem::path& folder) {
+  struct stat status {};
+  return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == ::geteuid() && (status.st_mode & 022) == 0;
+}
+
 }  // namespace
 
 std::filesystem::path temporary_folder() {
@@ -28,9 +35,7 @@ std::filesystem::path temporary_folder() {
 bool make_temporary_folder() {
   const std::filesystem::path folder = temporary_folder();
   ::mkdir(folder.c_str(), 0700);
-  struct stat status {};
-  return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-         status.st_uid == ::geteuid() && (status.st_mode & 022) == 0;
+  return is_private(folder);
 }
 
 bool make_writable(const std::filesystem::path& folder) {
@@ -50,9 +55,15 @@ std::filesystem::path cache_folder() {
   return temporary_folder();
 }
 
+std::optional<std::filesystem::path> own_cache(const std::filesystem::path& name) {
+  const std::filesystem::path folder = cache_folder();
+  if (!cache_is_named() && folder == temporary_folder() && !is_private(folder)) return std::nullopt;
+  return folder / name;
+}
+
 std::optional<std::filesystem::path> writable_cache(const std::filesystem::path& name) {
   const std::filesystem::path first = cache_folder(), last = temporary_folder();
-  if (first != last && make_writable(first / name)) return first / name;
+  if ((cache_is_named() || first != last) && make_writable(first / name)) return first / name;
   if (!cache_is_named() && make_temporary_folder() && make_writable(last / name))
     return last / name;
   return std::nullopt;

@@ -22,6 +22,10 @@ bool cache_is_named();
 /// $ARENITE_CACHE, or this user's by the XDG specification. Only names it.
 std::filesystem::path cache_folder();
 
+/// `name` in that folder, to read what is nobody's but this user's; none where the folder is one
+/// that anyone may have made. Makes nothing.
+std::optional<std::filesystem::path> own_cache(const std::filesystem::path& name);
+
 /// `name` in the first cache folder, which is for files that can be made again, that can be
 /// written; created. $ARENITE_CACHE is taken at its
 /// word; otherwise a home that cannot be written gives way to the system's temporary folder.

@@ -10,6 +10,8 @@ namespace arenite::expr {
 namespace {
 
 namespace of {
+using Positive = double;  // a number that formulas are given
+
 #define ARENITE_FORMULA(NAME, OPERANDS, ...) \
   struct NAME {                              \
     template <class T>                       \
@@ -68,7 +70,7 @@ Formula formula(std::string_view name, bool is_operator, std::string_view parame
     } else {
       double standard = 0;
       std::from_chars(one.data() + equals + 3, one.data() + one.size(), standard);
-      made.numbers.push_back({own, standard});
+      made.numbers.push_back({own, standard, one.starts_with("Positive ")});
     }
   }
   return made;

@@ -12,6 +12,7 @@ struct Formula {
   struct Number {
     std::string name;
     double standard;  ///< where nobody gives another
+    bool is_positive;
   };
 
   std::string_view name;

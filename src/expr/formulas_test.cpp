@@ -36,7 +36,8 @@ TEST(Formulas, HaveOperandsAndNumbers) {
   EXPECT_EQ(huber.numbers[0].name, "delta");
   EXPECT_EQ(huber.numbers[0].standard, 1);
   EXPECT_EQ(print(huber.make(Type::float64, std::vector{0.5})),
-            "a = $1 - $2; b = abs(a); yield select(b <= 0.5, a * 0.5 * a, (b - 0.25) * 0.5)");
+            "a = abs($1 - $2); b = min(a, 0.5); yield b * (a - b * 0.5)");
+  EXPECT_TRUE(huber.numbers[0].is_positive);
 }
 
 /// What maps append, so that they find its loop.

@@ -164,7 +164,8 @@ class Printer {
 
   /// The attribute that stands in braces behind the call: a formula that is read there as it is.
   static const AttributeSchema* braced(const Op& op) {
-    const AttributeSchema* schema = op.definition ? formula_of(*op.definition) : nullptr;
+    const bool is_call = op.definition && op.regions.empty();  // braces behind others are blocks
+    const AttributeSchema* schema = is_call ? formula_of(*op.definition) : nullptr;
     if (schema == nullptr || !op.attributes.has(schema->name)) return nullptr;
     const std::string text = op.attributes.text(schema->name);
     const bool fits = !text.empty() && !is_space(text.front()) && !is_space(text.back()) &&

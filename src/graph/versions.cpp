@@ -30,7 +30,8 @@ std::vector<std::pair<std::size_t, std::size_t>> pairs_in_place(const Graph& gra
     const auto [result, operand] = pair;
     if (operand >= op.operands.size() || !op.operands[operand]) return true;
     const Value &to = graph[op.results[result]], &from = graph[op.operands[operand]];
-    return size_of(to.type) != size_of(from.type) || to.layout != from.layout ||
+    // A compiler may take it that values of two types are not at one address.
+    return to.type != from.type || to.layout != from.layout ||
            to.shape.elements() != from.shape.elements();
   });
   for_each_renewed(op, [&](std::size_t r, std::size_t operand) { pairs.emplace_back(r, operand); });

@@ -82,6 +82,8 @@ HWY_INLINE std::array<Lanes, 1 + sizeof...(More)> yield(T first, More... more) {
 
 namespace {
 namespace of {
+using Positive = double;
+
 #define ARENITE_FORMULA(NAME, OPERANDS, ...)              \
   struct NAME {                                           \
     template <class T>                                    \
