@@ -247,7 +247,8 @@ class Machine {
     set.status.clear();
     for (Place& place : set.places) place.left = place.accessors, place.fresh = true;
     for (const auto& [name, bytes] : step.inputs)
-      std::memcpy(address(spec.graph, spec.graph.find(name), set), bytes.data(), bytes.size());
+      std::ranges::copy(bytes,
+                        static_cast<std::byte*>(address(spec.graph, spec.graph.find(name), set)));
   }
 
   void run_op(BoundSet& set, OpId id) const {

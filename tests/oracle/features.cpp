@@ -1,5 +1,7 @@
 #include "tests/oracle/features.hpp"
 
+#include "src/expr/formulas.hpp"
+
 #include <arenite/graph/dependencies.hpp>
 
 #include <algorithm>
@@ -13,7 +15,6 @@ namespace {
 
 using graph::Graph;
 using graph::OpId;
-using graph::StorageClass;
 using graph::StorageId;
 using graph::ValueId;
 
@@ -51,7 +52,7 @@ class Counter {
 
   void count_op(OpId id) {
     const graph::Op& op = graph_[id];
-    add("op " + std::string(op.name()));
+    add("op " + std::string(expr::find_formula(op.name()) ? "map" : op.name()));
     if (!op.kernel.empty()) add("kernel " + std::string(op.name()) + "/" + op.kernel);
     if (op.workspace) add("workspaces");
     if (op.phase == Phase::evaluate) add("evaluation ops");
