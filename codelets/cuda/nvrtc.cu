@@ -102,10 +102,14 @@ std::optional<std::string> cached(const std::filesystem::path& path) {
   return ptx;
 }
 
-std::string ptx_of(const std::string& source) {
+std::string version() {
   int major = 0, minor = 0;
   check(nvrtcVersion(&major, &minor));
-  std::string key = std::to_string(major) + "." + std::to_string(minor);
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+std::string ptx_of(const std::string& source) {
+  std::string key = version();
   for (const std::string& option : options()) key += " " + option;
   const std::string folder = "kernels", name = hash_of(key + "\n" + source) + ".ptx";
   if (const auto own = own_cache(folder)) {
@@ -135,8 +139,8 @@ const void* load(const std::string& ptx) {
   if (error != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
     fail({.found = std::string("CUDA: ") + cudaGetErrorString(error),
-          .expected = "a driver that takes what NVRTC made",
-          .hint = "a driver of CUDA 12.8 or newer"});
+          .expected = "a driver that takes what NVRTC " + version() + " made",
+          .hint = "drivers as new as that CUDA do"});
   }
   return static_cast<const void*>(kernel);
 }

@@ -2,7 +2,7 @@
 // elements at the same place ($1 is the first operand's). Operands are repeated along axes where
 // their size is 1, and along axes in front that they lack.
 //
-//   $3 = map($1, $2, "yield $1 * sigmoid($2)");
+//   $3 = map($1, $2) { $1 * sigmoid($2) }
 //
 // An operator for each formula of src/expr/formulas.def is the same with that for its expression,
 // of floats of one type. A gradient is a map again, of the results' gradients, and of operands or

@@ -93,14 +93,15 @@ State::State(const OpView& op, bool is_fused)
   most_registers = code_of(op, walk, all_overwritten(op)).registers;
   if (is_fused) {
     fused = expr::find_fused(formula_of(op));
+    code.constants.clear();  // it has its own
+    for (std::size_t i = 0; i < op.operand_count(); ++i) {
+      const bool is_splat = walk.access[i] == Access::scalar || walk.access[i] == Access::of_row;
+      splats_of_operands |= std::uint64_t{is_splat} << i;
+    }
   } else {
     in_run = steps_of(code.in_run);
     in_row = steps_of(code.in_row);
     in_tile = steps_of(code.in_tile);
-  }
-  for (std::size_t i = 0; i < op.operand_count(); ++i) {
-    const bool is_splat = walk.access[i] == Access::scalar || walk.access[i] == Access::of_row;
-    splats_of_operands |= static_cast<std::uint64_t>(is_splat && i < 64) << (i % 64);
   }
   for (const graph::Value* value : operands_of(op)) types.push_back(value->type);
   for (const graph::Value* value : results_of(op)) {
@@ -273,7 +274,7 @@ class Run {
       number(static_cast<std::int64_t*>(places_[index.place]), static_cast<std::size_t>(index.axis),
              count);
     if (state_.fused) {
-      state_.fused(&places_[code_.result(0)], places_, state_.splats_of_operands,
+      state_.fused(places_[code_.result(0)], places_, state_.splats_of_operands,
                    static_cast<std::size_t>(count));
     } else {
       execute(state_.in_tile, static_cast<std::size_t>(count));
@@ -353,7 +354,7 @@ State state_of(const OpView& op) {
   return State(op, is_fused);
 }
 
-int any_halo(const OpView&, std::size_t) { return 0; }
+int any_halo_will_do(const OpView&, std::size_t) { return 0; }
 
 graph::Support is_fused(const OpView& op) {
   if (expr::find_fused(formula_of(op)) == nullptr) return "a formula that has no loop of its own";
@@ -367,12 +368,12 @@ std::vector<Kernel> map_kernels() {
            .supports = is_fused,
            .workspace = workspace_of,
            .prepare = prepare<state_of<true>, run>,
-           .wanted_halo = any_halo,
+           .wanted_halo = any_halo_will_do,
            .writes_halo = true},
           {.name = "tiles",
            .workspace = workspace_of,
            .prepare = prepare<state_of<false>, run>,
-           .wanted_halo = any_halo,
+           .wanted_halo = any_halo_will_do,
            .writes_halo = true}};
 }
 

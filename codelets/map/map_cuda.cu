@@ -4,28 +4,31 @@
 #include "src/expr/formulas.hpp"
 
 #include <array>
+#include <optional>
 
 namespace arenite::codelets {
 namespace {
 
 struct MapState {
-  cuda::Each kernel;
+  std::optional<cuda::Each> kernel;  ///< none where there is nothing to do
   std::size_t operands, results;
   std::int64_t count;
 
   explicit MapState(const OpView& op)
-      : kernel(map_source(op)),
-        operands(op.operand_count()),
+      : operands(op.operand_count()),
         results(op.op().results.size()),
-        count(op.result(0).shape.elements()) {}
+        count(op.result(0).shape.elements()) {
+    if (count > 0) kernel.emplace(map_source(op));
+  }
 
   void run(const KernelCall& call) const {
+    if (!kernel) return;
     std::array<void*, cuda::most_parameters> parameters{};
     for (std::size_t i = 0; i < operands; ++i)
       parameters[i] = const_cast<void**>(&call.operands[i]);
     for (std::size_t i = 0; i < results; ++i)
       parameters[operands + i] = const_cast<void**>(&call.results[i]);
-    kernel.launch(call, count, {parameters.data(), operands + results});
+    kernel->launch(call, count, {parameters.data(), operands + results});
   }
 };
 

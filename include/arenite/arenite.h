@@ -69,7 +69,7 @@ typedef struct arenite_session_options {
   /* Where models run: "cpu", "cuda" (the first GPU), "cuda:1", "auto" (a GPU if there is one), or
    * several of them as in "cuda:0+cuda:1"; NULL: as the session that runs, else "cpu". */
   const char* device;
-  int workers; /* 0: one a usable processor (2 beside GPUs alone), or those that run */
+  int workers;        /* 0: one a usable processor (2 beside GPUs alone), or those that run */
 } arenite_session_options;
 
 /* `options` may be NULL. All sessions of a process share its workers; asking for another number of

@@ -10,30 +10,12 @@ namespace arenite::expr {
 namespace {
 
 namespace of {
-using Positive = double;  // a number that formulas are given
-
-#define ARENITE_FORMULA(NAME, OPERANDS, ...) \
-  struct NAME {                              \
-    template <class T>                       \
-    static auto of OPERANDS {                \
-      __VA_ARGS__;                           \
-    }                                        \
-  };
-#define ARENITE_LOOP ARENITE_FORMULA
 #include "src/expr/formulas.def"
-#undef ARENITE_LOOP
-#undef ARENITE_FORMULA
 }  // namespace of
 
-std::vector<Value> results(Value one) { return {one}; }
-template <std::size_t count>
-std::vector<Value> results(const std::array<Value, count>& all) {
-  return {all.begin(), all.end()};
-}
-
 /// Operands come first, then numbers.
-template <class Result, class... Given>
-Expression make_of(Result (*formula)(Given...), Type type, std::span<const double> numbers) {
+template <class... Given>
+Expression make_of(Value (*formula)(Given...), Type type, std::span<const double> numbers) {
   Builder builder;
   auto number = numbers.begin();
   const auto give = [&]<class T>(const T*) -> T {
@@ -45,7 +27,7 @@ Expression make_of(Result (*formula)(Given...), Type type, std::span<const doubl
   };
   // In braces they are made from the first to the last.
   const std::tuple<Given...> given{give(static_cast<const Given*>(nullptr))...};
-  return builder.finish(results(std::apply(formula, given)));
+  return builder.finish({std::apply(formula, given)});
 }
 
 template <class F>
@@ -81,8 +63,6 @@ std::vector<Formula> all() {
 #define ARENITE_FORMULA(NAME, OPERANDS, ...) formula(#NAME, true, #OPERANDS, &make<of::NAME>),
 #define ARENITE_LOOP(NAME, OPERANDS, ...) formula(#NAME, false, #OPERANDS, &make<of::NAME>),
 #include "src/expr/formulas.def"
-#undef ARENITE_LOOP
-#undef ARENITE_FORMULA
   };
 }
 

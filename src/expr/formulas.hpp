@@ -27,10 +27,7 @@ struct Formula {
 
 inline constexpr std::size_t formula_count =
 #define ARENITE_FORMULA(...) +1
-#define ARENITE_LOOP ARENITE_FORMULA
 #include "src/expr/formulas.def"
-#undef ARENITE_LOOP
-#undef ARENITE_FORMULA
     ;
 
 /// All, in the order of formulas.def.
@@ -38,11 +35,5 @@ std::span<const Formula> formulas();
 
 /// Of an operator; nullptr: there is none of that name.
 const Formula* find_formula(std::string_view name) noexcept;
-
-/// For formulas with several results.
-template <class T, class... More>
-std::array<T, 1 + sizeof...(More)> yield(T first, More... more) {
-  return {first, more...};
-}
 
 }  // namespace arenite::expr

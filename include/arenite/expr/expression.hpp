@@ -98,9 +98,9 @@ std::span<const NodeId> sources_of(const Node& node) noexcept;
 class Expression {
  public:
   /// Sources lie before those that read them; every node is one that a result needs.
+  /// Not of one that is gone at the end of a range-for's head; nor is what follows.
   std::span<const Node> nodes() const& noexcept { return nodes_; }
-  std::span<const Node> nodes() const&& =
-      delete;  // they would be gone at the end of a range-for's head
+  std::span<const Node> nodes() const&& = delete;
   const Node& operator[](NodeId node) const noexcept { return nodes_[node]; }
   /// At least one.
   std::span<const NodeId> results() const& noexcept { return results_; }

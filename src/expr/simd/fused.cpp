@@ -10,7 +10,6 @@
 
 #include "src/expr/simd/functions-inl.hpp"
 
-#include <array>
 #include <cstring>
 #include <tuple>
 #include <utility>
@@ -76,42 +75,21 @@ HWY_INLINE Truths operator>(Lanes x, Lanes y) { return y < x; }
 HWY_INLINE Truths operator>=(Lanes x, Lanes y) { return y <= x; }
 HWY_INLINE Lanes fma(Lanes x, Lanes y, Lanes z) { return applied<Fma>(x, y, z); }
 HWY_INLINE Lanes select(Truths where, Lanes yes, Lanes no) { return hn::IfThenElse(where.raw, yes.raw, no.raw); }
-template <class T, class... More>
-HWY_INLINE std::array<Lanes, 1 + sizeof...(More)> yield(T first, More... more) { return {first, more...}; }
 // clang-format on
 
 namespace {
 namespace of {
-using Positive = double;
-
-#define ARENITE_FORMULA(NAME, OPERANDS, ...)              \
-  struct NAME {                                           \
-    template <class T>                                    \
-    static HWY_INLINE HWY_MAYBE_UNUSED auto of OPERANDS { \
-      __VA_ARGS__;                                        \
-    }                                                     \
-  };
-#define ARENITE_LOOP ARENITE_FORMULA
+#define ARENITE_FORMULA_INLINE HWY_INLINE
 #include "src/expr/formulas.def"
-#undef ARENITE_LOOP
-#undef ARENITE_FORMULA
 }  // namespace of
-
-HWY_INLINE std::array<Lanes, 1> results(Lanes one) { return {one}; }
-template <std::size_t count>
-HWY_INLINE std::array<Lanes, count> results(const std::array<Lanes, count>& all) {
-  return all;
-}
 
 /// What it takes, by the type of a function.
 template <class F>
 struct Signature;
-template <class Result, class... Given>
-struct Signature<Result (*)(Given...)> {
+template <class... Given>
+struct Signature<Lanes (*)(Given...)> {
   static constexpr std::size_t operands = (std::is_same_v<Given, Lanes> + ...);
   static constexpr std::size_t numbers = sizeof...(Given) - operands;
-  static constexpr std::size_t results =
-      sizeof(decltype(HWY_NAMESPACE::results(std::declval<Result>()))) / sizeof(Lanes);
 };
 
 /// A formula's operands: those that are the same everywhere are read at the first place.
@@ -128,18 +106,19 @@ struct Operands {
   }
 
   template <std::size_t... operand, std::size_t... number>
-  HWY_INLINE auto at(std::size_t place, const double* numbers, std::index_sequence<operand...>,
-                     std::index_sequence<number...>) const {
-    return results(F::template of<Lanes>(
-        Lanes(hn::LoadU(Tag<float>(), from[operand] + (place & moving[operand])))...,
-        numbers[number]...));
+  HWY_INLINE Vector<float> at(std::size_t place, const double* numbers,
+                              std::index_sequence<operand...>,
+                              std::index_sequence<number...>) const {
+    return F::template of<Lanes>(
+               Lanes(hn::LoadU(Tag<float>(), from[operand] + (place & moving[operand])))...,
+               numbers[number]...)
+        .raw;
   }
 };
 
 /// The elements that fill no vector are copied: nothing outside is touched.
 template <class F, std::size_t formula>
-void loop(void* const* targets, const void* const* sources, std::uint64_t splats,
-          std::size_t count) {
+void loop(void* target, const void* const* sources, std::uint64_t splats, std::size_t count) {
   using S = Signature<decltype(&F::template of<Lanes>)>;
   constexpr std::size_t lanes = hn::MaxLanes(Tag<float>());
   constexpr std::make_index_sequence<S::operands> operands;
@@ -147,14 +126,10 @@ void loop(void* const* targets, const void* const* sources, std::uint64_t splats
   double given[S::numbers + 1] = {};
   for (std::size_t i = 0; i < S::numbers; ++i) given[i] = formulas()[formula].numbers[i].standard;
   const Operands<F, S::operands> from(sources, splats);
-  float* to[S::results];
-  for (std::size_t i = 0; i < S::results; ++i) to[i] = static_cast<float*>(targets[i]);
+  auto* to = static_cast<float*>(target);
   std::size_t place = 0;
-  for (; place + lanes <= count; place += lanes) {
-    const auto made = from.at(place, given, operands, numbers);
-    for (std::size_t i = 0; i < S::results; ++i)
-      hn::StoreU(made[i].raw, Tag<float>(), to[i] + place);
-  }
+  for (; place + lanes <= count; place += lanes)
+    hn::StoreU(from.at(place, given, operands, numbers), Tag<float>(), to + place);
   const std::size_t left = count - place;
   if (left == 0) return;
   float rest[S::operands][lanes] = {};
@@ -165,12 +140,10 @@ void loop(void* const* targets, const void* const* sources, std::uint64_t splats
                 (is_splat ? lanes : left) * sizeof(float));
     at_rest[i] = rest[i];
   }
-  const auto made = Operands<F, S::operands>(at_rest, 0).at(0, given, operands, numbers);
-  for (std::size_t i = 0; i < S::results; ++i) {
-    float last[lanes];
-    hn::StoreU(made[i].raw, Tag<float>(), last);
-    std::memcpy(to[i] + place, last, left * sizeof(float));
-  }
+  float last[lanes];
+  hn::StoreU(Operands<F, S::operands>(at_rest, 0).at(0, given, operands, numbers), Tag<float>(),
+             last);
+  std::memcpy(to + place, last, left * sizeof(float));
 }
 
 template <class... F>
@@ -188,10 +161,7 @@ struct All {
 FusedLoop fused_loop(std::size_t formula) {
   return All<
 #define ARENITE_FORMULA(NAME, ...) of::NAME,
-#define ARENITE_LOOP ARENITE_FORMULA
 #include "src/expr/formulas.def"
-#undef ARENITE_LOOP
-#undef ARENITE_FORMULA
       void>::loop_of(formula, std::make_index_sequence<formula_count>());
 }
 
@@ -199,23 +169,21 @@ FusedLoop fused_loop(std::size_t formula) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <unordered_map>
+#include <algorithm>
 
 namespace arenite::expr {
 HWY_EXPORT(fused_loop);
 
 FusedLoop find_fused(const Expression& expression) {
   static const auto known = [] {
-    std::unordered_map<std::uint64_t, std::size_t> places;
-    for (std::size_t i = 0; i < formulas().size(); ++i)
-      places.emplace(formulas()[i].standard(Type::float32).hash(), i);
-    return places;
+    std::vector<Expression> all;
+    for (const Formula& one : formulas()) all.push_back(one.standard(Type::float32));
+    return all;
   }();
   apply_isa();
-  const auto found = known.find(expression.hash());
-  if (found == known.end() || formulas()[found->second].standard(Type::float32) != expression)
-    return nullptr;
-  return HWY_DYNAMIC_DISPATCH(fused_loop)(found->second);
+  const auto found = std::ranges::find(known, expression);
+  if (found == known.end()) return nullptr;
+  return HWY_DYNAMIC_DISPATCH(fused_loop)(static_cast<std::size_t>(found - known.begin()));
 }
 
 }  // namespace arenite::expr

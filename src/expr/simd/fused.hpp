@@ -5,10 +5,10 @@
 
 namespace arenite::expr {
 
-/// Makes so many elements of each result. An operand that is the same for all of them holds one
-/// vector of it, 16 elements, and its bit in `splats` is set. A result may lie where an operand
+/// Makes so many elements of the result. An operand that is the same for all of them holds one
+/// vector of it, 16 elements, and its bit in `splats` is set. It may lie where an operand
 /// does. The bits are those of the formula's instructions one by one.
-using FusedLoop = void (*)(void* const* results, const void* const* operands, std::uint64_t splats,
+using FusedLoop = void (*)(void* result, const void* const* operands, std::uint64_t splats,
                            std::size_t count);
 
 /// nullptr: there is none for this expression. Throws Error as find_loop does.
