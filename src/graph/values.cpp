@@ -3,6 +3,25 @@
 #include <utility>
 
 namespace arenite::graph {
+namespace {
+
+/// Evaluation follows forward and feeds nothing back, so it ranks with it.
+int rank(Phase phase) noexcept {
+  switch (phase) {
+    case Phase::init:
+      return 0;
+    case Phase::forward:
+    case Phase::evaluate:
+      return 1;
+    case Phase::backward:
+      return 2;
+    case Phase::update:
+      return 3;
+  }
+  return 0;
+}
+
+}  // namespace
 
 std::string result_name(const Op& op, std::size_t i, std::size_t count) {
   std::string name(op.where.empty() ? op.name() : op.where);
@@ -37,6 +56,8 @@ std::string workspace_name(const Op& op) {
   if (op.lane >= 0) name += " (lane " + std::to_string(op.lane) + ")";
   return name + ".workspace";
 }
+
+bool may_read(Phase reader, Phase maker) noexcept { return rank(maker) <= rank(reader); }
 
 StorageClass result_class(Phase phase) noexcept {
   return phase == Phase::backward || phase == Phase::update ? StorageClass::gradient

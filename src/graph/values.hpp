@@ -18,6 +18,9 @@ std::string workspace_name(const Op& op);
 /// Class of what an op of this phase produces, unless someone says otherwise.
 StorageClass result_class(Phase phase) noexcept;
 
+/// Whether an op of phase `reader` may read what one of phase `maker` makes.
+bool may_read(Phase reader, Phase maker) noexcept;
+
 /// Adds a value with a storage of its own, which has its name and its bytes.
 ValueId add_with_storage(Graph& graph, Value value, StorageClass cls, const Space& space = {});
 /// Gives an op scratch bytes.

@@ -11,22 +11,6 @@
 namespace arenite::graph {
 namespace {
 
-/// Evaluation follows forward and feeds nothing back, so it ranks with it.
-int rank(Phase phase) {
-  switch (phase) {
-    case Phase::init:
-      return 0;
-    case Phase::forward:
-    case Phase::evaluate:
-      return 1;
-    case Phase::backward:
-      return 2;
-    case Phase::update:
-      return 3;
-  }
-  return 0;
-}
-
 class OrderVerifier {
  public:
   explicit OrderVerifier(const Graph& graph)
@@ -139,7 +123,7 @@ class OrderVerifier {
       if (!operand) continue;
       require_visible(operand, id, {});
       const Value& value = graph_[operand];
-      if (value.producer && rank(graph_[value.producer].phase) > rank(op.phase)) {
+      if (value.producer && !may_read(op.phase, graph_[value.producer].phase)) {
         op_flaw(graph_, id,
                 "reads " + describe_value(graph_, operand) + " of phase " +
                     std::string(to_string(graph_[value.producer].phase)),

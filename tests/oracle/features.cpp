@@ -1,7 +1,5 @@
 #include "tests/oracle/features.hpp"
 
-#include "src/expr/formulas.hpp"
-
 #include <arenite/graph/dependencies.hpp>
 
 #include <algorithm>
@@ -52,7 +50,7 @@ class Counter {
 
   void count_op(OpId id) {
     const graph::Op& op = graph_[id];
-    add("op " + std::string(expr::find_formula(op.name()) ? "map" : op.name()));
+    add("op " + std::string(op.name()));
     if (!op.kernel.empty()) add("kernel " + std::string(op.name()) + "/" + op.kernel);
     if (op.workspace) add("workspaces");
     if (op.phase == Phase::evaluate) add("evaluation ops");

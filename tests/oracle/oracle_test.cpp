@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "src/expr/formulas.hpp"
 #include "tests/oracle/features.hpp"
 #include "tests/oracle/on_runtime.hpp"
 #include "tests/oracle/orders.hpp"
@@ -62,7 +61,6 @@ TEST(RandomPrograms, HaveEverythingInThemOften) {
   }
   for (const std::string& op : operators().names()) {
     if (operators().at(op)->control != graph::Control::none) continue;  // block_program_test
-    if (expr::find_formula(op)) continue;                               // a map
     EXPECT_GE(found["op " + op], 8)
         << "operator '" << op << "' is hardly used: add it to tests/oracle/random_ops.cpp";
   }

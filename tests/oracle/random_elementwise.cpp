@@ -26,27 +26,28 @@ List grown(Draw& draw, const Shape& shape) {
   return sizes;
 }
 
-/// Which one it is follows from what was drawn already, so that all else in the programs stays as
-/// it was.
-void add_formula(RandomValues& values, std::vector<graph::ValueId> operands) {
-  static const std::vector<std::string> maps[] = {
-      {"$1 * sigmoid($1)", "tanh($1)", "exp(-abs($1))"},
-      {"fma($1, 0.5, $2)", "max($1, $2)", "select($1 < $2, $2 * 0.1, $1)"}};
-  const auto& expressions = maps[operands.size() - 1];
-  std::vector<std::string_view> names;
-  for (const expr::Formula& formula : expr::formulas()) {
-    if (formula.is_operator && formula.operands.size() == operands.size())
-      names.push_back(formula.name);
-  }
-  const graph::Graph& graph = values.graph;
-  const auto seed =
-      graph.value_count() + static_cast<std::size_t>(values.shape(operands[0]).elements());
-  const std::size_t which = seed % (names.size() + expressions.size());
-  if (which < names.size()) {
-    values.builder.add(names[which], operands);
-  } else {
-    values.builder.add("map", operands, {{"expression", expressions[which - names.size()]}});
-  }
+/// Maps of a value, and of one that is repeated to its shape.
+void add_map(RandomValues& values, graph::ValueId x) {
+  Draw& draw = values.draw;
+  const Shape shape = values.shape(x);
+  const char* expression =
+      draw.of({"$1 * sigmoid($1)", "tanh($1)", "fma($1, 0.5, $2)", "max($1, $2)",
+               "yield select($1 < $2, $2 * 0.1, $1), $1 - $2", "$1 + 0.1 * float32(index(0))"});
+  std::vector<graph::ValueId> operands{x};
+  if (std::string_view(expression).find("$2") != std::string_view::npos)
+    operands.push_back(values.floats(Shape(draw.chance(50) ? dims(shape) : shrunk(draw, shape))));
+  if (std::string_view(expression).find("index") != std::string_view::npos && shape.rank() == 0)
+    expression = "-$1";
+  values.builder.add("map", operands, {{"expression", std::string(expression)}});
+}
+
+/// Of a formula's operators; other formulas are of gradients.
+void add_formula(RandomValues& values, graph::ValueId x, const expr::Formula& formula) {
+  if (!formula.is_operator) return add_map(values, x);
+  std::vector<graph::ValueId> operands{x};
+  while (operands.size() < formula.operands.size())
+    operands.push_back(values.floats(values.shape(x)));
+  values.builder.add(formula.name, operands);
 }
 
 }  // namespace
@@ -56,15 +57,21 @@ void add_elementwise(RandomValues& values) {
   graph::Builder& builder = values.builder;
   const graph::ValueId x = values.tensor();
   const Shape shape = values.shape(x);
-  switch (draw.below(5)) {
+  const auto formulas = expr::formulas();
+  constexpr std::size_t others = 8;
+  const std::size_t kind = draw.below(others + formulas.size());
+  if (kind >= others) return add_formula(values, x, formulas[kind - others]);
+  switch (kind) {
     case 0:
       builder.add("sum_to", {x}, {{"shape", shrunk(draw, shape)}});
       break;
-    case 1:
-      add_formula(values, {x});
-      break;
     case 2:
       builder.add("broadcast_to", {x}, {{"shape", grown(draw, shape)}});
+      break;
+    case 3:
+    case 4:
+    case 5:
+      add_map(values, x);
       break;
     default: {
       const Shape of(draw.chance(50) ? dims(shape) : shrunk(draw, shape));
@@ -76,11 +83,6 @@ void add_elementwise(RandomValues& values) {
       }
     }
   }
-}
-
-void add_elementwise_gradient(RandomValues& values) {
-  const graph::ValueId x = values.tensor();
-  add_formula(values, {values.floats(values.shape(x)), x});
 }
 
 }  // namespace arenite::oracle

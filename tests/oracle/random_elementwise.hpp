@@ -8,7 +8,4 @@ namespace arenite::oracle {
 /// gradients.
 void add_elementwise(RandomValues& values);
 
-/// A formula of two random values.
-void add_elementwise_gradient(RandomValues& values);
-
 }  // namespace arenite::oracle

@@ -74,15 +74,16 @@ class RandomOps : private RandomValues {
         &RandomOps::accumulate,   &RandomOps::gather,      &RandomOps::full,
         &RandomOps::indexed_rows, &RandomOps::elementwise, &RandomOps::elementwise,
         &RandomOps::product,      &RandomOps::attention,   &RandomOps::attention,
-        &RandomOps::columns,      &RandomOps::needless,    &RandomOps::needless};
+        &RandomOps::columns,      &RandomOps::needless,    &RandomOps::needless,
+        &RandomOps::elementwise,  &RandomOps::elementwise};
     // These have no gradient themselves, or only of some results.
     static const std::vector<Make> untrained{
         &RandomOps::loss,          &RandomOps::loss,          &RandomOps::gradient,
         &RandomOps::gradient,      &RandomOps::gradient,      &RandomOps::gradient,
-        &RandomOps::gradient,      &RandomOps::update,        &RandomOps::elementwise_gradient,
-        &RandomOps::lanes_dense,   &RandomOps::rare_gradient, &RandomOps::rare_gradient,
-        &RandomOps::dense_to_relu, &RandomOps::conv_to_relu,  &RandomOps::weight_update,
-        &RandomOps::multi_update,  &RandomOps::multi_update};
+        &RandomOps::gradient,      &RandomOps::update,        &RandomOps::lanes_dense,
+        &RandomOps::rare_gradient, &RandomOps::rare_gradient, &RandomOps::dense_to_relu,
+        &RandomOps::conv_to_relu,  &RandomOps::weight_update, &RandomOps::multi_update,
+        &RandomOps::multi_update};
     const std::size_t kinds = always.size() + (trained_ ? 0 : untrained.size());
     const std::size_t kind = draw.below(kinds);
     (this->*(kind < always.size() ? always[kind] : untrained[kind - always.size()]))();
@@ -140,7 +141,6 @@ class RandomOps : private RandomValues {
   }
 
   void elementwise() { add_elementwise(*this); }
-  void elementwise_gradient() { add_elementwise_gradient(*this); }
 
   void full() {
     const auto dims = shape(tensor()).dims();

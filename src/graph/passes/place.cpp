@@ -6,6 +6,7 @@
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/verify_pass.hpp"
+#include "src/graph/values.hpp"
 #include "src/graph/views.hpp"
 
 #include <algorithm>
@@ -205,7 +206,7 @@ class Placer {
     const auto key = std::pair(id, to_string(space));
     const long version = root.index < version_.size() ? version_[root.index] : 0;
     if (const auto known = copies_.find(key);
-        known != copies_.end() && known->second.version == version)
+        known != copies_.end() && known->second.version == version && reads(known->second.value))
       return known->second.value;
     const StorageClass cls = graph_.storage(root).cls;
     const ValueId copy = cls == StorageClass::constant && space.device != DeviceKind::cpu
@@ -213,6 +214,13 @@ class Placer {
                              : cross(id, cls, space);
     copies_[key] = {copy, version};
     return copy;
+  }
+
+  /// Whether the op at hand may read a copy: one that was made for an op of a later phase is none
+  /// of its own.
+  bool reads(ValueId copy) const {
+    const OpId maker = graph_[copy].producer;
+    return !maker || may_read(builder_.context.phase, graph_[maker].phase);
   }
 
   ValueId cross(ValueId id, StorageClass cls, const Space& space) {

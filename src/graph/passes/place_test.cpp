@@ -191,6 +191,23 @@ TEST_F(Place, OpsTouchOneSpace) {
                check_spaces(graph));
 }
 
+/// Ops of lanes stand in any order: one of an earlier phase behind one of a later phase.
+TEST_F(Place, CopiesOnceMoreForAnEarlierPhase) {
+  const auto x = declare("x", StorageClass::input), w = declare("w", StorageClass::parameter);
+  builder.context = {.phase = Phase::update, .lane = 0, .where = ""};
+  const auto late = builder.add1("mul", {w, x});
+  builder.context = {.phase = Phase::backward, .lane = 1, .where = ""};
+  const auto early = builder.add1("mul", {w, x}), again = builder.add1("relu", {x});
+  builder.context = {.phase = Phase::update, .lane = 0, .where = ""};
+  const auto later = builder.add1("relu", {x});
+  EXPECT_EQ(place(), 2);
+  EXPECT_EQ(maker(maker(late).operands[1]).phase, Phase::update);
+  const ValueId copy = maker(early).operands[1];
+  EXPECT_EQ(maker(copy).phase, Phase::backward);
+  EXPECT_EQ(maker(again).operands[0], copy);
+  EXPECT_EQ(maker(later).operands[0], copy);
+}
+
 TEST_F(Place, MakesOneTaskOfALanesStep) {
   const auto x = declare("x", StorageClass::input), w = declare("w", StorageClass::parameter);
   builder.context.lane = 0;
