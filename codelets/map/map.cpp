@@ -17,8 +17,11 @@
 #include "codelets/broadcast.hpp"
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
+#include "codelets/simpler.hpp"
 #include "src/expr/formulas.hpp"
+#include "src/expr/scalar.hpp"
 
+#include <numeric>
 #include <optional>
 
 namespace arenite::codelets {
@@ -88,8 +91,10 @@ Shape shape_of_all(const OpView& op) {
       const std::int64_t own = size_at(op.operand(i).shape, axis, rank);
       if (size == 1) size = own;
       if (own == size || own == 1) continue;
-      fail({.found = "operand $" + std::to_string(i + 1) + " (" + op.operand(i).name +
-                     ") of shape " + to_string(op.operand(i).shape),
+      const std::string operand = op.op().name() == "map" ? "operand $" + std::to_string(i + 1) +
+                                                                " (" + op.operand(i).name + ")"
+                                                          : operand_text(op, i);
+      fail({.found = operand + " of shape " + to_string(op.operand(i).shape),
             .expected = "a shape that is repeated to " + to_string(Shape(dims)) +
                         ", that of those before it: its last sizes, where any may be 1"});
     }
@@ -160,31 +165,69 @@ ValueId summed_to(graph::Builder& builder, ValueId gradient, ValueId operand) {
   return builder.add1("reshape", {gradient}, {{"shape", dims_of(part)}});
 }
 
-/// What an expression makes of values: those that it leaves as they are need no op.
-std::vector<ValueId> mapped(graph::Builder& builder, const expr::Expression& expression,
+/// The op of some values: of a formula that has a name by that.
+std::vector<ValueId> map_op(graph::Builder& builder, const expr::Expression& expression,
                             const std::vector<ValueId>& operands) {
-  std::vector<ValueId> results(expression.results().size());
-  expr::Builder formula;
-  std::vector<expr::Value> given, made;
-  for (const expr::Type type : expression.operands()) given.push_back(formula.operand(type));
-  const auto all = formula.insert(expression, given);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const expr::Node& node = expression[expression.results()[i]];
-    if (node.function == expr::Function::operand) {
-      results[i] = operands[node.payload];
-    } else {
-      made.push_back(all[i]);
+  const auto types = expression.operands();
+  const bool of_floats = !types.empty() && expr::is_float(types[0]);
+  for (const expr::Formula& known : expr::formulas()) {
+    if (of_floats && known.is_operator && known.numbers.empty() &&
+        known.operands.size() == types.size() && known.standard(types[0]) == expression)
+      return builder.add(known.name, operands);
+  }
+  return builder.add("map", operands, {{map_expression, expr::print(expression)}});
+}
+
+/// By result: equal numbers where something is computed for both.
+std::vector<std::size_t> groups_of(const expr::Expression& expression) {
+  std::vector<std::size_t> root(expression.nodes().size());
+  std::iota(root.begin(), root.end(), std::size_t{0});
+  const auto find = [&](std::size_t node) {
+    while (root[node] != node) node = root[node] = root[root[node]];
+    return node;
+  };
+  const auto is_computed = [&](expr::NodeId node) {
+    return !expr::sources_of(expression[node]).empty();
+  };
+  for (expr::NodeId node = 0; node < root.size(); ++node) {
+    for (const expr::NodeId source : expr::sources_of(expression[node])) {
+      if (is_computed(source)) root[find(source)] = find(node);
     }
   }
-  if (made.empty()) return results;
-  const expr::Reduced reduced = formula.finish_reduced(made);
-  std::vector<ValueId> needed;
-  for (const std::size_t operand : reduced.operands) needed.push_back(operands[operand]);
-  const auto added =
-      builder.add("map", needed, {{map_expression, expr::print(reduced.expression)}});
-  auto next = added.begin();
-  for (ValueId& result : results) {
-    if (!result) result = *next++;
+  std::vector<std::size_t> groups;
+  for (const expr::NodeId result : expression.results()) groups.push_back(find(result));
+  return groups;
+}
+
+/// What an expression makes of values. Those that it leaves as they are need no op, and those that
+/// have nothing in common need not be there at the same time.
+std::vector<ValueId> mapped(graph::Builder& builder, const expr::Expression& expression,
+                            const std::vector<ValueId>& operands) {
+  expr::Builder formula;
+  std::vector<expr::Value> given;
+  for (const expr::Type type : expression.operands()) given.push_back(formula.operand(type));
+  const auto all = formula.insert(expression, given);
+  const auto groups = groups_of(expression);
+  std::vector<ValueId> results(all.size());
+  for (std::size_t first = 0; first < results.size(); ++first) {
+    if (results[first]) continue;
+    const expr::Node& node = expression[expression.results()[first]];
+    if (node.function == expr::Function::operand) {
+      results[first] = operands[node.payload];
+      continue;
+    }
+    std::vector<expr::Value> together;
+    for (std::size_t i = first; i < results.size(); ++i) {
+      if (groups[i] == groups[first]) together.push_back(all[i]);
+    }
+    const expr::Reduced reduced = formula.finish_reduced(together);
+    std::vector<ValueId> needed;
+    for (const std::size_t operand : reduced.operands) needed.push_back(operands[operand]);
+    const auto made = map_op(builder, reduced.expression, needed);
+    auto next = made.begin();
+    for (std::size_t i = first; i < results.size(); ++i) {
+      if (groups[i] == groups[first]) results[i] = *next++;
+    }
   }
   return results;
 }
@@ -211,6 +254,24 @@ void gradient(graph::GradientContext& context) {
     const std::size_t of = made->of[i];
     context.set(of, summed_to(context.builder(), gradients[i], context.operand(of)));
   }
+}
+
+/// Of constants alone: what they make, where all machines make the same bits of them.
+std::optional<Simpler> simplify(const OpView& op) {
+  if (op.op().results.size() != 1 || !is_real(op.result(0).type)) return std::nullopt;
+  expr::Builder builder;
+  std::vector<expr::Value> constants;
+  for (std::size_t i = 0; i < op.operand_count(); ++i) {
+    const auto number = constant(op, i);
+    if (!number || !is_real(op.operand(i).type)) return std::nullopt;
+    constants.push_back(builder.constant(type_of(op.operand(i).type), *number));
+  }
+  const expr::Value made = builder.insert(formula_of(op), constants).front();
+  const expr::Node& node = builder[made.node()];
+  if (node.function != expr::Function::constant) return std::nullopt;
+  return is_full(op, node.type == expr::Type::float32
+                         ? static_cast<double>(expr::value_of<float>(node.payload))
+                         : expr::value_of<double>(node.payload));
 }
 
 /// Some rows of the results are made of the same rows of operands that have them; others are whole.
@@ -244,10 +305,12 @@ graph::OperatorDefinition named(const expr::Formula& formula) {
                                        .gradient = gradient,
                                        .in_place = in_place(formula.operands.size()),
                                        .cost = cost,
+                                       .simplify = simplify,
                                        .of_share = of_share};
   for (const std::string& operand : formula.operands) definition.operands.push_back({operand});
-  for (const auto& number : formula.numbers)
+  for (const auto& number : formula.numbers) {
     definition.attributes.push_back({number.name, graph::AttributeType::real, number.standard});
+  }
   return definition;
 }
 
@@ -263,6 +326,7 @@ void register_map(Registry& registry) {
                 .gradient = gradient,
                 .in_place = in_place(most_in_place),
                 .cost = cost,
+                .simplify = simplify,
                 .of_share = of_share},
                map_kernels());
   for (const expr::Formula& formula : expr::formulas()) {

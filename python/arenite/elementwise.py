@@ -3,14 +3,12 @@
 import math
 from typing import Any, List, Union
 
-import numpy as np
-
 from .dtypes import REAL, dtype_name
 from .errors import InvalidError, InvalidTypeError
 from .graph import check_shape
 from .rules import expect_axes, is_integer, is_number, text
 from .sizes import Size, refuse_size, whole
-from .shaping import aligned, broadcast_to, index_sum, reshape, sum_to
+from .shaping import index_sum, reshape, sum_to
 from .tensor import Axes, Tensor, TensorLike, as_tensor, one, results
 
 
@@ -40,27 +38,14 @@ def identity(x: TensorLike) -> Tensor:
 
 
 def _pairwise(op: str, a: Any, b: Any) -> Tensor:
-    """`add` or `mul` with repetition on both sides. The operator repeats its right operand only,
-    and both commute.
-    """
+    """`add` or `mul`, which commute."""
     if is_number(a):
         a, b = b, a
     a = as_tensor(a, what=f"an operand of {op}")
     if is_number(b):
         # Beside integers, which the operator refuses, any type does.
-        b = full((1,) * a.ndim, b, a.dtype if a.dtype in REAL else "float32")
-    b = as_tensor(b, a.dtype, f"an operand of {op}")
-    try:
-        rank = len(np.broadcast_shapes(a.shape, b.shape))
-    except ValueError:
-        return one(op, a, b)  # which says what does not fit
-    a, b = aligned(a, rank), aligned(b, rank)
-    shape = tuple(m if m != 1 else n for m, n in zip(a.shape, b.shape))
-    if a.shape != shape and b.shape == shape:
-        a, b = b, a
-    if a.shape != shape:
-        a = broadcast_to(a, shape)
-    return one(op, a, b)
+        b = full((), b, a.dtype if a.dtype in REAL else "float32")
+    return one(op, a, as_tensor(b, a.dtype, f"an operand of {op}"))
 
 
 def _has_integers(value: Any) -> bool:

@@ -45,8 +45,9 @@ void add_map(RandomValues& values, graph::ValueId x) {
 void add_formula(RandomValues& values, graph::ValueId x, const expr::Formula& formula) {
   if (!formula.is_operator) return add_map(values, x);
   std::vector<graph::ValueId> operands{x};
+  // Products of products would leave the range of floats.
   while (operands.size() < formula.operands.size())
-    operands.push_back(values.floats(values.shape(x)));
+    operands.push_back(values.declare(DType::float32, values.shape(x), {}));
   values.builder.add(formula.name, operands);
 }
 

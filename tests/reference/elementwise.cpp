@@ -27,23 +27,9 @@ void broadcast_to(Call& call) {
   for (std::int64_t i = 0; i < y.shape.elements(); ++i) y[i] = x[seen_at(y.shape, x.shape, i)];
 }
 
-void add(Call& call) {
-  const Tensor &a = call.in(0), &b = call.in(1);
-  for (std::int64_t i = 0; i < a.shape.elements(); ++i)
-    call.out(0)[i] = a[i] + b[seen_at(a.shape, b.shape, i)];
-}
-
-void mul(Call& call) {
-  const Tensor &a = call.in(0), &b = call.in(1);
-  for (std::int64_t i = 0; i < a.shape.elements(); ++i)
-    call.out(0)[i] = a[i] * b[seen_at(a.shape, b.shape, i)];
-}
-
 }  // namespace
 
 void add_elementwise_rules(Rules& rules) {
-  rules["add"] = add;
-  rules["mul"] = mul;
   rules["sum_to"] = sum_to;
   rules["broadcast_to"] = broadcast_to;
 }
