@@ -44,22 +44,4 @@ class Rows {
   std::int64_t count_ = 1, length_ = 0;
 };
 
-/// Of an op on each element: the runs of its first operand, of its last one and of the result.
-struct ElementRows {
-  Rows first, last, out;
-};
-
-inline ElementRows element_rows(const OpView& op) {
-  const graph::Value &first = op.operand(0), &last = op.operand(op.operand_count() - 1),
-                     &out = op.result(0);
-  const bool by_row = any_halo({&first, &last, &out});
-  return {Rows(first, by_row), Rows(last, by_row), Rows(out, by_row)};
-}
-
-/// Such an op's kernel, for floats and for doubles.
-template <auto of_floats, auto of_doubles>
-Kernel elementwise() {
-  return plain_with_halos<prepare_real<element_rows, of_floats, of_doubles>, skipped_halo<0, 1>>();
-}
-
 }  // namespace arenite::codelets

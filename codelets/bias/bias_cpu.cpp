@@ -10,44 +10,16 @@ constexpr std::int64_t strip_target = 64;
 constexpr std::int64_t strips_a_block = 32;
 
 struct State {
-  Rows in, out;
+  Rows in;
   std::int64_t channels = 0, group = 1;  ///< pixels in a strip
 };
 
-State state_of(const graph::Value& in, const graph::Value& out) {
-  const bool by_row = any_halo({&in, &out});
+State state_of(const OpView& op) {
+  const graph::Value& in = op.operand(0);
   const std::int64_t channels = in.shape.at(-1);
-  return {.in = Rows(in, by_row),
-          .out = Rows(out, by_row),
+  return {.in = Rows(in, any_halo({&in})),
           .channels = channels,
           .group = std::max<std::int64_t>(1, strip_target / std::max<std::int64_t>(1, channels))};
-}
-State bias_state(const OpView& op) { return state_of(op.operand(0), op.result(0)); }
-State grad_state(const OpView& op) { return state_of(op.operand(0), op.operand(0)); }
-
-void run_bias(const KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
-  const std::int64_t length = state.in.length(), channels = state.channels;
-  if (channels == 0) return;
-  const float* bias = call.in<float>(1);
-  // The bias repeated over a strip, so that few channels still fill the vectors.
-  float repeated[strip_target];
-  std::int64_t strip = channels;
-  if (state.group > 1) {
-    strip = state.group * channels;
-    for (std::int64_t i = 0; i < strip; ++i) repeated[i] = bias[i % channels];
-    bias = repeated;
-  }
-  for (std::int64_t r = 0; r < state.in.count(); ++r) {
-    const float* x = call.in<float>(0) + state.in.at(r);
-    float* y = call.out<float>(0) + state.out.at(r);
-    for (std::int64_t at = 0; at < length; at += strip) {
-      const std::int64_t n = std::min(strip, length - at);
-#pragma omp simd
-      for (std::int64_t i = 0; i < n; ++i) y[at + i] = x[at + i] + bias[i];
-    }
-  }
-  state.out.zero_halo(call.out<float>(0));
 }
 
 /// partial[i] += the sum of strips i, i + strip, i + 2·strip, …
@@ -106,14 +78,10 @@ std::int64_t bias_grad_workspace(const OpView& op) {
 
 }  // namespace
 
-std::vector<Kernel> bias_kernels() {
-  return {plain_with_halos<prepare<bias_state, run_bias>, skipped_halo<0>>()};
-}
-
 std::vector<Kernel> bias_grad_kernels() {
   return {{.name = "plain",
            .workspace = bias_grad_workspace,
-           .prepare = prepare<grad_state, run_bias_grad>,
+           .prepare = prepare<state_of, run_bias_grad>,
            .wanted_halo = skipped_halo<0>}};
 }
 

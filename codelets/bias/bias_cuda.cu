@@ -4,23 +4,6 @@
 namespace arenite::codelets {
 namespace {
 
-struct State {
-  std::int64_t count = 0, channels = 1;
-};
-
-State state_of(const OpView& op) {
-  const Shape& x = op.operand(0).shape;
-  return {x.elements(), x.at(-1)};
-}
-
-void run_bias(const KernelCall& call) {
-  const State state = *static_cast<const State*>(call.state);
-  const float *x = call.in<float>(0), *bias = call.in<float>(1);
-  float* y = call.out<float>(0);
-  cuda::for_each(call, state.count,
-                 [=] ARENITE_THREAD(std::int64_t i) { y[i] = x[i] + bias[i % state.channels]; });
-}
-
 /// All pixels' channels, whatever axes the pixels have.
 cuda::Sums sums_of(const OpView& op) {
   const Shape& gradient = op.operand(0).shape;
@@ -40,7 +23,6 @@ void run_bias_grad(const KernelCall& call) {
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(bias)(runtime::KernelTable& kernels) {
-  kernels.add("bias", cuda::own(prepare<state_of, run_bias>));
   kernels.add("bias_grad", cuda::own(prepare<sums_of, run_bias_grad>, cuda::workspace_of<sums_of>));
 }
 

@@ -60,7 +60,7 @@ TEST(Conv2dRelu, GradientAgreesWithTheTwoOps) {
   const ValueId y = h.op("conv2d", {x, w, b}, padded).front();
   h.run("plain");
   h.op("relu", {y});
-  h.run("plain");
+  h.run("fused");
   const ValueId of_y = h.gradient({g}, {true}).front();
   h.op("conv2d", {x, w, b}, padded);
   const auto apart = h.gradient({of_y}, {true, true, true});

@@ -98,15 +98,6 @@ inline std::int64_t count_of(const KernelCall& call) {
   return static_cast<const Elements*>(call.state)->count;
 }
 
-/// An elementwise kernel of our own for floats, and for doubles.
-inline Kernel elementwise(runtime::KernelFunction of_floats, runtime::KernelFunction of_doubles) {
-  return own([=](const OpView& op) -> PreparedKernel {
-    const DType type = (op.operand_count() > 0 ? op.operand(0) : op.result(0)).type;
-    return {type == DType::float64 ? of_doubles : of_floats,
-            std::make_shared<const Elements>(elements_of(op))};
-  });
-}
-
 /// A kernel of our own that only copies elements: the functions for those of 1, 4 and 8 bytes, and
 /// what makes their state of an op.
 template <auto state_of>

@@ -99,7 +99,7 @@ TEST(DenseRelu, GradientAgreesWithTheTwoOps) {
   const auto product = h.op("dense", {x, w, b}).front();
   h.run("plain");
   h.op("relu", {product});
-  h.run("plain");
+  h.run("fused");
   const auto of_product = h.gradient({g}, {true}).front();
   h.op("dense", {x, w, b});
   const auto apart = h.gradient({of_product}, {true, true, true});

@@ -95,8 +95,8 @@ Shape shape_of_all(const OpView& op) {
                                                                 " (" + op.operand(i).name + ")"
                                                           : operand_text(op, i);
       fail({.found = operand + " of shape " + to_string(op.operand(i).shape),
-            .expected = "a shape that is repeated to " + to_string(Shape(dims)) +
-                        ", that of those before it: its last sizes, where any may be 1"});
+            .expected = "a shape that fits " + to_string(Shape(dims)) +
+                        " from the last axis on, where a size of 1 is repeated"});
     }
   }
   return Shape(dims);
@@ -122,17 +122,16 @@ Results infer_map(const OpView& op) {
   return results;
 }
 
-/// Of an operator with a name.
-Results infer_named(const OpView& op) {
+Results infer_named(const OpView& op, const expr::Formula& formula) {
   expect_real(op, 0);
   for (std::size_t i = 1; i < op.operand_count(); ++i) expect_type(op, i, op.operand(0).type);
-  for (const auto& number : expr::find_formula(op.op().name())->numbers) {
+  for (const auto& number : formula.numbers) {
     const double given = op.attributes().real(number.name);
     if (given > 0 || (!number.is_positive && given == given)) continue;
     fail({.found = number.name + "=" + graph::to_string(*op.attributes().find(number.name)),
           .expected = number.is_positive ? "a number above 0" : "a number"});
   }
-  return infer_map(op);
+  return {{op.operand(0).type, shape_of_all(op)}};
 }
 
 /// About so many operations, as processors have them for sums.
@@ -158,6 +157,9 @@ graph::Cost cost(const OpView& op) {
 ValueId summed_to(graph::Builder& builder, ValueId gradient, ValueId operand) {
   const Shape whole = builder.graph()[gradient].shape, part = builder.graph()[operand].shape;
   if (whole == part) return gradient;
+  if (part.rank() == 1 && part[0] == whole.at(-1) &&
+      builder.graph()[gradient].type == DType::float32)
+    return builder.add1("bias_grad", {gradient});
   std::vector<std::int64_t> kept;
   for (int axis = 0; axis < whole.rank(); ++axis) kept.push_back(size_at(part, axis, whole.rank()));
   if (Shape(kept) != whole) gradient = builder.add1("sum_to", {gradient}, {{"shape", kept}});
@@ -257,8 +259,7 @@ void gradient(graph::GradientContext& context) {
 }
 
 /// Of constants alone: what they make, where all machines make the same bits of them.
-std::optional<Simpler> simplify(const OpView& op) {
-  if (op.op().results.size() != 1 || !is_real(op.result(0).type)) return std::nullopt;
+std::optional<double> constant_of(const OpView& op) {
   expr::Builder builder;
   std::vector<expr::Value> constants;
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
@@ -269,9 +270,25 @@ std::optional<Simpler> simplify(const OpView& op) {
   const expr::Value made = builder.insert(formula_of(op), constants).front();
   const expr::Node& node = builder[made.node()];
   if (node.function != expr::Function::constant) return std::nullopt;
-  return is_full(op, node.type == expr::Type::float32
-                         ? static_cast<double>(expr::value_of<float>(node.payload))
-                         : expr::value_of<double>(node.payload));
+  return node.type == expr::Type::float32 ? static_cast<double>(expr::value_of<float>(node.payload))
+                                          : expr::value_of<double>(node.payload);
+}
+
+/// As relu of a relu: the first has left nothing to do.
+bool is_done(const OpView& op) {
+  const graph::Op* first = op.operand_count() == 1 ? made_by(op, 0, op.op().name()) : nullptr;
+  if (first == nullptr || first->operands.size() != 1) return false;
+  expr::Builder builder;
+  const std::array x{builder.operand(type_of(op.graph()[first->operands[0]].type))};
+  const auto once = builder.insert(formula_of(OpView(op.graph(), *first)), x);
+  return builder.insert(formula_of(op), once).front().node() == once.front().node();
+}
+
+std::optional<Simpler> simplify(const OpView& op) {
+  if (op.op().results.size() != 1 || !is_real(op.result(0).type)) return std::nullopt;
+  if (is_done(op)) return is_value(op.op().operands[0]);
+  const auto number = constant_of(op);
+  return number ? is_full(op, *number) : std::nullopt;
 }
 
 /// Some rows of the results are made of the same rows of operands that have them; others are whole.
@@ -283,11 +300,15 @@ std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& sha
     const bool has_rows = own.rank() == shape.rank() && own[0] == shape[0] && shape[0] != 1;
     if (!share.is(has_rows ? graph::Split::rows : graph::Split::none, i)) return std::nullopt;
   }
-  const expr::Expression formula = formula_of(op);
-  for (const expr::Node& node : formula.nodes()) {
-    if (node.function == expr::Function::index && node.payload == 0) return std::nullopt;
-  }
   return all_rows(op, op.attributes());
+}
+
+std::optional<graph::OfShare> map_of_share(const OpView& op, const graph::Share& share) {
+  const expr::Expression formula = formula_of(op);
+  const bool numbers_rows = std::ranges::any_of(formula.nodes(), [](const expr::Node& node) {
+    return node.function == expr::Function::index && node.payload == 0;
+  });
+  return numbers_rows ? std::nullopt : of_share(op, share);
 }
 
 /// The first result may take the bytes of any of the first operands.
@@ -299,14 +320,15 @@ std::vector<std::pair<std::size_t, std::size_t>> in_place(std::size_t operands) 
 }
 
 graph::OperatorDefinition named(const expr::Formula& formula) {
-  graph::OperatorDefinition definition{.name = std::string(formula.name),
-                                       .results = {"y"},
-                                       .infer = infer_named,
-                                       .gradient = gradient,
-                                       .in_place = in_place(formula.operands.size()),
-                                       .cost = cost,
-                                       .simplify = simplify,
-                                       .of_share = of_share};
+  graph::OperatorDefinition definition{
+      .name = std::string(formula.name),
+      .results = {"y"},
+      .infer = [&formula](const OpView& op) { return infer_named(op, formula); },
+      .gradient = gradient,
+      .in_place = in_place(formula.operands.size()),
+      .cost = cost,
+      .simplify = simplify,
+      .of_share = of_share};
   for (const std::string& operand : formula.operands) definition.operands.push_back({operand});
   for (const auto& number : formula.numbers) {
     definition.attributes.push_back({number.name, graph::AttributeType::real, number.standard});
@@ -327,7 +349,7 @@ void register_map(Registry& registry) {
                 .in_place = in_place(most_in_place),
                 .cost = cost,
                 .simplify = simplify,
-                .of_share = of_share},
+                .of_share = map_of_share},
                map_kernels());
   for (const expr::Formula& formula : expr::formulas()) {
     if (formula.is_operator) registry.add(named(formula), map_kernels());

@@ -192,10 +192,8 @@ TEST(Map, AppendsNothingForGradientsThatAreThere) {
   const ValueId g = h.random("g", {3, 4});
   const auto gradients = h.gradient({g}, {true, true, true});
   EXPECT_EQ(gradients[0], g);
-  const graph::Op& op = h.graph()[h.graph()[graph::Graph::body].ops.back()];
-  EXPECT_EQ(op.attributes.text(map_expression), "yield $1 * $2, $1 * $3");
-  EXPECT_EQ(gradients[1], op.results[0]);
-  EXPECT_EQ(gradients[2], op.results[1]);
+  for (const std::size_t i : {1, 2})
+    EXPECT_EQ(h.graph()[h.graph()[gradients[i]].producer].name(), "mul");
   const std::size_t ops = h.graph().op_count();
   h.op("map", {x, b}, {{map_expression, "$1 + $2"}});
   EXPECT_EQ(h.gradient({g}, {true, true}), (std::vector<ValueId>{g, g}));
@@ -221,8 +219,8 @@ TEST(Map, RefusesWhatDoesNotFit) {
       [&] {
         map({x, b}, "$1 + $2");
       },
-      "map: operand $2 (b) of shape [4]; expected a shape that is repeated to [2, 3], that "
-      "of those before it: its last sizes, where any may be 1");
+      "map: operand $2 (b) of shape [4]; expected a shape that fits [2, 3] from the last axis on, "
+      "where a size of 1 is repeated");
   expect_error([&] { map({x}, "$1 + float32(index(2))"); },
                "map: index(2); expected an axis of the results' shape [2, 3]");
   EXPECT_THROW(map({x, i}, "$1 + $2"), Error);

@@ -5,9 +5,6 @@
 //                                    with NaN does not)
 //   logits_gradient float32 [N, C]   (softmax(logits) − onehot(labels)) / divisor
 // A lane gives the whole batch's size as divisor, so that the lanes' losses and gradients add up.
-//
-// scale_by(x, factor [1]) -> x · factor, float32 or float64: the gradient when the loss is not
-// where differentiation starts.
 #include "codelets/softmax_cross_entropy/softmax_cross_entropy.hpp"
 
 #include "codelets/rules.hpp"
@@ -59,24 +56,6 @@ std::optional<graph::OfShare> loss_of_share(const OpView& op, const graph::Share
   return graph::OfShare{.results = {sum, sum, rows}, .attributes = std::move(attributes)};
 }
 
-Results infer_scale_by(const OpView& op) {
-  expect_real(op, 0);
-  expect_value(op, 1, op.operand(0).type, {1}, "one number");
-  return like_first(op);
-}
-
-void scale_by_gradient(GradientContext& context) {
-  const ValueId gradient = context.result_gradient(0);
-  if (!gradient) return;
-  if (context.wants(1)) {
-    fail({.found = "a gradient of operand 'factor'",
-          .expected = "a factor that nothing trained depends on",
-          .where = context.forward().op().where});
-  }
-  if (context.wants(0))
-    context.set(0, context.builder().add1("scale_by", {gradient, context.operand(1)}));
-}
-
 }  // namespace
 
 void register_softmax_cross_entropy(Registry& registry) {
@@ -92,15 +71,6 @@ void register_softmax_cross_entropy(Registry& registry) {
                 .status_messages = {{static_cast<std::uint32_t>(LabelFault::range),
                                      "a label that names no class of the logits"}}},
                softmax_cross_entropy_kernels());
-  registry.add({.name = "scale_by",
-                .operands = {{"x"}, {"factor"}},
-                .results = {"y"},
-                .infer = infer_scale_by,
-                .gradient = scale_by_gradient,
-                .in_place = {{0, 0}},
-                .cost = cost_each<1>,
-                .of_share = rows_of_first<>},
-               scale_by_kernels());
 }
 
 }  // namespace arenite::codelets

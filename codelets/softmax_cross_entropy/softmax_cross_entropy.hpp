@@ -22,6 +22,5 @@ struct LossSizes {
 };
 
 std::vector<Kernel> softmax_cross_entropy_kernels();
-std::vector<Kernel> scale_by_kernels();
 
 }  // namespace arenite::codelets

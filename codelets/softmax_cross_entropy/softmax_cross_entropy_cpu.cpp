@@ -79,27 +79,10 @@ void run_loss(const KernelCall& call) {
   call.out<double>(1)[1] = static_cast<double>(correct);
 }
 
-template <class T>
-void run_scale_by(const KernelCall& call) {
-  const std::int64_t count = *static_cast<const std::int64_t*>(call.state);
-  const T* x = call.in<T>(0);
-  const T factor = *call.in<T>(1);
-  T* y = call.out<T>(0);
-#pragma omp simd
-  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] * factor;
-}
-
-std::int64_t elements_of(const OpView& op) { return op.result(0).shape.elements(); }
-
 }  // namespace
 
 std::vector<Kernel> softmax_cross_entropy_kernels() {
   return {{.name = "plain", .prepare = prepare<made_of<LossSizes>, run_loss>}};
-}
-
-std::vector<Kernel> scale_by_kernels() {
-  return {{.name = "plain",
-           .prepare = prepare_real<elements_of, run_scale_by<float>, run_scale_by<double>>}};
 }
 
 }  // namespace arenite::codelets

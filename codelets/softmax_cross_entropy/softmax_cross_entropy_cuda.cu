@@ -225,20 +225,11 @@ void run_loss(const KernelCall& call) {
   }
 }
 
-template <class T>
-void run_scale_by(const KernelCall& call) {
-  const T *x = call.in<T>(0), *factor = call.in<T>(1);
-  T* y = call.out<T>(0);
-  cuda::for_each(call, cuda::count_of(call),
-                 [=] ARENITE_THREAD(std::int64_t i) { y[i] = x[i] * *factor; });
-}
-
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(softmax_cross_entropy)(runtime::KernelTable& kernels) {
   kernels.add("softmax_cross_entropy",
               cuda::own(prepare<made_of<LossSizes>, run_loss>, loss_workspace));
-  kernels.add("scale_by", cuda::elementwise(run_scale_by<float>, run_scale_by<double>));
 }
 
 }  // namespace arenite::codelets

@@ -100,16 +100,6 @@ def sum_of(*terms: TensorLike) -> Tensor:
     return one("sum", *terms)
 
 
-def scale_by(x: TensorLike, factor: TensorLike) -> Tensor:
-    """x · factor, float32, for a factor of shape [1] that takes no gradient."""
-    return one("scale_by", x, as_tensor(factor, "float32"))
-
-
-def relu(x: TensorLike) -> Tensor:
-    """max(x, 0)."""
-    return one("relu", x)
-
-
 def map(formula: str, *operands: TensorLike) -> Union[Tensor, List[Tensor]]:
     """What a formula makes of each element, as in `map("x = $1 * $2; yield x * sigmoid(x)", a, b)`.
 

@@ -20,8 +20,6 @@ from .elementwise import (
     mean as mean,
     mul as mul,
     ones as ones,
-    relu as relu,
-    scale_by as scale_by,
     sub as sub,
     sum as sum,
     sum_of as sum_of,
@@ -31,7 +29,6 @@ from .errors import Error as _Error, InvalidTypeError as _InvalidTypeError
 from .layers import (
     avg_pool2d as avg_pool2d,
     batch_gather as batch_gather,
-    bias as bias,
     conv2d as conv2d,
     conv2d_relu as conv2d_relu,
     conv2d_relu_max_pool2d as conv2d_relu_max_pool2d,
@@ -63,7 +60,7 @@ from .shaping import (
     transpose as transpose,
     unsqueeze as unsqueeze,
 )
-from .tensor import one as _one
+from .tensor import as_tensor as _as_tensor, one as _one
 from .updates import (
     accumulate as accumulate,
     assign as assign,
@@ -86,14 +83,18 @@ def _formula(name: str) -> _Callable[..., _Any]:
                 raise _InvalidTypeError(
                     f"{name}: {key}={value!r}; expected a number (hint: operands have no names)"
                 )
-        return _one(name, *operands, **numbers)
+        given = [_as_tensor(x, what=f"an operand of {name}") for x in operands[:1]]
+        given += [_as_tensor(x, given[0].dtype, f"an operand of {name}") for x in operands[1:]]
+        return _one(name, *given, **numbers)
 
     formula.__name__ = formula.__qualname__ = name
     formula.__doc__ = f"The formula `{name}` of each element; sizes of 1 are repeated."
     return formula
 
 
-def __getattr__(name: str) -> _Callable[..., _Any]:
+def __getattr__(name: str) -> _Any:
+    if name == "__all__":  # which `from … import *` asks for
+        return [one for one in __dir__() if not one.startswith("_")]
     try:
         known = not name.startswith("_") and name in _formulas()
     except _Error as error:

@@ -65,11 +65,6 @@ def dense_relu(x: TensorLike, weight: TensorLike, bias: Optional[TensorLike] = N
     return one("dense_relu", x, weight, bias)
 
 
-def bias(x: TensorLike, offset: TensorLike) -> Tensor:
-    """x [..., C] with a vector [C] added to each pixel or sample, float32."""
-    return one("bias", x, offset)
-
-
 def _pairs(op: str, **given: Any) -> Dict[str, Any]:
     """Attributes for rows and columns."""
     return {name: pair(f"{op}: {name}", value) for name, value in given.items()}

@@ -81,7 +81,7 @@ class ElementByElement(testing.TestCase):
             a = floats(*sizes(RANDOM.integers(0, 5)))
             x = as_input(a)
             found = run(
-                [F.relu(x), F.silu(x), F.identity(x), F.scale_by(x, [2.5]), F.sum_of(x, x, x)], x=a
+                [F.relu(x), F.silu(x), F.identity(x), F.scale_by(x, 2.5), F.sum_of(x, x, x)], x=a
             )
             for one, expected in zip(
                 found, [np.maximum(a, 0), a / (1 + np.exp(-a)), a, 2.5 * a, 3 * a]

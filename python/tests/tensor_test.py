@@ -139,8 +139,8 @@ class Refusals(testing.TestCase):
         for action, message in [
             (
                 lambda: x + np.ones((4, 3), np.float32),
-                "add: operand 'b' (constant) of shape [4, 3]; expected [2, 3], the shape of 'a', "
-                "where any size may be 1",
+                "add: operand 'b' (constant) of shape [4, 3]; expected a shape that fits "
+                "[2, 3] from the last axis on, where a size of 1 is repeated",
             ),
             (
                 lambda: x @ x,
@@ -227,7 +227,7 @@ class Refusals(testing.TestCase):
                 "add: operand 'b' (constant) of type float64; expected float32",
             ),
             (lambda: x + "1", "'1' for an operand of add; expected a Tensor or an array"),
-            (lambda: F.relu(None), "'_'; expected operand 'x' of relu, which is not optional"),
+            (lambda: F.relu(None), "None for an operand of relu; expected a Tensor or an array"),
             (
                 lambda: F.softmax(np.ones(2)),
                 "softmax: operand 'x' (constant) of type float64; expected float32",

@@ -171,6 +171,18 @@ Value Builder::apply(Function function, std::span<const Term> sources) {
   return add(node);
 }
 
+/// select(y <= c, c, y) of a y that is cut off at c itself, select(x <= c, c, x).
+bool Builder::is_cut_off(const Node& node) const {
+  const auto at = [&](const Node& cut, const Node& y) {
+    const Node& condition = nodes_[cut.sources[0]].node;
+    return condition.function == Function::less_equal && condition.sources[0] == cut.sources[2] &&
+           condition.sources[1] == cut.sources[1] && y.function == Function::select &&
+           y.sources[1] == cut.sources[1];
+  };
+  const Node& y = nodes_[node.sources[2]].node;
+  return at(node, y) && at(y, y);
+}
+
 /// A node that has the same bits.
 std::optional<NodeId> Builder::simpler(const Node& node) {
   const auto source = [&](int i) -> const Node& {
@@ -197,6 +209,7 @@ std::optional<NodeId> Builder::simpler(const Node& node) {
       if (node.sources[1] == node.sources[2]) return node.sources[1];
       if (source(0).function == Function::constant)
         return node.sources[value_of<bool>(source(0).payload) ? 1 : 2];
+      if (is_cut_off(node)) return node.sources[2];
       break;
     default:
       break;

@@ -12,8 +12,8 @@ namespace {
 /// it is first asked for.
 class Derivation {
  public:
-  Derivation(const Expression& expression, const std::vector<bool>& wanted,
-             const std::vector<bool>& at_hand)
+  Derivation(const Expression& expression, const std::vector<bool>& seeded,
+             const std::vector<bool>& wanted, const std::vector<bool>& at_hand)
       : expression_(expression),
         depends_(expression.nodes().size(), false),
         gradients_(expression.nodes().size()),
@@ -24,6 +24,12 @@ class Derivation {
       for (const NodeId source : sources_of(node)) depends_[id] = depends_[id] || depends_[source];
       depends_[id] = depends_[id] && is_float(node.type);
     }
+    // First of all, as formulas of gradients have them.
+    for (std::size_t i = 0; i < seeded.size(); ++i) {
+      const NodeId id = expression.results()[i];
+      if (seeded[i] && depends_[id])
+        add(id, operand(GradientOperand::Kind::seed, i, expression[id].type));
+    }
     for (std::size_t i = 0; i < at_hand.size(); ++i) {
       const NodeId id = expression.results()[i];
       if (!at_hand[i] || sources_of(expression[id]).empty() || values_[id]) continue;
@@ -32,12 +38,7 @@ class Derivation {
     }
   }
 
-  std::optional<Gradient> run(const std::vector<bool>& seeded) {
-    for (std::size_t i = 0; i < seeded.size(); ++i) {
-      const NodeId id = expression_.results()[i];
-      if (seeded[i] && depends_[id])
-        add(id, operand(GradientOperand::Kind::seed, i, expression_[id].type));
-    }
+  std::optional<Gradient> run() {
     std::vector<std::optional<Value>> by_operand(expression_.operands().size());
     for (NodeId id = static_cast<NodeId>(depends_.size()); id-- > 0;) {
       if (!gradients_[id]) continue;
@@ -247,7 +248,7 @@ class Derivation {
 
 std::optional<Gradient> derive(const Expression& expression, const std::vector<bool>& seeded,
                                const std::vector<bool>& wanted, const std::vector<bool>& at_hand) {
-  return Derivation(expression, wanted, at_hand).run(seeded);
+  return Derivation(expression, seeded, wanted, at_hand).run();
 }
 
 }  // namespace arenite::expr

@@ -266,11 +266,8 @@ class RandomOps : private RandomValues {
     gradients.front() = floats(shape(result));
     if (graph::only_renews(op) && !renew(gradients.front())) return;
     std::vector<bool> wanted;
-    for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      const bool factor = op.name() == "scale_by" && i == 1;
-      wanted.push_back(op.operands[i] && !factor && graph[op.operands[i]].type == DType::float32 &&
-                       draw.chance(80));
-    }
+    for (const ValueId operand : op.operands)
+      wanted.push_back(operand && graph[operand].type == DType::float32 && draw.chance(80));
     graph::GradientContext context(builder, id, gradients, wanted);
     op.definition->gradient(context);
   }

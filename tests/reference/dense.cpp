@@ -65,12 +65,6 @@ void dense_grad_weight_sgd(Call& call) {
   sgd_step(call, weight_gradient(call, 3), {.weight = 0, .learning_rate = 1, .velocity = 2});
 }
 
-/// x [..., C] + bias [C]
-void bias(Call& call) {
-  const Tensor &x = call.in(0), &b = call.in(1);
-  for (std::int64_t i = 0; i < x.shape.elements(); ++i) call.out(0)[i] = x[i] + b[i % b.shape[0]];
-}
-
 void bias_grad(Call& call) {
   const Tensor& gradient = call.in(0);
   for (std::int64_t i = 0; i < gradient.shape.elements(); ++i)
@@ -86,7 +80,6 @@ void add_dense_rules(Rules& rules) {
   rules["dense_grad_input_relu"] = dense_grad_input_relu;
   rules["dense_grad_weight"] = dense_grad_weight;
   rules["dense_grad_weight_sgd"] = dense_grad_weight_sgd;
-  rules["bias"] = bias;
   rules["bias_grad"] = bias_grad;
 }
 

@@ -20,6 +20,7 @@ double softplus(double x) { return x > 40 ? x : std::log(1 + std::exp(x)); }
 const std::vector<Fixture>& fixtures() {
   static const std::vector<Fixture> all{
       {"add", 2, {}, {}, [](double x, double y) { return x + y; }},
+      {"bias", 2, {}, {}, [](double x, double y) { return x + y; }},
       {"gelu", 1, {}, {}, [](double x, double) { return x / 2 * std::erfc(-x / std::sqrt(2.0)); }},
       {"hard_swish",
        1,
@@ -42,6 +43,8 @@ const std::vector<Fixture>& fixtures() {
        }},
       {"mish", 1, {}, {}, [](double x, double) { return x * std::tanh(softplus(x)); }},
       {"mul", 2, {}, {}, [](double x, double y) { return x * y; }},
+      {"relu", 1, {}, {0}, [](double x, double) { return x > 0 ? x : 0; }},
+      {"scale_by", 2, {}, {}, [](double x, double y) { return x * y; }},
       {"silu", 1, {}, {}, [](double x, double) { return x / (1 + std::exp(-x)); }},
       {"softplus", 1, {}, {}, [](double x, double) { return softplus(x); }},
   };

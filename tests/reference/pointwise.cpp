@@ -8,11 +8,6 @@ namespace {
 
 std::int64_t count(const Tensor& tensor) { return tensor.shape.elements(); }
 
-void relu(Call& call) {
-  call.out(0).data = call.in(0).data;
-  rectify(call);
-}
-
 void relu_grad(Call& call) {
   call.out(0).data = call.in(0).data;
   rectify_gradient(call, 1);
@@ -23,11 +18,6 @@ void sum(Call& call) {
     const Tensor& x = call.in(term);
     for (std::int64_t i = 0; i < count(x); ++i) call.out(0)[i] += x[i];
   }
-}
-
-void scale_by(Call& call) {
-  const Tensor &x = call.in(0), &factor = call.in(1);
-  for (std::int64_t i = 0; i < count(x); ++i) call.out(0)[i] = x[i] * factor[0];
 }
 
 void accumulate(Call& call) {
@@ -77,10 +67,8 @@ void rectify_gradient(Call& call, std::size_t i) {
 }
 
 void add_pointwise_rules(Rules& rules) {
-  rules["relu"] = relu;
   rules["relu_grad"] = relu_grad;
   rules["sum"] = sum;
-  rules["scale_by"] = scale_by;
   rules["accumulate"] = accumulate;
   rules["assign"] = assign;
   rules["slice"] = slice;

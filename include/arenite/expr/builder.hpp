@@ -108,6 +108,7 @@ class Builder {
   };
 
   Value add(Node node);
+  bool is_cut_off(const Node& node) const;
   std::optional<NodeId> simpler(const Node& node);
   Expression collect(std::span<const Value> results) const;
   NodeId take(Term term, Type type);

@@ -107,23 +107,24 @@ TEST(BatchForms, TakesNoRowsOfAResultThatHasOthers) {
 
 TEST(BatchForms, RefusesSharesOfOtherShapesThanTheOperatorSays) {
   OperatorTable table;
-  for (const std::string& name : operators().names()) table.add(*operators().at(name));
+  for (const std::string& name : operators().names()) {
+    if (name != "relu") table.add(*operators().at(name));
+  }
   OperatorDefinition wrong = *operators().at("relu");
-  wrong.name = "wrong";
   wrong.of_share = [](const OpView& op, const Share&) {
     return std::optional(OfShare{.results = {OfShare::Result::sum}, .attributes = op.attributes()});
   };
   table.add(wrong);
   const Graph graph = parse(R"(
     $1 = InputTensor(x, float32, [4, 3]);
-    $2 = wrong($1) @where("mine");
+    $2 = relu($1) @where("mine");
     result = $2;)",
                             table);
   try {
     split_batch(graph, table, {.lanes = 2});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("of_share of operator 'wrong' says otherwise"),
+    EXPECT_NE(std::string(error.what()).find("of_share of operator 'relu' says otherwise"),
               std::string::npos)
         << error.what();
   }
