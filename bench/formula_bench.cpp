@@ -1,5 +1,5 @@
-// Formulas of src/expr/formulas.def on one thread, in one loop and by instructions on tiles: ns an
-// element, in the first cache, in the last one, and from memory.
+// Formulas of src/expr/formulas.def on one thread, in one loop and by instructions on tiles, some
+// beside a loop by hand: ns an element, in the first cache, in the last one, and from memory.
 #include "bench/arenite_bench.hpp"
 
 #include <benchmark/benchmark.h>
@@ -18,6 +18,35 @@ namespace {
 
 using namespace arenite;
 
+using HandLoop = void (*)(const float* const* operands, std::int64_t count, float* result);
+
+#define ARENITE_BY_HAND [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
+
+ARENITE_BY_HAND void add(const float* const* operands, std::int64_t count, float* y) {
+  const float *a = operands[0], *b = operands[1];
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < count; ++i) y[i] = a[i] + b[i];
+}
+
+ARENITE_BY_HAND void relu(const float* const* operands, std::int64_t count, float* y) {
+  const float* x = operands[0];
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] <= 0 ? 0 : x[i];
+}
+
+ARENITE_BY_HAND void relu_grad(const float* const* operands, std::int64_t count, float* dx) {
+  const float *gradient = operands[0], *output = operands[1];
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < count; ++i) dx[i] = output[i] <= 0 ? 0 : gradient[i];
+}
+
+HandLoop by_hand(std::string_view formula) {
+  if (formula == "add") return add;
+  if (formula == "relu") return relu;
+  return formula == "relu_grad" ? relu_grad : nullptr;
+}
+
+/// By the kernel of that name, or by hand.
 void run(benchmark::State& state, const expr::Formula& formula, const std::string& kernel_name) {
   const std::int64_t elements = state.range(0);
   graph::Graph graph;
@@ -30,7 +59,9 @@ void run(benchmark::State& state, const expr::Formula& formula, const std::strin
   builder.add("map", ids, {{"expression", text}});
   const graph::Op& op = graph[graph[graph::Graph::body].ops.back()];
   const graph::OpView view(graph, op);
-  const runtime::Kernel& kernel = kernels().at("map", kernel_name, DeviceKind::cpu);
+  const HandLoop hand = kernel_name == "hand" ? by_hand(formula.name) : nullptr;
+  const runtime::Kernel& kernel =
+      kernels().at("map", hand ? "tiles" : kernel_name, DeviceKind::cpu);
   const runtime::PreparedKernel prepared = kernel.prepare(view);
 
   std::mt19937 random(1);
@@ -49,8 +80,14 @@ void run(benchmark::State& state, const expr::Formula& formula, const std::strin
                                  .workspace = workspace.data(),
                                  .state = prepared.state.get(),
                                  .status = &status};
+  std::vector<const float*> sources;
+  for (const void* operand : operands) sources.push_back(static_cast<const float*>(operand));
   for (auto _ : state) {
-    prepared.run(call);
+    if (hand) {
+      hand(sources.data(), elements, static_cast<float*>(results[0]));
+    } else {
+      prepared.run(call);
+    }
     benchmark::ClobberMemory();
   }
   state.counters["ns/element"] = benchmark::Counter(
@@ -62,7 +99,8 @@ void run(benchmark::State& state, const expr::Formula& formula, const std::strin
 
 void register_formulas() {
   for (const expr::Formula& formula : expr::formulas()) {
-    for (const char* kernel : {"fused", "tiles"}) {
+    for (const char* kernel : {"fused", "tiles", "hand"}) {
+      if (kernel == std::string("hand") && !by_hand(formula.name)) continue;
       const std::string name = "formula/" + std::string(formula.name) + "/" + kernel;
       benchmark::RegisterBenchmark(name.c_str(), run, formula, kernel)
           ->Arg(4 << 10)

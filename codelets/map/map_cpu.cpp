@@ -43,6 +43,7 @@ struct State {
   std::vector<std::int64_t> axis_size, axis_step;  ///< of the results
   std::size_t most_registers = 0;                  ///< whatever lies in place
   bool is_empty = false;
+  bool is_one_loop = false;  ///< over all values, each from where it begins
   // Where things lie in the workspace, in bytes: the places' addresses are its first.
   std::int64_t starts = 0, splats = 0, registers = 0, workspace = 0;
   std::int64_t splat_bytes = 0, register_bytes = 0;
@@ -51,6 +52,7 @@ struct State {
   State(const OpView& op, bool is_fused);
 
  private:
+  bool runs_in_one_loop() const;
   std::int64_t take(std::int64_t bytes);
   void lay_out();
 };
@@ -115,7 +117,16 @@ State::State(const OpView& op, bool is_fused)
     axis_size.insert(axis_size.begin(), shape[i]);
     axis_step.insert(axis_step.begin(), step);
   }
+  is_one_loop = runs_in_one_loop();
   lay_out();
+}
+
+bool State::runs_in_one_loop() const {
+  const auto is_direct = [](Access access) { return access == Access::direct; };
+  return fused != nullptr && !is_empty && code.indices.empty() && walk.outer.empty() &&
+         walk.rows_in_tile == 1 && std::ranges::all_of(walk.access, is_direct) &&
+         std::ranges::none_of(images, [](const auto& image) { return image.has_value(); }) &&
+         std::ranges::all_of(walk.first, [](std::int64_t first) { return first == 0; });
 }
 
 /// Lines of the cache, with one between, so that equal places of tiles are not a page apart.
@@ -339,6 +350,10 @@ class Run {
 
 void run(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
+  if (state.is_one_loop) {
+    return state.fused(call.results[0], call.operands, 0,
+                       static_cast<std::size_t>(state.walk.row.size));
+  }
   if (state.workspace > most_on_stack) return Run(call, state, call.workspace).run();
   alignas(64) std::byte scratch[most_on_stack];
   Run(call, state, scratch).run();

@@ -92,8 +92,9 @@ struct Signature<Lanes (*)(Given...)> {
   static constexpr std::size_t numbers = sizeof...(Given) - operands;
 };
 
-/// A formula's operands: those that are the same everywhere are read at the first place.
-template <class F, std::size_t count>
+/// A formula's operands: those that are the same everywhere are read at the first place. Where
+/// there are none (`all_move`), no place is worked out for each.
+template <class F, std::size_t count, bool all_move = false>
 struct Operands {
   const float* from[count];
   std::size_t moving[count];  // all bits, or none
@@ -110,7 +111,8 @@ struct Operands {
                               std::index_sequence<operand...>,
                               std::index_sequence<number...>) const {
     return F::template of<Lanes>(
-               Lanes(hn::LoadU(Tag<float>(), from[operand] + (place & moving[operand])))...,
+               Lanes(hn::LoadU(Tag<float>(),
+                               from[operand] + (all_move ? place : place & moving[operand])))...,
                numbers[number]...)
         .raw;
   }
@@ -128,6 +130,17 @@ void loop(void* target, const void* const* sources, std::uint64_t splats, std::s
   const Operands<F, S::operands> from(sources, splats);
   auto* to = static_cast<float*>(target);
   std::size_t place = 0;
+  if (splats == 0) {
+    const Operands<F, S::operands, true> all(sources, 0);
+    constexpr std::size_t at_once = 4;
+    for (; place + at_once * lanes <= count; place += at_once * lanes) {
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < at_once; ++i) {
+        const std::size_t at = place + i * lanes;
+        hn::StoreU(all.at(at, given, operands, numbers), Tag<float>(), to + at);
+      }
+    }
+  }
   for (; place + lanes <= count; place += lanes)
     hn::StoreU(from.at(place, given, operands, numbers), Tag<float>(), to + place);
   const std::size_t left = count - place;
