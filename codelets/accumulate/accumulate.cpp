@@ -1,13 +1,10 @@
 // accumulate(total, value) -> sum: total + value, element by element, as a new version of the
 // total: the sum over the batches of an epoch, or over a batch's parts, lives in a buffer of its
 // own.
-#include "codelets/registry.hpp"
+#include "codelets/map/map.hpp"
 #include "codelets/rules.hpp"
 
 namespace arenite::codelets {
-
-std::vector<Kernel> accumulate_kernels();
-
 namespace {
 
 void gradient(graph::GradientContext& context) {
@@ -40,7 +37,7 @@ void register_accumulate(Registry& registry) {
                           .flops = n,
                           .bytes = 3 * n * static_cast<double>(size_of(op.operand(0).type))};
                     }},
-               accumulate_kernels());
+               map_kernels());
 }
 
 }  // namespace arenite::codelets

@@ -13,8 +13,8 @@ TEST(Accumulate, AddsEveryType) {
     const auto a = h.random("a" + tag, shape), b = h.random("b" + tag, shape);
     const auto before = h.read<float>(a), value = h.read<float>(b);
     h.op("accumulate", {a, b});
-    EXPECT_EQ(h.run("plain"), runtime::StatusWord::ok);
-    h.run("plain");
+    EXPECT_EQ(h.run("tiles"), runtime::StatusWord::ok);
+    h.run("tiles");
     const auto after = h.read<float>(a);
     for (std::size_t i = 0; i < size; ++i) EXPECT_EQ(after[i], before[i] + value[i] + value[i]);
     EXPECT_EQ(h.read<float>(b), value);
@@ -24,7 +24,7 @@ TEST(Accumulate, AddsEveryType) {
     h.write<std::int64_t>(c, std::vector<std::int64_t>(size, std::int64_t{1} << 40));
     h.write<std::int64_t>(d, std::vector<std::int64_t>(size, 3));
     h.op("accumulate", {c, d});
-    h.run("plain");
+    h.run("tiles");
     EXPECT_EQ(h.read<std::int64_t>(c),
               std::vector<std::int64_t>(size, (std::int64_t{1} << 40) + 3));
 
@@ -33,7 +33,7 @@ TEST(Accumulate, AddsEveryType) {
     h.write<double>(e, std::vector<double>(size, 1e17));
     h.write<double>(f, std::vector<double>(size, 16));
     h.op("accumulate", {e, f});
-    h.run("plain");
+    h.run("tiles");
     EXPECT_EQ(h.read<double>(e), std::vector<double>(size, 1e17 + 16));
   }
 }
@@ -45,7 +45,7 @@ TEST(Accumulate, IntegersWrapAround) {
   h.write<std::int64_t>(total, {std::numeric_limits<std::int64_t>::max()});
   h.write<std::int64_t>(one, {1});
   h.op("accumulate", {total, one});
-  h.run("plain");
+  h.run("tiles");
   EXPECT_EQ(h.read<std::int64_t>(total).front(), std::numeric_limits<std::int64_t>::min());
 }
 
@@ -76,7 +76,7 @@ TEST(Accumulate, LeavesATotalThatLiesElsewhere) {
   const auto total = h.random("total", {5}), value = h.random("value", {5});
   const auto before = h.read<float>(total), more = h.read<float>(value);
   const auto sum = h.op("accumulate", {total, value}).front();
-  h.run("plain");
+  h.run("tiles");
   EXPECT_EQ(h.read<float>(total), before);
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(h.read<float>(sum)[i], before[i] + more[i]);
   const auto gradient = h.random("gradient", {5});

@@ -1,13 +1,10 @@
 // broadcast_to(x, shape): x repeated along the axes where its size is 1 and `shape`'s is not; the
 // rank stays. sum_to backwards.
 #include "codelets/broadcast.hpp"
-#include "codelets/registry.hpp"
+#include "codelets/map/map.hpp"
 #include "codelets/simpler.hpp"
 
 namespace arenite::codelets {
-
-std::vector<Kernel> broadcast_to_kernels();
-
 namespace {
 
 Results infer(const OpView& op) {
@@ -52,7 +49,7 @@ void register_broadcast_to(Registry& registry) {
        }),
        .simplify = simplify,
        .of_share = of_share},
-      broadcast_to_kernels());
+      map_kernels());
 }
 
 }  // namespace arenite::codelets

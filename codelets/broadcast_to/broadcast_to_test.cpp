@@ -10,7 +10,7 @@ void check(OpHarness& h, const Pattern& p, int in, int out, double tolerance) {
   const auto x = random_value<T>(h, p.part, in);
   const auto y = h.op("broadcast_to", {x}, {{"shape", dims(p.whole)}}).front();
   h.set_halo(y, out);
-  ASSERT_EQ(h.run("plain"), runtime::StatusWord::ok);
+  ASSERT_EQ(h.run("tiles"), runtime::StatusWord::ok);
   const auto input = h.read<T>(x), result = h.read<T>(y);
   for (std::size_t i = 0; i < result.size(); ++i)
     ASSERT_EQ(result[i], input[source(p.whole, p.part, i)]) << i;

@@ -26,8 +26,6 @@
 
 namespace arenite::codelets {
 
-std::vector<Kernel> map_kernels();
-
 expr::Type type_of(DType type) noexcept {
   switch (type) {
     case DType::float32:

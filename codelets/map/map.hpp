@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "codelets/words.hpp"
+#include "codelets/registry.hpp"
 
 namespace arenite::codelets {
 
@@ -18,6 +18,9 @@ expr::Type type_of(DType type) noexcept;
 
 /// What an op computes. Throws Error.
 expr::Expression formula_of(const OpView& op);
+
+/// For CPUs: of `map`, and of all operators that have a formula.
+std::vector<Kernel> map_kernels();
 
 /// The CUDA C++ of a kernel that computes an op, whose values have no halo (see
 /// codelets/cuda/generated.hpp): its parameters are the operands and the results.

@@ -45,9 +45,7 @@ MapState state_of(const OpView& op) { return MapState(op); }
 void ARENITE_CUDA_KERNELS(map)(runtime::KernelTable& kernels) {
   const Kernel own = cuda::own("own", supports, prepare<state_of, cuda::run_state<MapState>>);
   kernels.add("map", own);
-  for (const expr::Formula& formula : expr::formulas()) {
-    if (formula.is_operator) kernels.add(formula.name, own);
-  }
+  for (const expr::Formula& formula : expr::formulas()) kernels.add(formula.name, own);
 }
 
 }  // namespace arenite::codelets

@@ -80,8 +80,7 @@ std::span<const Formula> formulas() {
 }
 
 const Formula* find_formula(std::string_view name) noexcept {
-  const auto found = std::ranges::find_if(
-      formulas(), [&](const Formula& one) { return one.is_operator && one.name == name; });
+  const auto found = std::ranges::find(formulas(), name, &Formula::name);
   return found == formulas().end() ? nullptr : &*found;
 }
 

@@ -16,7 +16,7 @@ struct Formula {
   };
 
   std::string_view name;
-  bool is_operator;
+  bool is_operator;  ///< with no other rules than the formula's
   std::vector<std::string> operands;
   std::vector<Number> numbers;
   Expression (*make)(Type type, std::span<const double> numbers);
@@ -33,7 +33,7 @@ inline constexpr std::size_t formula_count =
 /// All, in the order of formulas.def.
 std::span<const Formula> formulas();
 
-/// Of an operator; nullptr: there is none of that name.
+/// nullptr: there is none of that name.
 const Formula* find_formula(std::string_view name) noexcept;
 
 }  // namespace arenite::expr

@@ -100,13 +100,11 @@ const TargetProfile& default_target() {
       // "*": of any operator.
       .kernels = {{"*/fused", {50, 30}},
                   {"*/tiles", {50, 30}},
-                  {"accumulate/plain", {60, 40}},
                   {"assign/plain", {60, 40}},
                   {"avg_pool2d/plain", {12, 60}},
                   {"avg_pool2d_grad/plain", {5, 30}},
                   {"batch_gather/plain", {60, 12}},
                   {"bias_grad/plain", {4, 20}},
-                  {"broadcast_to/plain", {60, 40}},
                   {"complex_mul/plain", {15, 40}},
                   {"complex_mul_grad_right/plain", {15, 40}},
                   {"conv2d/direct", {40, 60}},

@@ -167,7 +167,7 @@ TEST_F(Trampolines, NameTheOpsOfPrograms) {
     if (named.name.find("layer 3") != std::string::npos) found.push_back(named.name);
   }
   std::ranges::sort(found);
-  EXPECT_EQ(found, (std::vector<std::string>{"forward accumulate layer 3 [plain]",
+  EXPECT_EQ(found, (std::vector<std::string>{"forward accumulate layer 3 [fused]",
                                              "forward probe_add layer 3 [plain]"}));
 }
 

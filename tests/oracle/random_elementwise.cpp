@@ -41,13 +41,15 @@ void add_map(RandomValues& values, graph::ValueId x) {
   values.builder.add("map", operands, {{"expression", std::string(expression)}});
 }
 
-/// Of a formula's operators; other formulas are of gradients.
 void add_formula(RandomValues& values, graph::ValueId x, const expr::Formula& formula) {
-  if (!formula.is_operator) return add_map(values, x);
+  Draw& draw = values.draw;
+  const Shape shape = values.shape(x);
   std::vector<graph::ValueId> operands{x};
   // Products of products would leave the range of floats.
-  while (operands.size() < formula.operands.size())
-    operands.push_back(values.declare(DType::float32, values.shape(x), {}));
+  while (operands.size() < formula.operands.size()) {
+    const Shape of(draw.chance(50) ? dims(shape) : shrunk(draw, shape));
+    operands.push_back(values.declare(DType::float32, of, {}));
+  }
   values.builder.add(formula.name, operands);
 }
 
@@ -58,31 +60,25 @@ void add_elementwise(RandomValues& values) {
   graph::Builder& builder = values.builder;
   const graph::ValueId x = values.tensor();
   const Shape shape = values.shape(x);
-  const auto formulas = expr::formulas();
-  constexpr std::size_t others = 8;
+  static const auto formulas = [] {
+    std::vector<const expr::Formula*> all;
+    for (const expr::Formula& one : expr::formulas()) {
+      if (one.is_operator) all.push_back(&one);
+    }
+    return all;
+  }();
+  constexpr std::size_t others = 4;
   const std::size_t kind = draw.below(others + formulas.size());
-  if (kind >= others) return add_formula(values, x, formulas[kind - others]);
+  if (kind >= others) return add_formula(values, x, *formulas[kind - others]);
   switch (kind) {
     case 0:
       builder.add("sum_to", {x}, {{"shape", shrunk(draw, shape)}});
       break;
-    case 2:
+    case 1:
       builder.add("broadcast_to", {x}, {{"shape", grown(draw, shape)}});
       break;
-    case 3:
-    case 4:
-    case 5:
+    default:
       add_map(values, x);
-      break;
-    default: {
-      const Shape of(draw.chance(50) ? dims(shape) : shrunk(draw, shape));
-      if (draw.chance(50)) {
-        builder.add("add", {x, values.floats(of)});
-      } else {
-        // Products of products would leave the range of floats.
-        builder.add("mul", {x, values.declare(DType::float32, of, {})});
-      }
-    }
   }
 }
 
