@@ -17,29 +17,54 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <tuple>
 
 namespace arenite::codelets::cuda {
 namespace {
 
-/// The oldest GPU that all of this machine's are like, as far as kernels here differ.
-int architecture() {
-  static const int common = [] {
-    int least = 9, count = 0;
+/// What a kernel is compiled to: PTX, which the driver makes a binary of, or the binary, which
+/// drivers older than the compiler take as well.
+enum class Form : std::uint8_t { ptx, cubin };
+
+struct Capability {
+  int major = 9, minor = 0;
+};
+
+/// The oldest of this machine's GPUs, and whether a binary for it runs on all.
+struct Devices {
+  Capability oldest;
+  bool are_alike = true;
+
+  static const Devices& all() {
+    static const Devices known;
+    return known;
+  }
+
+ private:
+  Devices() {
+    int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
     for (int device = 0; device < count; ++device) {
-      int major = 0;
-      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-      least = std::min(least, major);
+      Capability one;
+      cudaDeviceGetAttribute(&one.major, cudaDevAttrComputeCapabilityMajor, device);
+      cudaDeviceGetAttribute(&one.minor, cudaDevAttrComputeCapabilityMinor, device);
+      are_alike = are_alike && (device == 0 || one.major == oldest.major);
+      if (device == 0 || std::tie(one.major, one.minor) < std::tie(oldest.major, oldest.minor))
+        oldest = one;
     }
-    return least >= 9 ? 90 : 80;
-  }();
-  return common;
-}
+  }
+};
+
+/// As far as kernels here differ.
+bool launches_early() { return Devices::all().oldest.major >= 9; }
 
 /// Products and sums are rounded one by one, as on the CPU.
-std::array<std::string, 3> options() {
-  return {"--gpu-architecture=compute_" + std::to_string(architecture()), "--std=c++20",
-          "--fmad=false"};
+std::array<std::string, 3> options(Form form) {
+  const Capability& oldest = Devices::all().oldest;
+  const std::string architecture =
+      form == Form::cubin ? "sm_" + std::to_string(oldest.major * 10 + oldest.minor)
+                          : std::string("compute_") + (launches_early() ? "90" : "80");
+  return {"--gpu-architecture=" + architecture, "--std=c++20", "--fmad=false"};
 }
 
 [[noreturn]] void refuse(const std::string& found) {
@@ -60,24 +85,23 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  std::string ptx() {
-    const auto given = options();
+  std::string compiled(Form form) {
+    const auto given = options(form);
     std::array<const char*, given.size()> texts{};
     std::ranges::transform(given, texts.begin(), &std::string::c_str);
     if (nvrtcCompileProgram(program_, texts.size(), texts.data()) != NVRTC_SUCCESS)
-      refuse(text(nvrtcGetProgramLogSize, nvrtcGetProgramLog));
-    return text(nvrtcGetPTXSize, nvrtcGetPTX);
+      refuse(result(nvrtcGetProgramLogSize, nvrtcGetProgramLog));
+    return form == Form::ptx ? result(nvrtcGetPTXSize, nvrtcGetPTX)
+                             : result(nvrtcGetCUBINSize, nvrtcGetCUBIN);
   }
 
  private:
-  /// What NVRTC gives with a zero behind it.
   template <class Size, class Get>
-  std::string text(Size size, Get get) {
+  std::string result(Size size, Get get) {
     std::size_t bytes = 0;
     check(size(program_, &bytes));
     std::string made(bytes, '\0');
     check(get(program_, made.data()));
-    if (!made.empty()) made.pop_back();
     return made;
   }
 
@@ -91,15 +115,15 @@ std::string hash_of(std::string_view text) {
 }
 
 /// A file of the cache: its first line tells what is damaged from what is not.
-std::string first_line(std::string_view ptx) { return "// " + hash_of(ptx) + "\n"; }
+std::string first_line(std::string_view code) { return "// " + hash_of(code) + "\n"; }
 
 std::optional<std::string> cached(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const std::size_t begin = text.find('\n') + 1;  // 0 where there is none
-  std::string ptx = text.substr(begin);
-  if (begin == 0 || text.substr(0, begin) != first_line(ptx)) return std::nullopt;
-  return ptx;
+  std::string code = text.substr(begin);
+  if (begin == 0 || text.substr(0, begin) != first_line(code)) return std::nullopt;
+  return code;
 }
 
 std::string version() {
@@ -108,10 +132,11 @@ std::string version() {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-std::string ptx_of(const std::string& source) {
+std::string code_of(const std::string& source, Form form) {
   std::string key = version();
-  for (const std::string& option : options()) key += " " + option;
-  const std::string folder = "kernels", name = hash_of(key + "\n" + source) + ".ptx";
+  for (const std::string& option : options(form)) key += " " + option;
+  const std::string folder = "kernels", name = hash_of(key + "\n" + source) +
+                                               (form == Form::ptx ? ".ptx" : ".cubin");
   if (const auto own = own_cache(folder)) {
     if (auto known = cached(*own / name)) return *known;
   }
@@ -119,22 +144,29 @@ std::string ptx_of(const std::string& source) {
   if (target) {
     if (auto known = cached(*target / name)) return *known;
   }
-  const std::string ptx = Program(source).ptx();
-  if (!target) return ptx;
+  const std::string code = Program(source).compiled(form);
+  if (!target) return code;
   try {
-    write_file(*target / name, first_line(ptx) + ptx);
+    write_file(*target / name, first_line(code) + code);
   } catch (const Error&) {
     // A full disk costs the next process some milliseconds.
   }
-  return ptx;
+  return code;
 }
 
 /// Loaded on every device that launches it, and never unloaded: recordings hold it.
-const void* load(const std::string& ptx) {
+const void* load(const std::string& source) {
   cudaLibrary_t library = nullptr;
   cudaKernel_t kernel = nullptr;
-  cudaError_t error =
-      cudaLibraryLoadData(&library, ptx.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+  const auto load_it = [&](Form form) {
+    return cudaLibraryLoadData(&library, code_of(source, form).c_str(), nullptr, nullptr, 0,
+                               nullptr, nullptr, 0);
+  };
+  cudaError_t error = load_it(Form::ptx);
+  if (error == cudaErrorUnsupportedPtxVersion && Devices::all().are_alike) {
+    static_cast<void>(cudaGetLastError());
+    error = load_it(Form::cubin);
+  }
   if (error == cudaSuccess) error = cudaLibraryGetKernel(&kernel, library, "each");
   if (error != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
@@ -152,9 +184,9 @@ Each::Each(const std::string& source) {
   static auto* const known = new std::map<std::string, const void*>;
   const std::lock_guard alone(mutex);
   const void*& kernel = (*known)[source];
-  if (kernel == nullptr) kernel = load(ptx_of(source));
+  if (kernel == nullptr) kernel = load(source);
   kernel_ = kernel;
-  waits_ = architecture() >= 90;
+  waits_ = launches_early();
 }
 
 void Each::launch(const KernelCall& call, std::int64_t count,

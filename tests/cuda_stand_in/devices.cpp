@@ -71,6 +71,7 @@ cudaError_t cudaGetLastError() { return std::exchange(mine().last, cudaSuccess);
 cudaError_t cudaPeekAtLastError() { return mine().last; }
 const char* cudaGetErrorString(cudaError_t error) {
   if (error == cudaErrorIllegalAddress) return "an illegal address, on a stand-in";
+  if (error == cudaErrorNoKernelImageForDevice) return "no image for the device, on a stand-in";
   return error == cudaSuccess ? "no error" : "an error of the stand-in's";
 }
 cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** found, unsigned,

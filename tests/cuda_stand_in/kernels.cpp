@@ -1,6 +1,8 @@
 #include "tests/cuda_stand_in/kernels.hpp"
 
+#include <cstdlib>
 #include <string>
+#include <string_view>
 
 namespace cuda_stand_in {
 namespace {
@@ -98,6 +100,11 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* st
 cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption*, void**,
                                 unsigned, cudaLibraryOption*, void**, unsigned) {
   not_captured("cudaLibraryLoadData");
+  // A driver older than NVRTC, which takes binaries alone; nothing here can run them.
+  if (std::getenv("CUDA_STAND_IN_OLD_DRIVER") != nullptr) {
+    const bool is_binary = std::string_view(static_cast<const char*>(code) + 1, 3) == "ELF";
+    return is_binary ? cudaErrorNoKernelImageForDevice : cudaErrorUnsupportedPtxVersion;
+  }
   *library = reinterpret_cast<cudaLibrary_t>(binary_of(static_cast<const char*>(code)));
   return cudaSuccess;
 }
