@@ -8,7 +8,7 @@ from . import graph
 from .calls import call_text, quote
 from .dtypes import NAMES
 from .errors import InvalidError
-from .graph import BLOCK_PARAMETERS, DECLARATIONS, Block, Data, Node, reachable, word
+from .graph import BLOCK_PARAMETERS, DECLARATIONS, PARAMETER, STATE, Block, Data, Node, reachable, word
 
 _RAW_NAME = re.compile(r'[^\s,);#"\x00-\x20\x7f][^\s,);#\x00-\x20\x7f]*')
 _DECLARED = re.compile(
@@ -96,7 +96,7 @@ class _Printer:
                 continue
             call = self.call(node)
             left = f"{self.number(node)} = " if node.results else ""
-            note = " @update" if node.op in ("sgd", "multi_sgd") else ""
+            note = " @update" if changes_parameters(node) else ""
             self.lines.append(f"{indent}{left}{call}{note}" + ("" if node.blocks else ";"))
             for inner in node.blocks:
                 parameters = inner.parameters and f" ({self.number(inner.parameters[0].node)})"
@@ -105,6 +105,13 @@ class _Printer:
                 yields = ", ".join(map(self.reference, inner.yields))
                 self.lines.append(f"{indent}  yield {yields};")
                 self.lines.append(indent + ("};" if inner is node.blocks[-1] else "} else"))
+
+
+def changes_parameters(node: Node) -> bool:
+    """Or what an optimizer keeps."""
+    return node.op in ("sgd", "multi_sgd") or (
+        node.op == "assign" and node.operands[0].node.op in (PARAMETER, STATE)
+    )
 
 
 def script_of(

@@ -31,10 +31,11 @@ def _change(op: str, buffer: Tensor, *operands: Any) -> Update:
 
 
 def assign(target: Tensor, value: TensorLike) -> Update:
-    """Another value for a buffer: outputs show it, and the next run finds it. For
-    `arenite.compile(…, updates=[…])`.
+    """Another value for a buffer, a parameter or a state: outputs show it, and the next run finds
+    it. For `arenite.compile(…, updates=[…])`.
     """
-    return _change("assign", target, value)
+    _target("assign", target, graph.BUFFER, graph.PARAMETER, graph.STATE)
+    return _update("assign", target, as_tensor(value, target.dtype))
 
 
 def update_slice(

@@ -23,7 +23,7 @@ class Changes(testing.TestCase):
         with self.raises(
             arenite.InvalidTypeError,
             "assign: Tensor('x', float32 [2], by InputTensor) to be changed; expected a "
-            "tensor made by arenite.buffer",
+            "tensor made by arenite.buffer or arenite.parameter or arenite.state",
         ):
             F.assign(x, x)
         with self.raises(

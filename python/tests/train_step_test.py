@@ -65,6 +65,58 @@ class ByHand(testing.TestCase):
         model = arenite.compile(w, updates=[F.sgd(w, [2.0], rate, velocity, momentum=0.5)])
         self.assertEqual([model(rate=[0.5]).tolist() for _ in range(2)], [[-1], [-2.5]])
 
+    def descent(self, initial, a, targets, update, states):
+        """Weights after each of some steps towards a · w = targets, by an optimizer's update of
+        (w, gradient, *states), all arrays or all tensors: a list of their new values.
+        """
+        w = arenite.parameter(initial, name="w")
+        kept = [arenite.state(shape, name=f"state{i}") for i, shape in enumerate(states)]
+        x, y = arenite.input("x", a.shape), arenite.input("y", targets.shape)
+        loss = ((x @ w - y) ** 2).mean()
+        changed = update(w, arenite.grad(loss, wrt=w), *kept)
+        model = arenite.compile(
+            loss, updates=[F.assign(old, new) for old, new in zip([w, *kept], changed)]
+        )
+        for _ in range(5):
+            model(x=a, y=targets)
+            yield model.state["w"].copy()
+
+    def test_optimizers_that_are_expressions(self):
+        a, targets, initial = floats(8, 3), floats(8, 2), floats(3, 2)
+        rate, first, second, least = 0.01, 0.9, 0.999, 1e-8
+
+        def adam(w, gradient, m, v, steps):
+            return F.map(
+                f"""m = {first} * $3 + (1 - {first}) * $2;
+                    v = {second} * $4 + (1 - {second}) * $2 * $2;
+                    by_m = 1 - pow({first}, $5 + 1); by_v = 1 - pow({second}, $5 + 1);
+                    yield $1 - {rate} * (m / by_m) / (sqrt(v / by_v) + {least}), m, v;""",
+                *(w, gradient, m, v, steps),
+            ) + [steps + 1]
+
+        def rmsprop(w, gradient, v):
+            return F.map(
+                f"""v = 0.99 * $3 + 0.01 * $2 * $2;
+                    yield $1 - {rate} * $2 / (sqrt(v) + {least}), v;""",
+                *(w, gradient, v),
+            )
+
+        w, m, v = initial.astype(np.float64), 0, 0
+        found = self.descent(initial, a, targets, adam, [(3, 2), (3, 2), (1,)])
+        for steps, one in enumerate(found, 1):
+            gradient = 2 * a.T @ (a @ w - targets) / targets.size
+            m = first * m + (1 - first) * gradient
+            v = second * v + (1 - second) * gradient**2
+            size = np.sqrt(v / (1 - second**steps)) + least
+            w = w - rate * m / (1 - first**steps) / size
+            self.assertClose(one, w)
+        w, v = initial.astype(np.float64), 0
+        for one in self.descent(initial, a, targets, rmsprop, [(3, 2)]):
+            gradient = 2 * a.T @ (a @ w - targets) / targets.size
+            v = 0.99 * v + 0.01 * gradient**2
+            w = w - rate * gradient / (np.sqrt(v) + least)
+            self.assertClose(one, w)
+
     def test_several_weights_by_hand(self):
         w, b = arenite.parameter((2,), name="w"), arenite.parameter((1,), name="b")
         rate, rows = arenite.input("rate", (1,)), arenite.input("rows", (4, 2))
