@@ -61,9 +61,9 @@ bool launches_early() { return Devices::all().oldest.major >= 9; }
 /// Products and sums are rounded one by one, as on the CPU.
 std::array<std::string, 3> options(Form form) {
   const Capability& oldest = Devices::all().oldest;
-  const std::string architecture =
-      form == Form::cubin ? "sm_" + std::to_string(oldest.major * 10 + oldest.minor)
-                          : std::string("compute_") + (launches_early() ? "90" : "80");
+  const std::string architecture = form == Form::cubin
+                                       ? "sm_" + std::to_string(oldest.major * 10 + oldest.minor)
+                                       : std::string("compute_") + (launches_early() ? "90" : "80");
   return {"--gpu-architecture=" + architecture, "--std=c++20", "--fmad=false"};
 }
 
@@ -135,8 +135,8 @@ std::string version() {
 std::string code_of(const std::string& source, Form form) {
   std::string key = version();
   for (const std::string& option : options(form)) key += " " + option;
-  const std::string folder = "kernels", name = hash_of(key + "\n" + source) +
-                                               (form == Form::ptx ? ".ptx" : ".cubin");
+  const std::string folder = "kernels",
+                    name = hash_of(key + "\n" + source) + (form == Form::ptx ? ".ptx" : ".cubin");
   if (const auto own = own_cache(folder)) {
     if (auto known = cached(*own / name)) return *known;
   }
