@@ -44,9 +44,11 @@ expr::Type type_of(DType type) noexcept {
 
 expr::Expression formula_of(const OpView& op) {
   if (const expr::Formula* known = expr::find_formula(op.op().name())) {
+    const expr::Type type = type_of(op.operand(0).type);
+    if (known->numbers.empty() && expr::is_float(type)) return known->standard(type);
     std::vector<double> numbers;
     for (const auto& number : known->numbers) numbers.push_back(op.attributes().real(number.name));
-    return known->make(type_of(op.operand(0).type), numbers);
+    return known->make(type, numbers);
   }
   std::vector<expr::Type> types;
   for (std::size_t i = 0; i < op.operand_count(); ++i) types.push_back(type_of(op.operand(i).type));

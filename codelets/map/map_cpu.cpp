@@ -49,7 +49,8 @@ struct State {
   std::int64_t splat_bytes = 0, register_bytes = 0;
   std::vector<std::int64_t> buffers;  ///< by value: of those that are not direct
 
-  State(const OpView& op, bool is_fused);
+  /// `is_placed`: it is known what lies where, as it is not when the workspace is asked for.
+  State(const OpView& op, bool is_fused, bool is_placed);
 
  private:
   bool runs_in_one_loop() const;
@@ -81,18 +82,18 @@ Code code_of(const OpView& op, const Walk& walk,
   return expr::lower(formula_of(op), reach, overwrites);
 }
 
-/// Each result in place of all operands: what needs the most registers. The workspace is asked for
-/// before it is known what lies where.
+/// Each result in place of all operands: what needs the most registers.
 std::vector<std::vector<std::size_t>> all_overwritten(const OpView& op) {
   std::vector<std::size_t> operands(op.operand_count());
   std::iota(operands.begin(), operands.end(), std::size_t{0});
   return std::vector(op.op().results.size(), operands);
 }
 
-State::State(const OpView& op, bool is_fused)
+State::State(const OpView& op, bool is_fused, bool is_placed)
     : walk(operands_of(op), results_of(op)), is_empty(op.result(0).shape.elements() == 0) {
-  code = code_of(op, walk, overwritten(op));
-  most_registers = code_of(op, walk, all_overwritten(op)).registers;
+  code = code_of(op, walk, all_overwritten(op));
+  most_registers = code.registers;
+  if (is_placed && !is_fused) code = code_of(op, walk, overwritten(op));
   if (is_fused) {
     fused = expr::find_fused(formula_of(op));
     code.constants.clear();  // it has its own
@@ -359,14 +360,15 @@ void run(const KernelCall& call) {
   Run(call, state, scratch).run();
 }
 
+template <bool is_fused>
 std::int64_t workspace_of(const OpView& op) {
-  const std::int64_t needed = State(op, false).workspace;
+  const std::int64_t needed = State(op, is_fused, false).workspace;
   return needed > most_on_stack ? needed : 0;
 }
 
 template <bool is_fused>
 State state_of(const OpView& op) {
-  return State(op, is_fused);
+  return State(op, is_fused, true);
 }
 
 int any_halo_will_do(const OpView&, std::size_t) { return 0; }
@@ -381,12 +383,12 @@ graph::Support is_fused(const OpView& op) {
 std::vector<Kernel> map_kernels() {
   return {{.name = "fused",
            .supports = is_fused,
-           .workspace = workspace_of,
+           .workspace = workspace_of<true>,
            .prepare = prepare<state_of<true>, run>,
            .wanted_halo = any_halo_will_do,
            .writes_halo = true},
           {.name = "tiles",
-           .workspace = workspace_of,
+           .workspace = workspace_of<false>,
            .prepare = prepare<state_of<false>, run>,
            .wanted_halo = any_halo_will_do,
            .writes_halo = true}};

@@ -38,8 +38,13 @@ Expression make(Type type, std::span<const double> numbers) {
 /// "(T x, double delta = 1)".
 Formula formula(std::string_view name, bool is_operator, std::string_view parameters,
                 Expression (*make)(Type, std::span<const double>)) {
-  Formula made{
-      .name = name, .is_operator = is_operator, .operands = {}, .numbers = {}, .make = make};
+  Formula made{.name = name,
+               .is_operator = is_operator,
+               .operands = {},
+               .numbers = {},
+               .make = make,
+               .of_floats = {}};
+  std::vector<double> standards;
   parameters = parameters.substr(1, parameters.size() - 2);
   while (!parameters.empty()) {
     std::string_view one = parameters.substr(0, parameters.find(','));
@@ -53,8 +58,10 @@ Formula formula(std::string_view name, bool is_operator, std::string_view parame
       double standard = 0;
       std::from_chars(one.data() + equals + 3, one.data() + one.size(), standard);
       made.numbers.push_back({own, standard, one.starts_with("Positive ")});
+      standards.push_back(standard);
     }
   }
+  made.of_floats = {make(Type::float32, standards), make(Type::float64, standards)};
   return made;
 }
 
@@ -67,12 +74,6 @@ std::vector<Formula> all() {
 }
 
 }  // namespace
-
-Expression Formula::standard(Type type) const {
-  std::vector<double> given;
-  for (const Number& number : numbers) given.push_back(number.standard);
-  return make(type, given);
-}
 
 std::span<const Formula> formulas() {
   static const std::vector<Formula> known = all();

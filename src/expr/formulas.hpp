@@ -3,6 +3,7 @@
 
 #include <arenite/expr/expression.hpp>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,10 @@ struct Formula {
   std::vector<std::string> operands;
   std::vector<Number> numbers;
   Expression (*make)(Type type, std::span<const double> numbers);
+  std::array<Expression, 2> of_floats;  ///< with the standard numbers: of float32, of float64
 
-  /// With its standard numbers.
-  Expression standard(Type type) const;
+  /// With its standard numbers; of floats.
+  const Expression& standard(Type type) const noexcept { return of_floats[type == Type::float64]; }
 };
 
 inline constexpr std::size_t formula_count =

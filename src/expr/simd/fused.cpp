@@ -188,13 +188,10 @@ namespace arenite::expr {
 HWY_EXPORT(fused_loop);
 
 FusedLoop find_fused(const Expression& expression) {
-  static const auto known = [] {
-    std::vector<Expression> all;
-    for (const Formula& one : formulas()) all.push_back(one.standard(Type::float32));
-    return all;
-  }();
   apply_isa();
-  const auto found = std::ranges::find(known, expression);
+  const auto known = formulas();
+  const auto found = std::ranges::find_if(
+      known, [&](const Formula& one) { return one.standard(Type::float32) == expression; });
   if (found == known.end()) return nullptr;
   return HWY_DYNAMIC_DISPATCH(fused_loop)(static_cast<std::size_t>(found - known.begin()));
 }
