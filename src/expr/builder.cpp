@@ -119,6 +119,8 @@ Value Builder::index(int axis) {
               .payload = static_cast<std::uint64_t>(axis)});
 }
 
+Value Builder::count() { return add({.function = Function::count, .type = Type::int64}); }
+
 NodeId Builder::take(Term term, Type type) {
   if (term.is_number()) return constant(type, term).node();
   if (term.builder() != this) refuse("a value of another builder", "one of this");
@@ -155,7 +157,10 @@ Value Builder::apply(Function function, std::span<const Term> sources) {
                                                  : "another type than uint8"),
            where, stored ? "cast them first: float32(…)" : "");
   }
-  Node node{.function = function, .type = known.is(predicate) ? Type::boolean : type};
+  Node node{.function = function,
+            .type = known.is(predicate) ? Type::boolean
+                    : known.is(places)  ? Type::int64
+                                        : type};
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const Type wanted = selects && i == 0 ? Type::boolean : type;
     node.sources[i] = take(sources[i], wanted);
@@ -356,6 +361,42 @@ Value apply(Function function, std::initializer_list<Term> sources) {
   if (value == sources.end())
     refuse("numbers alone", "a value among them", std::string(info(function).name));
   return value->builder()->apply(function, std::span(sources.begin(), sources.size()));
+}
+
+Value all(Value x) { return min(x.type() == Type::boolean ? x : cast(Type::boolean, x)); }
+Value any(Value x) { return max(x.type() == Type::boolean ? x : cast(Type::boolean, x)); }
+
+Value mean(Value x) { return sum(x) / cast(x.type(), x.builder().count()); }
+
+Value variance(Value x) {
+  const Value distance = x - mean(x);
+  return mean(distance * distance);
+}
+
+/// Of infinities too, of which the difference would be NaN.
+Value logsumexp(Value x) {
+  const Value most = max(x),
+              from = select(abs(most) == std::numeric_limits<double>::infinity(), 0, most);
+  return from + log(sum(exp(x - from)));
+}
+
+Expression counted(const Expression& expression, std::int64_t group) {
+  Builder builder;
+  std::vector<Value> operands, made, results;
+  for (const Type type : expression.operands()) operands.push_back(builder.operand(type));
+  for (const Node& node : expression.nodes()) {
+    if (node.function == Function::operand) {
+      made.push_back(operands[node.payload]);
+    } else if (node.function == Function::count) {
+      made.push_back(builder.constant(node.type, group));
+    } else {
+      std::vector<Value> sources;
+      for (const NodeId source : sources_of(node)) sources.push_back(made[source]);
+      made.push_back(builder.copy(node, sources));
+    }
+  }
+  for (const NodeId result : expression.results()) results.push_back(made[result]);
+  return builder.finish_with_all(results);
 }
 
 std::uint64_t Expression::hash() const noexcept {

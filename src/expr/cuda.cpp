@@ -24,21 +24,9 @@ constexpr std::string_view meaning =
 
 std::string functions() {
   std::string names;
-  for (const FunctionInfo& one : all_functions()) names += fmt::format("{}, ", one.name);
+  for (const FunctionInfo& one : all_functions().first(function_count))
+    names += fmt::format("{}, ", one.name);
   return "namespace arenite::expr { enum class Function : unsigned char { " + names + "}; }\n";
-}
-
-/// With all of its bits, whatever it is: −0, an infinity, the lowest integer.
-std::string constant(const Node& node) {
-  return with_value(node.type, [&]<class T>(T) -> std::string {
-    const std::string_view type = cuda_name(node.type);
-    if constexpr (std::is_floating_point_v<T>) {
-      return fmt::format("__builtin_bit_cast({}, {:#x}{}) /* {} */", type, node.payload,
-                         sizeof(T) == 8 ? "ul" : "u", value_of<T>(node.payload));
-    } else {
-      return fmt::format("static_cast<{}>({:#x}ul)", type, node.payload);
-    }
-  });
 }
 
 }  // namespace
@@ -51,16 +39,28 @@ std::string_view cuda_name(Type type) noexcept {
   return names[static_cast<std::size_t>(type)];
 }
 
-CudaStatements cuda_statements(const Expression& expression, const CudaNames& names,
-                               std::string_view indent) {
-  CudaStatements made;
-  const auto name = [](NodeId node) { return "t" + std::to_string(node); };
-  const auto value = [&](const Node& node) -> std::string {
+/// With all of its bits, whatever it is: −0, an infinity, the lowest integer.
+std::string cuda_constant(const Node& node) {
+  return with_value(node.type, [&]<class T>(T) -> std::string {
+    const std::string_view type = cuda_name(node.type);
+    if constexpr (std::is_floating_point_v<T>) {
+      return fmt::format("__builtin_bit_cast({}, {:#x}{}) /* {} */", type, node.payload,
+                         sizeof(T) == 8 ? "ul" : "u", value_of<T>(node.payload));
+    } else {
+      return fmt::format("static_cast<{}>({:#x}ul)", type, node.payload);
+    }
+  });
+}
+
+std::string cuda_statement(const Expression& expression, NodeId id, const CudaNames& names) {
+  const Node& node = expression[id];
+  const auto name = [](NodeId source) { return "t" + std::to_string(source); };
+  const auto value = [&]() -> std::string {
     switch (node.function) {
       case Function::operand:
         return names.operands[node.payload];
       case Function::constant:
-        return constant(node);
+        return cuda_constant(node);
       case Function::index:
         return names.indices[node.payload];
       case Function::cast:
@@ -76,12 +76,16 @@ CudaStatements cuda_statements(const Expression& expression, const CudaNames& na
       sources += (sources.empty() ? "" : ", ") + name(source);
     return fmt::format("of<Function::{}>({})", info(node.function).name, sources);
   };
-  for (NodeId i = 0; i < expression.nodes().size(); ++i) {
-    const Node& node = expression[i];
-    made.text +=
-        fmt::format("{}const {} {} = {};\n", indent, cuda_name(node.type), name(i), value(node));
-  }
-  for (const NodeId result : expression.results()) made.results.push_back(name(result));
+  return fmt::format("const {} {} = {};\n", cuda_name(node.type), name(id), value());
+}
+
+CudaStatements cuda_statements(const Expression& expression, const CudaNames& names,
+                               std::string_view indent) {
+  CudaStatements made;
+  for (NodeId i = 0; i < expression.nodes().size(); ++i)
+    made.text += std::string(indent) + cuda_statement(expression, i, names);
+  for (const NodeId result : expression.results())
+    made.results.push_back("t" + std::to_string(result));
   return made;
 }
 

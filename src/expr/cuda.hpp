@@ -20,6 +20,13 @@ struct CudaNames {
   std::vector<std::string> indices;   ///< int64: the place, by axis of the results
 };
 
+/// All bits of a constant.
+std::string cuda_constant(const Node& constant);
+
+/// The statement that makes a node, which is called "t" and its number then, of its sources; not of
+/// a reduction.
+std::string cuda_statement(const Expression& expression, NodeId node, const CudaNames& names);
+
 /// A statement for each node, behind so many blanks each; `results` is what they are called then.
 struct CudaStatements {
   std::string text;

@@ -13,8 +13,10 @@ namespace {
 class Derivation {
  public:
   Derivation(const Expression& expression, const std::vector<bool>& seeded,
-             const std::vector<bool>& wanted, const std::vector<bool>& at_hand)
+             const std::vector<bool>& wanted, const std::vector<bool>& at_hand, std::int64_t group)
       : expression_(expression),
+        group_(group),
+        varies_(expression.varying()),
         depends_(expression.nodes().size(), false),
         gradients_(expression.nodes().size()),
         values_(expression.nodes().size()) {
@@ -27,13 +29,12 @@ class Derivation {
     // First of all, as formulas of gradients have them.
     for (std::size_t i = 0; i < seeded.size(); ++i) {
       const NodeId id = expression.results()[i];
-      if (seeded[i] && depends_[id])
-        add(id, operand(GradientOperand::Kind::seed, i, expression[id].type));
+      if (seeded[i] && depends_[id]) gather(id, operand(GradientOperand::Kind::seed, i, id));
     }
     for (std::size_t i = 0; i < at_hand.size(); ++i) {
       const NodeId id = expression.results()[i];
       if (!at_hand[i] || sources_of(expression[id]).empty() || values_[id]) continue;
-      values_[id] = operand(GradientOperand::Kind::result, i, expression[id].type);
+      values_[id] = operand(GradientOperand::Kind::result, i, id);
       tell_condition(expression[id], *values_[id]);
     }
   }
@@ -81,9 +82,25 @@ class Derivation {
     return made;
   }
 
-  Value operand(GradientOperand::Kind kind, std::size_t number, Type type) {
+  /// What is like a node.
+  Value operand(GradientOperand::Kind kind, std::size_t number, NodeId like) {
     operands_.push_back({kind, number});
-    return builder_.operand(type);
+    operand_varies_.push_back(varies_[like]);
+    return builder_.operand(expression_[like].type);
+  }
+
+  Value count(Type type) { return builder_.constant(type, group_); }
+
+  /// Whether a value differs by element of a group.
+  bool varies(Value value) {
+    while (value_varies_.size() <= value.node()) {
+      const Node& node = builder_[static_cast<NodeId>(value_varies_.size())];
+      bool does = node.function == Function::index ||
+                  (node.function == Function::operand && operand_varies_[node.payload]);
+      for (const NodeId source : sources_of(node)) does = does || value_varies_[source];
+      value_varies_.push_back(does && !is_reduction(node.function));
+    }
+    return value_varies_[value.node()];
   }
 
   /// A node's own value.
@@ -101,29 +118,39 @@ class Derivation {
           is_ready = false;
         }
         if (!is_ready) continue;
-        values_[id] = append(node);
+        values_[id] = append(id);
       }
       open.pop_back();
     }
     return *values_[wanted];
   }
 
-  Value append(const Node& node) {
+  Value append(NodeId id) {
+    const Node& node = expression_[id];
     if (node.function == Function::operand)
-      return operand(GradientOperand::Kind::operand, node.payload, node.type);
+      return operand(GradientOperand::Kind::operand, node.payload, id);
+    if (node.function == Function::count) return count(node.type);
     std::vector<Value> sources;
     for (const NodeId source : sources_of(node)) sources.push_back(*values_[source]);
     return builder_.copy(node, sources);
   }
 
+  void gather(NodeId id, Value gradient) {
+    gradients_[id] = gradients_[id] ? *gradients_[id] + gradient : gradient;
+  }
+
+  /// What a reader, for each element or once for the group, has of a node.
   void add(NodeId id, Value gradient) {
     if (!depends_[id]) return;
-    gradients_[id] = gradients_[id] ? *gradients_[id] + gradient : gradient;
+    if (reads_each_ && !varies_[id])
+      gradient = varies(gradient) ? sum(gradient) : gradient * count(gradient.type());
+    gather(id, gradient);
   }
 
   void pass_on(NodeId id, Value g) {
     const Node& node = expression_[id];
     const auto sources = sources_of(node);
+    reads_each_ = varies_[id] || is_reduction(node.function);
     switch (sources.size()) {
       case 1:
         return add_of_one(id, sources[0], g);
@@ -175,9 +202,27 @@ class Derivation {
         return g * (2 * std::numbers::inv_sqrtpi * exp(-(x() * x())));
       case Function::sigmoid:
         return g * (y() * (1 - y()));
+      case Function::sum:
+        return g;
+      case Function::product:
+        return of_product(g, x(), y());
+      case Function::least:
+      case Function::greatest: {
+        const Value is_it = x() == y();
+        return select(is_it, g / sum(select(is_it, ones(g), 0)), 0);
+      }
       default:
         return std::nullopt;  // floor, round
     }
+  }
+
+  Value ones(Value like) { return builder_.constant(like.type(), 1); }
+
+  /// Where one element is 0 it alone has a gradient: the product of the others.
+  Value of_product(Value g, Value x, Value y) {
+    const Value is_zero = x == 0, zeros = sum(select(is_zero, ones(g), 0)),
+                others = prod(select(is_zero, ones(g), x));
+    return g * select(is_zero, select(zeros == 1, others, 0), select(zeros == 0, y / x, 0));
   }
 
   void add_of_two(NodeId id, NodeId a, NodeId b, Value g) {
@@ -238,7 +283,11 @@ class Derivation {
   }
 
   const Expression& expression_;
+  std::int64_t group_;
+  std::vector<bool> varies_;  // by node of the expression
   Builder builder_;
+  std::vector<bool> value_varies_, operand_varies_;  // of the builder
+  bool reads_each_ = false;    // the node whose gradient is passed on reads each element
   std::vector<bool> depends_;  // on what is wanted, in a way that has a gradient
   std::vector<std::optional<Value>> gradients_, values_;
   std::vector<GradientOperand> operands_;  // of the builder
@@ -247,8 +296,9 @@ class Derivation {
 }  // namespace
 
 std::optional<Gradient> derive(const Expression& expression, const std::vector<bool>& seeded,
-                               const std::vector<bool>& wanted, const std::vector<bool>& at_hand) {
-  return Derivation(expression, seeded, wanted, at_hand).run();
+                               const std::vector<bool>& wanted, const std::vector<bool>& at_hand,
+                               std::int64_t group) {
+  return Derivation(expression, seeded, wanted, at_hand, group).run();
 }
 
 }  // namespace arenite::expr

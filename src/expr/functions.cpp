@@ -8,10 +8,10 @@ namespace {
 constexpr int loosest = 1;
 constexpr FunctionInfo table[] = {
     // symbol, precedence, sources, their types, traits
-    {Function::operand, "operand", "", 0, 0, any},
-    {Function::constant, "constant", "", 0, 0, any},
+    {Function::operand, "operand", "", 0, 0, all_types},
+    {Function::constant, "constant", "", 0, 0, all_types},
     {Function::index, "index", "", 0, 0, integers},
-    {Function::cast, "cast", "", 0, 1, any | bytes, exact},
+    {Function::cast, "cast", "", 0, 1, all_types | bytes, exact},
     {Function::negate, "negate", "-", 9, 1, numbers, exact},
     {Function::abs, "abs", "", 0, 1, numbers, exact},
     {Function::floor, "floor", "", 0, 1, floats, exact},
@@ -37,8 +37,8 @@ constexpr FunctionInfo table[] = {
     {Function::min, "min", "", 0, 2, numbers, commutes | exact},
     {Function::max, "max", "", 0, 2, numbers, commutes | exact},
     {Function::pow, "pow", "", 0, 2, floats},
-    {Function::equal, "equal", "==", 4, 2, any, predicate | commutes | exact},
-    {Function::not_equal, "not_equal", "!=", 4, 2, any, predicate | commutes | exact},
+    {Function::equal, "equal", "==", 4, 2, all_types, predicate | commutes | exact},
+    {Function::not_equal, "not_equal", "!=", 4, 2, all_types, predicate | commutes | exact},
     {Function::less, "less", "<", 5, 2, numbers, predicate | exact},
     {Function::less_equal, "less_equal", "<=", 5, 2, numbers, predicate | exact},
     {Function::bit_and, "bit_and", "&", 3, 2, bits, commutes | exact},
@@ -47,14 +47,21 @@ constexpr FunctionInfo table[] = {
     {Function::shift_left, "shift_left", "<<", 6, 2, integers, exact},
     {Function::shift_right, "shift_right", ">>", 6, 2, integers, exact},
     {Function::fma, "fma", "", 0, 3, floats, commutes | exact},
-    {Function::select, "select", "", 0, 3, any, exact},
+    {Function::select, "select", "", 0, 3, all_types, exact},
+    {Function::sum, "sum", "", 0, 1, numbers},
+    {Function::product, "prod", "", 0, 1, numbers},
+    {Function::least, "min", "", 0, 1, all_types},
+    {Function::greatest, "max", "", 0, 1, all_types},
+    {Function::first_least, "argmin", "", 0, 1, numbers, places},
+    {Function::first_greatest, "argmax", "", 0, 1, numbers, places},
+    {Function::count, "count", "", 0, 0, integers},
 };
 
 constexpr bool in_order() {
   for (std::size_t i = 0; i < std::size(table); ++i) {
     if (static_cast<std::size_t>(table[i].function) != i) return false;
   }
-  return std::size(table) == function_count;
+  return std::size(table) == static_cast<std::size_t>(Function::count) + 1;
 }
 static_assert(in_order());
 
@@ -89,6 +96,22 @@ bool takes(const FunctionInfo& function, Type type) noexcept {
 }
 
 int arity(Function function) noexcept { return info(function).sources; }
+
+std::vector<bool> Expression::varying() const {
+  std::vector<bool> varies;
+  for (const Node& node : nodes_) {
+    bool does = node.function == Function::operand || node.function == Function::index;
+    for (const NodeId source : sources_of(node)) does = does || varies[source];
+    varies.push_back(does && !is_reduction(node.function));
+  }
+  return varies;
+}
+
+bool Expression::reduces() const noexcept {
+  return std::ranges::any_of(nodes_, [](const Node& node) {
+    return is_reduction(node.function) || node.function == Function::count;
+  });
+}
 
 std::span<const NodeId> sources_of(const Node& node) noexcept {
   return {node.sources.data(), info(node.function).sources};

@@ -16,13 +16,14 @@ enum Types : std::uint8_t {
   bytes = 8,
   numbers = floats | integers,
   bits = integers | booleans,
-  any = numbers | booleans,
+  all_types = numbers | booleans,
 };
 
 enum Traits : std::uint8_t {
   predicate = 1,  ///< it makes a boolean; others make what their sources are
   commutes = 2,   ///< its first two sources may be exchanged
   exact = 4,      ///< the same bits on all machines
+  places = 8,     ///< it makes an int64
 };
 
 struct FunctionInfo {

@@ -17,13 +17,23 @@ namespace {
 constexpr int deepest = 200;
 constexpr std::size_t most_nodes = 100'000;
 
-const FunctionInfo* function_named(std::string_view name) noexcept {
-  const auto all = all_functions();
-  const auto found = std::ranges::find_if(all, [&](const FunctionInfo& f) {
-    return f.name == name && f.sources > 0 && f.function != Function::cast;
-  });
-  return found == all.end() ? nullptr : &*found;
+/// The one that takes as many sources, or, where none does, another of that name.
+const FunctionInfo* function_named(std::string_view name, std::size_t sources = 1) noexcept {
+  const FunctionInfo* found = nullptr;
+  for (const FunctionInfo& f : all_functions()) {
+    if (f.name != name || f.sources == 0 || f.function == Function::cast) continue;
+    if (found == nullptr || f.sources == sources) found = &f;
+  }
+  return found;
 }
+
+/// What is made of others.
+struct Composed {
+  std::string_view name;
+  Value (*make)(Value);
+};
+constexpr Composed composed[] = {
+    {"all", all}, {"any", any}, {"logsumexp", logsumexp}, {"mean", mean}, {"variance", variance}};
 
 /// A symbol's function; none where no such one takes as many sources.
 const FunctionInfo* function_of(const Token& token, int sources) noexcept {
@@ -41,7 +51,8 @@ const FunctionInfo* function_of(const Token& token, int sources) noexcept {
 /// Names that no text defines.
 bool is_reserved(std::string_view name) noexcept {
   return name == "yield" || name == "inf" || name == "nan" || type_named(name) ||
-         std::ranges::any_of(all_functions(), [&](const auto& f) { return f.name == name; });
+         std::ranges::any_of(all_functions(), [&](const auto& f) { return f.name == name; }) ||
+         std::ranges::any_of(composed, [&](const auto& f) { return f.name == name; });
 }
 
 /// All NaNs are one.
@@ -288,19 +299,31 @@ class Parser {
   Term call(int depth) {
     const Token name = take();
     const auto type = type_named(name.text);
-    const FunctionInfo* function = function_named(name.text);
-    const bool index = name.text == "index";
-    if (!type && !function && !index) refuse_function(name);
+    const bool index = name.text == "index", count = name.text == "count";
+    const auto* made = std::ranges::find(composed, name.text, &Composed::name);
+    const bool is_composed = made != std::end(composed);
+    if (!type && !function_named(name.text) && !index && !count && !is_composed)
+      refuse_function(name);
     take();
     std::vector<Term> sources;
-    while (sources.empty() || token_.is(",")) {
+    while (token_.is(",") || (sources.empty() && !(count && token_.is(")")))) {
       if (!sources.empty()) take();
       sources.push_back(expression(0, depth + 1));
     }
     expect(")", "the arguments of " + describe(name));
-    if (function != nullptr) return apply(name, function->function, sources);
-    if (sources.size() != 1)
-      refuse(name, std::to_string(sources.size()) + " arguments of " + describe(name), "1");
+    const std::size_t wanted = count ? 0 : 1;
+    if (const FunctionInfo* function = function_named(name.text, sources.size()))
+      return apply(name, function->function, sources);
+    if (sources.size() != wanted) {
+      refuse(name, std::to_string(sources.size()) + " arguments of " + describe(name),
+             std::to_string(wanted));
+    }
+    if (count) return builder_.count();
+    if (is_composed) {
+      if (sources[0].is_number())
+        refuse(name, "a number alone in " + describe(name), "a value that differs by element");
+      return built(name, [&] { return made->make(builder_.value(sources[0].node())); });
+    }
     if (type) return built(name, [&] { return builder_.cast(*type, sources[0]); });
     const Term axis = sources[0];
     if (!axis.is_integer() || axis.integer() != static_cast<int>(axis.integer()))
@@ -313,7 +336,9 @@ class Parser {
     for (const FunctionInfo& function : all_functions()) {
       if (function_named(function.name) != nullptr) nearest.consider(function.name);
     }
+    for (const Composed& one : composed) nearest.consider(one.name);
     nearest.consider("index");
+    nearest.consider("count");
     for (int i = 0; i <= static_cast<int>(Type::float64); ++i)
       nearest.consider(to_string(static_cast<Type>(i)));
     refuse(name, "unknown function " + describe(name), "a function, or a type to cast to",

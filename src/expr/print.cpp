@@ -120,11 +120,13 @@ class Printer {
       text_ += "$" + std::to_string(node.payload + 1);
     } else if (node.function == Function::index) {
       text_ += "index(" + std::to_string(node.payload) + ")";
+    } else if (node.function == Function::count) {
+      text_ += "count()";
     } else if (node.function == Function::constant) {
       const std::string number = number_text(node);
       text_ += typed ? std::string(to_string(node.type)) + "(" + number + ")" : number;
     } else if (function.symbol.empty()) {
-      text_ += node.function == Function::cast ? to_string(node.type) : function.name;
+      text_ += name_of(node);
       text_ += "(";
       write_sources(node, ", ", 0, 0);
       text_ += ")";
@@ -140,6 +142,13 @@ class Printer {
       }
       if (looser) text_ += ")";
     }
+  }
+
+  std::string_view name_of(const Node& node) const {
+    if (node.function == Function::cast) return to_string(node.type);
+    if (node.type == Type::boolean && node.function == Function::least) return "all";
+    if (node.type == Type::boolean && node.function == Function::greatest) return "any";
+    return info(node.function).name;
   }
 
   void write_sources(const Node& node, const std::string& between, int first, int others) {

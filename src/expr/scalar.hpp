@@ -56,4 +56,15 @@ std::vector<std::uint64_t> evaluate(const Expression& expression,
                                     std::span<const std::uint64_t> operands,
                                     std::span<const std::int64_t> indices = {});
 
+/// What a reduction makes of the payloads of a group's elements, of a type; of none, where it needs
+/// one, anything.
+std::uint64_t reduce_scalar(Function function, Type type,
+                            std::span<const std::uint64_t> elements) noexcept;
+
+/// The same of all elements of a group, by element, in row-major order; what is one for the group
+/// is there for each. Sums are taken in long double, or wrap around.
+std::vector<std::vector<std::uint64_t>> evaluate_group(
+    const Expression& expression, std::span<const std::vector<std::uint64_t>> operands,
+    std::span<const std::vector<std::int64_t>> indices = {});
+
 }  // namespace arenite::expr

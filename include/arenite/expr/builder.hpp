@@ -76,6 +76,7 @@ class Builder {
   Value operand(Type type);
   Value constant(Type type, Term number);
   Value index(int axis);
+  Value count();
   /// Numbers take the type of the values. Throws Error on types that the function does not take,
   /// and where there are numbers alone.
   Value apply(Function function, std::span<const Term> sources);
@@ -94,6 +95,8 @@ class Builder {
   Expression finish(std::initializer_list<Value> results) const {
     return finish(std::span(results.begin(), results.size()));
   }
+  /// With operands that no result needs.
+  Expression finish_with_all(std::span<const Value> results) const { return collect(results); }
   /// Leaves out operands that no result needs, and so no operands may be left.
   Reduced finish_reduced(std::span<const Value> results) const;
 
@@ -120,6 +123,9 @@ class Builder {
 
 inline Type Value::type() const noexcept { return (*builder_)[node_].type; }
 
+/// The same of groups of so many elements, where `count()` is that number.
+Expression counted(const Expression& expression, std::int64_t group);
+
 // ---- Formulas ----------------------------------------------------------------------------------
 
 /// Applies a function where one of the sources is a value.
@@ -144,6 +150,22 @@ inline Value erf(Value x) { return apply(Function::erf, {x}); }
 inline Value sigmoid(Value x) { return apply(Function::sigmoid, {x}); }
 inline Value bfloat16(Value x) { return apply(Function::bfloat16, {x}); }
 inline Value cast(Type type, Value x) { return x.builder().cast(type, x); }
+
+// Over the elements of a group
+inline Value sum(Value x) { return apply(Function::sum, {x}); }
+inline Value prod(Value x) { return apply(Function::product, {x}); }
+inline Value min(Value x) { return apply(Function::least, {x}); }
+inline Value max(Value x) { return apply(Function::greatest, {x}); }
+inline Value argmin(Value x) { return apply(Function::first_least, {x}); }
+inline Value argmax(Value x) { return apply(Function::first_greatest, {x}); }
+/// Of values as they are, or of booleans.
+Value all(Value x);
+Value any(Value x);
+Value mean(Value x);
+/// The mean square of the distance to the mean, in two passes.
+Value variance(Value x);
+/// log(sum(exp(x))), of any x.
+Value logsumexp(Value x);
 
 /// One of the two at least is a Value; the other may be a number.
 template <class A, class B>

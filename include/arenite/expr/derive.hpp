@@ -35,7 +35,11 @@ struct Gradient {
 /// Kinks are as in PyTorch: abs has 0 at 0, min and max give each of two equal values half, and
 /// both all of it where one is NaN; of a select only what it takes has one, so that
 /// `select(x <= 0, 0, x)` has 0 at 0. What it leaves out may still make NaN: an infinite slope · 0.
+///
+/// Where the expression reduces groups, of `group` elements, so may the gradient, and the gradient
+/// of what is one for a group is its elements' sum. Several least or greatest elements share alike.
 std::optional<Gradient> derive(const Expression& expression, const std::vector<bool>& seeded,
-                               const std::vector<bool>& wanted, const std::vector<bool>& at_hand);
+                               const std::vector<bool>& wanted, const std::vector<bool>& at_hand,
+                               std::int64_t group = 1);
 
 }  // namespace arenite::expr

@@ -1,6 +1,9 @@
 // What is computed for each element of a map, as data: a graph of functions over the elements that
 // the operands have at one place. It is made by a Builder or of text, and never changed.
 //
+// In a reduction, functions such as `sum` make one value of all elements of a group (a row, or
+// whatever lies along the axes that are reduced), which others may read for each element again.
+//
 // An expression has one form whatever way it was built: nodes lie in the order in which the results
 // reach them, equal ones exist once, and what commutes is in one order. So `==` compares what is
 // computed, and so does `hash`.
@@ -73,9 +76,23 @@ enum class Function : std::uint8_t {
   // Of three values
   fma,     ///< a · b + c, rounded once
   select,  ///< the second where the first is true, else the third
+  // Of one value at all places of a group
+  sum,
+  product,
+  least,           ///< NaN if one is; of booleans: whether all are true
+  greatest,        ///< of booleans: whether any is
+  first_least,     ///< int64: the first place that has the least, a NaN being less and greater
+  first_greatest,  ///< than all, in row-major order of the group
+  // Of nothing
+  count,  ///< int64: a group's elements
 };
 
+/// Of those that make one element of one.
 inline constexpr std::size_t function_count = static_cast<std::size_t>(Function::select) + 1;
+
+constexpr bool is_reduction(Function function) noexcept {
+  return function >= Function::sum && function <= Function::first_greatest;
+}
 
 using NodeId = std::uint32_t;
 
@@ -109,6 +126,11 @@ class Expression {
   /// Types by operand, all of which some result needs.
   std::span<const Type> operands() const& noexcept { return operands_; }
   std::span<const Type> operands() const&& = delete;
+
+  /// By node: whether it may differ from one element of a group to the next, as operands may.
+  std::vector<bool> varying() const;
+  /// Whether it knows of groups.
+  bool reduces() const noexcept;
 
   /// Equal for equal expressions, in every process.
   std::uint64_t hash() const noexcept;
