@@ -7,5 +7,6 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   register_kernels();
   register_formulas();
+  register_groups();
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -4,3 +4,4 @@
 
 void register_kernels();
 void register_formulas();
+void register_groups();

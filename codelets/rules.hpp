@@ -98,13 +98,6 @@ inline bool flag(const OpView& op, const std::string& name) {
   return op.integer(name) == 1;
 }
 
-/// The rule of real operands and a result that are all alike.
-inline Results infer_alike(const OpView& op) {
-  expect_real(op, 0);
-  for (std::size_t i = 1; i < op.operand_count(); ++i) expect_like(op, i, 0);
-  return like_first(op);
-}
-
 /// A shape as the attributes of ops have it.
 inline std::vector<std::int64_t> dims_of(const Shape& shape) {
   return {shape.begin(), shape.end()};

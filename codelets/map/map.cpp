@@ -42,23 +42,7 @@ expr::Type type_of(DType type) noexcept {
   return expr::Type::uint8;
 }
 
-expr::Expression formula_of(const OpView& op) {
-  if (const expr::Formula* known = expr::find_formula(op.op().name())) {
-    const expr::Type type = type_of(op.operand(0).type);
-    if (known->numbers.empty() && expr::is_float(type)) return known->standard(type);
-    std::vector<double> numbers;
-    for (const auto& number : known->numbers) numbers.push_back(op.attributes().real(number.name));
-    return known->make(type, numbers);
-  }
-  std::vector<expr::Type> types;
-  for (std::size_t i = 0; i < op.operand_count(); ++i) types.push_back(type_of(op.operand(i).type));
-  return expr::parse(op.attributes().text(map_expression), types);
-}
-
-namespace {
-
-/// Of a result; booleans are none.
-DType dtype(expr::Type type) noexcept {
+DType dtype_of(expr::Type type) noexcept {
   switch (type) {
     case expr::Type::float32:
       return DType::float32;
@@ -73,13 +57,26 @@ DType dtype(expr::Type type) noexcept {
   }
 }
 
+void expect_axes_of(const expr::Expression& formula, const Shape& shape) {
+  for (const expr::Node& node : formula.nodes()) {
+    if (node.function != expr::Function::index ||
+        node.payload < static_cast<std::uint64_t>(shape.rank()))
+      continue;
+    fail({.found = "index(" + std::to_string(node.payload) + ")",
+          .expected = "an axis of the results' shape " + to_string(shape)});
+  }
+}
+
+namespace {
+
 /// The size of an axis of a value that is lined up with others at the last axes.
 std::int64_t size_at(const Shape& shape, int axis, int rank) noexcept {
   const int own = axis - (rank - shape.rank());
   return own < 0 ? 1 : shape[own];
 }
 
-/// The shape to which all operands can be repeated.
+}  // namespace
+
 Shape shape_of_all(const OpView& op) {
   int rank = 0;
   for (std::size_t i = 0; i < op.operand_count(); ++i)
@@ -91,9 +88,10 @@ Shape shape_of_all(const OpView& op) {
       const std::int64_t own = size_at(op.operand(i).shape, axis, rank);
       if (size == 1) size = own;
       if (own == size || own == 1) continue;
-      const std::string operand = op.op().name() == "map" ? "operand $" + std::to_string(i + 1) +
-                                                                " (" + op.operand(i).name + ")"
-                                                          : operand_text(op, i);
+      const std::string operand =
+          op.op().definition->variadic > 0
+              ? "operand $" + std::to_string(i + 1) + " (" + op.operand(i).name + ")"
+              : operand_text(op, i);
       fail({.found = operand + " of shape " + to_string(op.operand(i).shape),
             .expected = "a shape that fits " + to_string(Shape(dims)) +
                         " from the last axis on, where a size of 1 is repeated"});
@@ -102,23 +100,65 @@ Shape shape_of_all(const OpView& op) {
   return Shape(dims);
 }
 
-void expect_axes_of(const expr::Expression& formula, const Shape& shape) {
-  for (const expr::Node& node : formula.nodes()) {
-    if (node.function != expr::Function::index ||
-        node.payload < static_cast<std::uint64_t>(shape.rank()))
+Space space_of(const OpView& op) {
+  if (op.op().name() != reduce_name) return {.whole = op.result(0).shape, .reduced = {}};
+  Space space{.whole = shape_of_all(op), .reduced = {}};
+  const int rank = space.whole.rank();
+  space.reduced.assign(static_cast<std::size_t>(rank), false);
+  for (const std::int64_t given : op.attributes().integers("axes")) {
+    const std::int64_t axis = given < 0 ? given + rank : given;
+    const bool is_there = axis >= 0 && axis < rank;
+    if (is_there && !space.reduced[static_cast<std::size_t>(axis)]) {
+      space.reduced[static_cast<std::size_t>(axis)] = true;
       continue;
-    fail({.found = "index(" + std::to_string(node.payload) + ")",
-          .expected = "an axis of the results' shape " + to_string(shape)});
+    }
+    fail({.found = "axes=" + graph::to_string(*op.attributes().find("axes")),
+          .expected = "axes of " + to_string(space.whole) + ", each of them once"});
   }
+  return space;
 }
 
+std::vector<Seen> seen_by(const OpView& op, const expr::Expression& formula) {
+  std::vector<Seen> values;
+  for (std::size_t i = 0; i < op.operand_count(); ++i) values.push_back({&op.operand(i)});
+  const auto varies = formula.varying();
+  const bool drops = op.op().name() == reduce_name && op.integer("keep") == 0;
+  for (std::size_t i = 0; i < op.op().results.size(); ++i)
+    values.push_back({&op.result(i), drops && !varies[formula.results()[i]]});
+  return values;
+}
+
+expr::Expression written_formula_of(const OpView& op) {
+  if (const expr::Formula* known = expr::find_formula(op.op().name())) {
+    const expr::Type type = type_of(op.operand(0).type);
+    if (known->numbers.empty() && expr::is_float(type)) return known->standard(type);
+    std::vector<double> numbers;
+    for (const auto& number : known->numbers) numbers.push_back(op.attributes().real(number.name));
+    return known->make(type, numbers);
+  }
+  std::vector<expr::Type> types;
+  for (std::size_t i = 0; i < op.operand_count(); ++i) types.push_back(type_of(op.operand(i).type));
+  return expr::parse(op.attributes().text(map_expression), types);
+}
+
+expr::Expression formula_of(const OpView& op) {
+  expr::Expression formula = written_formula_of(op);
+  return formula.reduces() ? expr::counted(formula, space_of(op).group()) : formula;
+}
+
+namespace {
+
 Results infer_map(const OpView& op) {
-  const expr::Expression formula = formula_of(op);
+  const expr::Expression formula = written_formula_of(op);
+  if (formula.reduces()) {
+    fail({.found = "a formula that reduces groups of elements, in a map",
+          .expected = "a `reduce`, which says what groups are: reduce($1, axes=[0]) { … }"});
+  }
   const Shape shape = shape_of_all(op);
   expect_axes_of(formula, shape);
   Results results;
   for (std::size_t i = 0; i < formula.results().size(); ++i)
-    results.push_back({dtype(formula.result_type(i)), shape});
+    results.push_back({dtype_of(formula.result_type(i)), shape});
   return results;
 }
 
@@ -145,31 +185,63 @@ int weight(expr::Function function) noexcept {
   return divides ? 5 : 1;
 }
 
-graph::Cost cost(const OpView& op) {
+}  // namespace
+
+graph::Cost map_cost(const OpView& op) {
   const expr::Expression formula = formula_of(op);
   double each = 0;
   for (const expr::Node& node : formula.nodes()) each += weight(node.function);
-  return {.flops = each * static_cast<double>(op.result(0).shape.elements()),
+  return {.flops = each * static_cast<double>(space_of(op).whole.elements()),
           .bytes = bytes_touched(op)};
 }
 
-/// The gradient of an operand, of that of what it was repeated to.
-ValueId summed_to(graph::Builder& builder, ValueId gradient, ValueId operand) {
-  const Shape whole = builder.graph()[gradient].shape, part = builder.graph()[operand].shape;
-  if (whole == part) return gradient;
-  if (part.rank() == 1 && part[0] == whole.at(-1) &&
+namespace {
+
+Shape with_ones(const Shape& shape, int rank) {
+  std::vector<std::int64_t> dims;
+  for (int axis = 0; axis < rank; ++axis) dims.push_back(size_at(shape, axis, rank));
+  return Shape(dims);
+}
+
+ValueId shaped(graph::Builder& builder, ValueId value, const Shape& shape) {
+  if (builder.graph()[value].shape == shape) return value;
+  return builder.add1("reshape", {value}, {{"shape", dims_of(shape)}});
+}
+
+ValueId spread(graph::Builder& builder, ValueId value, const Shape& shape) {
+  if (builder.graph()[value].shape == shape) return value;
+  return builder.add1("broadcast_to", {value}, {{"shape", dims_of(shape)}});
+}
+
+/// The gradient of an operand, of that of its elements where all values of the op are `whole`: it
+/// was repeated to that, and the gradient may be one for several elements.
+ValueId summed_to(graph::Builder& builder, ValueId gradient, ValueId operand, const Shape& whole) {
+  const Shape found = builder.graph()[gradient].shape, part = builder.graph()[operand].shape;
+  if (found == part && part == whole) return gradient;
+  if (found == whole && part.rank() == 1 && part[0] == whole.at(-1) &&
       builder.graph()[gradient].type == DType::float32)
     return builder.add1("bias_grad", {gradient});
-  std::vector<std::int64_t> kept;
-  for (int axis = 0; axis < whole.rank(); ++axis) kept.push_back(size_at(part, axis, whole.rank()));
-  if (Shape(kept) != whole) gradient = builder.add1("sum_to", {gradient}, {{"shape", kept}});
-  if (Shape(kept) == part) return gradient;
-  return builder.add1("reshape", {gradient}, {{"shape", dims_of(part)}});
+  const Shape kept = with_ones(part, whole.rank());
+  gradient = shaped(builder, gradient, with_ones(found, whole.rank()));
+  bool is_repeated = false, is_summed = false;
+  for (int axis = 0; axis < whole.rank(); ++axis) {
+    is_repeated = is_repeated || builder.graph()[gradient].shape[axis] != whole[axis];
+    is_summed = is_summed || kept[axis] != whole[axis];
+  }
+  if (is_repeated) gradient = spread(builder, gradient, is_summed ? whole : kept);
+  if (is_summed) gradient = builder.add1("sum_to", {gradient}, {{"shape", dims_of(kept)}});
+  return shaped(builder, gradient, part);
 }
 
 /// The op of some values: of a formula that has a name by that.
 std::vector<ValueId> map_op(graph::Builder& builder, const expr::Expression& expression,
-                            const std::vector<ValueId>& operands) {
+                            const std::vector<ValueId>& operands,
+                            const std::vector<std::int64_t>& axes) {
+  if (expression.reduces()) {
+    return builder.add(
+        reduce_name, operands,
+        {{"axes", axes}, {"keep", std::int64_t{1}}, {map_expression, expr::print(expression)}});
+  }
   const auto types = expression.operands();
   const bool of_floats = !types.empty() && expr::is_float(types[0]);
   for (const expr::Formula& known : expr::formulas()) {
@@ -204,7 +276,8 @@ std::vector<std::size_t> groups_of(const expr::Expression& expression) {
 /// What an expression makes of values. Those that it leaves as they are need no op, and those that
 /// have nothing in common need not be there at the same time.
 std::vector<ValueId> mapped(graph::Builder& builder, const expr::Expression& expression,
-                            const std::vector<ValueId>& operands) {
+                            const std::vector<ValueId>& operands,
+                            const std::vector<std::int64_t>& axes) {
   expr::Builder formula;
   std::vector<expr::Value> given;
   for (const expr::Type type : expression.operands()) given.push_back(formula.operand(type));
@@ -225,7 +298,7 @@ std::vector<ValueId> mapped(graph::Builder& builder, const expr::Expression& exp
     const expr::Reduced reduced = formula.finish_reduced(together);
     std::vector<ValueId> needed;
     for (const std::size_t operand : reduced.operands) needed.push_back(operands[operand]);
-    const auto made = map_op(builder, reduced.expression, needed);
+    const auto made = map_op(builder, reduced.expression, needed, axes);
     auto next = made.begin();
     for (std::size_t i = first; i < results.size(); ++i) {
       if (groups[i] == groups[first]) results[i] = *next++;
@@ -234,29 +307,46 @@ std::vector<ValueId> mapped(graph::Builder& builder, const expr::Expression& exp
   return results;
 }
 
-void gradient(graph::GradientContext& context) {
-  const expr::Expression formula = formula_of(context.forward());
+}  // namespace
+
+void map_gradient(graph::GradientContext& context) {
+  const OpView forward = context.forward();
+  const expr::Expression formula = formula_of(forward);
+  const Space space = space_of(forward);
+  const auto varies = formula.varying();
   std::vector<bool> seeded, wanted;
   for (std::size_t i = 0; i < formula.results().size(); ++i)
     seeded.push_back(is_float(formula.result_type(i)) &&
                      (context.is_seed(i) || context.result_gradient(i)));
   for (std::size_t i = 0; i < formula.operands().size(); ++i) wanted.push_back(context.wants(i));
   const std::vector<bool> there(seeded.size(), true);
-  const auto made = expr::derive(formula, seeded, wanted, there);
+  const auto made = expr::derive(formula, seeded, wanted, there, space.group());
   if (!made) return;
+  std::vector<std::int64_t> axes, grouped;
+  for (int axis = 0; axis < space.whole.rank(); ++axis) {
+    if (space.reduces(axis)) axes.push_back(axis);
+    grouped.push_back(space.reduces(axis) ? 1 : space.whole[axis]);
+  }
   std::vector<ValueId> operands;
   for (const expr::GradientOperand& operand : made->operands) {
     using Kind = expr::GradientOperand::Kind;
-    operands.push_back(operand.kind == Kind::seed      ? context.result_gradient(operand.number)
-                       : operand.kind == Kind::operand ? context.operand(operand.number)
-                                                       : context.result(operand.number));
+    ValueId value = operand.kind == Kind::seed      ? context.result_gradient(operand.number)
+                    : operand.kind == Kind::operand ? context.operand(operand.number)
+                                                    : context.result(operand.number);
+    if (operand.kind != Kind::operand && !axes.empty() &&
+        !varies[formula.results()[operand.number]])
+      value = shaped(context.builder(), value, Shape(grouped));
+    operands.push_back(value);
   }
-  const std::vector<ValueId> gradients = mapped(context.builder(), made->expression, operands);
+  const std::vector<ValueId> gradients =
+      mapped(context.builder(), made->expression, operands, axes);
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const std::size_t of = made->of[i];
-    context.set(of, summed_to(context.builder(), gradients[i], context.operand(of)));
+    context.set(of, summed_to(context.builder(), gradients[i], context.operand(of), space.whole));
   }
 }
+
+namespace {
 
 /// Of constants alone: what they make, where all machines make the same bits of them.
 std::optional<double> constant_of(const OpView& op) {
@@ -324,9 +414,9 @@ graph::OperatorDefinition named(const expr::Formula& formula) {
       .name = std::string(formula.name),
       .results = {"y"},
       .infer = [&formula](const OpView& op) { return infer_named(op, formula); },
-      .gradient = gradient,
+      .gradient = map_gradient,
       .in_place = in_place(formula.operands.size()),
-      .cost = cost,
+      .cost = map_cost,
       .simplify = simplify,
       .of_share = of_share};
   for (const std::string& operand : formula.operands) definition.operands.push_back({operand});
@@ -345,9 +435,9 @@ void register_map(Registry& registry) {
                 .results = {"y"},
                 .attributes = {{map_expression, graph::AttributeType::text, {}}},
                 .infer = infer_map,
-                .gradient = gradient,
+                .gradient = map_gradient,
                 .in_place = in_place(most_in_place),
-                .cost = cost,
+                .cost = map_cost,
                 .simplify = simplify,
                 .of_share = map_of_share},
                map_kernels());

@@ -3,6 +3,7 @@
 #include "codelets/registry.hpp"
 #include "src/base/element.hpp"
 #include "src/expr/scalar.hpp"
+#include "src/expr/simd/folds.hpp"
 #include "src/expr/simd/fused.hpp"
 #include "src/expr/simd/loops.hpp"
 
@@ -32,25 +33,52 @@ std::vector<Step> steps_of(const std::vector<expr::Instruction>& instructions) {
   return steps;
 }
 
+struct FoldStep {
+  const expr::FoldLoops* loops;
+  Place source, target;
+  std::int64_t target_bytes;  ///< of one value there
+  std::int64_t totals;        ///< in the workspace
+};
+
+struct SweepSteps {
+  std::vector<Step> in_row, in_tile, behind;
+  std::vector<FoldStep> folds;
+};
+
+/// Groups of more elements have nothing kept for the next sweep.
+constexpr std::int64_t most_kept = std::int64_t{1} << 16;
+
 struct State {
+  expr::Expression formula;
+  Space space;
+  Walk walk;  ///< of operands, results and, where indices are asked for, the elements' numbers
   Code code;
-  Walk walk;
   expr::FusedLoop fused = nullptr;  ///< does all at once, in place of instructions
   std::uint64_t splats_of_operands = 0;
-  std::vector<Step> in_run, in_row, in_tile;
+  std::vector<Step> in_run, in_group;
+  std::vector<SweepSteps> sweeps;
   std::vector<DType> types;                        ///< by value: operands, then results
   std::vector<std::optional<Image>> images;        ///< by result: of those with a halo
-  std::vector<std::int64_t> axis_size, axis_step;  ///< of the results
+  std::vector<std::int64_t> axis_size, axis_step;  ///< of all elements
   std::size_t most_registers = 0;                  ///< whatever lies in place
   bool is_empty = false;
   bool is_one_loop = false;  ///< over all values, each from where it begins
   // Where things lie in the workspace, in bytes: the places' addresses are its first.
-  std::int64_t starts = 0, splats = 0, registers = 0, workspace = 0;
-  std::int64_t splat_bytes = 0, register_bytes = 0;
+  std::int64_t at = 0, splats = 0, registers = 0, kept = 0, workspace = 0;
+  std::int64_t splat_bytes = 0, register_bytes = 0, kept_bytes = 0;
   std::vector<std::int64_t> buffers;  ///< by value: of those that are not direct
 
   /// `is_placed`: it is known what lies where, as it is not when the workspace is asked for.
   State(const OpView& op, bool is_fused, bool is_placed);
+
+  /// Of a fold, of which `row` groups lie side by side: some rows of them fill the vectors.
+  std::size_t places(std::int64_t row) const noexcept {
+    if (!walk.has_columns()) return expr::fold_lanes;
+    constexpr std::int64_t wide = 64;
+    const std::int64_t rows =
+        std::clamp<std::int64_t>(wide / std::max<std::int64_t>(1, row), 1, walk.rows_in_tile);
+    return static_cast<std::size_t>(rows * row);
+  }
 
  private:
   bool runs_in_one_loop() const;
@@ -71,15 +99,16 @@ std::vector<std::vector<std::size_t>> overwritten(const OpView& op) {
   return all;
 }
 
-Code code_of(const OpView& op, const Walk& walk,
+Code code_of(const expr::Expression& formula, const Walk& walk,
              const std::vector<std::vector<std::size_t>>& overwrites) {
   std::vector<Reach> reach;
-  for (std::size_t i = 0; i < op.operand_count(); ++i) {
-    reach.push_back(walk.access[i] == Access::scalar   ? Reach::run
-                    : walk.access[i] == Access::of_row ? Reach::row
-                                                       : Reach::element);
+  for (std::size_t i = 0; i < formula.operands().size(); ++i) {
+    reach.push_back(walk.access[i] == Access::scalar     ? Reach::run
+                    : walk.access[i] == Access::of_group ? Reach::group
+                    : walk.access[i] == Access::of_row   ? Reach::row
+                                                         : Reach::element);
   }
-  return expr::lower(formula_of(op), reach, overwrites);
+  return expr::lower(formula, reach, overwrites, walk.lie, walk.elements() <= most_kept);
 }
 
 /// Each result in place of all operands: what needs the most registers.
@@ -89,33 +118,41 @@ std::vector<std::vector<std::size_t>> all_overwritten(const OpView& op) {
   return std::vector(op.op().results.size(), operands);
 }
 
+Walk walk_of(const OpView& op, const expr::Expression& formula, const Space& space) {
+  std::vector<Seen> values = seen_by(op, formula);
+  graph::Value numbers;
+  numbers.shape = space.whole;
+  const bool has_index = std::ranges::any_of(formula.nodes(), [](const expr::Node& node) {
+    return node.function == expr::Function::index;
+  });
+  if (has_index) values.push_back({&numbers});
+  return {values, op.operand_count(), space};
+}
+
 State::State(const OpView& op, bool is_fused, bool is_placed)
-    : walk(operands_of(op), results_of(op)), is_empty(op.result(0).shape.elements() == 0) {
-  code = code_of(op, walk, all_overwritten(op));
+    : formula(formula_of(op)), space(space_of(op)), walk(walk_of(op, formula, space)) {
+  code = code_of(formula, walk, all_overwritten(op));
   most_registers = code.registers;
-  if (is_placed && !is_fused) code = code_of(op, walk, overwritten(op));
+  if (is_placed && !is_fused) code = code_of(formula, walk, overwritten(op));
   if (is_fused) {
-    fused = expr::find_fused(formula_of(op));
+    fused = expr::find_fused(formula);
     code.constants.clear();  // it has its own
     for (std::size_t i = 0; i < op.operand_count(); ++i) {
       const bool is_splat = walk.access[i] == Access::scalar || walk.access[i] == Access::of_row;
       splats_of_operands |= std::uint64_t{is_splat} << i;
     }
-  } else {
-    in_run = steps_of(code.in_run);
-    in_row = steps_of(code.in_row);
-    in_tile = steps_of(code.in_tile);
   }
-  for (const graph::Value* value : operands_of(op)) types.push_back(value->type);
-  for (const graph::Value* value : results_of(op)) {
-    types.push_back(value->type);
+  for (std::size_t i = 0; i < op.operand_count(); ++i) types.push_back(op.operand(i).type);
+  for (std::size_t i = 0; i < op.op().results.size(); ++i) {
+    const graph::Value& result = op.result(i);
+    types.push_back(result.type);
     images.emplace_back();
-    if (value->layout.halo > 0) images.back().emplace(*value);
+    if (result.layout.halo > 0) images.back().emplace(result);
+    is_empty = (i == 0 || is_empty) && result.shape.elements() == 0;
   }
-  const Shape& shape = op.result(0).shape;
   std::int64_t step = 1;
-  for (int i = shape.rank(); i-- > 0; step *= shape[i]) {
-    axis_size.insert(axis_size.begin(), shape[i]);
+  for (int i = space.whole.rank(); i-- > 0; step *= space.whole[i]) {
+    axis_size.insert(axis_size.begin(), space.whole[i]);
     axis_step.insert(axis_step.begin(), step);
   }
   is_one_loop = runs_in_one_loop();
@@ -133,9 +170,9 @@ bool State::runs_in_one_loop() const {
 /// Lines of the cache, with one between, so that equal places of tiles are not a page apart.
 std::int64_t State::take(std::int64_t bytes) {
   constexpr std::int64_t line = 64;
-  const std::int64_t at = workspace;
+  const std::int64_t place = workspace;
   workspace += round_up(bytes, line) + line;
-  return at;
+  return place;
 }
 
 void State::lay_out() {
@@ -145,13 +182,38 @@ void State::lay_out() {
   register_bytes = tile * widest + line;
   take(
       static_cast<std::int64_t>((code.places() + most_registers - code.registers) * sizeof(void*)));
-  starts = take(static_cast<std::int64_t>(types.size() * sizeof(void*)));
+  at = take(static_cast<std::int64_t>(walk.first.size() * sizeof(std::int64_t)));
   splats = take(static_cast<std::int64_t>(code.splats) * splat_bytes);
   registers = take(static_cast<std::int64_t>(most_registers) * register_bytes);
+  kept_bytes = code.kept > 0 ? round_up(walk.elements() * widest, line) : 0;
+  kept = take(static_cast<std::int64_t>(code.kept) * kept_bytes);
   for (std::size_t v = 0; v < types.size(); ++v) {
     const Access access = walk.access[v];
-    const bool is_splat = access == Access::scalar || access == Access::of_row;
+    const bool is_splat = access == Access::scalar || access == Access::of_row ||
+                          (access == Access::of_group && !walk.has_columns());
     buffers.push_back(access == Access::direct ? 0 : take(is_splat ? splat_bytes : tile * widest));
+  }
+  in_run = fused ? std::vector<Step>{} : steps_of(code.in_run);
+  in_group = steps_of(code.in_group);
+  for (const expr::Sweep& sweep : code.sweeps) {
+    SweepSteps made{.in_row = fused ? std::vector<Step>{} : steps_of(sweep.in_row),
+                    .in_tile = fused ? std::vector<Step>{} : steps_of(sweep.in_tile),
+                    .behind = steps_of(sweep.behind),
+                    .folds = {}};
+    for (const expr::Fold& fold : sweep.folds) {
+      const bool is_place = fold.function == expr::Function::first_least ||
+                            fold.function == expr::Function::first_greatest;
+      const std::int64_t bytes = is_place                           ? 8
+                                 : fold.type == expr::Type::boolean ? 4
+                                                                    : expr::size_of(fold.type);
+      made.folds.push_back({.loops = &expr::fold_loops(fold.function, fold.type),
+                            .source = fold.source,
+                            .target = fold.target,
+                            .target_bytes = bytes,
+                            .totals = take(static_cast<std::int64_t>(
+                                fold_bytes(fold.function, places(walk.row.size))))});
+    }
+    sweeps.push_back(std::move(made));
   }
 }
 
@@ -180,14 +242,14 @@ class Run {
         walk_(state_.walk),
         workspace_(static_cast<std::byte*>(workspace)),
         places_(reinterpret_cast<void**>(workspace_)),
-        starts_(reinterpret_cast<std::byte**>(workspace_ + state_.starts)) {}
+        at_(reinterpret_cast<std::int64_t*>(workspace_ + state_.at)) {}
 
   void run() {
     if (!state_.is_empty) {
       begin();
       do {
-        walk_.rows_in_tile > 1 ? some_rows() : one_row();
-      } while (go_on());
+        group();
+      } while (go_on(walk_.groups, group_index_));
     }
     for (std::size_t r = 0; r < state_.images.size(); ++r) {
       if (!state_.images[r]) continue;
@@ -198,12 +260,20 @@ class Run {
   }
 
  private:
+  using Index = std::array<std::int64_t, Shape::max_rank>;
+
   std::size_t values() const { return code_.operands + code_.results; }
   std::int64_t bytes(std::size_t value) const { return size_of(state_.types[value]); }
   void*& place(std::size_t value) {
     return places_[value < code_.operands ? value : code_.result(value - code_.operands)];
   }
   std::byte* buffer(std::size_t value) { return workspace_ + state_.buffers[value]; }
+  /// So many elements behind where the walk is.
+  std::byte* here(std::size_t value, std::int64_t behind = 0) {
+    auto* base = static_cast<std::byte*>(
+        value < code_.operands ? call_.operands[value] : call_.results[value - code_.operands]);
+    return base + (at_[value] + behind) * bytes(value);
+  }
 
   /// What is the same in all tiles.
   void begin() {
@@ -224,41 +294,90 @@ class Run {
       repeat(&payload, static_cast<std::byte*>(places_[constant.place]),
              static_cast<std::int64_t>(code_.splat_elements), size);
     }
+    std::ranges::copy(walk_.first, at_);
     for (std::size_t v = 0; v < values(); ++v) {
-      auto* base = static_cast<std::byte*>(v < code_.operands ? call_.operands[v]
-                                                              : call_.results[v - code_.operands]);
-      starts_[v] = base + walk_.first[v] * bytes(v);
       place(v) = buffer(v);
-      if (walk_.access[v] == Access::scalar) splat(v, starts_[v]);
+      if (walk_.access[v] == Access::scalar) splat(v);
     }
     execute(state_.in_run, code_.splat_elements);
   }
 
-  /// To the next place of the outer axes; false: there is none.
-  bool go_on() {
-    for (std::size_t left = walk_.outer.size(); left > 0; --left) {
-      const Walk::Axis& axis = walk_.outer[left - 1];
-      const bool more = ++index_[left - 1] < axis.size;
+  /// To the next place of some axes; false: there is none, and all is where it began.
+  bool go_on(const std::vector<Walk::Axis>& axes, Index& index) {
+    for (std::size_t left = axes.size(); left > 0; --left) {
+      const Walk::Axis& axis = axes[left - 1];
+      const bool more = ++index[left - 1] < axis.size;
       const std::int64_t steps = more ? 1 : 1 - axis.size;
-      for (std::size_t v = 0; v < values(); ++v) starts_[v] += steps * axis.step[v] * bytes(v);
+      for (std::size_t v = 0; v < walk_.first.size(); ++v) at_[v] += steps * axis.step[v];
       if (more) return true;
-      index_[left - 1] = 0;
+      index[left - 1] = 0;
     }
     return false;
   }
 
+  /// All sweeps over a group, or over those that lie side by side; of a map, all there is.
+  void group() {
+    row_ = walk_.row.size;
+    if (walk_.all_in_row > 0)
+      row_ = std::min(row_, walk_.all_in_row - group_index_[walk_.groups.size() - 1] * row_);
+    for (std::size_t v = 0; v < code_.operands; ++v) {
+      if (walk_.access[v] == Access::of_group) walk_.has_columns() ? columns(v) : splat(v);
+    }
+    const std::size_t wide = walk_.has_columns()
+                                 ? static_cast<std::size_t>(walk_.rows_in_tile * row_)
+                                 : code_.splat_elements;
+    execute(state_.in_group, wide);
+    const bool has_elements = walk_.elements() > 0;
+    for (std::size_t s = 0; s < state_.sweeps.size(); ++s) {
+      sweep_ = &state_.sweeps[s];
+      is_last_ = s + 1 == state_.sweeps.size();
+      done_ = 0;
+      for (const FoldStep& fold : sweep_->folds)
+        fold.loops->begin(workspace_ + fold.totals, state_.places(row_));
+      if (has_elements) {
+        do {
+          walk_.rows_in_tile > 1 ? some_rows() : one_row();
+        } while (go_on(walk_.outer, index_));
+      }
+      for (const FoldStep& fold : sweep_->folds) finish(fold);
+      execute(sweep_->behind, wide);
+    }
+    for (std::size_t v = code_.operands; v < values(); ++v) {
+      if (walk_.access[v] == Access::of_group) scatter(v, 0, 1, walk_.has_columns() ? row_ : 1);
+    }
+  }
+
+  void finish(const FoldStep& fold) {
+    void* totals = workspace_ + fold.totals;
+    auto* target = static_cast<std::byte*>(places_[fold.target]);
+    if (walk_.has_columns()) {
+      fold.loops->join(totals, state_.places(row_), static_cast<std::size_t>(row_));
+      fold.loops->end(totals, static_cast<std::size_t>(row_), target);
+      const std::int64_t row = row_ * fold.target_bytes;
+      for (std::int64_t r = 1; r < walk_.rows_in_tile; ++r)
+        std::memcpy(target + r * row, target, static_cast<std::size_t>(row));
+      return;
+    }
+    fold.loops->join(totals, expr::fold_lanes, 1);
+    std::uint64_t one = 0;
+    fold.loops->end(totals, 1, &one);
+    repeat(&one, target, static_cast<std::int64_t>(code_.splat_elements), fold.target_bytes);
+  }
+
   void one_row() {
     for (std::size_t v = 0; v < code_.operands; ++v) {
-      if (walk_.access[v] == Access::of_row) splat(v, starts_[v]);
+      if (walk_.access[v] == Access::of_row) splat(v);
+      if (walk_.is_copied(v)) gather(v, 0, 1);
     }
-    execute(state_.in_row, code_.splat_elements);
-    const std::int64_t most = state_.fused ? walk_.row.size : std::int64_t{tile_elements};
-    for (std::int64_t from = 0; from < walk_.row.size; from += most) {
+    execute(sweep_->in_row, code_.splat_elements);
+    const std::int64_t most = state_.fused ? row_ : std::int64_t{tile_elements};
+    for (std::int64_t from = 0; from < row_; from += most) {
       for (std::size_t v = 0; v < values(); ++v) {
-        if (walk_.access[v] == Access::direct) place(v) = starts_[v] + from * bytes(v);
+        if (walk_.access[v] == Access::direct) place(v) = here(v, from);
       }
-      tile(std::min(most, walk_.row.size - from));
+      tile(0, from, std::min(most, row_ - from));
     }
+    scatter_all(0, 1);
   }
 
   void some_rows() {
@@ -266,30 +385,38 @@ class Run {
       const std::int64_t count = std::min(walk_.rows_in_tile, walk_.rows.size - from);
       for (std::size_t v = 0; v < values(); ++v) {
         const Access access = walk_.access[v];
-        std::byte* at = starts_[v] + from * walk_.rows.step[v] * bytes(v);
-        if (access == Access::direct) place(v) = at;
+        if (access == Access::direct) place(v) = here(v, from * walk_.rows.step[v]);
         if (v >= code_.operands) continue;
         // The first tile has as many rows as any.
         if (access == Access::by_row || (access == Access::periodic && from == 0))
-          gather(v, at, count);
+          gather(v, from, count);
       }
-      tile(count * walk_.row.size);
-      for (std::size_t v = code_.operands; v < values(); ++v) {
-        if (walk_.access[v] == Access::by_row)
-          scatter(v, starts_[v] + from * walk_.rows.step[v] * bytes(v), count);
-      }
+      tile(from, 0, count * row_);
+      scatter_all(from, count);
     }
   }
 
-  void tile(std::int64_t count) {
-    for (const Code::Index& index : code_.indices)
+  /// From a row and a column on.
+  void tile(std::int64_t row, std::int64_t column, std::int64_t count) {
+    for (const Code::Index& index : code_.indices) {
       number(static_cast<std::int64_t*>(places_[index.place]), static_cast<std::size_t>(index.axis),
-             count);
+             row, column, count);
+    }
+    for (std::size_t i = 0; i < code_.kept; ++i) {
+      places_[code_.kept_place(i)] = workspace_ + state_.kept +
+                                     static_cast<std::int64_t>(i) * state_.kept_bytes +
+                                     done_ * static_cast<std::int64_t>(code_.element_bytes);
+    }
     if (state_.fused) {
       state_.fused(places_[code_.result(0)], places_, state_.splats_of_operands,
                    static_cast<std::size_t>(count));
     } else {
-      execute(state_.in_tile, static_cast<std::size_t>(count));
+      execute(sweep_->in_tile, static_cast<std::size_t>(count));
+    }
+    const std::int64_t in_group = walk_.has_columns() ? row_ : 1;
+    for (const FoldStep& fold : sweep_->folds) {
+      fold.loops->add(workspace_ + fold.totals, state_.places(row_), places_[fold.source],
+                      static_cast<std::size_t>(count), done_ / in_group, in_group);
     }
     done_ += count;
   }
@@ -303,39 +430,79 @@ class Run {
     }
   }
 
-  void splat(std::size_t value, const std::byte* from) {
-    repeat(from, buffer(value), static_cast<std::int64_t>(code_.splat_elements), bytes(value));
+  void splat(std::size_t value) {
+    repeat(here(value), buffer(value), static_cast<std::int64_t>(code_.splat_elements),
+           bytes(value));
   }
 
-  void gather(std::size_t value, const std::byte* from, std::int64_t count) {
-    const std::int64_t size = bytes(value), row = walk_.row.size * size;
+  /// What is one for each of the groups side by side, for as many rows as a tile has.
+  void columns(std::size_t value) {
+    gather(value, 0, 1);
+    const std::int64_t row = row_ * bytes(value);
+    for (std::int64_t r = 1; r < walk_.rows_in_tile; ++r)
+      std::memcpy(buffer(value) + r * row, buffer(value), static_cast<std::size_t>(row));
+  }
+
+  void gather(std::size_t value, std::int64_t first, std::int64_t count) {
+    const std::int64_t size = bytes(value), row = row_ * size, step = walk_.row.step[value];
     std::byte* to = buffer(value);
-    for (std::int64_t r = 0; r < count; ++r, to += row, from += walk_.rows.step[value] * size) {
-      if (walk_.row.step[value] == 0) {
-        repeat(from, to, walk_.row.size, size);
-      } else {
+    for (std::int64_t r = first; r < first + count; ++r, to += row) {
+      const std::byte* from = here(value, r * walk_.rows.step[value]);
+      if (step == 0) {
+        repeat(from, to, row_, size);
+      } else if (step == 1) {
         std::memcpy(to, from, static_cast<std::size_t>(row));
+      } else {
+        with_element(state_.types[value], [&]<class T>(T) {
+          for (std::int64_t i = 0; i < row_; ++i)
+            reinterpret_cast<T*>(to)[i] = reinterpret_cast<const T*>(from)[i * step];
+        });
       }
     }
   }
 
-  void scatter(std::size_t value, std::byte* to, std::int64_t count) {
-    const std::int64_t size = bytes(value), row = walk_.row.size * size;
-    const std::byte* from = buffer(value);
-    for (std::int64_t r = 0; r < count; ++r, from += row, to += walk_.rows.step[value] * size)
-      std::memcpy(to, from, static_cast<std::size_t>(row));
+  /// Results that tiles make elsewhere, of the last sweep.
+  void scatter_all(std::int64_t first, std::int64_t count) {
+    for (std::size_t v = code_.operands; is_last_ && v < values(); ++v) {
+      if (walk_.access[v] == Access::by_row) scatter(v, first, count, row_);
+    }
   }
 
-  /// The places of a tile's elements along an axis of the results.
-  void number(std::int64_t* to, std::size_t axis, std::int64_t count) const {
-    const std::int64_t step = state_.axis_step[axis], size = state_.axis_size[axis];
-    std::int64_t within = done_ % step, at = done_ / step % size;
-    for (std::int64_t i = 0; i < count; ++i) {
-      to[i] = at;
-      if (++within < step) continue;
-      within = 0;
-      at = at + 1 < size ? at + 1 : 0;
+  void scatter(std::size_t value, std::int64_t first, std::int64_t count, std::int64_t elements) {
+    const std::int64_t size = bytes(value), step = walk_.row.step[value];
+    const std::byte* from = buffer(value);
+    for (std::int64_t r = first; r < first + count; ++r, from += elements * size) {
+      std::byte* to = here(value, r * walk_.rows.step[value]);
+      if (step <= 1) {
+        std::memcpy(to, from, static_cast<std::size_t>(elements * size));
+      } else {
+        with_element(state_.types[value], [&]<class T>(T) {
+          for (std::int64_t i = 0; i < elements; ++i)
+            reinterpret_cast<T*>(to)[i * step] = reinterpret_cast<const T*>(from)[i];
+        });
+      }
     }
+  }
+
+  /// The places of a tile's elements along an axis.
+  void number(std::int64_t* to, std::size_t axis, std::int64_t row, std::int64_t column,
+              std::int64_t count) const {
+    const std::size_t numbers = walk_.first.size() - 1;
+    const std::int64_t step = state_.axis_step[axis], size = state_.axis_size[axis],
+                       down = walk_.rows.step[numbers], right = walk_.row.step[numbers];
+    const std::int64_t first = at_[numbers] + row * down + column * right;
+    if (right == 1 && (down == row_ || count <= row_)) {  // one behind the other
+      std::int64_t within = first % step, place = first / step % size;
+      for (std::int64_t i = 0; i < count; ++i) {
+        to[i] = place;
+        if (++within < step) continue;
+        within = 0;
+        place = place + 1 < size ? place + 1 : 0;
+      }
+      return;
+    }
+    for (std::int64_t i = 0; i < count; ++i)
+      to[i] = (first + i / row_ * down + i % row_ * right) / step % size;
   }
 
   const KernelCall& call_;
@@ -344,9 +511,11 @@ class Run {
   const Walk& walk_;
   std::byte* workspace_;
   void** places_;
-  std::byte** starts_;  // by value: the first element at this place of the outer axes
-  std::array<std::int64_t, Shape::max_rank> index_{};
-  std::int64_t done_ = 0;  // elements of the results
+  std::int64_t* at_;  // by value: elements before the one where the walk is
+  Index group_index_{}, index_{};
+  std::int64_t row_ = 1, done_ = 0;  // elements of a row, and those that a sweep has done
+  const SweepSteps* sweep_ = nullptr;
+  bool is_last_ = true;
 };
 
 void run(const KernelCall& call) {

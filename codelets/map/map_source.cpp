@@ -31,7 +31,7 @@ std::string place(std::int64_t step, std::int64_t size, bool is_first) {
 class Places {
  public:
   Places(const OpView& op, std::string_view indent)
-      : axes_(joint_axes(operands_of(op), op.result(0).shape)), used_(axes_.size(), false) {
+      : axes_(joint_axes(seen_by(op, formula_of(op)), space_of(op))), used_(axes_.size(), false) {
     for (std::size_t v = 0; v < op.operand_count(); ++v)
       elements.push_back(fmt::format("in{}[{}]", v, of(v)));
     std::int64_t step = 1;

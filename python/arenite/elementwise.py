@@ -111,6 +111,24 @@ def map(formula: str, *operands: TensorLike) -> Union[Tensor, List[Tensor]]:
     return made[0] if len(made) == 1 else made
 
 
+def reduce(
+    formula: str, *operands: TensorLike, dim: Axes = None, keepdim: bool = False
+) -> Union[Tensor, List[Tensor]]:
+    """`map` of groups of elements, those along the axes `dim` (None: all), of which `sum`, `mean`,
+    `variance`, `max`, `argmax`, `logsumexp` and their like make one, as in
+    `reduce("e = exp($1 - max($1)); yield e / sum(e)", x, dim=-1)`.
+
+    Results that are one for each group lack these axes, or have ones in their place with `keepdim`.
+    """
+    given = [as_tensor(x, what="an operand of reduce") for x in operands]
+    rank = max((x.ndim for x in given), default=0)
+    axes = expect_axes("reduce", dim, rank)
+    made = results(
+        "reduce", given, {"axes": list(axes), "keep": int(keepdim), "expression": formula}
+    )
+    return made[0] if len(made) == 1 else made
+
+
 def complex_mul(a: TensorLike, b: TensorLike, conjugate: bool = False) -> Tensor:
     """Products of complex numbers, [..., 2] of real and imaginary parts; b's sizes of 1 are
     repeated.

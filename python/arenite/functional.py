@@ -20,6 +20,7 @@ from .elementwise import (
     mean as mean,
     mul as mul,
     ones as ones,
+    reduce as reduce,
     sub as sub,
     sum as sum,
     sum_of as sum_of,

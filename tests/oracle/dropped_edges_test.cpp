@@ -115,12 +115,12 @@ bool passes_over_pixels(const graph::Op& op) {
 /// part, nor do weights in a velocity without decay; the softmax of one element is 1 whatever it
 /// is; formulas choose; and much of what is made of zeros is zeros.
 bool may_lose_sight(const graph::Op& op) {
-  return op.name() == "relu" || op.name() == "relu_grad" || op.name() == "dense_relu" ||
-         op.name() == "conv2d_relu" || op.name().ends_with("_grad_input_relu") ||
-         op.name() == "full" || op.name() == "dynamic_slice" || op.name() == "replace_slice" ||
-         op.name() == "assign" || op.name() == "softmax" || op.name() == "stack_columns" ||
-         op.name() == "join_columns" || op.name().starts_with("sliced_softmax") ||
-         op.name() == "map" || expr::find_formula(op.name()) != nullptr || steps_over_pixels(op) ||
+  return op.name() == "dense_relu" || op.name() == "conv2d_relu" ||
+         op.name().ends_with("_grad_input_relu") || op.name() == "full" ||
+         op.name() == "dynamic_slice" || op.name() == "replace_slice" || op.name() == "assign" ||
+         op.name() == "softmax" || op.name() == "stack_columns" || op.name() == "join_columns" ||
+         op.name().starts_with("sliced_softmax") || op.name() == "map" || op.name() == "reduce" ||
+         expr::find_formula(op.name()) != nullptr || steps_over_pixels(op) ||
          passes_over_pixels(op) || (op.name() == "sum" && op.operands.size() == 1) ||
          (op.name() == "sgd" && op.attributes.real("weight_decay") == 0) ||
          (op.name() == "dense_grad_weight_sgd" && op.attributes.real("weight_decay") == 0) ||

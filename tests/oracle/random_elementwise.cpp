@@ -41,6 +41,30 @@ void add_map(RandomValues& values, graph::ValueId x) {
   values.builder.add("map", operands, {{"expression", std::string(expression)}});
 }
 
+/// Of groups along some axes.
+void add_reduce(RandomValues& values, graph::ValueId x) {
+  Draw& draw = values.draw;
+  const Shape shape = values.shape(x);
+  if (shape.rank() == 0) return add_map(values, x);
+  const char* expression =
+      shape.elements() == 0
+          ? "sum($1)"
+          : draw.of({"sum($1)", "mean($1 * $2)", "e = exp($1 - max($1)); yield e / sum(e)",
+                     "d = $1 - mean($1); yield d * rsqrt(mean(d * d) + 0.1), variance($1)",
+                     "logsumexp($1)", "yield 0.5 * $1 - 0.1 * max($1) + $2, sum($1)"});
+  std::vector<graph::ValueId> operands{x};
+  if (std::string_view(expression).find("$2") != std::string_view::npos)
+    operands.push_back(values.floats(Shape(draw.chance(50) ? dims(shape) : shrunk(draw, shape))));
+  List axes;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (draw.chance(50)) axes.push_back(axis);
+  }
+  if (axes.empty()) axes.push_back(shape.rank() - 1);
+  values.builder.add(
+      "reduce", operands,
+      {{"axes", axes}, {"keep", draw.between(0, 1)}, {"expression", std::string(expression)}});
+}
+
 void add_formula(RandomValues& values, graph::ValueId x, const expr::Formula& formula) {
   Draw& draw = values.draw;
   const Shape shape = values.shape(x);
@@ -67,7 +91,7 @@ void add_elementwise(RandomValues& values) {
     }
     return all;
   }();
-  constexpr std::size_t others = 4;
+  constexpr std::size_t others = 7;
   const std::size_t kind = draw.below(others + formulas.size());
   if (kind >= others) return add_formula(values, x, *formulas[kind - others]);
   switch (kind) {
@@ -77,8 +101,12 @@ void add_elementwise(RandomValues& values) {
     case 1:
       builder.add("broadcast_to", {x}, {{"shape", grown(draw, shape)}});
       break;
-    default:
+    case 2:
+    case 3:
       add_map(values, x);
+      break;
+    default:
+      add_reduce(values, x);
   }
 }
 

@@ -59,12 +59,38 @@ std::vector<OperatorCase> map_cases(DType type) {
   return all;
 }
 
+constexpr const char* of_groups[] = {
+    "sum($1 * $2)",
+    "e = exp($1 - max($1)); yield e / sum(e) * $2",
+    "d = $1 - mean($1); v = mean(d * d); yield d * rsqrt(v + 0.1) * $2, v",
+    "yield logsumexp($1 + $2), variance($1) * $2",
+    "min($1) * $2 + prod(2 + $1 * 0.5)",
+};
+
+std::vector<OperatorCase> reduce_cases(DType type) {
+  std::vector<OperatorCase> all;
+  std::size_t number = 0;
+  for (const auto& [whole, part] : repeats) {
+    if (whole.rank() == 0) continue;
+    const CaseOperand large{whole, true, type}, small{part, true, type};
+    for (const List& axes : {List{0}, List{-1}, whole.rank() > 2 ? List{1, 2} : List{0, 1}}) {
+      const char* expression = of_groups[number % std::size(of_groups)];
+      const auto keep = static_cast<std::int64_t>(number++ % 2);
+      all.push_back({"reduce",
+                     {large, small},
+                     {{"axes", axes}, {"keep", keep}, {"expression", std::string(expression)}}});
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 std::vector<OperatorCase> elementwise_cases() {
   std::vector<OperatorCase> all;
   for (DType type : {DType::float32, DType::float64}) {
     std::ranges::move(map_cases(type), std::back_inserter(all));
+    std::ranges::move(reduce_cases(type), std::back_inserter(all));
     std::ranges::move(formula_cases(type), std::back_inserter(all));
     for (const auto& [whole, part] : repeats) {
       const CaseOperand large{whole, true, type}, small{part, true, type};

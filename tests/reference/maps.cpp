@@ -1,5 +1,5 @@
-// Maps: each function of an expression as the scalar evaluator has it, of doubles in place of
-// floats.
+// Maps and reductions: each function of an expression as the scalar evaluator has it, of doubles in
+// place of floats.
 #include <arenite/expr/text.hpp>
 
 #include "src/expr/functions.hpp"
@@ -36,44 +36,78 @@ double value(Type type, std::uint64_t payload) {
       type, [&]<class T>(T) { return static_cast<double>(expr::value_of<T>(payload)); });
 }
 
-/// The elements of one place.
-class Place {
+/// What an op goes through, and the elements of it that are reduced together: one each in a map.
+struct Groups {
+  Shape whole;
+  std::int64_t size = 1;
+  std::vector<std::vector<std::int64_t>> elements;
+};
+
+/// One of them.
+class Group {
  public:
-  Place(Call& call, const expr::Expression& formula, std::int64_t element)
-      : call_(call), formula_(formula), element_(element) {}
+  Group(Call& call, const expr::Expression& formula, const Groups& groups, std::size_t number)
+      : call_(call),
+        formula_(formula),
+        groups_(groups),
+        number_(number),
+        elements_(groups.elements[number]) {}
 
   void run() {
+    const auto varies = formula_.varying();
     for (const expr::Node& node : formula_.nodes()) payloads_.push_back(made_by(node));
     for (std::size_t r = 0; r < formula_.results().size(); ++r) {
-      call_.out(r)[element_] =
-          value(widened(formula_.result_type(r)), payloads_[formula_.results()[r]]);
+      const expr::NodeId result = formula_.results()[r];
+      const bool is_one = formula_.reduces() && !varies[result];
+      for (std::size_t i = 0; i < elements_.size(); ++i) {
+        const std::int64_t at = is_one ? static_cast<std::int64_t>(number_) : elements_[i];
+        call_.out(r)[at] = value(widened(formula_.result_type(r)), payloads_[result][i]);
+      }
     }
   }
 
  private:
-  std::uint64_t made_by(const expr::Node& node) {
-    const Shape& whole = call_.out(0).shape;
+  using Payloads = std::vector<std::uint64_t>;  // by element
+
+  Payloads made_by(const expr::Node& node) {
+    Payloads made;
+    if (expr::is_reduction(node.function)) {
+      const Payloads& sources = payloads_[node.sources[0]];
+      const Type type = widened(formula_[node.sources[0]].type);
+      decide_reduced(node.function, type, sources);
+      made.assign(elements_.size(), expr::reduce_scalar(node.function, type, sources));
+      return made;
+    }
+    for (std::size_t i = 0; i < elements_.size(); ++i) made.push_back(made_by(node, i));
+    return made;
+  }
+
+  std::uint64_t made_by(const expr::Node& node, std::size_t i) {
+    const Shape& whole = groups_.whole;
     const Type type = widened(node.type);
     switch (node.function) {
       case Function::operand: {
         const Tensor& x = call_.in(node.payload);
-        return payload(type, x[seen_at(whole, x.shape, element_)]);
+        return payload(type, x[seen_at(whole, x.shape, elements_[i])]);
       }
       case Function::constant:
         return payload(type, value(node.type, node.payload));
+      case Function::count:
+        return payload(type, static_cast<double>(groups_.size));
       case Function::index: {
-        std::int64_t rest = element_;
+        std::int64_t rest = elements_[i];
         for (int axis = whole.rank(); --axis > static_cast<int>(node.payload);) rest /= whole[axis];
         return payload(type, static_cast<double>(rest % whole[static_cast<int>(node.payload)]));
       }
       default:
-        return of_sources(node);
+        return of_sources(node, i);
     }
   }
 
-  std::uint64_t of_sources(const expr::Node& node) {
+  std::uint64_t of_sources(const expr::Node& node, std::size_t i) {
     std::vector<std::uint64_t> sources;
-    for (const expr::NodeId source : expr::sources_of(node)) sources.push_back(payloads_[source]);
+    for (const expr::NodeId source : expr::sources_of(node))
+      sources.push_back(payloads_[source][i]);
     const bool selects = node.function == Function::select;
     const Type from = widened(formula_[node.sources[selects ? 1 : 0]].type);
     if (is_float(from)) decide(node.function, from, sources);
@@ -98,21 +132,87 @@ class Place {
     }
   }
 
+  /// The two that come first.
+  void decide_reduced(Function function, Type type, const Payloads& sources) {
+    const bool least = function == Function::least || function == Function::first_least;
+    if (!is_float(type) || function == Function::sum || function == Function::product) return;
+    std::vector<double> values;
+    for (const std::uint64_t one : sources) values.push_back(value(type, one) * (least ? 1 : -1));
+    if (values.size() < 2) return;
+    const auto first = std::ranges::min_element(values);
+    const double best = *first;
+    call_.decide(first - values.begin(), [&] {
+      values.erase(first);
+      return std::ranges::min(values) - best;
+    }());
+  }
+
   Call& call_;
   const expr::Expression& formula_;
-  std::int64_t element_;
-  std::vector<std::uint64_t> payloads_;
+  const Groups& groups_;
+  std::size_t number_;
+  const std::vector<std::int64_t>& elements_;
+  std::vector<Payloads> payloads_;  // by node
 };
 
-void map(Call& call) {
+expr::Expression formula_of(Call& call) {
   std::vector<Type> types;
   for (std::size_t i = 0; i < call.operands(); ++i) types.push_back(type_of(call.type(i)));
-  const expr::Expression formula = expr::parse(call.attributes().text("expression"), types);
-  for (std::int64_t i = 0; i < call.out(0).shape.elements(); ++i) Place(call, formula, i).run();
+  return expr::parse(call.attributes().text("expression"), types);
+}
+
+void run_all(Call& call, const expr::Expression& formula, const Groups& groups) {
+  for (std::size_t i = 0; i < groups.elements.size(); ++i) Group(call, formula, groups, i).run();
+}
+
+void map(Call& call) {
+  Groups groups{.whole = call.out(0).shape};
+  for (std::int64_t i = 0; i < groups.whole.elements(); ++i) groups.elements.push_back({i});
+  run_all(call, formula_of(call), groups);
+}
+
+/// The shape to which all operands are repeated.
+Shape whole_of(Call& call) {
+  std::vector<std::int64_t> dims;
+  for (std::size_t i = 0; i < call.operands(); ++i) {
+    const Shape& shape = call.in(i).shape;
+    const auto missing = static_cast<std::int64_t>(shape.rank()) - std::ssize(dims);
+    if (missing > 0) dims.insert(dims.begin(), static_cast<std::size_t>(missing), 1);
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      std::int64_t& size = dims[dims.size() - static_cast<std::size_t>(shape.rank() - axis)];
+      if (shape[axis] != 1) size = shape[axis];
+    }
+  }
+  return Shape(dims);
+}
+
+void reduce(Call& call) {
+  Groups groups{.whole = whole_of(call)};
+  const int rank = groups.whole.rank();
+  std::vector<bool> reduced(static_cast<std::size_t>(rank));
+  std::int64_t kept = 1;
+  for (const std::int64_t axis : call.attributes().integers("axes"))
+    reduced[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)] = true;
+  for (int axis = 0; axis < rank; ++axis)
+    (reduced[static_cast<std::size_t>(axis)] ? groups.size : kept) *= groups.whole[axis];
+  groups.elements.resize(static_cast<std::size_t>(kept));
+  for (std::int64_t i = 0; i < groups.whole.elements(); ++i) {
+    std::int64_t number = 0, step = 1, left = i;
+    for (int axis = rank; axis-- > 0; left /= groups.whole[axis]) {
+      if (reduced[static_cast<std::size_t>(axis)]) continue;
+      number += left % groups.whole[axis] * step;
+      step *= groups.whole[axis];
+    }
+    groups.elements[static_cast<std::size_t>(number)].push_back(i);
+  }
+  run_all(call, formula_of(call), groups);
 }
 
 }  // namespace
 
-void add_map_rules(Rules& rules) { rules["map"] = map; }
+void add_map_rules(Rules& rules) {
+  rules["map"] = map;
+  rules["reduce"] = reduce;
+}
 
 }  // namespace arenite::reference

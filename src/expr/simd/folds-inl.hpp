@@ -1,0 +1,90 @@
+// How totals are taken: rules for two of them, and those of `fold_lanes` lanes in registers.
+#if defined(ARENITE_EXPR_FOLDS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef ARENITE_EXPR_FOLDS_INL_HPP
+#undef ARENITE_EXPR_FOLDS_INL_HPP
+#else
+#define ARENITE_EXPR_FOLDS_INL_HPP
+#endif
+
+#include <hwy/highway.h>
+
+#include <limits>
+#include <type_traits>
+
+#include "src/expr/meaning.hpp"
+#include "src/expr/simd/folds.hpp"
+#include "src/expr/simd/functions-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace arenite::expr::HWY_NAMESPACE {
+
+/// Of sums and products: integers wrap around.
+template <class T, Function function>
+struct Sum {
+  using Kept = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
+  using Step = std::conditional_t<function == Function::sum, Add, Multiply>;
+  static constexpr Kept none = function == Function::sum ? 0 : 1;
+
+  static Kept join(Kept a, Kept b) noexcept { return function == Function::sum ? a + b : a * b; }
+};
+
+/// Of floats: a NaN is what it comes to, and −0 is less than 0.
+template <class T, Function function>
+struct Extreme {
+  using Kept = T;
+  static constexpr bool least = function == Function::least;
+  using Step = std::conditional_t<least, Min, Max>;
+  using Limits = std::numeric_limits<T>;
+  static constexpr Kept none = std::is_floating_point_v<T>
+                                   ? (least ? Limits::infinity() : -Limits::infinity())
+                                   : (least ? Limits::max() : Limits::lowest());
+
+  static Kept join(Kept a, Kept b) noexcept {
+    return expr::of < least ? Function::min : Function::max > (a, b);
+  }
+};
+
+/// Of booleans in tiles: all, or any.
+template <Function function>
+struct Truth {
+  using Kept = std::uint32_t;
+  static constexpr Kept none = function == Function::least ? ~Kept{0} : 0;
+
+  static Kept join(Kept a, Kept b) noexcept { return function == Function::least ? a & b : a | b; }
+};
+
+/// Totals of floats, by lane.
+template <class T, class Rule>
+struct Held {
+  using Kept = typename Rule::Kept;
+  static constexpr Tag<Kept> kept{};
+  static constexpr std::size_t lanes = hn::MaxLanes(kept), count = fold_lanes / lanes;
+
+  Vector<Kept> all[count];
+
+  HWY_INLINE void load(const Kept* from) {
+    for (std::size_t i = 0; i < count; ++i) all[i] = hn::LoadU(kept, from + i * lanes);
+  }
+  HWY_INLINE void store(Kept* to) const {
+    for (std::size_t i = 0; i < count; ++i) hn::StoreU(all[i], kept, to + i * lanes);
+  }
+  HWY_INLINE void add(const T* values) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const Vector<Kept> both[] = {all[i], promoted(values + i * lanes)};
+      all[i] = Rule::Step::of(kept, both);
+    }
+  }
+
+ private:
+  static HWY_INLINE Vector<Kept> promoted(const T* values) {
+    if constexpr (std::is_same_v<T, Kept>) {
+      return hn::LoadU(kept, values);
+    } else {
+      return hn::PromoteTo(kept, hn::LoadU(hn::Rebind<T, Tag<Kept>>(), values));
+    }
+  }
+};
+
+}  // namespace arenite::expr::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
