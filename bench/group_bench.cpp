@@ -44,14 +44,14 @@ std::vector<Case> cases() {
                    {rows},
                    reduction("e = exp($1 - max($1)); yield e / sum(e)", {1})});
     all.push_back(
-        {"sum_to_rows/own" + size, "sum_to", "plain", {rows}, {{"shape", List{rows[0], 1}}}});
+        {"sum_to_rows/own" + size, "sum_to", "tiles", {rows}, {{"shape", List{rows[0], 1}}}});
     all.push_back(
         {"sum_to_rows/reduce" + size, "reduce", "tiles", {rows}, reduction("sum($1)", {1})});
   }
   for (const Shape& rows : {Shape{64, 10}, Shape{64, 512}, Shape{50176, 8}, Shape{12544, 32}}) {
     const std::string size = "/" + std::to_string(rows[0]) + "x" + std::to_string(rows[1]);
     all.push_back({"bias_grad/own" + size, "bias_grad", "plain", {rows}, {}});
-    all.push_back({"sum_to/own" + size, "sum_to", "plain", {rows}, {{"shape", List{1, rows[1]}}}});
+    all.push_back({"sum_to/own" + size, "sum_to", "tiles", {rows}, {{"shape", List{1, rows[1]}}}});
     all.push_back(
         {"bias_grad/reduce" + size, "reduce", "tiles", {rows}, reduction("sum($1)", {0})});
   }

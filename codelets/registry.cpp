@@ -3,6 +3,7 @@
 #include <arenite/graph/regions.hpp>
 
 #include "codelets/cuda/libraries.hpp"
+#include "codelets/map/map.hpp"
 #include "codelets/rounded_factors.hpp"
 
 #include <mutex>
@@ -55,6 +56,7 @@ struct Tables {
     kernels.on_devices = {.warm_up = codelets::cuda::warm_up_libraries,
                           .take_failure = codelets::cuda::take_failure};
 #endif
+    codelets::share_kernels_of_map(operators, kernels);
   }
 };
 
@@ -83,6 +85,7 @@ void register_operator(graph::OperatorDefinition definition,
   Tables& all = tables();
   const std::lock_guard lock(all.mutex);
   codelets::Registry{all.operators, all.kernels}.add(std::move(definition), std::move(op_kernels));
+  codelets::share_kernels_of_map(all.operators, all.kernels);
 }
 
 }  // namespace arenite

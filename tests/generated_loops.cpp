@@ -17,9 +17,10 @@ namespace arenite::codelets::cuda {
 namespace {
 
 // clang-format off
-/// What a GPU's compiler knows by itself; `element` runs the kernel for one index.
+/// What a GPU's compiler knows by itself; `element` runs the kernel for one index, as the only thread there is.
 constexpr std::string_view before = R"(
 #define __CUDACC_RTC__
+#define ARENITE_THREADS_IN_TURN
 #define __device__
 #define __global__
 struct Three { unsigned x; };

@@ -1,6 +1,8 @@
 // accumulate(total, value) -> sum: total + value, element by element, as a new version of the
 // total: the sum over the batches of an epoch, or over a batch's parts, lives in a buffer of its
 // own.
+#include <arenite/expr/builder.hpp>
+
 #include "codelets/map/map.hpp"
 #include "codelets/rules.hpp"
 
@@ -30,14 +32,15 @@ void register_accumulate(Registry& registry) {
                   return {{type, op.operand(0).shape}};
                 },
                 .gradient = gradient,
-                .cost =
+                .formula =
                     [](const OpView& op) {
-                      const double n = static_cast<double>(op.operand(0).shape.elements());
-                      return graph::Cost{
-                          .flops = n,
-                          .bytes = 3 * n * static_cast<double>(size_of(op.operand(0).type))};
-                    }},
-               map_kernels());
+                      expr::Builder formula;
+                      const expr::Type type = type_of(op.operand(0).type);
+                      const auto total = formula.operand(type), value = formula.operand(type);
+                      return graph::ElementFormula{formula.finish({total + value})};
+                    },
+                .cost = map_cost},
+               {});
 }
 
 }  // namespace arenite::codelets

@@ -28,10 +28,12 @@ TEST(BiasGrad, MatchesTheReference) {
     const auto g = h.random("g" + std::to_string(number++), shape, -1, 1,
                             shape.rank() == 4 ? halo(h.engine()) : 0);
     const auto db = h.op("bias_grad", {g}).front();
-    ASSERT_EQ(h.run("plain"), runtime::StatusWord::ok);
-    expect_close(h.read<float>(db),
-                 summed(as_doubles(h.read<float>(g)), static_cast<std::size_t>(shape.at(-1))),
-                 1e-6);
+    for (const char* kernel : {"plain", "tiles"}) {
+      ASSERT_EQ(h.run(kernel), runtime::StatusWord::ok);
+      expect_close(h.read<float>(db),
+                   summed(as_doubles(h.read<float>(g)), static_cast<std::size_t>(shape.at(-1))),
+                   1e-6);
+    }
   }
 }
 

@@ -1,5 +1,7 @@
 // broadcast_to(x, shape): x repeated along the axes where its size is 1 and `shape`'s is not; the
 // rank stays. sum_to backwards.
+#include <arenite/expr/builder.hpp>
+
 #include "codelets/broadcast.hpp"
 #include "codelets/map/map.hpp"
 #include "codelets/simpler.hpp"
@@ -47,9 +49,15 @@ void register_broadcast_to(Registry& registry) {
        .gradient = gradient_of_first([](graph::GradientContext& context, ValueId gradient) {
          return summed_like(context.builder(), gradient, context.operand(0));
        }),
+       .formula =
+           [](const OpView& op) {
+             expr::Builder formula;
+             return graph::ElementFormula{
+                 formula.finish({formula.operand(type_of(op.operand(0).type))})};
+           },
        .simplify = simplify,
        .of_share = of_share},
-      map_kernels());
+      {});
 }
 
 }  // namespace arenite::codelets

@@ -132,7 +132,7 @@ TEST(DenseUpdate, AddsATreeWithTheBitsOfItsSums) {
         h.run(kernel);
       }
       const auto sum = h.op("sum", terms).front();
-      h.run("plain");
+      h.run("tiles");
       EXPECT_EQ(found, h.read<float>(sum)) << kernel << ", " << shards << " shards";
     }
   }
@@ -155,7 +155,7 @@ TEST(DenseUpdate, UpdatesATreeWithTheBitsOfItsSums) {
     h.run("xsmm");
   }
   const auto sum = h.op("sum", products).front();
-  h.run("plain");
+  h.run("tiles");
   h.op("sgd", {w, sum, rate, v}, {{"momentum", 0.9}});
   h.run("plain");
   const auto expected = h.read<float>(w), moved = h.read<float>(v);

@@ -1,13 +1,13 @@
 // full(shape, value=0, type="float32") -> y: a tensor of one number, zeros unless said otherwise.
 // What a block yields as the gradient of a value that it does not depend on, and where sums begin.
-#include "codelets/registry.hpp"
+#include <arenite/expr/builder.hpp>
+
+#include "codelets/map/map.hpp"
 #include "codelets/rules.hpp"
 
 #include <cmath>
 
 namespace arenite::codelets {
-
-std::vector<Kernel> full_kernels();
 
 namespace {
 
@@ -32,6 +32,11 @@ Results infer(const OpView& op) {
   return {{type, Shape(op.attributes().integers("shape"))}};
 }
 
+graph::ElementFormula formula_of(const OpView& op) {
+  expr::Builder formula;
+  return {formula.finish({formula.cast(type_of(op.result(0).type), op.real("value"))})};
+}
+
 }  // namespace
 
 void register_full(Registry& registry) {
@@ -41,12 +46,13 @@ void register_full(Registry& registry) {
                                {"value", graph::AttributeType::real, 0.0},
                                {"type", graph::AttributeType::text, std::string("float32")}},
                 .infer = infer,
+                .formula = formula_of,
                 .of_share = [](const OpView& op,
                                const graph::Share& share) -> std::optional<graph::OfShare> {
                   if (op.result(0).shape.rank() == 0) return std::nullopt;
                   return all_rows(op, with_rows(op, "shape", share));
                 }},
-               full_kernels());
+               {});
 }
 
 }  // namespace arenite::codelets

@@ -8,7 +8,7 @@ void check(const std::string& type, const std::vector<std::int64_t>& shape) {
   for (const double value : {0.0, 3.0}) {
     OpHarness h;
     const auto y = h.op("full", {}, {{"shape", shape}, {"value", value}, {"type", type}}).front();
-    EXPECT_EQ(h.run("plain"), runtime::StatusWord::ok);
+    EXPECT_EQ(h.run("tiles"), runtime::StatusWord::ok);
     const auto elements = static_cast<std::size_t>(Shape(shape).elements());
     EXPECT_EQ(h.read<T>(y), std::vector<T>(elements, static_cast<T>(value))) << type;
   }
@@ -28,7 +28,7 @@ TEST(Full, OfEveryTypeAndShape) {
 TEST(Full, IsZerosUnlessSaidOtherwise) {
   OpHarness h;
   const auto y = h.op("full", {}, {{"shape", std::vector<std::int64_t>{5}}}).front();
-  h.run("plain");
+  h.run("tiles");
   EXPECT_EQ(h.read<float>(y), std::vector<float>(5, 0));
 }
 
@@ -37,7 +37,7 @@ TEST(Full, LeavesZerosInTheHalo) {
   const auto y =
       h.op("full", {}, {{"shape", std::vector<std::int64_t>{2, 3, 3, 4}}, {"value", 0.5}}).front();
   h.set_halo(y, 1);
-  h.run("plain");
+  h.run("tiles");
   EXPECT_EQ(h.read<float>(y), std::vector<float>(2 * 3 * 3 * 4, 0.5f));
   EXPECT_TRUE(h.halo_is_zero(y));
 }

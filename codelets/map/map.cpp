@@ -11,20 +11,19 @@
 #include "codelets/map/map.hpp"
 
 #include <arenite/expr/builder.hpp>
-#include <arenite/expr/derive.hpp>
 #include <arenite/expr/text.hpp>
 
-#include "codelets/broadcast.hpp"
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/simpler.hpp"
 #include "src/expr/formulas.hpp"
 #include "src/expr/scalar.hpp"
 
-#include <numeric>
 #include <optional>
 
 namespace arenite::codelets {
+
+std::vector<Kernel> map_kernels();
 
 expr::Type type_of(DType type) noexcept {
   switch (type) {
@@ -100,56 +99,57 @@ Shape shape_of_all(const OpView& op) {
   return Shape(dims);
 }
 
-Space space_of(const OpView& op) {
-  if (op.op().name() != reduce_name) return {.whole = op.result(0).shape, .reduced = {}};
+Space space_of(const OpView& op, const graph::ElementFormula& formula) {
+  if (!formula.expression.reduces()) return {.whole = op.result(0).shape, .reduced = {}};
   Space space{.whole = shape_of_all(op), .reduced = {}};
   const int rank = space.whole.rank();
   space.reduced.assign(static_cast<std::size_t>(rank), false);
-  for (const std::int64_t given : op.attributes().integers("axes")) {
+  for (const std::int64_t given : formula.axes) {
     const std::int64_t axis = given < 0 ? given + rank : given;
     const bool is_there = axis >= 0 && axis < rank;
     if (is_there && !space.reduced[static_cast<std::size_t>(axis)]) {
       space.reduced[static_cast<std::size_t>(axis)] = true;
       continue;
     }
-    fail({.found = "axes=" + graph::to_string(*op.attributes().find("axes")),
+    fail({.found = "axes=" + graph::to_string(formula.axes),
           .expected = "axes of " + to_string(space.whole) + ", each of them once"});
   }
   return space;
 }
 
-std::vector<Seen> seen_by(const OpView& op, const expr::Expression& formula) {
-  std::vector<Seen> values;
+Elementwise::Elementwise(const OpView& op) {
+  graph::ElementFormula given = op.op().definition->formula(op);
+  space = space_of(op, given);
+  formula = std::move(given.expression);
+  if (formula.reduces()) formula = expr::counted(formula, space.group());
   for (std::size_t i = 0; i < op.operand_count(); ++i) values.push_back({&op.operand(i)});
   const auto varies = formula.varying();
-  const bool drops = op.op().name() == reduce_name && op.integer("keep") == 0;
   for (std::size_t i = 0; i < op.op().results.size(); ++i)
-    values.push_back({&op.result(i), drops && !varies[formula.results()[i]]});
-  return values;
+    values.push_back({&op.result(i), !given.keeps_axes && !varies[formula.results()[i]]});
 }
 
-expr::Expression written_formula_of(const OpView& op) {
-  if (const expr::Formula* known = expr::find_formula(op.op().name())) {
-    const expr::Type type = type_of(op.operand(0).type);
-    if (known->numbers.empty() && expr::is_float(type)) return known->standard(type);
-    std::vector<double> numbers;
-    for (const auto& number : known->numbers) numbers.push_back(op.attributes().real(number.name));
-    return known->make(type, numbers);
-  }
+expr::Expression parsed(const OpView& op) {
   std::vector<expr::Type> types;
   for (std::size_t i = 0; i < op.operand_count(); ++i) types.push_back(type_of(op.operand(i).type));
   return expr::parse(op.attributes().text(map_expression), types);
 }
 
-expr::Expression formula_of(const OpView& op) {
-  expr::Expression formula = written_formula_of(op);
-  return formula.reduces() ? expr::counted(formula, space_of(op).group()) : formula;
+void share_kernels_of_map(const graph::OperatorTable& operators, runtime::KernelTable& kernels) {
+  for (const auto& [name, definition] : operators.all()) {
+    if (!definition->formula || name == "map") continue;
+    for (const Kernel& kernel : kernels.find("map")) {
+      const auto is_there = [&](const Kernel& own) {
+        return own.name == kernel.name && own.device == kernel.device;
+      };
+      if (std::ranges::none_of(kernels.find(name), is_there)) kernels.add(name, kernel);
+    }
+  }
 }
 
 namespace {
 
 Results infer_map(const OpView& op) {
-  const expr::Expression formula = written_formula_of(op);
+  const expr::Expression formula = parsed(op);
   if (formula.reduces()) {
     fail({.found = "a formula that reduces groups of elements, in a map",
           .expected = "a `reduce`, which says what groups are: reduce($1, axes=[0]) { … }"});
@@ -188,162 +188,11 @@ int weight(expr::Function function) noexcept {
 }  // namespace
 
 graph::Cost map_cost(const OpView& op) {
-  const expr::Expression formula = formula_of(op);
+  const Elementwise made(op);
   double each = 0;
-  for (const expr::Node& node : formula.nodes()) each += weight(node.function);
-  return {.flops = each * static_cast<double>(space_of(op).whole.elements()),
+  for (const expr::Node& node : made.formula.nodes()) each += weight(node.function);
+  return {.flops = each * static_cast<double>(made.space.whole.elements()),
           .bytes = bytes_touched(op)};
-}
-
-namespace {
-
-Shape with_ones(const Shape& shape, int rank) {
-  std::vector<std::int64_t> dims;
-  for (int axis = 0; axis < rank; ++axis) dims.push_back(size_at(shape, axis, rank));
-  return Shape(dims);
-}
-
-ValueId shaped(graph::Builder& builder, ValueId value, const Shape& shape) {
-  if (builder.graph()[value].shape == shape) return value;
-  return builder.add1("reshape", {value}, {{"shape", dims_of(shape)}});
-}
-
-ValueId spread(graph::Builder& builder, ValueId value, const Shape& shape) {
-  if (builder.graph()[value].shape == shape) return value;
-  return builder.add1("broadcast_to", {value}, {{"shape", dims_of(shape)}});
-}
-
-/// The gradient of an operand, of that of its elements where all values of the op are `whole`: it
-/// was repeated to that, and the gradient may be one for several elements.
-ValueId summed_to(graph::Builder& builder, ValueId gradient, ValueId operand, const Shape& whole) {
-  const Shape found = builder.graph()[gradient].shape, part = builder.graph()[operand].shape;
-  if (found == part && part == whole) return gradient;
-  if (found == whole && part.rank() == 1 && part[0] == whole.at(-1) &&
-      builder.graph()[gradient].type == DType::float32)
-    return builder.add1("bias_grad", {gradient});
-  const Shape kept = with_ones(part, whole.rank());
-  gradient = shaped(builder, gradient, with_ones(found, whole.rank()));
-  bool is_repeated = false, is_summed = false;
-  for (int axis = 0; axis < whole.rank(); ++axis) {
-    is_repeated = is_repeated || builder.graph()[gradient].shape[axis] != whole[axis];
-    is_summed = is_summed || kept[axis] != whole[axis];
-  }
-  if (is_repeated) gradient = spread(builder, gradient, is_summed ? whole : kept);
-  if (is_summed) gradient = builder.add1("sum_to", {gradient}, {{"shape", dims_of(kept)}});
-  return shaped(builder, gradient, part);
-}
-
-/// The op of some values: of a formula that has a name by that.
-std::vector<ValueId> map_op(graph::Builder& builder, const expr::Expression& expression,
-                            const std::vector<ValueId>& operands,
-                            const std::vector<std::int64_t>& axes) {
-  if (expression.reduces()) {
-    return builder.add(
-        reduce_name, operands,
-        {{"axes", axes}, {"keep", std::int64_t{1}}, {map_expression, expr::print(expression)}});
-  }
-  const auto types = expression.operands();
-  const bool of_floats = !types.empty() && expr::is_float(types[0]);
-  for (const expr::Formula& known : expr::formulas()) {
-    if (of_floats && known.is_operator && known.numbers.empty() &&
-        known.operands.size() == types.size() && known.standard(types[0]) == expression)
-      return builder.add(known.name, operands);
-  }
-  return builder.add("map", operands, {{map_expression, expr::print(expression)}});
-}
-
-/// By result: equal numbers where something is computed for both.
-std::vector<std::size_t> groups_of(const expr::Expression& expression) {
-  std::vector<std::size_t> root(expression.nodes().size());
-  std::iota(root.begin(), root.end(), std::size_t{0});
-  const auto find = [&](std::size_t node) {
-    while (root[node] != node) node = root[node] = root[root[node]];
-    return node;
-  };
-  const auto is_computed = [&](expr::NodeId node) {
-    return !expr::sources_of(expression[node]).empty();
-  };
-  for (expr::NodeId node = 0; node < root.size(); ++node) {
-    for (const expr::NodeId source : expr::sources_of(expression[node])) {
-      if (is_computed(source)) root[find(source)] = find(node);
-    }
-  }
-  std::vector<std::size_t> groups;
-  for (const expr::NodeId result : expression.results()) groups.push_back(find(result));
-  return groups;
-}
-
-/// What an expression makes of values. Those that it leaves as they are need no op, and those that
-/// have nothing in common need not be there at the same time.
-std::vector<ValueId> mapped(graph::Builder& builder, const expr::Expression& expression,
-                            const std::vector<ValueId>& operands,
-                            const std::vector<std::int64_t>& axes) {
-  expr::Builder formula;
-  std::vector<expr::Value> given;
-  for (const expr::Type type : expression.operands()) given.push_back(formula.operand(type));
-  const auto all = formula.insert(expression, given);
-  const auto groups = groups_of(expression);
-  std::vector<ValueId> results(all.size());
-  for (std::size_t first = 0; first < results.size(); ++first) {
-    if (results[first]) continue;
-    const expr::Node& node = expression[expression.results()[first]];
-    if (node.function == expr::Function::operand) {
-      results[first] = operands[node.payload];
-      continue;
-    }
-    std::vector<expr::Value> together;
-    for (std::size_t i = first; i < results.size(); ++i) {
-      if (groups[i] == groups[first]) together.push_back(all[i]);
-    }
-    const expr::Reduced reduced = formula.finish_reduced(together);
-    std::vector<ValueId> needed;
-    for (const std::size_t operand : reduced.operands) needed.push_back(operands[operand]);
-    const auto made = map_op(builder, reduced.expression, needed, axes);
-    auto next = made.begin();
-    for (std::size_t i = first; i < results.size(); ++i) {
-      if (groups[i] == groups[first]) results[i] = *next++;
-    }
-  }
-  return results;
-}
-
-}  // namespace
-
-void map_gradient(graph::GradientContext& context) {
-  const OpView forward = context.forward();
-  const expr::Expression formula = formula_of(forward);
-  const Space space = space_of(forward);
-  const auto varies = formula.varying();
-  std::vector<bool> seeded, wanted;
-  for (std::size_t i = 0; i < formula.results().size(); ++i)
-    seeded.push_back(is_float(formula.result_type(i)) &&
-                     (context.is_seed(i) || context.result_gradient(i)));
-  for (std::size_t i = 0; i < formula.operands().size(); ++i) wanted.push_back(context.wants(i));
-  const std::vector<bool> there(seeded.size(), true);
-  const auto made = expr::derive(formula, seeded, wanted, there, space.group());
-  if (!made) return;
-  std::vector<std::int64_t> axes, grouped;
-  for (int axis = 0; axis < space.whole.rank(); ++axis) {
-    if (space.reduces(axis)) axes.push_back(axis);
-    grouped.push_back(space.reduces(axis) ? 1 : space.whole[axis]);
-  }
-  std::vector<ValueId> operands;
-  for (const expr::GradientOperand& operand : made->operands) {
-    using Kind = expr::GradientOperand::Kind;
-    ValueId value = operand.kind == Kind::seed      ? context.result_gradient(operand.number)
-                    : operand.kind == Kind::operand ? context.operand(operand.number)
-                                                    : context.result(operand.number);
-    if (operand.kind != Kind::operand && !axes.empty() &&
-        !varies[formula.results()[operand.number]])
-      value = shaped(context.builder(), value, Shape(grouped));
-    operands.push_back(value);
-  }
-  const std::vector<ValueId> gradients =
-      mapped(context.builder(), made->expression, operands, axes);
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const std::size_t of = made->of[i];
-    context.set(of, summed_to(context.builder(), gradients[i], context.operand(of), space.whole));
-  }
 }
 
 namespace {
@@ -357,7 +206,7 @@ std::optional<double> constant_of(const OpView& op) {
     if (!number || !is_real(op.operand(i).type)) return std::nullopt;
     constants.push_back(builder.constant(type_of(op.operand(i).type), *number));
   }
-  const expr::Value made = builder.insert(formula_of(op), constants).front();
+  const expr::Value made = builder.insert(Elementwise(op).formula, constants).front();
   const expr::Node& node = builder[made.node()];
   if (node.function != expr::Function::constant) return std::nullopt;
   return node.type == expr::Type::float32 ? static_cast<double>(expr::value_of<float>(node.payload))
@@ -370,8 +219,8 @@ bool is_done(const OpView& op) {
   if (first == nullptr || first->operands.size() != 1) return false;
   expr::Builder builder;
   const std::array x{builder.operand(type_of(op.graph()[first->operands[0]].type))};
-  const auto once = builder.insert(formula_of(OpView(op.graph(), *first)), x);
-  return builder.insert(formula_of(op), once).front().node() == once.front().node();
+  const auto once = builder.insert(Elementwise(OpView(op.graph(), *first)).formula, x);
+  return builder.insert(Elementwise(op).formula, once).front().node() == once.front().node();
 }
 
 std::optional<Simpler> simplify(const OpView& op) {
@@ -394,7 +243,7 @@ std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& sha
 }
 
 std::optional<graph::OfShare> map_of_share(const OpView& op, const graph::Share& share) {
-  const expr::Expression formula = formula_of(op);
+  const expr::Expression formula = parsed(op);
   const bool numbers_rows = std::ranges::any_of(formula.nodes(), [](const expr::Node& node) {
     return node.function == expr::Function::index && node.payload == 0;
   });
@@ -409,6 +258,14 @@ std::vector<std::pair<std::size_t, std::size_t>> in_place(std::size_t operands) 
   return pairs;
 }
 
+graph::ElementFormula formula_of(const OpView& op, const expr::Formula& formula) {
+  const expr::Type type = type_of(op.operand(0).type);
+  if (formula.numbers.empty()) return {formula.standard(type)};
+  std::vector<double> numbers;
+  for (const auto& number : formula.numbers) numbers.push_back(op.attributes().real(number.name));
+  return {formula.make(type, numbers)};
+}
+
 graph::OperatorDefinition named(const expr::Formula& formula) {
   graph::OperatorDefinition definition{
       .name = std::string(formula.name),
@@ -416,6 +273,7 @@ graph::OperatorDefinition named(const expr::Formula& formula) {
       .infer = [&formula](const OpView& op) { return infer_named(op, formula); },
       .gradient = map_gradient,
       .in_place = in_place(formula.operands.size()),
+      .formula = [&formula](const OpView& op) { return formula_of(op, formula); },
       .cost = map_cost,
       .simplify = simplify,
       .of_share = of_share};
@@ -437,12 +295,13 @@ void register_map(Registry& registry) {
                 .infer = infer_map,
                 .gradient = map_gradient,
                 .in_place = in_place(most_in_place),
+                .formula = [](const OpView& op) { return graph::ElementFormula{parsed(op)}; },
                 .cost = map_cost,
                 .simplify = simplify,
                 .of_share = map_of_share},
                map_kernels());
   for (const expr::Formula& formula : expr::formulas()) {
-    if (formula.is_operator) registry.add(named(formula), map_kernels());
+    if (formula.is_operator) registry.add(named(formula), {});
   }
 }
 

@@ -21,15 +21,20 @@ expr::Type type_of(DType type) noexcept;
 /// The shape to which all operands can be repeated. Throws Error where there is none.
 Shape shape_of_all(const OpView& op);
 
-/// What an op computes, as it is written.
-expr::Expression written_formula_of(const OpView& op);
-/// The same; of a reduction, with its groups' elements for `count()`. Throws Error.
-expr::Expression formula_of(const OpView& op);
+/// What an op's attribute `expression` says.
+expr::Expression parsed(const OpView& op);
 
 /// What an op goes through: of a reduction, the shape to which its operands can be repeated.
-Space space_of(const OpView& op);
-/// Its operands, then its results; `formula` is its own.
-std::vector<Seen> seen_by(const OpView& op, const expr::Expression& formula);
+Space space_of(const OpView& op, const graph::ElementFormula& formula);
+
+/// An op that has a formula.
+struct Elementwise {
+  expr::Expression formula;  ///< with its groups' elements for `count()`
+  Space space;
+  std::vector<Seen> values;  ///< operands, then results
+
+  explicit Elementwise(const OpView& op);
+};
 
 /// Of maps and reductions.
 void map_gradient(graph::GradientContext& context);
@@ -40,11 +45,7 @@ DType dtype_of(expr::Type type) noexcept;
 /// Throws Error where a formula asks for indices along others than a shape's axes.
 void expect_axes_of(const expr::Expression& formula, const Shape& shape);
 
-/// For CPUs: of `map`, and of all operators that have a formula.
-std::vector<Kernel> map_kernels();
-
-/// The CUDA C++ of a kernel that computes an op, whose values have no halo (see
-/// codelets/cuda/generated.hpp): its parameters are the operands and the results.
-std::string map_source(const OpView& op);
+/// Gives each operator that has a formula the kernels of `map` that it lacks.
+void share_kernels_of_map(const graph::OperatorTable& operators, runtime::KernelTable& kernels);
 
 }  // namespace arenite::codelets

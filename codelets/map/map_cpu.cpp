@@ -49,8 +49,7 @@ struct SweepSteps {
 constexpr std::int64_t most_kept = std::int64_t{1} << 16;
 
 struct State {
-  expr::Expression formula;
-  Space space;
+  Elementwise of;
   Walk walk;  ///< of operands, results and, where indices are asked for, the elements' numbers
   Code code;
   expr::FusedLoop fused = nullptr;  ///< does all at once, in place of instructions
@@ -118,24 +117,23 @@ std::vector<std::vector<std::size_t>> all_overwritten(const OpView& op) {
   return std::vector(op.op().results.size(), operands);
 }
 
-Walk walk_of(const OpView& op, const expr::Expression& formula, const Space& space) {
-  std::vector<Seen> values = seen_by(op, formula);
+Walk walk_of(const OpView& op, const Elementwise& of) {
+  std::vector<Seen> values = of.values;
   graph::Value numbers;
-  numbers.shape = space.whole;
-  const bool has_index = std::ranges::any_of(formula.nodes(), [](const expr::Node& node) {
+  numbers.shape = of.space.whole;
+  const bool has_index = std::ranges::any_of(of.formula.nodes(), [](const expr::Node& node) {
     return node.function == expr::Function::index;
   });
   if (has_index) values.push_back({&numbers});
-  return {values, op.operand_count(), space};
+  return {values, op.operand_count(), of.space};
 }
 
-State::State(const OpView& op, bool is_fused, bool is_placed)
-    : formula(formula_of(op)), space(space_of(op)), walk(walk_of(op, formula, space)) {
-  code = code_of(formula, walk, all_overwritten(op));
+State::State(const OpView& op, bool is_fused, bool is_placed) : of(op), walk(walk_of(op, of)) {
+  code = code_of(of.formula, walk, all_overwritten(op));
   most_registers = code.registers;
-  if (is_placed && !is_fused) code = code_of(formula, walk, overwritten(op));
+  if (is_placed && !is_fused) code = code_of(of.formula, walk, overwritten(op));
   if (is_fused) {
-    fused = expr::find_fused(formula);
+    fused = expr::find_fused(of.formula);
     code.constants.clear();  // it has its own
     for (std::size_t i = 0; i < op.operand_count(); ++i) {
       const bool is_splat = walk.access[i] == Access::scalar || walk.access[i] == Access::of_row;
@@ -151,8 +149,8 @@ State::State(const OpView& op, bool is_fused, bool is_placed)
     is_empty = (i == 0 || is_empty) && result.shape.elements() == 0;
   }
   std::int64_t step = 1;
-  for (int i = space.whole.rank(); i-- > 0; step *= space.whole[i]) {
-    axis_size.insert(axis_size.begin(), space.whole[i]);
+  for (int i = of.space.whole.rank(); i-- > 0; step *= of.space.whole[i]) {
+    axis_size.insert(axis_size.begin(), of.space.whole[i]);
     axis_step.insert(axis_step.begin(), step);
   }
   is_one_loop = runs_in_one_loop();
@@ -543,7 +541,8 @@ State state_of(const OpView& op) {
 int any_halo_will_do(const OpView&, std::size_t) { return 0; }
 
 graph::Support is_fused(const OpView& op) {
-  if (expr::find_fused(formula_of(op)) == nullptr) return "a formula that has no loop of its own";
+  if (expr::find_fused(Elementwise(op).formula) == nullptr)
+    return "a formula that has no loop of its own";
   return {};
 }
 

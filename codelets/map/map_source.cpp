@@ -1,9 +1,9 @@
 // A map as a kernel for GPUs: one thread for each element of the results.
+#include "codelets/map/source.hpp"
+
 #include <spdlog/fmt/fmt.h>
 
 #include "codelets/cuda/generated.hpp"
-#include "codelets/map/map.hpp"
-#include "codelets/map/walk.hpp"
 #include "src/expr/cuda.hpp"
 
 namespace arenite::codelets {
@@ -30,9 +30,9 @@ std::string place(std::int64_t step, std::int64_t size, bool is_first) {
 /// Of the joint axes, as statements, and where each operand's element is by them.
 class Places {
  public:
-  Places(const OpView& op, std::string_view indent)
-      : axes_(joint_axes(seen_by(op, formula_of(op)), space_of(op))), used_(axes_.size(), false) {
-    for (std::size_t v = 0; v < op.operand_count(); ++v)
+  Places(const Elementwise& op, std::string_view indent)
+      : axes_(joint_axes(op.values, op.space)), used_(axes_.size(), false) {
+    for (std::size_t v = 0; v < op.formula.operands().size(); ++v)
       elements.push_back(fmt::format("in{}[{}]", v, of(v)));
     std::int64_t step = 1;
     for (std::size_t a = axes_.size(); a-- > 0; step *= axes_[a].size) {
@@ -74,9 +74,9 @@ std::vector<std::string> index_names(const Shape& shape) {
 
 }  // namespace
 
-std::string map_source(const OpView& op) {
+GpuLaunch launch_of_elements(const Elementwise& op) {
   constexpr std::string_view indent = "    ";
-  const expr::Expression formula = formula_of(op);
+  const expr::Expression& formula = op.formula;
   std::string parameters;
   const auto add = [&](const char* constant, expr::Type type, const char* name, std::size_t i) {
     parameters += fmt::format("{}{}{}* {}{}", parameters.empty() ? "" : ", ", constant,
@@ -87,13 +87,14 @@ std::string map_source(const OpView& op) {
   for (std::size_t i = 0; i < formula.results().size(); ++i)
     add("", formula.result_type(i), "out", i);
   const Places places(op, indent);
-  const Shape& shape = op.result(0).shape;
+  const Shape& shape = op.space.whole;
   const auto made = expr::cuda_statements(formula, {places.elements, index_names(shape)}, indent);
   std::string body = places.statements + made.text;
   for (std::size_t i = 0; i < made.results.size(); ++i)
     body += fmt::format("{}out{}[i] = {};\n", indent, i, made.results[i]);
-  return cuda::source_of_each(expr::cuda_preamble() + "using namespace arenite::expr;\n",
-                              parameters, body, shape.elements());
+  return {cuda::source_of_each(expr::cuda_preamble() + "using namespace arenite::expr;\n",
+                               parameters, body, shape.elements()),
+          shape.elements()};
 }
 
 }  // namespace arenite::codelets

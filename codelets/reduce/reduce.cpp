@@ -22,18 +22,25 @@ bool wants_elements(expr::Function function) noexcept {
          function != expr::Function::product;
 }
 
+graph::ElementFormula formula_of(const OpView& op) {
+  return {.expression = parsed(op),
+          .axes = op.attributes().integers("axes"),
+          .keeps_axes = op.integer("keep") == 1};
+}
+
 Results infer(const OpView& op) {
-  const expr::Expression formula = written_formula_of(op);
-  const Space space = space_of(op);
-  expect_axes_of(formula, space.whole);
-  expect_flag(op, "keep");
-  if (op.attributes().integers("axes").empty())
+  const graph::ElementFormula given = formula_of(op);
+  const expr::Expression& formula = given.expression;
+  if (given.axes.empty())
     fail({.found = "axes=[]", .expected = "at least one axis", .hint = "map reduces none"});
   if (!formula.reduces()) {
     fail({.found = "a formula that reduces nothing",
           .expected = "one with sum(…), max(…) or their like",
           .hint = "map takes it"});
   }
+  expect_flag(op, "keep");
+  const Space space = space_of(op, given);
+  expect_axes_of(formula, space.whole);
   for (const expr::Node& node : formula.nodes()) {
     if (space.group() > 0 || !wants_elements(node.function) || node.type == expr::Type::boolean)
       continue;
@@ -56,15 +63,15 @@ Results infer(const OpView& op) {
 
 /// Some groups, of rows that operands have or that all share.
 std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
-  const Space space = space_of(op);
+  const Elementwise made(op);
+  const Space& space = made.space;
   if (space.whole.rank() == 0 || space.reduces(0) || space.whole[0] == 1) return std::nullopt;
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
     const Shape& own = op.operand(i).shape;
     const bool has_rows = own.rank() == space.whole.rank() && own[0] == space.whole[0];
     if (!share.is(has_rows ? graph::Split::rows : graph::Split::none, i)) return std::nullopt;
   }
-  const expr::Expression formula = written_formula_of(op);
-  for (const expr::Node& node : formula.nodes()) {
+  for (const expr::Node& node : made.formula.nodes()) {
     if (node.function == expr::Function::index && node.payload == 0) return std::nullopt;
   }
   return all_rows(op, op.attributes());
@@ -73,7 +80,7 @@ std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& sha
 }  // namespace
 
 void register_reduce(Registry& registry) {
-  registry.add({.name = reduce_name,
+  registry.add({.name = "reduce",
                 .operands = {{"x"}},
                 .variadic = 1,
                 .results = {"y"},
@@ -82,9 +89,10 @@ void register_reduce(Registry& registry) {
                                {map_expression, graph::AttributeType::text, {}}},
                 .infer = infer,
                 .gradient = map_gradient,
+                .formula = formula_of,
                 .cost = map_cost,
                 .of_share = of_share},
-               map_kernels());
+               {});
 }
 
 }  // namespace arenite::codelets

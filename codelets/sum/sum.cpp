@@ -1,13 +1,13 @@
 // sum(a, b, …): element by element, of values of one shape and type. The operands are added in a
-// fixed order, on CPUs in a balanced tree, (a + b) + (c + d), so that the bits depend on nothing
-// but their order.
-#include "codelets/registry.hpp"
+// balanced tree, (a + b) + (c + d), so that the bits depend on nothing but their order.
+#include <arenite/expr/builder.hpp>
+
+#include "codelets/map/map.hpp"
 #include "codelets/rules.hpp"
 #include "codelets/simpler.hpp"
+#include "src/base/sum_tree.hpp"
 
 namespace arenite::codelets {
-
-std::vector<Kernel> sum_kernels();
 
 namespace {
 
@@ -43,9 +43,18 @@ std::optional<Simpler> simplify(const OpView& op) {
   return op.operand_count() == 1 ? is_value(op.op().operands[0]) : std::nullopt;
 }
 
-graph::Cost cost(const OpView& op) {
-  const auto n = static_cast<double>(op.result(0).shape.elements());
-  return {.flops = n * static_cast<double>(op.operand_count() - 1), .bytes = bytes_touched(op)};
+expr::Value tree(std::span<const expr::Value> terms) {
+  if (terms.size() == 1) return terms[0];
+  const std::size_t middle = middle_of(0, terms.size());
+  return tree(terms.first(middle)) + tree(terms.subspan(middle));
+}
+
+graph::ElementFormula formula_of(const OpView& op) {
+  expr::Builder formula;
+  std::vector<expr::Value> terms;
+  while (terms.size() < op.operand_count())
+    terms.push_back(formula.operand(type_of(op.operand(0).type)));
+  return {formula.finish({tree(terms)})};
 }
 
 }  // namespace
@@ -58,10 +67,11 @@ void register_sum(Registry& registry) {
                 .infer = infer,
                 .gradient = gradient,
                 .in_place = {{0, 0}},
-                .cost = cost,
+                .formula = formula_of,
+                .cost = map_cost,
                 .simplify = simplify,
                 .of_share = rows_of_all},
-               sum_kernels());
+               {});
 }
 
 }  // namespace arenite::codelets

@@ -31,7 +31,7 @@ void check(OpHarness& h, DType type, const Shape& shape, std::size_t count, cons
   const auto y = h.op("sum", operands).front();
   h.set_halo(y, in_place ? first_halo : halo(h.engine()));
   if (in_place) h.in_place(0, 0);
-  ASSERT_EQ(h.run("plain"), runtime::StatusWord::ok);
+  ASSERT_EQ(h.run("tiles"), runtime::StatusWord::ok);
   const auto out = h.read<T>(y);
   for (std::size_t i = 0; i < out.size(); ++i) {
     std::vector<T> at;
@@ -64,7 +64,7 @@ TEST(Sum, WritesItsHalo) {
   const auto a = h.random("a", {2, 3, 4, 5}, -1, 1, 1), b = h.random("b", {2, 3, 4, 5});
   const auto y = h.op("sum", {a, b}).front();
   h.set_halo(y, 2);
-  h.run("plain");
+  h.run("tiles");
   EXPECT_TRUE(h.halo_is_zero(y));
 }
 
@@ -76,7 +76,7 @@ TEST(Sum, AValueMayBeItsOwnPartner) {
     const auto before = h.read<float>(x);
     const auto y = h.op("sum", std::vector<ValueId>(count, x)).front();
     h.in_place(0, 0);
-    h.run("plain");
+    h.run("tiles");
     const auto after = h.read<float>(y);
     for (std::size_t i = 0; i < after.size(); ++i) {
       EXPECT_FLOAT_EQ(after[i], static_cast<float>(count) * before[i]);
@@ -124,11 +124,11 @@ TEST(Sum, NaNAndOverflow) {
   const auto a = h.declare("a", DType::int32, {1}), f = h.declare("f", DType::float32, {2});
   h.write<std::int32_t>(a, {std::numeric_limits<std::int32_t>::max()});
   const auto twice = h.op("sum", {a, a}).front();
-  h.run("plain");
+  h.run("tiles");
   EXPECT_EQ(h.read<std::int32_t>(twice).front(), -2);
   h.write<float>(f, {std::numeric_limits<float>::quiet_NaN(), 1});
   const auto y = h.op("sum", {f, f, f}).front();
-  h.run("plain");
+  h.run("tiles");
   EXPECT_TRUE(std::isnan(h.read<float>(y)[0]));
   EXPECT_EQ(h.read<float>(y)[1], 3);
 }

@@ -1,11 +1,12 @@
 // sum_to(x, shape): the sum over the axes where `shape` is 1 and x is not; the rank stays. What
-// broadcast_to repeats, backwards. Each sum is taken in a fixed order, in double.
+// broadcast_to repeats, backwards. Sums are taken in double, in an order that the shape alone
+// decides.
+#include <arenite/expr/builder.hpp>
+
 #include "codelets/broadcast.hpp"
-#include "codelets/registry.hpp"
+#include "codelets/map/map.hpp"
 
 namespace arenite::codelets {
-
-std::vector<Kernel> sum_to_kernels();
 
 namespace {
 
@@ -18,6 +19,17 @@ Results infer(const OpView& op) {
           .expected = to_string(x.shape) + ", the shape of 'x', where any size may be 1"});
   }
   return {{x.type, Shape(dims)}};
+}
+
+graph::ElementFormula formula_of(const OpView& op) {
+  const Shape &x = op.operand(0).shape, &y = op.result(0).shape;
+  expr::Builder formula;
+  const auto element = formula.operand(type_of(op.operand(0).type));
+  graph::ElementFormula made{formula.finish({x == y ? element : sum(element)})};
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (x[axis] != y[axis]) made.axes.push_back(axis);
+  }
+  return made;
 }
 
 /// The sum over the first axis is one over shares, too.
@@ -40,9 +52,10 @@ void register_sum_to(Registry& registry) {
        .gradient = gradient_of_first([](graph::GradientContext& context, ValueId gradient) {
          return repeated_like(context.builder(), gradient, context.operand(0));
        }),
-       .cost = cost_each<1>,
+       .formula = formula_of,
+       .cost = map_cost,
        .of_share = of_share},
-      sum_to_kernels());
+      {});
 }
 
 }  // namespace arenite::codelets

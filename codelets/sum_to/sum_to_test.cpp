@@ -15,7 +15,7 @@ void check(OpHarness& h, const Shape& of, const Shape& to, int in, double tolera
   SCOPED_TRACE(to_string(of) + " to " + to_string(to));
   const auto x = random_value<T>(h, of, in);
   const auto y = h.op("sum_to", {x}, {{"shape", dims(to)}}).front();
-  ASSERT_EQ(h.run("plain"), runtime::StatusWord::ok);
+  ASSERT_EQ(h.run("tiles"), runtime::StatusWord::ok);
   const auto input = as_doubles(h.read<T>(x));
   const auto expected = reference(of, to, input);
   expect_each_close(h.read<T>(y), expected, tolerance);
@@ -65,7 +65,7 @@ TEST(SumTo, LosesNothingOverLongAxes) {
        {Pattern{{3000000}, {1}}, {{1000000, 3}, {1, 3}}, {{20000, 100}, {1, 100}}}) {
     const auto x = h.random(fresh(h), p.whole, 0, 1);
     const auto y = h.op("sum_to", {x}, {{"shape", dims(p.part)}}).front();
-    h.run("plain");
+    h.run("tiles");
     expect_each_close(h.read<float>(y), reference(p.whole, p.part, as_doubles(h.read<float>(x))),
                       1e-7);
   }
@@ -76,7 +76,7 @@ TEST(SumTo, NaNReachesOnlyItsSum) {
   const auto x = h.declare("x", DType::float32, {2, 3});
   h.write<float>(x, {1, std::numeric_limits<float>::quiet_NaN(), 3, 4, 5, 6});
   const auto y = h.op("sum_to", {x}, {{"shape", dims({1, 3})}}).front();
-  h.run("plain");
+  h.run("tiles");
   const auto sums = h.read<float>(y);
   EXPECT_EQ(sums[0], 5);
   EXPECT_TRUE(std::isnan(sums[1]));

@@ -173,9 +173,7 @@ const TargetProfile& default_target() {
                   {"sliced_softmax_grad/plain", {15, 40}},
                   {"softmax/plain", {20, 60}},
                   {"softmax_cross_entropy/plain", {3, 60}},
-                  {"stack_columns/plain", {60, 30}},
-                  {"sum/plain", {60, 40}},
-                  {"sum_to/plain", {10, 40}}},
+                  {"stack_columns/plain", {60, 30}}},
       .otherwise = {60, 40}};
   return target;
 }

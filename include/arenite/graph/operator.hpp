@@ -5,6 +5,7 @@
 // graph; their functions must be pure and safe to call from any thread.
 #pragma once
 
+#include <arenite/expr/expression.hpp>
 #include <arenite/graph/graph.hpp>
 
 #include <algorithm>
@@ -182,6 +183,17 @@ struct Simpler {
   Attributes attributes;          ///< and of these attributes: all that the operator has
 };
 
+/// What an op computes of all its operands, as data: an element of a result comes of the operands'
+/// elements at its place, which are repeated along axes where their size is 1, and along axes in
+/// front that they lack.
+struct ElementFormula {
+  expr::Expression expression;
+  /// Those of the shape to which the operands are repeated along which groups of elements lie, if
+  /// the expression reduces groups. What is one for a group is of size 1 along them.
+  std::vector<std::int64_t> axes = {};
+  bool keeps_axes = true;  ///< else that lacks them
+};
+
 /// How an op runs the regions that it holds (see regions.hpp).
 enum class Control : std::uint8_t { none, branch, loop };
 
@@ -214,6 +226,10 @@ class OperatorDefinition {
   /// Pairs (result, operand): the result may overwrite the operand's bytes when no one else needs
   /// them. So may new versions, which need not be listed.
   std::vector<std::pair<std::size_t, std::size_t>> in_place;
+
+  /// Of an operator that has one: `map`'s kernels are its kernels too. Called when results are
+  /// there, or by the operator's own shape rule.
+  std::function<ElementFormula(const OpView&)> formula;
 
   std::function<Cost(const OpView&)> cost;  ///< absent: the bytes of operands and results
 
