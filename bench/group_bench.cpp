@@ -42,7 +42,7 @@ std::vector<Case> cases() {
                    "reduce",
                    "tiles",
                    {rows},
-                   reduction("e = exp($1 - max($1)); yield e / sum(e)", {1})});
+                   reduction("e = exp($1 - max($1)); yield e * (1 / sum(e))", {1})});
     all.push_back(
         {"sum_to_rows/own" + size, "sum_to", "tiles", {rows}, {{"shape", List{rows[0], 1}}}});
     all.push_back(
@@ -55,6 +55,14 @@ std::vector<Case> cases() {
     all.push_back(
         {"bias_grad/reduce" + size, "reduce", "tiles", {rows}, reduction("sum($1)", {0})});
   }
+  std::vector<Case> fused;
+  for (const Case& one : all) {
+    if (one.op != "reduce") continue;
+    fused.push_back(one);
+    fused.back().name += "/fused";
+    fused.back().kernel = "fused";
+  }
+  all.insert(all.end(), fused.begin(), fused.end());
   return all;
 }
 
@@ -68,6 +76,7 @@ void run(benchmark::State& state, const Case& one) {
   builder.add(one.op, ids, one.attributes);
   const graph::OpView view(graph, graph[graph[graph::Graph::body].ops.back()]);
   const runtime::Kernel& kernel = kernels().at(one.op, one.kernel, DeviceKind::cpu);
+  if (kernel.supports && !kernel.supports(view)) return state.SkipWithError("not taken");
   const runtime::PreparedKernel prepared = kernel.prepare(view);
 
   std::mt19937 random(1);

@@ -120,8 +120,8 @@ Space space_of(const OpView& op, const graph::ElementFormula& formula) {
 Elementwise::Elementwise(const OpView& op) {
   graph::ElementFormula given = op.op().definition->formula(op);
   space = space_of(op, given);
-  formula = std::move(given.expression);
-  if (formula.reduces()) formula = expr::counted(formula, space.group());
+  written = std::move(given.expression);
+  formula = written.reduces() ? expr::counted(written, space.group()) : written;
   for (std::size_t i = 0; i < op.operand_count(); ++i) values.push_back({&op.operand(i)});
   const auto varies = formula.varying();
   for (std::size_t i = 0; i < op.op().results.size(); ++i)

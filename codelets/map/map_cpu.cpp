@@ -5,6 +5,7 @@
 #include "src/expr/scalar.hpp"
 #include "src/expr/simd/folds.hpp"
 #include "src/expr/simd/fused.hpp"
+#include "src/expr/simd/fused_groups.hpp"
 #include "src/expr/simd/loops.hpp"
 
 #include <cstring>
@@ -52,7 +53,8 @@ struct State {
   Elementwise of;
   Walk walk;  ///< of operands, results and, where indices are asked for, the elements' numbers
   Code code;
-  expr::FusedLoop fused = nullptr;  ///< does all at once, in place of instructions
+  expr::FusedLoop fused = nullptr;                ///< does all at once, in place of instructions
+  std::optional<expr::FusedGroups> fused_groups;  ///< the same for a group
   std::uint64_t splats_of_operands = 0;
   std::vector<Step> in_run, in_group;
   std::vector<SweepSteps> sweeps;
@@ -133,10 +135,17 @@ State::State(const OpView& op, bool is_fused, bool is_placed) : of(op), walk(wal
   most_registers = code.registers;
   if (is_placed && !is_fused) code = code_of(of.formula, walk, overwritten(op));
   if (is_fused) {
-    fused = expr::find_fused(of.formula);
+    if (of.formula.reduces()) {
+      fused_groups = expr::find_fused_groups(of.written);
+      code.kept = fused_groups->kept;
+    } else {
+      fused = expr::find_fused(of.formula);
+    }
     code.constants.clear();  // it has its own
     for (std::size_t i = 0; i < op.operand_count(); ++i) {
-      const bool is_splat = walk.access[i] == Access::scalar || walk.access[i] == Access::of_row;
+      const Access access = walk.access[i];
+      const bool is_splat =
+          access == Access::scalar || access == Access::of_row || access == Access::of_group;
       splats_of_operands |= std::uint64_t{is_splat} << i;
     }
   }
@@ -191,6 +200,7 @@ void State::lay_out() {
                           (access == Access::of_group && !walk.has_columns());
     buffers.push_back(access == Access::direct ? 0 : take(is_splat ? splat_bytes : tile * widest));
   }
+  if (fused_groups) return;
   in_run = fused ? std::vector<Step>{} : steps_of(code.in_run);
   in_group = steps_of(code.in_group);
   for (const expr::Sweep& sweep : code.sweeps) {
@@ -321,6 +331,7 @@ class Run {
     for (std::size_t v = 0; v < code_.operands; ++v) {
       if (walk_.access[v] == Access::of_group) walk_.has_columns() ? columns(v) : splat(v);
     }
+    if (state_.fused_groups) return fused_group();
     const std::size_t wide = walk_.has_columns()
                                  ? static_cast<std::size_t>(walk_.rows_in_tile * row_)
                                  : code_.splat_elements;
@@ -343,6 +354,19 @@ class Run {
     for (std::size_t v = code_.operands; v < values(); ++v) {
       if (walk_.access[v] == Access::of_group) scatter(v, 0, 1, walk_.has_columns() ? row_ : 1);
     }
+  }
+
+  void fused_group() {
+    for (std::size_t v = 0; v < code_.operands; ++v) {
+      if (walk_.access[v] == Access::direct) place(v) = here(v);
+    }
+    const expr::FusedGroups& fused = *state_.fused_groups;
+    fused.loop({.operands = places_,
+                .splats = state_.splats_of_operands,
+                .count = static_cast<std::size_t>(row_),
+                .result = reinterpret_cast<float*>(here(code_.operands)),
+                .kept = reinterpret_cast<float*>(workspace_ + state_.kept),
+                .is_one = fused.is_one});
   }
 
   void finish(const FoldStep& fold) {
@@ -540,9 +564,22 @@ State state_of(const OpView& op) {
 
 int any_halo_will_do(const OpView&, std::size_t) { return 0; }
 
+/// A group is a row, of which loops read all that is not one for it where it lies.
+bool has_rows(const Walk& walk) {
+  return !walk.has_columns() && walk.outer.empty() && walk.rows.size == 1 && walk.elements() > 0 &&
+         std::ranges::none_of(walk.access, [](Access access) {
+           return access == Access::by_row || access == Access::periodic;
+         });
+}
+
 graph::Support is_fused(const OpView& op) {
-  if (expr::find_fused(Elementwise(op).formula) == nullptr)
+  const Elementwise of(op);
+  if (of.formula.reduces()) {
+    if (!expr::find_fused_groups(of.written)) return "a formula that has no loops of its own";
+    if (!has_rows(walk_of(op, of))) return "groups whose elements are no rows";
+  } else if (expr::find_fused(of.formula) == nullptr) {
     return "a formula that has no loop of its own";
+  }
   return {};
 }
 

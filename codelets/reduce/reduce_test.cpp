@@ -325,6 +325,26 @@ TEST(Reduce, MatchesTheReferenceOnIntegers) {
   }
 }
 
+/// Loops of whole formulas, of rows that fill vectors and that do not.
+TEST(Reduce, HasTheBitsOfTilesInLoopsOfItsOwn) {
+  for (const char* text :
+       {"sum($1)", "$1 * rsqrt(mean($1 * $1) + 1e-5) * $2",
+        "e = exp($1 - max($1)); yield e * (1 / sum(e))", "$2 * ($1 - sum($1 * $2))"}) {
+    for (const std::int64_t length : {2, 5, 8, 15, 16, 17, 40, 64, 100, 513, 3000}) {
+      SCOPED_TRACE(std::string(text) + " of " + std::to_string(length));
+      OpHarness h(static_cast<unsigned>(length));
+      std::vector<ValueId> operands{h.random("x", {7, length})};
+      if (expr::operand_count(text) > 1)
+        operands.push_back(h.random("y", length % 2 == 0 ? Shape{length} : Shape{7, length}));
+      const auto y = h.op("reduce", operands, formula(text, {1})).front();
+      ASSERT_EQ(h.run("tiles"), runtime::StatusWord::ok);
+      const auto expected = h.read<float>(y);
+      ASSERT_EQ(h.run("fused"), runtime::StatusWord::ok);
+      EXPECT_EQ(h.read<float>(y), expected);
+    }
+  }
+}
+
 TEST(Reduce, KnowsIndices) {
   OpHarness h;
   const auto x = h.random("x", {2, 3, 5});

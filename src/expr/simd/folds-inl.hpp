@@ -65,17 +65,60 @@ struct Held {
   HWY_INLINE void load(const Kept* from) {
     for (std::size_t i = 0; i < count; ++i) all[i] = hn::LoadU(kept, from + i * lanes);
   }
+  HWY_INLINE void fill() {
+#pragma GCC unroll 16  // else it is memset's
+    for (std::size_t i = 0; i < count; ++i) all[i] = hn::Set(kept, Rule::none);
+  }
   HWY_INLINE void store(Kept* to) const {
     for (std::size_t i = 0; i < count; ++i) hn::StoreU(all[i], kept, to + i * lanes);
   }
   HWY_INLINE void add(const T* values) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const Vector<Kept> both[] = {all[i], promoted(values + i * lanes)};
-      all[i] = Rule::Step::of(kept, both);
+    for (std::size_t i = 0; i < count; ++i) step(i, promoted(values + i * lanes));
+  }
+  /// A vector of values, of which as many as there are lanes are number `part`.
+  HWY_INLINE void add(std::size_t part, Vector<T> values) {
+    constexpr std::size_t at_once = hn::MaxLanes(Tag<T>()) / lanes;
+    if constexpr (at_once == 1) {
+      if constexpr (std::is_same_v<T, Kept>)
+        step(part, values);
+      else
+        step(part, hn::PromoteTo(kept, values));
+    } else {
+#if HWY_TARGET != HWY_SCALAR  // which has no halves
+      const hn::Half<Tag<T>> half;
+      step(part * at_once, hn::PromoteTo(kept, hn::LowerHalf(half, values)));
+      step(part * at_once + 1, hn::PromoteTo(kept, hn::UpperHalf(half, values)));
+#endif
     }
+  }
+  /// Of all lanes, in a tree.
+  HWY_INLINE Kept total() const {
+    Vector<Kept> left[count];
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < count; ++i) left[i] = all[i];
+#pragma GCC unroll 4
+    for (std::size_t many = count / 2; many > 0; many /= 2) {
+#pragma GCC unroll 8
+      for (std::size_t i = 0; i < many; ++i) {
+        const Vector<Kept> both[] = {left[i], left[many + i]};
+        left[i] = Rule::Step::of(kept, both);
+      }
+    }
+    Kept last[lanes];
+    hn::StoreU(left[0], kept, last);
+#pragma GCC unroll 4
+    for (std::size_t many = lanes / 2; many > 0; many /= 2) {
+#pragma GCC unroll 8
+      for (std::size_t i = 0; i < many; ++i) last[i] = Rule::join(last[i], last[many + i]);
+    }
+    return last[0];
   }
 
  private:
+  HWY_INLINE void step(std::size_t i, Vector<Kept> values) {
+    const Vector<Kept> both[] = {all[i], values};
+    all[i] = Rule::Step::of(kept, both);
+  }
   static HWY_INLINE Vector<Kept> promoted(const T* values) {
     if constexpr (std::is_same_v<T, Kept>) {
       return hn::LoadU(kept, values);

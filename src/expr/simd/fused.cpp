@@ -43,39 +43,11 @@ HWY_INLINE auto applied(X... x) {
   }
 }
 
-// clang-format off
-HWY_INLINE Lanes operator-(Lanes x) { return applied<Negate>(x); }
-HWY_INLINE Lanes abs(Lanes x) { return applied<Abs>(x); }
-HWY_INLINE Lanes floor(Lanes x) { return applied<Floor>(x); }
-HWY_INLINE Lanes round(Lanes x) { return applied<Round>(x); }
-HWY_INLINE Lanes sqrt(Lanes x) { return applied<Sqrt>(x); }
-HWY_INLINE Lanes rsqrt(Lanes x) { return applied<Rsqrt>(x); }
-HWY_INLINE Lanes exp(Lanes x) { return applied<Exp>(x); }
-HWY_INLINE Lanes expm1(Lanes x) { return applied<Expm1>(x); }
-HWY_INLINE Lanes log(Lanes x) { return applied<Log>(x); }
-HWY_INLINE Lanes log1p(Lanes x) { return applied<Log1p>(x); }
-HWY_INLINE Lanes sin(Lanes x) { return applied<Sin>(x); }
-HWY_INLINE Lanes cos(Lanes x) { return applied<Cos>(x); }
-HWY_INLINE Lanes tanh(Lanes x) { return applied<Tanh>(x); }
-HWY_INLINE Lanes erf(Lanes x) { return applied<Erf>(x); }
-HWY_INLINE Lanes sigmoid(Lanes x) { return applied<Sigmoid>(x); }
-HWY_INLINE Lanes bfloat16(Lanes x) { return applied<Bfloat16>(x); }
-HWY_INLINE Lanes operator+(Lanes x, Lanes y) { return applied<Add>(x, y); }
-HWY_INLINE Lanes operator-(Lanes x, Lanes y) { return applied<Subtract>(x, y); }
-HWY_INLINE Lanes operator*(Lanes x, Lanes y) { return applied<Multiply>(x, y); }
-HWY_INLINE Lanes operator/(Lanes x, Lanes y) { return applied<Divide>(x, y); }
-HWY_INLINE Lanes min(Lanes x, Lanes y) { return applied<Min>(x, y); }
-HWY_INLINE Lanes max(Lanes x, Lanes y) { return applied<Max>(x, y); }
-HWY_INLINE Lanes pow(Lanes x, Lanes y) { return applied<Pow>(x, y); }
-HWY_INLINE Truths operator==(Lanes x, Lanes y) { return applied<Equal>(x, y); }
-HWY_INLINE Truths operator!=(Lanes x, Lanes y) { return applied<NotEqual>(x, y); }
-HWY_INLINE Truths operator<(Lanes x, Lanes y) { return applied<Less>(x, y); }
-HWY_INLINE Truths operator<=(Lanes x, Lanes y) { return applied<LessEqual>(x, y); }
-HWY_INLINE Truths operator>(Lanes x, Lanes y) { return y < x; }
-HWY_INLINE Truths operator>=(Lanes x, Lanes y) { return y <= x; }
-HWY_INLINE Lanes fma(Lanes x, Lanes y, Lanes z) { return applied<Fma>(x, y, z); }
-HWY_INLINE Lanes select(Truths where, Lanes yes, Lanes no) { return hn::IfThenElse(where.raw, yes.raw, no.raw); }
-// clang-format on
+#define ARENITE_OF_LANES HWY_INLINE
+#include "src/expr/simd/lanes.inc"
+HWY_INLINE Lanes select(Truths where, Lanes yes, Lanes no) {
+  return hn::IfThenElse(where.raw, yes.raw, no.raw);
+}
 
 namespace {
 namespace of {

@@ -1,0 +1,369 @@
+#include "src/expr/simd/fused_groups.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/expr/simd/fused_groups.cpp"
+#include "src/expr/simd/targets.hpp"
+
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
+#include <array>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "src/expr/simd/folds-inl.hpp"
+#include "src/expr/simd/isa.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace arenite::expr::HWY_NAMESPACE {
+namespace groups {
+
+constexpr std::size_t most_folds = 4;
+constexpr std::size_t lanes = hn::MaxLanes(Tag<float>()), parts = fold_lanes / lanes;
+
+enum class Rule : std::uint8_t { sum, least, greatest };
+
+/// What a formula asks for, in the order in which it does.
+struct Outline {
+  struct Fold {
+    Rule rule;
+    int sweep;  ///< in which its values are there
+  };
+  std::array<Fold, most_folds> folds{};
+  std::size_t count = 0, kept = 0;
+  int sweeps = 0;  ///< before the last one, which makes the result
+};
+
+/// Of a formula that is only looked at.
+namespace outline {
+
+struct Lanes {
+  int sweep = 0;
+  Outline* of = nullptr;
+
+  constexpr Lanes(int when, Outline* outline) : sweep(when), of(outline) {}
+  constexpr Lanes(double) {}  // NOLINT: as in 1 + x
+};
+using Truths = Lanes;
+
+template <class F, class... X>
+constexpr Lanes applied(X... x) {
+  Lanes made(0, nullptr);
+  ((made.of = x.of != nullptr ? x.of : made.of, made.sweep = std::max(made.sweep, x.sweep)), ...);
+  return made;
+}
+#define ARENITE_OF_LANES constexpr
+#include "src/expr/simd/lanes.inc"
+constexpr Lanes select(Truths where, Lanes yes, Lanes no) { return applied<Copy>(where, yes, no); }
+
+constexpr Lanes folded(Lanes x, Rule rule) {
+  x.of->folds[x.of->count++] = {rule, x.sweep};
+  return {x.sweep + 1, x.of};
+}
+constexpr Lanes sum(Lanes x) { return folded(x, Rule::sum); }
+constexpr Lanes min(Lanes x) { return folded(x, Rule::least); }
+constexpr Lanes max(Lanes x) { return folded(x, Rule::greatest); }
+constexpr Lanes mean(Lanes x) { return sum(x); }
+constexpr Lanes keep(Lanes x) {
+  ++x.of->kept;
+  return x;
+}
+
+}  // namespace outline
+
+template <class F, std::size_t... operand>
+constexpr Outline outline_of(std::index_sequence<operand...>) {
+  Outline made;
+  made.sweeps =
+      F::template of<outline::Lanes>((static_cast<void>(operand), outline::Lanes(0, &made))...)
+          .sweep;
+  return made;
+}
+
+/// A group while it is swept: all but numbers is known to the compiler.
+struct Group {
+  int sweep = 0;                          ///< those before it are done
+  bool is_last = false, is_whole = true;  ///< else some lanes lack elements
+  hn::Mask<Tag<float>> is_there;
+  std::size_t part = 0;            ///< of the lanes that totals are taken in
+  std::size_t fold = 0, kept = 0;  ///< those that the formula has asked for so far
+  Vector<float> count;
+  float* place = nullptr;  ///< of what is kept, where this part's is
+  std::size_t stride = 0;  ///< from one kept value to the next
+  Vector<float> known[most_folds];
+  Held<float, Sum<float, Function::sum>> sums[most_folds];
+  Held<float, Extreme<float, Function::least>> least[most_folds];
+  Held<float, Extreme<float, Function::greatest>> greatest[most_folds];
+};
+
+/// What formulas compute with: known before the sweep of that number, and made in it.
+struct Lanes {
+  Vector<float> raw;
+  Group* group = nullptr;
+  int sweep = 0;
+
+  HWY_INLINE Lanes(Vector<float> x, Group* of, int when) : raw(x), group(of), sweep(when) {}
+  HWY_INLINE Lanes(double x)
+      : raw(hn::Set(Tag<float>(), static_cast<float>(x))) {}  // NOLINT: as in 1 + x
+};
+struct Truths {
+  hn::Mask<Tag<float>> raw;
+  Group* group;
+  int sweep;
+};
+
+template <class F, class... X>
+HWY_INLINE auto applied(X... x) {
+  const Vector<float> sources[] = {x.raw...};
+  Group* group = nullptr;
+  int sweep = 0;
+  ((group = x.group != nullptr ? x.group : group, sweep = x.sweep > sweep ? x.sweep : sweep), ...);
+  const auto made = F::of(Tag<float>(), sources);
+  if constexpr (std::is_same_v<decltype(made), const Vector<float>>) {
+    return Lanes(made, group, sweep);
+  } else {
+    return Truths{made, group, sweep};
+  }
+}
+
+#define ARENITE_OF_LANES HWY_INLINE
+#include "src/expr/simd/lanes.inc"
+HWY_INLINE Lanes select(Truths where, Lanes yes, Lanes no) {
+  const Vector<float> made = hn::IfThenElse(where.raw, yes.raw, no.raw);
+  Lanes all = applied<Add>(yes, no);
+  all.raw = made;
+  all.sweep = std::max(all.sweep, where.sweep);
+  all.group = where.group != nullptr ? where.group : all.group;
+  return all;
+}
+
+template <class Fold>
+HWY_INLINE Lanes folded(Lanes x, Fold (Group::*folds)[most_folds], float none) {
+  Group& group = *x.group;
+  const std::size_t i = group.fold++;
+  const int next = x.sweep + 1;
+  if (x.sweep < group.sweep || group.is_last) return {group.known[i], &group, next};
+  if (x.sweep == group.sweep) {
+    const Vector<float> value =
+        group.is_whole ? x.raw : hn::IfThenElse(group.is_there, x.raw, hn::Set(Tag<float>(), none));
+    (group.*folds)[i].add(group.part, value);
+  }
+  return {hn::Zero(Tag<float>()), &group, next};
+}
+
+HWY_INLINE Lanes sum(Lanes x) { return folded(x, &Group::sums, 0); }
+HWY_INLINE Lanes min(Lanes x) {
+  return folded(x, &Group::least, std::numeric_limits<float>::infinity());
+}
+HWY_INLINE Lanes max(Lanes x) {
+  return folded(x, &Group::greatest, -std::numeric_limits<float>::infinity());
+}
+HWY_INLINE Lanes mean(Lanes x) { return sum(x) / Lanes(x.group->count, x.group, 0); }
+
+HWY_INLINE Lanes keep(Lanes x) {
+  Group& group = *x.group;
+  float* const place = group.place + group.kept++ * group.stride;
+  if (x.sweep < group.sweep || group.is_last)
+    return {hn::LoadU(Tag<float>(), place), &group, x.sweep};
+  if (x.sweep == group.sweep) hn::StoreU(x.raw, Tag<float>(), place);
+  return x;
+}
+
+namespace of {
+#define ARENITE_GROUPS(NAME, OPERANDS, ...)        \
+  struct NAME {                                    \
+    template <class T>                             \
+    static constexpr HWY_INLINE auto of OPERANDS { \
+      __VA_ARGS__;                                 \
+    }                                              \
+  };
+#include "src/expr/group_formulas.def"
+}  // namespace of
+
+template <class F>
+struct Signature;
+template <class... Given>
+struct Signature<Lanes (*)(Given...)> {
+  static constexpr std::size_t operands = sizeof...(Given);
+};
+
+template <class F>
+struct Loop {
+  static constexpr std::size_t count = Signature<decltype(&F::template of<Lanes>)>::operands;
+  using All = std::make_index_sequence<count>;
+  static constexpr Outline outline = outline_of<F>(All());
+
+  template <std::size_t... operand>
+  static HWY_INLINE Lanes at(Group& group, const float* const* from, const std::size_t* moving,
+                             std::size_t place, std::index_sequence<operand...>) {
+    group.fold = group.kept = 0;
+    return F::template of<Lanes>(
+        Lanes(hn::LoadU(Tag<float>(), from[operand] + (place & moving[operand])), &group, 0)...);
+  }
+
+  /// All elements once; those that fill no lanes are copied.
+  template <int sweep, bool is_last>
+  static HWY_INLINE void go(const GroupCall& call, Group& group, const float* const* from,
+                            const std::size_t* moving) {
+    group.sweep = sweep;
+    group.is_last = is_last;
+    group.is_whole = true;
+    std::size_t i = 0;
+    for (; i + fold_lanes <= call.count; i += fold_lanes) {
+      for (std::size_t part = 0; part < parts; ++part) {
+        group.part = part;
+        group.place = call.kept + i + part * lanes;
+        const Lanes y = at(group, from, moving, i + part * lanes, All());
+        if (is_last) hn::StoreU(y.raw, Tag<float>(), call.result + i + part * lanes);
+      }
+    }
+    if (i == call.count) return;
+    const std::size_t left = call.count - i;
+    float rest[count][fold_lanes] = {};
+    const float* at_rest[count];
+    for (std::size_t v = 0; v < count; ++v) {
+      std::memcpy(rest[v], from[v] + (i & moving[v]),
+                  (moving[v] == 0 ? fold_lanes : left) * sizeof(float));
+      at_rest[v] = rest[v];
+    }
+    float last[fold_lanes];
+    group.is_whole = false;
+    for (std::size_t part = 0; part < parts; ++part) {
+      group.part = part;
+      group.place = call.kept + i + part * lanes;
+      group.is_there = hn::FirstN(Tag<float>(), left > part * lanes ? left - part * lanes : 0);
+      const Lanes y = at(group, at_rest, moving, part * lanes, All());
+      if (is_last) hn::StoreU(y.raw, Tag<float>(), last + part * lanes);
+    }
+    if (is_last) std::memcpy(call.result + i, last, left * sizeof(float));
+  }
+
+  /// The totals of a sweep: f(totals, which).
+  template <int sweep, std::size_t i = 0, class Do>
+  static HWY_INLINE void each_of(Group& group, const Do& f) {
+    if constexpr (i < outline.count) {
+      if constexpr (outline.folds[i].sweep == sweep) {
+        if constexpr (outline.folds[i].rule == Rule::sum) f(group.sums[i], i);
+        if constexpr (outline.folds[i].rule == Rule::least) f(group.least[i], i);
+        if constexpr (outline.folds[i].rule == Rule::greatest) f(group.greatest[i], i);
+      }
+      each_of<sweep, i + 1>(group, f);
+    }
+  }
+
+  /// All sweeps from this one on.
+  template <int sweep>
+  static HWY_INLINE void all_from(const GroupCall& call, Group& group, const float* const* from,
+                                  const std::size_t* moving) {
+    if constexpr (sweep < outline.sweeps) {
+      each_of<sweep>(group, [](auto& held, std::size_t) { held.fill(); });
+      go<sweep, false>(call, group, from, moving);
+      each_of<sweep>(group, [&](const auto& held, std::size_t i) {
+        group.known[i] = hn::Set(Tag<float>(), static_cast<float>(held.total()));
+      });
+      all_from<sweep + 1>(call, group, from, moving);
+    } else if (!call.is_one) {
+      go<sweep, true>(call, group, from, moving);
+    } else {
+      group.is_last = true;
+      group.place = call.kept;
+      float made[lanes];
+      hn::StoreU(at(group, from, moving, 0, All()).raw, Tag<float>(), made);
+      *call.result = made[0];
+    }
+  }
+
+  static void run(const GroupCall& call) {
+    Group group;
+    const float* from[count];
+    std::size_t moving[count];
+    for (std::size_t i = 0; i < count; ++i) {
+      from[i] = static_cast<const float*>(call.operands[i]);
+      moving[i] = (call.splats >> i & 1) != 0 ? 0 : ~std::size_t{0};
+    }
+    group.count = hn::Set(Tag<float>(), static_cast<float>(call.count));
+    group.stride = (call.count + fold_lanes - 1) / fold_lanes * fold_lanes;
+    all_from<0>(call, group, from, moving);
+  }
+};
+
+template <class... F>
+struct All {
+  template <std::size_t... formula>
+  static FusedGroups loops_of(std::size_t which, std::index_sequence<formula...>) {
+    using Tuple = std::tuple<F...>;
+    static constexpr FusedGroups loops[] = {
+        {.loop = &Loop<std::tuple_element_t<formula, Tuple>>::run,
+         .kept = Loop<std::tuple_element_t<formula, Tuple>>::outline.kept}...};
+    return loops[which];
+  }
+};
+
+}  // namespace groups
+
+FusedGroups group_loops(std::size_t formula) {
+  return groups::All<
+#define ARENITE_GROUPS(NAME, ...) groups::of::NAME,
+#include "src/expr/group_formulas.def"
+      void>::loops_of(formula, std::make_index_sequence<group_formula_count>());
+}
+
+}  // namespace arenite::expr::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <arenite/expr/builder.hpp>
+
+#include <algorithm>
+
+namespace arenite::expr {
+HWY_EXPORT(group_loops);
+
+namespace {
+
+template <class... Given>
+Expression make(Value (*formula)(Given...)) {
+  Builder builder;
+  const auto next = [&](const Value*) { return builder.operand(Type::float32); };
+  // In braces they are made from the first to the last.
+  const std::tuple<Given...> given{next(static_cast<const Given*>(nullptr))...};
+  return builder.finish({std::apply(formula, given)});
+}
+
+Value keep(Value x) { return x; }
+
+namespace of {
+#define ARENITE_GROUPS(NAME, OPERANDS, ...) \
+  struct NAME {                             \
+    template <class T>                      \
+    static auto of OPERANDS {               \
+      __VA_ARGS__;                          \
+    }                                       \
+  };
+#include "src/expr/group_formulas.def"
+}  // namespace of
+
+std::vector<Expression> all() {
+  return {
+#define ARENITE_GROUPS(NAME, ...) make(&of::NAME::of<Value>),
+#include "src/expr/group_formulas.def"
+  };
+}
+
+}  // namespace
+
+std::optional<FusedGroups> find_fused_groups(const Expression& expression) {
+  static const std::vector<Expression> known = all();
+  apply_isa();
+  const auto found = std::ranges::find(known, expression);
+  if (found == known.end()) return std::nullopt;
+  FusedGroups made =
+      HWY_DYNAMIC_DISPATCH(group_loops)(static_cast<std::size_t>(found - known.begin()));
+  made.is_one = !expression.varying()[expression.results()[0]];
+  return made;
+}
+
+}  // namespace arenite::expr
+#endif

@@ -1,0 +1,37 @@
+// Loops that run a whole formula over a group's elements: those of group_formulas.def.
+#pragma once
+
+#include <arenite/expr/expression.hpp>
+
+#include <optional>
+
+namespace arenite::expr {
+
+/// One group, whose elements lie one behind the other: at least one.
+struct GroupCall {
+  /// Of one that is the same for all elements, 16 of it, and its bit in `splats` is set.
+  const void* const* operands;
+  std::uint64_t splats;
+  std::size_t count;
+  float* result;  ///< may lie where an operand does
+  float* kept;    ///< as many rows, each of a multiple of 16 elements
+  bool is_one;    ///< the result
+};
+using GroupLoop = void (*)(const GroupCall& call);
+
+struct FusedGroups {
+  GroupLoop loop;
+  std::size_t kept;     ///< rows that it keeps from one sweep over the elements to the next
+  bool is_one = false;  ///< the result is one for a group
+};
+
+inline constexpr std::size_t group_formula_count =
+#define ARENITE_GROUPS(...) +1
+#include "src/expr/group_formulas.def"
+    ;
+
+/// Nothing: there is none for this expression, of which `count()` is no constant yet. The bits are
+/// those of its instructions and totals. Throws Error as find_loop does.
+std::optional<FusedGroups> find_fused_groups(const Expression& expression);
+
+}  // namespace arenite::expr
