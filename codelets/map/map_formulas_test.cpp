@@ -39,7 +39,7 @@ TEST(Mul, BuildsOnlyWantedGradients) {
   EXPECT_FALSE(h.gradient({g}, {true, false})[1]);
   EXPECT_EQ(ops_of(h), (std::vector<std::string>{"mul", "mul"}));
   EXPECT_FALSE(h.gradient({g}, {false, true})[0]);
-  EXPECT_EQ(ops_of(h), (std::vector<std::string>{"mul", "mul", "mul", "sum_to"}));
+  EXPECT_EQ(ops_of(h), (std::vector<std::string>{"mul", "mul", "reduce"}));
 }
 
 /// They have nothing in common, and one may be gone before the other is made.

@@ -6,6 +6,7 @@
 #include "codelets/map/map.hpp"
 #include "codelets/rules.hpp"
 #include "src/expr/formulas.hpp"
+#include "src/expr/functions.hpp"
 
 #include <numeric>
 
@@ -28,10 +29,11 @@ ValueId spread(graph::Builder& builder, ValueId value, const Shape& shape) {
   return builder.add1("broadcast_to", {value}, {{"shape", dims_of(shape)}});
 }
 
-/// The gradient of an operand, of that of its elements where all values of the op are `whole`: it
-/// was repeated to that, and the gradient may be one for several elements.
-ValueId summed_to(graph::Builder& builder, ValueId gradient, ValueId operand, const Shape& whole) {
-  const Shape found = builder.graph()[gradient].shape, part = builder.graph()[operand].shape;
+/// The gradient of a part that was repeated to `whole`, of those of its elements there; one may be
+/// for several elements.
+ValueId summed_to(graph::Builder& builder, ValueId gradient, const Shape& part,
+                  const Shape& whole) {
+  const Shape found = builder.graph()[gradient].shape;
   if (found == part && part == whole) return gradient;
   if (found == whole && part.rank() == 1 && part[0] == whole.at(-1) &&
       builder.graph()[gradient].type == DType::float32)
@@ -90,37 +92,116 @@ std::vector<std::size_t> groups_of(const expr::Expression& expression) {
 
 /// What an expression makes of values. Those that it leaves as they are need no op, and those that
 /// have nothing in common need not be there at the same time.
-std::vector<ValueId> mapped(graph::Builder& builder, const expr::Expression& expression,
-                            const std::vector<ValueId>& operands,
-                            const std::vector<std::int64_t>& axes) {
-  expr::Builder formula;
-  std::vector<expr::Value> given;
-  for (const expr::Type type : expression.operands()) given.push_back(formula.operand(type));
-  const auto all = formula.insert(expression, given);
-  const auto groups = groups_of(expression);
-  std::vector<ValueId> results(all.size());
-  for (std::size_t first = 0; first < results.size(); ++first) {
-    if (results[first]) continue;
-    const expr::Node& node = expression[expression.results()[first]];
-    if (node.function == expr::Function::operand) {
-      results[first] = operands[node.payload];
-      continue;
-    }
-    std::vector<expr::Value> together;
-    for (std::size_t i = first; i < results.size(); ++i) {
-      if (groups[i] == groups[first]) together.push_back(all[i]);
-    }
-    const expr::Reduced reduced = formula.finish_reduced(together);
-    std::vector<ValueId> needed;
-    for (const std::size_t operand : reduced.operands) needed.push_back(operands[operand]);
-    const auto made = map_op(builder, reduced.expression, needed, axes);
-    auto next = made.begin();
-    for (std::size_t i = first; i < results.size(); ++i) {
-      if (groups[i] == groups[first]) results[i] = *next++;
-    }
+class Mapper {
+ public:
+  /// `operands` are repeated to `whole`, which is reduced along `axes`.
+  Mapper(graph::Builder& builder, const expr::Expression& expression, const Shape& whole,
+         std::vector<ValueId> operands, std::vector<std::int64_t> axes)
+      : builder_(builder),
+        expression_(expression),
+        whole_(whole),
+        operands_(std::move(operands)),
+        axes_(std::move(axes)),
+        results_(expression.results().size()) {
+    std::vector<expr::Value> given;
+    for (const expr::Type type : expression.operands()) given.push_back(formula_.operand(type));
+    all_ = formula_.insert(expression, given);
+    for (const expr::NodeId result : expression.results()) needed_.push_back(needed_by(result));
   }
-  return results;
-}
+
+  /// By result, summed to the shape of a part that was repeated.
+  std::vector<ValueId> map(const std::vector<Shape>& parts) {
+    std::vector<bool> is_summed(results_.size(), false);
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      const expr::Node& node = expression_[expression_.results()[i]];
+      if (node.function == expr::Function::operand) {
+        results_[i] = operands_[node.payload];
+      } else if (can_be_summed(i) && parts[i] != whole_) {
+        results_[i] = summed(i, with_ones(parts[i], whole_.rank()));
+        is_summed[i] = static_cast<bool>(results_[i]);
+      }
+    }
+    const auto groups = groups_of(expression_);
+    for (std::size_t first = 0; first < results_.size(); ++first) {
+      if (results_[first]) continue;
+      std::vector<std::size_t> which;
+      std::vector<expr::Value> together;
+      for (std::size_t i = first; i < results_.size(); ++i) {
+        if (results_[i] || groups[i] != groups[first]) continue;
+        which.push_back(i);
+        together.push_back(all_[i]);
+      }
+      const expr::Reduced reduced = formula_.finish_reduced(together);
+      const auto made = map_op(builder_, reduced.expression, values_of(reduced), axes_);
+      for (std::size_t i = 0; i < which.size(); ++i) results_[which[i]] = made[i];
+    }
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      results_[i] = is_summed[i] ? shaped(builder_, results_[i], parts[i])
+                                 : summed_to(builder_, results_[i], parts[i], whole_);
+    }
+    return results_;
+  }
+
+ private:
+  std::vector<bool> needed_by(expr::NodeId result) const {
+    std::vector<bool> needed(expression_.nodes().size(), false);
+    needed[result] = true;
+    for (std::size_t node = needed.size(); node-- > 0;) {
+      if (!needed[node]) continue;
+      for (const auto source : expr::sources_of(expression_[static_cast<expr::NodeId>(node)]))
+        needed[source] = true;
+    }
+    return needed;
+  }
+
+  std::vector<ValueId> values_of(const expr::Reduced& reduced) const {
+    std::vector<ValueId> needed;
+    for (const std::size_t operand : reduced.operands) needed.push_back(operands_[operand]);
+    return needed;
+  }
+
+  /// Its elements need lie nowhere: nobody else reads them, or what is dear in them.
+  bool can_be_summed(std::size_t result) const {
+    for (expr::NodeId node = 0; node < expression_.nodes().size(); ++node) {
+      if (!needed_[result][node]) continue;
+      const expr::Function function = expression_[node].function;
+      if (expr::is_reduction(function)) return false;
+      for (std::size_t other = 0; other < results_.size(); ++other) {
+        if (other == result || !needed_[other][node]) continue;
+        if (node == expression_.results()[result] || !expr::is_cheap(function)) return false;
+      }
+    }
+    return true;
+  }
+
+  /// None where it is one for several elements.
+  ValueId summed(std::size_t result, const Shape& part) {
+    const expr::Reduced reduced = formula_.finish_reduced(std::array{sum(all_[result])});
+    const std::vector<ValueId> needed = values_of(reduced);
+    List axes;
+    for (int axis = 0; axis < whole_.rank(); ++axis) {
+      const bool is_there = std::ranges::any_of(needed, [&](ValueId value) {
+        const Shape& shape = builder_.graph()[value].shape;
+        const int own = axis - (whole_.rank() - shape.rank());
+        return own >= 0 && shape[own] == whole_[axis];
+      });
+      if (!is_there) return {};
+      if (part[axis] != whole_[axis]) axes.push_back(axis);
+    }
+    return map_op(builder_, reduced.expression, needed, axes).front();
+  }
+
+  using List = std::vector<std::int64_t>;
+  graph::Builder& builder_;
+  const expr::Expression& expression_;
+  const Shape& whole_;
+  std::vector<ValueId> operands_;
+  List axes_;
+  expr::Builder formula_;
+  std::vector<expr::Value> all_;
+  std::vector<std::vector<bool>> needed_;  // by result, by node
+  std::vector<ValueId> results_;
+};
 
 }  // namespace
 
@@ -154,13 +235,13 @@ void map_gradient(graph::GradientContext& context) {
       value = shaped(context.builder(), value, Shape(grouped));
     operands.push_back(value);
   }
-  const std::vector<ValueId> gradients =
-      mapped(context.builder(), made->expression, operands, axes);
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const std::size_t operand = made->of[i];
-    context.set(operand,
-                summed_to(context.builder(), gradients[i], context.operand(operand), space.whole));
-  }
+  std::vector<Shape> parts;
+  for (const std::size_t operand : made->of)
+    parts.push_back(context.builder().graph()[context.operand(operand)].shape);
+  const auto gradients =
+      Mapper(context.builder(), made->expression, space.whole, std::move(operands), std::move(axes))
+          .map(parts);
+  for (std::size_t i = 0; i < gradients.size(); ++i) context.set(made->of[i], gradients[i]);
 }
 
 }  // namespace arenite::codelets

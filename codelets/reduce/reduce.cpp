@@ -61,11 +61,28 @@ Results infer(const OpView& op) {
   return results;
 }
 
-/// Some groups, of rows that operands have or that all share.
+/// Whether results are sums that groups of fewer elements make parts of.
+bool are_sums(const expr::Expression& formula) {
+  std::vector<bool> is_result(formula.nodes().size(), false);
+  for (const expr::NodeId result : formula.results()) is_result[result] = true;
+  for (expr::NodeId node = 0; node < is_result.size(); ++node) {
+    const expr::Function function = formula[node].function;
+    if (is_result[node] != (function == expr::Function::sum)) return false;
+    if (function == expr::Function::count || (expr::is_reduction(function) && !is_result[node]))
+      return false;
+    for (const expr::NodeId source : expr::sources_of(formula[node])) {
+      if (is_result[source]) return false;
+    }
+  }
+  return true;
+}
+
+/// Some groups, of rows that operands have or that all share; or a part of each.
 std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
   const Elementwise made(op);
   const Space& space = made.space;
-  if (space.whole.rank() == 0 || space.reduces(0) || space.whole[0] == 1) return std::nullopt;
+  if (space.whole.rank() == 0 || space.whole[0] == 1) return std::nullopt;
+  if (space.reduces(0) && !are_sums(made.written)) return std::nullopt;
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
     const Shape& own = op.operand(i).shape;
     const bool has_rows = own.rank() == space.whole.rank() && own[0] == space.whole[0];
@@ -74,7 +91,9 @@ std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& sha
   for (const expr::Node& node : made.formula.nodes()) {
     if (node.function == expr::Function::index && node.payload == 0) return std::nullopt;
   }
-  return all_rows(op, op.attributes());
+  if (!space.reduces(0)) return all_rows(op, op.attributes());
+  return graph::OfShare{.results = std::vector(op.op().results.size(), graph::OfShare::Result::sum),
+                        .attributes = op.attributes()};
 }
 
 }  // namespace

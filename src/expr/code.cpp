@@ -12,16 +12,6 @@ namespace {
 std::size_t bytes_in_tile(Type type) noexcept {
   return type == Type::boolean ? 4 : static_cast<std::size_t>(size_of(type));
 }
-
-/// Cheaper to make again than to keep.
-bool is_cheap(Function function) noexcept {
-  const bool divides = function == Function::divide || function == Function::remainder ||
-                       function == Function::sqrt || function == Function::rsqrt;
-  const bool is_hard =
-      (function >= Function::exp && function <= Function::sigmoid) || function == Function::pow;
-  return !divides && !is_hard;
-}
-
 /// Whether its loop reads one vector of each splat, and no more.
 bool holds_splats(const Instruction& instruction) noexcept {
   const bool selects = instruction.function == Function::select;

@@ -117,4 +117,12 @@ std::span<const NodeId> sources_of(const Node& node) noexcept {
   return {node.sources.data(), info(node.function).sources};
 }
 
+bool is_cheap(Function function) noexcept {
+  const bool divides = function == Function::divide || function == Function::remainder ||
+                       function == Function::sqrt || function == Function::rsqrt;
+  const bool is_hard =
+      (function >= Function::exp && function <= Function::sigmoid) || function == Function::pow;
+  return !divides && !is_hard;
+}
+
 }  // namespace arenite::expr

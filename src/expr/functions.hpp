@@ -46,4 +46,7 @@ std::optional<Type> type_named(std::string_view name) noexcept;
 
 bool takes(const FunctionInfo& function, Type type) noexcept;
 
+/// Cheaper to make again than to keep.
+bool is_cheap(Function function) noexcept;
+
 }  // namespace arenite::expr
