@@ -135,27 +135,4 @@ struct Sums {
   std::int64_t workspace() const { return chunks.workspace(); }
 };
 
-/// Those over all axes along which y's size is not x's.
-inline Sums sums_to(const graph::Value& x, const Shape& y) {
-  const Strides from(x);
-  Sums made;
-  for (int i = 0; i < x.shape.rank(); ++i) {
-    const std::int64_t step = from.axis[static_cast<std::size_t>(i)];
-    (y[i] == x.shape[i] ? made.sums : made.terms).add(x.shape[i], {step});
-  }
-  made.deal_out();
-  return made;
-}
-
-template <class T>
-static void run_sums(const KernelCall& call, const Sums& s, const T* x, T* y) {
-  const Offsets<1> sums = s.sums, terms = s.terms;
-  sum_chunks(
-      call, s.chunks,
-      [=] ARENITE_THREAD(std::int64_t i, std::int64_t t) {
-        return x[sums.at(i).of[0] + terms.at(t).of[0]];
-      },
-      [=] ARENITE_THREAD(std::int64_t i, double total) { y[i] = static_cast<T>(total); });
-}
-
 }  // namespace arenite::codelets::cuda

@@ -62,7 +62,7 @@ void expect_axes_of(const expr::Expression& formula, const Shape& shape) {
         node.payload < static_cast<std::uint64_t>(shape.rank()))
       continue;
     fail({.found = "index(" + std::to_string(node.payload) + ")",
-          .expected = "an axis of the results' shape " + to_string(shape)});
+          .expected = "an axis of the operands' joint shape " + to_string(shape)});
   }
 }
 
@@ -120,8 +120,7 @@ Space space_of(const OpView& op, const graph::ElementFormula& formula) {
 Elementwise::Elementwise(const OpView& op) {
   graph::ElementFormula given = op.op().definition->formula(op);
   space = space_of(op, given);
-  written = std::move(given.expression);
-  formula = written.reduces() ? expr::counted(written, space.group()) : written;
+  formula = std::move(given.expression);
   for (std::size_t i = 0; i < op.operand_count(); ++i) values.push_back({&op.operand(i)});
   const auto varies = formula.varying();
   for (std::size_t i = 0; i < op.op().results.size(); ++i)

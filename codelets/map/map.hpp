@@ -29,8 +29,7 @@ Space space_of(const OpView& op, const graph::ElementFormula& formula);
 
 /// An op that has a formula.
 struct Elementwise {
-  expr::Expression written;
-  expr::Expression formula;  ///< the same, with its groups' elements for `count()`
+  expr::Expression formula;
   Space space;
   std::vector<Seen> values;  ///< operands, then results
 

@@ -72,13 +72,11 @@ struct State {
   /// `is_placed`: it is known what lies where, as it is not when the workspace is asked for.
   State(const OpView& op, bool is_fused, bool is_placed);
 
-  /// Of a fold, of which `row` groups lie side by side: some rows of them fill the vectors.
+  /// Of a fold, of which `row` groups lie side by side: as many for each as its size says.
   std::size_t places(std::int64_t row) const noexcept {
     if (!walk.has_columns()) return expr::fold_lanes;
-    constexpr std::int64_t wide = 64;
-    const std::int64_t rows =
-        std::clamp<std::int64_t>(wide / std::max<std::int64_t>(1, row), 1, walk.rows_in_tile);
-    return static_cast<std::size_t>(rows * row);
+    constexpr std::int64_t many = 64, at_once = 4;
+    return static_cast<std::size_t>(of.space.group() < many ? row : at_once * row);
   }
 
  private:
@@ -100,16 +98,18 @@ std::vector<std::vector<std::size_t>> overwritten(const OpView& op) {
   return all;
 }
 
-Code code_of(const expr::Expression& formula, const Walk& walk,
+Code code_of(const Elementwise& of, const Walk& walk,
              const std::vector<std::vector<std::size_t>>& overwrites) {
   std::vector<Reach> reach;
-  for (std::size_t i = 0; i < formula.operands().size(); ++i) {
+  for (std::size_t i = 0; i < of.formula.operands().size(); ++i) {
     reach.push_back(walk.access[i] == Access::scalar     ? Reach::run
                     : walk.access[i] == Access::of_group ? Reach::group
                     : walk.access[i] == Access::of_row   ? Reach::row
                                                          : Reach::element);
   }
-  return expr::lower(formula, reach, overwrites, walk.lie, walk.elements() <= most_kept);
+  return expr::lower(
+      of.formula, reach, overwrites,
+      {.groups = walk.lie, .group = of.space.group(), .keeps = walk.elements() <= most_kept});
 }
 
 /// Each result in place of all operands: what needs the most registers.
@@ -131,12 +131,12 @@ Walk walk_of(const OpView& op, const Elementwise& of) {
 }
 
 State::State(const OpView& op, bool is_fused, bool is_placed) : of(op), walk(walk_of(op, of)) {
-  code = code_of(of.formula, walk, all_overwritten(op));
+  code = code_of(of, walk, all_overwritten(op));
   most_registers = code.registers;
-  if (is_placed && !is_fused) code = code_of(of.formula, walk, overwritten(op));
+  if (is_placed && !is_fused) code = code_of(of, walk, overwritten(op));
   if (is_fused) {
     if (of.formula.reduces()) {
-      fused_groups = expr::find_fused_groups(of.written);
+      fused_groups = expr::find_fused_groups(of.formula);
       code.kept = fused_groups->kept;
     } else {
       fused = expr::find_fused(of.formula);
@@ -575,7 +575,7 @@ bool has_rows(const Walk& walk) {
 graph::Support is_fused(const OpView& op) {
   const Elementwise of(op);
   if (of.formula.reduces()) {
-    if (!expr::find_fused_groups(of.written)) return "a formula that has no loops of its own";
+    if (!expr::find_fused_groups(of.formula)) return "a formula that has no loops of its own";
     if (!has_rows(walk_of(op, of))) return "groups whose elements are no rows";
   } else if (expr::find_fused(of.formula) == nullptr) {
     return "a formula that has no loop of its own";

@@ -132,7 +132,7 @@ class Mapper {
         together.push_back(all_[i]);
       }
       const expr::Reduced reduced = formula_.finish_reduced(together);
-      const auto made = map_op(builder_, reduced.expression, values_of(reduced), axes_);
+      const auto made = map_op(builder_, reduced.expression, values_of(reduced, true), axes_);
       for (std::size_t i = 0; i < which.size(); ++i) results_[which[i]] = made[i];
     }
     for (std::size_t i = 0; i < results_.size(); ++i) {
@@ -154,10 +154,37 @@ class Mapper {
     return needed;
   }
 
-  std::vector<ValueId> values_of(const expr::Reduced& reduced) const {
+  /// What is left of the operands. What asks for the elements of groups, or for places, goes
+  /// through all that there are: then one operand at least is to be `whole_`.
+  std::vector<ValueId> values_of(const expr::Reduced& reduced, bool may_repeat) {
     std::vector<ValueId> needed;
     for (const std::size_t operand : reduced.operands) needed.push_back(operands_[operand]);
+    const bool goes_through_all =
+        reduced.expression.reduces() ||
+        std::ranges::any_of(reduced.expression.nodes(), [](const expr::Node& node) {
+          return node.function == expr::Function::index;
+        });
+    if (!may_repeat || !goes_through_all || is_whole(needed)) return needed;
+    const auto types = reduced.expression.operands();
+    const auto real = std::ranges::find_if(types, expr::is_float);
+    ValueId& value = needed[static_cast<std::size_t>(real - types.begin())];
+    value = spread(builder_,
+                   shaped(builder_, value, with_ones(builder_.graph()[value].shape, whole_.rank())),
+                   whole_);
     return needed;
+  }
+
+  /// Whether values are repeated to the whole shape, with no other operand.
+  bool is_whole(const std::vector<ValueId>& values) const {
+    for (int axis = 0; axis < whole_.rank(); ++axis) {
+      const bool is_there = std::ranges::any_of(values, [&](ValueId value) {
+        const Shape& shape = builder_.graph()[value].shape;
+        const int own = axis - (whole_.rank() - shape.rank());
+        return own >= 0 && shape[own] == whole_[axis];
+      });
+      if (!is_there && whole_[axis] != 1) return false;
+    }
+    return true;
   }
 
   /// Its elements need lie nowhere: nobody else reads them, or what is dear in them.
@@ -177,15 +204,10 @@ class Mapper {
   /// None where it is one for several elements.
   ValueId summed(std::size_t result, const Shape& part) {
     const expr::Reduced reduced = formula_.finish_reduced(std::array{sum(all_[result])});
-    const std::vector<ValueId> needed = values_of(reduced);
+    const std::vector<ValueId> needed = values_of(reduced, false);
+    if (!is_whole(needed)) return {};
     List axes;
     for (int axis = 0; axis < whole_.rank(); ++axis) {
-      const bool is_there = std::ranges::any_of(needed, [&](ValueId value) {
-        const Shape& shape = builder_.graph()[value].shape;
-        const int own = axis - (whole_.rank() - shape.rank());
-        return own >= 0 && shape[own] == whole_[axis];
-      });
-      if (!is_there) return {};
       if (part[axis] != whole_[axis]) axes.push_back(axis);
     }
     return map_op(builder_, reduced.expression, needed, axes).front();

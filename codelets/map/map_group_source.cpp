@@ -88,6 +88,7 @@ class Writer {
   /// Of each group, as many as threads: 1 where one kernel does all.
   std::int64_t parted() const {
     const std::int64_t threads = groups_ * (is_row_ ? lanes_of_row : 1);
+    if (stages_ == 0) return 1;  // nothing but its count is asked for
     if (group_ <= (is_row_ ? most_in_row : most_in_one_go) || threads >= wanted_threads) return 1;
     return std::clamp(wanted_threads / groups_, std::int64_t{1},
                       std::min(most_parts, group_ / least_elements));
@@ -140,7 +141,7 @@ class Writer {
   }
 
   std::string statement(NodeId id) const {
-    expr::CudaNames names;
+    expr::CudaNames names{.operands = {}, .indices = {}, .group = group_};
     for (std::size_t v = 0; v < formula_.operands().size(); ++v)
       names.operands.push_back(fmt::format("in{}[{}]", v, element(v)));
     std::int64_t step = 1;
@@ -215,8 +216,8 @@ class Writer {
 
   // ---- Totals ----------------------------------------------------------------------------------
 
-  std::vector<Fold> folds_of(std::size_t stage) const {
-    std::vector<Fold> folds;
+  std::vector<Total> folds_of(std::size_t stage) const {
+    std::vector<Total> folds;
     for (NodeId id = 0; id < stage_.size(); ++id) {
       const Node& node = formula_[id];
       if (!expr::is_reduction(node.function) || stage_[id] != stage + 1) continue;
@@ -226,28 +227,28 @@ class Writer {
   }
 
   /// The totals of elements from number `first` on, `step` apart.
-  std::string loop(const std::vector<Fold>& folds, std::size_t stage, std::string_view first,
+  std::string loop(const std::vector<Total>& folds, std::size_t stage, std::string_view first,
                    std::string_view step, std::string_view end) {
     std::string body;
-    for (const Fold& fold : folds) body += fold.begin();
+    for (const Total& fold : folds) body += fold.begin();
     if (group_ == 0) return body;
     body +=
         fmt::format("#pragma unroll 4\nfor (Place e = {}; e < {}; e += {}) {{\n", first, end, step);
     body += places("e", true) + statements(sources_of(folds), stage, false);
-    for (const Fold& fold : folds) {
+    for (const Total& fold : folds) {
       const std::string value = name(fold.source);
       body += fold.add(fold.is_place() ? fmt::format("{}{{{}, e}}", fold.total, value)
                                        : fmt::format("static_cast<{}>({})", fold.total, value));
     }
     return body + "}\n";
   }
-  static std::vector<NodeId> sources_of(const std::vector<Fold>& folds) {
+  static std::vector<NodeId> sources_of(const std::vector<Total>& folds) {
     std::vector<NodeId> sources;
-    for (const Fold& fold : folds) sources.push_back(fold.source);
+    for (const Total& fold : folds) sources.push_back(fold.source);
     return sources;
   }
 
-  std::string end(const Fold& fold) {
+  std::string end(const Total& fold) {
     is_declared_[fold.node] = true;
     const std::string_view type = expr::cuda_name(formula_[fold.node].type);
     return fmt::format("const {} {} = static_cast<{}>({}{});\n", type, name(fold.node), type,
@@ -285,10 +286,10 @@ class Writer {
         is_shared ? fmt::format("(is_there ? {} : 0)", group_) : std::to_string(group_);
     body += places("g", false);
     for (std::size_t stage = 0; stage < stages_; ++stage) {
-      const std::vector<Fold> folds = folds_of(stage);
+      const std::vector<Total> folds = folds_of(stage);
       body += statements(sources_of(folds), stage, true);
       body += loop(folds, stage, first, step, last);
-      for (const Fold& fold : folds) {
+      for (const Total& fold : folds) {
         if (is_shared) body += fold.join_lanes();
         body += end(fold);
       }
@@ -307,14 +308,14 @@ class Writer {
   }
 
   void sweep(std::size_t stage, std::int64_t parts) {
-    std::vector<Fold> folds = folds_of(stage);
+    std::vector<Total> folds = folds_of(stage);
     // Neighbouring threads read neighbouring elements.
     start();
     std::string body = is_row_ ? fmt::format("const Place g = i / {0}, c = i % {0};\n", parts)
                                : fmt::format("const Place g = i % {0}, c = i / {0};\n", groups_);
     body += places("g", false) + statements(sources_of(folds), stage, true);
     body += loop(folds, stage, "c", std::to_string(parts), std::to_string(group_));
-    for (Fold& fold : folds) {
+    for (Total& fold : folds) {
       fold.at = take(groups_ * parts * (fold.is_place() ? 16 : 8));
       body += fmt::format("{} = {};\n", in_workspace(fold.total, fold.at, "i"), fold.name());
     }
@@ -322,13 +323,13 @@ class Writer {
 
     start();
     body = shared_group() + places("g", false);
-    for (const Fold& fold : folds) body += fold.begin();
+    for (const Total& fold : folds) body += fold.begin();
     body += fmt::format("#pragma unroll 4\nfor (Place p = lane; p < {}; p += lanes) {{\n", parts);
     const std::string part =
         is_row_ ? fmt::format("g * {} + p", parts) : fmt::format("p * {} + g", groups_);
-    for (const Fold& fold : folds) body += fold.add(in_workspace(fold.total, fold.at, part));
+    for (const Total& fold : folds) body += fold.add(in_workspace(fold.total, fold.at, part));
     body += "}\n";
-    for (const Fold& fold : folds) body += fold.join_lanes() + end(fold);
+    for (const Total& fold : folds) body += fold.join_lanes() + end(fold);
     launch(body + behind(stage + 1), shared_threads());
   }
 

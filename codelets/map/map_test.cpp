@@ -222,7 +222,7 @@ TEST(Map, RefusesWhatDoesNotFit) {
       "map: operand $2 (b) of shape [4]; expected a shape that fits [2, 3] from the last axis on, "
       "where a size of 1 is repeated");
   expect_error([&] { map({x}, "$1 + float32(index(2))"); },
-               "map: index(2); expected an axis of the results' shape [2, 3]");
+               "map: index(2); expected an axis of the operands' joint shape [2, 3]");
   EXPECT_THROW(map({x, i}, "$1 + $2"), Error);
   EXPECT_THROW(map({x, x}, "$1"), Error);
   EXPECT_THROW(map({x}, "$1 +"), Error);

@@ -33,11 +33,15 @@ template <class T, class Join>
 inline T joined(T mine, Join) { return mine; }
 #else
 constexpr int lanes = 32;
+/// Of a block's threads: one total each, of any type.
+__device__ inline char* totals_of_block() {
+  __shared__ alignas(16) char bytes[256 * 16];
+  return bytes;
+}
 /// Of 32 neighbours: all get what their totals come to.
 template <class T, class Join>
 __device__ inline T joined(T mine, Join join) {
-  __shared__ char bytes[256 * sizeof(T)];
-  T* const all = reinterpret_cast<T*>(bytes);
+  T* const all = reinterpret_cast<T*>(totals_of_block());
   __syncthreads();
   all[threadIdx.x] = mine;
   __syncthreads();
@@ -51,7 +55,7 @@ __device__ inline T joined(T mine, Join join) {
 )";
 
 /// What a reduction of an expression's is in a kernel: a variable, and how others are put to it.
-struct Fold {
+struct Total {
   expr::NodeId node, source;
   expr::Function function;
   expr::Type type;      // of the values
@@ -59,7 +63,7 @@ struct Fold {
   std::string none;     // of no element
   std::int64_t at = 0;  // of parts' totals in the workspace
 
-  Fold(const expr::Expression& formula, expr::NodeId reduction)
+  Total(const expr::Expression& formula, expr::NodeId reduction)
       : node(reduction),
         source(formula[reduction].sources[0]),
         function(formula[reduction].function),

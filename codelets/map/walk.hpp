@@ -4,9 +4,10 @@
 // whole rows. A row is as much of the innermost axes as every value goes through in steps of one
 // element, or of none.
 //
-// A reduction goes through its groups one after the other. Where a group's innermost axis is long,
-// a tile is of one group, and a row along that axis. Else as many groups as fit into a row lie side
-// by side, and the elements of each are one below the other.
+// A reduction goes through its groups one after the other. Where their elements are many and lie in
+// a row, a tile is of one group. Else as many groups as fit into a row lie side by side, and the
+// elements of each are one below the other. A group's shape alone decides, so that some of the
+// groups have the same bits as all.
 #pragma once
 
 #include "codelets/strides.hpp"
@@ -27,18 +28,6 @@ enum class Access : std::uint8_t {
   by_row,    ///< copied, or repeated, row by row
   periodic,  ///< the same row again and again
 };
-
-inline std::vector<const graph::Value*> operands_of(const OpView& op) {
-  std::vector<const graph::Value*> values;
-  for (std::size_t i = 0; i < op.operand_count(); ++i) values.push_back(&op.operand(i));
-  return values;
-}
-
-inline std::vector<const graph::Value*> results_of(const OpView& op) {
-  std::vector<const graph::Value*> values;
-  for (std::size_t i = 0; i < op.op().results.size(); ++i) values.push_back(&op.result(i));
-  return values;
-}
 
 /// An axis that several values go through together.
 struct JointAxis {
@@ -131,19 +120,18 @@ struct Walk {
   }
 
  private:
-  void part(std::vector<Axis> axes);
+  void part(std::vector<Axis> axes, std::int64_t group);
   Access access_of(std::size_t value) const;
 };
 
 /// Which axes are groups', and which their elements'.
-inline void Walk::part(std::vector<Axis> axes) {
+inline void Walk::part(std::vector<Axis> axes, std::int64_t group) {
   const auto is_reduced = [](const Axis& axis) { return axis.is_reduced; };
-  constexpr std::int64_t long_row = 64, wide = 8;
+  constexpr std::int64_t long_row = 64;
   const auto tile = static_cast<std::int64_t>(expr::tile_elements);
   const auto kept = std::ranges::find_if_not(axes.rbegin(), axes.rend(), is_reduced);
   const bool is_inside = kept == axes.rbegin();  // elements of a group lie apart
-  const bool side_by_side =
-      kept != axes.rend() && (is_inside || (axes.back().size < long_row && kept->size >= wide));
+  const bool side_by_side = kept != axes.rend() && (is_inside || group < long_row);
   std::optional<Axis> columns;
   if (side_by_side) {
     lie = expr::Groups::columns;
@@ -170,7 +158,7 @@ inline Walk::Walk(const std::vector<Seen>& values, std::size_t operands, const S
   if (space.reduced.empty()) {
     outer = joint_axes(values, space);
   } else {
-    part(joint_axes(values, space));
+    part(joint_axes(values, space), space.group());
   }
   const auto take = [&](Axis& into) {
     if (outer.empty()) return;
@@ -213,7 +201,9 @@ inline Access Walk::access_of(std::size_t value) const {
   if (is_for_group && (has_columns() || (step(row) == 0 && !groups.empty())))
     return Access::of_group;
   if (step(row) > 1) return Access::by_row;
-  if (rows_in_tile == 1) return step(row) == 0 ? Access::of_row : Access::direct;
+  // Where groups lie side by side, no splat may meet what is one for each of them.
+  if (rows_in_tile == 1 && step(row) == 0) return has_columns() ? Access::by_row : Access::of_row;
+  if (rows_in_tile == 1) return Access::direct;
   if (step(row) == 1 && step(rows) == row.size) return Access::direct;
   return step(row) == 1 && step(rows) == 0 ? Access::periodic : Access::by_row;
 }

@@ -82,7 +82,7 @@ std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& sha
   const Elementwise made(op);
   const Space& space = made.space;
   if (space.whole.rank() == 0 || space.whole[0] == 1) return std::nullopt;
-  if (space.reduces(0) && !are_sums(made.written)) return std::nullopt;
+  if (space.reduces(0) && !are_sums(made.formula)) return std::nullopt;
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
     const Shape& own = op.operand(i).shape;
     const bool has_rows = own.rank() == space.whole.rank() && own[0] == space.whole[0];

@@ -60,7 +60,7 @@ std::uint64_t payload_in(Type type, const Term& number) {
   }
   const auto refuse_it = [&] { refuse("the number " + number_text(number), range_of(type)); };
   if (!number.is_integer() &&
-      !(std::fabs(number.real()) < 0x1p53 && number.real() == std::floor(number.real())))
+      !(std::fabs(number.real()) <= 0x1p53 && number.real() == std::floor(number.real())))
     refuse_it();
   const std::int64_t integer =
       number.is_integer() ? number.integer() : static_cast<std::int64_t>(number.real());
@@ -378,25 +378,6 @@ Value logsumexp(Value x) {
   const Value most = max(x),
               from = select(abs(most) == std::numeric_limits<double>::infinity(), 0, most);
   return from + log(sum(exp(x - from)));
-}
-
-Expression counted(const Expression& expression, std::int64_t group) {
-  Builder builder;
-  std::vector<Value> operands, made, results;
-  for (const Type type : expression.operands()) operands.push_back(builder.operand(type));
-  for (const Node& node : expression.nodes()) {
-    if (node.function == Function::operand) {
-      made.push_back(operands[node.payload]);
-    } else if (node.function == Function::count) {
-      made.push_back(builder.constant(node.type, group));
-    } else {
-      std::vector<Value> sources;
-      for (const NodeId source : sources_of(node)) sources.push_back(made[source]);
-      made.push_back(builder.copy(node, sources));
-    }
-  }
-  for (const NodeId result : expression.results()) results.push_back(made[result]);
-  return builder.finish_with_all(results);
 }
 
 std::uint64_t Expression::hash() const noexcept {

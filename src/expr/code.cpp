@@ -22,10 +22,11 @@ bool holds_splats(const Instruction& instruction) noexcept {
 class Lowering {
  public:
   Lowering(const Expression& expression, std::span<const Reach> reach,
-           std::span<const std::vector<std::size_t>> overwrites, Groups groups)
+           std::span<const std::vector<std::size_t>> overwrites, const Lowered& as)
       : expression_(expression),
         overwrites_(overwrites),
-        groups_(groups),
+        groups_(as.groups),
+        group_(as.group),
         varies_(expression.varying()),
         reduces_(expression.reduces()),
         reach_(expression.nodes().size(), Reach::run),
@@ -77,8 +78,7 @@ class Lowering {
 
   bool is_computed(NodeId id) const {
     const Function function = node(id).function;
-    return function != Function::operand && function != Function::constant &&
-           function != Function::index && !is_reduction(function) && !absorbed_[id];
+    return !sources_of(node(id)).empty() && !is_reduction(function) && !absorbed_[id];
   }
 
   /// Made anew in each sweep that needs it, tile by tile or row by row.
@@ -279,7 +279,7 @@ class Lowering {
     if (one.function == Function::operand) {
       widen(one.type);
       homes_[id] = {Kind::operand, one.payload};
-    } else if (one.function == Function::constant) {
+    } else if (one.function == Function::constant || one.function == Function::count) {
       homes_[id] = {Kind::splat, new_splat(one.type)};
       constants_.push_back({homes_[id], id});
     } else if (one.function == Function::index) {
@@ -410,8 +410,11 @@ class Lowering {
   }
 
   void number_places() {
-    for (const auto& [home, id] : constants_)
-      code_.constants.push_back({place_of(home), node(id).type, node(id).payload});
+    for (const auto& [home, id] : constants_) {
+      const bool counts = node(id).function == Function::count;
+      code_.constants.push_back({place_of(home), node(id).type,
+                                 counts ? static_cast<std::uint64_t>(group_) : node(id).payload});
+    }
     for (const auto& [home, id] : indices_)
       code_.indices.push_back({place_of(home), static_cast<int>(node(id).payload)});
     for (Draft& draft : drafts_) {
@@ -431,6 +434,7 @@ class Lowering {
   const Expression& expression_;
   std::span<const std::vector<std::size_t>> overwrites_;
   Groups groups_;
+  std::int64_t group_;
   std::vector<bool> varies_;
   bool reduces_;
   Code code_;
@@ -460,8 +464,8 @@ int source_count(const Instruction& instruction) noexcept {
 }
 
 Code lower(const Expression& expression, std::span<const Reach> reach,
-           std::span<const std::vector<std::size_t>> overwrites, Groups groups, bool keeps) {
-  return Lowering(expression, reach, overwrites, groups).run(keeps);
+           std::span<const std::vector<std::size_t>> overwrites, const Lowered& as) {
+  return Lowering(expression, reach, overwrites, as).run(as.keeps);
 }
 
 }  // namespace arenite::expr

@@ -92,10 +92,15 @@ struct Code {
   }
 };
 
-/// `reach` is by operand. `overwrites[i]` are the operands in whose bytes result i lies. With
-/// `keeps`, what several sweeps read and what is not cheap is kept: else it is made again.
+struct Lowered {
+  Groups groups = Groups::rows;
+  std::int64_t group = 1;  ///< elements of one, which is what `count()` is
+  /// What several sweeps read and what is not cheap is kept: else it is made again.
+  bool keeps = true;
+};
+
+/// `reach` is by operand. `overwrites[i]` are the operands in whose bytes result i lies.
 Code lower(const Expression& expression, std::span<const Reach> reach,
-           std::span<const std::vector<std::size_t>> overwrites, Groups groups = Groups::rows,
-           bool keeps = true);
+           std::span<const std::vector<std::size_t>> overwrites, const Lowered& as);
 
 }  // namespace arenite::expr

@@ -63,6 +63,8 @@ std::string cuda_statement(const Expression& expression, NodeId id, const CudaNa
         return cuda_constant(node);
       case Function::index:
         return names.indices[node.payload];
+      case Function::count:
+        return fmt::format("{}L", names.group);
       case Function::cast:
         return fmt::format("cast_value<{}>({})", cuda_name(node.type), name(node.sources[0]));
       case Function::select:

@@ -17,7 +17,8 @@ std::string_view cuda_name(Type type) noexcept;
 /// What the element at one place is made of.
 struct CudaNames {
   std::vector<std::string> operands;  ///< their elements, by operand
-  std::vector<std::string> indices;   ///< int64: the place, by axis of the results
+  std::vector<std::string> indices;   ///< int64: the place, by axis of what is gone through
+  std::int64_t group = 1;             ///< elements of one
 };
 
 /// All bits of a constant.

@@ -123,9 +123,6 @@ class Builder {
 
 inline Type Value::type() const noexcept { return (*builder_)[node_].type; }
 
-/// The same of groups of so many elements, where `count()` is that number.
-Expression counted(const Expression& expression, std::int64_t group);
-
 // ---- Formulas ----------------------------------------------------------------------------------
 
 /// Applies a function where one of the sources is a value.

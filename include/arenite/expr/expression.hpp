@@ -35,7 +35,7 @@ enum class Function : std::uint8_t {
   // Of nothing
   operand,   ///< its element at this place
   constant,  ///
-  index,     ///< int64: the place along an axis of the results
+  index,     ///< int64: the place along an axis of the operands' joint shape
   // Of one value
   cast,  ///< to the node's type
   negate,
@@ -101,7 +101,7 @@ struct Node {
   Type type = Type::float32;
   /// Nodes before this one; as many as the function has.
   std::array<NodeId, 3> sources{};
-  /// An operand's number, an axis (0: the results' first), or the constant: as its type's bits,
+  /// An operand's number, an axis (0: the first), or the constant: as its type's bits,
   /// behind zeros.
   std::uint64_t payload = 0;
 

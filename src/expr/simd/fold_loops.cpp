@@ -27,9 +27,15 @@ struct Loops {
   }
 
   static void add(void* totals, std::size_t places, const void* elements, std::size_t count,
-                  std::int64_t, std::int64_t) noexcept {
+                  std::int64_t first, std::int64_t row) noexcept {
     auto* total = static_cast<Kept*>(totals);
     const auto* value = static_cast<const T*>(elements);
+    // Whatever tiles there are, an element's number says where it goes.
+    if (const std::size_t at = static_cast<std::size_t>(first * row) % places; at > 0) {
+      const std::size_t some = std::min(count, places - at);
+      take(total + at, value, some);
+      value += some, count -= some;
+    }
     const std::size_t whole = count / places * places;
     std::size_t from = 0;
     if constexpr (std::is_floating_point_v<T>) {

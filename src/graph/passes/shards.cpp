@@ -2,15 +2,28 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
+
+#include "src/base/sum_tree.hpp"
 
 namespace arenite::graph {
 namespace {
 
-ValueId add_all(Builder& builder, const std::vector<ValueId>& terms, int lane) {
+/// About as many as a kernel for GPUs takes at once.
+constexpr std::size_t most_terms = 256;
+
+/// Halves of many are those of the tree in which one sum adds them.
+ValueId add_all(Builder& builder, std::span<const ValueId> terms, int lane) {
   if (terms.size() == 1) return terms.front();
+  if (terms.size() > most_terms) {
+    const std::size_t middle = middle_of(0, terms.size());
+    const ValueId halves[] = {add_all(builder, terms.first(middle), lane),
+                              add_all(builder, terms.subspan(middle), lane)};
+    return add_all(builder, halves, lane);
+  }
   const OpContext saved = builder.context;
   builder.context.lane = lane;
-  const ValueId sum = builder.add1("sum", terms);
+  const ValueId sum = builder.add1("sum", {terms.begin(), terms.end()});
   builder.context = saved;
   return sum;
 }
