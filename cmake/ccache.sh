@@ -7,7 +7,8 @@ for word; do
   case $previous/$word in
     # An old precompiled header, where the new one is to be made, would be preprocessed instead of the headers that it is
     # made of: ccache would take what was once made beside the same old one for the new one, whatever the headers say now.
-    -o/*.gch) rm -f -- "$word" ;;
+    # `#pragma once` compares files with what they were when it was made, comments too, which only the depend mode sees.
+    -o/*.gch) rm -f -- "$word"; export CCACHE_DEPEND=1 CCACHE_NAMESPACE=precompiled ;;
     -o/*.pch) made=$word ;;
     -MF/*) rule=$word ;;
     -Xclang/"$PWD"/*) word=${word#"$PWD"/} ;;  # ccache makes all others relative
