@@ -325,8 +325,8 @@ class EntryParser : Declarations {
     const Token base = tokens_.take();
     if (const auto found = registers_.find(base.text)) {
       one.from[0] = found->at;
-      if (found->bytes != (one.space == Space::shared ? 4 : 8))
-        tokens_.fail("an address of another size before it");
+      one.is_narrow = one.space == Space::shared && found->bytes == 4;
+      if (found->bytes != 8 && !one.is_narrow) tokens_.fail("an address of another size before it");
     } else if (const auto symbol = symbols_.find(base.text); symbol != symbols_.end()) {
       one.absolute = true;
       one.offset = static_cast<std::int64_t>(symbol->second);

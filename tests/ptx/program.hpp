@@ -53,6 +53,7 @@ struct Instruction {
   bool is_signed = false;                ///< narrow values are widened so
   bool is_volatile = false;              ///< others may touch the same at once, on purpose
   bool absolute = false;                 ///< no from[0]: the address is `offset`
+  bool is_narrow = false;                ///< from[0] has 32 bits, as shared memory's may
   bool multiplies = false;               ///< floats
   bool guarded = false, unless = false;  ///< only where `guard` holds, or does not
   std::uint8_t bytes = 0;                ///< of each element in memory

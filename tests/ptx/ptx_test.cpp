@@ -372,6 +372,24 @@ TEST(Ptx, TakesConstantsOfAllTypes) {
             (std::vector<std::uint32_t>{0xfffffffe, 0xc0000000, 0, 0xc0000000}));
 }
 
+/// As the compiler takes it where an address has been a pointer.
+TEST(Ptx, SharedMemoryHasAddressesOfBothSizes) {
+  const std::string wide = R"(
+    ld.global.u32 %r4, [%rd1];
+    mov.u64 %rd3, shared;
+    mul.wide.s32 %rd4, %r0, 4;
+    add.s64 %rd5, %rd3, %rd4;
+    st.shared.u32 [%rd5], %r4;
+    bar.sync 0;
+    mov.u32 %r5, shared;
+    ld.shared.u32 %r6, [%r5];
+    ld.shared.u32 %r7, [%rd3+4];
+    add.s32 %r8, %r6, %r7;
+    st.global.u32 [%rd1], %r8;)";
+  EXPECT_EQ(run(wide, {5, 7, 9}, {.threads = 3}).words, (std::vector<std::uint32_t>{12, 12, 12}));
+  EXPECT_PRED2(has, refusal("st.shared.u32 [%rs0], %r4;"), "an address of another size");
+}
+
 TEST(Ptx, RefusesByNameWhatItDoesNotKnow) {
   EXPECT_PRED2(has, refusal("shfl.sync.down.b32 %r4, %r5, 1, 31, -1;"),
                ": instruction 'shfl.sync.down.b32', which is not known here");

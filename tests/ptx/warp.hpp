@@ -50,7 +50,7 @@ struct Warp {
 inline std::uint64_t address_of(const Warp& warp, const Instruction& one, int lane) {
   const auto offset = static_cast<std::uint64_t>(one.offset);
   if (one.absolute) return offset;
-  if (one.space == Space::shared)
+  if (one.is_narrow)
     return static_cast<std::uint32_t>(warp.lanes<std::uint32_t>(one.from[0])[lane] + offset);
   return warp.lanes<std::uint64_t>(one.from[0])[lane] + offset;
 }
