@@ -15,7 +15,8 @@ graph::ElementFormula formula_of(const OpView& op) {
   expr::Builder formula;
   const auto element = formula.operand(expr::Type::float32);
   graph::ElementFormula made{.expression = formula.finish({last == 0 ? element : sum(element)}),
-                             .keeps_axes = false};
+                             .keeps_axes = false,
+                             .is_exact = false};
   for (int axis = 0; axis < last; ++axis) made.axes.push_back(axis);
   return made;
 }

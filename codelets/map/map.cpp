@@ -19,6 +19,8 @@
 #include "src/expr/formulas.hpp"
 #include "src/expr/scalar.hpp"
 
+#include <map>
+#include <mutex>
 #include <optional>
 
 namespace arenite::codelets {
@@ -127,10 +129,21 @@ Elementwise::Elementwise(const OpView& op) {
     values.push_back({&op.result(i), !given.keeps_axes && !varies[formula.results()[i]]});
 }
 
+/// Passes ask again and again, of ops that are often alike: the last texts are kept as they were
+/// read.
 expr::Expression parsed(const OpView& op) {
-  std::vector<expr::Type> types;
-  for (std::size_t i = 0; i < op.operand_count(); ++i) types.push_back(type_of(op.operand(i).type));
-  return expr::parse(op.attributes().text(map_expression), types);
+  constexpr std::size_t most_kept = 256;
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, std::vector<expr::Type>>, expr::Expression> known;
+  std::pair<std::string, std::vector<expr::Type>> asked{op.attributes().text(map_expression), {}};
+  for (std::size_t i = 0; i < op.operand_count(); ++i)
+    asked.second.push_back(type_of(op.operand(i).type));
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(asked);
+  if (found != known.end()) return found->second;
+  expr::Expression made = expr::parse(asked.first, asked.second);
+  if (known.size() == most_kept) known.clear();
+  return known.emplace(std::move(asked), std::move(made)).first->second;
 }
 
 void share_kernels_of_map(const graph::OperatorTable& operators, runtime::KernelTable& kernels) {
@@ -265,6 +278,10 @@ graph::ElementFormula formula_of(const OpView& op, const expr::Formula& formula)
   return {formula.make(type, numbers)};
 }
 
+graph::Attributes attributes_of(const graph::ElementFormula& formula) {
+  return {{map_expression, expr::print(formula.expression)}};
+}
+
 graph::OperatorDefinition named(const expr::Formula& formula) {
   graph::OperatorDefinition definition{
       .name = std::string(formula.name),
@@ -297,6 +314,7 @@ void register_map(Registry& registry) {
                 .formula = [](const OpView& op) { return graph::ElementFormula{parsed(op)}; },
                 .cost = map_cost,
                 .simplify = simplify,
+                .does = graph::FormulaOf{.reduces = false, .attributes = attributes_of},
                 .of_share = map_of_share},
                map_kernels());
   for (const expr::Formula& formula : expr::formulas()) {

@@ -96,6 +96,12 @@ std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& sha
                         .attributes = op.attributes()};
 }
 
+graph::Attributes attributes_of(const graph::ElementFormula& formula) {
+  return {{"axes", formula.axes},
+          {"keep", std::int64_t{formula.keeps_axes}},
+          {map_expression, expr::print(formula.expression)}};
+}
+
 }  // namespace
 
 void register_reduce(Registry& registry) {
@@ -110,6 +116,7 @@ void register_reduce(Registry& registry) {
                 .gradient = map_gradient,
                 .formula = formula_of,
                 .cost = map_cost,
+                .does = graph::FormulaOf{.reduces = true, .attributes = attributes_of},
                 .of_share = of_share},
                {});
 }

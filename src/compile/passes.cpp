@@ -188,6 +188,8 @@ constexpr std::array all{
          run_on<graph::group_updates>},
     Pass{"fuse_updates", "updates a weight while its gradient is made", "update", not_fusing,
          run_on<graph::fuse_updates>},
+    Pass{"fuse_formulas", "computes formulas of formulas in one go", "op", not_fusing,
+         run_on<graph::fuse_formulas>},
     Pass{"tidy", "tidies up behind the others", "op", selected, run_on<graph::tidy>},
     Pass{"keep_state", "lets new versions of what persists lie in the old ones' bytes", "version",
          never, run_on<graph::keep_state>},

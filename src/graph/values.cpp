@@ -1,5 +1,6 @@
 #include "src/graph/values.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace arenite::graph {
@@ -79,6 +80,20 @@ void add_workspace(Graph& graph, OpId id, std::int64_t bytes, const Space& space
                                           .shape = Shape{bytes},
                                           .producer = id},
                                          StorageClass::workspace, space);
+}
+
+Shape joint_shape(const Graph& graph, const std::vector<ValueId>& values) {
+  int rank = 0;
+  for (ValueId id : values) rank = id ? std::max(rank, graph[id].shape.rank()) : rank;
+  std::vector<std::int64_t> dims(static_cast<std::size_t>(rank), 1);
+  for (ValueId id : values) {
+    for (int axis = 0; id && axis < graph[id].shape.rank(); ++axis) {
+      const Shape& own = graph[id].shape;
+      std::int64_t& size = dims[static_cast<std::size_t>(rank - own.rank() + axis)];
+      if (size == 1) size = own[axis];
+    }
+  }
+  return Shape(dims);
 }
 
 std::vector<ValueId> declared_values(const Graph& graph) {

@@ -26,6 +26,10 @@ ValueId add_with_storage(Graph& graph, Value value, StorageClass cls, const Spac
 /// Gives an op scratch bytes.
 void add_workspace(Graph& graph, OpId id, std::int64_t bytes, const Space& space = {});
 
+/// The shape to which values are repeated that line up at their last axes: along axes where their
+/// size is 1, and along axes in front that they lack. Those that are none count for nothing.
+Shape joint_shape(const Graph& graph, const std::vector<ValueId>& values);
+
 /// What is declared, in the order of ids.
 std::vector<ValueId> declared_values(const Graph& graph);
 

@@ -192,6 +192,13 @@ struct ElementFormula {
   /// the expression reduces groups. What is one for a group is of size 1 along them.
   std::vector<std::int64_t> axes = {};
   bool keeps_axes = true;  ///< else that lacks them
+  bool is_exact = true;    ///< else the operator has kernels that make other bits
+};
+
+/// Any formula, of ops that are parts of one another. Who does it takes its operands in order.
+struct FormulaOf {
+  bool reduces = false;  ///< formulas that reduce groups, else those that do not
+  std::function<Attributes(const ElementFormula&)> attributes;
 };
 
 /// How an op runs the regions that it holds (see regions.hpp).
@@ -241,7 +248,7 @@ class OperatorDefinition {
   std::function<std::optional<Simpler>(const OpView&)> simplify;
 
   /// The ops in place of which passes put one of this operator.
-  std::variant<std::monostate, ChainOf, SumOf, GroupOf> does;
+  std::variant<std::monostate, ChainOf, SumOf, GroupOf, FormulaOf> does;
 
   /// What the op is on a share, with the same bits as in the whole, but for sums. Asked of samples
   /// of a batch, of rows of a parameter's gradient and its update, and of features of a product.

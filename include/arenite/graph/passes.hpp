@@ -48,6 +48,14 @@ int fuse(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 /// that it alone reads needs no bytes any more. Behind whatever else may become of gradients.
 int fuse_updates(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
+/// Makes ops of formulas that read one another one op of the formula of both (`FormulaOf`), where
+/// what lies between them is read by it alone, and neither bytes that are read and written nor
+/// those that other ops have to go without become more. Results keep their bits. Ops of formulas
+/// are those that say theirs (`OperatorDefinition::formula`) and make no new versions of what
+/// persists. Behind whatever looks for ops by their names. Returns how many ops became parts of
+/// others.
+int fuse_formulas(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
+
 // ---- shards and lanes --------------------------------------------------------------------------
 
 /// One lane's samples within a batch.

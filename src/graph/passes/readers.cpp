@@ -44,7 +44,7 @@ void Readers::note(ValueId id, OpId op, RegionId region) {
 }
 
 Obstacle Readers::only_for(ValueId id, OpId reader) const {
-  if (taken_.at(id.index) != nullptr) return {.words = taken_[id.index], .value = id};
+  if (const Obstacle why = taken(id)) return why;
   if (of(id).empty()) return {.words = "nobody reads %v", .value = id};
   for (const Reader& other : of(id)) {
     if (other.in_block)

@@ -26,6 +26,8 @@ class Readers {
   /// Nothing where the op, of the value's own region, reads it as one of its operands and nobody
   /// else does, and its storage is an activation's or a gradient's that nobody asked to last.
   Obstacle only_for(ValueId id, OpId reader) const;
+  /// How others see the value: as an output, the loss, or what a block yields.
+  Obstacle taken(ValueId id) const { return {.words = taken_.at(id.index), .value = id}; }
   bool unused(ValueId id) const { return of(id).empty() && taken_.at(id.index) == nullptr; }
 
   /// The first op that stands between two of a region, is none of `except`, and makes a new version

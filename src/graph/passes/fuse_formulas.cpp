@@ -1,0 +1,274 @@
+// Ops of formulas (`OperatorDefinition::formula`) that read one another become one op of the
+// formula of both: what lay between them is not written, nor read again.
+#include <arenite/error.hpp>
+#include <arenite/graph/passes.hpp>
+#include <arenite/graph/regions.hpp>
+
+#include "src/graph/passes/formula_part.hpp"
+#include "src/graph/passes/fused.hpp"
+#include "src/graph/passes/readers.hpp"
+#include "src/graph/passes/rebuild.hpp"
+#include "src/graph/passes/sharing.hpp"
+#include "src/graph/versions.hpp"
+#include "src/graph/views.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace arenite::graph {
+namespace {
+
+/// Bytes of a group, and of those beside it, that are still near when they are swept again.
+constexpr std::int64_t most_near = std::int64_t{256} << 10;
+/// Elements of which dear parts are kept from one sweep to the next.
+constexpr std::int64_t most_kept = std::int64_t{1} << 16;
+/// Groups whose elements do not lie one behind the other are swept so many at once.
+constexpr std::int64_t side_by_side = 256;
+
+class FormulaFuser {
+ public:
+  FormulaFuser(const Graph& graph, const OperatorTable& table, Remarks* remarks)
+      : graph_(graph),
+        readers_(graph),
+        parts_(graph.op_count()),
+        is_gone_(graph.op_count()),
+        is_renewed_(graph.storage_count()) {
+    for (const auto& fused : fused_operators<FormulaOf>(table)) {
+      Fused<FormulaOf>& known = by_[fused.form->reduces ? 1 : 0];
+      if (known.by != nullptr) {
+        fail({.found = "operators '" + known.by->name + "' and '" + fused.by->name +
+                       "', which both stand for any formula",
+              .expected = "one of them"});
+      }
+      known = fused;
+    }
+    if (by_[0].by == nullptr || by_[1].by == nullptr) return;
+    find_last_reads();
+    const std::vector<OpId> ops = nested_ops(graph);
+    for (OpId id : ops) {
+      for_each_renewed(graph[id], [&](std::size_t, std::size_t operand) {
+        is_renewed_[graph.root(graph[id].operands[operand]).index] = true;
+      });
+    }
+    for (OpId id : ops) {
+      parts_[id.index] = FormulaPart::of(graph, id);
+      if (parts_[id.index]) extend(id, remarks);
+    }
+    for (OpId id : ops) {
+      if (remarks == nullptr || !is_fused(id)) continue;
+      const FormulaPart& part = *parts_[id.index];
+      remarks->done.push_back({describe(graph, part.ops()), by(part).by->name});
+    }
+    for (auto& [maker, remark] : left_) {
+      if (!is_gone_[maker.index]) remarks->left.push_back(std::move(remark));
+    }
+  }
+
+  int count() const noexcept { return joined_; }
+
+  bool replace(OpId id, std::vector<ValueId>& map, Builder& builder) const {
+    if (is_gone_[id.index]) return true;
+    if (!is_fused(id)) return false;
+    const Op& op = graph_[id];
+    const FormulaPart& part = *parts_[id.index];
+    builder.context = {.phase = op.phase, .lane = op.lane, .where = op.where};
+    const auto made = builder.add(by(part).by->name, mapped(part.operands(), map),
+                                  by(part).form->attributes(part.formula()));
+    map_results(op, made, map);
+    for (std::size_t i = 0; i < made.size(); ++i)
+      copy_placement(graph_, op.results[i], builder.graph(), made[i]);
+    return true;
+  }
+
+ private:
+  bool is_fused(OpId id) const { return parts_[id.index] && parts_[id.index]->ops().size() > 1; }
+  const Fused<FormulaOf>& by(const FormulaPart& part) const { return by_[part.reduces() ? 1 : 0]; }
+
+  /// Takes in what makes its operands, until there is none that it could.
+  void extend(OpId id, Remarks* remarks) {
+    std::vector<OpId> left;
+    for (bool again = true; again;) {
+      again = false;
+      left.clear();
+      const std::vector<ValueId> operands = parts_[id.index]->operands();
+      for (ValueId operand : operands) {
+        const OpId maker = graph_[operand].producer;
+        if (!maker || !parts_[maker.index] || is_gone_[maker.index] ||
+            std::ranges::find(left, maker) != left.end())
+          continue;
+        left.push_back(maker);
+        again |= !join(maker, id, nullptr);
+      }
+    }
+    for (OpId maker : left) {
+      if (remarks != nullptr && !is_gone_[maker.index]) join(maker, id, remarks);
+    }
+  }
+
+  /// What stands against it: else it is done.
+  Obstacle join(OpId maker, OpId reader, Remarks* remarks) {
+    FormulaPart &made = *parts_[maker.index], &reads = *parts_[reader.index];
+    Obstacle why = apart(made, reads);
+    std::optional<FormulaPart> both;
+    if (!why) {
+      both = FormulaPart::joined(graph_, made, reads);
+      if (!both) why = {"one op could not compute both"};
+    }
+    if (!why) why = costs(made, reads, *both);
+    if (remarks != nullptr && why.worth_a_remark()) {
+      left_.push_back(
+          {maker, {describe(graph_, std::array{maker, reader}), in_words(graph_, why)}});
+    }
+    if (why) return why;
+    for (OpId op : made.ops()) is_gone_[op.index] = true;
+    parts_[maker.index].reset();
+    parts_[reader.index] = std::move(both);
+    ++joined_;
+    return {};
+  }
+
+  Obstacle apart(const FormulaPart& made, const FormulaPart& reads) const {
+    const OpId maker = made.ops().back(), reader = reads.ops().back();
+    const Op &first = graph_[maker], &last = graph_[reader];
+    if (readers_.nesting().region_of(maker) != readers_.nesting().region_of(reader))
+      return {.words = "%o stands in another block", .op = reader};
+    if (first.phase != last.phase || first.lane != last.lane)
+      return {.words = "%o is of another phase or lane", .op = reader};
+    for (ValueId value : first.results) {
+      if (const Obstacle why = is_read_elsewhere(value, reads)) return why;
+      if (!as_made(graph_, value) || !fills_storage(graph_, value))
+        return {.words = "%v is placed by hand", .value = value};
+    }
+    if (const Obstacle why = fits(made, reads)) return why;
+    if (std::ranges::none_of(made.operands(), [&](ValueId id) { return is_renewed(id); }))
+      return {};
+    for (OpId op : made.ops()) {
+      if (const Obstacle why = readers_.moved(op, op, reader, reads.ops())) return why;
+    }
+    return {};
+  }
+
+  bool is_renewed(ValueId id) const { return is_renewed_[graph_.root(id).index]; }
+
+  Obstacle is_read_elsewhere(ValueId value, const FormulaPart& reads) const {
+    if (const Obstacle why = readers_.taken(value)) return why;
+    for (const auto& [other, in_block] : readers_.of(value)) {
+      if (in_block) return {.words = "%v is read in a block of %o", .value = value, .op = other};
+      if (!reads.does(other)) return {.words = "%v is read by %o too", .value = value, .op = other};
+    }
+    return {};
+  }
+
+  /// Whether they go through the same elements, in the same groups.
+  Obstacle fits(const FormulaPart& made, const FormulaPart& reads) const {
+    const Op& maker = graph_[made.ops().back()];
+    if (made.whole() != reads.whole()) {
+      return {.words = "%v is repeated, or of other groups", .value = maker.results[0]};
+    }
+    if (!made.reduces()) return {};
+    if (reads.reduces() && made.reduced() != reads.reduced())
+      return {.words = "%v is of other groups", .value = maker.results[0]};
+    bool has_all = false;
+    for (ValueId value : maker.results) {
+      const Shape& shape = graph_[value].shape;
+      has_all = has_all || shape == made.whole();
+      if (shape != made.whole() && !made.is_one_a_group(shape))
+        return {.words = "%v is not of the groups' shape", .value = value};
+    }
+    // What is small is no work to read again.
+    const auto shares = [&](ValueId operand) {
+      return graph_[operand].shape == made.whole() &&
+             std::ranges::find(reads.operands(), operand) != reads.operands().end();
+    };
+    return has_all || std::ranges::any_of(made.operands(), shares) ? Obstacle{} : not_meant;
+  }
+
+  // ---- what it saves, and costs
+
+  std::int64_t bytes(ValueId id) const { return byte_size(graph_[id].type, graph_[id].shape); }
+
+  /// Bytes that its operands and results have, as often as they are read or written.
+  std::int64_t traffic(const FormulaPart& part) const {
+    std::int64_t read = 0, written = 0, of_groups = 0;
+    for (ValueId operand : part.operands()) {
+      read += bytes(operand);
+      of_groups += std::min(bytes(operand), near(part) * size_of(graph_[operand].type));
+    }
+    for (ValueId result : graph_[part.ops().back()].results) written += bytes(result);
+    return written + read * (of_groups > most_near ? part.sweeps() : 1);
+  }
+
+  /// Elements that are swept before others are.
+  std::int64_t near(const FormulaPart& part) const {
+    std::int64_t count = part.reduces() && !part.reduced().back() ? side_by_side : 1;
+    for (int axis = 0; axis < part.whole().rank(); ++axis)
+      count *= part.reduced()[static_cast<std::size_t>(axis)] ? part.whole()[axis] : 1;
+    return count;
+  }
+
+  void find_last_reads() {
+    last_read_.assign(graph_.storage_count(), 0);
+    for (std::size_t r = 0; r < graph_.region_count(); ++r) {
+      const auto& ops = graph_[RegionId(r)].ops;
+      for (OpId id : ops) {
+        for_each_named(graph_, id, [&](ValueId value) {
+          if (readers_.nesting().region_of(value) == RegionId(r))
+            last_read_[graph_.root(value).index] = readers_.nesting().position_of(id);
+        });
+      }
+      for (ValueId yielded : graph_[RegionId(r)].results) {
+        if (yielded) last_read_[graph_.root(yielded).index] = graph_.op_count();
+      }
+    }
+    for (ValueId output : graph_.outputs) last_read_[graph_.root(output).index] = graph_.op_count();
+  }
+
+  /// Whether its bytes are there at an op anyway.
+  bool is_there(ValueId id, OpId at) const {
+    const Nesting& nesting = readers_.nesting();
+    return !is_transient(graph_.root_storage(id).cls) ||
+           nesting.region_of(id) != nesting.region_of(at) ||
+           last_read_[graph_.root(id).index] >= readers_.nesting().position_of(at);
+  }
+
+  Obstacle costs(const FormulaPart& made, const FormulaPart& reads, const FormulaPart& both) const {
+    if (traffic(both) > traffic(made) + traffic(reads))
+      return {.words = "%o would read more in several sweeps", .op = reads.ops().back()};
+    if (made.is_dear() && both.sweeps() > 1 && near(both) > most_kept)
+      return {.words = "%o would compute it in several sweeps", .op = reads.ops().back()};
+    const OpId maker = made.ops().back(), reader = reads.ops().back();
+    std::int64_t longer = 0, saved = 0;
+    for (ValueId operand : both.operands())
+      longer += is_there(operand, reader) ? 0 : bytes(operand);
+    for (ValueId value : graph_[maker].results) saved += bytes(value);
+    if (longer <= saved) return {};
+    // Nobody else needs the bytes before.
+    const auto& ops = graph_[readers_.nesting().region_of(maker)].ops;
+    for (std::size_t at = readers_.nesting().position_of(maker) + 1;
+         at < readers_.nesting().position_of(reader); ++at) {
+      if (!both.does(ops[at]) && !is_gone_[ops[at].index])
+        return {.words = "%n bytes would have to be kept longer", .number = longer - saved};
+    }
+    return {};
+  }
+
+  const Graph& graph_;
+  const Readers readers_;
+  std::array<Fused<FormulaOf>, 2> by_;  ///< of formulas that reduce nothing, and of those that do
+  std::vector<std::optional<FormulaPart>> parts_;  ///< by op
+  std::vector<bool> is_gone_;                      ///< by op: another one does it
+  std::vector<bool> is_renewed_;                   ///< by root storage: there is a new version
+  std::vector<std::size_t> last_read_;  ///< by root storage: where, among its region's ops
+  std::vector<std::pair<OpId, Remarks::Remark>> left_;  ///< by the one that stays
+  int joined_ = 0;
+};
+
+}  // namespace
+
+int fuse_formulas(Graph& graph, const OperatorTable& table, Remarks* remarks) {
+  expect_before_select(graph, "fuse_formulas");
+  return rewrite(graph, table, FormulaFuser(graph, table, remarks));
+}
+
+}  // namespace arenite::graph
