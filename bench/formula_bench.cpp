@@ -99,6 +99,7 @@ void run(benchmark::State& state, const expr::Formula& formula, const std::strin
 
 void register_formulas() {
   for (const expr::Formula& formula : expr::formulas()) {
+    if (formula.is_of_rows) continue;  // group_bench.cpp
     for (const char* kernel : {"fused", "tiles", "hand"}) {
       if (kernel == std::string("hand") && !by_hand(formula.name)) continue;
       const std::string name = "formula/" + std::string(formula.name) + "/" + kernel;

@@ -31,13 +31,11 @@ std::vector<Case> cases() {
   for (const Shape& rows : {Shape{64, 64}, Shape{512, 128}, Shape{256, 512}, Shape{64, 4096}}) {
     const std::string size = "/" + std::to_string(rows[0]) + "x" + std::to_string(rows[1]);
     const Shape gain{rows[1]}, row{rows[0], 1};
-    all.push_back({"rms_norm/own" + size, "rms_norm", "plain", {rows, gain}, {}});
     all.push_back({"rms_norm/reduce" + size,
                    "reduce",
                    "tiles",
                    {rows, gain},
                    reduction("$1 * rsqrt(mean($1 * $1) + 1e-5) * $2", {1})});
-    all.push_back({"softmax/own" + size, "softmax", "plain", {rows}, {}});
     all.push_back({"softmax/reduce" + size,
                    "reduce",
                    "tiles",

@@ -5,7 +5,8 @@
 //   $3 = map($1, $2) { $1 * sigmoid($2) }
 //
 // An operator for each formula of src/expr/formulas.def is the same with that for its expression,
-// of floats of one type. A gradient is a map again, of the results' gradients, and of operands or
+// of floats of one type; those of rows are reductions along the last axis. A gradient is a map or a
+// reduction again, of the results' gradients, and of operands or
 // results as they need less work (see arenite/expr/derive.hpp), summed over the axes along which
 // the operand was repeated.
 #include "codelets/map/map.hpp"
@@ -19,6 +20,7 @@
 #include "src/expr/formulas.hpp"
 #include "src/expr/scalar.hpp"
 
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -158,6 +160,12 @@ void share_kernels_of_map(const graph::OperatorTable& operators, runtime::Kernel
   }
 }
 
+std::vector<std::pair<std::size_t, std::size_t>> in_place(std::size_t operands) {
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (std::size_t operand = 0; operand < operands; ++operand) pairs.emplace_back(0, operand);
+  return pairs;
+}
+
 namespace {
 
 Results infer_map(const OpView& op) {
@@ -177,11 +185,26 @@ Results infer_map(const OpView& op) {
 Results infer_named(const OpView& op, const expr::Formula& formula) {
   expect_real(op, 0);
   for (std::size_t i = 1; i < op.operand_count(); ++i) expect_type(op, i, op.operand(0).type);
+  if (formula.is_of_rows) {
+    expect_axes(op, 0, "[..., C]");
+    const Shape &x = op.operand(0).shape, all = shape_of_all(op);
+    if (all != x) {
+      fail({.found = "operands that are repeated to " + to_string(all),
+            .expected = to_string(x) + ", the shape of '" + formula.operands[0] + "'"});
+    }
+  }
   for (const auto& number : formula.numbers) {
+    using Range = expr::Formula::Number::Range;
     const double given = op.attributes().real(number.name);
-    if (given > 0 || (!number.is_positive && given == given)) continue;
+    const bool is_within = number.range == Range::positive ? given > 0
+                           : number.range == Range::not_negative
+                               ? given >= 0 && std::isfinite(given)
+                               : given == given;
+    if (is_within) continue;
     fail({.found = number.name + "=" + graph::to_string(*op.attributes().find(number.name)),
-          .expected = number.is_positive ? "a number above 0" : "a number"});
+          .expected = number.range == Range::positive       ? "a number above 0"
+                      : number.range == Range::not_negative ? "a finite number of at least 0"
+                                                            : "a number"});
   }
   return {{op.operand(0).type, shape_of_all(op)}};
 }
@@ -262,20 +285,14 @@ std::optional<graph::OfShare> map_of_share(const OpView& op, const graph::Share&
   return numbers_rows ? std::nullopt : of_share(op, share);
 }
 
-/// The first result may take the bytes of any of the first operands.
-constexpr std::size_t most_in_place = 16;
-std::vector<std::pair<std::size_t, std::size_t>> in_place(std::size_t operands) {
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;
-  for (std::size_t operand = 0; operand < operands; ++operand) pairs.emplace_back(0, operand);
-  return pairs;
-}
-
 graph::ElementFormula formula_of(const OpView& op, const expr::Formula& formula) {
   const expr::Type type = type_of(op.operand(0).type);
-  if (formula.numbers.empty()) return {formula.standard(type)};
   std::vector<double> numbers;
   for (const auto& number : formula.numbers) numbers.push_back(op.attributes().real(number.name));
-  return {formula.make(type, numbers)};
+  graph::ElementFormula made{numbers.empty() ? formula.standard(type)
+                                             : formula.make(type, numbers)};
+  if (formula.is_of_rows) made.axes = {-1};
+  return made;
 }
 
 graph::Attributes attributes_of(const graph::ElementFormula& formula) {
@@ -292,7 +309,12 @@ graph::OperatorDefinition named(const expr::Formula& formula) {
       .formula = [&formula](const OpView& op) { return formula_of(op, formula); },
       .cost = map_cost,
       .simplify = simplify,
-      .of_share = of_share};
+      .of_share = formula.is_of_rows ? share_of_groups : of_share};
+  const expr::Formula* gradient = expr::find_formula(std::string(formula.name) + "_grad");
+  if (gradient != nullptr && gradient->is_of_rows)
+    definition.gradient = [gradient](graph::GradientContext& context) {
+      stated_gradient(context, *gradient);
+    };
   for (const std::string& operand : formula.operands) definition.operands.push_back({operand});
   for (const auto& number : formula.numbers) {
     definition.attributes.push_back({number.name, graph::AttributeType::real, number.standard});

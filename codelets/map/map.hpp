@@ -9,6 +9,7 @@
 
 #include "codelets/map/walk.hpp"
 #include "codelets/registry.hpp"
+#include "src/expr/formulas.hpp"
 
 namespace arenite::codelets {
 
@@ -36,9 +37,17 @@ struct Elementwise {
   explicit Elementwise(const OpView& op);
 };
 
+/// The first result may take the bytes of any of the first operands.
+inline constexpr std::size_t most_in_place = 16;
+std::vector<std::pair<std::size_t, std::size_t>> in_place(std::size_t operands);
+
 /// Of maps and reductions.
 void map_gradient(graph::GradientContext& context);
+/// Of a formula of rows with one operand, whose gradient is another one's of `gradient` and `y`.
+void stated_gradient(graph::GradientContext& context, const expr::Formula& formula);
 graph::Cost map_cost(const OpView& op);
+/// Of reductions.
+std::optional<graph::OfShare> share_of_groups(const OpView& op, const graph::Share& share);
 
 /// Of what an expression computes, which is no boolean.
 DType dtype_of(expr::Type type) noexcept;

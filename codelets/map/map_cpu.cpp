@@ -53,7 +53,7 @@ struct State {
   Elementwise of;
   Walk walk;  ///< of operands, results and, where indices are asked for, the elements' numbers
   Code code;
-  expr::FusedLoop fused = nullptr;                ///< does all at once, in place of instructions
+  expr::Fused fused;                              ///< does all at once, in place of instructions
   std::optional<expr::FusedGroups> fused_groups;  ///< the same for a group
   std::uint64_t splats_of_operands = 0;
   std::vector<Step> in_run, in_group;
@@ -168,7 +168,7 @@ State::State(const OpView& op, bool is_fused, bool is_placed) : of(op), walk(wal
 
 bool State::runs_in_one_loop() const {
   const auto is_direct = [](Access access) { return access == Access::direct; };
-  return fused != nullptr && !is_empty && code.indices.empty() && walk.outer.empty() &&
+  return fused && !is_empty && code.indices.empty() && walk.outer.empty() &&
          walk.rows_in_tile == 1 && std::ranges::all_of(walk.access, is_direct) &&
          std::ranges::none_of(images, [](const auto& image) { return image.has_value(); }) &&
          std::ranges::all_of(walk.first, [](std::int64_t first) { return first == 0; });
@@ -366,7 +366,8 @@ class Run {
                 .count = static_cast<std::size_t>(row_),
                 .result = reinterpret_cast<float*>(here(code_.operands)),
                 .kept = reinterpret_cast<float*>(workspace_ + state_.kept),
-                .is_one = fused.is_one});
+                .is_one = fused.is_one,
+                .numbers = fused.numbers.data()});
   }
 
   void finish(const FoldStep& fold) {
@@ -430,8 +431,8 @@ class Run {
                                      done_ * static_cast<std::int64_t>(code_.element_bytes);
     }
     if (state_.fused) {
-      state_.fused(places_[code_.result(0)], places_, state_.splats_of_operands,
-                   static_cast<std::size_t>(count));
+      state_.fused.run(places_[code_.result(0)], places_, state_.splats_of_operands,
+                       static_cast<std::size_t>(count));
     } else {
       execute(sweep_->in_tile, static_cast<std::size_t>(count));
     }
@@ -543,8 +544,8 @@ class Run {
 void run(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   if (state.is_one_loop) {
-    return state.fused(call.results[0], call.operands, 0,
-                       static_cast<std::size_t>(state.walk.row.size));
+    return state.fused.run(call.results[0], call.operands, 0,
+                           static_cast<std::size_t>(state.walk.row.size));
   }
   if (state.workspace > most_on_stack) return Run(call, state, call.workspace).run();
   alignas(64) std::byte scratch[most_on_stack];
@@ -577,7 +578,7 @@ graph::Support is_fused(const OpView& op) {
   if (of.formula.reduces()) {
     if (!expr::find_fused_groups(of.formula)) return "a formula that has no loops of its own";
     if (!has_rows(walk_of(op, of))) return "groups whose elements are no rows";
-  } else if (expr::find_fused(of.formula) == nullptr) {
+  } else if (!expr::find_fused(of.formula)) {
     return "a formula that has no loop of its own";
   }
   return {};

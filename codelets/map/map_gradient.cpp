@@ -105,7 +105,13 @@ class Mapper {
         results_(expression.results().size()) {
     std::vector<expr::Value> given;
     for (const expr::Type type : expression.operands()) given.push_back(formula_.operand(type));
-    all_ = formula_.insert(expression, given);
+    for (const expr::Node& node : expression.nodes()) {
+      std::vector<expr::Value> sources;
+      for (const expr::NodeId source : expr::sources_of(node)) sources.push_back(nodes_[source]);
+      nodes_.push_back(node.function == expr::Function::operand ? given[node.payload]
+                                                                : formula_.copy(node, sources));
+    }
+    for (const expr::NodeId result : expression.results()) all_.push_back(nodes_[result]);
     for (const expr::NodeId result : expression.results()) needed_.push_back(needed_by(result));
   }
 
@@ -116,7 +122,7 @@ class Mapper {
       const expr::Node& node = expression_[expression_.results()[i]];
       if (node.function == expr::Function::operand) {
         results_[i] = operands_[node.payload];
-      } else if (can_be_summed(i) && parts[i] != whole_) {
+      } else if (can_be_summed(i) && with_ones(parts[i], whole_.rank()) != whole_) {
         results_[i] = summed(i, with_ones(parts[i], whole_.rank()));
         is_summed[i] = static_cast<bool>(results_[i]);
       }
@@ -174,6 +180,14 @@ class Mapper {
     return needed;
   }
 
+  /// Whether `values_of` finds an operand that it may repeat, where it needs one.
+  bool can_be_whole(const expr::Reduced& reduced) const {
+    std::vector<ValueId> needed;
+    for (const std::size_t operand : reduced.operands) needed.push_back(operands_[operand]);
+    const auto types = reduced.expression.operands();
+    return is_whole(needed) || std::ranges::any_of(types, expr::is_float);
+  }
+
   /// Whether values are repeated to the whole shape, with no other operand.
   bool is_whole(const std::vector<ValueId>& values) const {
     for (int axis = 0; axis < whole_.rank(); ++axis) {
@@ -192,7 +206,7 @@ class Mapper {
     for (expr::NodeId node = 0; node < expression_.nodes().size(); ++node) {
       if (!needed_[result][node]) continue;
       const expr::Function function = expression_[node].function;
-      if (expr::is_reduction(function)) return false;
+      if (expr::is_reduction(function)) continue;  // what it is of is asked about
       for (std::size_t other = 0; other < results_.size(); ++other) {
         if (other == result || !needed_[other][node]) continue;
         if (node == expression_.results()[result] || !expr::is_cheap(function)) return false;
@@ -201,16 +215,78 @@ class Mapper {
     return true;
   }
 
+  /// In a result, what is made of a group's elements and read with each of them: it is made before
+  /// the sum, which is over other groups. The operands that stand for it there are the last ones.
+  struct Cut {
+    std::vector<expr::Value> first;
+    expr::Reduced sum;
+  };
+  Cut cut(std::size_t result) {
+    const auto varies = expression_.varying();
+    std::vector<bool> is_of_group(varies.size(), false), is_first(varies.size(), false);
+    for (expr::NodeId id = 0; id < varies.size(); ++id) {
+      is_of_group[id] = expr::is_reduction(expression_[id].function);
+      for (const expr::NodeId source : expr::sources_of(expression_[id]))
+        is_of_group[id] = is_of_group[id] || (!varies[source] && is_of_group[source]);
+      is_of_group[id] = is_of_group[id] && !varies[id];
+    }
+    const auto note = [&](expr::NodeId id) { is_first[id] = is_first[id] || is_of_group[id]; };
+    note(expression_.results()[result]);
+    for (expr::NodeId id = 0; id < varies.size(); ++id) {
+      if (!needed_[result][id] || !varies[id]) continue;
+      for (const expr::NodeId source : expr::sources_of(expression_[id])) note(source);
+    }
+    Cut made;
+    expr::Builder after;
+    std::vector<expr::Value> operands, values;
+    for (const expr::Type type : expression_.operands()) operands.push_back(after.operand(type));
+    for (expr::NodeId id = 0; id < varies.size(); ++id) {
+      const expr::Node& node = expression_[id];
+      std::vector<expr::Value> sources;
+      for (const expr::NodeId source : expr::sources_of(node)) sources.push_back(values[source]);
+      if (is_first[id]) {
+        made.first.push_back(nodes_[id]);
+        values.push_back(after.operand(node.type));
+      } else if (node.function == expr::Function::operand) {
+        values.push_back(operands[node.payload]);
+      } else if (node.function == expr::Function::count) {
+        values.push_back(after.constant(node.type, group()));
+      } else {
+        values.push_back(after.copy(node, sources));
+      }
+    }
+    made.sum = after.finish_reduced(std::array{sum(values[expression_.results()[result]])});
+    return made;
+  }
+
+  std::int64_t group() const {
+    std::int64_t count = 1;
+    for (const std::int64_t axis : axes_) count *= whole_[static_cast<int>(axis)];
+    return count;
+  }
+
   /// None where it is one for several elements.
   ValueId summed(std::size_t result, const Shape& part) {
-    const expr::Reduced reduced = formula_.finish_reduced(std::array{sum(all_[result])});
-    const std::vector<ValueId> needed = values_of(reduced, false);
-    if (!is_whole(needed)) return {};
+    const Cut of = cut(result);
+    std::vector<ValueId> needed;
+    for (const std::size_t operand : of.sum.operands) {
+      if (operand < operands_.size()) needed.push_back(operands_[operand]);
+    }
+    const auto is_truth = [](expr::Value value) { return value.type() == expr::Type::boolean; };
+    if (!is_whole(needed) || std::ranges::any_of(of.first, is_truth)) return {};
+    if (!of.first.empty()) {
+      const expr::Reduced first = formula_.finish_reduced(of.first);
+      if (!can_be_whole(first)) return {};
+      const auto made = map_op(builder_, first.expression, values_of(first, true), axes_);
+      for (const std::size_t operand : of.sum.operands) {
+        if (operand >= operands_.size()) needed.push_back(made[operand - operands_.size()]);
+      }
+    }
     List axes;
     for (int axis = 0; axis < whole_.rank(); ++axis) {
       if (part[axis] != whole_[axis]) axes.push_back(axis);
     }
-    return map_op(builder_, reduced.expression, needed, axes).front();
+    return map_op(builder_, of.sum.expression, needed, axes).front();
   }
 
   using List = std::vector<std::int64_t>;
@@ -220,7 +296,8 @@ class Mapper {
   std::vector<ValueId> operands_;
   List axes_;
   expr::Builder formula_;
-  std::vector<expr::Value> all_;
+  std::vector<expr::Value> nodes_;         // by node
+  std::vector<expr::Value> all_;           // by result
   std::vector<std::vector<bool>> needed_;  // by result, by node
   std::vector<ValueId> results_;
 };
@@ -264,6 +341,18 @@ void map_gradient(graph::GradientContext& context) {
       Mapper(context.builder(), made->expression, space.whole, std::move(operands), std::move(axes))
           .map(parts);
   for (std::size_t i = 0; i < gradients.size(); ++i) context.set(made->of[i], gradients[i]);
+}
+
+void stated_gradient(graph::GradientContext& context, const expr::Formula& formula) {
+  const ValueId gradient = context.result_gradient(0);
+  if (!gradient || !context.wants(0)) return;
+  std::vector<ValueId> operands;
+  for (const std::string& name : formula.operands)
+    operands.push_back(name == "gradient" ? gradient : context.result(0));
+  const expr::Type type = type_of(context.forward().result(0).type);
+  context.set(
+      0, map_op(context.builder(), formula.standard(type), operands, std::vector<std::int64_t>{-1})
+             .front());
 }
 
 }  // namespace arenite::codelets

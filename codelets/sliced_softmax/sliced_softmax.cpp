@@ -1,9 +1,8 @@
-// softmax(x [..., C]) -> y: exp(x) / Σ exp(x) along the last axis.
-// sliced_softmax(x [..., C], prefix_value int64 [1]?, prefix=-1) -> y: the same over the first
-// `prefix` elements of the last axis; those behind them are copied. The prefix is either the
+// sliced_softmax(x [..., C], prefix_value int64 [1]?, prefix=-1) -> y: exp(x) / Σ exp(x) over the
+// first `prefix` elements of the last axis; those behind them are copied. The prefix is either the
 // attribute, or the operand where only a step knows it: see PrefixFault.
-// sliced_softmax_grad(gradient, y, prefix_value?, prefix) is the gradient of both. It reads the
-// result, not x, so that the forward op may run in place.
+// sliced_softmax_grad(gradient, y, prefix_value?, prefix) is its gradient. It reads the result, not
+// x, so that the forward op may run in place.
 #include "codelets/sliced_softmax/sliced_softmax.hpp"
 
 namespace arenite::codelets {
@@ -35,8 +34,6 @@ void expect_prefix(const OpView& op, std::size_t value, const Shape& shape) {
   }
 }
 
-Results infer_softmax(const OpView& op) { return {{DType::float32, expect_last_axis(op, 0)}}; }
-
 Results infer_sliced(const OpView& op) {
   const Shape& x = expect_last_axis(op, 0);
   expect_prefix(op, 1, x);
@@ -48,12 +45,6 @@ Results infer_grad(const OpView& op) {
   expect_like(op, 1, 0);
   expect_prefix(op, 2, gradient);
   return {{DType::float32, gradient}};
-}
-
-ValueId softmax_gradient(graph::GradientContext& context, ValueId gradient) {
-  const std::int64_t length = context.forward().operand(0).shape.at(-1);
-  return context.builder().add1("sliced_softmax_grad", {gradient, context.result(0)},
-                                {{"prefix", length}});
 }
 
 ValueId sliced_gradient(graph::GradientContext& context, ValueId gradient) {
@@ -73,15 +64,6 @@ void register_sliced_softmax(Registry& registry) {
       {static_cast<std::uint32_t>(PrefixFault::range),
        "a prefix that is negative or longer than the last axis"}};
 
-  registry.add({.name = "softmax",
-                .operands = {{"x"}},
-                .results = {"y"},
-                .infer = infer_softmax,
-                .gradient = gradient_of_first(softmax_gradient),
-                .in_place = {{0, 0}},
-                .cost = cost_each<softmax_flops>,
-                .of_share = rows_of_first<2>},
-               softmax_kernels());
   registry.add({.name = "sliced_softmax",
                 .operands = {{"x"}, value_schema},
                 .results = {"y"},

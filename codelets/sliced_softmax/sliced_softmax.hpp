@@ -15,16 +15,11 @@ struct PrefixedRows {
   LastAxis axis;
   std::int64_t prefix = -1;  ///< -1: an operand says
 
-  static PrefixedRows whole(const OpView& op) {
-    const LastAxis axis(op.operand(0).shape);
-    return {axis, axis.length};
-  }
   static PrefixedRows sliced(const OpView& op) {
     return {LastAxis(op.operand(0).shape), op.integer("prefix")};
   }
 };
 
-std::vector<Kernel> softmax_kernels();
 std::vector<Kernel> sliced_softmax_kernels();
 std::vector<Kernel> sliced_softmax_grad_kernels();
 

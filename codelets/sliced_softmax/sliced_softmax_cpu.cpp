@@ -52,10 +52,6 @@ void run_grad(const KernelCall& call) {
 
 }  // namespace
 
-std::vector<Kernel> softmax_kernels() {
-  return {{.name = "plain", .prepare = prepare<PrefixedRows::whole, run_softmax>}};
-}
-
 std::vector<Kernel> sliced_softmax_kernels() {
   return {{.name = "plain", .prepare = prepare<PrefixedRows::sliced, run_softmax>}};
 }

@@ -127,7 +127,6 @@ void run_grad(const KernelCall& call) {
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(sliced_softmax)(runtime::KernelTable& kernels) {
-  kernels.add("softmax", cuda::own(prepare<PrefixedRows::whole, run_softmax>));
   kernels.add("sliced_softmax", cuda::own(prepare<PrefixedRows::sliced, run_softmax>));
   kernels.add("sliced_softmax_grad", cuda::own(prepare<PrefixedRows::sliced, run_grad>));
 }

@@ -39,8 +39,8 @@ extern "C" {
 /* "0.1.0". Not to be freed. */
 ARENITE_API const char* arenite_version(void);
 
-/* The operators that are formulas of each element, as "gelu silu": names with a blank between. Not
- * to be freed. */
+/* The operators that are formulas of each element, or of rows of them, as "gelu silu": names with a
+ * blank between. Not to be freed. */
 ARENITE_API const char* arenite_formulas(void);
 
 typedef enum arenite_status {

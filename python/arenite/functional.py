@@ -38,6 +38,7 @@ from .layers import (
     dense_relu as dense_relu,
     matmul as matmul,
     max_pool2d as max_pool2d,
+    log_softmax as log_softmax,
     rms_norm as rms_norm,
     sliced_softmax as sliced_softmax,
     softmax as softmax,
@@ -89,7 +90,7 @@ def _formula(name: str) -> _Callable[..., _Any]:
         return _one(name, *given, **numbers)
 
     formula.__name__ = formula.__qualname__ = name
-    formula.__doc__ = f"The formula `{name}` of each element; sizes of 1 are repeated."
+    formula.__doc__ = f"The formula `{name}` of each element or row; sizes of 1 are repeated."
     return formula
 
 

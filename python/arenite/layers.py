@@ -154,17 +154,26 @@ def avg_pool2d(
 
 
 def rms_norm(x: TensorLike, weight: TensorLike, eps: float = 1e-5) -> Tensor:
-    """x / √(mean(x²) + eps) · weight along the last axis; x [..., C], weight [C], float32."""
+    """x / √(mean(x²) + eps) · weight along the last axis; x [..., C], weight [C]."""
     return one("rms_norm", x, weight, eps=float(eps))
 
 
 def softmax(x: TensorLike, dim: int = -1) -> Tensor:
-    """exp(x) / Σ exp(x) along an axis, float32."""
+    """exp(x) / Σ exp(x) along an axis."""
+    return _along("softmax", x, dim)
+
+
+def log_softmax(x: TensorLike, dim: int = -1) -> Tensor:
+    """x − log Σ exp(x) along an axis."""
+    return _along("log_softmax", x, dim)
+
+
+def _along(op: str, x: TensorLike, dim: int) -> Tensor:
     x = as_tensor(x)
-    axis = expect_axis("softmax", dim, x.ndim)
+    axis = expect_axis(op, dim, x.ndim)
     if axis != x.ndim - 1:
-        return transpose(softmax(transpose(x, axis, -1)), axis, -1)
-    return one("softmax", x)
+        return transpose(one(op, transpose(x, axis, -1)), axis, -1)
+    return one(op, x)
 
 
 def sliced_softmax(x: TensorLike, prefix: Any) -> Tensor:

@@ -405,6 +405,8 @@ class Layers(testing.TestCase):
                     F.rms_norm(x, w, eps=1e-3),
                     F.softmax(x),
                     F.softmax(x, axis),
+                    F.log_softmax(x, axis),
+                    F.layer_norm(x, w, w, eps=1e-3),
                     F.sliced_softmax(x, prefix),
                     x.sliced_softmax(p),
                 ],
@@ -415,6 +417,11 @@ class Layers(testing.TestCase):
                 a / np.sqrt((a.astype(float) ** 2).mean(-1, keepdims=True) + 1e-3) * w,
                 softmax(a),
                 softmax(a, axis),
+                np.log(softmax(a.astype(float), axis)),
+                (a - a.mean(-1, keepdims=True))
+                / np.sqrt(a.astype(float).var(-1, keepdims=True) + 1e-3)
+                * w
+                + w,
                 sliced,
                 sliced,
             ]

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "src/expr/functions.hpp"
 
@@ -45,7 +46,11 @@ class Lowering {
 
   Code run(bool keeps) {
     find_needed();
-    if (keeps) find_kept();
+    if (keeps) {
+      find_kept();
+      find_needed();
+      find_kept();  // not of what is kept itself
+    }
     for (NodeId id = 0; id < reach_.size(); ++id) home_of_source(id);
     for (NodeId id = 0; id < reach_.size(); ++id) {
       if (is_computed(id) && !is_in_sweeps(id) && stage_[id] == 0) compute(id, nullptr);
@@ -119,6 +124,12 @@ class Lowering {
   /// By sweep, what is to be made in it: of what is folded at its end, and, in the last one, of
   /// results.
   void find_needed() {
+    const auto before = std::exchange(needed_, {});
+    const auto is_kept_before = [&](NodeId id, std::size_t sweep) {
+      const auto end = before.begin() + static_cast<std::ptrdiff_t>(before.empty() ? 0 : sweep);
+      return !is_kept_.empty() && is_kept_[id] &&
+             std::any_of(before.begin(), end, [&](const auto& needed) { return needed[id]; });
+    };
     needed_.assign(code_.sweeps.size(), std::vector<bool>(reach_.size(), false));
     for (std::size_t sweep = 0; sweep < needed_.size(); ++sweep) {
       std::vector<bool>& needed = needed_[sweep];
@@ -128,7 +139,8 @@ class Lowering {
       for (NodeId id = static_cast<NodeId>(reach_.size()); id-- > 0;) {
         const Node& one = node(id);
         const bool folds = is_reduction(one.function) && stage_[id] == sweep + 1;
-        if (!folds && !(needed[id] && is_in_sweeps(id))) continue;
+        const bool makes = needed[id] && is_in_sweeps(id) && !is_kept_before(id, sweep);
+        if (!folds && !makes) continue;
         for (const NodeId source : sources_of(one)) {
           if (is_in_sweeps(source)) needed[source] = true;
         }

@@ -2,12 +2,17 @@
 
 #include <arenite/expr/builder.hpp>
 
+#include "src/expr/scalar.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <tuple>
 
 namespace arenite::expr {
 namespace {
+
+/// Of what lies in memory anyway.
+Value keep(Value x) { return x; }
 
 namespace of {
 #include "src/expr/formulas.def"
@@ -35,16 +40,31 @@ Expression make(Type type, std::span<const double> numbers) {
   return make_of(&F::template of<Value>, type, numbers);
 }
 
+Formula::Number::Range range_named(std::string_view type) {
+  using Range = Formula::Number::Range;
+  return type == "Positive"      ? Range::positive
+         : type == "NotNegative" ? Range::not_negative
+                                 : Range::any;
+}
+
+/// Nodes that are made of others.
+std::size_t computed(const Expression& expression) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      expression.nodes(), [](const Node& node) { return !sources_of(node).empty(); }));
+}
+
 /// "(T x, double delta = 1)".
-Formula formula(std::string_view name, bool is_operator, std::string_view parameters,
-                Expression (*make)(Type, std::span<const double>)) {
+Formula formula(std::string_view name, bool is_operator, bool is_of_rows,
+                std::string_view parameters, Expression (*make)(Type, std::span<const double>)) {
   Formula made{.name = name,
                .is_operator = is_operator,
+               .is_of_rows = is_of_rows,
                .operands = {},
                .numbers = {},
                .make = make,
-               .of_floats = {}};
-  std::vector<double> standards;
+               .of_floats = {},
+               .most_computed = 0};
+  std::vector<double> standards, uneven;
   parameters = parameters.substr(1, parameters.size() - 2);
   while (!parameters.empty()) {
     std::string_view one = parameters.substr(0, parameters.find(','));
@@ -57,18 +77,22 @@ Formula formula(std::string_view name, bool is_operator, std::string_view parame
     } else {
       double standard = 0;
       std::from_chars(one.data() + equals + 3, one.data() + one.size(), standard);
-      made.numbers.push_back({own, standard, one.starts_with("Positive ")});
+      made.numbers.push_back({own, standard, range_named(one.substr(0, blank))});
       standards.push_back(standard);
+      uneven.push_back(0.3671875 * static_cast<double>(standards.size()));
     }
   }
   made.of_floats = {make(Type::float32, standards), make(Type::float64, standards)};
+  made.most_computed = computed(make(Type::float32, uneven));
   return made;
 }
 
 std::vector<Formula> all() {
   return {
-#define ARENITE_FORMULA(NAME, OPERANDS, ...) formula(#NAME, true, #OPERANDS, &make<of::NAME>),
-#define ARENITE_LOOP(NAME, OPERANDS, ...) formula(#NAME, false, #OPERANDS, &make<of::NAME>),
+#define ARENITE_FORMULA(NAME, GIVEN, ...) formula(#NAME, true, false, #GIVEN, &make<of::NAME>),
+#define ARENITE_LOOP(NAME, GIVEN, ...) formula(#NAME, false, false, #GIVEN, &make<of::NAME>),
+#define ARENITE_ROWS(NAME, GIVEN, ...) formula(#NAME, true, true, #GIVEN, &make<of::NAME>),
+#define ARENITE_ROWS_LOOP(NAME, GIVEN, ...) formula(#NAME, false, true, #GIVEN, &make<of::NAME>),
 #include "src/expr/formulas.def"
   };
 }
@@ -78,6 +102,43 @@ std::vector<Formula> all() {
 std::span<const Formula> formulas() {
   static const std::vector<Formula> known = all();
   return known;
+}
+
+namespace {
+
+/// Tries all constants for the numbers from this one on.
+bool is_same(const Formula& formula, const Expression& expression,
+             std::span<const double> constants, std::vector<double>& numbers) {
+  if (numbers.size() == formula.numbers.size())
+    return formula.make(Type::float32, numbers) == expression;
+  return std::ranges::any_of(constants, [&](double constant) {
+    numbers.push_back(constant);
+    if (is_same(formula, expression, constants, numbers)) return true;
+    numbers.pop_back();
+    return false;
+  });
+}
+
+}  // namespace
+
+std::optional<FoundFormula> find_formula(const Expression& expression) {
+  std::vector<double> constants;
+  for (const Node& node : expression.nodes()) {
+    if (node.function == Function::constant && node.type == Type::float32)
+      constants.push_back(static_cast<double>(value_of<float>(node.payload)));
+  }
+  const auto known = formulas();
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    FoundFormula found{i, {}};
+    if (known[i].standard(Type::float32) == expression) {
+      for (const auto& number : known[i].numbers) found.numbers.push_back(number.standard);
+      return found;
+    }
+    if (!known[i].numbers.empty() && known[i].most_computed == computed(expression) &&
+        is_same(known[i], expression, constants, found.numbers))
+      return found;
+  }
+  return std::nullopt;
 }
 
 const Formula* find_formula(std::string_view name) noexcept {

@@ -4,6 +4,7 @@
 #include <arenite/expr/expression.hpp>
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,17 +12,21 @@ namespace arenite::expr {
 
 struct Formula {
   struct Number {
+    enum class Range : std::uint8_t { any, positive, not_negative };
+
     std::string name;
     double standard;  ///< where nobody gives another
-    bool is_positive;
+    Range range;
   };
 
   std::string_view name;
   bool is_operator;  ///< with no other rules than the formula's
+  bool is_of_rows;   ///< it reduces groups of elements: rows along the last axis
   std::vector<std::string> operands;
   std::vector<Number> numbers;
   Expression (*make)(Type type, std::span<const double> numbers);
   std::array<Expression, 2> of_floats;  ///< with the standard numbers: of float32, of float64
+  std::size_t most_computed;            ///< nodes, with numbers of which no part is simpler
 
   /// With its standard numbers; of floats.
   const Expression& standard(Type type) const noexcept { return of_floats[type == Type::float64]; }
@@ -34,6 +39,14 @@ inline constexpr std::size_t formula_count =
 
 /// All, in the order of formulas.def.
 std::span<const Formula> formulas();
+
+/// The formula, by its place among all, and the numbers with which it is an expression of float32;
+/// none where there is none.
+struct FoundFormula {
+  std::size_t formula;
+  std::vector<double> numbers;
+};
+std::optional<FoundFormula> find_formula(const Expression& expression);
 
 /// nullptr: there is none of that name.
 const Formula* find_formula(std::string_view name) noexcept;

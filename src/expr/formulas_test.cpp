@@ -36,7 +36,19 @@ TEST(Formulas, HaveOperandsAndNumbers) {
   EXPECT_EQ(huber.numbers[0].standard, 1);
   EXPECT_EQ(print(huber.make(Type::float64, std::vector{0.5})),
             "a = abs($1 - $2); b = min(a, 0.5); yield b * (a - b * 0.5)");
-  EXPECT_TRUE(huber.numbers[0].is_positive);
+  EXPECT_EQ(huber.numbers[0].range, Formula::Number::Range::positive);
+}
+
+TEST(Formulas, AreFoundWithTheirNumbers) {
+  const Formula& huber = named("huber");
+  for (const double delta : {1.0, 0.5, 3.0, 0.1}) {
+    const auto found = find_formula(huber.make(Type::float32, std::vector{delta}));
+    ASSERT_TRUE(found) << delta;
+    EXPECT_EQ(&formulas()[found->formula], &huber);
+    EXPECT_EQ(found->numbers, std::vector{static_cast<double>(static_cast<float>(delta))});
+  }
+  EXPECT_FALSE(find_formula(parse("a = abs($1 - $2); b = min(a, 0.5); yield b * (a - b * 0.25)",
+                                  std::vector{Type::float32, Type::float32})));
 }
 
 /// What maps append, so that they find its loop.
@@ -44,7 +56,7 @@ TEST(Formulas, OfGradientsFollowFromTheOthers) {
   int compared = 0;
   for (const Formula& gradient : formulas()) {
     const std::size_t end = gradient.name.find("_grad");
-    if (gradient.is_operator || end == std::string_view::npos) continue;
+    if (gradient.is_operator || gradient.is_of_rows || end == std::string_view::npos) continue;
     const Expression formula =
         named(std::string(gradient.name.substr(0, end))).standard(Type::float32);
     const auto derived =
@@ -53,7 +65,7 @@ TEST(Formulas, OfGradientsFollowFromTheOthers) {
     EXPECT_EQ(gradient.standard(Type::float32), derived->expression)
         << gradient.name << ": " << print(gradient.standard(Type::float32)) << "\nfollows as "
         << print(derived->expression);
-    EXPECT_NE(find_fused(derived->expression), nullptr);
+    EXPECT_TRUE(find_fused(derived->expression));
     ++compared;
   }
   EXPECT_GE(compared, 2);
@@ -61,9 +73,12 @@ TEST(Formulas, OfGradientsFollowFromTheOthers) {
 
 TEST(Formulas, AreFoundByWhatTheyCompute) {
   const std::vector one{Type::float32};
-  EXPECT_NE(find_fused(parse("sigmoid($1) * $1", one)), nullptr);
-  EXPECT_EQ(find_fused(parse("sigmoid($1) * $1", std::vector{Type::float64})), nullptr);
-  EXPECT_EQ(find_fused(parse("sigmoid($1) + $1", one)), nullptr);
+  EXPECT_TRUE(find_fused(parse("sigmoid($1) * $1", one)));
+  EXPECT_FALSE(find_fused(parse("sigmoid($1) * $1", std::vector{Type::float64})));
+  EXPECT_FALSE(find_fused(parse("sigmoid($1) + $1", one)));
+  const std::vector two{Type::float32, Type::float32};
+  EXPECT_TRUE(find_fused(parse("silu = $1 * sigmoid($1); yield silu * $2", two)));
+  EXPECT_TRUE(find_fused(parse("x = $1 + $2; yield select(x <= 0, 0, x)", two)));
 }
 
 }  // namespace

@@ -165,13 +165,9 @@ const TargetProfile& default_target() {
                   {"max_pool2d_grad/plain", {5, 30}},
                   {"multi_sgd/plain", {60, 30}},
                   {"replace_slice/plain", {60, 40}},
-                  {"rms_norm/plain", {20, 40}},
-                  {"rms_norm_grad_input/plain", {20, 40}},
-                  {"rms_norm_grad_weight/plain", {20, 40}},
                   {"sgd/plain", {60, 30}},
                   {"sliced_softmax/plain", {20, 60}},
                   {"sliced_softmax_grad/plain", {15, 40}},
-                  {"softmax/plain", {20, 60}},
                   {"softmax_cross_entropy/plain", {3, 60}},
                   {"stack_columns/plain", {60, 30}}},
       .otherwise = {60, 40}};

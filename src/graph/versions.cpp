@@ -1,5 +1,7 @@
 #include "src/graph/versions.hpp"
 
+#include "src/graph/values.hpp"
+
 #include "src/graph/flaw.hpp"
 #include "src/graph/nesting.hpp"
 
@@ -30,6 +32,9 @@ std::vector<std::pair<std::size_t, std::size_t>> pairs_in_place(const Graph& gra
     const auto [result, operand] = pair;
     if (operand >= op.operands.size() || !op.operands[operand]) return true;
     const Value &to = graph[op.results[result]], &from = graph[op.operands[operand]];
+    // What has an element for each of a group's is still read when the first group is done.
+    if (op.definition->formula && to.shape.elements() != joint_shape(graph, op.operands).elements())
+      return true;
     // A compiler may take it that values of two types are not at one address.
     return to.type != from.type || to.layout != from.layout ||
            to.shape.elements() != from.shape.elements();

@@ -77,17 +77,6 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
     cudnnConvolutionBwdFilterAlgo_t, size_t*) {
   return CUDNN_STATUS_NOT_SUPPORTED;
 }
-cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t,
-                                  const void*, const cudnnTensorDescriptor_t, const void*,
-                                  const void*, const cudnnTensorDescriptor_t, void*) {
-  return CUDNN_STATUS_NOT_SUPPORTED;
-}
-cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t,
-                                   const void*, const cudnnTensorDescriptor_t, const void*,
-                                   const cudnnTensorDescriptor_t, const void*, const void*,
-                                   const cudnnTensorDescriptor_t, void*) {
-  return CUDNN_STATUS_NOT_SUPPORTED;
-}
 #endif
 
 }  // extern "C"

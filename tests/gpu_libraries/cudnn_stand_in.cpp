@@ -225,43 +225,4 @@ cudnnStatus_t CUDNNWINAPI cudnnConvolutionBackwardFilter(
                       });
 }
 
-// Rows of NCHW tensors whose h and w are 1. The result is written last, so that one in the place of
-// an operand would be seen.
-cudnnStatus_t CUDNNWINAPI cudnnSoftmaxForward(cudnnHandle_t, cudnnSoftmaxAlgorithm_t,
-                                              cudnnSoftmaxMode_t, const void*,
-                                              cudnnTensorDescriptor_t x_of, const void* x_data,
-                                              const void*, cudnnTensorDescriptor_t, void* y_data) {
-  const Tensor t(x_of);
-  const auto* x = static_cast<const float*>(x_data);
-  auto* y = static_cast<float*>(y_data);
-  if (refusing() || x == y || t.h != 1 || t.w != 1) return CUDNN_STATUS_NOT_SUPPORTED;
-  for (int n = 0; n < t.n; ++n, x += t.c, y += t.c) {
-    const float largest = *std::max_element(x, x + t.c);
-    double sum = 0;
-    for (int c = 0; c < t.c; ++c) sum += static_cast<double>(y[c] = std::exp(x[c] - largest));
-    for (int c = 0; c < t.c; ++c) y[c] = static_cast<float>(static_cast<double>(y[c]) / sum);
-  }
-  ++computed();
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t CUDNNWINAPI cudnnSoftmaxBackward(cudnnHandle_t, cudnnSoftmaxAlgorithm_t,
-                                               cudnnSoftmaxMode_t, const void*,
-                                               cudnnTensorDescriptor_t y_of, const void* y_data,
-                                               cudnnTensorDescriptor_t, const void* dy_data,
-                                               const void*, cudnnTensorDescriptor_t,
-                                               void* dx_data) {
-  const Tensor t(y_of);
-  const auto *y = static_cast<const float*>(y_data), *dy = static_cast<const float*>(dy_data);
-  auto* dx = static_cast<float*>(dx_data);
-  if (refusing() || y == dx) return CUDNN_STATUS_NOT_SUPPORTED;
-  for (int n = 0; n < t.n; ++n, y += t.c, dy += t.c, dx += t.c) {
-    double sum = 0;
-    for (int c = 0; c < t.c; ++c) sum += static_cast<double>(y[c]) * static_cast<double>(dy[c]);
-    for (int c = 0; c < t.c; ++c) dx[c] = y[c] * (dy[c] - static_cast<float>(sum));
-  }
-  ++computed();
-  return CUDNN_STATUS_SUCCESS;
-}
-
 }  // extern "C"

@@ -15,7 +15,7 @@ namespace arenite::oracle {
 namespace {
 
 /// Plain kernels are those of sanitizers, under which everything is slow.
-constexpr std::uint32_t programs = 220, programs_run = ARENITE_PLAIN_KERNELS ? 40 : programs;
+constexpr std::uint32_t programs = 300, programs_run = ARENITE_PLAIN_KERNELS ? 40 : programs;
 
 TEST(RandomPrograms, HaveEverythingInThemOften) {
   Features found;

@@ -6,20 +6,26 @@ namespace {
 using graph::ValueId;
 using List = std::vector<std::int64_t>;
 
-void add_rms_norm(RandomValues& values) {
-  const ValueId x = values.tensor(), weight = values.floats({values.shape(x).at(-1)});
+void add_norm(RandomValues& values) {
+  const ValueId x = values.tensor();
+  const Shape row{values.shape(x).at(-1)};
+  std::vector<ValueId> operands{x, values.floats(row)};
+  const bool is_layer_norm = values.draw.chance(50);
+  if (is_layer_norm) operands.push_back(values.floats(row));
   // A small eps magnifies what a row of zeros gets.
-  values.builder.add("rms_norm", {x, weight}, {{"eps", values.draw.of({1e-2, 0.1, 0.1})}});
+  values.builder.add(is_layer_norm ? "layer_norm" : "rms_norm", operands,
+                     {{"eps", values.draw.of({1e-2, 0.1, 0.1})}});
 }
 
 void add_softmax(RandomValues& values) {
   const ValueId x = values.tensor();
   const std::int64_t last = values.shape(x).at(-1);
-  switch (values.draw.below(3)) {
+  switch (values.draw.below(5)) {
     case 0:
-      values.builder.add("softmax", {x});
+      values.builder.add(values.draw.chance(50) ? "softmax" : "log_softmax", {x});
       break;
     case 1:
+    case 2:
       values.builder.add("sliced_softmax", {x}, {{"prefix", values.draw.between(0, last)}});
       break;
     default:
@@ -68,7 +74,7 @@ void add_complex_mul(RandomValues& values) {
 void add_attention_op(RandomValues& values) {
   switch (values.draw.below(3)) {
     case 0:
-      return add_rms_norm(values);
+      return add_norm(values);
     case 1:
       return add_softmax(values);
     default:

@@ -1,4 +1,4 @@
-// Rows along the last axis, each divided by a number of its own: rms_norm, softmax.
+// Rows along the last axis, each divided by a number of its own: norms, softmax.
 #include "tests/reference/rules.hpp"
 
 #include <cmath>
@@ -29,27 +29,17 @@ void rms_norm(Call& call) {
   });
 }
 
-/// dx = g·w/r − x · Σ g·w·x / (C·r³)
-void rms_norm_grad_input(Call& call) {
-  const Tensor &gradient = call.in(0), &x = call.in(1), &weight = call.in(2);
+void layer_norm(Call& call) {
+  const Tensor &x = call.in(0), &weight = call.in(1), &bias = call.in(2);
   const std::int64_t length = x.shape.at(-1);
   each_row(x.shape, [&](std::int64_t from) {
-    const double root = root_mean_square(x, from, call.attributes().real("eps"));
-    double sum = 0;
-    for (std::int64_t i = 0; i < length; ++i) sum += gradient[from + i] * weight[i] * x[from + i];
-    for (std::int64_t i = 0; i < length; ++i) {
-      call.out(0)[from + i] = gradient[from + i] * weight[i] / root -
-                              x[from + i] * sum / (static_cast<double>(length) * std::pow(root, 3));
-    }
-  });
-}
-
-void rms_norm_grad_weight(Call& call) {
-  const Tensor &gradient = call.in(0), &x = call.in(1);
-  each_row(x.shape, [&](std::int64_t from) {
-    const double root = root_mean_square(x, from, call.attributes().real("eps"));
-    for (std::int64_t i = 0; i < x.shape.at(-1); ++i)
-      call.out(0)[i] += gradient[from + i] * x[from + i] / root;
+    double mean = 0, variance = 0;
+    for (std::int64_t i = from; i < from + length; ++i) mean += x[i] / static_cast<double>(length);
+    for (std::int64_t i = from; i < from + length; ++i)
+      variance += (x[i] - mean) * (x[i] - mean) / static_cast<double>(length);
+    const double root = std::sqrt(variance + call.attributes().real("eps"));
+    for (std::int64_t i = 0; i < length; ++i)
+      call.out(0)[from + i] = (x[from + i] - mean) / root * weight[i] + bias[i];
   });
 }
 
@@ -78,6 +68,11 @@ void softmax(Call& call) {
   softmax_of(x, x.shape.at(-1), call.out(0));
 }
 
+void log_softmax(Call& call) {
+  softmax(call);
+  for (double& y : call.out(0).data) y = std::log(y);
+}
+
 void sliced_softmax(Call& call) {
   const Tensor& x = call.in(0);
   softmax_of(x, prefix_of(call, 1, x.shape), call.out(0));
@@ -99,9 +94,9 @@ void sliced_softmax_grad(Call& call) {
 
 void add_norm_rules(Rules& rules) {
   rules["rms_norm"] = rms_norm;
-  rules["rms_norm_grad_input"] = rms_norm_grad_input;
-  rules["rms_norm_grad_weight"] = rms_norm_grad_weight;
+  rules["layer_norm"] = layer_norm;
   rules["softmax"] = softmax;
+  rules["log_softmax"] = log_softmax;
   rules["sliced_softmax"] = sliced_softmax;
   rules["sliced_softmax_grad"] = sliced_softmax_grad;
 }

@@ -11,7 +11,6 @@
 #include "src/expr/simd/functions-inl.hpp"
 
 #include <cstring>
-#include <tuple>
 #include <utility>
 
 #include "src/expr/formulas.hpp"
@@ -91,14 +90,13 @@ struct Operands {
 };
 
 /// The elements that fill no vector are copied: nothing outside is touched.
-template <class F, std::size_t formula>
-void loop(void* target, const void* const* sources, std::uint64_t splats, std::size_t count) {
+template <class F>
+void loop(void* target, const void* const* sources, std::uint64_t splats, std::size_t count,
+          const double* given) {
   using S = Signature<decltype(&F::template of<Lanes>)>;
   constexpr std::size_t lanes = hn::MaxLanes(Tag<float>());
   constexpr std::make_index_sequence<S::operands> operands;
   constexpr std::make_index_sequence<S::numbers> numbers;
-  double given[S::numbers + 1] = {};
-  for (std::size_t i = 0; i < S::numbers; ++i) given[i] = formulas()[formula].numbers[i].standard;
   const Operands<F, S::operands> from(sources, splats);
   auto* to = static_cast<float*>(target);
   std::size_t place = 0;
@@ -131,41 +129,29 @@ void loop(void* target, const void* const* sources, std::uint64_t splats, std::s
   std::memcpy(to + place, last, left * sizeof(float));
 }
 
-template <class... F>
-struct All {
-  template <std::size_t... formula>
-  static FusedLoop loop_of(std::size_t which, std::index_sequence<formula...>) {
-    using Tuple = std::tuple<F...>;
-    static constexpr FusedLoop loops[] = {&loop<std::tuple_element_t<formula, Tuple>, formula>...};
-    return loops[which];
-  }
-};
-
 }  // namespace
 
 FusedLoop fused_loop(std::size_t formula) {
-  return All<
-#define ARENITE_FORMULA(NAME, ...) of::NAME,
+  static constexpr FusedLoop loops[] = {
+#define ARENITE_FORMULA(NAME, ...) &loop<of::NAME>,
+#define ARENITE_ROWS(...) nullptr,
 #include "src/expr/formulas.def"
-      void>::loop_of(formula, std::make_index_sequence<formula_count>());
+  };
+  return loops[formula];
 }
 
 }  // namespace arenite::expr::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <algorithm>
-
 namespace arenite::expr {
 HWY_EXPORT(fused_loop);
 
-FusedLoop find_fused(const Expression& expression) {
+Fused find_fused(const Expression& expression) {
   apply_isa();
-  const auto known = formulas();
-  const auto found = std::ranges::find_if(
-      known, [&](const Formula& one) { return one.standard(Type::float32) == expression; });
-  if (found == known.end()) return nullptr;
-  return HWY_DYNAMIC_DISPATCH(fused_loop)(static_cast<std::size_t>(found - known.begin()));
+  auto found = find_formula(expression);
+  if (!found) return {};
+  return {HWY_DYNAMIC_DISPATCH(fused_loop)(found->formula), std::move(found->numbers)};
 }
 
 }  // namespace arenite::expr

@@ -3,15 +3,28 @@
 
 #include <arenite/expr/expression.hpp>
 
+#include <vector>
+
 namespace arenite::expr {
 
 /// Makes so many elements of the result. An operand that is the same for all of them holds one
 /// vector of it, 16 elements, and its bit in `splats` is set. It may lie where an operand
 /// does. The bits are those of the formula's instructions one by one.
 using FusedLoop = void (*)(void* result, const void* const* operands, std::uint64_t splats,
-                           std::size_t count);
+                           std::size_t count, const double* numbers);
 
-/// nullptr: there is none for this expression. Throws Error as find_loop does.
-FusedLoop find_fused(const Expression& expression);
+struct Fused {
+  FusedLoop loop = nullptr;  ///< nullptr: there is none
+  std::vector<double> numbers;
+
+  void run(void* result, const void* const* operands, std::uint64_t splats,
+           std::size_t count) const {
+    loop(result, operands, splats, count, numbers.data());
+  }
+  explicit operator bool() const noexcept { return loop != nullptr; }
+};
+
+/// The loop for an expression. Throws Error as find_loop does.
+Fused find_fused(const Expression& expression);
 
 }  // namespace arenite::expr

@@ -10,9 +10,9 @@
 
 #include <array>
 #include <cstring>
-#include <tuple>
 #include <utility>
 
+#include "src/expr/formulas.hpp"
 #include "src/expr/simd/folds-inl.hpp"
 #include "src/expr/simd/isa.hpp"
 
@@ -73,11 +73,12 @@ constexpr Lanes keep(Lanes x) {
 
 }  // namespace outline
 
-template <class F, std::size_t... operand>
-constexpr Outline outline_of(std::index_sequence<operand...>) {
+template <class F, std::size_t... operand, std::size_t... number>
+constexpr Outline outline_of(std::index_sequence<operand...>, std::index_sequence<number...>) {
   Outline made;
   made.sweeps =
-      F::template of<outline::Lanes>((static_cast<void>(operand), outline::Lanes(0, &made))...)
+      F::template of<outline::Lanes>((static_cast<void>(operand), outline::Lanes(0, &made))...,
+                                     (static_cast<void>(number), 1.0)...)
           .sweep;
   return made;
 }
@@ -90,6 +91,7 @@ struct Group {
   std::size_t part = 0;            ///< of the lanes that totals are taken in
   std::size_t fold = 0, kept = 0;  ///< those that the formula has asked for so far
   Vector<float> count;
+  const double* numbers = nullptr;
   float* place = nullptr;  ///< of what is kept, where this part's is
   std::size_t stride = 0;  ///< from one kept value to the next
   Vector<float> known[most_folds];
@@ -172,35 +174,34 @@ HWY_INLINE Lanes keep(Lanes x) {
 }
 
 namespace of {
-#define ARENITE_GROUPS(NAME, OPERANDS, ...)        \
-  struct NAME {                                    \
-    template <class T>                             \
-    static constexpr HWY_INLINE auto of OPERANDS { \
-      __VA_ARGS__;                                 \
-    }                                              \
-  };
-#include "src/expr/group_formulas.def"
+#define ARENITE_FORMULA_INLINE constexpr HWY_INLINE
+#include "src/expr/formulas.def"
 }  // namespace of
 
 template <class F>
 struct Signature;
 template <class... Given>
 struct Signature<Lanes (*)(Given...)> {
-  static constexpr std::size_t operands = sizeof...(Given);
+  static constexpr std::size_t operands = (std::is_same_v<Given, Lanes> + ...);
+  static constexpr std::size_t numbers = sizeof...(Given) - operands;
 };
 
 template <class F>
 struct Loop {
-  static constexpr std::size_t count = Signature<decltype(&F::template of<Lanes>)>::operands;
+  using Given = Signature<decltype(&F::template of<Lanes>)>;
+  static constexpr std::size_t count = Given::operands;
   using All = std::make_index_sequence<count>;
-  static constexpr Outline outline = outline_of<F>(All());
+  using Numbers = std::make_index_sequence<Given::numbers>;
+  static constexpr Outline outline = outline_of<F>(All(), Numbers());
 
-  template <std::size_t... operand>
+  template <std::size_t... operand, std::size_t... number>
   static HWY_INLINE Lanes at(Group& group, const float* const* from, const std::size_t* moving,
-                             std::size_t place, std::index_sequence<operand...>) {
+                             std::size_t place, std::index_sequence<operand...>,
+                             std::index_sequence<number...>) {
     group.fold = group.kept = 0;
     return F::template of<Lanes>(
-        Lanes(hn::LoadU(Tag<float>(), from[operand] + (place & moving[operand])), &group, 0)...);
+        Lanes(hn::LoadU(Tag<float>(), from[operand] + (place & moving[operand])), &group, 0)...,
+        group.numbers[number]...);
   }
 
   /// All elements once; those that fill no lanes are copied.
@@ -215,7 +216,7 @@ struct Loop {
       for (std::size_t part = 0; part < parts; ++part) {
         group.part = part;
         group.place = call.kept + i + part * lanes;
-        const Lanes y = at(group, from, moving, i + part * lanes, All());
+        const Lanes y = at(group, from, moving, i + part * lanes, All(), Numbers());
         if (is_last) hn::StoreU(y.raw, Tag<float>(), call.result + i + part * lanes);
       }
     }
@@ -234,7 +235,7 @@ struct Loop {
       group.part = part;
       group.place = call.kept + i + part * lanes;
       group.is_there = hn::FirstN(Tag<float>(), left > part * lanes ? left - part * lanes : 0);
-      const Lanes y = at(group, at_rest, moving, part * lanes, All());
+      const Lanes y = at(group, at_rest, moving, part * lanes, All(), Numbers());
       if (is_last) hn::StoreU(y.raw, Tag<float>(), last + part * lanes);
     }
     if (is_last) std::memcpy(call.result + i, last, left * sizeof(float));
@@ -270,13 +271,14 @@ struct Loop {
       group.is_last = true;
       group.place = call.kept;
       float made[lanes];
-      hn::StoreU(at(group, from, moving, 0, All()).raw, Tag<float>(), made);
+      hn::StoreU(at(group, from, moving, 0, All(), Numbers()).raw, Tag<float>(), made);
       *call.result = made[0];
     }
   }
 
   static void run(const GroupCall& call) {
     Group group;
+    group.numbers = call.numbers;
     const float* from[count];
     std::size_t moving[count];
     for (std::size_t i = 0; i < count; ++i) {
@@ -289,80 +291,36 @@ struct Loop {
   }
 };
 
-template <class... F>
-struct All {
-  template <std::size_t... formula>
-  static FusedGroups loops_of(std::size_t which, std::index_sequence<formula...>) {
-    using Tuple = std::tuple<F...>;
-    static constexpr FusedGroups loops[] = {
-        {.loop = &Loop<std::tuple_element_t<formula, Tuple>>::run,
-         .kept = Loop<std::tuple_element_t<formula, Tuple>>::outline.kept}...};
-    return loops[which];
-  }
-};
-
 }  // namespace groups
 
-FusedGroups group_loops(std::size_t formula) {
-  return groups::All<
-#define ARENITE_GROUPS(NAME, ...) groups::of::NAME,
-#include "src/expr/group_formulas.def"
-      void>::loops_of(formula, std::make_index_sequence<group_formula_count>());
+/// A formula's loop, and how much it keeps.
+std::pair<GroupLoop, std::size_t> group_loop(std::size_t formula) {
+  using namespace groups;
+  static constexpr std::pair<GroupLoop, std::size_t> loops[] = {
+#define ARENITE_FORMULA(...) {nullptr, 0},
+#define ARENITE_ROWS(NAME, ...) {&Loop<of::NAME>::run, Loop<of::NAME>::outline.kept},
+#include "src/expr/formulas.def"
+  };
+  return loops[formula];
 }
 
 }  // namespace arenite::expr::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <arenite/expr/builder.hpp>
-
-#include <algorithm>
-
 namespace arenite::expr {
-HWY_EXPORT(group_loops);
-
-namespace {
-
-template <class... Given>
-Expression make(Value (*formula)(Given...)) {
-  Builder builder;
-  const auto next = [&](const Value*) { return builder.operand(Type::float32); };
-  // In braces they are made from the first to the last.
-  const std::tuple<Given...> given{next(static_cast<const Given*>(nullptr))...};
-  return builder.finish({std::apply(formula, given)});
-}
-
-Value keep(Value x) { return x; }
-
-namespace of {
-#define ARENITE_GROUPS(NAME, OPERANDS, ...) \
-  struct NAME {                             \
-    template <class T>                      \
-    static auto of OPERANDS {               \
-      __VA_ARGS__;                          \
-    }                                       \
-  };
-#include "src/expr/group_formulas.def"
-}  // namespace of
-
-std::vector<Expression> all() {
-  return {
-#define ARENITE_GROUPS(NAME, ...) make(&of::NAME::of<Value>),
-#include "src/expr/group_formulas.def"
-  };
-}
-
-}  // namespace
+HWY_EXPORT(group_loop);
 
 std::optional<FusedGroups> find_fused_groups(const Expression& expression) {
-  static const std::vector<Expression> known = all();
   apply_isa();
-  const auto found = std::ranges::find(known, expression);
-  if (found == known.end()) return std::nullopt;
-  FusedGroups made =
-      HWY_DYNAMIC_DISPATCH(group_loops)(static_cast<std::size_t>(found - known.begin()));
-  made.is_one = !expression.varying()[expression.results()[0]];
-  return made;
+  auto found = find_formula(expression);
+  if (!found) return std::nullopt;
+  const auto [loop, kept] = HWY_DYNAMIC_DISPATCH(group_loop)(found->formula);
+  if (loop == nullptr) return std::nullopt;
+  return FusedGroups{.loop = loop,
+                     .kept = kept,
+                     .is_one = !expression.varying()[expression.results()[0]],
+                     .numbers = std::move(found->numbers)};
 }
 
 }  // namespace arenite::expr

@@ -1,9 +1,10 @@
-// Loops that run a whole formula over a group's elements: those of group_formulas.def.
+// Loops that run a whole formula over a group's elements: those of rows in formulas.def.
 #pragma once
 
 #include <arenite/expr/expression.hpp>
 
 #include <optional>
+#include <vector>
 
 namespace arenite::expr {
 
@@ -16,6 +17,7 @@ struct GroupCall {
   float* result;  ///< may lie where an operand does
   float* kept;    ///< as many rows, each of a multiple of 16 elements
   bool is_one;    ///< the result
+  const double* numbers;
 };
 using GroupLoop = void (*)(const GroupCall& call);
 
@@ -23,12 +25,8 @@ struct FusedGroups {
   GroupLoop loop;
   std::size_t kept;     ///< rows that it keeps from one sweep over the elements to the next
   bool is_one = false;  ///< the result is one for a group
+  std::vector<double> numbers;
 };
-
-inline constexpr std::size_t group_formula_count =
-#define ARENITE_GROUPS(...) +1
-#include "src/expr/group_formulas.def"
-    ;
 
 /// Nothing: there is none for this expression, of which `count()` is no constant yet. The bits are
 /// those of its instructions and totals. Throws Error as find_loop does.
