@@ -251,7 +251,7 @@ std::optional<double> constant_of(const OpView& op) {
 /// As relu of a relu: the first has left nothing to do.
 bool is_done(const OpView& op) {
   const graph::Op* first = op.operand_count() == 1 ? made_by(op, 0, op.op().name()) : nullptr;
-  if (first == nullptr || first->operands.size() != 1) return false;
+  if (first == nullptr || first->operands.size() != 1 || first->results.size() != 1) return false;
   expr::Builder builder;
   const std::array x{builder.operand(type_of(op.graph()[first->operands[0]].type))};
   const auto once = builder.insert(Elementwise(OpView(op.graph(), *first)).formula, x);

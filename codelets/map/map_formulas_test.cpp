@@ -1,4 +1,5 @@
 // Operators that are formulas: what they append, refuse, and are as well.
+#include "codelets/map/map.hpp"
 #include "codelets/testing.hpp"
 
 #include <limits>
@@ -122,6 +123,25 @@ TEST(Formulas, RefuseWhatDoesNotMatch) {
       },
       "add: operand 'b' (y) of shape [3, 2]; expected a shape that fits [2, 3] from the last axis "
       "on, where a size of 1 is repeated");
+}
+
+/// As relu of a relu; not of one of several results.
+TEST(Formulas, OfThemselvesAreDone) {
+  OpHarness h;
+  const auto x = h.random("x", {2, 3});
+  const auto last = [&]() -> OpView {
+    const graph::Graph& graph = h.graph();
+    return {graph, graph[graph[graph::Graph::body].ops.back()]};
+  };
+  const auto map = [&](ValueId of, const char* text) {
+    return h.op("map", {of}, {{map_expression, text}});
+  };
+  const auto once = map(x, "select($1 <= 0, 0, $1)");
+  map(once[0], "select($1 <= 0, 0, $1)");
+  EXPECT_TRUE(last().op().definition->simplify(last()));
+  const auto several = map(x, "yield $1 * 2, select($1 <= 0, 0, $1)");
+  map(several[1], "select($1 <= 0, 0, $1)");
+  EXPECT_FALSE(last().op().definition->simplify(last()));
 }
 
 /// Where all machines make the same bits of constants, they are folded.
