@@ -160,6 +160,14 @@ TEST(CudaDevice, MapsAreTheirExpressionsToTheBit) {
   const runtime::Kernel& kernel = kernels().at("map", "own", DeviceKind::cuda);
   for (unsigned seed = 0; seed < 200 && !HasFailure(); ++seed)
     codelets::testing::RandomMap(seed, run_on_device).run(kernel);
+  // What compilers make of constants at once, a NaN at times.
+  for (const char* text :
+       {"a = max(float64(nan), 0); yield uint8(a != a), $1",
+        "a = float32(inf) - float32(inf); yield uint8(a != a), uint8(a <= $1)",
+        "a = float64(0) / float64(0); yield uint8(a == a), max(float32(a), $1)"}) {
+    codelets::testing::RandomMap(1, run_on_device)
+        .run(kernel, expr::parse(text, std::vector{expr::Type::float32}));
+  }
 }
 
 // What the libraries refuse, kernels of our own take, and nothing else tells: of a library that

@@ -43,13 +43,13 @@ class RandomMap {
   explicit RandomMap(unsigned seed, Runner runner = run_here)
       : engine_(seed), harness_(seed, std::move(runner)) {}
 
-  /// Halos and rows of any length where the kernel is the CPU's.
-  void run(const runtime::Kernel& kernel) {
+  /// Of this formula, or a random one; halos and rows of any length where the kernel is the CPU's.
+  void run(const runtime::Kernel& kernel, const std::optional<Expression>& given = {}) {
     is_on_cpu_ = kernel.device == DeviceKind::cpu;
     draw_whole();
     expr::testing::RandomExpression random(static_cast<unsigned>(engine_()),
                                            {.exact = true, .axes = whole_.rank(), .stored = true});
-    const Expression formula = random.make();
+    const Expression formula = given ? *given : random.make();
     std::vector<ValueId> operands;
     for (const Type type : formula.operands()) {
       given_.push_back(operand(type, operands.empty(), random));

@@ -2,6 +2,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "src/expr/functions.hpp"
 #include "src/expr/scalar.hpp"
 
@@ -18,6 +21,34 @@ constexpr std::string_view types =
     "using uint64_t = unsigned long;\n"
     "}\n";
 
+/// NVRTC (13.0) makes false of `x != x` where it knows that x is a NaN of arithmetic, as of
+/// `nan + 0`: what it would know so is kept from it.
+constexpr std::string_view hiding =
+    "__device__ inline float hidden(float x) {\n"
+    "  auto bits = __builtin_bit_cast(std::uint32_t, x);\n"
+    "  asm(\"\" : \"+r\"(bits));\n"
+    "  return __builtin_bit_cast(float, bits);\n"
+    "}\n"
+    "__device__ inline double hidden(double x) {\n"
+    "  auto bits = __builtin_bit_cast(std::uint64_t, x);\n"
+    "  asm(\"\" : \"+l\"(bits));\n"
+    "  return __builtin_bit_cast(double, bits);\n"
+    "}\n";
+
+/// Whether it may be a NaN, or an infinity, of which the compiler knows.
+bool is_to_be_hidden(const Expression& expression, const Node& node) {
+  if (!is_float(node.type)) return false;
+  if (node.function == Function::constant) {
+    return with_value(node.type, [&]<class T>(T) {
+      return !std::isfinite(static_cast<double>(value_of<T>(node.payload)));
+    });
+  }
+  const auto sources = sources_of(node);
+  return !sources.empty() && std::ranges::all_of(sources, [&](NodeId source) {
+    return expression[source].function == Function::constant;
+  });
+}
+
 constexpr std::string_view meaning =
 #include "meaning_text.inc"
     ;
@@ -31,7 +62,9 @@ std::string functions() {
 
 }  // namespace
 
-std::string cuda_preamble() { return std::string(types) + functions() + std::string(meaning); }
+std::string cuda_preamble() {
+  return std::string(types) + functions() + std::string(meaning) + std::string(hiding);
+}
 
 std::string_view cuda_name(Type type) noexcept {
   constexpr std::string_view names[] = {"bool",         "std::uint8_t", "std::int32_t",
@@ -78,7 +111,8 @@ std::string cuda_statement(const Expression& expression, NodeId id, const CudaNa
       sources += (sources.empty() ? "" : ", ") + name(source);
     return fmt::format("of<Function::{}>({})", info(node.function).name, sources);
   };
-  return fmt::format("const {} {} = {};\n", cuda_name(node.type), name(id), value());
+  const std::string made = is_to_be_hidden(expression, node) ? "hidden(" + value() + ")" : value();
+  return fmt::format("const {} {} = {};\n", cuda_name(node.type), name(id), made);
 }
 
 CudaStatements cuda_statements(const Expression& expression, const CudaNames& names,
