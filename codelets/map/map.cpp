@@ -214,7 +214,8 @@ int weight(expr::Function function) noexcept {
   using expr::Function;
   if (function <= Function::constant) return 0;
   if (function >= Function::exp && function <= Function::sigmoid) return 20;
-  if (function == Function::pow) return 40;
+  const bool draws = function == Function::philox || function == Function::uniform;
+  if (function == Function::pow || draws) return 40;
   const bool divides = function == Function::divide || function == Function::remainder ||
                        function == Function::sqrt || function == Function::rsqrt;
   return divides ? 5 : 1;

@@ -307,9 +307,11 @@ class Run {
     const std::int64_t first = at_[numbers] + row * down + column * right;
     if (right == 1 && (down == row_ || count <= row_)) {  // one behind the other
       std::int64_t within = first % step, place = first / step % size;
-      for (std::int64_t i = 0; i < count; ++i) {
-        to[i] = place;
-        if (++within < step) continue;
+      while (count > 0) {
+        const std::int64_t run = std::min(step == 1 ? size - place : step - within, count);
+        for (std::int64_t i = 0; i < run; ++i) to[i] = step == 1 ? place + i : place;
+        to += run;
+        count -= run;
         within = 0;
         place = place + 1 < size ? place + 1 : 0;
       }

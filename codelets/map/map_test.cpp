@@ -65,6 +65,35 @@ TEST(Map, HasSeveralResultsOfSeveralTypes) {
   }
 }
 
+/// Whatever part of a row a tile is of, and whether places follow one another.
+TEST(Map, DrawsTheNumbersOfEachPlace) {
+  for (const Shape& shape : {Shape{3, 700}, Shape{130, 7}, Shape{1, 64}, Shape{2000, 1}}) {
+    SCOPED_TRACE(to_string(shape));
+    OpHarness h;
+    constexpr std::int64_t first = (std::int64_t{1} << 40) + 42;
+    const ValueId x = h.random("x", shape), seed = h.declare("seed", DType::int64, {1});
+    h.write<std::int64_t>(seed, {first});
+    const std::string at = "$2 + index(0) * " + std::to_string(shape[1]) + " + index(1)";
+    const std::string text = "a = uniform(" + at + ", 7); b = philox((" + at +
+                             ") * 3, $2); c = philox(index(0), $2); yield a, b, c, $1";
+    const auto made = h.op("map", {x, seed}, {{map_expression, text}});
+    h.run("tiles");
+    const auto a = h.read<float>(made[0]);
+    const auto b = h.read<std::int64_t>(made[1]), c = h.read<std::int64_t>(made[2]);
+    const auto drawn = [](std::int64_t element, std::int64_t key) {
+      const expr::Node node{.function = expr::Function::philox, .type = expr::Type::int64};
+      return static_cast<std::int64_t>(expr::apply_scalar(
+          node, expr::Type::int64, std::array{expr::payload_of(element), expr::payload_of(key)}));
+    };
+    for (std::int64_t i = 0; i < shape.elements(); ++i) {
+      const auto place = static_cast<std::size_t>(i);
+      ASSERT_EQ(a[place], static_cast<float>(drawn(first + i, 7) >> 8) * 0x1p-24F) << i;
+      ASSERT_EQ(b[place], drawn((first + i) * 3, first)) << i;
+      ASSERT_EQ(c[place], drawn(i / shape[1], first)) << i;
+    }
+  }
+}
+
 TEST(Map, GradientsAreOfWhatWasRepeated) {
   struct Shapes {
     Shape x, b;

@@ -160,6 +160,7 @@ Value Builder::apply(Function function, std::span<const Term> sources) {
   Node node{.function = function,
             .type = known.is(predicate) ? Type::boolean
                     : known.is(places)  ? Type::int64
+                    : known.is(draws)   ? Type::float32
                                         : type};
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const Type wanted = selects && i == 0 ? Type::boolean : type;

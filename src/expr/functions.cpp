@@ -46,6 +46,8 @@ constexpr FunctionInfo table[] = {
     {Function::bit_xor, "bit_xor", "^", 2, 2, bits, commutes | exact},
     {Function::shift_left, "shift_left", "<<", 6, 2, integers, exact},
     {Function::shift_right, "shift_right", ">>", 6, 2, integers, exact},
+    {Function::philox, "philox", "", 0, 2, integers, exact},
+    {Function::uniform, "uniform", "", 0, 2, integers, exact | draws},
     {Function::fma, "fma", "", 0, 3, floats, commutes | exact},
     {Function::select, "select", "", 0, 3, all_types, exact},
     {Function::sum, "sum", "", 0, 1, numbers},
@@ -120,9 +122,10 @@ std::span<const NodeId> sources_of(const Node& node) noexcept {
 bool is_cheap(Function function) noexcept {
   const bool divides = function == Function::divide || function == Function::remainder ||
                        function == Function::sqrt || function == Function::rsqrt;
+  const bool draws = function == Function::philox || function == Function::uniform;
   const bool is_hard =
       (function >= Function::exp && function <= Function::sigmoid) || function == Function::pow;
-  return !divides && !is_hard;
+  return !divides && !draws && !is_hard;
 }
 
 }  // namespace arenite::expr

@@ -24,6 +24,7 @@ enum Traits : std::uint8_t {
   commutes = 2,   ///< its first two sources may be exchanged
   exact = 4,      ///< the same bits on all machines
   places = 8,     ///< it makes an int64
+  draws = 16,     ///< it makes a float32
 };
 
 struct FunctionInfo {

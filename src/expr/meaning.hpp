@@ -4,6 +4,7 @@
 // host's part says so.
 #ifdef __CUDACC_RTC__
 #define ARENITE_ELEMENT __device__ inline
+#define ARENITE_METHOD __device__
 #else
 #pragma once
 
@@ -11,6 +12,7 @@
 
 #include <cmath>
 #define ARENITE_ELEMENT inline
+#define ARENITE_METHOD
 #endif
 
 namespace arenite::expr {
@@ -139,6 +141,43 @@ ARENITE_ELEMENT T of_floats(T x, T y, T z) noexcept {
   }
 }
 
+/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011).
+struct PhiloxKey {
+  std::uint32_t low, high;
+
+  ARENITE_METHOD explicit PhiloxKey(std::uint64_t key) noexcept
+      : low(static_cast<std::uint32_t>(key)), high(static_cast<std::uint32_t>(key >> 32)) {}
+  ARENITE_METHOD void next() noexcept {
+    low += 0x9e3779b9;
+    high += 0xbb67ae85;
+  }
+};
+enum : int { philox_rounds = 10 };
+enum : std::uint32_t { philox_first = 0xd2511f53, philox_second = 0xcd9e8d57 };
+
+/// One of the four words of a counter. Elements 16 apart have those of one, so that vectors of any
+/// width need no shuffle: 64 elements are 16 counters, first their first words.
+ARENITE_ELEMENT std::uint32_t philox_word(std::uint64_t element, std::uint64_t key) noexcept {
+  const std::uint64_t counter = element / 64 * 16 + element % 16;
+  std::uint32_t x0 = static_cast<std::uint32_t>(counter),
+                x1 = static_cast<std::uint32_t>(counter >> 32), x2 = 0, x3 = 0;
+  PhiloxKey keys(key);
+  for (int round = 0; round < philox_rounds; ++round, keys.next()) {
+    const std::uint64_t a = std::uint64_t{philox_first} * x0, b = std::uint64_t{philox_second} * x2;
+    x0 = static_cast<std::uint32_t>(b >> 32) ^ x1 ^ keys.low;
+    x1 = static_cast<std::uint32_t>(b);
+    x2 = static_cast<std::uint32_t>(a >> 32) ^ x3 ^ keys.high;
+    x3 = static_cast<std::uint32_t>(a);
+  }
+  const std::uint64_t word = element % 64 / 16;
+  return word == 0 ? x0 : word == 1 ? x1 : word == 2 ? x2 : x3;
+}
+
+/// From 0 to below 1, in steps of 2⁻²⁴.
+ARENITE_ELEMENT float uniform_of(std::uint32_t word) noexcept {
+  return static_cast<float>(static_cast<std::int32_t>(word >> 8)) * 5.9604644775390625e-8f;
+}
+
 template <Function function, class T>
 ARENITE_ELEMENT T of_integers(T x, T y) noexcept {
   using U = typename Kind<T>::Unsigned;
@@ -176,6 +215,9 @@ ARENITE_ELEMENT T of_integers(T x, T y) noexcept {
       return static_cast<T>(a << places);
     case Function::shift_right:
       return static_cast<T>(x >> places);
+    case Function::philox:
+      return static_cast<T>(
+          philox_word(static_cast<std::uint64_t>(x), static_cast<std::uint64_t>(y)));
     default:
       return x;
   }
@@ -215,6 +257,8 @@ ARENITE_ELEMENT auto of(T x, T y = T{}, T z = T{}) noexcept {
   if constexpr (function == Function::equal || function == Function::not_equal ||
                 function == Function::less || function == Function::less_equal) {
     return compare<function>(x, y);
+  } else if constexpr (function == Function::uniform && Kind<T>::integers) {
+    return uniform_of(philox_word(static_cast<std::uint64_t>(x), static_cast<std::uint64_t>(y)));
   } else if constexpr (Kind<T>::reals) {
     return of_floats<function>(x, y, z);
   } else if constexpr (Kind<T>::integers) {

@@ -49,7 +49,7 @@ TEST(Reductions, AreReadAndPrinted) {
   const std::vector two(2, f64);
   for (const char* text :
        {"yield sum($1)", "a = exp($1 - max($1)); yield a / sum(a)", "yield prod($1) - min($1, $2)",
-        "yield float64(argmax($1) + argmin($1) * count())",
+        "yield float64(count() * argmin($1) + argmax($1))",
         "yield select(any($1 < 0), $1, select(all($1 == 0), 2, $1 * 3))"}) {
     const std::vector operands(operand_count(text), f64);
     EXPECT_EQ(print(parse(text, operands)), text);

@@ -95,6 +95,23 @@ TEST(Evaluate, IntegersWrapAndNeverTrap) {
   expect_integers_without_traps<std::int64_t>();
 }
 
+/// The first words are the authors' known answers; the others are of their algorithm, written
+/// again.
+TEST(Evaluate, DrawsThePhiloxThatOthersDraw) {
+  const auto drawn = [](std::int64_t element, std::int64_t key) {
+    return made_by<std::int64_t>(Function::philox, element, key);
+  };
+  EXPECT_EQ(drawn(0, 0), 0x6627e8d5);
+  EXPECT_EQ(drawn(16, 0), 0xe169c58d);
+  EXPECT_EQ(drawn(32, 0), 0xbc57ac4c);
+  EXPECT_EQ(drawn(48, 0), 0x9b00dbd8);
+  EXPECT_EQ(drawn(64 * 5 + 7, 0x123456789abcdef0), 0x36db5bae);
+  EXPECT_EQ(drawn(64 * 5 + 16 + 7, 0x123456789abcdef0), 0xf66b1f40);
+  EXPECT_EQ(drawn(-1, -1), 0x3915061c);
+  EXPECT_EQ(made_by<std::int32_t>(Function::philox, 0, 0), 0x6627e8d5);
+  EXPECT_EQ(made_by<std::int32_t>(Function::philox, 16, 0), static_cast<std::int32_t>(0xe169c58d));
+}
+
 TEST(Evaluate, KnowsNanAndSignsOfZero) {
   const auto min = [](float x, float y) { return made_by<float>(Function::min, x, y); };
   const auto max = [](float x, float y) { return made_by<float>(Function::max, x, y); };

@@ -192,6 +192,11 @@ template <class A, class B> requires of_values<A, B> Value operator<<(A a, B b) 
 template <class A, class B> requires of_values<A, B> Value operator>>(A a, B b) { return apply(Function::shift_right, {a, b}); }
 // clang-format on
 
+/// Random bits of the place `counter` in the sequence of `key`, one of whose sources is a Value:
+/// 32 of them, which as an int64 are not negative.
+inline Value philox(Term counter, Term key) { return apply(Function::philox, {counter, key}); }
+/// The same as a float32 from 0 to below 1.
+inline Value uniform(Term counter, Term key) { return apply(Function::uniform, {counter, key}); }
 inline Value fma(Term a, Term b, Term c) { return apply(Function::fma, {a, b, c}); }
 inline Value select(Value condition, Term yes, Term no) {
   return apply(Function::select, {condition, yes, no});

@@ -73,6 +73,8 @@ enum class Function : std::uint8_t {
   bit_xor,
   shift_left,   ///< of integers, by the second modulo the type's bits
   shift_right,  ///< the sign's bit comes in
+  philox,       ///< 32 random bits, of a counter and a key: Philox4x32-10 (see meaning.hpp)
+  uniform,      ///< float32: the same as a number from 0 to below 1, in steps of 2⁻²⁴
   // Of three values
   fma,     ///< a · b + c, rounded once
   select,  ///< the second where the first is true, else the third

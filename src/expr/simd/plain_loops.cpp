@@ -8,10 +8,12 @@
 
 #include <hwy/highway.h>
 
+#include "src/expr/simd/philox-inl.hpp"
+
+#include <algorithm>
 #include <cstring>
 
 #include "src/expr/functions.hpp"
-#include "src/expr/meaning.hpp"
 #include "src/expr/scalar.hpp"
 #include "src/expr/simd/isa.hpp"
 #include "src/expr/simd/loops.hpp"
@@ -82,6 +84,39 @@ void compare_select_loop(void* target, const void* const* sources, std::size_t c
     to[i] = compare<comparison>(loaded<T>(x[i]), loaded<T>(y[i])) ? yes[i] : no[i];
 }
 
+/// Of elements one behind the other, as indices number them, all of a block are drawn at once.
+template <Function function, class Made>
+void draw_loop(void* target, const void* const* sources, std::size_t count) {
+  const auto *element = static_cast<const std::int64_t*>(sources[0]),
+             *key = static_cast<const std::int64_t*>(sources[1]);
+  auto* to = static_cast<Made*>(target);
+  constexpr std::size_t worth_a_block = 8;
+  std::uint32_t words[philox_block];
+  for (std::size_t done = 0; done < count;) {
+    const auto first = static_cast<std::uint64_t>(element[done]);
+    const std::size_t within = first % philox_block,
+                      some = std::min(philox_block - within, count - done);
+    std::uint64_t others = 0;
+    for (std::size_t i = 0; i < some; ++i) {
+      others |= static_cast<std::uint64_t>(element[done + i]) ^ (first + i);
+      others |= static_cast<std::uint64_t>(key[done + i] ^ key[done]);
+    }
+    if (others == 0 && some >= worth_a_block) {
+      philox(first - within, static_cast<std::uint64_t>(key[done]), words);
+      for (std::size_t i = 0; i < some; ++i) {
+        if constexpr (function == Function::uniform)
+          to[done + i] = uniform_of(words[within + i]);
+        else
+          to[done + i] = words[within + i];
+      }
+    } else {
+      for (std::size_t i = 0; i < some; ++i)
+        to[done + i] = of<function>(element[done + i], key[done + i]);
+    }
+    done += some;
+  }
+}
+
 #define ARENITE_CASE(FUNCTION) \
   case Function::FUNCTION:     \
     return &loop<Function::FUNCTION, T>;
@@ -118,6 +153,12 @@ Loop find_of_integers(Function function) {
     ARENITE_CASE(less_equal)
     ARENITE_CASE(shift_left)
     ARENITE_CASE(shift_right)
+    case Function::philox:
+      if constexpr (std::is_same_v<T, std::int64_t>) return &draw_loop<Function::philox, T>;
+      return &loop<Function::philox, T>;
+    case Function::uniform:
+      if constexpr (std::is_same_v<T, std::int64_t>) return &draw_loop<Function::uniform, float>;
+      return &loop<Function::uniform, T>;
     default:
       return nullptr;
   }
