@@ -152,10 +152,11 @@ class Run {
       if (walk_.access[v] == Access::direct) place(v) = here(v);
     }
     const expr::FusedGroups& fused = *state_.fused_groups;
+    for (std::size_t v = code_.operands; v < values(); ++v) place(v) = here(v);
     fused.loop({.operands = places_,
                 .splats = state_.splats_of_operands,
                 .count = static_cast<std::size_t>(row_),
-                .result = reinterpret_cast<float*>(here(code_.operands)),
+                .results = &places_[code_.result(0)],
                 .kept = reinterpret_cast<float*>(workspace_ + state_.kept),
                 .is_one = fused.is_one,
                 .numbers = fused.numbers.data()});
@@ -222,7 +223,7 @@ class Run {
                                      done_ * static_cast<std::int64_t>(code_.element_bytes);
     }
     if (state_.fused) {
-      state_.fused.run(places_[code_.result(0)], places_, state_.splats_of_operands,
+      state_.fused.run(&places_[code_.result(0)], places_, state_.splats_of_operands,
                        static_cast<std::size_t>(count));
     } else {
       execute(sweep_->in_tile, static_cast<std::size_t>(count));
@@ -337,7 +338,7 @@ class Run {
 void run(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   if (state.is_one_loop) {
-    return state.fused.run(call.results[0], call.operands, 0,
+    return state.fused.run(call.results, call.operands, 0,
                            static_cast<std::size_t>(state.walk.row.size));
   }
   if (state.workspace > most_on_stack) return Run(call, state, call.workspace).run();

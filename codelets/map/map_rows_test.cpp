@@ -1,6 +1,10 @@
 // Formulas of rows: norms and softmax.
-#include "codelets/testing.hpp"
+#include <arenite/expr/text.hpp>
 
+#include "codelets/testing.hpp"
+#include "src/expr/formulas.hpp"
+
+#include <cstring>
 #include <limits>
 
 namespace arenite::codelets::testing {
@@ -126,6 +130,36 @@ TEST(MapOfRows, MatchesTheReferenceByEachKernel) {
       }
     }
   }
+}
+
+/// Of gradients and those of several results, too.
+TEST(MapOfRows, MakesTheSameBitsInOneLoop) {
+  int loops = 0;
+  for (const expr::Formula& formula : expr::formulas()) {
+    for (const std::int64_t length : {64, 77, 1000}) {
+      if (!formula.is_of_rows) continue;
+      SCOPED_TRACE(std::string(formula.name) + " of " + std::to_string(length));
+      OpHarness h(static_cast<unsigned>(length));
+      std::vector<ValueId> operands;
+      for (const std::string& name : formula.operands) {
+        const bool is_one_row = name == "weight" || name == "bias";
+        operands.push_back(h.random(name, is_one_row ? Shape{length} : Shape{3, length}));
+      }
+      const auto made = h.op("reduce", operands,
+                             {{"axes", std::vector<std::int64_t>{-1}},
+                              {"expression", expr::print(formula.standard(expr::Type::float32))}});
+      std::vector<std::vector<float>> expected;
+      h.run("tiles");
+      for (const ValueId one : made) expected.push_back(h.read<float>(one));
+      h.run("fused");
+      for (std::size_t r = 0; r < made.size(); ++r) {
+        const auto found = h.read<float>(made[r]);
+        EXPECT_EQ(std::memcmp(found.data(), expected[r].data(), found.size() * sizeof(float)), 0);
+      }
+      ++loops;
+    }
+  }
+  EXPECT_GE(loops, 20);
 }
 
 /// Of one loop too: eps is a number that it is given.

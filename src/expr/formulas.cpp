@@ -5,8 +5,11 @@
 #include "src/expr/scalar.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <mutex>
 #include <tuple>
+#include <unordered_map>
 
 namespace arenite::expr {
 namespace {
@@ -18,9 +21,15 @@ namespace of {
 #include "src/expr/formulas.def"
 }  // namespace of
 
+Expression finish(const Builder& builder, Value result) { return builder.finish({result}); }
+template <std::size_t count>
+Expression finish(const Builder& builder, const std::array<Value, count>& results) {
+  return builder.finish(results);
+}
+
 /// Operands come first, then numbers.
-template <class... Given>
-Expression make_of(Value (*formula)(Given...), Type type, std::span<const double> numbers) {
+template <class Made, class... Given>
+Expression make_of(Made (*formula)(Given...), Type type, std::span<const double> numbers) {
   Builder builder;
   auto number = numbers.begin();
   const auto give = [&]<class T>(const T*) -> T {
@@ -32,7 +41,7 @@ Expression make_of(Value (*formula)(Given...), Type type, std::span<const double
   };
   // In braces they are made from the first to the last.
   const std::tuple<Given...> given{give(static_cast<const Given*>(nullptr))...};
-  return builder.finish({std::apply(formula, given)});
+  return finish(builder, std::apply(formula, given));
 }
 
 template <class F>
@@ -63,6 +72,7 @@ Formula formula(std::string_view name, bool is_operator, bool is_of_rows,
                .numbers = {},
                .make = make,
                .of_floats = {},
+               .least_computed = 0,
                .most_computed = 0};
   std::vector<double> standards, uneven;
   parameters = parameters.substr(1, parameters.size() - 2);
@@ -83,6 +93,7 @@ Formula formula(std::string_view name, bool is_operator, bool is_of_rows,
     }
   }
   made.of_floats = {make(Type::float32, standards), make(Type::float64, standards)};
+  made.least_computed = computed(made.standard(Type::float32));
   made.most_computed = computed(make(Type::float32, uneven));
   return made;
 }
@@ -106,27 +117,39 @@ std::span<const Formula> formulas() {
 
 namespace {
 
-/// Tries all constants for the numbers from this one on.
+/// Tries the standard number and all constants for the numbers from this one on.
 bool is_same(const Formula& formula, const Expression& expression,
              std::span<const double> constants, std::vector<double>& numbers) {
   if (numbers.size() == formula.numbers.size())
     return formula.make(Type::float32, numbers) == expression;
-  return std::ranges::any_of(constants, [&](double constant) {
-    numbers.push_back(constant);
+  const auto is_it = [&](double number) {
+    numbers.push_back(number);
     if (is_same(formula, expression, constants, numbers)) return true;
     numbers.pop_back();
     return false;
-  });
+  };
+  const double standard = formula.numbers[numbers.size()].standard;
+  return is_it(standard) || std::ranges::any_of(constants, is_it);
 }
 
-}  // namespace
+/// The number with the fewest digits of those that a float32 holds so: what has been written.
+double written(float constant) {
+  std::array<char, 64> text;
+  const auto end = std::to_chars(text.begin(), text.end(), constant).ptr;
+  double number = 0;
+  std::from_chars(text.begin(), end, number);
+  return number;
+}
 
-std::optional<FoundFormula> find_formula(const Expression& expression) {
+std::optional<FoundFormula> search(const Expression& expression) {
+  constexpr std::size_t most_constants =
+      8;  // formulas have fewer, and all are tried for each number
   std::vector<double> constants;
   for (const Node& node : expression.nodes()) {
     if (node.function == Function::constant && node.type == Type::float32)
-      constants.push_back(static_cast<double>(value_of<float>(node.payload)));
+      constants.push_back(written(value_of<float>(node.payload)));
   }
+  const std::size_t count = computed(expression);
   const auto known = formulas();
   for (std::size_t i = 0; i < known.size(); ++i) {
     FoundFormula found{i, {}};
@@ -134,11 +157,32 @@ std::optional<FoundFormula> find_formula(const Expression& expression) {
       for (const auto& number : known[i].numbers) found.numbers.push_back(number.standard);
       return found;
     }
-    if (!known[i].numbers.empty() && known[i].most_computed == computed(expression) &&
-        is_same(known[i], expression, constants, found.numbers))
-      return found;
+    const bool may_be =
+        !known[i].numbers.empty() && known[i].least_computed <= count &&
+        count <= known[i].most_computed && constants.size() <= most_constants &&
+        known[i].operands.size() == expression.operands().size() &&
+        known[i].standard(Type::float32).results().size() == expression.results().size();
+    if (may_be && is_same(known[i], expression, constants, found.numbers)) return found;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<FoundFormula> find_formula(const Expression& expression) {
+  constexpr std::size_t most_kept = 256;
+  struct Known {
+    Expression expression;
+    std::optional<FoundFormula> found;
+  };
+  static std::mutex mutex;
+  static std::unordered_map<std::uint64_t, Known> all;
+  const std::uint64_t hash = expression.hash();
+  const std::lock_guard lock(mutex);
+  const auto known = all.find(hash);
+  if (known != all.end() && known->second.expression == expression) return known->second.found;
+  if (all.size() == most_kept) all.clear();
+  return all.insert_or_assign(hash, Known{expression, search(expression)}).first->second.found;
 }
 
 const Formula* find_formula(std::string_view name) noexcept {

@@ -26,7 +26,8 @@ struct Formula {
   std::vector<Number> numbers;
   Expression (*make)(Type type, std::span<const double> numbers);
   std::array<Expression, 2> of_floats;  ///< with the standard numbers: of float32, of float64
-  std::size_t most_computed;            ///< nodes, with numbers of which no part is simpler
+  /// Nodes that are made of others, with standard numbers, and with such that no part is simpler.
+  std::size_t least_computed, most_computed;
 
   /// With its standard numbers; of floats.
   const Expression& standard(Type type) const noexcept { return of_floats[type == Type::float64]; }
@@ -41,7 +42,8 @@ inline constexpr std::size_t formula_count =
 std::span<const Formula> formulas();
 
 /// The formula, by its place among all, and the numbers with which it is an expression of float32;
-/// none where there is none.
+/// none where there is none, or one of numbers with more digits than a float32 has. Looking for
+/// numbers takes time: what was asked last is known.
 struct FoundFormula {
   std::size_t formula;
   std::vector<double> numbers;

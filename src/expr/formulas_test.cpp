@@ -45,7 +45,17 @@ TEST(Formulas, AreFoundWithTheirNumbers) {
     const auto found = find_formula(huber.make(Type::float32, std::vector{delta}));
     ASSERT_TRUE(found) << delta;
     EXPECT_EQ(&formulas()[found->formula], &huber);
-    EXPECT_EQ(found->numbers, std::vector{static_cast<double>(static_cast<float>(delta))});
+    EXPECT_EQ(found->numbers, std::vector{delta});
+  }
+  const std::vector<double> of_adam{0.01, 0.8, 0.99, 1e-6};
+  const auto adam = find_formula(named("adam").make(Type::float32, of_adam));
+  ASSERT_TRUE(adam);
+  EXPECT_EQ(adam->numbers, of_adam);
+  for (const double decay : {0.0, 0.01, 0.9}) {
+    const auto sgd =
+        find_formula(named("sgd_momentum").make(Type::float32, std::vector{0.9, decay}));
+    ASSERT_TRUE(sgd) << decay;
+    EXPECT_EQ(sgd->numbers, (std::vector{0.9, decay}));
   }
   EXPECT_FALSE(find_formula(parse("a = abs($1 - $2); b = min(a, 0.5); yield b * (a - b * 0.25)",
                                   std::vector{Type::float32, Type::float32})));
@@ -59,8 +69,9 @@ TEST(Formulas, OfGradientsFollowFromTheOthers) {
     if (gradient.is_operator || gradient.is_of_rows || end == std::string_view::npos) continue;
     const Expression formula =
         named(std::string(gradient.name.substr(0, end))).standard(Type::float32);
-    const auto derived =
-        derive(formula, {true}, std::vector(formula.operands().size(), true), {true});
+    std::vector wanted(formula.operands().size(), false);
+    wanted[0] = true;
+    const auto derived = derive(formula, {true}, wanted, {true});
     ASSERT_TRUE(derived);
     EXPECT_EQ(gradient.standard(Type::float32), derived->expression)
         << gradient.name << ": " << print(gradient.standard(Type::float32)) << "\nfollows as "
@@ -69,6 +80,12 @@ TEST(Formulas, OfGradientsFollowFromTheOthers) {
     ++compared;
   }
   EXPECT_GE(compared, 2);
+}
+
+TEST(Formulas, HaveSeveralResults) {
+  EXPECT_EQ(print(named("sgd_momentum").make(Type::float32, std::vector{0.5, 0.0})),
+            "a = fma($4, 0.5, $2); yield fma(-$3, a, $1), a");
+  EXPECT_EQ(named("adam").standard(Type::float64).results().size(), 3U);
 }
 
 TEST(Formulas, AreFoundByWhatTheyCompute) {

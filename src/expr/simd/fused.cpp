@@ -10,6 +10,8 @@
 
 #include "src/expr/simd/functions-inl.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -57,11 +59,17 @@ namespace of {
 /// What it takes, by the type of a function.
 template <class F>
 struct Signature;
-template <class... Given>
-struct Signature<Lanes (*)(Given...)> {
+template <class Made, class... Given>
+struct Signature<Made (*)(Given...)> {
   static constexpr std::size_t operands = (std::is_same_v<Given, Lanes> + ...);
   static constexpr std::size_t numbers = sizeof...(Given) - operands;
 };
+
+template <std::size_t results>
+HWY_INLINE void store(const std::array<Lanes, results>& made, float* const* to, std::size_t place) {
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < results; ++i) hn::StoreU(made[i].raw, Tag<float>(), to[i] + place);
+}
 
 /// A formula's operands: those that are the same everywhere are read at the first place. Where
 /// there are none (`all_move`), no place is worked out for each.
@@ -78,27 +86,31 @@ struct Operands {
   }
 
   template <std::size_t... operand, std::size_t... number>
-  HWY_INLINE Vector<float> at(std::size_t place, const double* numbers,
-                              std::index_sequence<operand...>,
-                              std::index_sequence<number...>) const {
-    return F::template of<Lanes>(
-               Lanes(hn::LoadU(Tag<float>(),
-                               from[operand] + (all_move ? place : place & moving[operand])))...,
-               numbers[number]...)
-        .raw;
+  HWY_INLINE auto at(std::size_t place, const double* numbers, std::index_sequence<operand...>,
+                     std::index_sequence<number...>) const {
+    return several(F::template of<Lanes>(
+        Lanes(hn::LoadU(Tag<float>(),
+                        from[operand] + (all_move ? place : place & moving[operand])))...,
+        numbers[number]...));
   }
 };
 
 /// The elements that fill no vector are copied: nothing outside is touched.
 template <class F>
-void loop(void* target, const void* const* sources, std::uint64_t splats, std::size_t count,
+void loop(void* const* targets, const void* const* sources, std::uint64_t splats, std::size_t count,
           const double* given) {
   using S = Signature<decltype(&F::template of<Lanes>)>;
   constexpr std::size_t lanes = hn::MaxLanes(Tag<float>());
   constexpr std::make_index_sequence<S::operands> operands;
-  constexpr std::make_index_sequence<S::numbers> numbers;
+  constexpr std::make_index_sequence<S::numbers> indices;
+  // Where stores to results do not make them anew.
+  double numbers[S::numbers + 1];
+  std::copy_n(given, S::numbers, numbers);
   const Operands<F, S::operands> from(sources, splats);
-  auto* to = static_cast<float*>(target);
+  constexpr std::size_t results =
+      std::tuple_size_v<decltype(from.at(0, numbers, operands, indices))>;
+  float* to[results];
+  for (std::size_t i = 0; i < results; ++i) to[i] = static_cast<float*>(targets[i]);
   std::size_t place = 0;
   if (splats == 0) {
     const Operands<F, S::operands, true> all(sources, 0);
@@ -107,15 +119,15 @@ void loop(void* target, const void* const* sources, std::uint64_t splats, std::s
 #pragma GCC unroll 4
       for (std::size_t i = 0; i < at_once; ++i) {
         const std::size_t at = place + i * lanes;
-        hn::StoreU(all.at(at, given, operands, numbers), Tag<float>(), to + at);
+        store(all.at(at, numbers, operands, indices), to, at);
       }
     }
   }
   for (; place + lanes <= count; place += lanes)
-    hn::StoreU(from.at(place, given, operands, numbers), Tag<float>(), to + place);
+    store(from.at(place, numbers, operands, indices), to, place);
   const std::size_t left = count - place;
   if (left == 0) return;
-  float rest[S::operands][lanes] = {};
+  float rest[S::operands][lanes] = {}, made[results][lanes];
   const void* at_rest[S::operands];
   for (std::size_t i = 0; i < S::operands; ++i) {
     const bool is_splat = from.moving[i] == 0;
@@ -123,10 +135,11 @@ void loop(void* target, const void* const* sources, std::uint64_t splats, std::s
                 (is_splat ? lanes : left) * sizeof(float));
     at_rest[i] = rest[i];
   }
-  float last[lanes];
-  hn::StoreU(Operands<F, S::operands>(at_rest, 0).at(0, given, operands, numbers), Tag<float>(),
-             last);
-  std::memcpy(to + place, last, left * sizeof(float));
+  float* last[results];
+  for (std::size_t i = 0; i < results; ++i) last[i] = made[i];
+  store(Operands<F, S::operands>(at_rest, 0).at(0, numbers, operands, indices), last, 0);
+  for (std::size_t i = 0; i < results; ++i)
+    std::memcpy(to[i] + place, made[i], left * sizeof(float));
 }
 
 }  // namespace

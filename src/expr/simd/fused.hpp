@@ -7,19 +7,19 @@
 
 namespace arenite::expr {
 
-/// Makes so many elements of the result. An operand that is the same for all of them holds one
-/// vector of it, 16 elements, and its bit in `splats` is set. It may lie where an operand
-/// does. The bits are those of the formula's instructions one by one.
-using FusedLoop = void (*)(void* result, const void* const* operands, std::uint64_t splats,
+/// Makes so many elements of the results. An operand that is the same for all of them holds one
+/// vector of it, 16 elements, and its bit in `splats` is set. Results may lie where operands
+/// do. The bits are those of the formula's instructions one by one.
+using FusedLoop = void (*)(void* const* results, const void* const* operands, std::uint64_t splats,
                            std::size_t count, const double* numbers);
 
 struct Fused {
   FusedLoop loop = nullptr;  ///< nullptr: there is none
   std::vector<double> numbers;
 
-  void run(void* result, const void* const* operands, std::uint64_t splats,
+  void run(void* const* results, const void* const* operands, std::uint64_t splats,
            std::size_t count) const {
-    loop(result, operands, splats, count, numbers.data());
+    loop(results, operands, splats, count, numbers.data());
   }
   explicit operator bool() const noexcept { return loop != nullptr; }
 };

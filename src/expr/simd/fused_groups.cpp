@@ -8,6 +8,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -76,10 +77,10 @@ constexpr Lanes keep(Lanes x) {
 template <class F, std::size_t... operand, std::size_t... number>
 constexpr Outline outline_of(std::index_sequence<operand...>, std::index_sequence<number...>) {
   Outline made;
-  made.sweeps =
-      F::template of<outline::Lanes>((static_cast<void>(operand), outline::Lanes(0, &made))...,
-                                     (static_cast<void>(number), 1.0)...)
-          .sweep;
+  for (const outline::Lanes& result : outline::several(
+           F::template of<outline::Lanes>((static_cast<void>(operand), outline::Lanes(0, &made))...,
+                                          (static_cast<void>(number), 1.0)...)))
+    made.sweeps = std::max(made.sweeps, result.sweep);
   return made;
 }
 
@@ -180,8 +181,9 @@ namespace of {
 
 template <class F>
 struct Signature;
-template <class... Given>
-struct Signature<Lanes (*)(Given...)> {
+template <class Made, class... Given>
+struct Signature<Made (*)(Given...)> {
+  using Result = Made;
   static constexpr std::size_t operands = (std::is_same_v<Given, Lanes> + ...);
   static constexpr std::size_t numbers = sizeof...(Given) - operands;
 };
@@ -193,52 +195,64 @@ struct Loop {
   using All = std::make_index_sequence<count>;
   using Numbers = std::make_index_sequence<Given::numbers>;
   static constexpr Outline outline = outline_of<F>(All(), Numbers());
+  static constexpr std::size_t results =
+      std::tuple_size_v<decltype(several(std::declval<typename Given::Result>()))>;
+
+  /// What a call gives, where stores to results do not make it anew.
+  struct Places {
+    const float* from[count];
+    std::size_t moving[count];
+    float *to[results], *kept;
+    std::size_t elements;
+  };
 
   template <std::size_t... operand, std::size_t... number>
-  static HWY_INLINE Lanes at(Group& group, const float* const* from, const std::size_t* moving,
-                             std::size_t place, std::index_sequence<operand...>,
-                             std::index_sequence<number...>) {
+  static HWY_INLINE auto at(Group& group, const float* const* from, const std::size_t* moving,
+                            std::size_t place, std::index_sequence<operand...>,
+                            std::index_sequence<number...>) {
     group.fold = group.kept = 0;
-    return F::template of<Lanes>(
+    return several(F::template of<Lanes>(
         Lanes(hn::LoadU(Tag<float>(), from[operand] + (place & moving[operand])), &group, 0)...,
-        group.numbers[number]...);
+        group.numbers[number]...));
   }
 
   /// All elements once; those that fill no lanes are copied.
   template <int sweep, bool is_last>
-  static HWY_INLINE void go(const GroupCall& call, Group& group, const float* const* from,
-                            const std::size_t* moving) {
+  static HWY_INLINE void go(Group& group, const Places& places) {
     group.sweep = sweep;
     group.is_last = is_last;
     group.is_whole = true;
     std::size_t i = 0;
-    for (; i + fold_lanes <= call.count; i += fold_lanes) {
+    for (; i + fold_lanes <= places.elements; i += fold_lanes) {
+#pragma GCC unroll 4
       for (std::size_t part = 0; part < parts; ++part) {
         group.part = part;
-        group.place = call.kept + i + part * lanes;
-        const Lanes y = at(group, from, moving, i + part * lanes, All(), Numbers());
-        if (is_last) hn::StoreU(y.raw, Tag<float>(), call.result + i + part * lanes);
+        group.place = places.kept + i + part * lanes;
+        const auto made = at(group, places.from, places.moving, i + part * lanes, All(), Numbers());
+        for (std::size_t r = 0; is_last && r < results; ++r)
+          hn::StoreU(made[r].raw, Tag<float>(), places.to[r] + i + part * lanes);
       }
     }
-    if (i == call.count) return;
-    const std::size_t left = call.count - i;
-    float rest[count][fold_lanes] = {};
+    if (i == places.elements) return;
+    const std::size_t left = places.elements - i;
+    float rest[count][fold_lanes] = {}, last[results][fold_lanes];
     const float* at_rest[count];
     for (std::size_t v = 0; v < count; ++v) {
-      std::memcpy(rest[v], from[v] + (i & moving[v]),
-                  (moving[v] == 0 ? fold_lanes : left) * sizeof(float));
+      std::memcpy(rest[v], places.from[v] + (i & places.moving[v]),
+                  (places.moving[v] == 0 ? fold_lanes : left) * sizeof(float));
       at_rest[v] = rest[v];
     }
-    float last[fold_lanes];
     group.is_whole = false;
     for (std::size_t part = 0; part < parts; ++part) {
       group.part = part;
-      group.place = call.kept + i + part * lanes;
+      group.place = places.kept + i + part * lanes;
       group.is_there = hn::FirstN(Tag<float>(), left > part * lanes ? left - part * lanes : 0);
-      const Lanes y = at(group, at_rest, moving, part * lanes, All(), Numbers());
-      if (is_last) hn::StoreU(y.raw, Tag<float>(), last + part * lanes);
+      const auto made = at(group, at_rest, places.moving, part * lanes, All(), Numbers());
+      for (std::size_t r = 0; is_last && r < results; ++r)
+        hn::StoreU(made[r].raw, Tag<float>(), last[r] + part * lanes);
     }
-    if (is_last) std::memcpy(call.result + i, last, left * sizeof(float));
+    for (std::size_t r = 0; is_last && r < results; ++r)
+      std::memcpy(places.to[r] + i, last[r], left * sizeof(float));
   }
 
   /// The totals of a sweep: f(totals, which).
@@ -256,38 +270,42 @@ struct Loop {
 
   /// All sweeps from this one on.
   template <int sweep>
-  static HWY_INLINE void all_from(const GroupCall& call, Group& group, const float* const* from,
-                                  const std::size_t* moving) {
+  static HWY_INLINE void all_from(Group& group, const Places& places, bool is_one) {
     if constexpr (sweep < outline.sweeps) {
       each_of<sweep>(group, [](auto& held, std::size_t) { held.fill(); });
-      go<sweep, false>(call, group, from, moving);
+      go<sweep, false>(group, places);
       each_of<sweep>(group, [&](const auto& held, std::size_t i) {
         group.known[i] = hn::Set(Tag<float>(), static_cast<float>(held.total()));
       });
-      all_from<sweep + 1>(call, group, from, moving);
-    } else if (!call.is_one) {
-      go<sweep, true>(call, group, from, moving);
+      all_from<sweep + 1>(group, places, is_one);
+    } else if (!is_one) {
+      go<sweep, true>(group, places);
     } else {
       group.is_last = true;
-      group.place = call.kept;
+      group.place = places.kept;
       float made[lanes];
-      hn::StoreU(at(group, from, moving, 0, All(), Numbers()).raw, Tag<float>(), made);
-      *call.result = made[0];
+      hn::StoreU(at(group, places.from, places.moving, 0, All(), Numbers())[0].raw, Tag<float>(),
+                 made);
+      *places.to[0] = made[0];
     }
   }
 
   static void run(const GroupCall& call) {
-    Group group;
-    group.numbers = call.numbers;
-    const float* from[count];
-    std::size_t moving[count];
+    Places places;
+    places.kept = call.kept;
+    places.elements = call.count;
     for (std::size_t i = 0; i < count; ++i) {
-      from[i] = static_cast<const float*>(call.operands[i]);
-      moving[i] = (call.splats >> i & 1) != 0 ? 0 : ~std::size_t{0};
+      places.from[i] = static_cast<const float*>(call.operands[i]);
+      places.moving[i] = (call.splats >> i & 1) != 0 ? 0 : ~std::size_t{0};
     }
+    for (std::size_t i = 0; i < results; ++i) places.to[i] = static_cast<float*>(call.results[i]);
+    double numbers[Given::numbers + 1];
+    std::copy_n(call.numbers, Given::numbers, numbers);
+    Group group;
+    group.numbers = numbers;
     group.count = hn::Set(Tag<float>(), static_cast<float>(call.count));
     group.stride = (call.count + fold_lanes - 1) / fold_lanes * fold_lanes;
-    all_from<0>(call, group, from, moving);
+    all_from<0>(group, places, call.is_one);
   }
 };
 

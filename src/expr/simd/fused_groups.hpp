@@ -14,9 +14,9 @@ struct GroupCall {
   const void* const* operands;
   std::uint64_t splats;
   std::size_t count;
-  float* result;  ///< may lie where an operand does
-  float* kept;    ///< as many rows, each of a multiple of 16 elements
-  bool is_one;    ///< the result
+  void* const* results;  ///< may lie where operands do
+  float* kept;           ///< as many rows, each of a multiple of 16 elements
+  bool is_one;           ///< the only result
   const double* numbers;
 };
 using GroupLoop = void (*)(const GroupCall& call);
@@ -24,7 +24,7 @@ using GroupLoop = void (*)(const GroupCall& call);
 struct FusedGroups {
   GroupLoop loop;
   std::size_t kept;     ///< rows that it keeps from one sweep over the elements to the next
-  bool is_one = false;  ///< the result is one for a group
+  bool is_one = false;  ///< the only result is one for a group
   std::vector<double> numbers;
 };
 
