@@ -157,7 +157,7 @@ TEST(DenseUpdate, UpdatesATreeWithTheBitsOfItsSums) {
   const auto sum = h.op("sum", products).front();
   h.run("tiles");
   h.op("sgd", {w, sum, rate, v}, {{"momentum", 0.9}});
-  h.run("plain");
+  h.run("fused");
   const auto expected = h.read<float>(w), moved = h.read<float>(v);
   const graph::Attributes tree{{"momentum", 0.9}, {"tree", std::int64_t{1}}};
   h.op("dense_grad_weight_sgd", operands, tree);

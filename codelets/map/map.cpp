@@ -125,7 +125,7 @@ Elementwise::Elementwise(const OpView& op) {
   graph::ElementFormula given = op.op().definition->formula(op);
   space = space_of(op, given);
   formula = std::move(given.expression);
-  for (std::size_t i = 0; i < op.operand_count(); ++i) values.push_back({&op.operand(i)});
+  for (std::size_t i = 0; i < formula.operands().size(); ++i) values.push_back({&op.operand(i)});
   const auto varies = formula.varying();
   for (std::size_t i = 0; i < op.op().results.size(); ++i)
     values.push_back({&op.result(i), !given.keeps_axes && !varies[formula.results()[i]]});
@@ -266,8 +266,9 @@ std::optional<Simpler> simplify(const OpView& op) {
   return number ? is_full(op, *number) : std::nullopt;
 }
 
-/// Some rows of the results are made of the same rows of operands that have them; others are whole.
-std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
+}  // namespace
+
+std::optional<graph::OfShare> share_of_elements(const OpView& op, const graph::Share& share) {
   const Shape& shape = op.result(0).shape;
   if (shape.rank() == 0) return std::nullopt;
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
@@ -275,6 +276,7 @@ std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& sha
     const bool has_rows = own.rank() == shape.rank() && own[0] == shape[0] && shape[0] != 1;
     if (!share.is(has_rows ? graph::Split::rows : graph::Split::none, i)) return std::nullopt;
   }
+    if (!op.has_operand(i)) continue;
   return all_rows(op, op.attributes());
 }
 
@@ -282,8 +284,14 @@ std::optional<graph::OfShare> map_of_share(const OpView& op, const graph::Share&
   const expr::Expression formula = parsed(op);
   const bool numbers_rows = std::ranges::any_of(formula.nodes(), [](const expr::Node& node) {
     return node.function == expr::Function::index && node.payload == 0;
+graph::ElementFormula formula_named(std::string_view name, std::initializer_list<double> numbers) {
+  return {expr::find_formula(name)->make(expr::Type::float32, std::span(numbers))};
+}
+
+namespace {
+
   });
-  return numbers_rows ? std::nullopt : of_share(op, share);
+  return numbers_rows ? std::nullopt : share_of_elements(op, share);
 }
 
 graph::ElementFormula formula_of(const OpView& op, const expr::Formula& formula) {
@@ -310,7 +318,7 @@ graph::OperatorDefinition named(const expr::Formula& formula) {
       .formula = [&formula](const OpView& op) { return formula_of(op, formula); },
       .cost = map_cost,
       .simplify = simplify,
-      .of_share = formula.is_of_rows ? share_of_groups : of_share};
+      .of_share = formula.is_of_rows ? share_of_groups : share_of_elements};
   const expr::Formula* gradient = expr::find_formula(std::string(formula.name) + "_grad");
   if (gradient != nullptr && gradient->is_of_rows)
     definition.gradient = [gradient](graph::GradientContext& context) {

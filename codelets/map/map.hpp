@@ -28,7 +28,7 @@ expr::Expression parsed(const OpView& op);
 /// What an op goes through: of a reduction, the shape to which its operands can be repeated.
 Space space_of(const OpView& op, const graph::ElementFormula& formula);
 
-/// An op that has a formula.
+/// An op that has a formula, of all its operands but for optional ones that it lacks behind them.
 struct Elementwise {
   expr::Expression formula;
   Space space;
@@ -47,6 +47,10 @@ void map_gradient(graph::GradientContext& context);
 void stated_gradient(graph::GradientContext& context, const expr::Formula& formula);
 graph::Cost map_cost(const OpView& op);
 /// Of reductions.
+/// Some rows of the results are made of the same rows of operands that have them; others are whole.
+std::optional<graph::OfShare> share_of_elements(const OpView& op, const graph::Share& share);
+/// A formula of formulas.def, of float32.
+graph::ElementFormula formula_named(std::string_view name, std::initializer_list<double> numbers);
 std::optional<graph::OfShare> share_of_groups(const OpView& op, const graph::Share& share);
 
 /// Of what an expression computes, which is no boolean.

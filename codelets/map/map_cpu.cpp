@@ -314,7 +314,7 @@ class Run {
         to += run;
         count -= run;
         within = 0;
-        place = place + 1 < size ? place + 1 : 0;
+        place = step == 1 || place + 1 == size ? 0 : place + 1;
       }
       return;
     }
@@ -371,7 +371,7 @@ graph::Support is_fused(const OpView& op) {
   const Elementwise of(op);
   if (of.formula.reduces()) {
     if (!expr::find_fused_groups(of.formula)) return "a formula that has no loops of its own";
-    if (!has_rows(walk_of(op, of))) return "groups whose elements are no rows";
+    if (!has_rows(walk_of(of))) return "groups whose elements are no rows";
   } else if (!expr::find_fused(of.formula)) {
     return "a formula that has no loop of its own";
   }

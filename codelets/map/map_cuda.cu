@@ -25,10 +25,10 @@ struct MapState {
   std::size_t operands, results;
   bool has_workspace;  ///< as a parameter
 
-  explicit MapState(const OpView& op)
-      : operands(op.operand_count()),
-        results(op.op().results.size()),
-        has_workspace(Elementwise(op).formula.reduces()) {
+  explicit MapState(const OpView& op) : results(op.op().results.size()) {
+    const Elementwise of(op);
+    operands = of.formula.operands().size();
+    has_workspace = of.formula.reduces();
     for (const GpuLaunch& one : launches_of(op).launches)
       launches.push_back({cuda::Each(one.source), one.count});
   }

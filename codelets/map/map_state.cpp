@@ -21,10 +21,10 @@ std::vector<Step> steps_of(const std::vector<expr::Instruction>& instructions) {
 }
 
 /// Operands in whose bytes each result lies.
-std::vector<std::vector<std::size_t>> overwritten(const OpView& op) {
+std::vector<std::vector<std::size_t>> overwritten(const OpView& op, std::size_t operands) {
   std::vector<std::vector<std::size_t>> all(op.op().results.size());
   for (std::size_t r = 0; r < all.size(); ++r) {
-    for (std::size_t i = 0; i < op.operand_count(); ++i) {
+    for (std::size_t i = 0; i < operands; ++i) {
       const graph::Graph& graph = op.graph();
       if (graph.root(op.result(r).storage) == graph.root(op.operand(i).storage))
         all[r].push_back(i);
@@ -48,15 +48,15 @@ Code code_of(const Elementwise& of, const Walk& walk,
 }
 
 /// Each result in place of all operands: what needs the most registers.
-std::vector<std::vector<std::size_t>> all_overwritten(const OpView& op) {
-  std::vector<std::size_t> operands(op.operand_count());
+std::vector<std::vector<std::size_t>> all_overwritten(const expr::Expression& formula) {
+  std::vector<std::size_t> operands(formula.operands().size());
   std::iota(operands.begin(), operands.end(), std::size_t{0});
-  return std::vector(op.op().results.size(), operands);
+  return std::vector(formula.results().size(), operands);
 }
 
 }  // namespace
 
-Walk walk_of(const OpView& op, const Elementwise& of) {
+Walk walk_of(const Elementwise& of) {
   std::vector<Seen> values = of.values;
   graph::Value numbers;
   numbers.shape = of.space.whole;
@@ -64,13 +64,13 @@ Walk walk_of(const OpView& op, const Elementwise& of) {
     return node.function == expr::Function::index;
   });
   if (has_index) values.push_back({&numbers});
-  return {values, op.operand_count(), of.space};
+  return {values, of.formula.operands().size(), of.space};
 }
 
-State::State(const OpView& op, bool is_fused, bool is_placed) : of(op), walk(walk_of(op, of)) {
-  code = code_of(of, walk, all_overwritten(op));
+State::State(const OpView& op, bool is_fused, bool is_placed) : of(op), walk(walk_of(of)) {
+  code = code_of(of, walk, all_overwritten(of.formula));
   most_registers = code.registers;
-  if (is_placed && !is_fused) code = code_of(of, walk, overwritten(op));
+  if (is_placed && !is_fused) code = code_of(of, walk, overwritten(op, code.operands));
   if (is_fused) {
     if (of.formula.reduces()) {
       fused_groups = expr::find_fused_groups(of.formula);
@@ -79,14 +79,14 @@ State::State(const OpView& op, bool is_fused, bool is_placed) : of(op), walk(wal
       fused = expr::find_fused(of.formula);
     }
     code.constants.clear();  // it has its own
-    for (std::size_t i = 0; i < op.operand_count(); ++i) {
+    for (std::size_t i = 0; i < code.operands; ++i) {
       const Access access = walk.access[i];
       const bool is_splat =
           access == Access::scalar || access == Access::of_row || access == Access::of_group;
       splats_of_operands |= std::uint64_t{is_splat} << i;
     }
   }
-  for (std::size_t i = 0; i < op.operand_count(); ++i) types.push_back(op.operand(i).type);
+  for (std::size_t i = 0; i < code.operands; ++i) types.push_back(op.operand(i).type);
   for (std::size_t i = 0; i < op.op().results.size(); ++i) {
     const graph::Value& result = op.result(i);
     types.push_back(result.type);

@@ -75,6 +75,6 @@ struct State {
 };
 
 /// How an op's values are gone through.
-Walk walk_of(const OpView& op, const Elementwise& of);
+Walk walk_of(const Elementwise& of);
 
 }  // namespace arenite::codelets::map

@@ -12,6 +12,7 @@
 // it is summed over them.
 #include "codelets/sgd/sgd.hpp"
 
+#include "codelets/map/map.hpp"
 #include "codelets/rules.hpp"
 
 #include <cmath>
@@ -28,20 +29,10 @@ Results infer(const OpView& op) {
   return sgd::versions(op);
 }
 
-graph::Cost cost(const OpView& op) {
-  const auto n = static_cast<double>(op.operand(0).shape.elements());
-  const bool velocity = op.has_operand(3);
-  // Weight and velocity are read and written.
-  return {.flops = (velocity ? 4 : 2) * n, .bytes = (velocity ? 5 : 3) * n * sizeof(float)};
-}
-
-/// Each row by itself.
-std::optional<graph::OfShare> of_share(const OpView& op, const graph::Share& share) {
-  for (std::size_t i = 0; i < share.split.size(); ++i) {
-    const bool rate = i == sgd::Operands{}.learning_rate;
-    if (op.has_operand(i) && !(rate ? share.is_whole(i) : share.has_rows(i))) return std::nullopt;
-  }
-  return all_rows(op, op.attributes());
+graph::ElementFormula formula_of(const OpView& op) {
+  const double momentum = op.real("momentum"), decay = op.real("weight_decay");
+  if (!op.has_operand(sgd::Operands{}.velocity)) return formula_named("sgd", {decay});
+  return formula_named("sgd_momentum", {momentum, decay});
 }
 
 Results infer_multi(const OpView& op) {
@@ -123,9 +114,10 @@ void register_sgd(Registry& registry) {
                 .results = {"weight", "velocity"},
                 .attributes = sgd::attributes(),
                 .infer = infer,
-                .cost = cost,
-                .of_share = of_share},
-               sgd_kernels());
+                .formula = formula_of,
+                .cost = map_cost,
+                .of_share = share_of_elements},
+               {});
   registry.add({.name = "multi_sgd",
                 .operands = {{"learning_rate"}, states[0], {"gradient"}, states[1]},
                 .variadic = sgd::Updates::stride,

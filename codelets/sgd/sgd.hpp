@@ -8,7 +8,6 @@
 
 namespace arenite::codelets {
 
-std::vector<Kernel> sgd_kernels();
 std::vector<Kernel> multi_sgd_kernels();
 
 namespace sgd {

@@ -5,27 +5,6 @@
 namespace arenite::codelets {
 namespace {
 
-struct State {
-  std::int64_t count = 0;
-  sgd::Rule rule;
-  bool has_velocity = false;
-};
-
-State state_of(const OpView& op) {
-  return {.count = op.operand(0).shape.elements(),
-          .rule = sgd::Rule(op),
-          .has_velocity = op.has_operand(3)};
-}
-
-void run(const KernelCall& call) {
-  const State state = *static_cast<const State*>(call.state);
-  const sgd::States states(call, {}, state.has_velocity);
-  const float *gradient = call.in<float>(1), *rate = call.in<float>(2);
-  cuda::for_each(call, state.count, [=] ARENITE_THREAD(std::int64_t i) {
-    states.step(state.rule, *rate, gradient[i], i);
-  });
-}
-
 /// So many updates of a `multi_sgd` are one grid; their addresses are its arguments.
 constexpr std::size_t most_at_once = 32;
 
@@ -87,7 +66,6 @@ void run_multi(const KernelCall& call) {
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(sgd)(runtime::KernelTable& kernels) {
-  kernels.add("sgd", cuda::own(prepare<state_of, run>));
   kernels.add("multi_sgd", cuda::own(prepare<made_of<sgd::Updates>, run_multi>));
 }
 

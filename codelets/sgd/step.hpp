@@ -1,5 +1,5 @@
-// A step of SGD on a run of a parameter's elements: what `sgd` does, and the operators that make
-// its gradient themselves.
+// A step of SGD on a run of a parameter's elements, as the formula `sgd` makes it: for what does
+// many at once, and operators that make its gradient themselves.
 #pragma once
 
 #include "codelets/avx512.hpp"

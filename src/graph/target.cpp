@@ -165,7 +165,6 @@ const TargetProfile& default_target() {
                   {"max_pool2d_grad/plain", {5, 30}},
                   {"multi_sgd/plain", {60, 30}},
                   {"replace_slice/plain", {60, 40}},
-                  {"sgd/plain", {60, 30}},
                   {"sliced_softmax/plain", {20, 60}},
                   {"sliced_softmax_grad/plain", {15, 40}},
                   {"softmax_cross_entropy/plain", {3, 60}},
