@@ -160,9 +160,13 @@ void share_kernels_of_map(const graph::OperatorTable& operators, runtime::Kernel
   }
 }
 
-std::vector<std::pair<std::size_t, std::size_t>> in_place(std::size_t operands) {
+std::vector<std::pair<std::size_t, std::size_t>> in_place(std::size_t operands,
+                                                          std::size_t results) {
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
-  for (std::size_t operand = 0; operand < operands; ++operand) pairs.emplace_back(0, operand);
+  for (std::size_t result = 0; result < results; ++result) {
+    for (std::size_t operand = 0; operand < operands; ++operand)
+      pairs.emplace_back(result, operand);
+  }
   return pairs;
 }
 
@@ -272,24 +276,24 @@ std::optional<graph::OfShare> share_of_elements(const OpView& op, const graph::S
   const Shape& shape = op.result(0).shape;
   if (shape.rank() == 0) return std::nullopt;
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
+    if (!op.has_operand(i)) continue;
     const Shape& own = op.operand(i).shape;
     const bool has_rows = own.rank() == shape.rank() && own[0] == shape[0] && shape[0] != 1;
     if (!share.is(has_rows ? graph::Split::rows : graph::Split::none, i)) return std::nullopt;
   }
-    if (!op.has_operand(i)) continue;
   return all_rows(op, op.attributes());
 }
 
-std::optional<graph::OfShare> map_of_share(const OpView& op, const graph::Share& share) {
-  const expr::Expression formula = parsed(op);
-  const bool numbers_rows = std::ranges::any_of(formula.nodes(), [](const expr::Node& node) {
-    return node.function == expr::Function::index && node.payload == 0;
 graph::ElementFormula formula_named(std::string_view name, std::initializer_list<double> numbers) {
   return {expr::find_formula(name)->make(expr::Type::float32, std::span(numbers))};
 }
 
 namespace {
 
+std::optional<graph::OfShare> map_of_share(const OpView& op, const graph::Share& share) {
+  const expr::Expression formula = parsed(op);
+  const bool numbers_rows = std::ranges::any_of(formula.nodes(), [](const expr::Node& node) {
+    return node.function == expr::Function::index && node.payload == 0;
   });
   return numbers_rows ? std::nullopt : share_of_elements(op, share);
 }
@@ -341,7 +345,7 @@ void register_map(Registry& registry) {
                 .attributes = {{map_expression, graph::AttributeType::text, {}}},
                 .infer = infer_map,
                 .gradient = map_gradient,
-                .in_place = in_place(most_in_place),
+                .in_place = in_place(most_in_place, most_results_in_place),
                 .formula = [](const OpView& op) { return graph::ElementFormula{parsed(op)}; },
                 .cost = map_cost,
                 .simplify = simplify,

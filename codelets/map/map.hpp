@@ -37,20 +37,21 @@ struct Elementwise {
   explicit Elementwise(const OpView& op);
 };
 
-/// The first result may take the bytes of any of the first operands.
-inline constexpr std::size_t most_in_place = 16;
-std::vector<std::pair<std::size_t, std::size_t>> in_place(std::size_t operands);
+/// The first results may take the bytes of any of the first operands.
+inline constexpr std::size_t most_in_place = 16, most_results_in_place = 4;
+std::vector<std::pair<std::size_t, std::size_t>> in_place(std::size_t operands,
+                                                          std::size_t results = 1);
 
 /// Of maps and reductions.
 void map_gradient(graph::GradientContext& context);
 /// Of a formula of rows with one operand, whose gradient is another one's of `gradient` and `y`.
 void stated_gradient(graph::GradientContext& context, const expr::Formula& formula);
 graph::Cost map_cost(const OpView& op);
-/// Of reductions.
 /// Some rows of the results are made of the same rows of operands that have them; others are whole.
 std::optional<graph::OfShare> share_of_elements(const OpView& op, const graph::Share& share);
 /// A formula of formulas.def, of float32.
 graph::ElementFormula formula_named(std::string_view name, std::initializer_list<double> numbers);
+/// Of reductions.
 std::optional<graph::OfShare> share_of_groups(const OpView& op, const graph::Share& share);
 
 /// Of what an expression computes, which is no boolean.

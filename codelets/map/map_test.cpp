@@ -159,6 +159,29 @@ TEST(Map, LiesInPlaceOfElementsOfItsSize) {
   }
 }
 
+TEST(Map, LiesInPlaceWithSeveralResults) {
+  for (const char* text :
+       {"$1 + $2, $1 - $2, $1 * $2", "$2, $1, $1", "exp($1), $1, $2 * exp($1)"}) {
+    for (const bool swapped : {false, true}) {
+      SCOPED_TRACE(text);
+      OpHarness h;
+      const ValueId x = h.random("x", {3, 700}), y = h.random("y", {3, 700});
+      const auto values = h.read<float>(x), others = h.read<float>(y);
+      const auto made = h.op("map", {x, y}, {{map_expression, std::string("yield ") + text}});
+      h.run("tiles");
+      std::vector<std::vector<float>> expected;
+      for (const ValueId one : made) expected.push_back(h.read<float>(one));
+      h.in_place(0, swapped ? 1 : 0);
+      h.in_place(1, swapped ? 0 : 1);
+      EXPECT_NO_THROW(graph::verify(h.graph()));
+      h.write(x, values);
+      h.write(y, others);
+      h.run("tiles");
+      for (std::size_t r = 0; r < made.size(); ++r) EXPECT_EQ(h.read<float>(made[r]), expected[r]);
+    }
+  }
+}
+
 /// However large its storage is.
 TEST(Map, LiesNotInPlaceOfWhatIsRepeated) {
   OpHarness h;

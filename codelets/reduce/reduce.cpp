@@ -118,7 +118,7 @@ void register_reduce(Registry& registry) {
                                {map_expression, graph::AttributeType::text, {}}},
                 .infer = infer,
                 .gradient = map_gradient,
-                .in_place = in_place(most_in_place),
+                .in_place = in_place(most_in_place, most_results_in_place),
                 .formula = formula_of,
                 .cost = map_cost,
                 .does = graph::FormulaOf{.reduces = true, .attributes = attributes_of},

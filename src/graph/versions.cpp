@@ -30,6 +30,7 @@ std::vector<std::pair<std::size_t, std::size_t>> pairs_in_place(const Graph& gra
   auto pairs = op.definition->in_place;
   std::erase_if(pairs, [&](const auto& pair) {
     const auto [result, operand] = pair;
+    if (result >= op.results.size()) return true;
     if (operand >= op.operands.size() || !op.operands[operand]) return true;
     const Value &to = graph[op.results[result]], &from = graph[op.operands[operand]];
     // What has an element for each of a group's is still read when the first group is done.

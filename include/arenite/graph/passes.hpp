@@ -49,11 +49,11 @@ int fuse(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 int fuse_updates(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
 /// Makes ops of formulas that read one another one op of the formula of both (`FormulaOf`), where
-/// what lies between them is read by it alone, and neither bytes that are read and written nor
-/// those that other ops have to go without become more. Results keep their bits. Ops of formulas
-/// are those that say theirs (`OperatorDefinition::formula`) and make no new versions of what
-/// persists. Behind whatever looks for ops by their names. Returns how many ops became parts of
-/// others.
+/// neither bytes that are read and written nor those that other ops have to go without become more.
+/// What lies between them is one of its results where others read it behind it; one of them before
+/// keeps them apart. Results keep their bits. Ops of formulas are those that say theirs
+/// (`OperatorDefinition::formula`) and make no new versions of what persists. Behind whatever looks
+/// for ops by their names. Returns how many ops became parts of others.
 int fuse_formulas(Graph& graph, const OperatorTable& table, Remarks* remarks = nullptr);
 
 // ---- shards and lanes --------------------------------------------------------------------------
@@ -333,9 +333,9 @@ int order(Graph& graph, const std::function<PlannedBytes(const Graph&)>& planned
 
 // ---- in place ----------------------------------------------------------------------------------
 
-/// Lets results overwrite operands where the operator allows it, the operand is a transient value
-/// of the same layout and size, is no output, and has no later reader. Returns how many were
-/// merged.
+/// Lets results overwrite operands, each one of its own, where the operator allows it, the operand
+/// is a transient value of the same layout and size, is no output, and has no later reader. Returns
+/// how many were merged.
 int in_place(Graph& graph, Remarks* remarks = nullptr);
 
 // ---- coarsening --------------------------------------------------------------------------------

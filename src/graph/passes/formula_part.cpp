@@ -10,7 +10,7 @@ namespace arenite::graph {
 namespace {
 
 /// So that it still runs in registers, and in one kernel of a GPU.
-constexpr std::size_t most_operands = 12, most_nodes = 64;
+constexpr std::size_t most_operands = 12, most_results = 4, most_nodes = 64;
 
 int sweeps_of(const expr::Expression& expression) {
   std::vector<int> stage(expression.nodes().size(), 0);
@@ -57,6 +57,7 @@ std::optional<FormulaPart> FormulaPart::of(const Graph& graph, OpId id) {
   if (!formula.is_exact) return std::nullopt;
   FormulaPart part;
   part.ops_ = {id};
+  part.results_ = op.results;
   part.operands_ = op.operands;
   part.reduces_ = formula.expression.reduces();
   part.whole_ = part.reduces_ ? joint_shape(graph, op.operands) : graph[op.results.front()].shape;
@@ -85,7 +86,7 @@ std::optional<std::size_t> FormulaPart::find_operands() {
     if (!is_needed[id]) open.push_back(id);
     is_needed[id] = true;
   };
-  for (const expr::Value& result : results_) need(result.node());
+  for (const expr::Value& result : made_) need(result.node());
   std::vector<bool> is_operand(written_->operands.size(), false);
   std::size_t count = 0;
   while (!open.empty()) {
@@ -103,7 +104,9 @@ std::optional<std::size_t> FormulaPart::find_operands() {
 }
 
 std::optional<FormulaPart> FormulaPart::joined(const Graph& graph, const FormulaPart& made,
-                                               const FormulaPart& reads) {
+                                               const FormulaPart& reads,
+                                               const std::vector<ValueId>& kept) {
+  if (!kept.empty() && reads.results_.size() + kept.size() > most_results) return std::nullopt;
   FormulaPart both;
   both.ops_ = made.ops_;
   both.ops_.insert(both.ops_.end(), reads.ops_.begin(), reads.ops_.end());
@@ -115,11 +118,16 @@ std::optional<FormulaPart> FormulaPart::joined(const Graph& graph, const Formula
   both.written_ = made.written_ ? made.written_ : std::make_shared<Written>();
   Written& written = *both.written_;
   const auto between =
-      made.written_ ? made.results_ : written.insert(made.expression(), made.operands_);
-  const auto& results = graph[made.ops_.back()].results;
-  for (std::size_t i = 0; i < results.size(); ++i)
-    written.known.emplace_back(results[i], between[i]);
-  both.results_ = written.insert(reads.expression(), reads.operands_);
+      made.written_ ? made.made_ : written.insert(made.expression(), made.operands_);
+  for (std::size_t i = 0; i < made.results_.size(); ++i)
+    written.known.emplace_back(made.results_[i], between[i]);
+  both.results_ = reads.results_;
+  both.made_ = written.insert(reads.expression(), reads.operands_);
+  for (std::size_t i = 0; i < made.results_.size(); ++i) {
+    if (std::ranges::find(kept, made.results_[i]) == kept.end()) continue;
+    both.results_.push_back(made.results_[i]);
+    both.made_.push_back(between[i]);
+  }
   if (!both.find_operands() || joint_shape(graph, both.operands_) != both.whole_)
     return std::nullopt;
   if (!both.reduces_) return both;
@@ -129,9 +137,10 @@ std::optional<FormulaPart> FormulaPart::joined(const Graph& graph, const Formula
   // What had all elements is not to become one for a group.
   const expr::Expression& before = reads.expression();
   const auto varied = before.varying(), varies = after.varying();
-  for (std::size_t i = 0; i < before.results().size(); ++i) {
-    if ((!reads.reduces_ || varied[before.results()[i]]) != varies[after.results()[i]])
-      return std::nullopt;
+  for (std::size_t i = 0; i < after.results().size(); ++i) {
+    const bool has_all =
+        i >= before.results().size() || !reads.reduces_ || varied[before.results()[i]];
+    if (has_all != varies[after.results()[i]]) return std::nullopt;
   }
   return both;
 }
@@ -139,7 +148,7 @@ std::optional<FormulaPart> FormulaPart::joined(const Graph& graph, const Formula
 bool FormulaPart::does(OpId id) const { return std::ranges::find(ops_, id) != ops_.end(); }
 
 const expr::Expression& FormulaPart::expression() const {
-  if (!expression_) expression_ = written_->builder.finish_reduced(results_).expression;
+  if (!expression_) expression_ = written_->builder.finish_reduced(made_).expression;
   return *expression_;
 }
 

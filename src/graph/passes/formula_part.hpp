@@ -15,15 +15,18 @@ class FormulaPart {
   /// What the op says of itself; none: it has no formula, or one that stands for no other's part.
   static std::optional<FormulaPart> of(const Graph& graph, OpId id);
 
-  /// `made` computes what `reads` reads, and nobody else does: one part in place of both. None: one
-  /// op would have too much to do, or its results would be of other shapes. `made` may be of no use
-  /// afterwards.
+  /// `made` computes what `reads` reads: one part in place of both, which makes of the results of
+  /// the first those that are `kept` for others. None: one op would have too much to do, or its
+  /// results would be of other shapes. `made` may be of no use afterwards.
   static std::optional<FormulaPart> joined(const Graph& graph, const FormulaPart& made,
-                                           const FormulaPart& reads);
+                                           const FormulaPart& reads,
+                                           const std::vector<ValueId>& kept);
 
-  /// Ops that it does, in their order: results are the last one's.
+  /// Ops that it does, in their order.
   const std::vector<OpId>& ops() const noexcept { return ops_; }
   bool does(OpId id) const;
+  /// What it makes: the last op's results, and others that are kept.
+  const std::vector<ValueId>& results() const noexcept { return results_; }
   const std::vector<ValueId>& operands() const noexcept { return operands_; }
   /// Of these operands.
   ElementFormula formula() const;
@@ -55,13 +58,13 @@ class FormulaPart {
   std::optional<std::size_t> find_operands();
 
   std::vector<OpId> ops_;
-  std::vector<ValueId> operands_;
+  std::vector<ValueId> results_, operands_;
   Shape whole_;
   bool reduces_ = false, keeps_axes_ = true, is_dear_ = false;
   std::vector<bool> reduced_;
   int sweeps_ = 1;
   std::shared_ptr<Written> written_;  ///< none: of one op
-  std::vector<expr::Value> results_;  ///< there
+  std::vector<expr::Value> made_;     ///< there, by result
   mutable std::optional<expr::Expression> expression_;
 };
 

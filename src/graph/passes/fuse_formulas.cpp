@@ -1,5 +1,5 @@
 // Ops of formulas (`OperatorDefinition::formula`) that read one another become one op of the
-// formula of both: what lay between them is not written, nor read again.
+// formula of both: what lay between them is not read again, nor written unless others read it.
 #include <arenite/error.hpp>
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/regions.hpp>
@@ -32,7 +32,7 @@ class FormulaFuser {
       : graph_(graph),
         readers_(graph),
         parts_(graph.op_count()),
-        is_gone_(graph.op_count()),
+        done_by_(graph.op_count()),
         is_renewed_(graph.storage_count()) {
     for (const auto& fused : fused_operators<FormulaOf>(table)) {
       Fused<FormulaOf>& known = by_[fused.form->reduces ? 1 : 0];
@@ -52,6 +52,7 @@ class FormulaFuser {
       });
     }
     for (OpId id : ops) {
+      done_by_[id.index] = id;
       parts_[id.index] = FormulaPart::of(graph, id);
       if (parts_[id.index]) extend(id, remarks);
     }
@@ -61,27 +62,29 @@ class FormulaFuser {
       remarks->done.push_back({describe(graph, part.ops()), by(part).by->name});
     }
     for (auto& [maker, remark] : left_) {
-      if (!is_gone_[maker.index]) remarks->left.push_back(std::move(remark));
+      if (!is_gone(maker)) remarks->left.push_back(std::move(remark));
     }
   }
 
   int count() const noexcept { return joined_; }
 
   bool replace(OpId id, std::vector<ValueId>& map, Builder& builder) const {
-    if (is_gone_[id.index]) return true;
+    if (is_gone(id)) return true;
     if (!is_fused(id)) return false;
     const Op& op = graph_[id];
     const FormulaPart& part = *parts_[id.index];
     builder.context = {.phase = op.phase, .lane = op.lane, .where = op.where};
     const auto made = builder.add(by(part).by->name, mapped(part.operands(), map),
                                   by(part).form->attributes(part.formula()));
-    map_results(op, made, map);
-    for (std::size_t i = 0; i < made.size(); ++i)
-      copy_placement(graph_, op.results[i], builder.graph(), made[i]);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      map[part.results()[i].index] = made[i];
+      copy_placement(graph_, part.results()[i], builder.graph(), made[i]);
+    }
     return true;
   }
 
  private:
+  bool is_gone(OpId id) const { return done_by_[id.index] != id; }
   bool is_fused(OpId id) const { return parts_[id.index] && parts_[id.index]->ops().size() > 1; }
   const Fused<FormulaOf>& by(const FormulaPart& part) const { return by_[part.reduces() ? 1 : 0]; }
 
@@ -93,8 +96,9 @@ class FormulaFuser {
       left.clear();
       const std::vector<ValueId> operands = parts_[id.index]->operands();
       for (ValueId operand : operands) {
-        const OpId maker = graph_[operand].producer;
-        if (!maker || !parts_[maker.index] || is_gone_[maker.index] ||
+        const OpId first = graph_[operand].producer;
+        const OpId maker = first ? done_by_[first.index] : OpId{};
+        if (!maker || maker == id || !parts_[maker.index] ||
             std::ranges::find(left, maker) != left.end())
           continue;
         left.push_back(maker);
@@ -102,17 +106,18 @@ class FormulaFuser {
       }
     }
     for (OpId maker : left) {
-      if (remarks != nullptr && !is_gone_[maker.index]) join(maker, id, remarks);
+      if (remarks != nullptr && !is_gone(maker)) join(maker, id, remarks);
     }
   }
 
   /// What stands against it: else it is done.
   Obstacle join(OpId maker, OpId reader, Remarks* remarks) {
     FormulaPart &made = *parts_[maker.index], &reads = *parts_[reader.index];
-    Obstacle why = apart(made, reads);
+    std::vector<ValueId> kept;
+    Obstacle why = apart(made, reads, kept);
     std::optional<FormulaPart> both;
     if (!why) {
-      both = FormulaPart::joined(graph_, made, reads);
+      both = FormulaPart::joined(graph_, made, reads, kept);
       if (!both) why = {"one op could not compute both"};
     }
     if (!why) why = costs(made, reads, *both);
@@ -121,24 +126,30 @@ class FormulaFuser {
           {maker, {describe(graph_, std::array{maker, reader}), in_words(graph_, why)}});
     }
     if (why) return why;
-    for (OpId op : made.ops()) is_gone_[op.index] = true;
+    for (OpId op : made.ops()) done_by_[op.index] = reader;
     parts_[maker.index].reset();
     parts_[reader.index] = std::move(both);
     ++joined_;
     return {};
   }
 
-  Obstacle apart(const FormulaPart& made, const FormulaPart& reads) const {
+  /// `kept` becomes what others see besides.
+  Obstacle apart(const FormulaPart& made, const FormulaPart& reads,
+                 std::vector<ValueId>& kept) const {
     const OpId maker = made.ops().back(), reader = reads.ops().back();
     const Op &first = graph_[maker], &last = graph_[reader];
     if (readers_.nesting().region_of(maker) != readers_.nesting().region_of(reader))
       return {.words = "%o stands in another block", .op = reader};
     if (first.phase != last.phase || first.lane != last.lane)
       return {.words = "%o is of another phase or lane", .op = reader};
-    for (ValueId value : first.results) {
-      if (const Obstacle why = is_read_elsewhere(value, reads)) return why;
+    for (ValueId value : made.results()) {
+      if (const Obstacle why = is_seen_before(value, made, reads)) return why;
       if (!as_made(graph_, value) || !fills_storage(graph_, value))
         return {.words = "%v is placed by hand", .value = value};
+      if (!is_seen_elsewhere(value, made, reads)) continue;
+      if (!has_place(value, made))
+        return {.words = "others need %v, which lies in no operand's bytes", .value = value};
+      kept.push_back(value);
     }
     if (const Obstacle why = fits(made, reads)) return why;
     if (std::ranges::none_of(made.operands(), [&](ValueId id) { return is_renewed(id); }))
@@ -151,13 +162,32 @@ class FormulaFuser {
 
   bool is_renewed(ValueId id) const { return is_renewed_[graph_.root(id).index]; }
 
-  Obstacle is_read_elsewhere(ValueId value, const FormulaPart& reads) const {
-    if (const Obstacle why = readers_.taken(value)) return why;
+  /// By others, before the reader makes it, or where one for a group is not kept.
+  Obstacle is_seen_before(ValueId value, const FormulaPart& made, const FormulaPart& reads) const {
+    const Nesting& nesting = readers_.nesting();
+    const bool has_all = graph_[value].shape == reads.whole();
+    if (const Obstacle why = readers_.taken(value); why && !has_all) return why;
     for (const auto& [other, in_block] : readers_.of(value)) {
-      if (in_block) return {.words = "%v is read in a block of %o", .value = value, .op = other};
-      if (!reads.does(other)) return {.words = "%v is read by %o too", .value = value, .op = other};
+      const bool is_before = nesting.position_of(other) < nesting.position_of(reads.ops().back());
+      if ((is_before || !has_all) && !made.does(other) && !reads.does(other))
+        return {.words = "%v is read by %o too", .value = value, .op = other};
     }
     return {};
+  }
+
+  bool is_seen_elsewhere(ValueId value, const FormulaPart& made, const FormulaPart& reads) const {
+    return readers_.taken(value) ||
+           std::ranges::any_of(readers_.of(value), [&](const Readers::Reader& reader) {
+             return !made.does(reader.op) && !reads.does(reader.op);
+           });
+  }
+
+  /// Whether it may lie where something is that it is made of.
+  bool has_place(ValueId value, const FormulaPart& made) const {
+    return std::ranges::any_of(made.operands(), [&](ValueId operand) {
+      return graph_[operand].type == graph_[value].type &&
+             graph_[operand].shape == graph_[value].shape;
+    });
   }
 
   /// Whether they go through the same elements, in the same groups.
@@ -170,7 +200,7 @@ class FormulaFuser {
     if (reads.reduces() && made.reduced() != reads.reduced())
       return {.words = "%v is of other groups", .value = maker.results[0]};
     bool has_all = false;
-    for (ValueId value : maker.results) {
+    for (ValueId value : made.results()) {
       const Shape& shape = graph_[value].shape;
       has_all = has_all || shape == made.whole();
       if (shape != made.whole() && !made.is_one_a_group(shape))
@@ -195,7 +225,7 @@ class FormulaFuser {
       read += bytes(operand);
       of_groups += std::min(bytes(operand), near(part) * size_of(graph_[operand].type));
     }
-    for (ValueId result : graph_[part.ops().back()].results) written += bytes(result);
+    for (ValueId result : part.results()) written += bytes(result);
     return written + read * (of_groups > most_near ? part.sweeps() : 1);
   }
 
@@ -241,13 +271,13 @@ class FormulaFuser {
     std::int64_t longer = 0, saved = 0;
     for (ValueId operand : both.operands())
       longer += is_there(operand, reader) ? 0 : bytes(operand);
-    for (ValueId value : graph_[maker].results) saved += bytes(value);
+    for (ValueId value : made.results()) saved += bytes(value);
     if (longer <= saved) return {};
     // Nobody else needs the bytes before.
     const auto& ops = graph_[readers_.nesting().region_of(maker)].ops;
     for (std::size_t at = readers_.nesting().position_of(maker) + 1;
          at < readers_.nesting().position_of(reader); ++at) {
-      if (!both.does(ops[at]) && !is_gone_[ops[at].index])
+      if (!both.does(ops[at]) && !is_gone(ops[at]))
         return {.words = "%n bytes would have to be kept longer", .number = longer - saved};
     }
     return {};
@@ -257,7 +287,7 @@ class FormulaFuser {
   const Readers readers_;
   std::array<Fused<FormulaOf>, 2> by_;  ///< of formulas that reduce nothing, and of those that do
   std::vector<std::optional<FormulaPart>> parts_;  ///< by op
-  std::vector<bool> is_gone_;                      ///< by op: another one does it
+  std::vector<OpId> done_by_;                      ///< by op: itself, or one behind it
   std::vector<bool> is_renewed_;                   ///< by root storage: there is a new version
   std::vector<std::size_t> last_read_;  ///< by root storage: where, among its region's ops
   std::vector<std::pair<OpId, Remarks::Remark>> left_;  ///< by the one that stays

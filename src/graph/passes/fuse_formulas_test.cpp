@@ -76,13 +76,26 @@ TEST_F(FuseFormulas, OneOperandTwice) {
   EXPECT_EQ(ops().size(), 1u);
 }
 
-TEST_F(FuseFormulas, WhatOthersReadStays) {
+TEST_F(FuseFormulas, WhatOthersReadIsAResultToo) {
   run("$5 = add($1, $2); $6 = relu($5); $7 = silu($5); result = $6, $7;");
-  EXPECT_EQ(count, 0);
-  expect_left("the result of add #0 is read by silu #2 too");
+  EXPECT_EQ(ops(), (List{"map x y { a = $1 + $2; yield sigmoid(a) * a, select(a <= 0, 0, a) }"}));
+  run("$5 = add($1, $2); $6 = rms_norm($5, $3); $7 = matmul($6, $6, transpose_b=1); "
+      "$8 = matmul($7, $5); result = $8;");
+  EXPECT_EQ(ops().front(),
+            "reduce x y row [1] { a = $1 + $2; yield a * rsqrt(sum(a * a) / "
+            "float32(count()) + 1e-05) * $3, a }");
   run("$5 = add($1, $2); $6 = relu($5); result = $5, $6;");
+  EXPECT_EQ(ops(), (List{"map x y { a = $1 + $2; yield select(a <= 0, 0, a), a }"}));
+}
+
+TEST_F(FuseFormulas, WhatOthersReadBeforeStays) {
+  run("$5 = add($1, $2); $6 = matmul($5, $5, transpose_b=1); $7 = relu($5); result = $6, $7;");
   EXPECT_EQ(count, 0);
-  expect_left("the result of add #0 is an output");
+  expect_left("the result of add #0 is read by matmul #1 too");
+  run("$5 = reduce($1, axes=[1], keep=1) { max($1) }; $6 = map($1, $5) { $1 - $2 }; "
+      "result = $5, $6;");
+  EXPECT_EQ(count, 0);
+  expect_left("the result of reduce #0 is an output");
 }
 
 TEST_F(FuseFormulas, WhatIsRepeatedIsComputedOnce) {

@@ -26,11 +26,18 @@ class InPlace {
     int merged = 0;
     for (std::size_t at = 0; at < ops_.size(); ++at) {
       const Op& op = graph_[ops_[at]];
+      std::vector<ValueId> settled;  // results that lie in operands, and these
+      const auto is_settled = [&](ValueId id) {
+        return std::ranges::find(settled, id) != settled.end();
+      };
       for (const auto& [result, operand] : pairs_in_place(graph_, op)) {
         const ValueId into = op.operands[operand];
+        if (is_settled(op.results[result]) || is_settled(into)) continue;
         const Obstacle why = apart(at, op.results[result], into);
+        // An operand is named once, of the first result.
         note(
-            remarks, graph_, why, [&] { return describe(graph_, ops_[at]); },
+            why && result > 0 ? nullptr : remarks, graph_, why,
+            [&] { return describe(graph_, ops_[at]); },
             [&] { return "in the bytes of " + name_of(graph_, into); });
         if (why) continue;
         StorageId from = graph_.root(op.results[result]), to = graph_.root(into);
@@ -39,8 +46,8 @@ class InPlace {
         if (sharing_.holds_output(op.results[result])) std::swap(from, to);
         sharing_.merge(from, to);
         last_[to.index] = last;
+        settled.insert(settled.end(), {op.results[result], into});
         ++merged;
-        break;
       }
     }
     return merged;

@@ -199,6 +199,15 @@ TEST_F(InPlace, OverwritesAnyOperandThatTheOperatorAllows) {
   EXPECT_EQ(graph.root(sum), graph.root(h));
 }
 
+TEST_F(InPlace, OverwritesAnOperandForEachResult) {
+  const auto other = builder.add1("dense", {x, w});
+  const auto made =
+      builder.add("map", {h, other, x}, {{"expression", "yield $1 + $2, $1 - $2, $3"}});
+  EXPECT_EQ(in_place(graph), 2);
+  EXPECT_EQ(graph.root(made[0]), graph.root(h));
+  EXPECT_EQ(graph.root(made[1]), graph.root(other));
+}
+
 TEST_F(InPlace, SparesAnOperandThatIsRepeated) {
   const ValueId row = builder.add1("relu", {declare("row", {1, 8}, StorageClass::input)});
   builder.add1("add", {x, row});
