@@ -1,5 +1,6 @@
-// Formulas of src/expr/formulas.def on one thread, in one loop and by instructions on tiles, some
-// beside a loop by hand: ns an element, in the first cache, in the last one, and from memory.
+// Formulas of src/expr/formulas.def, and dropout, on one and on two threads: in one loop, by
+// instructions on tiles, and by hand where bench/hand_loops.cpp has them. ns an element, in the
+// first cache, in the last one, and from memory. bench/formulas_torch.py has PyTorch beside them.
 #include "bench/arenite_bench.hpp"
 
 #include <benchmark/benchmark.h>
@@ -7,72 +8,80 @@
 #include <arenite/graph/builder.hpp>
 #include <arenite/operators.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "bench/hand_loops.hpp"
 #include "src/expr/formulas.hpp"
 
 namespace {
 
 using namespace arenite;
 
-using HandLoop = void (*)(const float* const* operands, std::int64_t count, float* result);
+constexpr std::int64_t columns = 256;
 
-#define ARENITE_BY_HAND [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
+struct Case {
+  std::string name, text;
+  std::vector<std::string> operands;
+  bool is_of_rows = false;
+};
 
-ARENITE_BY_HAND void add(const float* const* operands, std::int64_t count, float* y) {
-  const float *a = operands[0], *b = operands[1];
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < count; ++i) y[i] = a[i] + b[i];
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const expr::Formula& formula : expr::formulas()) {
+    all.push_back({std::string(formula.name), expr::print(formula.standard(expr::Type::float32)),
+                   formula.operands, formula.is_of_rows});
+  }
+  all.push_back({"dropout",
+                 "a = uniform(index(0) * 256 + index(1), 7); "
+                 "yield select(a < 0.1, 0, $1 * 1.1111112)",
+                 {"x"}});
+  return all;
 }
 
-ARENITE_BY_HAND void relu(const float* const* operands, std::int64_t count, float* y) {
-  const float* x = operands[0];
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] <= 0 ? 0 : x[i];
-}
-
-ARENITE_BY_HAND void relu_grad(const float* const* operands, std::int64_t count, float* dx) {
-  const float *gradient = operands[0], *output = operands[1];
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < count; ++i) dx[i] = output[i] <= 0 ? 0 : gradient[i];
-}
-
-HandLoop by_hand(std::string_view formula) {
-  if (formula == "add") return add;
-  if (formula == "relu") return relu;
-  return formula == "relu_grad" ? relu_grad : nullptr;
+/// Numbers of a step, what each column has, and others.
+Shape shape_of(const Case& one, const std::string& operand, std::int64_t rows) {
+  const bool normalizes = one.name.find("norm") != std::string::npos,
+             is_of_columns = operand == "weight" || operand == "mean" || operand == "scale";
+  if (operand == "rate" || operand == "unbiased") return {1};
+  if (operand == "bias" || (normalizes && is_of_columns)) return {columns};
+  return {rows, columns};
 }
 
 /// By the kernel of that name, or by hand.
-void run(benchmark::State& state, const expr::Formula& formula, const std::string& kernel_name) {
-  const std::int64_t elements = state.range(0);
+void run(benchmark::State& state, const Case& one, const std::string& kernel_name) {
+  const std::int64_t elements = state.range(0) / state.threads(), rows = elements / columns;
   graph::Graph graph;
   graph::Builder builder(graph, operators());
   std::vector<graph::ValueId> ids;
-  for (const std::string& name : formula.operands)
-    ids.push_back(
-        builder.declare(name, DType::float32, Shape{elements}, graph::StorageClass::buffer));
-  const std::string text = expr::print(formula.standard(expr::Type::float32));
-  builder.add("map", ids, {{"expression", text}});
-  const graph::Op& op = graph[graph[graph::Graph::body].ops.back()];
-  const graph::OpView view(graph, op);
-  const HandLoop hand = kernel_name == "hand" ? by_hand(formula.name) : nullptr;
+  for (const std::string& name : one.operands)
+    ids.push_back(builder.declare(name, DType::float32, shape_of(one, name, rows),
+                                  graph::StorageClass::buffer));
+  graph::Attributes attributes{{"expression", one.text}};
+  if (one.is_of_rows) attributes.set("axes", std::vector<std::int64_t>{-1});
+  const char* by = one.is_of_rows ? "reduce" : "map";
+  builder.add(by, ids, std::move(attributes));
+  const graph::OpView view(graph, graph[graph[graph::Graph::body].ops.back()]);
+  const bool is_by_hand = kernel_name == "hand";
   const runtime::Kernel& kernel =
-      kernels().at("map", hand ? "tiles" : kernel_name, DeviceKind::cpu);
+      kernels().at(by, is_by_hand ? "tiles" : kernel_name, DeviceKind::cpu);
   const runtime::PreparedKernel prepared = kernel.prepare(view);
 
   std::mt19937 random(1);
-  std::uniform_real_distribution<float> number(-3, 3);
-  std::vector<std::vector<float>> values(op.operands.size() + op.results.size());
+  std::uniform_real_distribution<float> number(0.1F, 3);
+  std::vector<std::vector<float>> values;
   std::vector<void*> operands, results;
-  for (std::vector<float>& one : values) {
-    one.resize(static_cast<std::size_t>(elements));
-    for (float& x : one) x = number(random);
-    (operands.size() < op.operands.size() ? operands : results).push_back(one.data());
-  }
+  const auto value = [&](const Shape& shape) {
+    values.emplace_back(static_cast<std::size_t>(shape.elements()));
+    std::ranges::generate(values.back(), [&] { return number(random); });
+    return values.back().data();
+  };
+  for (std::size_t i = 0; i < ids.size(); ++i) operands.push_back(value(view.operand(i).shape));
+  for (std::size_t i = 0; i < view.op().results.size(); ++i)
+    results.push_back(value(view.result(i).shape));
   std::vector<std::byte> workspace(static_cast<std::size_t>(kernel.workspace(view)) + 256);
   runtime::StatusWord status;
   const runtime::KernelCall call{.operands = operands.data(),
@@ -81,32 +90,39 @@ void run(benchmark::State& state, const expr::Formula& formula, const std::strin
                                  .state = prepared.state.get(),
                                  .status = &status};
   std::vector<const float*> sources;
+  std::vector<float*> targets;
   for (const void* operand : operands) sources.push_back(static_cast<const float*>(operand));
+  for (void* result : results) targets.push_back(static_cast<float*>(result));
+  const bench::HandLoop hand = is_by_hand ? bench::by_hand(one.name) : nullptr;
   for (auto _ : state) {
-    if (hand) {
-      hand(sources.data(), elements, static_cast<float*>(results[0]));
+    if (hand != nullptr) {
+      hand(sources.data(), rows, columns, targets.data());
     } else {
       prepared.run(call);
     }
     benchmark::ClobberMemory();
   }
-  state.counters["ns/element"] = benchmark::Counter(
-      static_cast<double>(elements) * 1e-9,
-      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["ns/element"] =
+      benchmark::Counter(static_cast<double>(elements) * 1e-9,
+                         benchmark::Counter::kIsIterationInvariantRate |
+                             benchmark::Counter::kAvgThreads | benchmark::Counter::kInvert);
 }
 
 }  // namespace
 
 void register_formulas() {
-  for (const expr::Formula& formula : expr::formulas()) {
-    if (formula.is_of_rows) continue;  // group_bench.cpp
+  for (const Case& one : cases()) {
     for (const char* kernel : {"fused", "tiles", "hand"}) {
-      if (kernel == std::string("hand") && !by_hand(formula.name)) continue;
-      const std::string name = "formula/" + std::string(formula.name) + "/" + kernel;
-      benchmark::RegisterBenchmark(name.c_str(), run, formula, kernel)
+      if (kernel == std::string("hand") && bench::by_hand(one.name) == nullptr) continue;
+      if (kernel == std::string("fused") && expr::find_formula(one.name) == nullptr) continue;
+      const std::string name = "formula/" + one.name + "/" + kernel;
+      benchmark::RegisterBenchmark(name.c_str(), run, one, kernel)
           ->Arg(4 << 10)
           ->Arg(256 << 10)
-          ->Arg(16 << 20);
+          ->Arg(16 << 20)
+          ->Threads(1)
+          ->Threads(2)
+          ->UseRealTime();
     }
   }
 }
