@@ -4,6 +4,7 @@
 
 #include "codelets/avx512.hpp"
 
+#include <cmath>
 #include <cstdint>
 
 namespace arenite::codelets::sgd {
@@ -27,12 +28,12 @@ inline void step(const Rule& rule, float rate, const float* gradient, float* wei
   for (std::int64_t i = 0; i < count; ++i) {
     float g = gradient[i];
     // Skipped, not multiplied by 0: an infinite weight must not turn into NaN.
-    if constexpr (with_decay) g += decay * weight[i];
+    if constexpr (with_decay) g = std::fma(decay, weight[i], g);
     if constexpr (with_velocity) {
-      g += momentum * velocity[i];
+      g = std::fma(momentum, velocity[i], g);
       velocity[i] = g;
     }
-    weight[i] -= rate * g;
+    weight[i] = std::fma(-rate, g, weight[i]);
   }
 }
 

@@ -11,12 +11,12 @@ ARENITE_GPU inline void step_one(const Rule& rule, float rate, float gradient, f
                                  float* velocity) {
   const float before = weight;
   // Skipped, not multiplied by 0: an infinite weight must not turn into NaN.
-  if (rule.decay != 0) gradient += rule.decay * before;
+  if (rule.decay != 0) gradient = std::fma(rule.decay, before, gradient);
   if (velocity != nullptr) {
-    gradient += rule.momentum * *velocity;
+    gradient = std::fma(rule.momentum, *velocity, gradient);
     *velocity = gradient;
   }
-  weight = before - rate * gradient;
+  weight = std::fma(-rate, gradient, before);
 }
 
 /// What an op updates on a GPU, and where the new versions go, which may be the same places.
