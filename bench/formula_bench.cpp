@@ -42,6 +42,17 @@ std::vector<Case> cases() {
   return all;
 }
 
+/// As a step renews them: the operands in whose bytes the results of an update lie.
+std::vector<std::size_t> renewed(const Case& one) {
+  std::vector<std::size_t> found;
+  const bool updates = std::ranges::find(one.operands, "rate") != one.operands.end();
+  for (std::size_t i = 0; updates && i < one.operands.size(); ++i) {
+    const std::string& name = one.operands[i];
+    if (name != "gradient" && name != "rate" && name != "unbiased") found.push_back(i);
+  }
+  return found;
+}
+
 /// Numbers of a step, what each column has, and others.
 Shape shape_of(const Case& one, const std::string& operand, std::int64_t rows) {
   const bool normalizes = one.name.find("norm") != std::string::npos,
@@ -63,7 +74,10 @@ void run(benchmark::State& state, const Case& one, const std::string& kernel_nam
   graph::Attributes attributes{{"expression", one.text}};
   if (one.is_of_rows) attributes.set("axes", std::vector<std::int64_t>{-1});
   const char* by = one.is_of_rows ? "reduce" : "map";
-  builder.add(by, ids, std::move(attributes));
+  const auto made = builder.add(by, ids, std::move(attributes));
+  const std::vector<std::size_t> in_place = renewed(one);
+  for (std::size_t i = 0; i < in_place.size(); ++i)
+    graph.merge(graph[made[i]].storage, graph[ids[in_place[i]]].storage);
   const graph::OpView view(graph, graph[graph[graph::Graph::body].ops.back()]);
   const bool is_by_hand = kernel_name == "hand";
   const runtime::Kernel& kernel =
@@ -81,7 +95,7 @@ void run(benchmark::State& state, const Case& one, const std::string& kernel_nam
   };
   for (std::size_t i = 0; i < ids.size(); ++i) operands.push_back(value(view.operand(i).shape));
   for (std::size_t i = 0; i < view.op().results.size(); ++i)
-    results.push_back(value(view.result(i).shape));
+    results.push_back(i < in_place.size() ? operands[in_place[i]] : value(view.result(i).shape));
   std::vector<std::byte> workspace(static_cast<std::size_t>(kernel.workspace(view)) + 256);
   runtime::StatusWord status;
   const runtime::KernelCall call{.operands = operands.data(),
