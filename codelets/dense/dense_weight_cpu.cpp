@@ -148,18 +148,18 @@ void grad_weight_plain(const KernelCall& call) {
 // The same and SGD: operands weight, learning_rate, velocity?, and the pairs from operand 3 on.
 
 /// Rows whose gradient stands in the workspace.
-void step_rows(const DensePairs& pairs, const sgd::Rule& rule, const KernelCall& call,
+void step_rows(const DensePairs& pairs, const sgd::Step& step, const KernelCall& call,
                const DenseUpdated& updated, std::int64_t from, std::int64_t to) {
   const std::int64_t at = (from - pairs.begin) * pairs.outputs;
-  sgd::step(rule, *call.in<float>(1), static_cast<const float*>(call.workspace),
-            updated.weight + at, updated.velocity ? updated.velocity + at : nullptr,
-            (to - from) * pairs.outputs);
+  step(*call.in<float>(1), static_cast<const float*>(call.workspace), updated.weight + at,
+       updated.velocity ? updated.velocity + at : nullptr, (to - from) * pairs.outputs);
 }
 
 struct XsmmUpdate : GradWeightState {
-  sgd::Rule rule;
+  sgd::Step step;
 
-  explicit XsmmUpdate(const OpView& op) : GradWeightState(op, DensePairs::of_update), rule(op) {}
+  explicit XsmmUpdate(const OpView& op)
+      : GradWeightState(op, DensePairs::of_update), step(op, op.has_operand(2)) {}
 };
 
 void update_xsmm(const KernelCall& call) {
@@ -168,23 +168,24 @@ void update_xsmm(const KernelCall& call) {
   const DenseUpdated updated(call, pairs);
   for (std::int64_t i = pairs.begin; i < pairs.end; i += tile) {
     state.tile_of_rows(call, i, static_cast<float*>(call.workspace));
-    step_rows(pairs, state.rule, call, updated, i, std::min(i + tile, pairs.end));
+    step_rows(pairs, state.step, call, updated, i, std::min(i + tile, pairs.end));
   }
 }
 
 struct PlainUpdate {
   DensePairs pairs;
-  sgd::Rule rule;
+  sgd::Step step;
 
-  explicit PlainUpdate(const OpView& op) : pairs(op, DensePairs::of_update), rule(op) {}
+  explicit PlainUpdate(const OpView& op)
+      : pairs(op, DensePairs::of_update), step(op, op.has_operand(2)) {}
 };
 
 void update_plain(const KernelCall& call) {
-  const auto& [pairs, rule] = *static_cast<const PlainUpdate*>(call.state);
+  const auto& [pairs, step] = *static_cast<const PlainUpdate*>(call.state);
   const DenseUpdated updated(call, pairs);
   for (std::int64_t i = pairs.begin; i < pairs.end; ++i) {
     plain_row(pairs, call, i, static_cast<float*>(call.workspace));
-    step_rows(pairs, rule, call, updated, i, i + 1);
+    step_rows(pairs, step, call, updated, i, i + 1);
   }
 }
 

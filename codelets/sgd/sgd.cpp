@@ -15,6 +15,7 @@
 #include "codelets/map/map.hpp"
 #include "codelets/rules.hpp"
 
+#include <array>
 #include <cmath>
 
 namespace arenite::codelets {
@@ -29,10 +30,16 @@ Results infer(const OpView& op) {
   return sgd::versions(op);
 }
 
+/// Of numbers as floats hold them: a decay that is 0 there is none.
+graph::ElementFormula formula(const OpView& op, bool has_velocity) {
+  const sgd::Rule rule(op);
+  const auto momentum = static_cast<double>(rule.momentum), decay = static_cast<double>(rule.decay);
+  return has_velocity ? formula_named("sgd_momentum", {momentum, decay})
+                      : formula_named("sgd", {decay});
+}
+
 graph::ElementFormula formula_of(const OpView& op) {
-  const double momentum = op.real("momentum"), decay = op.real("weight_decay");
-  if (!op.has_operand(sgd::Operands{}.velocity)) return formula_named("sgd", {decay});
-  return formula_named("sgd_momentum", {momentum, decay});
+  return formula(op, op.has_operand(sgd::Operands{}.velocity));
 }
 
 Results infer_multi(const OpView& op) {
@@ -66,6 +73,21 @@ graph::Cost multi_cost(const OpView& op) {
 }
 
 }  // namespace
+
+sgd::Step::Step(const OpView& op, bool has_velocity)
+    : loop_(expr::find_fused(formula(op, has_velocity).expression)) {
+  if (!loop_) fail({.found = "no loop for a step of SGD", .expected = "one in formulas.def"});
+}
+
+void sgd::Step::operator()(float rate, const float* gradient, float* weight, float* velocity,
+                           std::int64_t count) const {
+  std::array<float, 16> rates;
+  rates.fill(rate);
+  const void* const operands[] = {weight, gradient, rates.data(), velocity};
+  void* const results[] = {weight, velocity};
+  constexpr std::uint64_t one_rate = 1u << Operands{}.learning_rate;
+  loop_.run(results, operands, one_rate, static_cast<std::size_t>(count));
+}
 
 sgd::Updates::Updates(const OpView& op) : rule(op), has_velocity(op.has_operand(3)) {
   for (std::size_t first = 1; first < op.operand_count(); first += stride) {

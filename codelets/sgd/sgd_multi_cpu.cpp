@@ -9,6 +9,12 @@ namespace {
 
 using sgd::Updates;
 
+struct State : Updates {
+  sgd::Step step;
+
+  explicit State(const OpView& op) : Updates(op), step(op, has_velocity) {}
+};
+
 /// Columns whose rows are summed at a time.
 constexpr std::int64_t block = 64;
 
@@ -24,7 +30,7 @@ void sum_rows(const float* gradient, const Updates::Item& item, std::int64_t fro
 }
 
 void run(const KernelCall& call) {
-  const Updates& updates = *static_cast<const Updates*>(call.state);
+  const State& updates = *static_cast<const State*>(call.state);
   const float rate = *call.in<float>(0);
   for (std::size_t i = 0; i < updates.items.size(); ++i) {
     const Updates::Item& item = updates.items[i];
@@ -35,15 +41,15 @@ void run(const KernelCall& call) {
                           ? call.renewed<float>(made + 1, Updates::velocity(i), item.count)
                           : nullptr;
     if (item.rows == 1) {
-      sgd::step(updates.rule, rate, gradient, weight, velocity, item.count);
+      updates.step(rate, gradient, weight, velocity, item.count);
       continue;
     }
     for (std::int64_t from = 0; from < item.count; from += block) {
       std::array<float, block> sums;
       const std::int64_t count = std::min(block, item.count - from);
       sum_rows(gradient, item, from, count, sums.data());
-      sgd::step(updates.rule, rate, sums.data(), weight + from,
-                velocity != nullptr ? velocity + from : nullptr, count);
+      updates.step(rate, sums.data(), weight + from,
+                   velocity != nullptr ? velocity + from : nullptr, count);
     }
   }
 }
@@ -51,7 +57,7 @@ void run(const KernelCall& call) {
 }  // namespace
 
 std::vector<Kernel> multi_sgd_kernels() {
-  return {{.name = "plain", .prepare = prepare<made_of<Updates>, run>}};
+  return {{.name = "plain", .prepare = prepare<made_of<State>, run>}};
 }
 
 }  // namespace arenite::codelets

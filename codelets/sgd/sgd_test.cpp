@@ -58,19 +58,22 @@ TEST(Sgd, TheVelocityMayBeLeftOut) {
   for (std::size_t i = 0; i < 5; ++i) EXPECT_NEAR(after[i], before[i] - rate * gradient[i], 1e-7);
 }
 
+/// Nor does a decay that is 0 as a float reach them.
 TEST(Sgd, NaNAndInfinityStayWhereTheyAre) {
-  OpHarness h;
-  const auto w = h.random("w", {3}), g = h.declare("g", DType::float32, {3}),
-             lr = h.declare("lr", DType::float32, {1});
-  h.write<float>(w, {std::numeric_limits<float>::infinity(), 1, 2});
-  h.write<float>(g, {0, std::numeric_limits<float>::quiet_NaN(), 1});
-  h.write<float>(lr, {1});
-  h.op("sgd", {w, g, lr});
-  h.run("fused");
-  const auto after = h.read<float>(w);
-  EXPECT_TRUE(std::isinf(after[0]));
-  EXPECT_TRUE(std::isnan(after[1]));
-  EXPECT_EQ(after[2], 1);
+  for (const double decay : {0.0, 1e-60}) {
+    OpHarness h;
+    const auto w = h.random("w", {3}), g = h.declare("g", DType::float32, {3}),
+               lr = h.declare("lr", DType::float32, {1});
+    h.write<float>(w, {std::numeric_limits<float>::infinity(), 1, 2});
+    h.write<float>(g, {0, std::numeric_limits<float>::quiet_NaN(), 1});
+    h.write<float>(lr, {1});
+    h.op("sgd", {w, g, lr}, {{"weight_decay", decay}});
+    h.run("fused");
+    const auto after = h.read<float>(w);
+    EXPECT_TRUE(std::isinf(after[0]));
+    EXPECT_TRUE(std::isnan(after[1]));
+    EXPECT_EQ(after[2], 1);
+  }
 }
 
 /// Of versions that lie elsewhere: the same, and what was there stays.

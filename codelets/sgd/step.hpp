@@ -1,10 +1,10 @@
-// A step of SGD on a run of a parameter's elements, as the formula `sgd` makes it: for what does
-// many at once, and operators that make its gradient themselves.
+// A step of SGD, as the formula of `sgd` is one: for what does many at once, and operators that
+// make the gradient themselves.
 #pragma once
 
 #include "codelets/avx512.hpp"
+#include "src/expr/simd/fused.hpp"
 
-#include <cmath>
 #include <cstdint>
 
 namespace arenite::codelets::sgd {
@@ -19,32 +19,19 @@ struct Rule {
         decay(static_cast<float>(op.real("weight_decay"))) {}
 };
 
-/// `velocity` is nullptr without momentum.
-template <bool with_velocity, bool with_decay>
-inline void step(const Rule& rule, float rate, const float* gradient, float* weight,
-                 float* velocity, std::int64_t count) noexcept {
-  const float momentum = rule.momentum, decay = rule.decay;
-#pragma omp simd
-  for (std::int64_t i = 0; i < count; ++i) {
-    float g = gradient[i];
-    // Skipped, not multiplied by 0: an infinite weight must not turn into NaN.
-    if constexpr (with_decay) g = std::fma(decay, weight[i], g);
-    if constexpr (with_velocity) {
-      g = std::fma(momentum, velocity[i], g);
-      velocity[i] = g;
-    }
-    weight[i] = std::fma(-rate, g, weight[i]);
-  }
-}
+/// Of a run of elements: what the formula of `sgd` computes, in its loop.
+class Step {
+ public:
+  /// Of an op that has the attributes of a Rule.
+  Step(const OpView& op, bool has_velocity);
 
-inline void step(const Rule& rule, float rate, const float* gradient, float* weight,
-                 float* velocity, std::int64_t count) noexcept {
-  const bool decay = rule.decay != 0;
-  if (velocity && decay) return step<true, true>(rule, rate, gradient, weight, velocity, count);
-  if (velocity) return step<true, false>(rule, rate, gradient, weight, velocity, count);
-  if (decay) return step<false, true>(rule, rate, gradient, weight, velocity, count);
-  step<false, false>(rule, rate, gradient, weight, velocity, count);
-}
+  /// `velocity` is nullptr where there is none.
+  void operator()(float rate, const float* gradient, float* weight, float* velocity,
+                  std::int64_t count) const;
+
+ private:
+  expr::Fused loop_;
+};
 
 #ifdef ARENITE_AVX512
 

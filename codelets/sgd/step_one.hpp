@@ -4,6 +4,8 @@
 #include "codelets/cuda/grid.hpp"
 #include "codelets/sgd/sgd.hpp"
 
+#include <cmath>
+
 namespace arenite::codelets::sgd {
 
 /// `velocity` is nullptr without momentum.
