@@ -18,6 +18,7 @@
 #include "codelets/rules.hpp"
 #include "codelets/simpler.hpp"
 #include "src/expr/formulas.hpp"
+#include "src/expr/functions.hpp"
 #include "src/expr/scalar.hpp"
 
 #include <cmath>
@@ -213,24 +214,12 @@ Results infer_named(const OpView& op, const expr::Formula& formula) {
   return {{op.operand(0).type, shape_of_all(op)}};
 }
 
-/// About so many operations, as processors have them for sums.
-int weight(expr::Function function) noexcept {
-  using expr::Function;
-  if (function <= Function::constant) return 0;
-  if (function >= Function::exp && function <= Function::sigmoid) return 20;
-  const bool draws = function == Function::philox || function == Function::uniform;
-  if (function == Function::pow || draws) return 40;
-  const bool divides = function == Function::divide || function == Function::remainder ||
-                       function == Function::sqrt || function == Function::rsqrt;
-  return divides ? 5 : 1;
-}
-
 }  // namespace
 
 graph::Cost map_cost(const OpView& op) {
   const Elementwise made(op);
   double each = 0;
-  for (const expr::Node& node : made.formula.nodes()) each += weight(node.function);
+  for (const expr::Node& node : made.formula.nodes()) each += expr::info(node.function).work;
   return {.flops = each * static_cast<double>(made.space.whole.elements()),
           .bytes = bytes_touched(op)};
 }

@@ -209,7 +209,7 @@ class Mapper {
       if (expr::is_reduction(function)) continue;  // what it is of is asked about
       for (std::size_t other = 0; other < results_.size(); ++other) {
         if (other == result || !needed_[other][node]) continue;
-        if (node == expression_.results()[result] || !expr::is_cheap(function)) return false;
+        if (node == expression_.results()[result] || !expr::info(function).is_cheap()) return false;
       }
     }
     return true;

@@ -153,7 +153,7 @@ class Lowering {
     for (NodeId id = 0; id < reach_.size(); ++id) {
       const auto sweeps = std::ranges::count_if(needed_, [&](const auto& one) { return one[id]; });
       is_kept_[id] = sweeps > 1 && is_computed(id) && reach_[id] == Reach::element &&
-                     !is_cheap(node(id).function);
+                     !info(node(id).function).is_cheap();
     }
   }
 

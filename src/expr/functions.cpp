@@ -7,36 +7,36 @@ namespace {
 
 constexpr int loosest = 1;
 constexpr FunctionInfo table[] = {
-    // symbol, precedence, sources, their types, traits
-    {Function::operand, "operand", "", 0, 0, all_types},
-    {Function::constant, "constant", "", 0, 0, all_types},
+    // symbol, precedence, sources, their types, traits, work
+    {Function::operand, "operand", "", 0, 0, all_types, none, 0},
+    {Function::constant, "constant", "", 0, 0, all_types, none, 0},
     {Function::index, "index", "", 0, 0, integers},
     {Function::cast, "cast", "", 0, 1, all_types | bytes, exact},
     {Function::negate, "negate", "-", 9, 1, numbers, exact},
     {Function::abs, "abs", "", 0, 1, numbers, exact},
     {Function::floor, "floor", "", 0, 1, floats, exact},
     {Function::round, "round", "", 0, 1, floats, exact},
-    {Function::sqrt, "sqrt", "", 0, 1, floats, exact},
-    {Function::rsqrt, "rsqrt", "", 0, 1, floats, exact},
-    {Function::exp, "exp", "", 0, 1, floats},
-    {Function::expm1, "expm1", "", 0, 1, floats},
-    {Function::log, "log", "", 0, 1, floats},
-    {Function::log1p, "log1p", "", 0, 1, floats},
-    {Function::sin, "sin", "", 0, 1, floats},
-    {Function::cos, "cos", "", 0, 1, floats},
-    {Function::tanh, "tanh", "", 0, 1, floats},
-    {Function::erf, "erf", "", 0, 1, floats},
-    {Function::sigmoid, "sigmoid", "", 0, 1, floats},
+    {Function::sqrt, "sqrt", "", 0, 1, floats, exact, 5},
+    {Function::rsqrt, "rsqrt", "", 0, 1, floats, exact, 5},
+    {Function::exp, "exp", "", 0, 1, floats, none, 20},
+    {Function::expm1, "expm1", "", 0, 1, floats, none, 20},
+    {Function::log, "log", "", 0, 1, floats, none, 20},
+    {Function::log1p, "log1p", "", 0, 1, floats, none, 20},
+    {Function::sin, "sin", "", 0, 1, floats, none, 20},
+    {Function::cos, "cos", "", 0, 1, floats, none, 20},
+    {Function::tanh, "tanh", "", 0, 1, floats, none, 20},
+    {Function::erf, "erf", "", 0, 1, floats, none, 20},
+    {Function::sigmoid, "sigmoid", "", 0, 1, floats, none, 20},
     {Function::bfloat16, "bfloat16", "", 0, 1, floats, exact},
     {Function::invert, "invert", "!", 9, 1, bits, exact},
     {Function::add, "add", "+", 7, 2, numbers, commutes | exact},
     {Function::subtract, "subtract", "-", 7, 2, numbers, exact},
     {Function::multiply, "multiply", "*", 8, 2, numbers, commutes | exact},
-    {Function::divide, "divide", "/", 8, 2, numbers, exact},
-    {Function::remainder, "remainder", "%", 8, 2, integers, exact},
+    {Function::divide, "divide", "/", 8, 2, numbers, exact, 5},
+    {Function::remainder, "remainder", "%", 8, 2, integers, exact, 5},
     {Function::min, "min", "", 0, 2, numbers, commutes | exact},
     {Function::max, "max", "", 0, 2, numbers, commutes | exact},
-    {Function::pow, "pow", "", 0, 2, floats},
+    {Function::pow, "pow", "", 0, 2, floats, none, 40},
     {Function::equal, "equal", "==", 4, 2, all_types, predicate | commutes | exact},
     {Function::not_equal, "not_equal", "!=", 4, 2, all_types, predicate | commutes | exact},
     {Function::less, "less", "<", 5, 2, numbers, predicate | exact},
@@ -46,8 +46,8 @@ constexpr FunctionInfo table[] = {
     {Function::bit_xor, "bit_xor", "^", 2, 2, bits, commutes | exact},
     {Function::shift_left, "shift_left", "<<", 6, 2, integers, exact},
     {Function::shift_right, "shift_right", ">>", 6, 2, integers, exact},
-    {Function::philox, "philox", "", 0, 2, integers, exact},
-    {Function::uniform, "uniform", "", 0, 2, integers, exact | draws},
+    {Function::philox, "philox", "", 0, 2, integers, exact, 40},
+    {Function::uniform, "uniform", "", 0, 2, integers, exact | draws, 40},
     {Function::fma, "fma", "", 0, 3, floats, commutes | exact},
     {Function::select, "select", "", 0, 3, all_types, exact},
     {Function::sum, "sum", "", 0, 1, numbers},
@@ -117,15 +117,6 @@ bool Expression::reduces() const noexcept {
 
 std::span<const NodeId> sources_of(const Node& node) noexcept {
   return {node.sources.data(), info(node.function).sources};
-}
-
-bool is_cheap(Function function) noexcept {
-  const bool divides = function == Function::divide || function == Function::remainder ||
-                       function == Function::sqrt || function == Function::rsqrt;
-  const bool draws = function == Function::philox || function == Function::uniform;
-  const bool is_hard =
-      (function >= Function::exp && function <= Function::sigmoid) || function == Function::pow;
-  return !divides && !draws && !is_hard;
 }
 
 }  // namespace arenite::expr

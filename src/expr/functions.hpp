@@ -20,6 +20,7 @@ enum Types : std::uint8_t {
 };
 
 enum Traits : std::uint8_t {
+  none = 0,
   predicate = 1,  ///< it makes a boolean; others make what their sources are
   commutes = 2,   ///< its first two sources may be exchanged
   exact = 4,      ///< the same bits on all machines
@@ -35,8 +36,11 @@ struct FunctionInfo {
   std::uint8_t sources;     ///< how many
   std::uint8_t takes;       ///< Types of the sources, which are of one type, but a select's first
   std::uint8_t traits = 0;  ///< Traits
+  std::uint8_t work = 1;    ///< about so many operations, as processors have them for sums
 
   constexpr bool is(Traits trait) const noexcept { return (traits & trait) != 0; }
+  /// Cheaper to make again than to keep.
+  constexpr bool is_cheap() const noexcept { return work <= 1; }
 };
 
 const FunctionInfo& info(Function function) noexcept;
@@ -46,8 +50,5 @@ std::span<const FunctionInfo> all_functions() noexcept;
 std::optional<Type> type_named(std::string_view name) noexcept;
 
 bool takes(const FunctionInfo& function, Type type) noexcept;
-
-/// Cheaper to make again than to keep.
-bool is_cheap(Function function) noexcept;
 
 }  // namespace arenite::expr

@@ -64,7 +64,7 @@ std::optional<FormulaPart> FormulaPart::of(const Graph& graph, OpId id) {
   if (part.whole_.elements() == 0) return std::nullopt;  // some reductions are of some at least
   part.keeps_axes_ = formula.keeps_axes;
   part.is_dear_ = std::ranges::any_of(formula.expression.nodes(), [](const expr::Node& node) {
-    return !expr::is_cheap(node.function);
+    return !expr::info(node.function).is_cheap();
   });
   part.reduced_.assign(static_cast<std::size_t>(part.whole_.rank()), false);
   if (part.reduces_) {
