@@ -274,7 +274,7 @@ std::optional<graph::OfShare> share_of_elements(const OpView& op, const graph::S
 }
 
 graph::ElementFormula formula_named(std::string_view name, std::initializer_list<double> numbers) {
-  return {expr::find_formula(name)->make(expr::Type::float32, std::span(numbers))};
+  return {expr::find_formula(name)->with(expr::Type::float32, std::span(numbers))};
 }
 
 namespace {
@@ -291,8 +291,7 @@ graph::ElementFormula formula_of(const OpView& op, const expr::Formula& formula)
   const expr::Type type = type_of(op.operand(0).type);
   std::vector<double> numbers;
   for (const auto& number : formula.numbers) numbers.push_back(op.attributes().real(number.name));
-  graph::ElementFormula made{numbers.empty() ? formula.standard(type)
-                                             : formula.make(type, numbers)};
+  graph::ElementFormula made{formula.with(type, numbers)};
   if (formula.is_of_rows) made.axes = {-1};
   return made;
 }

@@ -250,14 +250,21 @@ Value Builder::add(Node node) {
   }
   std::uint64_t hash = hash_of(node);
   for (const NodeId id : sources) hash = join(hash, nodes_[id].hash);
-  const auto [first, last] = by_hash_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    if (node_of(it->second) == node) return {*this, it->second};
+  if (nodes_.size() == by_hash_.size()) grow();
+  NodeId* place = &by_hash_[hash & (by_hash_.size() - 1)];
+  for (; *place != none; place = &nodes_[*place].next) {
+    if (node_of(*place) == node) return {*this, *place};
   }
   const auto id = static_cast<NodeId>(nodes_.size());
-  nodes_.push_back({node, hash});
-  by_hash_.emplace(hash, id);
+  *place = id;
+  nodes_.push_back({node, hash, none});
   return {*this, id};
+}
+
+void Builder::grow() {
+  by_hash_.assign(std::max<std::size_t>(32, 2 * by_hash_.size()), none);
+  for (NodeId id = 0; id < nodes_.size(); ++id)
+    nodes_[id].next = std::exchange(by_hash_[nodes_[id].hash & (by_hash_.size() - 1)], id);
 }
 
 Value Builder::copy(const Node& node, std::span<const Value> sources) {
@@ -272,6 +279,7 @@ std::vector<Value> Builder::insert(const Expression& expression, std::span<const
            std::to_string(expression.operands().size()));
   }
   std::vector<Value> made;
+  made.reserve(expression.nodes().size());
   for (const Node& node : expression.nodes()) {
     if (node.function == Function::operand) {
       const Value given = operands[node.payload];
@@ -284,9 +292,10 @@ std::vector<Value> Builder::insert(const Expression& expression, std::span<const
       made.push_back(given);
       continue;
     }
-    std::vector<Value> sources;
-    for (const NodeId source : sources_of(node)) sources.push_back(made[source]);
-    made.push_back(copy(node, sources));
+    Node own = node;
+    for (std::size_t i = 0; i < sources_of(node).size(); ++i)
+      own.sources[i] = made[node.sources[i]].node();
+    made.push_back(add(own));
   }
   std::vector<Value> results;
   for (const NodeId result : expression.results()) results.push_back(made[result]);
@@ -295,7 +304,6 @@ std::vector<Value> Builder::insert(const Expression& expression, std::span<const
 
 /// What the results need, with all operands.
 Expression Builder::collect(std::span<const Value> results) const {
-  constexpr NodeId none = std::numeric_limits<NodeId>::max();
   if (results.empty()) refuse("no result", "at least one");
   std::vector<NodeId> place(nodes_.size(), none);
   Expression expression;

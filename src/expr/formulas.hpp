@@ -3,6 +3,7 @@
 
 #include <arenite/expr/expression.hpp>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -31,6 +32,10 @@ struct Formula {
 
   /// With its standard numbers; of floats.
   const Expression& standard(Type type) const noexcept { return of_floats[type == Type::float64]; }
+  Expression with(Type type, std::span<const double> given) const {
+    return std::ranges::equal(given, numbers, {}, {}, &Number::standard) ? standard(type)
+                                                                         : make(type, given);
+  }
 };
 
 inline constexpr std::size_t formula_count =

@@ -12,9 +12,10 @@
 
 #include <concepts>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <vector>
 
 namespace arenite::expr {
 
@@ -108,16 +109,20 @@ class Builder {
   struct Known {
     Node node;
     std::uint64_t hash;  // of all that it computes
+    NodeId next;         // of those in its place of by_hash_
   };
 
+  static constexpr NodeId none = std::numeric_limits<NodeId>::max();
+
   Value add(Node node);
+  void grow();
   bool is_cut_off(const Node& node) const;
   std::optional<NodeId> simpler(const Node& node);
   Expression collect(std::span<const Value> results) const;
   NodeId take(Term term, Type type);
 
   std::vector<Known> nodes_;
-  std::unordered_multimap<std::uint64_t, NodeId> by_hash_;
+  std::vector<NodeId> by_hash_;  // the first of each place: no heap call a node
   std::vector<Type> operands_;
 };
 
