@@ -39,49 +39,25 @@ inline std::vector<graph::AttributeSchema> schema(
   return all;
 }
 
-/// All but the kernel's size, which comes from another place in each op.
-inline Window window_of(const OpView& op, Pair kernel) {
-  const graph::Attributes& attributes = op.attributes();
-  return {.kernel = kernel,
-          .stride = pair_of(attributes, "stride", 1),
-          .padding = pair_of(attributes, "padding", 0),
-          .dilation = pair_of(attributes, "dilation", 1)};
-}
-
-/// Operands x, weight and bias of a forward op.
-inline void expect_forward_operands(const OpView& op) {
-  const Shape& x = expect_rank4(op, 0, DType::float32, "[N, H, W, C]");
-  const Shape& weight = expect_rank4(op, 1, DType::float32, "[KH, KW, C, K]");
-  if (weight[2] != x[3]) {
-    fail({.found = operand_text(op, 1) + " of shape " + to_string(weight) + " for an input of " +
-                   std::to_string(x[3]) + " channels",
-          .expected = "[KH, KW, " + std::to_string(x[3]) + ", K]"});
-  }
-  if (!op.has_operand(2)) return;
-  expect_value(op, 2, DType::float32, Shape{weight[3]}, "one for each output channel");
-}
-
-/// The gradient, operand 0, and the weight, operand `weight`, of an input gradient.
-inline void expect_grad_input_operands(const OpView& op, std::size_t weight) {
-  const Shape& gradient = expect_rank4(op, 0, DType::float32, "[N, OH, OW, K]");
-  const Shape& shape = expect_rank4(op, weight, DType::float32, "[KH, KW, C, K]");
-  if (shape[3] == gradient[3]) return;
-  fail({.found = operand_text(op, weight) + " of shape " + to_string(shape) +
-                 " for a gradient of " + std::to_string(gradient[3]) + " channels",
-        .expected = "[KH, KW, C, " + std::to_string(gradient[3]) + "]"});
-}
+/// Shape rules, also of the pooled forms (conv2d_relu_max_pool2d), whose codes are the forward op's
+/// second result and stand behind the gradient in the others.
+Results infer_forward(const OpView& op);
+Results infer_grad_input(const OpView& op);
+Results infer_grad_weight(const OpView& op);
 
 /// Two ops one behind the other, the first of them with all the attributes.
 inline std::optional<graph::Attributes> attributes_of_first(const std::vector<OpView>& chain) {
   return chain.at(0).attributes();
 }
 
-/// Input, output and window of a convolution, whichever of the three ops is looked at.
+/// Input, output and windows of a convolution, alone or with ReLU and max pooling, whichever of the
+/// three ops is looked at.
 struct Geometry {
   Image x, y;
   Window window;
+  Pair pool{1, 1};      ///< outputs of the convolution side by side, of which y has the greatest
   bool biased = false;  ///< of the forward op: without a bias there may be no third address at all
-  bool relu = false;    ///< the forward op is conv2d_relu
+  bool relu = false;    ///< of the forward op
   /// What a ReLU before the convolution has made, if the input gradient's is taken with it.
   std::optional<Image> output = std::nullopt;
 
@@ -90,12 +66,19 @@ struct Geometry {
   static Geometry grad_weight(const OpView& op);
 
   std::int64_t taps() const noexcept { return window.area(); }
-  double flops() const noexcept;
+  /// The convolution's outputs; those that no pooling window covers are left out.
+  Pair convolved() const noexcept { return {y.h * pool.h, y.w * pool.w}; }
+  double flops() const noexcept;  ///< of the convolution
 
   /// From pixel (oy·s, ox·s) of a sample with this distance between rows to what tap (ky, kx) of
   /// output (oy, ox) reads; in elements, one entry a tap.
   std::vector<std::int64_t> tap_offsets(std::int64_t row) const;
 };
+
+template <auto geometry>
+graph::Cost cost(const OpView& op) {
+  return {.flops = geometry(op).flops(), .bytes = bytes_touched(op)};
+}
 
 /// Plain loops: any shape.
 Kernel plain_forward();

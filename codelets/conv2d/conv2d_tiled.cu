@@ -9,35 +9,18 @@ namespace {
 using conv2d::Geometry;
 using Tiled = conv2d::TiledKernels<Geometry>;
 
-conv2d::TiledForward<false> forward(const OpView& op) {
-  const Geometry g = Geometry::forward(op);
-  return {Tiled::sizes_of(g), g.biased, g.relu};
-}
-
-conv2d::WinogradForwardConvolution<false> winograd_forward(const OpView& op) {
-  const Geometry g = Geometry::forward(op);
-  return {Tiled::sizes_of(g), conv2d::output_tiles(g.y, {1, 1}), g.biased, g.relu};
-}
-
-constexpr auto run_forward = cuda::run_state<conv2d::TiledForward<false>>;
-
 }  // namespace
 
 void ARENITE_TILED_KERNELS(conv2d)(runtime::KernelTable& kernels) {
-  for (const char* op : {"conv2d", "conv2d_relu"}) {
-    conv2d::add_winograd<winograd_forward>(
-        kernels, op, Tiled::fits_winograd<conv2d::WinogradConvolution, Geometry::forward>);
-    kernels.add(
-        op, cuda::own("tiled", Tiled::supports<Geometry::forward>, prepare<forward, run_forward>));
-    cuda::add_tilings<forward, run_forward>(kernels, op, Tiled::fits<Geometry::forward>);
-  }
+  for (const char* op : {"conv2d", "conv2d_relu"}) Tiled::add_forward(kernels, op);
   Tiled::add_gradients(kernels, "conv2d");
 }
 
 void ARENITE_TILED_KERNELS(conv2d_behind_libraries)(runtime::KernelTable& kernels) {
   for (const char* op : {"conv2d", "conv2d_relu"})
-    kernels.add(
-        op, cuda::own("tiled.any", Tiled::fits<Geometry::forward>, prepare<forward, run_forward>));
+    kernels.add(op,
+                cuda::own("tiled.any", Tiled::fits<Geometry::forward>,
+                          prepare<Tiled::forward, cuda::run_state<conv2d::TiledForward<false>>>));
   for (const char* op : {"conv2d_grad_input", "conv2d_grad_input_relu"})
     kernels.add(
         op, cuda::own("tiled.any", Tiled::fits<Geometry::grad_input>,

@@ -9,22 +9,23 @@
 namespace arenite::codelets::conv2d {
 inline namespace ARENITE_GRIDS {
 
-inline Pair pool_of(const Geometry&) { return {1, 1}; }
-
-/// `G` is the operator's Geometry, beside which `pool_of` says what it pools.
+/// `G` is the operator's Geometry.
 template <class G>
 struct TiledKernels {
   static constexpr bool pooled = !std::is_same_v<G, Geometry>;
 
-  static Sizes sizes_of(const G& g) { return {g.x, g.y, g.window, pool_of(g)}; }
+  static Sizes sizes_of(const G& g) { return {g.x, g.y, g.window, g.pool}; }
 
   static graph::Support fits(const OpView& op, const G& g, int least_alignment) {
     const graph::Support plain = cuda::is_plain(op, least_alignment);
-    return plain ? Sizes::fit(g.x, g.y, g.window, pool_of(g)) : plain;
+    return plain ? Sizes::fit(g.x, g.y, g.window, g.pool) : plain;
   }
   template <auto geometry>
   static graph::Support fits(const OpView& op) {
-    return fits(op, geometry(op), 16);
+    const G g = geometry(op);
+    if (pooled && geometry == G::forward && g.pool.h * g.pool.w != 4)  // that a thread pools
+      return "pooling over other than 4 pixels";
+    return fits(op, g, 16);
   }
   /// Of convolutions alone, large ones are left to libraries.
   template <auto geometry>
@@ -38,8 +39,8 @@ struct TiledKernels {
   template <class Convolution, auto geometry>
   static graph::Support fits_winograd(const OpView& op) {
     const G g = geometry(op);
-    if (pooled && pool_of(g) != Pair{2, 2}) return "pooling other than 2x2";
-    const graph::Support window = Convolution::fits(g.window, pool_of(g));
+    if (pooled && g.pool != Pair{2, 2}) return "pooling other than 2x2";
+    const graph::Support window = Convolution::fits(g.window, g.pool);
     return window ? fits(op, g, 4) : window;
   }
   static graph::Support supports_thin_grad_weight(const OpView& op) {
@@ -48,6 +49,14 @@ struct TiledKernels {
     return fit ? ThinGradWeightConvolution<pooled>::fits(sizes_of(g), g.window) : fit;
   }
 
+  static TiledForward<pooled> forward(const OpView& op) {
+    const G g = G::forward(op);
+    return {sizes_of(g), g.biased, g.relu};
+  }
+  static WinogradForwardConvolution<pooled> winograd_forward(const OpView& op) {
+    const G g = G::forward(op);
+    return {sizes_of(g), output_tiles(g.y, g.pool), g.biased, g.relu};
+  }
   static TiledGradInput<pooled> grad_input(const OpView& op) {
     const G g = G::grad_input(op);
     return {sizes_of(g), g.output.has_value()};
@@ -64,7 +73,14 @@ struct TiledKernels {
   }
   static WinogradGradWeightConvolution<pooled> winograd_grad_weight(const OpView& op) {
     const G g = G::grad_weight(op);
-    return {sizes_of(g), output_tiles(g.y, pool_of(g))};
+    return {sizes_of(g), output_tiles(g.y, g.pool)};
+  }
+
+  static void add_forward(runtime::KernelTable& kernels, const std::string& op) {
+    constexpr auto run = cuda::run_state<TiledForward<pooled>>;
+    add_winograd<winograd_forward>(kernels, op, fits_winograd<WinogradConvolution, G::forward>);
+    kernels.add(op, cuda::own("tiled", supports<G::forward>, prepare<forward, run>));
+    cuda::add_tilings<forward, run>(kernels, op, fits<G::forward>);
   }
 
   /// Those of the gradients of `op`.

@@ -26,36 +26,25 @@
 // as NaN, and to gradients that losers multiply by 0.
 #pragma once
 
+#include "codelets/conv2d/conv2d.hpp"
 #include "codelets/pool2d.hpp"
-#include "codelets/registry.hpp"
-
-#include <optional>
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 
 using pool2d::dead;
 
-/// Input, pooled output and windows of whichever of the three ops is looked at.
-struct Geometry {
-  Image x, y, code;
-  Window window;  ///< of the convolution
-  Pair pool;
-  bool biased = false;  ///< of the forward op: without a bias there may be no third address at all
-  /// What a ReLU before the convolution has made, if the input gradient's is taken with it.
-  std::optional<Image> output = std::nullopt;
+/// The convolution's, where y is the pooled output, and its codes.
+struct Geometry : conv2d::Geometry {
+  Image code;
 
   static Geometry forward(const OpView& op);
   static Geometry grad_input(const OpView& op);
   static Geometry grad_weight(const OpView& op);
 
-  std::int64_t taps() const noexcept { return window.area(); }
-  /// The convolution's outputs that some window covers.
-  Pair convolved() const noexcept { return {y.h * pool.h, y.w * pool.w}; }
   /// The convolution's output that tap `code` of window (oy, ox) is.
   Pair winner(std::int64_t oy, std::int64_t ox, std::uint8_t tap) const noexcept {
     return {oy * pool.h + tap / pool.w, ox * pool.w + tap % pool.w};
   }
-  double convolution_flops() const noexcept;
 };
 
 /// Plain loops: any shape.

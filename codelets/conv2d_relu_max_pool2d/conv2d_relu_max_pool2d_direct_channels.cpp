@@ -1,6 +1,5 @@
 // The direct forward kernel for 16 output channels and more: a vector of weights times one pixel,
 // for 2 rows × up to 14 columns of outputs, 28 sums.
-#include "codelets/conv2d/conv2d.hpp"
 #include "codelets/conv2d_relu_max_pool2d/direct.hpp"
 #include "codelets/conv2d_relu_max_pool2d/pooling.hpp"
 
@@ -31,8 +30,7 @@ Channels channels(const Geometry& g) {
              .column = g.window.stride.w * g.x.c,
              .row = g.window.stride.h * x.row(),
              .tiles = split(g.y.w, max_windows)};
-  const conv2d::Geometry convolution{.x = g.x, .y = g.y, .window = g.window};
-  for (const std::int64_t tap : convolution.tap_offsets(x.row())) {
+  for (const std::int64_t tap : g.tap_offsets(x.row())) {
     for (std::int64_t c = 0; c < g.x.c; ++c) s.offsets.push_back(tap + c);
   }
   return s;

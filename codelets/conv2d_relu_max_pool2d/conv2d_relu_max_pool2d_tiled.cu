@@ -5,28 +5,11 @@
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
 
 namespace arenite::codelets {
-
-namespace conv2d_relu_max_pool2d {
-static Pair pool_of(const Geometry& g) { return g.pool; }
-}  // namespace conv2d_relu_max_pool2d
-
 namespace {
 
 using conv2d_relu_max_pool2d::Geometry;
 using graph::Support;
 using Tiled = conv2d::TiledKernels<Geometry>;
-
-/// A thread pools 4 pixels.
-Support supports_forward(const OpView& op) {
-  const Geometry g = Geometry::forward(op);
-  if (g.pool.h * g.pool.w != 4) return "pooling over other than 4 pixels";
-  return Tiled::fits(op, g, 16);
-}
-
-conv2d::TiledForward<true> forward(const OpView& op) {
-  const Geometry g = Geometry::forward(op);
-  return {Tiled::sizes_of(g), g.biased, true};
-}
 
 Support supports_thin_forward(const OpView& op) {
   const Geometry g = Geometry::forward(op);
@@ -40,23 +23,14 @@ conv2d::ThinForwardConvolution thin_forward(const OpView& op) {
   return {Tiled::sizes_of(g), g.biased};
 }
 
-conv2d::WinogradForwardConvolution<true> winograd_forward(const OpView& op) {
-  const Geometry g = Geometry::forward(op);
-  return {Tiled::sizes_of(g), conv2d::output_tiles(g.y, g.pool), g.biased, true};
-}
-
 }  // namespace
 
 void ARENITE_TILED_KERNELS(conv2d_relu_max_pool2d)(runtime::KernelTable& kernels) {
-  constexpr auto run_forward = cuda::run_state<conv2d::TiledForward<true>>;
   const std::string op = "conv2d_relu_max_pool2d";
   kernels.add(op,
               cuda::own("thin", supports_thin_forward,
                         prepare<thin_forward, cuda::run_state<conv2d::ThinForwardConvolution>>));
-  conv2d::add_winograd<winograd_forward>(
-      kernels, op, Tiled::fits_winograd<conv2d::WinogradConvolution, Geometry::forward>);
-  kernels.add(op, cuda::own("tiled", supports_forward, prepare<forward, run_forward>));
-  cuda::add_tilings<forward, run_forward>(kernels, op, supports_forward);
+  Tiled::add_forward(kernels, op);
   Tiled::add_gradients(kernels, op);
 }
 

@@ -10,12 +10,6 @@
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 namespace {
 
-/// What the products need to know: the pooled output stands for the convolution's, which has its
-/// channels.
-conv2d::Geometry convolution(const Geometry& g) {
-  return {.x = g.x, .y = g.y, .window = g.window, .biased = g.biased};
-}
-
 // ---- forward -----------------------------------------------------------------------------------
 
 struct Forward {
@@ -34,9 +28,7 @@ struct Forward {
 Forward forward(const OpView& op) {
   const Geometry g = Geometry::forward(op);
   PaddedSamples x(g.x, g.window.padding);
-  return {.g = g,
-          .x = x,
-          .product = conv2d::forward_product(convolution(g), x.row(), g.convolved().w, false)};
+  return {.g = g, .x = x, .product = conv2d::forward_product(g, x.row(), g.convolved().w, false)};
 }
 
 /// `count` channels of one window; `side`: its height and width when known at compile time. Winners
@@ -171,7 +163,7 @@ GradInput grad_input(const OpView& op) {
   const Pair border = conv2d::gradient_border(g.window), all = g.window.output({g.x.h, g.x.w}),
              size = {all.h + 2 * border.h, all.w + 2 * border.w};
   GradInput s{.g = g, .spread = {.border = border, .size = size, .channels = g.y.c}};
-  if (s.fits()) s.product = conv2d::grad_input_product(convolution(g), s.spread.row());
+  if (s.fits()) s.product = conv2d::grad_input_product(g, s.spread.row());
   return s;
 }
 
@@ -211,7 +203,7 @@ GradWeight grad_weight(const OpView& op) {
   return {.g = g,
           .spread = {.border = {}, .size = g.convolved(), .channels = g.y.c},
           .x = x,
-          .product = conv2d::weight_product(convolution(g), x.row(), g.convolved().w)};
+          .product = conv2d::weight_product(g, x.row(), g.convolved().w)};
 }
 
 void run_grad_weight(const KernelCall& call) {
