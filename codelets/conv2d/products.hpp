@@ -1,4 +1,5 @@
-// What convolutions on LIBXSMM's batch-reduce GEMM are made of: one sample, one row at a time.
+// What convolutions on LIBXSMM's batch-reduce GEMM are made of: one sample, one row at a time, and
+// whole batches of them, alone or with ReLU and max pooling.
 //
 // m = output channels, n = pixels of a row, k = input channels, and one address a tap, so that
 // padding, stride and dilation are only addresses and leading dimensions. The functions that make a
@@ -7,6 +8,7 @@
 #pragma once
 
 #include "codelets/conv2d/conv2d.hpp"
+#include "codelets/rectify.hpp"
 #include "codelets/words.hpp"
 #include "codelets/xsmm.hpp"
 
@@ -156,6 +158,108 @@ inline WeightProduct weight_product(const Geometry& g, std::int64_t row, std::in
 /// Whether two things can be had.
 inline graph::Support both(graph::Support one, graph::Support other) noexcept {
   return one ? other : one;
+}
+
+/// Where the first pixel of sample i of an operand stands, or is made to stand in scratch. What the
+/// whole batches below read is of any type that has such a function, and else what PaddedSamples
+/// has.
+inline const float* sample_of(const PaddedSamples& samples, const KernelCall& call,
+                              std::size_t operand, std::int64_t i, float* scratch) {
+  return samples.sample(call.in<float>(operand), i, scratch);
+}
+
+/// Row products over all rows of all samples of operand 0: the forward pass, and with transposed
+/// weights the input gradient.
+template <class Samples>
+struct Correlation {
+  Samples source;
+  Image target;
+  RowProduct product;
+  bool biased = false, relu = false;
+  std::optional<Image> output = std::nullopt;  ///< as Geometry has it
+  std::int64_t scratch = 0;                    ///< bytes before the samples' in the workspace
+
+  graph::Support usable() const { return both(source.fits(), product.usable()); }
+  std::int64_t workspace_bytes() const { return scratch + source.scratch_bytes(); }
+
+  void run(const KernelCall& call, const float* weight, const float* bias,
+           const float* output_of_relu) const {
+    auto* samples = static_cast<float*>(call.workspace) + scratch / float_bytes;
+    float* to = call.out<float>(0);
+    source.clear(samples);
+    for (std::int64_t i = 0; i < target.n; ++i) {
+      const float* sample = sample_of(source, call, 0, i, samples);
+      for (std::int64_t y = 0; y < target.h; ++y) {
+        float* out = to + target.at(i, y, 0);
+        if (bias) {
+          for (std::int64_t x = 0; x < target.w; ++x) {
+            std::copy_n(bias, target.c, out + x * target.c);
+          }
+        }
+        product(sample, weight, y, out);
+        if (relu) rectify(out, target.w * target.c, out);
+        finish_row(output, output_of_relu, i, y, out, target.w * target.c, out);
+      }
+    }
+    zero_halo(to, target);
+  }
+};
+
+/// Stride 1 only.
+template <class Samples>
+Correlation<Samples> input_gradient(const Geometry& g, const Samples& gradient) {
+  return {.source = gradient,
+          .target = g.x,
+          .product = gradient.fits() ? grad_input_product(g, gradient.row()) : RowProduct{},
+          .output = g.output,
+          .scratch = round_up(g.taps() * g.x.c * g.y.c * float_bytes, default_alignment)};
+}
+
+/// `weight`: its operand; a ReLU's output may follow.
+template <class Samples, std::size_t weight>
+void run_input_gradient(const KernelCall& call) {
+  const auto& s = *static_cast<const Correlation<Samples>*>(call.state);
+  auto* transposed = static_cast<float*>(call.workspace);
+  transpose_weights(call.in<float>(weight), static_cast<std::int64_t>(s.product.tap_offsets.size()),
+                    s.target.c, s.product.tap_size / s.target.c, transposed);
+  s.run(call, transposed, nullptr, s.output ? call.in<float>(weight + 1) : nullptr);
+}
+
+/// Of operands x and gradient, whose samples have no border.
+template <class Samples>
+struct WeightGradient {
+  PaddedSamples x;
+  Samples gradient;
+  std::int64_t rows;
+  WeightProduct product;
+
+  graph::Support usable() const { return both(xsmm::all_made(product.gemm), x.fits()); }
+  std::int64_t gradient_bytes() const {
+    return round_up(gradient.scratch_bytes(), default_alignment);
+  }
+  std::int64_t workspace_bytes() const { return gradient_bytes() + x.scratch_bytes(); }
+};
+
+template <class Samples>
+WeightGradient<Samples> weight_gradient(const Geometry& g, const Samples& gradient) {
+  const PaddedSamples x(g.x, g.window.padding);
+  return {.x = x,
+          .gradient = gradient,
+          .rows = g.convolved().h,
+          .product = weight_product(g, x.row(), g.convolved().w)};
+}
+
+template <class Samples>
+void run_weight_gradient(const KernelCall& call) {
+  const auto& s = *static_cast<const WeightGradient<Samples>*>(call.state);
+  auto* gradients = static_cast<float*>(call.workspace);
+  float *padded = gradients + s.gradient_bytes() / float_bytes, *dw = call.out<float>(0);
+  std::fill_n(dw, s.product.weights(), 0.0f);
+  s.x.clear(padded);
+  for (std::int64_t i = 0; i < s.x.image().n; ++i) {
+    s.product(s.x.sample(call.in<float>(0), i, padded),
+              sample_of(s.gradient, call, 1, i, gradients), s.gradient.row(), s.rows, dw);
+  }
 }
 
 /// Of a state that `build` makes of the op, and that knows whether it is `usable` and its

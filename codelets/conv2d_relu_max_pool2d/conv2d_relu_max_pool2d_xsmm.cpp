@@ -5,7 +5,6 @@
 //             convolution's own gradient products
 #include "codelets/conv2d/products.hpp"
 #include "codelets/conv2d_relu_max_pool2d/conv2d_relu_max_pool2d.hpp"
-#include "codelets/rectify.hpp"
 
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 namespace {
@@ -98,33 +97,42 @@ void run_forward(const KernelCall& call) {
 
 // ---- backward ----------------------------------------------------------------------------------
 
-/// The gradient of one sample's convolution output, as far as windows cover it, in scratch.
+/// The gradients of the convolution's outputs, as far as windows cover them, one sample's at a
+/// time.
 struct Spread {
+  Geometry g;
   Pair border;  ///< rows and columns of zeros above and left
   Pair size;    ///< rows and columns, zeros on all sides included
-  std::int64_t channels = 0;
 
-  std::int64_t row() const noexcept { return size.w * channels; }
+  std::int64_t row() const noexcept { return size.w * g.y.c; }
   /// In floating point: with wild dilations the product might not fit an integer.
   double floats() const noexcept {
-    return static_cast<double>(size.h) * static_cast<double>(size.w) *
-           static_cast<double>(channels);
+    return static_cast<double>(size.h) * static_cast<double>(size.w) * static_cast<double>(g.y.c);
   }
-  std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(floats()) * float_bytes; }
-  std::int64_t at(std::int64_t y, std::int64_t x) const noexcept {
-    return (y + border.h) * row() + (x + border.w) * channels;
+  std::int64_t scratch_bytes() const noexcept {
+    return static_cast<std::int64_t>(floats()) * float_bytes;
+  }
+  graph::Support fits() const noexcept {
+    const Pair covered = g.convolved();
+    if (in_proportion(floats(), static_cast<double>(covered.h * covered.w * g.y.c))) return {};
+    return "a padded gradient out of proportion to the image";
+  }
+  void clear(float* scratch) const noexcept {
+    std::memset(scratch, 0, static_cast<std::size_t>(scratch_bytes()));
   }
 };
 
-/// Spreads one sample's gradient over its windows: every covered pixel of `to` is written.
-void spread(const Geometry& g, std::int64_t i, const float* gradient, const std::uint8_t* codes,
-            const Spread& s, float* to) {
+/// Spreads one sample's gradient over its windows: every covered pixel is written. The codes stand
+/// behind the gradient.
+const float* sample_of(const Spread& s, const KernelCall& call, std::size_t operand, std::int64_t i,
+                       float* scratch) {
+  const Geometry& g = s.g;
   const std::int64_t row = s.row();
-  float* first = to + s.at(0, 0);
+  float* first = scratch + s.border.h * row + s.border.w * g.y.c;
   for (std::int64_t oy = 0; oy < g.y.h; ++oy) {
     for (std::int64_t ox = 0; ox < g.y.w; ++ox) {
-      const float* dy = gradient + g.y.at(i, oy, ox);
-      const std::uint8_t* code = codes + g.code.at(i, oy, ox);
+      const float* dy = call.in<float>(operand) + g.y.at(i, oy, ox);
+      const std::uint8_t* code = call.in<std::uint8_t>(operand + 1) + g.code.at(i, oy, ox);
       for (std::int64_t p = 0; p < g.pool.h * g.pool.w; ++p) {
         const auto tap = static_cast<std::uint8_t>(p);
         const Pair pixel = g.winner(oy, ox, tap);
@@ -136,100 +144,32 @@ void spread(const Geometry& g, std::int64_t i, const float* gradient, const std:
       }
     }
   }
+  return first;
 }
 
-struct GradInput {
-  Geometry g;
-  Spread spread;  ///< with the zeros that the products read around it
-  conv2d::RowProduct product = {};
-
-  std::int64_t weights_bytes() const noexcept {
-    return round_up(g.taps() * g.x.c * g.y.c * float_bytes, default_alignment);
-  }
-  bool fits() const noexcept {
-    const Pair covered = g.convolved();
-    return in_proportion(spread.floats(), static_cast<double>(covered.h * covered.w * g.y.c));
-  }
-  std::int64_t workspace_bytes() const { return weights_bytes() + spread.bytes(); }
-  graph::Support usable() const {
-    if (!fits()) return "a padded gradient out of proportion to the image";
-    return product.usable();
-  }
-};
-
-/// Stride 1 only. No product where the zeros would be out of proportion.
-GradInput grad_input(const OpView& op) {
+conv2d::Correlation<Spread> grad_input(const OpView& op) {
   const Geometry g = Geometry::grad_input(op);
-  const Pair border = conv2d::gradient_border(g.window), all = g.window.output({g.x.h, g.x.w}),
-             size = {all.h + 2 * border.h, all.w + 2 * border.w};
-  GradInput s{.g = g, .spread = {.border = border, .size = size, .channels = g.y.c}};
-  if (s.fits()) s.product = conv2d::grad_input_product(g, s.spread.row());
-  return s;
+  const Pair border = conv2d::gradient_border(g.window), all = g.window.output({g.x.h, g.x.w});
+  return conv2d::input_gradient(g, Spread{g, border, {all.h + 2 * border.h, all.w + 2 * border.w}});
 }
 
-void run_grad_input(const KernelCall& call) {
-  const auto& s = *static_cast<const GradInput*>(call.state);
-  auto* transposed = static_cast<float*>(call.workspace);
-  float* sample = transposed + s.weights_bytes() / float_bytes;
-  const float* output = s.g.output ? call.in<float>(3) : nullptr;
-  float* dx = call.out<float>(0);
-  conv2d::transpose_weights(call.in<float>(2), s.g.taps(), s.g.x.c, s.g.y.c, transposed);
-  std::memset(sample, 0, static_cast<std::size_t>(s.spread.bytes()));
-  for (std::int64_t i = 0; i < s.g.y.n; ++i) {
-    spread(s.g, i, call.in<float>(0), call.in<std::uint8_t>(1), s.spread, sample);
-    for (std::int64_t y = 0; y < s.g.x.h; ++y) {
-      float* row = dx + s.g.x.at(i, y, 0);
-      s.product(sample + s.spread.at(0, 0), transposed, y, row);
-      finish_row(s.g.output, output, i, y, row, s.g.x.w * s.g.x.c, row);
-    }
-  }
-  zero_halo(dx, s.g.x);
-}
-
-struct GradWeight {
-  Geometry g;
-  Spread spread;
-  PaddedSamples x;
-  conv2d::WeightProduct product;
-
-  std::int64_t spread_bytes() const noexcept { return round_up(spread.bytes(), default_alignment); }
-  std::int64_t workspace_bytes() const { return spread_bytes() + x.scratch_bytes(); }
-  graph::Support usable() const { return conv2d::both(xsmm::all_made(product.gemm), x.fits()); }
-};
-
-GradWeight grad_weight(const OpView& op) {
+conv2d::WeightGradient<Spread> grad_weight(const OpView& op) {
   const Geometry g = Geometry::grad_weight(op);
-  PaddedSamples x(g.x, g.window.padding);
-  return {.g = g,
-          .spread = {.border = {}, .size = g.convolved(), .channels = g.y.c},
-          .x = x,
-          .product = conv2d::weight_product(g, x.row(), g.convolved().w)};
+  return conv2d::weight_gradient(g, Spread{g, {}, g.convolved()});
 }
 
 void run_grad_weight(const KernelCall& call) {
-  const auto& s = *static_cast<const GradWeight*>(call.state);
-  auto* spread_out = static_cast<float*>(call.workspace);
-  float* padded = spread_out + s.spread_bytes() / float_bytes;
-  const float* gradient = call.in<float>(1);
-  const auto* codes = call.in<std::uint8_t>(2);
-  float *dw = call.out<float>(0), *db = call.out<float>(1);
-  const std::int64_t outputs = s.g.y.c;
-  std::fill_n(dw, s.product.weights(), 0.0f);
+  conv2d::run_weight_gradient<Spread>(call);
+  const Geometry& g = static_cast<const conv2d::WeightGradient<Spread>*>(call.state)->gradient.g;
+  const std::int64_t outputs = g.y.c;
+  float* db = call.out<float>(1);
   std::fill_n(db, outputs, 0.0f);
-  s.x.clear(padded);
-  for (std::int64_t i = 0; i < s.g.y.n; ++i) {
-    spread(s.g, i, gradient, codes, s.spread, spread_out);
-    s.product(s.x.sample(call.in<float>(0), i, padded), spread_out, s.spread.row(), s.spread.size.h,
-              dw);
-    for (std::int64_t oy = 0; oy < s.g.y.h; ++oy) {
-      for (std::int64_t ox = 0; ox < s.g.y.w; ++ox) {
-        const float* dy = gradient + s.g.y.at(i, oy, ox);
-        const std::uint8_t* code = codes + s.g.code.at(i, oy, ox);
+  for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
+    const float* dy = call.in<float>(1) + g.y.at(i, oy, ox);
+    const std::uint8_t* code = call.in<std::uint8_t>(2) + g.code.at(i, oy, ox);
 #pragma omp simd
-        for (std::int64_t k = 0; k < outputs; ++k) db[k] += code[k] < dead ? dy[k] : 0.0f;
-      }
-    }
-  }
+    for (std::int64_t k = 0; k < outputs; ++k) db[k] += code[k] < dead ? dy[k] : 0.0f;
+  });
 }
 
 runtime::KernelFunction forward_function(const Forward& s) {
@@ -242,7 +182,8 @@ Kernel xsmm_forward() {
   return conv2d::xsmm_kernel<forward, forward_function, padding_halo<Geometry::forward>>(true);
 }
 Kernel xsmm_grad_input() {
-  return conv2d::xsmm_grad_input_kernel<Geometry::grad_input, grad_input, run_grad_input,
+  return conv2d::xsmm_grad_input_kernel<Geometry::grad_input, grad_input,
+                                        conv2d::run_input_gradient<Spread, 2>,
                                         skipped_halo<0, 1, 3>>();
 }
 Kernel xsmm_grad_weight() {
