@@ -4,32 +4,19 @@
 #include "codelets/conv2d/tiled_kernels.hpp"
 
 namespace arenite::codelets {
-namespace {
-
-using conv2d::Geometry;
-using Tiled = conv2d::TiledKernels<Geometry>;
-
-}  // namespace
 
 void ARENITE_TILED_KERNELS(conv2d)(runtime::KernelTable& kernels) {
-  for (const char* op : {"conv2d", "conv2d_relu"}) Tiled::add_forward(kernels, op);
-  Tiled::add_gradients(kernels, "conv2d");
+  for (const char* op : {"conv2d", "conv2d_relu"}) conv2d::add_tiled_forward<false>(kernels, op);
+  conv2d::add_tiled_gradients<false>(kernels, "conv2d");
 }
 
 void ARENITE_TILED_KERNELS(conv2d_behind_libraries)(runtime::KernelTable& kernels) {
+  const std::string any = "tiled.any";
   for (const char* op : {"conv2d", "conv2d_relu"})
-    kernels.add(op,
-                cuda::own("tiled.any", Tiled::fits<Geometry::forward>,
-                          prepare<Tiled::forward, cuda::run_state<conv2d::TiledForward<false>>>));
+    kernels.add(op, conv2d::tiled_kernel<conv2d::TiledForward<false>>(any));
   for (const char* op : {"conv2d_grad_input", "conv2d_grad_input_relu"})
-    kernels.add(
-        op, cuda::own("tiled.any", Tiled::fits<Geometry::grad_input>,
-                      prepare<Tiled::grad_input, cuda::run_state<conv2d::TiledGradInput<false>>>));
-  kernels.add(
-      "conv2d_grad_weight",
-      cuda::own("tiled.any", Tiled::fits<Geometry::grad_weight>,
-                prepare<Tiled::grad_weight, cuda::run_state<conv2d::TiledGradWeight<false>>>,
-                cuda::workspace_of<Tiled::grad_weight>));
+    kernels.add(op, conv2d::tiled_kernel<conv2d::TiledGradInput<false>>(any));
+  kernels.add("conv2d_grad_weight", conv2d::tiled_kernel<conv2d::TiledGradWeight<false>>(any));
 }
 
 }  // namespace arenite::codelets

@@ -2,9 +2,9 @@
 // element of memory, or which zero, stands in a row and a column (implicit_gemm.hpp has the table).
 #pragma once
 
+#include "codelets/conv2d/conv2d.hpp"
 #include "codelets/cuda/divisor.hpp"
 #include "codelets/cuda/tiles.hpp"
-#include "codelets/image.hpp"
 #include "codelets/pool2d.hpp"
 
 #include <cstdint>
@@ -25,46 +25,48 @@ struct Sizes {
   cuda::Divisor of_rows, of_columns, of_pool, of_pool_h, of_pool_w;
 
   Sizes() = default;
-  Sizes(const Image& x, const Image& y, const Window& window, Pair pool)
-      : h(narrow(x.h)),
-        w(narrow(x.w)),
-        pixels(narrow(x.n * x.h * x.w)),
-        windows(narrow(y.n * y.h * y.w)),
-        convolved(narrow(y.n * y.h * y.w * pool.h * pool.w)),
-        rows(narrow(y.h)),
-        columns(narrow(y.w)),
-        taps(narrow(window.area())),
-        padding_h(narrow(window.padding.h)),
-        padding_w(narrow(window.padding.w)),
-        dilation_h(narrow(window.dilation.h)),
-        dilation_w(narrow(window.dilation.w)),
-        of_h(x.h),
-        of_w(x.w),
-        of_channels(x.c),
-        of_outputs(y.c),
-        of_kernel_w(window.kernel.w),
-        of_stride_h(window.stride.h),
-        of_stride_w(window.stride.w),
-        of_rows(y.h),
-        of_columns(y.w),
-        of_pool(pool.h * pool.w),
-        of_pool_h(pool.h),
-        of_pool_w(pool.w) {}
+  explicit Sizes(const Geometry& g)
+      : h(narrow(g.x.h)),
+        w(narrow(g.x.w)),
+        pixels(narrow(g.x.n * g.x.h * g.x.w)),
+        windows(narrow(g.y.n * g.y.h * g.y.w)),
+        convolved(narrow(g.y.n * g.y.h * g.y.w * g.pool.h * g.pool.w)),
+        rows(narrow(g.y.h)),
+        columns(narrow(g.y.w)),
+        taps(narrow(g.window.area())),
+        padding_h(narrow(g.window.padding.h)),
+        padding_w(narrow(g.window.padding.w)),
+        dilation_h(narrow(g.window.dilation.h)),
+        dilation_w(narrow(g.window.dilation.w)),
+        of_h(g.x.h),
+        of_w(g.x.w),
+        of_channels(g.x.c),
+        of_outputs(g.y.c),
+        of_kernel_w(g.window.kernel.w),
+        of_stride_h(g.window.stride.h),
+        of_stride_w(g.window.stride.w),
+        of_rows(g.y.h),
+        of_columns(g.y.w),
+        of_pool(g.pool.h * g.pool.w),
+        of_pool_h(g.pool.h),
+        of_pool_w(g.pool.w) {}
 
   ARENITE_GPU std::int32_t channels() const { return of_channels.value(); }
   ARENITE_GPU std::int32_t outputs() const { return of_outputs.value(); }
   ARENITE_GPU std::int32_t weight_rows() const { return taps * channels(); }
 
   /// Whether all that kernels count fits 31 bits, with room for sums of two.
-  static graph::Support fit(const Image& x, const Image& y, const Window& window, Pair pool) {
+  static graph::Support fit(const Geometry& g) {
     const auto below = [](auto... factors) {
       return (1.0 * ... * static_cast<double>(factors)) < (1 << 30);
     };
-    if (below(x.n, x.h, x.w, x.c) && below(y.n, y.h, y.w, y.c, pool.h, pool.w) &&
-        below(window.kernel.h, window.kernel.w, x.c, y.c) && below(y.h, pool.h, window.stride.h) &&
-        below(y.w, pool.w, window.stride.w) && below(window.kernel.h, window.dilation.h) &&
-        below(window.kernel.w, window.dilation.w) && below(2, x.h + window.padding.h) &&
-        below(2, x.w + window.padding.w))
+    if (below(g.x.n, g.x.h, g.x.w, g.x.c) &&
+        below(g.y.n, g.y.h, g.y.w, g.y.c, g.pool.h, g.pool.w) &&
+        below(g.window.kernel.h, g.window.kernel.w, g.x.c, g.y.c) &&
+        below(g.y.h, g.pool.h, g.window.stride.h) && below(g.y.w, g.pool.w, g.window.stride.w) &&
+        below(g.window.kernel.h, g.window.dilation.h) &&
+        below(g.window.kernel.w, g.window.dilation.w) && below(2, g.x.h + g.window.padding.h) &&
+        below(2, g.x.w + g.window.padding.w))
       return {};
     return "sizes of 2^30 or more";
   }

@@ -15,12 +15,12 @@ struct ThinShape {
                        sums = kernel_h * kernel_w * channels;
 };
 
-/// Whether there is one for a convolution, whose window this is.
-inline graph::Support is_thin(const Sizes& s, const Window& window) {
-  const auto is = [&](std::int64_t size, std::int32_t channels) {
-    return window.kernel == Pair{size, size} && s.channels() == channels;
+/// Whether there is one for a convolution.
+inline graph::Support is_thin(const Geometry& g) {
+  const auto is = [&](std::int64_t size, std::int64_t channels) {
+    return g.window.kernel == Pair{size, size} && g.x.c == channels;
   };
-  if (const graph::Support steps = moves_by_one(window); !steps) return steps;
+  if (const graph::Support steps = moves_by_one(g.window); !steps) return steps;
   if (is(3, 1) || is(3, 3) || is(5, 1)) return {};
   return "other than 3x3 taps on 1 or 3 channels, and 5x5 on 1";
 }
@@ -191,22 +191,24 @@ struct ThinGradWeight {
 /// How a thin convolution's windows are dealt out.
 template <bool pooled>
 struct ThinGradWeightConvolution {
-  static constexpr int threads = 256;
+  static constexpr auto geometry = Geometry::grad_weight;
+  static constexpr int threads = 256, least_alignment = 4;
   Sizes sizes;
   std::int32_t lanes, lane_windows;
   std::int64_t blocks;
 
-  explicit ThinGradWeightConvolution(const Sizes& s) : sizes(s), lanes(threads / s.outputs()) {
+  explicit ThinGradWeightConvolution(const Geometry& g)
+      : sizes(g), lanes(threads / sizes.outputs()) {
     // More blocks would make more parts than their windows are worth.
     constexpr std::int64_t least_windows = 8, wanted = 2 * TiledConvolution::wanted_blocks;
-    lane_windows =
-        static_cast<std::int32_t>(std::max(least_windows, divide_up(s.windows, wanted * lanes)));
-    blocks = divide_up(s.windows, std::int64_t{lanes} * lane_windows);
+    lane_windows = static_cast<std::int32_t>(
+        std::max(least_windows, divide_up(sizes.windows, wanted * lanes)));
+    blocks = divide_up(sizes.windows, std::int64_t{lanes} * lane_windows);
   }
 
-  static graph::Support fits(const Sizes& s, const Window& window) {
-    if (s.outputs() > threads) return "more output channels than a block has threads";
-    return is_thin(s, window);
+  static graph::Support fits(const Geometry& g) {
+    if (g.y.c > threads) return "more output channels than a block has threads";
+    return is_thin(g);
   }
 
   std::int64_t workspace() const {
@@ -232,8 +234,17 @@ struct ThinGradWeightConvolution {
 
 /// Pooled over 2 × 2.
 struct ThinForwardConvolution {
+  static constexpr auto geometry = Geometry::forward;
+  static constexpr int least_alignment = 16;
   Sizes sizes;
   bool biased;
+
+  explicit ThinForwardConvolution(const Geometry& g) : sizes(g), biased(g.biased) {}
+
+  static graph::Support fits(const Geometry& g) {
+    if (g.pool != Pair{2, 2}) return "pooling other than 2x2";
+    return is_thin(g);
+  }
 
   void run(const KernelCall& call) const {
     const std::int64_t groups = divide_up(sizes.outputs(), 4);

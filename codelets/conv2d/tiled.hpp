@@ -9,28 +9,49 @@
 namespace arenite::codelets::conv2d {
 inline namespace ARENITE_GRIDS {
 
+/// What a kernel's state is made of an op: a `Convolution` of the geometry of its direction.
+template <class Convolution>
+Convolution build(const OpView& op) {
+  return Convolution(Convolution::geometry(op));
+}
+
+/// Whether it can be.
+template <class Convolution>
+graph::Support takes(const OpView& op) {
+  const Geometry g = Convolution::geometry(op);
+  if (const graph::Support fit = Convolution::fits(g); !fit) return fit;
+  const graph::Support plain = cuda::is_plain(op, Convolution::least_alignment);
+  return plain ? Sizes::fit(g) : plain;
+}
+
 /// One of a convolution's three directions.
 struct TiledConvolution : cuda::ProductGrid {
+  static constexpr int least_alignment = 16;
   Sizes sizes;
 
-  TiledConvolution(const Sizes& of_sizes, std::int64_t rows, std::int64_t all_columns,
+  TiledConvolution(const Geometry& g, std::int64_t rows, std::int64_t all_columns,
                    std::int64_t all_depth, bool fours, bool fours_of_results, bool in_parts)
-      : ProductGrid(rows, all_columns, all_depth, fours, fours_of_results, in_parts),
-        sizes(of_sizes) {}
+      : ProductGrid(rows, all_columns, all_depth, fours, fours_of_results, in_parts), sizes(g) {}
 
+  static graph::Support fits(const Geometry&) { return {}; }
   std::int32_t narrow_depth() const { return static_cast<std::int32_t>(depth); }
 };
 
 template <bool pooled>
 struct TiledForward : TiledConvolution {
+  static constexpr auto geometry = Geometry::forward;
   bool biased, relu;
 
-  TiledForward(const Sizes& s, bool with_bias, bool with_relu)
-      : TiledConvolution(s, s.convolved, s.outputs(), s.weight_rows(),
-                         s.channels() % 4 == 0 && s.outputs() % 4 == 0, s.outputs() % 4 == 0,
-                         false),
-        biased(with_bias),
-        relu(with_relu) {}
+  explicit TiledForward(const Geometry& g)
+      : TiledConvolution(g, g.y.n * g.convolved().h * g.convolved().w, g.y.c, g.taps() * g.x.c,
+                         g.x.c % 4 == 0 && g.y.c % 4 == 0, g.y.c % 4 == 0, false),
+        biased(g.biased),
+        relu(g.relu) {}
+
+  static graph::Support fits(const Geometry& g) {
+    if (pooled && g.pool.h * g.pool.w != 4) return "pooling over other than 4 pixels";
+    return {};
+  }
 
   void run(const KernelCall& call) const {
     with_tile([&](auto tile, auto vector) {
@@ -52,12 +73,13 @@ struct TiledForward : TiledConvolution {
 
 template <bool pooled>
 struct TiledGradInput : TiledConvolution {
+  static constexpr auto geometry = Geometry::grad_input;
   bool rectified;  ///< a ReLU before the layer has made the last operand
 
-  TiledGradInput(const Sizes& s, bool behind_relu)
-      : TiledConvolution(s, s.pixels, s.channels(), std::int64_t{s.taps} * s.outputs(),
-                         s.outputs() % 4 == 0, s.channels() % 4 == 0, false),
-        rectified(behind_relu) {}
+  explicit TiledGradInput(const Geometry& g)
+      : TiledConvolution(g, g.x.n * g.x.h * g.x.w, g.x.c, g.taps() * g.y.c, g.y.c % 4 == 0,
+                         g.x.c % 4 == 0, false),
+        rectified(g.output.has_value()) {}
 
   void run(const KernelCall& call) const {
     with_tile([&](auto tile, auto vector) {
@@ -90,10 +112,11 @@ static void add_weight_parts(const KernelCall& call, const Sizes& s, std::int64_
 /// By parts, which stand in the workspace.
 template <bool pooled>
 struct TiledGradWeight : TiledConvolution {
-  explicit TiledGradWeight(const Sizes& s)
-      : TiledConvolution(s, s.weight_rows(), s.outputs(), s.convolved,
-                         s.channels() % 4 == 0 && s.outputs() % 4 == 0, s.outputs() % 4 == 0,
-                         true) {}
+  static constexpr auto geometry = Geometry::grad_weight;
+
+  explicit TiledGradWeight(const Geometry& g)
+      : TiledConvolution(g, g.taps() * g.x.c, g.y.c, g.y.n * g.convolved().h * g.convolved().w,
+                         g.x.c % 4 == 0 && g.y.c % 4 == 0, g.y.c % 4 == 0, true) {}
 
   std::int64_t workspace() const {
     return grid.parts * weight_part_elements<pooled>(sizes) * float_bytes;

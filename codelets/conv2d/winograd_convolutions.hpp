@@ -10,13 +10,7 @@ inline namespace ARENITE_GRIDS {
 /// One of a convolution's three directions.
 class WinogradConvolution {
  public:
-  /// Where outputs are not pooled, `pool` is 1×1.
-  static graph::Support fits(const Window& window, Pair pool) {
-    if (window.kernel != Pair{3, 3}) return "a kernel other than 3x3";
-    if (const graph::Support steps = moves_by_one(window); !steps) return steps;
-    if (pool != Pair{1, 1} && pool != Pair{2, 2}) return "pooling other than 2x2";
-    return {};
-  }
+  static constexpr int least_alignment = 4;
 
   /// Whether it should take less time than tiles of products: where most of a GPU has blocks, and
   /// these are mostly full, and deep.
@@ -42,9 +36,9 @@ class WinogradConvolution {
   }
 
  protected:
-  WinogradConvolution(const Sizes& sizes, const Tiling2x2& tiles, std::int64_t rows,
+  WinogradConvolution(const Geometry& g, const Tiling2x2& tiles, std::int64_t rows,
                       std::int64_t columns, std::int64_t depth, bool in_parts)
-      : sizes_(sizes),
+      : sizes_(g),
         tiles_(tiles),
         rows_(rows),
         columns_(columns),
@@ -52,6 +46,12 @@ class WinogradConvolution {
         in_parts_(in_parts) {
     take(columns > cuda::winograd::Small::columns);
     if (large_ && !keeps_busy()) take(false);
+  }
+
+  static graph::Support fits_tiles(const Geometry& g, bool pooled) {
+    if (pooled && g.pool != Pair{2, 2}) return "pooling other than 2x2";
+    if (g.window.kernel != Pair{3, 3}) return "a kernel other than 3x3";
+    return moves_by_one(g.window);
   }
 
   template <class Problem>
@@ -83,18 +83,24 @@ class WinogradConvolution {
   bool in_parts_, large_ = false;
 };
 
+inline Tiling2x2 input_tiles(const Geometry& g) { return {g.x.n, g.x.h, g.x.w}; }
+
 /// Tiles of a convolution's outputs; of those that windows cover, where they are pooled.
-inline Tiling2x2 output_tiles(const Image& y, Pair pool) {
-  return {y.n, y.h * pool.h, y.w * pool.w};
+inline Tiling2x2 output_tiles(const Geometry& g) {
+  return {g.y.n, g.convolved().h, g.convolved().w};
 }
 
 template <bool pooled>
 class WinogradForwardConvolution : public WinogradConvolution {
  public:
-  WinogradForwardConvolution(const Sizes& s, const Tiling2x2& tiles, bool biased, bool relu)
-      : WinogradConvolution(s, tiles, tiles.count, s.outputs(), s.channels(), false),
-        biased_(biased),
-        relu_(relu) {}
+  static constexpr auto geometry = Geometry::forward;
+
+  explicit WinogradForwardConvolution(const Geometry& g)
+      : WinogradConvolution(g, output_tiles(g), output_tiles(g).count, g.y.c, g.x.c, false),
+        biased_(g.biased),
+        relu_(g.relu) {}
+
+  static graph::Support fits(const Geometry& g) { return fits_tiles(g, pooled); }
 
   void run(const KernelCall& call) const {
     run_product(call,
@@ -115,15 +121,18 @@ class WinogradForwardConvolution : public WinogradConvolution {
 template <bool pooled>
 class WinogradGradInputConvolution : public WinogradConvolution {
  public:
-  WinogradGradInputConvolution(const Sizes& s, const Tiling2x2& tiles_of_x, bool rectified)
-      : WinogradConvolution(s, tiles_of_x, tiles_of_x.count, s.channels(), s.outputs(), false),
-        rectified_(rectified) {}
+  static constexpr auto geometry = Geometry::grad_input;
+
+  explicit WinogradGradInputConvolution(const Geometry& g)
+      : WinogradConvolution(g, input_tiles(g), input_tiles(g).count, g.x.c, g.y.c, false),
+        rectified_(g.output.has_value()) {}
 
   /// Where outputs are pooled, both axes' windows lie alike over the tiles.
-  static graph::Support fits(const Window& window, Pair pool) {
-    if (pooled && window.padding.h % 2 != window.padding.w % 2)
+  static graph::Support fits(const Geometry& g) {
+    const graph::Support fit = fits_tiles(g, pooled);
+    if (fit && pooled && g.window.padding.h % 2 != g.window.padding.w % 2)
       return "paddings of which one is odd";
-    return WinogradConvolution::fits(window, pool);
+    return fit;
   }
 
   void run(const KernelCall& call) const {
@@ -159,8 +168,12 @@ class WinogradGradInputConvolution : public WinogradConvolution {
 template <bool pooled>
 class WinogradGradWeightConvolution : public WinogradConvolution {
  public:
-  WinogradGradWeightConvolution(const Sizes& s, const Tiling2x2& tiles)
-      : WinogradConvolution(s, tiles, s.channels(), s.outputs(), tiles.count, true) {}
+  static constexpr auto geometry = Geometry::grad_weight;
+
+  explicit WinogradGradWeightConvolution(const Geometry& g)
+      : WinogradConvolution(g, output_tiles(g), g.x.c, g.y.c, output_tiles(g).count, true) {}
+
+  static graph::Support fits(const Geometry& g) { return fits_tiles(g, pooled); }
 
   std::int64_t workspace() const {
     return grid_.parts * weight_part_elements<pooled>(sizes_) * float_bytes;
@@ -179,12 +192,10 @@ class WinogradGradWeightConvolution : public WinogradConvolution {
   }
 };
 
-/// "winograd", where `build` makes one of an op that `fits` takes and it is worth it; and whatever
-/// it is worth, for those who measure, "winograd.large" and "winograd.small".
-template <auto build>
-void add_winograd(runtime::KernelTable& kernels, const std::string& op,
-                  graph::Support (*fits)(const OpView&)) {
-  using Convolution = decltype(build(std::declval<const OpView&>()));
+/// "winograd", where it is worth it; and whatever it is worth, for those who measure,
+/// "winograd.large" and "winograd.small".
+template <class Convolution>
+void add_winograd(runtime::KernelTable& kernels, const std::string& op) {
   const auto add = [&](const char* name,
                        const std::function<graph::Support(const OpView&)>& supports,
                        const std::function<Convolution(const OpView&)>& make, bool only_chosen) {
@@ -199,17 +210,17 @@ void add_winograd(runtime::KernelTable& kernels, const std::string& op,
   add(
       "winograd",
       [=](const OpView& view) {
-        const graph::Support fit = fits(view);
-        return fit ? build(view).worth() : fit;
+        const graph::Support fit = takes<Convolution>(view);
+        return fit ? build<Convolution>(view).worth() : fit;
       },
-      build, false);
+      build<Convolution>, false);
   for (const bool large : {true, false}) {
     const auto make = [=](const OpView& view) {
-      Convolution convolution = build(view);
+      Convolution convolution = build<Convolution>(view);
       convolution.take(large);
       return convolution;
     };
-    add(large ? "winograd.large" : "winograd.small", fits, make, true);
+    add(large ? "winograd.large" : "winograd.small", takes<Convolution>, make, true);
   }
 }
 
