@@ -3,6 +3,8 @@
 #include <arenite/graph/operator.hpp>
 #include <arenite/graph/text.hpp>
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -33,8 +35,9 @@ class Comparison {
         back_(b.storage_count()) {}
 
   bool run() {
-    return define_all("declared values", declared_values(a_), declared_values(b_)) && regions() &&
-           uses("outputs", a_.outputs, b_.outputs) && training();
+    return define_all("declared values", declared_values(a_), declared_values(b_)) &&
+           regions(Graph::body, Graph::body) && uses("outputs", a_.outputs, b_.outputs) &&
+           training();
   }
 
   std::string why;
@@ -44,78 +47,54 @@ class Comparison {
     why = what + ": " + of_a + " against " + of_b;
     return false;
   }
+  /// Otherwise says both in the format's words.
+  template <class T>
+  bool same(const std::string& what, const char* format, const T& x, const T& y) {
+    const auto said = [&](const T& of) { return fmt::format(fmt::runtime(format), of); };
+    return x == y || differ(what, said(x), said(y));
+  }
   template <class T>
   bool count(const std::string& what, const T& x, const T& y) {
-    return x.size() == y.size() ||
-           differ("number of " + what, std::to_string(x.size()), std::to_string(y.size()));
+    return same("number of " + what, "{}", x.size(), y.size());
   }
 
-  bool regions() {
-    // Inner regions first, as their ops stand before what follows their holder.
-    struct Frame {
-      RegionId a, b;
-      std::size_t next_op = 0, next_region = 0;
-    };
-    std::vector<Frame> frames;
-    const auto enter = [&](RegionId a, RegionId b) {
-      frames.push_back({a, b});
-      return define_all("parameters of a region", a_[a].parameters, b_[b].parameters) &&
-             count("ops", a_[a].ops, b_[b].ops);
-    };
-    if (!enter(Graph::body, Graph::body)) return false;
-    while (!frames.empty()) {
-      Frame& frame = frames.back();
-      const auto &ops_a = a_[frame.a].ops, &ops_b = b_[frame.b].ops;
-      if (frame.next_op == ops_a.size()) {
-        if (!uses("results of a region", a_[frame.a].results, b_[frame.b].results)) return false;
-        frames.pop_back();
-        continue;
-      }
-      const OpId a = ops_a[frame.next_op], b = ops_b[frame.next_op];
-      if (frame.next_region == 0 && !ops(a, b)) return false;
-      if (frame.next_region < a_[a].regions.size()) {
-        const std::size_t r = frame.next_region++;
-        if (!enter(a_[a].regions[r], b_[b].regions[r])) return false;
-        continue;
-      }
-      ++frame.next_op;
-      frame.next_region = 0;
+  /// Recursive, as graphs nest at most max_region_depth deep.
+  bool regions(RegionId ia, RegionId ib) {
+    const Region &x = a_[ia], &y = b_[ib];
+    if (!define_all("parameters of a region", x.parameters, y.parameters) ||
+        !count("ops", x.ops, y.ops))
+      return false;
+    for (std::size_t i = 0; i < x.ops.size(); ++i) {
+      if (!ops(x.ops[i], y.ops[i])) return false;
     }
-    return true;
+    return uses("results of a region", x.results, y.results);
   }
 
   bool training() {
     const auto &x = a_.training, &y = b_.training;
-    if (x.has_value() != y.has_value())
-      return differ("training", x ? "some" : "none", y ? "some" : "none");
-    if (!x) return true;
-    if (x->optimizer != y->optimizer) return differ("the optimizer", x->optimizer, y->optimizer);
-    if (x->learning_rate != y->learning_rate || !same_bits(x->attributes, y->attributes))
-      return differ("the optimizer", "attributes", "others");
-    return uses("loss", {x->loss}, {y->loss}) && uses("parameters", x->parameters, y->parameters);
+    if (!x || !y) return !x == !y || differ("training", x ? "some" : "none", y ? "some" : "none");
+    return same("the optimizer", "{}", x->optimizer, y->optimizer) &&
+           ((x->learning_rate == y->learning_rate && same_bits(x->attributes, y->attributes)) ||
+            differ("the optimizer", "attributes", "others")) &&
+           uses("loss", {x->loss}, {y->loss}) && uses("parameters", x->parameters, y->parameters);
   }
 
   bool ops(OpId ia, OpId ib) {
     const Op &x = a_[ia], &y = b_[ib];
     const std::string what = describe(a_, ia);
-    if (x.name() != y.name()) return differ("an op", what, describe(b_, ib));
-    if (!same_bits(x.attributes, y.attributes)) return differ(what, "attributes", "others");
-    if (x.phase != y.phase)
-      return differ(what, std::string(to_string(x.phase)), std::string(to_string(y.phase)));
-    if (x.lane != y.lane)
-      return differ(what, "lane " + std::to_string(x.lane), "lane " + std::to_string(y.lane));
-    if (x.kernel != y.kernel)
-      return differ(what, "kernel '" + x.kernel + "'", "kernel '" + y.kernel + "'");
-    if (x.where != y.where)
-      return differ(what, "origin '" + x.where + "'", "origin '" + y.where + "'");
-    if (!count("regions of " + what, x.regions, y.regions)) return false;
-    if (!uses("operands of " + what, x.operands, y.operands)) return false;
-    if (!define_all("results of " + what, x.results, y.results)) return false;
-    if (static_cast<bool>(x.workspace) != static_cast<bool>(y.workspace)) {
-      return differ(what, x.workspace ? "a workspace" : "no workspace",
-                    y.workspace ? "a workspace" : "no workspace");
-    }
-    return !x.workspace || define(x.workspace, y.workspace);
+    const auto scratch = [](const Op& op) { return op.workspace ? "a workspace" : "no workspace"; };
+    return (x.name() == y.name() || differ("an op", what, describe(b_, ib))) &&
+           (same_bits(x.attributes, y.attributes) || differ(what, "attributes", "others")) &&
+           same(what, "{}", to_string(x.phase), to_string(y.phase)) &&
+           same(what, "lane {}", x.lane, y.lane) && same(what, "kernel '{}'", x.kernel, y.kernel) &&
+           same(what, "origin '{}'", x.where, y.where) &&
+           count("regions of " + what, x.regions, y.regions) &&
+           uses("operands of " + what, x.operands, y.operands) &&
+           define_all("results of " + what, x.results, y.results) &&
+           (!x.workspace == !y.workspace || differ(what, scratch(x), scratch(y))) &&
+           (!x.workspace || define(x.workspace, y.workspace)) &&
+           std::ranges::equal(x.regions, y.regions,
+                              [this](RegionId r, RegionId s) { return regions(r, s); });
   }
 
   bool uses(const std::string& what, const std::vector<ValueId>& x, const std::vector<ValueId>& y) {
@@ -143,19 +122,12 @@ class Comparison {
     values_[ia.index] = ib;
     const Value &x = a_[ia], &y = b_[ib];
     const std::string what = "value '" + x.name + "'";
-    if (x.name != y.name) return differ("a value's name", "'" + x.name + "'", "'" + y.name + "'");
-    if (x.type != y.type || x.shape != y.shape) return differ(what, type_text(x), type_text(y));
-    if (x.size_names != y.size_names) return differ(what, "names of its sizes", "others");
-    if (x.batch != y.batch)
-      return differ(what, "batch '" + x.batch + "'", "batch '" + y.batch + "'");
-    if (x.layout != y.layout) {
-      return differ(what, "halo " + std::to_string(x.layout.halo),
-                    "halo " + std::to_string(y.layout.halo));
-    }
-    if (x.offset != y.offset)
-      return differ(what, "offset " + std::to_string(x.offset),
-                    "offset " + std::to_string(y.offset));
-    return storages(x.storage, y.storage, what) &&
+    return same("a value's name", "'{}'", x.name, y.name) &&
+           ((x.type == y.type && x.shape == y.shape) || differ(what, type_text(x), type_text(y))) &&
+           (x.size_names == y.size_names || differ(what, "names of its sizes", "others")) &&
+           same(what, "batch '{}'", x.batch, y.batch) &&
+           same(what, "halo {}", x.layout.halo, y.layout.halo) &&
+           same(what, "offset {}", x.offset, y.offset) && storages(x.storage, y.storage, what) &&
            storages(a_.root(ia), b_.root(ib), "the root of " + what);
   }
 
@@ -166,18 +138,11 @@ class Comparison {
     there = ib;
     back = ia;
     const Storage &x = a_.storage(ia), &y = b_.storage(ib);
-    if (x.name != y.name)
-      return differ("storage of " + what, "'" + x.name + "'", "'" + y.name + "'");
-    if (x.cls != y.cls)
-      return differ("storage of " + what, std::string(to_string(x.cls)),
-                    std::string(to_string(y.cls)));
-    if (x.space != y.space)
-      return differ("storage of " + what, to_string(x.space), to_string(y.space));
-    if (x.bytes != y.bytes) {
-      return differ("storage of " + what, std::to_string(x.bytes) + " bytes",
-                    std::to_string(y.bytes) + " bytes");
-    }
-    return true;
+    const std::string storage = "storage of " + what;
+    return same(storage, "'{}'", x.name, y.name) &&
+           same(storage, "{}", to_string(x.cls), to_string(y.cls)) &&
+           (x.space == y.space || differ(storage, to_string(x.space), to_string(y.space))) &&
+           same(storage, "{} bytes", x.bytes, y.bytes);
   }
 
   const Graph& a_;
