@@ -33,6 +33,16 @@ class AccessList {
     add(op.workspace, false, true);
   }
 
+  /// And those of its regions.
+  void add_nested(const Op& op) {
+    add(op);
+    for (RegionId region : op.regions) {
+      for (ValueId parameter : (*graph_)[region].parameters) add(parameter, true, true);
+      for (OpId inner : (*graph_)[region].ops) add_nested((*graph_)[inner]);
+      for (ValueId yielded : (*graph_)[region].results) add(yielded, true, false);
+    }
+  }
+
  private:
   const Graph* graph_;
   std::vector<Access>* list_;
@@ -148,27 +158,8 @@ bool fills_storage(const Graph& graph, ValueId id) {
 
 std::vector<Access> accesses(const Graph& graph, OpId id) {
   std::vector<Access> list;
-  AccessList collect(graph, list);
-  if (graph[id].regions.empty()) {
-    const Op& op = graph[id];
-    list.reserve(op.operands.size() + op.results.size() + 1);
-    collect.add(op);
-    merge_equal_ranges(list);
-    return list;
-  }
-  // A worklist: nesting may be deeper than the call stack.
-  std::vector<OpId> pending{id};
-  while (!pending.empty()) {
-    const Op& op = graph[pending.back()];
-    pending.pop_back();
-    collect.add(op);
-    for (RegionId region : op.regions) {
-      const auto& inner = graph[region].ops;
-      pending.insert(pending.end(), inner.begin(), inner.end());
-      for (ValueId parameter : graph[region].parameters) collect.add(parameter, true, true);
-      for (ValueId yielded : graph[region].results) collect.add(yielded, true, false);
-    }
-  }
+  list.reserve(graph[id].operands.size() + graph[id].results.size() + 1);
+  AccessList(graph, list).add_nested(graph[id]);
   merge_equal_ranges(list);
   return list;
 }

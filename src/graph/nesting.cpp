@@ -9,6 +9,13 @@
 
 namespace arenite::graph {
 
+void add_nested_ops(const Graph& graph, RegionId region, std::vector<OpId>& all) {
+  for (const OpId id : graph[region].ops) {
+    all.push_back(id);
+    for (const RegionId inner : graph[id].regions) add_nested_ops(graph, inner, all);
+  }
+}
+
 Nesting::Nesting(const Graph& graph)
     : graph_(graph),
       region_of_op_(graph.op_count()),

@@ -8,6 +8,9 @@
 
 namespace arenite::graph {
 
+/// Appends a region's ops, and behind each those that it holds.
+void add_nested_ops(const Graph& graph, RegionId region, std::vector<OpId>& all);
+
 /// Facts that merges of storages leave as they are. Building it takes time in the graph's size.
 class Nesting {
  public:

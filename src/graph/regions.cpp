@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "src/graph/nesting.hpp"
 #include "src/graph/views.hpp"
 #include "src/graph/words.hpp"
 
@@ -235,23 +236,7 @@ std::int64_t staging_bytes(const Graph& graph, const Op& op) {
 
 std::vector<OpId> nested_ops(const Graph& graph) {
   std::vector<OpId> all;
-  struct Frame {
-    RegionId region;
-    std::size_t next = 0;
-  };
-  std::vector<Frame> frames{{Graph::body}};
-  while (!frames.empty()) {
-    Frame& frame = frames.back();
-    if (frame.next == graph[frame.region].ops.size()) {
-      frames.pop_back();
-      continue;
-    }
-    const OpId id = graph[frame.region].ops[frame.next++];
-    all.push_back(id);
-    const auto& regions = graph[id].regions;
-    for (auto region = regions.rbegin(); region != regions.rend(); ++region)
-      frames.push_back({*region});
-  }
+  add_nested_ops(graph, Graph::body, all);
   return all;
 }
 

@@ -19,7 +19,7 @@ class OrderVerifier {
   void run() {
     frames_.push_back({.region = Graph::body});
     for (const ValueId id : declared_values(graph_)) define(id);
-    while (!frames_.empty()) step();
+    walk();
   }
 
  private:
@@ -31,29 +31,24 @@ class OrderVerifier {
     OpId overwriter;
   };
 
-  /// A region being walked. A stack of our own: nesting may be deeper than the call stack.
+  /// A region being walked.
   struct Frame {
     RegionId region;
     OpId holder;
-    std::size_t next_op = 0;
-    std::size_t next_region = 0;  // of the op at next_op
     std::vector<ValueId> defined;
   };
 
-  void step() {
-    Frame& frame = frames_.back();
-    const auto& ops = graph_[frame.region].ops;
-    if (frame.next_op == ops.size()) return leave();
-    const OpId id = ops[frame.next_op];
-    const Op& op = graph_[id];
-    if (frame.next_region == 0) before(id);
-    if (frame.next_region < op.regions.size()) {
-      enter(op.regions[frame.next_region++], id);
-      return;
+  /// The innermost region. They nest at most max_region_depth deep: that was checked before.
+  void walk() {
+    for (const OpId id : graph_[frames_.back().region].ops) {
+      before(id);
+      for (const RegionId region : graph_[id].regions) {
+        enter(region, id);
+        walk();
+      }
+      after(id);
     }
-    after(id);
-    ++frame.next_op;
-    frame.next_region = 0;
+    leave();
   }
 
   void enter(RegionId region, OpId holder) {

@@ -3,6 +3,7 @@
 #include <arenite/graph/regions.hpp>
 #include <arenite/graph/spaces.hpp>
 
+#include "src/graph/nesting.hpp"
 #include "src/graph/passes/readers.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/verify_pass.hpp"
@@ -184,17 +185,8 @@ class Placer {
 
   /// The ops in an op's blocks, in program order.
   std::vector<OpId> nested_in(OpId id) const {
-    std::vector<OpId> found, pending{id};
-    while (!pending.empty()) {
-      const OpId at = pending.back();
-      pending.pop_back();
-      if (at != id) found.push_back(at);
-      const auto& regions = graph_[at].regions;
-      for (auto region = regions.rbegin(); region != regions.rend(); ++region) {
-        const auto& ops = graph_[*region].ops;
-        pending.insert(pending.end(), ops.rbegin(), ops.rend());
-      }
-    }
+    std::vector<OpId> found;
+    for (const RegionId region : graph_[id].regions) add_nested_ops(graph_, region, found);
     return found;
   }
 
