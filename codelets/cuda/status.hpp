@@ -22,4 +22,14 @@ ARENITE_GPU inline void report(runtime::StatusWord* status, std::uint32_t op, st
 #endif
 }
 
+/// Reports what fault() of `checked` is, unless that is 0.
+template <class Checked>
+static void report_fault(const KernelCall& call, const Checked& checked) {
+  runtime::StatusWord* status = call.status;
+  const std::uint32_t op = call.op;
+  for_each(call, 1, [=] ARENITE_THREAD(std::int64_t) {
+    if (const std::uint32_t code = checked.fault(); code != 0) report(status, op, code);
+  });
+}
+
 }  // namespace arenite::codelets::cuda

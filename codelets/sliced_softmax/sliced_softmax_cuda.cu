@@ -1,5 +1,5 @@
-#include "codelets/cuda/rows.hpp"
 #include "codelets/cuda/status.hpp"
+#include "codelets/cuda/sums.hpp"
 #include "codelets/sliced_softmax/sliced_softmax.hpp"
 
 #include <cmath>
@@ -12,116 +12,131 @@ struct Prefix {
   std::int64_t attribute = 0, length = 0;
   const std::int64_t* operand = nullptr;
 
-  ARENITE_GPU bool valid() const {
-    return operand == nullptr || (*operand >= 0 && *operand <= length);
+  ARENITE_GPU std::uint32_t fault() const {
+    if (operand == nullptr || (*operand >= 0 && *operand <= length)) return 0;
+    return static_cast<std::uint32_t>(PrefixFault::range);
   }
   ARENITE_GPU std::int64_t get() const {
-    return operand == nullptr ? attribute : valid() ? *operand : 0;
+    return operand == nullptr ? attribute : fault() == 0 ? *operand : 0;
   }
 };
 
 Prefix prefix_of(const KernelCall& call, const PrefixedRows& s, std::size_t value) {
   const Prefix prefix{s.prefix, s.axis.length,
                       s.prefix < 0 ? call.in<std::int64_t>(value) : nullptr};
-  runtime::StatusWord* status = call.status;
-  const std::uint32_t op = call.op;
-  if (prefix.operand != nullptr) {
-    cuda::for_each(call, 1, [=] ARENITE_THREAD(std::int64_t) {
-      if (!prefix.valid()) cuda::report(status, op, static_cast<std::uint32_t>(PrefixFault::range));
-    });
-  }
+  if (prefix.operand != nullptr) cuda::report_fault(call, prefix);
   return prefix;
 }
 
 /// The larger of two, or the one that is no number.
 ARENITE_GPU float larger(float a, float b) { return b > a || b != b ? b : a; }
 
+/// Four rows a block, each shared by the 32 threads of a warp, which read and write side by side.
+struct RowsOfWarps {
+  static constexpr int lanes = 32, rows = 4, threads = lanes * rows;
+  using OfLanes = double[rows][lanes];
+
+  LastAxis axis;
+  Prefix prefix;
+
+  std::int64_t blocks() const { return divide_up(axis.rows, rows); }
+
+  /// f(thread, i) where the thread has a row, whose first element is i of all.
+  template <class F>
+  ARENITE_GPU void each_row(cuda::Block<threads> block, F f) const {
+    block.each([&](int t) {
+      const std::int64_t r = std::int64_t{block.index} * rows + t / lanes;
+      if (r < axis.rows) f(t, r * axis.length);
+    });
+  }
+  /// f(c) for the thread's columns below `end`, each `lanes`-th.
+  template <class F>
+  static ARENITE_GPU void each_column(int thread, std::int64_t end, F f) {
+    for (std::int64_t c = thread % lanes; c < end; c += lanes) f(c);
+  }
+  /// What the lanes of the thread's row have made.
+  static ARENITE_GPU double sum_of_row(const OfLanes& sums, int thread) {
+    return cuda::sum_of<lanes>(sums[thread / lanes], 1);
+  }
+};
+
 /// y = exp(x − max x) / Σ of these in the prefix, and x behind it.
-struct Softmax : cuda::RowsOfWarps {
+struct Softmax : RowsOfWarps {
   struct Shared {
     float largest[rows][lanes];
-    double sum[rows][lanes];
+    OfLanes sum;
   };
 
-  Prefix prefix;
   const float* x;
   float* y;  ///< which may be x
 
   ARENITE_GPU void operator()(cuda::Block<threads> block, Shared& shared) const {
-    block.each([&](int t) {
-      at_row(block.index, t, [&](std::int64_t r, std::int64_t first) {
-        float mine = -INFINITY;
-        each_in_prefix(r, first, [&](std::int64_t i) { mine = larger(mine, x[i]); });
-        shared.largest[t / lanes][t % lanes] = mine;
+    each_row(block, [&](int t, std::int64_t row) {
+      float mine = -INFINITY;
+      each_column(t, prefix.get(), [&](std::int64_t c) { mine = larger(mine, x[row + c]); });
+      shared.largest[t / lanes][t % lanes] = mine;
+    });
+    each_row(block, [&](int t, std::int64_t row) {
+      float largest = -INFINITY;
+      ARENITE_UNROLL_ALL
+      for (int lane = 0; lane < lanes; ++lane)
+        largest = larger(largest, shared.largest[t / lanes][lane]);
+      double mine = 0;
+      each_column(t, prefix.get(), [&](std::int64_t c) {
+        y[row + c] = std::exp(x[row + c] - largest);
+        mine += static_cast<double>(y[row + c]);
+      });
+      shared.sum[t / lanes][t % lanes] = mine;
+    });
+    each_row(block, [&](int t, std::int64_t row) {
+      const std::int64_t length = prefix.get();
+      const auto scale = static_cast<float>(1 / sum_of_row(shared.sum, t));
+      each_column(t, axis.length, [&](std::int64_t c) {
+        y[row + c] = c < length ? y[row + c] * scale : x[row + c];
       });
     });
-    block.each([&](int t) {
-      at_row(block.index, t, [&](std::int64_t r, std::int64_t first) {
-        float largest = -INFINITY;
-        ARENITE_UNROLL_ALL
-        for (int lane = 0; lane < lanes; ++lane)
-          largest = larger(largest, shared.largest[t / lanes][lane]);
-        double mine = 0;
-        each_in_prefix(r, first, [&](std::int64_t i) {
-          y[i] = std::exp(x[i] - largest);
-          mine += static_cast<double>(y[i]);
-        });
-        shared.sum[t / lanes][t % lanes] = mine;
-      });
-    });
-    block.each([&](int t) {
-      at_row(block.index, t, [&](std::int64_t r, std::int64_t first) {
-        const std::int64_t length = prefix.get();
-        const auto scale = static_cast<float>(1 / cuda::sum_of<lanes>(shared.sum[t / lanes], 1));
-        each_element(r, first, [&](std::int64_t i, std::int64_t c) {
-          y[i] = c < length ? y[i] * scale : x[i];
-        });
-      });
-    });
-  }
-
- private:
-  template <class F>
-  ARENITE_GPU void each_in_prefix(std::int64_t r, std::int64_t first, F f) const {
-    for (std::int64_t c = first, end = prefix.get(); c < end; c += lanes) f(r * axis.length + c);
   }
 };
 
 void run_softmax(const KernelCall& call) {
   const PrefixedRows& s = *static_cast<const PrefixedRows*>(call.state);
-  const Softmax all{{s.axis}, prefix_of(call, s, 1), call.in<float>(0), call.out<float>(0)};
+  const Softmax all{{s.axis, prefix_of(call, s, 1)}, call.in<float>(0), call.out<float>(0)};
   cuda::for_each_block(call, all.blocks(), all);
 }
 
 /// dx = y · (g − Σ g·y) in the prefix, and g behind it.
-struct Gradient {
-  static constexpr int sums = 1;
+struct Gradient : RowsOfWarps {
+  struct Shared {
+    OfLanes sum;
+  };
 
-  Prefix prefix;
   const float *gradient, *y;
   float* dx;  ///< which may be either
 
-  struct Scale {
-    float mean;
-    std::int64_t prefix;
-  };
-
-  ARENITE_GPU void add(std::int64_t i, std::int64_t c, double* sum) const {
-    if (c < prefix.get()) sum[0] += static_cast<double>(gradient[i]) * static_cast<double>(y[i]);
-  }
-  ARENITE_GPU Scale scale(std::int64_t, const double* sum) const {
-    return {static_cast<float>(sum[0]), prefix.get()};
-  }
-  ARENITE_GPU void finish(std::int64_t i, std::int64_t c, const Scale& by) const {
-    dx[i] = c < by.prefix ? y[i] * (gradient[i] - by.mean) : gradient[i];
+  ARENITE_GPU void operator()(cuda::Block<threads> block, Shared& shared) const {
+    each_row(block, [&](int t, std::int64_t row) {
+      double mine = 0;
+      each_column(t, prefix.get(), [&](std::int64_t c) {
+        mine += static_cast<double>(gradient[row + c]) * static_cast<double>(y[row + c]);
+      });
+      shared.sum[t / lanes][t % lanes] = mine;
+    });
+    each_row(block, [&](int t, std::int64_t row) {
+      const std::int64_t length = prefix.get();
+      const auto mean = static_cast<float>(sum_of_row(shared.sum, t));
+      each_column(t, axis.length, [&](std::int64_t c) {
+        const float g = gradient[row + c];
+        dx[row + c] = c < length ? y[row + c] * (g - mean) : g;
+      });
+    });
   }
 };
 
 void run_grad(const KernelCall& call) {
   const PrefixedRows& s = *static_cast<const PrefixedRows*>(call.state);
-  cuda::sum_rows(
-      call, s.axis,
-      Gradient{prefix_of(call, s, 2), call.in<float>(0), call.in<float>(1), call.out<float>(0)});
+  const Gradient all{
+      {s.axis, prefix_of(call, s, 2)}, call.in<float>(0), call.in<float>(1), call.out<float>(0)};
+  cuda::for_each_block(call, all.blocks(), all);
 }
 
 }  // namespace
