@@ -23,11 +23,11 @@ void run(const KernelCall& call) {
 }  // namespace
 
 std::vector<Kernel> stack_columns_kernels() {
-  return {{.name = "plain", .prepare = prepare<columns::stack, run>}};
+  return {{.name = "plain", .prepare = prepare<columns::pieces_of<0>, run>}};
 }
 
 std::vector<Kernel> join_columns_kernels() {
-  return {{.name = "plain", .prepare = prepare<columns::join, run>}};
+  return {{.name = "plain", .prepare = prepare<columns::pieces_of<1>, run>}};
 }
 
 }  // namespace arenite::codelets

@@ -21,8 +21,8 @@ void run(const KernelCall& call) {
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(columns)(runtime::KernelTable& kernels) {
-  kernels.add("stack_columns", cuda::own(prepare<columns::stack, run>));
-  kernels.add("join_columns", cuda::own(prepare<columns::join, run>));
+  kernels.add("stack_columns", cuda::own(prepare<columns::pieces_of<0>, run>));
+  kernels.add("join_columns", cuda::own(prepare<columns::pieces_of<1>, run>));
 }
 
 }  // namespace arenite::codelets

@@ -20,35 +20,22 @@ struct State {
   std::int64_t width = 0;  ///< of the result
 };
 
-inline State stack(const OpView& op) {
-  const auto& columns = op.attributes().integers("columns");
-  State state{.pieces = {}, .width = op.result(0).shape[1]};
-  std::int64_t to = 0;
-  for (std::size_t i = 0; i < op.operand_count(); ++i) {
-    const Shape& x = op.operand(i).shape;
-    state.pieces.push_back({.from = columns.empty() ? 0 : columns[0],
-                            .stride = x[1],
-                            .rows = x[0],
-                            .columns = state.width,
-                            .to = to});
-    to += x[0] * state.width;
-  }
-  return state;
-}
-
-inline State join(const OpView& op) {
-  const auto& rows = op.attributes().integers("rows");
+/// `axis`: along which the operands stand one behind the other.
+template <int axis>
+State pieces_of(const OpView& op) {
+  const auto& range = op.attributes().integers(axis == 0 ? "columns" : "rows");
+  const std::int64_t begin = range.empty() ? 0 : range[0];
   const Shape& y = op.result(0).shape;
   State state{.pieces = {}, .width = y[1]};
   std::int64_t to = 0;
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
-    const std::int64_t columns = op.operand(i).shape[1];
-    state.pieces.push_back({.from = rows.empty() ? 0 : rows[0] * columns,
-                            .stride = columns,
-                            .rows = y[0],
-                            .columns = columns,
+    const Shape& x = op.operand(i).shape;
+    state.pieces.push_back({.from = axis == 0 ? begin : begin * x[1],
+                            .stride = x[1],
+                            .rows = axis == 0 ? x[0] : y[0],
+                            .columns = axis == 0 ? y[1] : x[1],
                             .to = to});
-    to += columns;
+    to += axis == 0 ? x[0] * y[1] : x[1];
   }
   return state;
 }
