@@ -4,7 +4,8 @@
 
 #include <arenite/graph/builder.hpp>
 
-#include "codelets/rows.hpp"
+#include "codelets/cuda/qualifiers.hpp"
+#include "codelets/rules.hpp"
 
 #include <string>
 #include <utility>
@@ -16,6 +17,19 @@ namespace arenite::codelets {
 enum class RowsFault : std::uint32_t {
   begin = 1,  ///< some of the rows would lie outside the first axis
   end = 2,    ///< of replace_slice: not the end that follows from begin
+};
+
+/// Which rows a step means: `count` of `all`, from *begin on.
+struct DynamicRows {
+  std::int64_t all, count;
+  const std::int64_t *begin, *end = nullptr;  ///< no end: none is given
+
+  /// The code of what is wrong with them; 0 where nothing is.
+  ARENITE_GPU std::uint32_t fault() const {
+    if (*begin < 0 || *begin > all - count) return static_cast<std::uint32_t>(RowsFault::begin);
+    if (end != nullptr && *end != *begin + count) return static_cast<std::uint32_t>(RowsFault::end);
+    return 0;
+  }
 };
 
 inline std::vector<std::pair<std::uint32_t, std::string>> rows_status_messages() {
@@ -31,46 +45,5 @@ inline ValueId zeros_like(graph::Builder& builder, const graph::Value& value) {
   return builder.add1(
       "full", {}, {{"shape", dims_of(value.shape)}, {"type", std::string(to_string(value.type))}});
 }
-
-/// The rows of a value in bytes: of whatever type, they are only copied.
-class ByteRows {
- public:
-  /// Values that rows are copied between are split alike, see Rows.
-  ByteRows(const graph::Value& value, bool by_row) {
-    const std::int64_t rows = value.shape[0];
-    row_ = rows == 0 ? 0 : graph::byte_size(value.type, value.shape, value.layout) / rows;
-    if (!by_row) return;
-    image_.emplace(value);
-    const std::int64_t element = size_of(value.type);
-    image_->c *= element, image_->row *= element, image_->plane *= element;
-  }
-
-  /// Bytes that so many rows span, their halos included.
-  std::int64_t span(std::int64_t rows) const noexcept { return rows * row_; }
-
-  /// Copies rows, but not their halos, to those of another value.
-  void copy(const std::uint8_t* from, const ByteRows& to, std::uint8_t* into,
-            std::int64_t rows) const noexcept {
-    if (!image_) {
-      std::copy_n(from, span(rows), into);
-      return;
-    }
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t y = 0; y < image_->h; ++y) {
-        std::copy_n(from + image_->at(i, y, 0), image_->w * image_->c,
-                    into + to.image_->at(i, y, 0));
-      }
-    }
-  }
-
-  /// Zeros around all rows, if there is a halo.
-  void zero_halo(std::uint8_t* data) const noexcept {
-    if (image_) codelets::zero_halo(data, *image_);
-  }
-
- private:
-  std::int64_t row_ = 0;
-  std::optional<Image> image_;
-};
 
 }  // namespace arenite::codelets

@@ -1,4 +1,4 @@
-// A value as runs of contiguous elements, for kernels that treat every element (or pixel) alike.
+// Rows of the first axis of a value, for kernels that copy some of them.
 #pragma once
 
 #include "codelets/image.hpp"
@@ -15,33 +15,45 @@ inline bool any_halo(std::initializer_list<const graph::Value*> values) noexcept
                      [](const auto* v) { return v->layout.halo > 0; });
 }
 
-/// One run that is the whole value, or one for each row of each image. Values of one shape, split
-/// alike, have the same runs whatever their halos.
-class Rows {
+/// The rows of a value in bytes: of whatever type, they are only copied.
+class ByteRows {
  public:
-  Rows(const graph::Value& value, bool by_row) : length_(value.shape.elements()) {
+  /// Values that rows are copied between are walked alike.
+  ByteRows(const graph::Value& value, bool by_row) {
+    const std::int64_t rows = value.shape[0];
+    row_ = rows == 0 ? 0 : graph::byte_size(value.type, value.shape, value.layout) / rows;
     if (!by_row) return;
     image_.emplace(value);
-    count_ = image_->n * image_->h;
-    length_ = image_->w * image_->c;
+    const std::int64_t element = size_of(value.type);
+    image_->c *= element, image_->row *= element, image_->plane *= element;
   }
 
-  std::int64_t count() const noexcept { return count_; }
-  std::int64_t length() const noexcept { return length_; }  ///< elements of a run
-  /// Elements from the value's first byte to run r.
-  std::int64_t at(std::int64_t r) const noexcept {
-    return image_ ? image_->at(r / image_->h, r % image_->h, 0) : 0;
+  /// Bytes that so many rows span, their halos included.
+  std::int64_t span(std::int64_t rows) const noexcept { return rows * row_; }
+
+  /// Copies rows, but not their halos, to those of another value.
+  void copy(const std::uint8_t* from, const ByteRows& to, std::uint8_t* into,
+            std::int64_t rows) const noexcept {
+    if (!image_) {
+      std::copy_n(from, span(rows), into);
+      return;
+    }
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t y = 0; y < image_->h; ++y) {
+        std::copy_n(from + image_->at(i, y, 0), image_->w * image_->c,
+                    into + to.image_->at(i, y, 0));
+      }
+    }
   }
 
-  /// Writes the zeros of the halo, if there is one.
-  template <class T>
-  void zero_halo(T* data) const noexcept {
+  /// Zeros around all rows, if there is a halo.
+  void zero_halo(std::uint8_t* data) const noexcept {
     if (image_) codelets::zero_halo(data, *image_);
   }
 
  private:
+  std::int64_t row_ = 0;
   std::optional<Image> image_;
-  std::int64_t count_ = 1, length_ = 0;
 };
 
 }  // namespace arenite::codelets

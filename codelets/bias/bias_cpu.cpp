@@ -1,4 +1,4 @@
-#include "codelets/rows.hpp"
+#include "codelets/image.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -9,18 +9,27 @@ constexpr std::int64_t strip_target = 64;
 /// Strips summed in float before they go to the double totals.
 constexpr std::int64_t strips_a_block = 32;
 
+/// Pixels lie side by side in the whole value, or, around a halo, in each row of each image.
 struct State {
-  Rows in;
-  std::int64_t channels = 0, group = 1;  ///< pixels in a strip
-};
+  std::optional<Image> image;                       ///< with a halo
+  std::int64_t channels = 0, runs = 1, length = 0;  ///< a run's: floats
+  std::int64_t group = 1;                           ///< pixels in a strip
 
-State state_of(const OpView& op) {
-  const graph::Value& in = op.operand(0);
-  const std::int64_t channels = in.shape.at(-1);
-  return {.in = Rows(in, any_halo({&in})),
-          .channels = channels,
-          .group = std::max<std::int64_t>(1, strip_target / std::max<std::int64_t>(1, channels))};
-}
+  explicit State(const OpView& op)
+      : channels(op.operand(0).shape.at(-1)),
+        length(op.operand(0).shape.elements()),
+        group(std::max<std::int64_t>(1, strip_target / std::max<std::int64_t>(1, channels))) {
+    if (op.operand(0).layout.halo == 0) return;
+    image.emplace(op.operand(0));
+    runs = image->n * image->h;
+    length = image->w * image->c;
+  }
+
+  /// Elements from the value's first byte to run r.
+  std::int64_t at(std::int64_t r) const noexcept {
+    return image ? image->at(r / image->h, r % image->h, 0) : 0;
+  }
+};
 
 /// partial[i] += the sum of strips i, i + strip, i + 2·strip, …
 void add_strips(const float* x, std::int64_t strip, std::int64_t strips, float* partial) {
@@ -41,7 +50,7 @@ void add_strips(const float* x, std::int64_t strip, std::int64_t strips, float* 
 /// does not grow with the number of pixels, and no schedule can change the bits.
 void run_bias_grad(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
-  const std::int64_t length = state.in.length(), channels = state.channels;
+  const std::int64_t length = state.length, channels = state.channels;
   const std::int64_t strip = state.group * channels;
   auto* total = static_cast<double*>(call.workspace);
   auto* partial = reinterpret_cast<float*>(total + channels);
@@ -53,8 +62,8 @@ void run_bias_grad(const KernelCall& call) {
         total[c] += static_cast<double>(partial[from + c]);
     }
   };
-  for (std::int64_t r = 0; r < state.in.count() && channels > 0; ++r) {
-    const float* x = call.in<float>(0) + state.in.at(r);
+  for (std::int64_t r = 0; r < state.runs && channels > 0; ++r) {
+    const float* x = call.in<float>(0) + state.at(r);
     const std::int64_t strips = length / strip;
     for (std::int64_t s = 0; s < strips; s += strips_a_block) {
       std::fill_n(partial, strip, 0.0f);
@@ -81,7 +90,7 @@ std::int64_t bias_grad_workspace(const OpView& op) {
 std::vector<Kernel> bias_grad_kernels() {
   return {{.name = "plain",
            .workspace = bias_grad_workspace,
-           .prepare = prepare<state_of, run_bias_grad>,
+           .prepare = prepare<made_of<State>, run_bias_grad>,
            .wanted_halo = skipped_halo<0>}};
 }
 

@@ -1,26 +1,25 @@
 #include "codelets/dynamic_rows.hpp"
-#include "codelets/words.hpp"
+#include "codelets/rows.hpp"
 
 namespace arenite::codelets {
 namespace {
 
 struct State {
   ByteRows x, y;
-  std::int64_t last = 0;  ///< begin that there is room for
-  std::int64_t rows = 0;
+  std::int64_t all = 0, rows = 0;  ///< of x, of y
 };
 
 void run(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
-  const std::int64_t begin = *call.in<std::int64_t>(1);
+  const DynamicRows rows{state.all, state.rows, call.in<std::int64_t>(1)};
   auto* y = call.out<std::uint8_t>(0);
-  if (begin < 0 || begin > state.last) {
-    call.status->report(call.op, static_cast<std::uint32_t>(RowsFault::begin));
+  if (const std::uint32_t fault = rows.fault(); fault != 0) {
+    call.status->report(call.op, fault);
     // All zero bits are the number 0 in each type.
     std::fill_n(y, state.y.span(state.rows), std::uint8_t{0});
     return;
   }
-  const std::uint8_t* from = call.in<std::uint8_t>(0) + state.x.span(begin);
+  const std::uint8_t* from = call.in<std::uint8_t>(0) + state.x.span(*rows.begin);
   state.x.copy(from, state.y, y, state.rows);
   state.y.zero_halo(y);
 }
@@ -28,10 +27,7 @@ void run(const KernelCall& call) {
 State state_of(const OpView& op) {
   const graph::Value &x = op.operand(0), &y = op.result(0);
   const bool by_row = any_halo({&x, &y});
-  return {.x = ByteRows(x, by_row),
-          .y = ByteRows(y, by_row),
-          .last = x.shape[0] - y.shape[0],
-          .rows = y.shape[0]};
+  return {ByteRows(x, by_row), ByteRows(y, by_row), x.shape[0], y.shape[0]};
 }
 
 }  // namespace

@@ -6,31 +6,24 @@ namespace arenite::codelets {
 namespace {
 
 struct State {
-  std::int64_t last = 0;   ///< begin that there is room for
-  std::int64_t row = 0;    ///< elements
-  std::int64_t count = 0;  ///< elements of the result
+  std::int64_t all = 0, rows = 0;  ///< of x, of the result
+  std::int64_t row = 0;            ///< elements
 };
 
 State state_of(const OpView& op) {
-  const Shape &x = op.operand(0).shape, &y = op.result(0).shape;
-  return {.last = x[0] - y[0], .row = cuda::row_elements(x), .count = y.elements()};
+  const Shape& x = op.operand(0).shape;
+  return {x[0], op.result(0).shape[0], cuda::row_elements(x)};
 }
 
 template <class T>
 void run(const KernelCall& call) {
   const State s = *static_cast<const State*>(call.state);
   const T* x = call.in<T>(0);
-  const auto* begin = call.in<std::int64_t>(1);
   T* y = call.out<T>(0);
-  runtime::StatusWord* status = call.status;
-  const std::uint32_t op = call.op;
-  cuda::for_each(call, 1, [=] ARENITE_THREAD(std::int64_t) {
-    if (*begin < 0 || *begin > s.last)
-      cuda::report(status, op, static_cast<std::uint32_t>(RowsFault::begin));
-  });
-  cuda::for_each(call, s.count, [=] ARENITE_THREAD(std::int64_t i) {
-    const bool inside = *begin >= 0 && *begin <= s.last;
-    y[i] = inside ? x[*begin * s.row + i] : T{0};
+  const DynamicRows rows{s.all, s.rows, call.in<std::int64_t>(1)};
+  cuda::report_fault(call, rows);
+  cuda::for_each(call, s.rows * s.row, [=] ARENITE_THREAD(std::int64_t i) {
+    y[i] = rows.fault() == 0 ? x[*rows.begin * s.row + i] : T{0};
   });
 }
 

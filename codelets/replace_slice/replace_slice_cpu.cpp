@@ -1,5 +1,5 @@
 #include "codelets/dynamic_rows.hpp"
-#include "codelets/words.hpp"
+#include "codelets/rows.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -10,23 +10,16 @@ struct State {
   bool has_end = false;
 };
 
-/// The first row to replace, or -1, reported, where the rows are not there.
-std::int64_t first_row(const KernelCall& call, const State& state) {
-  const std::int64_t begin = *call.in<std::int64_t>(2);
-  const bool inside = begin >= 0 && begin <= state.rows - state.replaced;
-  const bool agree =
-      !inside || !state.has_end || *call.in<std::int64_t>(3) == begin + state.replaced;
-  if (!inside) call.status->report(call.op, static_cast<std::uint32_t>(RowsFault::begin));
-  if (!agree) call.status->report(call.op, static_cast<std::uint32_t>(RowsFault::end));
-  return inside && agree ? begin : -1;
-}
-
 void replace(const KernelCall& call) {
   const State& state = *static_cast<const State*>(call.state);
   const auto *x = call.in<std::uint8_t>(0), *replacement = call.in<std::uint8_t>(1);
   auto* y = call.out<std::uint8_t>(0);
-  const std::int64_t begin = first_row(call, state);
-  const std::int64_t first = begin < 0 ? 0 : begin, end = begin < 0 ? 0 : begin + state.replaced;
+  const DynamicRows rows{state.rows, state.replaced, call.in<std::int64_t>(2),
+                         state.has_end ? call.in<std::int64_t>(3) : nullptr};
+  const std::uint32_t fault = rows.fault();
+  if (fault != 0) call.status->report(call.op, fault);
+  const std::int64_t first = fault == 0 ? *rows.begin : 0,
+                     end = fault == 0 ? first + state.replaced : 0;
   // In place the other rows are there already, and the zeros around all of them.
   if (x != y) {
     state.x.copy(x, state.y, y, first);

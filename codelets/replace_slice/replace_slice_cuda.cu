@@ -19,44 +19,20 @@ State state_of(const OpView& op) {
           .has_end = op.has_operand(3)};
 }
 
-/// What a step says of the rows to replace.
-struct Rows {
-  const std::int64_t *begin, *end;  ///< `end` may be null
-
-  ARENITE_GPU bool inside(const State& s) const {
-    return *begin >= 0 && *begin <= s.rows - s.replaced;
-  }
-  ARENITE_GPU bool agree(const State& s) const {
-    return end == nullptr || *end == *begin + s.replaced;
-  }
-};
-
-Rows report_rows(const KernelCall& call, const State& s) {
-  const Rows rows{call.in<std::int64_t>(2), s.has_end ? call.in<std::int64_t>(3) : nullptr};
-  runtime::StatusWord* status = call.status;
-  const std::uint32_t op = call.op;
-  cuda::for_each(call, 1, [=] ARENITE_THREAD(std::int64_t) {
-    if (!rows.inside(s)) {
-      cuda::report(status, op, static_cast<std::uint32_t>(RowsFault::begin));
-    } else if (!rows.agree(s)) {
-      cuda::report(status, op, static_cast<std::uint32_t>(RowsFault::end));
-    }
-  });
-  return rows;
-}
-
 template <class T>
 void replace(const KernelCall& call) {
   const State s = *static_cast<const State*>(call.state);
   const T* x = call.in<T>(0);
   T* y = call.out<T>(0);
-  const Rows rows = report_rows(call, s);
+  const DynamicRows rows{s.rows, s.replaced, call.in<std::int64_t>(2),
+                         s.has_end ? call.in<std::int64_t>(3) : nullptr};
+  cuda::report_fault(call, rows);
   // In place the other rows are there already.
   if (x != y)
     cuda::for_each(call, s.rows * s.row, [=] ARENITE_THREAD(std::int64_t i) { y[i] = x[i]; });
   const T* replacement = call.in<T>(1);
   cuda::for_each(call, s.replaced * s.row, [=] ARENITE_THREAD(std::int64_t i) {
-    if (rows.inside(s) && rows.agree(s)) y[*rows.begin * s.row + i] = replacement[i];
+    if (rows.fault() == 0) y[*rows.begin * s.row + i] = replacement[i];
   });
 }
 

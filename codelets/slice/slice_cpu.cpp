@@ -3,40 +3,27 @@
 namespace arenite::codelets {
 namespace {
 
-/// Counts are floats of dx, halos included.
 struct State {
-  Rows from, into;          ///< the gradient, and its rows within dx
-  std::int64_t before = 0;  ///< the rows ahead of the slice
-  std::int64_t after = 0;   ///< where those behind it begin
-  std::int64_t all = 0;
+  ByteRows gradient, dx;
+  std::int64_t begin = 0, end = 0, all = 0;  ///< rows of dx: the slice, and how many there are
 };
 
 void run(const KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
-  const float* gradient = call.in<float>(0);
-  float* dx = call.out<float>(0);
-  float* slice = dx + state.before;
-  std::fill(dx, slice, 0.0f);
-  for (std::int64_t r = 0; r < state.from.count(); ++r)
-    std::copy_n(gradient + state.from.at(r), state.from.length(), slice + state.into.at(r));
-  state.into.zero_halo(slice);
-  std::fill(dx + state.after, dx + state.all, 0.0f);
+  const State& s = *static_cast<const State*>(call.state);
+  auto* dx = call.out<std::uint8_t>(0);
+  // All zero bits are the number 0.
+  std::fill_n(dx, s.dx.span(s.begin), std::uint8_t{0});
+  s.gradient.copy(call.in<std::uint8_t>(0), s.dx, dx + s.dx.span(s.begin), s.end - s.begin);
+  std::fill(dx + s.dx.span(s.end), dx + s.dx.span(s.all), std::uint8_t{0});
+  s.dx.zero_halo(dx);
 }
 
 State state_of(const OpView& op) {
   const graph::Value &gradient = op.operand(0), &dx = op.result(0);
   const bool by_row = any_halo({&gradient, &dx});
-  graph::Value part = dx;
-  part.shape = gradient.shape;
-  const auto floats = [&](std::int64_t rows) {
-    return graph::byte_size(dx.type, dx.shape.with(0, rows), dx.layout) / float_bytes;
-  };
-  const std::int64_t begin = op.integer("begin"), rows = op.integer("rows");
-  return {.from = Rows(gradient, by_row),
-          .into = Rows(part, by_row),
-          .before = floats(begin),
-          .after = floats(begin + gradient.shape[0]),
-          .all = floats(rows)};
+  const std::int64_t begin = op.integer("begin");
+  return {ByteRows(gradient, by_row), ByteRows(dx, by_row), begin, begin + gradient.shape[0],
+          dx.shape[0]};
 }
 
 }  // namespace
