@@ -18,16 +18,6 @@ using xsmm::Product;
 using xsmm::tile;
 using xsmm::TiledProduct;
 
-using Sizes = DenseSizes;
-
-struct PlainState {
-  Sizes size;
-  bool has_third = false;  ///< forward: the bias; backward: what a ReLU made of the layer before
-  bool relu = false;       ///< forward
-};
-
-bool has_relu(const OpView& op) { return op.op().name() == "dense_relu"; }
-
 void relu(float* y, std::int64_t rows, std::int64_t width, std::int64_t stride) noexcept {
   for (std::int64_t r = 0; r < rows; ++r, y += stride) rectify(y, width, y);
 }
@@ -52,18 +42,17 @@ struct ForwardState {
     xsmm::BatchReduce whole = nullptr, rest = nullptr;
   };
 
-  Sizes size;
-  bool has_bias = false, relu = false, usable = true;
+  DenseForward layer;
+  bool usable = true;
   std::vector<Block> blocks;
 
-  explicit ForwardState(const OpView& op)
-      : size(Sizes::forward(op)), has_bias(op.has_operand(2)), relu(has_relu(op)) {
-    usable = xsmm::in_reach({size.n, size.i, size.o});
+  explicit ForwardState(const OpView& op) : layer(op) {
+    usable = xsmm::in_reach({layer.n, layer.i, layer.o});
     if (!usable) return;
-    for (const Part& terms : split(size.i, most_terms)) {
+    for (const Part& terms : split(layer.i, most_terms)) {
       Block block{.terms = terms};
-      if (size.o >= forward_tile) add(block.whole, terms, forward_tile);
-      if (size.o % forward_tile > 0) add(block.rest, terms, size.o % forward_tile);
+      if (layer.o >= forward_tile) add(block.whole, terms, forward_tile);
+      if (layer.o % forward_tile > 0) add(block.rest, terms, layer.o % forward_tile);
       blocks.push_back(block);
     }
   }
@@ -71,21 +60,21 @@ struct ForwardState {
  private:
   void add(xsmm::BatchReduce& product, const Part& terms, std::int64_t width) {
     product = xsmm::dispatch({.m = width,
-                              .n = size.n,
+                              .n = layer.n,
                               .k = terms.count,
-                              .lda = size.o,
-                              .ldb = size.i,
-                              .ldc = size.o,
-                              .accumulate = has_bias || terms.first > 0});
+                              .lda = layer.o,
+                              .ldb = layer.i,
+                              .ldc = layer.o,
+                              .accumulate = layer.biased || terms.first > 0});
     usable = usable && product;
   }
 };
 
 void forward_xsmm(const KernelCall& call) {
   const auto& state = *static_cast<const ForwardState*>(call.state);
-  const Sizes& s = state.size;
+  const DenseForward& s = state.layer;
   const float *x = call.in<float>(0), *weight = call.in<float>(1);
-  const float* bias = state.has_bias ? call.in<float>(2) : nullptr;
+  const float* bias = s.biased ? call.in<float>(2) : nullptr;
   float* y = call.out<float>(0);
   for (const ForwardState::Block& block : state.blocks) {
     for (std::int64_t from = 0; from < s.o; from += forward_tile) {
@@ -97,18 +86,17 @@ void forward_xsmm(const KernelCall& call) {
                   *of_x = x + block.terms.first;
       const xsmm::Count one = 1;
       (width == forward_tile ? block.whole : block.rest)(&of_weight, &of_x, y + from, &one);
-      if (state.relu && block.terms.first + block.terms.count == s.i)
-        relu(y + from, s.n, width, s.o);
+      if (s.relu && block.terms.first + block.terms.count == s.i) relu(y + from, s.n, width, s.o);
     }
   }
 }
 
 void forward_plain(const KernelCall& call) {
-  const auto& state = *static_cast<const PlainState*>(call.state);
+  const auto& state = *static_cast<const DenseForward*>(call.state);
   // Plain variables: clang 14 takes no structured binding into an OpenMP loop.
-  const std::int64_t n = state.size.n, inputs = state.size.i, outputs = state.size.o;
+  const std::int64_t n = state.n, inputs = state.i, outputs = state.o;
   const float *x = call.in<float>(0), *weight = call.in<float>(1);
-  const float* bias = state.has_third ? call.in<float>(2) : nullptr;
+  const float* bias = state.biased ? call.in<float>(2) : nullptr;
   float* y = call.out<float>(0);
   for (std::int64_t s = 0; s < n; ++s) {
     if (bias) std::copy_n(bias, outputs, y + s * outputs);
@@ -135,48 +123,44 @@ void forward_plain(const KernelCall& call) {
 // outputs, the (smaller) gradient and dx.
 
 struct ByWeightState {
-  Sizes size;
-  bool masked;
+  DenseGradInput layer;
   TiledProduct product;
   xsmm::Transpose whole, rest;
 
-  explicit ByWeightState(const Sizes& s, bool masked_by_output = false)
-      : size(s),
-        masked(masked_by_output),
+  explicit ByWeightState(const DenseGradInput& s)
+      : layer(s),
         product({.m = s.i, .n = s.n, .k = s.o, .lda = tile, .ldb = s.o, .ldc = s.i}),
         whole(xsmm::dispatch_transpose(tile, s.o, tile)),
         rest(xsmm::dispatch_transpose(s.i % tile, s.o, tile)) {}
 
   explicit operator bool() const noexcept {
-    return product && whole && (size.i % tile == 0 || rest);
+    return product && whole && (layer.i % tile == 0 || rest);
   }
-  static std::int64_t floats(const Sizes& s) noexcept { return tile * s.o; }
+  static std::int64_t floats(const DenseSizes& s) noexcept { return tile * s.o; }
 };
 
 void grad_input_by_weight(const KernelCall& call) {
   const auto& state = *static_cast<const ByWeightState*>(call.state);
   const float *gradient = call.in<float>(0), *weight = call.in<float>(1),
-              *output = state.masked ? call.in<float>(2) : nullptr;
+              *output = state.layer.masked ? call.in<float>(2) : nullptr;
   float* dx = call.out<float>(0);
   auto* transposed = static_cast<float*>(call.workspace);
-  const unsigned from_row = static_cast<unsigned>(state.size.o), to_row = tile;
+  const unsigned from_row = static_cast<unsigned>(state.layer.o), to_row = tile;
   state.product.for_each([&](const Product& product, std::int64_t from, std::int64_t width) {
     const xsmm::Transpose transpose = width == tile ? state.whole : state.rest;
-    transpose(weight + from * state.size.o, &from_row, transposed, &to_row);
+    transpose(weight + from * state.layer.o, &from_row, transposed, &to_row);
     product(transposed, gradient, dx + from);
-    if (output) relu_grad(output + from, dx + from, state.size.n, width, state.size.i);
+    if (output) relu_grad(output + from, dx + from, state.layer.n, width, state.layer.i);
   });
 }
 
 struct BySampleState {
-  Sizes size;
-  bool masked;
+  DenseGradInput layer;
   Product whole, rest;
   xsmm::Transpose gradient, whole_tile, rest_tile;
 
-  explicit BySampleState(const Sizes& s, bool masked_by_output = false)
-      : size(s),
-        masked(masked_by_output),
+  explicit BySampleState(const DenseGradInput& s)
+      : layer(s),
         whole(gemm(s, tile)),
         rest(gemm(s, s.i % tile)),
         gradient(xsmm::dispatch_transpose(s.n, s.o, s.n)),
@@ -184,24 +168,24 @@ struct BySampleState {
         rest_tile(xsmm::dispatch_transpose(s.i % tile, s.n, s.i)) {}
 
   explicit operator bool() const noexcept {
-    const bool tail = size.i % tile == 0 || (rest && rest_tile);
+    const bool tail = layer.i % tile == 0 || (rest && rest_tile);
     return gradient && whole && whole_tile && tail;
   }
-  static Gemm gemm(const Sizes& s, std::int64_t inputs) noexcept {
+  static Gemm gemm(const DenseSizes& s, std::int64_t inputs) noexcept {
     return {.m = s.n, .n = inputs, .k = s.o, .lda = s.n, .ldb = s.o, .ldc = s.n};
   }
-  static std::int64_t floats(const Sizes& s) noexcept { return s.n * (s.o + tile); }
+  static std::int64_t floats(const DenseSizes& s) noexcept { return s.n * (s.o + tile); }
   /// Samples fill vectors, and their tile of dx stays in cache.
-  static bool pays(const Sizes& s) noexcept {
+  static bool pays(const DenseSizes& s) noexcept {
     return s.n < s.o && s.n % 16 == 0 && s.n <= 256 && s.i >= tile;
   }
 };
 
 void grad_input_by_sample(const KernelCall& call) {
   const auto& state = *static_cast<const BySampleState*>(call.state);
-  const auto [n, inputs, outputs] = state.size;
+  const auto [n, inputs, outputs] = static_cast<const DenseSizes&>(state.layer);
   const float *gradient = call.in<float>(0), *weight = call.in<float>(1),
-              *output = state.masked ? call.in<float>(2) : nullptr;
+              *output = state.layer.masked ? call.in<float>(2) : nullptr;
   float* dx = call.out<float>(0);
   auto* transposed = static_cast<float*>(call.workspace);
   float* product_tile = transposed + n * outputs;
@@ -217,30 +201,28 @@ void grad_input_by_sample(const KernelCall& call) {
 }
 
 graph::Support grad_input_supported(const OpView& op) {
-  const Sizes size = Sizes::grad_input(op);
-  return xsmm::all_made(BySampleState::pays(size) ? static_cast<bool>(BySampleState(size))
-                                                  : static_cast<bool>(ByWeightState(size)));
+  const DenseGradInput layer(op);
+  return xsmm::all_made(BySampleState::pays(layer) ? static_cast<bool>(BySampleState(layer))
+                                                   : static_cast<bool>(ByWeightState(layer)));
 }
 
 std::int64_t grad_input_workspace(const OpView& op) {
-  const Sizes size = Sizes::grad_input(op);
-  const std::int64_t floats =
-      BySampleState::pays(size) ? BySampleState::floats(size) : ByWeightState::floats(size);
-  return floats * static_cast<std::int64_t>(sizeof(float));
+  const DenseGradInput layer(op);
+  return (BySampleState::pays(layer) ? BySampleState::floats(layer)
+                                     : ByWeightState::floats(layer)) *
+         float_bytes;
 }
 
 PreparedKernel prepare_grad_input(const OpView& op) {
-  const Sizes size = Sizes::grad_input(op);
-  const bool masked = op.has_operand(2);
-  if (BySampleState::pays(size))
-    return {grad_input_by_sample, std::make_shared<const BySampleState>(size, masked)};
-  return {grad_input_by_weight, std::make_shared<const ByWeightState>(size, masked)};
+  const DenseGradInput layer(op);
+  if (BySampleState::pays(layer))
+    return {grad_input_by_sample, std::make_shared<const BySampleState>(layer)};
+  return {grad_input_by_weight, std::make_shared<const ByWeightState>(layer)};
 }
 
 void grad_input_plain(const KernelCall& call) {
-  const auto& state = *static_cast<const PlainState*>(call.state);
-  const Sizes& size = state.size;
-  const std::int64_t n = size.n, inputs = size.i, outputs = size.o;
+  const auto& layer = *static_cast<const DenseGradInput*>(call.state);
+  const std::int64_t n = layer.n, inputs = layer.i, outputs = layer.o;
   const float *gradient = call.in<float>(0), *weight = call.in<float>(1);
   float* dx = call.out<float>(0);
   for (std::int64_t from = 0; from < inputs; from += tile) {
@@ -256,12 +238,7 @@ void grad_input_plain(const KernelCall& call) {
       }
     }
   }
-  if (state.has_third) relu_grad(call.in<float>(2), dx, n, inputs, inputs);
-}
-
-template <auto sizes>
-PlainState plain_state(const OpView& op) {
-  return {sizes(op), op.has_operand(2), has_relu(op)};
+  if (layer.masked) relu_grad(call.in<float>(2), dx, n, inputs, inputs);
 }
 
 }  // namespace
@@ -272,7 +249,7 @@ std::vector<Kernel> dense_kernels() {
            .jit = true,
            .supports = [](const OpView& op) { return xsmm::all_made(ForwardState(op).usable); },
            .prepare = prepare<made_of<ForwardState>, forward_xsmm>},
-          {.name = "plain", .prepare = prepare<plain_state<Sizes::forward>, forward_plain>}};
+          {.name = "plain", .prepare = prepare<made_of<DenseForward>, forward_plain>}};
 }
 
 std::vector<Kernel> dense_grad_input_kernels() {
@@ -282,7 +259,7 @@ std::vector<Kernel> dense_grad_input_kernels() {
            .supports = grad_input_supported,
            .workspace = grad_input_workspace,
            .prepare = prepare_grad_input},
-          {.name = "plain", .prepare = prepare<plain_state<Sizes::grad_input>, grad_input_plain>}};
+          {.name = "plain", .prepare = prepare<made_of<DenseGradInput>, grad_input_plain>}};
 }
 
 }  // namespace arenite::codelets

@@ -17,22 +17,11 @@ using runtime::Compute;
 
 constexpr int least_alignment = 4;  ///< bytes: a float's
 
-/// What is done by one product, and perhaps a sweep over its elements.
-struct OneProduct : Gemm {
-  std::int64_t count;  ///< elements of the result
-  bool relu;
-};
-
-struct Forward : OneProduct {
-  std::int64_t outputs;
-  bool biased, by_library;  ///< whether there is a bias, and whether the library adds it
+struct Forward : DenseForward, Gemm {
+  bool by_library;  ///< whether the library adds the bias
 
   Forward(const OpView& op, Compute compute)
-      : OneProduct{Gemm(product(op, compute)), op.result(0).shape.elements(),
-                   op.op().name() == "dense_relu"},
-        outputs(op.operand(1).shape[1]),
-        biased(op.has_operand(2)),
-        by_library(library_adds_bias(op)) {}
+      : DenseForward(op), Gemm(product(op, *this, compute)), by_library(library_adds_bias(op)) {}
 
  private:
   /// Kernels that it chooses may read a bias by vectors, however that lies.
@@ -40,8 +29,7 @@ struct Forward : OneProduct {
     return op.has_operand(2) && cuda::alignment_of(op.operand(2)) == 16;
   }
 
-  static cuda::Product product(const OpView& op, Compute compute) {
-    const DenseSizes s = DenseSizes::forward(op);
+  static cuda::Product product(const OpView& op, const DenseSizes& s, Compute compute) {
     return {.rows = s.n,
             .inner = s.i,
             .columns = s.o,
@@ -61,22 +49,20 @@ void run_forward(const KernelCall& call) {
         y);
   if (s.by_library) bias = nullptr;
   if (bias == nullptr && !s.relu) return;
-  const std::int64_t outputs = s.outputs;
+  const std::int64_t outputs = s.o;
   const bool relu = s.relu;
-  cuda::for_each(call, s.count, [=] ARENITE_THREAD(std::int64_t i) {
+  cuda::for_each(call, s.n * outputs, [=] ARENITE_THREAD(std::int64_t i) {
     const float value = bias != nullptr ? y[i] + bias[i % outputs] : y[i];
     y[i] = relu && value <= 0 ? 0 : value;
   });
 }
 
-struct GradInput : OneProduct {
+struct GradInput : DenseGradInput, Gemm {
   GradInput(const OpView& op, Compute compute)
-      : OneProduct{Gemm(product(op, compute)), op.result(0).shape.elements(),
-                   op.op().name() == "dense_grad_input_relu"} {}
+      : DenseGradInput(op), Gemm(product(op, *this, compute)) {}
 
  private:
-  static cuda::Product product(const OpView& op, Compute compute) {
-    const DenseSizes s = DenseSizes::grad_input(op);
+  static cuda::Product product(const OpView& op, const DenseSizes& s, Compute compute) {
     return {.rows = s.n,
             .inner = s.o,
             .columns = s.i,
@@ -92,7 +78,7 @@ void run_grad_input(const KernelCall& call) {
   const auto& s = *static_cast<const GradInput*>(call.state);
   float* dx = call.out<float>(0);
   s.run(call, call.workspace, call.in<float>(0), call.in<float>(1), nullptr, dx);
-  if (s.relu) cuda::rectify_gradient(call, s.count, call.in<float>(2), dx);
+  if (s.masked) cuda::rectify_gradient(call, s.n * s.i, call.in<float>(2), dx);
 }
 
 /// Σ xᵀ · gradient: a product for each pair, added to those before.

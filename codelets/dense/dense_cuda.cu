@@ -6,36 +6,23 @@
 namespace arenite::codelets {
 namespace {
 
-struct Forward {
-  DenseSizes sizes;
-  bool biased = false, relu = false;
-};
-
-Forward forward(const OpView& op) {
-  return {DenseSizes::forward(op), op.has_operand(2), op.op().name() == "dense_relu"};
-}
-
 void run_forward(const KernelCall& call) {
-  const Forward state = *static_cast<const Forward*>(call.state);
-  const DenseSizes s = state.sizes;
+  const DenseForward s = *static_cast<const DenseForward*>(call.state);
   const float *x = call.in<float>(0), *weight = call.in<float>(1),
-              *bias = state.biased ? call.in<float>(2) : nullptr;
+              *bias = s.biased ? call.in<float>(2) : nullptr;
   float* y = call.out<float>(0);
-  const bool relu = state.relu;
   cuda::for_each(call, s.n * s.o, [=] ARENITE_THREAD(std::int64_t at) {
     const std::int64_t n = at / s.o, o = at % s.o;
     float sum = bias != nullptr ? bias[o] : 0;
     for (std::int64_t i = 0; i < s.i; ++i) sum += x[n * s.i + i] * weight[i * s.o + o];
-    y[at] = relu && sum <= 0 ? 0 : sum;
+    y[at] = s.relu && sum <= 0 ? 0 : sum;
   });
 }
 
-/// With the output of the ReLU before the layer, or without.
-template <bool with_relu>
 void run_grad_input(const KernelCall& call) {
-  const DenseSizes s = *static_cast<const DenseSizes*>(call.state);
+  const DenseGradInput s = *static_cast<const DenseGradInput*>(call.state);
   const float *gradient = call.in<float>(0), *weight = call.in<float>(1),
-              *output = with_relu ? call.in<float>(2) : nullptr;
+              *output = s.masked ? call.in<float>(2) : nullptr;
   float* dx = call.out<float>(0);
   cuda::for_each(call, s.n * s.i, [=] ARENITE_THREAD(std::int64_t at) {
     const std::int64_t n = at / s.i, i = at % s.i;
@@ -126,18 +113,17 @@ graph::Support supports(const OpView& op) {
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(dense)(runtime::KernelTable& kernels) {
-  kernels.add("dense", cuda::own(prepare<forward, run_forward>));
-  kernels.add("dense_relu", cuda::own(prepare<forward, run_forward>));
-  kernels.add("dense_grad_input",
-              cuda::own(prepare<DenseSizes::grad_input, run_grad_input<false>>));
-  kernels.add("dense_grad_input_relu",
-              cuda::own(prepare<DenseSizes::grad_input, run_grad_input<true>>));
-  Kernel grad_weight = cuda::own(prepare<made_of<DensePairs>, run_grad_weight>, workspace<0>);
-  grad_weight.supports = supports<0>;
-  kernels.add("dense_grad_weight", std::move(grad_weight));
-  Kernel updating = cuda::own(prepare<update, run_update>, workspace<DensePairs::of_update>);
-  updating.supports = supports<DensePairs::of_update>;
-  kernels.add("dense_grad_weight_sgd", std::move(updating));
+  for (const char* op : {"dense", "dense_relu"})
+    kernels.add(op, cuda::own(prepare<made_of<DenseForward>, run_forward>));
+  for (const char* op : {"dense_grad_input", "dense_grad_input_relu"})
+    kernels.add(op, cuda::own(prepare<made_of<DenseGradInput>, run_grad_input>));
+  kernels.add(
+      "dense_grad_weight",
+      cuda::own("own", supports<0>, prepare<made_of<DensePairs>, run_grad_weight>, workspace<0>));
+  constexpr std::size_t of_update = DensePairs::of_update;
+  kernels.add(
+      "dense_grad_weight_sgd",
+      cuda::own("own", supports<of_update>, prepare<update, run_update>, workspace<of_update>));
 }
 
 }  // namespace arenite::codelets

@@ -17,28 +17,21 @@ namespace {
 
 constexpr std::int64_t most_samples = 6;  ///< of a tile
 
-struct State {
-  DenseSizes size;
-  bool has_bias = false, relu = false;
-  std::vector<Part> outputs;  ///< in vectors
-};
-
 constexpr std::int64_t most_vectors = 4;
 /// Rows of weights asked for ahead: another core may have written them.
 constexpr std::int64_t ahead = 12;
 
-State forward_state(const OpView& op) {
-  const DenseSizes size = DenseSizes::forward(op);
-  return {.size = size,
-          .has_bias = op.has_operand(2),
-          .relu = op.op().name() == "dense_relu",
-          .outputs = split(divide_up(size.o, lanes), most_vectors)};
-}
+struct State : DenseForward {
+  std::vector<Part> outputs;  ///< in vectors
+
+  explicit State(const OpView& op)
+      : DenseForward(op), outputs(split(divide_up(o, lanes), most_vectors)) {}
+};
 
 template <int samples, int vectors>
 void forward_tile(const State& state, const float* x, const float* weight, const float* bias,
                   float* y, __mmask16 last) noexcept {
-  const std::int64_t inputs = state.size.i, outputs = state.size.o;
+  const std::int64_t inputs = state.i, outputs = state.o;
   // Few sums would wait for each other: then there are two of each, of every second input.
   constexpr int chains = samples * vectors < 8 ? 2 : 1;
   const auto some = [last](int v) { return v + 1 == vectors ? last : __mmask16{0xffff}; };
@@ -102,10 +95,10 @@ void forward(const KernelCall& call) {
   static constexpr auto tiles =
       forward_tiles(std::make_index_sequence<most_samples * most_vectors>());
   const auto& state = *static_cast<const State*>(call.state);
-  const std::int64_t n = state.size.n, outputs = state.size.o;
+  const std::int64_t n = state.n, outputs = state.o;
   if (n == 0) return;
   const float* weight = call.in<float>(1);
-  const float* bias = state.has_bias ? call.in<float>(2) : nullptr;
+  const float* bias = state.biased ? call.in<float>(2) : nullptr;
   for (const Part& part : state.outputs) {
     const std::int64_t o = part.first * lanes;
     const __mmask16 last = first_lanes(outputs - o - (part.count - 1) * lanes);
@@ -117,14 +110,14 @@ void forward(const KernelCall& call) {
 
 /// All samples in one tile: weights are read once.
 graph::Support supports(const OpView& op) {
-  if (DenseSizes::forward(op).n > most_samples) return "more than 6 samples";
+  if (DenseForward(op).n > most_samples) return "more than 6 samples";
   return {};
 }
 
 }  // namespace
 
 Kernel dense_direct() {
-  return {.name = "direct", .supports = supports, .prepare = prepare<forward_state, forward>};
+  return {.name = "direct", .supports = supports, .prepare = prepare<made_of<State>, forward>};
 }
 
 #else

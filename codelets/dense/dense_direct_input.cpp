@@ -14,15 +14,6 @@ namespace arenite::codelets {
 
 namespace {
 
-struct State {
-  DenseSizes size;
-  bool masked = false;  ///< operand 2 is what a ReLU made of the layer before
-};
-
-State state_of(const OpView& op) {
-  return {.size = DenseSizes::grad_input(op), .masked = op.has_operand(2)};
-}
-
 /// Lane l of the result is the sum of all lanes of vector l.
 inline __m512 sums_of(const __m512 (&v)[lanes]) noexcept {
   __m512 quarter[4];
@@ -47,15 +38,15 @@ inline __m512 sums_of(const __m512 (&v)[lanes]) noexcept {
 
 /// What all tiles of a call share.
 struct Call {
-  const State& state;
+  const DenseGradInput& layer;
   const float *gradient, *weight, *output;
   float* dx;
 
   explicit Call(const KernelCall& call)
-      : state(*static_cast<const State*>(call.state)),
+      : layer(*static_cast<const DenseGradInput*>(call.state)),
         gradient(call.in<float>(0)),
         weight(call.in<float>(1)),
-        output(state.masked ? call.in<float>(2) : nullptr),
+        output(layer.masked ? call.in<float>(2) : nullptr),
         dx(call.out<float>(0)) {}
 
   /// Some inputs' gradients of one sample, by what the ReLU let through; it passes on NaN.
@@ -68,7 +59,7 @@ struct Call {
   template <int samples>
   void tile(std::int64_t n, std::int64_t i, std::int64_t count) const noexcept {
     constexpr int inputs = lanes / samples;
-    const std::int64_t outputs = state.size.o;
+    const std::int64_t outputs = layer.o;
     // Inputs that are not there are the last one again.
     const float* rows[inputs];
 #pragma GCC unroll 16
@@ -97,7 +88,7 @@ struct Call {
     if (o < outputs) add(o, first_lanes(outputs - o));
     const __m512 all = sums_of(sums);
     const __mmask16 some = first_lanes(std::min<std::int64_t>(count, inputs));
-    const auto at = [&](int s) { return (n + s) * state.size.i + i; };
+    const auto at = [&](int s) { return (n + s) * layer.i + i; };
     if constexpr (samples == 1) {
       store(at(0), all, some);
     } else if constexpr (samples == 2) {
@@ -120,7 +111,7 @@ struct Call {
 
 void run(const KernelCall& arguments) {
   const Call call(arguments);
-  const auto [samples, inputs, outputs] = call.state.size;
+  const std::int64_t samples = call.layer.n, inputs = call.layer.i;
   for (std::int64_t i = 0; i < inputs; i += lanes) {
     const std::int64_t end = std::min(i + lanes, inputs);
     std::int64_t n = 0;
@@ -133,17 +124,18 @@ void run(const KernelCall& arguments) {
 /// Sums across lanes pay where many outputs go before them, and the less the more samples share
 /// LIBXSMM's transposed weights (bench/NOTES.md).
 graph::Support supports(const OpView& op) {
-  const DenseSizes size = DenseSizes::grad_input(op);
-  if (size.n > 16) return "more than 16 samples";
-  if (size.o < 96) return "fewer than 96 outputs to sum over";
-  if (size.n > 12 && size.o < 192) return "fewer than 192 outputs to sum over, for over 12 samples";
+  const DenseGradInput layer(op);
+  if (layer.n > 16) return "more than 16 samples";
+  if (layer.o < 96) return "fewer than 96 outputs to sum over";
+  if (layer.n > 12 && layer.o < 192)
+    return "fewer than 192 outputs to sum over, for over 12 samples";
   return {};
 }
 
 }  // namespace
 
 Kernel dense_direct_grad_input() {
-  return {.name = "direct", .supports = supports, .prepare = prepare<state_of, run>};
+  return {.name = "direct", .supports = supports, .prepare = prepare<made_of<DenseGradInput>, run>};
 }
 
 #else

@@ -46,10 +46,8 @@ struct Forward : cuda::MatrixProduct<false, true> {
 };
 
 Forward forward(const OpView& op) {
-  const DenseSizes s = DenseSizes::forward(op);
-  return {{s.n, s.o, s.i, s.i, s.i % 4 == 0, s.o % 4 == 0},
-          op.has_operand(2),
-          op.op().name() == "dense_relu"};
+  const DenseForward s(op);
+  return {{s.n, s.o, s.i, s.i, s.i % 4 == 0, s.o % 4 == 0}, s.biased, s.relu};
 }
 
 void run_forward(const KernelCall& call) {
@@ -72,9 +70,8 @@ struct GradInput : cuda::MatrixProduct<false, false> {
 };
 
 GradInput grad_input(const OpView& op) {
-  const DenseSizes s = DenseSizes::grad_input(op);
-  return {{s.n, s.i, s.o, s.o, s.o % 4 == 0, s.o % 4 == 0},
-          op.op().name() == "dense_grad_input_relu"};
+  const DenseGradInput s(op);
+  return {{s.n, s.i, s.o, s.o, s.o % 4 == 0, s.o % 4 == 0}, s.masked};
 }
 
 void run_grad_input(const KernelCall& call) {
@@ -165,67 +162,58 @@ struct Extents {
   graph::Support small() const { return cuda::worth_tiles(2 * rows * columns * depth); }
 };
 
-template <DenseSizes (*sizes)(const OpView&)>
+template <class Layer>
 Extents extents(const OpView& op) {
-  const DenseSizes s = sizes(op);
+  const Layer s(op);
   return {static_cast<double>(s.n), static_cast<double>(s.i), static_cast<double>(s.o)};
 }
 
-template <DenseSizes (*sizes)(const OpView&)>
-graph::Support fits(const OpView& op) {
-  const graph::Support plain = cuda::is_plain(op, 16);
-  return plain ? extents<sizes>(op).fit() : plain;
-}
-
-template <DenseSizes (*sizes)(const OpView&)>
-graph::Support supports(const OpView& op) {
-  const graph::Support fit = fits<sizes>(op);
-  return fit ? extents<sizes>(op).small() : fit;
-}
-
-Extents extents(const DensePairs& pairs) {
+template <std::size_t first_pair>
+Extents extents_of_pair(const OpView& op) {
+  const DensePairs pairs(op, first_pair);
   return {static_cast<double>(pairs.inputs), static_cast<double>(pairs.outputs),
           static_cast<double>(pairs.samples[0])};
 }
 
-template <std::size_t first_pair>
-graph::Support fits_pair(const OpView& op) {
-  const DensePairs pairs(op, first_pair);
-  if (pairs.samples.size() != 1) return "a sum over several pairs";
+template <Extents (*of)(const OpView&)>
+graph::Support fits(const OpView& op) {
   const graph::Support plain = cuda::is_plain(op, 16);
-  return plain ? extents(pairs).fit() : plain;
+  return plain ? of(op).fit() : plain;
 }
 
 template <std::size_t first_pair>
-graph::Support supports_pair(const OpView& op) {
-  const graph::Support fit = fits_pair<first_pair>(op);
-  return fit ? extents(DensePairs(op, first_pair)).small() : fit;
+graph::Support fits_pair(const OpView& op) {
+  if (DensePairs(op, first_pair).samples.size() != 1) return "a sum over several pairs";
+  return fits<extents_of_pair<first_pair>>(op);
+}
+
+/// "tiled", which takes small products, and beside it the tiles by name, which take all that fit.
+template <auto build, runtime::KernelFunction run>
+void add(runtime::KernelTable& kernels, const std::string& op,
+         graph::Support (*takes)(const OpView&), Extents (*size)(const OpView&)) {
+  const auto supports = [=](const OpView& view) -> graph::Support {
+    const graph::Support fit = takes(view);
+    return fit ? size(view).small() : fit;
+  };
+  kernels.add(op, cuda::own("tiled", supports, prepare<build, run>, cuda::workspace_of<build>));
+  cuda::add_tilings<build, run>(kernels, op, takes);
 }
 
 }  // namespace
 
 void ARENITE_TILED_KERNELS(dense)(runtime::KernelTable& kernels) {
-  using cuda::add_tilings;
-  const auto add = [&](const std::string& op, auto supports, auto prepare, auto workspace) {
-    kernels.add(op, cuda::own("tiled", supports, prepare, workspace));
-  };
   for (const char* op : {"dense", "dense_relu"}) {
-    add(op, supports<DenseSizes::forward>, prepare<forward, run_forward>,
-        cuda::workspace_of<forward>);
-    add_tilings<forward, run_forward>(kernels, op, fits<DenseSizes::forward>);
+    constexpr auto size = extents<DenseForward>;
+    add<forward, run_forward>(kernels, op, fits<size>, size);
   }
   for (const char* op : {"dense_grad_input", "dense_grad_input_relu"}) {
-    add(op, supports<DenseSizes::grad_input>, prepare<grad_input, run_grad_input>,
-        cuda::workspace_of<grad_input>);
-    add_tilings<grad_input, run_grad_input>(kernels, op, fits<DenseSizes::grad_input>);
+    constexpr auto size = extents<DenseGradInput>;
+    add<grad_input, run_grad_input>(kernels, op, fits<size>, size);
   }
-  add("dense_grad_weight", supports_pair<0>, prepare<grad_weight, run_grad_weight>,
-      cuda::workspace_of<grad_weight>);
-  add_tilings<grad_weight, run_grad_weight>(kernels, "dense_grad_weight", fits_pair<0>);
+  add<grad_weight, run_grad_weight>(kernels, "dense_grad_weight", fits_pair<0>, extents_of_pair<0>);
   constexpr std::size_t of_update = DensePairs::of_update;
-  add("dense_grad_weight_sgd", supports_pair<of_update>, prepare<update, run_update>,
-      cuda::workspace_of<update>);
-  add_tilings<update, run_update>(kernels, "dense_grad_weight_sgd", fits_pair<of_update>);
+  add<update, run_update>(kernels, "dense_grad_weight_sgd", fits_pair<of_update>,
+                          extents_of_pair<of_update>);
 }
 
 }  // namespace arenite::codelets

@@ -12,13 +12,25 @@ namespace arenite::codelets {
 /// x [n, i], weight [i, o], y [n, o].
 struct DenseSizes {
   std::int64_t n = 0, i = 0, o = 0;
+};
 
-  static DenseSizes forward(const OpView& op) {
-    return {op.operand(0).shape[0], op.operand(0).shape[1], op.operand(1).shape[1]};
-  }
-  static DenseSizes grad_input(const OpView& op) {
-    return {op.operand(0).shape[0], op.operand(1).shape[0], op.operand(0).shape[1]};
-  }
+/// y = x · weight [+ bias], or the ReLU of that.
+struct DenseForward : DenseSizes {
+  bool biased, relu;
+
+  explicit DenseForward(const OpView& op)
+      : DenseSizes{op.operand(0).shape[0], op.operand(0).shape[1], op.operand(1).shape[1]},
+        biased(op.has_operand(2)),
+        relu(op.op().name() == "dense_relu") {}
+};
+
+/// dx = gradient · weightᵀ.
+struct DenseGradInput : DenseSizes {
+  bool masked;  ///< dx is 0 where operand 2 is, what a ReLU made of the layer before
+
+  explicit DenseGradInput(const OpView& op)
+      : DenseSizes{op.operand(0).shape[0], op.operand(1).shape[0], op.operand(0).shape[1]},
+        masked(op.has_operand(2)) {}
 };
 
 /// The pairs (x, gradient) that a weight's gradient is the sum of, from operand `first` on.
