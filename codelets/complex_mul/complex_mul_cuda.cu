@@ -1,11 +1,12 @@
 // Numbers are pairs of elements along the last axis.
+#include "codelets/cuda/offsets.hpp"
 #include "codelets/cuda/sums.hpp"
 
 namespace arenite::codelets {
 namespace {
 
 struct Product {
-  cuda::Offsets<1> in_b;  ///< of a's numbers, in b's numbers
+  cuda::Offsets in_b;  ///< of a's numbers, in b's numbers
   std::int64_t numbers = 0;
   bool conjugate = false;
 };
@@ -17,7 +18,7 @@ Product product_of(const OpView& op) {
   std::int64_t next = 1;
   for (int i = b.rank() - 2; i >= 0; next *= b[i], --i)
     step[static_cast<std::size_t>(i)] = b[i] == 1 ? 0 : next;
-  for (int i = 0; i + 1 < a.rank(); ++i) made.in_b.add(a[i], {step[static_cast<std::size_t>(i)]});
+  for (int i = 0; i + 1 < a.rank(); ++i) made.in_b.add(a[i], step[static_cast<std::size_t>(i)]);
   return made;
 }
 
@@ -28,7 +29,7 @@ void run_mul(const KernelCall& call) {
   T* y = call.out<T>(0);
   const T sign = p.conjugate ? -1 : 1;
   cuda::for_each(call, p.numbers, [=] ARENITE_THREAD(std::int64_t i) {
-    const T* factor = b + 2 * p.in_b.at(i).of[0];
+    const T* factor = b + 2 * p.in_b.at(i);
     const T real = factor[0], imaginary = sign * factor[1];
     const T a_real = a[2 * i], a_imaginary = a[2 * i + 1];  // y may lie in a's place
     y[2 * i] = a_real * real - a_imaginary * imaginary;
@@ -37,9 +38,9 @@ void run_mul(const KernelCall& call) {
 }
 
 struct Gradient {
-  cuda::Sums numbers;    ///< of a, for each number of b; steps in numbers
-  cuda::Chunks chunks;   ///< real and imaginary parts
-  double conjugate = 1;  ///< −1: of the conjugates
+  cuda::Offsets sums, terms;  ///< in a, of numbers: a sum for each of b
+  cuda::Chunks chunks;        ///< real and imaginary parts
+  double conjugate = 1;       ///< −1: of the conjugates
 
   std::int64_t workspace() const { return chunks.workspace(); }
 };
@@ -52,24 +53,23 @@ Gradient gradient_of(const OpView& op) {
   std::int64_t next = 1;
   for (int i = a.rank() - 2; i >= 0; next *= a[i], --i) step[static_cast<std::size_t>(i)] = next;
   for (int i = 0; i + 1 < a.rank(); ++i) {
-    (a[i] == b[i] ? made.numbers.sums : made.numbers.terms)
-        .add(a[i], {step[static_cast<std::size_t>(i)]});
+    (a[i] == b[i] ? made.sums : made.terms).add(a[i], step[static_cast<std::size_t>(i)]);
   }
-  made.chunks = cuda::Chunks(2 * made.numbers.sums.count(), made.numbers.terms.count());
+  made.chunks = cuda::Chunks(2 * made.sums.count(), made.terms.count());
   return made;
 }
 
 template <class T>
 void run_grad_right(const KernelCall& call) {
   const Gradient state = *static_cast<const Gradient*>(call.state);
-  const cuda::Offsets<1> sums = state.numbers.sums, terms = state.numbers.terms;
+  const cuda::Offsets sums = state.sums, terms = state.terms;
   const T *gradient = call.in<T>(0), *a = call.in<T>(1);
   T* db = call.out<T>(0);
   const double sign = state.conjugate;
   cuda::sum_chunks(
       call, state.chunks,
       [=] ARENITE_THREAD(std::int64_t i, std::int64_t t) {
-        const std::int64_t at = 2 * (sums.at(i / 2).of[0] + terms.at(t).of[0]);
+        const std::int64_t at = 2 * (sums.at(i / 2) + terms.at(t));
         const double g_real = static_cast<double>(gradient[at]),
                      g_imaginary = static_cast<double>(gradient[at + 1]),
                      a_real = static_cast<double>(a[at]),

@@ -4,7 +4,6 @@
 
 #include "codelets/cuda/blocks.hpp"
 #include "codelets/cuda/kernel.hpp"
-#include "codelets/cuda/offsets.hpp"
 #include "codelets/sizes.hpp"
 
 namespace arenite::codelets::cuda {
@@ -125,14 +124,5 @@ static void sum_chunks(const KernelCall& call, const Chunks& s, const Term& term
   });
   add_parts<double>(call, s.count, s.chunks, partial, store);
 }
-
-/// Sums over some axes of a value.
-struct Sums {
-  Offsets<1> sums, terms;  ///< in x
-  Chunks chunks;
-
-  void deal_out() { chunks = Chunks(sums.count(), terms.count()); }
-  std::int64_t workspace() const { return chunks.workspace(); }
-};
 
 }  // namespace arenite::codelets::cuda
