@@ -2,7 +2,6 @@
 #pragma once
 
 #include "codelets/image.hpp"
-#include "codelets/words.hpp"
 
 #include <initializer_list>
 #include <optional>

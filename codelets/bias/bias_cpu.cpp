@@ -1,4 +1,5 @@
 #include "codelets/image.hpp"
+#include "codelets/words.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -9,11 +10,12 @@ constexpr std::int64_t strip_target = 64;
 /// Strips summed in float before they go to the double totals.
 constexpr std::int64_t strips_a_block = 32;
 
-/// Pixels lie side by side in the whole value, or, around a halo, in each row of each image.
+/// Pixels lie side by side in the whole value, or, within a halo, in each row of each image.
 struct State {
-  std::optional<Image> image;                       ///< with a halo
-  std::int64_t channels = 0, runs = 1, length = 0;  ///< a run's: floats
-  std::int64_t group = 1;                           ///< pixels in a strip
+  std::optional<Image> image;  ///< with a halo
+  std::int64_t channels = 0;
+  std::int64_t runs = 1, length = 0;  ///< of floats that lie side by side
+  std::int64_t group = 1;             ///< pixels in a strip
 
   explicit State(const OpView& op)
       : channels(op.operand(0).shape.at(-1)),

@@ -160,9 +160,8 @@ inline graph::Support both(graph::Support one, graph::Support other) noexcept {
   return one ? other : one;
 }
 
-/// Where the first pixel of sample i of an operand stands, or is made to stand in scratch. What the
-/// whole batches below read is of any type that has such a function, and else what PaddedSamples
-/// has.
+/// Where the first pixel of sample i of an operand stands, or is made to stand in scratch. What
+/// else the whole batches below ask of their Samples: fits(), scratch_bytes(), clear(), row().
 inline const float* sample_of(const PaddedSamples& samples, const KernelCall& call,
                               std::size_t operand, std::int64_t i, float* scratch) {
   return samples.sample(call.in<float>(operand), i, scratch);
@@ -179,6 +178,7 @@ struct Correlation {
   std::optional<Image> output = std::nullopt;  ///< as Geometry has it
   std::int64_t scratch = 0;                    ///< bytes before the samples' in the workspace
 
+  /// There is no product where the source does not fit.
   graph::Support usable() const { return both(source.fits(), product.usable()); }
   std::int64_t workspace_bytes() const { return scratch + source.scratch_bytes(); }
 
@@ -225,7 +225,7 @@ void run_input_gradient(const KernelCall& call) {
   s.run(call, transposed, nullptr, s.output ? call.in<float>(weight + 1) : nullptr);
 }
 
-/// Of operands x and gradient, whose samples have no border.
+/// Of operands x and gradient, whose samples have no border, so that they fit and need no zeros.
 template <class Samples>
 struct WeightGradient {
   PaddedSamples x;

@@ -1,5 +1,6 @@
 #include "codelets/dynamic_rows.hpp"
 #include "codelets/rows.hpp"
+#include "codelets/words.hpp"
 
 namespace arenite::codelets {
 namespace {

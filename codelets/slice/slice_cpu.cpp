@@ -1,4 +1,5 @@
 #include "codelets/rows.hpp"
+#include "codelets/words.hpp"
 
 namespace arenite::codelets {
 namespace {

@@ -279,7 +279,6 @@ std::vector<Value> Builder::insert(const Expression& expression, std::span<const
            std::to_string(expression.operands().size()));
   }
   std::vector<Value> made;
-  made.reserve(expression.nodes().size());
   for (const Node& node : expression.nodes()) {
     if (node.function == Function::operand) {
       const Value given = operands[node.payload];

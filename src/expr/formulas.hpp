@@ -32,6 +32,7 @@ struct Formula {
 
   /// With its standard numbers; of floats.
   const Expression& standard(Type type) const noexcept { return of_floats[type == Type::float64]; }
+  /// −0 is taken for 0: a formula steps over an operation where such a number is either.
   Expression with(Type type, std::span<const double> given) const {
     return std::ranges::equal(given, numbers, {}, {}, &Number::standard) ? standard(type)
                                                                          : make(type, given);

@@ -20,7 +20,7 @@ enum Types : std::uint8_t {
 };
 
 enum Traits : std::uint8_t {
-  none = 0,
+  no_traits = 0,
   predicate = 1,  ///< it makes a boolean; others make what their sources are
   commutes = 2,   ///< its first two sources may be exchanged
   exact = 4,      ///< the same bits on all machines

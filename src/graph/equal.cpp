@@ -58,7 +58,7 @@ class Comparison {
     return same("number of " + what, "{}", x.size(), y.size());
   }
 
-  /// Recursive, as graphs nest at most max_region_depth deep.
+  /// Recursive: what verifies nests at most max_region_depth deep.
   bool regions(RegionId ia, RegionId ib) {
     const Region &x = a_[ia], &y = b_[ib];
     if (!define_all("parameters of a region", x.parameters, y.parameters) ||
