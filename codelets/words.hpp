@@ -11,6 +11,7 @@ using graph::ValueId;
 using runtime::Kernel;
 using runtime::KernelCall;
 using runtime::prepare;
+using runtime::prepared;
 using runtime::PreparedKernel;
 using Results = std::vector<graph::ResultType>;
 

@@ -122,6 +122,9 @@ class Names(unittest.TestCase):
         for symbol, expected in {
                 "main": "main", "__memset_avx512_unaligned_erms": "__memset_avx512_unaligned_erms",
                 "arenite::codelets::conv2d::(anonymous namespace)::run<3, true>": "conv2d::run<3, true>",
+                "arenite::runtime::on_state<&arenite::codelets::(anonymous namespace)::run, arenite::codelets::A<int> >.cold": "run",
+                "arenite::runtime::on_state<&(void arenite::codelets::run<3, true>(arenite::runtime::KernelCall const&, arenite::A const&)), "
+                "arenite::A>": "run<3, true>",
                 "arenite::runtime::Crew::work": "runtime::Crew::work",
                 "std::vector<std::__cxx11::basic_string<char, std::allocator<char> > >::push_back": "std::vector<…>::push_back",
                 "finish_task_switch.isra.0": "finish_task_switch", "f.part.0.cold": "f", "pthread_mutex_lock@@GLIBC_2.2.5": "pthread_mutex_lock",

@@ -7,6 +7,8 @@ LONG = 24  # characters of arguments that are not shown
 # What says nothing: where nobody can name a thing from outside, and the namespaces that all of ours have.
 NOISE = re.compile(r"\(anonymous namespace\)::|\barenite::codelets::|\barenite::|\[abi:[^\]]*\]|\b__cxx11::")
 CLONE = re.compile(r"(\.(isra|part|constprop|cold|lto_priv|localalias)(\.\d+)*|\.\d+| \[clone [^\]]*\]|@@?[\w.]+)+$")
+# A kernel's function, in the one that hands it its state.
+ON_STATE = re.compile(r"^arenite::runtime::on_state<&(?:\((?:void )?(.*?)\(arenite::runtime::KernelCall const&.*|([^,]*), .*)>$")
 OPERATOR = re.compile(r"operator *(<=>|<<=|>>=|->\*|<<|>>|<=|>=|->|<|>|\(\))")
 ASIDE = 0xE000  # where signs that are no brackets wait
 
@@ -32,7 +34,8 @@ def without_long(text, opening, closing):
 
 def shorten(symbol):
     """Of a C++ name. One of another kind comes back as it is."""
-    name = NOISE.sub("", CLONE.sub("", symbol))
+    name = ON_STATE.sub(lambda found: found[1] or found[2], CLONE.sub("", symbol))
+    name = NOISE.sub("", name)
     name = OPERATOR.sub(lambda found: "operator" + "".join(chr(ASIDE + ord(sign)) for sign in found[1]), name)
     name = without_long(without_long(name, "<", ">"), "(", ")")
     return "".join(chr(ord(sign) - ASIDE) if ASIDE <= ord(sign) < ASIDE + 128 else sign for sign in name) or symbol

@@ -82,18 +82,34 @@ struct PreparedKernel {
   std::shared_ptr<const void> state;
 };
 
+/// `run`, which takes the state besides, as a KernelFunction.
+template <auto run, class State>
+void on_state(const KernelCall& call) {
+  run(call, *static_cast<const State*>(call.state));
+}
+
+/// A kernel that calls `run` with this state.
+template <auto run, class State>
+PreparedKernel prepared(State state) {
+  static_assert(std::is_convertible_v<decltype(run), void (*)(const KernelCall&, const State&)>,
+                "`run` has to be a void(const KernelCall&, const State&), of the prepared state");
+  return {on_state<run, State>, std::make_shared<const State>(std::move(state))};
+}
+
 /// A `Kernel::prepare`: the state that `build` makes of the op, and the function to run on it,
 /// which is `run` or what `run` chooses when it is given the state.
 template <auto build, auto run>
 PreparedKernel prepare(const graph::OpView& op) {
   auto state = build(op);
-  KernelFunction function = nullptr;
+  using State = decltype(state);
   if constexpr (std::is_convertible_v<decltype(run), KernelFunction>) {
-    function = run;
+    return {run, std::make_shared<const State>(std::move(state))};
+  } else if constexpr (std::is_invocable_v<decltype(run), const State&>) {
+    const KernelFunction function = run(state);
+    return {function, std::make_shared<const State>(std::move(state))};
   } else {
-    function = run(state);
+    return prepared<run>(std::move(state));
   }
-  return {function, std::make_shared<const decltype(state)>(std::move(state))};
 }
 
 /// What ops that multiply matrices do with their float32 operands. Values, parameters and the
