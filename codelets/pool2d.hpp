@@ -79,10 +79,11 @@ inline bool is_2x2(const Window& window) noexcept {
   return window.kernel == Pair{2, 2} && window.stride == Pair{2, 2} && window.padding == Pair{0, 0};
 }
 
-/// What `prepare` runs of a geometry: one function for these windows, one for any.
-template <class Geometry, auto of_2x2, auto of_any>
-auto by_window(const Geometry& g) {
-  return is_2x2(g.window) ? of_2x2 : of_any;
+/// A `Kernel::prepare` of a geometry: one function for these windows, one for any.
+template <auto geometry, auto of_2x2, auto of_any>
+PreparedKernel by_window(const OpView& op) {
+  const auto g = geometry(op);
+  return is_2x2(g.window) ? prepared<of_2x2>(g) : prepared<of_any>(g);
 }
 
 /// The window of an output pixel, cut to the image: taps [top, bottom) × [left, right), at least

@@ -5,7 +5,6 @@
 #include "codelets/bfloat16.hpp"
 
 #include <algorithm>
-#include <memory>
 
 namespace arenite::codelets {
 namespace {
@@ -60,8 +59,7 @@ struct State {
   Bfloat16Rounding round = nullptr;
 };
 
-void run(const KernelCall& call) {
-  const auto& state = *static_cast<const State*>(call.state);
+void run(const KernelCall& call, const State& state) {
   auto* workspace = static_cast<std::byte*>(call.workspace);
   auto* operands = reinterpret_cast<void**>(workspace + state.workspace.addresses);
   std::copy_n(call.operands, state.operands, operands);
@@ -85,9 +83,9 @@ Kernel rounding(const Kernel& inner) {
     return rounds && inner.supports ? inner.supports(op) : rounds;
   };
   kernel.workspace = [inner](const OpView& op) { return Workspace(op, inner).bytes; };
-  kernel.prepare = [inner](const OpView& op) -> PreparedKernel {
-    return {run, std::make_shared<const State>(State{inner.prepare(op), Workspace(op, inner),
-                                                     op.operand_count(), bfloat16_rounding()})};
+  kernel.prepare = [inner](const OpView& op) {
+    return prepared<run>(
+        State{inner.prepare(op), Workspace(op, inner), op.operand_count(), bfloat16_rounding()});
   };
   return kernel;
 }

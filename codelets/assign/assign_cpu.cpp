@@ -5,32 +5,22 @@
 namespace arenite::codelets {
 namespace {
 
-struct State {
-  std::int64_t bytes;
-};
-
-State build(const OpView& op) {
-  const graph::Value& value = op.operand(0);
-  return {graph::byte_size(value.type, value.shape)};
+std::int64_t bytes_of(const OpView& op) {
+  return graph::byte_size(op.operand(0).type, op.operand(0).shape);
 }
 
-void assign(const KernelCall& call) {
-  const std::int64_t bytes = static_cast<const State*>(call.state)->bytes;
-  std::copy_n(call.in<std::uint8_t>(1), bytes, call.out<std::uint8_t>(0));
-}
-
-void identity(const KernelCall& call) {
-  const std::int64_t bytes = static_cast<const State*>(call.state)->bytes;
-  std::copy_n(call.in<std::uint8_t>(0), bytes, call.out<std::uint8_t>(0));
+template <std::size_t operand>
+void copy(const KernelCall& call, const std::int64_t& bytes) {
+  std::copy_n(call.in<std::uint8_t>(operand), bytes, call.out<std::uint8_t>(0));
 }
 
 }  // namespace
 
 std::vector<Kernel> assign_kernels() {
-  return {{.name = "plain", .prepare = prepare<build, assign>}};
+  return {{.name = "plain", .prepare = prepare<bytes_of, copy<1>>}};
 }
 std::vector<Kernel> identity_kernels() {
-  return {{.name = "plain", .prepare = prepare<build, identity>}};
+  return {{.name = "plain", .prepare = prepare<bytes_of, copy<0>>}};
 }
 
 }  // namespace arenite::codelets

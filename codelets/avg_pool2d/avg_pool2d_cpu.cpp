@@ -40,8 +40,7 @@ void average(const Image& x, const Taps& taps, float weight, const float* first,
   for (int c = 0; c < count; ++c) y[c] = weight * sum[c];
 }
 
-void run_forward(const KernelCall& call) {
-  const auto& g = *static_cast<const Geometry*>(call.state);
+void run_forward(const KernelCall& call, const Geometry& g) {
   for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     const Taps taps = pool2d::taps_of(g.window, g.x, oy, ox);
     const float weight = g.weight(taps);
@@ -55,8 +54,7 @@ void run_forward(const KernelCall& call) {
 }
 
 /// 2×2 windows without overlap or padding.
-void run_forward_2x2(const KernelCall& call) {
-  const auto& g = *static_cast<const Geometry*>(call.state);
+void run_forward_2x2(const KernelCall& call, const Geometry& g) {
   const std::int64_t channels = g.x.c;
   for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     const float* upper = call.in<float>(0) + g.x.at(i, 2 * oy, 2 * ox);
@@ -71,8 +69,7 @@ void run_forward_2x2(const KernelCall& call) {
 }
 
 /// Bare loops: with the innermost one in a lambda GCC 12 makes code a fifth slower.
-void run_grad(const KernelCall& call) {
-  const auto& g = *static_cast<const Geometry*>(call.state);
+void run_grad(const KernelCall& call, const Geometry& g) {
   const std::int64_t channels = g.x.c;
   float* dx = call.out<float>(0);
   std::fill_n(dx, g.x.n * g.x.plane, 0.0f);
@@ -94,8 +91,7 @@ void run_grad(const KernelCall& call) {
   }
 }
 
-void run_grad_2x2(const KernelCall& call) {
-  const auto& g = *static_cast<const Geometry*>(call.state);
+void run_grad_2x2(const KernelCall& call, const Geometry& g) {
   const std::int64_t channels = g.x.c;
   for_each_pixel(g.y, [&](std::int64_t i, std::int64_t oy, std::int64_t ox) {
     const float* dy = call.in<float>(0) + g.y.at(i, oy, ox);
@@ -117,15 +113,13 @@ void run_grad_2x2(const KernelCall& call) {
 }  // namespace
 
 Kernel plain_forward() {
-  return plain_with_halos<
-      prepare<Geometry::forward, pool2d::by_window<Geometry, run_forward_2x2, run_forward>>,
-      skipped_halo<0>>();
+  return plain_with_halos<pool2d::by_window<Geometry::forward, run_forward_2x2, run_forward>,
+                          skipped_halo<0>>();
 }
 
 Kernel plain_grad() {
-  return plain_with_halos<
-      prepare<Geometry::grad, pool2d::by_window<Geometry, run_grad_2x2, run_grad>>,
-      skipped_halo<0>>();
+  return plain_with_halos<pool2d::by_window<Geometry::grad, run_grad_2x2, run_grad>,
+                          skipped_halo<0>>();
 }
 
 }  // namespace arenite::codelets::avg_pool2d

@@ -48,8 +48,7 @@ void prefetch(const Byte* image, std::int64_t bytes) {
   for (std::int64_t at = 0; at < std::min(bytes, most); at += line) __builtin_prefetch(image + at);
 }
 
-void run(const KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
+void run(const KernelCall& call, const State& state) {
   const Byte *images = call.in<Byte>(0), *labels = call.in<Byte>(1);
   const std::int64_t cursor = *call.in<std::int64_t>(3);
   const std::int64_t image_bytes = state.x.h * state.x.w * state.x.c;

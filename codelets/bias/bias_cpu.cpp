@@ -50,8 +50,7 @@ void add_strips(const float* x, std::int64_t strip, std::int64_t strips, float* 
 /// Each channel's terms are summed in a fixed order: at most 32 strips in float, four at a time,
 /// then the blocks' sums (and the pixels side by side in a strip) in double. The error therefore
 /// does not grow with the number of pixels, and no schedule can change the bits.
-void run_bias_grad(const KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
+void run_bias_grad(const KernelCall& call, const State& state) {
   const std::int64_t length = state.length, channels = state.channels;
   const std::int64_t strip = state.group * channels;
   auto* total = static_cast<double*>(call.workspace);

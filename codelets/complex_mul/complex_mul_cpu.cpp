@@ -48,8 +48,7 @@ void multiply(const T* a, const T* b, std::int64_t count, T sign, T* y) noexcept
 }
 
 template <class T>
-void run_mul(const KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
+void run_mul(const KernelCall& call, const State& state) {
   if (state.numbers == 0) return;
   const T* a = call.in<T>(0);
   const T* b = call.in<T>(1);
@@ -99,8 +98,7 @@ struct Sums {
 
 /// In double, and in an order that follows from the shapes alone.
 template <class T>
-void run_grad_right(const KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
+void run_grad_right(const KernelCall& call, const State& state) {
   const T* gradient = call.in<T>(0);
   const T* a = call.in<T>(1);
   T* db = call.out<T>(0);

@@ -7,8 +7,7 @@
 namespace arenite::codelets::conv2d {
 namespace {
 
-void run_forward(const KernelCall& call) {
-  const auto& g = *static_cast<const Geometry*>(call.state);
+void run_forward(const KernelCall& call, const Geometry& g) {
   const float *x = call.in<float>(0), *weight = call.in<float>(1),
               *bias = g.biased ? call.in<float>(2) : nullptr;
   const std::int64_t channels = g.x.c, outputs = g.y.c;
@@ -33,8 +32,7 @@ void run_forward(const KernelCall& call) {
   zero_halo(call.out<float>(0), g.y);
 }
 
-void run_grad_input(const KernelCall& call) {
-  const auto& g = *static_cast<const Geometry*>(call.state);
+void run_grad_input(const KernelCall& call, const Geometry& g) {
   const float *gradient = call.in<float>(0), *weight = call.in<float>(1);
   const std::int64_t channels = g.x.c, outputs = g.y.c;
   float* dx = call.out<float>(0);
@@ -55,8 +53,7 @@ void run_grad_input(const KernelCall& call) {
   if (g.output) finish_rows(*g.output, call.in<float>(2), g.x, dx);
 }
 
-void run_grad_weight(const KernelCall& call) {
-  const auto& g = *static_cast<const Geometry*>(call.state);
+void run_grad_weight(const KernelCall& call, const Geometry& g) {
   const float *x = call.in<float>(0), *gradient = call.in<float>(1);
   const std::int64_t channels = g.x.c, outputs = g.y.c;
   float* dw = call.out<float>(0);

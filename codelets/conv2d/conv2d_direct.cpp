@@ -142,8 +142,7 @@ void forward_block(const Direct& d, const Phase& phase, const float* x, const fl
 }
 
 template <int width>
-void run_forward(const KernelCall& call) {
-  const auto& d = *static_cast<const Direct*>(call.state);
+void run_forward(const KernelCall& call, const Direct& d) {
   const float *weight = call.in<float>(1), *bias = d.biased ? call.in<float>(2) : nullptr;
   auto* table = static_cast<float*>(call.workspace);
   float* biases = table + d.weights() * d.period() * lanes;
@@ -227,8 +226,7 @@ constexpr auto grad_weight_blocks = []<int... count>(std::integer_sequence<int, 
 (std::make_integer_sequence<int, max_block>{});
 
 template <int width>
-void run_grad_weight(const KernelCall& call) {
-  const auto& d = *static_cast<const Direct*>(call.state);
+void run_grad_weight(const KernelCall& call, const Direct& d) {
   auto* sums = static_cast<float*>(call.workspace);
   float* padded = sums + d.weights() * d.period() * lanes;
   std::fill(sums, padded, 0.0f);
@@ -261,12 +259,15 @@ Direct build(const OpView& op) {
   return direct(geometry(op));
 }
 
-/// What `prepare` runs of it: the function for its width of load.
-template <auto of_4, auto of_8, auto of_16>
-runtime::KernelFunction by_width(const Direct& d) {
+/// A `Kernel::prepare` of it: the function for its width of load.
+template <auto geometry, auto of_4, auto of_8, auto of_16>
+PreparedKernel by_width(const OpView& op) {
+  const Direct d = build<geometry>(op);
   __mmask16 reads = 0;
   for (const Phase& phase : d.phases) reads |= phase.reads;
-  return reads < 1 << 4 ? of_4 : reads < 1 << 8 ? of_8 : of_16;
+  return reads < 1 << 4   ? prepared<of_4>(d)
+         : reads < 1 << 8 ? prepared<of_8>(d)
+                          : prepared<of_16>(d);
 }
 
 }  // namespace
@@ -279,8 +280,7 @@ Kernel direct_forward() {
                 const Direct d = build<Geometry::forward>(op);
                 return d.table_bytes() + d.period() * 64 + d.x.scratch_bytes();
               },
-          .prepare = prepare<build<Geometry::forward>,
-                             by_width<run_forward<4>, run_forward<8>, run_forward<16>>>,
+          .prepare = by_width<Geometry::forward, run_forward<4>, run_forward<8>, run_forward<16>>,
           .wanted_halo = padding_halo<Geometry::forward>,
           .writes_halo = true};
 }
@@ -293,8 +293,8 @@ Kernel direct_grad_weight() {
                 const Direct d = build<Geometry::grad_weight>(op);
                 return d.table_bytes() + d.x.scratch_bytes();
               },
-          .prepare = prepare<build<Geometry::grad_weight>,
-                             by_width<run_grad_weight<4>, run_grad_weight<8>, run_grad_weight<16>>>,
+          .prepare = by_width<Geometry::grad_weight, run_grad_weight<4>, run_grad_weight<8>,
+                              run_grad_weight<16>>,
           .wanted_halo = padding_halo<Geometry::grad_weight, 0>};
 }
 

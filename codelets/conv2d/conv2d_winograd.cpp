@@ -60,8 +60,7 @@ Winograd forward(const OpView& op) {
           .output = {}};
 }
 
-void run_forward(const KernelCall& call) {
-  const auto& s = *static_cast<const Winograd*>(call.state);
+void run_forward(const KernelCall& call, const Winograd& s) {
   const std::int64_t outputs = s.target.c;
   s.run(call.in<float>(0),
         {.first = call.in<float>(1),
@@ -89,8 +88,7 @@ Winograd grad_input(const OpView& op) {
           .output = g.output};
 }
 
-void run_grad_input(const KernelCall& call) {
-  const auto& s = *static_cast<const Winograd*>(call.state);
+void run_grad_input(const KernelCall& call, const Winograd& s) {
   const std::int64_t outputs = s.convolution.channels(), tap = s.target.c * outputs;
   s.run(call.in<float>(0),
         {.first = call.in<float>(1) + 8 * tap, .tap = -tap, .channel = 1, .output = outputs},

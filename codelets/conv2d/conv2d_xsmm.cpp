@@ -17,8 +17,7 @@ Padded forward(const OpView& op) {
           .relu = g.relu};
 }
 
-void run_forward(const KernelCall& call) {
-  const auto& s = *static_cast<const Padded*>(call.state);
+void run_forward(const KernelCall& call, const Padded& s) {
   s.run(call, call.in<float>(1), s.biased ? call.in<float>(2) : nullptr, nullptr);
 }
 

@@ -217,8 +217,7 @@ Correlation<Samples> input_gradient(const Geometry& g, const Samples& gradient) 
 
 /// `weight`: its operand; a ReLU's output may follow.
 template <class Samples, std::size_t weight>
-void run_input_gradient(const KernelCall& call) {
-  const auto& s = *static_cast<const Correlation<Samples>*>(call.state);
+void run_input_gradient(const KernelCall& call, const Correlation<Samples>& s) {
   auto* transposed = static_cast<float*>(call.workspace);
   transpose_weights(call.in<float>(weight), static_cast<std::int64_t>(s.product.tap_offsets.size()),
                     s.target.c, s.product.tap_size / s.target.c, transposed);
@@ -250,8 +249,7 @@ WeightGradient<Samples> weight_gradient(const Geometry& g, const Samples& gradie
 }
 
 template <class Samples>
-void run_weight_gradient(const KernelCall& call) {
-  const auto& s = *static_cast<const WeightGradient<Samples>*>(call.state);
+void run_weight_gradient(const KernelCall& call, const WeightGradient<Samples>& s) {
   auto* gradients = static_cast<float*>(call.workspace);
   float *padded = gradients + s.gradient_bytes() / float_bytes, *dw = call.out<float>(0);
   std::fill_n(dw, s.product.weights(), 0.0f);

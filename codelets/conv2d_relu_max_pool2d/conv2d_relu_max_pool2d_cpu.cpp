@@ -6,8 +6,7 @@
 namespace arenite::codelets::conv2d_relu_max_pool2d {
 namespace {
 
-void run_forward(const KernelCall& call) {
-  const auto& g = *static_cast<const Geometry*>(call.state);
+void run_forward(const KernelCall& call, const Geometry& g) {
   const float *x = call.in<float>(0), *weight = call.in<float>(1);
   const float* bias = g.biased ? call.in<float>(2) : nullptr;
   auto* value = static_cast<float*>(call.workspace);
@@ -52,8 +51,7 @@ void run_forward(const KernelCall& call) {
   zero_halo(call.out<std::uint8_t>(1), g.code);
 }
 
-void run_grad_input(const KernelCall& call) {
-  const auto& g = *static_cast<const Geometry*>(call.state);
+void run_grad_input(const KernelCall& call, const Geometry& g) {
   const float *gradient = call.in<float>(0), *weight = call.in<float>(2);
   const auto* codes = call.in<std::uint8_t>(1);
   float* dx = call.out<float>(0);
@@ -74,8 +72,7 @@ void run_grad_input(const KernelCall& call) {
   if (g.output) finish_rows(*g.output, call.in<float>(3), g.x, dx);
 }
 
-void run_grad_weight(const KernelCall& call) {
-  const auto& g = *static_cast<const Geometry*>(call.state);
+void run_grad_weight(const KernelCall& call, const Geometry& g) {
   const float *x = call.in<float>(0), *gradient = call.in<float>(1);
   const auto* codes = call.in<std::uint8_t>(2);
   float *dw = call.out<float>(0), *db = call.out<float>(1);

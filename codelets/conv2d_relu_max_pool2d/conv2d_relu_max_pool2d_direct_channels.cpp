@@ -83,8 +83,7 @@ constexpr auto channels_tiles = []<int... count>(std::integer_sequence<int, coun
 (std::make_integer_sequence<int, max_windows>{});
 
 template <int pixel>
-void run_channels(const KernelCall& call) {
-  const auto& s = *static_cast<const Channels*>(call.state);
+void run_channels(const KernelCall& call, const Channels& s) {
   const Geometry& g = s.g;
   const float *weight = call.in<float>(1), *bias = g.biased ? call.in<float>(2) : nullptr;
   auto* padded = static_cast<float*>(call.workspace);
@@ -126,11 +125,13 @@ std::int64_t channels_workspace(const Geometry& g) {
 }
 
 PreparedKernel prepare_channels(const Geometry& g) {
-  constexpr std::array runs{run_channels<0>, run_channels<1>, run_channels<2>, run_channels<3>,
-                            run_channels<4>, run_channels<0>, run_channels<6>};
-  const auto s = std::make_shared<const Channels>(channels(g));
-  const auto column = static_cast<std::size_t>(s->column);
-  return {runs[column < runs.size() ? column : 0], s};
+  constexpr auto by_pixel = []<int... pixel>(std::integer_sequence<int, pixel...>) {
+    return std::array{prepared<run_channels<pixel>, Channels>...};
+  }
+  (std::integer_sequence<int, 0, 1, 2, 3, 4, 0, 6>{});
+  const Channels s = channels(g);
+  const auto column = static_cast<std::size_t>(s.column);
+  return by_pixel[column < by_pixel.size() ? column : 0](s);
 }
 
 #endif

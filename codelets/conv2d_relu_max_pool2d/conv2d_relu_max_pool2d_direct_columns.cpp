@@ -314,8 +314,7 @@ AddSample add_function(const Geometry& g, std::int64_t count) {
 
 // ---- the kernel --------------------------------------------------------------------------------
 
-void run_columns(const KernelCall& call) {
-  const auto& s = *static_cast<const Columns*>(call.state);
+void run_columns(const KernelCall& call, const Columns& s) {
   const Geometry& g = s.g;
   const float *weight = call.in<float>(1), *bias = g.biased ? call.in<float>(2) : nullptr;
   auto* sample = static_cast<float*>(call.workspace);
@@ -379,9 +378,7 @@ graph::Support columns_support(const Geometry& g) {
 
 std::int64_t columns_workspace(const Geometry& g) { return columns(g).bytes(); }
 
-PreparedKernel prepare_columns(const Geometry& g) {
-  return {run_columns, std::make_shared<const Columns>(columns(g))};
-}
+PreparedKernel prepare_columns(const Geometry& g) { return prepared<run_columns>(columns(g)); }
 
 #endif
 

@@ -199,8 +199,7 @@ void arrange(const GradInput& s, const Sweep& sweep, const float* weight, float*
   }
 }
 
-void run(const KernelCall& call) {
-  const auto& s = *static_cast<const GradInput*>(call.state);
+void run(const KernelCall& call, const GradInput& s) {
   const Geometry& g = s.g;
   auto* weights = static_cast<float*>(call.workspace);
   float *sample = weights + s.weights, *dx = call.out<float>(0);

@@ -173,8 +173,7 @@ void store_sums(const Patches& s, const float* sums, std::int64_t k, std::int64_
   store(s.sweeps.front().slots() - 1, db + k);
 }
 
-void run(const KernelCall& call) {
-  const auto& s = *static_cast<const Patches*>(call.state);
+void run(const KernelCall& call, const Patches& s) {
   const Geometry& g = s.g;
   auto* sums = static_cast<float*>(call.workspace);
   float* padded = sums + s.sums();

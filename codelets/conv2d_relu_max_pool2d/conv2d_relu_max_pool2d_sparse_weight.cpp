@@ -237,8 +237,7 @@ void store_sums(const GradWeight& s, const float* sums, float* dw) {
   }
 }
 
-void run(const KernelCall& call) {
-  const auto& s = *static_cast<const GradWeight*>(call.state);
+void run(const KernelCall& call, const GradWeight& s) {
   const Geometry& g = s.g;
   auto* sums = static_cast<float*>(call.workspace);
   float* listed = sums + s.sums();

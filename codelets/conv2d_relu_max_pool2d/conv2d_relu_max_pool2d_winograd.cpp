@@ -22,8 +22,7 @@ Winograd build(const OpView& op) {
                                    g.convolved(), g.y.c)};
 }
 
-void run(const KernelCall& call) {
-  const auto& s = *static_cast<const Winograd*>(call.state);
+void run(const KernelCall& call, const Winograd& s) {
   const Geometry& g = s.g;
   const float* bias = g.biased ? call.in<float>(2) : nullptr;
   auto* y = call.out<float>(0);

@@ -64,8 +64,7 @@ void pool_channels(const Forward& s, const float* window, const float* bias, flo
 }
 
 template <int side>
-void run_forward(const KernelCall& call) {
-  const auto& s = *static_cast<const Forward*>(call.state);
+void run_pooled(const KernelCall& call, const Forward& s) {
   const Geometry& g = s.g;
   const float *weight = call.in<float>(1), *bias = g.biased ? call.in<float>(2) : nullptr;
   auto* rows = static_cast<float*>(call.workspace);
@@ -158,9 +157,9 @@ conv2d::WeightGradient<Spread> grad_weight(const OpView& op) {
   return conv2d::weight_gradient(g, Spread{g, {}, g.convolved()});
 }
 
-void run_grad_weight(const KernelCall& call) {
-  conv2d::run_weight_gradient<Spread>(call);
-  const Geometry& g = static_cast<const conv2d::WeightGradient<Spread>*>(call.state)->gradient.g;
+void run_grad_weight(const KernelCall& call, const conv2d::WeightGradient<Spread>& s) {
+  conv2d::run_weight_gradient<Spread>(call, s);
+  const Geometry& g = s.gradient.g;
   const std::int64_t outputs = g.y.c;
   float* db = call.out<float>(1);
   std::fill_n(db, outputs, 0.0f);
@@ -172,14 +171,14 @@ void run_grad_weight(const KernelCall& call) {
   });
 }
 
-runtime::KernelFunction forward_function(const Forward& s) {
-  return s.g.pool == Pair{2, 2} ? run_forward<2> : run_forward<0>;
+void run_forward(const KernelCall& call, const Forward& s) {
+  s.g.pool == Pair{2, 2} ? run_pooled<2>(call, s) : run_pooled<0>(call, s);
 }
 
 }  // namespace
 
 Kernel xsmm_forward() {
-  return conv2d::xsmm_kernel<forward, forward_function, padding_halo<Geometry::forward>>(true);
+  return conv2d::xsmm_kernel<forward, run_forward, padding_halo<Geometry::forward>>(true);
 }
 Kernel xsmm_grad_input() {
   return conv2d::xsmm_grad_input_kernel<Geometry::grad_input, grad_input,

@@ -70,8 +70,7 @@ struct ForwardState {
   }
 };
 
-void forward_xsmm(const KernelCall& call) {
-  const auto& state = *static_cast<const ForwardState*>(call.state);
+void forward_xsmm(const KernelCall& call, const ForwardState& state) {
   const DenseForward& s = state.layer;
   const float *x = call.in<float>(0), *weight = call.in<float>(1);
   const float* bias = s.biased ? call.in<float>(2) : nullptr;
@@ -91,8 +90,7 @@ void forward_xsmm(const KernelCall& call) {
   }
 }
 
-void forward_plain(const KernelCall& call) {
-  const auto& state = *static_cast<const DenseForward*>(call.state);
+void forward_plain(const KernelCall& call, const DenseForward& state) {
   // Plain variables: clang 14 takes no structured binding into an OpenMP loop.
   const std::int64_t n = state.n, inputs = state.i, outputs = state.o;
   const float *x = call.in<float>(0), *weight = call.in<float>(1);
@@ -139,8 +137,7 @@ struct ByWeightState {
   static std::int64_t floats(const DenseSizes& s) noexcept { return tile * s.o; }
 };
 
-void grad_input_by_weight(const KernelCall& call) {
-  const auto& state = *static_cast<const ByWeightState*>(call.state);
+void grad_input_by_weight(const KernelCall& call, const ByWeightState& state) {
   const float *gradient = call.in<float>(0), *weight = call.in<float>(1),
               *output = state.layer.masked ? call.in<float>(2) : nullptr;
   float* dx = call.out<float>(0);
@@ -181,8 +178,7 @@ struct BySampleState {
   }
 };
 
-void grad_input_by_sample(const KernelCall& call) {
-  const auto& state = *static_cast<const BySampleState*>(call.state);
+void grad_input_by_sample(const KernelCall& call, const BySampleState& state) {
   const auto [n, inputs, outputs] = static_cast<const DenseSizes&>(state.layer);
   const float *gradient = call.in<float>(0), *weight = call.in<float>(1),
               *output = state.layer.masked ? call.in<float>(2) : nullptr;
@@ -215,13 +211,11 @@ std::int64_t grad_input_workspace(const OpView& op) {
 
 PreparedKernel prepare_grad_input(const OpView& op) {
   const DenseGradInput layer(op);
-  if (BySampleState::pays(layer))
-    return {grad_input_by_sample, std::make_shared<const BySampleState>(layer)};
-  return {grad_input_by_weight, std::make_shared<const ByWeightState>(layer)};
+  if (BySampleState::pays(layer)) return prepared<grad_input_by_sample>(BySampleState(layer));
+  return prepared<grad_input_by_weight>(ByWeightState(layer));
 }
 
-void grad_input_plain(const KernelCall& call) {
-  const auto& layer = *static_cast<const DenseGradInput*>(call.state);
+void grad_input_plain(const KernelCall& call, const DenseGradInput& layer) {
   const std::int64_t n = layer.n, inputs = layer.i, outputs = layer.o;
   const float *gradient = call.in<float>(0), *weight = call.in<float>(1);
   float* dx = call.out<float>(0);

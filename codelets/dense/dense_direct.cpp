@@ -91,10 +91,9 @@ constexpr auto forward_tiles(std::index_sequence<at...>) {
       forward_tile<at / most_vectors + 1, at % most_vectors + 1>...};
 }
 
-void forward(const KernelCall& call) {
+void forward(const KernelCall& call, const State& state) {
   static constexpr auto tiles =
       forward_tiles(std::make_index_sequence<most_samples * most_vectors>());
-  const auto& state = *static_cast<const State*>(call.state);
   const std::int64_t n = state.n, outputs = state.o;
   if (n == 0) return;
   const float* weight = call.in<float>(1);

@@ -42,8 +42,8 @@ struct Call {
   const float *gradient, *weight, *output;
   float* dx;
 
-  explicit Call(const KernelCall& call)
-      : layer(*static_cast<const DenseGradInput*>(call.state)),
+  Call(const KernelCall& call, const DenseGradInput& sizes)
+      : layer(sizes),
         gradient(call.in<float>(0)),
         weight(call.in<float>(1)),
         output(layer.masked ? call.in<float>(2) : nullptr),
@@ -109,9 +109,9 @@ struct Call {
   }
 };
 
-void run(const KernelCall& arguments) {
-  const Call call(arguments);
-  const std::int64_t samples = call.layer.n, inputs = call.layer.i;
+void run(const KernelCall& arguments, const DenseGradInput& layer) {
+  const Call call(arguments, layer);
+  const std::int64_t samples = layer.n, inputs = layer.i;
   for (std::int64_t i = 0; i < inputs; i += lanes) {
     const std::int64_t end = std::min(i + lanes, inputs);
     std::int64_t n = 0;

@@ -39,11 +39,8 @@ struct Update {
   sgd::VectorStep step;
   DenseUpdated updated;
 
-  explicit Update(const KernelCall& c)
-      : state(*static_cast<const State*>(c.state)),
-        call(c),
-        step(state.rule, *c.in<float>(1)),
-        updated(c, state.pairs) {}
+  Update(const KernelCall& c, const State& s)
+      : state(s), call(c), step(state.rule, *c.in<float>(1)), updated(c, state.pairs) {}
 
   /// Inputs [i, i + rows), outputs from o on, of whose last vector some are there.
   template <bool tree, int rows, int vectors>
@@ -131,12 +128,12 @@ struct Update {
   }
 };
 
-void run(const KernelCall& call) {
-  const Update update(call);
-  const DensePairs& pairs = update.state.pairs;
+void run(const KernelCall& call, const State& state) {
+  const Update update(call, state);
+  const DensePairs& pairs = state.pairs;
   for (std::int64_t i = pairs.begin; i < pairs.end; i += block) {
     const std::int64_t end = std::min(i + block, pairs.end);
-    for (const Part& part : update.state.tiles) {
+    for (const Part& part : state.tiles) {
       const std::int64_t o = part.first * lanes;
       const __mmask16 last = first_lanes(pairs.outputs - o - (part.count - 1) * lanes);
       switch (part.count) {

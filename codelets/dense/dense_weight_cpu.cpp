@@ -93,8 +93,7 @@ struct GradWeightState {
   }
 };
 
-void grad_weight_xsmm(const KernelCall& call) {
-  const auto& state = *static_cast<const GradWeightState*>(call.state);
+void grad_weight_xsmm(const KernelCall& call, const GradWeightState& state) {
   const DensePairs& pairs = state.pairs;
   for (std::int64_t i = pairs.begin; i < pairs.end; i += tile)
     state.tile_of_rows(call, i, call.out<float>(0) + (i - pairs.begin) * pairs.outputs);
@@ -139,8 +138,7 @@ void plain_row(const DensePairs& pairs, const KernelCall& call, std::int64_t i, 
     write_tree(pairs, call, 0, all, i, o, std::min(tile, outputs - o), row + o);
 }
 
-void grad_weight_plain(const KernelCall& call) {
-  const DensePairs& pairs = *static_cast<const DensePairs*>(call.state);
+void grad_weight_plain(const KernelCall& call, const DensePairs& pairs) {
   for (std::int64_t i = pairs.begin; i < pairs.end; ++i)
     plain_row(pairs, call, i, call.out<float>(0) + (i - pairs.begin) * pairs.outputs);
 }
@@ -162,8 +160,7 @@ struct XsmmUpdate : GradWeightState {
       : GradWeightState(op, DensePairs::of_update), step(op, op.has_operand(2)) {}
 };
 
-void update_xsmm(const KernelCall& call) {
-  const auto& state = *static_cast<const XsmmUpdate*>(call.state);
+void update_xsmm(const KernelCall& call, const XsmmUpdate& state) {
   const DensePairs& pairs = state.pairs;
   const DenseUpdated updated(call, pairs);
   for (std::int64_t i = pairs.begin; i < pairs.end; i += tile) {
@@ -180,8 +177,8 @@ struct PlainUpdate {
       : pairs(op, DensePairs::of_update), step(op, op.has_operand(2)) {}
 };
 
-void update_plain(const KernelCall& call) {
-  const auto& [pairs, step] = *static_cast<const PlainUpdate*>(call.state);
+void update_plain(const KernelCall& call, const PlainUpdate& update) {
+  const auto& [pairs, step] = update;
   const DenseUpdated updated(call, pairs);
   for (std::int64_t i = pairs.begin; i < pairs.end; ++i) {
     plain_row(pairs, call, i, static_cast<float*>(call.workspace));

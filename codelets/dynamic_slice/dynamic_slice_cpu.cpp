@@ -10,8 +10,7 @@ struct State {
   std::int64_t all = 0, rows = 0;  ///< of x, of y
 };
 
-void run(const KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
+void run(const KernelCall& call, const State& state) {
   const DynamicRows rows{state.all, state.rows, call.in<std::int64_t>(1)};
   auto* y = call.out<std::uint8_t>(0);
   if (const std::uint32_t fault = rows.fault(); fault != 0) {

@@ -8,8 +8,7 @@ struct State {
   std::uint64_t scale = 1, offset = 0;
 };
 
-void run(const KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
+void run(const KernelCall& call, const State& state) {
   // Unsigned: these wrap around where signed ones must not overflow.
   const auto operand = [&](std::size_t i) {
     return static_cast<std::uint64_t>(*call.in<std::int64_t>(i));

@@ -335,8 +335,7 @@ class Run {
   bool is_last_ = true;
 };
 
-void run(const KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
+void run(const KernelCall& call, const State& state) {
   if (state.is_one_loop) {
     return state.fused.run(call.results, call.operands, 0,
                            static_cast<std::size_t>(state.walk.row.size));

@@ -125,8 +125,7 @@ const float* tile_of_b(const MatmulSizes& s, const Block& block, std::int64_t fr
   return copy;
 }
 
-void run_xsmm(const KernelCall& call) {
-  const auto& state = *static_cast<const XsmmState*>(call.state);
+void run_xsmm(const KernelCall& call, const XsmmState& state) {
   const MatmulSizes& s = state.product.size;
   const float *a = call.in<float>(state.product.left), *b = call.in<float>(state.product.right);
   float* c = call.out<float>(0);
@@ -210,8 +209,7 @@ void all_dots(const MatmulSizes& s, const T* a, const T* b, T* c) noexcept {
 }
 
 template <class T>
-void run_plain(const KernelCall& call) {
-  const Product& product = *static_cast<const Product*>(call.state);
+void run_plain(const KernelCall& call, const Product& product) {
   const MatmulSizes& s = product.size;
   const T *a = call.in<T>(product.left), *b = call.in<T>(product.right);
   T* c = call.out<T>(0);

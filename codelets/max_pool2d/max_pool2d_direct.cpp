@@ -64,8 +64,7 @@ void for_each_vector(const Direct& d, F f) {
   }
 }
 
-void run_forward(const KernelCall& call) {
-  const auto& d = *static_cast<const Direct*>(call.state);
+void run_forward(const KernelCall& call, const Direct& d) {
   const __m512i left = _mm512_load_si512(d.left.data()), right = _mm512_load_si512(d.right.data());
   for_each_vector(d, [&](std::int64_t i, std::int64_t oy, std::int64_t ox, std::int64_t windows) {
     const std::uint32_t in = d.inputs(windows);
@@ -96,8 +95,7 @@ void run_forward(const KernelCall& call) {
   zero_halo(call.out<std::uint8_t>(1), d.g.code);
 }
 
-void run_grad(const KernelCall& call) {
-  const auto& d = *static_cast<const Direct*>(call.state);
+void run_grad(const KernelCall& call, const Direct& d) {
   for_each_vector(d, [&](std::int64_t i, std::int64_t oy, std::int64_t ox, std::int64_t windows) {
     const std::uint32_t in = d.inputs(windows);
     const auto out = static_cast<__mmask16>(d.outputs(windows));

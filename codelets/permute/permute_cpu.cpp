@@ -31,8 +31,7 @@ struct State {
 };
 
 template <std::int64_t bytes>
-void copy_runs(const KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
+void copy_runs(const KernelCall& call, const State& state) {
   const auto* x = call.in<std::byte>(0);
   auto* y = call.out<std::byte>(0);
   const auto length = static_cast<std::size_t>(state.last.size * bytes);
@@ -55,8 +54,7 @@ void transpose_tile(const std::byte* x, std::int64_t row_x, std::byte* y, std::i
 }
 
 template <std::int64_t bytes>
-void transpose(const KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
+void transpose(const KernelCall& call, const State& state) {
   const auto* x = call.in<std::byte>(0);
   auto* y = call.out<std::byte>(0);
   const std::int64_t rows = state.first.size, columns = state.last.size;
@@ -73,16 +71,19 @@ void transpose(const KernelCall& call) {
   });
 }
 
+template <std::int64_t bytes>
+PreparedKernel of_bytes(const State& state) {
+  return state.has_runs() ? prepared<copy_runs<bytes>>(state) : prepared<transpose<bytes>>(state);
+}
+
 PreparedKernel choose(const OpView& op) {
-  auto state = std::make_shared<const State>(op);
-  const bool runs = state->has_runs();
   switch (size_of(op.result(0).type)) {
     case 1:
-      return {runs ? copy_runs<1> : transpose<1>, state};
+      return of_bytes<1>(State(op));
     case 4:
-      return {runs ? copy_runs<4> : transpose<4>, state};
+      return of_bytes<4>(State(op));
     default:
-      return {runs ? copy_runs<8> : transpose<8>, state};
+      return of_bytes<8>(State(op));
   }
 }
 

@@ -11,8 +11,7 @@ struct State {
   bool has_end = false;
 };
 
-void replace(const KernelCall& call) {
-  const State& state = *static_cast<const State*>(call.state);
+void replace(const KernelCall& call, const State& state) {
   const auto *x = call.in<std::uint8_t>(0), *replacement = call.in<std::uint8_t>(1);
   auto* y = call.out<std::uint8_t>(0);
   const DynamicRows rows{state.rows, state.replaced, call.in<std::int64_t>(2),

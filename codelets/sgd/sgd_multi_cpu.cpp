@@ -29,8 +29,7 @@ void sum_rows(const float* gradient, const Updates::Item& item, std::int64_t fro
   std::copy_n(totals.begin(), count, sums);
 }
 
-void run(const KernelCall& call) {
-  const State& updates = *static_cast<const State*>(call.state);
+void run(const KernelCall& call, const State& updates) {
   const float rate = *call.in<float>(0);
   for (std::size_t i = 0; i < updates.items.size(); ++i) {
     const Updates::Item& item = updates.items[i];

@@ -9,8 +9,7 @@ struct State {
   std::int64_t begin = 0, end = 0, all = 0;  ///< rows of dx: the slice, and how many there are
 };
 
-void run(const KernelCall& call) {
-  const State& s = *static_cast<const State*>(call.state);
+void run(const KernelCall& call, const State& s) {
   auto* dx = call.out<std::uint8_t>(0);
   // All zero bits are the number 0.
   std::fill_n(dx, s.dx.span(s.begin), std::uint8_t{0});

@@ -6,8 +6,7 @@ namespace arenite::codelets {
 namespace {
 
 /// `value`: which operand prefix_value is.
-std::int64_t prefix_of(const KernelCall& call, std::size_t value) {
-  const PrefixedRows& state = *static_cast<const PrefixedRows*>(call.state);
+std::int64_t prefix_of(const KernelCall& call, const PrefixedRows& state, std::size_t value) {
   if (state.prefix >= 0) return state.prefix;
   const std::int64_t prefix = *call.in<std::int64_t>(value);
   if (prefix >= 0 && prefix <= state.axis.length) return prefix;
@@ -20,9 +19,9 @@ void copy(const float* from, float* to, std::int64_t begin, std::int64_t end) no
   if (from != to) std::copy(from + begin, from + end, to + begin);
 }
 
-void run_softmax(const KernelCall& call) {
-  const LastAxis axis = static_cast<const PrefixedRows*>(call.state)->axis;
-  const std::int64_t prefix = prefix_of(call, 1);
+void run_softmax(const KernelCall& call, const PrefixedRows& state) {
+  const LastAxis axis = state.axis;
+  const std::int64_t prefix = prefix_of(call, state, 1);
   for (std::int64_t r = 0; r < axis.rows; ++r) {
     const float* x = call.in<float>(0) + r * axis.length;
     float* y = call.out<float>(0) + r * axis.length;
@@ -34,9 +33,9 @@ void run_softmax(const KernelCall& call) {
   }
 }
 
-void run_grad(const KernelCall& call) {
-  const LastAxis axis = static_cast<const PrefixedRows*>(call.state)->axis;
-  const std::int64_t prefix = prefix_of(call, 2);
+void run_grad(const KernelCall& call, const PrefixedRows& state) {
+  const LastAxis axis = state.axis;
+  const std::int64_t prefix = prefix_of(call, state, 2);
   for (std::int64_t r = 0; r < axis.rows; ++r) {
     const float* gradient = call.in<float>(0) + r * axis.length;
     const float* y = call.in<float>(1) + r * axis.length;

@@ -47,8 +47,7 @@ float write_few(const float* row, std::int64_t count, std::int64_t label, float 
   return sum;
 }
 
-void run_loss(const KernelCall& call) {
-  const LossSizes& state = *static_cast<const LossSizes*>(call.state);
+void run_loss(const KernelCall& call, const LossSizes& state) {
   const std::int64_t classes = state.classes;
   const auto* labels = call.in<std::int32_t>(1);
   const auto share = static_cast<float>(1 / state.divisor);
