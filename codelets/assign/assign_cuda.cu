@@ -8,27 +8,16 @@
 namespace arenite::codelets {
 namespace {
 
-template <class T>
-void copy(const KernelCall& call, const void* source, void* target) {
-  const T* from = static_cast<const T*>(source);
-  T* to = static_cast<T*>(target);
-  cuda::for_each(call, cuda::count_of(call),
-                 [=] ARENITE_THREAD(std::int64_t i) { to[i] = from[i]; });
-}
-
-template <class T>
-void assign(const KernelCall& call) {
-  copy<T>(call, call.operands[1], call.results[0]);
-}
-
-template <class T>
-void identity(const KernelCall& call) {
-  copy<T>(call, call.operands[0], call.results[0]);
+/// Elements of one operand.
+template <class T, std::size_t operand>
+void copy(const KernelCall& call, const std::int64_t& count) {
+  const T* from = call.in<T>(operand);
+  T* to = call.out<T>(0);
+  cuda::for_each(call, count, [=] ARENITE_THREAD(std::int64_t i) { to[i] = from[i]; });
 }
 
 /// Between spaces the device's copy engine works beside the kernels.
-void transfer(const KernelCall& call) {
-  const auto bytes = static_cast<std::size_t>(cuda::count_of(call));
+void transfer(const KernelCall& call, const std::size_t& bytes) {
 #ifdef __CUDACC__
   cudaMemcpyAsync(call.results[0], call.operands[0], bytes, cudaMemcpyDefault,
                   static_cast<cudaStream_t>(call.stream));
@@ -50,22 +39,24 @@ graph::Support within_one(const OpView& op) {
   return cuda::disjoint(op);
 }
 
-cuda::Elements bytes_of(const OpView& op) {
-  return {graph::byte_size(op.operand(0).type, op.operand(0).shape)};
+std::int64_t elements_of(const OpView& op) { return op.operand(0).shape.elements(); }
+
+std::size_t bytes_of(const OpView& op) {
+  return static_cast<std::size_t>(graph::byte_size(op.operand(0).type, op.operand(0).shape));
 }
 
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(assign)(runtime::KernelTable& kernels) {
   using std::uint32_t, std::uint64_t, std::uint8_t;
-  kernels.add("assign", cuda::copying<cuda::elements_of>(assign<uint8_t>, assign<uint32_t>,
-                                                         assign<uint64_t>));
+  kernels.add("assign",
+              cuda::copying<elements_of, copy<uint8_t, 1>, copy<uint32_t, 1>, copy<uint64_t, 1>>());
   kernels.add("identity", {.name = "transfer",
                            .device = DeviceKind::cuda,
                            .supports = between_spaces,
                            .prepare = prepare<bytes_of, transfer>});
   Kernel within =
-      cuda::copying<cuda::elements_of>(identity<uint8_t>, identity<uint32_t>, identity<uint64_t>);
+      cuda::copying<elements_of, copy<uint8_t, 0>, copy<uint32_t, 0>, copy<uint64_t, 0>>();
   within.supports = within_one;
   kernels.add("identity", std::move(within));
 }

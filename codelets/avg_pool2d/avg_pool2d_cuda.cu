@@ -12,8 +12,7 @@ ARENITE_GPU float divisor(const Geometry& g, std::int64_t oy, std::int64_t ox) {
   return static_cast<float>(cuda::tap_count(g.window, g.x, oy, ox));
 }
 
-void run_forward(const KernelCall& call) {
-  const Geometry g = *static_cast<const Geometry*>(call.state);
+void run_forward(const KernelCall& call, const Geometry& g) {
   const float* x = call.in<float>(0);
   float* y = call.out<float>(0);
   cuda::for_each(call, cuda::elements(g.y), [=] ARENITE_THREAD(std::int64_t i) {
@@ -27,8 +26,7 @@ void run_forward(const KernelCall& call) {
   });
 }
 
-void run_grad(const KernelCall& call) {
-  const Geometry g = *static_cast<const Geometry*>(call.state);
+void run_grad(const KernelCall& call, const Geometry& g) {
   const float* gradient = call.in<float>(0);
   float* dx = call.out<float>(0);
   cuda::for_each(call, cuda::elements(g.x), [=] ARENITE_THREAD(std::int64_t i) {

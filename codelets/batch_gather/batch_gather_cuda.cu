@@ -29,8 +29,7 @@ ARENITE_GPU std::int64_t image_of(const State& s, const std::int32_t* order, std
   return image >= 0 && image < s.images ? image : -1;
 }
 
-void run(const KernelCall& call) {
-  const State s = *static_cast<const State*>(call.state);
+void run(const KernelCall& call, const State& s) {
   const auto *images = call.in<std::uint8_t>(0), *labels = call.in<std::uint8_t>(1);
   const auto* order = call.in<std::int32_t>(2);
   const auto* cursor = call.in<std::int64_t>(3);

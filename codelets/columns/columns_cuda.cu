@@ -4,8 +4,7 @@
 namespace arenite::codelets {
 namespace {
 
-void run(const KernelCall& call) {
-  const auto& state = *static_cast<const columns::State*>(call.state);
+void run(const KernelCall& call, const columns::State& state) {
   float* y = call.out<float>(0);
   const std::int64_t width = state.width;
   for (std::size_t i = 0; i < state.pieces.size(); ++i) {

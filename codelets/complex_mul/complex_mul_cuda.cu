@@ -23,8 +23,7 @@ Product product_of(const OpView& op) {
 }
 
 template <class T>
-void run_mul(const KernelCall& call) {
-  const Product p = *static_cast<const Product*>(call.state);
+void run_mul(const KernelCall& call, const Product& p) {
   const T *a = call.in<T>(0), *b = call.in<T>(1);
   T* y = call.out<T>(0);
   const T sign = p.conjugate ? -1 : 1;
@@ -60,8 +59,7 @@ Gradient gradient_of(const OpView& op) {
 }
 
 template <class T>
-void run_grad_right(const KernelCall& call) {
-  const Gradient state = *static_cast<const Gradient*>(call.state);
+void run_grad_right(const KernelCall& call, const Gradient& state) {
   const cuda::Offsets sums = state.sums, terms = state.terms;
   const T *gradient = call.in<T>(0), *a = call.in<T>(1);
   T* db = call.out<T>(0);

@@ -24,8 +24,7 @@ ARENITE_GPU inline float add_products(float sum, const Geometry& g, const float*
 }
 
 template <bool pooled>
-void run_grad_input(const KernelCall& call) {
-  const Geometry g = *static_cast<const Geometry*>(call.state);
+void run_grad_input(const KernelCall& call, const Geometry& g) {
   const float *gradient = call.in<float>(0), *weight = call.in<float>(pooled ? 2 : 1),
               *output = g.output ? call.in<float>(pooled ? 3 : 2) : nullptr;
   const auto* code = pooled ? call.in<std::uint8_t>(1) : nullptr;
@@ -55,8 +54,7 @@ cuda::Chunks chunks_of(const Geometry& g) {
 }
 
 template <bool pooled>
-void run_grad_weight(const KernelCall& call) {
-  const Geometry g = *static_cast<const Geometry*>(call.state);
+void run_grad_weight(const KernelCall& call, const Geometry& g) {
   const float *x = call.in<float>(0), *gradient = call.in<float>(1);
   const auto* code = pooled ? call.in<std::uint8_t>(2) : nullptr;
   float *dweight = call.out<float>(0), *dbias = pooled ? call.out<float>(1) : nullptr;

@@ -5,8 +5,7 @@ namespace {
 
 using conv2d::Geometry;
 
-void run_forward(const KernelCall& call) {
-  const Geometry g = *static_cast<const Geometry*>(call.state);
+void run_forward(const KernelCall& call, const Geometry& g) {
   const float *x = call.in<float>(0), *weight = call.in<float>(1),
               *bias = g.biased ? call.in<float>(2) : nullptr;
   float* y = call.out<float>(0);

@@ -31,8 +31,7 @@ using Forward = OneConvolution<Geometry::forward, Direction::forward>;
 using GradInput = OneConvolution<Geometry::grad_input, Direction::input_gradient>;
 using GradWeight = OneConvolution<Geometry::grad_weight, Direction::weight_gradient>;
 
-void run_forward(const KernelCall& call) {
-  const auto& s = *static_cast<const Forward*>(call.state);
+void run_forward(const KernelCall& call, const Forward& s) {
   s.run(call);
   const bool relu = s.g.relu;
   if (!s.g.biased && !relu) return;
@@ -45,8 +44,7 @@ void run_forward(const KernelCall& call) {
   });
 }
 
-void run_grad_input(const KernelCall& call) {
-  const auto& s = *static_cast<const GradInput*>(call.state);
+void run_grad_input(const KernelCall& call, const GradInput& s) {
   s.run(call);
   if (s.g.output)
     cuda::rectify_gradient(call, s.sizes().image(), call.in<float>(2), call.out<float>(0));

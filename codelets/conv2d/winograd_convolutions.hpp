@@ -199,8 +199,8 @@ void add_winograd(runtime::KernelTable& kernels, const std::string& op) {
   const auto add = [&](const char* name,
                        const std::function<graph::Support(const OpView&)>& supports,
                        const std::function<Convolution(const OpView&)>& make, bool only_chosen) {
-    Kernel kernel = cuda::own(name, supports, [=](const OpView& view) -> PreparedKernel {
-      return {cuda::run_state<Convolution>, std::make_shared<const Convolution>(make(view))};
+    Kernel kernel = cuda::own(name, supports, [=](const OpView& view) {
+      return prepared<cuda::run_state<Convolution>>(make(view));
     });
     if constexpr (requires(const Convolution& convolution) { convolution.workspace(); })
       kernel.workspace = [=](const OpView& view) { return make(view).workspace(); };

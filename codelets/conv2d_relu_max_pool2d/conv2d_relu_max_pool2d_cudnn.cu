@@ -43,16 +43,14 @@ struct Fused {
 using Forward = Fused<Geometry::forward, Direction::forward>;
 using GradInput = Fused<Geometry::grad_input, Direction::input_gradient>;
 
-void run_forward(const KernelCall& call) {
-  const auto& s = *static_cast<const Forward*>(call.state);
+void run_forward(const KernelCall& call, const Forward& s) {
   float* convolved = s.outputs(call);
   s.run(call, call.in<float>(0), call.in<float>(1), convolved);
   pool_convolved(call, s.g, s.size, convolved, s.g.biased ? call.in<float>(2) : nullptr,
                  call.out<float>(0), call.out<std::uint8_t>(1));
 }
 
-void run_grad_input(const KernelCall& call) {
-  const auto& s = *static_cast<const GradInput*>(call.state);
+void run_grad_input(const KernelCall& call, const GradInput& s) {
   float* spread = s.outputs(call);
   spread_gradient(call, s.g, s.size, call.in<float>(0), call.in<std::uint8_t>(1), spread);
   s.run(call, spread, call.in<float>(2), call.out<float>(0));
@@ -71,8 +69,7 @@ struct GradWeight : Fused<Geometry::grad_weight, Direction::weight_gradient> {
   }
 };
 
-void run_grad_weight(const KernelCall& call) {
-  const auto& s = *static_cast<const GradWeight*>(call.state);
+void run_grad_weight(const KernelCall& call, const GradWeight& s) {
   const float* gradient = call.in<float>(1);
   const auto* code = call.in<std::uint8_t>(2);
   float *spread = s.outputs(call), *dbias = call.out<float>(1);

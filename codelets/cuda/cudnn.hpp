@@ -160,7 +160,7 @@ class Convolution {
 
 /// The operator's kernels, whose `State` is made of an op, what it computes in, and an algorithm's
 /// place.
-template <class State, runtime::KernelFunction run>
+template <class State, auto run>
 void add_convolution(runtime::KernelTable& kernels, std::string_view op) {
   for (const runtime::Compute compute : all_computes) {
     const int places = compute == runtime::Compute::float32 ? cudnn_places : 1;

@@ -5,7 +5,6 @@
 #include "codelets/words.hpp"
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -75,8 +74,8 @@ std::int64_t workspace_of(const OpView& op) {
 
 /// Runs the `State` that was prepared for an op.
 template <class State>
-void run_state(const KernelCall& call) {
-  static_cast<const State*>(call.state)->run(call);
+void run_state(const KernelCall& call, const State& state) {
+  state.run(call);
 }
 
 /// Elements of a row of the first axis; none where there is no row.
@@ -84,32 +83,15 @@ inline std::int64_t row_elements(const Shape& shape) {
   return shape.elements() == 0 ? 0 : shape.elements() / shape[0];
 }
 
-/// What most elementwise kernels need to know: how many elements operand 0 has, or the result of an
-/// op without operands.
-struct Elements {
-  std::int64_t count = 0;
-};
-
-inline Elements elements_of(const OpView& op) {
-  return {(op.operand_count() > 0 ? op.operand(0) : op.result(0)).shape.elements()};
-}
-
-inline std::int64_t count_of(const KernelCall& call) {
-  return static_cast<const Elements*>(call.state)->count;
-}
-
-/// A kernel of our own that only copies elements: the functions for those of 1, 4 and 8 bytes, and
-/// what makes their state of an op.
-template <auto state_of>
-Kernel copying(runtime::KernelFunction one, runtime::KernelFunction four,
-               runtime::KernelFunction eight) {
-  return own([=](const OpView& op) -> PreparedKernel {
-    const auto state = state_of(op);
+/// A kernel of our own that only copies elements: what makes its state of an op, and the functions
+/// for those of 1, 4 and 8 bytes.
+template <auto state_of, auto one, auto four, auto eight>
+Kernel copying() {
+  return own([](const OpView& op) {
     const std::int64_t bytes = size_of(op.operand(0).type);
-    runtime::KernelFunction run = eight;
-    if (bytes == 1) run = one;
-    if (bytes == 4) run = four;
-    return {run, std::make_shared<decltype(state)>(state)};
+    return bytes == 1   ? prepare<state_of, one>(op)
+           : bytes == 4 ? prepare<state_of, four>(op)
+                        : prepare<state_of, eight>(op);
   });
 }
 

@@ -10,7 +10,6 @@
 
 #include <arenite/graph/target.hpp>
 
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -55,7 +54,7 @@ inline std::string_view suffix_of(runtime::Compute compute) noexcept {
 
 /// A library's kernel. What `make` makes of an op has `usable()`, `workspace()` and
 /// `expect_usable()`, which throws what the library said; `run` runs it.
-template <runtime::KernelFunction run, int least_alignment, class Make>
+template <auto run, int least_alignment, class Make>
 Kernel library_kernel(const std::string& library, runtime::Compute compute, Make make,
                       bool guards_state = false) {
   Kernel kernel;
@@ -69,11 +68,10 @@ Kernel library_kernel(const std::string& library, runtime::Compute compute, Make
     return {};
   };
   kernel.workspace = [=](const OpView& op) { return make(op).workspace(); };
-  kernel.prepare = [=](const OpView& op) -> PreparedKernel {
-    using State = decltype(make(op));
-    auto state = std::make_shared<const State>(make(op));
-    state->expect_usable();
-    return {run, std::move(state)};
+  kernel.prepare = [=](const OpView& op) {
+    auto state = make(op);
+    state.expect_usable();
+    return prepared<run>(std::move(state));
   };
   kernel.guards_state = guards_state;
   kernel.exclusive = true;
@@ -81,7 +79,7 @@ Kernel library_kernel(const std::string& library, runtime::Compute compute, Make
 }
 
 /// The same of a `State` that is made of an op and a Compute.
-template <class State, runtime::KernelFunction run, int least_alignment>
+template <class State, auto run, int least_alignment>
 Kernel library_kernel(const std::string& library, runtime::Compute compute,
                       bool guards_state = false) {
   const auto make = [=](const OpView& op) { return State(op, compute); };

@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <limits>
-#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -131,7 +130,7 @@ ProductGrid& grid_of(State& state) {
 
 /// "tiled.large" and so on, beside "tiled": the same on tiles of one kind, for those who measure.
 /// `build` makes the state of an op that `fits` takes, and `run` runs it.
-template <auto build, runtime::KernelFunction run>
+template <auto build, auto run>
 void add_tilings(runtime::KernelTable& kernels, const std::string& op,
                  const std::function<graph::Support(const OpView&)>& fits) {
   for (const auto& [name, tiling] : tilings) {
@@ -140,7 +139,6 @@ void add_tilings(runtime::KernelTable& kernels, const std::string& op,
       grid_of(state).take(tiling);
       return state;
     };
-    using State = decltype(build(std::declval<const OpView&>()));
     Kernel kernel = own(
         std::string("tiled.") + name,
         [=, tiling = tiling](const OpView& view) -> graph::Support {
@@ -149,10 +147,8 @@ void add_tilings(runtime::KernelTable& kernels, const std::string& op,
           if (grid_of(state).can_take(tiling)) return {};
           return "rows of other than fours of floats";
         },
-        [=](const OpView& view) -> PreparedKernel {
-          return {run, std::make_shared<const State>(make(view))};
-        });
-    if constexpr (requires(const State& state) { state.workspace(); })
+        [=](const OpView& view) { return prepared<run>(make(view)); });
+    if constexpr (requires(const OpView& view) { build(view).workspace(); })
       kernel.workspace = [=](const OpView& view) { return make(view).workspace(); };
     kernel.only_chosen = true;
     kernels.add(op, std::move(kernel));

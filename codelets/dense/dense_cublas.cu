@@ -41,8 +41,7 @@ struct Forward : DenseForward, Gemm {
   }
 };
 
-void run_forward(const KernelCall& call) {
-  const auto& s = *static_cast<const Forward*>(call.state);
+void run_forward(const KernelCall& call, const Forward& s) {
   float* y = call.out<float>(0);
   const float* bias = s.biased ? call.in<float>(2) : nullptr;
   s.run(call, call.workspace, call.in<float>(0), call.in<float>(1), s.by_library ? bias : nullptr,
@@ -74,8 +73,7 @@ struct GradInput : DenseGradInput, Gemm {
   }
 };
 
-void run_grad_input(const KernelCall& call) {
-  const auto& s = *static_cast<const GradInput*>(call.state);
+void run_grad_input(const KernelCall& call, const GradInput& s) {
   float* dx = call.out<float>(0);
   s.run(call, call.workspace, call.in<float>(0), call.in<float>(1), nullptr, dx);
   if (s.masked) cuda::rectify_gradient(call, s.n * s.i, call.in<float>(2), dx);
@@ -132,8 +130,7 @@ struct GradWeight : WeightGradient {
   std::int64_t workspace() const noexcept { return scratch; }
 };
 
-void run_grad_weight(const KernelCall& call) {
-  const auto& s = *static_cast<const GradWeight*>(call.state);
+void run_grad_weight(const KernelCall& call, const GradWeight& s) {
   s.run(call, call.workspace, call.out<float>(0));
 }
 
@@ -156,8 +153,7 @@ struct Update : WeightGradient {
   std::int64_t workspace() const noexcept { return places.bytes(); }
 };
 
-void run_update(const KernelCall& call) {
-  const auto& s = *static_cast<const Update*>(call.state);
+void run_update(const KernelCall& call, const Update& s) {
   auto* gradient = cuda::at<float>(call.workspace, s.gradient);
   s.run(call, cuda::at<void>(call.workspace, s.products_scratch), gradient);
   const sgd::States states(call, {.velocity = 2}, s.has_velocity);

@@ -6,8 +6,7 @@
 namespace arenite::codelets {
 namespace {
 
-void run_forward(const KernelCall& call) {
-  const DenseForward s = *static_cast<const DenseForward*>(call.state);
+void run_forward(const KernelCall& call, const DenseForward& s) {
   const float *x = call.in<float>(0), *weight = call.in<float>(1),
               *bias = s.biased ? call.in<float>(2) : nullptr;
   float* y = call.out<float>(0);
@@ -19,8 +18,7 @@ void run_forward(const KernelCall& call) {
   });
 }
 
-void run_grad_input(const KernelCall& call) {
-  const DenseGradInput s = *static_cast<const DenseGradInput*>(call.state);
+void run_grad_input(const KernelCall& call, const DenseGradInput& s) {
   const float *gradient = call.in<float>(0), *weight = call.in<float>(1),
               *output = s.masked ? call.in<float>(2) : nullptr;
   float* dx = call.out<float>(0);
@@ -63,8 +61,7 @@ cuda::Chunks chunks_of(const DensePairs& pairs) {
   return {(pairs.end - pairs.begin) * pairs.outputs, samples};
 }
 
-void run_grad_weight(const KernelCall& call) {
-  const auto& state = *static_cast<const DensePairs*>(call.state);
+void run_grad_weight(const KernelCall& call, const DensePairs& state) {
   const Pairs pairs(call, state);
   float* dweight = call.out<float>(0);
   cuda::sum_chunks(
@@ -83,8 +80,7 @@ Update update(const OpView& op) {
   return {DensePairs(op, DensePairs::of_update), sgd::Rule(op), op.has_operand(2)};
 }
 
-void run_update(const KernelCall& call) {
-  const auto& state = *static_cast<const Update*>(call.state);
+void run_update(const KernelCall& call, const Update& state) {
   const Pairs pairs(call, state.pairs);
   const sgd::Rule rule = state.rule;
   const sgd::States states(call, {.velocity = 2}, state.has_velocity);

@@ -50,8 +50,7 @@ Forward forward(const OpView& op) {
   return {{s.n, s.o, s.i, s.i, s.i % 4 == 0, s.o % 4 == 0}, s.biased, s.relu};
 }
 
-void run_forward(const KernelCall& call) {
-  const auto& s = *static_cast<const Forward*>(call.state);
+void run_forward(const KernelCall& call, const Forward& s) {
   s.run(call, call.in<float>(0), call.in<float>(1),
         Activated{{call.out<float>(0)}, s.biased ? call.in<float>(2) : nullptr, s.relu});
 }
@@ -74,8 +73,7 @@ GradInput grad_input(const OpView& op) {
   return {{s.n, s.i, s.o, s.o, s.o % 4 == 0, s.o % 4 == 0}, s.masked};
 }
 
-void run_grad_input(const KernelCall& call) {
-  const auto& s = *static_cast<const GradInput*>(call.state);
+void run_grad_input(const KernelCall& call, const GradInput& s) {
   s.run(call, call.in<float>(0), call.in<float>(1),
         Masked{{call.out<float>(0)}, s.masked ? call.in<float>(2) : nullptr});
 }
@@ -129,8 +127,8 @@ struct WeightGradient {
 
 WeightGradient grad_weight(const OpView& op) { return {op, 0}; }
 
-void run_grad_weight(const KernelCall& call) {
-  static_cast<const WeightGradient*>(call.state)->run(call, Unchanged{{call.out<float>(0)}});
+void run_grad_weight(const KernelCall& call, const WeightGradient& s) {
+  s.run(call, Unchanged{{call.out<float>(0)}});
 }
 
 struct Update : WeightGradient {
@@ -142,8 +140,7 @@ Update update(const OpView& op) {
   return {{op, DensePairs::of_update}, sgd::Rule(op), op.has_operand(2)};
 }
 
-void run_update(const KernelCall& call) {
-  const auto& s = *static_cast<const Update*>(call.state);
+void run_update(const KernelCall& call, const Update& s) {
   s.run(call, Step{.rule = s.rule,
                    .rate = call.in<float>(1),
                    .states = sgd::States(call, {.velocity = 2}, s.has_velocity)});
@@ -188,7 +185,7 @@ graph::Support fits_pair(const OpView& op) {
 }
 
 /// "tiled", which takes small products, and beside it the tiles by name, which take all that fit.
-template <auto build, runtime::KernelFunction run>
+template <auto build, auto run>
 void add(runtime::KernelTable& kernels, const std::string& op,
          graph::Support (*takes)(const OpView&), Extents (*size)(const OpView&)) {
   const auto supports = [=](const OpView& view) -> graph::Support {

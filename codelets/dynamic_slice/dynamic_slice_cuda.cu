@@ -16,8 +16,7 @@ State state_of(const OpView& op) {
 }
 
 template <class T>
-void run(const KernelCall& call) {
-  const State s = *static_cast<const State*>(call.state);
+void run(const KernelCall& call, const State& s) {
   const T* x = call.in<T>(0);
   T* y = call.out<T>(0);
   const DynamicRows rows{s.all, s.rows, call.in<std::int64_t>(1)};
@@ -31,7 +30,7 @@ void run(const KernelCall& call) {
 
 void ARENITE_CUDA_KERNELS(dynamic_slice)(runtime::KernelTable& kernels) {
   kernels.add("dynamic_slice",
-              cuda::copying<state_of>(run<std::uint8_t>, run<std::uint32_t>, run<std::uint64_t>));
+              cuda::copying<state_of, run<std::uint8_t>, run<std::uint32_t>, run<std::uint64_t>>());
 }
 
 }  // namespace arenite::codelets

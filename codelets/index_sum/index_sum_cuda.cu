@@ -14,8 +14,7 @@ State state_of(const OpView& op) {
           .offset = static_cast<std::uint64_t>(op.integer("offset"))};
 }
 
-void run(const KernelCall& call) {
-  const State s = *static_cast<const State*>(call.state);
+void run(const KernelCall& call, const State& s) {
   // Unsigned: these wrap around where signed ones must not overflow.
   const auto *a = call.in<std::uint64_t>(0), *b = s.two ? call.in<std::uint64_t>(1) : nullptr;
   auto* y = call.out<std::uint64_t>(0);

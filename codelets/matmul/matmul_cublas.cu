@@ -28,9 +28,8 @@ struct Matmul : cuda::Gemm {
   }
 };
 
-void run(const KernelCall& call) {
-  static_cast<const Matmul*>(call.state)
-      ->run(call, call.workspace, call.in<void>(0), call.in<void>(1), nullptr, call.out<void>(0));
+void run(const KernelCall& call, const Matmul& product) {
+  product.run(call, call.workspace, call.in<void>(0), call.in<void>(1), nullptr, call.out<void>(0));
 }
 
 }  // namespace

@@ -6,8 +6,7 @@ namespace arenite::codelets {
 namespace {
 
 template <class T>
-void run(const KernelCall& call) {
-  const MatmulSizes s = *static_cast<const MatmulSizes*>(call.state);
+void run(const KernelCall& call, const MatmulSizes& s) {
   const T *a = call.in<T>(0), *b = call.in<T>(1);
   T* c = call.out<T>(0);
   const std::int64_t row_a = s.transpose_a ? 1 : s.inner, column_a = s.transpose_a ? s.rows : 1,

@@ -6,8 +6,7 @@ namespace {
 
 using max_pool2d::Geometry;
 
-void run_forward(const KernelCall& call) {
-  const Geometry g = *static_cast<const Geometry*>(call.state);
+void run_forward(const KernelCall& call, const Geometry& g) {
   const float* x = call.in<float>(0);
   float* y = call.out<float>(0);
   auto* code = call.out<std::uint8_t>(1);
@@ -28,8 +27,7 @@ void run_forward(const KernelCall& call) {
   });
 }
 
-void run_grad(const KernelCall& call) {
-  const Geometry g = *static_cast<const Geometry*>(call.state);
+void run_grad(const KernelCall& call, const Geometry& g) {
   const float* gradient = call.in<float>(0);
   const auto* code = call.in<std::uint8_t>(1);
   float* dx = call.out<float>(0);

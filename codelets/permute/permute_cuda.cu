@@ -16,8 +16,7 @@ cuda::Offsets offsets_of(const OpView& op) {
 }
 
 template <class T>
-void run(const KernelCall& call) {
-  const cuda::Offsets offsets = *static_cast<const cuda::Offsets*>(call.state);
+void run(const KernelCall& call, const cuda::Offsets& offsets) {
   const T* x = call.in<T>(0);
   T* y = call.out<T>(0);
   cuda::for_each(call, offsets.count(),
@@ -27,8 +26,9 @@ void run(const KernelCall& call) {
 }  // namespace
 
 void ARENITE_CUDA_KERNELS(permute)(runtime::KernelTable& kernels) {
-  kernels.add("permute",
-              cuda::copying<offsets_of>(run<std::uint8_t>, run<std::uint32_t>, run<std::uint64_t>));
+  kernels.add(
+      "permute",
+      cuda::copying<offsets_of, run<std::uint8_t>, run<std::uint32_t>, run<std::uint64_t>>());
 }
 
 }  // namespace arenite::codelets

@@ -20,8 +20,7 @@ State state_of(const OpView& op) {
 }
 
 template <class T>
-void replace(const KernelCall& call) {
-  const State s = *static_cast<const State*>(call.state);
+void replace(const KernelCall& call, const State& s) {
   const T* x = call.in<T>(0);
   T* y = call.out<T>(0);
   const DynamicRows rows{s.rows, s.replaced, call.in<std::int64_t>(2),
@@ -41,7 +40,7 @@ void replace(const KernelCall& call) {
 void ARENITE_CUDA_KERNELS(replace_slice)(runtime::KernelTable& kernels) {
   using std::uint32_t, std::uint64_t, std::uint8_t;
   kernels.add("replace_slice",
-              cuda::copying<state_of>(replace<uint8_t>, replace<uint32_t>, replace<uint64_t>));
+              cuda::copying<state_of, replace<uint8_t>, replace<uint32_t>, replace<uint64_t>>());
 }
 
 }  // namespace arenite::codelets

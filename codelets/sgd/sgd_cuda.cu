@@ -38,9 +38,8 @@ struct Grid {
   }
 };
 
-void run_multi(const KernelCall& call) {
+void run_multi(const KernelCall& call, const sgd::Updates& updates) {
   using sgd::Updates;
-  const Updates& updates = *static_cast<const Updates*>(call.state);
   const sgd::Rule rule = updates.rule;
   const float* rate = call.in<float>(0);
   for (std::size_t begin = 0; begin < updates.items.size(); begin += most_at_once) {

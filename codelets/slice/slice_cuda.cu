@@ -14,8 +14,7 @@ State state_of(const OpView& op) {
   return {.all = dx.elements(), .begin = begin, .end = begin + gradient.elements()};
 }
 
-void run(const KernelCall& call) {
-  const State s = *static_cast<const State*>(call.state);
+void run(const KernelCall& call, const State& s) {
   const float* gradient = call.in<float>(0);
   float* dx = call.out<float>(0);
   cuda::for_each(call, s.all, [=] ARENITE_THREAD(std::int64_t i) {

@@ -98,8 +98,7 @@ struct Softmax : RowsOfWarps {
   }
 };
 
-void run_softmax(const KernelCall& call) {
-  const PrefixedRows& s = *static_cast<const PrefixedRows*>(call.state);
+void run_softmax(const KernelCall& call, const PrefixedRows& s) {
   const Softmax all{{s.axis, prefix_of(call, s, 1)}, call.in<float>(0), call.out<float>(0)};
   cuda::for_each_block(call, all.blocks(), all);
 }
@@ -132,8 +131,7 @@ struct Gradient : RowsOfWarps {
   }
 };
 
-void run_grad(const KernelCall& call) {
-  const PrefixedRows& s = *static_cast<const PrefixedRows*>(call.state);
+void run_grad(const KernelCall& call, const PrefixedRows& s) {
   const Gradient all{
       {s.axis, prefix_of(call, s, 2)}, call.in<float>(0), call.in<float>(1), call.out<float>(0)};
   cuda::for_each_block(call, all.blocks(), all);

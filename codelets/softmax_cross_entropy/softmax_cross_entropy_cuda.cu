@@ -33,8 +33,8 @@ struct Loss {
   runtime::StatusWord* status;
   std::uint32_t op;
 
-  explicit Loss(const KernelCall& call)
-      : s(*static_cast<const LossSizes*>(call.state)),
+  Loss(const KernelCall& call, const LossSizes& sizes)
+      : s(sizes),
         logits(call.in<float>(0)),
         labels(call.in<std::int32_t>(1)),
         loss(call.out<float>(0)),
@@ -209,8 +209,8 @@ std::int64_t loss_workspace(const OpView& op) {
   return s.classes <= few_classes ? 0 : s.rows * 2 * static_cast<std::int64_t>(sizeof(double));
 }
 
-void run_loss(const KernelCall& call) {
-  const Loss all(call);
+void run_loss(const KernelCall& call, const LossSizes& sizes) {
+  const Loss all(call, sizes);
   constexpr int some_rows = 128, many_rows = 1024;
   if (all.s.classes > few_classes) {
     auto* const parts = static_cast<double*>(call.workspace);
