@@ -15,26 +15,34 @@ using namespace arenite;
 
 namespace {
 
+/// What a kernel knows of its op: it is prepared once, when a program is built, and then runs with
+/// addresses from the plan.
+struct Leaky {
+  std::int64_t count;
+  float slope;
+};
+
+Leaky leaky(const graph::OpView& op) {
+  return {op.operand(0).shape.elements(), static_cast<float>(op.real("slope"))};
+}
+
 /// y = x where x > 0, else slope · x.
-void leaky_relu(const runtime::KernelCall& call) {
-  const auto& [count, slope] = *static_cast<const std::pair<std::int64_t, float>*>(call.state);
+void leaky_relu(const runtime::KernelCall& call, const Leaky& op) {
   const float* x = call.in<float>(0);
   float* y = call.out<float>(0);
-  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] > 0 ? x[i] : slope * x[i];
+  for (std::int64_t i = 0; i < op.count; ++i) y[i] = x[i] > 0 ? x[i] : op.slope * x[i];
 }
 
 /// dx = dy where x > 0, else slope · dy.
-void leaky_relu_grad(const runtime::KernelCall& call) {
-  const auto& [count, slope] = *static_cast<const std::pair<std::int64_t, float>*>(call.state);
+void leaky_relu_grad(const runtime::KernelCall& call, const Leaky& op) {
   const float *dy = call.in<float>(0), *x = call.in<float>(1);
   float* dx = call.out<float>(0);
-  for (std::int64_t i = 0; i < count; ++i) dx[i] = x[i] > 0 ? dy[i] : slope * dy[i];
+  for (std::int64_t i = 0; i < op.count; ++i) dx[i] = x[i] > 0 ? dy[i] : op.slope * dy[i];
 }
 
 /// y = x − mean of x over the samples, each column by itself.
-void center(const runtime::KernelCall& call) {
-  const auto& [rows, columns] =
-      *static_cast<const std::pair<std::int64_t, std::int64_t>*>(call.state);
+void center(const runtime::KernelCall& call, const Shape& shape) {
+  const std::int64_t rows = shape[0], columns = shape[1];
   const float* x = call.in<float>(0);
   float* y = call.out<float>(0);
   for (std::int64_t c = 0; c < columns; ++c) {
@@ -45,14 +53,6 @@ void center(const runtime::KernelCall& call) {
   }
 }
 
-/// A kernel is prepared once, when a program is built, and then runs with addresses from the plan.
-runtime::Kernel plain(runtime::KernelFunction run) {
-  return {.name = "plain", .prepare = [run](const graph::OpView& op) -> runtime::PreparedKernel {
-            return {run, std::make_shared<std::pair<std::int64_t, float>>(
-                             op.operand(0).shape.elements(), static_cast<float>(op.real("slope")))};
-          }};
-}
-
 void register_leaky_relu() {
   const graph::AttributeSchema slope{"slope", graph::AttributeType::real, 0.01};
   register_operator({.name = "leaky_relu_grad",
@@ -61,7 +61,7 @@ void register_leaky_relu() {
                      .attributes = {slope},
                      .infer = graph::like_first,
                      .in_place = {{0, 0}}},
-                    {plain(leaky_relu_grad)});
+                    {{.name = "plain", .prepare = runtime::prepare<leaky, leaky_relu_grad>}});
   register_operator(
       {.name = "leaky_relu",
        .operands = {{"x"}},
@@ -74,25 +74,23 @@ void register_leaky_relu() {
                                            context.forward().attributes());
            }),
        .of_share = graph::rows_of_first<>},
-      {plain(leaky_relu)});
+      {{.name = "plain", .prepare = runtime::prepare<leaky, leaky_relu>}});
 }
 
 /// Its gradient is the same of the gradient. Without an `of_share` it is never given a part of a
 /// batch.
 void register_center() {
-  register_operator(
-      {.name = "center",
-       .operands = {{"x"}},
-       .results = {"y"},
-       .infer = graph::like_first,
-       .gradient =
-           graph::gradient_of_first([](graph::GradientContext& context, graph::ValueId gradient) {
-             return context.builder().add1("center", {gradient});
-           })},
-      {{.name = "plain", .prepare = [](const graph::OpView& op) -> runtime::PreparedKernel {
-          const Shape& x = op.operand(0).shape;
-          return {center, std::make_shared<std::pair<std::int64_t, std::int64_t>>(x[0], x[1])};
-        }}});
+  register_operator({.name = "center",
+                     .operands = {{"x"}},
+                     .results = {"y"},
+                     .infer = graph::like_first,
+                     .gradient = graph::gradient_of_first(
+                         [](graph::GradientContext& context, graph::ValueId gradient) {
+                           return context.builder().add1("center", {gradient});
+                         })},
+                    {{.name = "plain", .prepare = [](const graph::OpView& op) {
+                        return runtime::prepared<center>(op.operand(0).shape);
+                      }}});
 }
 
 nn::Layer leaky_relu_layer(double slope) {

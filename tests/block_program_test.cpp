@@ -30,46 +30,36 @@ using graph::ValueId;
 float relu_of(float x) { return 0.75f * x + 1; }
 float add_of(float a, float b) { return a - 0.5f * b; }
 
-struct Sizes {
-  std::vector<std::int64_t> elements;  // by operand, then results
-};
+using Sizes = std::vector<std::int64_t>;  // elements by operand
 
-PreparedKernel with_sizes(KernelFunction run, const graph::OpView& op) {
-  auto sizes = std::make_shared<Sizes>();
+Sizes sizes_of(const graph::OpView& op) {
+  Sizes sizes;
   for (std::size_t i = 0; i < op.operand_count(); ++i)
-    sizes->elements.push_back(op.operand(i).shape.elements());
-  return {run, std::move(sizes)};
+    sizes.push_back(op.operand(i).shape.elements());
+  return sizes;
 }
 
-void run_relu(const KernelCall& call) {
-  const auto n = static_cast<const Sizes*>(call.state)->elements[0];
-  for (std::int64_t i = 0; i < n; ++i) call.out<float>(0)[i] = relu_of(call.in<float>(0)[i]);
+void run_relu(const KernelCall& call, const Sizes& sizes) {
+  for (std::int64_t i = 0; i < sizes[0]; ++i) call.out<float>(0)[i] = relu_of(call.in<float>(0)[i]);
 }
 
-void run_add(const KernelCall& call) {
-  const auto n = static_cast<const Sizes*>(call.state)->elements[0];
-  for (std::int64_t i = 0; i < n; ++i)
+void run_add(const KernelCall& call, const Sizes& sizes) {
+  for (std::int64_t i = 0; i < sizes[0]; ++i)
     call.out<float>(0)[i] = add_of(call.in<float>(0)[i], call.in<float>(1)[i]);
 }
 
-void run_concat(const KernelCall& call) {
+void run_concat(const KernelCall& call, const Sizes& sizes) {
   float* out = call.out<float>(0);
-  const auto& elements = static_cast<const Sizes*>(call.state)->elements;
-  for (std::size_t part = 0; part < elements.size(); ++part)
-    out = std::copy_n(call.in<float>(part), elements[part], out);
+  for (std::size_t part = 0; part < sizes.size(); ++part)
+    out = std::copy_n(call.in<float>(part), sizes[part], out);
 }
 
 const KernelTable& kernels() {
   static const KernelTable all = [] {
     KernelTable table;
-    const auto add = [&](const char* op, KernelFunction run) {
-      table.add(op, {.name = "plain", .prepare = [run](const graph::OpView& view) {
-                       return with_sizes(run, view);
-                     }});
-    };
-    add("relu", run_relu);
-    add("add", run_add);
-    add("concat", run_concat);
+    table.add("relu", {.name = "plain", .prepare = prepare<sizes_of, run_relu>});
+    table.add("add", {.name = "plain", .prepare = prepare<sizes_of, run_add>});
+    table.add("concat", {.name = "plain", .prepare = prepare<sizes_of, run_concat>});
     return table;
   }();
   return all;

@@ -27,8 +27,7 @@ struct Sizes {
 };
 
 /// y = x − mean of x over the batch, column by column; its gradient is the same of the gradient.
-void center(const runtime::KernelCall& call) {
-  const Sizes& size = *static_cast<const Sizes*>(call.state);
+void center(const runtime::KernelCall& call, const Sizes& size) {
   const float* x = call.in<float>(0);
   float* y = call.out<float>(0);
   for (std::int64_t c = 0; c < size.columns; ++c) {
@@ -54,13 +53,12 @@ void register_center() {
       if (gradient && context.wants(0))
         context.set(0, context.builder().add1("test_center", {gradient}));
     };
-    register_operator(
-        std::move(definition),
-        {{.name = "plain", .prepare = [](const OpView& op) -> runtime::PreparedKernel {
-            const Shape& x = op.operand(0).shape;
-            return {center, std::make_shared<Sizes>(
-                                Sizes{x[0], x.elements() / std::max<std::int64_t>(x[0], 1)})};
-          }}});
+    register_operator(std::move(definition),
+                      {{.name = "plain", .prepare = [](const OpView& op) {
+                          const Shape& x = op.operand(0).shape;
+                          return runtime::prepared<center>(
+                              Sizes{x[0], x.elements() / std::max<std::int64_t>(x[0], 1)});
+                        }}});
     return true;
   }();
   static_cast<void>(once);

@@ -50,6 +50,11 @@ struct Marks {
 
 Marks marks;
 
+void run_mark(const KernelCall& call, const std::int64_t& mark) {
+  marks.add(mark);
+  call.out<float>(0)[0] = call.in<float>(0)[0];
+}
+
 void register_mark() {
   static const bool once = [] {
     register_operator(
@@ -61,12 +66,8 @@ void register_mark() {
              [](const graph::OpView& op) {
                return std::vector<graph::ResultType>{{DType::float32, op.operand(0).shape}};
              }},
-        {{.name = "plain", .prepare = [](const graph::OpView& op) -> PreparedKernel {
-            return {[](const KernelCall& call) {
-                      marks.add(*static_cast<const std::int64_t*>(call.state));
-                      call.out<float>(0)[0] = call.in<float>(0)[0];
-                    },
-                    std::make_shared<std::int64_t>(op.integer("mark"))};
+        {{.name = "plain", .prepare = [](const graph::OpView& op) {
+            return prepared<run_mark>(op.integer("mark"));
           }}});
     return true;
   }();

@@ -29,10 +29,9 @@ using graph::ValueId;
 std::atomic<std::int64_t> napped{0};
 
 /// `nap` sleeps: a busy machine may lengthen it, never shorten it.
-void nap(const KernelCall& call) {
+void nap(const KernelCall& call, const std::int64_t& milliseconds) {
   const std::int64_t begin = StepRecords::now();
-  std::this_thread::sleep_for(
-      std::chrono::milliseconds(*static_cast<const std::int64_t*>(call.state)));
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
   call.out<float>(0)[0] = call.in<float>(0)[0] + call.in<float>(1)[0];
   napped += StepRecords::now() - begin;
 }
@@ -49,8 +48,8 @@ void register_nap() {
                return std::vector<graph::ResultType>{{DType::float32, Shape{1}}};
              },
          .cost = [](const graph::OpView&) { return graph::Cost{.flops = 5e6, .bytes = 12}; }},
-        {{.name = "plain", .prepare = [](const graph::OpView& op) -> PreparedKernel {
-            return {nap, std::make_shared<std::int64_t>(op.integer("milliseconds"))};
+        {{.name = "plain", .prepare = [](const graph::OpView& op) {
+            return prepared<nap>(op.integer("milliseconds"));
           }}});
     return true;
   }();

@@ -8,7 +8,6 @@
 #include <arenite/runtime/program.hpp>
 
 #include <chrono>
-#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,8 +26,7 @@ struct ProbeState {
   float refused = 0;  ///< an input of this value is reported to the status word
 };
 
-inline void probe_add(const KernelCall& call) {
-  const auto& state = *static_cast<const ProbeState*>(call.state);
+inline void probe_add(const KernelCall& call, const ProbeState& state) {
   if (state.milliseconds > 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(state.milliseconds));
   const float x = call.in<float>(0)[0];
@@ -58,11 +56,11 @@ inline void register_probe() {
          .status_messages = {{7, "an input that is refused"}}},
         {{.name = "plain",
           .workspace = [](const graph::OpView& op) { return op.integer("workspace"); },
-          .prepare = [](const graph::OpView& op) -> PreparedKernel {
-            return {probe_add,
-                    std::make_shared<ProbeState>(ProbeState{
-                        op.integer("milliseconds"), static_cast<float>(op.real("refused"))})};
-          }}});
+          .prepare =
+              [](const graph::OpView& op) {
+                return prepared<probe_add>(
+                    ProbeState{op.integer("milliseconds"), static_cast<float>(op.real("refused"))});
+              }}});
     register_operator({.name = "probe_number",
                        .operands = {{"x"}},
                        .results = {"y"},

@@ -11,7 +11,6 @@
 #include "tests/grids_as_loops.hpp"
 
 #include <deque>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -30,10 +29,9 @@ struct EnqueuedCall {
 };
 
 /// Makes it at once where there is no stream.
-inline void enqueue_loop(const runtime::KernelCall& call) {
+inline void enqueue_loop(const runtime::KernelCall& call, const runtime::PreparedKernel& loop) {
   static std::mutex mutex;
   static std::deque<EnqueuedCall> kept;
-  const auto& loop = *static_cast<const runtime::PreparedKernel*>(call.state);
   EnqueuedCall one{.run = loop.run, .call = call};
   one.call.state = loop.state.get();
   if (call.stream == nullptr) {
@@ -53,8 +51,7 @@ inline void enqueue_loop(const runtime::KernelCall& call) {
 
 inline runtime::Kernel enqueued(runtime::Kernel kernel) {
   kernel.prepare = [prepare = std::move(kernel.prepare)](const graph::OpView& op) {
-    auto loop = std::make_shared<runtime::PreparedKernel>(prepare(op));
-    return runtime::PreparedKernel{enqueue_loop, std::move(loop)};
+    return runtime::prepared<enqueue_loop>(prepare(op));
   };
   return kernel;
 }

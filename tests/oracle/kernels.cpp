@@ -55,8 +55,7 @@ bool is_read_first(const MixState& state, const runtime::KernelCall& call, std::
 
 /// The worst that a kernel may do: it spoils its results and its workspace before it reads the
 /// operands, but for those whose bytes it may write in place.
-void run_mix(const runtime::KernelCall& call) {
-  const auto& state = *static_cast<const MixState*>(call.state);
+void run_mix(const runtime::KernelCall& call, const MixState& state) {
   std::vector<std::uint64_t> hashes(state.read.size());
   const auto read = [&](bool first) {
     for (std::size_t i = 0; i < state.read.size(); ++i) {
@@ -88,7 +87,7 @@ runtime::PreparedKernel mixing_kernel(const graph::Graph& graph, graph::OpId id)
   for (std::size_t i = 0; i < op.results.size(); ++i) {
     if (!is_view(graph, op, i)) state.written.push_back({i, bytes(op.results[i])});
   }
-  return {run_mix, std::make_shared<const MixState>(std::move(state))};
+  return runtime::prepared<run_mix>(std::move(state));
 }
 
 template <class Make>

@@ -54,19 +54,18 @@ void for_each_word(void* address, std::size_t bytes, F f) {
   for (; at != end && !seen_a_race(); ++at) f(*static_cast<volatile unsigned char*>(at));
 }
 
-void run_touching(const runtime::KernelCall& call) {
+void run_touching(const runtime::KernelCall& call, const Ranges& ranges) {
   if (seen_a_race()) return;
   const auto at = [&](const Ranges::Range& range) {
     return range.kind == Ranges::Range::Kind::operand  ? call.operands[range.index]
            : range.kind == Ranges::Range::Kind::result ? call.results[range.index]
                                                        : call.workspace;
   };
-  const auto& ranges = static_cast<const Ranges*>(call.state)->all;
-  for (const Ranges::Range& range : ranges) {
+  for (const Ranges::Range& range : ranges.all) {
     if (range.reads)
       for_each_word(at(range), range.bytes, [](auto& word) { static_cast<void>(+word); });
   }
-  for (const Ranges::Range& range : ranges) {
+  for (const Ranges::Range& range : ranges.all) {
     if (range.writes) for_each_word(at(range), range.bytes, [](auto& word) { word = 1; });
   }
 }
@@ -88,7 +87,7 @@ runtime::PreparedKernel touching_kernel(const graph::OpView& view) {
     if (!is_view(graph, op, i)) add(Kind::result, i, op.results[i], false, true);
   }
   add(Kind::workspace, 0, op.workspace, false, true);
-  return {run_touching, std::make_shared<const Ranges>(std::move(ranges))};
+  return runtime::prepared<run_touching>(std::move(ranges));
 }
 
 runtime::KernelTable touching_kernels(const RandomProgram& program) {
