@@ -96,20 +96,10 @@ PreparedKernel prepared(State state) {
   return {on_state<run, State>, std::make_shared<const State>(std::move(state))};
 }
 
-/// A `Kernel::prepare`: the state that `build` makes of the op, and the function to run on it,
-/// which is `run` or what `run` chooses when it is given the state.
+/// A `Kernel::prepare`: a kernel that calls `run` with what `build` makes of the op.
 template <auto build, auto run>
 PreparedKernel prepare(const graph::OpView& op) {
-  auto state = build(op);
-  using State = decltype(state);
-  if constexpr (std::is_convertible_v<decltype(run), KernelFunction>) {
-    return {run, std::make_shared<const State>(std::move(state))};
-  } else if constexpr (std::is_invocable_v<decltype(run), const State&>) {
-    const KernelFunction function = run(state);
-    return {function, std::make_shared<const State>(std::move(state))};
-  } else {
-    return prepared<run>(std::move(state));
-  }
+  return prepared<run>(build(op));
 }
 
 /// What ops that multiply matrices do with their float32 operands. Values, parameters and the
