@@ -104,17 +104,23 @@ struct Held {
         left[i] = Rule::Step::of(kept, both);
       }
     }
-    Kept last[lanes];
-    hn::StoreU(left[0], kept, last);
-#pragma GCC unroll 4
-    for (std::size_t many = lanes / 2; many > 0; many /= 2) {
-#pragma GCC unroll 8
-      for (std::size_t i = 0; i < many; ++i) last[i] = Rule::join(last[i], last[many + i]);
-    }
-    return last[0];
+    return joined(kept, left[0]);
   }
 
  private:
+  /// Of a vector's lanes: its halves, those of what they make, and so on.
+  template <class D>
+  static HWY_INLINE Kept joined([[maybe_unused]] D d, hn::Vec<D> values) {
+#if HWY_TARGET != HWY_SCALAR  // which has no halves
+    if constexpr (hn::MaxLanes(d) > 1) {
+      const hn::Half<D> half;
+      const hn::Vec<hn::Half<D>> both[] = {hn::LowerHalf(half, values),
+                                           hn::UpperHalf(half, values)};
+      return joined(half, Rule::Step::of(half, both));
+    }
+#endif
+    return hn::GetLane(values);
+  }
   HWY_INLINE void step(std::size_t i, Vector<Kept> values) {
     const Vector<Kept> both[] = {all[i], values};
     all[i] = Rule::Step::of(kept, both);
