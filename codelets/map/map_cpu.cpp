@@ -48,7 +48,7 @@ class Run {
       begin();
       do {
         group();
-      } while (go_on(walk_.groups, group_index_));
+      } while (go_on(walk_.groups, group_index_, walk_.groups.size() - state_.has_groups_at_once));
     }
     for (std::size_t r = 0; r < state_.images.size(); ++r) {
       if (!state_.images[r]) continue;
@@ -101,9 +101,9 @@ class Run {
     execute(state_.in_run, code_.splat_elements);
   }
 
-  /// To the next place of some axes; false: there is none, and all is where it began.
-  bool go_on(const std::vector<Walk::Axis>& axes, Index& index) {
-    for (std::size_t left = axes.size(); left > 0; --left) {
+  /// To the next place of the first axes; false: there is none, and all is where it began.
+  bool go_on(const std::vector<Walk::Axis>& axes, Index& index, std::size_t count) {
+    for (std::size_t left = count; left > 0; --left) {
       const Walk::Axis& axis = axes[left - 1];
       const bool more = ++index[left - 1] < axis.size;
       const std::int64_t steps = more ? 1 : 1 - axis.size;
@@ -137,7 +137,7 @@ class Run {
       if (has_elements) {
         do {
           walk_.rows_in_tile > 1 ? some_rows() : one_row();
-        } while (go_on(walk_.outer, index_));
+        } while (go_on(walk_.outer, index_, walk_.outer.size()));
       }
       for (const FoldStep& fold : sweep_->folds) finish(fold);
       execute(sweep_->behind, wide);
@@ -153,7 +153,10 @@ class Run {
     }
     const expr::FusedGroups& fused = *state_.fused_groups;
     for (std::size_t v = code_.operands; v < values(); ++v) place(v) = here(v);
-    fused.loop({.operands = places_,
+    const Walk::Axis& along = state_.has_groups_at_once ? walk_.groups.back() : walk_.rows;
+    fused.loop({.groups = static_cast<std::size_t>(along.size),
+                .steps = along.step.data(),
+                .operands = places_,
                 .splats = state_.splats_of_operands,
                 .count = static_cast<std::size_t>(row_),
                 .results = &places_[code_.result(0)],

@@ -85,6 +85,10 @@ State::State(const OpView& op, bool is_fused, bool is_placed) : of(op), walk(wal
           access == Access::scalar || access == Access::of_row || access == Access::of_group;
       splats_of_operands |= std::uint64_t{is_splat} << i;
     }
+    // What is one for each group is repeated before each.
+    has_groups_at_once = fused_groups && !walk.groups.empty() &&
+                         std::none_of(walk.access.begin(), walk.access.begin() + code.operands,
+                                      [](Access access) { return access == Access::of_group; });
   }
   for (std::size_t i = 0; i < code.operands; ++i) types.push_back(op.operand(i).type);
   for (std::size_t i = 0; i < op.op().results.size(); ++i) {

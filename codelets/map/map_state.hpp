@@ -44,6 +44,7 @@ struct State {
   expr::Code code;
   expr::Fused fused;                              ///< does all at once, in place of instructions
   std::optional<expr::FusedGroups> fused_groups;  ///< the same for a group
+  bool has_groups_at_once = false;                ///< its loop does those along their last axis
   std::uint64_t splats_of_operands = 0;
   std::vector<Step> in_run, in_group;
   std::vector<SweepSteps> sweeps;

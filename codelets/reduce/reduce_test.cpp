@@ -71,6 +71,25 @@ TEST(Reduce, HasTheBitsOfTilesInLoopsOfItsOwn) {
   }
 }
 
+/// Of rows along two axes, with operands that are the same for some of them, or within them.
+TEST(Reduce, HasTheBitsOfTilesWhereverRowsLie) {
+  for (const char* text : {"$1 * rsqrt(mean($1 * $1) + 1e-5) * $2", "$2 * ($1 - sum($1 * $2))"}) {
+    for (const std::int64_t length : {64, 95, 513}) {
+      for (const Shape& shape : {Shape{2, 5, length}, Shape{5, length}, Shape{2, 1, length},
+                                 Shape{length}, Shape{2, 5, 1}, Shape{5, 1}, Shape{1}}) {
+        SCOPED_TRACE(text + (" of " + std::to_string(length)) + " and " + to_string(shape));
+        OpHarness h(static_cast<unsigned>(length));
+        const std::vector<ValueId> operands{h.random("x", {2, 5, length}), h.random("y", shape)};
+        const auto y = h.op("reduce", operands, formula(text, {2})).front();
+        ASSERT_EQ(h.run("tiles"), runtime::StatusWord::ok);
+        const auto expected = h.read<float>(y);
+        ASSERT_EQ(h.run("fused"), runtime::StatusWord::ok);
+        EXPECT_EQ(h.read<float>(y), expected);
+      }
+    }
+  }
+}
+
 /// Of whatever lies as the result does, in rows and in columns, in one sweep and in several.
 TEST(Reduce, RunsInPlaceOfAnyOperand) {
   for (const char* text :

@@ -53,12 +53,12 @@ struct Truth {
   static Kept join(Kept a, Kept b) noexcept { return function == Function::least ? a & b : a | b; }
 };
 
-/// Totals of floats, by lane.
-template <class T, class Rule>
+/// Totals of floats, by lane: of `fold_lanes` lanes, or of as many for each of several turns.
+template <class T, class Rule, std::size_t turns = 1>
 struct Held {
   using Kept = typename Rule::Kept;
   static constexpr Tag<Kept> kept{};
-  static constexpr std::size_t lanes = hn::MaxLanes(kept), count = fold_lanes / lanes;
+  static constexpr std::size_t lanes = hn::MaxLanes(kept), count = turns * fold_lanes / lanes;
 
   Vector<Kept> all[count];
 
@@ -75,7 +75,8 @@ struct Held {
   HWY_INLINE void add(const T* values) {
     for (std::size_t i = 0; i < count; ++i) step(i, promoted(values + i * lanes));
   }
-  /// A vector of values, of which as many as there are lanes are number `part`.
+  /// A vector of values: number `part` of those that fill the lanes of the first turn, and then of
+  /// the others.
   HWY_INLINE void add(std::size_t part, Vector<T> values) {
     constexpr std::size_t at_once = hn::MaxLanes(Tag<T>()) / lanes;
     if constexpr (at_once == 1) {
@@ -122,8 +123,8 @@ struct Held {
     return hn::GetLane(values);
   }
   HWY_INLINE void step(std::size_t i, Vector<Kept> values) {
-    const Vector<Kept> both[] = {all[i], values};
-    all[i] = Rule::Step::of(kept, both);
+    const Vector<Kept> both[] = {all[i % count], values};
+    all[i % count] = Rule::Step::of(kept, both);
   }
   static HWY_INLINE Vector<Kept> promoted(const T* values) {
     if constexpr (std::is_same_v<T, Kept>) {

@@ -23,6 +23,8 @@ namespace groups {
 
 constexpr std::size_t most_folds = 4;
 constexpr std::size_t lanes = hn::MaxLanes(Tag<float>()), parts = fold_lanes / lanes;
+/// What a loop does in one go, where that many elements are left.
+constexpr std::size_t at_once = HWY_TARGET == HWY_SCALAR ? 1 : 4;
 
 enum class Rule : std::uint8_t { sum, least, greatest };
 
@@ -34,7 +36,8 @@ struct Outline {
   };
   std::array<Fold, most_folds> folds{};
   std::size_t count = 0, kept = 0;
-  int sweeps = 0;  ///< before the last one, which makes the result
+  bool keeps_first = false;  ///< something in the first sweep
+  int sweeps = 0;            ///< before the last one, which makes the result
 };
 
 /// Of a formula that is only looked at.
@@ -69,6 +72,7 @@ constexpr Lanes max(Lanes x) { return folded(x, Rule::greatest); }
 constexpr Lanes mean(Lanes x) { return sum(x); }
 constexpr Lanes keep(Lanes x) {
   ++x.of->kept;
+  x.of->keeps_first |= x.sweep == 0;
   return x;
 }
 
@@ -89,16 +93,21 @@ struct Group {
   int sweep = 0;                          ///< those before it are done
   bool is_last = false, is_whole = true;  ///< else some lanes lack elements
   hn::Mask<Tag<float>> is_there;
+  std::size_t left = 0;            ///< that are there
   std::size_t part = 0;            ///< of the lanes that totals are taken in
+  std::size_t turn = 0;            ///< of those that go on at once
   std::size_t fold = 0, kept = 0;  ///< those that the formula has asked for so far
-  Vector<float> count;
+  std::size_t elements = 0;
+  Vector<float> count;  ///< of them
   const double* numbers = nullptr;
-  float* place = nullptr;  ///< of what is kept, where this part's is
-  std::size_t stride = 0;  ///< from one kept value to the next
+  const std::size_t* moving = nullptr;  ///< by operand: all bits, or none
+  float* place = nullptr;               ///< of what is kept, where this part's is
+  std::size_t stride = 0;               ///< from one kept value to the next
   Vector<float> known[most_folds];
   Held<float, Sum<float, Function::sum>> sums[most_folds];
-  Held<float, Extreme<float, Function::least>> least[most_folds];
-  Held<float, Extreme<float, Function::greatest>> greatest[most_folds];
+  // In whatever order they are taken.
+  Held<float, Extreme<float, Function::least>, at_once> least[most_folds];
+  Held<float, Extreme<float, Function::greatest>, at_once> greatest[most_folds];
 };
 
 /// What formulas compute with: known before the sweep of that number, and made in it.
@@ -151,7 +160,7 @@ HWY_INLINE Lanes folded(Lanes x, Fold (Group::*folds)[most_folds], float none) {
   if (x.sweep == group.sweep) {
     const Vector<float> value =
         group.is_whole ? x.raw : hn::IfThenElse(group.is_there, x.raw, hn::Set(Tag<float>(), none));
-    (group.*folds)[i].add(group.part, value);
+    (group.*folds)[i].add(group.turn * parts + group.part, value);
   }
   return {hn::Zero(Tag<float>()), &group, next};
 }
@@ -195,62 +204,77 @@ struct Loop {
   using All = std::make_index_sequence<count>;
   using Numbers = std::make_index_sequence<Given::numbers>;
   static constexpr Outline outline = outline_of<F>(All(), Numbers());
+  static_assert(!outline.keeps_first, "the group before still needs what it keeps");
   static constexpr std::size_t results =
       std::tuple_size_v<decltype(several(std::declval<typename Given::Result>()))>;
 
-  /// What a call gives, where stores to results do not make it anew.
+  /// Where a group is, told apart from what is stored to results.
   struct Places {
     const float* from[count];
-    std::size_t moving[count];
     float *to[results], *kept;
-    std::size_t elements;
   };
 
-  template <std::size_t... operand, std::size_t... number>
-  static HWY_INLINE auto at(Group& group, const float* const* from, const std::size_t* moving,
-                            std::size_t place, std::index_sequence<operand...>,
-                            std::index_sequence<number...>) {
+  /// What a part of the lanes makes. Where all operands move (`all_move`), no place is worked out
+  /// for each.
+  template <bool all_move, std::size_t... operand, std::size_t... number>
+  static HWY_INLINE auto at(Group& group, const Places& places, std::size_t place,
+                            std::index_sequence<operand...>, std::index_sequence<number...>) {
     group.fold = group.kept = 0;
+    group.place = places.kept + place;
     return several(F::template of<Lanes>(
-        Lanes(hn::LoadU(Tag<float>(), from[operand] + (place & moving[operand])), &group, 0)...,
+        Lanes(hn::LoadU(Tag<float>(),
+                        places.from[operand] + (all_move ? place : place & group.moving[operand])),
+              &group, 0)...,
         group.numbers[number]...));
   }
 
+  /// So many elements as there are lanes of totals.
+  template <bool all_move, bool is_last>
+  static HWY_INLINE void block(Group& group, const Places& places, std::size_t place) {
+#pragma GCC unroll 4
+    for (std::size_t part = 0; part < parts; ++part) {
+      group.part = part;
+      if (!group.is_whole)
+        group.is_there =
+            hn::FirstN(Tag<float>(), group.left > part * lanes ? group.left - part * lanes : 0);
+      const auto made = at<all_move>(group, places, place + part * lanes, All(), Numbers());
+#pragma GCC unroll 4
+      for (std::size_t r = 0; is_last && r < results; ++r)
+        hn::StoreU(made[r].raw, Tag<float>(), places.to[r] + place + part * lanes);
+    }
+  }
+
   /// All elements once; those that fill no lanes are copied.
-  template <int sweep, bool is_last>
+  template <int sweep, bool is_last, bool all_move>
   static HWY_INLINE void go(Group& group, const Places& places) {
     group.sweep = sweep;
     group.is_last = is_last;
     group.is_whole = true;
     std::size_t i = 0;
-    for (; i + fold_lanes <= places.elements; i += fold_lanes) {
+    for (; all_move && i + at_once * fold_lanes <= group.elements; i += at_once * fold_lanes) {
 #pragma GCC unroll 4
-      for (std::size_t part = 0; part < parts; ++part) {
-        group.part = part;
-        group.place = places.kept + i + part * lanes;
-        const auto made = at(group, places.from, places.moving, i + part * lanes, All(), Numbers());
-        for (std::size_t r = 0; is_last && r < results; ++r)
-          hn::StoreU(made[r].raw, Tag<float>(), places.to[r] + i + part * lanes);
+      for (std::size_t turn = 0; turn < at_once; ++turn) {
+        group.turn = turn;
+        block<all_move, is_last>(group, places, i + turn * fold_lanes);
       }
     }
-    if (i == places.elements) return;
-    const std::size_t left = places.elements - i;
+    group.turn = 0;
+    for (; i + fold_lanes <= group.elements; i += fold_lanes)
+      block<all_move, is_last>(group, places, i);
+    if (i == group.elements) return;
+    const std::size_t left = group.elements - i;
     float rest[count][fold_lanes] = {}, last[results][fold_lanes];
-    const float* at_rest[count];
+    Places copied;
+    copied.kept = places.kept + i;
     for (std::size_t v = 0; v < count; ++v) {
-      std::memcpy(rest[v], places.from[v] + (i & places.moving[v]),
-                  (places.moving[v] == 0 ? fold_lanes : left) * sizeof(float));
-      at_rest[v] = rest[v];
+      std::memcpy(rest[v], places.from[v] + (i & group.moving[v]),
+                  (group.moving[v] == 0 ? fold_lanes : left) * sizeof(float));
+      copied.from[v] = rest[v];
     }
+    for (std::size_t r = 0; r < results; ++r) copied.to[r] = last[r];
     group.is_whole = false;
-    for (std::size_t part = 0; part < parts; ++part) {
-      group.part = part;
-      group.place = places.kept + i + part * lanes;
-      group.is_there = hn::FirstN(Tag<float>(), left > part * lanes ? left - part * lanes : 0);
-      const auto made = at(group, at_rest, places.moving, part * lanes, All(), Numbers());
-      for (std::size_t r = 0; is_last && r < results; ++r)
-        hn::StoreU(made[r].raw, Tag<float>(), last[r] + part * lanes);
-    }
+    group.left = left;
+    block<true, is_last>(group, copied, 0);
     for (std::size_t r = 0; is_last && r < results; ++r)
       std::memcpy(places.to[r] + i, last[r], left * sizeof(float));
   }
@@ -268,44 +292,68 @@ struct Loop {
     }
   }
 
-  /// All sweeps from this one on.
-  template <int sweep>
-  static HWY_INLINE void all_from(Group& group, const Places& places, bool is_one) {
-    if constexpr (sweep < outline.sweeps) {
+  /// Sweeps that take totals, from one on.
+  template <int sweep, int end, bool all_move>
+  static HWY_INLINE void take(Group& group, const Places& places) {
+    if constexpr (sweep < end) {
       each_of<sweep>(group, [](auto& held, std::size_t) { held.fill(); });
-      go<sweep, false>(group, places);
+      go<sweep, false, all_move>(group, places);
       each_of<sweep>(group, [&](const auto& held, std::size_t i) {
         group.known[i] = hn::Set(Tag<float>(), static_cast<float>(held.total()));
       });
-      all_from<sweep + 1>(group, places, is_one);
-    } else if (!is_one) {
-      go<sweep, true>(group, places);
-    } else {
-      group.is_last = true;
-      group.place = places.kept;
-      float made[lanes];
-      hn::StoreU(at(group, places.from, places.moving, 0, All(), Numbers())[0].raw, Tag<float>(),
-                 made);
-      *places.to[0] = made[0];
+      take<sweep + 1, end, all_move>(group, places);
     }
   }
 
-  static void run(const GroupCall& call) {
-    Places places;
+  template <bool all_move>
+  static HWY_INLINE void finish(Group& group, const Places& places, bool is_one) {
+    if (!is_one) return go<outline.sweeps, true, all_move>(group, places);
+    group.is_last = true;
+    float made[lanes];
+    hn::StoreU(at<all_move>(group, places, 0, All(), Numbers())[0].raw, Tag<float>(), made);
+    *places.to[0] = made[0];
+  }
+
+  /// The first sweep of a group goes before the others of the group before it: what one waits for
+  /// is made while the other runs.
+  template <bool all_move>
+  static void all_of(const GroupCall& call) {
+    Places places{}, before{};
     places.kept = call.kept;
-    places.elements = call.count;
+    Group group{};
+    std::size_t moving[count];
     for (std::size_t i = 0; i < count; ++i) {
       places.from[i] = static_cast<const float*>(call.operands[i]);
-      places.moving[i] = (call.splats >> i & 1) != 0 ? 0 : ~std::size_t{0};
+      moving[i] = (call.splats >> i & 1) != 0 ? 0 : ~std::size_t{0};
     }
     for (std::size_t i = 0; i < results; ++i) places.to[i] = static_cast<float*>(call.results[i]);
     double numbers[Given::numbers + 1];
     std::copy_n(call.numbers, Given::numbers, numbers);
-    Group group;
+    group.moving = moving;
     group.numbers = numbers;
+    group.elements = call.count;
     group.count = hn::Set(Tag<float>(), static_cast<float>(call.count));
     group.stride = (call.count + fold_lanes - 1) / fold_lanes * fold_lanes;
-    all_from<0>(group, places, call.is_one);
+    const bool is_one = call.is_one;
+    std::int64_t steps[count + results];
+    std::copy_n(call.steps, count + results, steps);
+    Group next = group;
+    for (std::size_t done = 0, groups = call.groups;; ++done) {
+      if (done < groups) take<0, 1, all_move>(next, places);
+      if (done > 0) {
+        take<1, outline.sweeps, all_move>(group, before);
+        finish<all_move>(group, before, is_one);
+      }
+      if (done == groups) return;
+      each_of<0>(group, [&](const auto&, std::size_t i) { group.known[i] = next.known[i]; });
+      before = places;
+      for (std::size_t i = 0; i < count; ++i) places.from[i] += steps[i];
+      for (std::size_t i = 0; i < results; ++i) places.to[i] += steps[count + i];
+    }
+  }
+
+  static void run(const GroupCall& call) {
+    at_once > 1 && call.splats == 0 ? all_of<at_once != 1>(call) : all_of<false>(call);
   }
 };
 

@@ -8,8 +8,10 @@
 
 namespace arenite::expr {
 
-/// One group, whose elements lie one behind the other: at least one.
+/// Groups, one after the other. The elements of each lie one behind the other: at least one.
 struct GroupCall {
+  std::size_t groups;
+  const std::int64_t* steps;  ///< elements from group to group, of operands, then of results
   /// Of one that is the same for all elements, 16 of it, and its bit in `splats` is set.
   const void* const* operands;
   std::uint64_t splats;
