@@ -106,8 +106,9 @@ struct Power {
   Int32 shifted;
 };
 
+constexpr float magic = 12582912.0f;  // 1.5 · 2^23, beside which only whole numbers exist
+
 HWY_INLINE Power power(Float32 x) {
-  const float magic = 12582912.0f;  // 1.5 · 2^23, beside which only whole numbers exist
   const Float32 t = hn::MulAdd(x, splat(1.44269504f), splat(magic));
   const Float32 n = hn::Sub(t, splat(magic));
   Float32 r = hn::NegMulAdd(n, splat(ln2_high), x);
@@ -126,12 +127,21 @@ HWY_INLINE Float32 exp2(Int32 n) {
   return of_bits(hn::ShiftLeft<23>(hn::Add(n, splat(std::int32_t{127}))));
 }
 
-/// In two steps, as 2^n itself may be too large, or too small.
+/// x · 2^n, rounded once, with n in the low bits of `shifted`, and x near 1. In two steps, as 2^n
+/// itself may be too large, or too small.
+HWY_INLINE Float32 scaled(Float32 x, Int32 shifted) {
+#if HWY_TARGET == HWY_AVX3
+  const Float32 n = hn::Sub(of_bits(shifted), splat(magic));
+  return Float32{_mm512_scalef_ps(x.raw, n.raw)};
+#else
+  const Int32 half = hn::ShiftRight<1>(shifted);
+  return hn::Mul(hn::Mul(x, exp2(half)), exp2(hn::Sub(shifted, half)));
+#endif
+}
+
 HWY_INLINE Float32 exp(Float32 x) {
   const Power e = power(clamp(-104.0f, x, 89.0f));
-  const Int32 n = exponent(e), half = hn::ShiftRight<1>(n);
-  const Float32 mantissa = hn::Add(e.rest, splat(1.0f));
-  return hn::Mul(hn::Mul(mantissa, exp2(half)), exp2(hn::Sub(n, half)));
+  return scaled(hn::Add(e.rest, splat(1.0f)), e.shifted);
 }
 
 /// No less than e^−87, and no more than e^88: what is beyond is lost beside a 1.
