@@ -246,7 +246,7 @@ struct Bound {
 constexpr Bound bounds[] = {
     {Function::exp, 1.1, 1},    {Function::expm1, 1.7, 1}, {Function::log, 0.9, 1},
     {Function::log1p, 1.5, 1},  {Function::sin, 1, 1},     {Function::cos, 1, 1},
-    {Function::tanh, 1.4, 1.1}, {Function::erf, 1.3, 1},   {Function::sigmoid, 2.4, 2.4},
+    {Function::tanh, 1.4, 1.1}, {Function::erf, 1, 1},     {Function::sigmoid, 2.4, 2.4},
     {Function::pow, 1, 2},
 };
 
