@@ -9,6 +9,7 @@
 #include <arenite/operators.hpp>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <random>
 #include <string>
@@ -86,11 +87,13 @@ void run(benchmark::State& state, const Case& one, const std::string& kernel_nam
 
   std::mt19937 random(1);
   std::uniform_real_distribution<float> number(0.1F, 3);
-  std::vector<std::vector<float>> values;
+  // Each on a line of its own, as values lie in blocks.
+  struct alignas(64) Line : std::array<float, 16> {};
+  std::vector<std::vector<Line>> values;
   std::vector<void*> operands, results;
-  const auto value = [&](const Shape& shape) {
-    values.emplace_back(static_cast<std::size_t>(shape.elements()));
-    std::ranges::generate(values.back(), [&] { return number(random); });
+  const auto value = [&](const Shape& shape) -> void* {
+    values.emplace_back((static_cast<std::size_t>(shape.elements()) + 15) / 16);
+    for (Line& line : values.back()) std::ranges::generate(line, [&] { return number(random); });
     return values.back().data();
   };
   for (std::size_t i = 0; i < ids.size(); ++i) operands.push_back(value(view.operand(i).shape));
