@@ -8,6 +8,10 @@
 
 #include <hwy/highway.h>
 
+#include <array>
+#include <cstddef>
+#include <utility>
+
 #include "src/expr/simd/math-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -68,6 +72,32 @@ struct SelectBy {
     return hn::IfThenElse(Comparison::of(d, x), x[2], x[3]);
   }
 };
+
+/// The vectors of what a formula makes, which is one or a std::array. They are copied by constant
+/// numbers, and alone: else they would lie in memory in between.
+template <class Lanes, std::size_t... result>
+HWY_INLINE auto vectors_of(const Lanes& all, std::index_sequence<result...>) {
+  return std::array{all[result].raw...};
+}
+template <class Lanes, std::size_t count>
+HWY_INLINE auto vectors_of(const std::array<Lanes, count>& all) {
+  return vectors_of(all, std::make_index_sequence<count>());
+}
+template <class Lanes>
+HWY_INLINE auto vectors_of(const Lanes& one) {
+  return std::array{one.raw};
+}
+
+template <std::size_t... result>
+HWY_INLINE void store(const std::array<Vector<float>, sizeof...(result)>& all, float* const* to,
+                      std::size_t place, std::index_sequence<result...>) {
+  (hn::StoreU(all[result], Tag<float>(), to[result] + place), ...);
+}
+template <std::size_t count>
+HWY_INLINE void store(const std::array<Vector<float>, count>& all, float* const* to,
+                      std::size_t place) {
+  store(all, to, place, std::make_index_sequence<count>());
+}
 
 }  // namespace arenite::expr::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -65,12 +65,6 @@ struct Signature<Made (*)(Given...)> {
   static constexpr std::size_t numbers = sizeof...(Given) - operands;
 };
 
-template <std::size_t results>
-HWY_INLINE void store(const std::array<Lanes, results>& made, float* const* to, std::size_t place) {
-#pragma GCC unroll 4
-  for (std::size_t i = 0; i < results; ++i) hn::StoreU(made[i].raw, Tag<float>(), to[i] + place);
-}
-
 /// A formula's operands: those that are the same everywhere are read at the first place. Where
 /// there are none (`all_move`), no place is worked out for each.
 template <class F, std::size_t count, bool all_move = false>
@@ -88,7 +82,7 @@ struct Operands {
   template <std::size_t... operand, std::size_t... number>
   HWY_INLINE auto at(std::size_t place, const double* numbers, std::index_sequence<operand...>,
                      std::index_sequence<number...>) const {
-    return several(F::template of<Lanes>(
+    return vectors_of(F::template of<Lanes>(
         Lanes(hn::LoadU(Tag<float>(),
                         from[operand] + (all_move ? place : place & moving[operand])))...,
         numbers[number]...));

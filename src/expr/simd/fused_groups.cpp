@@ -76,6 +76,12 @@ constexpr Lanes keep(Lanes x) {
   return x;
 }
 
+constexpr std::array<Lanes, 1> several(Lanes one) { return {{one}}; }
+template <std::size_t count>
+constexpr std::array<Lanes, count> several(const std::array<Lanes, count>& all) {
+  return all;
+}
+
 }  // namespace outline
 
 template <class F, std::size_t... operand, std::size_t... number>
@@ -117,6 +123,8 @@ struct Lanes {
   int sweep = 0;
 
   HWY_INLINE Lanes(Vector<float> x, Group* of, int when) : raw(x), group(of), sweep(when) {}
+  /// Member by member: as a whole it would be copied in memory.
+  HWY_INLINE Lanes(const Lanes& of) : raw(of.raw), group(of.group), sweep(of.sweep) {}
   HWY_INLINE Lanes(double x)
       : raw(hn::Set(Tag<float>(), static_cast<float>(x))) {}  // NOLINT: as in 1 + x
 };
@@ -206,7 +214,7 @@ struct Loop {
   static constexpr Outline outline = outline_of<F>(All(), Numbers());
   static_assert(!outline.keeps_first, "the group before still needs what it keeps");
   static constexpr std::size_t results =
-      std::tuple_size_v<decltype(several(std::declval<typename Given::Result>()))>;
+      std::tuple_size_v<decltype(vectors_of(std::declval<typename Given::Result>()))>;
 
   /// Where a group is, told apart from what is stored to results.
   struct Places {
@@ -221,7 +229,7 @@ struct Loop {
                             std::index_sequence<operand...>, std::index_sequence<number...>) {
     group.fold = group.kept = 0;
     group.place = places.kept + place;
-    return several(F::template of<Lanes>(
+    return vectors_of(F::template of<Lanes>(
         Lanes(hn::LoadU(Tag<float>(),
                         places.from[operand] + (all_move ? place : place & group.moving[operand])),
               &group, 0)...,
@@ -238,9 +246,7 @@ struct Loop {
         group.is_there =
             hn::FirstN(Tag<float>(), group.left > part * lanes ? group.left - part * lanes : 0);
       const auto made = at<all_move>(group, places, place + part * lanes, All(), Numbers());
-#pragma GCC unroll 4
-      for (std::size_t r = 0; is_last && r < results; ++r)
-        hn::StoreU(made[r].raw, Tag<float>(), places.to[r] + place + part * lanes);
+      if constexpr (is_last) store(made, places.to, place + part * lanes);
     }
   }
 
@@ -310,7 +316,7 @@ struct Loop {
     if (!is_one) return go<outline.sweeps, true, all_move>(group, places);
     group.is_last = true;
     float made[lanes];
-    hn::StoreU(at<all_move>(group, places, 0, All(), Numbers())[0].raw, Tag<float>(), made);
+    hn::StoreU(at<all_move>(group, places, 0, All(), Numbers())[0], Tag<float>(), made);
     *places.to[0] = made[0];
   }
 
