@@ -338,11 +338,22 @@ class Run {
   bool is_last_ = true;
 };
 
-void run(const KernelCall& call, const State& state) {
-  if (state.is_one_loop) {
-    return state.fused.run(call.results, call.operands, 0,
-                           static_cast<std::size_t>(state.walk.row.size));
+/// Nothing is gone through but the loop; what is one for all is repeated for a vector.
+void in_one_loop(const KernelCall& call, const State& state) {
+  const void* operands[map::most_in_one_loop];
+  float same[map::most_in_one_loop][16];
+  for (std::size_t i = 0; i < state.code.operands; ++i) {
+    operands[i] = call.operands[i];
+    if ((state.splats_of_operands >> i & 1) == 0) continue;
+    std::fill_n(same[i], 16, *static_cast<const float*>(operands[i]));
+    operands[i] = same[i];
   }
+  state.fused.run(call.results, operands, state.splats_of_operands,
+                  static_cast<std::size_t>(state.walk.row.size));
+}
+
+void run(const KernelCall& call, const State& state) {
+  if (state.is_one_loop) return in_one_loop(call, state);
   if (state.workspace > most_on_stack) return Run(call, state, call.workspace).run();
   alignas(64) std::byte scratch[most_on_stack];
   Run(call, state, scratch).run();

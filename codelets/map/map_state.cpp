@@ -108,9 +108,13 @@ State::State(const OpView& op, bool is_fused, bool is_placed) : of(op), walk(wal
 }
 
 bool State::runs_in_one_loop() const {
-  const auto is_direct = [](Access access) { return access == Access::direct; };
+  // Results lie behind operands, and are none but direct.
+  const auto is_read = [](Access access) {
+    return access == Access::direct || access == Access::scalar;
+  };
   return fused && !is_empty && code.indices.empty() && walk.outer.empty() &&
-         walk.rows_in_tile == 1 && std::ranges::all_of(walk.access, is_direct) &&
+         walk.rows_in_tile == 1 && code.operands <= most_in_one_loop &&
+         std::ranges::all_of(walk.access, is_read) &&
          std::ranges::none_of(images, [](const auto& image) { return image.has_value(); }) &&
          std::ranges::all_of(walk.first, [](std::int64_t first) { return first == 0; });
 }

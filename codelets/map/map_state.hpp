@@ -38,6 +38,9 @@ struct SweepSteps {
   std::vector<FoldStep> folds;
 };
 
+/// Operands of what is_one_loop.
+inline constexpr std::size_t most_in_one_loop = 8;
+
 struct State {
   Elementwise of;
   Walk walk;  ///< of operands, results and, where indices are asked for, the elements' numbers
