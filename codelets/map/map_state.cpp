@@ -128,7 +128,12 @@ std::int64_t State::take(std::int64_t bytes) {
 }
 
 void State::lay_out() {
-  constexpr auto tile = static_cast<std::int64_t>(tile_elements), line = std::int64_t{64};
+  constexpr std::int64_t line = 64;
+  // No more elements than there are, but as many as whole loops read of what is the same for all.
+  constexpr std::int64_t least = 16;
+  const std::int64_t tile = std::clamp<std::int64_t>(
+      round_up(walk.rows_in_tile * walk.row.size, least), least, tile_elements);
+  code.splat_elements = std::min(code.splat_elements, static_cast<std::size_t>(tile));
   const auto widest = static_cast<std::int64_t>(code.element_bytes);
   splat_bytes = static_cast<std::int64_t>(code.splat_elements) * widest;
   register_bytes = tile * widest + line;
