@@ -237,6 +237,18 @@ TEST_F(SavedModelTest, RefusesTheFilesOfOthersAndKeepsWhatItHas) {
             ": 'cache'; expected only what this model keeps");
 }
 
+TEST_F(ModelTrainingTest, GoesDownAParameterThatIsTheLoss) {
+  const char* script = R"(
+    $1 = ParameterTensor(weight, float32, [1]);
+    $2 = reshape($1, shape=[1]);
+    train($2, optimizer=sgd, learning_rate=0.5, parameters=[$1]);
+    result = $2;)";
+  const Floats first{2};
+  Model model(session, graph::parse(script, operators()), std::vector{named("weight", first)});
+  model.train_step({}, {});
+  EXPECT_EQ(floats(model.state("weight")), Floats{1.5f});
+}
+
 TEST_F(ModelTrainingTest, GradIsTheSlope) {
   const std::string script = forward + R"(
     $9, $10 = grad($6, wrt=[$3, $1]);

@@ -105,6 +105,12 @@ bool Backward::is_loss(ValueId id) const {
 void Backward::run(const std::function<void(ValueId)>& complete) {
   mark_relevant();
   const OpContext saved = builder_.context;
+  for (const ValueId loss : losses_) {
+    if (graph()[loss].producer || !wanted(loss)) continue;  // else its op's gradient begins with 1
+    builder_.context = {.phase = Phase::backward, .lane = saved.lane, .where = graph()[loss].name};
+    add_part(loss, add_full(into_, loss, 1));
+    if (complete && pending_[loss] == 0) complete(loss);
+  }
   for (auto it = ops_.rbegin(); it != ops_.rend(); ++it) {
     if (!relevant_[it->index]) continue;
     differentiate(*it);
