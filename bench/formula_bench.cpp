@@ -13,6 +13,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/hand_loops.hpp"
@@ -43,13 +44,19 @@ std::vector<Case> cases() {
   return all;
 }
 
+/// The same for all elements of a step.
+bool is_number(const std::string& operand) {
+  static constexpr std::string_view numbers[] = {"rate",  "learning_rate", "unbiased_avg",
+                                                 "fresh", "unbiased_root", "slowed"};
+  return std::ranges::count(numbers, operand) > 0;
+}
+
 /// As a step renews them: the operands in whose bytes the results of an update lie.
 std::vector<std::size_t> renewed(const Case& one) {
   std::vector<std::size_t> found;
-  const bool updates = std::ranges::find(one.operands, "rate") != one.operands.end();
+  const bool updates = std::ranges::any_of(one.operands, is_number);
   for (std::size_t i = 0; updates && i < one.operands.size(); ++i) {
-    const std::string& name = one.operands[i];
-    if (name != "gradient" && name != "rate" && name != "unbiased") found.push_back(i);
+    if (one.operands[i] != "gradient" && !is_number(one.operands[i])) found.push_back(i);
   }
   return found;
 }
@@ -58,7 +65,7 @@ std::vector<std::size_t> renewed(const Case& one) {
 Shape shape_of(const Case& one, const std::string& operand, std::int64_t rows) {
   const bool normalizes = one.name.find("norm") != std::string::npos,
              is_of_columns = operand == "weight" || operand == "mean" || operand == "scale";
-  if (operand == "rate" || operand == "unbiased") return {1};
+  if (is_number(operand)) return {1};
   if (operand == "bias" || (normalizes && is_of_columns)) return {columns};
   return {rows, columns};
 }

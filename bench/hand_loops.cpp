@@ -100,12 +100,12 @@ ARENITE_BY_HAND(sgd_momentum) {
 }
 
 ARENITE_BY_HAND(adam) {
-  const Vector rate = set(in[2][0]), unbiased = set(in[5][0]), beta1 = set(0.9F), rest1 = set(0.1F),
-               beta2 = set(0.999F), rest2 = set(0.001F), eps = set(1e-8F);
+  const Vector rate = set(in[2][0] * in[5][0]), unbiased = set(in[6][0]), beta1 = set(0.9F),
+               rest1 = set(0.1F), beta2 = set(0.999F), rest2 = set(0.001F), eps = set(1e-8F);
   for (std::int64_t i = 0; i < rows * columns; i += lanes) {
     const Vector g = load(in[1] + i);
     const Vector m = hn::Add(hn::Mul(beta1, load(in[3] + i)), hn::Mul(rest1, g));
-    const Vector s = hn::Add(hn::Mul(beta2, load(in[4] + i)), hn::Mul(hn::Mul(rest2, g), g));
+    const Vector s = hn::Add(hn::Mul(beta2, load(in[4] + i)), hn::Mul(rest2, hn::Mul(g, g)));
     const Vector step = hn::Div(m, hn::MulAdd(hn::Sqrt(s), unbiased, eps));
     store(hn::NegMulAdd(rate, step, load(in[0] + i)), out[0] + i);
     store(m, out[1] + i);

@@ -65,6 +65,22 @@ INSTANTIATE_TEST_SUITE_P(Networks, NoAllocation,
                                   std::to_string(std::get<1>(one.param));
                          });
 
+TEST(Optimizers, AllocateNothing) {
+  const data::ImageData data = testing::drawn_images("mlp", small);
+  runtime::Session session({.workers = 1});
+  for (const std::string& name : optim::names()) {
+    train::TrainerOptions own = options();
+    own.optimizer = optim::named(name);
+    own.optimizer.schedule = optim::schedule("linear", {{"steps", std::int64_t{50}}});
+    own.optimizer.clip_norm = 1;
+    train::Trainer trainer(session, nn::model("mlp").layers, data.shape(), own);
+    trainer.prepare(&data.train, nullptr);
+    const long heap = runtime::heap_calls().value_or(0);
+    trainer.fit(data.train, {.epochs = 1});
+    EXPECT_EQ(runtime::heap_calls().value_or(0) - heap, 0) << name;
+  }
+}
+
 TEST(MoreWorkersThanCores, MakeAtMostOneHeapCall) {
   // StarPU's central queue has a bitmap of waiting workers that grows once, to eight bytes, when
   // one of them first finds the queue emptied by another.

@@ -171,6 +171,37 @@ std::vector<std::pair<std::size_t, std::size_t>> in_place(std::size_t operands,
   return pairs;
 }
 
+void expect_numbers(const OpView& op, const expr::Formula& formula) {
+  for (const auto& number : formula.numbers) {
+    using Range = expr::Formula::Number::Range;
+    const double given = op.attributes().real(number.name);
+    const bool is_within = number.range == Range::positive ? given > 0
+                           : number.range == Range::not_negative
+                               ? given >= 0 && std::isfinite(given)
+                           : number.range == Range::from_0_to_below_1 ? given >= 0 && given < 1
+                                                                      : given == given;
+    if (is_within) continue;
+    fail({.found = number.name + "=" + graph::to_string(*op.attributes().find(number.name)),
+          .expected = number.range == Range::positive            ? "a number above 0"
+                      : number.range == Range::not_negative      ? "a finite number of at least 0"
+                      : number.range == Range::from_0_to_below_1 ? "a number from 0 to below 1"
+                                                                 : "a number"});
+  }
+}
+
+std::vector<graph::AttributeSchema> schema_of(const expr::Formula& formula) {
+  std::vector<graph::AttributeSchema> all;
+  for (const auto& number : formula.numbers)
+    all.push_back({number.name, graph::AttributeType::real, number.standard});
+  return all;
+}
+
+std::vector<double> numbers_of(const graph::Attributes& attributes, const expr::Formula& formula) {
+  std::vector<double> all;
+  for (const auto& number : formula.numbers) all.push_back(attributes.real(number.name));
+  return all;
+}
+
 namespace {
 
 Results infer_map(const OpView& op) {
@@ -198,19 +229,7 @@ Results infer_named(const OpView& op, const expr::Formula& formula) {
             .expected = to_string(x) + ", the shape of '" + formula.operands[0] + "'"});
     }
   }
-  for (const auto& number : formula.numbers) {
-    using Range = expr::Formula::Number::Range;
-    const double given = op.attributes().real(number.name);
-    const bool is_within = number.range == Range::positive ? given > 0
-                           : number.range == Range::not_negative
-                               ? given >= 0 && std::isfinite(given)
-                               : given == given;
-    if (is_within) continue;
-    fail({.found = number.name + "=" + graph::to_string(*op.attributes().find(number.name)),
-          .expected = number.range == Range::positive       ? "a number above 0"
-                      : number.range == Range::not_negative ? "a finite number of at least 0"
-                                                            : "a number"});
-  }
+  expect_numbers(op, formula);
   return {{op.operand(0).type, shape_of_all(op)}};
 }
 
@@ -288,10 +307,8 @@ std::optional<graph::OfShare> map_of_share(const OpView& op, const graph::Share&
 }
 
 graph::ElementFormula formula_of(const OpView& op, const expr::Formula& formula) {
-  const expr::Type type = type_of(op.operand(0).type);
-  std::vector<double> numbers;
-  for (const auto& number : formula.numbers) numbers.push_back(op.attributes().real(number.name));
-  graph::ElementFormula made{formula.with(type, numbers)};
+  graph::ElementFormula made{
+      formula.with(type_of(op.operand(0).type), numbers_of(op.attributes(), formula))};
   if (formula.is_of_rows) made.axes = {-1};
   return made;
 }
@@ -304,6 +321,7 @@ graph::OperatorDefinition named(const expr::Formula& formula) {
   graph::OperatorDefinition definition{
       .name = std::string(formula.name),
       .results = {"y"},
+      .attributes = schema_of(formula),
       .infer = [&formula](const OpView& op) { return infer_named(op, formula); },
       .gradient = map_gradient,
       .in_place = in_place(formula.operands.size()),
@@ -317,9 +335,6 @@ graph::OperatorDefinition named(const expr::Formula& formula) {
       stated_gradient(context, *gradient);
     };
   for (const std::string& operand : formula.operands) definition.operands.push_back({operand});
-  for (const auto& number : formula.numbers) {
-    definition.attributes.push_back({number.name, graph::AttributeType::real, number.standard});
-  }
   return definition;
 }
 

@@ -51,6 +51,10 @@ graph::Cost map_cost(const OpView& op);
 std::optional<graph::OfShare> share_of_elements(const OpView& op, const graph::Share& share);
 /// A formula of formulas.def, of float32.
 graph::ElementFormula formula_named(std::string_view name, std::initializer_list<double> numbers);
+/// A formula's numbers are attributes. Throws Error where an op's are out of range.
+std::vector<graph::AttributeSchema> schema_of(const expr::Formula& formula);
+std::vector<double> numbers_of(const graph::Attributes& attributes, const expr::Formula& formula);
+void expect_numbers(const OpView& op, const expr::Formula& formula);
 /// Of reductions.
 std::optional<graph::OfShare> share_of_groups(const OpView& op, const graph::Share& share);
 

@@ -199,7 +199,8 @@ typedef enum arenite_state_kind {
 } arenite_state_kind;
 
 /* Parameters, states of the optimizer, and buffers, among them "learning_rate", float32 [1], of a
- * model that can be trained. All begin as zeros, but for the learning rate, and for parameters that
+ * model that can be trained, and "step", int64 [1], how many steps there were, where its optimizer
+ * or schedule asks for that. All begin as zeros, but for the learning rate, and for parameters that
  * arenite_compile was given among the constants. */
 ARENITE_API size_t arenite_state_count(const arenite_model* model);
 ARENITE_API arenite_status arenite_state(const arenite_model* model, size_t index,

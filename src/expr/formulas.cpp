@@ -53,6 +53,7 @@ Formula::Number::Range range_named(std::string_view type) {
   using Range = Formula::Number::Range;
   return type == "Positive"      ? Range::positive
          : type == "NotNegative" ? Range::not_negative
+         : type == "Fraction"    ? Range::from_0_to_below_1
                                  : Range::any;
 }
 
@@ -62,12 +63,20 @@ std::size_t computed(const Expression& expression) {
       expression.nodes(), [](const Node& node) { return !sources_of(node).empty(); }));
 }
 
+struct Kind {
+  bool is_operator = false, is_of_rows = false;
+  double learning_rate = 0;
+  std::string_view each_step = {};
+};
+
 /// "(T x, double delta = 1)".
-Formula formula(std::string_view name, bool is_operator, bool is_of_rows,
-                std::string_view parameters, Expression (*make)(Type, std::span<const double>)) {
+Formula formula(std::string_view name, const Kind& kind, std::string_view parameters,
+                Expression (*make)(Type, std::span<const double>)) {
   Formula made{.name = name,
-               .is_operator = is_operator,
-               .is_of_rows = is_of_rows,
+               .is_operator = kind.is_operator,
+               .is_of_rows = kind.is_of_rows,
+               .learning_rate = kind.learning_rate,
+               .each_step = kind.each_step,
                .operands = {},
                .numbers = {},
                .make = make,
@@ -98,14 +107,22 @@ Formula formula(std::string_view name, bool is_operator, bool is_of_rows,
   return made;
 }
 
+/// One by one: a list of all would stand on the stack.
 std::vector<Formula> all() {
-  return {
-#define ARENITE_FORMULA(NAME, GIVEN, ...) formula(#NAME, true, false, #GIVEN, &make<of::NAME>),
-#define ARENITE_LOOP(NAME, GIVEN, ...) formula(#NAME, false, false, #GIVEN, &make<of::NAME>),
-#define ARENITE_ROWS(NAME, GIVEN, ...) formula(#NAME, true, true, #GIVEN, &make<of::NAME>),
-#define ARENITE_ROWS_LOOP(NAME, GIVEN, ...) formula(#NAME, false, true, #GIVEN, &make<of::NAME>),
+  std::vector<Formula> made;
+#define ARENITE_MADE(NAME, GIVEN, ...) \
+  made.push_back(formula(#NAME, {__VA_ARGS__}, #GIVEN, &make<of::NAME>));
+#define ARENITE_FORMULA(NAME, GIVEN, ...) ARENITE_MADE(NAME, GIVEN, true)
+#define ARENITE_LOOP(NAME, GIVEN, ...) ARENITE_MADE(NAME, GIVEN)
+#define ARENITE_ROWS(NAME, GIVEN, ...) ARENITE_MADE(NAME, GIVEN, true, true)
+#define ARENITE_ROWS_LOOP(NAME, GIVEN, ...) ARENITE_MADE(NAME, GIVEN, false, true)
+#define ARENITE_OPTIMIZER(NAME, RATE, EACH_STEP, GIVEN, ...) \
+  ARENITE_MADE(NAME, GIVEN, false, false, RATE, #EACH_STEP)
+#define ARENITE_ROWS_OPTIMIZER(NAME, RATE, EACH_STEP, GIVEN, ...) \
+  ARENITE_MADE(NAME, GIVEN, false, true, RATE, #EACH_STEP)
 #include "src/expr/formulas.def"
-  };
+#undef ARENITE_MADE
+  return made;
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace arenite::expr {
 
 struct Formula {
   struct Number {
-    enum class Range : std::uint8_t { any, positive, not_negative };
+    enum class Range : std::uint8_t { any, positive, not_negative, from_0_to_below_1 };
 
     std::string name;
     double standard;  ///< where nobody gives another
@@ -23,6 +23,9 @@ struct Formula {
   std::string_view name;
   bool is_operator;  ///< with no other rules than the formula's
   bool is_of_rows;   ///< it reduces groups of elements: rows along the last axis
+  /// Of an optimizer: with which it begins, and the formula of what is new in each step, or "none".
+  double learning_rate;
+  std::string_view each_step;
   std::vector<std::string> operands;
   std::vector<Number> numbers;
   Expression (*make)(Type type, std::span<const double> numbers);
@@ -30,6 +33,7 @@ struct Formula {
   /// Nodes that are made of others, with standard numbers, and with such that no part is simpler.
   std::size_t least_computed, most_computed;
 
+  bool is_optimizer() const noexcept { return !each_step.empty(); }
   /// With its standard numbers; of floats.
   const Expression& standard(Type type) const noexcept { return of_floats[type == Type::float64]; }
   /// −0 is taken for 0: a formula steps over an operation where such a number is either.

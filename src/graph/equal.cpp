@@ -74,7 +74,9 @@ class Comparison {
     const auto &x = a_.training, &y = b_.training;
     if (!x || !y) return !x == !y || differ("training", x ? "some" : "none", y ? "some" : "none");
     return same("the optimizer", "{}", x->optimizer, y->optimizer) &&
-           ((x->learning_rate == y->learning_rate && same_bits(x->attributes, y->attributes)) ||
+           ((x->learning_rate == y->learning_rate && x->schedule == y->schedule &&
+             x->clip_value == y->clip_value && x->clip_norm == y->clip_norm &&
+             same_bits(x->attributes, y->attributes)) ||
             differ("the optimizer", "attributes", "others")) &&
            uses("loss", {x->loss}, {y->loss}) && uses("parameters", x->parameters, y->parameters);
   }

@@ -48,16 +48,22 @@ bool OperatorDefinition::is_optimizer() const noexcept {
   const auto renewed =
       std::ranges::count(operands, Renews::state, [](const OperandSchema& o) { return o.renews; });
   return variadic == 0 && operands.size() > 2 && operands[1].name == "gradient" &&
-         operands[2].name == "learning_rate" && renewed + 2 == std::ssize(operands) &&
+         operands[2].name == "learning_rate" &&
+         (each_step || renewed + 2 == std::ssize(operands)) &&
          operands[1].renews == Renews::nothing && operands[2].renews == Renews::nothing;
+}
+
+Attributes OperatorDefinition::with_defaults(Attributes given) const {
+  for (const AttributeSchema& schema : attributes) {
+    if (!given.has(schema.name) && schema.default_value)
+      given.set(schema.name, *schema.default_value);
+  }
+  return given;
 }
 
 bool OperatorDefinition::gives(const OperandSchema& operand, const Attributes& given) const {
   if (operand.given_with.empty()) return !operand.optional;
-  if (given.has(operand.given_with)) return given.real(operand.given_with) != 0;
-  const auto schema = std::ranges::find(attributes, operand.given_with, &AttributeSchema::name);
-  return Attributes{{operand.given_with, schema->default_value.value()}}.real(operand.given_with) !=
-         0;
+  return with_defaults(given).real(operand.given_with) != 0;
 }
 
 const OperandSchema& OperatorDefinition::operand_schema(std::size_t operand) const noexcept {

@@ -87,7 +87,10 @@ class Parser {
   std::vector<Reference> references();
   ValueId loss();
   std::shared_ptr<const OperatorDefinition> optimizer();
+  double number();
   double learning_rate();
+  double limit();
+  std::string schedule();
   std::vector<ValueId> parameters();
   void optimizer_attribute(const Token& name, const OperatorDefinition* optimizer,
                            Attributes& attributes);

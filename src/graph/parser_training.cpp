@@ -7,6 +7,7 @@
 
 #include "src/graph/parser.hpp"
 #include "src/graph/passes/backward.hpp"
+#include "src/graph/schedules.hpp"
 
 namespace arenite::graph {
 
@@ -114,6 +115,12 @@ void Parser::training(const std::vector<Target>& left) {
       rate_given = true;
     } else if (word == "parameters" && training.parameters.empty()) {
       training.parameters = parameters();
+    } else if (word == "schedule" && training.schedule.empty()) {
+      training.schedule = schedule();
+    } else if (word == "clip_value" && training.clip_value == 0) {
+      training.clip_value = limit();
+    } else if (word == "clip_norm" && training.clip_norm == 0) {
+      training.clip_norm = limit();
     } else {
       optimizer_attribute(name, optimizer.get(), training.attributes);
     }
@@ -159,17 +166,56 @@ std::shared_ptr<const OperatorDefinition> Parser::optimizer() {
   return definition;
 }
 
-double Parser::learning_rate() {
+double Parser::number() {
   const Token token = token_;
   const bool integer = token.kind == TokenKind::integer;
   if (!integer && token.kind != TokenKind::real) unexpected("a number");
-  const double rate = integer ? static_cast<double>(token.integer) : token.real;
+  advance();
+  return integer ? static_cast<double>(token.integer) : token.real;
+}
+
+double Parser::learning_rate() {
+  const Token token = token_;
+  const double rate = number();
   if (!std::isfinite(static_cast<float>(rate))) {
     lexer_.refuse(token.position, "a learning rate of " + describe(token),
                   "a number that a float can hold");
   }
-  advance();
   return rate;
+}
+
+double Parser::limit() {
+  const Token token = token_;
+  const double limit = number();
+  if (!(limit > 0) || !std::isfinite(static_cast<float>(limit))) {
+    lexer_.refuse(token.position, "gradients cut at " + describe(token),
+                  "a number above 0 that a float can hold");
+  }
+  return limit;
+}
+
+/// "{ formula }", or "cosine(steps=1000)".
+std::string Parser::schedule() {
+  const Token token = token_;
+  if (token.is('{')) {
+    std::string formula = lexer_.formula(token);
+    if (formula.empty()) lexer_.refuse(token.position, "an empty schedule", "a formula in braces");
+    advance();
+    return formula;
+  }
+  const std::string name = word("a schedule, as in cosine(steps=1000), or a formula in braces");
+  expect('(', name);
+  Attributes numbers;
+  do {
+    const Token number = token_;
+    const std::string own = word("name=…");
+    if (numbers.has(own))
+      lexer_.refuse(number.position, "a second " + describe(number), "each number once");
+    expect('=', own);
+    numbers.set(own, this->number());
+  } while (accept(','));
+  expect(')', "the numbers of " + name);
+  return at(token.position, [&] { return graph::schedule(name, numbers); });
 }
 
 std::vector<ValueId> Parser::parameters() {
@@ -191,8 +237,9 @@ void Parser::optimizer_attribute(const Token& name, const OperatorDefinition* op
     lexer_.refuse(name.position, describe(name) + " before the optimizer", "optimizer=… first");
   }
   const auto schema = std::ranges::find(optimizer->attributes, name.text, &AttributeSchema::name);
-  if (attributes.has(name.text) || name.text == "optimizer" || name.text == "learning_rate" ||
-      name.text == "parameters") {
+  constexpr std::string_view settings[] = {"optimizer", "learning_rate", "parameters",
+                                           "schedule",  "clip_value",    "clip_norm"};
+  if (attributes.has(name.text) || std::ranges::count(settings, name.text) > 0) {
     lexer_.refuse(name.position, "a second " + describe(name), "each argument once");
   }
   if (schema == optimizer->attributes.end()) unknown_attribute(name, *optimizer);

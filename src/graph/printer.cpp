@@ -216,6 +216,11 @@ class Printer {
     out_ += "train(" + reference(training.loss) + ", optimizer=" +
             (is_name(training.optimizer) ? training.optimizer : quote(training.optimizer)) +
             ", learning_rate=" + to_string(AttributeValue(training.learning_rate));
+    if (!training.schedule.empty()) out_ += ", schedule={ " + training.schedule + " }";
+    for (const auto& [name, limit] :
+         {std::pair("clip_value", training.clip_value), {"clip_norm", training.clip_norm}}) {
+      if (limit > 0) out_ += ", " + std::string(name) + "=" + to_string(AttributeValue(limit));
+    }
     attributes(training.attributes);
     out_ += ", parameters=[" + references(training.parameters) + "]);\n";
   }

@@ -91,6 +91,9 @@ StepGraph step_graph(const nn::Layer& model, const nn::Loss& loss,
                            .optimizer = optimizer.name,
                            .attributes = optimizer.attributes,
                            .learning_rate = optimizer.learning_rate,
+                           .schedule = optimizer.schedule,
+                           .clip_value = optimizer.clip_value,
+                           .clip_norm = optimizer.clip_norm,
                            .parameters = {}};
   for (const nn::Parameter& parameter : step.parameters)
     training.parameters.push_back(parameter.value);

@@ -205,6 +205,7 @@ class Statements {
     }
     if (rule == "NAME" && asked_by == "attribute")
       return any({"shape", "begin", "end", "eps", "kernel", "transpose_a", "momentum", "type"});
+    if (rule == "NAME" && asked_by == "schedule") return any({"linear", "steps", "constant"});
     if (rule == "NAME" && asked_by == "setting") return any({"momentum", "weight_decay", "eps"});
     if (rule == "text" && asked_by == "setting") return any({"sgd", "\"sgd\"", "relu"});
     if (rule == "NAME" && asked_by == "size") return "rows";

@@ -14,6 +14,7 @@ namespace {
 
 struct Written {
   std::size_t result = 0, bytes = 0;
+  bool is_float = false;
 };
 
 struct MixState {
@@ -46,6 +47,13 @@ void scatter(std::uint64_t hash, void* to, std::size_t count) {
   }
 }
 
+/// Numbers of 0.5 to 1, or their negatives: what real kernels are given of them stays finite.
+void tame(void* numbers, std::size_t bytes) {
+  auto* words = static_cast<std::uint32_t*>(numbers);
+  for (std::size_t i = 0; i < bytes / sizeof *words; ++i)
+    words[i] = (words[i] & 0x807fffffu) | 0x3f000000u;
+}
+
 /// Whether a kernel that goes from element to element has read the operand where it writes.
 bool is_read_first(const MixState& state, const runtime::KernelCall& call, std::size_t operand) {
   return std::ranges::any_of(state.in_place, [&](const auto& pair) {
@@ -64,14 +72,15 @@ void run_mix(const runtime::KernelCall& call, const MixState& state) {
     }
   };
   read(true);
-  for (const auto& [result, bytes] : state.written) scatter(1, call.results[result], bytes);
+  for (const Written& one : state.written) scatter(1, call.results[one.result], one.bytes);
   scatter(2, call.workspace, state.workspace);
   read(false);
   std::uint64_t hash = state.salt;
   for (std::uint64_t operand : hashes) hash = mixed(hash, operand);
-  for (const auto& [result, bytes] : state.written) {
+  for (const auto& [result, bytes, is_float] : state.written) {
     hash = mixed(hash, result);
     scatter(hash, call.results[result], bytes);
+    if (is_float) tame(call.results[result], bytes);
   }
 }
 
@@ -85,7 +94,9 @@ runtime::PreparedKernel mixing_kernel(const graph::Graph& graph, graph::OpId id)
                  .salt = mixed(0, id.index)};
   for (const graph::ValueId operand : op.operands) state.read.push_back(bytes(operand));
   for (std::size_t i = 0; i < op.results.size(); ++i) {
-    if (!is_view(graph, op, i)) state.written.push_back({i, bytes(op.results[i])});
+    if (is_view(graph, op, i)) continue;
+    const bool is_float = graph[op.results[i]].type == DType::float32;
+    state.written.push_back({i, bytes(op.results[i]), is_float});
   }
   return runtime::prepared<run_mix>(std::move(state));
 }

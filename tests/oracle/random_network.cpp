@@ -28,7 +28,9 @@ class RandomNetwork {
     const std::int64_t whole = draw_.between(2, 3), rest = draw_.between(1, batch_ - 1);
     dataset_ = batch_ * whole + rest;
     const float momentum = draw_.of({0.0f, 0.9f}), decay = draw_.of({0.0f, 0.001f});
-    optimizer_ = optim::sgd({.lr = 0.05f, .momentum = momentum, .weight_decay = decay});
+    optimizer_ = draw_.chance(60)
+                     ? optim::sgd({.lr = 0.05f, .momentum = momentum, .weight_decay = decay})
+                     : optim::named(draw_.of(optim::names()));
     request_ = {.dataset = dataset_, .image = image_, .how = {.spaces = spaces_}};
     request_.how.lanes = static_cast<int>(draw_.between(1, 4));
     request_.how.plan.layout = draw_.of({plan::ArenaLayout::overlay, plan::ArenaLayout::two});

@@ -296,14 +296,18 @@ class RandomOps : private RandomValues {
       const graph::OpContext saved = std::exchange(
           builder.context,
           {.phase = Phase::update, .lane = graph::Op::shared_lane, .where = graph[wrt[i]].name});
-      ValueId velocity;
-      if (draw.chance(50)) {
-        const Shape of = shape(wrt[i]);
-        velocity = declare(DType::float32, of, {0, 0}, StorageClass::optimizer_state);
-      }
       renew(wrt[i]);
-      builder.add("sgd", {wrt[i], gradient, rate, velocity},
-                  {{"momentum", velocity ? 0.9 : 0.0}, {"weight_decay", draw.of({0.0, 0.01})}});
+      if (draw.chance(30)) {
+        add_optimizer(*this, wrt[i], gradient, rate);
+      } else {
+        ValueId velocity;
+        if (draw.chance(50)) {
+          const Shape of = shape(wrt[i]);
+          velocity = declare(DType::float32, of, {0, 0}, StorageClass::optimizer_state);
+        }
+        builder.add("sgd", {wrt[i], gradient, rate, velocity},
+                    {{"momentum", velocity ? 0.9 : 0.0}, {"weight_decay", draw.of({0.0, 0.01})}});
+      }
       builder.context = saved;
     });
     phase_ = Phase::update;

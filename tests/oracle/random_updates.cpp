@@ -1,5 +1,7 @@
 #include "tests/oracle/random_updates.hpp"
 
+#include <arenite/train/optimizer.hpp>
+
 namespace arenite::oracle {
 namespace {
 
@@ -21,6 +23,25 @@ ValueId target(RandomValues& values, bool weights_too) {
 
 }  // namespace
 
+void add_optimizer(RandomValues& values, ValueId w, ValueId gradient, ValueId rate) {
+  std::vector<std::string> names = optim::names();
+  std::erase(names, "sgd");
+  const std::string name = values.draw.of(names);
+  std::vector<ValueId> operands{w, gradient, rate};
+  const auto& known = operators().at(name)->operands;
+  for (std::size_t i = operands.size(); i < known.size(); ++i) {
+    if (known[i].renews != graph::Renews::nothing) {
+      // Means of squares among them, which are more than the squares of means.
+      operands.push_back(values.declare(DType::float32, values.shape(w), {0.5, 0.6},
+                                        StorageClass::optimizer_state));
+      values.renew(operands.back());
+    } else {
+      operands.push_back(values.declare(DType::float32, {1}, {0.5, 2}, StorageClass::buffer));
+    }
+  }
+  values.builder.add(name, operands, {{"weight_decay", values.draw.of({0.0, 0.01})}});
+}
+
 void add_accumulation(RandomValues& values) {
   ValueId total = target(values, false);
   if (!total || values.draw.chance(40)) {
@@ -37,6 +58,8 @@ void add_update(RandomValues& values, Phase phase) {
   const ValueId gradient = values.floats(values.shape(w));
   values.renew(w);
   const ValueId rate = values.declare(DType::float32, {1}, {0.01, 0.1}, StorageClass::buffer);
+  if (phase == Phase::update && values.draw.chance(50))
+    return add_optimizer(values, w, gradient, rate);
   ValueId velocity;
   if (phase == Phase::update && values.draw.chance(50))
     velocity = values.declare(DType::float32, values.shape(w), {}, StorageClass::optimizer_state);

@@ -61,6 +61,7 @@ class Call {
 
   const graph::Attributes& attributes() const noexcept { return op_.attributes; }
   std::size_t operands() const noexcept { return op_.operands.size(); }
+  std::size_t results() const noexcept { return op_.results.size(); }
   bool has(std::size_t i) const noexcept { return i < op_.operands.size() && op_.operands[i]; }
 
   DType type(std::size_t i) const { return graph_[op_.operands.at(i)].type; }

@@ -1,5 +1,7 @@
 #include "tests/reference/operator_cases.hpp"
 
+#include <arenite/operators.hpp>
+
 #include "tests/reference/differences.hpp"
 
 #include <algorithm>
@@ -166,9 +168,9 @@ std::vector<OperatorCase> gather_cases() {
       // Two lanes' gradients of one weight, summed on the way.
       {"dense_grad_weight", {{{3, 5}}, {{3, 4}}, {{2, 5}}, {{2, 4}}}, {}},
       {"dense_grad_weight", {{{3, 9}}, {{3, 4}}, {{2, 9}}, {{2, 4}}}, {{"rows", List{2, 7}}}}};
-  for (auto&& more :
-       {convolutions(), fused_convolutions(), poolings(), losses(), surroundings(), indexing(),
-        elementwise_cases(), product_cases(), axis_cases(), attention_cases()})
+  for (auto&& more : {convolutions(), fused_convolutions(), poolings(), losses(), surroundings(),
+                      indexing(), elementwise_cases(), product_cases(), axis_cases(),
+                      attention_cases(), optimizer_cases(operators())})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }

@@ -36,6 +36,9 @@ std::vector<OperatorCase> elementwise_cases();
 /// Those of formulas by name, of floats of one type.
 std::vector<OperatorCase> formula_cases(DType type);
 
+/// Those of the table's optimizers, but for sgd.
+std::vector<OperatorCase> optimizer_cases(const graph::OperatorTable& table);
+
 /// Some of them: products of matrices, and axes in another order.
 std::vector<OperatorCase> product_cases();
 std::vector<OperatorCase> axis_cases();

@@ -17,7 +17,8 @@ void add_indexing_rules(Rules& rules);     ///< rows from an index that is data
 void add_pooling_rules(Rules& rules);      ///< max_pool2d, avg_pool2d
 void add_norm_rules(Rules& rules);         ///< rms_norm, softmax
 void add_complex_rules(Rules& rules);      ///< complex_mul
-void add_training_rules(Rules& rules);     ///< batches, the loss, updates
+void add_training_rules(Rules& rules);     ///< batches, the loss, updates by sgd
+void add_optimizer_rules(Rules& rules);    ///< other updates
 
 /// The element of `part`, which may lack the first axes, that is seen at element i of `whole`.
 std::int64_t seen_at(const Shape& whole, const Shape& part, std::int64_t i);

@@ -77,6 +77,7 @@ Rules gather_rules() {
   add_norm_rules(all);
   add_complex_rules(all);
   add_training_rules(all);
+  add_optimizer_rules(all);
   return all;
 }
 

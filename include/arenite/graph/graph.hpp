@@ -120,6 +120,10 @@ struct Training {
   std::string optimizer;     ///< an operator that updates, as "sgd"
   Attributes attributes;     ///< of each update
   double learning_rate = 0;  ///< at first
+  /// What multiplies the rate: a formula of the step's number `$1`, a float64, from 1 on; empty: 1.
+  std::string schedule;
+  double clip_value = 0;  ///< no element of a gradient is farther from 0; 0: any may be
+  double clip_norm = 0;   ///< all gradients together are made this long where they are longer
   std::vector<ValueId> parameters;
 };
 

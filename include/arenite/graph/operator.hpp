@@ -256,6 +256,10 @@ class OperatorDefinition {
   /// it, it sees all of them at once.
   std::function<std::optional<OfShare>(const OpView&, const Share&)> of_share;
 
+  /// Of an optimizer: what it asks for behind its states, one float32 each, by the number of the
+  /// step, an int64, from 1 on. Its attributes are all there.
+  std::function<expr::Expression(const Attributes&)> each_step;
+
   /// What the codes mean that its kernels report to the status word.
   std::vector<std::pair<std::uint32_t, std::string>> status_messages;
 
@@ -263,11 +267,14 @@ class OperatorDefinition {
   /// only whole groups of those that repeat, but for optional ones at the end of the last.
   bool takes(std::size_t count) const noexcept;
   /// An optimizer's operands are a parameter, then those named `gradient` and `learning_rate`, then
-  /// states like the parameter; it makes new versions of the parameter and of the states.
+  /// states like the parameter, then what `each_step` gives; it makes new versions of the parameter
+  /// and of the states.
   bool is_optimizer() const noexcept;
   /// Whether ops of these attributes (those that are not there have their defaults) are given an
   /// operand: what its `given_with` says, else that it is not optional.
   bool gives(const OperandSchema& operand, const Attributes& attributes) const;
+  /// Those of an op, and defaults for what they lack.
+  Attributes with_defaults(Attributes given) const;
   /// What `takes` asks for: "2 (x, gradient, …)".
   std::string expected_operands() const;
   const OperandSchema& operand_schema(std::size_t operand) const noexcept;

@@ -124,13 +124,17 @@ std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>&
 
 /// The name of the buffer that updates read the learning rate from.
 inline constexpr const char* learning_rate_name = "learning_rate";
+/// And of the one that counts steps, int64 [1], where the optimizer asks for their number.
+inline constexpr const char* step_name = "step";
 
 /// Appends what `graph.training` says, which is taken from it: the gradients of the sum of
 /// `losses`, its own or what adds up to it lane by lane (`split_batch`), and an update of each
 /// parameter as soon as its gradient is complete. The learning rate is a buffer, float32 [1],
-/// declared here; an optimizer's states are named after the parameter, as "weight.velocity". An
-/// output that is a parameter becomes a copy from before the updates. Returns the parameters that
-/// no loss depends on, and that stay as they are. Throws Error as `add_gradients` does.
+/// declared here; an optimizer's states are named after the parameter, as "weight.velocity"; what
+/// it asks for in each step needs the operators `full`, `accumulate`, `sum` and those that do any
+/// formula. An output that is a parameter becomes a copy from before the updates. Returns the
+/// parameters that no loss depends on, and that stay as they are. Throws Error as `add_gradients`
+/// does, and on settings and names that there cannot be.
 std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
                                   const std::vector<ValueId>& losses, const BatchCut& cut = {});
 
