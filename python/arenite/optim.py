@@ -1,40 +1,232 @@
-"""Optimizers, for `arenite.train` and `arenite.Trainer`."""
+"""Optimizers, for `arenite.train` and `arenite.Trainer`, with PyTorch's names and numbers.
 
-from typing import Any, Dict
+An optimizer is an operator of scripts (`train($loss, optimizer=adam, …)`) with its numbers as
+attributes: `Optimizer("adam", 0.001, beta1=0.9)` is what `Adam(0.001)` makes.
+"""
+
+from typing import Any, Dict, Optional, Tuple
 
 from .calls import Name
 from .errors import InvalidError, InvalidTypeError
 from .rules import is_number
 
 
-def _number(what: str, value: Any) -> float:
+def _number(what: str, value: Any, below: float = float("inf")) -> float:
     if not is_number(value):
         raise InvalidTypeError(f"{what} {value!r}; expected a number")
-    if not 0 <= value < float("inf"):
-        raise InvalidError(f"{what} {value}; expected a number of at least 0")
+    if not 0 <= value < below:
+        limit = "" if below == float("inf") else f" and below {below:g}"
+        raise InvalidError(f"{what} {value}; expected a number of at least 0{limit}")
     return float(value)
 
 
-class SGD:
-    """Stochastic gradient descent, as torch.optim.SGD without dampening and Nesterov:
+def _pair(what: str, value: Any) -> Tuple[float, float]:
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise InvalidTypeError(f"{what} {value!r}; expected two numbers, as in (0.9, 0.999)")
+    return _number(f"{what}[0]", value[0], 1), _number(f"{what}[1]", value[1], 1)
 
-    g ← gradient + weight_decay · weight
-    velocity ← momentum · velocity + g,  weight ← weight − lr · velocity
-    """
 
-    def __init__(self, lr: float, momentum: float = 0.0, weight_decay: float = 0.0):
+class Optimizer:
+    """Any optimizer that there is as an operator, by its name and the numbers that it has."""
+
+    def __init__(self, operator: str, lr: float, **numbers: float):
+        settings = {"learning_rate", "schedule", "clip_norm", "clip_value"} & set(numbers)
+        if settings:
+            raise InvalidError(
+                f"{min(settings)!r} as a number of an optimizer; expected its own (hint: "
+                "arenite.train and arenite.Trainer take the others)"
+            )
+        self.operator = operator
         self.lr = _number("lr", lr)
-        self.momentum = _number("momentum", momentum)
-        self.weight_decay = _number("weight_decay", weight_decay)
+        self.numbers = {name: _number(name, value) for name, value in numbers.items()}
 
     def attributes(self) -> Dict[str, Any]:
         """As the statement `train` has them."""
-        named: Dict[str, Any] = {"optimizer": Name("sgd"), "learning_rate": self.lr}
-        if self.momentum:
-            named["momentum"] = self.momentum
-        if self.weight_decay:
-            named["weight_decay"] = self.weight_decay
-        return named
+        return {"optimizer": Name(self.operator), "learning_rate": self.lr, **self.numbers}
 
     def __repr__(self) -> str:
-        return f"SGD(lr={self.lr}, momentum={self.momentum}, weight_decay={self.weight_decay})"
+        numbers = "".join(f", {name}={value}" for name, value in self.numbers.items())
+        operator = f"{self.operator!r}, " if type(self) is Optimizer else ""
+        return f"{type(self).__name__}({operator}lr={self.lr}{numbers})"
+
+
+class Schedule:
+    """What multiplies a learning rate in each step: one of the schedules of scripts with its
+    numbers, as in Schedule("cosine", steps=1000, warm_up=50), or a formula of `$1`, the number of
+    the step from 1 on, as in Schedule(formula="1 / sqrt($1)").
+    """
+
+    def __init__(self, name: Optional[str] = None, *, formula: Optional[str] = None, **numbers: float):
+        if (name is None) == (formula is None) or (name is None) != (not numbers):
+            raise InvalidError(
+                f"a schedule {name!r} with formula {formula!r} and numbers {numbers}; expected a "
+                "name and its numbers, or a formula"
+            )
+        self.name, self.formula = name, formula
+        self.numbers = {key: _number(key, value) for key, value in numbers.items()}
+
+    def text(self) -> str:
+        """As scripts have it."""
+        if self.formula is not None:
+            return f"{{ {self.formula} }}"
+        numbers = ", ".join(f"{key}={value!r}" for key, value in self.numbers.items())
+        return f"{self.name}({numbers})"
+
+    def __repr__(self) -> str:
+        return f"Schedule[{self.text()}]"
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, as torch.optim.SGD:
+
+    g ← gradient + weight_decay · weight
+    velocity ← momentum · velocity + (1 − dampening) · g, at first g
+    weight ← weight − lr · velocity, or with Nesterov − lr · (g + momentum · velocity)
+    """
+
+    def __init__(
+        self,
+        lr: float = 0.001,
+        momentum: float = 0.0,
+        weight_decay: float = 0.0,
+        *,
+        dampening: float = 0.0,
+        nesterov: bool = False,
+    ):
+        dampening = _number("dampening", dampening, 1)
+        if nesterov and (not momentum or dampening):
+            raise InvalidError(
+                f"nesterov with momentum {momentum} and dampening {dampening}; expected a momentum "
+                "above 0 and no dampening"
+            )
+        numbers = {"momentum": momentum, "weight_decay": weight_decay}
+        operator = "sgd"
+        if nesterov:
+            operator = "sgd_nesterov"
+        elif momentum and dampening:
+            operator = "sgd_dampened"
+            numbers["dampening"] = dampening
+        super().__init__(operator, lr, **numbers)
+        self.momentum, self.weight_decay = self.numbers["momentum"], self.numbers["weight_decay"]
+
+
+class _Adam(Optimizer):
+    _operator = ""
+
+    def __init__(
+        self,
+        lr: float,
+        betas: Tuple[float, float],
+        eps: float,
+        weight_decay: float,
+        amsgrad: bool,
+    ):
+        beta1, beta2 = _pair("betas", betas)
+        operator = self._operator + ("_amsgrad" if amsgrad else "")
+        super().__init__(
+            operator, lr, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay
+        )
+
+
+class Adam(_Adam):
+    """As torch.optim.Adam: steps by means of gradients over roots of means of their squares."""
+
+    _operator = "adam"
+
+    def __init__(
+        self,
+        lr: float = 0.001,
+        betas: Tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+    ):
+        super().__init__(lr, betas, eps, weight_decay, amsgrad)
+
+
+class AdamW(_Adam):
+    """As torch.optim.AdamW: Adam whose weights decay by themselves, not by their gradients."""
+
+    _operator = "adamw"
+
+    def __init__(
+        self,
+        lr: float = 0.001,
+        betas: Tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.01,
+        amsgrad: bool = False,
+    ):
+        super().__init__(lr, betas, eps, weight_decay, amsgrad)
+
+
+class RMSprop(Optimizer):
+    """As torch.optim.RMSprop."""
+
+    def __init__(
+        self,
+        lr: float = 0.01,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        centered: bool = False,
+    ):
+        operator = "rms_prop" + ("_centered" if centered else "") + ("_momentum" if momentum else "")
+        numbers = {"alpha": alpha, "eps": eps, "weight_decay": weight_decay}
+        if momentum:
+            numbers["momentum"] = momentum
+        super().__init__(operator, lr, **numbers)
+
+
+class Adagrad(Optimizer):
+    """As torch.optim.Adagrad, from sums of 0 on."""
+
+    def __init__(
+        self,
+        lr: float = 0.01,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        eps: float = 1e-10,
+    ):
+        super().__init__("adagrad", lr, lr_decay=lr_decay, weight_decay=weight_decay, eps=eps)
+
+
+class Adadelta(Optimizer):
+    """As torch.optim.Adadelta."""
+
+    def __init__(
+        self, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0
+    ):
+        super().__init__("adadelta", lr, rho=rho, eps=eps, weight_decay=weight_decay)
+
+
+class Lion(Optimizer):
+    """Steps by the sign of a mean: Chen and others, Symbolic discovery of optimization algorithms."""
+
+    def __init__(
+        self,
+        lr: float = 0.0001,
+        betas: Tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0.0,
+    ):
+        beta1, beta2 = _pair("betas", betas)
+        super().__init__("lion", lr, beta1=beta1, beta2=beta2, weight_decay=weight_decay)
+
+
+class LAMB(Optimizer):
+    """Adam's step as long as the weight is: You and others, Large batch optimization for deep
+    learning, with Adam's unbiased means.
+    """
+
+    def __init__(
+        self,
+        lr: float = 0.001,
+        betas: Tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-6,
+        weight_decay: float = 0.01,
+    ):
+        beta1, beta2 = _pair("betas", betas)
+        super().__init__(
+            "lamb", lr, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay
+        )

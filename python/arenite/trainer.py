@@ -19,7 +19,7 @@ from .plan import Plan
 from .rules import integer
 from .session import Session
 from .tensor import Tensor, frozen, input
-from .updates import expect_optimizer, train
+from .updates import expect_optimizer, settings_of, train
 
 
 class Evaluation(NamedTuple):
@@ -42,6 +42,7 @@ class Trainer:
         F.softmax_cross_entropy returns, which tells accuracy too. "cross_entropy" takes logits [N,
         C] and labels [N], integers.
     optimizer: such as arenite.optim.SGD(lr=0.02, momentum=0.9)
+    schedule, clip_norm, clip_value: as `arenite.train` has them
     inputs: the shape of one sample, without the batch, as (28, 28, 1), or an arenite.input with it;
         None: that of the first samples given
     batch: samples a step
@@ -63,6 +64,9 @@ class Trainer:
         inputs: Any = None,
         batch: int = 64,
         session: Optional[Session] = None,
+        schedule: Any = None,
+        clip_norm: Optional[float] = None,
+        clip_value: Optional[float] = None,
         **options: Any,
     ):
         Options(**options)  # which refuses what there is not
@@ -78,6 +82,8 @@ class Trainer:
         if not callable(loss) or isinstance(loss, type):
             raise InvalidTypeError(f"loss {loss!r}; expected a function of outputs and targets")
         self.module, self.loss, self.optimizer = module, loss, optimizer
+        self._settings = {"schedule": schedule, "clip_norm": clip_norm, "clip_value": clip_value}
+        settings_of(**self._settings)
         self.batch = integer("batch", batch, least=1)
         self._session, self._options = session, options
         self._sample: Optional[Tuple[int, ...]] = None
@@ -124,7 +130,8 @@ class Trainer:
             outputs = {"loss": found}
             if isinstance(found, CrossEntropy):
                 outputs = {"loss": found.loss, "statistics": found.statistics}
-            step = train(outputs["loss"], self.optimizer, list(self._parameters.values()))
+            parameters = list(self._parameters.values())
+            step = train(outputs["loss"], self.optimizer, parameters, **self._settings)
             model = self._models[count] = self._compile(outputs, [x, y], updates=[step])
         self._share(model)
         return model

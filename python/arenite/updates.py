@@ -1,11 +1,13 @@
 """Statements that change what a model keeps, and gradients."""
 
-from typing import Any, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 from . import graph
+from .calls import Name
 from .errors import InvalidError, InvalidTypeError
 from .graph import Node, TensorList, Update, reachable
-from .rules import text
+from .optim import Schedule
+from .rules import is_number, text
 from .shaping import replacement
 from .tensor import Tensor, TensorLike, as_tensor, node_of
 
@@ -137,13 +139,43 @@ def expect_optimizer(value: Any) -> None:
         )
 
 
+def settings_of(schedule: Any, clip_norm: Any, clip_value: Any) -> Dict[str, Any]:
+    settings: Dict[str, Any] = {}
+    if schedule is not None:
+        if not isinstance(schedule, Schedule):
+            raise InvalidTypeError(
+                f"schedule {schedule!r}; expected one, such as arenite.optim.Schedule('cosine', "
+                "steps=1000)"
+            )
+        settings["schedule"] = Name(schedule.text())
+    for name, limit in (("clip_norm", clip_norm), ("clip_value", clip_value)):
+        if limit is None:
+            continue
+        if not is_number(limit) or not 0 < limit < float("inf"):
+            raise InvalidError(f"{name} {limit!r}; expected a number above 0")
+        settings[name] = float(limit)
+    return settings
+
+
 def parameters_of(loss: Tensor) -> List[Tensor]:
     """All parameters that a tensor is computed from, in the order in which they were made."""
     return [Tensor(node) for node in reachable([loss.node]) if node.op == graph.PARAMETER]
 
 
-def train(loss: Tensor, optimizer: Any, parameters: Optional[Sequence[Tensor]] = None) -> Update:
+def train(
+    loss: Tensor,
+    optimizer: Any,
+    parameters: Optional[Sequence[Tensor]] = None,
+    *,
+    schedule: Optional[Schedule] = None,
+    clip_norm: Optional[float] = None,
+    clip_value: Optional[float] = None,
+) -> Update:
     """One step of an optimizer, of all parameters that the loss depends on unless some are given.
+
+    schedule: what multiplies the learning rate in each step
+    clip_norm: all gradients together are made this long where they are longer
+    clip_value: no element of a gradient is farther from 0
 
     Give it to `arenite.compile(…, updates=[…])`; the model's `train_step` does it, a plain run does
     not.
@@ -155,5 +187,6 @@ def train(loss: Tensor, optimizer: Any, parameters: Optional[Sequence[Tensor]] =
         raise InvalidError("train: no parameters; expected a loss that depends on some")
     for parameter in chosen:
         _target("train", parameter, graph.PARAMETER)
-    attributes = {**optimizer.attributes(), "parameters": TensorList(chosen)}
+    attributes = {**optimizer.attributes(), **settings_of(schedule, clip_norm, clip_value)}
+    attributes["parameters"] = TensorList(chosen)
     return Update(Node("train", [loss], attributes, []))

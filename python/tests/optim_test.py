@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Optimizers: their numbers beside PyTorch's, and what they refuse."""
+
+import json
+import pathlib
+import tempfile
+
+import optimizers
+import testing
+from testing import np
+
+import arenite
+from arenite import optim
+
+
+def made(name, arguments):
+    given = {k: tuple(v) if isinstance(v, list) else v for k, v in arguments.items()}
+    return getattr(optim, name)(**given)
+
+
+def descent(optimizer, **settings):
+    """The model of the loss that the fixtures are of."""
+    count = len(optimizers.WEIGHT)
+    weight = arenite.parameter(np.array(optimizers.WEIGHT, np.float32), name="weight")
+    slope = arenite.input("slope", (count,))
+    half = np.array(optimizers.CURVATURE, np.float32) / 2
+    loss = (arenite.constant(half) * weight * weight + slope * weight).sum()
+    return arenite.compile(loss, updates=[arenite.train(loss, optimizer, **settings)])
+
+
+class Numbers(testing.TestCase):
+    def test_are_those_of_pytorch_and_of_papers(self):
+        path = pathlib.Path(__file__).with_name("optimizers.json")
+        seen = set()
+        for case in json.loads(path.read_text()):
+            with self.subTest(**case):
+                model = descent(made(case["optimizer"], case["arguments"]))
+                for step in range(1, optimizers.STEPS + 1):
+                    model.train_step(slope=optimizers.slope(step))
+                    if str(step) in case["weights"]:
+                        found, wanted = model.state["weight"], case["weights"][str(step)]
+                        self.assertLess(np.abs(found - np.array(wanted)).max(), 1e-5, step)
+                seen.add(case["optimizer"])
+        offered = {
+            name
+            for name, one in vars(optim).items()
+            if isinstance(one, type) and issubclass(one, optim.Optimizer) and name[0] != "_"
+        }
+        self.assertEqual(seen, offered - {"Optimizer"})
+
+
+def gradient(weight, step):
+    return np.array(optimizers.CURVATURE) * weight + optimizers.slope(step)
+
+
+class Gradients(testing.TestCase):
+    def follow(self, change, **settings):
+        """SGD by hand, of gradients that `change` has made others of."""
+        model, weight = descent(optim.SGD(0.1), **settings), np.array(optimizers.WEIGHT)
+        for step in range(1, 6):
+            model.train_step(slope=optimizers.slope(step))
+            weight = weight - 0.1 * change(gradient(weight, step))
+            self.assertClose(model.state["weight"], weight, 1e-5)
+
+    def test_are_cut(self):
+        self.follow(lambda g: np.clip(g, -0.25, 0.25), clip_value=0.25)
+        for most in (0.5, 100.0):
+            self.follow(
+                lambda g: g * min(1, most / (np.linalg.norm(g) + 1e-6)), clip_norm=most
+            )
+
+    def test_of_several_parameters_are_cut_together(self):
+        a, b = (
+            arenite.parameter(np.full(shape, 2, np.float32), name=name)
+            for name, shape in (("a", (3,)), ("b", (2, 2)))
+        )
+        loss = (a * a).sum() + (b * b).sum()
+        model = arenite.compile(
+            loss, updates=[arenite.train(loss, optim.SGD(1.0), clip_norm=1.0)]
+        )
+        model.train_step()
+        self.assertClose(model.state["a"], np.full(3, 2 - 1 / np.sqrt(7)))
+        self.assertClose(model.state["b"], np.full((2, 2), 2 - 1 / np.sqrt(7)))
+
+
+class Schedules(testing.TestCase):
+    def test_are_those_of_pytorch(self):
+        path = pathlib.Path(__file__).with_name("schedules.json")
+        for case in json.loads(path.read_text()):
+            with self.subTest(**case):
+                self.assertFactors(optim.Schedule(case["name"], **case["numbers"]), case["factors"])
+
+    def test_rise_first(self):
+        factors = [0.25, 0.5, 0.75, 1.0, 1.0, 0.775, 0.325, 0.1, 0.1]
+        self.assertFactors(optim.Schedule("cosine", steps=7, warm_up=4, least=0.1), factors)
+        self.assertFactors(optim.Schedule(formula="1 / sqrt($1)"), np.arange(1, 9) ** -0.5)
+
+    def assertFactors(self, schedule, factors):
+        """A weight of gradient 1 goes back by the rate in each step."""
+        weight = arenite.parameter(np.zeros(1, np.float32), name="w")
+        model = arenite.compile(
+            weight.sum(), updates=[arenite.train(weight.sum(), optim.SGD(2.0), schedule=schedule)]
+        )
+        found, last = [], 0.0
+        for _ in factors:
+            model.train_step()
+            now = float(model.state["w"][0])
+            found.append((last - now) / 2)
+            last = now
+        self.assertClose(np.array(found), np.array(factors), 1e-5)
+
+
+class Steps(testing.TestCase):
+    def test_are_counted_in_what_is_saved(self):
+        model, again = descent(optim.Adam(0.1)), descent(optim.Adam(0.1))
+        slope = np.ones(len(optimizers.WEIGHT), np.float32)
+        for _ in range(3):
+            model.train_step(slope)
+        self.assertEqual(model.state["step"].tolist(), [3])
+        with tempfile.TemporaryDirectory() as folder:
+            model.save(f"{folder}/state")
+            again.load(f"{folder}/state")
+        for one in (model, again):
+            one.train_step(slope)
+        for name in model.state:
+            self.assertEqual(model.state[name].tolist(), again.state[name].tolist(), name)
+
+    def test_change_nothing_that_is_not_trained(self):
+        model = descent(optim.Adam(0.1))
+        model(slope=np.ones(len(optimizers.WEIGHT), np.float32))
+        self.assertEqual(model.state["step"].tolist(), [0])
+
+
+class Arguments(testing.TestCase):
+    def test_are_shown(self):
+        self.assertEqual(repr(optim.SGD(0.1, 0.9)), "SGD(lr=0.1, momentum=0.9, weight_decay=0.0)")
+        self.assertEqual(
+            repr(optim.Optimizer("lion", 0.1, beta1=0.5)), "Optimizer('lion', lr=0.1, beta1=0.5)"
+        )
+
+    def test_out_of_range_are_refused(self):
+        for make, error, message in [
+            (lambda: optim.Adam(-1), arenite.InvalidError, "lr -1; expected a number of at least 0"),
+            (
+                lambda: optim.Adam(betas=(0.9, 1.0)),
+                arenite.InvalidError,
+                "betas[1] 1.0; expected a number of at least 0 and below 1",
+            ),
+            (
+                lambda: optim.Adam(betas=0.9),
+                arenite.InvalidTypeError,
+                "betas 0.9; expected two numbers, as in (0.9, 0.999)",
+            ),
+            (
+                lambda: descent(optim.SGD(0.1), clip_norm=0),
+                arenite.InvalidError,
+                "clip_norm 0; expected a number above 0",
+            ),
+            (
+                lambda: optim.Schedule("cosine"),
+                arenite.InvalidError,
+                "a schedule 'cosine' with formula None and numbers {}; expected a name and its "
+                "numbers, or a formula",
+            ),
+            (
+                lambda: optim.SGD(0.1, nesterov=True),
+                arenite.InvalidError,
+                "nesterov with momentum 0.0 and dampening 0.0; expected a momentum above 0 and no "
+                "dampening",
+            ),
+        ]:
+            with self.raises(error, message):
+                make()
+
+    def test_that_an_operator_lacks_are_refused_by_it(self):
+        with self.assertRaisesRegex(arenite.InvalidError, "expected one of weight_decay, beta1, beta2"):
+            descent(optim.Optimizer("lion", 0.1, momentum=0.5))
+        for schedule, message in (
+            (optim.Schedule("cosin", steps=3), "schedule 'cosin'; expected one of constant, cosine"),
+            (optim.Schedule("cosine", least=3), "schedule 'cosine' without 'steps'"),
+            (optim.Schedule("cosine", steps=0), "expected a finite number above 0"),
+            (optim.Schedule("linear", steps=3, gamma=1), "schedule 'linear' with 'gamma'"),
+            (optim.Schedule(formula="$2"), r"\$2"),
+            (optim.Schedule(formula="yield $1, 2 * $1"), "expected a formula of one number"),
+        ):
+            with self.assertRaisesRegex(arenite.InvalidError, message):
+                descent(optim.SGD(0.1), schedule=schedule)
+        with self.assertRaisesRegex(arenite.InvalidError, "which is no optimizer; expected adadelta"):
+            descent(optim.Optimizer("relu", 0.1))
+
+
+if __name__ == "__main__":
+    testing.main()
