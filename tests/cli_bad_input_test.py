@@ -25,14 +25,19 @@ WHOLE = {"--seed": "a whole number of 0 to 2^64 - 1", "--epochs": "a whole numbe
          "--batch": "a whole number of 1 to 1048576", "--workers": "a whole number of 1 to 1024",
          "--lanes": "a whole number of 1 to 64", "--limit": "a whole number of at least 1"}
 REAL = {"--lr": "a finite number of at least 0", "--weight-decay": "a finite number of at least 0",
-        "--momentum": "a number from 0 to below 1"}
+        "--momentum": "a number from 0 to below 1", "--clip-norm": "a finite number of at least 0",
+        "--clip-value": "a finite number of at least 0"}
+OPTIMIZERS = ("adadelta, adagrad, adam, adam_amsgrad, adamw, adamw_amsgrad, lamb, lion, rms_prop, rms_prop_centered, "
+              "rms_prop_centered_momentum, rms_prop_momentum, sgd, sgd_dampened, sgd_nesterov")
 NAMES = {"--model": "one of mlp, cnn1, lenet5, cnn2, vgg-small",
          "--dataset": "one of fashion-mnist, mnist, synthetic, synthetic-color",
          "--shuffle": "one of on, off", "--fuse": "one of on, off", "--arenas": "one of overlay, two",
          "--compute": "one of float32, bfloat16, tfloat32", "--cuda-graphs": "one of on, off",
          "--device": "cpu, cuda, cuda:N, auto, or several of them as in cuda:0+cpu",
          "--memory": "bytes, as in 4096, 64MiB or 1.5GiB",
-         "--init": "default, or uniform:A with a finite A above 0, as in uniform:0.1"}
+         "--init": "default, or uniform:A with a finite A above 0, as in uniform:0.1",
+         "--optimizer": f"one of {OPTIMIZERS}", "--schedule": "a schedule",
+         "--opt": "NAME=X with a finite number, as in beta1=0.8"}
 PATHS = ("--data", "--kernels", "--log", "--plan-svg", "--plan-json")
 
 
@@ -67,16 +72,38 @@ class Arguments(BadInput):
                  ("--compute", "bf16"), ("--compute", "BFLOAT16"), ("--compute", "float16"), ("--compute", "tf32"), ("--compute", "")]
         cases += [("--device", text) for text in ("gpu", "", "cuda:", "cuda:x", "cuda:-1", "cuda:0+", "+cpu", "CUDA", "cpu cuda")]
         cases += [("--memory", text) for text in ("", "0", "-1", "12q", "1e3", "MiB", "nan", "1 GiB", "9" * 40, "0.1")]
-        cases += [("--cuda-graphs", "yes")]
+        cases += [("--cuda-graphs", "yes"), ("--optimizer", "adan"), ("--optimizer", ""), ("--schedule", "")]
+        cases += [("--opt", text) for text in ("", "beta1", "=1", "beta1=", "beta1=x", "beta1=-1", "beta1=inf", "beta1=1 ")]
         cases += [("--init", text) for text in ("uniform:", "uniform:0", "uniform:-1", "uniform:nan", "uniform:inf",
                                                 "uniform:1x", "uniform:1e-60", "uniform", "", "normal:1")]
         for option, text in cases:
             with self.subTest(option=option, text=text):
                 guess = {"cnn_1": " (did you mean 'cnn1'?)", "fashion_mnist": " (did you mean 'fashion-mnist'?)",
-                         "float16": " (did you mean 'bfloat16'?)"} | {
+                         "float16": " (did you mean 'bfloat16'?)",
+                         "adan": " (did you mean 'adam'?)"} | {
                              word: f" (did you mean '{word.lower()}'?)" for word in ("FASHION-MNIST", "ON", "BFLOAT16")}
                 self.refused(train(option, text),
                              f"{option}: '{text}'{guess.get(text, '')}; expected {NAMES[option]}{HELP}")
+
+    def test_optimizers(self):
+        for arguments, message in (
+                (("--optimizer", "adam", "--momentum", "0.9"),
+                 "adam: unknown attribute 'momentum'; expected one of weight_decay, beta1, beta2, eps"),
+                (("--optimizer", "adam", "--opt", "beta1=1"), "adam: beta1=1.0; expected a number from 0 to below 1"),
+                (("--optimizer", "adam", "--opt", "beta1=0.5", "--opt", "beta1=0.6"),
+                 "a second 'beta1' of the optimizer; expected each number once"),
+                (("--momentum", "0.5", "--opt", "momentum=0.6"),
+                 "a second 'momentum' of the optimizer; expected each number once"),
+                (("--schedule", "cosin"),
+                 "schedule 'cosin'; expected one of constant, cosine, cosine_restarts, exponential, linear, one_cycle, "
+                 "polynomial, staircase, triangle (hint: did you mean 'cosine'?)"),
+                (("--schedule", "cosine:warm=3"),
+                 "schedule 'cosine' with 'warm'; expected numbers steps, least = 0, warm_up = 0"),
+                (("--schedule", "cosine:least"),
+                 "--schedule cosine:least, with 'least'; expected NAME, or NAME:NUMBER=X,… with each number once"),
+                (("--schedule", "exponential"), "schedule 'exponential' without 'gamma'; expected numbers gamma")):
+            with self.subTest(arguments=arguments):
+                self.refused(train(*arguments), message)
 
     def test_products_that_only_gpus_have(self):
         done = train("--compute", "tfloat32", "--model", "cnn1", "--dataset", "synthetic")

@@ -75,6 +75,20 @@ class Run(unittest.TestCase):
                 self.assertIn(f"batch 64 in {words}", done.stdout)
         self.assertNotEqual(self.trained(train("--model", "cnn1", "--shards", "2")), four)
 
+    def test_optimizers(self):
+        plain = train("--model", "cnn1")
+        self.assertNotIn("optimizer", plain.stdout)
+        for arguments, said in (
+                (("--optimizer", "adamw", "--lr", "0.005", "--weight-decay", "0"),
+                 "adamw: lr 0.005, beta1 0.9, beta2 0.999, eps 1e-08, weight_decay 0"),
+                (("--clip-norm", "0.5", "--clip-value", "0.1"), "sgd: lr 0.02, momentum 0.9, weight_decay 0; "
+                 "elements of gradients cut at 0.1; gradients at most 0.5 long"),
+                (("--schedule", "cosine:warm_up=2"), "sgd: lr 0.02, momentum 0.9, weight_decay 0; schedule cosine:warm_up=2")):
+            with self.subTest(arguments=arguments):
+                done = train("--model", "cnn1", *arguments)
+                self.assertIn(f"\noptimizer {said}\n", done.stdout)
+                self.assertNotEqual(self.trained(done), self.trained(plain))
+
     def test_log(self):
         with tempfile.TemporaryDirectory() as folder:
             log = pathlib.Path(folder, "log.jsonl")

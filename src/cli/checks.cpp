@@ -48,10 +48,17 @@ std::optional<float> number_of_at_least_0(const std::string& text) {
   return value && std::isfinite(*value) && *value >= 0 ? value : std::nullopt;
 }
 
+std::optional<double> real_of_at_least_0(const std::string& text) {
+  const auto value = parse<double>(text);
+  return value && std::isfinite(*value) && *value >= 0 ? value : std::nullopt;
+}
+
 std::optional<float> number_from_0_to_below_1(const std::string& text) {
   const auto value = parse_float(text);
   return value && *value >= 0 && *value < 1 ? value : std::nullopt;
 }
+
+double as_written(float number) { return std::stod(fmt::format("{}", number)); }
 
 std::optional<std::int64_t> bytes_of(const std::string& text) {
   struct Unit {

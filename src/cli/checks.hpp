@@ -19,7 +19,10 @@ using Meaning = std::function<std::optional<T>(const std::string& text)>;
 
 /// Finite, and at least 0; what is too small for a float is 0.
 std::optional<float> number_of_at_least_0(const std::string& text);
+std::optional<double> real_of_at_least_0(const std::string& text);
 std::optional<float> number_from_0_to_below_1(const std::string& text);
+/// 0.02, not the double next to that float.
+double as_written(float number);
 
 /// "4096", "64MiB", "1.5GiB": above 0 bytes.
 std::optional<std::int64_t> bytes_of(const std::string& text);

@@ -1,14 +1,19 @@
 #include "src/cli/train_arguments.hpp"
 
 #include <arenite/data/dataset.hpp>
+#include <arenite/error.hpp>
 #include <arenite/nn/nn.hpp>
 
 #include "src/cli/checks.hpp"
+#include "src/graph/schedules.hpp"
 #include "src/runtime/device_choice.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
+#include <set>
 #include <string_view>
 
 namespace arenite::cli {
@@ -22,6 +27,15 @@ std::string model_help() {
 }
 
 using Init = std::optional<float>;
+using Number = std::pair<std::string, double>;
+
+std::optional<Number> number_named(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos) return std::nullopt;
+  const auto number = real_of_at_least_0(text.substr(equals + 1));
+  if (!number) return std::nullopt;
+  return Number(text.substr(0, equals), *number);
+}
 
 std::optional<Init> parse_init(const std::string& text) {
   if (text == "default") return Init();
@@ -39,6 +53,28 @@ std::optional<plan::ArenaLayout> parse_arenas(const std::string& text) {
     if (text == plan::to_string(layout)) return layout;
   }
   return std::nullopt;
+}
+
+/// "cosine:warm_up=100,least=0.1"
+std::string schedule_of(const std::string& text, std::int64_t steps) {
+  const std::string name = text.substr(0, text.find(':'));
+  graph::Attributes numbers;
+  for (std::size_t at = name.size(); at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at + 1), text.size());
+    const std::string one = text.substr(at + 1, end - at - 1);
+    const auto number = number_named(one);
+    if (!number || numbers.has(number->first)) {
+      fail({.found = "--schedule " + text + ", with '" + one + "'",
+            .expected = "NAME, or NAME:NUMBER=X,… with each number once"});
+    }
+    numbers.set(number->first, number->second);
+    at = end;
+  }
+  const auto known = std::ranges::find(graph::schedules(), name, &graph::ScheduleSchema::name);
+  if (known != graph::schedules().end() && known->numbers.starts_with("steps") &&
+      !numbers.has("steps"))
+    numbers.set("steps", std::max<std::int64_t>(steps, 1));
+  return optim::schedule(name, numbers);
 }
 
 void add_on_off(Command& train, const std::string& name, bool& into, const std::string& help) {
@@ -65,18 +101,51 @@ void add_hyperparameters(Command& train, TrainArguments& a) {
       ->default_str(text(a.epochs));
   add_whole_number(train, "--batch", a.batch, 1, 1 << 20, "samples of a step")
       ->default_str(text(a.batch));
-  const auto add_float = [&](const std::string& name, float& into, Meaning<float> meaning,
-                             const std::string& what, const std::string& help) {
-    add_option<float>(train, name, into, meaning, what, help)
-        ->type_name("X")
-        ->default_str(text(into));
-  };
+  train
+      .add_choice("--optimizer", a.optimizer, optim::names(),
+                  "how gradients change weights (docs/scripts.md lists their numbers)")
+      ->default_str(a.optimizer);
   const std::string positive = "a finite number of at least 0";
-  add_float("--lr", a.lr, number_of_at_least_0, positive, "learning rate of SGD");
-  add_float("--momentum", a.momentum, number_from_0_to_below_1, "a number from 0 to below 1",
-            "momentum of SGD, below 1");
-  add_float("--weight-decay", a.weight_decay, number_of_at_least_0, positive,
-            "weight decay of SGD");
+  add_option<float>(train, "--lr", a.lr, number_of_at_least_0, positive,
+                    "learning rate (else the optimizer's own: 0.02 of sgd)")
+      ->type_name("X");
+  const auto add_number = [&](const std::string& name, Meaning<float> meaning,
+                              const std::string& what, const std::string& help) {
+    const auto take = [&a, number = name](float value) {
+      std::string own = number.substr(2);
+      std::ranges::replace(own, '-', '_');
+      a.numbers.emplace_back(own, as_written(value));
+    };
+    add_taken<float>(train, name, take, std::move(meaning), what, help)->type_name("X");
+  };
+  add_number("--momentum", number_from_0_to_below_1, "a number from 0 to below 1",
+             "momentum, below 1 (else 0.9 of sgd)");
+  add_number("--weight-decay", number_of_at_least_0, positive, "weight decay (else 0 of sgd)");
+  const auto add_named_number = [&a](Number number) { a.numbers.push_back(std::move(number)); };
+  add_taken<Number>(train, "--opt", add_named_number, number_named,
+                    "NAME=X with a finite number, as in beta1=0.8",
+                    "another number of the optimizer, as in beta1=0.8")
+      ->type_name("NAME=X")
+      ->repeats = true;
+  const std::vector<std::string> schedules = names_of(graph::schedules());
+  const auto some_text = [](const std::string& given) {
+    return given.empty() ? std::nullopt : std::optional(given);
+  };
+  add_option<std::string>(
+      train, "--schedule", a.schedule, some_text, "a schedule",
+      fmt::format("how the learning rate changes from step to step, with numbers, as in "
+                  "cosine:warm_up=100 (docs/scripts.md lists them): {}",
+                  fmt::join(schedules, ", ")))
+      ->type_name("NAME[:NUMBER=X,…]")
+      ->offers(schedules);
+  add_option<float>(train, "--clip-norm", a.clip_norm, number_of_at_least_0, positive,
+                    "make all gradients together so long where they are longer (0: never)")
+      ->type_name("X")
+      ->default_str("0");
+  add_option<float>(train, "--clip-value", a.clip_value, number_of_at_least_0, positive,
+                    "let no element of a gradient be farther from 0 (0: any)")
+      ->type_name("X")
+      ->default_str("0");
   add_whole_number(train, "--seed", a.seed, 0, std::numeric_limits<std::uint64_t>::max(),
                    "seed of the initial weights and of shuffling")
       ->default_str(text(a.seed));
@@ -172,6 +241,23 @@ void add_reports(Command& train, TrainArguments& a) {
 
 }  // namespace
 
+optim::Optimizer optimizer_of(const TrainArguments& a, std::int64_t steps) {
+  graph::Attributes numbers;
+  if (a.optimizer == "sgd") numbers.set("momentum", 0.9);
+  std::set<std::string> given;
+  for (const auto& [name, number] : a.numbers) {
+    if (!given.insert(name).second)
+      fail({.found = "a second '" + name + "' of the optimizer", .expected = "each number once"});
+    numbers.set(name, number);
+  }
+  const bool is_ours = a.optimizer == "sgd" && !a.lr;
+  optim::Optimizer optimizer = optim::named(a.optimizer, numbers, is_ours ? 0.02f : a.lr);
+  if (!a.schedule.empty()) optimizer.schedule = schedule_of(a.schedule, steps);
+  optimizer.clip_norm = as_written(a.clip_norm);
+  optimizer.clip_value = as_written(a.clip_value);
+  return optimizer;
+}
+
 Command* add_train_options(Command& app, TrainArguments& a) {
   Command& train =
       add_command(app, "train", "Train a network on images and report its test accuracy");
@@ -188,6 +274,8 @@ Command* add_train_options(Command& app, TrainArguments& a) {
       {"train --dataset synthetic --epochs 2", "a first training: nothing to download"},
       {"train", "cnn2 on Fashion-MNIST, ten epochs"},
       {"train --model lenet5 --lr 0.05 --epochs 3", "another network, another learning rate"},
+      {"train --optimizer adamw --schedule cosine:warm_up=100",
+       "another optimizer, whose rate rises and falls"},
       {"train --epochs 1 --limit 6400 --profile", "where the time goes"},
       {"train --json > run.jsonl", "for a program: what docs/command-line.md lists"},
       {"train --device auto", "on a GPU, where there is one"}};

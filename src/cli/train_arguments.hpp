@@ -3,6 +3,7 @@
 
 #include <arenite/plan/step_plan.hpp>
 #include <arenite/runtime/kernel.hpp>
+#include <arenite/train/optimizer.hpp>
 
 #include "src/cli/command.hpp"
 #include "src/cli/cut_arguments.hpp"
@@ -10,6 +11,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace arenite::cli {
 
@@ -20,9 +23,11 @@ struct TrainArguments {
   std::string data;
   int epochs = 10;
   std::int64_t batch = 64;
-  float lr = 0.02f;
-  float momentum = 0.9f;
-  float weight_decay = 0;
+  std::string optimizer = "sgd";
+  std::vector<std::pair<std::string, double>> numbers;  ///< of the optimizer, in their order
+  std::optional<float> lr;
+  std::string schedule;  ///< "NAME:NUMBER=X,…"; empty: none
+  float clip_norm = 0, clip_value = 0;
   std::uint64_t seed = 1;
   std::string device = "cpu";
   std::int64_t memory = 0;  ///< of each GPU; 0: not given
@@ -45,6 +50,11 @@ struct TrainArguments {
   bool count_heap = false;
   std::string plan_svg, plan_json;
 };
+
+/// What they say of the optimizer; SGD begins with a rate of 0.02 and a momentum of 0.9, and a
+/// schedule is one of all steps unless it says of how many. Throws Error on names and numbers that
+/// there are not.
+optim::Optimizer optimizer_of(const TrainArguments& arguments, std::int64_t steps);
 
 /// Steps that --profile records: enough for means; the records of more would outgrow the caches.
 inline constexpr long profiled_steps = 1000;

@@ -164,13 +164,14 @@ int run_train(const TrainArguments& a) {
     report->interrupted(0);
     return exit_interrupted;
   };
+  optimizer_of(a, 1);  // what is wrong with it is said before data is read
   const nn::NamedModel& model = nn::model(a.model);
-  const optim::Optimizer optimizer =
-      optim::sgd({.lr = a.lr, .momentum = a.momentum, .weight_decay = a.weight_decay});
   const runtime::KernelChoices chosen =
       a.kernels.empty() ? runtime::KernelChoices() : runtime::KernelChoices::read(a.kernels);
   const data::ImageData data = data::find(a.dataset.empty() ? model.dataset : a.dataset, a.data);
   const data::Split train_split = a.limit > 0 ? data.train.first(a.limit) : data.train;
+  const std::int64_t steps_an_epoch = (train_split.count + a.batch - 1) / a.batch;
+  const optim::Optimizer optimizer = optimizer_of(a, a.epochs * steps_an_epoch);
   if (interrupted()) return nothing_trained();
 
   if (a.profile) name_kernels();
@@ -199,6 +200,7 @@ int run_train(const TrainArguments& a) {
                  .model = model,
                  .session = session,
                  .trainer = trainer,
+                 .optimizer = optimizer,
                  .kernels = chosen});
   show_plan(a, trainer);
   flush_output();

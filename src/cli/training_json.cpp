@@ -1,5 +1,6 @@
 #include "src/cli/training_json.hpp"
 
+#include "src/cli/checks.hpp"
 #include "src/cli/output.hpp"
 #include "src/cli/train_arguments.hpp"
 #include "src/plan/json_field.hpp"
@@ -16,9 +17,6 @@ void print(const Json& json) {
   flush_output();
 }
 
-/// 0.02, not the double next to that float.
-double as_written(float number) { return std::stod(fmt::format("{}", number)); }
-
 Json data_event(const TrainingStart& s) {
   const Shape shape = s.data.shape();
   return {{"event", "data"},
@@ -31,6 +29,13 @@ Json data_event(const TrainingStart& s) {
 
 Json model_event(const TrainingStart& s) {
   const TrainArguments& a = s.arguments;
+  const optim::Optimizer& optimizer = s.optimizer;
+  Json numbers = Json::object();
+  for (const auto& [name, value] : optimizer.attributes.items())
+    numbers[name] = std::get<double>(value);
+  const auto number = [&](const char* name) {
+    return optimizer.attributes.has(name) ? Json(optimizer.attributes.real(name)) : Json();
+  };
   Json spaces = Json::list();
   for (const Space& space : s.session.spaces()) spaces.push_back(to_string(space));
   return {{"event", "model"},
@@ -41,9 +46,14 @@ Json model_event(const TrainingStart& s) {
           {"lanes", s.trainer.lanes()},
           {"at_once", s.trainer.shards_at_once()},
           {"epochs", a.epochs},
-          {"lr", as_written(a.lr)},
-          {"momentum", as_written(a.momentum)},
-          {"weight_decay", as_written(a.weight_decay)},
+          {"optimizer", optimizer.name},
+          {"lr", as_written(optimizer.learning_rate)},
+          {"momentum", number("momentum")},
+          {"weight_decay", number("weight_decay")},
+          {"numbers", std::move(numbers)},
+          {"schedule", a.schedule.empty() ? Json() : Json(a.schedule)},
+          {"clip_norm", optimizer.clip_norm},
+          {"clip_value", optimizer.clip_value},
           {"seed", a.seed},
           {"shuffle", a.shuffle},
           {"compute", runtime::to_string(a.compute)},

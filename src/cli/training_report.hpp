@@ -22,6 +22,7 @@ struct TrainingStart {
   const nn::NamedModel& model;
   const runtime::Session& session;
   const train::Trainer& trainer;
+  const optim::Optimizer& optimizer;
   const runtime::KernelChoices& kernels;  ///< of --kernels
 };
 

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdio>
 #include <iostream>
+#include <variant>
 
 namespace arenite::cli {
 namespace {
@@ -42,6 +43,19 @@ std::string kernels_text(const TrainingStart& s) {
                   "--shards, --lanes, --momentum, --fuse or --compute; gpu_kernels --choose "
                   "measures float32 in one "
                   "lane)");
+}
+
+/// What is not as usual: with SGD alone nothing is said.
+std::string optimizer_text(const TrainingStart& s) {
+  const optim::Optimizer& o = s.optimizer;
+  if (o.name == "sgd" && o.schedule.empty() && o.clip_norm == 0 && o.clip_value == 0) return "";
+  std::string text = fmt::format("optimizer {}: lr {}", o.name, o.learning_rate);
+  for (const auto& [name, number] : o.attributes.items())
+    text += fmt::format(", {} {}", name, std::get<double>(number));
+  if (!o.schedule.empty()) text += "; schedule " + s.arguments.schedule;
+  if (o.clip_value > 0) text += fmt::format("; elements of gradients cut at {}", o.clip_value);
+  if (o.clip_norm > 0) text += fmt::format("; gradients at most {} long", o.clip_norm);
+  return text + "\n";
 }
 
 int columns() {
@@ -78,7 +92,7 @@ void WordsReport::start(const TrainingStart& s) {
                            a.compute == runtime::Compute::float32
                                ? ""
                                : fmt::format("; products in {}", runtime::to_string(a.compute)))
-            << kernels_text(s) << s.trainer.plan();
+            << optimizer_text(s) << kernels_text(s) << s.trainer.plan();
 }
 
 void WordsReport::first_step(double seconds) {

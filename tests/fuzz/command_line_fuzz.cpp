@@ -45,9 +45,11 @@ void check_ranges(const cli::TrainArguments& a) {
   };
   require(within(a.epochs, 0, 1000000), "--epochs");
   require(within(a.batch, 1, 1 << 20), "--batch");
-  require(std::isfinite(a.lr) && a.lr >= 0, "--lr");
-  require(a.momentum >= 0 && a.momentum < 1, "--momentum");
-  require(std::isfinite(a.weight_decay) && a.weight_decay >= 0, "--weight-decay");
+  const auto is_sound = [](auto number) { return std::isfinite(number) && number >= 0; };
+  require(!a.lr || is_sound(*a.lr), "--lr");
+  for (const auto& [name, number] : a.numbers)
+    require(!name.empty() && is_sound(number), "--momentum, --weight-decay, --opt");
+  require(is_sound(a.clip_norm) && is_sound(a.clip_value), "--clip-norm, --clip-value");
   require(within(a.workers, 0, 1024), "--workers");
   check_cut(a.cut);
   require(a.limit >= 0, "--limit");
