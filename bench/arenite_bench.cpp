@@ -8,5 +8,6 @@ int main(int argc, char** argv) {
   register_kernels();
   register_formulas();
   register_groups();
+  register_blocks();
   benchmark::RunSpecifiedBenchmarks();
 }

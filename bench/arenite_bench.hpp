@@ -5,3 +5,4 @@
 void register_kernels();
 void register_formulas();
 void register_groups();
+void register_blocks();
