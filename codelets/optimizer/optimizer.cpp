@@ -5,7 +5,9 @@
 //        unbiased_root [1]) -> weight, exp_avg, exp_avg_sq
 //
 // States are like the weight, zeros at first. What stands behind them is the same for all weights
-// of a step (OperatorDefinition::each_step). `sgd`, which kernels of products do too, is beside it.
+// of a step (OperatorDefinition::each_step); a number that only that depends on, as adagrad's
+// lr_decay, says nothing to an op written by hand. `sgd`, which kernels of products do too, has a
+// folder of its own.
 #include <arenite/expr/builder.hpp>
 
 #include "codelets/map/map.hpp"

@@ -5,7 +5,7 @@
 #include <arenite/nn/nn.hpp>
 
 #include "src/cli/checks.hpp"
-#include "src/graph/schedules.hpp"
+#include "src/graph/rate_schedules.hpp"
 #include "src/runtime/device_choice.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -70,8 +70,8 @@ std::string schedule_of(const std::string& text, std::int64_t steps) {
     numbers.set(number->first, number->second);
     at = end;
   }
-  const auto known = std::ranges::find(graph::schedules(), name, &graph::ScheduleSchema::name);
-  if (known != graph::schedules().end() && known->numbers.starts_with("steps") &&
+  const auto known = std::ranges::find(graph::rate_schedules(), name, &graph::RateSchedule::name);
+  if (known != graph::rate_schedules().end() && known->numbers.starts_with("steps") &&
       !numbers.has("steps"))
     numbers.set("steps", std::max<std::int64_t>(steps, 1));
   return optim::schedule(name, numbers);
@@ -127,7 +127,7 @@ void add_hyperparameters(Command& train, TrainArguments& a) {
                     "another number of the optimizer, as in beta1=0.8")
       ->type_name("NAME=X")
       ->repeats = true;
-  const std::vector<std::string> schedules = names_of(graph::schedules());
+  const std::vector<std::string> schedules = names_of(graph::rate_schedules());
   const auto some_text = [](const std::string& given) {
     return given.empty() ? std::nullopt : std::optional(given);
   };

@@ -7,7 +7,7 @@
 
 #include "src/graph/parser.hpp"
 #include "src/graph/passes/backward.hpp"
-#include "src/graph/schedules.hpp"
+#include "src/graph/rate_schedules.hpp"
 
 namespace arenite::graph {
 
@@ -215,7 +215,7 @@ std::string Parser::schedule() {
     numbers.set(own, this->number());
   } while (accept(','));
   expect(')', "the numbers of " + name);
-  return at(token.position, [&] { return graph::schedule(name, numbers); });
+  return at(token.position, [&] { return rate_schedule(name, numbers); });
 }
 
 std::vector<ValueId> Parser::parameters() {

@@ -4,7 +4,7 @@
 #include <arenite/train/optimizer.hpp>
 
 #include "src/expr/formulas.hpp"
-#include "src/graph/schedules.hpp"
+#include "src/graph/rate_schedules.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
@@ -44,14 +44,14 @@ Optimizer named(std::string_view name, const graph::Attributes& numbers,
   const bool is_row = formula != nullptr && formula->is_optimizer();
   const float rate = learning_rate ? *learning_rate
                      : is_row      ? static_cast<float>(formula->learning_rate)
-                                   : 0.001f;
+                                   : SgdOptions().lr;
   if (!std::isfinite(rate))
     fail({.found = fmt::format("learning rate {}", rate), .expected = "a finite number"});
   return {.learning_rate = rate, .name = std::string(name), .attributes = all};
 }
 
 std::string schedule(std::string_view name, const graph::Attributes& numbers) {
-  return graph::schedule(name, numbers);
+  return graph::rate_schedule(name, numbers);
 }
 
 Optimizer sgd(SgdOptions options) {

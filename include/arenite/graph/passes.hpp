@@ -124,7 +124,8 @@ std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>&
 
 /// The name of the buffer that updates read the learning rate from.
 inline constexpr const char* learning_rate_name = "learning_rate";
-/// And of the one that counts steps, int64 [1], where the optimizer asks for their number.
+/// And of the one that counts steps, int64 [1], where the optimizer or a schedule asks for their
+/// number.
 inline constexpr const char* step_name = "step";
 
 /// Appends what `graph.training` says, which is taken from it: the gradients of the sum of

@@ -24,8 +24,9 @@ std::vector<std::string> names();
 
 /// An optimizer with its standard numbers but for those that are given, as in
 /// named("adam", {{"beta1", 0.8}}, 0.01f), and with the learning rate that it begins with in
-/// PyTorch or in its paper unless another is given. Throws Error on a name that is none (as
-/// `names`), on a number that it has not or that is out of range, and on a rate that is not finite.
+/// PyTorch or in its paper, `sgd` with that of SgdOptions, unless another is given. Throws Error on
+/// a name that is none (as `names`), on a number that it has not or that is out of range, and on a
+/// rate that is not finite.
 Optimizer named(std::string_view name, const graph::Attributes& numbers = {},
                 std::optional<float> learning_rate = {});
 

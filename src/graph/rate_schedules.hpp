@@ -10,16 +10,16 @@
 
 namespace arenite::graph {
 
-struct ScheduleSchema {
+struct RateSchedule {
   std::string_view name;
   std::string_view numbers;  ///< "steps, up <= 1 = 0.3": steps is given, up is 0.3 unless it is
   std::string_view formula;  ///< of these, and of `t`: steps before this one
 };
 
-std::span<const ScheduleSchema> schedules();
+std::span<const RateSchedule> rate_schedules();
 
-/// A schedule's text. Throws Error on a name that is none, on a number that it has not or lacks,
+/// The text of one. Throws Error on a name that is none, on a number that it has not or lacks,
 /// and on one out of range: all are finite and at least 0, those without a standard above 0.
-std::string schedule(std::string_view name, const Attributes& numbers);
+std::string rate_schedule(std::string_view name, const Attributes& numbers);
 
 }  // namespace arenite::graph

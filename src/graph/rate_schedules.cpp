@@ -1,4 +1,4 @@
-#include "src/graph/schedules.hpp"
+#include "src/graph/rate_schedules.hpp"
 
 #include <arenite/error.hpp>
 
@@ -11,7 +11,7 @@ namespace arenite::graph {
 namespace {
 
 // PyTorch's schedulers, told of each step, as parts of the first rate.
-constexpr ScheduleSchema all[] = {
+constexpr RateSchedule all[] = {
     {"constant", "steps, factor = 0.3333333333333333", "select(t < steps, float64(factor), 1)"},
     {"cosine", "steps, least = 0, warm_up = 0",
      "way = min(max(t - warm_up, 0) / max(float64(steps - warm_up), 1), 1); "
@@ -50,7 +50,7 @@ struct Number {
   }
 };
 
-std::vector<Number> numbers_of(const ScheduleSchema& schema) {
+std::vector<Number> numbers_of(const RateSchedule& schema) {
   std::vector<Number> numbers;
   for (std::string_view rest = schema.numbers; !rest.empty();) {
     std::string_view one = rest.substr(0, rest.find(", "));
@@ -63,10 +63,10 @@ std::vector<Number> numbers_of(const ScheduleSchema& schema) {
   return numbers;
 }
 
-const ScheduleSchema& named(std::string_view name) {
+const RateSchedule& named(std::string_view name) {
   std::string known;
   Nearest nearest(name);
-  for (const ScheduleSchema& one : all) {
+  for (const RateSchedule& one : all) {
     if (one.name == name) return one;
     known += (known.empty() ? "" : ", ") + std::string(one.name);
     nearest.consider(one.name);
@@ -78,10 +78,10 @@ const ScheduleSchema& named(std::string_view name) {
 
 }  // namespace
 
-std::span<const ScheduleSchema> schedules() { return all; }
+std::span<const RateSchedule> rate_schedules() { return all; }
 
-std::string schedule(std::string_view name, const Attributes& given) {
-  const ScheduleSchema& schema = named(name);
+std::string rate_schedule(std::string_view name, const Attributes& given) {
+  const RateSchedule& schema = named(name);
   const std::vector<Number> numbers = numbers_of(schema);
   const std::string whose = "schedule '" + std::string(name) + "'",
                     expected = "numbers " + std::string(schema.numbers);
