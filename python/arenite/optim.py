@@ -110,25 +110,7 @@ class SGD(Optimizer):
         self.momentum, self.weight_decay = self.numbers["momentum"], self.numbers["weight_decay"]
 
 
-class _Adam(Optimizer):
-    _operator = ""
-
-    def __init__(
-        self,
-        lr: float,
-        betas: Tuple[float, float],
-        eps: float,
-        weight_decay: float,
-        amsgrad: bool,
-    ):
-        beta1, beta2 = _pair("betas", betas)
-        operator = self._operator + ("_amsgrad" if amsgrad else "")
-        super().__init__(
-            operator, lr, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay
-        )
-
-
-class Adam(_Adam):
+class Adam(Optimizer):
     """As torch.optim.Adam: steps by means of gradients over roots of means of their squares."""
 
     _operator = "adam"
@@ -141,10 +123,14 @@ class Adam(_Adam):
         weight_decay: float = 0.0,
         amsgrad: bool = False,
     ):
-        super().__init__(lr, betas, eps, weight_decay, amsgrad)
+        beta1, beta2 = _pair("betas", betas)
+        operator = self._operator + ("_amsgrad" if amsgrad else "")
+        super().__init__(
+            operator, lr, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay
+        )
 
 
-class AdamW(_Adam):
+class AdamW(Adam):
     """As torch.optim.AdamW: Adam whose weights decay by themselves, not by their gradients."""
 
     _operator = "adamw"
