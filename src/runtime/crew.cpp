@@ -221,9 +221,9 @@ void Crew::submit_and_wait() {
 void Crew::arm(std::size_t set) noexcept {
   TaskSet& next = sets_[set];
   next.step = order_.first_step + armed_;
-  if (order_.counter != nullptr) {
-    *static_cast<std::int64_t*>((*order_.counter)[set]) =
-        order_.counter_first + armed_ * order_.counter_stride;
+  for (const CountedInput& input : order_.counted) {
+    if (input.addresses != nullptr)
+      *static_cast<std::int64_t*>((*input.addresses)[set]) = input.first + armed_ * input.stride;
   }
   ++armed_;
   flags_.submitting(next.step);

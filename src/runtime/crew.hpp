@@ -19,24 +19,31 @@
 #include "src/runtime/program_impl.hpp"
 #include "src/runtime/spin.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 namespace arenite::runtime {
 
 class Launcher;
 
+/// An int64 input by task set, and its numbers.
+struct CountedInput {
+  const std::vector<void*>* addresses = nullptr;  ///< none: there is no such input
+  std::int64_t first = 0, stride = 0;
+};
+
 /// Which steps, and until when.
 struct CrewOrder {
-  long count = 1;                               ///< steps at most, at least 1
-  long first_step = 0;                          ///< number of the first
-  std::size_t first_set = 0;                    ///< its task set
-  const std::vector<void*>* counter = nullptr;  ///< an int64 input by task set; none: null
-  std::int64_t counter_first = 0, counter_stride = 0;
+  long count = 1;             ///< steps at most, at least 1
+  long first_step = 0;        ///< number of the first
+  std::size_t first_set = 0;  ///< its task set
+  std::array<CountedInput, std::tuple_size_v<decltype(RunRequest::counters)>> counted = {};
   const std::atomic<bool>* stop = nullptr;  ///< no more steps are begun when it turns true
   std::int64_t until = 0;                   ///< nor when StepRecords::now() is past this; 0: never
 };

@@ -91,13 +91,13 @@ constexpr float sum_to(long n) { return static_cast<float>(n * (n - 1) / 2); }
 TEST_P(Crews, RunStepsInOrder) {
   auto set = make_set(session, counting("count", state, 3, 5));
   Program& program = set["count"];
-  EXPECT_EQ(program.run({.steps = 400, .counter = "cursor"}), 400);
+  EXPECT_EQ(program.run({.steps = 400, .counters = {{{"cursor"}}}}), 400);
   EXPECT_EQ(set.state<float>("total")[0], 3 * sum_to(400));
   EXPECT_EQ(program.steps(), 400);
   // In stretches of any length, an odd number of steps over two task sets too.
   long done = 400;
   for (long count : {1L, 1L, 2L, 3L, 0L, 94L}) {
-    EXPECT_EQ(program.run({.steps = count, .counter = "cursor", .first = done}), count);
+    EXPECT_EQ(program.run({.steps = count, .counters = {{{"cursor", done}}}}), count);
     done += count;
   }
   EXPECT_EQ(set.state<float>("total")[0], 3 * sum_to(501));
@@ -105,8 +105,27 @@ TEST_P(Crews, RunStepsInOrder) {
 
 TEST_P(Crews, CountByAStride) {
   auto set = make_set(session, counting("count", state));
-  EXPECT_EQ(set["count"].run({.steps = 4, .counter = "cursor", .first = 100, .stride = -10}), 4);
+  EXPECT_EQ(set["count"].run({.steps = 4, .counters = {{{"cursor", 100, -10}}}}), 4);
   EXPECT_EQ(set.state<float>("total")[0], 100 + 90 + 80 + 70);
+}
+
+TEST_P(Crews, CountTwoInputs) {
+  Draft draft("two");
+  ValueId total = draft.declare("total", StorageClass::buffer);
+  for (const char* name : {"cursor", "position"}) {
+    const ValueId counted = draft.builder.declare(name, DType::int64, {1}, StorageClass::input);
+    total =
+        draft.builder.add1("accumulate", {total, draft.builder.add1("probe_number", {counted})});
+  }
+  auto set = make_set(session, draft.finish(state, 0));
+  const auto run = [&](Counter one, Counter other) {
+    return set["two"].run({.steps = 3, .counters = {{one, other}}});
+  };
+  EXPECT_EQ(run({"cursor", 1}, {"position", 1000, 100}), 3);
+  EXPECT_EQ(set.state<float>("total")[0], 1 + 2 + 3 + 1000 + 1100 + 1200);
+  EXPECT_EQ(run({}, {"position", 5, 0}), 3);
+  EXPECT_EQ(error_of([&] { run({"cursor"}, {"q"}); }),
+            "no input 'q'; expected a declared input of program 'two'");
 }
 
 TEST_P(Crews, TakeTurnsWithSubmittedSteps) {
@@ -115,8 +134,8 @@ TEST_P(Crews, TakeTurnsWithSubmittedSteps) {
   for (int i = 0; i < 50; ++i) {
     *set["a"].input<std::int64_t>("cursor") = i;
     set["a"].submit();
-    EXPECT_EQ(set["b"].run({.steps = 3, .counter = "cursor", .first = i}), 3);
-    EXPECT_EQ(set["a"].run({.steps = 1, .counter = "cursor", .first = 1000}), 1);
+    EXPECT_EQ(set["b"].run({.steps = 3, .counters = {{{"cursor", i}}}}), 3);
+    EXPECT_EQ(set["a"].run({.steps = 1, .counters = {{{"cursor", 1000}}}}), 1);
     expected += 2 * static_cast<float>(i + (i + i + 1 + i + 2) + 1000);
   }
   EXPECT_EQ(set.state<float>("total")[0], expected);
@@ -126,11 +145,12 @@ TEST_P(Crews, StopWhenTold) {
   auto set = make_set(session, counting("count", state, 1, 2));
   Program& program = set["count"];
   std::atomic<bool> stop{true};
-  const long begun = program.run({.steps = 1000, .counter = "cursor", .stop = &stop});
+  const long begun = program.run({.steps = 1000, .counters = {{{"cursor"}}}, .stop = &stop});
   EXPECT_LE(begun, 2);  // those that were under way: a step a task set
   EXPECT_EQ(set.state<float>("total")[0], sum_to(begun));
   stop = false;
-  const long in_time = program.run({.steps = 1'000'000'000, .counter = "cursor", .seconds = 0.1});
+  const long in_time =
+      program.run({.steps = 1'000'000'000, .counters = {{{"cursor"}}}, .seconds = 0.1});
   EXPECT_GT(in_time, 0);
   EXPECT_LT(in_time, 1'000'000'000);
   EXPECT_EQ(program.steps(), begun + in_time);
@@ -143,7 +163,7 @@ TEST_P(Crews, StopWhenTold) {
       std::this_thread::sleep_for(std::chrono::milliseconds(patience));
       stop = true;
     });
-    ran = program.run({.steps = 1'000'000'000, .counter = "cursor", .stop = &stop});
+    ran = program.run({.steps = 1'000'000'000, .counters = {{{"cursor"}}}, .stop = &stop});
   }
   EXPECT_GT(ran, 0);
   EXPECT_LT(ran, 1'000'000'000);
@@ -160,7 +180,7 @@ TEST_P(Crews, ReportAFailedStepAndKeepItFromThePersistentState) {
   auto set = make_set(session, draft.finish(state));
   Program& program = set["refuse"];
   try {
-    program.run({.steps = 1000, .counter = "cursor"});
+    program.run({.steps = 1000, .counters = {{{"cursor"}}}});
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
@@ -169,7 +189,7 @@ TEST_P(Crews, ReportAFailedStepAndKeepItFromThePersistentState) {
   }
   EXPECT_EQ(set.state<float>("total")[0], sum_to(13));
   EXPECT_LE(program.steps(), 15);  // nothing was begun behind it
-  EXPECT_EQ(program.run({.steps = 5, .counter = "cursor", .first = 100}), 5);
+  EXPECT_EQ(program.run({.steps = 5, .counters = {{{"cursor", 100}}}}), 5);
   EXPECT_EQ(set.state<float>("total")[0], sum_to(13) + 510);
 }
 
@@ -182,7 +202,7 @@ TEST_P(Crews, OfManyThreadsShareTheWorkers) {
       plan::StateLayout own;
       auto set = make_set(session, counting("count", own, 4, 3));
       for (int round = 0; round < 20; ++round)
-        set["count"].run({.steps = 20, .counter = "cursor", .first = 20 * round});
+        set["count"].run({.steps = 20, .counters = {{{"cursor", 20 * round}}}});
       totals[static_cast<std::size_t>(i)] = set.state<float>("total")[0];
     });
   }
@@ -192,7 +212,7 @@ TEST_P(Crews, OfManyThreadsShareTheWorkers) {
 
 TEST_P(Crews, OfOneTaskAStepNeedOneWorker) {
   auto set = make_set(session, counting("small", state, 4, 8, 1e9));
-  EXPECT_EQ(set["small"].run({.steps = 300, .counter = "cursor"}), 300);
+  EXPECT_EQ(set["small"].run({.steps = 300, .counters = {{{"cursor"}}}}), 300);
   EXPECT_EQ(set.state<float>("total")[0], 4 * sum_to(300));
 }
 
@@ -248,9 +268,9 @@ TEST_P(Crews, RunWhatHasNoOps) {
 TEST_P(Crews, NameWhatIsWrong) {
   auto set = make_set(session, counting("count", state), summing("sum", state));
   EXPECT_EQ(error_of([&] { set["count"].run({.steps = -1}); }), "-1 steps; expected at least 0");
-  EXPECT_EQ(error_of([&] { set["count"].run({.counter = "q"}); }),
+  EXPECT_EQ(error_of([&] { set["count"].run({.counters = {{{"q"}}}}); }),
             "no input 'q'; expected a declared input of program 'count'");
-  EXPECT_EQ(error_of([&] { set["sum"].run({.counter = "x"}); }),
+  EXPECT_EQ(error_of([&] { set["sum"].run({.counters = {{{"x"}}}}); }),
             "input 'x' of type float32[1] as a counter; expected one int64");
 }
 

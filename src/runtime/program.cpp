@@ -88,8 +88,10 @@ long Program::submit_steps(const RunRequest& request, std::int64_t until) {
   };
   long done = 0;
   for (; done < request.steps && (done == 0 || !stopped()); ++done) {
-    if (!request.counter.empty())
-      *input<std::int64_t>(request.counter) = request.first + done * request.stride;
+    for (const Counter& counter : request.counters) {
+      if (!counter.input.empty())
+        *input<std::int64_t>(counter.input) = counter.first + done * counter.stride;
+    }
     submit();
   }
   wait();
@@ -100,21 +102,19 @@ long Program::run(const RunRequest& request) {
   Impl& p = *impl_;
   p.check_whole();
   if (request.steps < 0) refuse(std::to_string(request.steps) + " steps", "at least 0");
-  CrewOrder order{.count = request.steps,
-                  .first_step = p.steps,
-                  .first_set = p.next,
-                  .counter_first = request.first,
-                  .counter_stride = request.stride,
-                  .stop = request.stop};
-  if (!request.counter.empty()) {
-    const Impl::Slot& slot = p.input(request.counter);
+  CrewOrder order{
+      .count = request.steps, .first_step = p.steps, .first_set = p.next, .stop = request.stop};
+  for (std::size_t i = 0; i < order.counted.size(); ++i) {
+    const Counter& counter = request.counters[i];
+    if (counter.input.empty()) continue;
+    const Impl::Slot& slot = p.input(counter.input);
     const graph::Value& value = p.spec.graph[slot.value];
     if (value.type != DType::int64 || value.shape.elements() != 1) {
       refuse("input '" + value.name + "' of type " + std::string(to_string(value.type)) +
                  to_string(value.shape) + " as a counter",
              "one int64");
     }
-    order.counter = &slot.addresses;
+    order.counted[i] = {&slot.addresses, counter.first, counter.stride};
   }
   if (request.seconds > 0)
     order.until = StepRecords::now() + static_cast<std::int64_t>(request.seconds * 1e9);

@@ -173,9 +173,7 @@ struct Trainer::Impl {
         const bool first = done == 0 && breaks.first_step;
         const bool each = first || (breaks.pause && breaks.seconds <= 0);
         const long ran = program.run({.steps = each ? 1 : static_cast<long>((end - done) / size),
-                                      .counter = names::cursor,
-                                      .first = done,
-                                      .stride = size,
+                                      .counters = {{{names::cursor, done, size}}},
                                       .stop = breaks.stop,
                                       .seconds = breaks.seconds});
         meter.end();  // what a display costs is its own affair

@@ -22,6 +22,7 @@
 #include <arenite/runtime/profile.hpp>
 #include <arenite/runtime/session.hpp>
 
+#include <array>
 #include <atomic>
 #include <iosfwd>
 #include <map>
@@ -75,13 +76,17 @@ struct ProgramOptions {
   bool verify = true;
 };
 
+/// An input of one int64 that counts: `first` in the first of some steps, then by `stride`.
+struct Counter {
+  std::string_view input = {};  ///< empty: none
+  std::int64_t first = 0, stride = 1;
+};
+
 /// Steps to run in one go.
 struct RunRequest {
   long steps = 1;  ///< at most; at least 0
-  /// An input of one int64 that counts: `first` in the first of these steps, then by `stride`. What
-  /// else changes from step to step is data of the program. Empty: none.
-  std::string_view counter = {};
-  std::int64_t first = 0, stride = 1;
+  /// What else changes from step to step is data of the program.
+  std::array<Counter, 2> counters = {};
   const std::atomic<bool>* stop = nullptr;  ///< no step is begun after it turned true
   double seconds = 0;                       ///< nor after so long; 0: no limit
 };
@@ -119,11 +124,11 @@ class Program {
 
   /// Runs steps and waits for them: each worker that is of use holds one StarPU task, and carries
   /// out the program's tasks in it, without StarPU and the host between them. Bits are those of
-  /// `submit`, and up to `task_sets` steps overlap alike. Inputs but the counter stay as the task
-  /// sets hold them. Returns how many steps there were: fewer than asked for only when stopped.
-  /// Throws Error as `submit` and `wait` do, and on a counter that is none. ARENITE_CREW=off in the
-  /// environment of whoever builds the program makes it submit each task instead, for tools that
-  /// watch StarPU's.
+  /// `submit`, and up to `task_sets` steps overlap alike. Inputs but those that count stay as the
+  /// task sets hold them. Returns how many steps there were: fewer than asked for only when
+  /// stopped. Throws Error as `submit` and `wait` do, and on a counter that is none.
+  /// ARENITE_CREW=off in the environment of whoever builds the program makes it submit each task
+  /// instead, for tools that watch StarPU's.
   long run(const RunRequest& request);
 
   /// Waits for all submitted steps of this program. Throws Error when one failed, naming the
