@@ -13,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs/scripts.md").read_text(encoding="utf-8")
 FORMULAS = (ROOT / "src/expr/formulas.def").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```arenite\n(.*?)^```$", PAGE, re.M | re.S)
-# What gradients are made of is written by add_gradients, not by people.
-WRITTEN_BY_PASSES = re.compile(r"_grad(_|$)")
+# What gradients are made of is written by add_gradients, and what ops are in a mode by apply_mode, not by people.
+WRITTEN_BY_PASSES = re.compile(r"_grad(_|$)|_in_training$")
 
 
 def operators():

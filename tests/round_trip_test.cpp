@@ -105,7 +105,8 @@ TEST(RoundTrip, ProgramsOfAllOperators) {
   EXPECT_GT(seen.merged, 1000);
   EXPECT_GT(seen.workspaces, 100);
   for (const std::string& name : operators().names()) {
-    const bool has_blocks = !operators().at(name)->regions.empty();
+    // Those that differ by mode are gone from programs: see BothModes below.
+    const bool has_blocks = !operators().at(name)->regions.empty() || operators().at(name)->in_mode;
     EXPECT_TRUE(has_blocks || seen.operators.contains(name)) << "no graph with " << name;
   }
 }
@@ -119,6 +120,21 @@ TEST(RoundTrip, NetworksWithBlocks) {
   }
   EXPECT_GT(seen.regions, 300);
   EXPECT_TRUE(seen.operators.contains("if") && seen.operators.contains("loop"));
+}
+
+TEST(RoundTrip, BothModes) {
+  Seen seen;
+  round_trip(graph::parse(R"(
+    $1 = InputTensor(x, float32, [8, 3]);
+    $2 = BufferTensor(mean, float32, [3]);
+    $3 = BufferTensor(variance, float32, [3]);
+    $4 = ParameterTensor(weight, float32, [3]);
+    $5, $6, $7 = batch_norm($1, $2, $3, _, $4, momentum=0.3);
+    $8 = dropout($5, 0.25, seed=7);
+    result = $8, $6;)",
+                          operators()),
+             seen);
+  EXPECT_TRUE(seen.operators.contains("batch_norm") && seen.operators.contains("dropout"));
 }
 
 /// Versions of buffers and of views of them, as models keep them.

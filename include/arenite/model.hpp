@@ -98,6 +98,8 @@ class Model {
   void train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs);
 
   /// Parameters, optimizer states, buffers; in this order, each in that of their declarations.
+  /// Where training draws random numbers, the last one is how many samples it has drawn so far,
+  /// int64 [1], "position" unless somebody else has that name.
   const std::vector<StatePort>& states() const noexcept;
   /// Bytes of one of them, until the next evaluation or step. Waits for the steps under way, and
   /// throws what they found. Throws Error on an unknown name.

@@ -158,6 +158,31 @@ def rms_norm(x: TensorLike, weight: TensorLike, eps: float = 1e-5) -> Tensor:
     return one("rms_norm", x, weight, eps=float(eps))
 
 
+def batch_norm(
+    x: TensorLike,
+    running_mean: Tensor,
+    running_var: Tensor,
+    weight: Optional[TensorLike] = None,
+    bias: Optional[TensorLike] = None,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel of x [..., C] less its mean, over √(variance + eps), · weight + bias.
+
+    A `train_step` takes both of the whole batch, and moves the running ones, buffers [C], towards
+    them by `momentum`; a plain run takes the running ones.
+    """
+    numbers = {"momentum": float(momentum), "eps": float(eps)}
+    return one("batch_norm", x, running_mean, running_var, weight, bias, **numbers)
+
+
+def dropout(x: TensorLike, p: float = 0.5, seed: int = 0) -> Tensor:
+    """In a `train_step` each element is 0 with the probability p, else divided by 1 − p; a plain run
+    leaves all as they are.
+    """
+    return one("dropout", x, rate=float(p), seed=integer("dropout: seed", seed))
+
+
 def softmax(x: TensorLike, dim: int = -1) -> Tensor:
     """exp(x) / Σ exp(x) along an axis."""
     return _along("softmax", x, dim)

@@ -119,7 +119,8 @@ class Compiler {
                              .losses = {},
                              .pieces = std::vector<std::size_t>(graph_.outputs.size(), 1),
                              .schedule = {},
-                             .undivided = {}},
+                             .undivided = {},
+                             .mode = {}},
                 .report = {}};
     Lowering& lowering = trial.lowering;
     if (!entry_.train) lowering.graph.training.reset();
@@ -129,9 +130,11 @@ class Compiler {
     return trial;
   }
 
-  /// Shards were asked for so that a step fits, or for the bits that it gives elsewhere.
+  /// Shards were asked for so that a step fits, or for the bits that it gives elsewhere. Layers
+  /// that are of the whole batch by their meaning have lanes instead, as the report says.
   void refuse_lost_shards(const Lowering& lowering) const {
     if (options_.shards < 2 || !entry_.train || lowering.one_shard.empty()) return;
+    if (lowering.mode.needs_whole_batch) return;
     fail({.found = counted(options_.shards, "shard") + ", where " + lowering.one_shard,
           .expected = "a batch whose shards need nothing of each other, or one shard",
           .where = "program '" + entry_.name + "'"});
@@ -179,6 +182,8 @@ class Compiler {
     made.pieces = std::move(trial.lowering.pieces);
     made.cut = trial.lowering.cut;
     made.at_once = std::min(trial.lowering.at_once, made.cut.shards);
+    made.position = std::move(trial.lowering.mode.position);
+    made.samples = trial.lowering.mode.samples;
     made.report = std::move(trial.report);
     made.report.undivided = std::move(trial.lowering.undivided);
     return made;

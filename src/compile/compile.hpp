@@ -51,15 +51,18 @@ struct Compiled {
   /// other, each the rows of a lane.
   std::vector<std::size_t> pieces;
   graph::BatchCut cut;
-  int at_once = 1;  ///< shards
+  int at_once = 1;       ///< shards
+  std::string position;  ///< as graph::ModeApplied has it, and the next
+  std::int64_t samples = 0;
   Report report;
 };
 
 /// All passes, over a graph of known sizes; a graph whose ops have their kernels already is taken
 /// as somebody left it. Nothing has a place yet. Throws Error on what a pass refuses, and on a
 /// graph of which some ops have kernels, where others, or the gradients that it is to get, have
-/// none; on shards that somebody asked for to train in, where they would wait for each other; and
-/// on fewer of them at once than all on several devices.
+/// none; on shards that somebody asked for to train in, where they would wait for each other, but
+/// for layers that are of the whole batch by their meaning: lanes of one shard take their place;
+/// and on fewer of them at once than all on several devices.
 Compiled lower(const graph::Graph& graph, const Entry& entry, const Options& options);
 
 /// The same with its plan; what outlives a step is placed in `state`.

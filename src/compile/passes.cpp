@@ -59,6 +59,12 @@ std::string not_on_gpus(const Lowering& l) {
                                                    : "updates run on CPUs, where calls cost little";
 }
 
+int run_mode(Lowering& l, Remarks* remarks) {
+  const graph::Mode mode = l.entry.train ? graph::Mode::train : graph::Mode::evaluate;
+  l.mode = graph::apply_mode(l.graph, operators(), mode, remarks);
+  return l.mode.ops;
+}
+
 int run_split(Lowering& l, Remarks* remarks) {
   Remarks own;
   Remarks& said = remarks ? *remarks : own;
@@ -169,6 +175,8 @@ int run_in_place(Lowering& l, Remarks* remarks) { return graph::in_place(l.graph
 
 /// In this order, whoever compiles.
 constexpr std::array all{
+    Pass{"mode", "makes ops what they are in training, or in an evaluation", "op", selected,
+         run_mode},
     Pass{"tidy", "drops needless ops, and does others once, or more simply", "op", selected,
          run_on<graph::tidy>},
     Pass{"fuse", "does chains of ops in one go", "chain", not_fusing, run_on<graph::fuse>},

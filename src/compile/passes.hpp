@@ -28,6 +28,7 @@ struct Lowering {
   std::vector<std::size_t> pieces;     ///< as in Compiled
   graph::Schedule schedule;
   std::string undivided;  ///< as in Report
+  graph::ModeApplied mode;
 };
 
 struct Pass {

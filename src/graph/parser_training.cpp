@@ -250,7 +250,8 @@ void Parser::check_training() const {
   if (!graph_.training) return;
   at(training_position_, [&] {
     Graph trained = graph_;
-    const auto unreached = add_training(trained, builder_.table(), {graph_.training->loss});
+    apply_mode(trained, builder_.table(), Mode::train);
+    const auto unreached = add_training(trained, builder_.table(), {trained.training->loss});
     if (unreached.empty()) return;
     fail({.found = "parameter '" + trained[unreached.front()].name +
                    "', which the loss does not depend on",

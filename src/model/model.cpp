@@ -104,6 +104,8 @@ struct Model::Impl {
   std::unique_ptr<runtime::ProgramSet> set;
   runtime::Program* evaluation = nullptr;
   runtime::Program* training = nullptr;  // null: there is none
+  std::string position;                  // the input of `training` that counts; empty: none does
+  std::int64_t samples = 0, drawn = 0;   // of a step, and of all steps so far
 
   void build(runtime::Session& session, Graph graph, const ModelOptions& options);
   void run(runtime::Program& program, std::span<const NamedBytes> from,
@@ -156,6 +158,10 @@ void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptio
   const auto add = [&](const compile::Entry& entry, std::vector<std::size_t>& pieces) {
     compile::Compiled compiled = compile::compile(graph, entry, how, state);
     specs.push_back(std::move(compiled.spec));
+    if (entry.train) {
+      position = std::move(compiled.position);
+      samples = compiled.samples;
+    }
     pieces = std::move(compiled.pieces);
   };
   // First, for it has all states: every program is given the block that the layout is by then.
@@ -167,6 +173,8 @@ void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptio
        {StorageClass::parameter, StorageClass::optimizer_state, StorageClass::buffer}) {
     for (Port& port : ports_of(specs.front().graph, cls)) states.push_back({std::move(port), cls});
   }
+  if (!position.empty())
+    states.push_back({{position, DType::int64, Shape{1}}, StorageClass::buffer});
   for (runtime::ProgramSpec& spec : specs) {
     for (const auto& [name, bytes] : constants)
       spec.constants[name] = {bytes.data(), static_cast<std::int64_t>(bytes.size())};
@@ -217,6 +225,10 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
                   static_cast<std::size_t>(inputs[i].bytes()));
     });
   }
+  if (&program == training && !position.empty()) {
+    *program.input<std::int64_t>(position) = drawn;
+    drawn += samples;
+  }
   if (nobody_looks) {
     program.submit();
     return;
@@ -239,6 +251,8 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
 std::span<std::byte> Model::state(std::string_view name) {
   impl_->evaluation->wait();
   if (is_trainable()) impl_->training->wait();
+  if (!impl_->position.empty() && name == impl_->position)
+    return std::as_writable_bytes(std::span(&impl_->drawn, 1));
   return impl_->set->state<std::byte>(name);
 }
 

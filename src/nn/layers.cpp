@@ -93,6 +93,16 @@ graph::ValueId ModelBuilder::parameter(const std::string& name, Shape shape, std
   return value;
 }
 
+graph::ValueId ModelBuilder::parameter_of(const std::string& name, Shape shape, float first) {
+  const graph::ValueId value = parameter(name, std::move(shape), 1);
+  parameters_.back().first = first;
+  return value;
+}
+
+graph::ValueId ModelBuilder::buffer(const std::string& name, Shape shape) {
+  return builder_.declare(name, DType::float32, std::move(shape), graph::StorageClass::buffer);
+}
+
 Layer conv2d(Conv2dOptions options) {
   return [options](ModelBuilder& model, graph::ValueId x) {
     const std::string name = model.begin("conv");
@@ -141,6 +151,30 @@ Layer relu() {
   return [](ModelBuilder& model, graph::ValueId x) {
     model.begin("relu");
     return model.graph().add1("relu", {x});
+  };
+}
+
+Layer dropout(double rate, std::int64_t seed) {
+  return [=](ModelBuilder& model, graph::ValueId x) {
+    model.begin("dropout");
+    return model.graph().add1("dropout", {x}, {{"rate", rate}, {"seed", seed}});
+  };
+}
+
+Layer batch_norm(BatchNormOptions options) {
+  return [options](ModelBuilder& model, graph::ValueId x) {
+    const std::string name = model.begin("norm");
+    const Shape channels{model.shape(x).rank() > 0 ? model.shape(x).at(-1) : 0};
+    std::vector<graph::ValueId> operands{x, model.buffer(name + ".running_mean", channels),
+                                         model.buffer(name + ".running_variance", channels)};
+    if (options.affine) {
+      operands.push_back(model.parameter_of(name + ".weight", channels, 1));
+      operands.push_back(model.parameter_of(name + ".bias", channels, 0));
+    }
+    return model.graph()
+        .add("batch_norm", std::move(operands),
+             {{"momentum", options.momentum}, {"eps", options.epsilon}})
+        .front();
   };
 }
 

@@ -48,6 +48,27 @@ class LayersTest : public ::testing::Test {
   int inputs_ = 0;
 };
 
+TEST_F(LayersTest, NormsDeclareWhatTheyKeep) {
+  EXPECT_EQ(shape_of(batch_norm()), (Shape{2, 12, 10, 3}));
+  EXPECT_EQ(shape_of(batch_norm({.affine = false}), {5, 7}), (Shape{5, 7}));
+  EXPECT_EQ(graph_[graph_.find("norm1.running_mean")].shape, Shape{3});
+  EXPECT_EQ(graph_[graph_.find("norm2.running_variance")].shape, Shape{7});
+  ASSERT_EQ(model_.parameters().size(), 2u);
+  EXPECT_EQ(model_.parameters()[0].name, "norm1.weight");
+  EXPECT_EQ(model_.parameters()[0].first, 1.0f);
+  EXPECT_EQ(model_.parameters()[1].first, 0.0f);
+  EXPECT_EQ(refusal(batch_norm(), {5}),
+            "batch_norm 'norm1': operand 'x' (x) of shape [5]; expected rank 2 or more, [N, ..., "
+            "C]");
+}
+
+TEST_F(LayersTest, DropoutKeepsTheShape) {
+  EXPECT_EQ(shape_of(dropout(0.25, 7)), (Shape{2, 12, 10, 3}));
+  EXPECT_EQ(last_op().attributes.real("rate"), 0.25);
+  EXPECT_EQ(last_op().attributes.integer("seed"), 7);
+  EXPECT_EQ(refusal(dropout(2)), "dropout 'dropout1': rate=2.0; expected a number from 0 to 1");
+}
+
 TEST_F(LayersTest, ConvolutionsTakeNumbersAndPairs) {
   EXPECT_EQ(shape_of(conv2d({.channels = 32, .kernel = 3, .padding = 1})), (Shape{2, 12, 10, 32}));
   EXPECT_EQ(shape_of(conv2d({.channels = 4})), (Shape{2, 10, 8, 4}));

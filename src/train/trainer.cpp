@@ -69,6 +69,7 @@ struct Trainer::Impl {
   float learning_rate = 0;
   int epochs_done = 0;
   long steps = 0;
+  std::int64_t drawn = 0;  // samples, by all steps of training
 
   Impl(runtime::Session& s, nn::Layer m, Shape i, TrainerOptions o)
       : session(s), model(std::move(m)), image(i), options(std::move(o)) {
@@ -172,13 +173,15 @@ struct Trainer::Impl {
         meter.begin();
         const bool first = done == 0 && breaks.first_step;
         const bool each = first || (breaks.pause && breaks.seconds <= 0);
-        const long ran = program.run({.steps = each ? 1 : static_cast<long>((end - done) / size),
-                                      .counters = {{{names::cursor, done, size}}},
-                                      .stop = breaks.stop,
-                                      .seconds = breaks.seconds});
+        const long ran =
+            program.run({.steps = each ? 1 : static_cast<long>((end - done) / size),
+                         .counters = {{{names::cursor, done, size}, {of.position, drawn, size}}},
+                         .stop = breaks.stop,
+                         .seconds = breaks.seconds});
         meter.end();  // what a display costs is its own affair
         done += ran * size;
         steps += of.training ? ran : 0;
+        drawn += of.training ? ran * size : 0;
         (of.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
         if (first && ran > 0) breaks.first_step();
         if (first && breaks.seconds > 0) continue;  // too early for a pause

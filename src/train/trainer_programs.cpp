@@ -155,6 +155,7 @@ void TrainerPrograms::build(runtime::Session& session, const TrainerSetup& setup
         programs->cut = built.cut;
         programs->at_once = built.at_once;
         programs->undivided = std::move(built.report.undivided);
+        programs->position = std::move(built.position);
       }
       specs.push_back(std::move(built.spec));
       wishes.push_back({&program, wanted.name});
@@ -183,6 +184,10 @@ void TrainerPrograms::initialise(const Initializer& how,
         static_cast<float>(parameter.gain / std::sqrt(static_cast<double>(parameter.fan_in))));
     const Philox random(how.seed, Purpose::initialise, stream++);
     auto values = set_->state<float>(parameter.name);
+    if (parameter.first) {
+      std::ranges::fill(values, *parameter.first);
+      continue;
+    }
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = random.uniform(i, -range, range);
   }
 }

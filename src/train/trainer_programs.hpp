@@ -30,6 +30,7 @@ struct SplitPrograms {
   graph::BatchCut cut;               ///< of `whole`, and so the next two
   int at_once = 1;                   ///< shards
   std::string undivided;             ///< why the batch is not cut
+  std::string position;              ///< the input that counts what training has drawn; or none
 };
 
 /// Throws Error unless every sample of the split is there, of this shape, and enough of them for a

@@ -26,6 +26,7 @@ class Counter {
       : spec_(spec), graph_(spec.graph), into_(into), readers_(graph_.value_count()) {}
 
   void run() {
+    count_modes();
     for (OpId id : graph_[Graph::body].ops) {
       count_operands(id);
       count_op(id);
@@ -37,6 +38,16 @@ class Counter {
   }
 
  private:
+  /// Layers that differ by mode, in networks.
+  void count_modes() {
+    const auto is_running = [&](ValueId id) {
+      return graph_[id].name.ends_with(".running_variance");
+    };
+    if (std::ranges::any_of(graph_.declared(graph::StorageClass::buffer), is_running))
+      add("programs of batch_norm");
+    if (graph_.find("position")) add("programs of dropout");
+  }
+
   void add(const std::string& name, std::int64_t n = 1) { into_[name] += n; }
 
   void count_operands(OpId id) {

@@ -65,6 +65,13 @@ void add_reduce(RandomValues& values, graph::ValueId x) {
       {{"axes", axes}, {"keep", draw.between(0, 1)}, {"expression", std::string(expression)}});
 }
 
+void add_dropout(RandomValues& values, graph::ValueId x) {
+  Draw& draw = values.draw;
+  const auto position = values.declare(DType::int64, {1}, {0, 1000}, graph::StorageClass::input);
+  values.builder.add("dropout_in_training", {x, position},
+                     {{"rate", draw.of({0.1, 0.5})}, {"key", draw.between(0, 9)}});
+}
+
 void add_formula(RandomValues& values, graph::ValueId x, const expr::Formula& formula) {
   Draw& draw = values.draw;
   const Shape shape = values.shape(x);
@@ -104,6 +111,9 @@ void add_elementwise(RandomValues& values) {
     case 2:
     case 3:
       add_map(values, x);
+      break;
+    case 4:
+      add_dropout(values, x);
       break;
     default:
       add_reduce(values, x);

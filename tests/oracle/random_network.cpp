@@ -17,12 +17,16 @@ namespace {
 class RandomNetwork {
  public:
   RandomNetwork(std::uint32_t seed, std::uint32_t data, const std::vector<Space>& spaces)
-      : draw_(seed ^ 0x5eed0000u), data_(~seed + 7919 * data), spaces_(spaces) {}
+      : draw_(seed ^ 0x5eed0000u),
+        modes_(seed ^ 0x30de5000u),
+        data_(~seed + 7919 * data),
+        spaces_(spaces) {}
 
   RandomProgram make() {
     const auto side = [&] { return draw_.of<std::int64_t>({5, 7, 9, 12, 13}); };
     image_ = {side(), side(), draw_.of<std::int64_t>({1, 3})};
     max_pools_ = draw_.chance(60);
+    normalises_ = modes_.chance(25);
     add_layers();
     batch_ = draw_.between(2, 7);
     const std::int64_t whole = draw_.between(2, 3), rest = draw_.between(1, batch_ - 1);
@@ -93,6 +97,24 @@ class RandomNetwork {
     return nn::avg_pool2d({.kernel = kernel, .stride = stride});
   }
 
+  /// Of more than one pixel: a last batch may have one sample.
+  nn::Layer normalisation() {
+    const nn::BatchNormOptions options{.momentum = modes_.of({0.1, 0.5}),
+                                       .affine = modes_.chance(70)};
+    return [layer = nn::batch_norm(options)](nn::ModelBuilder& model, graph::ValueId x) {
+      return model.shape(x)[1] * model.shape(x)[2] > 1 ? layer(model, x) : x;
+    };
+  }
+
+  /// Squares of what it leaves of a gradient, which other optimizers keep, may be too small to be
+  /// normal: a processor takes them for 0, a device does not.
+  nn::Layer dropout() {
+    return [this, layer = nn::dropout(modes_.of({0.1, 0.5}))](nn::ModelBuilder& model,
+                                                              graph::ValueId x) {
+      return optimizer_.name.starts_with("sgd") ? layer(model, x) : x;
+    };
+  }
+
   void add_layers() {
     std::vector<nn::Layer> layers;
     const auto try_layer = [&](nn::Layer layer) {
@@ -102,6 +124,7 @@ class RandomNetwork {
     for (std::int64_t i = draw_.between(0, 3); i > 0; --i) {
       const std::size_t before = layers.size();
       try_layer(convolution());
+      if (layers.size() > before && normalises_) layers.push_back(normalisation());
       // A ReLU of a ReLU would do nothing, in whatever order.
       if (layers.size() > before && draw_.chance(80)) layers.push_back(nn::relu());
       if (draw_.chance(60)) try_layer(pooling());
@@ -112,6 +135,7 @@ class RandomNetwork {
                                   .bias = draw_.chance(80),
                                   .init = nn::WeightInit::he}));
       if (draw_.chance(70)) layers.push_back(nn::relu());
+      if (modes_.chance(40)) layers.push_back(dropout());
     }
     classes_ = draw_.between(2, 10);
     layers.push_back(nn::dense(classes_));
@@ -134,6 +158,14 @@ class RandomNetwork {
     }
     program_.state[train::names::learning_rate] =
         random_bytes(data_, DType::float32, 1, optimizer_.learning_rate, optimizer_.learning_rate);
+    for (const graph::ValueId id : made.spec.graph.declared(graph::StorageClass::buffer)) {
+      const graph::Value& buffer = made.spec.graph[id];
+      if (buffer.name.ends_with(".running_variance") && !program_.state.contains(buffer.name)) {
+        program_.state[buffer.name] =
+            random_bytes(modes_, DType::float32, buffer.shape.elements(), 0.5, 2);
+      }
+    }
+    position_ = made.position.empty() ? position_ : made.position;
     program_.programs.push_back(std::move(made.spec));
     return program_.programs.size() - 1;
   }
@@ -141,7 +173,13 @@ class RandomNetwork {
   void step(std::size_t program, std::int64_t cursor) {
     Bytes bytes(sizeof cursor);
     std::memcpy(bytes.data(), &cursor, sizeof cursor);
-    program_.steps.push_back({program, {{train::names::cursor, bytes}}});
+    NamedBytes inputs{{train::names::cursor, bytes}};
+    if (!position_.empty() && program_.programs[program].graph.find(position_)) {
+      const auto position = static_cast<std::int64_t>(program_.steps.size()) * batch_;
+      std::memcpy(bytes.data(), &position, sizeof position);
+      inputs[position_] = bytes;
+    }
+    program_.steps.push_back({program, std::move(inputs)});
   }
 
   NamedBytes data() {
@@ -154,10 +192,11 @@ class RandomNetwork {
             {train::names::order, Bytes(shuffled.begin(), shuffled.end())}};
   }
 
-  Draw draw_, data_;
+  Draw draw_, modes_, data_;
   const std::vector<Space> spaces_;
   Shape image_;
-  bool max_pools_ = false;
+  bool max_pools_ = false, normalises_ = false;
+  std::string position_;
   nn::Layer layers_;
   std::int64_t classes_ = 2, batch_ = 2, dataset_ = 2;
   optim::Optimizer optimizer_;

@@ -13,6 +13,7 @@ void add_convolution_rules(Rules& rules);  ///< conv2d, alone and fused with ReL
 void add_elementwise_rules(Rules& rules);  ///< what broadcasts, smooth functions
 void add_map_rules(Rules& rules);          ///< map
 void add_formula_rules(Rules& rules);      ///< formulas by name
+void add_dropout_rules(Rules& rules);      ///< dropout_in_training
 void add_indexing_rules(Rules& rules);     ///< rows from an index that is data
 void add_pooling_rules(Rules& rules);      ///< max_pool2d, avg_pool2d
 void add_norm_rules(Rules& rules);         ///< rms_norm, softmax

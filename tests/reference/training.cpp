@@ -72,6 +72,7 @@ Rules gather_rules() {
   add_elementwise_rules(all);
   add_map_rules(all);
   add_formula_rules(all);
+  add_dropout_rules(all);
   add_indexing_rules(all);
   add_pooling_rules(all);
   add_norm_rules(all);

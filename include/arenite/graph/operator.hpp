@@ -201,6 +201,25 @@ struct FormulaOf {
   std::function<Attributes(const ElementFormula&)> attributes;
 };
 
+/// What a program is for, as far as ops differ by it.
+enum class Mode : std::uint8_t { train, evaluate };
+
+/// An op that is another one in each mode, as the pass `apply_mode` asks what it is in one. What
+/// takes its place is appended to a graph in which its operands are there already.
+struct ModeContext {
+  Builder& builder;  ///< appends with the op's phase and origin
+  const Op& op;      ///< as it was; its operands are not this graph's
+  Mode mode = Mode::evaluate;
+  std::vector<ValueId> operands;
+  std::int64_t number = 0;   ///< how many ops of its operator stand before it
+  std::int64_t samples = 0;  ///< rows of the batch; 0: there is none
+  /// An int64 [1]: how many samples training has drawn before this batch. A program that asks for
+  /// it is given it in each step.
+  std::function<ValueId()> position;
+  /// For the op to set: what it makes of a sample depends on all of the batch, by its own meaning.
+  bool needs_whole_batch = false;
+};
+
 /// How an op runs the regions that it holds (see regions.hpp).
 enum class Control : std::uint8_t { none, branch, loop };
 
@@ -246,6 +265,11 @@ class OperatorDefinition {
   /// there is none. Absent, or none returned: there is nothing simpler, or the op may report a
   /// status that would be missed.
   std::function<std::optional<Simpler>(const OpView&)> simplify;
+
+  /// Of an operator that is another in each mode: appends what the op is, and returns its results.
+  /// What stands in its place has no mode any more. Nothing runs, or differentiates, an op of this
+  /// operator itself.
+  std::function<std::vector<ValueId>(ModeContext&)> in_mode;
 
   /// The ops in place of which passes put one of this operator.
   std::variant<std::monostate, ChainOf, SumOf, GroupOf, FormulaOf> does;

@@ -22,6 +22,26 @@
 
 namespace arenite::graph {
 
+// ---- modes -------------------------------------------------------------------------------------
+
+/// What became of the ops that differ by mode.
+struct ModeApplied {
+  int ops = 0;
+  /// The input, int64 [1], that some of them read: how many samples steps of training have drawn
+  /// before this one. Empty: none does.
+  std::string position;
+  std::int64_t samples = 0;  ///< of a step, by which that counts
+  /// Some are of the whole batch: shards would wait for each other.
+  bool needs_whole_batch = false;
+};
+
+/// Makes ops that differ by mode what they are in this one (`OperatorDefinition::in_mode`), in
+/// blocks too. Before gradients, which are those of what takes their place, and at known sizes. An
+/// input for the position is declared where one is asked for, under a name that nobody has. Throws
+/// Error where an op has no meaning in the mode.
+ModeApplied apply_mode(Graph& graph, const OperatorTable& table, Mode mode,
+                       Remarks* remarks = nullptr);
+
 // ---- tidying -----------------------------------------------------------------------------------
 
 /// Drops what nobody needs: ops that no output, loss, state or status depends on, and results of

@@ -13,6 +13,7 @@
 #include <concepts>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,8 +25,9 @@ namespace arenite::nn {
 struct Parameter {
   std::string name;  ///< "conv1.weight"
   graph::ValueId value;
-  std::int64_t fan_in = 1;  ///< inputs that one output sums over
-  double gain = 1;          ///< values begin in ±gain/√fan_in
+  std::int64_t fan_in = 1;          ///< inputs that one output sums over
+  double gain = 1;                  ///< values begin in ±gain/√fan_in
+  std::optional<float> first = {};  ///< or as this, all of them
 };
 
 /// What a layer builds with: appends ops, hands out names ("conv1", "conv2", "dense1", …).
@@ -40,6 +42,10 @@ class ModelBuilder {
   std::string begin(const std::string& kind);
   graph::ValueId parameter(const std::string& name, Shape shape, std::int64_t fan_in,
                            double gain = 1);
+  /// One all of whose values are the same at first.
+  graph::ValueId parameter_of(const std::string& name, Shape shape, float first);
+  /// What survives steps, and begins as zeros.
+  graph::ValueId buffer(const std::string& name, Shape shape);
 
   const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
 
@@ -113,6 +119,20 @@ struct DenseOptions {
 Layer dense(DenseOptions options);  ///< [N, K] → [N, features]
 Layer dense(std::int64_t features, bool bias = true);
 Layer relu();
+
+/// In training leaves out elements with the probability `rate`, and divides the others by 1 − rate;
+/// those of each layer and each sample drawn are others, and follow from `seed`.
+Layer dropout(double rate = 0.5, std::int64_t seed = 0);
+
+struct BatchNormOptions {
+  double momentum = 0.1;  ///< of the newest batch in the running statistics
+  double epsilon = 1e-5;
+  bool affine = true;  ///< with a weight and a bias
+};
+
+/// [N, …, C] → the same: each channel with mean 0 and variance 1, over the batch in training, by
+/// running statistics in an evaluation.
+Layer batch_norm(BatchNormOptions options = {});
 
 struct MaxPool2dOptions {
   Extent kernel = 2;

@@ -200,6 +200,12 @@ void Backward::differentiate(OpId id) {
     any = any || loss || result_gradients.back();
   }
   if (!any) return;
+  if (op.definition->in_mode) {
+    fail({.found = "an operator that is another one in training on the way from a parameter to the "
+                   "loss",
+          .expected = "what it is in a mode, as where gradients are left to `train`",
+          .where = describe(graph(), id)});
+  }
   if (!op.definition->gradient) {
     fail({.found = "an operator without a gradient on the way from a parameter to the loss",
           .expected = "an operator whose definition has a `gradient` function",

@@ -1,0 +1,163 @@
+// batch_norm(x [N, …, C], running_mean [C], running_variance [C], weight? [C], bias? [C]; momentum,
+// eps) -> y, running_mean, running_variance: each channel less its mean, over its deviation, times
+// weight, plus bias. In training mean and variance are those of the whole batch, whatever lanes it
+// is cut in, and the running ones come nearer to them by `momentum`, the variance without the bias
+// of a sample's; in an evaluation they are the running ones, which stay. All as PyTorch has it.
+//
+// It is made of ops: sums, what they come to, the map of each element, and two assignments. So its
+// gradient follows from theirs.
+#include <arenite/expr/builder.hpp>
+#include <arenite/expr/text.hpp>
+
+#include "codelets/map/map.hpp"
+#include "codelets/rules.hpp"
+
+#include <cmath>
+#include <numeric>
+
+namespace arenite::codelets {
+namespace {
+
+enum Operand : std::size_t { input, running_mean, running_variance, weight, bias };
+
+Results infer_batch_norm(const OpView& op) {
+  expect_real(op, input);
+  const auto& [type, shape] = std::pair{op.operand(input).type, op.operand(input).shape};
+  if (shape.rank() < 2) {
+    fail({.found = operand_text(op, input) + " of shape " + to_string(shape),
+          .expected = "rank 2 or more, [N, ..., C]"});
+  }
+  const Shape channels{shape.at(-1)};
+  for (std::size_t i = running_mean; i < op.operand_count(); ++i) {
+    if (op.has_operand(i)) expect_value(op, i, type, channels, "the channels of 'x'");
+  }
+  for (const char* name : {"momentum", "eps"}) {
+    const double given = op.real(name);
+    if (given >= 0 && given <= 1) continue;
+    fail({.found = name + ("=" + graph::to_string(given)), .expected = "a number from 0 to 1"});
+  }
+  return {{type, shape}, {type, channels}, {type, channels}};
+}
+
+/// The ops that one is made of.
+class Parts {
+ public:
+  explicit Parts(graph::ModeContext& context)
+      : builder_(context.builder),
+        operands_(context.operands),
+        shape_(builder_.graph()[operands_[input]].shape),
+        type_(type_of(builder_.graph()[operands_[input]].type)),
+        momentum_(context.op.attributes.real("momentum")),
+        eps_(context.op.attributes.real("eps")) {
+    operands_.resize(bias + 1);
+  }
+
+  std::vector<ValueId> of_running() {
+    expr::Builder b;
+    const ValueId scale =
+        map(b, {operands_[running_variance]}, {rsqrt(b.operand(type_) + eps_)}).front();
+    return {normalised(operands_[running_mean], scale), operands_[running_mean],
+            operands_[running_variance]};
+  }
+
+  std::vector<ValueId> of_batch() {
+    const std::int64_t count = shape_.elements() / std::max<std::int64_t>(shape_.at(-1), 1);
+    if (count < 2) {
+      fail({.found = std::to_string(count) + " of each channel in a batch of training",
+            .expected = "2 or more, of which there is a variance",
+            .hint = "another batch size, so that the last batch of an epoch has more samples"});
+    }
+    const auto n = static_cast<double>(count);
+    const std::vector<ValueId> all = sums();
+    expr::Builder b;
+    const auto sum = b.operand(expr::Type::float64), squares = b.operand(expr::Type::float64);
+    const auto mean = sum / n, variance = max(squares / n - mean * mean, 0);
+    const std::vector<ValueId> found =
+        map(b, all, {mean, variance, cast(type_, rsqrt(variance + eps_))});
+    const ValueId y = normalised(found[0], found[2]);
+    return {y, moved(running_mean, found[0], 1), moved(running_variance, found[1], n / (n - 1))};
+  }
+
+ private:
+  std::vector<ValueId> map(expr::Builder& b, std::vector<ValueId> operands,
+                           std::initializer_list<expr::Value> results) {
+    return builder_.add("map", std::move(operands),
+                        {{map_expression, expr::print(b.finish(results))}});
+  }
+
+  /// In double, so that lanes' add up to the batch's and a large mean leaves digits of the
+  /// variance.
+  std::vector<ValueId> sums() {
+    expr::Builder b;
+    const auto x = cast(expr::Type::float64, b.operand(type_));
+    std::vector<std::int64_t> axes(static_cast<std::size_t>(shape_.rank() - 1));
+    std::iota(axes.begin(), axes.end(), 0);
+    return builder_.add(reduce_name, {operands_[input]},
+                        {{"axes", std::move(axes)},
+                         {"keep", std::int64_t{0}},
+                         {map_expression, expr::print(b.finish({sum(x), sum(x * x)}))}});
+  }
+
+  /// The distance is taken in the mean's type: of large numbers it is small. Its factor is made for
+  /// each channel first, so that there is one gradient less to be summed over all samples.
+  ValueId normalised(ValueId mean, ValueId scale) {
+    if (operands_[weight]) {
+      expr::Builder b;
+      scale = map(b, {scale, operands_[weight]}, {b.operand(type_) * b.operand(type_)}).front();
+    }
+    expr::Builder b;
+    std::vector<ValueId> operands{operands_[input], mean, scale};
+    const auto x = b.operand(type_);
+    const auto middle = b.operand(type_of(builder_.graph()[mean].type));
+    auto y = cast(type_, cast(middle.type(), x) - middle) * b.operand(type_);
+    if (operands_[bias]) {
+      operands.push_back(operands_[bias]);
+      y = y + b.operand(type_);
+    }
+    return map(b, std::move(operands), {y}).front();
+  }
+
+  /// A running statistic nearer to that of the batch.
+  ValueId moved(std::size_t running, ValueId found, double factor) {
+    expr::Builder b;
+    const auto before = cast(expr::Type::float64, b.operand(type_));
+    const auto now = b.operand(expr::Type::float64) * factor;
+    const ValueId next = map(b, {operands_[running], found},
+                             {cast(type_, before * (1 - momentum_) + now * momentum_)})
+                             .front();
+    return builder_.add1("assign", {operands_[running], next});
+  }
+
+  graph::Builder& builder_;
+  std::vector<ValueId> operands_;
+  const Shape shape_;
+  const expr::Type type_;
+  const double momentum_, eps_;
+};
+
+std::vector<ValueId> in_mode(graph::ModeContext& context) {
+  Parts parts(context);
+  context.needs_whole_batch = context.mode == graph::Mode::train;
+  return context.needs_whole_batch ? parts.of_batch() : parts.of_running();
+}
+
+}  // namespace
+
+void register_batch_norm(Registry& registry) {
+  using graph::AttributeType;
+  using graph::Renews;
+  registry.add(
+      {.name = "batch_norm",
+       .operands = {{"x"},
+                    {.name = "running_mean", .renews = Renews::buffers},
+                    {.name = "running_variance", .renews = Renews::buffers},
+                    {"weight", true},
+                    {"bias", true}},
+       .results = {"y", "running_mean", "running_variance"},
+       .attributes = {{"momentum", AttributeType::real, 0.1}, {"eps", AttributeType::real, 1e-5}},
+       .infer = infer_batch_norm,
+       .in_mode = in_mode},
+      {});
+}
+
+}  // namespace arenite::codelets

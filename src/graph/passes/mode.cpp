@@ -1,0 +1,101 @@
+#include <arenite/error.hpp>
+#include <arenite/graph/passes.hpp>
+#include <arenite/graph/regions.hpp>
+
+#include "src/graph/passes/batch_forms.hpp"
+#include "src/graph/passes/rebuild.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace arenite::graph {
+namespace {
+
+class ModeRewriter {
+ public:
+  ModeRewriter(const Graph& graph, Mode mode, Remarks* remarks)
+      : graph_(graph), mode_(mode), remarks_(remarks) {
+    const std::vector<BatchAxis> axes = batch_axes(graph);
+    if (!axes.empty()) samples_ = axes.front().rows;
+  }
+
+  bool replace(OpId id, std::vector<ValueId>& map, Builder& builder) {
+    const Op& op = graph_[id];
+    if (!op.definition->in_mode) return false;
+    builder.context = {.phase = op.phase, .lane = op.lane, .where = op.where};
+    ModeContext context{.builder = builder,
+                        .op = op,
+                        .mode = mode_,
+                        .operands = mapped(op.operands, map),
+                        .number = numbers_[std::string(op.name())]++,
+                        .samples = samples_,
+                        .position = [&] { return position(builder); }};
+    const std::vector<ValueId> made = in_place_of(id, context);
+    for (std::size_t i = 0; i < op.results.size(); ++i) {
+      const bool is_operand =
+          std::ranges::find(context.operands, made.at(i)) != context.operands.end();
+      if (!is_operand) take_after(op.results[i], builder.graph(), made[i]);
+    }
+    map_results(op, made, map);
+    applied_.needs_whole_batch = applied_.needs_whole_batch || context.needs_whole_batch;
+    ++applied_.ops;
+    if (remarks_) {
+      remarks_->done.push_back(
+          {describe(graph_, id), mode_ == Mode::train ? "as in training" : "as in an evaluation"});
+    }
+    return true;
+  }
+
+  ModeApplied applied() && { return std::move(applied_); }
+
+ private:
+  std::vector<ValueId> in_place_of(OpId id, ModeContext& context) const {
+    try {
+      return graph_[id].definition->in_mode(context);
+    } catch (const Error& error) {
+      ErrorText text = error.text();
+      text.where = describe(graph_, id) + (text.where.empty() ? "" : ", " + text.where);
+      throw Error(text);
+    }
+  }
+
+  void take_after(ValueId original, Graph& target, ValueId made) const {
+    copy_placement(graph_, original, target, made);
+    target[made].name = graph_[original].name;
+  }
+
+  ValueId position(Builder& builder) {
+    if (position_) return position_;
+    std::string name = "position";
+    while (builder.graph().find(name)) name += "'";
+    position_ = builder.declare(name, DType::int64, {1}, StorageClass::input);
+    applied_.position = std::move(name);
+    applied_.samples = std::max<std::int64_t>(samples_, 1);
+    return position_;
+  }
+
+  const Graph& graph_;
+  const Mode mode_;
+  Remarks* const remarks_;
+  std::int64_t samples_ = 0;
+  std::map<std::string, std::int64_t> numbers_;  // by operator: of those so far
+  ValueId position_;
+  ModeApplied applied_;
+};
+
+}  // namespace
+
+ModeApplied apply_mode(Graph& graph, const OperatorTable& table, Mode mode, Remarks* remarks) {
+  const auto differs = [&](OpId id) { return static_cast<bool>(graph[id].definition->in_mode); };
+  if (std::ranges::none_of(nested_ops(graph), differs)) return {};
+  expect_before_select(graph, "apply_mode");
+  ModeRewriter rewriter(graph, mode, remarks);
+  Graph made = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
+    return rewriter.replace(id, map, builder);
+  });
+  graph = std::move(made);
+  return std::move(rewriter).applied();
+}
+
+}  // namespace arenite::graph
