@@ -15,9 +15,10 @@ import numpy as np
 
 from . import functional as F
 from .errors import InvalidError, InvalidTypeError
+from .graph import BUFFER
 from .interop import borrow
-from .rules import integer, pair
-from .tensor import Parameter, Tensor, TensorLike, as_tensor, parameter
+from .rules import integer, is_number, pair
+from .tensor import Parameter, Tensor, TensorLike, as_tensor, buffer, parameter
 
 _generator = np.random.default_rng(0)
 
@@ -39,9 +40,13 @@ def init(
     return parameter(random.uniform(-limit, limit, shape).astype(np.float32))
 
 
+def _is_buffer(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.node.op == BUFFER
+
+
 def _owned(name: str, value: Any) -> Iterator[Tuple[str, Any]]:
-    """The parameters and modules that an attribute is or holds."""
-    if isinstance(value, (Parameter, Module)):
+    """The parameters, buffers and modules that an attribute is or holds."""
+    if isinstance(value, (Parameter, Module)) or _is_buffer(value):
         yield name, value
     elif isinstance(value, (list, tuple, dict)):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
@@ -52,8 +57,8 @@ class Module:
     """What has parameters and a `forward`: a function from tensors to tensors that may be applied
     many times.
 
-    Parameters and modules that are attributes, or in attributes that are lists, tuples or dicts,
-    are its own.
+    Parameters, buffers and modules that are attributes, or in attributes that are lists, tuples or
+    dicts, are its own.
     """
 
     def forward(self, *tensors: Any) -> Any:
@@ -70,15 +75,23 @@ class Module:
 
     def named_parameters(self, prefix: str = "") -> Iterator[Tuple[str, Parameter]]:
         """Each once, under the first of its names, as "0.weight"."""
+        owned = self._named(prefix)
+        return ((name, value) for name, value in owned if isinstance(value, Parameter))
+
+    def named_buffers(self, prefix: str = "") -> Iterator[Tuple[str, Tensor]]:
+        """What survives runs and is not trained, as "1.running_mean"; each once."""
+        return ((name, value) for name, value in self._named(prefix) if _is_buffer(value))
+
+    def _named(self, prefix: str) -> Iterator[Tuple[str, Tensor]]:
         seen = set()
         waiting: List[Tuple[str, Any]] = [(prefix, self)]
         while waiting:
             name, value = waiting.pop()
-            key = id(value.node if isinstance(value, Parameter) else value)
+            key = id(value.node if isinstance(value, Tensor) else value)
             if key in seen:
                 continue
             seen.add(key)
-            if isinstance(value, Parameter):
+            if isinstance(value, Tensor):
                 yield name, value
             else:
                 before = f"{name}." if name else ""
@@ -90,7 +103,7 @@ class Module:
 
     def names(self) -> Dict[Tensor, str]:
         """For `arenite.compile(…, names=network.names())`."""
-        return {owner: name for name, owner in self.named_parameters()}
+        return {owner: name for name, owner in (*self.named_parameters(), *self.named_buffers())}
 
     def state_dict(self) -> Dict[str, np.ndarray]:
         """Copies of all parameters' values, by name."""
@@ -320,6 +333,70 @@ class RMSNorm(Module):
 
     def forward(self, x: TensorLike) -> Tensor:
         return F.rms_norm(x, self.weight, self.eps)
+
+
+class _BatchNorm(Module):
+    """weight and bias [num_features], ones and zeros at first; the statistics that an evaluation
+    takes are the buffers running_mean and running_var. See F.batch_norm.
+    """
+
+    ranks: Tuple[int, ...] = ()
+    axes = ""
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True
+    ):
+        name = type(self).__name__
+        self.num_features = integer(f"{name}: num_features", num_features, least=1)
+        if not is_number(momentum):
+            raise InvalidTypeError(f"{name}: momentum {momentum!r}; expected a number from 0 to 1")
+        self.eps, self.momentum = eps, momentum
+        shape = (self.num_features,)
+        self.weight = parameter(np.ones(shape, np.float32)) if affine else None
+        self.bias = parameter(np.zeros(shape, np.float32)) if affine else None
+        self.running_mean, self.running_var = buffer(shape), buffer(shape)
+
+    def forward(self, x: TensorLike) -> Tensor:
+        x = as_tensor(x)
+        if x.ndim not in self.ranks or x.shape[-1] != self.num_features:
+            raise InvalidError(
+                f"{type(self).__name__}: an input of shape {list(x.shape)}; expected "
+                + self.axes.replace("C", str(self.num_features))
+            )
+        running = self.running_mean, self.running_var
+        return F.batch_norm(x, *running, self.weight, self.bias, self.momentum, self.eps)
+
+    def extra(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}" + (
+            "" if self.weight is not None else ", affine=False"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Of [N, C], or [N, L, C]."""
+
+    ranks, axes = (2, 3), "[N, C] or [N, L, C]"
+
+
+class BatchNorm2d(_BatchNorm):
+    """Of images [N, H, W, C]."""
+
+    ranks, axes = (4,), "[N, H, W, C]"
+
+
+class Dropout(Module):
+    """In training an element is 0 with the probability p, else divided by 1 − p: see F.dropout."""
+
+    def __init__(self, p: float = 0.5, seed: int = 0):
+        if not is_number(p) or not 0 <= p <= 1:
+            raise InvalidError(f"Dropout: p {p!r}; expected a number from 0 to 1")
+        self.p, self.seed = p, seed
+
+    def forward(self, x: TensorLike) -> Tensor:
+        return F.dropout(x, self.p, self.seed)
+
+    def extra(self) -> str:
+        return f"p={self.p}"
 
 
 class Embedding(Module):

@@ -102,6 +102,8 @@ class Trainer:
         self._parameters = dict(module.named_parameters())
         if not self._parameters:
             raise InvalidError(f"module {module!r} without parameters; expected some to train")
+        buffers = getattr(module, "named_buffers", None)
+        self._buffers: Dict[str, Tensor] = {} if buffers is None else dict(buffers())
         self._seen: Dict[str, int] = {}  # versions of the parameters that the models know
         self._models: Dict[int, Model] = {}
         # What predicts, and the versions of the parameters that it knows.
@@ -137,7 +139,8 @@ class Trainer:
         return model
 
     def _compile(self, outputs: Any, inputs: List[Tensor], updates: Sequence[Any] = ()) -> Model:
-        names = {parameter: name for name, parameter in self._parameters.items()}
+        owned = (*self._parameters.items(), *self._buffers.items())
+        names = {tensor: name for name, tensor in owned}
         return compile(
             outputs, inputs, updates=updates, names=names, session=self._session, **self._options
         )
@@ -244,6 +247,9 @@ class Trainer:
                 self._predictors[count] = self._compile(predicted, [inputs]), {}
             model, known = self._predictors[count]
             self._refresh(model, known)
+            for name in self._buffers:
+                if self._newest is not None and name in model.state:
+                    model.state[name] = self._newest.state[name]
             parts.append(model(x[begin:end]))
         return np.concatenate(parts)
 
@@ -303,7 +309,7 @@ class Trainer:
         return self._model(self.batch).plan
 
     def save(self, path: Any) -> None:
-        """Parameters and the optimizer's state, in one file."""
+        """Parameters, the optimizer's state and buffers, in one file."""
         self._model(self.batch).save(path)
 
     def load(self, path: Any) -> None:
