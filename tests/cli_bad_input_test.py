@@ -29,7 +29,7 @@ REAL = {"--lr": "a finite number of at least 0", "--weight-decay": "a finite num
         "--clip-value": "a finite number of at least 0"}
 OPTIMIZERS = ("adadelta, adagrad, adam, adam_amsgrad, adamw, adamw_amsgrad, lamb, lion, rms_prop, rms_prop_centered, "
               "rms_prop_centered_momentum, rms_prop_momentum, sgd, sgd_dampened, sgd_nesterov")
-NAMES = {"--model": "one of mlp, cnn1, lenet5, cnn2, vgg-small",
+NAMES = {"--model": "one of mlp, cnn1, lenet5, cnn2, cnn2-bn, vgg-small",
          "--dataset": "one of fashion-mnist, mnist, synthetic, synthetic-color",
          "--shuffle": "one of on, off", "--fuse": "one of on, off", "--arenas": "one of overlay, two",
          "--compute": "one of float32, bfloat16, tfloat32", "--cuda-graphs": "one of on, off",

@@ -100,7 +100,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
         self.assertEqual(self.complete("plan", "plan.json", "--v"), ["--verify"])
 
     def test_values(self):
-        self.assertEqual(self.complete("train", "--model", ""), sorted(["mlp", "cnn1", "lenet5", "cnn2", "vgg-small"]))
+        self.assertEqual(self.complete("train", "--model", ""), sorted(["mlp", "cnn1", "lenet5", "cnn2", "cnn2-bn", "vgg-small"]))
         self.assertEqual(self.complete("train", "--dataset", "syn"), ["synthetic", "synthetic-color"])
         self.assertEqual(self.complete("train", "--fuse", "o"), ["off", "on"])
         self.assertEqual(self.complete("plan", "--effort", ""), ["default", "fast", "max"])
@@ -110,16 +110,16 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
     def test_values_behind_an_equals_sign(self):
         # Bash makes three words of it, and replaces the last.
-        self.assertEqual(self.complete("train", "--model", "=", "c"), ["cnn1", "cnn2"])
+        self.assertEqual(self.complete("train", "--model", "=", "c"), ["cnn1", "cnn2", "cnn2-bn"])
         self.assertEqual(self.complete("train", "--fuse", "="), ["off", "on"])
         self.assertEqual(self.complete("train", "--log", "=", "pl"), ["plan.json", "planned"])
         self.assertEqual(self.complete("train", "--model", "=", "cnn1", "--dr"), ["--draw"])
         # Without = in COMP_WORDBREAKS it is one.
-        self.assertEqual(self.complete("train", "--model=c"), ["--model=cnn1", "--model=cnn2"])
+        self.assertEqual(self.complete("train", "--model=c"), ["--model=cnn1", "--model=cnn2", "--model=cnn2-bn"])
 
     def test_values_with_a_colon(self):
-        self.assertEqual(self.complete("plan", "mod"), sorted(f"model:{name}" for name in ("mlp", "cnn1", "lenet5", "cnn2", "vgg-small")))
-        self.assertEqual(self.complete("plan", "model", ":", "cn"), ["cnn1", "cnn2"])
+        self.assertEqual(self.complete("plan", "mod"), sorted(f"model:{name}" for name in ("mlp", "cnn1", "lenet5", "cnn2", "cnn2-bn", "vgg-small")))
+        self.assertEqual(self.complete("plan", "model", ":", "cn"), ["cnn1", "cnn2", "cnn2-bn"])
         self.assertEqual(self.complete("plan", "model", ":", "cnn2", "--ef"), ["--effort"])
 
     def test_files_and_folders(self):

@@ -349,7 +349,7 @@ result = $7;
 
     def test_bad_models(self):
         options = "batch=N, mode=train or mode=inference"
-        models = "one of mlp, cnn1, lenet5, cnn2, vgg-small"
+        models = "one of mlp, cnn1, lenet5, cnn2, cnn2-bn, vgg-small"
         for text, message in (
                 ("model:", f"unknown model ''; expected {models}"),
                 ("model:cnn3", f"unknown model 'cnn3'; expected {models} (hint: did you mean 'cnn1'?)"),

@@ -43,6 +43,7 @@ Graph with_open_batch(const std::string& name) {
 
 /// Bytes that forward and backward need together.
 std::int64_t step_bytes(Graph step, plan::InFlight in_flight) {
+  graph::apply_mode(step, operators(), graph::Mode::train);
   graph::Builder builder(step, operators());
   builder.context.phase = Phase::backward;
   graph::add_gradients(builder, step.outputs, step.declared(StorageClass::parameter));

@@ -36,6 +36,9 @@ std::string without_comments(const std::string& file) {
   return text;
 }
 
+/// Networks that came after the lists were written.
+bool is_newer(const nn::NamedModel& model) { return model.name == "cnn2-bn"; }
+
 /// Writes what differs where it can be compared.
 void expect_today(const std::string& file, const std::string& found) {
   const std::string held = without_comments(file);
@@ -92,6 +95,7 @@ TEST(Today, StepsOfAllNetworksArePlannedAsTheyWere) {
   if (kernels.empty()) GTEST_SKIP() << "steps are held of AVX-512 and AVX2 kernels";
   std::ostringstream found;
   for (const nn::NamedModel& model : nn::models()) {
+    if (is_newer(model)) continue;
     struct Cut {
       int batch, lanes, shards = 0, at_once = 0;
     };
@@ -160,6 +164,7 @@ TEST(Today, NetworksAreTrainedToTheBitsThatTheyWere) {
   if (!held.empty() && !held.starts_with(found.str()))
     GTEST_SKIP() << "the bits held are not those of " << machine();
   for (const nn::NamedModel& model : nn::models()) {
+    if (is_newer(model)) continue;
     const bool large = model.name == "vgg-small";
     const data::ImageData data =
         testing::drawn_images(model.name, {.train = large ? 40 : 150, .test = 20});

@@ -225,13 +225,14 @@ TEST_F(LayersTest, EveryNamedModelTakesItsDataSet) {
               model("vgg");
               return x;
             }),
-            "unknown model 'vgg'; expected one of mlp, cnn1, lenet5, cnn2, vgg-small");
-  EXPECT_EQ(refusal([](ModelBuilder&, graph::ValueId x) {
-              model("cnn");
-              return x;
-            }),
-            "unknown model 'cnn'; expected one of mlp, cnn1, lenet5, cnn2, vgg-small (hint: did "
-            "you mean 'cnn1'?)");
+            "unknown model 'vgg'; expected one of mlp, cnn1, lenet5, cnn2, cnn2-bn, vgg-small");
+  EXPECT_EQ(
+      refusal([](ModelBuilder&, graph::ValueId x) {
+        model("cnn");
+        return x;
+      }),
+      "unknown model 'cnn'; expected one of mlp, cnn1, lenet5, cnn2, cnn2-bn, vgg-small (hint: did "
+      "you mean 'cnn1'?)");
 }
 
 TEST_F(LayersTest, VggSmallIsTheNetworkItSays) {

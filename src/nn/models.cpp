@@ -17,6 +17,11 @@ Layer conv3x3(std::int64_t channels, WeightInit init = WeightInit::standard) {
                     relu());
 }
 
+Layer normalised_conv3x3(std::int64_t channels) {
+  return sequential(conv2d({.channels = channels, .kernel = 3, .padding = same, .bias = false}),
+                    batch_norm(), relu(), max_pool2d(2));
+}
+
 /// Two convolutions and a pooling, which halves rows and columns.
 Layer vgg_block(std::int64_t channels) {
   return sequential(conv3x3(channels, WeightInit::he), conv3x3(channels, WeightInit::he),
@@ -40,6 +45,10 @@ const std::vector<NamedModel>& models() {
       {"cnn2", "conv 3x3x32, pool, conv 3x3x64, pool, dense 128, 10", grey.dataset, grey.shape,
        sequential(conv3x3(32), max_pool2d(2), conv3x3(64), max_pool2d(2), flatten(), dense(128),
                   relu(), dense(10))},
+      {"cnn2-bn", "cnn2 with batch norm behind its convolutions, and dropout", grey.dataset,
+       grey.shape,
+       sequential(normalised_conv3x3(32), normalised_conv3x3(64), flatten(), dense(128), relu(),
+                  dropout(), dense(10))},
       {"vgg-small",
        "conv 3x3x64 twice, pool, 3x3x128 twice, pool, 3x3x256 twice, pool, dense 512, 10",
        colour.dataset, colour.shape,
