@@ -45,7 +45,7 @@ struct Launches {
 
 /// A step on one GPU that has the images to train on.
 Launches launches(const std::string& network, std::int64_t batch) {
-  train::CompiledStep step = train::step_on_gpu(network, batch);
+  compile::Compiled step = train::step_on_gpu(network, batch);
   runtime::ProgramSpec& spec = step.spec;
   plan::StateLayout state;
   spec.plan = plan::plan_step(spec.graph, spec.schedule, state);

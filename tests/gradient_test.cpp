@@ -50,7 +50,8 @@ class Network {
   Network(const Network&) = delete;  // the evaluator looks at the graph
   Network& operator=(const Network&) = delete;
 
-  const std::vector<nn::Parameter>& parameters() const { return parameters_; }
+  const std::vector<ValueId>& parameters() const { return parameters_; }
+  const std::string& name(ValueId id) const { return graph_[id].name; }
   Evaluator& forward() { return *forward_; }
   double loss() { return (*forward_)[loss_][0]; }
 
@@ -63,15 +64,14 @@ class Network {
     evaluator["labels"].data.assign(labels_.begin(), labels_.end());
     std::iota(evaluator["order"].data.begin(), evaluator["order"].data.end(), 0.0);
     evaluator["learning_rate"][0] = 1;
-    for (const nn::Parameter& p : parameters_) evaluator[p.name].data = (*forward_)[p.value].data;
+    for (const ValueId p : parameters_) evaluator[name(p)].data = (*forward_)[p].data;
     evaluator.run();
     evaluator.keep();
     // With a learning rate of 1 a gradient is what the weight lost.
     Gradients all;
-    for (const nn::Parameter& p : parameters_) {
-      all[p.name] = (*forward_)[p.value].data;
-      for (std::size_t i = 0; i < all[p.name].size(); ++i)
-        all[p.name][i] -= evaluator[p.name].data[i];
+    for (const ValueId p : parameters_) {
+      std::vector<double>& lost = all[name(p)] = (*forward_)[p].data;
+      for (std::size_t i = 0; i < lost.size(); ++i) lost[i] -= evaluator[name(p)].data[i];
     }
     EXPECT_NEAR(evaluator["statistics"][0] / static_cast<double>(batch_), loss(),
                 1e-12 * std::max(1.0, loss()));
@@ -129,10 +129,13 @@ class Network {
     for (auto& v : labels_) v = static_cast<std::uint8_t>(label(random));
     std::ranges::transform(images_, (*forward_)[x_].data.begin(), [](int v) { return v / 255.0; });
     std::ranges::copy(labels_, (*forward_)[y_].data.begin());
-    for (const nn::Parameter& p : parameters_) {
-      const float range = std::sqrt(6 / static_cast<float>(p.fan_in));
+    std::int64_t fan_in = 1;
+    for (const ValueId p : parameters_) {
+      const Shape& shape = graph_[p].shape;
+      if (shape.rank() > 1) fan_in = shape.elements() / shape[shape.rank() - 1];
+      const float range = std::sqrt(6 / static_cast<float>(fan_in));
       std::uniform_real_distribution<float> uniform(-range, range);
-      for (double& v : (*forward_)[p.value].data) v = static_cast<double>(uniform(random));
+      for (double& v : (*forward_)[p].data) v = static_cast<double>(uniform(random));
     }
     forward_->run();
   }
@@ -145,7 +148,7 @@ class Network {
     y_ = builder.declare("y", DType::int32, {batch_}, graph::StorageClass::input);
     nn::ModelBuilder model(builder);
     loss_ = nn::cross_entropy()(model, layers_(model, x_), y_, batch_).value;
-    parameters_ = model.parameters();
+    parameters_ = graph_.declared(graph::StorageClass::parameter);
     images_.resize(static_cast<std::size_t>(batch_ * image_.elements()));
     labels_.resize(static_cast<std::size_t>(batch_));
   }
@@ -157,7 +160,7 @@ class Network {
   std::int64_t batch_;
   graph::Graph graph_;
   ValueId x_, y_, loss_;
-  std::vector<nn::Parameter> parameters_;
+  std::vector<ValueId> parameters_;
   std::vector<std::uint8_t> images_, labels_;
   std::optional<Evaluator> forward_;
 };
@@ -173,7 +176,7 @@ constexpr double tolerance = 1e-6;
 constexpr double fast_tolerance = 1e-4;
 
 struct Slope {
-  const nn::Parameter* parameter;
+  std::string parameter;
   Direction direction;
   double value;
 };
@@ -196,14 +199,14 @@ std::vector<std::int64_t> sample(std::int64_t n, std::int64_t count, std::mt1993
 Slopes slopes(Network& network, std::int64_t entries, unsigned seed) {
   std::mt19937 random(seed);
   Slopes found;
-  const auto measure = [&](const nn::Parameter& p, Direction direction, double step) {
-    const auto slope = central_difference(network.forward(), p.value, direction, step,
-                                          [&] { return network.loss(); });
-    if (slope) found.all.push_back({&p, std::move(direction), *slope});
+  const auto measure = [&](ValueId p, Direction direction, double step) {
+    const auto slope =
+        central_difference(network.forward(), p, direction, step, [&] { return network.loss(); });
+    if (slope) found.all.push_back({network.name(p), std::move(direction), *slope});
     return slope.has_value();
   };
-  for (const nn::Parameter& p : network.parameters()) {
-    const auto size = static_cast<std::int64_t>(network.forward()[p.value].size());
+  for (const ValueId p : network.parameters()) {
+    const auto size = static_cast<std::int64_t>(network.forward()[p].size());
     for (std::int64_t i : sample(size, entries, random)) {
       if (!measure(p, {{i, 1.0}}, h)) ++found.kinks;
     }
@@ -213,8 +216,8 @@ Slopes slopes(Network& network, std::int64_t entries, unsigned seed) {
       for (std::int64_t i = 0; i < size; ++i) signs.emplace_back(i, random() % 2 == 0 ? 1.0 : -1.0);
       together = measure(p, std::move(signs), h_all);
     }
-    EXPECT_TRUE(together) << "no direction without a kink for all of " << p.name;
-    network.forward().rerun(p.value);  // as it was, for the next parameter
+    EXPECT_TRUE(together) << "no direction without a kink for all of " << network.name(p);
+    network.forward().rerun(p);  // as it was, for the next parameter
   }
   return found;
 }
@@ -223,11 +226,11 @@ Slopes slopes(Network& network, std::int64_t entries, unsigned seed) {
 std::pair<double, std::string> worst(const Slopes& slopes, const Gradients& gradients) {
   std::pair<double, std::string> found{0, "none"};
   for (const Slope& slope : slopes.all) {
-    const auto& gradient = gradients.at(slope.parameter->name);
+    const auto& gradient = gradients.at(slope.parameter);
     const double far = reference::disagreement(slope.value, slope.direction, gradient);
     if (far <= found.first) continue;
     std::ostringstream text;
-    text << slope.parameter->name << ": slope " << slope.value;
+    text << slope.parameter << ": slope " << slope.value;
     if (slope.direction.size() == 1) {
       const auto i = slope.direction.front().first;
       text << " of element " << i << ", gradient " << gradient.at(static_cast<std::size_t>(i));

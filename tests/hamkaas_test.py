@@ -106,7 +106,7 @@ class HamKaas(unittest.TestCase):
             self.evaluate(model, 1)
         with self.assertRaisesRegex(RuntimeError, "^an unknown input 'y'; expected x$"):
             self.evaluate(model, 1, x=floats(1), y=floats(1))
-        with self.assertRaisesRegex(RuntimeError, "a second value named .x.; expected names of their own"):
+        with self.assertRaisesRegex(RuntimeError, "a second input named .x.; expected a name of its own"):
             self.compile("$1 = InputTensor(x, float32, [1]); $2 = InputTensor(x, float32, [1]);"
                          "$3 = SumNode($1, $2); result = $3;")
         x = floats(2)

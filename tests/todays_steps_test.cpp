@@ -117,7 +117,7 @@ TEST(Today, StepsOfAllNetworksArePlannedAsTheyWere) {
                                             {true, runtime::Compute::bfloat16}}) {
           if (batch != 64 && (!fuse || compute != runtime::Compute::float32)) continue;
           plan::StateLayout state;
-          const train::CompiledStep step = train::compile_step(
+          const compile::Compiled step = train::compile_step(
               model.layers, nn::cross_entropy(), optim::sgd({.lr = 0.02f, .momentum = 0.9f}),
               {.name = "step",
                .batch = batch,

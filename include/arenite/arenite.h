@@ -91,8 +91,8 @@ typedef struct arenite_tensor {
   int64_t bytes; /* checked against the shape; ARENITE_UNKNOWN_BYTES: taken on trust */
 } arenite_tensor;
 
-/* Compiles a script (docs/script.ebnf is the grammar). Constants are copied;
- * parameters may stand among them, with their first values. */
+/* Compiles a script (docs/script.ebnf is the grammar). Constants are copied; parameters, states
+ * and buffers that it declares may stand among them, and begin with that. */
 ARENITE_API arenite_status arenite_compile(arenite_session* session, const char* script,
                                            const arenite_tensor* constants, size_t constant_count,
                                            arenite_model** model, char** message);
@@ -114,6 +114,7 @@ ARENITE_API arenite_status arenite_options_create(arenite_options** options, cha
  *            likewise, but one in each of several shards that are set
  *   at-once  "1" to "64" shards under way together: fewer need less memory, and results are the
  *            same; "auto": enough for all workers, on GPUs all
+ *   seed     of random first values that have none of their own; "1" unless it is set
  *   size     "rows=40": of a size that the script leaves open, as in [rows<=64, 784], what it is in
  *            this model's runs. Once for each of them; all are needed */
 ARENITE_API arenite_status arenite_options_set(arenite_options* options, const char* name,
@@ -198,10 +199,11 @@ typedef enum arenite_state_kind {
   ARENITE_BUFFER = 2
 } arenite_state_kind;
 
-/* Parameters, states of the optimizer, and buffers, among them "learning_rate", float32 [1], of a
- * model that can be trained, and "step", int64 [1], how many steps there were, where its optimizer
- * or schedule asks for that. All begin as zeros, but for the learning rate, and for parameters that
- * arenite_compile was given among the constants. */
+/* Parameters, states of the optimizer, among them "learning_rate", float32 [1], of a model that can
+ * be trained, and "step", int64 [1], how many steps there were, where its optimizer or schedule
+ * asks for that, and buffers. All begin with what arenite_compile was given among the constants,
+ * else with what the script says, else with zeros. Of those that share a name, with a constant too,
+ * the first has it, and others are called as "optimizer_state/learning_rate" and "buffer/step". */
 ARENITE_API size_t arenite_state_count(const arenite_model* model);
 ARENITE_API arenite_status arenite_state(const arenite_model* model, size_t index,
                                          arenite_port* port, arenite_state_kind* kind,
@@ -222,6 +224,15 @@ ARENITE_API arenite_status arenite_load(arenite_model* model, const char* path, 
 
 /* 1 where the script has a `train` statement. */
 ARENITE_API int arenite_is_trainable(const arenite_model* model);
+/* What steps are scaled by, "learning_rate" among the states. It is at least 0, and finite. */
+ARENITE_API arenite_status arenite_learning_rate(const arenite_model* model, float* rate,
+                                                 char** message);
+ARENITE_API arenite_status arenite_set_learning_rate(arenite_model* model, float rate,
+                                                     char** message);
+/* Parameters that were to be trained, but that the loss does not depend on, by name, a line each:
+ * they stay as they are. The caller's, for arenite_free. */
+ARENITE_API arenite_status arenite_model_untrained(const arenite_model* model, char** text,
+                                                   char** message);
 /* One step: outputs as arenite_evaluate gives them, before the parameters change. `outputs` may be
  * NULL, with a count of 0, where nobody looks. arenite_evaluate trains nothing. */
 ARENITE_API arenite_status arenite_train_step(arenite_model* model, const arenite_tensor* inputs,

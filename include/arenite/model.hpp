@@ -42,7 +42,9 @@ struct Port {
   std::int64_t bytes() const noexcept { return shape.elements() * size_of(type); }
 };
 
-/// What a model keeps between its evaluations.
+/// What a model keeps between its evaluations. Of values of one name in several classes the first
+/// has it, of constants, parameters, optimizer states, buffers, and the others are called as
+/// "optimizer_state/learning_rate".
 struct StatePort : Port {
   graph::StorageClass cls = graph::StorageClass::buffer;  ///< or parameter, or optimizer_state
 };
@@ -63,14 +65,15 @@ struct ModelOptions {
   runtime::Compute compute = runtime::Compute::float32;  ///< tfloat32 on GPUs alone
   /// As in train::TrainerOptions: shards of the batch, lanes of a shard, shards under way together.
   int shards = 0, lanes = 0, shards_at_once = 0;
+  std::uint64_t seed = 1;  ///< of first values that have none of their own
   /// Of the sizes that the graph leaves to a run, all of them: see graph::at_sizes.
   graph::SizeValues sizes;
 };
 
 class Model {
  public:
-  /// Compiles the graph. Constants are copied; parameters may stand among them, with their first
-  /// values. All other state begins as zeros, but for the learning rate. Throws Error on whatever
+  /// Compiles the graph. Constants are copied; what the graph declares that persists may stand
+  /// among them, and begins with that instead of its own first value. Throws Error on whatever
   /// is wrong with the graph, on a device that the session does not have, on a size that only a run
   /// knows and the options do not give, on sizes that at_sizes refuses, on products in tfloat32 on
   /// the CPU, and on a constant that is missing, unknown, given twice or of another size.
@@ -97,6 +100,14 @@ class Model {
   /// the step finds out is thrown by a later call. Throws Error on a model that has no training.
   void train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs);
 
+  /// What optimizer steps are scaled by: a state, changed at will between them. Throw Error on a
+  /// model that has no training, on a rate below 0 and on one that is not finite.
+  float learning_rate();
+  void set_learning_rate(float rate);
+  /// Parameters that were to be trained, but that the loss does not depend on: they stay as they
+  /// are.
+  const std::vector<std::string>& untrained() const noexcept;
+
   /// Parameters, optimizer states, buffers; in this order, each in that of their declarations.
   /// Where training draws random numbers, the last one is how many samples it has drawn so far,
   /// int64 [1], "position" unless somebody else has that name.
@@ -104,6 +115,9 @@ class Model {
   /// Bytes of one of them, until the next evaluation or step. Waits for the steps under way, and
   /// throws what they found. Throws Error on an unknown name.
   std::span<std::byte> state(std::string_view name);
+  /// Copies them in. Throws Error as `state` does, on another number of bytes, and as
+  /// `set_learning_rate`.
+  void set_state(std::string_view name, std::span<const std::byte> bytes);
 
   /// All states in one file, which is replaced as a whole (in the safetensors format). Throws
   /// Error.

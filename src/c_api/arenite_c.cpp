@@ -136,11 +136,10 @@ arenite_state_kind kind_of(graph::StorageClass cls) {
   return cls == graph::StorageClass::optimizer_state ? ARENITE_OPTIMIZER_STATE : ARENITE_BUFFER;
 }
 
-/// The bytes of a state that the caller's `bytes` bytes of `data` are to be copied from or to.
-std::span<std::byte> state_of(const arenite_model& model, const char* name, const void* data,
-                              std::int64_t bytes) {
-  const std::span<std::byte> state = model.model.state(&given(name, "the name"));
-  const auto size = static_cast<std::int64_t>(state.size());
+/// The caller's `bytes` bytes of `data` for a state, or as many as it has.
+std::span<const std::byte> bytes_of_state(Model& model, const char* name, const void* data,
+                                          std::int64_t bytes) {
+  const auto size = static_cast<std::int64_t>(model.state(&given(name, "the name")).size());
   if (bytes != ARENITE_UNKNOWN_BYTES && bytes != size) {
     refuse(std::to_string(bytes) + " bytes of state '" + name + "'", std::to_string(size));
   }
@@ -148,7 +147,7 @@ std::span<std::byte> state_of(const arenite_model& model, const char* name, cons
     refuse("null for the bytes of state '" + std::string(name) + "'",
            std::to_string(size) + " bytes");
   }
-  return state;
+  return {static_cast<const std::byte*>(data), static_cast<std::size_t>(size)};
 }
 
 /// A copy of the text, which is the caller's.
@@ -156,6 +155,12 @@ void hand_over(const std::string& text, char*& place) {
   char* copy = c_api::copy_text(text);
   if (copy == nullptr) throw std::bad_alloc();
   place = copy;
+}
+
+std::string lines_of(const std::vector<std::string>& all) {
+  std::string lines;
+  for (const std::string& line : all) lines += line + "\n";
+  return lines;
 }
 
 }  // namespace
@@ -289,6 +294,29 @@ arenite_status arenite_train_step(arenite_model* model, const arenite_tensor* in
              [&] { feed(model, inputs, input_count, outputs, output_count, &Model::train_step); });
 }
 
+arenite_status arenite_learning_rate(const arenite_model* model, float* rate, char** message) {
+  return run(message, [&] {
+    const arenite_model& one = given(model, "the model");
+    const std::lock_guard lock(one.one_at_a_time);
+    given(rate, "the rate's place") = one.model.learning_rate();
+  });
+}
+
+arenite_status arenite_set_learning_rate(arenite_model* model, float rate, char** message) {
+  return run(message, [&] {
+    arenite_model& one = given(model, "the model");
+    const std::lock_guard lock(one.one_at_a_time);
+    one.model.set_learning_rate(rate);
+  });
+}
+
+arenite_status arenite_model_untrained(const arenite_model* model, char** text, char** message) {
+  return run(message, [&] {
+    hand_over(lines_of(given(model, "the model").model.untrained()),
+              given(text, "the text's place"));
+  });
+}
+
 size_t arenite_state_count(const arenite_model* model) {
   return model == nullptr ? 0 : model->model.states().size();
 }
@@ -309,8 +337,8 @@ arenite_status arenite_get_state(const arenite_model* model, const char* name, v
   return run(message, [&] {
     const arenite_model& one = given(model, "the model");
     const std::lock_guard lock(one.one_at_a_time);
-    const std::span<const std::byte> state = state_of(one, name, data, bytes);
-    std::ranges::copy(state, static_cast<std::byte*>(data));
+    bytes_of_state(one.model, name, data, bytes);
+    std::ranges::copy(one.model.state(name), static_cast<std::byte*>(data));
   });
 }
 
@@ -319,9 +347,7 @@ arenite_status arenite_set_state(arenite_model* model, const char* name, const v
   return run(message, [&] {
     arenite_model& one = given(model, "the model");
     const std::lock_guard lock(one.one_at_a_time);
-    const std::span<std::byte> state = state_of(one, name, data, bytes);
-    const auto* from = static_cast<const std::byte*>(data);
-    std::copy(from, from + state.size(), state.begin());
+    one.model.set_state(name, bytes_of_state(one.model, name, data, bytes));
   });
 }
 
@@ -374,8 +400,6 @@ arenite_status arenite_model_picture(const arenite_model* model, char** svg, cha
 
 arenite_status arenite_model_copies(const arenite_model* model, char** text, char** message) {
   return run(message, [&] {
-    std::string lines;
-    for (const std::string& line : given(model, "the model").model.copies()) lines += line + "\n";
-    hand_over(lines, given(text, "the text's place"));
+    hand_over(lines_of(given(model, "the model").model.copies()), given(text, "the text's place"));
   });
 }

@@ -278,7 +278,16 @@ TEST_F(TrainedCApi, StepsAndKeepsParameters) {
   EXPECT_EQ(kind, ARENITE_PARAMETER);
   ASSERT_EQ(arenite_state(model, 1, &port, &kind, nullptr), ARENITE_OK);
   EXPECT_EQ(std::string(port.name), "learning_rate");
-  EXPECT_EQ(kind, ARENITE_BUFFER);
+  EXPECT_EQ(kind, ARENITE_OPTIMIZER_STATE);
+  float rate = 0;
+  EXPECT_EQ(arenite_set_learning_rate(model, 0.125F, nullptr), ARENITE_OK);
+  EXPECT_EQ(arenite_learning_rate(model, &rate, nullptr), ARENITE_OK);
+  EXPECT_EQ(rate, 0.125F);
+  EXPECT_EQ(arenite_set_learning_rate(model, -1, nullptr), ARENITE_INVALID);
+  char* untrained = nullptr;
+  EXPECT_EQ(arenite_model_untrained(model, &untrained, nullptr), ARENITE_OK);
+  EXPECT_STREQ(untrained, "");
+  arenite_free(untrained);
 }
 
 TEST_F(TrainedCApi, SavesAndLoads) {

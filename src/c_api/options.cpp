@@ -59,6 +59,12 @@ bool take_size(ModelOptions& options, std::string_view value) {
   return true;
 }
 
+bool take_seed(ModelOptions& options, std::string_view value) {
+  const auto [end, error] =
+      std::from_chars(value.data(), value.data() + value.size(), options.seed);
+  return error == std::errc() && end == value.data() + value.size();
+}
+
 struct Option {
   std::string_view name, values;
   bool (*take)(ModelOptions&, std::string_view value);
@@ -72,6 +78,7 @@ constexpr std::array all{
     Option{"cudnn", "on or off", take_cudnn},
     Option{"device", "a device of the session", take_device},
     Option{"lanes", numbers, take_number<&ModelOptions::lanes>},
+    Option{"seed", "a whole number of 0 to 2^64 - 1", take_seed},
     Option{"shards", numbers, take_number<&ModelOptions::shards>},
     Option{"size", "a size and a whole number, as in rows=40", take_size},
 };

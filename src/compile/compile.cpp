@@ -120,6 +120,7 @@ class Compiler {
                              .pieces = std::vector<std::size_t>(graph_.outputs.size(), 1),
                              .schedule = {},
                              .undivided = {},
+                             .untrained = {},
                              .mode = {}},
                 .report = {}};
     Lowering& lowering = trial.lowering;
@@ -184,6 +185,7 @@ class Compiler {
     made.at_once = std::min(trial.lowering.at_once, made.cut.shards);
     made.position = std::move(trial.lowering.mode.position);
     made.samples = trial.lowering.mode.samples;
+    made.untrained = std::move(trial.lowering.untrained);
     made.report = std::move(trial.report);
     made.report.undivided = std::move(trial.lowering.undivided);
     return made;

@@ -54,6 +54,9 @@ struct Compiled {
   int at_once = 1;       ///< shards
   std::string position;  ///< as graph::ModeApplied has it, and the next
   std::int64_t samples = 0;
+  /// Parameters that were to be trained and that the loss does not depend on: they stay as they
+  /// are.
+  std::vector<std::string> untrained;
   Report report;
 };
 

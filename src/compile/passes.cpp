@@ -107,8 +107,9 @@ int run_gradients(Lowering& l, Remarks* remarks) {
   const auto parameters = l.graph.training->parameters.size();
   if (l.losses.empty()) l.losses = {l.graph.training->loss};
   const auto unreached = graph::add_training(l.graph, operators(), l.losses, l.cut);
-  if (remarks) {
-    for (const graph::ValueId id : unreached)
+  for (const graph::ValueId id : unreached) {
+    l.untrained.push_back(l.graph[id].name);
+    if (remarks)
       remarks->left.push_back({"'" + l.graph[id].name + "'", "the loss does not depend on it"});
   }
   return static_cast<int>(parameters - unreached.size());

@@ -27,7 +27,8 @@ struct Lowering {
   std::vector<graph::ValueId> losses;  ///< what adds up to the loss, lane by lane
   std::vector<std::size_t> pieces;     ///< as in Compiled
   graph::Schedule schedule;
-  std::string undivided;  ///< as in Report
+  std::string undivided;               ///< as in Report
+  std::vector<std::string> untrained;  ///< as in Compiled
   graph::ModeApplied mode;
 };
 

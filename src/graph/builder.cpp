@@ -115,20 +115,22 @@ void GradientContext::set(std::size_t operand, ValueId gradient) {
 
 StorageClass Builder::result_class() const noexcept { return graph::result_class(context.phase); }
 
-bool Builder::name_taken(const std::string& name) {
+bool Builder::name_taken(StorageClass cls, const std::string& name) {
   for (; indexed_ < graph_->value_count(); ++indexed_) {
     const Value& value = (*graph_)[ValueId(indexed_)];
     if (value.is_declared()) names_.insert(value.name);
   }
-  return names_.contains(name) && graph_->find(name);
+  return names_.contains(name) && graph_->find(cls, name);
 }
 
 ValueId Builder::declare(std::string name, DType type, Shape shape, StorageClass cls, Space space) {
   if (name.empty()) refuse("a declared value with an empty name", "at least one character");
   if (name.find_first_of(",);") != std::string::npos)
     refuse("a value named '" + name + "'", "a name without ',', ')' or ';'");
-  if (name_taken(name))
-    refuse("a second value named '" + name + "'", "names of their own for declared values");
+  if (name_taken(cls, name)) {
+    refuse("a second " + std::string(to_string(cls)) + " named '" + name + "'",
+           "a name of its own for each of them");
+  }
   return add_with_storage(*graph_, {.name = std::move(name), .type = type, .shape = shape}, cls,
                           space);
 }

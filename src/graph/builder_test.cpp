@@ -95,7 +95,7 @@ TEST_F(BuilderTest, NamesAndClassesFollowTheContext) {
 
 TEST_F(BuilderTest, ChecksDeclarations) {
   EXPECT_EQ(error_of([&] { builder.declare("x", DType::float32, {}, StorageClass::input); }),
-            "a second value named 'x'; expected names of their own for declared values");
+            "a second input named 'x'; expected a name of its own for each of them");
   EXPECT_EQ(error_of([&] { builder.declare("", DType::float32, {}, StorageClass::input); }),
             "a declared value with an empty name; expected at least one character");
   // Names given behind the builder's back count as well.

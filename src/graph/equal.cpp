@@ -109,6 +109,8 @@ class Comparison {
     return true;
   }
 
+  static std::string frozen(const Value& value) { return value.frozen ? "frozen" : "not frozen"; }
+
   static std::string name(const Graph& graph, ValueId id) {
     return id ? "'" + graph[id].name + "'" : "_";
   }
@@ -128,6 +130,8 @@ class Comparison {
            ((x.type == y.type && x.shape == y.shape) || differ(what, type_text(x), type_text(y))) &&
            (x.size_names == y.size_names || differ(what, "names of its sizes", "others")) &&
            same(what, "batch '{}'", x.batch, y.batch) &&
+           (x.first == y.first || differ(what, to_string(x.first), to_string(y.first))) &&
+           (x.frozen == y.frozen || differ(what, frozen(x), frozen(y))) &&
            same(what, "halo {}", x.layout.halo, y.layout.halo) &&
            same(what, "offset {}", x.offset, y.offset) && storages(x.storage, y.storage, what) &&
            storages(a_.root(ia), b_.root(ib), "the root of " + what);

@@ -119,6 +119,21 @@ std::vector<ValueId> Graph::declared(StorageClass cls) const {
   return found;
 }
 
+std::vector<ValueId> Graph::trainable() const {
+  std::vector<ValueId> all = declared(StorageClass::parameter);
+  std::erase_if(all, [this](ValueId id) { return (*this)[id].frozen; });
+  return all;
+}
+
+ValueId Graph::find(StorageClass cls, std::string_view name) const noexcept {
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const Value& value = values_[i];
+    if (value.is_declared() && value.name == name && storage(value.storage).cls == cls)
+      return ValueId(i);
+  }
+  return {};
+}
+
 ValueId Graph::find(std::string_view name) const noexcept {
   for (std::size_t i = 0; i < values_.size(); ++i) {
     if (values_[i].is_declared() && values_[i].name == name) return ValueId(i);

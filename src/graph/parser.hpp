@@ -74,6 +74,9 @@ class Parser {
   };
   void declaration(const std::vector<Target>& targets, StorageClass cls, bool class_follows);
   Dimensions dimensions(const std::string& value);
+  /// How what persists begins, "zeros" or "uniform(-1, 1, seed=3)", then "frozen".
+  void beginning(Value& declared, StorageClass cls);
+  FirstValue first_value();
   std::int64_t bound(const Token& name, const std::string& value);
 
   // Training (parser_training.cpp)

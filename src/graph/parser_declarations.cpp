@@ -1,4 +1,5 @@
 // Reads what a script declares: inputs, parameters, constants, with their shapes.
+#include "src/base/nearest.hpp"
 #include "src/graph/parser.hpp"
 
 namespace arenite::graph {
@@ -43,6 +44,8 @@ void Parser::declaration(const std::vector<Target>& left, StorageClass cls, bool
     const std::string class_name = word("a storage class");
     cls = at(class_position, [&] { return parse_storage_class(class_name); });
   }
+  Value begun;
+  if (is_persistent(cls) && accept(',')) beginning(begun, cls);
   expect(')', "the arguments of " + what);
   expect(';', "the statement");
 
@@ -51,6 +54,9 @@ void Parser::declaration(const std::vector<Target>& left, StorageClass cls, bool
   const ValueId id =
       at(name.position, [&] { return builder_.declare(name.text, element, shape, cls); });
   graph_[id].size_names = std::move(dims.names);
+  graph_[id].first = begun.first;
+  graph_[id].frozen = begun.frozen;
+  at(name.position, [&] { check(begun.first, element); });
   define(left[0], id);
   at(left[0].position, [&] {
     const ValueNotes& notes = left[0].notes;
@@ -62,6 +68,53 @@ void Parser::declaration(const std::vector<Target>& left, StorageClass cls, bool
   });
   annotate(left[0], id);
   merge(left[0]);
+}
+
+void Parser::beginning(Value& declared, StorageClass cls) {
+  if (!token_.is_name("frozen")) {
+    declared.first = first_value();
+    if (!accept(',')) return;
+  }
+  if (!token_.is_name("frozen")) unexpected("frozen");
+  if (cls != StorageClass::parameter) {
+    lexer_.refuse(token_.position, "'frozen' of class " + std::string(to_string(cls)),
+                  "it of a parameter, for nothing else is trained");
+  }
+  declared.frozen = true;
+  advance();
+}
+
+FirstValue Parser::first_value() {
+  const Token token = token_;
+  const std::string name = word("a first value, as in uniform(-0.1, 0.1), or frozen");
+  if (name == "zeros") return {};
+  const auto kind = first_value_kind(name);
+  if (!kind) {
+    Nearest nearest(name);
+    for (const char* known : {"zeros", "constant", "uniform", "normal", "truncated_normal"})
+      nearest.consider(known);
+    lexer_.refuse(token.position, "an unknown first value " + describe(token),
+                  "zeros, constant(…), uniform(…), normal(…), truncated_normal(…) or frozen",
+                  nearest.hint());
+  }
+  FirstValue made{.kind = *kind};
+  expect('(', name);
+  made.a = number();
+  if (made.kind != FirstValue::Kind::constant) {
+    expect(',', "the first number of " + name);
+    made.b = number();
+    if (accept(',')) {
+      if (!token_.is_name("seed")) unexpected("seed=…");
+      advance();
+      expect('=', "seed");
+      const Token seed = token_;
+      const std::int64_t number = integer("a seed");
+      if (number < 0) lexer_.refuse(seed.position, "a seed of " + describe(seed), "at least 0");
+      made.seed = static_cast<std::uint64_t>(number);
+    }
+  }
+  expect(')', "the numbers of " + name);
+  return made;
 }
 
 Parser::Dimensions Parser::dimensions(const std::string& value) {

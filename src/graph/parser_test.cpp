@@ -63,9 +63,8 @@ TEST(Parser, FindsWrongReferences) {
 }
 
 TEST(Parser, FindsWrongDeclarations) {
-  EXPECT_EQ(
-      error("$2 = InputTensor(x, float32, [2]);"),
-      "net.txt:2:18: a second value named 'x'; expected names of their own for declared values");
+  EXPECT_EQ(error("$2 = InputTensor(x, float32, [2]);"),
+            "net.txt:2:18: a second input named 'x'; expected a name of its own for each of them");
   EXPECT_EQ(error("$2 = InputTensor(\"a,b\", float32, [2]);"),
             "net.txt:2:18: a value named 'a,b'; expected a name without ',', ')' or ';'");
   EXPECT_EQ(error("$2 = InputTensor(, float32, [2]);"), "net.txt:2:18: ','; expected a name");

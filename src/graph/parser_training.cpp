@@ -127,12 +127,16 @@ void Parser::training(const std::vector<Target>& left) {
   }
   expect(')', "the arguments of train");
   expect(';', "the statement");
-  const char* missing = !optimizer                    ? "optimizer=…, as in optimizer=sgd"
-                        : !rate_given                 ? "learning_rate=…"
-                        : training.parameters.empty() ? "parameters=[$…]"
-                                                      : nullptr;
+  const char* missing = !optimizer    ? "optimizer=…, as in optimizer=sgd"
+                        : !rate_given ? "learning_rate=…"
+                                      : nullptr;
   if (missing != nullptr) {
     lexer_.refuse(statement.position, "train without " + std::string(missing), "it");
+  }
+  if (training.parameters.empty()) training.parameters = graph_.trainable();
+  if (training.parameters.empty()) {
+    lexer_.refuse(statement.position, "train without a parameter that is not frozen",
+                  "one, declared above");
   }
   graph_.training = std::move(training);
 }
@@ -177,10 +181,7 @@ double Parser::number() {
 double Parser::learning_rate() {
   const Token token = token_;
   const double rate = number();
-  if (!std::isfinite(static_cast<float>(rate))) {
-    lexer_.refuse(token.position, "a learning rate of " + describe(token),
-                  "a number that a float can hold");
-  }
+  at(token.position, [&] { check_learning_rate(rate); });
   return rate;
 }
 
@@ -226,6 +227,10 @@ std::vector<ValueId> Parser::parameters() {
       lexer_.refuse(reference.position, "'" + value.name + "', which is no parameter",
                     "a ParameterTensor");
     }
+    if (value.frozen) {
+      lexer_.refuse(reference.position, "'" + value.name + "', which is frozen",
+                    "parameters that may change");
+    }
     all.push_back(reference.value);
   }
   return all;
@@ -252,11 +257,10 @@ void Parser::check_training() const {
     Graph trained = graph_;
     apply_mode(trained, builder_.table(), Mode::train);
     const auto unreached = add_training(trained, builder_.table(), {trained.training->loss});
-    if (unreached.empty()) return;
-    fail({.found = "parameter '" + trained[unreached.front()].name +
-                   "', which the loss does not depend on",
-          .expected = "parameters that training can change",
-          .hint = "leave it out of the list of parameters"});
+    if (unreached.size() < graph_.training->parameters.size()) return;
+    fail({.found = "a loss that depends on no parameter, not even '" +
+                   trained[unreached.front()].name + "'",
+          .expected = "one that training can change"});
   });
 }
 

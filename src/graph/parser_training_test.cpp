@@ -43,6 +43,20 @@ TEST(ParseTraining, KeepsWhatTrainSays) {
   EXPECT_EQ(graph[graph.training->parameters[0]].name, "weight");
 }
 
+TEST(ParseTraining, TrainsAllThatIsNotFrozenUnlessItSaysWhat) {
+  const Graph graph = read(
+      "$9 = ParameterTensor(held, float32, [2], frozen);\n"
+      "train($6, optimizer=sgd, learning_rate=1);");
+  EXPECT_EQ(graph.training->parameters, (std::vector{graph.find("weight"), graph.find("unused")}));
+  EXPECT_EQ(error_of([] {
+              parse(
+                  "$1 = InputTensor(loss, float32, [1]);\n"
+                  "train($1, optimizer=sgd, learning_rate=1);\nresult = $1;",
+                  operators(), "f");
+            }),
+            "f:2:1: train without a parameter that is not frozen; expected one, declared above");
+}
+
 TEST(ParseTraining, PrintsAndParsesBackToAnEqualGraph) {
   for (const char* statements :
        {"train($6, optimizer=sgd, learning_rate=0.25, momentum=0.9, parameters=[$3]);",
@@ -98,8 +112,12 @@ TEST(ParseTraining, SaysWhatIsWrongWithTrain) {
             "f:7:40: a second 'momentum'; expected each argument once");
   EXPECT_EQ(error("train($6, optimizer=sgd, learning_rate=fast);"),
             "f:7:40: 'fast'; expected a number");
-  EXPECT_EQ(error("train($6, optimizer=sgd, learning_rate=1e300);"),
-            "f:7:40: a learning rate of '1e300'; expected a number that a float can hold");
+  EXPECT_EQ(
+      error("train($6, optimizer=sgd, learning_rate=1e300);"),
+      "f:7:40: a learning rate of 1e+300; expected a number of at least 0 that a float can hold");
+  EXPECT_EQ(
+      error("train($6, optimizer=sgd, learning_rate=-1);"),
+      "f:7:40: a learning rate of -1.0; expected a number of at least 0 that a float can hold");
   EXPECT_EQ(error("train($6, optimizer=sgd, parameters=[$1]);"),
             "f:7:38: 'x', which is no parameter; expected a ParameterTensor");
   EXPECT_EQ(error("train($6, optimizer=sgd, parameters=[$3, $3]);"),
@@ -116,10 +134,13 @@ TEST(ParseTraining, SaysWhatIsWrongWithTrain) {
             "f:8:1: a second train; expected one, of the sum of all losses (hint: the first is in "
             "line 7)");
   // What only the gradients and updates find has the statement's line.
-  EXPECT_EQ(
-      error("train($6, optimizer=sgd, learning_rate=1, parameters=[$4]);"),
-      "f:7:1: parameter 'unused', which the loss does not depend on; expected parameters that "
-      "training can change (hint: leave it out of the list of parameters)");
+  EXPECT_EQ(error("train($6, optimizer=sgd, learning_rate=1, parameters=[$4]);"),
+            "f:7:1: a loss that depends on no parameter, not even 'unused'; expected one that "
+            "training can "
+            "change");
+  EXPECT_EQ(error("$9 = ParameterTensor(held, float32, [2], frozen);\n"
+                  "train($6, optimizer=sgd, learning_rate=1, parameters=[$3, $9]);"),
+            "f:8:59: 'held', which is frozen; expected parameters that may change");
   EXPECT_EQ(error("train($6, optimizer=sgd, learning_rate=1, momentum=-1, parameters=[$3]);"),
             "f:7:1: sgd 'weight': momentum=-1.0; expected a number of at least 0");
   EXPECT_EQ(error("$9 = InputTensor(go, int64, [1]); if($9) { " + good + " yield; }"),

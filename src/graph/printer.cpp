@@ -104,6 +104,8 @@ class Printer {
     out_ += to_string(value.type);
     out_ += ", " + dimensions(value);
     if (!own_word) out_ += ", " + std::string(to_string(cls));
+    if (!value.first.is_zero()) out_ += ", " + to_string(value.first);
+    if (value.frozen) out_ += ", frozen";
     out_ += ");\n";
   }
 

@@ -349,18 +349,36 @@ class Verifier {
     }
   }
 
+  void check_beginning(ValueId id, StorageClass cls) const {
+    const Value& value = graph_[id];
+    if (value.frozen && cls != StorageClass::parameter)
+      value_flaw(graph_, id, "frozen", "parameters alone to be, for nothing else is trained");
+    if (!value.first.is_zero() && !is_persistent(cls))
+      value_flaw(graph_, id, "a first value", "one of what persists");
+    try {
+      check(value.first, value.type);
+    } catch (const Error& error) {
+      value_flaw(graph_, id, error.text().found, error.text().expected);
+    }
+  }
+
   void check_declared() const {
-    std::unordered_map<std::string_view, ValueId> names;
+    std::map<std::pair<StorageClass, std::string_view>, ValueId> names;
     std::unordered_map<StorageId, ValueId> roots;
     for (const ValueId id : declared_values(graph_)) {
       const Value& value = graph_[id];
       if (value.name.empty() || value.name.find_first_of(",);") != std::string::npos) {
         value_flaw(graph_, id, "a declared value of this name", "a name without ',', ')' or ';'");
       }
-      if (const auto [known, fresh] = names.emplace(value.name, id); !fresh) {
+      const StorageClass cls = graph_.storage(value.storage).cls;
+      check_beginning(id, cls);
+      if (const auto [known, fresh] =
+              names.emplace(std::pair(cls, std::string_view(value.name)), id);
+          !fresh) {
         value_flaw(graph_, id,
-                   "a second declared value of this name, after #" + number(known->second.index),
-                   "names of their own for declared values");
+                   "a second " + std::string(to_string(cls)) + " of this name, after #" +
+                       number(known->second.index),
+                   "a name of its own for each of them");
       }
       if (const auto [known, fresh] = roots.emplace(graph_.root(id), id); !fresh) {
         value_flaw(graph_, id, "declared in the bytes of " + describe_value(graph_, known->second),

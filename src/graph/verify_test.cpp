@@ -329,11 +329,13 @@ TEST_F(Verify, OneValueAStorage) {
 }
 
 TEST_F(Verify, DeclaredNames) {
-  value(w).name = "x";
+  const ValueId v = builder.declare("v", DType::float32, {4, 6}, StorageClass::parameter);
+  value(v).name = "x";  // as an input is
+  EXPECT_EQ(flaw(), "(no error)");
+  value(v).name = "w";
   EXPECT_EQ(flaw(),
-            "value 'x' (#1): a second declared value of this name, after #0; expected names of "
-            "their own for declared "
-            "values");
+            "value 'w' (#7): a second parameter of this name, after #1; expected a name of its own "
+            "for each of them");
   value(w).name = "a)";
   EXPECT_EQ(
       flaw(),

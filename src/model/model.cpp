@@ -5,9 +5,11 @@
 #include <arenite/runtime/program.hpp>
 
 #include "src/base/element.hpp"
+#include "src/base/nearest.hpp"
 #include "src/base/refuse.hpp"
 #include "src/compile/compile.hpp"
 #include "src/io/safetensors.hpp"
+#include "src/model/ports.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -19,55 +21,6 @@ namespace {
 using graph::Graph;
 using graph::StorageClass;
 using graph::ValueId;
-
-Port port_of(const graph::Value& value) { return {value.name, value.type, value.shape}; }
-
-std::string names_of(const std::vector<Port>& ports) {
-  std::string names;
-  for (const Port& port : ports) names += (names.empty() ? "" : ", ") + port.name;
-  return names.empty() ? "none" : names;
-}
-
-/// For each port its bytes, which are given under its name; the first `needed` must be there.
-/// Allocates nothing the second time.
-void match(const std::vector<Port>& ports, std::span<const NamedBytes> given, const char* what,
-           std::size_t needed, std::vector<const NamedBytes*>& matched) {
-  matched.assign(ports.size(), nullptr);
-  for (const NamedBytes& bytes : given) {
-    const auto port = std::ranges::find(ports, bytes.name, &Port::name);
-    if (port == ports.end()) {
-      refuse(std::string("an unknown ") + what + " '" + std::string(bytes.name) + "'",
-             names_of(ports));
-    }
-    const NamedBytes*& slot = matched[static_cast<std::size_t>(port - ports.begin())];
-    if (slot != nullptr) {
-      refuse(std::string(what) + " '" + port->name + "' twice",
-             std::string("each ") + what + " once");
-    }
-    if (bytes.data == nullptr && port->bytes() > 0) {
-      refuse(std::string("null for the bytes of ") + what + " '" + port->name + "'",
-             std::to_string(port->bytes()) + " bytes");
-    }
-    if (bytes.bytes && *bytes.bytes != port->bytes()) {
-      refuse(
-          std::to_string(*bytes.bytes) + " bytes of " + std::string(what) + " '" + port->name + "'",
-          std::to_string(port->bytes()) + ", as it is " + std::string(to_string(port->type)) + " " +
-              to_string(port->shape));
-    }
-    slot = &bytes;
-  }
-  for (std::size_t i = 0; i < needed; ++i) {
-    if (matched[i] != nullptr) continue;
-    refuse(std::string("no ") + what + " '" + ports[i].name + "'",
-           "all of " + names_of({ports.begin(), ports.begin() + needed}));
-  }
-}
-
-std::vector<Port> ports_of(const Graph& graph, StorageClass cls) {
-  std::vector<Port> ports;
-  for (const ValueId id : graph.declared(cls)) ports.push_back(port_of(graph[id]));
-  return ports;
-}
 
 std::vector<Space> spaces_of(const runtime::Session& session, const std::string& device) {
   if (device.empty()) return session.spaces();
@@ -98,6 +51,8 @@ struct Model::Impl {
   std::vector<Port> outputs;
   std::vector<std::size_t> evaluation_pieces, training_pieces;  // as in Compiled
   std::vector<StatePort> states;
+  std::vector<std::string> own_names;  // of the states, within their classes
+  std::vector<std::string> untrained;
   std::map<std::string, std::vector<std::byte>> constants;  // outlive the programs
   std::vector<const NamedBytes*> given;                     // by input, in evaluate
   std::vector<std::string> copies;
@@ -108,6 +63,12 @@ struct Model::Impl {
   std::int64_t samples = 0, drawn = 0;   // of a step, and of all steps so far
 
   void build(runtime::Session& session, Graph graph, const ModelOptions& options);
+  void settle();
+  std::span<std::byte> state(StorageClass cls, std::string_view name);
+  std::size_t state_number(std::string_view name) const;
+  void check_state(std::size_t number, std::span<const std::byte> bytes) const;
+  void expect_training() const;
+  std::span<std::byte> learning_rate();
   void run(runtime::Program& program, std::span<const NamedBytes> from,
            std::span<void* const> places);
 };
@@ -126,8 +87,8 @@ Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes>
   }
   std::vector<Port> ports = ports_of(graph, StorageClass::constant);
   const std::size_t needed = ports.size();
-  for (Port& parameter : ports_of(graph, StorageClass::parameter))
-    ports.push_back(std::move(parameter));
+  const std::vector<Kept> kept = kept_of(graph, ports);
+  for (const Kept& one : kept) ports.push_back(one.port);
   std::vector<const NamedBytes*> given;
   match(ports, constants, "constant", needed, given);
   for (std::size_t i = 0; i < needed; ++i) {
@@ -137,14 +98,16 @@ Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes>
   impl.build(session, std::move(graph), options);
   for (std::size_t i = needed; i < ports.size(); ++i) {
     if (given[i] == nullptr || ports[i].bytes() == 0) continue;
-    std::memcpy(state(ports[i].name).data(), given[i]->data,
+    const Kept& one = kept[i - needed];
+    std::memcpy(impl.state(one.port.cls, one.own).data(), given[i]->data,
                 static_cast<std::size_t>(ports[i].bytes()));
   }
 }
 
 void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptions& options) {
   const std::string training_name = options.name + ".train";
-  const std::optional<graph::Training> trained = graph.training;
+  const bool trained = graph.training.has_value();
+  const std::vector<Port> constant_ports = ports_of(graph, StorageClass::constant);
   const compile::Options how{
       .spaces = spaces_of(session, options.device),
       .shards = options.shards,
@@ -163,27 +126,29 @@ void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptio
       samples = compiled.samples;
     }
     pieces = std::move(compiled.pieces);
+    if (entry.train) untrained = std::move(compiled.untrained);
   };
   // First, for it has all states: every program is given the block that the layout is by then.
   if (trained) add({.name = training_name, .train = true}, training_pieces);
   add({.name = options.name}, evaluation_pieces);
   for (const auto& [op, reason] : graph::inserted_copies(specs.front().graph))
     copies.push_back(describe(specs.front().graph, op) + ": " + reason);
-  for (const StorageClass cls :
-       {StorageClass::parameter, StorageClass::optimizer_state, StorageClass::buffer}) {
-    for (Port& port : ports_of(specs.front().graph, cls)) states.push_back({std::move(port), cls});
+  for (Kept& one : kept_of(specs.front().graph, constant_ports)) {
+    states.push_back(std::move(one.port));
+    own_names.push_back(std::move(one.own));
   }
-  if (!position.empty())
+  if (!position.empty()) {
     states.push_back({{position, DType::int64, Shape{1}}, StorageClass::buffer});
+    own_names.emplace_back();  // which is counted here
+  }
   for (runtime::ProgramSpec& spec : specs) {
     for (const auto& [name, bytes] : constants)
       spec.constants[name] = {bytes.data(), static_cast<std::int64_t>(bytes.size())};
   }
-  set = std::make_unique<runtime::ProgramSet>(session, kernels(), std::move(specs));
+  set = std::make_unique<runtime::ProgramSet>(session, kernels(), std::move(specs),
+                                              runtime::ProgramOptions{.seed = options.seed});
   evaluation = &(*set)[options.name];
-  if (!trained) return;
-  training = &(*set)[training_name];
-  set->state<float>(graph::learning_rate_name)[0] = static_cast<float>(trained->learning_rate);
+  if (trained) training = &(*set)[training_name];
 }
 
 Model::~Model() = default;
@@ -201,7 +166,7 @@ void Model::evaluate(std::span<const NamedBytes> inputs, std::span<void* const> 
 }
 
 void Model::train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs) {
-  if (!is_trainable()) refuse("a model whose script has no training", "one with a train statement");
+  impl_->expect_training();
   impl_->run(*impl_->training, inputs, outputs);
 }
 
@@ -248,13 +213,78 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
   }
 }
 
-std::span<std::byte> Model::state(std::string_view name) {
-  impl_->evaluation->wait();
-  if (is_trainable()) impl_->training->wait();
-  if (!impl_->position.empty() && name == impl_->position)
-    return std::as_writable_bytes(std::span(&impl_->drawn, 1));
-  return impl_->set->state<std::byte>(name);
+/// Waits for all steps, and throws what they found.
+void Model::Impl::settle() {
+  evaluation->wait();
+  if (training != nullptr) training->wait();
 }
+
+std::span<std::byte> Model::Impl::state(StorageClass cls, std::string_view name) {
+  settle();
+  return set->state<std::byte>(cls, name);
+}
+
+std::size_t Model::Impl::state_number(std::string_view name) const {
+  const auto found = std::ranges::find(states, name, &StatePort::name);
+  if (found != states.end()) return static_cast<std::size_t>(found - states.begin());
+  Nearest nearest(name);
+  for (const StatePort& one : states) nearest.consider(one.name);
+  refuse("no state named '" + std::string(name) + "'", "a parameter, optimizer state or buffer", {},
+         nearest.hint());
+}
+
+/// What only some bytes may be.
+void Model::Impl::check_state(std::size_t number, std::span<const std::byte> bytes) const {
+  if (training == nullptr || states[number].cls != StorageClass::optimizer_state ||
+      own_names[number] != graph::learning_rate_name)
+    return;
+  float rate = 0;
+  std::memcpy(&rate, bytes.data(), sizeof rate);
+  graph::check_learning_rate(rate);
+}
+
+std::span<std::byte> Model::state(std::string_view name) {
+  const std::size_t number = impl_->state_number(name);
+  if (impl_->own_names[number].empty()) {
+    impl_->settle();
+    return std::as_writable_bytes(std::span(&impl_->drawn, 1));
+  }
+  return impl_->state(impl_->states[number].cls, impl_->own_names[number]);
+}
+
+void Model::set_state(std::string_view name, std::span<const std::byte> bytes) {
+  const std::span<std::byte> place = state(name);
+  if (bytes.size() != place.size()) {
+    refuse(std::to_string(bytes.size()) + " bytes of state '" + std::string(name) + "'",
+           std::to_string(place.size()));
+  }
+  impl_->check_state(impl_->state_number(name), bytes);
+  std::ranges::copy(bytes, place.begin());
+}
+
+void Model::Impl::expect_training() const {
+  if (training != nullptr) return;
+  refuse("a model whose script has no training", "one with a train statement");
+}
+
+std::span<std::byte> Model::Impl::learning_rate() {
+  expect_training();
+  return state(StorageClass::optimizer_state, graph::learning_rate_name);
+}
+
+float Model::learning_rate() {
+  float rate = 0;
+  std::memcpy(&rate, impl_->learning_rate().data(), sizeof rate);
+  return rate;
+}
+
+void Model::set_learning_rate(float rate) {
+  const std::span<std::byte> place = impl_->learning_rate();
+  graph::check_learning_rate(rate);
+  std::memcpy(place.data(), &rate, sizeof rate);
+}
+
+const std::vector<std::string>& Model::untrained() const noexcept { return impl_->untrained; }
 
 void Model::save(const std::filesystem::path& path) {
   std::vector<io::NamedTensor> tensors;
@@ -281,11 +311,9 @@ void Model::load(const std::filesystem::path& path) {
                  to_string(tensor->shape),
              wanted + ", as in this model", path.string());
     }
+    impl_->check_state(impl_->state_number(port.name), tensor->bytes);
   }
-  for (const StatePort& port : impl_->states) {
-    const std::span<const std::byte> bytes = file.find(port.name)->bytes;
-    std::ranges::copy(bytes, state(port.name).begin());
-  }
+  for (const StatePort& port : impl_->states) set_state(port.name, file.find(port.name)->bytes);
 }
 
 const plan::StepPlan& Model::plan() const noexcept {

@@ -64,7 +64,12 @@ graph::Attributes pool_attributes(const Options& options, const std::string& lay
           {"padding", attribute(zeros(options.padding, kernel, 1, layer))}};
 }
 
-double gain_of(WeightInit init) { return init == WeightInit::he ? std::sqrt(6.0) : 1.0; }
+/// In ±1/√fan_in, where each output sums over so many inputs, or as `init` says.
+graph::FirstValue uniform_over(std::int64_t fan_in, WeightInit init = WeightInit::standard) {
+  const double gain = init == WeightInit::he ? std::sqrt(6.0) : 1.0;
+  const float range = static_cast<float>(gain / std::sqrt(static_cast<double>(fan_in)));
+  return graph::uniform(-range, range);
+}
 
 void need_outputs(std::int64_t count, const std::string& what, const std::string& layer) {
   if (count >= 1) return;
@@ -85,22 +90,20 @@ std::string ModelBuilder::begin(const std::string& kind) {
   return name;
 }
 
-graph::ValueId ModelBuilder::parameter(const std::string& name, Shape shape, std::int64_t fan_in,
-                                       double gain) {
+graph::ValueId ModelBuilder::parameter(const std::string& name, Shape shape,
+                                       const graph::FirstValue& first) {
   const graph::ValueId value =
       builder_.declare(name, DType::float32, shape, graph::StorageClass::parameter);
-  parameters_.push_back({.name = name, .value = value, .fan_in = fan_in, .gain = gain});
+  builder_.graph()[value].first = first;
   return value;
 }
 
-graph::ValueId ModelBuilder::parameter_of(const std::string& name, Shape shape, float first) {
-  const graph::ValueId value = parameter(name, std::move(shape), 1);
-  parameters_.back().first = first;
+graph::ValueId ModelBuilder::buffer(const std::string& name, Shape shape,
+                                    const graph::FirstValue& first) {
+  const graph::ValueId value =
+      builder_.declare(name, DType::float32, std::move(shape), graph::StorageClass::buffer);
+  builder_.graph()[value].first = first;
   return value;
-}
-
-graph::ValueId ModelBuilder::buffer(const std::string& name, Shape shape) {
-  return builder_.declare(name, DType::float32, std::move(shape), graph::StorageClass::buffer);
 }
 
 Layer conv2d(Conv2dOptions options) {
@@ -118,9 +121,11 @@ Layer conv2d(Conv2dOptions options) {
     const Shape weight{kernel.rows, kernel.columns, in, options.channels};
     const std::int64_t fan_in = kernel.rows * kernel.columns * in;
     std::vector<graph::ValueId> operands{
-        x, model.parameter(name + ".weight", weight, fan_in, gain_of(options.init))};
-    if (options.bias)
-      operands.push_back(model.parameter(name + ".bias", Shape{options.channels}, fan_in));
+        x, model.parameter(name + ".weight", weight, uniform_over(fan_in, options.init))};
+    if (options.bias) {
+      operands.push_back(
+          model.parameter(name + ".bias", Shape{options.channels}, uniform_over(fan_in)));
+    }
     return model.graph().add1("conv2d", std::move(operands),
                               {{"stride", attribute(options.stride)},
                                {"padding", attribute(padding)},
@@ -135,10 +140,12 @@ Layer dense(DenseOptions options) {
     need_outputs(options.features, "features", name);
     const std::int64_t in = model.shape(x)[1];
     std::vector<graph::ValueId> operands{
-        x,
-        model.parameter(name + ".weight", Shape{in, options.features}, in, gain_of(options.init))};
-    if (options.bias)
-      operands.push_back(model.parameter(name + ".bias", Shape{options.features}, in));
+        x, model.parameter(name + ".weight", Shape{in, options.features},
+                           uniform_over(in, options.init))};
+    if (options.bias) {
+      operands.push_back(
+          model.parameter(name + ".bias", Shape{options.features}, uniform_over(in)));
+    }
     return model.graph().add1("dense", std::move(operands));
   };
 }
@@ -165,11 +172,12 @@ Layer batch_norm(BatchNormOptions options) {
   return [options](ModelBuilder& model, graph::ValueId x) {
     const std::string name = model.begin("norm");
     const Shape channels{model.shape(x).rank() > 0 ? model.shape(x).at(-1) : 0};
-    std::vector<graph::ValueId> operands{x, model.buffer(name + ".running_mean", channels),
-                                         model.buffer(name + ".running_variance", channels)};
+    std::vector<graph::ValueId> operands{
+        x, model.buffer(name + ".running_mean", channels),
+        model.buffer(name + ".running_variance", channels, graph::constant(1))};
     if (options.affine) {
-      operands.push_back(model.parameter_of(name + ".weight", channels, 1));
-      operands.push_back(model.parameter_of(name + ".bias", channels, 0));
+      operands.push_back(model.parameter(name + ".weight", channels, graph::constant(1)));
+      operands.push_back(model.parameter(name + ".bias", channels, {}));
     }
     return model.graph()
         .add("batch_norm", std::move(operands),

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <tuple>
+#include <utility>
 
 namespace arenite::nn {
 namespace {
@@ -40,6 +40,9 @@ class LayersTest : public ::testing::Test {
     return error_of([&] { layer(model, x); });
   }
 
+  std::vector<graph::ValueId> parameters() const {
+    return graph_.declared(graph::StorageClass::parameter);
+  }
   const graph::Op& last_op() const { return graph_[graph_[graph::Graph::body].ops.back()]; }
 
   graph::Graph graph_;
@@ -53,10 +56,11 @@ TEST_F(LayersTest, NormsDeclareWhatTheyKeep) {
   EXPECT_EQ(shape_of(batch_norm({.affine = false}), {5, 7}), (Shape{5, 7}));
   EXPECT_EQ(graph_[graph_.find("norm1.running_mean")].shape, Shape{3});
   EXPECT_EQ(graph_[graph_.find("norm2.running_variance")].shape, Shape{7});
-  ASSERT_EQ(model_.parameters().size(), 2u);
-  EXPECT_EQ(model_.parameters()[0].name, "norm1.weight");
-  EXPECT_EQ(model_.parameters()[0].first, 1.0f);
-  EXPECT_EQ(model_.parameters()[1].first, 0.0f);
+  EXPECT_EQ(graph_[graph_.find("norm2.running_variance")].first, graph::constant(1));
+  ASSERT_EQ(parameters().size(), 2u);
+  EXPECT_EQ(graph_[parameters()[0]].name, "norm1.weight");
+  EXPECT_EQ(graph_[parameters()[0]].first, graph::constant(1));
+  EXPECT_TRUE(graph_[parameters()[1]].first.is_zero());
   EXPECT_EQ(refusal(batch_norm(), {5}),
             "batch_norm 'norm1': operand 'x' (x) of shape [5]; expected rank 2 or more, [N, ..., "
             "C]");
@@ -88,15 +92,12 @@ TEST_F(LayersTest, ConvolutionsTakeNumbersAndPairs) {
 TEST_F(LayersTest, ConvolutionsDeclareTheirParameters) {
   shape_of(conv2d({.channels = 7, .kernel = {5, 3}}));
   shape_of(conv2d({.channels = 2, .kernel = 1, .bias = false}));
-  const auto& parameters = model_.parameters();
-  ASSERT_EQ(parameters.size(), 3u);
-  EXPECT_EQ(parameters[0].name, "conv1.weight");
-  EXPECT_EQ(model_.shape(parameters[0].value), (Shape{5, 3, 3, 7}));
-  EXPECT_EQ(parameters[0].fan_in, 45);
-  EXPECT_EQ(parameters[1].name, "conv1.bias");
-  EXPECT_EQ(model_.shape(parameters[1].value), Shape{7});
-  EXPECT_EQ(parameters[2].name, "conv2.weight");
-  EXPECT_EQ(parameters[2].fan_in, 3);
+  std::vector<std::pair<std::string, Shape>> declared;
+  for (const graph::ValueId id : parameters())
+    declared.emplace_back(graph_[id].name, graph_[id].shape);
+  const std::vector<std::pair<std::string, Shape>> expected{
+      {"conv1.weight", {5, 3, 3, 7}}, {"conv1.bias", {7}}, {"conv2.weight", {1, 1, 3, 2}}};
+  EXPECT_EQ(declared, expected);
 }
 
 TEST_F(LayersTest, WeightsSayInWhichRangeTheyBegin) {
@@ -105,14 +106,19 @@ TEST_F(LayersTest, WeightsSayInWhichRangeTheyBegin) {
   shape_of(dense({.features = 4, .bias = false, .init = WeightInit::he}), {2, 600});
   shape_of(dense({.features = 4}), {2, 600});
   shape_of(dense(4, false), {2, 600});
+  const auto within = [](double gain, double fan_in) {
+    const auto range = static_cast<float>(gain / std::sqrt(fan_in));
+    return graph::uniform(-range, range);
+  };
   const double he = std::sqrt(6.0);
-  const std::vector<std::tuple<std::string, std::int64_t, double>> expected{
-      {"conv1.weight", 27, he},   {"conv1.bias", 27, 1},     {"conv2.weight", 3, he},
-      {"dense1.weight", 600, he}, {"dense2.weight", 600, 1}, {"dense2.bias", 600, 1},
-      {"dense3.weight", 600, 1}};
-  std::vector<std::tuple<std::string, std::int64_t, double>> declared;
-  for (const Parameter& parameter : model_.parameters())
-    declared.emplace_back(parameter.name, parameter.fan_in, parameter.gain);
+  const std::vector<std::pair<std::string, graph::FirstValue>> expected{
+      {"conv1.weight", within(he, 27)},  {"conv1.bias", within(1, 27)},
+      {"conv2.weight", within(he, 3)},   {"dense1.weight", within(he, 600)},
+      {"dense2.weight", within(1, 600)}, {"dense2.bias", within(1, 600)},
+      {"dense3.weight", within(1, 600)}};
+  std::vector<std::pair<std::string, graph::FirstValue>> declared;
+  for (const graph::ValueId id : parameters())
+    declared.emplace_back(graph_[id].name, graph_[id].first);
   EXPECT_EQ(declared, expected);
 }
 
@@ -239,8 +245,8 @@ TEST_F(LayersTest, VggSmallIsTheNetworkItSays) {
   shape_of(model("vgg-small").layers, {1, 32, 32, 3});
   std::vector<Shape> weights;
   std::int64_t elements = 0;
-  for (const Parameter& parameter : model_.parameters()) {
-    const Shape& shape = model_.shape(parameter.value);
+  for (const graph::ValueId parameter : parameters()) {
+    const Shape& shape = model_.shape(parameter);
     elements += shape.elements();
     if (shape.rank() > 1) weights.push_back(shape);
   }

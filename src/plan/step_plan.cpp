@@ -75,7 +75,7 @@ class StepPlanner {
       const bool constant = storage.cls == StorageClass::constant;
       if (is_persistent(storage.cls) || (constant && space.device != DeviceKind::cpu)) {
         place.block = plan_.blocks.size();
-        place.offset = state_.place(storage.name, storage.bytes, space);
+        place.offset = state_.place(storage.cls, storage.name, storage.bytes, space);
         any = true;
       } else if (constant) {
         place.external = true;
@@ -254,9 +254,10 @@ StepPlan plan_step(const graph::Graph& graph, const graph::Schedule& schedule, S
   return StepPlanner(graph, schedule, state, options).run();
 }
 
-std::int64_t StateLayout::place(const std::string& name, std::int64_t bytes, const Space& space) {
+std::int64_t StateLayout::place(graph::StorageClass cls, const std::string& name,
+                                std::int64_t bytes, const Space& space) {
   Block& block = blocks_[to_string(space)];
-  auto [it, added] = block.places.try_emplace(name, block.bytes, bytes);
+  auto [it, added] = block.places.try_emplace({cls, name}, block.bytes, bytes);
   if (added) {
     block.bytes = round_up(block.bytes + bytes, default_alignment);
   } else if (it->second.second != bytes) {
@@ -266,9 +267,10 @@ std::int64_t StateLayout::place(const std::string& name, std::int64_t bytes, con
   return it->second.first;
 }
 
-std::int64_t StateLayout::offset(const std::string& name, const Space& space) const {
+std::int64_t StateLayout::offset(graph::StorageClass cls, const std::string& name,
+                                 const Space& space) const {
   if (const auto block = blocks_.find(to_string(space)); block != blocks_.end()) {
-    const auto it = block->second.places.find(name);
+    const auto it = block->second.places.find({cls, name});
     if (it != block->second.places.end()) return it->second.first;
   }
   fail({.found = "no persistent storage '" + name + "' in " + to_string(space),

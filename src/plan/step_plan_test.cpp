@@ -300,8 +300,8 @@ TEST(StepPlan, KeepsSpacesApart) {
     for (std::size_t b = 0; b < ends.size(); ++b)
       EXPECT_EQ(plan.blocks[b].bytes, round_up(ends[b], default_alignment)) << plan.blocks[b].name;
     EXPECT_EQ(network.state.bytes(device), 64 * 64 * 4);
-    EXPECT_EQ(network.state.offset("w1", device), 0);
-    EXPECT_THROW(network.state.offset("w1"), Error);
+    EXPECT_EQ(network.state.offset(graph::StorageClass::parameter, "w1", device), 0);
+    EXPECT_THROW(network.state.offset(graph::StorageClass::parameter, "w1"), Error);
   }
 }
 
@@ -367,11 +367,11 @@ TEST(StepPlan, PlansThousandsOfTasks) {
 TEST(StepPlan, PersistentStoragesKeepTheirPlaceAcrossPrograms) {
   Network network(1, 2);
   const StepPlan first = network.plan();
-  const std::int64_t w1 = network.state.offset("w1");
+  const std::int64_t w1 = network.state.offset(graph::StorageClass::parameter, "w1");
   const StepPlan second = network.plan();
-  EXPECT_EQ(network.state.offset("w1"), w1);
-  EXPECT_THROW(network.state.place("w1", 4), Error);
-  EXPECT_THROW(network.state.offset("w9"), Error);
+  EXPECT_EQ(network.state.offset(graph::StorageClass::parameter, "w1"), w1);
+  EXPECT_THROW(network.state.place(graph::StorageClass::parameter, "w1", 4), Error);
+  EXPECT_THROW(network.state.offset(graph::StorageClass::parameter, "w9"), Error);
 }
 
 }  // namespace

@@ -21,14 +21,15 @@ std::string range(const Placement& place) {
 
 struct SharedBlock {
   const BlockPlan* first = nullptr;
-  std::map<std::string, const Placement*> places;  // by name, where the block is persistent
+  /// By class and name, where the block is persistent.
+  std::map<std::pair<graph::StorageClass, std::string>, const Placement*> places;
 };
 
 void join(SharedBlock& block, const Placement& place) {
   if (!graph::is_persistent(place.cls) && place.cls != graph::StorageClass::constant)
     reject(range(place) + " in the persistent block '" + block.first->name + "'",
            "persistent storages and constants only");
-  const auto [it, added] = block.places.emplace(place.name, &place);
+  const auto [it, added] = block.places.emplace(std::pair(place.cls, place.name), &place);
   const Placement& known = *it->second;
   if (added || (known.offset == place.offset && known.bytes == place.bytes)) return;
   reject(range(place) + " of block '" + block.first->name + "' in one program, at " +
@@ -39,7 +40,7 @@ void join(SharedBlock& block, const Placement& place) {
 
 void check_apart(const SharedBlock& block) {
   std::vector<const Placement*> places;
-  for (const auto& [name, place] : block.places) {
+  for (const auto& [key, place] : block.places) {
     if (place->bytes > 0) places.push_back(place);
   }
   std::sort(places.begin(), places.end(), [](const Placement* a, const Placement* b) {

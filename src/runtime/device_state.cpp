@@ -135,7 +135,7 @@ void ProgramSet::Impl::fill_constants(const std::vector<ProgramSpec>& specs) {
 }
 
 std::span<std::byte> ProgramSet::Impl::lend(const plan::Placement& place, Block& block) {
-  Mirror& mirror = mirrors[place.name];
+  Mirror& mirror = mirrors[{place.cls, place.name}];
   if (!mirror.lent) {
     mirror.place = &place;
     mirror.block = &block;
@@ -150,7 +150,7 @@ std::span<std::byte> ProgramSet::Impl::lend(const plan::Placement& place, Block&
 }
 
 void ProgramSet::Impl::take_back() {
-  for (auto& [name, mirror] : mirrors) {
+  for (auto& [key, mirror] : mirrors) {
     if (!mirror.lent) continue;
     mirror.lent = false;
     if (mirror.bytes.empty()) continue;

@@ -193,9 +193,9 @@ struct ProgramSet::Impl {
   std::vector<std::vector<starpu_data_handle_t>> handles;  // [class][copy]
   std::vector<std::vector<std::vector<ClassUse>>> uses;    // [program][task]
   std::vector<std::unique_ptr<Program>> programs;
-  Program::Impl* active = nullptr;                     // whose steps may be under way
-  std::map<std::string, Mirror, std::less<>> mirrors;  // by the value's name
-  std::unique_ptr<Capture> capture;                    // none unless the environment asks for one
+  Program::Impl* active = nullptr;  // whose steps may be under way
+  std::map<std::pair<graph::StorageClass, std::string>, Mirror> mirrors;  // of what persists
+  std::unique_ptr<Capture> capture;  // none unless the environment asks for one
 };
 
 /// A profile under way.

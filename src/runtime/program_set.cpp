@@ -7,6 +7,7 @@
 #include "src/runtime/program_impl.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace arenite::runtime {
@@ -52,6 +53,7 @@ ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector
   impl_->make_handles(specs);
   impl_->check_pinned(specs);
   impl_->make_programs(std::move(specs));
+  begin_state();
   if (const auto request = capture_request()) impl_->begin_capture(*request);
 }
 
@@ -220,23 +222,79 @@ bool ProgramSet::has(std::string_view name) const noexcept {
                      [&](const auto& program) { return program->name() == name; });
 }
 
-std::span<std::byte> ProgramSet::state_bytes(std::string_view name, std::size_t element_bytes) {
+namespace {
+
+constexpr std::array persistent_classes{graph::StorageClass::parameter,
+                                        graph::StorageClass::optimizer_state,
+                                        graph::StorageClass::buffer};
+
+/// A place that outlives a step; null: this program has none of that class and name.
+const plan::Placement* find_state(const ProgramSpec& spec, graph::StorageClass cls,
+                                  std::string_view name) {
+  const auto& places = spec.plan.placements;
+  const auto found = std::ranges::find_if(
+      places, [&](const plan::Placement& place) { return place.cls == cls && place.name == name; });
+  return found == places.end() ? nullptr : &*found;
+}
+
+[[noreturn]] void refuse_state(std::string_view name) {
+  fail({.found = "no persistent value '" + std::string(name) + "'",
+        .expected = "a parameter, optimizer state or buffer"});
+}
+
+}  // namespace
+
+/// Of values of a name, whichever program declares it first says how it begins.
+void ProgramSet::begin_state() {
+  std::map<std::pair<graph::StorageClass, std::string_view>, const graph::Value*> known;
+  for (const auto& program : impl_->programs) {
+    const graph::Graph& graph = program->spec().graph;
+    for (const graph::StorageClass cls : persistent_classes) {
+      auto stream = static_cast<std::uint32_t>(cls) << 28;
+      for (const graph::ValueId id : graph.declared(cls)) {
+        const graph::Value& value = graph[id];
+        const auto [first, is_new] =
+            known.emplace(std::pair(cls, std::string_view(value.name)), &value);
+        if (first->second->first != value.first) {
+          fail({.found = "'" + value.name + "' that begins with " + to_string(value.first),
+                .expected = to_string(first->second->first) + ", as in another program",
+                .where = "program '" + program->name() + "'"});
+        }
+        if (is_new && !value.first.is_zero()) {
+          graph::fill(state_bytes(cls, value.name, 1), value.type, value.first, impl_->options.seed,
+                      stream);
+        }
+        ++stream;
+      }
+    }
+  }
+}
+
+graph::StorageClass ProgramSet::class_of(std::string_view name) const {
+  for (const auto& program : impl_->programs) {
+    for (const graph::StorageClass cls : persistent_classes) {
+      if (find_state(program->spec(), cls, name) != nullptr) return cls;
+    }
+  }
+  refuse_state(name);
+}
+
+std::span<std::byte> ProgramSet::state_bytes(graph::StorageClass cls, std::string_view name,
+                                             std::size_t element_bytes) {
   if (impl_->active) impl_->active->drain();
   for (const auto& program : impl_->programs) {
     const ProgramSpec& spec = program->spec();
-    for (const plan::Placement& place : spec.plan.placements) {
-      if (!graph::is_persistent(place.cls) || place.name != name) continue;
-      if (place.bytes % static_cast<std::int64_t>(element_bytes) != 0) {
-        fail({.found = "'" + place.name + "' of " + std::to_string(place.bytes) + " bytes",
-              .expected = "a multiple of " + std::to_string(element_bytes)});
-      }
-      Block& block = impl_->blocks[impl_->block_index(spec, place, 0)];
-      if (block.space().device != DeviceKind::cpu) return impl_->lend(place, block);
-      return {block.data() + place.offset, static_cast<std::size_t>(place.bytes)};
+    const plan::Placement* place = find_state(spec, cls, name);
+    if (place == nullptr) continue;
+    if (place->bytes % static_cast<std::int64_t>(element_bytes) != 0) {
+      fail({.found = "'" + place->name + "' of " + std::to_string(place->bytes) + " bytes",
+            .expected = "a multiple of " + std::to_string(element_bytes)});
     }
+    Block& block = impl_->blocks[impl_->block_index(spec, *place, 0)];
+    if (block.space().device != DeviceKind::cpu) return impl_->lend(*place, block);
+    return {block.data() + place->offset, static_cast<std::size_t>(place->bytes)};
   }
-  fail({.found = "no persistent value '" + std::string(name) + "'",
-        .expected = "a parameter, optimizer state or buffer"});
+  refuse_state(name);
 }
 
 const std::vector<Block>& ProgramSet::blocks() const noexcept { return impl_->blocks; }

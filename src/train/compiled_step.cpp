@@ -15,11 +15,6 @@ using graph::ValueId;
 
 constexpr const char* batch_axis = "N";
 
-struct StepGraph {
-  graph::Graph graph;
-  std::vector<nn::Parameter> parameters;
-};
-
 /// Draws the batch from the data set, and lays it on what reads it.
 class Gather {
  public:
@@ -71,34 +66,36 @@ class Gather {
   const StepRequest& request_;
 };
 
-StepGraph step_graph(const nn::Layer& model, const nn::Loss& loss,
-                     const optim::Optimizer& optimizer, const StepRequest& request) {
-  StepGraph step;
-  Builder builder(step.graph, operators());
+graph::Graph step_graph(const nn::Layer& model, const nn::Loss& loss,
+                        const optim::Optimizer& optimizer, const StepRequest& request) {
+  graph::Graph graph;
+  Builder builder(graph, operators());
   const auto [images, labels] = Gather(builder, request).add();
   builder.context.phase = request.training ? Phase::forward : Phase::evaluate;
   builder.context.where.clear();
   nn::ModelBuilder layers(builder);
   const nn::LossValues values = loss(layers, model(layers, images), labels, request.batch);
-  step.parameters = layers.parameters();
+  if (const std::optional<float>& range = request.init_range) {
+    for (const ValueId id : graph.declared(StorageClass::parameter)) {
+      graph::FirstValue& first = graph[id].first;
+      if (first.kind != graph::FirstValue::Kind::constant) first = graph::uniform(-*range, *range);
+    }
+  }
 
   builder.context.where = "statistics";
   const ValueId total =
       builder.declare(names::statistics, DType::float64, {2}, StorageClass::buffer);
   builder.add("accumulate", {total, values.statistics});
-  if (!request.training) return step;
-  graph::Training training{.loss = values.value,
-                           .optimizer = optimizer.name,
-                           .attributes = optimizer.attributes,
-                           .learning_rate = optimizer.learning_rate,
-                           .schedule = optimizer.schedule,
-                           .clip_value = optimizer.clip_value,
-                           .clip_norm = optimizer.clip_norm,
-                           .parameters = {}};
-  for (const nn::Parameter& parameter : step.parameters)
-    training.parameters.push_back(parameter.value);
-  step.graph.training = std::move(training);
-  return step;
+  if (!request.training) return graph;
+  graph.training = graph::Training{.loss = values.value,
+                                   .optimizer = optimizer.name,
+                                   .attributes = optimizer.attributes,
+                                   .learning_rate = optimizer.learning_rate,
+                                   .schedule = optimizer.schedule,
+                                   .clip_value = optimizer.clip_value,
+                                   .clip_norm = optimizer.clip_norm,
+                                   .parameters = graph.trainable()};
+  return graph;
 }
 
 void refuse_tfloat32_on_cpus(const compile::Options& how) {
@@ -112,15 +109,14 @@ void refuse_tfloat32_on_cpus(const compile::Options& how) {
 
 }  // namespace
 
-CompiledStep compile_step(const nn::Layer& model, const nn::Loss& loss,
-                          const optim::Optimizer& optimizer, const StepRequest& request,
-                          plan::StateLayout* state) {
+compile::Compiled compile_step(const nn::Layer& model, const nn::Loss& loss,
+                               const optim::Optimizer& optimizer, const StepRequest& request,
+                               plan::StateLayout* state) {
   refuse_tfloat32_on_cpus(request.how);
-  StepGraph step = step_graph(model, loss, optimizer, request);
+  const graph::Graph graph = step_graph(model, loss, optimizer, request);
   const compile::Entry entry{.name = request.name, .train = request.training};
-  return {state ? compile::compile(step.graph, entry, request.how, *state)
-                : compile::lower(step.graph, entry, request.how),
-          std::move(step.parameters)};
+  return state ? compile::compile(graph, entry, request.how, *state)
+               : compile::lower(graph, entry, request.how);
 }
 
 }  // namespace arenite::train

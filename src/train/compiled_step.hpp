@@ -5,8 +5,8 @@
 #include <arenite/nn/nn.hpp>
 #include <arenite/train/optimizer.hpp>
 
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "src/compile/compile.hpp"
 
@@ -20,7 +20,6 @@ inline constexpr const char* order = "order";            // constant int32 [M]
 inline constexpr const char* first = "first";            // constant int64 [1]: 0
 inline constexpr const char* cursor = "cursor";          // input int64 [1]
 inline constexpr const char* statistics = "statistics";  // buffer float64 [2]
-inline constexpr const char* learning_rate = graph::learning_rate_name;  // buffer float32 [1]
 }  // namespace names
 
 struct StepRequest {
@@ -34,6 +33,8 @@ struct StepRequest {
   bool resident = false;
   std::string set;
   bool training = true;  ///< else forward and statistics only
+  /// In which all parameters begin, as ±range; none: as their layers ask for.
+  std::optional<float> init_range = {};
   compile::Options how;
 };
 
@@ -42,13 +43,9 @@ inline std::string name_in(const std::string& set, const char* name) {
   return set.empty() ? name : set + "/" + name;
 }
 
-struct CompiledStep : compile::Compiled {
-  std::vector<nn::Parameter> parameters;  ///< of the model, in declaration order
-};
-
 /// All passes, and where `state` is given a plan, which places there what outlives a step.
-CompiledStep compile_step(const nn::Layer& model, const nn::Loss& loss,
-                          const optim::Optimizer& optimizer, const StepRequest& request,
-                          plan::StateLayout* state = nullptr);
+compile::Compiled compile_step(const nn::Layer& model, const nn::Loss& loss,
+                               const optim::Optimizer& optimizer, const StepRequest& request,
+                               plan::StateLayout* state = nullptr);
 
 }  // namespace arenite::train

@@ -1,5 +1,6 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/builder.hpp>
+#include <arenite/graph/passes.hpp>
 #include <arenite/operators.hpp>
 #include <arenite/train/optimizer.hpp>
 
@@ -45,8 +46,7 @@ Optimizer named(std::string_view name, const graph::Attributes& numbers,
   const float rate = learning_rate ? *learning_rate
                      : is_row      ? static_cast<float>(formula->learning_rate)
                                    : SgdOptions().lr;
-  if (!std::isfinite(rate))
-    fail({.found = fmt::format("learning rate {}", rate), .expected = "a finite number"});
+  graph::check_learning_rate(rate);
   return {.learning_rate = rate, .name = std::string(name), .attributes = all};
 }
 
@@ -55,13 +55,13 @@ std::string schedule(std::string_view name, const graph::Attributes& numbers) {
 }
 
 Optimizer sgd(SgdOptions options) {
-  const bool sound = std::isfinite(options.lr) && options.momentum >= 0 && options.momentum < 1 &&
+  graph::check_learning_rate(options.lr);
+  const bool sound = options.momentum >= 0 && options.momentum < 1 &&
                      std::isfinite(options.weight_decay) && options.weight_decay >= 0;
   if (!sound) {
-    fail({.found = "sgd with lr " + std::to_string(options.lr) + ", momentum " +
-                   std::to_string(options.momentum) + ", weight decay " +
+    fail({.found = "sgd with momentum " + std::to_string(options.momentum) + ", weight decay " +
                    std::to_string(options.weight_decay),
-          .expected = "a finite lr, a momentum of 0 to below 1, a weight decay of at least 0"});
+          .expected = "a momentum of 0 to below 1, a weight decay of at least 0"});
   }
   return {.learning_rate = options.lr,
           .name = "sgd",

@@ -11,7 +11,7 @@
 namespace arenite::train {
 
 /// Throws Error, as `nn::model` does, on a network that nobody knows.
-inline CompiledStep step_on_gpu(const std::string& network, std::int64_t batch) {
+inline compile::Compiled step_on_gpu(const std::string& network, std::int64_t batch) {
   const auto& model = nn::model(network);
   StepRequest request;
   request.name = "train";

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -59,14 +60,13 @@ struct Trainer::Impl {
   Shape image;
   TrainerOptions options;
 
-  plan::StateLayout state;  // of all programs so far: later ones add to it, and keep its places
-  CompiledStep preview;     // the main program before any data is known
+  plan::StateLayout state;    // of all programs so far: later ones add to it, and keep its places
+  compile::Compiled preview;  // the main program before any data is known
   std::unique_ptr<TrainerPrograms> programs;
   std::vector<TrainerPrograms::Wanted> wanted;  // that there are programs for, or were, and will be
   TrainerPrograms::State saved;                 // of programs that are gone, until others have it
   CostMeter meter;
   bool running = false;
-  float learning_rate = 0;
   int epochs_done = 0;
   long steps = 0;
   std::int64_t drawn = 0;  // samples, by all steps of training
@@ -81,7 +81,6 @@ struct Trainer::Impl {
       refuse("an initial range of " + std::to_string(*options.init.range),
              "a finite number above 0");
     }
-    learning_rate = options.optimizer.learning_rate;
     plan::StateLayout own;  // programs that run place their state anew
     preview = compile_step(model, options.loss, options.optimizer, first_request(), &own);
   }
@@ -139,17 +138,10 @@ struct Trainer::Impl {
   }
 
   void build(const std::vector<TrainerPrograms::Wanted>& splits) {
-    auto made =
-        std::make_unique<TrainerPrograms>(session, setup(), preview.parameters, state, splits);
+    auto made = std::make_unique<TrainerPrograms>(session, setup(), state, splits);
     made->restore(saved);
     programs = std::move(made);
     saved.clear();
-    write_learning_rate();
-  }
-
-  void write_learning_rate() {
-    if (programs && programs->has_state(names::learning_rate))
-      programs->set().state<float>(names::learning_rate)[0] = learning_rate;
   }
 
   /// When a sweep pauses, and ends early.
@@ -195,11 +187,13 @@ struct Trainer::Impl {
   }
 
   void clear_statistics() {
-    std::ranges::fill(programs->set().state<double>(names::statistics), 0.0);
+    std::ranges::fill(programs->set().state<double>(graph::StorageClass::buffer, names::statistics),
+                      0.0);
   }
 
   Metrics metrics(std::int64_t samples, double seconds) {
-    const auto statistics = programs->set().state<double>(names::statistics);
+    const auto statistics =
+        programs->set().state<double>(graph::StorageClass::buffer, names::statistics);
     const double n = static_cast<double>(std::max<std::int64_t>(1, samples));
     return {.loss = statistics[0] / n,
             .accuracy = statistics[1] / n,
@@ -323,11 +317,13 @@ std::vector<Trainer::NamedParameter> Trainer::parameters() {
            "a call of prepare, fit or evaluate first");
   }
   std::vector<NamedParameter> all;
-  for (const nn::Parameter& parameter : impl_->preview.parameters) {
-    all.push_back(
-        {.name = parameter.name,
-         .shape = impl_->preview.spec.graph[impl_->preview.spec.graph.find(parameter.name)].shape,
-         .values = impl_->programs->set().state<float>(parameter.name)});
+  const graph::Graph& graph = impl_->preview.spec.graph;
+  for (const graph::ValueId id : graph.declared(graph::StorageClass::parameter)) {
+    const graph::Value& value = graph[id];
+    all.push_back({.name = value.name,
+                   .shape = value.shape,
+                   .values = impl_->programs->set().state<float>(graph::StorageClass::parameter,
+                                                                 value.name)});
   }
   return all;
 }
@@ -343,10 +339,14 @@ std::string Trainer::weights_sha256() {
 }
 
 void Trainer::set_learning_rate(float learning_rate) {
-  if (!std::isfinite(learning_rate))
-    refuse("a learning rate of " + std::to_string(learning_rate), "a finite number");
-  impl_->learning_rate = learning_rate;
-  impl_->write_learning_rate();
+  graph::check_learning_rate(learning_rate);
+  Impl& self = *impl_;
+  self.options.optimizer.learning_rate = learning_rate;
+  constexpr auto cls = graph::StorageClass::optimizer_state;
+  if (self.programs && self.programs->has_state(cls, graph::learning_rate_name))
+    self.programs->set().state<float>(cls, graph::learning_rate_name)[0] = learning_rate;
+  const auto saved = self.saved.find({cls, graph::learning_rate_name});
+  if (saved != self.saved.end()) std::memcpy(saved->second.data(), &learning_rate, sizeof(float));
 }
 
 }  // namespace arenite::train

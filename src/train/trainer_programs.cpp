@@ -1,11 +1,9 @@
 #include <arenite/error.hpp>
 #include <arenite/operators.hpp>
-#include <arenite/random.hpp>
 
 #include "src/train/trainer_programs.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -92,6 +90,7 @@ StepRequest TrainerSetup::request(const std::string& set, std::int64_t batch, st
           .resident = keeps_data_there(*this, bytes),
           .set = set,
           .training = training,
+          .init_range = options.init.range,
           .how = {.spaces = spaces,
                   .shards = options.shards,
                   .lanes = options.lanes,
@@ -104,7 +103,6 @@ StepRequest TrainerSetup::request(const std::string& set, std::int64_t batch, st
 }
 
 TrainerPrograms::TrainerPrograms(runtime::Session& session, const TrainerSetup& setup,
-                                 const std::vector<nn::Parameter>& parameters,
                                  plan::StateLayout state, const std::vector<Wanted>& wanted)
     : state_(std::move(state)) {
   int trained = 0, evaluated = 0;
@@ -121,7 +119,6 @@ TrainerPrograms::TrainerPrograms(runtime::Session& session, const TrainerSetup& 
     std::iota(programs.order.begin(), programs.order.end(), 0);
   }
   build(session, setup);
-  initialise(setup.options.init, parameters);
 }
 
 StepRequest TrainerPrograms::request(const TrainerSetup& setup, const SplitPrograms& programs,
@@ -148,7 +145,7 @@ void TrainerPrograms::build(runtime::Session& session, const TrainerSetup& setup
     const auto add = [&](runtime::Program*& program, const char* part, std::int64_t batch) {
       StepRequest wanted = request(setup, *programs, batch);
       wanted.name += part;
-      CompiledStep built =
+      compile::Compiled built =
           compile_step(setup.model, setup.options.loss, setup.options.optimizer, wanted, &state_);
       bind_constants(built.spec, *programs);
       if (&program == &programs->whole) {
@@ -172,32 +169,17 @@ void TrainerPrograms::build(runtime::Session& session, const TrainerSetup& setup
   }
   set_ = std::make_unique<runtime::ProgramSet>(
       session, kernels(), std::move(specs),
-      runtime::ProgramOptions{.record = setup.options.cuda_graphs});
+      runtime::ProgramOptions{.record = setup.options.cuda_graphs,
+                              .seed = setup.options.init.seed});
   for (const Wish& wish : wishes) *wish.program = &(*set_)[wish.name];
-}
-
-void TrainerPrograms::initialise(const Initializer& how,
-                                 const std::vector<nn::Parameter>& parameters) {
-  std::uint32_t stream = 0;
-  for (const nn::Parameter& parameter : parameters) {
-    const float range = how.range.value_or(
-        static_cast<float>(parameter.gain / std::sqrt(static_cast<double>(parameter.fan_in))));
-    const Philox random(how.seed, Purpose::initialise, stream++);
-    auto values = set_->state<float>(parameter.name);
-    if (parameter.first) {
-      std::ranges::fill(values, *parameter.first);
-      continue;
-    }
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = random.uniform(i, -range, range);
-  }
 }
 
 TrainerPrograms::State TrainerPrograms::save() {
   State state;
   for_each_persistent(splits_, [&](const plan::Placement& place) {
-    const auto [entry, is_new] = state.try_emplace(place.name);
+    const auto [entry, is_new] = state.try_emplace({place.cls, place.name});
     if (!is_new) return;
-    const std::span<const std::byte> bytes = set_->state<std::byte>(place.name);
+    const std::span<const std::byte> bytes = set_->state<std::byte>(place.cls, place.name);
     entry->second.assign(bytes.begin(), bytes.end());
   });
   return state;
@@ -205,8 +187,9 @@ TrainerPrograms::State TrainerPrograms::save() {
 
 void TrainerPrograms::restore(const State& state) {
   // An evaluation alone has no optimizer state.
-  for (const auto& [name, bytes] : state) {
-    if (has_state(name)) std::ranges::copy(bytes, set_->state<std::byte>(name).begin());
+  for (const auto& [key, bytes] : state) {
+    const auto& [cls, name] = key;
+    if (has_state(cls, name)) std::ranges::copy(bytes, set_->state<std::byte>(cls, name).begin());
   }
 }
 
@@ -223,10 +206,11 @@ bool TrainerPrograms::has(const std::vector<Wanted>& list, const data::Split& sp
       list, [&](const Wanted& one) { return one.second == training && same(one.first, split); });
 }
 
-bool TrainerPrograms::has_state(std::string_view name) const noexcept {
+bool TrainerPrograms::has_state(graph::StorageClass cls, std::string_view name) const noexcept {
   bool found = false;
-  for_each_persistent(splits_,
-                      [&](const plan::Placement& place) { found = found || place.name == name; });
+  for_each_persistent(splits_, [&](const plan::Placement& place) {
+    found = found || (place.cls == cls && place.name == name);
+  });
   return found;
 }
 

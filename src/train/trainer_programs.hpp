@@ -53,11 +53,10 @@ struct TrainerSetup {
 class TrainerPrograms {
  public:
   using Wanted = std::pair<data::Split, bool>;  ///< a checked split, and whether to train on it
-  using State = std::map<std::string, std::vector<std::byte>>;  ///< by name
+  using State = std::map<std::pair<graph::StorageClass, std::string>, std::vector<std::byte>>;
 
-  /// `state` holds the places that names already have. Parameters get their first values.
-  TrainerPrograms(runtime::Session& session, const TrainerSetup& setup,
-                  const std::vector<nn::Parameter>& parameters, plan::StateLayout state,
+  /// `state` holds the places that names already have.
+  TrainerPrograms(runtime::Session& session, const TrainerSetup& setup, plan::StateLayout state,
                   const std::vector<Wanted>& wanted);
 
   /// What outlives a step: parameters, optimizer state, buffers.
@@ -73,13 +72,12 @@ class TrainerPrograms {
   /// What the programs of a split were made from, for so many samples.
   StepRequest request(const TrainerSetup& setup, const SplitPrograms& split,
                       std::int64_t batch) const;
-  bool has_state(std::string_view name) const noexcept;
+  bool has_state(graph::StorageClass cls, std::string_view name) const noexcept;
   runtime::ProgramSet& set() noexcept { return *set_; }
   plan::StateLayout state() const { return state_; }
 
  private:
   void build(runtime::Session& session, const TrainerSetup& setup);
-  void initialise(const Initializer& how, const std::vector<nn::Parameter>& parameters);
 
   std::vector<std::unique_ptr<SplitPrograms>> splits_;  // outlive the set, which reads their order
   plan::StateLayout state_;

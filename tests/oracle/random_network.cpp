@@ -148,15 +148,16 @@ class RandomNetwork {
     request_.name = name;
     request_.batch = batch;
     request_.training = training;
-    train::CompiledStep made =
+    compile::Compiled made =
         train::compile_step(layers_, nn::cross_entropy(), optimizer_, request_, &state_);
-    for (const nn::Parameter& p : made.parameters) {
-      const double range = p.gain / std::sqrt(static_cast<double>(p.fan_in));
-      const std::int64_t count = made.spec.graph[made.spec.graph.find(p.name)].shape.elements();
-      if (!program_.state.contains(p.name))
-        program_.state[p.name] = random_bytes(data_, DType::float32, count, -range, range);
+    for (const graph::ValueId id : made.spec.graph.declared(graph::StorageClass::parameter)) {
+      const graph::Value& p = made.spec.graph[id];
+      if (!program_.state.contains(p.name)) {
+        program_.state[p.name] =
+            random_bytes(data_, DType::float32, p.shape.elements(), p.first.a, p.first.b);
+      }
     }
-    program_.state[train::names::learning_rate] =
+    program_.state[graph::learning_rate_name] =
         random_bytes(data_, DType::float32, 1, optimizer_.learning_rate, optimizer_.learning_rate);
     for (const graph::ValueId id : made.spec.graph.declared(graph::StorageClass::buffer)) {
       const graph::Value& buffer = made.spec.graph[id];

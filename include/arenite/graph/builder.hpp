@@ -24,8 +24,8 @@ class Builder {
   const Graph& graph() const noexcept { return *graph_; }
   const OperatorTable& table() const noexcept { return *table_; }
 
-  /// Declares a value without a producer: a parameter, an input, a constant, … Names are unique
-  /// among declared values; throws Error otherwise.
+  /// Declares a value without a producer: a parameter, an input, a constant, … A name is
+  /// its own within the class; throws Error otherwise.
   ValueId declare(std::string name, DType type, Shape shape, StorageClass cls, Space space = {});
 
   /// Appends an op; throws Error on an unknown operator, wrong operands, attributes or shapes. An
@@ -55,7 +55,7 @@ class Builder {
   Graph* graph_;
   const OperatorTable* table_;
 
-  bool name_taken(const std::string& name);
+  bool name_taken(StorageClass cls, const std::string& name);
   template <class Rule>
   auto within(const OperatorDefinition& definition, Rule rule) const;
   Op begin(std::string_view name, std::vector<ValueId> operands,

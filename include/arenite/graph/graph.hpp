@@ -9,6 +9,7 @@
 #pragma once
 
 #include <arenite/graph/attributes.hpp>
+#include <arenite/graph/first_value.hpp>
 #include <arenite/types.hpp>
 
 #include <memory>
@@ -31,7 +32,7 @@ using RegionId = Id<struct RegionTag>;
 enum class StorageClass : std::uint8_t {
   parameter,        ///< trained; persists; new versions are made by update ops
   optimizer_state,  ///< persists with the parameters
-  buffer,           ///< survives steps, zero-filled at the start
+  buffer,           ///< survives steps
   constant,         ///< read-only bytes bound by name when a program is built; not ours to place
   input,            ///< refilled each step; one copy for each task set
   output,           ///< pinned, alive to the end of the step
@@ -84,6 +85,8 @@ struct Value {
   /// Of a declared value, or of what an op makes of none: the name of the batch that its first axis
   /// runs over, "" for none. Operators say which values behind it have the axis: see split_batch.
   std::string batch;
+  FirstValue first;     ///< of a declared value that persists
+  bool frozen = false;  ///< of a declared parameter: training leaves it as it is
 
   /// A parameter, an input, a constant, …
   bool is_declared() const noexcept { return !producer && !parameter_of; }
@@ -164,7 +167,11 @@ class Graph {
 
   /// Declared values with this storage class, in declaration order.
   std::vector<ValueId> declared(StorageClass cls) const;
-  /// A declared value by name; ValueId{} when there is none.
+  /// Declared parameters that are not frozen: what training changes unless it says otherwise.
+  std::vector<ValueId> trainable() const;
+  /// A declared value by name, which is its own within its class; ValueId{} when there is none.
+  ValueId find(StorageClass cls, std::string_view name) const noexcept;
+  /// The first one of that name in any class.
   ValueId find(std::string_view name) const noexcept;
 
   /// The values a caller reads after a step, in order.

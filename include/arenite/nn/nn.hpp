@@ -21,15 +21,6 @@
 
 namespace arenite::nn {
 
-/// A parameter as declared by a layer: what an initialiser has to know.
-struct Parameter {
-  std::string name;  ///< "conv1.weight"
-  graph::ValueId value;
-  std::int64_t fan_in = 1;          ///< inputs that one output sums over
-  double gain = 1;                  ///< values begin in ±gain/√fan_in
-  std::optional<float> first = {};  ///< or as this, all of them
-};
-
 /// What a layer builds with: appends ops, hands out names ("conv1", "conv2", "dense1", …).
 class ModelBuilder {
  public:
@@ -40,19 +31,13 @@ class ModelBuilder {
 
   /// Starts a layer of this kind: the ops that follow carry its name. Returns the name.
   std::string begin(const std::string& kind);
-  graph::ValueId parameter(const std::string& name, Shape shape, std::int64_t fan_in,
-                           double gain = 1);
-  /// One all of whose values are the same at first.
-  graph::ValueId parameter_of(const std::string& name, Shape shape, float first);
-  /// What survives steps, and begins as zeros.
-  graph::ValueId buffer(const std::string& name, Shape shape);
-
-  const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
+  graph::ValueId parameter(const std::string& name, Shape shape, const graph::FirstValue& first);
+  /// What survives steps.
+  graph::ValueId buffer(const std::string& name, Shape shape, const graph::FirstValue& first = {});
 
  private:
   graph::Builder& builder_;
   std::map<std::string, int> counts_;
-  std::vector<Parameter> parameters_;
 };
 
 /// Takes a value, appends ops, returns the result. Throws Error on a shape it cannot take.

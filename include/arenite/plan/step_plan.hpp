@@ -109,19 +109,22 @@ struct TaskEdge {
 };
 
 /// Offsets of what outlives steps, in each space. Shared by all programs over one "state" block: a
-/// name keeps its place for ever, and nothing else is ever put there.
+/// name of a class keeps its place for ever, and nothing else is ever put there.
 class StateLayout {
  public:
   /// Offset of the named storage; adds it when it is new. Throws Error when it is known with
   /// another size.
-  std::int64_t place(const std::string& name, std::int64_t bytes, const Space& space = {});
+  std::int64_t place(graph::StorageClass cls, const std::string& name, std::int64_t bytes,
+                     const Space& space = {});
   /// Throws Error when there is none of that name.
-  std::int64_t offset(const std::string& name, const Space& space = {}) const;
+  std::int64_t offset(graph::StorageClass cls, const std::string& name,
+                      const Space& space = {}) const;
   std::int64_t bytes(const Space& space = {}) const;
 
  private:
   struct Block {
-    std::map<std::string, std::pair<std::int64_t, std::int64_t>> places;  // name → offset, bytes
+    std::map<std::pair<graph::StorageClass, std::string>, std::pair<std::int64_t, std::int64_t>>
+        places;  // offset, bytes
     std::int64_t bytes = 0;
   };
   std::map<std::string, Block> blocks_;  // by space, whatever its capacity

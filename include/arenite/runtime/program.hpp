@@ -74,6 +74,7 @@ struct ProgramOptions {
   bool record = true;
   /// Check the plans first. Only for showing what becomes of a wrong one.
   bool verify = true;
+  std::uint64_t seed = 1;  ///< of first values that have none of their own
 };
 
 /// An input of one int64 that counts: `first` in the first of some steps, then by `stride`.
@@ -189,9 +190,14 @@ class ProgramSet {
   /// under way. What is in a device's memory is given as a copy, which the next step puts back: the
   /// span is good until then. Throws Error on an unknown name or a size that is no multiple of T's.
   template <class T>
-  std::span<T> state(std::string_view name) {
-    const std::span<std::byte> bytes = state_bytes(name, sizeof(T));
+  std::span<T> state(graph::StorageClass cls, std::string_view name) {
+    const std::span<std::byte> bytes = state_bytes(cls, name, sizeof(T));
     return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+  /// The same, of the first class that has the name.
+  template <class T>
+  std::span<T> state(std::string_view name) {
+    return state<T>(class_of(name), name);
   }
 
   const std::vector<Block>& blocks() const noexcept;
@@ -208,7 +214,10 @@ class ProgramSet {
  private:
   friend class Program;
   struct Impl;
-  std::span<std::byte> state_bytes(std::string_view name, std::size_t element_bytes);
+  void begin_state();
+  graph::StorageClass class_of(std::string_view name) const;
+  std::span<std::byte> state_bytes(graph::StorageClass cls, std::string_view name,
+                                   std::size_t element_bytes);
 
   std::unique_ptr<Impl> impl_;
 };

@@ -12,7 +12,7 @@ namespace arenite::optim {
 
 /// Data: the same as `train` says in scripts.
 struct Optimizer {
-  float learning_rate = 0;  ///< at first; a buffer of the program, which may change between steps
+  float learning_rate = 0;  ///< at first; a state of the program, which may change between steps
   std::string name;         ///< an operator that `is_optimizer` (graph/operator.hpp)
   graph::Attributes attributes;
   std::string schedule;  ///< and the other settings of graph::Training
@@ -26,7 +26,7 @@ std::vector<std::string> names();
 /// named("adam", {{"beta1", 0.8}}, 0.01f), and with the learning rate that it begins with in
 /// PyTorch or in its paper, `sgd` with that of SgdOptions, unless another is given. Throws Error on
 /// a name that is none (as `names`), on a number that it has not or that is out of range, and on a
-/// rate that is not finite.
+/// rate that is not finite or below 0.
 Optimizer named(std::string_view name, const graph::Attributes& numbers = {},
                 std::optional<float> learning_rate = {});
 

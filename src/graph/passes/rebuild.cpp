@@ -99,7 +99,10 @@ ValueId copy_declared(const Graph& source, ValueId id, Builder& builder) {
   const ValueId copy =
       builder.declare(value.name, value.type, value.shape, storage.cls, storage.space);
   take_after(source, id, builder.graph(), copy);
-  builder.graph()[copy].size_names = value.size_names;
+  Value& made = builder.graph()[copy];
+  made.size_names = value.size_names;
+  made.first = value.first;
+  made.frozen = value.frozen;
   return copy;
 }
 

@@ -25,6 +25,8 @@ class Updates {
         training_(training),
         optimizer_(builder.table().at(training.optimizer)),
         rate_(declare(learning_rate_name, DType::float32)) {
+    check_learning_rate(training.learning_rate);
+    builder_.graph()[rate_].first = constant(training.learning_rate);
     for (const double limit : {training.clip_value, training.clip_norm}) {
       if (limit >= 0 && std::isfinite(limit)) continue;
       fail({.found = "gradients cut at " + to_string(AttributeValue(limit)),
@@ -72,13 +74,13 @@ class Updates {
     return results;
   }
 
-  /// A buffer of one number.
+  /// A state of one number.
   ValueId declare(const char* name, DType type) {
-    if (builder_.graph().find(name)) {
-      fail({.found = "a value named '" + std::string(name) + "'",
-            .expected = "another name: training has a buffer of this one"});
+    if (builder_.graph().find(StorageClass::optimizer_state, name)) {
+      fail({.found = "an optimizer state named '" + std::string(name) + "'",
+            .expected = "another name: training has a state of this one"});
     }
-    return builder_.declare(name, type, {1}, StorageClass::buffer);
+    return builder_.declare(name, type, {1}, StorageClass::optimizer_state);
   }
 
   /// By the operator that stands for any formula.
@@ -179,6 +181,12 @@ void keep_outputs(Builder& builder) {
 }
 
 }  // namespace
+
+void check_learning_rate(double rate) {
+  if (rate >= 0 && std::isfinite(static_cast<float>(rate))) return;
+  fail({.found = "a learning rate of " + to_string(AttributeValue(rate)),
+        .expected = "a number of at least 0 that a float can hold"});
+}
 
 std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
                                   const std::vector<ValueId>& losses, const BatchCut& cut) {
