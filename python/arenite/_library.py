@@ -6,7 +6,7 @@ import ctypes
 import functools
 import os
 import pathlib
-from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int64, c_size_t, c_void_p
 from typing import Any, Callable, Dict, List
 
 from .errors import Error, InvalidError
@@ -67,6 +67,9 @@ _PLAIN: Dict[str, Any] = {
 # Functions that return a status: what they take before the place of their message.
 _CHECKED: Dict[str, List[Any]] = {
     "session_create": [POINTER(SessionOptions), _ANY_PLACE],
+    "learning_rate": [c_void_p, POINTER(c_float)],
+    "set_learning_rate": [c_void_p, c_float],
+    "model_untrained": [c_void_p, _ANY_PLACE],
     "options_create": [_ANY_PLACE],
     "options_set": [c_void_p, c_char_p, c_char_p],
     "compile_with": [c_void_p, c_char_p, *_NAMED, c_void_p, _ANY_PLACE],

@@ -31,13 +31,14 @@ def word(op: str) -> str:
 
 
 class Data:
-    """The bytes of a constant, or the value that a parameter begins with."""
+    """The bytes of a constant, or what a parameter, a state or a buffer begins with."""
 
-    __slots__ = ("array", "version", "source")
+    __slots__ = ("array", "version", "source", "trainable")
 
     def __init__(self, array: np.ndarray):
         self.array = array  # read-only
         self.version = 0  # changes when the values do
+        self.trainable = True  # of a parameter
         # Fetches newer values from where they are trained.
         self.source: Optional[Callable[[], None]] = None
 

@@ -1,6 +1,6 @@
 """What models keep from run to run, and what their inputs and outputs look like."""
 
-from typing import Any, Dict, Iterator, MutableMapping, NamedTuple, Tuple
+from typing import Any, Callable, Dict, Iterator, MutableMapping, NamedTuple, Tuple
 
 import numpy as np
 
@@ -34,9 +34,10 @@ class State(MutableMapping[str, np.ndarray]):
     Reading copies the values out; assigning copies them in, of the same shape and element type.
     """
 
-    def __init__(self, specs: Dict[str, TensorSpec], handle: Handle):
+    def __init__(self, specs: Dict[str, TensorSpec], handle: Handle, changed: Callable[[], None]):
         self.specs = specs
         self._handle = handle
+        self._changed = changed  # is told when somebody assigns
 
     def __getitem__(self, name: str) -> np.ndarray:
         spec = self.specs[name]
@@ -45,6 +46,11 @@ class State(MutableMapping[str, np.ndarray]):
         return values
 
     def __setitem__(self, name: str, value: Any) -> None:
+        self.write(name, value)
+        self._changed()
+
+    def write(self, name: str, value: Any) -> None:
+        """For those who know of the change."""
         if name not in self.specs:
             raise InvalidError(
                 f"no state named {name!r}; expected one of {', '.join(self.specs) or 'none'}"

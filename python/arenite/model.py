@@ -9,16 +9,16 @@ import numpy as np
 from . import graph
 from ._library import NamedData, Port, encode, library
 from .dtypes import NATIVE
-from .errors import InvalidError, InvalidTypeError
-from .graph import Node, Update
+from .errors import InvalidError, InvalidTypeError, warn
+from .graph import Data, Node, Update
 from .interop import as_array, borrow
 from .options import Options
 from .plan import Plan
-from .rules import text
-from .script import declared_data, script_of
+from .rules import is_number, text
+from .script import changes_parameters, declared_data, script_of
 from .session import Handle, Session, default_session
 from .kept import KINDS, State, TensorSpec, spec_of
-from .tensor import Tensor
+from .tensor import Tensor, frozen
 
 
 class Model:
@@ -39,6 +39,8 @@ class Model:
         session: Session,
         form: Any = None,
         options: Optional[Mapping[str, Any]] = None,
+        parameters: Optional[Mapping[str, Data]] = None,
+        changes: bool = False,
     ):
         lib = library()
         chosen = Options(**(options or {}))
@@ -68,7 +70,14 @@ class Model:
         self._results = [(spec.shape, NATIVE[spec.dtype]) for spec in outputs]
         self._items: Any = NamedData * len(read)
         self._places: Any = ctypes.c_void_p * len(outputs)
-        self._state = State({spec.name: spec for spec in self._specs("state")}, self.handle)
+        specs = {spec.name: spec for spec in self._specs("state")}
+        self._state = State(specs, self.handle, self._changed)
+        self.parameters = dict(parameters or {})  # what they were compiled from, by name
+        self._changes = changes  # them in a plain run
+        self.untrained = self._untrained()
+        if self.untrained:
+            names = ", ".join(self.untrained)
+            warn(f"parameters that the loss does not depend on stay as they are: {names}")
 
     def _specs(self, what: str) -> List[TensorSpec]:
         """Of each "input", "output" or "state"."""
@@ -100,12 +109,46 @@ class Model:
 
     def train_step(self, /, *arrays: Any, **inputs: Any) -> Any:
         """One step of training. Returns what a call does, from before the parameters change."""
-        return self._formed(self._run(library().train_step, self._named(arrays, inputs), None))
+        made = self._run(library().train_step, self._named(arrays, inputs), None)
+        self._changed()
+        return self._formed(made)
 
     @property
     def trainable(self) -> bool:
         """Whether it was compiled with `arenite.train(…)` among its updates."""
         return bool(self.handle.call(library().is_trainable))
+
+    @property
+    def learning_rate(self) -> float:
+        """What steps are scaled by, at least 0. Between steps it may be changed."""
+        rate = ctypes.c_float()
+        self.handle.call(library().learning_rate, ctypes.byref(rate))
+        return rate.value
+
+    @learning_rate.setter
+    def learning_rate(self, rate: Any) -> None:
+        if not is_number(rate):
+            raise InvalidTypeError(f"a learning rate {rate!r}; expected a number")
+        self.handle.call(library().set_learning_rate, float(rate))
+
+    def _untrained(self) -> Tuple[str, ...]:
+        text = ctypes.c_void_p()
+        self.handle.call(library().model_untrained, ctypes.byref(text))
+        return tuple(library().take_text(text).splitlines())
+
+    def _changed(self) -> None:
+        """The parameters' values are this model's now, whoever asks, where it is one that trains."""
+        if not self._changes and not self.trainable:
+            return
+        for data in self.parameters.values():
+            data.version += 1
+            data.source = self._fetch
+
+    def _fetch(self) -> None:
+        for name, data in self.parameters.items():
+            if data.source == self._fetch:
+                data.source = None
+                data.array = frozen(self._state[name])
 
     def _named(self, arrays: Sequence[Any], inputs: Dict[str, Any]) -> Dict[str, Any]:
         if len(arrays) > len(self.inputs):
@@ -147,6 +190,8 @@ class Model:
             made = self._check_out(out)
         places = self._places(*[array.ctypes.data for array in made])
         self.handle.call(function, items, len(items), places, len(made))
+        if self._changes:
+            self._changed()
         return made
 
     def _check_out(self, out: Sequence[np.ndarray]) -> List[np.ndarray]:
@@ -190,9 +235,11 @@ class Model:
         nothing.
         """
         self.handle.call(library().load, os.fsencode(path))
+        self._changed()
 
     def close(self) -> None:
         """Frees it now, not when the last reference goes."""
+        self._fetch()
         self.handle.close()
 
     def __repr__(self) -> str:
@@ -227,7 +274,8 @@ def compile(
     names: Optional[Mapping[Tensor, str]] = None,
     **options: Any,
 ) -> Model:
-    """Plans the memory of what computes the outputs and makes it ready to run.
+    """Plans the memory of what computes the outputs and makes it ready to run. With `train` among
+    the updates the parameters' `data` are those of the model from its first step on.
 
     outputs: a Tensor, a list of them, or a dict of names: so the model returns arrays.
     inputs: their order, for calls without names; all that the outputs need. Without it, the order
@@ -265,7 +313,10 @@ def compile(
             f"outputs that need the inputs {', '.join(missing)}; expected all of them in `inputs`"
         )
     data = {name: holder.current() for name, holder in script.data.items()}
-    return Model(script.text, data, _check_session(session), form, options)
+    by_hand = any(changes_parameters(update.node) for update in updates)
+    return Model(
+        script.text, data, _check_session(session), form, options, script.parameters, by_hand
+    )
 
 
 def compile_script(

@@ -40,17 +40,20 @@ def init(
     return parameter(random.uniform(-limit, limit, shape).astype(np.float32))
 
 
+Place = Tuple[str, ...]  # of what an attribute is or holds: ("layers", "0", "weight")
+
+
 def _is_buffer(value: Any) -> bool:
     return isinstance(value, Tensor) and value.node.op == BUFFER
 
 
-def _owned(name: str, value: Any) -> Iterator[Tuple[str, Any]]:
+def _owned(place: Place, value: Any) -> Iterator[Tuple[Place, Any]]:
     """The parameters, buffers and modules that an attribute is or holds."""
     if isinstance(value, (Parameter, Module)) or _is_buffer(value):
-        yield name, value
+        yield place, value
     elif isinstance(value, (list, tuple, dict)):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _owned(f"{name}.{key}", item)
+            yield from _owned((*place, str(key)), item)
 
 
 class Module:
@@ -69,9 +72,9 @@ class Module:
     def __call__(self, *tensors: Any, **named: Any) -> Any:
         return self.forward(*tensors, **named)
 
-    def _children(self) -> Iterator[Tuple[str, Any]]:
+    def _children(self) -> Iterator[Tuple[Place, Any]]:
         for name, value in vars(self).items():
-            yield from _owned(name, value)
+            yield from _owned((name,), value)
 
     def named_parameters(self, prefix: str = "") -> Iterator[Tuple[str, Parameter]]:
         """Each once, under the first of its names, as "0.weight"."""
@@ -83,23 +86,36 @@ class Module:
         return ((name, value) for name, value in self._named(prefix) if _is_buffer(value))
 
     def _named(self, prefix: str) -> Iterator[Tuple[str, Tensor]]:
-        seen = set()
-        waiting: List[Tuple[str, Any]] = [(prefix, self)]
+        seen, places = set(), {}
+        waiting: List[Tuple[Place, Any]] = [((prefix,) if prefix else (), self)]
         while waiting:
-            name, value = waiting.pop()
+            place, value = waiting.pop()
             key = id(value.node if isinstance(value, Tensor) else value)
             if key in seen:
                 continue
             seen.add(key)
-            if isinstance(value, Tensor):
-                yield name, value
-            else:
-                before = f"{name}." if name else ""
-                children = [(before + child, item) for child, item in value._children()]
+            if not isinstance(value, Tensor):
+                children = [(place + child, item) for child, item in value._children()]
                 waiting.extend(reversed(children))
+                continue
+            name = ".".join(place)
+            other = places.setdefault(name, place)
+            if other is not place:
+                both = " and ".join("".join(f"[{part!r}]" for part in one) for one in (other, place))
+                raise InvalidError(
+                    f"two tensors named {name!r}, at {both}; expected names of their own (hint: "
+                    "keys without dots)"
+                )
+            yield name, value
 
     def parameters(self) -> Iterator[Parameter]:
         return (owner for _, owner in self.named_parameters())
+
+    def requires_grad_(self, trainable: bool = True) -> "Module":
+        """Sets `trainable` of all parameters: requires_grad_(False) freezes them."""
+        for owner in self.parameters():
+            owner.trainable = trainable
+        return self
 
     def names(self) -> Dict[Tensor, str]:
         """For `arenite.compile(…, names=network.names())`."""
@@ -133,8 +149,8 @@ class Module:
 
     def __repr__(self) -> str:
         lines = [
-            f"({name}): {child!r}".replace("\n", "\n  ")
-            for name, child in self._children()
+            f"({'.'.join(place)}): {child!r}".replace("\n", "\n  ")
+            for place, child in self._children()
             if isinstance(child, Module)
         ]
         head = f"{type(self).__name__}({self.extra()}"
@@ -155,8 +171,8 @@ class Sequential(Module):
                 )
         self.layers = list(layers)
 
-    def _children(self) -> Iterator[Tuple[str, Any]]:
-        return ((str(i), layer) for i, layer in enumerate(self.layers) if isinstance(layer, Module))
+    def _children(self) -> Iterator[Tuple[Place, Any]]:
+        return (((str(i),), layer) for i, layer in enumerate(self.layers) if isinstance(layer, Module))
 
     def forward(self, x: TensorLike) -> Any:
         for layer in self.layers:
@@ -354,7 +370,7 @@ class _BatchNorm(Module):
         shape = (self.num_features,)
         self.weight = parameter(np.ones(shape, np.float32)) if affine else None
         self.bias = parameter(np.zeros(shape, np.float32)) if affine else None
-        self.running_mean, self.running_var = buffer(shape), buffer(shape)
+        self.running_mean, self.running_var = buffer(shape), buffer(shape, first=1)
 
     def forward(self, x: TensorLike) -> Tensor:
         x = as_tensor(x)

@@ -37,8 +37,20 @@ class Optimizer:
                 "arenite.train and arenite.Trainer take the others)"
             )
         self.operator = operator
-        self.lr = _number("lr", lr)
+        self._lr = _number("lr", lr)
         self.numbers = {name: _number(name, value) for name, value in numbers.items()}
+
+    @property
+    def lr(self) -> float:
+        """The rate that training begins with."""
+        return self._lr
+
+    @lr.setter
+    def lr(self, value: Any) -> None:
+        raise InvalidTypeError(
+            f"lr {value!r} of an optimizer that is made; expected another optimizer (hint: "
+            "trainer.learning_rate and model.learning_rate are what steps take)"
+        )
 
     def attributes(self) -> Dict[str, Any]:
         """As the statement `train` has them."""
@@ -99,7 +111,7 @@ class SGD(Optimizer):
                 f"nesterov with momentum {momentum} and dampening {dampening}; expected a momentum "
                 "above 0 and no dampening"
             )
-        numbers = {"momentum": momentum, "weight_decay": weight_decay}
+        numbers = {"momentum": _number("momentum", momentum, 1), "weight_decay": weight_decay}
         operator = "sgd"
         if nesterov:
             operator = "sgd_nesterov"

@@ -8,44 +8,77 @@ from . import graph
 from .calls import call_text, quote
 from .dtypes import NAMES
 from .errors import InvalidError
-from .graph import BLOCK_PARAMETERS, DECLARATIONS, PARAMETER, STATE, Block, Data, Node, reachable, word
+from .graph import (
+    BLOCK_PARAMETERS,
+    BUFFER,
+    DECLARATIONS,
+    PARAMETER,
+    STATE,
+    Block,
+    Data,
+    Node,
+    reachable,
+    word,
+)
 
 _RAW_NAME = re.compile(r'[^\s,);#"\x00-\x20\x7f][^\s,);#\x00-\x20\x7f]*')
 _DECLARED = re.compile(
-    r"""\b(?:Constant|Parameter)Tensor\s*\(\s*(?:"([^"\\]*)"|([^\s",);#]+))\s*,"""
-    r"""\s*(\w+)\s*,\s*\[([\d\s,]*)\]\s*\)"""
+    r"""\b(?:Constant|Parameter|State|Buffer)Tensor\s*\(\s*(?:"([^"\\]*)"|([^\s",);#]+))\s*,"""
+    r"""\s*(\w+)\s*,\s*\[([\d\s,]*)\]\s*[,)]"""
 )
 
 
 class Script(NamedTuple):
     text: str
-    data: Dict[str, Data]  # of constants and parameters, by name
+    data: Dict[str, Data]  # of what has some, by the name that the library has for it
     inputs: List[str]  # in the order of their declarations
+    parameters: Dict[str, Data]  # by that name
 
 
 def _names(declared: Sequence[Node], suggested: Mapping[Node, str]) -> Dict[Node, str]:
-    """A name for each: its own, which nobody else may have; else one suggested, or made up, and
-    then counted.
+    """A name for each: its own, which nobody else of its kind may have; else one suggested, or made
+    up, and then counted.
     """
     names = {node: node.name for node in declared if node.name is not None}
     taken = set()
-    for name in names.values():
-        if name in taken:
-            raise InvalidError(f"two tensors named {name!r}; expected a name of its own for each")
-        taken.add(name)
+    for node, name in names.items():
+        if (node.op, name) in taken:
+            raise InvalidError(
+                f"two tensors named {name!r} by arenite.{word(node.op)}; expected a name of its own "
+                "for each"
+            )
+        taken.add((node.op, name))
     for node in declared:
         if node not in names:
             wish = suggested.get(node)
             counted = (f"{wish or word(node.op)}_{i}" for i in itertools.count(2 if wish else 0))
             wishes = itertools.chain([wish] if wish else [], counted)
-            names[node] = next(name for name in wishes if name not in taken)
-            taken.add(names[node])
+            names[node] = next(name for name in wishes if (node.op, name) not in taken)
+            taken.add((node.op, names[node]))
     return names
 
 
+_CLASSES = {PARAMETER: "parameter", STATE: "optimizer_state", BUFFER: "buffer"}
+
+
+def _kept_names(names: Mapping[Node, str]) -> Dict[Node, str]:
+    """What the library calls what a model is given and keeps: of those of one name the first has
+    it, of constants, parameters, states and buffers.
+    """
+    taken, found = set(), {}
+    for op in (graph.CONSTANT, *_CLASSES):
+        for node, name in names.items():
+            if node.op == op:
+                while name in taken:
+                    name = f"{_CLASSES[op]}/{name}"
+                taken.add(name)
+                found[node] = name
+    return found
+
+
 def declared_data(text: str) -> Dict[str, Tuple[str, graph.Shape]]:
-    """Element types and shapes of a script's constants and parameters, by name: of those declared
-    as people do it. Nothing is checked here.
+    """Element types and shapes of a script's constants, and of what it keeps, by name: of those
+    declared as people do it. Nothing is checked here.
     """
     found = {}
     for match in _DECLARED.finditer(re.sub(r"#.*", "", text)):
@@ -87,7 +120,8 @@ class _Printer:
         if not _RAW_NAME.fullmatch(name):  # it would end too early
             name = quote(name)
         sizes = ", ".join(map(repr, shape))  # of named ones with their bounds
-        self.lines.append(f"{self.number(node)} = {node.op}({name}, {dtype}, [{sizes}]);")
+        frozen = ", frozen" if node.data is not None and not node.data.trainable else ""
+        self.lines.append(f"{self.number(node)} = {node.op}({name}, {dtype}, [{sizes}]{frozen});")
 
     def block(self, block: Optional[Block], indent: str = "") -> None:
         """The statements of a block and of those inside of it."""
@@ -136,9 +170,11 @@ def script_of(
     printer.block(None)
     results = ", ".join(map(printer.reference, outputs)) or "_"
     printer.lines.append(f"result = {results};")
-    data = {names[node]: node.data for node in declared if node.data is not None}
+    kept = _kept_names(names)
+    data = {name: node.data for node, name in kept.items() if node.data is not None}
     read = [names[node] for node in declared if node.op == graph.INPUT]
-    return Script("\n".join(printer.lines) + "\n", data, read)
+    parameters = {name: data[name] for node, name in kept.items() if node.op == PARAMETER}
+    return Script("\n".join(printer.lines) + "\n", data, read, parameters)
 
 
 def to_script(*outputs: Any) -> str:

@@ -196,8 +196,8 @@ class Tensor:
 
 
 class Parameter(Tensor):
-    """What training changes. `data` is its value: read it, or assign another; its elements are
-    read-only.
+    """What training changes, unless `trainable` is set to False. `data` is its value: read it, or
+    assign another; its elements are read-only.
     """
 
     __slots__ = ()
@@ -211,6 +211,21 @@ class Parameter(Tensor):
     @property
     def data(self) -> np.ndarray:
         return self.holder.current()
+
+    @property
+    def trainable(self) -> bool:
+        """Whether `arenite.train` and a `Trainer` change it, from the next model that they make on;
+        as `requires_grad` in PyTorch, which is another name for it.
+        """
+        return self.holder.trainable
+
+    @trainable.setter
+    def trainable(self, value: Any) -> None:
+        if not isinstance(value, (bool, np.bool_)):
+            raise InvalidTypeError(f"trainable {value!r}; expected True or False")
+        self.holder.trainable = bool(value)
+
+    requires_grad = trainable
 
     @data.setter
     def data(self, value: Any) -> None:
@@ -265,13 +280,35 @@ def constant(array: Any, name: Optional[str] = None) -> Tensor:
     return Tensor(_declare(graph.CONSTANT, name, values.shape, values.dtype, values))
 
 
-def buffer(shape: Any, dtype: Any = "float32", name: Optional[str] = None) -> Tensor:
-    """Zeros at first; keeps from one run to the next what `replace` or `assign` makes of it."""
-    return Tensor(_declare(graph.BUFFER, name, shape, dtype))
+def _first(kind: str, first: Any, shape: Any, dtype: Any) -> Optional[np.ndarray]:
+    """What something begins with: numbers or an array, repeated to its shape; none of zeros."""
+    array = as_array(first)
+    if array.ndim == 0 and array == 0:
+        return None
+    try:
+        return np.array(np.broadcast_to(array, check_shape(shape)), dtype_name(dtype), order="C")
+    except ValueError:
+        raise InvalidError(
+            f"a {word(kind)} of {list(check_shape(shape))} that begins with an array of "
+            f"{list(array.shape)}; expected a number, or an array of its shape"
+        ) from None
 
 
-def parameter(array_or_shape: Any, name: Optional[str] = None) -> Parameter:
+def buffer(
+    shape: Any, dtype: Any = "float32", name: Optional[str] = None, *, first: Any = 0
+) -> Tensor:
+    """Keeps from one run to the next what `replace` or `assign` makes of it. Begins with `first`, a
+    number or an array.
+    """
+    values = _first(graph.BUFFER, first, shape, dtype)
+    return Tensor(_declare(graph.BUFFER, name, shape, dtype, values))
+
+
+def parameter(
+    array_or_shape: Any, name: Optional[str] = None, *, trainable: bool = True
+) -> Parameter:
     """What training changes, float32: begins with the array's values, or as zeros of a shape.
+    trainable: False for one that it leaves as it is.
 
     A shape is an integer or a tuple or list of them; anything else is an array.
     """
@@ -284,14 +321,17 @@ def parameter(array_or_shape: Any, name: Optional[str] = None) -> Parameter:
         values = _owned(array_or_shape)
     if values.dtype != np.float32:
         raise InvalidTypeError(f"a parameter of {values.dtype.name}; expected float32")
-    return Parameter(_declare(graph.PARAMETER, name, values.shape, "float32", values))
+    made = Parameter(_declare(graph.PARAMETER, name, values.shape, "float32", values))
+    made.trainable = trainable
+    return made
 
 
-def state(shape: Any, name: Optional[str] = None) -> Tensor:
-    """What an optimizer remembers, float32, zeros at first. For steps written by hand with
-    `functional.sgd`.
+def state(shape: Any, name: Optional[str] = None, *, first: Any = 0) -> Tensor:
+    """What an optimizer remembers, float32. For steps written by hand with `functional.sgd`. Begins
+    with `first`, a number or an array.
     """
-    return Tensor(_declare(graph.STATE, name, shape, "float32"))
+    values = _first(graph.STATE, first, shape, "float32")
+    return Tensor(_declare(graph.STATE, name, shape, "float32", values))
 
 
 def as_tensor(value: Any, dtype: Optional[str] = None, what: str = "an operand") -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import nn
 from .errors import InvalidError, InvalidTypeError
-from .graph import INPUT, check_shape
+from .graph import INPUT, Data, check_shape
 from .interop import as_array, borrow, exact
 from .layers import CrossEntropy
 from .model import Model, compile
@@ -18,7 +18,7 @@ from .options import Options
 from .plan import Plan
 from .rules import integer
 from .session import Session
-from .tensor import Tensor, frozen, input
+from .tensor import Tensor, input
 from .updates import expect_optimizer, settings_of, train
 
 
@@ -53,7 +53,8 @@ class Trainer:
     and the optimizer's state are copied from the model that trained before.
 
     `module.state_dict()` and its parameters' `data` always have the current values, and they may be
-    changed between steps. One thread at a time may use a trainer.
+    changed between steps. Those whose `trainable` is False stay as they are, and so do those that the
+    loss does not depend on. One thread at a time may use a trainer.
     """
 
     def __init__(
@@ -104,10 +105,10 @@ class Trainer:
             raise InvalidError(f"module {module!r} without parameters; expected some to train")
         buffers = getattr(module, "named_buffers", None)
         self._buffers: Dict[str, Tensor] = {} if buffers is None else dict(buffers())
-        self._seen: Dict[str, int] = {}  # versions of the parameters that the models know
-        self._models: Dict[int, Model] = {}
+        self._seen: Dict[Data, int] = {}  # versions of the parameters that the models know
+        self._models: Dict[Tuple[int, Tuple[str, ...]], Model] = {}  # by batch, and what is frozen
         # What predicts, and the versions of the parameters that it knows.
-        self._predictors: Dict[int, Tuple[Model, Dict[str, int]]] = {}
+        self._predictors: Dict[int, Tuple[Model, Dict[Data, int]]] = {}
         self._newest: Optional[Model] = None  # has the current state
 
     # ---- models
@@ -123,7 +124,8 @@ class Trainer:
 
     def _model(self, count: int) -> Model:
         """The model of this batch size, with the current state."""
-        model = self._models.get(count)
+        frozen = tuple(name for name, owner in self._parameters.items() if not owner.trainable)
+        model = self._models.get((count, frozen))
         if model is None:
             x, predicted = self._outputs(count)
             shape, dtype = self._target or (predicted.shape[1:], "float32")
@@ -132,9 +134,10 @@ class Trainer:
             outputs = {"loss": found}
             if isinstance(found, CrossEntropy):
                 outputs = {"loss": found.loss, "statistics": found.statistics}
-            parameters = list(self._parameters.values())
+            parameters = [owner for owner in self._parameters.values() if owner.trainable]
             step = train(outputs["loss"], self.optimizer, parameters, **self._settings)
-            model = self._models[count] = self._compile(outputs, [x, y], updates=[step])
+            model = self._compile(outputs, [x, y], updates=[step])
+            self._models[count, frozen] = model
         self._share(model)
         return model
 
@@ -148,31 +151,22 @@ class Trainer:
     def _share(self, model: Model) -> None:
         if self._newest is not None and self._newest is not model:
             for name in model.state:
-                model.state[name] = self._newest.state[name]
+                if name in self._newest.state:  # but for the states of what was frozen
+                    model.state.write(name, self._newest.state[name])
         self._refresh(model, self._seen)
         self._newest = model
 
-    def _refresh(self, model: Model, known: Dict[str, int]) -> None:
+    def _refresh(self, model: Model, known: Dict[Data, int]) -> None:
         """Gives a model the parameters of which it does not know the newest version."""
-        for name, parameter in self._parameters.items():
-            if known.get(name) != parameter.holder.version and name in model.state:
-                model.state[name] = parameter.data
-                known[name] = parameter.holder.version
+        for name, data in model.parameters.items():
+            if known.get(data) != data.version:
+                model.state.write(name, data.current())
+                known[data] = data.version
 
     def _trained(self) -> None:
-        """The parameters' values are the newest model's now, whoever asks."""
-        for name, parameter in self._parameters.items():
-            holder = parameter.holder
-            holder.version += 1
-            holder.source = self._fetch
-            self._seen[name] = holder.version
-
-    def _fetch(self) -> None:
-        for name, parameter in self._parameters.items():
-            holder = parameter.holder
-            if holder.source == self._fetch and self._newest is not None:
-                holder.source = None
-                holder.array = frozen(self._newest.state[name])
+        """The newest model has, and knows, the parameters' values."""
+        if self._newest is not None:
+            self._seen.update((data, data.version) for data in self._newest.parameters.values())
 
     # ---- data
 
@@ -249,7 +243,7 @@ class Trainer:
             self._refresh(model, known)
             for name in self._buffers:
                 if self._newest is not None and name in model.state:
-                    model.state[name] = self._newest.state[name]
+                    model.state.write(name, self._newest.state[name])
             parts.append(model(x[begin:end]))
         return np.concatenate(parts)
 
@@ -295,13 +289,12 @@ class Trainer:
 
     @property
     def learning_rate(self) -> float:
-        return self.optimizer.lr
+        """What steps are scaled by, at least 0. Between steps it may be changed."""
+        return self.optimizer.lr if self._newest is None else self._newest.learning_rate
 
     @learning_rate.setter
     def learning_rate(self, rate: float) -> None:
-        model = self._model(self.batch)
-        model.state["learning_rate"] = rate
-        self.optimizer.lr = float(rate)
+        self._model(self.batch).learning_rate = rate
 
     @property
     def plan(self) -> Plan:

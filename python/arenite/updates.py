@@ -158,8 +158,11 @@ def settings_of(schedule: Any, clip_norm: Any, clip_value: Any) -> Dict[str, Any
 
 
 def parameters_of(loss: Tensor) -> List[Tensor]:
-    """All parameters that a tensor is computed from, in the order in which they were made."""
-    return [Tensor(node) for node in reachable([loss.node]) if node.op == graph.PARAMETER]
+    """All parameters that a tensor is computed from and that training may change, in the order in
+    which they were made.
+    """
+    nodes = [node for node in reachable([loss.node]) if node.op == graph.PARAMETER]
+    return [Tensor(node) for node in nodes if node.data is None or node.data.trainable]
 
 
 def train(
@@ -171,7 +174,8 @@ def train(
     clip_norm: Optional[float] = None,
     clip_value: Optional[float] = None,
 ) -> Update:
-    """One step of an optimizer, of all parameters that the loss depends on unless some are given.
+    """One step of an optimizer, of all trainable parameters that the loss depends on unless some are
+    given.
 
     schedule: what multiplies the learning rate in each step
     clip_norm: all gradients together are made this long where they are longer
@@ -184,7 +188,7 @@ def train(
     expect_optimizer(optimizer)
     chosen = parameters_of(loss) if parameters is None else list(parameters)
     if not chosen:
-        raise InvalidError("train: no parameters; expected a loss that depends on some")
+        raise InvalidError("train: no parameters; expected a loss that depends on some that are trainable")
     for parameter in chosen:
         _target("train", parameter, graph.PARAMETER)
     attributes = {**optimizer.attributes(), **settings_of(schedule, clip_norm, clip_value)}

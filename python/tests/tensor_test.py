@@ -211,7 +211,7 @@ class Refusals(testing.TestCase):
             ),
             (
                 lambda: arenite.compile(x + arenite.input("x", (2, 3))),
-                "two tensors named 'x'; expected a name of its own for each",
+                "two tensors named 'x' by arenite.input; expected a name of its own for each",
             ),
         ]:
             with self.subTest(message), self.raises(arenite.InvalidError, message):

@@ -46,6 +46,19 @@ class TestCase(unittest.TestCase):
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
         self.assertEqual(np.shape(found), np.shape(expected))
 
+    def assertArray(self, found, expected):
+        """Of the same bits."""
+        self.assertEqual((found.dtype, found.shape), (expected.dtype, expected.shape))
+        np.testing.assert_array_equal(found, expected)
+
+    @contextlib.contextmanager
+    def assertRefused(self, start, kind=ValueError):
+        """An error of this type whose text starts so."""
+        with self.assertRaises(kind) as caught:
+            yield
+        self.assertEqual(str(caught.exception)[: len(start)], start)
+        self.assertIsInstance(caught.exception, arenite.Error)
+
     @contextlib.contextmanager
     def raises(self, kind, message):
         """An error of this type with exactly this text."""

@@ -76,7 +76,7 @@ class Steps(testing.TestCase):
             for _ in range(3):
                 trainer.step(x, y)
             bits.append([value.tobytes() for value in network.state_dict().values()])
-            arenas.append(trainer._models[16].plan.arena_bytes)
+            arenas.append(trainer.plan.arena_bytes)
         self.assertEqual(bits[0], bits[1])
         self.assertEqual(bits[0], bits[2])
         self.assertLess(arenas[0], arenas[2])
@@ -334,7 +334,7 @@ class Refusals(testing.TestCase):
             (
                 lambda: arenite.train(arenite.input("x", (1,)), sgd),
                 arenite.InvalidError,
-                "train: no parameters; expected a loss that depends on some",
+                "train: no parameters; expected a loss that depends on some that are trainable",
             ),
         ]:
             with self.subTest(message), self.raises(kind, message):
