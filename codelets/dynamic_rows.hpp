@@ -32,10 +32,8 @@ struct DynamicRows {
   }
 };
 
-inline std::vector<std::pair<std::uint32_t, std::string>> rows_status_messages() {
-  return {{static_cast<std::uint32_t>(RowsFault::begin),
-           "a begin from which the rows reach beyond the first axis"}};
-}
+inline const FaultTexts begin_fault{{static_cast<std::uint32_t>(RowsFault::begin),
+                                     "a begin from which the rows reach beyond the first axis"}};
 
 inline void expect_begin(const OpView& op, std::size_t i) {
   expect_value(op, i, DType::int64, {1}, "the index of the first row");

@@ -7,6 +7,8 @@
 
 #include "codelets/words.hpp"
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +34,20 @@ inline void expect_type(const OpView& op, std::size_t i, DType type) {
   if (found == type) return;
   fail({.found = operand_text(op, i) + " of type " + std::string(to_string(found)),
         .expected = std::string(to_string(type))});
+}
+
+/// What codes that kernels report mean.
+using FaultTexts = std::vector<std::pair<std::uint32_t, std::string>>;
+
+/// An OperatorDefinition::fault.
+inline auto faults(FaultTexts texts) {
+  return [texts = std::move(texts)](const OpView&, std::uint32_t code,
+                                    std::span<const void* const>) -> ErrorText {
+    const auto known =
+        std::ranges::find(texts, code, &std::pair<std::uint32_t, std::string>::first);
+    return {.found = known == texts.end() ? "status code " + std::to_string(code) : known->second,
+            .expected = "data within the op's limits"};
+  };
 }
 
 /// An operand that is only multiplied, by another factor.

@@ -23,10 +23,10 @@ HELP = " (hint: see arenite train --help)"
 HUGE = "99999999999999999999999"
 WHOLE = {"--seed": "a whole number of 0 to 2^64 - 1", "--epochs": "a whole number of 0 to 1000000",
          "--batch": "a whole number of 1 to 1048576", "--workers": "a whole number of 1 to 1024",
-         "--lanes": "a whole number of 1 to 64", "--limit": "a whole number of at least 1"}
+         "--lanes": "a whole number of 1 to 64", "--accumulate": "a whole number of 1 to 64", "--limit": "a whole number of at least 1"}
 REAL = {"--lr": "a finite number of at least 0", "--weight-decay": "a finite number of at least 0",
         "--momentum": "a number from 0 to below 1", "--clip-norm": "a finite number of at least 0",
-        "--clip-value": "a finite number of at least 0"}
+        "--clip-value": "a finite number of at least 0", "--ema": "a number from 0 to below 1"}
 OPTIMIZERS = ("adadelta, adagrad, adam, adam_amsgrad, adamw, adamw_amsgrad, lamb, lion, rms_prop, rms_prop_centered, "
               "rms_prop_centered_momentum, rms_prop_momentum, sgd, sgd_dampened, sgd_nesterov")
 NAMES = {"--model": "one of mlp, cnn1, lenet5, cnn2, cnn2-bn, vgg-small",
@@ -37,6 +37,7 @@ NAMES = {"--model": "one of mlp, cnn1, lenet5, cnn2, cnn2-bn, vgg-small",
          "--memory": "bytes, as in 4096, 64MiB or 1.5GiB",
          "--init": "default, or uniform:A with a finite A above 0, as in uniform:0.1",
          "--optimizer": f"one of {OPTIMIZERS}", "--schedule": "a schedule",
+         "--group": "PATTERN:NAME=X,… or rank=N:NAME=X,…, as in '*.bias:weight_decay=0'", "--check-loss": "one of on, off",
          "--opt": "NAME=X with a finite number, as in beta1=0.8"}
 PATHS = ("--data", "--kernels", "--log", "--plan-svg", "--plan-json")
 
@@ -74,6 +75,9 @@ class Arguments(BadInput):
         cases += [("--memory", text) for text in ("", "0", "-1", "12q", "1e3", "MiB", "nan", "1 GiB", "9" * 40, "0.1")]
         cases += [("--cuda-graphs", "yes"), ("--optimizer", "adan"), ("--optimizer", ""), ("--schedule", "")]
         cases += [("--opt", text) for text in ("", "beta1", "=1", "beta1=", "beta1=x", "beta1=-1", "beta1=inf", "beta1=1 ")]
+        cases += [("--group", text) for text in ("", "x", "x:", ":rate=1", "x:rate", "x:rate=-1", "x:rate=1,", "x:rate=1,,a=1",
+                                                 "rank=9:rate=1", "rank=x:rate=1", "rank=0.5:rate=1", "x:a=1,a=2")]
+        cases += [("--check-loss", "yes")]
         cases += [("--init", text) for text in ("uniform:", "uniform:0", "uniform:-1", "uniform:nan", "uniform:inf",
                                                 "uniform:1x", "uniform:1e-60", "uniform", "", "normal:1")]
         for option, text in cases:
@@ -95,12 +99,12 @@ class Arguments(BadInput):
                 (("--momentum", "0.5", "--opt", "momentum=0.6"),
                  "a second 'momentum' of the optimizer; expected each number once"),
                 (("--schedule", "cosin"),
-                 "schedule 'cosin'; expected one of constant, cosine, cosine_restarts, exponential, linear, one_cycle, "
-                 "polynomial, staircase, triangle (hint: did you mean 'cosine'?)"),
+                 "schedule 'cosin'; expected one of constant, cosine, cosine_restarts, exponential, linear, multi_step, "
+                 "one_cycle, polynomial, staircase, triangle (hint: did you mean 'cosine'?)"),
                 (("--schedule", "cosine:warm=3"),
                  "schedule 'cosine' with 'warm'; expected numbers steps, least = 0, warm_up = 0"),
                 (("--schedule", "cosine:least"),
-                 "--schedule cosine:least, with 'least'; expected NAME, or NAME:NUMBER=X,… with each number once"),
+                 "--schedule cosine:least; expected NAME, or NAME:NUMBER=X,… with each number once"),
                 (("--schedule", "exponential"), "schedule 'exponential' without 'gamma'; expected numbers gamma")):
             with self.subTest(arguments=arguments):
                 self.refused(train(*arguments), message)

@@ -83,11 +83,34 @@ class Run(unittest.TestCase):
                  "adamw: lr 0.005, beta1 0.9, beta2 0.999, eps 1e-08, weight_decay 0"),
                 (("--clip-norm", "0.5", "--clip-value", "0.1"), "sgd: lr 0.02, momentum 0.9, weight_decay 0; "
                  "elements of gradients cut at 0.1; gradients at most 0.5 long"),
+                (("--group", "rank=1:rate=0.5", "--group", "conv*:weight_decay=0.1"),
+                 "sgd: lr 0.02, momentum 0.9, weight_decay 0; of at most 1 axes: rate 0.5; of 'conv*': weight_decay 0.1"),
+                (("--ema", "0.5"), "sgd: lr 0.02, momentum 0.9, weight_decay 0; means that keep 0.5 are tested"),
+                (("--schedule", "multi_step:at=1/3,gamma=0.5"),
+                 "sgd: lr 0.02, momentum 0.9, weight_decay 0; schedule multi_step:at=1/3,gamma=0.5"),
                 (("--schedule", "cosine:warm_up=2"), "sgd: lr 0.02, momentum 0.9, weight_decay 0; schedule cosine:warm_up=2")):
             with self.subTest(arguments=arguments):
                 done = train("--model", "cnn1", *arguments)
                 self.assertIn(f"\noptimizer {said}\n", done.stdout)
-                self.assertNotEqual(self.trained(done), self.trained(plain))
+                if "--ema" in arguments:
+                    self.assertEqual(self.trained(done), self.trained(plain))
+                else:
+                    self.assertNotEqual(self.trained(done), self.trained(plain))
+
+    def test_batches_that_are_added_up_have_the_bits_of_shards(self):
+        together = train("--model", "cnn1", "--batch", "40", "--shards", "4")
+        for at_once in "1", "4":
+            apart = train("--model", "cnn1", "--batch", "10", "--accumulate", "4", "--at-once", at_once)
+            self.assertIn("; gradients of 4 batches added up\n", apart.stdout)
+            self.assertEqual(self.trained(apart), self.trained(together))
+
+    def test_a_loss_that_is_not_finite_ends_training(self):
+        done = run("train", "--dataset", "synthetic", "--model", "cnn1", "--epochs", "2", "--limit", "640", "--lr", "1e38")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"arenite: program 'train', step \d+, check_loss 'loss': a loss of (NaN|infinity); "
+                         r"expected a finite number \(hint: a smaller learning rate")
+        went_on = train("--model", "cnn1", "--lr", "1e38", "--check-loss", "off")
+        self.assertIn("; goes on where the loss is not finite\n", went_on.stdout)
 
     def test_log(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -192,6 +192,7 @@ TEST_F(ProfiledEpochs, EndTheirRecordingWhenAStepFails) {
   // A set that claims 12 classes: the model's ten logits cannot hold label 11.
   std::vector<std::uint8_t> labels(data_.train.labels.begin(), data_.train.labels.end());
   data::Split split = data_.train;
+  split.classes = 12;
   split.labels = labels;
   fit(split, 0);
   const std::size_t before = heap_bytes();

@@ -1,6 +1,6 @@
 // accumulate(total, value) -> sum: total + value, element by element, as a new version of the
 // total: the sum over the batches of an epoch, or over a batch's parts, lives in a buffer of its
-// own.
+// own. average(mean, value, kept) -> mean: kept · mean + (1 − kept) · value, likewise.
 #include <arenite/expr/builder.hpp>
 
 #include "codelets/map/map.hpp"
@@ -41,6 +41,26 @@ void register_accumulate(Registry& registry) {
                     },
                 .cost = map_cost},
                {});
+  registry.add(
+      {.name = "average",
+       .operands = {{.name = "mean", .renews = graph::Renews::state}, {"value"}, {"kept"}},
+       .results = {"mean"},
+       .infer = [](const OpView& op) -> Results {
+         expect_type(op, 0, DType::float32);
+         expect_like(op, 1, 0);
+         expect_value(op, 2, DType::float32, {1}, "the share of the mean that stays");
+         return like_first(op);
+       },
+       .formula =
+           [](const OpView&) {
+             expr::Builder formula;
+             constexpr expr::Type type = expr::Type::float32;
+             const auto mean = formula.operand(type), value = formula.operand(type),
+                        kept = formula.operand(type);
+             return graph::ElementFormula{formula.finish({kept * mean + (1 - kept) * value})};
+           },
+       .cost = map_cost},
+      {});
 }
 
 }  // namespace arenite::codelets

@@ -49,6 +49,39 @@ TEST(Accumulate, IntegersWrapAround) {
   EXPECT_EQ(h.read<std::int64_t>(total).front(), std::numeric_limits<std::int64_t>::min());
 }
 
+TEST(Accumulate, AveragesKeepAShareOfTheMean) {
+  OpHarness h;
+  for (const float kept : {0.0f, 0.75f, 1.0f}) {
+    const std::string tag = std::to_string(kept);
+    const auto mean = h.random("mean" + tag, {5, 7}), value = h.random("value" + tag, {5, 7}),
+               share = h.declare("kept" + tag, DType::float32, {1});
+    h.write<float>(share, {kept});
+    const auto before = h.read<float>(mean), now = h.read<float>(value);
+    h.op("average", {mean, value, share});
+    EXPECT_EQ(h.run("tiles"), runtime::StatusWord::ok);
+    const auto after = h.read<float>(mean);
+    for (std::size_t i = 0; i < after.size(); ++i)
+      EXPECT_NEAR(after[i], kept * before[i] + (1 - kept) * now[i], 1e-7);
+    if (kept != 0.75f) {
+      EXPECT_EQ(after, kept == 0 ? now : before);
+    }
+  }
+  const auto mean = h.random("mean", {3}), wide = h.random("wide", {3, 1}),
+             two = h.random("two", {2});
+  expect_error(
+      [&] {
+        h.op("average", {mean, wide, two});
+      },
+      "average: operand 'value' (wide) of shape [3, 1]; expected [3], the shape of "
+      "'mean'");
+  expect_error(
+      [&] {
+        h.op("average", {mean, mean, two});
+      },
+      "average: operand 'kept' (two) of shape [2]; expected [1], the share of the mean "
+      "that stays");
+}
+
 TEST(Accumulate, RefusesWhatDoesNotMatch) {
   OpHarness h;
   const auto a = h.random("a", {2, 3}), b = h.random("b", {3, 2});

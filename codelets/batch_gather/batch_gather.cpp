@@ -73,10 +73,10 @@ void register_batch_gather(Registry& registry) {
                 .infer = infer,
                 .cost = cost,
                 .of_share = of_share,
-                .status_messages = {{static_cast<std::uint32_t>(GatherFault::cursor),
-                                     "a cursor that reaches beyond the order of samples"},
-                                    {static_cast<std::uint32_t>(GatherFault::index),
-                                     "an order that names a sample outside the data set"}}},
+                .fault = faults({{static_cast<std::uint32_t>(GatherFault::cursor),
+                                  "a cursor that reaches beyond the order of samples"},
+                                 {static_cast<std::uint32_t>(GatherFault::index),
+                                  "an order that names a sample outside the data set"}})},
                batch_gather_kernels());
 }
 

@@ -53,7 +53,7 @@ void register_dynamic_slice(Registry& registry) {
                 .infer = infer,
                 .gradient = gradient,
                 .simplify = simplify,
-                .status_messages = rows_status_messages()},
+                .fault = faults(begin_fault)},
                dynamic_slice_kernels());
 }
 

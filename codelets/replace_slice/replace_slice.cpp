@@ -74,9 +74,9 @@ void gradient(graph::GradientContext& context) {
 }  // namespace
 
 void register_replace_slice(Registry& registry) {
-  auto messages = rows_status_messages();
-  messages.emplace_back(static_cast<std::uint32_t>(RowsFault::end),
-                        "an end that is not begin and the replacement's rows");
+  FaultTexts texts = begin_fault;
+  texts.emplace_back(static_cast<std::uint32_t>(RowsFault::end),
+                     "an end that is not begin and the replacement's rows");
   registry.add({.name = "replace_slice",
                 .operands = {{.name = "x", .renews = graph::Renews::buffers},
                              {"replacement"},
@@ -87,7 +87,7 @@ void register_replace_slice(Registry& registry) {
                 .gradient = gradient,
                 .cost = cost,
                 .simplify = simplify,
-                .status_messages = messages},
+                .fault = faults(texts)},
                replace_slice_kernels());
 }
 

@@ -99,12 +99,11 @@ sgd::Updates::Updates(const OpView& op) : rule(op), has_velocity(op.has_operand(
 
 void sgd::expect_rule(const OpView& op, const Operands& at) {
   expect_value(op, at.learning_rate, DType::float32, {1}, "one number");
-  for (const char* name : {"momentum", "weight_decay"}) {
-    const double value = op.real(name);
-    if (!(value >= 0) || !std::isfinite(value)) {
-      fail({.found = std::string(name) + "=" + graph::to_string(value),
-            .expected = "a number of at least 0"});
-    }
+  for (const auto& [name, below] : {std::pair("momentum", true), {"weight_decay", false}}) {
+    const double given = op.real(name);
+    if (given >= 0 && (below ? given < 1 : std::isfinite(given))) continue;
+    fail({.found = std::string(name) + "=" + graph::to_string(*op.attributes().find(name)),
+          .expected = below ? "a number from 0 to below 1" : "a number of at least 0"});
   }
   if (op.has_operand(at.velocity)) expect_like(op, at.velocity, at.weight);
 }

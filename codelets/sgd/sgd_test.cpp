@@ -141,7 +141,7 @@ TEST(Sgd, RefusesWhatDoesNotMatch) {
       [&] {
         h.op("sgd", {w, g, lr}, {{"momentum", -0.5}});
       },
-      "sgd: momentum=-0.5; expected a number of at least 0");
+      "sgd: momentum=-0.5; expected a number from 0 to below 1");
   expect_error(
       [&] {
         h.op("sgd", {w, g, lr}, {{"weight_decay", std::nan("")}});

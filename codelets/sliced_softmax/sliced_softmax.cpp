@@ -60,9 +60,8 @@ constexpr int softmax_flops = 25, grad_flops = 4;
 }  // namespace
 
 void register_sliced_softmax(Registry& registry) {
-  const std::vector<std::pair<std::uint32_t, std::string>> messages{
-      {static_cast<std::uint32_t>(PrefixFault::range),
-       "a prefix that is negative or longer than the last axis"}};
+  const auto fault = faults({{static_cast<std::uint32_t>(PrefixFault::range),
+                              "a prefix that is negative or longer than the last axis"}});
 
   registry.add({.name = "sliced_softmax",
                 .operands = {{"x"}, value_schema},
@@ -73,7 +72,7 @@ void register_sliced_softmax(Registry& registry) {
                 .in_place = {{0, 0}},
                 .cost = cost_each<softmax_flops>,
                 .of_share = rows_of_first<2>,
-                .status_messages = messages},
+                .fault = fault},
                sliced_softmax_kernels());
   registry.add({.name = "sliced_softmax_grad",
                 .operands = {{"gradient"}, {"y"}, value_schema},
@@ -82,7 +81,7 @@ void register_sliced_softmax(Registry& registry) {
                 .infer = infer_grad,
                 .in_place = {{0, 0}, {0, 1}},
                 .cost = cost_each<grad_flops>,
-                .status_messages = messages},
+                .fault = fault},
                sliced_softmax_grad_kernels());
 }
 

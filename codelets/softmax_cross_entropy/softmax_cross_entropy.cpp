@@ -56,6 +56,21 @@ std::optional<graph::OfShare> loss_of_share(const OpView& op, const graph::Share
   return graph::OfShare{.results = {sum, sum, rows}, .attributes = std::move(attributes)};
 }
 
+/// Labels of a lane are rows of the batch's, or a batch of their own.
+ErrorText wrong_label(const OpView& op, std::uint32_t code, std::span<const void* const> operands) {
+  const std::int64_t row = std::int64_t{code} - 1, first = op.operand(1).offset / 4,
+                     classes = op.operand(0).shape[1];
+  const bool is_apart = op.op().lane > 0 && first == 0;
+  const std::string label =
+      operands[1] == nullptr
+          ? "a label"
+          : "label " + std::to_string(static_cast<const std::int32_t*>(operands[1])[row]);
+  return {.found = label + " of sample " + std::to_string(first + row) +
+                   (is_apart ? " of lane " + std::to_string(op.op().lane) : ""),
+          .expected = "0 to " + std::to_string(classes - 1) + ", one of " +
+                      std::to_string(classes) + " classes"};
+}
+
 }  // namespace
 
 void register_softmax_cross_entropy(Registry& registry) {
@@ -68,8 +83,7 @@ void register_softmax_cross_entropy(Registry& registry) {
                 .in_place = {{2, 0}},
                 .cost = cost_each<25>,  // about twenty operations an exponential
                 .of_share = loss_of_share,
-                .status_messages = {{static_cast<std::uint32_t>(LabelFault::range),
-                                     "a label that names no class of the logits"}}},
+                .fault = wrong_label},
                softmax_cross_entropy_kernels());
 }
 

@@ -4,10 +4,11 @@
 
 namespace arenite::codelets {
 
-/// Codes that softmax_cross_entropy writes to the status word.
-enum class LabelFault : std::uint32_t {
-  range = 1,  ///< a label outside 0..C−1: that row adds nothing to the sums, its gradient is zeros
-};
+/// The code that softmax_cross_entropy writes to the status word of a row whose label is outside
+/// 0..C−1: it adds nothing to the sums, and its gradient is zeros.
+constexpr std::uint32_t label_fault(std::int64_t row) noexcept {
+  return static_cast<std::uint32_t>(row) + 1;
+}
 
 /// What its kernels know of an op.
 struct LossSizes {

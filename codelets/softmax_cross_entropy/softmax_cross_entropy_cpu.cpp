@@ -58,7 +58,7 @@ void run_loss(const KernelCall& call, const LossSizes& state) {
     float* gradient = call.out<float>(2) + r * classes;
     const std::int64_t label = labels[r];
     if (label < 0 || label >= classes) {
-      call.status->report(call.op, static_cast<std::uint32_t>(LabelFault::range));
+      call.status->report(call.op, label_fault(r));
       std::fill_n(gradient, classes, 0.0f);
       continue;
     }

@@ -46,8 +46,8 @@ struct Loss {
   ARENITE_GPU bool has_class(std::int64_t label) const {
     return static_cast<std::uint64_t>(label) < static_cast<std::uint64_t>(s.classes);
   }
-  ARENITE_GPU void report() const {
-    cuda::report(status, op, static_cast<std::uint32_t>(LabelFault::range));
+  ARENITE_GPU void report(std::int64_t row) const {
+    cuda::report(status, op, static_cast<std::uint32_t>(row) + 1);  // label_fault of it
   }
   /// A row's loss is log Σ exp(x) − x[label], hit where the largest is the label's.
   ARENITE_GPU double loss_of(double sum, const Largest& largest, float at_label) const {
@@ -101,7 +101,7 @@ struct RowsOfThreads {
     float* to = all.gradient + r * classes;
     const std::int64_t label = all.labels[r];
     const bool known = all.has_class(label);
-    if (!known) all.report();
+    if (!known) all.report(r);
     float row[few_classes], at_label = 0;
     each_class(classes, [&](int c) { row[c] = from[c]; });
     Largest largest{0, -1};
@@ -149,7 +149,7 @@ struct RowsOfBlocks {
     double* const part = parts + 2 * r;
     if (!all.has_class(label)) {
       block.each([&](int t) {
-        if (t == 0) all.report();
+        if (t == 0) all.report(r);
         if (t < 2) part[t] = 0;
         for (std::int64_t c = t; c < classes; c += threads) to[c] = 0;
       });

@@ -199,11 +199,11 @@ typedef enum arenite_state_kind {
   ARENITE_BUFFER = 2
 } arenite_state_kind;
 
-/* Parameters, states of the optimizer, among them "learning_rate", float32 [1], of a model that can
- * be trained, and "step", int64 [1], how many steps there were, where its optimizer or schedule
- * asks for that, and buffers. All begin with what arenite_compile was given among the constants,
+/* Parameters, states of the optimizer, among them "step", int64 [1], how many steps there were, where
+ * its optimizer or schedule asks for that, and buffers, among them "learning_rate", float32 [1], of
+ * a model that can be trained. All begin with what arenite_compile was given among the constants,
  * else with what the script says, else with zeros. Of those that share a name, with a constant too,
- * the first has it, and others are called as "optimizer_state/learning_rate" and "buffer/step". */
+ * the first has it, and others are called as "optimizer_state/step" and "buffer/learning_rate". */
 ARENITE_API size_t arenite_state_count(const arenite_model* model);
 ARENITE_API arenite_status arenite_state(const arenite_model* model, size_t index,
                                          arenite_port* port, arenite_state_kind* kind,
@@ -222,6 +222,12 @@ ARENITE_API arenite_status arenite_load(arenite_model* model, const char* path, 
 
 /* ---- training ------------------------------------------------------------------------------- */
 
+/* arenite_evaluate with the means of parameters that `train(…, average(decay=0.999))` keeps, in their
+ * place. */
+ARENITE_API arenite_status arenite_evaluate_averaged(arenite_model* model,
+                                                     const arenite_tensor* inputs,
+                                                     size_t input_count, void* const* outputs,
+                                                     size_t output_count, char** message);
 /* 1 where the script has a `train` statement. */
 ARENITE_API int arenite_is_trainable(const arenite_model* model);
 /* What steps are scaled by, "learning_rate" among the states. It is at least 0, and finite. */

@@ -44,7 +44,7 @@ struct Port {
 
 /// What a model keeps between its evaluations. Of values of one name in several classes the first
 /// has it, of constants, parameters, optimizer states, buffers, and the others are called as
-/// "optimizer_state/learning_rate".
+/// "optimizer_state/weight.velocity".
 struct StatePort : Port {
   graph::StorageClass cls = graph::StorageClass::buffer;  ///< or parameter, or optimizer_state
 };
@@ -93,6 +93,10 @@ class Model {
   /// range): the op that finds it writes nothing, and nothing behind it changes a buffer. What ops
   /// before it have replaced in a buffer's own bytes (see `copies`) stays replaced.
   void evaluate(std::span<const NamedBytes> inputs, std::span<void* const> outputs);
+
+  /// The same with the means of parameters that the graph's training keeps, in their place; before
+  /// a first step those are the parameters. Throws Error where it keeps none.
+  void evaluate_averaged(std::span<const NamedBytes> inputs, std::span<void* const> outputs);
 
   bool is_trainable() const noexcept;
   /// One training step: as `evaluate`, then one update of each parameter. Outputs are those from

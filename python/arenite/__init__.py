@@ -40,7 +40,8 @@ from .tensor import (
     parameter as parameter,
     state as state,
 )
-from .trainer import Evaluation as Evaluation, Trainer as Trainer
+from .progress import Evaluation as Evaluation
+from .trainer import Trainer as Trainer
 from .updates import grad as grad, train as train
 
 # Of modules only those that are meant to be used as such.

@@ -77,6 +77,7 @@ _CHECKED: Dict[str, List[Any]] = {
     "input": [c_void_p, c_size_t, POINTER(Port)],
     "output": [c_void_p, c_size_t, POINTER(Port)],
     "evaluate": [c_void_p, *_NAMED, *_OUTPUTS],
+    "evaluate_averaged": [c_void_p, *_NAMED, *_OUTPUTS],
     "model_memory": [c_void_p, POINTER(Memory)],
     "model_plan": [c_void_p, _ANY_PLACE],
     "model_picture": [c_void_p, _ANY_PLACE],

@@ -20,6 +20,10 @@ class Name(str):
     """An attribute that scripts write without quotes, as `optimizer=sgd`."""
 
 
+class Bare(str):
+    """An argument that scripts write without its name, as `group("*.bias", rate=0.1)`."""
+
+
 def quote(text: str) -> str:
     def escaped(found: Any) -> str:
         c = found[0]
@@ -54,7 +58,10 @@ def call_text(
         return repr(float(value))
 
     words = [*map(reference, operands)]
-    words += [f"{name}={literal(value)}" for name, value in attributes.items()]
+    words += [
+        str(value) if isinstance(value, Bare) else f"{name}={literal(value)}"
+        for name, value in attributes.items()
+    ]
     return f"{op}({', '.join(words)})"
 
 

@@ -113,6 +113,14 @@ class Model:
         self._changed()
         return self._formed(made)
 
+    def averaged(self, /, *arrays: Any, **inputs: Any) -> Any:
+        """As a call, with the means of parameters that `train(…, average=…)` keeps, in their place.
+        Before a first step those are the parameters.
+        """
+        return self._formed(
+            self._run(library().evaluate_averaged, self._named(arrays, inputs), None)
+        )
+
     @property
     def trainable(self) -> bool:
         """Whether it was compiled with `arenite.train(…)` among its updates."""

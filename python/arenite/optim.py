@@ -6,9 +6,9 @@ attributes: `Optimizer("adam", 0.001, beta1=0.9)` is what `Adam(0.001)` makes.
 
 from typing import Any, Dict, Optional, Tuple
 
-from .calls import Name
+from .calls import Name, quote
 from .errors import InvalidError, InvalidTypeError
-from .rules import is_number
+from .rules import integer, is_number
 
 
 def _number(what: str, value: Any, below: float = float("inf")) -> float:
@@ -26,11 +26,18 @@ def _pair(what: str, value: Any) -> Tuple[float, float]:
     return _number(f"{what}[0]", value[0], 1), _number(f"{what}[1]", value[1], 1)
 
 
+def _number_or_steps(what: str, value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [int(integer(what, step, least=0)) for step in value]
+    return _number(what, value)
+
+
 class Optimizer:
     """Any optimizer that there is as an operator, by its name and the numbers that it has."""
 
     def __init__(self, operator: str, lr: float, **numbers: float):
-        settings = {"learning_rate", "schedule", "clip_norm", "clip_value"} & set(numbers)
+        others = {"learning_rate", "schedule", "clip_norm", "clip_value", "check_loss"}
+        settings = others & set(numbers)
         if settings:
             raise InvalidError(
                 f"{min(settings)!r} as a number of an optimizer; expected its own (hint: "
@@ -68,14 +75,14 @@ class Schedule:
     the step from 1 on, as in Schedule(formula="1 / sqrt($1)").
     """
 
-    def __init__(self, name: Optional[str] = None, *, formula: Optional[str] = None, **numbers: float):
+    def __init__(self, name: Optional[str] = None, *, formula: Optional[str] = None, **numbers: Any):
         if (name is None) == (formula is None) or (name is None) != (not numbers):
             raise InvalidError(
                 f"a schedule {name!r} with formula {formula!r} and numbers {numbers}; expected a "
                 "name and its numbers, or a formula"
             )
         self.name, self.formula = name, formula
-        self.numbers = {key: _number(key, value) for key, value in numbers.items()}
+        self.numbers = {key: _number_or_steps(key, value) for key, value in numbers.items()}
 
     def text(self) -> str:
         """As scripts have it."""
@@ -86,6 +93,64 @@ class Schedule:
 
     def __repr__(self) -> str:
         return f"Schedule[{self.text()}]"
+
+
+class Group:
+    """Parameters that are updated otherwise: those whose names match, or that have no more axes.
+
+    names: patterns as in a shell, "*.bias, norm?.*"; None: of any name
+    rank: at most so many axes: 1 is of biases and what norms scale by; None: any
+    rate: what the learning rate is multiplied by
+    numbers: of the optimizer, as weight_decay=0
+
+    Of several groups the first that a parameter is in counts.
+    """
+
+    def __init__(
+        self,
+        names: Optional[str] = None,
+        *,
+        rank: Optional[int] = None,
+        rate: float = 1.0,
+        **numbers: float,
+    ):
+        if names is not None and not isinstance(names, str):
+            raise InvalidTypeError(f'names {names!r} of a group; expected patterns, as "*.bias"')
+        self.names, self.rate = names, _number("rate", rate)
+        self.rank = None if rank is None else integer("rank", rank, least=0)
+        self.numbers = {name: _number(name, value) for name, value in numbers.items()}
+
+    def text(self) -> str:
+        """As scripts have it."""
+        words = [] if self.names is None else [quote(self.names)]
+        words += [] if self.rank is None else [f"rank={int(self.rank)}"]
+        numbers = {"rate": self.rate, **self.numbers}
+        words += [f"{name}={value!r}" for name, value in numbers.items()]
+        return f"group({', '.join(words)})"
+
+    def __repr__(self) -> str:
+        return f"Group[{self.text()}]"
+
+
+class Average:
+    """Means of parameters over steps, kept beside them, as torch.optim.swa_utils.AveragedModel.
+
+    decay: what stays of the mean in each step, as 0.999; 0: all steps count alike
+    begin: the first step that counts, from 1 on; before, the mean is the parameter
+    every: so many steps apart
+    """
+
+    def __init__(self, decay: float = 0.0, begin: int = 1, every: int = 1):
+        self.decay = _number("decay", decay, 1)
+        self.begin = integer("begin", begin, least=1)
+        self.every = integer("every", every, least=1)
+
+    def text(self) -> str:
+        """As scripts have it."""
+        return f"average(decay={self.decay!r}, begin={int(self.begin)}, every={int(self.every)})"
+
+    def __repr__(self) -> str:
+        return f"Average[{self.text()}]"
 
 
 class SGD(Optimizer):

@@ -4,7 +4,7 @@ parameters.
 
 import sys
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -16,22 +16,12 @@ from .layers import CrossEntropy
 from .model import Model, compile
 from .options import Options
 from .plan import Plan
+from .progress import Epoch, Evaluation, Progress
 from .rules import integer
 from .session import Session
+from .optim import Average, Group
 from .tensor import Tensor, input
 from .updates import expect_optimizer, settings_of, train
-
-
-class Evaluation(NamedTuple):
-    loss: float  # the mean over the samples
-    accuracy: Optional[float]  # 0 … 1; None where the loss does not tell
-
-
-class Epoch(NamedTuple):
-    loss: float
-    accuracy: Optional[float]
-    validation: Optional[Evaluation]
-    seconds: float
 
 
 class Trainer:
@@ -42,7 +32,7 @@ class Trainer:
         F.softmax_cross_entropy returns, which tells accuracy too. "cross_entropy" takes logits [N,
         C] and labels [N], integers.
     optimizer: such as arenite.optim.SGD(lr=0.02, momentum=0.9)
-    schedule, clip_norm, clip_value: as `arenite.train` has them
+    schedule, clip_norm, clip_value, groups, average, check_loss: as `arenite.train` has them
     inputs: the shape of one sample, without the batch, as (28, 28, 1), or an arenite.input with it;
         None: that of the first samples given
     batch: samples a step
@@ -68,6 +58,9 @@ class Trainer:
         schedule: Any = None,
         clip_norm: Optional[float] = None,
         clip_value: Optional[float] = None,
+        groups: Sequence[Group] = (),
+        average: Optional[Average] = None,
+        check_loss: bool = True,
         **options: Any,
     ):
         Options(**options)  # which refuses what there is not
@@ -83,7 +76,14 @@ class Trainer:
         if not callable(loss) or isinstance(loss, type):
             raise InvalidTypeError(f"loss {loss!r}; expected a function of outputs and targets")
         self.module, self.loss, self.optimizer = module, loss, optimizer
-        self._settings = {"schedule": schedule, "clip_norm": clip_norm, "clip_value": clip_value}
+        self._settings = {
+            "schedule": schedule,
+            "clip_norm": clip_norm,
+            "clip_value": clip_value,
+            "groups": groups,
+            "average": average,
+            "check_loss": check_loss,
+        }
         settings_of(**self._settings)
         self.batch = integer("batch", batch, least=1)
         self._session, self._options = session, options
@@ -106,6 +106,7 @@ class Trainer:
         buffers = getattr(module, "named_buffers", None)
         self._buffers: Dict[str, Tensor] = {} if buffers is None else dict(buffers())
         self._seen: Dict[Data, int] = {}  # versions of the parameters that the models know
+        self._classes: Optional[int] = None  # of a cross-entropy's logits
         self._models: Dict[Tuple[int, Tuple[str, ...]], Model] = {}  # by batch, and what is frozen
         # What predicts, and the versions of the parameters that it knows.
         self._predictors: Dict[int, Tuple[Model, Dict[Data, int]]] = {}
@@ -163,6 +164,19 @@ class Trainer:
                 model.state.write(name, data.current())
                 known[data] = data.version
 
+    def _take_averages(self, model: Model) -> None:
+        if self._settings["average"] is None:
+            raise InvalidError(
+                "means of parameters asked for, where training makes none; expected a trainer with "
+                "average=arenite.optim.Average(…)"
+            )
+        if self._newest is None or not self._newest.state["step"]:
+            return  # as the parameters are
+        for name in model.parameters:
+            mean = f"{name}.average"
+            if mean in self._newest.state:
+                model.state.write(name, self._newest.state[mean])
+
     def _trained(self) -> None:
         """The newest model has, and knows, the parameters' values."""
         if self._newest is not None:
@@ -189,11 +203,26 @@ class Trainer:
         if self._target is None:
             self._target = (array.shape[1:], "int32" if array.dtype.kind in "iu" else "float32")
         dtype = self._target[1]
-        if dtype != "int32" or array.dtype == np.int32:
-            return array
-        if array.dtype.kind not in "iu":
-            raise InvalidTypeError(f"{array.dtype.name} for y; expected integers")
-        return exact(array, "int32", "y")
+        if dtype == "int32" and array.dtype != np.int32:
+            if array.dtype.kind not in "iu":
+                raise InvalidTypeError(f"{array.dtype.name} for y; expected integers")
+            array = exact(array, "int32", "y")
+        if isinstance(self.loss, nn.CrossEntropyLoss):
+            self._check_labels(array)
+        return array
+
+    def _check_labels(self, labels: np.ndarray) -> None:
+        """All of them, before a step is made with any."""
+        if self._sample is None or labels.ndim != 1:
+            return
+        if self._classes is None:
+            self._classes = self._outputs(1)[1].shape[-1]
+        wrong = np.flatnonzero((labels < 0) | (labels >= self._classes))
+        if len(wrong):
+            raise InvalidError(
+                f"label {labels[wrong[0]]} of sample {wrong[0]}; expected 0 to {self._classes - 1}, "
+                f"one of {self._classes} classes"
+            )
 
     def _batches(self, count: int) -> List[Tuple[int, int]]:
         return [(begin, min(begin + self.batch, count)) for begin in range(0, count, self.batch)]
@@ -217,19 +246,25 @@ class Trainer:
         self._trained()
         return found
 
-    def evaluate(self, x: Any, y: Any) -> Evaluation:
-        """Mean loss and accuracy over any number of samples. Changes nothing."""
+    def evaluate(self, x: Any, y: Any, averaged: bool = False) -> Evaluation:
+        """Mean loss and accuracy over any number of samples. Changes nothing.
+        averaged: with the means of parameters that `average` keeps.
+        """
         x = self._samples(x)
         y = self._targets(y, len(x))
         if len(x) == 0:
             raise InvalidError("an evaluation on 0 samples; expected at least 1")
         sums = np.zeros(2)
         for begin, end in self._batches(len(x)):
-            sums += _sums(self._model(end - begin)(x[begin:end], y[begin:end]), end - begin)
+            model = self._model(end - begin)
+            run = model.averaged if averaged else model
+            sums += _sums(run(x[begin:end], y[begin:end]), end - begin)
         return _means(sums, len(x))
 
-    def predict(self, x: Any) -> np.ndarray:
-        """What the module returns for any number of samples."""
+    def predict(self, x: Any, averaged: bool = False) -> np.ndarray:
+        """What the module returns for any number of samples.
+        averaged: with the means of parameters that `average` keeps.
+        """
         x = self._samples(x)
         if len(x) == 0:
             raise InvalidError("a prediction for 0 samples; expected at least 1")
@@ -244,6 +279,9 @@ class Trainer:
             for name in self._buffers:
                 if self._newest is not None and name in model.state:
                     model.state.write(name, self._newest.state[name])
+            if averaged:
+                self._take_averages(model)
+                known.clear()  # which has others than the parameters now
             parts.append(model(x[begin:end]))
         return np.concatenate(parts)
 
@@ -273,7 +311,7 @@ class Trainer:
             raise InvalidTypeError("validation that is no pair; expected (x, y)")
         # Before the first epoch, not after it, says what is wrong with the data.
         borrow(x[:1], "x", "float32", (1, *(self._sample or ())))
-        line = _Progress(epochs, len(x), sys.stderr.isatty() if progress is None else progress)
+        line = Progress(epochs, len(x), sys.stderr.isatty() if progress is None else progress)
         random, history = np.random.default_rng(seed), []
         for epoch in range(epochs):
             began, sums = time.perf_counter(), np.zeros(2)
@@ -321,50 +359,3 @@ def _sums(found: Dict[str, np.ndarray], count: int) -> Any:
 def _means(sums: np.ndarray, count: int) -> Evaluation:
     loss, accuracy = (sums / count).tolist()
     return Evaluation(loss, None if np.isnan(accuracy) else accuracy)
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds + 0.5), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def _figures(found: Any) -> str:
-    text = f"loss {found.loss:.4f}"
-    return text if found.accuracy is None else f"{text}  accuracy {100 * found.accuracy:.2f} %"
-
-
-class _Progress:
-    """One line that is written over and over, at most ten times a second."""
-
-    def __init__(self, epochs: int, samples: int, wanted: bool):
-        self.epochs, self.samples, self.wanted = epochs, samples, wanted
-        self.terminal = sys.stderr.isatty()
-        self.began = self.shown = time.perf_counter()
-        self.width = 0
-
-    def write(self, text: str, end: str) -> None:
-        start = "\r" if self.terminal else ""
-        sys.stderr.write(start + text.ljust(self.width if self.terminal else 0) + end)
-        sys.stderr.flush()
-        self.width = 0 if end else len(text)
-
-    def show(self, epoch: int, done: int, loss: float) -> None:
-        now = time.perf_counter()
-        if not self.wanted or not self.terminal or now - self.shown < 0.1:
-            return
-        self.shown = now
-        share = (epoch * self.samples + done) / (self.epochs * self.samples)
-        left = _duration((now - self.began) * (1 - share) / share)
-        self.write(
-            f"epoch {epoch + 1}/{self.epochs}  {done}/{self.samples}  loss {loss:.4f}  ETA {left}",
-            "",
-        )
-
-    def end(self, epoch: int, found: Epoch) -> None:
-        if not self.wanted:
-            return
-        text = f"epoch {epoch + 1}/{self.epochs}  {_figures(found)}"
-        if found.validation is not None:
-            text += f"  validation {_figures(found.validation)}"
-        self.write(f"{text}  {found.seconds:.2f} s", "\n")

@@ -3,10 +3,10 @@
 from typing import Any, Dict, List, Optional, Sequence
 
 from . import graph
-from .calls import Name
+from .calls import Bare, Name
 from .errors import InvalidError, InvalidTypeError
 from .graph import Node, TensorList, Update, reachable
-from .optim import Schedule
+from .optim import Average, Group, Schedule
 from .rules import is_number, text
 from .shaping import replacement
 from .tensor import Tensor, TensorLike, as_tensor, node_of
@@ -139,7 +139,15 @@ def expect_optimizer(value: Any) -> None:
         )
 
 
-def settings_of(schedule: Any, clip_norm: Any, clip_value: Any) -> Dict[str, Any]:
+def settings_of(
+    schedule: Any = None,
+    clip_norm: Any = None,
+    clip_value: Any = None,
+    groups: Any = (),
+    average: Any = None,
+    check_loss: Any = True,
+) -> Dict[str, Any]:
+    """What `train` says of all this in scripts."""
     settings: Dict[str, Any] = {}
     if schedule is not None:
         if not isinstance(schedule, Schedule):
@@ -154,6 +162,21 @@ def settings_of(schedule: Any, clip_norm: Any, clip_value: Any) -> Dict[str, Any
         if not is_number(limit) or not 0 < limit < float("inf"):
             raise InvalidError(f"{name} {limit!r}; expected a number above 0")
         settings[name] = float(limit)
+    for i, group in enumerate([groups] if isinstance(groups, Group) else groups):
+        if not isinstance(group, Group):
+            raise InvalidTypeError(
+                f"{group!r} among the groups; expected some such as arenite.optim.Group('*.bias', "
+                "weight_decay=0)"
+            )
+        settings[f"group {i}"] = Bare(group.text())
+    if average is not None:
+        if not isinstance(average, Average):
+            raise InvalidTypeError(
+                f"average {average!r}; expected one such as arenite.optim.Average(decay=0.999)"
+            )
+        settings["average"] = Bare(average.text())
+    if not check_loss:
+        settings["check_loss"] = 0
     return settings
 
 
@@ -173,6 +196,9 @@ def train(
     schedule: Optional[Schedule] = None,
     clip_norm: Optional[float] = None,
     clip_value: Optional[float] = None,
+    groups: Sequence[Group] = (),
+    average: Optional[Average] = None,
+    check_loss: bool = True,
 ) -> Update:
     """One step of an optimizer, of all trainable parameters that the loss depends on unless some are
     given.
@@ -180,6 +206,9 @@ def train(
     schedule: what multiplies the learning rate in each step
     clip_norm: all gradients together are made this long where they are longer
     clip_value: no element of a gradient is farther from 0
+    groups: parameters that are updated otherwise
+    average: means of parameters, which the model's `averaged` computes with
+    check_loss: a loss that is not finite is an error, and the step changes nothing
 
     Give it to `arenite.compile(…, updates=[…])`; the model's `train_step` does it, a plain run does
     not.
@@ -191,6 +220,7 @@ def train(
         raise InvalidError("train: no parameters; expected a loss that depends on some that are trainable")
     for parameter in chosen:
         _target("train", parameter, graph.PARAMETER)
-    attributes = {**optimizer.attributes(), **settings_of(schedule, clip_norm, clip_value)}
+    settings = settings_of(schedule, clip_norm, clip_value, groups, average, check_loss)
+    attributes = {**optimizer.attributes(), **settings}
     attributes["parameters"] = TensorList(chosen)
     return Update(Node("train", [loss], attributes, []))

@@ -110,6 +110,116 @@ class Schedules(testing.TestCase):
         self.assertClose(np.array(found), np.array(factors), 1e-5)
 
 
+def fixtures(key):
+    path = pathlib.Path(__file__).with_name("training.json")
+    return [case for case in json.loads(path.read_text()) if key in case]
+
+
+class Groups(testing.TestCase):
+    def test_are_those_of_pytorch(self):
+        first, second = (
+            arenite.parameter(np.array(optimizers.WEIGHT, np.float32), name=name)
+            for name in ("first", "layer.second")
+        )
+        slope = arenite.input("slope", first.shape)
+        half = arenite.constant(np.array(optimizers.CURVATURE, np.float32) / 2)
+        loss = sum((half * w * w + slope * w).sum() for w in (first, second))
+        group = optim.Group("*.sec?nd", rate=optimizers.GROUP["lr"] / 0.1, weight_decay=0.3)
+        step = arenite.train(loss, optim.AdamW(0.1, weight_decay=0.0), groups=[group])
+        model = arenite.compile(loss, updates=[step])
+        for i in range(1, optimizers.STEPS + 1):
+            model.train_step(slope=optimizers.slope(i))
+        (wanted,) = fixtures("groups")
+        for name, weight in zip(("first", "layer.second"), wanted["groups"]):
+            self.assertLess(np.abs(model.state[name] - np.array(weight)).max(), 1e-5)
+
+    def test_are_the_first_that_a_parameter_is_in(self):
+        w, b = (arenite.parameter(np.ones(shape, np.float32), name=name)
+                for name, shape in (("w", (2, 3)), ("b", (3,))))
+        loss = (w * b).sum()
+        groups = [optim.Group(rank=1, rate=0), optim.Group("*", rate=0.5)]
+        model = arenite.compile(loss, updates=[arenite.train(loss, optim.SGD(1.0), groups=groups)])
+        model.train_step()
+        self.assertArray(model.state["w"], np.full((2, 3), 0.5, np.float32))
+        self.assertArray(model.state["b"], np.ones(3, np.float32))
+
+    def test_that_name_nothing_are_refused(self):
+        for group, words in (
+            (optim.Group("*.bias"), "<script>:10:1: a group of parameters '*.bias', which none is "
+             "called; expected a pattern that one has of weight (hint"),
+            (optim.Group("weight", speed=1), "<script>:10:103: sgd: unknown attribute 'speed'"),
+            (optim.Group("weight", momentum=1), "<script>:10:1: sgd 'weight': momentum=1.0"),
+        ):
+            with self.assertRefused(words):
+                descent(optim.SGD(0.1), groups=[group])
+        with self.assertRefused("rate -1; expected a number of at least 0"):
+            optim.Group("*", rate=-1)
+        with self.assertRefused("'*' among the groups", TypeError):
+            descent(optim.SGD(0.1), groups="*")
+
+
+class Averages(testing.TestCase):
+    def test_are_those_of_pytorch(self):
+        for case in fixtures("average"):
+            with self.subTest(**case):
+                model = descent(optim.SGD(0.1), average=optim.Average(**case["average"]))
+                slope = optimizers.slope(0)
+                self.assertEqual(model.averaged(slope=slope), model(slope=slope))
+                for i in range(1, optimizers.STEPS + 1):
+                    model.train_step(slope=optimizers.slope(i))
+                mean = model.state["weight.average"]
+                self.assertLess(np.abs(mean - np.array(case["weight"])).max(), 1e-5)
+                plain = model(slope=slope)
+                found = model.averaged(slope=slope)
+                self.assertNotEqual(found, plain)
+                model.state["weight"] = mean
+                self.assertEqual(found, model(slope=slope))
+
+    def test_of_what_the_loss_does_not_use_are_that(self):
+        used, other = (arenite.parameter(np.ones(3, np.float32), name=name) for name in "uo")
+        loss = (used * used).sum()
+        step = arenite.train(
+            loss, optim.SGD(0.25), [used, other], average=optim.Average(decay=0.5)
+        )
+        model = arenite.compile(used + other, updates=[step])
+        model.train_step()
+        model.train_step()
+        self.assertArray(model.state["o.average"], np.ones(3, np.float32))
+        self.assertArray(model.averaged(), 1 + model.state["u.average"])
+        with self.assertRefused("means of parameters asked for, where training makes none"):
+            descent(optim.SGD(0.1)).averaged(slope=optimizers.slope(0))
+        with self.assertRefused("decay 1; expected a number of at least 0 and below 1"):
+            optim.Average(decay=1)
+        with self.assertRefused("begin 0; expected"):
+            optim.Average(begin=0)
+
+
+class Losses(testing.TestCase):
+    def test_that_are_not_finite_change_nothing(self):
+        for wrong, word in ((np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "minus infinity")):
+            model = descent(optim.Adam(0.1), average=optim.Average(decay=0.5))
+            model.train_step(slope=optimizers.slope(1))
+            before = {name: model.state[name] for name in model.state}
+            slope = optimizers.slope(2)
+            slope[0] = wrong
+            with self.assertRefused(
+                f"program 'model.train', step 1, check_loss 'loss': a loss of {word}; expected a "
+                "finite number (hint: a smaller learning rate"
+            ):
+                model.train_step(slope=slope)
+            for name, value in before.items():
+                self.assertArray(model.state[name], value)
+            model.train_step(slope=optimizers.slope(2))
+            self.assertEqual(model.state["step"].tolist(), [2])
+
+    def test_may_be_anything_where_nobody_checks(self):
+        model = descent(optim.SGD(0.1), check_loss=False)
+        slope = optimizers.slope(1)
+        slope[0] = np.nan
+        self.assertTrue(np.isnan(model.train_step(slope=slope)))
+        self.assertTrue(np.isnan(model.state["weight"][0]))
+
+
 class Steps(testing.TestCase):
     def test_are_counted_in_what_is_saved(self):
         model, again = descent(optim.Adam(0.1)), descent(optim.Adam(0.1))

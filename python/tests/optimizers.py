@@ -4,8 +4,8 @@ papers do, in NumPy.
 
 Usage: optimizers.py
 
-writes optimizers.json beside this program, and schedules.json with the factors of schedules, which
-optim_test.py compares with. Needs PyTorch. The loss is Σ curvature · weight² / 2 + Σ slope(t) · weight, so that gradients change with the weight
+writes optimizers.json beside this program, schedules.json with the factors of schedules, and
+training.json with parameter groups and averages, which optim_test.py compares with. Needs PyTorch. The loss is Σ curvature · weight² / 2 + Σ slope(t) · weight, so that gradients change with the weight
 and from step to step.
 """
 import json
@@ -53,6 +53,8 @@ SCHEDULES = [
     ["polynomial", {"steps": 12, "power": 2}, "PolynomialLR", {"total_iters": 12, "power": 2}],
     ["exponential", {"gamma": 0.9}, "ExponentialLR", {"gamma": 0.9}],
     ["staircase", {"steps": 5, "gamma": 0.5}, "StepLR", {"step_size": 5, "gamma": 0.5}],
+    ["multi_step", {"at": [3, 4, 11], "gamma": 0.3}, "MultiStepLR",
+     {"milestones": [3, 4, 11], "gamma": 0.3}],
     ["cosine", {"steps": 20, "least": 0.1}, "CosineAnnealingLR", {"T_max": 20, "eta_min": 0.1}],
     ["cosine_restarts", {"period": 7, "least": 0.1}, "CosineAnnealingWarmRestarts",
      {"T_0": 7, "eta_min": 0.1}],
@@ -60,6 +62,11 @@ SCHEDULES = [
     ["triangle", {"up": 3, "down": 4, "first": 0.2}, "CyclicLR",
      {"base_lr": 0.2, "max_lr": 1.0, "step_size_up": 3, "step_size_down": 4, "cycle_momentum": False}],
 ]
+
+
+# Two weights, of which the second is in a group of its own; and means over steps.
+GROUP = {"lr": 0.02, "weight_decay": 0.3}
+AVERAGES = [{"decay": 0.9}, {"decay": 0.0}, {"decay": 0.0, "begin": 5, "every": 3}]
 
 
 def slope(step):
@@ -78,6 +85,42 @@ def with_torch(name, arguments):
         (curvature * weight * weight / 2 + torch.tensor(slope(step)) * weight).sum().backward()
         optimizer.step()
         yield step, weight.detach().numpy()
+
+
+def groups_with_torch():
+    import torch
+
+    first, second = (torch.nn.Parameter(torch.tensor(WEIGHT)) for _ in range(2))
+    curvature = torch.tensor(CURVATURE)
+    optimizer = torch.optim.AdamW(
+        [{"params": [first]}, {"params": [second], **GROUP}], lr=0.1, weight_decay=0.0
+    )
+    for step in range(1, STEPS + 1):
+        optimizer.zero_grad()
+        for weight in first, second:
+            (curvature * weight * weight / 2 + torch.tensor(slope(step)) * weight).sum().backward()
+        optimizer.step()
+    return [[float(x) for x in weight.detach()] for weight in (first, second)]
+
+
+def averages_with_torch(decay, begin=1, every=1):
+    import torch
+    from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+    module = torch.nn.Module()
+    module.weight = torch.nn.Parameter(torch.tensor(WEIGHT))
+    how = {"multi_avg_fn": get_ema_multi_avg_fn(decay)} if decay else {}
+    mean = AveragedModel(module, **how)
+    curvature = torch.tensor(CURVATURE)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    for step in range(1, STEPS + 1):
+        optimizer.zero_grad()
+        weight = module.weight
+        (curvature * weight * weight / 2 + torch.tensor(slope(step)) * weight).sum().backward()
+        optimizer.step()
+        if step >= begin and (step - begin) % every == 0:
+            mean.update_parameters(module)
+    return [float(x) for x in mean.module.weight.detach()]
 
 
 def factors(name, arguments):
@@ -130,6 +173,11 @@ def main():
             for name, numbers, *of in SCHEDULES
         ],
     )
+
+
+    rows = [json.dumps({"groups": groups_with_torch()})]
+    rows += [json.dumps({"average": one, "weight": averages_with_torch(**one)}) for one in AVERAGES]
+    write("training.json", rows)
 
 
 def write(name, rows):

@@ -239,12 +239,12 @@ class Epochs(testing.TestCase):
                     r"[\d.]+ %  "
                     r"[\d.]+ s\n$",
                 )
-        line = arenite.trainer._Progress(2, 100, True)
+        line = arenite.progress.Progress(2, 100, True)
         line.terminal, line.shown = True, line.began - 1
         with contextlib.redirect_stderr(Terminal()) as stream:
             line.show(0, 50, 0.25)
         self.assertRegex(stream.getvalue(), r"^\repoch 1/2  50/100  loss 0\.2500  ETA 0:00$")
-        self.assertEqual(arenite.trainer._duration(3723), "1:02:03")
+        self.assertEqual(arenite.progress._duration(3723), "1:02:03")
 
 
 class Files(testing.TestCase):
@@ -382,10 +382,9 @@ class Refusals(testing.TestCase):
         ]:
             with self.subTest(message), self.raises(kind, message):
                 action()
-        with self.assertRaisesRegex(
-            arenite.InvalidError, "a label that names no class of the logits"
-        ):
-            trainer.step(x, y + 3)
+        for call in trainer.step, trainer.evaluate, trainer.fit:
+            with self.assertRefused(f"label {y[0] + 3} of sample 0; expected 0 to 2, one of 3 classes"):
+                call(x, y + 3)
         before = trainer.module.state_dict()
         np.testing.assert_array_equal(before["0.weight"], trainer._newest.state["0.weight"])
         self.assertGreater(trainer.step(x.tolist(), y.tolist()), 0)

@@ -283,6 +283,14 @@ arenite_status arenite_evaluate(arenite_model* model, const arenite_tensor* inpu
              [&] { feed(model, inputs, input_count, outputs, output_count, &Model::evaluate); });
 }
 
+arenite_status arenite_evaluate_averaged(arenite_model* model, const arenite_tensor* inputs,
+                                         size_t input_count, void* const* outputs,
+                                         size_t output_count, char** message) {
+  return run(message, [&] {
+    feed(model, inputs, input_count, outputs, output_count, &Model::evaluate_averaged);
+  });
+}
+
 int arenite_is_trainable(const arenite_model* model) {
   return model != nullptr && model->model.is_trainable() ? 1 : 0;
 }

@@ -278,7 +278,7 @@ TEST_F(TrainedCApi, StepsAndKeepsParameters) {
   EXPECT_EQ(kind, ARENITE_PARAMETER);
   ASSERT_EQ(arenite_state(model, 1, &port, &kind, nullptr), ARENITE_OK);
   EXPECT_EQ(std::string(port.name), "learning_rate");
-  EXPECT_EQ(kind, ARENITE_OPTIMIZER_STATE);
+  EXPECT_EQ(kind, ARENITE_BUFFER);
   float rate = 0;
   EXPECT_EQ(arenite_set_learning_rate(model, 0.125F, nullptr), ARENITE_OK);
   EXPECT_EQ(arenite_learning_rate(model, &rate, nullptr), ARENITE_OK);

@@ -12,6 +12,7 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -55,20 +56,84 @@ std::optional<plan::ArenaLayout> parse_arenas(const std::string& text) {
   return std::nullopt;
 }
 
-/// "cosine:warm_up=100,least=0.1"
+/// What stands behind a name and ':', "warm_up=100,least=0.1": calls take(name, text of the number)
+/// for each; false where it is no such list.
+template <class Take>
+bool each_number(std::string_view list, const Take& take) {
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    const std::string_view one = list.substr(0, end);
+    const std::size_t equals = one.find('=');
+    if (equals == 0 || equals == one.npos) return false;
+    if (!take(std::string(one.substr(0, equals)), std::string(one.substr(equals + 1))))
+      return false;
+    if (end + 1 == list.size()) return false;  // a comma at the end
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return true;
+}
+
+/// "*.bias:weight_decay=0,rate=0.1", "rank=1:weight_decay=0"
+std::optional<graph::ParameterGroup> group_of(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == 0 || colon == std::string::npos || colon + 1 == text.size()) return std::nullopt;
+  graph::ParameterGroup group;
+  group.names = text.substr(0, colon);
+  constexpr std::string_view rank = "rank=";
+  if (group.names.starts_with(rank)) {
+    const auto most = number_of_at_least_0(group.names.substr(rank.size()));
+    if (!most || *most > 8 || *most != static_cast<float>(static_cast<int>(*most)))
+      return std::nullopt;
+    group.most_rank = static_cast<int>(*most);
+    group.names.clear();
+  }
+  const auto take = [&](const std::string& name, const std::string& number) {
+    const auto value = real_of_at_least_0(number);
+    if (!value || group.attributes.has(name)) return false;
+    if (name == "rate") {
+      group.rate = *value;
+    } else {
+      group.attributes.set(name, *value);
+    }
+    return true;
+  };
+  return each_number(std::string_view(text).substr(colon + 1), take) ? std::optional(group)
+                                                                     : std::nullopt;
+}
+
+/// "30/80": steps.
+std::optional<std::vector<std::int64_t>> steps_of(const std::string& text) {
+  std::vector<std::int64_t> steps;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('/', at), text.size());
+    const auto step = real_of_at_least_0(text.substr(at, end - at));
+    if (!step || *step != std::floor(*step) || *step > 1e15) return std::nullopt;
+    steps.push_back(static_cast<std::int64_t>(*step));
+    at = end + 1;
+  }
+  return steps;
+}
+
+/// "cosine:warm_up=100,least=0.1", "multi_step:at=30/80"
 std::string schedule_of(const std::string& text, std::int64_t steps) {
   const std::string name = text.substr(0, text.find(':'));
   graph::Attributes numbers;
-  for (std::size_t at = name.size(); at < text.size();) {
-    const std::size_t end = std::min(text.find(',', at + 1), text.size());
-    const std::string one = text.substr(at + 1, end - at - 1);
-    const auto number = number_named(one);
-    if (!number || numbers.has(number->first)) {
-      fail({.found = "--schedule " + text + ", with '" + one + "'",
-            .expected = "NAME, or NAME:NUMBER=X,… with each number once"});
+  const auto take = [&](const std::string& number, const std::string& given) {
+    if (numbers.has(number)) return false;
+    const auto value = real_of_at_least_0(given);
+    const auto listed = number == "at" ? steps_of(given) : std::nullopt;
+    if (listed) {
+      numbers.set(number, *listed);
+    } else if (value) {
+      numbers.set(number, *value);
     }
-    numbers.set(number->first, number->second);
-    at = end;
+    return listed || value;
+  };
+  const bool has_numbers = name.size() < text.size();
+  if (has_numbers && (name.size() + 1 == text.size() ||
+                      !each_number(std::string_view(text).substr(name.size() + 1), take))) {
+    fail({.found = "--schedule " + text,
+          .expected = "NAME, or NAME:NUMBER=X,… with each number once"});
   }
   const auto known = std::ranges::find(graph::rate_schedules(), name, &graph::RateSchedule::name);
   if (known != graph::rate_schedules().end() && known->numbers.starts_with("steps") &&
@@ -146,6 +211,27 @@ void add_hyperparameters(Command& train, TrainArguments& a) {
                     "let no element of a gradient be farther from 0 (0: any)")
       ->type_name("X")
       ->default_str("0");
+  const auto add_group = [&a](graph::ParameterGroup group) {
+    a.groups.push_back(std::move(group));
+  };
+  add_taken<graph::ParameterGroup>(
+      train, "--group", add_group, group_of,
+      "PATTERN:NAME=X,… or rank=N:NAME=X,…, as in '*.bias:weight_decay=0'",
+      "other numbers of the optimizer, or `rate`, which its learning rate is multiplied by, for "
+      "parameters whose names match, or that have no more than N axes: rank=1:weight_decay=0 lets "
+      "biases and what norms scale by not decay; the first group that has a parameter counts")
+      ->type_name("WHICH:NAME=X")
+      ->repeats = true;
+  add_whole_number(train, "--accumulate", a.accumulate, 1, 64,
+                   "batches whose gradients a step adds up, as shards of it (--at-once 1: in the "
+                   "memory of one)")
+      ->default_str(text(a.accumulate));
+  add_option<float>(train, "--ema", a.ema, number_from_0_to_below_1, "a number from 0 to below 1",
+                    "keep a mean of the weights, of which this share stays in each step (as in "
+                    "0.999), and test that")
+      ->type_name("X");
+  add_on_off(train, "--check-loss", a.check_loss,
+             "end where the loss is not finite, before it changes anything");
   add_whole_number(train, "--seed", a.seed, 0, std::numeric_limits<std::uint64_t>::max(),
                    "seed of the initial weights and of shuffling")
       ->default_str(text(a.seed));
@@ -255,6 +341,9 @@ optim::Optimizer optimizer_of(const TrainArguments& a, std::int64_t steps) {
   if (!a.schedule.empty()) optimizer.schedule = schedule_of(a.schedule, steps);
   optimizer.clip_norm = as_written(a.clip_norm);
   optimizer.clip_value = as_written(a.clip_value);
+  optimizer.groups = a.groups;
+  if (a.ema) optimizer.averaging = graph::Averaging{.decay = as_written(*a.ema)};
+  optimizer.check_loss = a.check_loss;
   return optimizer;
 }
 
@@ -276,6 +365,8 @@ Command* add_train_options(Command& app, TrainArguments& a) {
       {"train --model lenet5 --lr 0.05 --epochs 3", "another network, another learning rate"},
       {"train --optimizer adamw --schedule cosine:warm_up=100",
        "another optimizer, whose rate rises and falls"},
+      {"train --optimizer adamw --weight-decay 0.05 --group rank=1:weight_decay=0 --ema 0.999",
+       "only weights decay, and their means are tested"},
       {"train --epochs 1 --limit 6400 --profile", "where the time goes"},
       {"train --json > run.jsonl", "for a program: what docs/command-line.md lists"},
       {"train --device auto", "on a GPU, where there is one"}};

@@ -28,6 +28,10 @@ struct TrainArguments {
   std::optional<float> lr;
   std::string schedule;  ///< "NAME:NUMBER=X,…"; empty: none
   float clip_norm = 0, clip_value = 0;
+  std::vector<graph::ParameterGroup> groups;
+  std::int64_t accumulate = 1;  ///< batches of a step
+  std::optional<float> ema;
+  bool check_loss = true;
   std::uint64_t seed = 1;
   std::string device = "cpu";
   std::int64_t memory = 0;  ///< of each GPU; 0: not given

@@ -170,7 +170,8 @@ int run_train(const TrainArguments& a) {
       a.kernels.empty() ? runtime::KernelChoices() : runtime::KernelChoices::read(a.kernels);
   const data::ImageData data = data::find(a.dataset.empty() ? model.dataset : a.dataset, a.data);
   const data::Split train_split = a.limit > 0 ? data.train.first(a.limit) : data.train;
-  const std::int64_t steps_an_epoch = (train_split.count + a.batch - 1) / a.batch;
+  const std::int64_t batch = a.batch * a.accumulate,
+                     steps_an_epoch = (train_split.count + batch - 1) / batch;
   const optim::Optimizer optimizer = optimizer_of(a, a.epochs * steps_an_epoch);
   if (interrupted()) return nothing_trained();
 
@@ -178,6 +179,7 @@ int run_train(const TrainArguments& a) {
   runtime::Session session({.workers = a.workers, .device = a.device, .device_memory = a.memory});
   train::Trainer trainer(session, model.layers, data.shape(),
                          {.batch = a.batch,
+                          .accumulate = a.accumulate,
                           .optimizer = optimizer,
                           .init = {.seed = a.seed, .range = a.init},
                           .shards = a.cut.shards,
@@ -224,7 +226,17 @@ int run_train(const TrainArguments& a) {
     training_seconds += epoch.train.seconds;
     if (log) log->epoch(epoch);
   };
-  const train::EpochReport last = trainer.fit(train_split, fit);
+  const train::EpochReport last = [&] {
+    try {
+      return trainer.fit(train_split, fit);
+    } catch (const Failure&) {
+      throw;
+    } catch (const Error& error) {
+      // What a step has found is no wrong input, but a run that failed.
+      if (error.text().where.starts_with("program '")) throw Failure(error.text());
+      throw;
+    }
+  }();
 
   const bool cut_short = interrupted();
   if (cut_short && trainer.steps() == 0) return nothing_trained();

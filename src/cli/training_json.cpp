@@ -36,6 +36,15 @@ Json model_event(const TrainingStart& s) {
   const auto number = [&](const char* name) {
     return optimizer.attributes.has(name) ? Json(optimizer.attributes.real(name)) : Json();
   };
+  Json groups = Json::list();
+  for (const graph::ParameterGroup& group : optimizer.groups) {
+    Json own = Json::object();
+    for (const auto& [name, value] : group.attributes.items()) own[name] = std::get<double>(value);
+    groups.push_back({{"names", group.names},
+                      {"rank", group.most_rank ? Json(*group.most_rank) : Json()},
+                      {"rate", group.rate},
+                      {"numbers", std::move(own)}});
+  }
   Json spaces = Json::list();
   for (const Space& space : s.session.spaces()) spaces.push_back(to_string(space));
   return {{"event", "model"},
@@ -54,6 +63,10 @@ Json model_event(const TrainingStart& s) {
           {"schedule", a.schedule.empty() ? Json() : Json(a.schedule)},
           {"clip_norm", optimizer.clip_norm},
           {"clip_value", optimizer.clip_value},
+          {"groups", std::move(groups)},
+          {"accumulate", a.accumulate},
+          {"ema", a.ema ? Json(as_written(*a.ema)) : Json()},
+          {"check_loss", a.check_loss},
           {"seed", a.seed},
           {"shuffle", a.shuffle},
           {"compute", runtime::to_string(a.compute)},

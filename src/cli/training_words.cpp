@@ -48,13 +48,29 @@ std::string kernels_text(const TrainingStart& s) {
 /// What is not as usual: with SGD alone nothing is said.
 std::string optimizer_text(const TrainingStart& s) {
   const optim::Optimizer& o = s.optimizer;
-  if (o.name == "sgd" && o.schedule.empty() && o.clip_norm == 0 && o.clip_value == 0) return "";
+  const bool is_usual = o.name == "sgd" && o.schedule.empty() && o.clip_norm == 0 &&
+                        o.clip_value == 0 && o.groups.empty() && !o.averaging && o.check_loss &&
+                        s.arguments.accumulate == 1;
+  if (is_usual) return "";
   std::string text = fmt::format("optimizer {}: lr {}", o.name, o.learning_rate);
   for (const auto& [name, number] : o.attributes.items())
     text += fmt::format(", {} {}", name, std::get<double>(number));
   if (!o.schedule.empty()) text += "; schedule " + s.arguments.schedule;
   if (o.clip_value > 0) text += fmt::format("; elements of gradients cut at {}", o.clip_value);
   if (o.clip_norm > 0) text += fmt::format("; gradients at most {} long", o.clip_norm);
+  for (const graph::ParameterGroup& group : o.groups) {
+    text += "; of " +
+            (group.most_rank ? fmt::format("at most {} axes", *group.most_rank)
+                             : "'" + group.names + "'") +
+            ":";
+    if (group.rate != 1) text += fmt::format(" rate {}", group.rate);
+    for (const auto& [name, number] : group.attributes.items())
+      text += fmt::format(" {} {}", name, std::get<double>(number));
+  }
+  if (s.arguments.accumulate > 1)
+    text += fmt::format("; gradients of {} batches added up", s.arguments.accumulate);
+  if (o.averaging) text += fmt::format("; means that keep {} are tested", o.averaging->decay);
+  if (!o.check_loss) text += "; goes on where the loss is not finite";
   return text + "\n";
 }
 

@@ -124,6 +124,7 @@ class Compiler {
                              .mode = {}},
                 .report = {}};
     Lowering& lowering = trial.lowering;
+    if (entry_.averaged) graph::use_averages(lowering.graph, operators());
     if (!entry_.train) lowering.graph.training.reset();
     graph::fix_attributes(lowering.graph);
     compile::run(passes().first(behind_select()), lowering, trial.report);
@@ -183,9 +184,9 @@ class Compiler {
     made.pieces = std::move(trial.lowering.pieces);
     made.cut = trial.lowering.cut;
     made.at_once = std::min(trial.lowering.at_once, made.cut.shards);
+    made.untrained = std::move(trial.lowering.untrained);
     made.position = std::move(trial.lowering.mode.position);
     made.samples = trial.lowering.mode.samples;
-    made.untrained = std::move(trial.lowering.untrained);
     made.report = std::move(trial.report);
     made.report.undivided = std::move(trial.lowering.undivided);
     return made;
@@ -201,6 +202,16 @@ class Compiler {
 
 Compiled lower(const graph::Graph& graph, const Entry& entry, const Options& options) {
   return Compiler(graph, entry, options).run();
+}
+
+void begin_averages(runtime::ProgramSet& set, const graph::Graph& graph) {
+  using enum graph::StorageClass;
+  for (const graph::ValueId id : graph.declared(parameter)) {
+    const std::string& name = graph[id].name;
+    if (!graph.find(optimizer_state, graph::average_name(name))) continue;
+    std::ranges::copy(set.state<std::byte>(parameter, name),
+                      set.state<std::byte>(optimizer_state, graph::average_name(name)).begin());
+  }
 }
 
 Compiled compile(const graph::Graph& graph, const Entry& entry, const Options& options,

@@ -22,8 +22,9 @@ namespace arenite::compile {
 
 /// What to run of a graph: its outputs, …
 struct Entry {
-  std::string name;    ///< the program's
-  bool train = false;  ///< … with the gradients and updates that `graph.training` asks for
+  std::string name;       ///< the program's
+  bool train = false;     ///< … with the gradients and updates that `graph.training` asks for
+  bool averaged = false;  ///< … of the means that it keeps, in place of the parameters
 };
 
 struct Options {
@@ -71,5 +72,8 @@ Compiled lower(const graph::Graph& graph, const Entry& entry, const Options& opt
 /// The same with its plan; what outlives a step is placed in `state`.
 Compiled compile(const graph::Graph& graph, const Entry& entry, const Options& options,
                  plan::StateLayout& state);
+
+/// Lets the means of parameters that the graph of a program has begin as the parameters are.
+void begin_averages(runtime::ProgramSet& set, const graph::Graph& graph);
 
 }  // namespace arenite::compile

@@ -76,7 +76,8 @@ class Comparison {
     return same("the optimizer", "{}", x->optimizer, y->optimizer) &&
            ((x->learning_rate == y->learning_rate && x->schedule == y->schedule &&
              x->clip_value == y->clip_value && x->clip_norm == y->clip_norm &&
-             same_bits(x->attributes, y->attributes)) ||
+             same_bits(x->attributes, y->attributes) && x->groups == y->groups &&
+             x->averaging == y->averaging && x->check_loss == y->check_loss) ||
             differ("the optimizer", "attributes", "others")) &&
            uses("loss", {x->loss}, {y->loss}) && uses("parameters", x->parameters, y->parameters);
   }

@@ -95,6 +95,8 @@ class Parser {
   double limit();
   std::string schedule();
   std::vector<ValueId> parameters();
+  ParameterGroup group(const OperatorDefinition* optimizer);
+  Averaging averaging();
   void optimizer_attribute(const Token& name, const OperatorDefinition* optimizer,
                            Attributes& attributes);
   /// What `train` asks for can be done: said here, while the script's lines are known.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "src/graph/parser.hpp"
 #include "src/graph/passes/backward.hpp"
@@ -106,6 +107,14 @@ void Parser::training(const std::vector<Target>& left) {
   while (accept(',')) {
     const Token name = token_;
     const std::string word = this->word("name=…");
+    if (token_.is('(') && word == "group") {
+      training.groups.push_back(group(optimizer.get()));
+      continue;
+    }
+    if (token_.is('(') && word == "average" && !training.averaging) {
+      training.averaging = averaging();
+      continue;
+    }
     expect('=', word);
     if (word == "optimizer" && !optimizer) {
       optimizer = this->optimizer();
@@ -121,6 +130,8 @@ void Parser::training(const std::vector<Target>& left) {
       training.clip_value = limit();
     } else if (word == "clip_norm" && training.clip_norm == 0) {
       training.clip_norm = limit();
+    } else if (word == "check_loss") {
+      training.check_loss = number() != 0;
     } else {
       optimizer_attribute(name, optimizer.get(), training.attributes);
     }
@@ -213,7 +224,13 @@ std::string Parser::schedule() {
     if (numbers.has(own))
       lexer_.refuse(number.position, "a second " + describe(number), "each number once");
     expect('=', own);
-    numbers.set(own, this->number());
+    if (token_.is('[')) {
+      std::vector<std::int64_t> steps;
+      list([&] { steps.push_back(integer("a step")); });
+      numbers.set(own, std::move(steps));
+    } else {
+      numbers.set(own, this->number());
+    }
   } while (accept(','));
   expect(')', "the numbers of " + name);
   return at(token.position, [&] { return rate_schedule(name, numbers); });
@@ -236,14 +253,65 @@ std::vector<ValueId> Parser::parameters() {
   return all;
 }
 
+/// "("*.bias", rank=1, rate=0.1, weight_decay=0)": pattern, rank and rate are optional.
+ParameterGroup Parser::group(const OperatorDefinition* optimizer) {
+  ParameterGroup group;
+  expect('(', "group");
+  if (token_.kind == TokenKind::text) {
+    group.names = text("patterns of names");
+    if (!token_.is(')')) expect(',', "the names");
+  }
+  bool rate_given = false;
+  while (!token_.is(')')) {
+    const Token name = token_;
+    const std::string word = this->word("name=…");
+    expect('=', word);
+    if (word == "rank" && !group.most_rank) {
+      group.most_rank = static_cast<int>(std::clamp<std::int64_t>(integer("a rank"), 0, 8));
+    } else if (word == "rate" && !std::exchange(rate_given, true)) {
+      const Token rate = token_;
+      group.rate = number();
+      at(rate.position, [&] { check_learning_rate(group.rate); });
+    } else {
+      optimizer_attribute(name, optimizer, group.attributes);
+    }
+    if (!token_.is(')')) expect(',', word);
+  }
+  expect(')', "the arguments of group");
+  return group;
+}
+
+/// "(decay=0.999, begin=1, every=1)"
+Averaging Parser::averaging() {
+  Averaging average;
+  expect('(', "average");
+  while (!token_.is(')')) {
+    const Token name = token_;
+    const std::string word = this->word("name=…");
+    expect('=', word);
+    const Token number = token_;
+    if (word == "decay") {
+      average.decay = this->number();
+    } else if (word == "begin" || word == "every") {
+      (word == "begin" ? average.begin : average.every) = integer("a number of steps");
+    } else {
+      lexer_.refuse(name.position, "'" + word + "' of average", "decay, begin or every");
+    }
+    at(number.position, [&] { check_averaging(average); });
+    if (!token_.is(')')) expect(',', word);
+  }
+  expect(')', "the arguments of average");
+  return average;
+}
+
 void Parser::optimizer_attribute(const Token& name, const OperatorDefinition* optimizer,
                                  Attributes& attributes) {
   if (optimizer == nullptr) {
     lexer_.refuse(name.position, describe(name) + " before the optimizer", "optimizer=… first");
   }
   const auto schema = std::ranges::find(optimizer->attributes, name.text, &AttributeSchema::name);
-  constexpr std::string_view settings[] = {"optimizer", "learning_rate", "parameters",
-                                           "schedule",  "clip_value",    "clip_norm"};
+  constexpr std::string_view settings[] = {"optimizer",  "learning_rate", "parameters", "schedule",
+                                           "clip_value", "clip_norm",     "check_loss", "average"};
   if (attributes.has(name.text) || std::ranges::count(settings, name.text) > 0) {
     lexer_.refuse(name.position, "a second " + describe(name), "each argument once");
   }

@@ -142,7 +142,7 @@ TEST(ParseTraining, SaysWhatIsWrongWithTrain) {
                   "train($6, optimizer=sgd, learning_rate=1, parameters=[$3, $9]);"),
             "f:8:59: 'held', which is frozen; expected parameters that may change");
   EXPECT_EQ(error("train($6, optimizer=sgd, learning_rate=1, momentum=-1, parameters=[$3]);"),
-            "f:7:1: sgd 'weight': momentum=-1.0; expected a number of at least 0");
+            "f:7:1: sgd 'weight': momentum=-1.0; expected a number from 0 to below 1");
   EXPECT_EQ(error("$9 = InputTensor(go, int64, [1]); if($9) { " + good + " yield; }"),
             "f:7:44: 'train' in a block; expected it outside of blocks");
 }
@@ -154,7 +154,8 @@ TEST(ParseTraining, SaysWhatIsWrongWithSettings) {
   EXPECT_EQ(with("schedule=cosine(steps=10)"), "(no error)");
   EXPECT_EQ(with("schedule=cosin(steps=10)"),
             "f:7:70: schedule 'cosin'; expected one of constant, cosine, cosine_restarts, "
-            "exponential, linear, one_cycle, polynomial, staircase, triangle (hint: did you mean "
+            "exponential, linear, multi_step, one_cycle, polynomial, staircase, triangle (hint: "
+            "did you mean "
             "'cosine'?)");
   EXPECT_EQ(
       with("schedule=cosine(period=10)"),

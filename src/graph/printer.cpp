@@ -223,8 +223,28 @@ class Printer {
          {std::pair("clip_value", training.clip_value), {"clip_norm", training.clip_norm}}) {
       if (limit > 0) out_ += ", " + std::string(name) + "=" + to_string(AttributeValue(limit));
     }
+    if (!training.check_loss) out_ += ", check_loss=0";
     attributes(training.attributes);
+    for (const ParameterGroup& group : training.groups) print_group(group);
+    if (const auto& average = training.averaging) {
+      out_ += ", average(decay=" + to_string(AttributeValue(average->decay)) +
+              ", begin=" + std::to_string(average->begin) +
+              ", every=" + std::to_string(average->every) + ")";
+    }
     out_ += ", parameters=[" + references(training.parameters) + "]);\n";
+  }
+
+  void print_group(const ParameterGroup& group) {
+    const char* comma = "";
+    out_ += ", group(";
+    if (!group.names.empty()) out_ += std::exchange(comma, ", ") + quote(group.names);
+    if (group.most_rank) {
+      out_ += std::exchange(comma, ", ") + std::string("rank=") + std::to_string(*group.most_rank);
+    }
+    out_ +=
+        std::exchange(comma, ", ") + std::string("rate=") + to_string(AttributeValue(group.rate));
+    attributes(group.attributes);
+    out_ += ")";
   }
 
   void call(const Op& op, const AttributeSchema* elsewhere) {

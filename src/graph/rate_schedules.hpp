@@ -12,7 +12,9 @@ namespace arenite::graph {
 
 struct RateSchedule {
   std::string_view name;
-  std::string_view numbers;  ///< "steps, up <= 1 = 0.3": steps is given, up is 0.3 unless it is
+  /// "steps, up <= 1 = 0.3": steps is given, up is 0.3 unless it is. "at[]" is a list of steps, and
+  /// in the formula how many of them have been.
+  std::string_view numbers;
   std::string_view formula;  ///< of these, and of `t`: steps before this one
 };
 

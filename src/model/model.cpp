@@ -49,7 +49,7 @@ void refuse_open_sizes(const Graph& graph) {
 struct Model::Impl {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
-  std::vector<std::size_t> evaluation_pieces, training_pieces;  // as in Compiled
+  std::vector<std::size_t> evaluation_pieces, training_pieces, averaged_pieces;  // as in Compiled
   std::vector<StatePort> states;
   std::vector<std::string> own_names;  // of the states, within their classes
   std::vector<std::string> untrained;
@@ -58,9 +58,9 @@ struct Model::Impl {
   std::vector<std::string> copies;
   std::unique_ptr<runtime::ProgramSet> set;
   runtime::Program* evaluation = nullptr;
-  runtime::Program* training = nullptr;  // null: there is none
-  std::string position;                  // the input of `training` that counts; empty: none does
-  std::int64_t samples = 0, drawn = 0;   // of a step, and of all steps so far
+  runtime::Program *training = nullptr, *averaged = nullptr;  // null: there is none
+  std::string position;                 // the input of `training` that counts; empty: none does
+  std::int64_t samples = 0, drawn = 0;  // of a step, and of all steps so far
 
   void build(runtime::Session& session, Graph graph, const ModelOptions& options);
   void settle();
@@ -70,7 +70,7 @@ struct Model::Impl {
   void expect_training() const;
   std::span<std::byte> learning_rate();
   void run(runtime::Program& program, std::span<const NamedBytes> from,
-           std::span<void* const> places);
+           std::span<void* const> places, const std::vector<std::size_t>& pieces);
 };
 
 Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes> constants,
@@ -106,7 +106,8 @@ Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes>
 
 void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptions& options) {
   const std::string training_name = options.name + ".train";
-  const bool trained = graph.training.has_value();
+  const bool trained = graph.training.has_value(),
+             has_averages = trained && graph.training->averaging.has_value();
   const std::vector<Port> constant_ports = ports_of(graph, StorageClass::constant);
   const compile::Options how{
       .spaces = spaces_of(session, options.device),
@@ -131,6 +132,8 @@ void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptio
   // First, for it has all states: every program is given the block that the layout is by then.
   if (trained) add({.name = training_name, .train = true}, training_pieces);
   add({.name = options.name}, evaluation_pieces);
+  const std::string averaged_name = options.name + ".averaged";
+  if (has_averages) add({.name = averaged_name, .averaged = true}, averaged_pieces);
   for (const auto& [op, reason] : graph::inserted_copies(specs.front().graph))
     copies.push_back(describe(specs.front().graph, op) + ": " + reason);
   for (Kept& one : kept_of(specs.front().graph, constant_ports)) {
@@ -149,6 +152,7 @@ void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptio
                                               runtime::ProgramOptions{.seed = options.seed});
   evaluation = &(*set)[options.name];
   if (trained) training = &(*set)[training_name];
+  if (has_averages) averaged = &(*set)[averaged_name];
 }
 
 Model::~Model() = default;
@@ -162,16 +166,29 @@ const std::vector<StatePort>& Model::states() const noexcept { return impl_->sta
 bool Model::is_trainable() const noexcept { return impl_->training != nullptr; }
 
 void Model::evaluate(std::span<const NamedBytes> inputs, std::span<void* const> outputs) {
-  impl_->run(*impl_->evaluation, inputs, outputs);
+  impl_->run(*impl_->evaluation, inputs, outputs, impl_->evaluation_pieces);
+}
+
+void Model::evaluate_averaged(std::span<const NamedBytes> inputs, std::span<void* const> outputs) {
+  Impl& impl = *impl_;
+  if (impl.averaged == nullptr) {
+    refuse("means of parameters asked for, where training makes none",
+           "a train statement that averages");
+  }
+  std::int64_t steps = 0;
+  std::memcpy(&steps, impl.state(StorageClass::optimizer_state, graph::step_name).data(),
+              sizeof steps);
+  if (steps == 0) compile::begin_averages(*impl.set, impl.training->spec().graph);
+  impl.run(*impl.averaged, inputs, outputs, impl.averaged_pieces);
 }
 
 void Model::train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs) {
   impl_->expect_training();
-  impl_->run(*impl_->training, inputs, outputs);
+  impl_->run(*impl_->training, inputs, outputs, impl_->training_pieces);
 }
 
 void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> from,
-                      std::span<void* const> places) {
+                      std::span<void* const> places, const std::vector<std::size_t>& pieces) {
   match(inputs, from, "input", inputs.size(), given);
   const bool nobody_looks = &program == training && places.empty();
   if (places.size() != outputs.size() && !nobody_looks) {
@@ -199,7 +216,6 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
     return;
   }
   program.run({.steps = 1});
-  const auto& pieces = &program == training ? training_pieces : evaluation_pieces;
   std::size_t next = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
     auto* place = static_cast<std::byte*>(places[i]);
@@ -217,6 +233,7 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
 void Model::Impl::settle() {
   evaluation->wait();
   if (training != nullptr) training->wait();
+  if (averaged != nullptr) averaged->wait();
 }
 
 std::span<std::byte> Model::Impl::state(StorageClass cls, std::string_view name) {
@@ -235,7 +252,7 @@ std::size_t Model::Impl::state_number(std::string_view name) const {
 
 /// What only some bytes may be.
 void Model::Impl::check_state(std::size_t number, std::span<const std::byte> bytes) const {
-  if (training == nullptr || states[number].cls != StorageClass::optimizer_state ||
+  if (training == nullptr || states[number].cls != StorageClass::buffer ||
       own_names[number] != graph::learning_rate_name)
     return;
   float rate = 0;
@@ -269,7 +286,7 @@ void Model::Impl::expect_training() const {
 
 std::span<std::byte> Model::Impl::learning_rate() {
   expect_training();
-  return state(StorageClass::optimizer_state, graph::learning_rate_name);
+  return state(StorageClass::buffer, graph::learning_rate_name);
 }
 
 float Model::learning_rate() {

@@ -187,9 +187,9 @@ TEST_F(ModelTrainingTest, TellsWhatItKeeps) {
                     to_string(port.shape));
   }
   EXPECT_EQ(names, (std::vector<std::string>{"weight: parameter [3, 2]", "bias: parameter [2]",
-                                             "learning_rate: optimizer_state [1]",
                                              "weight.velocity: optimizer_state [3, 2]",
-                                             "bias.velocity: optimizer_state [2]"}));
+                                             "bias.velocity: optimizer_state [2]",
+                                             "learning_rate: buffer [1]"}));
   EXPECT_EQ(floats(model.state("learning_rate")), Floats{0.5f});
   EXPECT_EQ(floats(model.state("weight.velocity")), Floats(6, 0));
   EXPECT_EQ(error_of([&] { compile(forward + "result = $6;").train_step(inputs, {}); }),

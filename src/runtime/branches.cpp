@@ -31,7 +31,7 @@ std::vector<Footprint> footprints(const ProgramSpec& spec, std::size_t task,
   for (const graph::OpId id : of.ops) {
     const graph::Op& op = spec.graph[id];
     Footprint& made = all.emplace_back();
-    made.reports = !op.definition->status_messages.empty();
+    made.reports = op.definition->fault != nullptr;
     made.exclusive = kernels.at(op.name(), op.kernel, of.space.device).exclusive;
     for (const graph::Access& access : graph::accesses(spec.graph, id)) {
       made.updates_state = made.updates_state ||

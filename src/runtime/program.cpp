@@ -168,21 +168,33 @@ void Program::Impl::report() {
   if (!first) return;
   const std::uint64_t word = first->status.load();
   const long step = first->step;
+  const auto number = static_cast<std::size_t>(
+      std::ranges::find_if(sets, [&](const TaskSet& one) { return &one == first; }) - sets.begin());
   for (DeviceStatus& status : device_status) status.clear();
   for (TaskSet& s : sets) s.status.clear();
   flags.failed = false;
 
   const graph::OpId op{StatusWord::op_of(word)};
-  const std::uint32_t code = StatusWord::code_of(word);
-  std::string found = "status code " + std::to_string(code);
-  if (code == status_overwritten)
-    found = "an operand's bytes were overwritten before this op read them";
-  for (const auto& [known, text] : spec.graph[op].definition->status_messages) {
-    if (known == code) found = text;
+  ErrorText text = fault(op, StatusWord::code_of(word), number);
+  text.where =
+      "program '" + spec.name + "', step " + std::to_string(step) + ", " + describe(spec.graph, op);
+  throw Error(text);
+}
+
+/// What an op has found in this task set, whose inputs are what they were.
+ErrorText Program::Impl::fault(graph::OpId id, std::uint32_t code, std::size_t number) {
+  if (code == status_overwritten) {
+    return {.found = "an operand's bytes were overwritten before this op read them",
+            .expected = "a plan that keeps them"};
   }
-  refuse(found, "data within the op's limits",
-         "program '" + spec.name + "', step " + std::to_string(step) + ", " +
-             describe(spec.graph, op));
+  const graph::Op& op = spec.graph[id];
+  std::vector<const void*> operands;
+  for (const graph::ValueId operand : op.operands) {
+    const bool is_here =
+        operand && spec.graph.root_storage(operand).space.device == DeviceKind::cpu;
+    operands.push_back(is_here ? address(operand, number) : nullptr);
+  }
+  return op.definition->fault({spec.graph, op}, code, operands);
 }
 
 }  // namespace arenite::runtime

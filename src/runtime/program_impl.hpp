@@ -232,6 +232,7 @@ struct Program::Impl {
   std::vector<Claim> claim(graph::ValueId value, bool writes, std::size_t number);
   Claim claim(const graph::Access& access, const plan::Placement& place, std::size_t number);
   std::byte* address(graph::ValueId value, std::size_t number);
+  ErrorText fault(graph::OpId op, std::uint32_t code, std::size_t number);
   Slot slot(graph::ValueId value);
   const Slot& input(std::string_view name) const;  ///< throws Error on an unknown one
   CaptureShape capture_shape() const;

@@ -53,7 +53,11 @@ inline void register_probe() {
              [](const graph::OpView&) {
                return std::vector<graph::ResultType>{{DType::float32, Shape{1}}};
              },
-         .status_messages = {{7, "an input that is refused"}}},
+         .fault =
+             [](const graph::OpView&, std::uint32_t, std::span<const void* const>) {
+               return ErrorText{.found = "an input that is refused",
+                                .expected = "data within the op's limits"};
+             }},
         {{.name = "plain",
           .workspace = [](const graph::OpView& op) { return op.integer("workspace"); },
           .prepare =

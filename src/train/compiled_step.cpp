@@ -86,7 +86,6 @@ graph::Graph step_graph(const nn::Layer& model, const nn::Loss& loss,
   const ValueId total =
       builder.declare(names::statistics, DType::float64, {2}, StorageClass::buffer);
   builder.add("accumulate", {total, values.statistics});
-  if (!request.training) return graph;
   graph.training = graph::Training{.loss = values.value,
                                    .optimizer = optimizer.name,
                                    .attributes = optimizer.attributes,
@@ -94,6 +93,9 @@ graph::Graph step_graph(const nn::Layer& model, const nn::Loss& loss,
                                    .schedule = optimizer.schedule,
                                    .clip_value = optimizer.clip_value,
                                    .clip_norm = optimizer.clip_norm,
+                                   .groups = optimizer.groups,
+                                   .averaging = optimizer.averaging,
+                                   .check_loss = optimizer.check_loss,
                                    .parameters = graph.trainable()};
   return graph;
 }
@@ -114,7 +116,9 @@ compile::Compiled compile_step(const nn::Layer& model, const nn::Loss& loss,
                                plan::StateLayout* state) {
   refuse_tfloat32_on_cpus(request.how);
   const graph::Graph graph = step_graph(model, loss, optimizer, request);
-  const compile::Entry entry{.name = request.name, .train = request.training};
+  const compile::Entry entry{.name = request.name,
+                             .train = request.training,
+                             .averaged = !request.training && optimizer.averaging.has_value()};
   return state ? compile::compile(graph, entry, request.how, *state)
                : compile::lower(graph, entry, request.how);
 }

@@ -77,12 +77,27 @@ struct Trainer::Impl {
     constexpr std::int64_t most = 1 << 20;
     if (options.batch < 1 || options.batch > most)
       refuse("a batch of " + std::to_string(options.batch), "1 to " + std::to_string(most));
+    accumulate();
     if (options.init.range && !(std::isfinite(*options.init.range) && *options.init.range > 0)) {
       refuse("an initial range of " + std::to_string(*options.init.range),
              "a finite number above 0");
     }
     plan::StateLayout own;  // programs that run place their state anew
     preview = compile_step(model, options.loss, options.optimizer, first_request(), &own);
+  }
+
+  /// Several batches are one in shards.
+  void accumulate() {
+    if (options.accumulate == 1) return;
+    constexpr std::int64_t most = 64;
+    const std::int64_t shards = options.accumulate * std::max(options.shards, 1);
+    if (options.accumulate < 1 || options.accumulate > most || shards > most) {
+      refuse("gradients of " + std::to_string(options.accumulate) + " batches in " +
+                 std::to_string(std::max(options.shards, 1)) + " shards added up",
+             "1 to " + std::to_string(most) + " shards in all");
+    }
+    options.batch *= options.accumulate;
+    options.shards = static_cast<int>(shards);
   }
 
   TrainerSetup setup() const {
@@ -266,8 +281,12 @@ Metrics Trainer::evaluate(const data::Split& test) {
   prepare(nullptr, &test);
   Impl& self = *impl_;
   self.clear_statistics();
+  SplitPrograms& of = *self.programs->find(test, false);
+  // No step has made any means yet.
+  if (self.options.optimizer.averaging && self.steps == 0)
+    compile::begin_averages(self.programs->set(), of.whole->spec().graph);
   const auto start = Clock::now();
-  const std::int64_t done = self.run(*self.programs->find(test, false), {});
+  const std::int64_t done = self.run(of, {});
   return self.metrics(done, seconds_since(start));
 }
 
@@ -342,7 +361,7 @@ void Trainer::set_learning_rate(float learning_rate) {
   graph::check_learning_rate(learning_rate);
   Impl& self = *impl_;
   self.options.optimizer.learning_rate = learning_rate;
-  constexpr auto cls = graph::StorageClass::optimizer_state;
+  constexpr auto cls = graph::StorageClass::buffer;
   if (self.programs && self.programs->has_state(cls, graph::learning_rate_name))
     self.programs->set().state<float>(cls, graph::learning_rate_name)[0] = learning_rate;
   const auto saved = self.saved.find({cls, graph::learning_rate_name});

@@ -73,6 +73,15 @@ void check_split(const data::Split& split, bool training, const Shape& image, st
     fail({.found = std::to_string(split.labels.size()) + " " + kind + " labels",
           .expected = std::to_string(count) + ", one an image"});
   }
+  const auto wrong = std::ranges::find_if(split.labels, [&](std::uint8_t label) {
+    return split.classes > 0 && label >= split.classes;
+  });
+  if (wrong != split.labels.end()) {
+    fail({.found = "label " + std::to_string(*wrong) + " of " + kind + " image " +
+                   std::to_string(wrong - split.labels.begin()),
+          .expected = "0 to " + std::to_string(split.classes - 1) + ", one of " +
+                      std::to_string(split.classes) + " classes"});
+  }
   if (training && split.count < batch) {
     fail({.found = "a batch of " + std::to_string(batch) + " from " + std::to_string(split.count) +
                    " training images",

@@ -113,12 +113,14 @@ bool passes_over_pixels(const graph::Op& op) {
 /// was there, as does a sum of one term; some rows of a weight's gradient come from some columns;
 /// rows and columns that are not taken, or replaced, or come from one of several operands, play no
 /// part, nor do weights in a velocity without decay; the softmax of one element is 1 whatever it
-/// is; formulas choose; and much of what is made of zeros is zeros.
+/// is; a finite loss leaves the rate as it is, and a mean may keep all or nothing; formulas choose;
+/// and much of what is made of zeros is zeros.
 bool may_lose_sight(const graph::Op& op) {
   return op.name() == "dense_relu" || op.name() == "conv2d_relu" ||
          op.name().ends_with("_grad_input_relu") || op.name() == "full" ||
          op.name() == "dynamic_slice" || op.name() == "replace_slice" || op.name() == "assign" ||
-         op.name() == "softmax" || op.name() == "stack_columns" || op.name() == "join_columns" ||
+         op.name() == "softmax" || op.name() == "check_loss" || op.name() == "average" ||
+         op.name() == "stack_columns" || op.name() == "join_columns" ||
          op.name().starts_with("sliced_softmax") || op.name() == "map" || op.name() == "reduce" ||
          expr::find_formula(op.name()) != nullptr || steps_over_pixels(op) ||
          passes_over_pixels(op) || (op.name() == "sum" && op.operands.size() == 1) ||

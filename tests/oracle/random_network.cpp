@@ -35,6 +35,17 @@ class RandomNetwork {
     optimizer_ = draw_.chance(60)
                      ? optim::sgd({.lr = 0.05f, .momentum = momentum, .weight_decay = decay})
                      : optim::named(draw_.of(optim::names()));
+    if (draw_.chance(40)) {
+      optimizer_.groups = {{.names = draw_.of({"*.bias", "*.weight", ""}),
+                            .most_rank = draw_.of({1, 2, 4}),
+                            .rate = draw_.of({0.5, 1.0}),
+                            .attributes = {}}};
+    }
+    if (draw_.chance(40)) {
+      optimizer_.averaging = graph::Averaging{.decay = draw_.of({0.0, 0.9}),
+                                              .begin = draw_.between(1, 2),
+                                              .every = draw_.between(1, 2)};
+    }
     request_ = {.dataset = dataset_, .image = image_, .how = {.spaces = spaces_}};
     request_.how.lanes = static_cast<int>(draw_.between(1, 4));
     request_.how.plan.layout = draw_.of({plan::ArenaLayout::overlay, plan::ArenaLayout::two});

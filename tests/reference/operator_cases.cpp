@@ -114,6 +114,8 @@ std::vector<OperatorCase> surroundings() {
            {{"count", std::int64_t{3}}, {"begin", std::int64_t{1}}}},
           {"accumulate", {{{3, 7}}, {{3, 7}}}, {}},
           {"accumulate", {{{7}, true, DType::float64}, {{7}, true, DType::float64}}, {}},
+          {"average", {{{3, 7}}, {{3, 7}}, {{1}}}, {}},
+          {"check_loss", {{{1}}, {{1}}, {{}}}, {}},
           {"assign", {{{3, 7}, false}, {{3, 7}}}, {}},
           {"identity", {{{3, 7}}}, {}},
           {"sgd", {weight, weight, rate}, {{"weight_decay", 0.1}}},

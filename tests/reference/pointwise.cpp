@@ -25,6 +25,13 @@ void accumulate(Call& call) {
   for (std::int64_t i = 0; i < count(value); ++i) call.out(0)[i] = total[i] + value[i];
 }
 
+void average(Call& call) {
+  const Tensor &mean = call.in(0), &value = call.in(1);
+  const double kept = call.in(2)[0];
+  for (std::int64_t i = 0; i < count(value); ++i)
+    call.out(0)[i] = kept * mean[i] + (1 - kept) * value[i];
+}
+
 /// Whatever the target was.
 void assign(Call& call) {
   call.in(0);
@@ -70,6 +77,7 @@ void add_pointwise_rules(Rules& rules) {
   rules["relu_grad"] = relu_grad;
   rules["sum"] = sum;
   rules["accumulate"] = accumulate;
+  rules["average"] = average;
   rules["assign"] = assign;
   rules["slice"] = slice;
   rules["slice_grad"] = slice_grad;

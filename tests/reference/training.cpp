@@ -45,6 +45,12 @@ void softmax_cross_entropy(Call& call) {
   call.out(0)[0] = statistics[0] / divisor;
 }
 
+/// Of losses that are finite.
+void check_loss(Call& call) {
+  for (std::size_t i = 1; i < call.operands(); ++i) call.in(i);
+  call.out(0)[0] = call.in(0)[0];
+}
+
 void sgd(Call& call) {
   sgd_step(call, call.in(1).data, {.weight = 0, .learning_rate = 2, .velocity = 3});
 }
@@ -101,6 +107,7 @@ void sgd_step(Call& call, const std::vector<double>& gradient, SgdOperands at) {
 void add_training_rules(Rules& rules) {
   rules["batch_gather"] = batch_gather;
   rules["softmax_cross_entropy"] = softmax_cross_entropy;
+  rules["check_loss"] = check_loss;
   rules["sgd"] = sgd;
   rules["multi_sgd"] = multi_sgd;
 }

@@ -117,6 +117,26 @@ struct Region {
   std::vector<ValueId> results;  ///< what it yields; ValueId{} for one left out
 };
 
+/// Parameters that are updated otherwise than the rest.
+struct ParameterGroup {
+  std::string names;             ///< patterns as in a shell, "*.bias, norm?.*"; empty: of any name
+  std::optional<int> most_rank;  ///< of no more axes: 1 is of biases and what norms scale by
+  double rate = 1;               ///< times the learning rate
+  Attributes attributes;         ///< of their updates, in place of the others'
+
+  friend bool operator==(const ParameterGroup&, const ParameterGroup&) = default;
+};
+
+/// A mean of each parameter over the steps `begin`, `begin` + `every`, …, kept beside it. Before
+/// them it is the parameter.
+struct Averaging {
+  /// Of the mean so far this share stays, and the rest is the parameter; 0: all steps count alike.
+  double decay = 0;
+  std::int64_t begin = 1, every = 1;  ///< at least 1
+
+  friend bool operator==(const Averaging&, const Averaging&) = default;
+};
+
 /// What training would change, as `train` says in scripts: see add_training in passes.hpp.
 struct Training {
   ValueId loss;              ///< one float32
@@ -127,6 +147,10 @@ struct Training {
   std::string schedule;
   double clip_value = 0;  ///< no element of a gradient is farther from 0; 0: any may be
   double clip_norm = 0;   ///< all gradients together are made this long where they are longer
+  std::vector<ParameterGroup> groups;  ///< the first that a parameter is in counts
+  std::optional<Averaging> averaging;
+  /// A loss that is not finite is a fault: the step changes nothing.
+  bool check_loss = true;
   std::vector<ValueId> parameters;
 };
 

@@ -5,6 +5,7 @@
 // graph; their functions must be pure and safe to call from any thread.
 #pragma once
 
+#include <arenite/error.hpp>
 #include <arenite/expr/expression.hpp>
 #include <arenite/graph/graph.hpp>
 
@@ -284,8 +285,11 @@ class OperatorDefinition {
   /// step, an int64, from 1 on. Its attributes are all there.
   std::function<expr::Expression(const Attributes&)> each_step;
 
-  /// What the codes mean that its kernels report to the status word.
-  std::vector<std::pair<std::uint32_t, std::string>> status_messages;
+  /// What is wrong where its kernels report this code to the status word. The operands' bytes are
+  /// as the step left them, null where they are not in the host's memory. Absent: they report
+  /// nothing.
+  std::function<ErrorText(const OpView&, std::uint32_t code, std::span<const void* const> operands)>
+      fault;
 
   /// Whether an op may have so many operands: at least the required ones, beyond the known ones
   /// only whole groups of those that repeat, but for optional ones at the end of the last.

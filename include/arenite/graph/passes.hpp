@@ -142,25 +142,36 @@ std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>&
                                    const std::vector<ValueId>& wrt, const GradientDone& done = {},
                                    const BatchCut& cut = {});
 
-/// The name of the optimizer state that updates read the learning rate from, float32 [1].
+/// The name of the buffer that updates read the learning rate from, float32 [1].
 inline constexpr const char* learning_rate_name = "learning_rate";
-/// And of the one that counts steps, int64 [1], where the optimizer or a schedule asks for their
-/// number.
+/// And of the optimizer state that counts steps, int64 [1], where the optimizer or a schedule asks
+/// for their number.
 inline constexpr const char* step_name = "step";
 
 /// Throws Error on a rate below 0 or one that no float32 holds.
 void check_learning_rate(double rate);
 
+/// Throws Error on a decay that is not from 0 to below 1, and on steps below 1.
+void check_averaging(const Averaging& averaging);
+
 /// Appends what `graph.training` says, which is taken from it: the gradients of the sum of
 /// `losses`, its own or what adds up to it lane by lane (`split_batch`), and an update of each
-/// parameter as soon as its gradient is complete. The learning rate is declared
-/// here; an optimizer's states are named after the parameter, as "weight.velocity"; what
-/// it asks for in each step needs the operators `full`, `accumulate`, `sum` and those that do any
-/// formula. An output that is a parameter becomes a copy from before the updates. Returns the
-/// parameters that no loss depends on, and that stay as they are. Throws Error as `add_gradients`
-/// does, and on settings and names that there cannot be.
+/// parameter as soon as its gradient is complete. The learning rate is declared here; an
+/// optimizer's states are named after the parameter, as "weight.velocity", and so is its mean,
+/// "weight.average". What is asked for in each step needs the operators `full`, `accumulate`,
+/// `average`, `check_loss`, `sum` and those that do any formula. An output that is a parameter
+/// becomes a copy from before the updates. Returns the parameters that no loss depends on, and that
+/// stay as they are. Throws Error as `add_gradients` does, on settings and names that there cannot
+/// be, and on a group's pattern that no parameter has.
 std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
                                   const std::vector<ValueId>& losses, const BatchCut& cut = {});
+
+/// What the mean of a parameter is called, an optimizer state.
+std::string average_name(const std::string& parameter);
+
+/// Lets all that reads the parameters that `graph.training` averages read their means, which are
+/// states. Throws Error where it averages none.
+void use_averages(Graph& graph, const OperatorTable& table);
 
 // ---- what persists -----------------------------------------------------------------------------
 

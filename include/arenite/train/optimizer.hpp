@@ -1,7 +1,7 @@
 // Optimizers: the operator that changes a parameter when its gradient is complete.
 #pragma once
 
-#include <arenite/graph/attributes.hpp>
+#include <arenite/graph/graph.hpp>
 
 #include <optional>
 #include <string>
@@ -17,6 +17,9 @@ struct Optimizer {
   graph::Attributes attributes;
   std::string schedule;  ///< and the other settings of graph::Training
   double clip_value = 0, clip_norm = 0;
+  std::vector<graph::ParameterGroup> groups = {};
+  std::optional<graph::Averaging> averaging = {};  ///< evaluations are of the means
+  bool check_loss = true;
 };
 
 /// The optimizers that there are: "adam", "adamw", "lion", "sgd", …

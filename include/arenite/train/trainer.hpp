@@ -39,6 +39,9 @@ struct Initializer {
 
 struct TrainerOptions {
   std::int64_t batch = 64;
+  /// So many batches make a step, whose gradients are added up: shards of it (see below), each of
+  /// them cut further where `shards` is given too.
+  std::int64_t accumulate = 1;
   nn::Loss loss = nn::cross_entropy();
   optim::Optimizer optimizer = optim::sgd({.lr = 0.02f, .momentum = 0.9f});
   Initializer init;

@@ -230,7 +230,7 @@ std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& t
       for (const auto& [op, reason] : forms.refusals())
         remarks->left.push_back({describe(graph, op), reason});
     }
-    const std::string objection = cut.shards > 1 ? one_shard(graph, forms) : "";
+    const std::string objection = cut.shards > 1 && axis.rows > 1 ? one_shard(graph, forms) : "";
     BatchGraph made = Splitter(graph, table, forms,
                                objection.empty() ? cut : BatchCut{.lanes = cut.shards * cut.lanes})
                           .split();

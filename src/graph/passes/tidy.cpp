@@ -302,8 +302,7 @@ class Tidier {
         remarks.done.push_back({describe(graph_, id), counted(results, "result") + " less"});
       if (!kept_[id.index] && needs.reports_only(id)) {
         remarks.left.push_back(
-            {describe(graph_, id), "nobody reads it, but it may report " +
-                                       graph_[id].definition->status_messages.front().second});
+            {describe(graph_, id), "nobody reads it, but it may find a fault in what it reads"});
       }
       for (auto [list, from] : {std::pair{&remarks.done, &done_}, {&remarks.left, &left_}}) {
         const auto own = from->find(id);

@@ -26,7 +26,7 @@ Needs::Needs(const Graph& graph, const std::vector<bool>& kept, const std::vecto
     for (OpId id : graph[RegionId(r)].ops) {
       const Op& op = graph[id];
       if (replaced[id.index]) continue;
-      if (kept[id.index] || !op.definition->status_messages.empty()) need(id);
+      if (kept[id.index] || op.definition->fault) need(id);
     }
   }
   settle();
@@ -42,7 +42,7 @@ Needs::Needs(const Graph& graph, const std::vector<bool>& kept, const std::vecto
 
 bool Needs::reports_only(OpId id) const {
   const Op& op = graph_[id];
-  return this->op(id) && !op.definition->status_messages.empty() &&
+  return this->op(id) && op.definition->fault &&
          std::ranges::none_of(op.results, [&](ValueId result) { return value(result); });
 }
 

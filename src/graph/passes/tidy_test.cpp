@@ -94,10 +94,8 @@ TEST_F(Tidy, KeepsNewVersionsOfBuffers) {
   EXPECT_EQ(ops(), (List{"full", "replace_slice s x #0", "replace_slice x x c"}));
   EXPECT_EQ(count, 0);
   // The second one is no version; it may find that its begin is wrong.
-  EXPECT_EQ(
-      list(remarks.left),
-      List{"replace_slice 'r': nobody reads it, but it may report a begin from which the rows "
-           "reach beyond the first axis"});
+  EXPECT_EQ(list(remarks.left),
+            List{"replace_slice 'r': nobody reads it, but it may find a fault in what it reads"});
 }
 
 TEST_F(Tidy, KeepsWhatTheLossNeeds) {

@@ -5,7 +5,9 @@
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/spaces.hpp>
 
+#include "src/graph/passes/averages.hpp"
 #include "src/graph/passes/fused.hpp"
+#include "src/graph/passes/groups.hpp"
 #include "src/graph/passes/shards.hpp"
 
 #include <array>
@@ -20,11 +22,12 @@ namespace {
 /// What happens behind the gradients, in phase update.
 class Updates {
  public:
-  Updates(Builder& builder, const Training& training)
+  Updates(Builder& builder, const Training& training, const std::vector<ValueId>& losses)
       : builder_(builder),
         training_(training),
+        groups_(builder.graph(), training),
         optimizer_(builder.table().at(training.optimizer)),
-        rate_(declare(learning_rate_name, DType::float32)) {
+        rate_(declare(learning_rate_name, DType::float32, StorageClass::buffer)) {
     check_learning_rate(training.learning_rate);
     builder_.graph()[rate_].first = constant(training.learning_rate);
     for (const double limit : {training.clip_value, training.clip_norm}) {
@@ -32,13 +35,18 @@ class Updates {
       fail({.found = "gradients cut at " + to_string(AttributeValue(limit)),
             .expected = "a finite number above 0, or 0 for none"});
     }
-    if (!optimizer_->each_step && training.schedule.empty()) return;
-    count_steps();
-    if (optimizer_->each_step) {
-      each_step_ = formula(step_name, {step_},
-                           {optimizer_->each_step(optimizer_->with_defaults(training.attributes))});
+    if (training.check_loss) {
+      // With what is known of the forward pass, long before the first update.
+      std::vector<ValueId> operands{rate_};
+      operands.insert(operands.end(), losses.begin(), losses.end());
+      rate_ = op("loss", "check_loss", std::move(operands), {}, Phase::forward)[0];
     }
+    if (optimizer_->each_step || !training.schedule.empty() || training.averaging) count_steps();
     if (!training.schedule.empty()) rate_ = scheduled();
+    if (training.averaging) {
+      check_averaging(*training.averaging);
+      kept_ = formula("average", {step_}, {share_kept(*training.averaging)})[0];
+    }
   }
 
   /// A gradient is complete: its parameter's update can follow, unless it depends on all of them.
@@ -51,8 +59,11 @@ class Updates {
     }
   }
 
-  /// Behind the last gradient.
-  void finish() {
+  /// Behind the last gradient. `unreached` stay as they are.
+  void finish(const std::vector<ValueId>& unreached) {
+    if (training_.averaging) {
+      for (const ValueId parameter : unreached) average(parameter, parameter);
+    }
     if (waiting_.empty()) return;
     const ValueId factor = shortening();
     for (const auto& [parameter, gradient] : waiting_) {
@@ -66,21 +77,22 @@ class Updates {
   std::string name_of(ValueId id) const { return builder_.graph()[id].name; }
 
   std::vector<ValueId> op(const std::string& where, const std::string& name,
-                          std::vector<ValueId> operands, const Attributes& attributes) {
-    const OpContext saved = std::exchange(
-        builder_.context, {.phase = Phase::update, .lane = Op::shared_lane, .where = where});
+                          std::vector<ValueId> operands, const Attributes& attributes,
+                          Phase phase = Phase::update) {
+    const OpContext saved =
+        std::exchange(builder_.context, {.phase = phase, .lane = Op::shared_lane, .where = where});
     auto results = builder_.add(name, std::move(operands), attributes);
     builder_.context = saved;
     return results;
   }
 
-  /// A state of one number.
-  ValueId declare(const char* name, DType type) {
-    if (builder_.graph().find(StorageClass::optimizer_state, name)) {
-      fail({.found = "an optimizer state named '" + std::string(name) + "'",
-            .expected = "another name: training has a state of this one"});
+  /// One number that persists.
+  ValueId declare(const char* name, DType type, StorageClass cls) {
+    if (builder_.graph().find(cls, name)) {
+      fail({.found = "a value of class " + std::string(to_string(cls)) + " named '" + name + "'",
+            .expected = "another name: training has one of this name"});
     }
-    return builder_.declare(name, type, {1}, StorageClass::optimizer_state);
+    return builder_.declare(name, type, {1}, cls);
   }
 
   /// By the operator that stands for any formula.
@@ -95,7 +107,7 @@ class Updates {
 
   /// The step's number is one more than that of those before.
   void count_steps() {
-    const ValueId steps = declare(step_name, DType::int64);
+    const ValueId steps = declare(step_name, DType::int64, StorageClass::optimizer_state);
     const ValueId one =
         op(step_name, "full", {},
            {{"shape", std::vector<std::int64_t>{1}}, {"value", 1.0}, {"type", "int64"}})[0];
@@ -117,20 +129,52 @@ class Updates {
                    {b.finish({b.cast(expr::Type::float32, factor.at(0)) * rate})})[0];
   }
 
+  /// What the updates of some attributes ask for in each step.
+  const std::vector<ValueId>& each_step(const Attributes& attributes) {
+    if (!optimizer_->each_step) return nothing_;
+    const Attributes all = optimizer_->with_defaults(attributes);
+    const auto known = std::ranges::find(each_step_, all, &EachStep::attributes);
+    if (known != each_step_.end()) return known->values;
+    each_step_.push_back({all, formula(step_name, {step_}, {optimizer_->each_step(all)})});
+    return each_step_.back().values;
+  }
+
+  /// The learning rate times this.
+  ValueId rate_times(double factor) {
+    if (factor == 1) return rate_;
+    const auto known = std::ranges::find(rates_, factor, &std::pair<double, ValueId>::first);
+    if (known != rates_.end()) return known->second;
+    expr::Builder b;
+    const auto rate = b.operand(expr::Type::float32);
+    rates_.emplace_back(factor,
+                        formula(learning_rate_name, {rate_}, {b.finish({rate * factor})})[0]);
+    return rates_.back().second;
+  }
+
   void update(ValueId parameter, ValueId gradient) {
     // A copy: declaring a value may move the graph's arrays.
     const Value updated = builder_.graph()[parameter];
-    std::vector<ValueId> operands{parameter, gradient, rate_};
+    const auto& [rate, attributes] = groups_.of(updated);
+    std::vector<ValueId> operands{parameter, gradient, rate_times(rate)};
     for (std::size_t i = operands.size(); i < optimizer_->operands.size(); ++i) {
       const OperandSchema& state = optimizer_->operands[i];
       if (state.renews == Renews::nothing) break;
-      operands.push_back(optimizer_->gives(state, training_.attributes)
+      operands.push_back(optimizer_->gives(state, attributes)
                              ? builder_.declare(updated.name + "." + state.name, updated.type,
                                                 updated.shape, StorageClass::optimizer_state)
                              : ValueId{});
     }
-    operands.insert(operands.end(), each_step_.begin(), each_step_.end());
-    op(updated.name, training_.optimizer, std::move(operands), training_.attributes);
+    const std::vector<ValueId>& given = each_step(attributes);
+    operands.insert(operands.end(), given.begin(), given.end());
+    const ValueId now = op(updated.name, training_.optimizer, std::move(operands), attributes)[0];
+    if (training_.averaging) average(parameter, now);
+  }
+
+  void average(ValueId parameter, ValueId now) {
+    const Value value = builder_.graph()[parameter];
+    const ValueId mean = builder_.declare(average_name(value.name), value.type, value.shape,
+                                          StorageClass::optimizer_state);
+    op(value.name, "average", {mean, now, kept_}, {});
   }
 
   ValueId cut(ValueId parameter, ValueId gradient) {
@@ -165,9 +209,17 @@ class Updates {
 
   Builder& builder_;
   const Training& training_;
+  const Groups groups_;
   const std::shared_ptr<const OperatorDefinition> optimizer_;
-  ValueId rate_, step_;
-  std::vector<ValueId> each_step_;
+  struct EachStep {
+    Attributes attributes;
+    std::vector<ValueId> values;
+  };
+
+  ValueId rate_, step_, kept_;
+  std::vector<EachStep> each_step_;
+  const std::vector<ValueId> nothing_;
+  std::vector<std::pair<double, ValueId>> rates_;     // of the learning rate, times what
   std::vector<std::pair<ValueId, ValueId>> waiting_;  // parameters and their gradients
 };
 
@@ -193,15 +245,15 @@ std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
   const Training training = *std::exchange(graph.training, std::nullopt);
   Builder builder(graph, table);
   keep_outputs(builder);
-  Updates updates(builder, training);
+  Updates updates(builder, training, losses);
   const std::vector<ValueId> gradients = add_gradients(
       builder, losses, training.parameters,
       [&](std::size_t i, ValueId gradient) { updates.add(training.parameters[i], gradient); }, cut);
-  updates.finish();
   std::vector<ValueId> unreached;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (!gradients[i]) unreached.push_back(training.parameters[i]);
   }
+  updates.finish(unreached);
   return unreached;
 }
 

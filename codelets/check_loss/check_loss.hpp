@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+
+#include "codelets/cuda/qualifiers.hpp"
+#include "codelets/registry.hpp"
+
+namespace arenite::codelets {
+
+/// Codes that check_loss writes to the status word.
+enum class LossFault : std::uint32_t { nan = 1, infinite, below };
+
+/// What the losses of a step add up to, lane by lane.
+struct Losses {
+  static constexpr std::size_t most = 64;  // lanes of a step
+  std::array<const float*, most> parts{};
+  int count = 0;
+
+  /// The code of what is wrong with them; 0 where they are finite.
+  ARENITE_GPU std::uint32_t fault() const {
+    float sum = 0;
+    for (int i = 0; i < count; ++i) sum += *parts[static_cast<std::size_t>(i)];
+    if (sum != sum) return static_cast<std::uint32_t>(LossFault::nan);
+    if (sum - sum == 0) return 0;
+    return static_cast<std::uint32_t>(sum > 0 ? LossFault::infinite : LossFault::below);
+  }
+};
+
+/// The losses of a call: its operands behind the first.
+Losses losses_of(const KernelCall& call, int count);
+int loss_count(const OpView& op);
+
+std::vector<Kernel> check_loss_kernels();
+
+}  // namespace arenite::codelets

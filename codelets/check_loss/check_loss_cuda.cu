@@ -1,0 +1,26 @@
+#include "codelets/check_loss/check_loss.hpp"
+#include "codelets/cuda/kernel.hpp"
+#include "codelets/cuda/status.hpp"
+
+namespace arenite::codelets {
+namespace {
+
+void run(const KernelCall& call, const int& count) {
+  const Losses losses = losses_of(call, count);
+  const float* rate = call.in<float>(0);
+  float* same = call.out<float>(0);
+  runtime::StatusWord* status = call.status;
+  const std::uint32_t op = call.op;
+  cuda::for_each(call, 1, [=] ARENITE_THREAD(std::int64_t) {
+    if (const std::uint32_t code = losses.fault(); code != 0) cuda::report(status, op, code);
+    *same = *rate;
+  });
+}
+
+}  // namespace
+
+void ARENITE_CUDA_KERNELS(check_loss)(runtime::KernelTable& kernels) {
+  kernels.add("check_loss", cuda::own(prepare<loss_count, run>));
+}
+
+}  // namespace arenite::codelets
