@@ -47,6 +47,11 @@ class Data:
             self.source()
         return self.array
 
+    def replace(self, array: np.ndarray) -> None:
+        """By a read-only array of the same type and shape."""
+        self.source, self.array = None, array
+        self.version += 1
+
 
 class Block:
     """The nodes between the braces of an `if` or `loop`."""

@@ -39,7 +39,7 @@ class Model:
         session: Session,
         form: Any = None,
         options: Optional[Mapping[str, Any]] = None,
-        parameters: Optional[Mapping[str, Data]] = None,
+        owned: Optional[Mapping[str, Data]] = None,
         changes: bool = False,
     ):
         lib = library()
@@ -72,7 +72,7 @@ class Model:
         self._places: Any = ctypes.c_void_p * len(outputs)
         specs = {spec.name: spec for spec in self._specs("state")}
         self._state = State(specs, self.handle, self._changed)
-        self.parameters = dict(parameters or {})  # what they were compiled from, by name
+        self.owned = dict(owned or {})  # what parameters and buffers were compiled from, by name
         self._changes = changes  # them in a plain run
         self.untrained = self._untrained()
         if self.untrained:
@@ -145,15 +145,15 @@ class Model:
         return tuple(library().take_text(text).splitlines())
 
     def _changed(self) -> None:
-        """The parameters' values are this model's now, whoever asks, where it is one that trains."""
+        """The values that modules own are this model's now, whoever asks, where it trains them."""
         if not self._changes and not self.trainable:
             return
-        for data in self.parameters.values():
+        for data in self.owned.values():
             data.version += 1
             data.source = self._fetch
 
     def _fetch(self) -> None:
-        for name, data in self.parameters.items():
+        for name, data in self.owned.items():
             if data.source == self._fetch:
                 data.source = None
                 data.array = frozen(self._state[name])
@@ -323,7 +323,7 @@ def compile(
     data = {name: holder.current() for name, holder in script.data.items()}
     by_hand = any(changes_parameters(update.node) for update in updates)
     return Model(
-        script.text, data, _check_session(session), form, options, script.parameters, by_hand
+        script.text, data, _check_session(session), form, options, script.owned, by_hand
     )
 
 

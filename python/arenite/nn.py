@@ -15,10 +15,10 @@ import numpy as np
 
 from . import functional as F
 from .errors import InvalidError, InvalidTypeError
-from .graph import BUFFER
+from .graph import BUFFER, Data
 from .interop import borrow
 from .rules import integer, is_number, pair
-from .tensor import Parameter, Tensor, TensorLike, as_tensor, buffer, parameter
+from .tensor import Parameter, Tensor, TensorLike, as_tensor, buffer, frozen, parameter
 
 _generator = np.random.default_rng(0)
 
@@ -121,13 +121,21 @@ class Module:
         """For `arenite.compile(…, names=network.names())`."""
         return {owner: name for name, owner in (*self.named_parameters(), *self.named_buffers())}
 
+    def _holders(self) -> Dict[str, Tuple[Tensor, Data]]:
+        """What holds the values of parameters and buffers, by name."""
+        return {
+            name: (owner, owner.node.data)
+            for name, owner in (*self.named_parameters(), *self.named_buffers())
+            if owner.node.data is not None
+        }
+
     def state_dict(self) -> Dict[str, np.ndarray]:
-        """Copies of all parameters' values, by name."""
-        return {name: owner.data.copy() for name, owner in self.named_parameters()}
+        """Copies of the values of all parameters, then of buffers as batch norm's, by name."""
+        return {name: data.current().copy() for name, (_, data) in self._holders().items()}
 
     def load_state_dict(self, values: Mapping[str, Any]) -> None:
-        """The parameters' values, by name: all of them, and no others."""
-        mine = dict(self.named_parameters())
+        """The values of what `state_dict` has, by name: all of them, and no others."""
+        mine = self._holders()
         missing = [name for name in mine if name not in values]
         unknown = [name for name in values if name not in mine]
         if missing or unknown:
@@ -138,10 +146,10 @@ class Module:
         # All are right before one changes.
         arrays = {
             name: borrow(values[name], repr(name), owner.dtype, owner.shape)
-            for name, owner in mine.items()
+            for name, (owner, _) in mine.items()
         }
-        for name, owner in mine.items():
-            owner.data = arrays[name]
+        for name, (_, data) in mine.items():
+            data.replace(frozen(np.array(arrays[name], order="C")))
 
     def extra(self) -> str:
         """What stands between the parentheses of its text."""
@@ -370,7 +378,8 @@ class _BatchNorm(Module):
         shape = (self.num_features,)
         self.weight = parameter(np.ones(shape, np.float32)) if affine else None
         self.bias = parameter(np.zeros(shape, np.float32)) if affine else None
-        self.running_mean, self.running_var = buffer(shape), buffer(shape, first=1)
+        self.running_mean = buffer(shape, first=np.zeros(shape, np.float32))
+        self.running_var = buffer(shape, first=1)
 
     def forward(self, x: TensorLike) -> Tensor:
         x = as_tensor(x)

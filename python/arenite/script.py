@@ -32,7 +32,7 @@ class Script(NamedTuple):
     text: str
     data: Dict[str, Data]  # of what has some, by the name that the library has for it
     inputs: List[str]  # in the order of their declarations
-    parameters: Dict[str, Data]  # by that name
+    owned: Dict[str, Data]  # those of parameters and buffers, which modules have
 
 
 def _names(declared: Sequence[Node], suggested: Mapping[Node, str]) -> Dict[Node, str]:
@@ -173,8 +173,8 @@ def script_of(
     kept = _kept_names(names)
     data = {name: node.data for node, name in kept.items() if node.data is not None}
     read = [names[node] for node in declared if node.op == graph.INPUT]
-    parameters = {name: data[name] for node, name in kept.items() if node.op == PARAMETER}
-    return Script("\n".join(printer.lines) + "\n", data, read, parameters)
+    owned = {kept[node]: node.data for node in kept if node.data and node.op in (PARAMETER, BUFFER)}
+    return Script("\n".join(printer.lines) + "\n", data, read, owned)
 
 
 def to_script(*outputs: Any) -> str:

@@ -231,10 +231,7 @@ class Parameter(Tensor):
     def data(self, value: Any) -> None:
         """An array of the parameter's type and shape, or plain numbers in it."""
         array = borrow(value, repr(self), self.dtype, self.shape)
-        holder = self.holder
-        holder.source = None
-        holder.array = frozen(np.array(array, order="C"))
-        holder.version += 1
+        self.holder.replace(frozen(np.array(array, order="C")))
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
@@ -281,7 +278,9 @@ def constant(array: Any, name: Optional[str] = None) -> Tensor:
 
 
 def _first(kind: str, first: Any, shape: Any, dtype: Any) -> Optional[np.ndarray]:
-    """What something begins with: numbers or an array, repeated to its shape; none of zeros."""
+    """What something begins with: a number or an array, repeated to its shape; none where that is
+    the number 0.
+    """
     array = as_array(first)
     if array.ndim == 0 and array == 0:
         return None

@@ -159,7 +159,7 @@ class Trainer:
 
     def _refresh(self, model: Model, known: Dict[Data, int]) -> None:
         """Gives a model the parameters of which it does not know the newest version."""
-        for name, data in model.parameters.items():
+        for name, data in model.owned.items():
             if known.get(data) != data.version:
                 model.state.write(name, data.current())
                 known[data] = data.version
@@ -172,7 +172,7 @@ class Trainer:
             )
         if self._newest is None or not self._newest.state["step"]:
             return  # as the parameters are
-        for name in model.parameters:
+        for name in model.owned:
             mean = f"{name}.average"
             if mean in self._newest.state:
                 model.state.write(name, self._newest.state[mean])
@@ -180,7 +180,7 @@ class Trainer:
     def _trained(self) -> None:
         """The newest model has, and knows, the parameters' values."""
         if self._newest is not None:
-            self._seen.update((data, data.version) for data in self._newest.parameters.values())
+            self._seen.update((data, data.version) for data in self._newest.owned.values())
 
     # ---- data
 
@@ -276,9 +276,6 @@ class Trainer:
                 self._predictors[count] = self._compile(predicted, [inputs]), {}
             model, known = self._predictors[count]
             self._refresh(model, known)
-            for name in self._buffers:
-                if self._newest is not None and name in model.state:
-                    model.state.write(name, self._newest.state[name])
             if averaged:
                 self._take_averages(model)
                 known.clear()  # which has others than the parameters now

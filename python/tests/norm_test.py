@@ -78,6 +78,31 @@ class BatchNorm(testing.TestCase):
             trainer.load(f"{folder}/all")
             np.testing.assert_array_equal(trainer.predict(x), expected)
 
+    def test_statistics_are_in_the_state_of_a_network(self):
+        def network():
+            return nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2))
+
+        first, second = network(), network()
+        self.assertEqual(
+            list(first.state_dict())[-2:], ["1.running_mean", "1.running_var"]
+        )
+        self.assertEqual(first.state_dict()["1.running_var"].tolist(), [1, 1, 1])
+        rng = np.random.default_rng(3)
+        x, y = rng.standard_normal((48, 4)).astype(np.float32) + 2, np.arange(48) % 2
+        trainer = arenite.Trainer(first, optimizer=arenite.optim.SGD(lr=0.1), batch=20)
+        trainer.fit(x, y, epochs=2)
+        kept = first.state_dict()
+        self.assertTrue((kept["1.running_mean"] != 0).all())
+        second.load_state_dict(kept)
+        outputs = [
+            arenite.compile(one(arenite.input("x", (48, 4))))(x) for one in (first, second)
+        ]
+        for found in outputs:
+            np.testing.assert_array_equal(found, outputs[0])
+        np.testing.assert_allclose(outputs[0], trainer.predict(x), rtol=1e-5, atol=1e-6)
+        with self.assertRefused("values that lack 1.running_var"):
+            second.load_state_dict({n: v for n, v in kept.items() if n != "1.running_var"})
+
     def test_refuses_what_does_not_fit(self):
         self.assertError(
             "BatchNorm2d: an input of shape [4, 3]; expected [N, H, W, 3]",
