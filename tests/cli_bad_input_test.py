@@ -26,7 +26,7 @@ WHOLE = {"--seed": "a whole number of 0 to 2^64 - 1", "--epochs": "a whole numbe
          "--lanes": "a whole number of 1 to 64", "--accumulate": "a whole number of 1 to 64", "--limit": "a whole number of at least 1"}
 REAL = {"--lr": "a finite number of at least 0", "--weight-decay": "a finite number of at least 0",
         "--momentum": "a number from 0 to below 1", "--clip-norm": "a finite number of at least 0",
-        "--clip-value": "a finite number of at least 0", "--ema": "a number from 0 to below 1"}
+        "--clip-value": "a finite number of at least 0", "--ema": "a number above 0 and below 1"}
 OPTIMIZERS = ("adadelta, adagrad, adam, adam_amsgrad, adamw, adamw_amsgrad, lamb, lion, rms_prop, rms_prop_centered, "
               "rms_prop_centered_momentum, rms_prop_momentum, sgd, sgd_dampened, sgd_nesterov")
 NAMES = {"--model": "one of mlp, cnn1, lenet5, cnn2, cnn2-bn, vgg-small",

@@ -117,13 +117,15 @@ class Parts {
     return map(b, std::move(operands), {y}).front();
   }
 
-  /// A running statistic nearer to that of the batch.
+  /// A running statistic nearer to that of the batch, unless that is not finite: nothing would mend
+  /// it again.
   ValueId moved(std::size_t running, ValueId found, double factor) {
     expr::Builder b;
     const auto before = cast(expr::Type::float64, b.operand(type_));
     const auto now = b.operand(expr::Type::float64) * factor;
+    const auto mixed = before * (1 - momentum_) + now * momentum_;
     const ValueId next = map(b, {operands_[running], found},
-                             {cast(type_, before * (1 - momentum_) + now * momentum_)})
+                             {cast(type_, select(mixed - mixed == 0, mixed, before))})
                              .front();
     return builder_.add1("assign", {operands_[running], next});
   }

@@ -200,7 +200,7 @@ typedef enum arenite_state_kind {
 } arenite_state_kind;
 
 /* Parameters, states of the optimizer, among them "step", int64 [1], how many steps there were, where
- * its optimizer or schedule asks for that, and buffers, among them "learning_rate", float32 [1], of
+ * its optimizer, schedule or means ask for it, and buffers, among them "learning_rate", float32 [1], of
  * a model that can be trained. All begin with what arenite_compile was given among the constants,
  * else with what the script says, else with zeros. Of those that share a name, with a constant too,
  * the first has it, and others are called as "optimizer_state/step" and "buffer/learning_rate". */

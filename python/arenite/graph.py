@@ -47,10 +47,21 @@ class Data:
             self.source()
         return self.array
 
+    def __reduce__(self) -> Any:
+        """Of a network that is copied or pickled: the values, and nobody who trains them."""
+        return _copied, (self.current(), self.trainable)
+
     def replace(self, array: np.ndarray) -> None:
         """By a read-only array of the same type and shape."""
         self.source, self.array = None, array
         self.version += 1
+
+
+def _copied(array: np.ndarray, trainable: bool) -> Data:
+    array.flags.writeable = False
+    made = Data(array)
+    made.trainable = trainable
+    return made
 
 
 class Block:

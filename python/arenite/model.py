@@ -73,6 +73,7 @@ class Model:
         specs = {spec.name: spec for spec in self._specs("state")}
         self._state = State(specs, self.handle, self._changed)
         self.owned = dict(owned or {})  # what parameters and buffers were compiled from, by name
+        self._known = {name: data.version for name, data in self.owned.items()}
         self._changes = changes  # them in a plain run
         self.untrained = self._untrained()
         if self.untrained:
@@ -148,15 +149,40 @@ class Model:
         """The values that modules own are this model's now, whoever asks, where it trains them."""
         if not self._changes and not self.trainable:
             return
-        for data in self.owned.values():
+        for name, data in self.owned.items():
             data.version += 1
             data.source = self._fetch
+            self._known[name] = data.version
 
     def _fetch(self) -> None:
         for name, data in self.owned.items():
             if data.source == self._fetch:
                 data.source = None
                 data.array = frozen(self._state[name])
+
+    def _refresh(self, means_of: Optional["Model"] = None) -> None:
+        """Takes what somebody else has trained or assigned meanwhile; of parameters whose means
+        another model keeps, those.
+        """
+        for name, data in self.owned.items():
+            mean = None if means_of is None else means_of.optimizer_state(f"{name}.average")
+            if mean is not None:
+                self._state.write(name, mean)
+                self._known.pop(name, None)  # whose own value it has to take again
+            elif self._known.get(name) != data.version:
+                self._state.write(name, data.current())
+                self._known[name] = data.version
+
+    def optimizer_state(self, name: str) -> Optional[np.ndarray]:
+        """What the optimizer keeps under its own name for it; None where it keeps none."""
+        while name in self._state.specs and self._state.specs[name].kind != KINDS[1]:
+            name = f"optimizer_state/{name}"
+        return self._state[name] if name in self._state.specs else None
+
+    def with_means_of(self, trained: "Model", *arrays: Any) -> Any:
+        """As a call, with the means of parameters that another model keeps, in their place."""
+        named = self._named(arrays, {})
+        return self._formed(self._run(library().evaluate, named, None, trained))
 
     def _named(self, arrays: Sequence[Any], inputs: Dict[str, Any]) -> Dict[str, Any]:
         if len(arrays) > len(self.inputs):
@@ -175,8 +201,13 @@ class Model:
         return ", ".join(self.inputs) or "none"
 
     def _run(
-        self, function: Any, inputs: Mapping[str, Any], out: Optional[Sequence[np.ndarray]]
+        self,
+        function: Any,
+        inputs: Mapping[str, Any],
+        out: Optional[Sequence[np.ndarray]],
+        means_of: Optional["Model"] = None,
     ) -> List[np.ndarray]:
+        self._refresh(means_of)
         if inputs.keys() != self.inputs.keys():
             for name in inputs:
                 if name not in self.inputs:
@@ -228,6 +259,7 @@ class Model:
 
     @property
     def state(self) -> State:
+        self._refresh()
         return self._state
 
     @state.setter
@@ -236,6 +268,7 @@ class Model:
 
     def save(self, path: Any) -> None:
         """Writes all of `state` into one file, which is replaced as a whole."""
+        self._refresh()
         self.handle.call(library().save, os.fsencode(path))
 
     def load(self, path: Any) -> None:
@@ -282,8 +315,10 @@ def compile(
     names: Optional[Mapping[Tensor, str]] = None,
     **options: Any,
 ) -> Model:
-    """Plans the memory of what computes the outputs and makes it ready to run. With `train` among
-    the updates the parameters' `data` are those of the model from its first step on.
+    """Plans the memory of what computes the outputs and makes it ready to run.
+
+    Parameters, and buffers that modules own, have one value for all models: a run takes what was
+    trained or assigned meanwhile, and leaves what it changes itself.
 
     outputs: a Tensor, a list of them, or a dict of names: so the model returns arrays.
     inputs: their order, for calls without names; all that the outputs need. Without it, the order

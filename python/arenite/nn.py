@@ -126,7 +126,7 @@ class Module:
         return {
             name: (owner, owner.node.data)
             for name, owner in (*self.named_parameters(), *self.named_buffers())
-            if owner.node.data is not None
+            if owner.node.data is not None  # which both kinds have
         }
 
     def state_dict(self) -> Dict[str, np.ndarray]:
@@ -378,8 +378,7 @@ class _BatchNorm(Module):
         shape = (self.num_features,)
         self.weight = parameter(np.ones(shape, np.float32)) if affine else None
         self.bias = parameter(np.zeros(shape, np.float32)) if affine else None
-        self.running_mean = buffer(shape, first=np.zeros(shape, np.float32))
-        self.running_var = buffer(shape, first=1)
+        self.running_mean, self.running_var = buffer(shape), buffer(shape, first=1)
 
     def forward(self, x: TensorLike) -> Tensor:
         x = as_tensor(x)

@@ -277,20 +277,24 @@ def constant(array: Any, name: Optional[str] = None) -> Tensor:
     return Tensor(_declare(graph.CONSTANT, name, values.shape, values.dtype, values))
 
 
-def _first(kind: str, first: Any, shape: Any, dtype: Any) -> Optional[np.ndarray]:
-    """What something begins with: a number or an array, repeated to its shape; none where that is
-    the number 0.
-    """
-    array = as_array(first)
-    if array.ndim == 0 and array == 0:
-        return None
-    try:
-        return np.array(np.broadcast_to(array, check_shape(shape)), dtype_name(dtype), order="C")
-    except ValueError:
+def _first(kind: str, first: Any, shape: Any, dtype: Any) -> np.ndarray:
+    """What something begins with: a number, or an array of its shape."""
+    array, sizes, name = as_array(first), check_shape(shape), dtype_name(dtype)
+    what = f"what a {word(kind)} of {name} {list(sizes)} begins with"
+    if array.shape not in ((), sizes):
         raise InvalidError(
-            f"a {word(kind)} of {list(check_shape(shape))} that begins with an array of "
-            f"{list(array.shape)}; expected a number, or an array of its shape"
-        ) from None
+            f"an array of {list(array.shape)} for {what}; expected a number, or an array of its shape"
+        )
+    if array.dtype.kind not in "biuf":
+        raise InvalidTypeError(f"{array.dtype.name} for {what}; expected numbers")
+    if not array.any():
+        return np.zeros(sizes, name)  # which takes no memory until somebody writes
+    with np.errstate(all="ignore"):
+        made = array.astype(name)
+    exact = made == array if made.dtype.kind in "iu" else np.isfinite(made) == np.isfinite(array)
+    if not np.all(exact):
+        raise InvalidError(f"{first!r} for {what}; expected numbers that it can hold")
+    return np.array(np.broadcast_to(made, sizes), order="C")
 
 
 def buffer(

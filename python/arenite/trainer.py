@@ -4,13 +4,13 @@ parameters.
 
 import sys
 import time
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from . import nn
 from .errors import InvalidError, InvalidTypeError
-from .graph import INPUT, Data, check_shape
+from .graph import INPUT, check_shape
 from .interop import as_array, borrow, exact
 from .layers import CrossEntropy
 from .model import Model, compile
@@ -105,11 +105,10 @@ class Trainer:
             raise InvalidError(f"module {module!r} without parameters; expected some to train")
         buffers = getattr(module, "named_buffers", None)
         self._buffers: Dict[str, Tensor] = {} if buffers is None else dict(buffers())
-        self._seen: Dict[Data, int] = {}  # versions of the parameters that the models know
         self._classes: Optional[int] = None  # of a cross-entropy's logits
         self._models: Dict[Tuple[int, Tuple[str, ...]], Model] = {}  # by batch, and what is frozen
-        # What predicts, and the versions of the parameters that it knows.
-        self._predictors: Dict[int, Tuple[Model, Dict[Data, int]]] = {}
+        self._predictors: Dict[int, Model] = {}  # by samples, as the next
+        self._evaluators: Dict[int, Model] = {}
         self._newest: Optional[Model] = None  # has the current state
 
     # ---- models
@@ -123,21 +122,25 @@ class Trainer:
         x = input(self._input_name, (count, *self._sample))
         return x, self.module(x)
 
+    def _losses(self, count: int) -> Tuple[List[Tensor], Dict[str, Tensor]]:
+        """The inputs, x and y, and what comes of them."""
+        x, predicted = self._outputs(count)
+        shape, dtype = self._target or (predicted.shape[1:], "float32")
+        y = input("y" if self._input_name != "y" else "target", (count, *shape), dtype)
+        found = self.loss(predicted, y)
+        if isinstance(found, CrossEntropy):
+            return [x, y], {"loss": found.loss, "statistics": found.statistics}
+        return [x, y], {"loss": found}
+
     def _model(self, count: int) -> Model:
-        """The model of this batch size, with the current state."""
+        """The model that trains this batch size, with the current state."""
         frozen = tuple(name for name, owner in self._parameters.items() if not owner.trainable)
         model = self._models.get((count, frozen))
         if model is None:
-            x, predicted = self._outputs(count)
-            shape, dtype = self._target or (predicted.shape[1:], "float32")
-            y = input("y" if self._input_name != "y" else "target", (count, *shape), dtype)
-            found = self.loss(predicted, y)
-            outputs = {"loss": found}
-            if isinstance(found, CrossEntropy):
-                outputs = {"loss": found.loss, "statistics": found.statistics}
+            inputs, outputs = self._losses(count)
             parameters = [owner for owner in self._parameters.values() if owner.trainable]
             step = train(outputs["loss"], self.optimizer, parameters, **self._settings)
-            model = self._compile(outputs, [x, y], updates=[step])
+            model = self._compile(outputs, inputs, updates=[step])
             self._models[count, frozen] = model
         self._share(model)
         return model
@@ -150,37 +153,38 @@ class Trainer:
         )
 
     def _share(self, model: Model) -> None:
-        if self._newest is not None and self._newest is not model:
-            for name in model.state:
-                if name in self._newest.state:  # but for the states of what was frozen
-                    model.state.write(name, self._newest.state[name])
-        self._refresh(model, self._seen)
+        """What the optimizer keeps, and what counts, goes on from the newest model."""
+        before = self._newest
+        if before is not None and before is not model:
+            for name, spec in model.state.specs.items():
+                if name in model.owned:
+                    continue
+                if name in before.state:
+                    model.state.write(name, before.state[name])
+                elif name.endswith(".average") and spec.kind == "optimizer state":
+                    # Of what was frozen: its mean is what it is.
+                    owner = name[: -len(".average")]
+                    if owner in model.state:
+                        model.state.write(name, model.state[owner])
         self._newest = model
 
-    def _refresh(self, model: Model, known: Dict[Data, int]) -> None:
-        """Gives a model the parameters of which it does not know the newest version."""
-        for name, data in model.owned.items():
-            if known.get(data) != data.version:
-                model.state.write(name, data.current())
-                known[data] = data.version
-
-    def _take_averages(self, model: Model) -> None:
+    def _run(
+        self, models: Dict[int, Model], make: Callable[[], Model], averaged: bool, *arrays: np.ndarray
+    ) -> Any:
+        """One of the models that only compute, made where there is none of so many samples."""
+        count = len(arrays[0])
+        if count not in models:
+            models[count] = make()
+        if not averaged:
+            return models[count](*arrays)
         if self._settings["average"] is None:
             raise InvalidError(
                 "means of parameters asked for, where training makes none; expected a trainer with "
                 "average=arenite.optim.Average(…)"
             )
-        if self._newest is None or not self._newest.state["step"]:
-            return  # as the parameters are
-        for name in model.owned:
-            mean = f"{name}.average"
-            if mean in self._newest.state:
-                model.state.write(name, self._newest.state[mean])
-
-    def _trained(self) -> None:
-        """The newest model has, and knows, the parameters' values."""
-        if self._newest is not None:
-            self._seen.update((data, data.version) for data in self._newest.owned.values())
+        if self._newest is None or not self._newest.optimizer_state("step"):
+            return models[count](*arrays)  # the means are the parameters
+        return models[count].with_means_of(self._newest, *arrays)
 
     # ---- data
 
@@ -242,9 +246,7 @@ class Trainer:
                 "takes any number)"
             )
         y = self._targets(y, len(x))
-        found = self._model(len(x)).train_step(x, y)
-        self._trained()
-        return found
+        return self._model(len(x)).train_step(x, y)
 
     def evaluate(self, x: Any, y: Any, averaged: bool = False) -> Evaluation:
         """Mean loss and accuracy over any number of samples. Changes nothing.
@@ -256,9 +258,14 @@ class Trainer:
             raise InvalidError("an evaluation on 0 samples; expected at least 1")
         sums = np.zeros(2)
         for begin, end in self._batches(len(x)):
-            model = self._model(end - begin)
-            run = model.averaged if averaged else model
-            sums += _sums(run(x[begin:end], y[begin:end]), end - begin)
+            count = end - begin
+
+            def make() -> Model:
+                inputs, outputs = self._losses(count)
+                return self._compile(outputs, inputs)
+
+            batch = x[begin:end], y[begin:end]
+            sums += _sums(self._run(self._evaluators, make, averaged, *batch), count)
         return _means(sums, len(x))
 
     def predict(self, x: Any, averaged: bool = False) -> np.ndarray:
@@ -271,15 +278,12 @@ class Trainer:
         parts = []
         for begin, end in self._batches(len(x)):
             count = end - begin
-            if count not in self._predictors:
+
+            def make() -> Model:
                 inputs, predicted = self._outputs(count)
-                self._predictors[count] = self._compile(predicted, [inputs]), {}
-            model, known = self._predictors[count]
-            self._refresh(model, known)
-            if averaged:
-                self._take_averages(model)
-                known.clear()  # which has others than the parameters now
-            parts.append(model(x[begin:end]))
+                return self._compile(predicted, [inputs])
+
+            parts.append(self._run(self._predictors, make, averaged, x[begin:end]))
         return np.concatenate(parts)
 
     def fit(
@@ -343,7 +347,6 @@ class Trainer:
     def load(self, path: Any) -> None:
         """What `save` wrote, for the same module and optimizer."""
         self._model(self.batch).load(path)
-        self._trained()
 
 
 def _sums(found: Dict[str, np.ndarray], count: int) -> Any:

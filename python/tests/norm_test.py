@@ -103,6 +103,20 @@ class BatchNorm(testing.TestCase):
         with self.assertRefused("values that lack 1.running_var"):
             second.load_state_dict({n: v for n, v in kept.items() if n != "1.running_var"})
 
+    def test_numbers_that_are_not_finite_leave_the_statistics(self):
+        net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Dropout(), nn.Linear(3, 2))
+        x, y = np.ones((8, 4), np.float32), np.arange(8) % 2
+        x[0] = 2
+        trainer = arenite.Trainer(net, optimizer=arenite.optim.SGD(lr=0.1), batch=8)
+        trainer.step(x, y)
+        kept = {name: trainer._newest.state[name] for name in trainer._newest.state}
+        broken = x.copy()
+        broken[3] = np.nan
+        with self.assertRefused("program 'model.train', step 1, check_loss"):
+            trainer.step(broken, y)
+        for name, value in kept.items():
+            self.assertArray(trainer._newest.state[name], value)
+
     def test_refuses_what_does_not_fit(self):
         self.assertError(
             "BatchNorm2d: an input of shape [4, 3]; expected [N, H, W, 3]",

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """What is kept: names, what things begin with, what is trained, and who knows the values."""
 
+import copy
 import pathlib
+import pickle
 import tempfile
 import unittest
 import warnings
@@ -88,14 +90,22 @@ class Beginnings(testing.TestCase):
     def test_buffers_and_states_begin_with_numbers_and_arrays(self):
         x = arenite.input("x", (2, 3))
         one = arenite.buffer((3,), name="one", first=1)
-        many = arenite.buffer((2, 3), name="many", first=[0.5, 1, 2])
+        many = arenite.buffer((2, 3), name="many", first=[[0.5, 1, 2]] * 2)
         counts = arenite.buffer(2, "int64", name="counts", first=[3, 4])
         kept = arenite.compile([x * one + many, counts.reshape(2, 1)])
         made, numbers = kept(np.ones((2, 3), np.float32))
         self.assertArray(made, np.array([[1.5, 2, 3]] * 2, np.float32))
         self.assertArray(numbers, np.array([[3], [4]]))
-        with self.assertRefused("a buffer of [3] that begins with an array of [2]; expected"):
+        with self.assertRefused("an array of [2] for what a buffer of float32 [3] begins with"):
             arenite.buffer((3,), first=[1, 2])
+        for dtype, wrong in (
+            ("int64", 0.5), ("uint8", 300), ("uint8", -1), ("int32", 3e9), ("int32", np.nan),
+            ("float32", 1e300),
+        ):
+            with self.assertRefused(f"{wrong!r} for what a buffer of {dtype} [2] begins with"):
+                arenite.buffer((2,), dtype, first=wrong)
+        with self.assertRefused("complex128 for what a buffer", TypeError):
+            arenite.buffer((2,), first=1j)
 
     def test_scripts_say_it_and_options_have_the_seed(self):
         text = """$1 = ParameterTensor(w, float32, [4], uniform(-1, 1));
@@ -164,6 +174,81 @@ class Trained(testing.TestCase):
         trained = model.state["weight"]
         model.close()
         self.assertArray(network.state_dict()["weight"], trained)
+
+    def test_all_models_take_what_was_assigned_or_trained(self):
+        w = arenite.parameter(np.full(3, 2, np.float32), name="w")
+        x = arenite.input("x", (3,))
+        loss = (w * x).sum()
+        one, other = (
+            arenite.compile(loss, updates=[arenite.train(loss, SGD(lr=0.5))]) for _ in range(2)
+        )
+        asked = arenite.compile(w * x)
+        ones = np.ones(3, np.float32)
+        one.train_step(ones)
+        other.train_step(ones)
+        self.assertArray(w.data, ones)
+        self.assertArray(asked(ones), ones)
+        w.data = [5, 6, 7]
+        self.assertEqual(one(ones).tolist(), [18])
+        one.train_step(ones)
+        self.assertArray(w.data, np.array([4.5, 5.5, 6.5], np.float32))
+        self.assertArray(other.state["w"], w.data)
+
+    def test_buffers_that_a_module_owns_go_with_it(self):
+        class Norm(nn.Module):
+            def __init__(self):
+                self.linear = nn.Linear(6, 3)
+                self.mean, self.var = arenite.buffer((6,)), arenite.buffer((6,), first=1)
+
+            def forward(self, x):
+                return self.linear(F.batch_norm(x, self.mean, self.var))
+
+        module = Norm()
+        trainer = trainer_of(module)
+        trainer.fit(X + 3, Y, epochs=3, progress=False)
+        self.assertTrue((module.state_dict()["mean"] > 1).all())
+        x = arenite.input("x", X.shape)
+        self.assertClose(trainer.predict(X), arenite.compile(module(x))(X))
+        probabilities = np.exp(trainer.predict(X))
+        probabilities /= probabilities.sum(1, keepdims=True)
+        loss = -np.log(probabilities[np.arange(40), Y]).mean()
+        self.assertClose(trainer.evaluate(X, Y).loss, loss)
+        self.assertClose(trainer.evaluate(X[:1], Y[:1]).loss, -np.log(probabilities[0, Y[0]]))
+
+    def test_means_of_what_is_trained_later_begin_there(self):
+        module = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))
+        average = arenite.optim.Average(decay=0.999)
+        trainer = arenite.Trainer(
+            module,
+            optimizer=SGD(lr=0.01),
+            batch=16,
+            average=average,
+            groups=[arenite.optim.Group("0.*", rate=0.1)],
+        )
+        module.layers[0].requires_grad_(False)
+        trainer.fit(X, Y, progress=False)
+        module.layers[0].requires_grad_(True)
+        trainer.step(X[:16], Y[:16])
+        state = trainer._newest.state
+        self.assertClose(state["0.weight.average"], state["0.weight"], 1e-3)
+        self.assertClose(trainer.predict(X, averaged=True), trainer.predict(X), 1e-2)
+        module.requires_grad_(False)
+        self.assertGreater(trainer.evaluate(X, Y).loss, 0)
+
+    def test_means_are_found_whatever_things_are_called(self):
+        module = Scaled("step")
+        average = arenite.optim.Average(decay=0.5)
+        trainer = arenite.Trainer(module, optimizer=SGD(lr=0.1), batch=16, average=average)
+        trainer.fit(X, Y, progress=False)
+        self.assertFalse((trainer.predict(X, averaged=True) == trainer.predict(X)).all())
+
+    def test_a_trained_network_can_be_copied(self):
+        module = nn.Linear(6, 3)
+        trainer_of(module).fit(X, Y, progress=False)
+        for copied in copy.deepcopy(module), pickle.loads(pickle.dumps(module)):
+            self.assertArray(copied.state_dict()["weight"], module.state_dict()["weight"])
+            trainer_of(copied).fit(X, Y, progress=False)
+            self.assertFalse((copied.weight.data == module.weight.data).all())
 
     def test_there_is_one_learning_rate(self):
         trainer = trainer_of(nn.Linear(6, 3), SGD(lr=0.25))

@@ -224,14 +224,18 @@ void add_hyperparameters(Command& train, TrainArguments& a) {
       ->repeats = true;
   add_whole_number(train, "--accumulate", a.accumulate, 1, 64,
                    "batches whose gradients a step adds up, as shards of it (--at-once 1: in the "
-                   "memory of one)")
+                   "memory of one; but what looks at all samples, as batch norm, sees all of them)")
       ->default_str(text(a.accumulate));
-  add_option<float>(train, "--ema", a.ema, number_from_0_to_below_1, "a number from 0 to below 1",
+  const auto share = [](const std::string& given) {
+    const auto number = number_from_0_to_below_1(given);
+    return number && *number > 0 ? number : std::nullopt;
+  };
+  add_option<float>(train, "--ema", a.ema, share, "a number above 0 and below 1",
                     "keep a mean of the weights, of which this share stays in each step (as in "
                     "0.999), and test that")
       ->type_name("X");
   add_on_off(train, "--check-loss", a.check_loss,
-             "end where the loss is not finite, before it changes anything");
+             "end where the loss is not finite, before it changes a weight");
   add_whole_number(train, "--seed", a.seed, 0, std::numeric_limits<std::uint64_t>::max(),
                    "seed of the initial weights and of shuffling")
       ->default_str(text(a.seed));

@@ -62,7 +62,9 @@ bool holds(double number) {
   if constexpr (std::is_integral_v<T>) {
     // 2^63 is a double that is one too large.
     const double most = std::ldexp(1, std::numeric_limits<T>::digits);
-    return number == std::floor(number) && number < most &&
+    // Larger ones may be others than they were written as.
+    constexpr double most_exact = 0x1p53;
+    return number == std::floor(number) && std::abs(number) <= most_exact && number < most &&
            number >= static_cast<double>(std::numeric_limits<T>::min());
   }
   return std::isfinite(static_cast<T>(number));
@@ -107,6 +109,10 @@ void check(const FirstValue& first, DType type) {
     if (!holds<T>(first.a) || (!is_constant && !holds<T>(first.b)))
       refuse("numbers that the type can hold");
   });
+  const double span = first.kind == FirstValue::Kind::uniform ? first.b - first.a
+                                                              : std::abs(first.a) + 10 * first.b;
+  if (!is_constant && !std::isfinite(type == DType::float32 ? static_cast<float>(span) : span))
+    refuse("a range that the type can hold");
   constexpr std::uint64_t most_seed = std::numeric_limits<std::int64_t>::max();
   if (first.seed.value_or(0) > most_seed) refuse("a seed below 2^63");
   if (first.kind == FirstValue::Kind::uniform && first.b < first.a)

@@ -133,7 +133,10 @@ TEST(FirstValue, RefusesWhatItsTypeCannotBeginWith) {
                                      {0x1p63, DType::int64},
                                      {std::nan(""), DType::float64}})
     EXPECT_NE(said(constant(number), type), "(no error)") << number;
-  EXPECT_EQ(said(constant(-0x1p63), DType::int64), "(no error)");
+  EXPECT_EQ(said(constant(-0x1p53), DType::int64), "(no error)");
+  EXPECT_NE(said(constant(0x1p54), DType::int64), "(no error)");
+  EXPECT_NE(said(uniform(-3e38, 3e38), DType::float32), "(no error)");
+  EXPECT_NE(said(normal(0, 1e308), DType::float64), "(no error)");
 }
 
 }  // namespace

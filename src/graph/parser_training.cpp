@@ -103,7 +103,7 @@ void Parser::training(const std::vector<Target>& left) {
   Training training;
   training.loss = loss();
   std::shared_ptr<const OperatorDefinition> optimizer;
-  bool rate_given = false;
+  bool rate_given = false, check_given = false;
   while (accept(',')) {
     const Token name = token_;
     const std::string word = this->word("name=…");
@@ -111,7 +111,8 @@ void Parser::training(const std::vector<Target>& left) {
       training.groups.push_back(group(optimizer.get()));
       continue;
     }
-    if (token_.is('(') && word == "average" && !training.averaging) {
+    if (token_.is('(') && word == "average") {
+      if (training.averaging) lexer_.refuse(name.position, "a second 'average'", "one");
       training.averaging = averaging();
       continue;
     }
@@ -130,8 +131,11 @@ void Parser::training(const std::vector<Target>& left) {
       training.clip_value = limit();
     } else if (word == "clip_norm" && training.clip_norm == 0) {
       training.clip_norm = limit();
-    } else if (word == "check_loss") {
-      training.check_loss = number() != 0;
+    } else if (word == "check_loss" && !std::exchange(check_given, true)) {
+      const Token check = token_;
+      const double given = number();
+      if (given != 0 && given != 1) lexer_.refuse(check.position, describe(check), "0 or 1");
+      training.check_loss = given != 0;
     } else {
       optimizer_attribute(name, optimizer.get(), training.attributes);
     }
@@ -267,7 +271,10 @@ ParameterGroup Parser::group(const OperatorDefinition* optimizer) {
     const std::string word = this->word("name=…");
     expect('=', word);
     if (word == "rank" && !group.most_rank) {
-      group.most_rank = static_cast<int>(std::clamp<std::int64_t>(integer("a rank"), 0, 8));
+      const Token rank = token_;
+      const std::int64_t most = integer("a rank");
+      if (most < 0 || most > 8) lexer_.refuse(rank.position, "rank " + describe(rank), "0 to 8");
+      group.most_rank = static_cast<int>(most);
     } else if (word == "rate" && !std::exchange(rate_given, true)) {
       const Token rate = token_;
       group.rate = number();
@@ -311,7 +318,8 @@ void Parser::optimizer_attribute(const Token& name, const OperatorDefinition* op
   }
   const auto schema = std::ranges::find(optimizer->attributes, name.text, &AttributeSchema::name);
   constexpr std::string_view settings[] = {"optimizer",  "learning_rate", "parameters", "schedule",
-                                           "clip_value", "clip_norm",     "check_loss", "average"};
+                                           "clip_value", "clip_norm",     "check_loss", "average",
+                                           "rank",       "rate"};
   if (attributes.has(name.text) || std::ranges::count(settings, name.text) > 0) {
     lexer_.refuse(name.position, "a second " + describe(name), "each argument once");
   }

@@ -207,15 +207,15 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
                   static_cast<std::size_t>(inputs[i].bytes()));
     });
   }
-  if (&program == training && !position.empty()) {
-    *program.input<std::int64_t>(position) = drawn;
-    drawn += samples;
-  }
+  const bool counts = &program == training && !position.empty();
+  if (counts) *program.input<std::int64_t>(position) = drawn;
   if (nobody_looks) {
     program.submit();
+    if (counts) drawn += samples;
     return;
   }
   program.run({.steps = 1});
+  if (counts) drawn += samples;
   std::size_t next = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
     auto* place = static_cast<std::byte*>(places[i]);
@@ -252,12 +252,23 @@ std::size_t Model::Impl::state_number(std::string_view name) const {
 
 /// What only some bytes may be.
 void Model::Impl::check_state(std::size_t number, std::span<const std::byte> bytes) const {
-  if (training == nullptr || states[number].cls != StorageClass::buffer ||
-      own_names[number] != graph::learning_rate_name)
-    return;
-  float rate = 0;
-  std::memcpy(&rate, bytes.data(), sizeof rate);
-  graph::check_learning_rate(rate);
+  const std::string& name = own_names[number];
+  const StorageClass cls = states[number].cls;
+  if (training == nullptr) return;
+  if (cls == StorageClass::buffer && name == graph::learning_rate_name) {
+    float rate = 0;
+    std::memcpy(&rate, bytes.data(), sizeof rate);
+    graph::check_learning_rate(rate);
+  }
+  if (name.empty() || (cls == StorageClass::optimizer_state && name == graph::step_name)) {
+    constexpr std::int64_t most = std::int64_t{1} << 62;
+    std::int64_t count = 0;
+    std::memcpy(&count, bytes.data(), sizeof count);
+    if (count < 0 || count > most) {
+      refuse("'" + states[number].name + "' of " + std::to_string(count),
+             "a number that counts from 0 on");
+    }
+  }
 }
 
 std::span<std::byte> Model::state(std::string_view name) {

@@ -181,6 +181,16 @@ void Program::Impl::report() {
   throw Error(text);
 }
 
+namespace {
+
+/// Others have had the bytes of what comes and goes in a step.
+bool stays(const graph::Storage& storage) {
+  return storage.space.device == DeviceKind::cpu && (storage.cls == graph::StorageClass::input ||
+                                                     storage.cls == graph::StorageClass::constant);
+}
+
+}  // namespace
+
 /// What an op has found in this task set, whose inputs are what they were.
 ErrorText Program::Impl::fault(graph::OpId id, std::uint32_t code, std::size_t number) {
   if (code == status_overwritten) {
@@ -190,9 +200,8 @@ ErrorText Program::Impl::fault(graph::OpId id, std::uint32_t code, std::size_t n
   const graph::Op& op = spec.graph[id];
   std::vector<const void*> operands;
   for (const graph::ValueId operand : op.operands) {
-    const bool is_here =
-        operand && spec.graph.root_storage(operand).space.device == DeviceKind::cpu;
-    operands.push_back(is_here ? address(operand, number) : nullptr);
+    operands.push_back(operand && stays(spec.graph.root_storage(operand)) ? address(operand, number)
+                                                                          : nullptr);
   }
   return op.definition->fault({spec.graph, op}, code, operands);
 }

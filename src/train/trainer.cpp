@@ -201,6 +201,13 @@ struct Trainer::Impl {
     return done;
   }
 
+  /// No step has made any yet.
+  bool has_no_means() {
+    constexpr auto cls = graph::StorageClass::optimizer_state;
+    return !programs->has_state(cls, graph::step_name) ||
+           programs->set().state<std::int64_t>(cls, graph::step_name)[0] == 0;
+  }
+
   void clear_statistics() {
     std::ranges::fill(programs->set().state<double>(graph::StorageClass::buffer, names::statistics),
                       0.0);
@@ -282,8 +289,7 @@ Metrics Trainer::evaluate(const data::Split& test) {
   Impl& self = *impl_;
   self.clear_statistics();
   SplitPrograms& of = *self.programs->find(test, false);
-  // No step has made any means yet.
-  if (self.options.optimizer.averaging && self.steps == 0)
+  if (self.options.optimizer.averaging && self.has_no_means())
     compile::begin_averages(self.programs->set(), of.whole->spec().graph);
   const auto start = Clock::now();
   const std::int64_t done = self.run(of, {});

@@ -149,7 +149,7 @@ struct Training {
   double clip_norm = 0;   ///< all gradients together are made this long where they are longer
   std::vector<ParameterGroup> groups;  ///< the first that a parameter is in counts
   std::optional<Averaging> averaging;
-  /// A loss that is not finite is a fault: the step changes nothing.
+  /// A loss that is not finite is a fault: no parameter and no state changes.
   bool check_loss = true;
   std::vector<ValueId> parameters;
 };

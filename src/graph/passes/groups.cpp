@@ -37,10 +37,12 @@ bool holds(const ParameterGroup& group, const Value& parameter) {
          });
 }
 
-void check_patterns(const Graph& graph, const Training& training, const ParameterGroup& group) {
+void check_patterns(const Graph& graph, const ParameterGroup& group) {
+  // Those that are frozen count too: who freezes some keeps the groups.
+  const std::vector<ValueId> parameters = graph.declared(StorageClass::parameter);
   for (const std::string& pattern : patterns_of(group.names)) {
     std::string known;
-    const bool names_some = std::ranges::any_of(training.parameters, [&](ValueId id) {
+    const bool names_some = std::ranges::any_of(parameters, [&](ValueId id) {
       known += (known.empty() ? "" : ", ") + graph[id].name;
       return has_name(pattern, graph[id].name);
     });
@@ -56,11 +58,12 @@ void check_patterns(const Graph& graph, const Training& training, const Paramete
 Groups::Groups(const Graph& graph, const Training& training) : training_(training) {
   for (const ParameterGroup& group : training.groups) {
     check_learning_rate(group.rate);
-    check_patterns(graph, training, group);
-    Ways& ways = ways_.emplace_back(group.rate, training.attributes);
+    check_patterns(graph, group);
+    ways_.push_back({group.rate, training.attributes});
+    Ways& ways = ways_.back();
     for (const auto& [name, value] : group.attributes.items()) ways.attributes.set(name, value);
   }
-  ways_.emplace_back(1, training.attributes);
+  ways_.push_back({1, training.attributes});
 }
 
 const Groups::Ways& Groups::of(const Value& parameter) const {
