@@ -225,7 +225,7 @@ TEST(Grammar, MakesStatementsThatTheParserReads) {
     compare(script);
     ++(parse(script).error ? meant_wrong : read);
   }
-  EXPECT_GT(read, fewer_where_slow(50));
+  EXPECT_GT(read, fewer_where_slow(40));
   EXPECT_GT(meant_wrong, fewer_where_slow(500));
 }
 
