@@ -16,8 +16,8 @@ Results infer_check(const OpView& op) {
     fail({.found = operand_text(op, i) + " of shape " + to_string(op.operand(i).shape),
           .expected = "one number"});
   }
-  if (op.operand_count() > Losses::most + 1) {
-    fail({.found = std::to_string(op.operand_count() - 1) + " losses",
+  if (loss_count(op) > Losses::most) {
+    fail({.found = std::to_string(loss_count(op)) + " losses",
           .expected = "at most " + std::to_string(Losses::most)});
   }
   return like_first(op);
@@ -37,10 +37,7 @@ ErrorText fault(const OpView&, std::uint32_t code, std::span<const void* const>)
 
 Losses losses_of(const KernelCall& call, int count) {
   Losses losses{.count = count};
-  for (int i = 0; i < count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    losses.parts[at] = call.in<float>(at + 1);
-  }
+  for (int i = 0; i < count; ++i) losses.parts[i] = call.in<float>(static_cast<std::size_t>(i) + 1);
   return losses;
 }
 

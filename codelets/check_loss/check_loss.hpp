@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-
 #include "codelets/cuda/qualifiers.hpp"
 #include "codelets/registry.hpp"
 
@@ -12,14 +10,14 @@ enum class LossFault : std::uint32_t { nan = 1, infinite, below };
 
 /// What the losses of a step add up to, lane by lane.
 struct Losses {
-  static constexpr std::size_t most = 64;  // lanes of a step
-  std::array<const float*, most> parts{};
+  static constexpr int most = 64;  // lanes of a step
+  const float* parts[most] = {};
   int count = 0;
 
   /// The code of what is wrong with them; 0 where they are finite.
   ARENITE_GPU std::uint32_t fault() const {
     float sum = 0;
-    for (int i = 0; i < count; ++i) sum += *parts[static_cast<std::size_t>(i)];
+    for (int i = 0; i < count; ++i) sum += *parts[i];
     if (sum != sum) return static_cast<std::uint32_t>(LossFault::nan);
     if (sum - sum == 0) return 0;
     return static_cast<std::uint32_t>(sum > 0 ? LossFault::infinite : LossFault::below);
