@@ -284,14 +284,13 @@ std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments) {
   // What `arenite train` takes for what is not said.
   const train::TrainerOptions defaults;
   const nn::NamedModel& model = *wanted.model;
-  const compile::Compiled step =
-      train::compile_step(model.layers, defaults.loss, defaults.optimizer,
-                          {.name = wanted.training ? "train" : "evaluate",
-                           .batch = wanted.batch,
-                           .dataset = wanted.batch,
-                           .image = model.image,
-                           .training = wanted.training,
-                           .how = options_of(arguments)});
+  compile::Compiled step = train::compile_step(model.layers, defaults.loss, defaults.optimizer,
+                                               {.name = wanted.training ? "train" : "evaluate",
+                                                .batch = wanted.batch,
+                                                .dataset = wanted.batch,
+                                                .image = model.image,
+                                                .training = wanted.training,
+                                                .how = options_of(arguments)});
   const std::string title =
       fmt::format("{} step of model {}, batch {} in {}", wanted.training ? "training" : "inference",
                   model.name, digits(wanted.batch), to_string(step.cut, step.at_once));

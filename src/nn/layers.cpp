@@ -101,7 +101,7 @@ graph::ValueId ModelBuilder::parameter(const std::string& name, Shape shape,
 graph::ValueId ModelBuilder::buffer(const std::string& name, Shape shape,
                                     const graph::FirstValue& first) {
   const graph::ValueId value =
-      builder_.declare(name, DType::float32, std::move(shape), graph::StorageClass::buffer);
+      builder_.declare(name, DType::float32, shape, graph::StorageClass::buffer);
   builder_.graph()[value].first = first;
   return value;
 }
