@@ -134,7 +134,7 @@ TEST(RaceCheck, IsSilentOnSoundPlans) {
 TEST(RaceCheck, ReportsEveryDroppedEdgeThatKeptAccessesApart) {
   runtime::Session session({.workers = 2});
   int edges = 0, reuse = 0;
-  for (std::uint32_t number = 0; number < 6; ++number) {
+  for (std::uint32_t number = 0; number < 12; ++number) {
     const RandomProgram program = random_program(number);
     int data = 0;  // edges; a few of each program will do, building it again takes long here
     for (const Drop& drop : drops(program)) {
