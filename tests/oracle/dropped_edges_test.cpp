@@ -149,7 +149,8 @@ TEST(DroppedEdge, ShowsInRealNumbersIfItMatters) {
     const RandomProgram program = random_program(number);
     if (trusts_its_data(program)) continue;
     const Kernels kernels = real_kernels(program), sighted = sighted_kernels(program);
-    const Trace expected = reference(program, kernels);
+    const Trace expected = reference(program, kernels),
+                sighted_expected = reference(program, sighted);
     for_each_drop(program, [&](const Drop& drop, const RandomProgram& broken, const auto& met) {
       Tally& tally = drop.reuse ? reuse : data;
       ++tally.edges;
@@ -161,12 +162,13 @@ TEST(DroppedEdge, ShowsInRealNumbersIfItMatters) {
         });
       };
       bool caught = shows_with(broken, kernels, expected);
-      for (std::uint32_t i = 1; !caught && i < other_data; ++i) {
+      tally.caught += caught ? 1 : 0;
+      caught = caught || shows_with(broken, sighted, sighted_expected);
+      for (std::uint32_t i = 1; !caught && i < other_data; ++i) {  // a network is compiled anew
         const RandomProgram other = random_program(number, i);
         caught = shows_with(without(other, drop), kernels, reference(other, kernels));
       }
-      tally.caught += caught ? 1 : 0;
-      EXPECT_TRUE(caught || shows_with(broken, sighted, reference(program, sighted)));
+      EXPECT_TRUE(caught);
     });
   }
   data.record("data");
