@@ -229,12 +229,8 @@ int run_train(const TrainArguments& a) {
   const train::EpochReport last = [&] {
     try {
       return trainer.fit(train_split, fit);
-    } catch (const Failure&) {
-      throw;
-    } catch (const Error& error) {
-      // What a step has found is no wrong input, but a run that failed.
-      if (error.text().where.starts_with("program '")) throw Failure(error.text());
-      throw;
+    } catch (const runtime::StepError& error) {  // no wrong input, but a run that failed
+      throw Failure(error.text());
     }
   }();
 

@@ -6,6 +6,15 @@
 #include "src/runtime/program_impl.hpp"
 
 namespace arenite::runtime {
+namespace {
+
+/// Others have had the bytes of what comes and goes in a step.
+bool stays(const graph::Storage& storage) {
+  return storage.space.device == DeviceKind::cpu && (storage.cls == graph::StorageClass::input ||
+                                                     storage.cls == graph::StorageClass::constant);
+}
+
+}  // namespace
 
 Program::Program(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Program::~Program() = default;
@@ -178,18 +187,8 @@ void Program::Impl::report() {
   ErrorText text = fault(op, StatusWord::code_of(word), number);
   text.where =
       "program '" + spec.name + "', step " + std::to_string(step) + ", " + describe(spec.graph, op);
-  throw Error(text);
+  throw StepError(text);
 }
-
-namespace {
-
-/// Others have had the bytes of what comes and goes in a step.
-bool stays(const graph::Storage& storage) {
-  return storage.space.device == DeviceKind::cpu && (storage.cls == graph::StorageClass::input ||
-                                                     storage.cls == graph::StorageClass::constant);
-}
-
-}  // namespace
 
 /// What an op has found in this task set, whose inputs are what they were.
 ErrorText Program::Impl::fault(graph::OpId id, std::uint32_t code, std::size_t number) {

@@ -83,6 +83,13 @@ struct Counter {
   std::int64_t first = 0, stride = 1;
 };
 
+/// What a step has found in its data, where `fault` of an op's operator says what: no other program
+/// would have mended it.
+class StepError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Steps to run in one go.
 struct RunRequest {
   long steps = 1;  ///< at most; at least 0
