@@ -167,6 +167,28 @@ struct Trainer::Impl {
     std::function<void()> first_step;  ///< has ended
   };
 
+  /// Counts steps of training, and what they draw; of one that fails, too: what is drawn next is
+  /// none of that.
+  class Counted {
+   public:
+    /// `samples` of a step; 0: it trains nothing.
+    Counted(Impl& impl, const runtime::Program& program, std::int64_t samples)
+        : impl_(impl), program_(program), samples_(samples), before_(program.steps()) {}
+    ~Counted() {
+      const long begun = program_.steps() - before_;
+      impl_.steps += samples_ > 0 ? begun : 0;
+      impl_.drawn += begun * samples_;
+    }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+
+   private:
+    Impl& impl_;
+    const runtime::Program& program_;
+    std::int64_t samples_;
+    long before_;
+  };
+
   /// Runs one sweep over a split. Returns the samples that it took.
   std::int64_t run(SplitPrograms& of, const Breaks& breaks) {
     std::int64_t done = 0;
@@ -180,15 +202,16 @@ struct Trainer::Impl {
         meter.begin();
         const bool first = done == 0 && breaks.first_step;
         const bool each = first || (breaks.pause && breaks.seconds <= 0);
-        const long ran =
-            program.run({.steps = each ? 1 : static_cast<long>((end - done) / size),
-                         .counters = {{{names::cursor, done, size}, {of.position, drawn, size}}},
-                         .stop = breaks.stop,
-                         .seconds = breaks.seconds});
+        const long ran = [&] {
+          const Counted counted(*this, program, of.training ? size : 0);
+          return program.run(
+              {.steps = each ? 1 : static_cast<long>((end - done) / size),
+               .counters = {{{names::cursor, done, size}, {of.position, drawn, size}}},
+               .stop = breaks.stop,
+               .seconds = breaks.seconds});
+        }();
         meter.end();  // what a display costs is its own affair
         done += ran * size;
-        steps += of.training ? ran : 0;
-        drawn += of.training ? ran * size : 0;
         (of.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
         if (first && ran > 0) breaks.first_step();
         if (first && breaks.seconds > 0) continue;  // too early for a pause

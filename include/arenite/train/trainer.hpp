@@ -155,6 +155,7 @@ class Trainer {
   /// Returns the last epoch's report. Epochs go on counting over several calls. `on_epoch` may
   /// evaluate; `on_progress` may not. Throws Error as `prepare` does, and what a step reports.
   EpochReport fit(const data::Split& train, const FitOptions& options = {});
+  /// Of the parameters, or of their means where `optimizer.averaging` keeps some. Throws as `fit`.
   Metrics evaluate(const data::Split& test);
 
   PlanReport plan() const;
@@ -188,7 +189,7 @@ class Trainer {
   /// SHA-256 over names, shapes and bytes of all parameters, in hex.
   std::string weights_sha256();
 
-  void set_learning_rate(float learning_rate);  ///< throws Error unless it is finite
+  void set_learning_rate(float learning_rate);  ///< throws Error unless it is at least 0
   long steps() const noexcept;                  ///< training steps submitted
   StepCosts costs() const noexcept;             ///< of all sweeps so far
 
