@@ -90,20 +90,21 @@ std::string ModelBuilder::begin(const std::string& kind) {
   return name;
 }
 
-graph::ValueId ModelBuilder::parameter(const std::string& name, Shape shape,
-                                       const graph::FirstValue& first) {
-  const graph::ValueId value =
-      builder_.declare(name, DType::float32, shape, graph::StorageClass::parameter);
+graph::ValueId ModelBuilder::kept(const std::string& name, const Shape& shape,
+                                  const graph::FirstValue& first, graph::StorageClass cls) {
+  const graph::ValueId value = builder_.declare(name, DType::float32, shape, cls);
   builder_.graph()[value].first = first;
   return value;
 }
 
-graph::ValueId ModelBuilder::buffer(const std::string& name, Shape shape,
+graph::ValueId ModelBuilder::parameter(const std::string& name, const Shape& shape,
+                                       const graph::FirstValue& first) {
+  return kept(name, shape, first, graph::StorageClass::parameter);
+}
+
+graph::ValueId ModelBuilder::buffer(const std::string& name, const Shape& shape,
                                     const graph::FirstValue& first) {
-  const graph::ValueId value =
-      builder_.declare(name, DType::float32, shape, graph::StorageClass::buffer);
-  builder_.graph()[value].first = first;
-  return value;
+  return kept(name, shape, first, graph::StorageClass::buffer);
 }
 
 Layer conv2d(Conv2dOptions options) {

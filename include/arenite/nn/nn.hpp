@@ -13,7 +13,6 @@
 #include <concepts>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,11 +30,17 @@ class ModelBuilder {
 
   /// Starts a layer of this kind: the ops that follow carry its name. Returns the name.
   std::string begin(const std::string& kind);
-  graph::ValueId parameter(const std::string& name, Shape shape, const graph::FirstValue& first);
-  /// What survives steps.
-  graph::ValueId buffer(const std::string& name, Shape shape, const graph::FirstValue& first = {});
+  /// float32 values that begin so.
+  graph::ValueId parameter(const std::string& name, const Shape& shape,
+                           const graph::FirstValue& first);
+  /// The same of what survives steps and is not trained.
+  graph::ValueId buffer(const std::string& name, const Shape& shape,
+                        const graph::FirstValue& first = {});
 
  private:
+  graph::ValueId kept(const std::string& name, const Shape& shape, const graph::FirstValue& first,
+                      graph::StorageClass cls);
+
   graph::Builder& builder_;
   std::map<std::string, int> counts_;
 };
