@@ -75,6 +75,7 @@ class Model:
         self.owned = dict(owned or {})  # what parameters and buffers were compiled from, by name
         self._known = {name: data.version for name, data in self.owned.items()}
         self._changes = changes  # them in a plain run
+        self._trains = self.trainable
         self.untrained = self._untrained()
         if self.untrained:
             names = ", ".join(self.untrained)
@@ -147,7 +148,7 @@ class Model:
 
     def _changed(self) -> None:
         """The values that modules own are this model's now, whoever asks, where it trains them."""
-        if not self._changes and not self.trainable:
+        if not self._changes and not self._trains:
             return
         for name, data in self.owned.items():
             data.version += 1
