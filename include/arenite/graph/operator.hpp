@@ -285,9 +285,9 @@ class OperatorDefinition {
   /// step, an int64, from 1 on. Its attributes are all there.
   std::function<expr::Expression(const Attributes&)> each_step;
 
-  /// What is wrong where its kernels report this code to the status word. The operands' bytes are
-  /// as the step left them, null where they are not in the host's memory. Absent: they report
-  /// nothing.
+  /// What is wrong where its kernels report this code to the status word. `operands` are the bytes
+  /// of inputs and constants in the host's memory, as the kernels met them, and null for all
+  /// others. Absent: they report nothing.
   std::function<ErrorText(const OpView&, std::uint32_t code, std::span<const void* const> operands)>
       fault;
 

@@ -144,8 +144,8 @@ std::vector<ValueId> add_gradients(Builder& builder, const std::vector<ValueId>&
 
 /// The name of the buffer that updates read the learning rate from, float32 [1].
 inline constexpr const char* learning_rate_name = "learning_rate";
-/// And of the optimizer state that counts steps, int64 [1], where the optimizer or a schedule asks
-/// for their number.
+/// And of the optimizer state that counts steps, int64 [1], where the optimizer, a schedule or
+/// means ask for their number.
 inline constexpr const char* step_name = "step";
 
 /// Throws Error on a rate below 0 or one that no float32 holds.

@@ -10,8 +10,8 @@ namespace arenite::graph {
 
 class Groups {
  public:
-  /// Throws Error on a rate that none may be, and on a pattern that names no parameter of the
-  /// training. `training` has to outlive this.
+  /// Throws Error on a rate that none may be, and on a pattern that no declared parameter has.
+  /// `training` has to outlive this.
   Groups(const Graph& graph, const Training& training);
 
   struct Ways {
