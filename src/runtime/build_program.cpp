@@ -25,6 +25,7 @@ bool wants_crew() {
 
 void Program::Impl::build() {
   graph::check_spaces(spec.graph);
+  make_handles();
   build_codelets();
   std::vector<PreparedKernel> prepared(spec.graph.op_count());
   for (graph::OpId id : graph::nested_ops(spec.graph)) {
@@ -282,11 +283,11 @@ void Program::Impl::build_set(std::size_t number, const std::vector<PreparedKern
                          .work = nullptr};
     }
     starpu_task* mine = new_task(to_string(task.phase).data(), std::move(body));
-    for (const auto& use : set.uses[index][t]) {
-      const auto& copies = set.handles[use.index];
+    for (const ClassUse& use : guarded.uses[t]) {
+      const auto& copies = guarded.handles[use.index];
       mine->handles[mine->nbuffers] = copies[copies.size() == 1 ? 0 : number];
       mine->modes[mine->nbuffers] =
-          use.writes && set.classes[use.index].ordered ? STARPU_RW : STARPU_R;
+          use.writes && guarded.classes[use.index].ordered ? STARPU_RW : STARPU_R;
       ++mine->nbuffers;
     }
     for (graph::TaskId p : task.predecessors) follow(t, p);

@@ -23,8 +23,8 @@ const std::string& Program::name() const noexcept { return impl_->spec.name; }
 const ProgramSpec& Program::spec() const noexcept { return impl_->spec; }
 long Program::steps() const noexcept { return impl_->steps; }
 
-Program::Impl::Impl(ProgramSet::Impl& owner, std::size_t number, ProgramSpec given)
-    : set(owner), index(number), spec(std::move(given)) {}
+Program::Impl::Impl(ProgramSet::Impl& owner, ProgramSpec given)
+    : set(owner), spec(std::move(given)) {}
 
 Program::Impl::~Impl() {
   // All sets before any task is destroyed: the last task of one notifies the first of the next.

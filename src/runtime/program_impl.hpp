@@ -3,6 +3,7 @@
 
 #include <arenite/graph/dependencies.hpp>
 #include <arenite/graph/regions.hpp>
+#include <arenite/plan/handle_classes.hpp>
 #include <arenite/runtime/program.hpp>
 
 #include "src/runtime/capture/capture.hpp"
@@ -158,12 +159,6 @@ struct ProgramSet::Impl {
     std::size_t copies = 1;
   };
 
-  /// A class that a task touches.
-  struct ClassUse {
-    std::size_t index = 0;
-    bool writes = false;
-  };
-
   void make_blocks(const std::vector<ProgramSpec>& specs);
   void warm_up_devices(const std::vector<ProgramSpec>& specs) const;
   /// Throws Error when a device has less.
@@ -173,7 +168,6 @@ struct ProgramSet::Impl {
   void fill_constants(const std::vector<ProgramSpec>& specs);
   std::span<std::byte> lend(const plan::Placement& place, Block& block);
   void take_back();  ///< what was lent; before a step, with none under way
-  void make_handles(const std::vector<ProgramSpec>& specs);
   void make_programs(std::vector<ProgramSpec> specs);
 
   std::size_t group(const ProgramSpec& spec, const plan::Placement& place) const;
@@ -185,17 +179,32 @@ struct ProgramSet::Impl {
 
   const KernelTable& kernels;
   const ProgramOptions options;
-  Session session;  // keeps StarPU alive as long as the handles
+  Session session;  // keeps StarPU alive as long as the programs
   std::vector<Block> blocks;
   std::deque<Ownership> owners;  // by block; checked build only
   std::vector<BlockGroup> groups;
-  std::vector<plan::HandleClass> classes;                  // blocks are groups here
-  std::vector<std::vector<starpu_data_handle_t>> handles;  // [class][copy]
-  std::vector<std::vector<std::vector<ClassUse>>> uses;    // [program][task]
   std::vector<std::unique_ptr<Program>> programs;
   Program::Impl* active = nullptr;  // whose steps may be under way
   std::map<std::pair<graph::StorageClass, std::string>, Mirror> mirrors;  // of what persists
   std::unique_ptr<Capture> capture;  // none unless the environment asks for one
+};
+
+/// A class of bytes that a task touches.
+struct ClassUse {
+  std::size_t index = 0;
+  bool writes = false;
+};
+
+/// A program's handles; no task may use them any more when they end.
+struct ProgramHandles {
+  ProgramHandles() = default;
+  ~ProgramHandles();
+  ProgramHandles(const ProgramHandles&) = delete;
+  ProgramHandles& operator=(const ProgramHandles&) = delete;
+
+  std::vector<plan::HandleClass> classes;                  // blocks are groups of the set here
+  std::vector<std::vector<starpu_data_handle_t>> handles;  // [class][copy]
+  std::vector<std::vector<ClassUse>> uses;                 // by task
 };
 
 /// A profile under way.
@@ -205,7 +214,7 @@ struct OpenProfile {
 };
 
 struct Program::Impl {
-  Impl(ProgramSet::Impl& owner, std::size_t number, ProgramSpec given);
+  Impl(ProgramSet::Impl& owner, ProgramSpec given);
   ~Impl();
 
   struct Slot {
@@ -214,6 +223,7 @@ struct Program::Impl {
   };
 
   void build();
+  void make_handles();
   void name_kernels(std::vector<PreparedKernel>& prepared) const;
   void build_codelets();
   void try_out_tasks();  ///< those of devices, and records them where they are to be
@@ -243,10 +253,10 @@ struct Program::Impl {
   void report();             ///< throws what the earliest failed step reported, and clears it
 
   ProgramSet::Impl& set;
-  const std::size_t index;
   ProgramSpec spec;
   starpu_codelet codelet{}, device_codelet{};
   ProgramFlags flags;
+  ProgramHandles guarded;                  // outlives the tasks
   std::deque<DeviceStatus> device_status;  // one for each device that the program uses
   std::deque<TaskSet> sets;
   std::unique_ptr<Crew> crew;  // none: `run` submits the tasks

@@ -1,9 +1,5 @@
 #include <arenite/error.hpp>
-#include <arenite/graph/dependencies.hpp>
-#include <arenite/plan/handle_classes.hpp>
 
-#include "src/plan/task_order.hpp"
-#include "src/runtime/counters.hpp"
 #include "src/runtime/program_impl.hpp"
 
 #include <algorithm>
@@ -49,8 +45,8 @@ ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector
   impl_->warm_up_devices(specs);
   impl_->make_blocks(specs);
   impl_->check_memory(specs);
+  for (Block& block : impl_->blocks) static_cast<void>(block.data());  // and so pinned, or not
   impl_->fill_constants(specs);
-  impl_->make_handles(specs);
   impl_->check_pinned(specs);
   impl_->make_programs(std::move(specs));
   begin_state();
@@ -63,9 +59,6 @@ ProgramSet::Impl::~Impl() {
   for (const auto& program : programs) program->impl_->drain();
   capture.reset();
   programs.clear();  // waits for their tasks
-  for (const auto& copies : handles) {
-    for (starpu_data_handle_t handle : copies) starpu_data_unregister_no_coherency(handle);
-  }
 }
 
 void ProgramSet::Impl::make_blocks(const std::vector<ProgramSpec>& specs) {
@@ -115,85 +108,9 @@ std::size_t ProgramSet::Impl::block_index(const ProgramSpec& spec, const plan::P
   return g.first + (g.copies == 1 ? 0 : set);
 }
 
-void ProgramSet::Impl::make_handles(const std::vector<ProgramSpec>& specs) {
-  plan::HandleProblem problem;
-  problem.limit = starpu::max_buffers;
-  for (const BlockGroup& g : groups) problem.block_bytes.push_back(blocks[g.first].bytes());
-
-  std::vector<plan::TaskOrder> orders;
-  std::vector<std::pair<std::size_t, std::size_t>> local;  // task → (program, its number there)
-  for (std::size_t p = 0; p < specs.size(); ++p) {
-    const ProgramSpec& spec = specs[p];
-    orders.emplace_back(spec.schedule, spec.plan.reuse_edges);
-    for (std::size_t t = 0; t < spec.schedule.tasks.size(); ++t) {
-      for (graph::OpId op : spec.schedule.tasks[t].ops) {
-        for (const graph::Access& access : graph::accesses(spec.graph, op)) {
-          const plan::Placement& place = spec.plan.placement(access.storage);
-          if (place.external) continue;  // read-only memory of others: nothing for StarPU to guard
-          // StarPU would want to bring it where the task runs. What crosses has edges.
-          if (spec.plan.blocks[place.block].space != spec.schedule.tasks[t].space) continue;
-          problem.accesses.push_back({.block = group(spec, place),
-                                      .begin = place.offset,
-                                      .end = place.offset + place.bytes,
-                                      .task = local.size(),
-                                      .writes = access.writes});
-        }
-      }
-      local.emplace_back(p, t);
-    }
-  }
-  problem.task_count = local.size();
-  problem.ordered = [&](std::size_t a, std::size_t b) {
-    const auto [program_a, task_a] = local[a];
-    const auto [program_b, task_b] = local[b];
-    if (program_a != program_b) return true;  // programs of one set never run together
-    const plan::TaskOrder& order = orders[program_a];
-    return order.before(task_a, task_b) || order.before(task_b, task_a);
-  };
-  classes = plan::handle_classes(problem);
-
-  for (const plan::HandleClass& c : classes) {
-    const BlockGroup& g = groups[c.block];
-    auto& copies = handles.emplace_back();
-    for (std::size_t copy = 0; copy < g.copies; ++copy) {
-      starpu_data_handle_t handle = nullptr;
-      std::byte* bytes = blocks[g.first + copy].data() + c.begin;
-      const int node = g.space.device == DeviceKind::cpu
-                           ? STARPU_MAIN_RAM
-                           : static_cast<int>(starpu_worker_get_memory_node(
-                                 static_cast<unsigned>(device_of(g.space).worker())));
-      starpu_variable_data_register(&handle, node, reinterpret_cast<std::uintptr_t>(bytes),
-                                    static_cast<std::size_t>(c.end - c.begin));
-      starpu_data_set_sequential_consistency_flag(handle, 0);
-      copies.push_back(handle);
-      ++atomic_counters().handles;
-    }
-  }
-
-  // Classes stand in (block, address) order, so the first that an access touches is found by
-  // search.
-  std::vector<std::map<std::size_t, bool>> touched(local.size());
-  for (const plan::HandleAccess& access : problem.accesses) {
-    auto it =
-        std::lower_bound(classes.begin(), classes.end(), access,
-                         [](const plan::HandleClass& c, const plan::HandleAccess& a) {
-                           return c.block < a.block || (c.block == a.block && c.end <= a.begin);
-                         });
-    for (; it != classes.end() && it->block == access.block && it->begin < access.end; ++it) {
-      bool& writes = touched[access.task][static_cast<std::size_t>(it - classes.begin())];
-      writes = writes || access.writes;
-    }
-  }
-  uses.resize(specs.size());
-  for (std::size_t t = 0; t < local.size(); ++t) {
-    auto& list = uses[local[t].first].emplace_back();
-    for (const auto& [index, writes] : touched[t]) list.push_back({index, writes});
-  }
-}
-
 void ProgramSet::Impl::make_programs(std::vector<ProgramSpec> specs) {
   for (ProgramSpec& spec : specs) {
-    auto impl = std::make_unique<Program::Impl>(*this, programs.size(), std::move(spec));
+    auto impl = std::make_unique<Program::Impl>(*this, std::move(spec));
     impl->build();
     programs.push_back(std::unique_ptr<Program>(new Program(std::move(impl))));
   }
@@ -298,8 +215,5 @@ std::span<std::byte> ProgramSet::state_bytes(graph::StorageClass cls, std::strin
 }
 
 const std::vector<Block>& ProgramSet::blocks() const noexcept { return impl_->blocks; }
-const std::vector<plan::HandleClass>& ProgramSet::handle_classes() const noexcept {
-  return impl_->classes;
-}
 
 }  // namespace arenite::runtime

@@ -91,13 +91,6 @@ void ProgramSet::print_table(std::ostream& out, std::string_view program) const 
 
 void ProgramSet::explain(std::ostream& out) const {
   for (const auto& program : impl_->programs) program->explain(out);
-  out << "handle classes, shared by the programs\n";
-  for (const plan::HandleClass& cls : impl_->classes) {
-    const Impl::BlockGroup& group = impl_->groups[cls.block];
-    out << fmt::format("  {:<24} {:>10} … {:<10} {}\n",
-                       group.owner.empty() ? group.name : group.owner + "/" + group.name, cls.begin,
-                       cls.end, cls.ordered ? "" : "ordered by edges alone, declared as read");
-  }
 }
 
 void Program::explain(std::ostream& out) const {
@@ -108,7 +101,7 @@ void Program::explain(std::ostream& out) const {
       "program '{}': {} ops in {} tasks, {} data edges, {} reuse edges, {} handle classes, {} task "
       "sets\n",
       spec.name, spec.graph[graph::Graph::body].ops.size(), spec.schedule.tasks.size(), edges,
-      spec.plan.reuse_edges.size(), impl_->set.classes.size(), impl_->sets.size());
+      spec.plan.reuse_edges.size(), impl_->guarded.classes.size(), impl_->sets.size());
   out << fmt::format("  critical path {:.0f} µs estimated ({:.0f} µs without the reuse edges)\n",
                      spec.plan.critical_path, spec.plan.critical_path_without);
   out << fmt::format("  costs estimated from the target profile '{}'\n", spec.target.name);
@@ -120,11 +113,10 @@ void Program::explain(std::ostream& out) const {
       if (edge.after.index == t) after += fmt::format(" {}(reuse)", edge.before.index);
     }
     const auto lane = task.lane < 0 ? std::string("all lanes") : fmt::format("lane {}", task.lane);
-    out << fmt::format("  task {:>2}  {}{}, {}, ~{:.0f} µs, {} handle classes{}{}\n", t,
-                       to_string(task.phase), task.staging ? " (staging)" : "", lane,
-                       task.microseconds, impl_->set.uses[impl_->index][t].size(),
-                       recording(impl_->sets.front().bodies[t]),
-                       after.empty() ? "" : ", after" + after);
+    out << fmt::format(
+        "  task {:>2}  {}{}, {}, ~{:.0f} µs, {} handle classes{}{}\n", t, to_string(task.phase),
+        task.staging ? " (staging)" : "", lane, task.microseconds, impl_->guarded.uses[t].size(),
+        recording(impl_->sets.front().bodies[t]), after.empty() ? "" : ", after" + after);
     for (graph::OpId id : task.ops) {
       const graph::Op& op = spec.graph[id];
       const graph::OpView view(spec.graph, op);
@@ -133,6 +125,13 @@ void Program::explain(std::ostream& out) const {
                          fmt::format("{} {}", op.name(), op.where), op.kernel, shape,
                          spec.target.microseconds(view));
     }
+  }
+  out << "  handle classes\n";
+  for (const plan::HandleClass& cls : impl_->guarded.classes) {
+    const ProgramSet::Impl::BlockGroup& group = impl_->set.groups[cls.block];
+    out << fmt::format("    {:<24} {:>10} … {:<10} {}\n",
+                       group.owner.empty() ? group.name : group.owner + "/" + group.name, cls.begin,
+                       cls.end, cls.ordered ? "" : "ordered by edges alone, declared as read");
   }
 }
 

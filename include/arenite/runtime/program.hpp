@@ -7,14 +7,14 @@
 //   }
 //   train.wait();                                 // throws what a task reported
 //
-// A ProgramSet owns the blocks, the handles over them and the tasks. After construction, submitting
-// and waiting allocate nothing, register nothing and decide nothing. One thread at a time may use a
-// set; programs of one set never run together (submitting one waits for the other).
+// A ProgramSet owns the blocks, and programs the handles over them and their tasks. After
+// construction, submitting and waiting allocate nothing, register nothing and decide nothing. One
+// thread at a time may use a set; programs of one set never run together (submitting one waits for
+// the other).
 #pragma once
 
 #include <arenite/graph/graph.hpp>
 #include <arenite/graph/passes.hpp>
-#include <arenite/plan/handle_classes.hpp>
 #include <arenite/plan/step_plan.hpp>
 #include <arenite/runtime/block.hpp>
 #include <arenite/runtime/kernel.hpp>
@@ -166,7 +166,7 @@ class Program {
   /// Waits and forgets the profile under way, if there is one.
   void drop_profile() noexcept;
 
-  /// Tasks, their ops and edges, for people.
+  /// Tasks, their ops and edges, and handle classes, for people.
   void explain(std::ostream& out) const;
   const ProgramSpec& spec() const noexcept;
 
@@ -210,9 +210,8 @@ class ProgramSet {
   const std::vector<Block>& blocks() const noexcept;
   /// All that the programs take: these blocks, and the status words of those that run on devices.
   std::vector<BlockUse> block_uses() const;
-  const std::vector<plan::HandleClass>& handle_classes() const noexcept;
 
-  /// Every program's tasks, ops and edges, and the handle classes they share.
+  /// Every program's tasks, ops, edges and handle classes.
   void explain(std::ostream& out) const;
 
   /// The table people see before training: arenas, blocks, bounds, pinning.
