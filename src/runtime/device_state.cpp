@@ -50,11 +50,13 @@ void ProgramSet::Impl::warm_up_devices(const std::vector<ProgramSpec>& specs) co
     throw Failure({.found = work.failure, .expected = "GPU libraries that can be used"});
 }
 
-void ProgramSet::Impl::check_memory(const std::vector<ProgramSpec>& specs) const {
+/// Beside what is allocated already.
+void ProgramSet::Impl::check_memory(std::span<const ProgramSpec> specs) const {
   for (Device* device : session_devices()) {
     std::int64_t bytes = 0;
     for (const Block& block : blocks) {
-      if (block.space().device == DeviceKind::cuda && block.space().index == device->space().index)
+      if (block.space().device == DeviceKind::cuda &&
+          block.space().index == device->space().index && !block.allocated())
         bytes += block.bytes();
     }
     for (const ProgramSpec& spec : specs) {
@@ -72,8 +74,8 @@ void ProgramSet::Impl::check_memory(const std::vector<ProgramSpec>& specs) const
   }
 }
 
-void ProgramSet::Impl::check_pinned(const std::vector<ProgramSpec>& specs) const {
-  const auto check = [&](const ProgramSpec& spec, const plan::Placement& place) {
+void ProgramSet::Impl::check_pinned(const ProgramSpec& spec) const {
+  const auto check = [&](const plan::Placement& place) {
     if (place.external || spec.plan.blocks[place.block].space.memory != MemoryKind::host) return;
     const BlockGroup& of = groups[group(spec, place)];
     for (std::size_t copy = 0; copy < of.copies; ++copy) {
@@ -87,57 +89,59 @@ void ProgramSet::Impl::check_pinned(const std::vector<ProgramSpec>& specs) const
            .hint = "use a smaller batch, or let the process pin more (a container's limits)"});
     }
   };
-  for (const ProgramSpec& spec : specs) {
-    for (const graph::Task& task : spec.schedule.tasks) {
-      if (task.space.device == DeviceKind::cpu || !device_of(task.space).has_cuda_worker())
-        continue;
-      for (graph::OpId op : task.ops) {
-        for (const graph::Access& access : graph::accesses(spec.graph, op))
-          check(spec, spec.plan.placement(access.storage));
-      }
+  for (const graph::Task& task : spec.schedule.tasks) {
+    if (task.space.device == DeviceKind::cpu || !device_of(task.space).has_cuda_worker()) continue;
+    for (graph::OpId op : task.ops) {
+      for (const graph::Access& access : graph::accesses(spec.graph, op))
+        check(spec.plan.placement(access.storage));
     }
   }
 }
 
 /// Constants of a device are copies of what is bound by address, made once.
-void ProgramSet::Impl::fill_constants(const std::vector<ProgramSpec>& specs) {
-  std::map<std::pair<std::size_t, std::int64_t>, const void*> filled;
-  for (const ProgramSpec& spec : specs) {
-    for (const plan::Placement& place : spec.plan.placements) {
-      if (place.external || place.cls != graph::StorageClass::constant || place.bytes == 0)
-        continue;
-      const std::size_t index = block_index(spec, place, 0);
-      const auto bound =
-          std::find_if(spec.constants.begin(), spec.constants.end(), [&](const auto& constant) {
-            return graph::constant_name(constant.first, blocks[index].space()) == place.name;
-          });
-      if (bound == spec.constants.end() || !bound->second.data ||
-          bound->second.bytes != place.bytes) {
-        fail({.found = bound == spec.constants.end() || !bound->second.data
-                           ? "constant '" + place.name + "' has no bytes"
-                           : "constant '" + place.name + "' bound to " +
-                                 std::to_string(bound->second.bytes) + " bytes",
-              .expected = std::to_string(place.bytes) + " bytes bound by that name",
-              .where = "program '" + spec.name + "'"});
-      }
-      const void*& known = filled[{index, place.offset}];
-      if (known != nullptr && known != bound->second.data) {
-        fail({.found = "constant '" + place.name + "' bound to other bytes than in another program",
-              .expected = "the same for all programs of a set that keep it on a device",
-              .where = "program '" + spec.name + "'"});
-      }
-      if (known != nullptr) continue;
-      known = bound->second.data;
-      device_of(blocks[index].space())
-          .write(blocks[index].data() + place.offset, known, static_cast<std::size_t>(place.bytes));
+void ProgramSet::Impl::fill_constants(const ProgramSpec& spec) {
+  for (const plan::Placement& place : spec.plan.placements) {
+    if (place.external || place.cls != graph::StorageClass::constant || place.bytes == 0) continue;
+    const std::size_t index = block_index(spec, place, 0);
+    const auto bound =
+        std::find_if(spec.constants.begin(), spec.constants.end(), [&](const auto& constant) {
+          return graph::constant_name(constant.first, blocks[index].space()) == place.name;
+        });
+    if (bound == spec.constants.end() || !bound->second.data ||
+        bound->second.bytes != place.bytes) {
+      fail({.found = bound == spec.constants.end() || !bound->second.data
+                         ? "constant '" + place.name + "' has no bytes"
+                         : "constant '" + place.name + "' bound to " +
+                               std::to_string(bound->second.bytes) + " bytes",
+            .expected = std::to_string(place.bytes) + " bytes bound by that name",
+            .where = "program '" + spec.name + "'"});
     }
+    const void*& known = filled[{index, place.offset}];
+    if (known != nullptr && known != bound->second.data) {
+      fail({.found = "constant '" + place.name + "' bound to other bytes than in another program",
+            .expected = "the same for all programs of a set that keep it on a device",
+            .where = "program '" + spec.name + "'"});
+    }
+    if (known != nullptr) continue;
+    device_of(blocks[index].space())
+        .write(blocks[index].data() + place.offset, bound->second.data,
+               static_cast<std::size_t>(place.bytes));
+    known = bound->second.data;
+  }
+}
+
+void ProgramSet::Impl::lend_state(const ProgramSpec& spec) {
+  for (const plan::Placement& place : spec.plan.placements) {
+    if (place.external || !graph::is_persistent(place.cls)) continue;
+    Block& block = blocks[block_index(spec, place, 0)];
+    if (block.space().device != DeviceKind::cpu) lend(place, block);
   }
 }
 
 std::span<std::byte> ProgramSet::Impl::lend(const plan::Placement& place, Block& block) {
   Mirror& mirror = mirrors[{place.cls, place.name}];
   if (!mirror.lent) {
-    mirror.place = &place;
+    mirror.offset = place.offset;
     mirror.block = &block;
     mirror.bytes.resize(static_cast<std::size_t>(place.bytes));
     if (place.bytes > 0) {
@@ -155,8 +159,7 @@ void ProgramSet::Impl::take_back() {
     mirror.lent = false;
     if (mirror.bytes.empty()) continue;
     device_of(mirror.block->space())
-        .write(mirror.block->data() + mirror.place->offset, mirror.bytes.data(),
-               mirror.bytes.size());
+        .write(mirror.block->data() + mirror.offset, mirror.bytes.data(), mirror.bytes.size());
   }
 }
 

@@ -48,6 +48,9 @@ void* Program::input(std::string_view name, std::size_t element_bytes) {
                " bytes",
            std::string(to_string(value.type)));
   }
+  const Program::Impl* const other = p.set.active;
+  if (other != nullptr && other != &p && entry_of(other->spec) == entry_of(p.spec))
+    p.set.activate(p);  // whose steps may still read these bytes
   p.sets[p.next].wait();
   return slot.addresses[p.next];
 }

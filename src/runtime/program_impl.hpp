@@ -140,11 +140,16 @@ class TaskSet {
 /// What the host sees of a persistent value in a device's memory: taken when it is asked for, and
 /// put back before the next step.
 struct Mirror {
-  const plan::Placement* place = nullptr;
+  std::int64_t offset = 0;
   Block* block = nullptr;
   std::vector<std::byte> bytes;
   bool lent = false;
 };
+
+/// Whose programs share the blocks of their task sets.
+inline const std::string& entry_of(const ProgramSpec& spec) {
+  return spec.entry.empty() ? spec.name : spec.entry;
+}
 
 struct ProgramSet::Impl {
   Impl(const KernelTable& table, ProgramOptions chosen) : kernels(table), options(chosen) {}
@@ -154,22 +159,28 @@ struct ProgramSet::Impl {
   struct BlockGroup {
     std::string name;
     Space space;
-    std::string owner;      // program; empty for shared ones
+    std::string owner;      // entry; empty for what all programs share
     std::size_t first = 0;  // in `blocks`
     std::size_t copies = 1;
   };
 
   void make_blocks(const std::vector<ProgramSpec>& specs);
   void warm_up_devices(const std::vector<ProgramSpec>& specs) const;
-  /// Throws Error when a device has less.
-  void check_memory(const std::vector<ProgramSpec>& specs) const;
+  /// Throws Error when a device has less than its blocks and these programs take.
+  void check_memory(std::span<const ProgramSpec> specs) const;
   /// Throws Failure where a device's tasks copy from or to memory that CUDA could not pin.
-  void check_pinned(const std::vector<ProgramSpec>& specs) const;
-  void fill_constants(const std::vector<ProgramSpec>& specs);
+  void check_pinned(const ProgramSpec& spec) const;
+  void fill_constants(const ProgramSpec& spec);
+  void check_fits(const ProgramSpec& spec) const;
   std::span<std::byte> lend(const plan::Placement& place, Block& block);
-  void take_back();  ///< what was lent; before a step, with none under way
-  void make_programs(std::vector<ProgramSpec> specs);
+  void lend_state(const ProgramSpec& spec);  ///< all of it that is on devices
+  void take_back();                          ///< what was lent; before a step, with none under way
+  Program& make_program(ProgramSpec spec);
+  void begin_state();
+  std::span<std::byte> state(graph::StorageClass cls, std::string_view name,
+                             std::size_t element_bytes);
 
+  const BlockGroup* find_group(const ProgramSpec& spec, const plan::BlockPlan& block) const;
   std::size_t group(const ProgramSpec& spec, const plan::Placement& place) const;
   std::size_t block_index(const ProgramSpec& spec, const plan::Placement& place,
                           std::size_t set) const;
@@ -184,6 +195,8 @@ struct ProgramSet::Impl {
   std::deque<Ownership> owners;  // by block; checked build only
   std::vector<BlockGroup> groups;
   std::vector<std::unique_ptr<Program>> programs;
+  std::size_t first_programs = 0;  // that the set was made with, and whose blocks these are
+  std::map<std::pair<std::size_t, std::int64_t>, const void*> filled;  // constants on devices
   Program::Impl* active = nullptr;  // whose steps may be under way
   std::map<std::pair<graph::StorageClass, std::string>, Mirror> mirrors;  // of what persists
   std::unique_ptr<Capture> capture;  // none unless the environment asks for one

@@ -46,10 +46,13 @@ ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector
   impl_->make_blocks(specs);
   impl_->check_memory(specs);
   for (Block& block : impl_->blocks) static_cast<void>(block.data());  // and so pinned, or not
-  impl_->fill_constants(specs);
-  impl_->check_pinned(specs);
-  impl_->make_programs(std::move(specs));
-  begin_state();
+  for (const ProgramSpec& spec : specs) {
+    impl_->fill_constants(spec);
+    impl_->check_pinned(spec);
+  }
+  for (ProgramSpec& spec : specs) impl_->make_program(std::move(spec));
+  impl_->first_programs = impl_->programs.size();
+  impl_->begin_state();
   if (const auto request = capture_request()) impl_->begin_capture(*request);
 }
 
@@ -65,7 +68,7 @@ void ProgramSet::Impl::make_blocks(const std::vector<ProgramSpec>& specs) {
   std::vector<std::int64_t> bytes;  // by group
   for (const ProgramSpec& spec : specs) {
     for (const plan::BlockPlan& block : spec.plan.blocks) {
-      const std::string owner = block.per_task_set ? spec.name : "";
+      const std::string owner = block.per_task_set ? entry_of(spec) : "";
       auto it = std::find_if(groups.begin(), groups.end(), [&](const BlockGroup& g) {
         return g.name == block.name && g.space == block.space && g.owner == owner;
       });
@@ -91,15 +94,22 @@ void ProgramSet::Impl::make_blocks(const std::vector<ProgramSpec>& specs) {
   }
 }
 
+/// Null: the set has none of this name.
+const ProgramSet::Impl::BlockGroup* ProgramSet::Impl::find_group(
+    const ProgramSpec& spec, const plan::BlockPlan& block) const {
+  const auto found = std::ranges::find_if(groups, [&](const BlockGroup& g) {
+    return g.name == block.name && g.space == block.space &&
+           g.owner == (block.per_task_set ? entry_of(spec) : "");
+  });
+  return found == groups.end() ? nullptr : &*found;
+}
+
 std::size_t ProgramSet::Impl::group(const ProgramSpec& spec, const plan::Placement& place) const {
   const plan::BlockPlan& block = spec.plan.blocks.at(place.block);
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    if (groups[g].name == block.name && groups[g].space == block.space &&
-        groups[g].owner == (block.per_task_set ? spec.name : "")) {
-      return g;
-    }
-  }
-  fail({.found = "no block '" + block.name + "'", .expected = "a block of the plan"});
+  const BlockGroup* const found = find_group(spec, block);
+  if (found == nullptr)
+    fail({.found = "no block '" + block.name + "'", .expected = "a block of the plan"});
+  return static_cast<std::size_t>(found - groups.data());
 }
 
 std::size_t ProgramSet::Impl::block_index(const ProgramSpec& spec, const plan::Placement& place,
@@ -108,12 +118,11 @@ std::size_t ProgramSet::Impl::block_index(const ProgramSpec& spec, const plan::P
   return g.first + (g.copies == 1 ? 0 : set);
 }
 
-void ProgramSet::Impl::make_programs(std::vector<ProgramSpec> specs) {
-  for (ProgramSpec& spec : specs) {
-    auto impl = std::make_unique<Program::Impl>(*this, std::move(spec));
-    impl->build();
-    programs.push_back(std::unique_ptr<Program>(new Program(std::move(impl))));
-  }
+Program& ProgramSet::Impl::make_program(ProgramSpec spec) {
+  auto impl = std::make_unique<Program::Impl>(*this, std::move(spec));
+  impl->build();
+  programs.push_back(std::unique_ptr<Program>(new Program(std::move(impl))));
+  return *programs.back();
 }
 
 void ProgramSet::Impl::activate(Program::Impl& next) {
@@ -162,9 +171,9 @@ const plan::Placement* find_state(const ProgramSpec& spec, graph::StorageClass c
 }  // namespace
 
 /// Of values of a name, whichever program declares it first says how it begins.
-void ProgramSet::begin_state() {
+void ProgramSet::Impl::begin_state() {
   std::map<std::pair<graph::StorageClass, std::string_view>, const graph::Value*> known;
-  for (const auto& program : impl_->programs) {
+  for (const auto& program : programs) {
     const graph::Graph& graph = program->spec().graph;
     for (const graph::StorageClass cls : persistent_classes) {
       auto stream = static_cast<std::uint32_t>(cls) << 28;
@@ -178,8 +187,7 @@ void ProgramSet::begin_state() {
                 .where = "program '" + program->name() + "'"});
         }
         if (is_new && !value.first.is_zero()) {
-          graph::fill(state_bytes(cls, value.name, 1), value.type, value.first, impl_->options.seed,
-                      stream);
+          graph::fill(state(cls, value.name, 1), value.type, value.first, options.seed, stream);
         }
         ++stream;
       }
@@ -198,8 +206,13 @@ graph::StorageClass ProgramSet::class_of(std::string_view name) const {
 
 std::span<std::byte> ProgramSet::state_bytes(graph::StorageClass cls, std::string_view name,
                                              std::size_t element_bytes) {
-  if (impl_->active) impl_->active->drain();
-  for (const auto& program : impl_->programs) {
+  return impl_->state(cls, name, element_bytes);
+}
+
+std::span<std::byte> ProgramSet::Impl::state(graph::StorageClass cls, std::string_view name,
+                                             std::size_t element_bytes) {
+  if (active) active->drain();
+  for (const auto& program : programs) {
     const ProgramSpec& spec = program->spec();
     const plan::Placement* place = find_state(spec, cls, name);
     if (place == nullptr) continue;
@@ -207,13 +220,67 @@ std::span<std::byte> ProgramSet::state_bytes(graph::StorageClass cls, std::strin
       fail({.found = "'" + place->name + "' of " + std::to_string(place->bytes) + " bytes",
             .expected = "a multiple of " + std::to_string(element_bytes)});
     }
-    Block& block = impl_->blocks[impl_->block_index(spec, *place, 0)];
-    if (block.space().device != DeviceKind::cpu) return impl_->lend(*place, block);
+    Block& block = blocks[block_index(spec, *place, 0)];
+    if (block.space().device != DeviceKind::cpu) return lend(*place, block);
     return {block.data() + place->offset, static_cast<std::size_t>(place->bytes)};
   }
   refuse_state(name);
 }
 
 const std::vector<Block>& ProgramSet::blocks() const noexcept { return impl_->blocks; }
+
+void ProgramSet::Impl::check_fits(const ProgramSpec& spec) const {
+  const std::string where = "program '" + spec.name + "'";
+  for (const plan::BlockPlan& block : spec.plan.blocks) {
+    const BlockGroup* const found = find_group(spec, block);
+    const std::int64_t bytes = found == nullptr ? 0 : blocks[found->first].bytes();
+    if (block.bytes <= bytes) continue;
+    fail({.found = std::to_string(block.bytes) + " bytes of block '" + block.name + "'",
+          .expected = "at most the " + std::to_string(bytes) + " that it has",
+          .where = where});
+  }
+  for (const plan::Placement& place : spec.plan.placements) {
+    if (!graph::is_persistent(place.cls)) continue;
+    const bool known = std::ranges::any_of(programs, [&](const auto& program) {
+      return find_state(program->spec(), place.cls, place.name) != nullptr;
+    });
+    if (!known) {
+      fail({.found = "'" + place.name + "', which outlives steps",
+            .expected = "what the set's first programs have",
+            .where = where});
+    }
+  }
+}
+
+Program& ProgramSet::add(ProgramSpec spec) {
+  if (has(spec.name)) fail({.found = "a second program '" + spec.name + "'", .expected = "one"});
+  if (impl_->options.verify) {
+    plan::verify_step(spec.graph, spec.schedule, spec.plan);
+    std::vector<const plan::StepPlan*> plans{&spec.plan};
+    for (const auto& program : impl_->programs) plans.push_back(&program->spec().plan);
+    plan::verify_together(plans);
+  }
+  impl_->check_fits(spec);
+  impl_->check_memory({&spec, 1});
+  if (impl_->active) impl_->active->drain();
+  impl_->fill_constants(spec);
+  impl_->check_pinned(spec);
+  impl_->lend_state(spec);  // for tasks of devices are tried out
+  return impl_->make_program(std::move(spec));
+}
+
+void ProgramSet::remove(std::string_view name) {
+  Program& program = (*this)[name];
+  auto& all = impl_->programs;
+  const auto place =
+      std::ranges::find_if(all, [&](const auto& one) { return one.get() == &program; });
+  if (place - all.begin() < static_cast<std::ptrdiff_t>(impl_->first_programs)) {
+    fail(
+        {.found = "program '" + std::string(name) + "', which the set was made with, to be removed",
+         .expected = "one that was added"});
+  }
+  program.wait();
+  all.erase(place);
+}
 
 }  // namespace arenite::runtime

@@ -56,6 +56,9 @@ struct ConstantBinding {
 
 struct ProgramSpec {
   std::string name;
+  /// Programs of one entry share the blocks that a task set has for itself, inputs and outputs;
+  /// empty: nobody else's.
+  std::string entry = {};
   graph::Graph graph;  ///< after `select`
   graph::Schedule schedule;
   graph::TargetProfile target = graph::default_target();  ///< that the schedule was made for
@@ -120,7 +123,8 @@ class Program {
   const std::string& name() const noexcept;
 
   /// The named input's bytes of the task set that the next `submit` will use. Waits until that
-  /// set's previous step has ended. Throws Error on an unknown name or another element type.
+  /// set's previous step has ended, and those of another program of this entry, as `submit` does.
+  /// Throws Error on an unknown name or another element type.
   template <class T>
   T* input(std::string_view name) {
     return static_cast<T*>(input(name, sizeof(T)));
@@ -145,7 +149,8 @@ class Program {
   void wait();
 
   /// The index-th of the graph's outputs, as the last submitted step left it. Waits; throws as
-  /// `wait` does, and on a wrong index or element type. Valid until the next `submit`.
+  /// `wait` does, and on a wrong index or element type. Valid until the next `submit` of a program
+  /// of this entry.
   template <class T>
   std::span<const T> output(std::size_t index) {
     const std::span<const std::byte> bytes = output_bytes(index, dtype_of<T>);
@@ -189,6 +194,14 @@ class ProgramSet {
   ProgramSet(const ProgramSet&) = delete;
   ProgramSet& operator=(const ProgramSet&) = delete;
 
+  /// One more program over the blocks that there are, which it must fit in, and over the state that
+  /// there is, which stays. Not between the steps of a profile or a capture. Throws Error on a name
+  /// that is taken, on what is wrong with the plan, and on what has no place.
+  Program& add(ProgramSpec spec);
+  /// Ends a program that was added. Waits for its steps, and throws what they reported; then it
+  /// stays. Throws Error on an unknown name, and on a program that the set was made with.
+  void remove(std::string_view name);
+
   /// Throws Error on an unknown name.
   Program& operator[](std::string_view name);
   bool has(std::string_view name) const noexcept;
@@ -220,7 +233,6 @@ class ProgramSet {
  private:
   friend class Program;
   struct Impl;
-  void begin_state();
   graph::StorageClass class_of(std::string_view name) const;
   std::span<std::byte> state_bytes(graph::StorageClass cls, std::string_view name,
                                    std::size_t element_bytes);
