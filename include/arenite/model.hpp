@@ -9,7 +9,17 @@
 // Evaluating copies the inputs in and the outputs out, and calls no allocator in between. What the
 // graph replaces in a buffer is there in the next evaluation (see graph::keep_state). A graph
 // that says how it is trained (graph::Training) has training steps too, over the same parameters.
-// One thread at a time may use a model; several models may be used by several threads at once.
+//
+// Sizes that the graph leaves open (graph/run_time_sizes.hpp) are said with each call:
+//
+//   model.evaluate({{"image", pixels}}, {logits}, {{"rows", 40}});
+//
+// The memory is that of the largest sizes, whose programs are built first. One of smaller sizes is
+// planned within it, when it is first asked for or ahead, by `prepare`. One that would not fit (its
+// ops may be fused and ordered in another way) lets the blocks grow, between steps.
+//
+// One thread at a time may use a model: another one's call throws Error. Several models may be used
+// by several threads at once.
 #pragma once
 
 #include <arenite/graph/graph.hpp>
@@ -38,6 +48,7 @@ struct Port {
   std::string name;
   DType type = DType::float32;
   Shape shape;
+  std::vector<std::string> size_names = {};  ///< of an input's axes, as graph::Value has them
 
   std::int64_t bytes() const noexcept { return shape.elements() * size_of(type); }
 };
@@ -66,43 +77,75 @@ struct ModelOptions {
   /// As in train::TrainerOptions: shards of the batch, lanes of a shard, shards under way together.
   int shards = 0, lanes = 0, shards_at_once = 0;
   std::uint64_t seed = 1;  ///< of first values that have none of their own
-  /// Of the sizes that the graph leaves to a run, all of them: see graph::at_sizes.
+  /// Of sizes that the graph leaves to a run, for all runs of this model: see graph::at_sizes.
   graph::SizeValues sizes;
+  /// Of how many smaller sizes programs are kept beside those of the largest; those used last stay.
+  int sizes_kept = 4;
+};
+
+/// A program that a model has.
+struct ModelProgram {
+  std::string entry;             ///< "train", "evaluate", or "averaged"
+  graph::SizeValues sizes;       ///< all that the model leaves open
+  std::int64_t arena_bytes = 0;  ///< of the blocks of one step, which all programs share
+  /// How it fits there: by its "own plan", by the "cut of the largest" in shards and lanes, or in
+  /// "grown blocks".
+  std::string fit;
+  double milliseconds = 0;  ///< that it took to build
+  long runs = 0;
 };
 
 class Model {
  public:
   /// Compiles the graph. Constants are copied; what the graph declares that persists may stand
   /// among them, and begins with that instead of its own first value. Throws Error on whatever
-  /// is wrong with the graph, on a device that the session does not have, on a size that only a run
-  /// knows and the options do not give, on sizes that at_sizes refuses, on products in tfloat32 on
-  /// the CPU, and on a constant that is missing, unknown, given twice or of another size.
+  /// is wrong with the graph, on a device that the session does not have, on sizes that at_sizes
+  /// refuses, on a constant with a size that is left open, on products in tfloat32 on the CPU, and
+  /// on a constant that is missing, unknown, given twice or of another size.
   Model(runtime::Session& session, graph::Graph graph, std::span<const NamedBytes> constants,
         const ModelOptions& options = {});
   ~Model();
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
 
-  /// In the order of their declarations; unnamed outputs are "output_0", "output_1", …
+  /// In the order of their declarations; unnamed outputs are "output_0", "output_1", … Sizes that
+  /// are left open are at their bounds.
   const std::vector<Port>& inputs() const noexcept;
   const std::vector<Port>& outputs() const noexcept;
+  /// The same at these sizes, those not given at their bounds. Throw Error as graph::at_sizes.
+  std::vector<Port> inputs(const graph::SizeValues& sizes) const;
+  std::vector<Port> outputs(const graph::SizeValues& sizes) const;
+
+  /// What a run may say, in the order of their first mention.
+  std::vector<graph::RunTimeSize> open_sizes() const;
+  /// Builds what runs at these sizes, which are no step; those not given are at their bounds.
+  /// Throws Error as graph::at_sizes.
+  void prepare(const graph::SizeValues& sizes);
+  /// Those that there are, the largest first.
+  std::vector<ModelProgram> programs() const;
+  /// Frees programs and memory. Of a closed model everything that needs these throws Error.
+  void close();
 
   /// Runs the graph once: reads the inputs, each named once, and writes all outputs, in order.
   /// Throws Error on an input that is missing, unknown, given twice, null or of another size, on
   /// another number of outputs or a null one, and on what only a run can find out (an index out of
   /// range): the op that finds it writes nothing, and nothing behind it changes a buffer. What ops
-  /// before it have replaced in a buffer's own bytes (see `copies`) stays replaced.
-  void evaluate(std::span<const NamedBytes> inputs, std::span<void* const> outputs);
+  /// before it have replaced in a buffer's own bytes (see `copies`) stays replaced. Sizes as in
+  /// `prepare`.
+  void evaluate(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
+                const graph::SizeValues& sizes = {});
 
   /// The same with the means of parameters that the graph's training keeps, in their place; before
   /// a first step those are the parameters. Throws Error where it keeps none.
-  void evaluate_averaged(std::span<const NamedBytes> inputs, std::span<void* const> outputs);
+  void evaluate_averaged(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
+                         const graph::SizeValues& sizes = {});
 
   bool is_trainable() const noexcept;
   /// One training step: as `evaluate`, then one update of each parameter. Outputs are those from
   /// before it. Without any places for them it returns as soon as the inputs are copied, and what
   /// the step finds out is thrown by a later call. Throws Error on a model that has no training.
-  void train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs);
+  void train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
+                  const graph::SizeValues& sizes = {});
 
   /// What optimizer steps are scaled by: a state, changed at will between them. Throw Error on a
   /// model that has no training, on a rate below 0 and on one that is not finite.
@@ -130,8 +173,8 @@ class Model {
   /// are what they were.
   void load(const std::filesystem::path& path);
 
-  /// The memory of one evaluation, or of one training step where there are such: arenas, blocks,
-  /// bounds.
+  /// The memory of one evaluation, or of one training step where there are such, at the largest
+  /// sizes: arenas, blocks, bounds.
   const plan::StepPlan& plan() const noexcept;
   void print_plan(std::ostream& out) const;
   /// Where new versions of values are copies, and why, as "replace_slice #2: relu #3 reads the old

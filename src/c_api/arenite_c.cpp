@@ -73,7 +73,8 @@ void read(const arenite_tensor* tensors, std::size_t count, std::vector<NamedByt
   }
 }
 
-using Step = void (Model::*)(std::span<const NamedBytes>, std::span<void* const>);
+using Step = void (Model::*)(std::span<const NamedBytes>, std::span<void* const>,
+                             const graph::SizeValues&);
 
 void feed(arenite_model* model, const arenite_tensor* inputs, std::size_t input_count,
           void* const* outputs, std::size_t output_count, Step step) {
@@ -81,7 +82,7 @@ void feed(arenite_model* model, const arenite_tensor* inputs, std::size_t input_
   if (output_count > 0) given(outputs, "the outputs");
   const std::lock_guard lock(one.one_at_a_time);
   read(inputs, input_count, one.inputs);
-  (one.model.*step)(one.inputs, {outputs, output_count});
+  (one.model.*step)(one.inputs, {outputs, output_count}, {});
 }
 
 template <class T>

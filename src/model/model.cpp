@@ -2,13 +2,12 @@
 #include <arenite/graph/run_time_sizes.hpp>
 #include <arenite/model.hpp>
 #include <arenite/operators.hpp>
-#include <arenite/runtime/program.hpp>
 
 #include "src/base/element.hpp"
 #include "src/base/nearest.hpp"
 #include "src/base/refuse.hpp"
-#include "src/compile/compile.hpp"
 #include "src/io/safetensors.hpp"
+#include "src/model/model_impl.hpp"
 #include "src/model/ports.hpp"
 
 #include <algorithm>
@@ -36,66 +35,64 @@ std::vector<Space> spaces_of(const runtime::Session& session, const std::string&
          "start the session on it");
 }
 
-void refuse_open_sizes(const Graph& graph) {
-  const auto sizes = graph::run_time_sizes(graph);
-  if (sizes.empty()) return;
-  const auto& [name, bound] = sizes.front();
-  refuse("the size '" + name + "', which only a run knows", "a graph of known sizes", {},
-         "the model's options give them, as " + name + "=" + std::to_string(bound));
+/// There is one of each for all programs.
+void refuse_open_constants(const Graph& graph) {
+  for (const ValueId id : graph.declared(StorageClass::constant)) {
+    const auto& names = graph[id].size_names;
+    const auto open = std::ranges::find_if(names, [](const auto& name) { return !name.empty(); });
+    if (open == names.end()) continue;
+    refuse("constant '" + graph[id].name + "' of the size '" + *open + "', which only a run knows",
+           "a constant of known sizes", {},
+           "the model's options give it, as " + *open + "=" +
+               std::to_string(graph[id].shape[static_cast<int>(open - names.begin())]));
+  }
+}
+
+compile::Options options_of(const runtime::Session& session, const ModelOptions& options) {
+  return {.spaces = spaces_of(session, options.device),
+          .shards = options.shards,
+          .lanes = options.lanes,
+          .at_once = options.shards_at_once,
+          .workers = session.workers(),
+          .kernels = {.compute = options.compute, .without = options.cudnn ? "" : "cudnn"},
+          .target = options.target};
+}
+
+[[noreturn]] void refuse_without_training() {
+  refuse("a model whose script has no training", "one with a train statement");
 }
 
 }  // namespace
 
-struct Model::Impl {
-  std::vector<Port> inputs;
-  std::vector<Port> outputs;
-  std::vector<std::size_t> evaluation_pieces, training_pieces, averaged_pieces;  // as in Compiled
-  std::vector<StatePort> states;
-  std::vector<std::string> own_names;  // of the states, within their classes
-  std::vector<std::string> untrained;
-  std::map<std::string, std::vector<std::byte>> constants;  // outlive the programs
-  std::vector<const NamedBytes*> given;                     // by input, in evaluate
-  std::vector<std::string> copies;
-  std::unique_ptr<runtime::ProgramSet> set;
-  runtime::Program* evaluation = nullptr;
-  runtime::Program *training = nullptr, *averaged = nullptr;  // null: there is none
-  std::string position;                 // the input of `training` that counts; empty: none does
-  std::int64_t samples = 0, drawn = 0;  // of a step, and of all steps so far
-
-  void build(runtime::Session& session, Graph graph, const ModelOptions& options);
-  void settle();
-  std::span<std::byte> state(StorageClass cls, std::string_view name);
-  std::size_t state_number(std::string_view name) const;
-  void check_state(std::size_t number, std::span<const std::byte> bytes) const;
-  void expect_training() const;
-  std::span<std::byte> learning_rate();
-  void run(runtime::Program& program, std::span<const NamedBytes> from,
-           std::span<void* const> places, const std::vector<std::size_t>& pieces);
-};
+Model::Impl::Turn::Turn(Impl& impl) : impl_(impl) {
+  if (impl.busy.test_and_set()) {
+    refuse("a model that another thread uses", "one thread at a time", {},
+           "give each thread a model of its own, or take turns");
+  }
+  if (impl.set != nullptr) return;
+  impl.busy.clear();
+  refuse("a model that was closed", "one that is open");
+}
 
 Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes> constants,
-             const ModelOptions& options)
-    : impl_(std::make_unique<Impl>()) {
+             const ModelOptions& options) {
+  if (options.sizes_kept < 1)
+    refuse(std::to_string(options.sizes_kept) + " sizes to keep programs of", "at least 1");
   if (!options.sizes.empty()) graph = graph::at_sizes(graph, options.sizes);
-  refuse_open_sizes(graph);
-  Impl& impl = *impl_;
-  impl.inputs = ports_of(graph, StorageClass::input);
-  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-    impl.outputs.push_back(port_of(graph[graph.outputs[i]]));
-    if (!graph[graph.outputs[i]].is_declared())
-      impl.outputs[i].name = "output_" + std::to_string(i);
-  }
+  refuse_open_constants(graph);
   std::vector<Port> ports = ports_of(graph, StorageClass::constant);
   const std::size_t needed = ports.size();
   const std::vector<Kept> kept = kept_of(graph, ports);
   for (const Kept& one : kept) ports.push_back(one.port);
   std::vector<const NamedBytes*> given;
   match(ports, constants, "constant", needed, given);
+  impl_ = std::make_unique<Impl>(std::move(graph), options, options_of(session, options));
+  Impl& impl = *impl_;
   for (std::size_t i = 0; i < needed; ++i) {
     const auto* first = static_cast<const std::byte*>(given[i]->data);
     impl.constants[ports[i].name].assign(first, first + ports[i].bytes());
   }
-  impl.build(session, std::move(graph), options);
+  impl.build();
   for (std::size_t i = needed; i < ports.size(); ++i) {
     if (given[i] == nullptr || ports[i].bytes() == 0) continue;
     const Kept& one = kept[i - needed];
@@ -104,93 +101,54 @@ Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes>
   }
 }
 
-void Model::Impl::build(runtime::Session& session, Graph graph, const ModelOptions& options) {
-  const std::string training_name = options.name + ".train";
-  const bool trained = graph.training.has_value(),
-             has_averages = trained && graph.training->averaging.has_value();
-  const std::vector<Port> constant_ports = ports_of(graph, StorageClass::constant);
-  const compile::Options how{
-      .spaces = spaces_of(session, options.device),
-      .shards = options.shards,
-      .lanes = options.lanes,
-      .at_once = options.shards_at_once,
-      .workers = session.workers(),
-      .kernels = {.compute = options.compute, .without = options.cudnn ? "" : "cudnn"},
-      .target = options.target};
-  plan::StateLayout state;
-  std::vector<runtime::ProgramSpec> specs;
-  const auto add = [&](const compile::Entry& entry, std::vector<std::size_t>& pieces) {
-    compile::Compiled compiled = compile::compile(graph, entry, how, state);
-    specs.push_back(std::move(compiled.spec));
-    if (entry.train) {
-      position = std::move(compiled.position);
-      samples = compiled.samples;
-    }
-    pieces = std::move(compiled.pieces);
-    if (entry.train) untrained = std::move(compiled.untrained);
-  };
-  // First, for it has all states: every program is given the block that the layout is by then.
-  if (trained) add({.name = training_name, .train = true}, training_pieces);
-  add({.name = options.name}, evaluation_pieces);
-  const std::string averaged_name = options.name + ".averaged";
-  if (has_averages) add({.name = averaged_name, .averaged = true}, averaged_pieces);
-  for (const auto& [op, reason] : graph::inserted_copies(specs.front().graph))
-    copies.push_back(describe(specs.front().graph, op) + ": " + reason);
-  for (Kept& one : kept_of(specs.front().graph, constant_ports)) {
-    states.push_back(std::move(one.port));
-    own_names.push_back(std::move(one.own));
-  }
-  if (!position.empty()) {
-    states.push_back({{position, DType::int64, Shape{1}}, StorageClass::buffer});
-    own_names.emplace_back();  // which is counted here
-  }
-  for (runtime::ProgramSpec& spec : specs) {
-    for (const auto& [name, bytes] : constants)
-      spec.constants[name] = {bytes.data(), static_cast<std::int64_t>(bytes.size())};
-  }
-  set = std::make_unique<runtime::ProgramSet>(session, kernels(), std::move(specs),
-                                              runtime::ProgramOptions{.seed = options.seed});
-  evaluation = &(*set)[options.name];
-  if (trained) training = &(*set)[training_name];
-  if (has_averages) averaged = &(*set)[averaged_name];
-}
-
 Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 
-const std::vector<Port>& Model::inputs() const noexcept { return impl_->inputs; }
-const std::vector<Port>& Model::outputs() const noexcept { return impl_->outputs; }
+const std::vector<Port>& Model::inputs() const noexcept { return impl_->largest().inputs; }
+const std::vector<Port>& Model::outputs() const noexcept { return impl_->largest().outputs; }
 
 const std::vector<StatePort>& Model::states() const noexcept { return impl_->states; }
-bool Model::is_trainable() const noexcept { return impl_->training != nullptr; }
+bool Model::is_trainable() const noexcept { return impl_->plans.graph().training.has_value(); }
 
-void Model::evaluate(std::span<const NamedBytes> inputs, std::span<void* const> outputs) {
-  impl_->run(*impl_->evaluation, inputs, outputs, impl_->evaluation_pieces);
+void Model::evaluate(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
+                     const graph::SizeValues& sizes) {
+  const Impl::Turn turn(*impl_);
+  impl_->run(Impl::Entry::evaluate, inputs, outputs, sizes);
 }
 
-void Model::evaluate_averaged(std::span<const NamedBytes> inputs, std::span<void* const> outputs) {
-  Impl& impl = *impl_;
-  if (impl.averaged == nullptr) {
+void Model::evaluate_averaged(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
+                              const graph::SizeValues& sizes) {
+  const Impl::Turn turn(*impl_);
+  if (!impl_->has(Impl::Entry::averaged)) {
     refuse("means of parameters asked for, where training makes none",
            "a train statement that averages");
   }
+  impl_->begin_averages();
+  impl_->run(Impl::Entry::averaged, inputs, outputs, sizes);
+}
+
+void Model::train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
+                       const graph::SizeValues& sizes) {
+  const Impl::Turn turn(*impl_);
+  if (!impl_->has(Impl::Entry::train)) refuse_without_training();
+  impl_->run(Impl::Entry::train, inputs, outputs, sizes);
+}
+
+/// Which are the parameters, before a first step.
+void Model::Impl::begin_averages() {
   std::int64_t steps = 0;
-  std::memcpy(&steps, impl.state(StorageClass::optimizer_state, graph::step_name).data(),
-              sizeof steps);
-  if (steps == 0) compile::begin_averages(*impl.set, impl.training->spec().graph);
-  impl.run(*impl.averaged, inputs, outputs, impl.averaged_pieces);
+  std::memcpy(&steps, state(StorageClass::optimizer_state, graph::step_name).data(), sizeof steps);
+  const Run& training = largest().runs[static_cast<std::size_t>(Entry::train)];
+  if (steps == 0) compile::begin_averages(*set, training.program->spec().graph);
 }
 
-void Model::train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs) {
-  impl_->expect_training();
-  impl_->run(*impl_->training, inputs, outputs, impl_->training_pieces);
-}
-
-void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> from,
-                      std::span<void* const> places, const std::vector<std::size_t>& pieces) {
+void Model::Impl::run(Entry entry, std::span<const NamedBytes> from, std::span<void* const> places,
+                      const graph::SizeValues& sizes) {
+  Sized& here = at(sizes);
+  const std::vector<Port>&inputs = here.inputs, &outputs = here.outputs;
   match(inputs, from, "input", inputs.size(), given);
-  const bool nobody_looks = &program == training && places.empty();
+  const bool trains = entry == Entry::train, nobody_looks = trains && places.empty();
   if (places.size() != outputs.size() && !nobody_looks) {
     refuse(std::to_string(places.size()) + " places for outputs",
            std::to_string(outputs.size()) + ": " + names_of(outputs));
@@ -200,6 +158,8 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
     refuse("null for output '" + outputs[i].name + "'",
            "a place of " + std::to_string(outputs[i].bytes()) + " bytes");
   }
+  const Run& how = run_of(here, entry);
+  runtime::Program& program = *how.program;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     with_element(inputs[i].type, [&](auto element) {
       if (inputs[i].bytes() == 0) return;
@@ -207,19 +167,19 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
                   static_cast<std::size_t>(inputs[i].bytes()));
     });
   }
-  const bool counts = &program == training && !position.empty();
+  const bool counts = trains && !position.empty();
   if (counts) *program.input<std::int64_t>(position) = drawn;
   if (nobody_looks) {
     program.submit();
-    if (counts) drawn += samples;
-    return;
+  } else {
+    program.run({.steps = 1});
   }
-  program.run({.steps = 1});
-  if (counts) drawn += samples;
+  ++runs[static_cast<std::size_t>(entry)];
+  if (counts) drawn += how.samples;
   std::size_t next = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
     auto* place = static_cast<std::byte*>(places[i]);
-    for (const std::size_t end = next + pieces[i]; next < end; ++next) {
+    for (const std::size_t end = next + how.pieces[i]; next < end; ++next) {
       with_element(outputs[i].type, [&](auto element) {
         const auto values = program.output<decltype(element)>(next);
         if (!values.empty()) std::memcpy(place, values.data(), values.size_bytes());
@@ -231,9 +191,11 @@ void Model::Impl::run(runtime::Program& program, std::span<const NamedBytes> fro
 
 /// Waits for all steps, and throws what they found.
 void Model::Impl::settle() {
-  evaluation->wait();
-  if (training != nullptr) training->wait();
-  if (averaged != nullptr) averaged->wait();
+  for (const Sized& one : sized) {
+    for (const Run& run : one.runs) {
+      if (run.program != nullptr) run.program->wait();
+    }
+  }
 }
 
 std::span<std::byte> Model::Impl::state(StorageClass cls, std::string_view name) {
@@ -254,7 +216,7 @@ std::size_t Model::Impl::state_number(std::string_view name) const {
 void Model::Impl::check_state(std::size_t number, std::span<const std::byte> bytes) const {
   const std::string& name = own_names[number];
   const StorageClass cls = states[number].cls;
-  if (training == nullptr) return;
+  if (!has(Entry::train)) return;
   if (cls == StorageClass::buffer && name == graph::learning_rate_name) {
     float rate = 0;
     std::memcpy(&rate, bytes.data(), sizeof rate);
@@ -271,42 +233,49 @@ void Model::Impl::check_state(std::size_t number, std::span<const std::byte> byt
   }
 }
 
-std::span<std::byte> Model::state(std::string_view name) {
-  const std::size_t number = impl_->state_number(name);
-  if (impl_->own_names[number].empty()) {
-    impl_->settle();
-    return std::as_writable_bytes(std::span(&impl_->drawn, 1));
+std::span<std::byte> Model::Impl::state(std::string_view name) {
+  const std::size_t number = state_number(name);
+  if (own_names[number].empty()) {
+    settle();
+    return std::as_writable_bytes(std::span(&drawn, 1));
   }
-  return impl_->state(impl_->states[number].cls, impl_->own_names[number]);
+  return state(states[number].cls, own_names[number]);
 }
 
-void Model::set_state(std::string_view name, std::span<const std::byte> bytes) {
+void Model::Impl::set_state(std::string_view name, std::span<const std::byte> bytes) {
   const std::span<std::byte> place = state(name);
   if (bytes.size() != place.size()) {
     refuse(std::to_string(bytes.size()) + " bytes of state '" + std::string(name) + "'",
            std::to_string(place.size()));
   }
-  impl_->check_state(impl_->state_number(name), bytes);
+  check_state(state_number(name), bytes);
   std::ranges::copy(bytes, place.begin());
 }
 
-void Model::Impl::expect_training() const {
-  if (training != nullptr) return;
-  refuse("a model whose script has no training", "one with a train statement");
+std::span<std::byte> Model::state(std::string_view name) {
+  const Impl::Turn turn(*impl_);
+  return impl_->state(name);
+}
+
+void Model::set_state(std::string_view name, std::span<const std::byte> bytes) {
+  const Impl::Turn turn(*impl_);
+  impl_->set_state(name, bytes);
 }
 
 std::span<std::byte> Model::Impl::learning_rate() {
-  expect_training();
+  if (!has(Entry::train)) refuse_without_training();
   return state(StorageClass::buffer, graph::learning_rate_name);
 }
 
 float Model::learning_rate() {
+  const Impl::Turn turn(*impl_);
   float rate = 0;
   std::memcpy(&rate, impl_->learning_rate().data(), sizeof rate);
   return rate;
 }
 
 void Model::set_learning_rate(float rate) {
+  const Impl::Turn turn(*impl_);
   const std::span<std::byte> place = impl_->learning_rate();
   graph::check_learning_rate(rate);
   std::memcpy(place.data(), &rate, sizeof rate);
@@ -315,13 +284,15 @@ void Model::set_learning_rate(float rate) {
 const std::vector<std::string>& Model::untrained() const noexcept { return impl_->untrained; }
 
 void Model::save(const std::filesystem::path& path) {
+  const Impl::Turn turn(*impl_);
   std::vector<io::NamedTensor> tensors;
   for (const StatePort& port : impl_->states)
-    tensors.push_back({port.name, port.type, port.shape, state(port.name)});
+    tensors.push_back({port.name, port.type, port.shape, impl_->state(port.name)});
   io::save_tensors(path, tensors);
 }
 
 void Model::load(const std::filesystem::path& path) {
+  const Impl::Turn turn(*impl_);
   const io::TensorFile file(path);
   for (const io::NamedTensor& tensor : file.tensors()) {
     if (std::ranges::find(impl_->states, tensor.name, &StatePort::name) == impl_->states.end())
@@ -341,17 +312,34 @@ void Model::load(const std::filesystem::path& path) {
     }
     impl_->check_state(impl_->state_number(port.name), tensor->bytes);
   }
-  for (const StatePort& port : impl_->states) set_state(port.name, file.find(port.name)->bytes);
+  for (const StatePort& port : impl_->states)
+    impl_->set_state(port.name, file.find(port.name)->bytes);
 }
 
-const plan::StepPlan& Model::plan() const noexcept {
-  return (is_trainable() ? impl_->training : impl_->evaluation)->spec().plan;
+void Model::close() {
+  Impl& impl = *impl_;
+  if (impl.set == nullptr) return;
+  const Impl::Turn turn(impl);
+  for (Impl::Sized& one : impl.sized) one.runs = {};
+  impl.set.reset();
+  impl.constants.clear();
 }
+
+const plan::StepPlan& Model::plan() const noexcept { return impl_->plan; }
+
 void Model::print_plan(std::ostream& out) const {
-  impl_->set->print_table(out, (is_trainable() ? impl_->training : impl_->evaluation)->name());
+  const Impl::Turn turn(*impl_);
+  const auto entry = static_cast<std::size_t>(impl_->shown());
+  impl_->set->print_table(out, impl_->largest().runs[entry].program->name());
 }
+
 const std::vector<std::string>& Model::copies() const noexcept { return impl_->copies; }
-long Model::evaluations() const noexcept { return impl_->evaluation->steps(); }
-long Model::train_steps() const noexcept { return is_trainable() ? impl_->training->steps() : 0; }
+
+long Model::evaluations() const noexcept {
+  return impl_->runs[static_cast<std::size_t>(Impl::Entry::evaluate)];
+}
+long Model::train_steps() const noexcept {
+  return impl_->runs[static_cast<std::size_t>(Impl::Entry::train)];
+}
 
 }  // namespace arenite

@@ -315,9 +315,9 @@ TEST_F(ModelTest, SaysWhatIsWrongWithItsArguments) {
   EXPECT_EQ(error_of([&] { compile(session, two_layers, {named("weight", wrong)}); }),
             "20 bytes of constant 'weight'; expected 24, as it is float32 [3, 2]");
   EXPECT_EQ(
-      error_of([&] { compile(session, "$1 = InputTensor(x, float32, [n<=4]); result = $1;"); }),
-      "the size 'n', which only a run knows; expected a graph of known sizes (hint: the model's "
-      "options give them, as n=4)");
+      error_of([&] { compile(session, "$1 = ConstantTensor(x, float32, [n<=4]); result = $1;"); }),
+      "constant 'x' of the size 'n', which only a run knows; expected a constant of known sizes "
+      "(hint: the model's options give it, as n=4)");
 
   Model model = compile(session, two_layers, {named("weight", weight)});
   EXPECT_EQ(error_of([&] { evaluate(model, {}); }), "no input 'x'; expected all of x");

@@ -10,7 +10,9 @@ namespace arenite {
 
 using graph::StorageClass;
 
-Port port_of(const graph::Value& value) { return {value.name, value.type, value.shape}; }
+Port port_of(const graph::Value& value) {
+  return {value.name, value.type, value.shape, value.size_names};
+}
 
 std::string names_of(const std::vector<Port>& ports) {
   std::string names;

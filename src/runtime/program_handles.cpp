@@ -8,8 +8,26 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace arenite::runtime {
+
+namespace {
+
+/// A handle takes StarPU some 5 KB: for programs that come and go a few have to do. What tasks do
+/// side by side there is ordered by edges alone.
+std::vector<plan::HandleClass> whole_blocks(const plan::HandleProblem& problem) {
+  std::set<std::size_t> touched;
+  for (const plan::HandleAccess& access : problem.accesses) touched.insert(access.block);
+  std::vector<plan::HandleClass> classes;
+  for (const std::size_t block : touched) {
+    if (const std::int64_t bytes = problem.block_bytes[block]; bytes > 0)
+      classes.push_back({.block = block, .begin = 0, .end = bytes, .ordered = false});
+  }
+  return classes;
+}
+
+}  // namespace
 
 ProgramHandles::~ProgramHandles() {
   for (const auto& copies : handles) {
@@ -45,7 +63,8 @@ void Program::Impl::make_handles() {
   problem.ordered = [&](std::size_t a, std::size_t b) {
     return order.before(a, b) || order.before(b, a);
   };
-  guarded.classes = plan::handle_classes(problem);
+  const bool comes_and_goes = set.first_programs > 0;
+  guarded.classes = comes_and_goes ? whole_blocks(problem) : plan::handle_classes(problem);
 
   for (const plan::HandleClass& c : guarded.classes) {
     const ProgramSet::Impl::BlockGroup& g = set.groups[c.block];

@@ -51,6 +51,69 @@ TEST_P(Programs, OfOneSetHaveInputsOfTheirOwn) {
   EXPECT_EQ(set.state<float>("total")[0], 111);
 }
 
+TEST_P(Programs, MayBeAddedOverTheSameBlocks) {
+  auto set = make_set(session, summing("sum", state));
+  const auto run = [&](const char* name, float x) {
+    *set[name].input<float>("x") = x;
+    set[name].submit();
+    return set.state<float>("total")[0];
+  };
+  const auto blocks = counters().blocks;
+  EXPECT_EQ(run("sum", 1), 1);
+  for (float i = 0; i < 3; ++i) {
+    ProgramSpec more = summing("more", state, 1);
+    more.entry = "sum";
+    set.add(std::move(more));
+    EXPECT_EQ(run("more", 10), 11 + 20 * i);
+    EXPECT_EQ(run("sum", 10), 21 + 20 * i);
+    set.remove("more");
+    EXPECT_FALSE(set.has("more"));
+  }
+  EXPECT_EQ(counters().blocks, blocks);
+}
+
+/// Steps of one program end before another of its entry fills the inputs that they share.
+TEST_P(Programs, OfOneEntryShareInputs) {
+  auto set = make_set(session, summing("a", state, 3));
+  ProgramSpec more = summing("b", state);
+  more.entry = "a";
+  set.add(std::move(more));
+  float expected = 0;
+  for (int i = 1; i <= 20; ++i) {
+    const char* const name = i % 3 == 0 ? "b" : "a";
+    *set[name].input<float>("x") = static_cast<float>(i);
+    set[name].submit();
+    expected += static_cast<float>(i);
+  }
+  EXPECT_EQ(set.state<float>("total")[0], expected);
+}
+
+TEST_P(Programs, AreAddedOnlyWhereTheyFit) {
+  auto set = make_set(session, summing("sum", state));
+  EXPECT_EQ(error_of([&] { set.add(summing("sum", state)); }),
+            "a second program 'sum'; expected one");
+  EXPECT_EQ(error_of([&] { set.add(summing("apart", state)); }),
+            "program 'apart': 256 bytes of block 'input'; expected at most the 0 that it has");
+  Draft draft("large");
+  draft.spec.entry = "sum";
+  const ValueId x = draft.declare("x", StorageClass::input),
+                total = draft.declare("total", StorageClass::buffer);
+  draft.builder.add("accumulate", {total, draft.builder.add1("probe_add", {x, x},
+                                                             {{"workspace", std::int64_t{4096}}})});
+  EXPECT_EQ(error_of([&] { set.add(draft.finish(state)); }),
+            "program 'large': 4352 bytes of block 'step'; expected at most the 256 that it has");
+  Draft another("new");
+  another.spec.entry = "sum";
+  another.builder.add("accumulate", {another.declare("kept", StorageClass::buffer),
+                                     another.declare("x", StorageClass::input)});
+  EXPECT_EQ(error_of([&] { set.add(another.finish(state)); }),
+            "program 'new': 768 bytes of block 'state'; expected at most the 512 that it has");
+  EXPECT_EQ(
+      error_of([&] { set.remove("sum"); }),
+      "program 'sum', which the set was made with, to be removed; expected one that was added");
+  EXPECT_EQ(error_of([&] { set.remove("large"); }), "no program 'large'; expected one of sum");
+}
+
 TEST_P(Programs, ReportAFailedStepAndKeepItFromThePersistentState) {
   auto set = make_set(session, summing("sum", state, 1, 13));
   Program& program = set["sum"];

@@ -70,6 +70,12 @@ struct ProgramSpec {
 /// step behind the next one while that runs, and may take longer than a short step.
 int task_sets_of(const plan::StepPlan& plan) noexcept;
 
+/// Bytes that a block has at least, for programs that are added later.
+struct BlockRoom {
+  plan::BlockPlan block;
+  std::string entry;  ///< whose programs have it, of one that task sets have for themselves
+};
+
 struct ProgramOptions {
   /// How many steps may be under way: at least 2; 0: as many as `task_sets_of` the plans.
   int task_sets = 0;
@@ -78,6 +84,7 @@ struct ProgramOptions {
   /// Check the plans first. Only for showing what becomes of a wrong one.
   bool verify = true;
   std::uint64_t seed = 1;  ///< of first values that have none of their own
+  std::vector<BlockRoom> room = {};
 };
 
 /// An input of one int64 that counts: `first` in the first of some steps, then by `stride`.

@@ -1,0 +1,103 @@
+// The insides of a model: its programs, by sizes and entry, over one program set.
+#pragma once
+
+#include <arenite/model.hpp>
+#include <arenite/runtime/program.hpp>
+
+#include "src/model/plans.hpp"
+
+#include <array>
+#include <atomic>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace arenite {
+
+struct Model::Impl {
+  using Entry = ModelPlans::Entry;
+  static constexpr std::size_t entry_count = 3;
+
+  /// How a program is run, and what became of it.
+  struct Run {
+    runtime::Program* program = nullptr;  // none has been built, or there is no such entry
+    std::vector<std::size_t> pieces;      // as in compile::Compiled
+    std::int64_t samples = 0;             // of a step
+    Fit fit = Fit::own_plan;
+    double milliseconds = 0;  // that it took to build
+  };
+
+  /// What runs at some sizes.
+  struct Sized {
+    graph::SizeValues sizes;            // all that the model leaves open
+    std::optional<graph::Graph> graph;  // of programs to be built; none: of the largest
+    std::vector<Port> inputs, outputs;
+    std::array<Run, entry_count> runs = {};
+    long last_used = 0;
+  };
+
+  /// One thread at a time.
+  class Turn {
+   public:
+    explicit Turn(Impl& impl);  ///< throws Error where another has its turn, or on a closed model
+    ~Turn() { impl_.busy.clear(); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    Impl& impl_;
+  };
+
+  Impl(graph::Graph graph, const ModelOptions& options, compile::Options how)
+      : plans(std::move(graph), options.name, std::move(how)),
+        sizes_kept(options.sizes_kept),
+        seed(options.seed) {}
+
+  void build();
+  std::unique_ptr<runtime::ProgramSet> made_set(std::vector<runtime::ProgramSpec> specs);
+  void grow_blocks();
+  void bind_constants(runtime::ProgramSpec& spec) const;
+  Sized& at(const graph::SizeValues& sizes);
+  Sized& make_sizes(const graph::SizeValues& sizes);
+  void make_room();
+  Run& run_of(Sized& sized, Entry entry);
+  bool has(Entry entry) const { return largest().runs[static_cast<std::size_t>(entry)].program; }
+  Sized& largest() { return sized.front(); }
+  const Sized& largest() const { return sized.front(); }
+
+  void run(Entry entry, std::span<const NamedBytes> from, std::span<void* const> places,
+           const graph::SizeValues& sizes);
+  void begin_averages();
+  void settle();
+  std::span<std::byte> state(graph::StorageClass cls, std::string_view name);
+  std::span<std::byte> state(std::string_view name);
+  void set_state(std::string_view name, std::span<const std::byte> bytes);
+  std::size_t state_number(std::string_view name) const;
+  void check_state(std::size_t number, std::span<const std::byte> bytes) const;
+  std::span<std::byte> learning_rate();
+  Entry shown() const { return has(Entry::train) ? Entry::train : Entry::evaluate; }
+
+  ModelPlans plans;
+  const int sizes_kept;
+  const std::uint64_t seed;
+  std::list<Sized> sized;  // the largest, then others as they came
+  std::vector<StatePort> states;
+  std::vector<std::string> own_names;  // of the states, within their classes
+  std::vector<std::string> untrained;
+  std::map<std::string, std::vector<std::byte>> constants;  // outlive the programs
+  std::vector<const NamedBytes*> given;                     // by input, while it runs
+  std::vector<std::string> copies;
+  plan::StepPlan plan;                       // of the largest step
+  std::unique_ptr<runtime::ProgramSet> set;  // none: closed
+  std::string position;                      // the input of training that counts; empty: none does
+  std::int64_t drawn = 0;                    // samples, of all steps so far
+  std::array<long, entry_count> runs = {};
+  long uses = 0;
+  std::atomic_flag busy;
+};
+
+}  // namespace arenite
