@@ -39,7 +39,7 @@ struct ForwardState {
   /// What adds some terms to the sums: to whole tiles of outputs, and to the rest.
   struct Block {
     Part terms{};
-    xsmm::BatchReduce whole = nullptr, rest = nullptr;
+    xsmm::Columns whole, rest;
   };
 
   DenseForward layer;
@@ -58,14 +58,14 @@ struct ForwardState {
   }
 
  private:
-  void add(xsmm::BatchReduce& product, const Part& terms, std::int64_t width) {
-    product = xsmm::dispatch({.m = width,
-                              .n = layer.n,
-                              .k = terms.count,
-                              .lda = layer.o,
-                              .ldb = layer.i,
-                              .ldc = layer.o,
-                              .accumulate = layer.biased || terms.first > 0});
+  void add(xsmm::Columns& product, const Part& terms, std::int64_t width) {
+    product = xsmm::Columns({.m = width,
+                             .n = layer.n,
+                             .k = terms.count,
+                             .lda = layer.o,
+                             .ldb = layer.i,
+                             .ldc = layer.o,
+                             .accumulate = layer.biased || terms.first > 0});
     usable = usable && product;
   }
 };
@@ -83,8 +83,7 @@ void forward_xsmm(const KernelCall& call, const ForwardState& state) {
         std::copy_n(bias + from, width, y + n * s.o + from);
       const float *of_weight = weight + block.terms.first * s.o + from,
                   *of_x = x + block.terms.first;
-      const xsmm::Count one = 1;
-      (width == forward_tile ? block.whole : block.rest)(&of_weight, &of_x, y + from, &one);
+      (width == forward_tile ? block.whole : block.rest)(&of_weight, &of_x, y + from, 1);
       if (s.relu && block.terms.first + block.terms.count == s.i) relu(y + from, s.n, width, s.o);
     }
   }
@@ -158,8 +157,8 @@ struct BySampleState {
 
   explicit BySampleState(const DenseGradInput& s)
       : layer(s),
-        whole(gemm(s, tile)),
-        rest(gemm(s, s.i % tile)),
+        whole(gemm(s, tile), xsmm::SamplesAre::m),
+        rest(gemm(s, s.i % tile), xsmm::SamplesAre::m),
         gradient(xsmm::dispatch_transpose(s.n, s.o, s.n)),
         whole_tile(xsmm::dispatch_transpose(tile, s.n, s.i)),
         rest_tile(xsmm::dispatch_transpose(s.i % tile, s.n, s.i)) {}

@@ -87,7 +87,8 @@ struct GradWeightState {
                             .ldb = pairs.inputs,
                             .ldc = step_of(all.size()),
                             .transpose_b = true,
-                            .accumulate = !pairs.tree && !all.empty()});
+                            .accumulate = !pairs.tree && !all.empty()},
+                       xsmm::SamplesAre::k);
     }
     return all;
   }

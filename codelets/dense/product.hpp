@@ -8,51 +8,95 @@
 
 namespace arenite::codelets::xsmm {
 
+/// Which size of a product is that of the batch.
+enum class SamplesAre { m, n, k };
+
+/// A batch-reduce product. Columns that are samples are walked 16 at a time, and the last 16 to 31
+/// in one go: code that LIBXSMM generates is never freed, and batches of all sizes share it so.
+/// (From 12 on it sums alike for any n, so that a sample's bits depend on none.)
+class Columns {
+ public:
+  static constexpr std::int64_t most_terms = 64;  ///< of a call
+
+  Columns() = default;
+  explicit Columns(const Gemm& gemm, SamplesAre samples = SamplesAre::n)
+      : n_(gemm.n),
+        step_(samples == SamplesAre::n && gemm.n >= 32 ? 16 : gemm.n),
+        b_step_(gemm.transpose_b ? 1 : gemm.ldb),
+        c_step_(gemm.ldc) {
+    if (!in_reach({gemm.n})) return;
+    Gemm part = gemm;
+    part.n = step_;
+    if (step_ < n_) more_ = dispatch(part);
+    part.n = step_ + n_ % step_;
+    last_ = dispatch(part);
+  }
+
+  /// LIBXSMM has the kernels that it takes.
+  explicit operator bool() const noexcept { return last_ && (step_ == n_ || more_); }
+
+  void operator()(const float* const* as, const float* const* bs, float* c,
+                  Count count) const noexcept {
+    const float* shifted[most_terms];
+    for (std::int64_t at = 0; at < n_; at += step_) {
+      const bool last = at + 2 * step_ > n_;
+      for (Count i = 0; i < count; ++i) shifted[i] = bs[i] + at * b_step_;
+      // LIBXSMM only reads the addresses.
+      (last ? last_ : more_)(const_cast<const float**>(as), shifted, c + at * c_step_, &count);
+      if (last) return;
+    }
+  }
+
+ private:
+  BatchReduce more_ = nullptr, last_ = nullptr;
+  std::int64_t n_ = 0, step_ = 0, b_step_ = 0, c_step_ = 0;
+};
+
 /// C [+]= A·B with A m×k, B k×n, C m×n, all column-major; `transpose_b`: B lies in memory as n×k.
 /// k is cut in blocks of at most 64 that one batch-reduce call walks with C in registers.
 class Product {
  public:
   Product() = default;
-  explicit Product(const Gemm& whole) : lda_(whole.lda), ldb_(whole.transpose_b ? whole.ldb : 1) {
+  /// Batches of all sizes share code for k, too, where that is their size.
+  explicit Product(const Gemm& whole, SamplesAre samples = SamplesAre::n)
+      : lda_(whole.lda), ldb_(whole.transpose_b ? whole.ldb : 1) {
     block_ = block_of(whole.k);
+    if (samples == SamplesAre::k && whole.k % 16 != 0) block_ = std::min<std::int64_t>(whole.k, 16);
     blocks_ = block_ > 0 ? whole.k / block_ : 0;
     Gemm gemm = whole;
     gemm.k = block_;
-    first_ = dispatch(gemm);
+    first_ = Columns(gemm, samples);
     gemm.accumulate = true;
-    more_ = dispatch(gemm);
+    if (blocks_ > Columns::most_terms) more_ = Columns(gemm, samples);
     gemm.k = whole.k - blocks_ * block_;
     has_rest_ = gemm.k > 0;
-    if (has_rest_) rest_ = dispatch(gemm);
+    if (has_rest_) rest_ = Columns(gemm, samples);
   }
 
   /// LIBXSMM has all the kernels it takes.
-  explicit operator bool() const noexcept { return first_ && more_ && (rest_ || !has_rest_); }
+  explicit operator bool() const noexcept {
+    return first_ && (more_ || blocks_ <= Columns::most_terms) && (rest_ || !has_rest_);
+  }
 
   void operator()(const float* a, const float* b, float* c) const noexcept {
-    const float *as[most_blocks], *bs[most_blocks];
-    BatchReduce run = first_;
-    for (std::int64_t at = 0; at < blocks_; at += most_blocks, run = more_) {
-      const std::int64_t n = std::min(blocks_ - at, most_blocks);
+    constexpr std::int64_t most = Columns::most_terms;
+    const float *as[most], *bs[most];
+    for (std::int64_t at = 0; at < blocks_; at += most) {
+      const std::int64_t n = std::min(blocks_ - at, most);
       for (std::int64_t i = 0; i < n; ++i) {
         as[i] = a + (at + i) * block_ * lda_;
         bs[i] = b + (at + i) * block_ * ldb_;
       }
-      const Count count = static_cast<Count>(n);
-      run(as, bs, c, &count);
+      (at == 0 ? first_ : more_)(as, bs, c, static_cast<Count>(n));
     }
     if (has_rest_) {
       as[0] = a + blocks_ * block_ * lda_;
       bs[0] = b + blocks_ * block_ * ldb_;
-      const Count count = 1;
-      rest_(as, bs, c, &count);
+      rest_(as, bs, c, 1);
     }
   }
 
  private:
-  static constexpr std::int64_t most_blocks =
-      64;  ///< of one call; their addresses stand on the stack
-
   /// The largest divisor from 16 to 64, so that nothing is left over; else 64 and a rest.
   static std::int64_t block_of(std::int64_t k) noexcept {
     if (k <= 64) return k;
@@ -62,7 +106,7 @@ class Product {
     return 64;
   }
 
-  BatchReduce first_ = nullptr, more_ = nullptr, rest_ = nullptr;
+  Columns first_, more_, rest_;
   std::int64_t lda_ = 0, ldb_ = 0;
   std::int64_t block_ = 0, blocks_ = 0;
   bool has_rest_ = false;
@@ -76,12 +120,12 @@ constexpr std::int64_t tile = 64;
 struct TiledProduct {
   Product whole, rest;
 
-  explicit TiledProduct(const Gemm& gemm) : m_(gemm.m) {
+  explicit TiledProduct(const Gemm& gemm, SamplesAre samples = SamplesAre::n) : m_(gemm.m) {
     Gemm part = gemm;
     part.m = tile;
-    if (m_ >= tile) whole = Product(part);
+    if (m_ >= tile) whole = Product(part, samples);
     part.m = m_ % tile;
-    if (part.m > 0) rest = Product(part);
+    if (part.m > 0) rest = Product(part, samples);
   }
 
   explicit operator bool() const noexcept {
