@@ -116,7 +116,9 @@ ARENITE_API arenite_status arenite_options_create(arenite_options** options, cha
  *            same; "auto": enough for all workers, on GPUs all
  *   seed     of random first values that have none of their own; "1" unless it is set
  *   size     "rows=40": of a size that the script leaves open, as in [rows<=64, 784], what it is in
- *            this model's runs. Once for each of them; all are needed */
+ *            all of this model's runs; once for each of them
+ *   sizes-kept  "1" to "64", else "4": of how many smaller sizes that runs say programs are kept,
+ *            beside those of the largest; those used last stay */
 ARENITE_API arenite_status arenite_options_set(arenite_options* options, const char* name,
                                                const char* value, char** message);
 /* NULL is fine. */
@@ -128,7 +130,9 @@ ARENITE_API arenite_status arenite_compile_with(arenite_session* session, const 
                                                 size_t constant_count,
                                                 const arenite_options* options,
                                                 arenite_model** model, char** message);
-/* NULL is fine. */
+/* Frees programs and memory, once the call under way has ended; what comes later is an error. */
+ARENITE_API arenite_status arenite_model_close(arenite_model* model, char** message);
+/* After the last call has returned. NULL is fine. */
 ARENITE_API void arenite_model_free(arenite_model* model);
 
 #define ARENITE_MAX_RANK 8
@@ -244,6 +248,35 @@ ARENITE_API arenite_status arenite_model_untrained(const arenite_model* model, c
 ARENITE_API arenite_status arenite_train_step(arenite_model* model, const arenite_tensor* inputs,
                                               size_t input_count, void* const* outputs,
                                               size_t output_count, char** message);
+
+/* ---- sizes that a script leaves open ------------------------------------------------------------ */
+
+/* What [rows<=64, 784] is in a run: {"rows", 40}. Where a call is not told, a size is at its bound,
+ * as arenite_input and arenite_output have it. */
+typedef struct arenite_size {
+  const char* name;
+  int64_t value;
+} arenite_size;
+
+/* `entry` says what: "evaluate", "averaged" or "train", as arenite_evaluate, arenite_evaluate_averaged
+ * and arenite_train_step do, at these sizes. Programs of all sizes share the memory of the largest,
+ * which grows where one does not fit. One that is not there yet is built, which is no step. */
+ARENITE_API arenite_status arenite_run(arenite_model* model, const char* entry,
+                                       const arenite_size* sizes, size_t size_count,
+                                       const arenite_tensor* inputs, size_t input_count,
+                                       void* const* outputs, size_t output_count, char** message);
+/* Builds ahead what runs at these sizes. */
+ARENITE_API arenite_status arenite_prepare(arenite_model* model, const arenite_size* sizes,
+                                           size_t size_count, char** message);
+/* arenite_output at these sizes. */
+ARENITE_API arenite_status arenite_output_at(const arenite_model* model, size_t index,
+                                             const arenite_size* sizes, size_t size_count,
+                                             arenite_port* port, char** message);
+/* {"sizes": {"rows": 64}, "inputs": {"x": ["rows", ""]}, "programs": [{"entry": "train", "sizes":
+ * {"rows": 40}, "arena_bytes": …, "fit": "own plan", "milliseconds": …, "runs": 3}, …]}: bounds, what
+ * axes of inputs they are, and what is built, the largest first. The caller's, for arenite_free. */
+ARENITE_API arenite_status arenite_model_programs(const arenite_model* model, char** json,
+                                                  char** message);
 
 #ifdef __cplusplus
 }

@@ -14,29 +14,15 @@
 #include <vector>
 
 #include "src/base/refuse.hpp"
-#include "src/c_api/guard.hpp"
+#include "src/c_api/handles.hpp"
 #include "src/c_api/options.hpp"
 #include "src/expr/formulas.hpp"
 #include "src/graph/parser.hpp"
 
-struct arenite_session {
-  std::shared_ptr<arenite::runtime::Session> workers;
-};
-
-struct arenite_options {
-  arenite::ModelOptions of_model;
-};
-
-struct arenite_model {
-  std::shared_ptr<arenite::runtime::Session> workers;  // as long as the model needs them
-  mutable arenite::Model model;                        // asking waits for the steps under way
-  mutable std::mutex one_at_a_time{};
-  std::vector<arenite::NamedBytes> inputs{};  // of the evaluation under way
-};
-
 namespace {
 
 using namespace arenite;
+using namespace arenite::c_api;
 
 static_assert(static_cast<int>(DType::float32) == ARENITE_FLOAT32);
 static_assert(static_cast<int>(DType::float64) == ARENITE_FLOAT64);
@@ -44,62 +30,6 @@ static_assert(static_cast<int>(DType::int64) == ARENITE_INT64);
 static_assert(static_cast<int>(DType::int32) == ARENITE_INT32);
 static_assert(static_cast<int>(DType::uint8) == ARENITE_UINT8);
 static_assert(Shape::max_rank == ARENITE_MAX_RANK);
-
-template <class Action>
-arenite_status run(char** message, Action action) noexcept {
-  arenite_status status = ARENITE_OK;
-  if (message != nullptr) *message = nullptr;
-  c_api::guarded(action, [&](const char* what, bool invalid) {
-    status = invalid ? ARENITE_INVALID : ARENITE_FAILURE;
-    if (message != nullptr) *message = c_api::copy_text(what);
-  });
-  return status;
-}
-
-template <class T>
-T& given(T* pointer, const char* what) {
-  if (pointer == nullptr) refuse(std::string("null for ") + what, "a pointer");
-  return *pointer;
-}
-
-/// Leaves in `named` what was given, and allocates only when there is more than ever before.
-void read(const arenite_tensor* tensors, std::size_t count, std::vector<NamedBytes>& named) {
-  if (count > 0) given(tensors, "the tensors");
-  named.clear();
-  for (std::size_t i = 0; i < count; ++i) {
-    NamedBytes bytes{&given(tensors[i].name, "a tensor's name"), tensors[i].data, {}};
-    if (tensors[i].bytes != ARENITE_UNKNOWN_BYTES) bytes.bytes = tensors[i].bytes;
-    named.push_back(bytes);
-  }
-}
-
-using Step = void (Model::*)(std::span<const NamedBytes>, std::span<void* const>,
-                             const graph::SizeValues&);
-
-void feed(arenite_model* model, const arenite_tensor* inputs, std::size_t input_count,
-          void* const* outputs, std::size_t output_count, Step step) {
-  arenite_model& one = given(model, "the model");
-  if (output_count > 0) given(outputs, "the outputs");
-  const std::lock_guard lock(one.one_at_a_time);
-  read(inputs, input_count, one.inputs);
-  (one.model.*step)(one.inputs, {outputs, output_count}, {});
-}
-
-template <class T>
-const T& one_of(const std::vector<T>& ports, std::size_t index, const char* what) {
-  if (index < ports.size()) return ports[index];
-  refuse(std::string(what) + " " + std::to_string(index), "one of " + std::to_string(ports.size()));
-}
-
-void write(const Port& from, arenite_port* port) {
-  arenite_port& to = given(port, "the port");
-  to = {.name = from.name.c_str(),
-        .type = static_cast<arenite_type>(from.type),
-        .rank = from.shape.rank(),
-        .shape = {},
-        .bytes = from.bytes()};
-  std::ranges::copy(from.shape, to.shape);
-}
 
 /// Operand number `index` of a call, as the caller describes it.
 graph::Value value_of(const arenite_port& port, std::size_t index) {
@@ -149,13 +79,6 @@ std::span<const std::byte> bytes_of_state(Model& model, const char* name, const 
            std::to_string(size) + " bytes");
   }
   return {static_cast<const std::byte*>(data), static_cast<std::size_t>(size)};
-}
-
-/// A copy of the text, which is the caller's.
-void hand_over(const std::string& text, char*& place) {
-  char* copy = c_api::copy_text(text);
-  if (copy == nullptr) throw std::bad_alloc();
-  place = copy;
 }
 
 std::string lines_of(const std::vector<std::string>& all) {
@@ -280,15 +203,16 @@ arenite_status arenite_output(const arenite_model* model, size_t index, arenite_
 arenite_status arenite_evaluate(arenite_model* model, const arenite_tensor* inputs,
                                 size_t input_count, void* const* outputs, size_t output_count,
                                 char** message) {
-  return run(message,
-             [&] { feed(model, inputs, input_count, outputs, output_count, &Model::evaluate); });
+  return run(message, [&] {
+    feed(model, &Model::evaluate, nullptr, 0, inputs, input_count, outputs, output_count);
+  });
 }
 
 arenite_status arenite_evaluate_averaged(arenite_model* model, const arenite_tensor* inputs,
                                          size_t input_count, void* const* outputs,
                                          size_t output_count, char** message) {
   return run(message, [&] {
-    feed(model, inputs, input_count, outputs, output_count, &Model::evaluate_averaged);
+    feed(model, &Model::evaluate_averaged, nullptr, 0, inputs, input_count, outputs, output_count);
   });
 }
 
@@ -299,8 +223,9 @@ int arenite_is_trainable(const arenite_model* model) {
 arenite_status arenite_train_step(arenite_model* model, const arenite_tensor* inputs,
                                   size_t input_count, void* const* outputs, size_t output_count,
                                   char** message) {
-  return run(message,
-             [&] { feed(model, inputs, input_count, outputs, output_count, &Model::train_step); });
+  return run(message, [&] {
+    feed(model, &Model::train_step, nullptr, 0, inputs, input_count, outputs, output_count);
+  });
 }
 
 arenite_status arenite_learning_rate(const arenite_model* model, float* rate, char** message) {

@@ -26,6 +26,12 @@ bool take_number(ModelOptions& options, std::string_view value) {
   return number || value == "auto";
 }
 
+bool take_kept(ModelOptions& options, std::string_view value) {
+  const auto number = number_of(value);
+  if (number) options.sizes_kept = *number;
+  return number.has_value();
+}
+
 bool take_device(ModelOptions& options, std::string_view value) {
   options.device = value;
   return true;  // whether the session has it is seen when a model is compiled
@@ -81,6 +87,7 @@ constexpr std::array all{
     Option{"seed", "a whole number of 0 to 2^64 - 1", take_seed},
     Option{"shards", numbers, take_number<&ModelOptions::shards>},
     Option{"size", "a size and a whole number, as in rows=40", take_size},
+    Option{"sizes-kept", "a whole number of 1 to 64", take_kept},
 };
 
 }  // namespace

@@ -47,7 +47,7 @@ TEST(COptions, ThatThereAreNotChangeNothing) {
   EXPECT_EQ(refused("cudnn", "no"), "cudnn 'no'; expected on or off");
   EXPECT_EQ(refused("at_once", "2"),
             "the option 'at_once'; expected one of at-once, compute, cudnn, device, lanes, seed, "
-            "shards, size (hint: did you mean 'at-once'?)");
+            "shards, size, sizes-kept (hint: did you mean 'at-once'?)");
   EXPECT_EQ(options.shards, 0);
   EXPECT_EQ(options.shards_at_once, 0);
   EXPECT_TRUE(options.cudnn);

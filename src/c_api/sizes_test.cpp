@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,15 +46,15 @@ class SizesInC : public ::testing::Test {
     return taken(message);
   }
 
-  arenite_model* model = nullptr;
-
- private:
   static std::string taken(char* message) {
     const std::string text = message == nullptr ? "" : message;
     arenite_free(message);
     return text;
   }
 
+  arenite_model* model = nullptr;
+
+ private:
   arenite_session* session_ = nullptr;
   arenite_options* options_ = nullptr;
 };
@@ -75,11 +76,63 @@ TEST_F(SizesInC, MakeAModelOfThatSize) {
   EXPECT_EQ(y, (std::vector<float>{1, 0, 2, 0, 3, 0}));
 }
 
+TEST_F(SizesInC, AreSaidWithEachRun) {
+  ASSERT_EQ(set("columns=3"), "");
+  ASSERT_EQ(compile(), "");
+  const auto evaluated = [&](std::vector<arenite_size> sizes, std::vector<float> x) {
+    std::vector<float> y(x.size());
+    const arenite_tensor input{"x", x.data(), static_cast<std::int64_t>(4 * x.size())};
+    void* const place = y.data();
+    char* message = nullptr;
+    arenite_run(model, "evaluate", sizes.data(), sizes.size(), &input, 1, &place, 1, &message);
+    return std::pair(taken(message), y);
+  };
+  using Result = std::pair<std::string, std::vector<float>>;
+  EXPECT_EQ(evaluated({{"rows", 1}}, {1, -1, 2}), Result("", {1, 0, 2}));
+  EXPECT_EQ(evaluated({{"rows", 2}}, {1, -1, 2, -2, 3, -3}), Result("", {1, 0, 2, 0, 3, 0}));
+  EXPECT_EQ(evaluated({{"rows", 1}}, {-1, 1, -2}), Result("", {0, 1, 0}));
+  EXPECT_EQ(evaluated({}, {1, 2, 3}).first,
+            "12 bytes of input 'x'; expected 48, as it is float32 [4, 3]");
+  EXPECT_EQ(evaluated({{"rows", 1}, {"rows", 1}}, {1, 2, 3}).first,
+            "size 'rows' twice; expected each once");
+  EXPECT_EQ(evaluated({{"rows", 5}}, {1, 2, 3}).first,
+            "size rows=5; expected 1 to 4, its upper bound");
+  arenite_port port;
+  const arenite_size two{"rows", 2};
+  ASSERT_EQ(arenite_output_at(model, 0, &two, 1, &port, nullptr), ARENITE_OK);
+  EXPECT_STREQ(port.name, "output_0");
+  EXPECT_EQ((std::vector<std::int64_t>{port.shape[0], port.shape[1]}),
+            (std::vector<std::int64_t>{3, 2}));
+  const arenite_size three{"rows", 3};
+  ASSERT_EQ(arenite_prepare(model, &three, 1, nullptr), ARENITE_OK);
+  char* json = nullptr;
+  ASSERT_EQ(arenite_model_programs(model, &json, nullptr), ARENITE_OK);
+  const std::string programs =
+      std::regex_replace(taken(json), std::regex(R"("milliseconds":[^,]*,)"), "");
+  const auto evaluate = [](int rows, int runs) {
+    return R"({"entry":"evaluate","sizes":{"rows":)" + std::to_string(rows) +
+           R"(},"arena_bytes":0,"fit":"own plan","runs":)" + std::to_string(runs) + "}";
+  };
+  EXPECT_EQ(programs, R"({"sizes":{"rows":4},"inputs":{"x":["rows",""]},"programs":[)" +
+                          evaluate(4, 0) + "," + evaluate(1, 2) + "," + evaluate(2, 1) + "," +
+                          evaluate(3, 0) + "]}");
+}
+
+TEST_F(SizesInC, HaveNothingOnceTheModelIsClosed) {
+  ASSERT_EQ(compile(), "");
+  EXPECT_EQ(arenite_model_close(model, nullptr), ARENITE_OK);
+  EXPECT_EQ(arenite_model_close(model, nullptr), ARENITE_OK);
+  char* message = nullptr;
+  EXPECT_EQ(arenite_run(model, "evaluate", nullptr, 0, nullptr, 0, nullptr, 0, &message),
+            ARENITE_INVALID);
+  EXPECT_EQ(taken(message), "a model that was closed; expected one that is open");
+  EXPECT_EQ(arenite_run(model, "fit", nullptr, 0, nullptr, 0, nullptr, 0, &message),
+            ARENITE_INVALID);
+  EXPECT_EQ(taken(message), "entry 'fit'; expected evaluate, averaged or train");
+}
+
 TEST_F(SizesInC, MustBeThoseOfTheScript) {
   EXPECT_EQ(set("rows=2"), "");
-  EXPECT_EQ(compile(),
-            "the size 'columns', which only a run knows; expected a graph of known sizes (hint: "
-            "the model's options give them, as columns=6)");
   EXPECT_EQ(set("columns=7"), "");
   EXPECT_EQ(compile(), "size columns=7; expected 1 to 6, its upper bound");
   EXPECT_EQ(set("columns=-1"), "");
