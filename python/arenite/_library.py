@@ -35,6 +35,10 @@ class Port(Structure):
     ]
 
 
+class NamedSize(Structure):  # arenite_size
+    _fields_ = [("name", c_char_p), ("value", c_int64)]
+
+
 class Memory(Structure):
     _fields_ = [
         ("bytes", c_int64),
@@ -48,6 +52,7 @@ class Memory(Structure):
 _NAMED, _OUTPUTS = [POINTER(NamedData), c_size_t], [POINTER(c_void_p), c_size_t]
 _ANY_PLACE = POINTER(c_void_p)
 _PORTS = [POINTER(Port), c_size_t]
+_SIZES = [POINTER(NamedSize), c_size_t]
 
 # Functions that return something else than a status: what they return, what they take.
 _PLAIN: Dict[str, Any] = {
@@ -76,8 +81,10 @@ _CHECKED: Dict[str, List[Any]] = {
     "infer": [c_char_p, *_PORTS, *_PORTS, POINTER(c_size_t)],
     "input": [c_void_p, c_size_t, POINTER(Port)],
     "output": [c_void_p, c_size_t, POINTER(Port)],
-    "evaluate": [c_void_p, *_NAMED, *_OUTPUTS],
-    "evaluate_averaged": [c_void_p, *_NAMED, *_OUTPUTS],
+    "output_at": [c_void_p, c_size_t, *_SIZES, POINTER(Port)],
+    "run": [c_void_p, c_char_p, *_SIZES, *_NAMED, *_OUTPUTS],
+    "prepare": [c_void_p, *_SIZES],
+    "model_programs": [c_void_p, _ANY_PLACE],
     "model_memory": [c_void_p, POINTER(Memory)],
     "model_plan": [c_void_p, _ANY_PLACE],
     "model_picture": [c_void_p, _ANY_PLACE],
@@ -86,7 +93,6 @@ _CHECKED: Dict[str, List[Any]] = {
     "set_state": [c_void_p, c_char_p, c_void_p, c_int64],
     "save": [c_void_p, c_char_p],
     "load": [c_void_p, c_char_p],
-    "train_step": [c_void_p, *_NAMED, *_OUTPUTS],
 }
 
 

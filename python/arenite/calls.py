@@ -10,7 +10,7 @@ from ._library import Port, encode, library
 from .dtypes import NAMES
 from .errors import InvalidError, InvalidTypeError
 from .graph import Block, Result, TensorList, word
-from .sizes import Size
+from .sizes import Size, recognised
 
 # Where a message of the library is of an element type, an attribute's type, or an operand None.
 _OF_TYPE = re.compile(r"\) of type |: attribute |^'_';")
@@ -107,14 +107,8 @@ def infer(
         # It may hold at the bounds alone, as whoever gives other sizes is told.
         return [(tuple(Size("", n, n) for n in shape), dtype) for shape, dtype in made]
 
-    def found(size: int, other: int) -> int:
-        names = {known.name: known for known in sizes if (size, other) == (known, known.other)}
-        if len(names) == 1:
-            return names.popitem()[1]
-        return size if size == other else Size("", size, other)
-
     return [
-        (tuple(map(found, shape, other)), dtype) for (shape, dtype), (other, _) in zip(made, others)
+        (recognised(shape, other, sizes), dtype) for (shape, dtype), (other, _) in zip(made, others)
     ]
 
 

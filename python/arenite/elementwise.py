@@ -162,9 +162,13 @@ def mean(x: TensorLike, dim: Axes = None, keepdim: bool = False) -> Tensor:
     """As `sum`, divided by the number of elements."""
     x = as_tensor(x)
     sizes = [x.shape[axis] for axis in expect_axes("mean", dim, x.ndim)]
-    for size in sizes:
-        refuse_size("mean: an axis of", size)
-    count = math.prod(sizes)
+    count = math.prod(size for size in sizes if not isinstance(size, Size))
     if count == 0:
         raise InvalidError(f"mean: no elements in shape {list(x.shape)}; expected at least one")
-    return mul(sum(x, dim, keepdim), 1 / count)
+    made = mul(sum(x, dim, keepdim), 1 / count)
+    for size in sizes:
+        if isinstance(size, Size):
+            if not size.name:
+                refuse_size("mean: an axis of", size)
+            made = made / size
+    return made

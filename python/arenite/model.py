@@ -1,30 +1,56 @@
 """Models: graphs compiled once and run many times, on arrays."""
 
 import ctypes
+import json
 import os
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from . import graph
-from ._library import NamedData, Port, encode, library
+from ._library import NamedData, NamedSize, Port, encode, library
 from .dtypes import NATIVE
 from .errors import InvalidError, InvalidTypeError, warn
 from .graph import Data, Node, Update
 from .interop import as_array, borrow
 from .options import Options
 from .plan import Plan
-from .rules import is_number, text
+from .rules import integer, is_number, text
 from .script import changes_parameters, declared_data, script_of
 from .session import Handle, Session, default_session
+from .sizes import Size, recognised, size
 from .kept import KINDS, State, TensorSpec, spec_of
 from .tensor import Tensor, frozen
+
+most_kept = 64  # of what is known of sizes that runs had
+
+
+class Program(NamedTuple):
+    """What a model has built."""
+
+    entry: str  # "train", "evaluate" or "averaged"
+    sizes: Dict[str, int]
+    arena_bytes: int  # of a step; all share the memory of the largest
+    fit: str  # how they do: by its "own plan", the "cut of the largest", or in "grown blocks"
+    milliseconds: float  # that it took to build
+    runs: int
+
+
+class _Sized(NamedTuple):
+    """How the library is called at some sizes."""
+
+    sizes: Any  # NamedSizes
+    checks: Dict[str, Tuple[str, str, Tuple[int, ...]]]  # what `borrow` is told of each input
+    results: List[Tuple[Tuple[int, ...], Any]]  # shapes and types
 
 
 class Model:
     """A graph, compiled: `model(image=array)` or `model(array)` runs it.
 
     inputs, outputs: what goes in and comes out, `TensorSpec`s by name
+    sizes: that runs decide, by name: arrays of any number of rows up to that of `rows<=64`. What is
+        planned for the largest holds all; a program of a smaller one is built when it first comes,
+        or by `prepare`
     script: the text that was compiled
     plan: where every byte lives
     state: what it keeps from run to run, by name
@@ -58,16 +84,25 @@ class Model:
         self.handle = Handle(self, place.value, lib.model_free, "model")
         self.script = script
         self._form = form  # how outputs are returned: None for a single one, "list", or names
-        read = self._specs("input")
+        read, outputs = self._specs("input"), self._specs("output")
+        said = self._said()
+        self.sizes: Dict[str, Size] = {n: size(n, bound) for n, bound in said["sizes"].items()}
+        if self.sizes:
+            read = [s._replace(shape=self._named(s, said["inputs"])) for s in read]
+            outputs = self._probed(outputs)
         self.inputs: Dict[str, TensorSpec] = {spec.name: spec for spec in read}
-        outputs = self._specs("output")
         if isinstance(form, list):
             outputs = [spec._replace(name=name) for spec, name in zip(outputs, form)]
         self.outputs: Tuple[TensorSpec, ...] = tuple(outputs)
-        # What `borrow` is told of each, and their names as the library has them.
-        self._checks = {s.name: (f"input {s.name!r}", s.dtype, s.shape) for s in read}
+        self._open = [
+            (spec.name, axis, one.name)
+            for spec in read
+            for axis, one in enumerate(spec.shape)
+            if isinstance(one, Size)
+        ]
         self._encoded = [encode(spec.name) for spec in read]
-        self._results = [(spec.shape, NATIVE[spec.dtype]) for spec in outputs]
+        self._largest = _Sized(None, self._checks({}), [(s.shape, NATIVE[s.dtype]) for s in outputs])
+        self._known_sizes: Dict[Tuple[Tuple[str, int], ...], _Sized] = {}
         self._items: Any = NamedData * len(read)
         self._places: Any = ctypes.c_void_p * len(outputs)
         specs = {spec.name: spec for spec in self._specs("state")}
@@ -90,6 +125,92 @@ class Model:
             specs.append(spec_of(port, KINDS[kind.value] if what == "state" else ""))
         return specs
 
+    # ---- sizes
+
+    def _said(self) -> Dict[str, Any]:
+        place = ctypes.c_void_p()
+        self.handle.call(library().model_programs, ctypes.byref(place))
+        said: Dict[str, Any] = json.loads(library().take_text(place))
+        return said
+
+    def _named(self, spec: TensorSpec, names: Mapping[str, List[str]]) -> Tuple[int, ...]:
+        own = names.get(spec.name, [""] * len(spec.shape))
+        return tuple(self.sizes[name] if name else n for name, n in zip(own, spec.shape))
+
+    def _probed(self, outputs: List[TensorSpec]) -> List[TensorSpec]:
+        """With the sizes that show where others are smaller; where these cannot be, as they are."""
+        try:
+            others = self._shapes({name: one.other for name, one in self.sizes.items()})
+        except InvalidError:
+            return outputs
+        known = self.sizes.values()
+        return [
+            spec._replace(shape=recognised(spec.shape, other, known))
+            for spec, other in zip(outputs, others)
+        ]
+
+    def _shapes(self, sizes: Mapping[str, int]) -> List[Tuple[int, ...]]:
+        """Of the outputs."""
+        lib, port, given = library(), Port(), _sizes(sizes)
+        found = []
+        for index in range(self.handle.call(lib.output_count)):
+            self.handle.call(lib.output_at, index, given, len(given), ctypes.byref(port))
+            found.append(tuple(port.shape[: port.rank]))
+        return found
+
+    def _checks(self, sizes: Mapping[str, int]) -> Dict[str, Tuple[str, str, Tuple[int, ...]]]:
+        """What `borrow` is told of each input."""
+
+        def at(shape: Tuple[int, ...]) -> Tuple[int, ...]:
+            return tuple(sizes.get(getattr(one, "name", ""), one) for one in shape)
+
+        return {s.name: (f"input {s.name!r}", s.dtype, at(s.shape)) for s in self.inputs.values()}
+
+    def _at(self, sizes: Mapping[str, int]) -> _Sized:
+        """At sizes that are within their bounds."""
+        key = tuple(sizes.items())
+        known = self._known_sizes.get(key)
+        if known is None:
+            types = [dtype for _, dtype in self._largest.results]
+            results = list(zip(self._shapes(sizes), types))
+            known = _Sized(_sizes(sizes), self._checks(sizes), results)
+            if len(self._known_sizes) >= most_kept:
+                self._known_sizes.clear()
+            self._known_sizes[key] = known
+        return known
+
+    def _sized(self, inputs: Mapping[str, Any]) -> _Sized:
+        """As the arrays have them."""
+        if not self._open:
+            return self._largest
+        sizes: Dict[str, int] = {}
+        owners: Dict[str, str] = {}
+        for name, axis, its_size in self._open:
+            shape = as_array(inputs[name]).shape
+            bounds = self.inputs[name].shape
+            fits = len(shape) == len(bounds) and 1 <= shape[axis] <= bounds[axis]
+            if not fits:
+                raise InvalidError(
+                    f"an array of shape {list(shape)} for input {name!r}; expected {list(bounds)}"
+                )
+            if sizes.setdefault(its_size, shape[axis]) != shape[axis]:
+                raise InvalidError(
+                    f"{its_size}={shape[axis]} in input {name!r}, and {its_size}={sizes[its_size]} "
+                    f"in input {owners[its_size]!r}; expected one size"
+                )
+            owners.setdefault(its_size, name)
+        return self._at(sizes)
+
+    def prepare(self, **sizes: int) -> None:
+        """Builds ahead what runs at these sizes; those not given are at their bounds."""
+        given = _sizes({name: integer(f"size {name!r}", n) for name, n in sizes.items()})
+        self.handle.call(library().prepare, given, len(given))
+
+    @property
+    def programs(self) -> List[Program]:
+        """What is built by now, the largest first."""
+        return [Program(**one) for one in self._said()["programs"]]
+
     # ---- running
 
     def __call__(self, /, *arrays: Any, **inputs: Any) -> Any:
@@ -99,7 +220,7 @@ class Model:
         Dense arrays are read where they lie. Returns new arrays: one, a list, or a dict, as it was
         compiled.
         """
-        return self._formed(self._run(library().evaluate, self._named(arrays, inputs), None))
+        return self._formed(self._run("evaluate", self._assigned(arrays, inputs), None))
 
     def run(
         self, inputs: Mapping[str, Any], out: Optional[Sequence[np.ndarray]] = None
@@ -107,11 +228,11 @@ class Model:
         """As a call, with the results always as a list: written into `out`, arrays of the outputs'
         shapes, if given.
         """
-        return self._run(library().evaluate, inputs, out)
+        return self._run("evaluate", inputs, out)
 
     def train_step(self, /, *arrays: Any, **inputs: Any) -> Any:
         """One step of training. Returns what a call does, from before the parameters change."""
-        made = self._run(library().train_step, self._named(arrays, inputs), None)
+        made = self._run("train", self._assigned(arrays, inputs), None)
         self._changed()
         return self._formed(made)
 
@@ -119,9 +240,7 @@ class Model:
         """As a call, with the means of parameters that `train(…, average=…)` keeps, in their place.
         Before a first step those are the parameters.
         """
-        return self._formed(
-            self._run(library().evaluate_averaged, self._named(arrays, inputs), None)
-        )
+        return self._formed(self._run("averaged", self._assigned(arrays, inputs), None))
 
     @property
     def trainable(self) -> bool:
@@ -182,10 +301,10 @@ class Model:
 
     def with_means_of(self, trained: "Model", *arrays: Any) -> Any:
         """As a call, with the means of parameters that another model keeps, in their place."""
-        named = self._named(arrays, {})
-        return self._formed(self._run(library().evaluate, named, None, trained))
+        named = self._assigned(arrays, {})
+        return self._formed(self._run("evaluate", named, None, trained))
 
-    def _named(self, arrays: Sequence[Any], inputs: Dict[str, Any]) -> Dict[str, Any]:
+    def _assigned(self, arrays: Sequence[Any], inputs: Dict[str, Any]) -> Dict[str, Any]:
         if len(arrays) > len(self.inputs):
             raise InvalidTypeError(
                 f"{len(arrays)} arrays; expected at most {len(self.inputs)}: {self._input_names()}"
@@ -203,7 +322,7 @@ class Model:
 
     def _run(
         self,
-        function: Any,
+        entry: str,
         inputs: Mapping[str, Any],
         out: Optional[Sequence[np.ndarray]],
         means_of: Optional["Model"] = None,
@@ -220,24 +339,29 @@ class Model:
                 f"no input {', '.join(map(repr, missing))}; expected all of {self._input_names()}"
             )
         # The arrays stay alive in this list as long as the library reads them.
-        borrowed = [borrow(inputs[name], *check) for name, check in self._checks.items()]
+        here = self._sized(inputs)
+        borrowed = [borrow(inputs[name], *check) for name, check in here.checks.items()]
         items = self._items(
             *[(name, a.ctypes.data, a.nbytes) for name, a in zip(self._encoded, borrowed)]
         )
         if out is None:
-            made = [np.empty(shape, dtype) for shape, dtype in self._results]
+            made = [np.empty(shape, dtype) for shape, dtype in here.results]
         else:
-            made = self._check_out(out)
+            made = self._check_out(out, here)
         places = self._places(*[array.ctypes.data for array in made])
-        self.handle.call(function, items, len(items), places, len(made))
+        sizes = here.sizes, len(here.sizes or ())
+        self.handle.call(
+            library().run, entry.encode(), *sizes, items, len(items), places, len(made)
+        )
         if self._changes:
             self._changed()
         return made
 
-    def _check_out(self, out: Sequence[np.ndarray]) -> List[np.ndarray]:
+    def _check_out(self, out: Sequence[np.ndarray], here: _Sized) -> List[np.ndarray]:
         if len(out) != len(self.outputs):
             raise InvalidError(f"{len(out)} arrays for outputs; expected {len(self.outputs)}")
-        for array, spec in zip(out, self.outputs):
+        for array, at_bounds, (shape, _) in zip(out, self.outputs, here.results):
+            spec = at_bounds._replace(shape=shape)
             fits = isinstance(array, np.ndarray) and text(array) == text(spec)
             if not fits or not (array.flags.c_contiguous and array.flags.writeable):
                 found = text(array) if isinstance(array, np.ndarray) else type(array).__name__
@@ -289,6 +413,11 @@ class Model:
             return ", ".join(f"{spec.name}: {text(spec)}" for spec in specs) or "none"
 
         return f"Model(inputs: {texts(self.inputs.values())}; outputs: {texts(self.outputs)})"
+
+
+def _sizes(sizes: Mapping[str, int]) -> Any:
+    named: Any = NamedSize * len(sizes)
+    return named(*[(encode(name), int(one)) for name, one in sizes.items()])
 
 
 def _check_session(session: Any) -> Session:

@@ -21,7 +21,9 @@ class Options:
     at_once: shards under way together, 1 to 64; "auto": enough for all workers, on GPUs all. Fewer
         need less memory, and results are the same.
     device: one of the session's; "": all of them. cudnn: "off": on GPUs, other kernels.
-    sizes: of those that a script or its inputs leave open, as {"rows": 40}: all of them.
+    sizes: of those that a script or its inputs leave open, as {"rows": 40}, in all runs. Of others
+        each run takes what its arrays have.
+    sizes_kept: of how many sizes beside the largest ones programs are kept, 4 unless it is said.
     """
 
     def __init__(self, sizes: Optional[Mapping[str, int]] = None, **given: Any):

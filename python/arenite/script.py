@@ -5,7 +5,7 @@ import re
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from . import graph
-from .calls import call_text, quote
+from .calls import call_text, number_text, quote
 from .dtypes import NAMES
 from .errors import InvalidError
 from .graph import (
@@ -90,8 +90,10 @@ def declared_data(text: str) -> Dict[str, Tuple[str, graph.Shape]]:
 
 
 class _Printer:
-    def __init__(self, nodes: Sequence[Node], names: Mapping[Node, str]):
-        self.names = names
+    def __init__(
+        self, nodes: Sequence[Node], names: Mapping[Node, str], sizes: Mapping[str, int]
+    ):
+        self.names, self.sizes = names, sizes
         self.numbers: Dict[int, int] = {}  # of a node's first result
         self.next_number = 1
         self.lines: List[str] = []
@@ -108,18 +110,24 @@ class _Printer:
     def reference(self, tensor: Any) -> str:
         return "_" if tensor is None else f"${self.numbers[id(tensor.node)] + tensor.index}"
 
+    def size(self, size: int) -> Optional[int]:
+        """What a named one is; none where that is left open."""
+        return self.sizes.get(getattr(size, "name", ""))
+
     def call(self, node: Node) -> str:
         operands = list(node.operands)
         while operands and operands[-1] is None:
             operands.pop()
-        return call_text(node.op, operands, node.attributes, self.reference)
+        return call_text(
+            node.op, operands, node.attributes, self.reference, lambda n: number_text(self.size(n) or n)
+        )
 
     def declare(self, node: Node) -> None:
         ((shape, dtype),) = node.results
         name = self.names[node]
         if not _RAW_NAME.fullmatch(name):  # it would end too early
             name = quote(name)
-        sizes = ", ".join(map(repr, shape))  # of named ones with their bounds
+        sizes = ", ".join(repr(self.size(n) or n) for n in shape)  # of named ones with their bounds
         frozen = ", frozen" if node.data is not None and not node.data.trainable else ""
         self.lines.append(f"{self.number(node)} = {node.op}({name}, {dtype}, [{sizes}]{frozen});")
 
@@ -153,18 +161,20 @@ def script_of(
     inputs: Iterable[Node] = (),
     updates: Iterable[Any] = (),
     suggested: Optional[Mapping[Node, str]] = None,
+    sizes: Optional[Mapping[str, int]] = None,
 ) -> Script:
     """The script that computes the outputs, tensors, and does the updates.
 
     inputs: declared first, in this order, whether they are read or not.
     suggested: names of declarations that have none of their own.
+    sizes: what named sizes are; others are left open.
     """
     inputs = list(inputs)
     ends = [tensor.node for tensor in outputs] + [update.node for update in updates]
     nodes = reachable([*inputs, *ends])
     declared = list(dict.fromkeys([*inputs, *(n for n in nodes if n.op in DECLARATIONS)]))
     names = _names(declared, suggested or {})
-    printer = _Printer([node for node in nodes if node.op not in DECLARATIONS], names)
+    printer = _Printer([node for node in nodes if node.op not in DECLARATIONS], names, sizes or {})
     for node in declared:
         printer.declare(node)
     printer.block(None)

@@ -1,7 +1,7 @@
 """Sizes that only a run decides."""
 
 import re
-from typing import Any, Dict
+from typing import Any, Dict, Iterable, Sequence, Tuple
 
 from .errors import InvalidError, InvalidTypeError
 
@@ -65,6 +65,21 @@ def size(name: str, bound: int) -> Size:
     if most < 1:
         raise InvalidError(f"size {name!r}: bound {most}; expected at least 1")
     return Size(name, most, _other(name, most))
+
+
+def recognised(
+    shape: Sequence[int], other: Sequence[int], known: Iterable[Size]
+) -> Tuple[int, ...]:
+    """A shape at the bounds of some sizes, and at their other values: with sizes in it."""
+    known = list(known)
+
+    def found(size: int, other: int) -> int:
+        names = {one.name: one for one in known if (size, other) == (one, one.other)}
+        if len(names) == 1:
+            return names.popitem()[1]
+        return size if size == other else Size("", size, other)
+
+    return tuple(map(found, shape, other))
 
 
 def whole(value: Any) -> int:

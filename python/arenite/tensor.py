@@ -112,6 +112,8 @@ class Tensor:
             raise InvalidTypeError(
                 f"a Tensor divided by a {type(other).__name__}; expected a number"
             )
+        if isinstance(other, Size) and other.name:
+            return F.map("$1 / $2", self, F.full((), other, self.dtype))
         refuse_size("a Tensor divided by", other)
         if other == 0:
             raise InvalidError("a Tensor divided by 0; expected another number")

@@ -9,11 +9,12 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from . import nn
+from .batches import Batches, Graph
 from .errors import InvalidError, InvalidTypeError
 from .graph import INPUT, check_shape
 from .interop import as_array, borrow, exact
 from .layers import CrossEntropy
-from .model import Model, compile
+from .model import Model
 from .options import Options
 from .plan import Plan
 from .progress import Epoch, Evaluation, Progress
@@ -38,9 +39,10 @@ class Trainer:
     batch: samples a step
     options: compute, shards, lanes, at_once: see `arenite.Options`
 
-    The last batch of an epoch, where the samples do not divide evenly, is trained by a smaller
-    model: every batch size is one of its own, planned when it first comes, to which the parameters
-    and the optimizer's state are copied from the model that trained before.
+    The last batch of an epoch, where the samples do not divide evenly, is a smaller size of the same
+    model, within its memory, planned when it first comes. A network or a loss that computes with the
+    number of samples in Python, as `1 / len(x)`, has a model of its own for each, and what the
+    optimizer keeps is copied from the one that trained before.
 
     `module.state_dict()` and its parameters' `data` always have the current values, and they may be
     changed between steps. Those whose `trainable` is False stay as they are, and so do those that the
@@ -106,9 +108,9 @@ class Trainer:
         buffers = getattr(module, "named_buffers", None)
         self._buffers: Dict[str, Tensor] = {} if buffers is None else dict(buffers())
         self._classes: Optional[int] = None  # of a cross-entropy's logits
-        self._models: Dict[Tuple[int, Tuple[str, ...]], Model] = {}  # by batch, and what is frozen
-        self._predictors: Dict[int, Model] = {}  # by samples, as the next
-        self._evaluators: Dict[int, Model] = {}
+        self._trained: Dict[Tuple[str, ...], Batches] = {}  # by what is frozen
+        self._evaluated = self._batches_of(self._evaluation)
+        self._predicted = self._batches_of(self._prediction)
         self._newest: Optional[Model] = None  # has the current state
 
     # ---- models
@@ -122,35 +124,38 @@ class Trainer:
         x = input(self._input_name, (count, *self._sample))
         return x, self.module(x)
 
-    def _losses(self, count: int) -> Tuple[List[Tensor], Dict[str, Tensor]]:
-        """The inputs, x and y, and what comes of them."""
+    def _prediction(self, count: int) -> Graph:
+        x, predicted = self._outputs(count)
+        return Graph(predicted, [x])
+
+    def _evaluation(self, count: int) -> Graph:
         x, predicted = self._outputs(count)
         shape, dtype = self._target or (predicted.shape[1:], "float32")
         y = input("y" if self._input_name != "y" else "target", (count, *shape), dtype)
         found = self.loss(predicted, y)
         if isinstance(found, CrossEntropy):
-            return [x, y], {"loss": found.loss, "statistics": found.statistics}
-        return [x, y], {"loss": found}
+            return Graph({"loss": found.loss, "statistics": found.statistics}, [x, y])
+        return Graph({"loss": found}, [x, y])
+
+    def _training(self, count: int) -> Graph:
+        outputs, inputs, _ = self._evaluation(count)
+        parameters = [owner for owner in self._parameters.values() if owner.trainable]
+        step = train(outputs["loss"], self.optimizer, parameters, **self._settings)
+        return Graph(outputs, inputs, [step])
 
     def _model(self, count: int) -> Model:
         """The model that trains this batch size, with the current state."""
         frozen = tuple(name for name, owner in self._parameters.items() if not owner.trainable)
-        model = self._models.get((count, frozen))
-        if model is None:
-            inputs, outputs = self._losses(count)
-            parameters = [owner for owner in self._parameters.values() if owner.trainable]
-            step = train(outputs["loss"], self.optimizer, parameters, **self._settings)
-            model = self._compile(outputs, inputs, updates=[step])
-            self._models[count, frozen] = model
+        if frozen not in self._trained:
+            self._trained[frozen] = self._batches_of(self._training)
+        model = self._trained[frozen].model(count)
         self._share(model)
         return model
 
-    def _compile(self, outputs: Any, inputs: List[Tensor], updates: Sequence[Any] = ()) -> Model:
+    def _batches_of(self, build: Callable[[int], Graph]) -> Batches:
         owned = (*self._parameters.items(), *self._buffers.items())
         names = {tensor: name for name, tensor in owned}
-        return compile(
-            outputs, inputs, updates=updates, names=names, session=self._session, **self._options
-        )
+        return Batches(build, self.batch, names=names, session=self._session, **self._options)
 
     def _share(self, model: Model) -> None:
         """What the optimizer keeps, and what counts, goes on from the newest model."""
@@ -168,23 +173,19 @@ class Trainer:
                         model.state.write(name, model.state[owner])
         self._newest = model
 
-    def _run(
-        self, models: Dict[int, Model], make: Callable[[], Model], averaged: bool, *arrays: np.ndarray
-    ) -> Any:
-        """One of the models that only compute, made where there is none of so many samples."""
-        count = len(arrays[0])
-        if count not in models:
-            models[count] = make()
+    def _run(self, batches: Batches, averaged: bool, *arrays: np.ndarray) -> Any:
+        """Of those that only compute."""
+        model = batches.model(len(arrays[0]))
         if not averaged:
-            return models[count](*arrays)
+            return model(*arrays)
         if self._settings["average"] is None:
             raise InvalidError(
                 "means of parameters asked for, where training makes none; expected a trainer with "
                 "average=arenite.optim.Average(…)"
             )
         if self._newest is None or not self._newest.optimizer_state("step"):
-            return models[count](*arrays)  # the means are the parameters
-        return models[count].with_means_of(self._newest, *arrays)
+            return model(*arrays)  # the means are the parameters
+        return model.with_means_of(self._newest, *arrays)
 
     # ---- data
 
@@ -258,14 +259,8 @@ class Trainer:
             raise InvalidError("an evaluation on 0 samples; expected at least 1")
         sums = np.zeros(2)
         for begin, end in self._batches(len(x)):
-            count = end - begin
-
-            def make() -> Model:
-                inputs, outputs = self._losses(count)
-                return self._compile(outputs, inputs)
-
             batch = x[begin:end], y[begin:end]
-            sums += _sums(self._run(self._evaluators, make, averaged, *batch), count)
+            sums += _sums(self._run(self._evaluated, averaged, *batch), end - begin)
         return _means(sums, len(x))
 
     def predict(self, x: Any, averaged: bool = False) -> np.ndarray:
@@ -275,15 +270,10 @@ class Trainer:
         x = self._samples(x)
         if len(x) == 0:
             raise InvalidError("a prediction for 0 samples; expected at least 1")
-        parts = []
-        for begin, end in self._batches(len(x)):
-            count = end - begin
-
-            def make() -> Model:
-                inputs, predicted = self._outputs(count)
-                return self._compile(predicted, [inputs])
-
-            parts.append(self._run(self._predictors, make, averaged, x[begin:end]))
+        parts = [
+            self._run(self._predicted, averaged, x[begin:end])
+            for begin, end in self._batches(len(x))
+        ]
         return np.concatenate(parts)
 
     def fit(

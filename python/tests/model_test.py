@@ -14,17 +14,17 @@ from arenite._library import library
 def addresses_given_to_c(model, **inputs):
     """Where the library is told that the inputs lie, in their order."""
     lib, seen = library(), []
-    evaluate = lib.evaluate
+    run = lib.run
 
-    def spy(handle, items, count, places, outputs):
+    def spy(handle, entry, sizes, size_count, items, count, places, outputs):
         seen.extend(items[i].data for i in range(count))
-        return evaluate(handle, items, count, places, outputs)
+        return run(handle, entry, sizes, size_count, items, count, places, outputs)
 
-    lib.evaluate = spy
+    lib.run = spy
     try:
         model(**inputs)
     finally:
-        lib.evaluate = evaluate
+        lib.run = run
     return seen
 
 

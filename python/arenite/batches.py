@@ -1,0 +1,77 @@
+"""One network for batches of any number of samples."""
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+
+from .errors import InvalidError
+from .model import Model, compile
+from .script import script_of
+from .sizes import size
+from .tensor import Tensor
+
+kept = 4  # models of single sizes; those used last stay
+
+
+class Graph(NamedTuple):
+    """What a model is made of."""
+
+    outputs: Any  # a tensor, or several by name
+    inputs: List[Tensor]
+    updates: Sequence[Any] = ()
+
+
+class Batches:
+    """Models of a network, for any number of samples up to `most`.
+
+    build: makes the graph for so many, a number or a named size
+    options: of `compile`
+
+    There is one model for all sizes, with the memory of the largest, where nothing but the number
+    of samples itself differs between them. A network or a loss that computes with it in Python, as
+    `1 / len(x)`, has a model of its own for each number.
+    """
+
+    def __init__(self, build: Callable[[int], Graph], most: int, **options: Any):
+        self._build, self._most, self._options = build, most, options
+        self._names = options.get("names") or {}
+        self._whole: Optional[Model] = None  # of all sizes
+        self._text = ""  # its script
+        self._graph: Optional[Graph] = None
+        self._known: Dict[int, bool] = {}  # sizes: whether the whole model is theirs
+        self._single: Dict[int, Model] = {}  # in the order of their last use
+
+    def model(self, count: int) -> Model:
+        """That runs this many samples."""
+        if count not in self._known:
+            self._known[count] = self._is_of(count)
+        if self._known[count]:
+            assert self._graph is not None
+            if self._whole is None:
+                self._whole = self._compile(self._graph)
+            return self._whole
+        model = self._single.pop(count, None) or self._compile(self._build(count))
+        self._single[count] = model
+        if len(self._single) > kept:
+            self._single.pop(next(iter(self._single))).close()
+        return model
+
+    def _compile(self, graph: Graph) -> Model:
+        return compile(graph.outputs, graph.inputs, updates=graph.updates, **self._options)
+
+    def _is_of(self, count: int) -> bool:
+        """Whether the graph for at most `most` samples is, at this size, that for at most so many."""
+        try:
+            if self._graph is None:
+                self._graph = self._build(size("samples", self._most))
+            if count == self._most:
+                return True
+            other = self._build(size("samples", count))
+            return self._script(self._graph, count) == self._script(other, count)
+        except InvalidError:
+            return False  # what is wrong with it is said of the graph of a known size
+
+    def _script(self, graph: Graph, count: int) -> str:
+        given = graph.outputs
+        outputs = list(given.values()) if isinstance(given, dict) else [given]
+        inputs = [tensor.node for tensor in graph.inputs]
+        suggested = {tensor.node: name for tensor, name in self._names.items()}
+        return script_of(outputs, inputs, graph.updates, suggested, {"samples": count}).text
