@@ -181,6 +181,14 @@ result = $7;
             plan, _ = self.planned(self.script(named, "named"), *given)
             for field in ("peak", "separate", "ops", "tasks", "arenas", "blocks_apart"):
                 self.assertEqual(plan[field], written[field], (size, field))
+        plan, said = self.planned(self.script(named, "named"), "--programs", "--size", "rows=40")
+        programs = [(one["entry"], one["sizes"], one["fit"]) for one in plan["programs"]]
+        self.assertEqual(programs, [(entry, {"rows": rows}, "own plan") for rows in (64, 40) for entry in ("train", "evaluate")])
+        self.assertEqual(plan["programs"][2]["step"], plan["peak"])
+        blocks = {(one["block"], one["entry"]): one["bytes"] for one in plan["blocks"]}
+        self.assertEqual(blocks["step", ""], max(one["step"] for one in plan["programs"]))
+        self.assertIn(f"all blocks, with 2 task sets: {sum(blocks.values()):,} bytes\n", said)
+        self.assertIn("\n  evaluate  rows=40  ", said)
         for size, message in (
                 ("rows=65", f"'{path}': size rows=65; expected 1 to 64, its upper bound"),
                 ("row=4", f"'{path}': unknown size 'row'; expected one of rows (hint: did you mean 'rows'?)")):
@@ -194,6 +202,8 @@ result = $7;
                      "'model:lenet5': --size for a model; expected a graph script "
                      "(hint: its batch is said with it, as in model:cnn2?batch=32)")
         table = self.script(GADGET, "table")
+        self.refused(run("plan", str(table), "--programs"), f"'{table}': --programs for a table; expected a graph script")
+        self.refused(run("plan", "model:lenet5", "--programs"), "'model:lenet5': --programs for a model; expected a graph script")
         self.refused(run("plan", str(table), "--size", "rows=2"), f"'{table}': --size for a table; expected a graph script")
         self.refused(run("plan", str(self.script(SCRIPT.replace("[8, 64]", "[rows, 64]")))),
                      f"{self.root}/net.txt:2:31: dimension 'rows' of 'x', known only at run time, without an upper bound; "

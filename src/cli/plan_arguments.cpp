@@ -116,6 +116,10 @@ void add_compiler(Command& plan, PlanArguments& a) {
   add_whole_number(plan, "--workers", a.workers, 1, 1024,
                    "CPU workers that the step's time is estimated for, and as many shards planned "
                    "at once (else as many as `arenite train` takes)");
+  plan.add_switch("--programs", a.programs,
+                  "of a graph script: list what a model of it has, to train, to evaluate, to "
+                  "evaluate means of parameters, at the upper bounds of sizes and at those given, "
+                  "and how these fit into the same blocks");
   plan.add_switch("--passes", a.passes,
                   "list what each pass of the compiler did, what it left as it was, and why: the "
                   "kernels, too, that were refused for an op");
@@ -158,7 +162,8 @@ void add_outputs(Command& plan, PlanArguments& a) {
   plan.add_path("--verify", a.verify, "FILE",
                 "check this JSON plan, whoever made it, against the input instead of making one; "
                 "with the same --in-flight, and without what says how one is made or written")
-      ->excluded = {"--out", "--csv", "--svg", "--effort", "--strategy", "--passes", "--graphs"};
+      ->excluded = {"--out",      "--csv",      "--svg",    "--effort",
+                    "--strategy", "--programs", "--passes", "--graphs"};
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct PlanArguments {
   std::optional<std::int64_t> alignment;    ///< of a table; none: not given
   std::optional<plan::InFlight> in_flight;  ///< none: not given
   graph::SizeValues sizes;                  ///< of a script
+  bool programs = false;                    ///< of a script: those of a model
   bool passes = false, graphs = false;      ///< of a script or model: what the compiler did
   int workers = 0;                          ///< 0: as many as `arenite train` takes
   CutArguments cut;

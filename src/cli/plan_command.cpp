@@ -75,13 +75,19 @@ void refuse_compiler(const PlanArguments& arguments) {
 }
 
 std::unique_ptr<PlanSubject> read_subject(const PlanArguments& arguments) {
+  const auto refuse_programs = [&](const char* what) {
+    if (arguments.programs)
+      refuse(std::string("--programs for ") + what, "a graph script", "'" + arguments.input + "'");
+  };
   if (names_model(arguments.input)) {
+    refuse_programs("a model");
     refuse_sizes(arguments, "a model", "its batch is said with it, as in model:cnn2?batch=32");
     return model_subject(arguments);
   }
   std::string text = read_input(arguments.input);
   if (is_script(arguments.input, text)) return script_subject(text, arguments);
   refuse_sizes(arguments, "a table", "");
+  refuse_programs("a table");
   refuse_compiler(arguments);
   return table_subject(std::move(text), arguments);
 }

@@ -13,6 +13,7 @@
 #include "src/base/words.hpp"
 #include "src/cli/plan_arguments.hpp"
 #include "src/cli/plan_input.hpp"
+#include "src/cli/plan_programs.hpp"
 #include "src/cli/plan_subject.hpp"
 #include "src/compile/compile.hpp"
 #include "src/plan/json_field.hpp"
@@ -21,6 +22,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -74,7 +76,7 @@ compile::Options options_of(const PlanArguments& arguments) {
 class StepSubject : public PlanSubject {
  public:
   StepSubject(std::string_view kind, compile::Compiled step, std::string title,
-              const PlanArguments& arguments)
+              const PlanArguments& arguments, std::optional<ScriptPrograms> programs = {})
       : kind_(kind),
         graph_(std::move(step.spec.graph)),
         schedule_(std::move(step.spec.schedule)),
@@ -82,6 +84,7 @@ class StepSubject : public PlanSubject {
         cut_(step.cut),
         at_once_(step.at_once),
         title_(std::move(title)),
+        programs_(std::move(programs)),
         arguments_(arguments),
         options_{.in_flight = in_flight(arguments),
                  .solve = {.strategy = arguments.strategy, .effort = arguments.effort}},
@@ -134,6 +137,7 @@ class StepSubject : public PlanSubject {
       text += fmt::format("copied: {}: {}\n", describe(graph_, copy.op), copy.reason);
     text += fmt::format("about {:.0f} µs a step with {} (estimated)\n",
                         estimated_time(schedule_, overlay_, workers_), counted(workers_, "worker"));
+    if (programs_) text += programs_->text();
     std::ostringstream more;
     if (arguments_.passes) more << "passes:\n" << report_;
     if (arguments_.graphs) compile::print_graphs(more << '\n', report_);
@@ -167,6 +171,7 @@ class StepSubject : public PlanSubject {
     });
     for (const graph::InsertedCopy& copy : copies_)
       fields["copies"].push_back({{"op", describe(graph_, copy.op)}, {"reason", copy.reason}});
+    if (programs_) programs_->add_to(fields);
     for (const compile::PassReport& pass : report_.passes) {
       if (!arguments_.passes) break;
       fields["passes"].push_back(
@@ -219,6 +224,7 @@ class StepSubject : public PlanSubject {
   const graph::BatchCut cut_;
   const int at_once_;
   const std::string title_;
+  const std::optional<ScriptPrograms> programs_;
   const PlanArguments& arguments_;
   const plan::StepOptions options_;
   const int workers_;
@@ -260,6 +266,7 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
   if (const auto ops = static_cast<std::int64_t>(graph.op_count()); ops > max_script_ops) {
     refuse("a graph script of " + digits(ops) + " ops", "at most " + digits(max_script_ops), where);
   }
+  const std::optional<graph::Graph> open = arguments.programs ? std::optional(graph) : std::nullopt;
   if (!arguments.sizes.empty()) {
     try {
       graph = graph::at_sizes(graph, arguments.sizes);
@@ -275,7 +282,10 @@ std::unique_ptr<PlanSubject> script_subject(const std::string& text,
   compile::Compiled step =
       compile::lower(graph, {.name = "step", .train = trained}, options_of(arguments));
   if (step.cut.shards > 1) title += " in " + to_string(step.cut, step.at_once);
-  return std::make_unique<StepSubject>("script", std::move(step), title, arguments);
+  std::optional<ScriptPrograms> programs;
+  if (open) programs.emplace(*open, arguments.sizes, options_of(arguments));
+  return std::make_unique<StepSubject>("script", std::move(step), title, arguments,
+                                       std::move(programs));
 }
 
 std::unique_ptr<PlanSubject> model_subject(const PlanArguments& arguments) {
