@@ -37,7 +37,7 @@ class Comparison {
   bool run() {
     return define_all("declared values", declared_values(a_), declared_values(b_)) &&
            regions(Graph::body, Graph::body) && uses("outputs", a_.outputs, b_.outputs) &&
-           training();
+           training() && entries();
   }
 
   std::string why;
@@ -68,6 +68,18 @@ class Comparison {
       if (!ops(x.ops[i], y.ops[i])) return false;
     }
     return uses("results of a region", x.results, y.results);
+  }
+
+  bool entries() {
+    if (!count("entries", a_.entries, b_.entries)) return false;
+    for (std::size_t i = 0; i < a_.entries.size(); ++i) {
+      const Entry &x = a_.entries[i], &y = b_.entries[i];
+      if (!same("an entry", "'{}'", x.name, y.name) ||
+          !uses("outputs of entry '" + x.name + "'", x.outputs, y.outputs) ||
+          !uses("what entry '" + x.name + "' keeps", x.keeps, y.keeps))
+        return false;
+    }
+    return true;
   }
 
   bool training() {

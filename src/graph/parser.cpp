@@ -1,5 +1,6 @@
 #include "src/graph/parser.hpp"
 
+#include <arenite/graph/entries.hpp>
 #include <arenite/graph/operator.hpp>
 #include <arenite/graph/text.hpp>
 #include <arenite/graph/verify.hpp>
@@ -87,6 +88,7 @@ Graph Parser::run() {
     at(guilty, [&] { throw Error(flaw.text()); });
   }
   check_training();
+  check_entries();
   return std::move(graph_);
 }
 
@@ -110,14 +112,51 @@ std::vector<ResultType> Parser::infer(std::vector<Value> operands) {
 void Parser::result() {
   advance();
   expect('=', "result");
+  graph_.outputs = outputs("the result");
+}
+
+/// "$1, $2;", or "_;"
+std::vector<ValueId> Parser::outputs(const std::string& of) {
+  std::vector<ValueId> all;
   if (token_.is_name("_")) {
     advance();
   } else {
     do {
-      graph_.outputs.push_back(reference());
+      all.push_back(reference());
     } while (accept(','));
   }
-  expect(';', "the result");
+  expect(';', of);
+  return all;
+}
+
+void Parser::entry(const std::vector<Target>& left) {
+  const Token statement = token_;
+  refuse_in_block(statement);
+  if (!left.empty())
+    lexer_.refuse(left[0].position, "a result of entry", "entry NAME = …, which has none");
+  advance();
+  const Token named = token_;
+  Entry made{.name = text("a name"), .outputs = {}, .keeps = {}};
+  if (accept('(')) {
+    if (!token_.is_name("keeps")) unexpected("keeps=[$…]");
+    advance();
+    expect('=', "keeps");
+    for (const Reference& reference : references()) made.keeps.push_back(reference.value);
+    expect(')', "what the entry keeps");
+  }
+  expect('=', "entry " + made.name);
+  made.outputs = outputs("the entry");
+  entry_positions_.push_back(statement.position);
+  graph_.entries.push_back(std::move(made));
+  at(named.position, [&] { check_entry_name(graph_, graph_.entries.back().name); });
+}
+
+/// Said here, while the script's lines are known.
+void Parser::check_entries() const {
+  for (std::size_t i = 0; i < graph_.entries.size(); ++i) {
+    at(entry_positions_[i],
+       [&] { static_cast<void>(at_entry(graph_, builder_.table(), graph_.entries[i].name)); });
+  }
 }
 
 void Parser::statement() {
@@ -133,6 +172,7 @@ void Parser::statement() {
     if (token_.text == "Tensor") return declaration(left, StorageClass::activation, true);
     if (token_.text == "grad") return gradients(left);
     if (token_.text == "train") return training(left);
+    if (token_.text == "entry") return entry(left);
   }
   Call right = call();
   if (!right.definition->regions.empty()) blocks(right);

@@ -102,6 +102,10 @@ class Parser {
   /// What `train` asks for can be done: said here, while the script's lines are known.
   void check_training() const;
 
+  void entry(const std::vector<Target>& left);
+  std::vector<ValueId> outputs(const std::string& of);
+  void check_entries() const;
+
   // Blocks (parser_blocks.cpp)
   void blocks(Call& call);
   void carry(Call& call);
@@ -180,6 +184,7 @@ class Parser {
   Phase default_phase_ = Phase::forward;                  // of statements without a note
   std::vector<ValueId> gradients_;                        // results of grad
   Position training_position_;
+  std::vector<Position> entry_positions_;
   bool spaces_given_ = false;              // some value has a note of its space
   std::optional<Position> space_missing_;  // the first that has none, and is no view
 };

@@ -41,6 +41,11 @@ class Printer {
       }
     }
     print_training();
+    for (const Entry& entry : graph_.entries) {
+      out_ += "entry " + (is_name(entry.name) ? entry.name : quote(entry.name)) +
+              (entry.keeps.empty() ? "" : "(keeps=[" + references(entry.keeps) + "])") + " = " +
+              (entry.outputs.empty() ? "_" : references(entry.outputs)) + ";\n";
+    }
     out_ += "result = " + (graph_.outputs.empty() ? "_" : references(graph_.outputs)) + ";\n";
     return std::move(out_);
   }

@@ -1,3 +1,4 @@
+#include <arenite/graph/entries.hpp>
 #include <arenite/graph/regions.hpp>
 #include <arenite/graph/verify.hpp>
 
@@ -117,11 +118,16 @@ class Verifier {
                    "ids of this graph");
       }
     }
-    for (ValueId output : graph_.outputs) {
-      if (!known_value(output)) {
-        graph_flaw("outputs", "an unknown value",
-                   "one of the graph's " + number(graph_.value_count()) + " values");
-      }
+    const auto check_list = [&](const std::string& what, const std::vector<ValueId>& list) {
+      if (std::ranges::all_of(list, known_value)) return;
+      graph_flaw(what, "an unknown value",
+                 "one of the graph's " + number(graph_.value_count()) + " values");
+    };
+    check_list("outputs", graph_.outputs);
+    for (const Entry& entry : graph_.entries) {
+      check_list("entry '" + entry.name + "'", entry.outputs);
+      check_list("entry '" + entry.name + "'", entry.keeps);
+      check_entry_name(graph_, entry.name);
     }
   }
 

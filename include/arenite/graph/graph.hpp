@@ -154,6 +154,13 @@ struct Training {
   std::vector<ValueId> parameters;
 };
 
+/// A way to run a graph besides its own outputs: see entries.hpp.
+struct Entry {
+  std::string name;
+  std::vector<ValueId> outputs;
+  std::vector<ValueId> keeps;  ///< new versions of what persists
+};
+
 class Graph {
  public:
   Graph();
@@ -202,6 +209,8 @@ class Graph {
   std::vector<ValueId> outputs;
 
   std::optional<Training> training;
+  /// Of front ends' graphs: passes see one entry at a time.
+  std::vector<Entry> entries;
 
  private:
   std::vector<Value> values_;

@@ -18,7 +18,8 @@ bool has_separate_results(const Op& op) { return op.definition->control != Contr
 
 }  // namespace
 
-Needs::Needs(const Graph& graph, const std::vector<bool>& kept, const std::vector<bool>& replaced)
+Needs::Needs(const Graph& graph, const std::vector<bool>& kept, const std::vector<bool>& replaced,
+             Reports reports)
     : graph_(graph), nesting_(graph), ops_(graph.op_count()), values_(graph.value_count()) {
   for (ValueId output : graph.outputs) need(output);
   if (graph.training) need(graph.training->loss);
@@ -26,7 +27,8 @@ Needs::Needs(const Graph& graph, const std::vector<bool>& kept, const std::vecto
     for (OpId id : graph[RegionId(r)].ops) {
       const Op& op = graph[id];
       if (replaced[id.index]) continue;
-      if (kept[id.index] || op.definition->fault) need(id);
+      const bool reporting = reports == Reports::needed && op.definition->fault;
+      if (kept[id.index] || reporting) need(id);
     }
   }
   settle();

@@ -1,4 +1,4 @@
-// What somebody needs of a graph, for `tidy`.
+// What somebody needs of a graph, for `tidy` and entries.
 #pragma once
 
 #include <arenite/graph/operator.hpp>
@@ -12,9 +12,12 @@ namespace arenite::graph {
 /// Ops and values that an output, the loss, what outlives a step or a status depends on.
 class Needs {
  public:
+  enum class Reports { needed, ignored };
+
   /// `kept`, by op: it is needed whoever reads it; `replaced`: nobody reads it, and it reports
   /// nothing that another op does not.
-  Needs(const Graph& graph, const std::vector<bool>& kept, const std::vector<bool>& replaced);
+  Needs(const Graph& graph, const std::vector<bool>& kept, const std::vector<bool>& replaced,
+        Reports reports = Reports::needed);
 
   bool op(OpId id) const { return ops_.at(id.index); }
   bool value(ValueId id) const { return values_.at(id.index); }

@@ -1,0 +1,101 @@
+#include <arenite/graph/entries.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "src/base/nearest.hpp"
+#include "src/base/refuse.hpp"
+#include "src/graph/passes/rebuild.hpp"
+#include "src/graph/passes/tidy_needs.hpp"
+#include "src/graph/versions.hpp"
+#include "src/graph/views.hpp"
+
+namespace arenite::graph {
+namespace {
+
+const Entry& find(const Graph& graph, std::string_view name) {
+  Nearest nearest(name);
+  std::string known;
+  for (const Entry& entry : graph.entries) {
+    if (entry.name == name) return entry;
+    nearest.consider(entry.name);
+    known += (known.empty() ? "" : ", ") + entry.name;
+  }
+  refuse("no entry '" + std::string(name) + "'", known.empty() ? "none" : "one of " + known, {},
+         nearest.hint());
+}
+
+/// The op that makes the new version of what persists that the value is, or that it is a view of;
+/// none: it is no such. What an op is in training alone is none either.
+OpId version_op(const Graph& graph, ValueId id) {
+  while (id && graph[id].producer) {
+    const OpId producer = graph[id].producer;
+    const Op& op = graph[producer];
+    if (result_views(graph, op)[result_index(op, id)]) {
+      id = op.operands.front();
+      continue;
+    }
+    ValueId old;
+    for_each_renewed(op, [&](std::size_t result, std::size_t operand) {
+      if (op.results[result] == id) old = op.operands[operand];
+    });
+    if (!old || op.definition->in_mode) return {};
+    const bool persists =
+        is_persistent(graph.root_storage(old).cls) || version_op(graph, old) != OpId{};
+    return persists ? producer : OpId{};
+  }
+  return {};
+}
+
+}  // namespace
+
+void check_entry_name(const Graph& graph, std::string_view name) {
+  constexpr std::array given{"train", "evaluate", "averaged"};
+  const std::string found = "an entry named '" + std::string(name) + "'";
+  if (name.empty() || std::ranges::find(given, name) != given.end())
+    refuse(found, "another name than train, evaluate and averaged, which are there already");
+  if (std::ranges::count(graph.entries, name, &Entry::name) > 1)
+    refuse("a second " + found.substr(3), "a name of its own for each");
+}
+
+Graph at_entry(const Graph& graph, const OperatorTable& table, std::string_view name) {
+  const Entry& entry = find(graph, name);
+  expect_before_select(graph, "entry");
+  Graph chosen = graph;
+  chosen.training.reset();
+  chosen.entries.clear();
+  chosen.outputs = entry.outputs;
+  std::vector<bool> kept(graph.op_count());
+  for (const ValueId id : entry.keeps) {
+    const OpId op = version_op(graph, id);
+    if (!op) {
+      refuse("entry '" + entry.name + "' that keeps '" + graph[id].name + "'",
+             "a new version of what persists, such as a result of assign");
+    }
+    kept[op.index] = true;
+  }
+  const Needs needs(chosen, kept, std::vector<bool>(graph.op_count()), Needs::Reports::ignored);
+  needs.drop_results(chosen);
+  return rebuild(chosen, table,
+                 [&](OpId id, std::vector<ValueId>&, Builder&) { return !needs.op(id); });
+}
+
+std::vector<ValueId> inputs_read(const Graph& graph) {
+  std::vector<bool> read(graph.value_count());
+  for (std::size_t r = 0; r < graph.region_count(); ++r) {
+    const Region& region = graph[RegionId(r)];
+    for (const ValueId id : region.results)
+      if (id) read[id.index] = true;
+    for (const OpId op : region.ops) {
+      for (const ValueId id : graph[op].operands)
+        if (id) read[id.index] = true;
+    }
+  }
+  for (const ValueId id : graph.outputs) read[id.index] = true;
+  std::vector<ValueId> inputs = graph.declared(StorageClass::input);
+  std::erase_if(inputs, [&](ValueId id) { return !read[id.index]; });
+  return inputs;
+}
+
+}  // namespace arenite::graph
