@@ -249,7 +249,7 @@ ARENITE_API arenite_status arenite_train_step(arenite_model* model, const arenit
                                               size_t input_count, void* const* outputs,
                                               size_t output_count, char** message);
 
-/* ---- sizes that a script leaves open ------------------------------------------------------------ */
+/* ---- entries, and sizes that a script leaves open ------------------------------------------------ */
 
 /* What [rows<=64, 784] is in a run: {"rows", 40}. Where a call is not told, a size is at its bound,
  * as arenite_input and arenite_output have it. */
@@ -259,7 +259,8 @@ typedef struct arenite_size {
 } arenite_size;
 
 /* `entry` says what: "evaluate", "averaged" or "train", as arenite_evaluate, arenite_evaluate_averaged
- * and arenite_train_step do, at these sizes. Programs of all sizes share the memory of the largest,
+ * and arenite_train_step do, at these sizes; or one of the script's own, `entry predict = $9;`, which
+ * takes the inputs that its outputs need, and no others. Programs of all sizes share the memory of the largest,
  * which grows where one does not fit. One that is not there yet is built, which is no step. */
 ARENITE_API arenite_status arenite_run(arenite_model* model, const char* entry,
                                        const arenite_size* sizes, size_t size_count,
@@ -268,13 +269,15 @@ ARENITE_API arenite_status arenite_run(arenite_model* model, const char* entry,
 /* Builds ahead what runs at these sizes. */
 ARENITE_API arenite_status arenite_prepare(arenite_model* model, const arenite_size* sizes,
                                            size_t size_count, char** message);
-/* arenite_output at these sizes. */
-ARENITE_API arenite_status arenite_output_at(const arenite_model* model, size_t index,
-                                             const arenite_size* sizes, size_t size_count,
-                                             arenite_port* port, char** message);
-/* {"sizes": {"rows": 64}, "inputs": {"x": ["rows", ""]}, "programs": [{"entry": "train", "sizes":
- * {"rows": 40}, "arena_bytes": …, "fit": "own plan", "milliseconds": …, "runs": 3}, …]}: bounds, what
- * axes of inputs they are, and what is built, the largest first. The caller's, for arenite_free. */
+/* An output of an entry at these sizes, without a name. */
+ARENITE_API arenite_status arenite_output_at(const arenite_model* model, const char* entry,
+                                             size_t index, const arenite_size* sizes,
+                                             size_t size_count, arenite_port* port,
+                                             char** message);
+/* {"sizes": {"rows": 64}, "inputs": {"x": ["rows", ""]}, "entries": [{"name": "predict", "inputs":
+ * ["x"], "outputs": ["output_0"]}, …], "programs": [{"entry": "train", "sizes": {"rows": 40},
+ * "arena_bytes": …, "fit": "own plan", "milliseconds": …, "runs": 3}, …]}: bounds, what axes of inputs
+ * they are, and what is built, the largest first. The caller's, for arenite_free. */
 ARENITE_API arenite_status arenite_model_programs(const arenite_model* model, char** json,
                                                   char** message);
 

@@ -85,7 +85,7 @@ struct ModelOptions {
 
 /// A program that a model has.
 struct ModelProgram {
-  std::string entry;             ///< "train", "evaluate", or "averaged"
+  std::string entry;             ///< as Model::entries
   graph::SizeValues sizes;       ///< all that the model leaves open
   std::int64_t arena_bytes = 0;  ///< of the blocks of one step, which all programs share
   /// How it fits there: by its "own plan", by the "cut of the largest" in shards and lanes, or in
@@ -112,10 +112,13 @@ class Model {
   /// are left open are at their bounds.
   const std::vector<Port>& inputs() const noexcept;
   const std::vector<Port>& outputs() const noexcept;
-  /// The same at these sizes, those not given at their bounds. Throw Error as graph::at_sizes.
-  std::vector<Port> inputs(const graph::SizeValues& sizes) const;
-  std::vector<Port> outputs(const graph::SizeValues& sizes) const;
+  /// The same of an entry, at these sizes, those not given at their bounds. Throw Error as `run`.
+  std::vector<Port> inputs_of(std::string_view entry, const graph::SizeValues& sizes = {}) const;
+  std::vector<Port> outputs_of(std::string_view entry, const graph::SizeValues& sizes = {}) const;
 
+  /// Ways to run it: "train" and "averaged", where there are such, "evaluate", and the graph's own
+  /// (graph/entries.hpp), which take only the inputs that their outputs need.
+  const std::vector<std::string>& entries() const noexcept;
   /// What a run may say, in the order of their first mention.
   std::vector<graph::RunTimeSize> open_sizes() const;
   /// Builds what runs at these sizes, which are no step; those not given are at their bounds.
@@ -123,7 +126,8 @@ class Model {
   void prepare(const graph::SizeValues& sizes);
   /// Those that there are, the largest first.
   std::vector<ModelProgram> programs() const;
-  /// Frees programs and memory. Of a closed model everything that needs these throws Error.
+  /// Frees programs and memory, then throws what steps under way found. Of a closed model
+  /// everything that needs these throws Error.
   void close();
 
   /// Runs the graph once: reads the inputs, each named once, and writes all outputs, in order.
@@ -139,6 +143,11 @@ class Model {
   /// a first step those are the parameters. Throws Error where it keeps none.
   void evaluate_averaged(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
                          const graph::SizeValues& sizes = {});
+
+  /// Any of them: what the calls around it do, or one of the graph's own. Throws Error as
+  /// `evaluate` does, and on an entry that there is not.
+  void run(std::string_view entry, std::span<const NamedBytes> inputs,
+           std::span<void* const> outputs, const graph::SizeValues& sizes = {});
 
   bool is_trainable() const noexcept;
   /// One training step: as `evaluate`, then one update of each parameter. Outputs are those from
@@ -159,8 +168,8 @@ class Model {
   /// Where training draws random numbers, the last one is how many samples it has drawn so far,
   /// int64 [1], "position" unless somebody else has that name.
   const std::vector<StatePort>& states() const noexcept;
-  /// Bytes of one of them, until the next evaluation or step. Waits for the steps under way, and
-  /// throws what they found. Throws Error on an unknown name.
+  /// Bytes of one of them, until the next evaluation, step or `prepare`. Waits for the steps under
+  /// way, and throws what they found. Throws Error on an unknown name.
   std::span<std::byte> state(std::string_view name);
   /// Copies them in. Throws Error as `state` does, on another number of bytes, and as
   /// `set_learning_rate`.
@@ -180,6 +189,7 @@ class Model {
   /// Where new versions of values are copies, and why, as "replace_slice #2: relu #3 reads the old
   /// version later". The others are written in place.
   const std::vector<std::string>& copies() const noexcept;
+  long runs(std::string_view entry) const;
   long evaluations() const noexcept;
   long train_steps() const noexcept;
 

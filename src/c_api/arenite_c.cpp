@@ -204,7 +204,7 @@ arenite_status arenite_evaluate(arenite_model* model, const arenite_tensor* inpu
                                 size_t input_count, void* const* outputs, size_t output_count,
                                 char** message) {
   return run(message, [&] {
-    feed(model, &Model::evaluate, nullptr, 0, inputs, input_count, outputs, output_count);
+    feed(model, "evaluate", nullptr, 0, inputs, input_count, outputs, output_count);
   });
 }
 
@@ -212,7 +212,7 @@ arenite_status arenite_evaluate_averaged(arenite_model* model, const arenite_ten
                                          size_t input_count, void* const* outputs,
                                          size_t output_count, char** message) {
   return run(message, [&] {
-    feed(model, &Model::evaluate_averaged, nullptr, 0, inputs, input_count, outputs, output_count);
+    feed(model, "averaged", nullptr, 0, inputs, input_count, outputs, output_count);
   });
 }
 
@@ -223,9 +223,8 @@ int arenite_is_trainable(const arenite_model* model) {
 arenite_status arenite_train_step(arenite_model* model, const arenite_tensor* inputs,
                                   size_t input_count, void* const* outputs, size_t output_count,
                                   char** message) {
-  return run(message, [&] {
-    feed(model, &Model::train_step, nullptr, 0, inputs, input_count, outputs, output_count);
-  });
+  return run(message,
+             [&] { feed(model, "train", nullptr, 0, inputs, input_count, outputs, output_count); });
 }
 
 arenite_status arenite_learning_rate(const arenite_model* model, float* rate, char** message) {

@@ -80,18 +80,15 @@ inline void read(const arenite_size* sizes, std::size_t count, graph::SizeValues
   }
 }
 
-using Step = void (Model::*)(std::span<const NamedBytes>, std::span<void* const>,
-                             const graph::SizeValues&);
-
-inline void feed(arenite_model* model, Step step, const arenite_size* sizes, std::size_t size_count,
-                 const arenite_tensor* inputs, std::size_t input_count, void* const* outputs,
-                 std::size_t output_count) {
+inline void feed(arenite_model* model, const char* entry, const arenite_size* sizes,
+                 std::size_t size_count, const arenite_tensor* inputs, std::size_t input_count,
+                 void* const* outputs, std::size_t output_count) {
   arenite_model& one = given(model, "the model");
   if (output_count > 0) given(outputs, "the outputs");
   const std::lock_guard lock(one.one_at_a_time);
   read(inputs, input_count, one.inputs);
   read(sizes, size_count, one.sizes);
-  (one.model.*step)(one.inputs, {outputs, output_count}, one.sizes);
+  one.model.run(entry, one.inputs, {outputs, output_count}, one.sizes);
 }
 
 template <class T>

@@ -3,28 +3,10 @@
 
 #include "src/base/json.hpp"
 
-#include <array>
-
 namespace {
 
 using namespace arenite;
 using namespace arenite::c_api;
-
-struct Entry {
-  std::string_view name;
-  Step run;
-};
-
-constexpr std::array entries{Entry{"evaluate", &Model::evaluate},
-                             Entry{"averaged", &Model::evaluate_averaged},
-                             Entry{"train", &Model::train_step}};
-
-const Entry& entry_of(std::string_view name) {
-  const auto found = std::ranges::find(entries, name, &Entry::name);
-  if (found == entries.end())
-    refuse("entry '" + std::string(name) + "'", "evaluate, averaged or train");
-  return *found;
-}
 
 Json json_of(const graph::SizeValues& sizes) {
   Json all = Json::object();
@@ -38,8 +20,8 @@ arenite_status arenite_run(arenite_model* model, const char* entry, const arenit
                            size_t size_count, const arenite_tensor* inputs, size_t input_count,
                            void* const* outputs, size_t output_count, char** message) {
   return run(message, [&] {
-    feed(model, entry_of(&given(entry, "the entry")).run, sizes, size_count, inputs, input_count,
-         outputs, output_count);
+    feed(model, &given(entry, "the entry"), sizes, size_count, inputs, input_count, outputs,
+         output_count);
   });
 }
 
@@ -53,16 +35,16 @@ arenite_status arenite_prepare(arenite_model* model, const arenite_size* sizes, 
   });
 }
 
-arenite_status arenite_output_at(const arenite_model* model, size_t index,
+arenite_status arenite_output_at(const arenite_model* model, const char* entry, size_t index,
                                  const arenite_size* sizes, size_t size_count, arenite_port* port,
                                  char** message) {
   return run(message, [&] {
-    const Model& one = given(model, "the model").model;
-    const Port& name = one_of(one.outputs(), index, "output");
     graph::SizeValues named;
     read(sizes, size_count, named);
-    write(one.outputs(named)[index], port);
-    port->name = name.name.c_str();  // which stays
+    const std::vector<Port> outputs =
+        given(model, "the model").model.outputs_of(&given(entry, "the entry"), named);
+    write(one_of(outputs, index, "output"), port);
+    port->name = nullptr;
   });
 }
 
@@ -76,6 +58,13 @@ arenite_status arenite_model_programs(const arenite_model* model, char** json, c
     all["inputs"] = Json::object();
     for (const Port& port : one.model.inputs())
       if (!port.size_names.empty()) all["inputs"][port.name] = port.size_names;
+    all["entries"] = Json::list();
+    for (const std::string& entry : one.model.entries()) {
+      Json inputs = Json::list(), outputs = Json::list();
+      for (const Port& port : one.model.inputs_of(entry)) inputs.push_back(port.name);
+      for (const Port& port : one.model.outputs_of(entry)) outputs.push_back(port.name);
+      all["entries"].push_back({{"name", entry}, {"inputs", inputs}, {"outputs", outputs}});
+    }
     all["programs"] = Json::list();
     for (const ModelProgram& program : one.model.programs()) {
       all["programs"].push_back({{"entry", program.entry},

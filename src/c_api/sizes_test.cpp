@@ -99,8 +99,8 @@ TEST_F(SizesInC, AreSaidWithEachRun) {
             "size rows=5; expected 1 to 4, its upper bound");
   arenite_port port;
   const arenite_size two{"rows", 2};
-  ASSERT_EQ(arenite_output_at(model, 0, &two, 1, &port, nullptr), ARENITE_OK);
-  EXPECT_STREQ(port.name, "output_0");
+  ASSERT_EQ(arenite_output_at(model, "evaluate", 0, &two, 1, &port, nullptr), ARENITE_OK);
+  EXPECT_EQ(port.name, nullptr);
   EXPECT_EQ((std::vector<std::int64_t>{port.shape[0], port.shape[1]}),
             (std::vector<std::int64_t>{3, 2}));
   const arenite_size three{"rows", 3};
@@ -113,9 +113,11 @@ TEST_F(SizesInC, AreSaidWithEachRun) {
     return R"({"entry":"evaluate","sizes":{"rows":)" + std::to_string(rows) +
            R"(},"arena_bytes":0,"fit":"own plan","runs":)" + std::to_string(runs) + "}";
   };
-  EXPECT_EQ(programs, R"({"sizes":{"rows":4},"inputs":{"x":["rows",""]},"programs":[)" +
-                          evaluate(4, 0) + "," + evaluate(1, 2) + "," + evaluate(2, 1) + "," +
-                          evaluate(3, 0) + "]}");
+  EXPECT_EQ(programs,
+            R"({"sizes":{"rows":4},"inputs":{"x":["rows",""]},"entries":[{"name":"evaluate",)"
+            R"("inputs":["x"],"outputs":["output_0"]}],"programs":[)" +
+                evaluate(4, 0) + "," + evaluate(1, 2) + "," + evaluate(2, 1) + "," +
+                evaluate(3, 0) + "]}");
 }
 
 TEST_F(SizesInC, HaveNothingOnceTheModelIsClosed) {
@@ -128,7 +130,7 @@ TEST_F(SizesInC, HaveNothingOnceTheModelIsClosed) {
   EXPECT_EQ(taken(message), "a model that was closed; expected one that is open");
   EXPECT_EQ(arenite_run(model, "fit", nullptr, 0, nullptr, 0, nullptr, 0, &message),
             ARENITE_INVALID);
-  EXPECT_EQ(taken(message), "entry 'fit'; expected evaluate, averaged or train");
+  EXPECT_EQ(taken(message), "a model that was closed; expected one that is open");
 }
 
 TEST_F(SizesInC, MustBeThoseOfTheScript) {

@@ -117,9 +117,9 @@ void add_compiler(Command& plan, PlanArguments& a) {
                    "CPU workers that the step's time is estimated for, and as many shards planned "
                    "at once (else as many as `arenite train` takes)");
   plan.add_switch("--programs", a.programs,
-                  "of a graph script: list what a model of it has, to train, to evaluate, to "
-                  "evaluate means of parameters, at the upper bounds of sizes and at those given, "
-                  "and how these fit into the same blocks");
+                  "of a graph script: list what a model of it has, to train, to evaluate, and for "
+                  "each of its entries, at the upper bounds of sizes and at those given, and how "
+                  "these fit into the same blocks");
   plan.add_switch("--passes", a.passes,
                   "list what each pass of the compiler did, what it left as it was, and why: the "
                   "kernels, too, that were refused for an op");

@@ -26,24 +26,24 @@ std::int64_t bytes_in(const plan::StepPlan& plan, std::string_view block) {
 ScriptPrograms::ScriptPrograms(const graph::Graph& graph, const graph::SizeValues& sizes,
                                const compile::Options& how) {
   ModelPlans plans(graph, "model", how);
-  for (const ModelPlans::Entry entry : plans.entries())
+  for (const std::string& entry : plans.entries())
     add(entry, plans.bounds(), plans.largest(entry).spec, Fit::own_plan);
   if (!sizes.empty()) {
     graph::SizeValues all = plans.bounds();
     for (const auto& [name, size] : sizes) all[name] = size;
-    const graph::Graph smaller = plans.graph_at(all);
-    for (const ModelPlans::Entry entry : plans.entries()) {
-      const ModelPlans::Sized made = plans.smaller(entry, all, smaller);
+    for (const std::string& entry : plans.entries()) {
+      const ModelPlans::Sized made = plans.smaller(entry, all);
+      plans.set_room(plans.room_with(made.program.spec));
       add(entry, all, made.program.spec, made.fit);
     }
   }
   room_ = plans.room();
 }
 
-void ScriptPrograms::add(ModelPlans::Entry entry, const graph::SizeValues& sizes,
+void ScriptPrograms::add(const std::string& entry, const graph::SizeValues& sizes,
                          const runtime::ProgramSpec& spec, Fit fit) {
   task_sets_ = std::max(task_sets_, runtime::task_sets_of(spec.plan));
-  rows_.push_back({.entry = to_string(entry),
+  rows_.push_back({.entry = entry,
                    .sizes = sizes,
                    .step = spec.plan.transient_bytes(),
                    .inputs = bytes_in(spec.plan, "input"),
@@ -57,15 +57,18 @@ std::int64_t ScriptPrograms::bytes_of(const runtime::BlockRoom& room) const {
 }
 
 std::string ScriptPrograms::text() const {
-  std::size_t width = 2;
-  for (const Row& row : rows_) width = std::max(width, text_of(row.sizes).size());
-  std::string text = "programs of a model, in bytes of blocks that they share:\n";
-  text += fmt::format("  {:<8}  {:<{}}  {:>13}  {:>11}  {:>11}  fits by\n", "entry", "at", width,
-                      "step", "input", "output");
+  std::size_t width = 2, name = 8;
   for (const Row& row : rows_) {
-    text +=
-        fmt::format("  {:<8}  {:<{}}  {:>13}  {:>11}  {:>11}  {}\n", row.entry, text_of(row.sizes),
-                    width, digits(row.step), digits(row.inputs), digits(row.outputs), row.fit);
+    width = std::max(width, text_of(row.sizes).size());
+    name = std::max(name, row.entry.size());
+  }
+  std::string text = "programs of a model, in bytes of blocks that they share:\n";
+  text += fmt::format("  {:<{}}  {:<{}}  {:>13}  {:>11}  {:>11}  fits by\n", "entry", name, "at",
+                      width, "step", "input", "output");
+  for (const Row& row : rows_) {
+    text += fmt::format("  {:<{}}  {:<{}}  {:>13}  {:>11}  {:>11}  {}\n", row.entry, name,
+                        text_of(row.sizes), width, digits(row.step), digits(row.inputs),
+                        digits(row.outputs), row.fit);
   }
   std::int64_t all = 0;
   for (const runtime::BlockRoom& room : room_) all += bytes_of(room);

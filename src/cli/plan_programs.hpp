@@ -23,13 +23,13 @@ class ScriptPrograms {
 
  private:
   struct Row {
-    std::string_view entry;
+    std::string entry;
     graph::SizeValues sizes;
     std::int64_t step = 0, inputs = 0, outputs = 0;  // bytes, of these in a task set
     std::string_view fit;
   };
 
-  void add(ModelPlans::Entry entry, const graph::SizeValues& sizes,
+  void add(const std::string& entry, const graph::SizeValues& sizes,
            const runtime::ProgramSpec& spec, Fit fit);
   std::int64_t bytes_of(const runtime::BlockRoom& room) const;
 

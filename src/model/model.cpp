@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 namespace arenite {
@@ -64,12 +65,12 @@ compile::Options options_of(const runtime::Session& session, const ModelOptions&
 
 }  // namespace
 
-Model::Impl::Turn::Turn(Impl& impl) : impl_(impl) {
+Model::Impl::Turn::Turn(Impl& impl, bool may_be_closed) : impl_(impl) {
   if (impl.busy.test_and_set()) {
     refuse("a model that another thread uses", "one thread at a time", {},
            "give each thread a model of its own, or take turns");
   }
-  if (impl.set != nullptr) return;
+  if (impl.set != nullptr || may_be_closed) return;
   impl.busy.clear();
   refuse("a model that was closed", "one that is open");
 }
@@ -105,60 +106,66 @@ Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 
-const std::vector<Port>& Model::inputs() const noexcept { return impl_->largest().inputs; }
-const std::vector<Port>& Model::outputs() const noexcept { return impl_->largest().outputs; }
+const std::vector<Port>& Model::inputs() const noexcept {
+  return impl_->largest().runs[impl_->entry("evaluate")].inputs;
+}
+const std::vector<Port>& Model::outputs() const noexcept {
+  return impl_->largest().runs[impl_->entry("evaluate")].outputs;
+}
 
 const std::vector<StatePort>& Model::states() const noexcept { return impl_->states; }
 bool Model::is_trainable() const noexcept { return impl_->plans.graph().training.has_value(); }
 
+void Model::run(std::string_view entry, std::span<const NamedBytes> inputs,
+                std::span<void* const> outputs, const graph::SizeValues& sizes) {
+  const Impl::Turn turn(*impl_);
+  if (entry == "averaged" && impl_->trains()) impl_->begin_averages();
+  impl_->run(entry, inputs, outputs, sizes);
+}
+
 void Model::evaluate(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
                      const graph::SizeValues& sizes) {
-  const Impl::Turn turn(*impl_);
-  impl_->run(Impl::Entry::evaluate, inputs, outputs, sizes);
+  run("evaluate", inputs, outputs, sizes);
 }
 
 void Model::evaluate_averaged(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
                               const graph::SizeValues& sizes) {
-  const Impl::Turn turn(*impl_);
-  if (!impl_->has(Impl::Entry::averaged)) {
-    refuse("means of parameters asked for, where training makes none",
-           "a train statement that averages");
-  }
-  impl_->begin_averages();
-  impl_->run(Impl::Entry::averaged, inputs, outputs, sizes);
+  run("averaged", inputs, outputs, sizes);
 }
 
 void Model::train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
                        const graph::SizeValues& sizes) {
-  const Impl::Turn turn(*impl_);
-  if (!impl_->has(Impl::Entry::train)) refuse_without_training();
-  impl_->run(Impl::Entry::train, inputs, outputs, sizes);
+  run("train", inputs, outputs, sizes);
 }
 
 /// Which are the parameters, before a first step.
 void Model::Impl::begin_averages() {
+  if (!plans.graph().training->averaging) return;
   std::int64_t steps = 0;
   std::memcpy(&steps, state(StorageClass::optimizer_state, graph::step_name).data(), sizeof steps);
-  const Run& training = largest().runs[static_cast<std::size_t>(Entry::train)];
+  const Run& training = largest().runs[entry("train")];
   if (steps == 0) compile::begin_averages(*set, training.program->spec().graph);
 }
 
-void Model::Impl::run(Entry entry, std::span<const NamedBytes> from, std::span<void* const> places,
-                      const graph::SizeValues& sizes) {
-  Sized& here = at(sizes);
-  const std::vector<Port>&inputs = here.inputs, &outputs = here.outputs;
-  match(inputs, from, "input", inputs.size(), given);
-  const bool trains = entry == Entry::train, nobody_looks = trains && places.empty();
-  if (places.size() != outputs.size() && !nobody_looks) {
-    refuse(std::to_string(places.size()) + " places for outputs",
-           std::to_string(outputs.size()) + ": " + names_of(outputs));
+void Model::Impl::run(std::string_view name, std::span<const NamedBytes> from,
+                      std::span<void* const> places, const graph::SizeValues& sizes) {
+  if (name == "train" && !trains()) refuse_without_training();
+  if (name == "averaged" && (!trains() || !plans.graph().training->averaging)) {
+    refuse("means of parameters asked for, where training makes none",
+           "a train statement that averages");
   }
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places[i] != nullptr || outputs[i].bytes() == 0) continue;
-    refuse("null for output '" + outputs[i].name + "'",
-           "a place of " + std::to_string(outputs[i].bytes()) + " bytes");
+  const std::size_t number = entry(name);
+  const bool training = name == "train", nobody_looks = training && places.empty();
+  // What is wrong is said before anything is built for it.
+  if (const Sized* known = find(sizes);
+      known != nullptr && known->runs[number].program != nullptr) {
+    check(known->runs[number].inputs, known->runs[number].outputs, from, places, !nobody_looks);
+  } else {
+    const auto [new_inputs, new_outputs] = ports_at(plans.entries()[number], sizes);
+    check(new_inputs, new_outputs, from, places, !nobody_looks);
   }
-  const Run& how = run_of(here, entry);
+  Run& how = run_of(at(sizes), number);
+  const std::vector<Port>&inputs = how.inputs, &outputs = how.outputs;
   runtime::Program& program = *how.program;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     with_element(inputs[i].type, [&](auto element) {
@@ -167,14 +174,15 @@ void Model::Impl::run(Entry entry, std::span<const NamedBytes> from, std::span<v
                   static_cast<std::size_t>(inputs[i].bytes()));
     });
   }
-  const bool counts = trains && !position.empty();
+  const bool counts = training && !position.empty();
   if (counts) *program.input<std::int64_t>(position) = drawn;
   if (nobody_looks) {
     program.submit();
   } else {
     program.run({.steps = 1});
   }
-  ++runs[static_cast<std::size_t>(entry)];
+  ++how.count;
+  ++runs[plans.entries()[number]];
   if (counts) drawn += how.samples;
   std::size_t next = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -186,6 +194,22 @@ void Model::Impl::run(Entry entry, std::span<const NamedBytes> from, std::span<v
         place += values.size_bytes();
       });
     }
+  }
+}
+
+/// Finds in `given` the bytes of each input.
+void Model::Impl::check(const std::vector<Port>& inputs, const std::vector<Port>& outputs,
+                        std::span<const NamedBytes> from, std::span<void* const> places,
+                        bool needs_places) {
+  match(inputs, from, "input", inputs.size(), given);
+  if (places.size() != outputs.size() && needs_places) {
+    refuse(std::to_string(places.size()) + " places for outputs",
+           std::to_string(outputs.size()) + ": " + names_of(outputs));
+  }
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i] != nullptr || outputs[i].bytes() == 0) continue;
+    refuse("null for output '" + outputs[i].name + "'",
+           "a place of " + std::to_string(outputs[i].bytes()) + " bytes");
   }
 }
 
@@ -216,7 +240,7 @@ std::size_t Model::Impl::state_number(std::string_view name) const {
 void Model::Impl::check_state(std::size_t number, std::span<const std::byte> bytes) const {
   const std::string& name = own_names[number];
   const StorageClass cls = states[number].cls;
-  if (!has(Entry::train)) return;
+  if (!trains()) return;
   if (cls == StorageClass::buffer && name == graph::learning_rate_name) {
     float rate = 0;
     std::memcpy(&rate, bytes.data(), sizeof rate);
@@ -263,7 +287,7 @@ void Model::set_state(std::string_view name, std::span<const std::byte> bytes) {
 }
 
 std::span<std::byte> Model::Impl::learning_rate() {
-  if (!has(Entry::train)) refuse_without_training();
+  if (!trains()) refuse_without_training();
   return state(StorageClass::buffer, graph::learning_rate_name);
 }
 
@@ -318,28 +342,37 @@ void Model::load(const std::filesystem::path& path) {
 
 void Model::close() {
   Impl& impl = *impl_;
+  const Impl::Turn turn(impl, true);
   if (impl.set == nullptr) return;
-  const Impl::Turn turn(impl);
-  for (Impl::Sized& one : impl.sized) one.runs = {};
+  std::exception_ptr found;
+  try {
+    impl.settle();
+  } catch (...) {
+    found = std::current_exception();
+  }
+  for (Impl::Sized& one : impl.sized) {
+    for (Impl::Run& run : one.runs) run.program = nullptr;
+  }
   impl.set.reset();
   impl.constants.clear();
+  if (found) std::rethrow_exception(found);
 }
 
 const plan::StepPlan& Model::plan() const noexcept { return impl_->plan; }
 
 void Model::print_plan(std::ostream& out) const {
   const Impl::Turn turn(*impl_);
-  const auto entry = static_cast<std::size_t>(impl_->shown());
-  impl_->set->print_table(out, impl_->largest().runs[entry].program->name());
+  const std::size_t shown = impl_->entry(impl_->trains() ? "train" : "evaluate");
+  impl_->set->print_table(out, impl_->largest().runs[shown].program->name());
 }
 
 const std::vector<std::string>& Model::copies() const noexcept { return impl_->copies; }
 
-long Model::evaluations() const noexcept {
-  return impl_->runs[static_cast<std::size_t>(Impl::Entry::evaluate)];
+long Model::runs(std::string_view entry) const {
+  const auto found = impl_->runs.find(entry);
+  return found == impl_->runs.end() ? 0 : found->second;
 }
-long Model::train_steps() const noexcept {
-  return impl_->runs[static_cast<std::size_t>(Impl::Entry::train)];
-}
+long Model::evaluations() const noexcept { return runs("evaluate"); }
+long Model::train_steps() const noexcept { return runs("train"); }
 
 }  // namespace arenite

@@ -6,12 +6,11 @@
 
 #include "src/model/plans.hpp"
 
-#include <array>
 #include <atomic>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,31 +18,29 @@
 namespace arenite {
 
 struct Model::Impl {
-  using Entry = ModelPlans::Entry;
-  static constexpr std::size_t entry_count = 3;
-
   /// How a program is run, and what became of it.
   struct Run {
-    runtime::Program* program = nullptr;  // none has been built, or there is no such entry
-    std::vector<std::size_t> pieces;      // as in compile::Compiled
-    std::int64_t samples = 0;             // of a step
+    runtime::Program* program = nullptr;  // none has been built
+    std::vector<Port> inputs, outputs;
+    std::vector<std::size_t> pieces;  // as in compile::Compiled
+    std::int64_t samples = 0;         // of a step
     Fit fit = Fit::own_plan;
     double milliseconds = 0;  // that it took to build
+    long count = 0;           // of runs
   };
 
   /// What runs at some sizes.
   struct Sized {
-    graph::SizeValues sizes;            // all that the model leaves open
-    std::optional<graph::Graph> graph;  // of programs to be built; none: of the largest
-    std::vector<Port> inputs, outputs;
-    std::array<Run, entry_count> runs = {};
+    graph::SizeValues sizes;  // all that the model leaves open
+    std::vector<Run> runs;    // by entry
     long last_used = 0;
   };
 
   /// One thread at a time.
   class Turn {
    public:
-    explicit Turn(Impl& impl);  ///< throws Error where another has its turn, or on a closed model
+    /// Throws Error where another has its turn, and, unless it may be, on a closed model.
+    explicit Turn(Impl& impl, bool may_be_closed = false);
     ~Turn() { impl_.busy.clear(); }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
@@ -58,19 +55,28 @@ struct Model::Impl {
         seed(options.seed) {}
 
   void build();
-  std::unique_ptr<runtime::ProgramSet> made_set(std::vector<runtime::ProgramSpec> specs);
-  void grow_blocks();
+  std::unique_ptr<runtime::ProgramSet> made_set(std::vector<runtime::ProgramSpec> specs,
+                                                std::vector<runtime::BlockRoom> room) const;
+  void grow_blocks(std::vector<runtime::BlockRoom> room);
   void bind_constants(runtime::ProgramSpec& spec) const;
   Sized& at(const graph::SizeValues& sizes);
+  Sized* find(const graph::SizeValues& sizes);
   Sized& make_sizes(const graph::SizeValues& sizes);
+  void drop_unbuilt();
   void make_room();
-  Run& run_of(Sized& sized, Entry entry);
-  bool has(Entry entry) const { return largest().runs[static_cast<std::size_t>(entry)].program; }
+  Run& run_of(Sized& sized, std::size_t entry);
+  std::pair<std::vector<Port>, std::vector<Port>> ports_at(const std::string& entry,
+                                                           const graph::SizeValues& sizes) const;
+  /// By name; throws Error on one that there is not.
+  std::size_t entry(std::string_view name) const;
+  bool trains() const { return plans.graph().training.has_value(); }
   Sized& largest() { return sized.front(); }
   const Sized& largest() const { return sized.front(); }
 
-  void run(Entry entry, std::span<const NamedBytes> from, std::span<void* const> places,
+  void run(std::string_view entry, std::span<const NamedBytes> from, std::span<void* const> places,
            const graph::SizeValues& sizes);
+  void check(const std::vector<Port>& inputs, const std::vector<Port>& outputs,
+             std::span<const NamedBytes> from, std::span<void* const> places, bool needs_places);
   void begin_averages();
   void settle();
   std::span<std::byte> state(graph::StorageClass cls, std::string_view name);
@@ -79,7 +85,6 @@ struct Model::Impl {
   std::size_t state_number(std::string_view name) const;
   void check_state(std::size_t number, std::span<const std::byte> bytes) const;
   std::span<std::byte> learning_rate();
-  Entry shown() const { return has(Entry::train) ? Entry::train : Entry::evaluate; }
 
   ModelPlans plans;
   const int sizes_kept;
@@ -95,7 +100,7 @@ struct Model::Impl {
   std::unique_ptr<runtime::ProgramSet> set;  // none: closed
   std::string position;                      // the input of training that counts; empty: none does
   std::int64_t drawn = 0;                    // samples, of all steps so far
-  std::array<long, entry_count> runs = {};
+  std::map<std::string, long, std::less<>> runs;  // by entry
   long uses = 0;
   std::atomic_flag busy;
 };

@@ -1,14 +1,17 @@
 // Which programs a model has: those of the largest sizes from the beginning, others as they are
 // asked for.
+#include <arenite/graph/entries.hpp>
 #include <arenite/graph/passes.hpp>
 #include <arenite/operators.hpp>
 
+#include "src/base/nearest.hpp"
 #include "src/base/refuse.hpp"
 #include "src/model/model_impl.hpp"
 #include "src/model/ports.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 #include <utility>
 
 namespace arenite {
@@ -39,7 +42,7 @@ bool are(const SizeValues& sizes, const SizeValues& given, const SizeValues& bou
   return equal && known == given.size();
 }
 
-std::vector<Port> outputs_of(const graph::Graph& graph) {
+std::vector<Port> output_ports(const graph::Graph& graph) {
   std::vector<Port> ports;
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     const graph::Value& value = graph[graph.outputs[i]];
@@ -57,21 +60,20 @@ void Model::Impl::bind_constants(runtime::ProgramSpec& spec) const {
 }
 
 void Model::Impl::build() {
-  const graph::Graph& graph = plans.graph();
-  Sized& first = sized.emplace_back(Sized{.sizes = plans.bounds(),
-                                          .graph = {},
-                                          .inputs = ports_of(graph, StorageClass::input),
-                                          .outputs = outputs_of(graph)});
+  Sized& first = sized.emplace_back(
+      Sized{.sizes = plans.bounds(), .runs = std::vector<Run>(plans.entries().size())});
   std::vector<runtime::ProgramSpec> specs;
   std::vector<std::pair<Run*, std::string>> made;
-  for (const Entry entry : plans.entries()) {
+  for (std::size_t i = 0; i < first.runs.size(); ++i) {
+    const std::string& entry = plans.entries()[i];
     const Stopwatch watch;
     compile::Compiled compiled = plans.largest(entry);
-    if (entry == Entry::train) {
+    if (entry == "train") {
       position = std::move(compiled.position);
       untrained = std::move(compiled.untrained);
     }
-    Run& run = first.runs[static_cast<std::size_t>(entry)];
+    Run& run = first.runs[i];
+    std::tie(run.inputs, run.outputs) = ports_at(entry, {});
     run.pieces = std::move(compiled.pieces);
     run.samples = compiled.samples;
     run.milliseconds = watch.milliseconds();
@@ -83,7 +85,7 @@ void Model::Impl::build() {
   plan = step.plan;
   for (const auto& [op, reason] : graph::inserted_copies(step.graph))
     copies.push_back(describe(step.graph, op) + ": " + reason);
-  for (Kept& one : kept_of(step.graph, ports_of(graph, StorageClass::constant))) {
+  for (Kept& one : kept_of(step.graph, ports_of(plans.graph(), StorageClass::constant))) {
     states.push_back(std::move(one.port));
     own_names.push_back(std::move(one.own));
   }
@@ -92,7 +94,7 @@ void Model::Impl::build() {
     own_names.emplace_back();  // which is counted here
   }
   const Stopwatch watch;
-  set = made_set(std::move(specs));
+  set = made_set(std::move(specs), plans.room());
   for (auto& [run, name] : made) {
     run->program = &(*set)[name];
     run->milliseconds += watch.milliseconds() / static_cast<double>(made.size());
@@ -100,21 +102,22 @@ void Model::Impl::build() {
 }
 
 std::unique_ptr<runtime::ProgramSet> Model::Impl::made_set(
-    std::vector<runtime::ProgramSpec> specs) {
+    std::vector<runtime::ProgramSpec> specs, std::vector<runtime::BlockRoom> room) const {
   runtime::Session session;  // that which runs
   return std::make_unique<runtime::ProgramSet>(
       session, kernels(), std::move(specs),
-      runtime::ProgramOptions{.seed = seed, .room = plans.room()});
+      runtime::ProgramOptions{.seed = seed, .room = std::move(room)});
 }
 
-/// To what `plans` has room for. States stay what they are; programs of smaller sizes are dropped.
-void Model::Impl::grow_blocks() {
+/// States stay what they are; programs of smaller sizes are dropped. Where memory is refused all
+/// stays as it is.
+void Model::Impl::grow_blocks(std::vector<runtime::BlockRoom> room) {
   settle();
   std::vector<runtime::ProgramSpec> specs;
   for (const Run& run : largest().runs) {
     if (run.program != nullptr) specs.push_back(run.program->spec());
   }
-  std::unique_ptr<runtime::ProgramSet> grown = made_set(std::move(specs));
+  std::unique_ptr<runtime::ProgramSet> grown = made_set(std::move(specs), room);
   for (std::size_t i = 0; i < states.size(); ++i) {
     if (own_names[i].empty()) continue;  // counted here
     const StorageClass cls = states[i].cls;
@@ -128,27 +131,37 @@ void Model::Impl::grow_blocks() {
     }
   }
   set = std::move(grown);
+  plans.set_room(std::move(room));
 }
 
-Model::Impl::Sized& Model::Impl::at(const SizeValues& sizes) {
+/// Null: they are new.
+Model::Impl::Sized* Model::Impl::find(const SizeValues& sizes) {
   const auto found = std::ranges::find_if(
       sized, [&](const Sized& one) { return are(one.sizes, sizes, plans.bounds()); });
-  Sized& taken = found != sized.end() ? *found : make_sizes(sizes);
+  return found == sized.end() ? nullptr : &*found;
+}
+
+/// Those that there are, or new ones, which somebody has found to be in order.
+Model::Impl::Sized& Model::Impl::at(const SizeValues& sizes) {
+  Sized* const known = find(sizes);
+  Sized& taken = known != nullptr ? *known : make_sizes(sizes);
   taken.last_used = ++uses;
   return taken;
 }
 
 Model::Impl::Sized& Model::Impl::make_sizes(const SizeValues& sizes) {
-  graph::Graph graph = plans.graph_at(sizes);  // throws, before anything is dropped
   SizeValues all = plans.bounds();
   for (const auto& [name, size] : sizes) all[name] = size;
   make_room();
-  Sized& made = sized.emplace_back(Sized{.sizes = std::move(all),
-                                         .graph = {},
-                                         .inputs = ports_of(graph, StorageClass::input),
-                                         .outputs = outputs_of(graph)});
-  made.graph = std::move(graph);
-  return made;
+  return sized.emplace_back(
+      Sized{.sizes = std::move(all), .runs = std::vector<Run>(plans.entries().size())});
+}
+
+/// Sizes of which no program could be built.
+void Model::Impl::drop_unbuilt() {
+  std::erase_if(sized, [](const Sized& one) {
+    return std::ranges::all_of(one.runs, [](const Run& run) { return run.program == nullptr; });
+  });
 }
 
 /// For one more: of smaller sizes, those that were used last stay.
@@ -165,55 +178,96 @@ void Model::Impl::make_room() {
 }
 
 /// With its program, which is built where there is none.
-Model::Impl::Run& Model::Impl::run_of(Sized& one, Entry entry) {
-  Run& run = one.runs[static_cast<std::size_t>(entry)];
+Model::Impl::Run& Model::Impl::run_of(Sized& one, std::size_t entry) {
+  Run& run = one.runs[entry];
   if (run.program != nullptr) return run;
-  const Stopwatch watch;
-  ModelPlans::Sized made = plans.smaller(entry, one.sizes, *one.graph);
-  if (made.fit == Fit::grown_blocks) grow_blocks();
-  bind_constants(made.program.spec);
-  run.pieces = std::move(made.program.pieces);
-  run.samples = made.program.samples;
-  run.fit = made.fit;
-  run.program = &set->add(std::move(made.program.spec));
-  run.milliseconds = watch.milliseconds();
+  try {
+    const Stopwatch watch;
+    const std::string& name = plans.entries()[entry];
+    ModelPlans::Sized made = plans.smaller(name, one.sizes);
+    std::tie(run.inputs, run.outputs) = ports_at(name, one.sizes);
+    if (made.fit == Fit::grown_blocks) grow_blocks(plans.room_with(made.program.spec));
+    bind_constants(made.program.spec);
+    run.pieces = std::move(made.program.pieces);
+    run.samples = made.program.samples;
+    run.fit = made.fit;
+    run.program = &set->add(std::move(made.program.spec));
+    run.milliseconds = watch.milliseconds();
+  } catch (...) {
+    drop_unbuilt();
+    throw;
+  }
   return run;
 }
 
 std::vector<ModelProgram> Model::programs() const {
+  const Impl::Turn turn(*impl_, true);
   const Impl& impl = *impl_;
   std::vector<ModelProgram> all;
   for (const Impl::Sized& sized : impl.sized) {
     for (std::size_t entry = 0; entry < sized.runs.size(); ++entry) {
       const Impl::Run& run = sized.runs[entry];
       if (run.program == nullptr) continue;
-      all.push_back({.entry = std::string(to_string(static_cast<ModelPlans::Entry>(entry))),
+      all.push_back({.entry = impl.plans.entries()[entry],
                      .sizes = sized.sizes,
                      .arena_bytes = run.program->spec().plan.transient_bytes(),
                      .fit = std::string(to_string(run.fit)),
                      .milliseconds = run.milliseconds,
-                     .runs = run.program->steps()});
+                     .runs = run.count});
     }
   }
   return all;
 }
 
+std::size_t Model::Impl::entry(std::string_view name) const {
+  const std::vector<std::string>& entries = plans.entries();
+  const auto found = std::ranges::find(entries, name);
+  if (found != entries.end()) return static_cast<std::size_t>(found - entries.begin());
+  Nearest nearest(name);
+  std::string known;
+  for (const std::string& entry : entries) {
+    nearest.consider(entry);
+    known += (known.empty() ? "" : ", ") + entry;
+  }
+  refuse("no entry '" + std::string(name) + "'", "one of " + known, {}, nearest.hint());
+}
+
+/// What goes into an entry and comes out of it.
+std::pair<std::vector<Port>, std::vector<Port>> Model::Impl::ports_at(
+    const std::string& entry, const SizeValues& sizes) const {
+  const graph::Graph graph = plans.graph_of(entry, sizes);
+  // What trains and evaluates is given all that the graph declares, for one call does for both.
+  const bool all = std::ranges::find(plans.graph().entries, entry, &graph::Entry::name) ==
+                   plans.graph().entries.end();
+  std::vector<Port> inputs;
+  for (const graph::ValueId id : all ? graph.declared(StorageClass::input) : inputs_read(graph))
+    inputs.push_back(port_of(graph[id]));
+  return {std::move(inputs), output_ports(graph)};
+}
+
 void Model::prepare(const SizeValues& sizes) {
   const Impl::Turn turn(*impl_);
+  for (const std::string& entry : impl_->plans.entries())
+    static_cast<void>(impl_->ports_at(entry, sizes));  // throws, before anything is dropped
   Impl::Sized& sized = impl_->at(sizes);
-  for (const ModelPlans::Entry entry : impl_->plans.entries()) impl_->run_of(sized, entry);
+  // Blocks that grow for one take the others' programs: now all fit.
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i < sized.runs.size(); ++i) impl_->run_of(sized, i);
+  }
 }
 
 std::vector<graph::RunTimeSize> Model::open_sizes() const {
   return graph::run_time_sizes(impl_->plans.graph());
 }
 
-std::vector<Port> Model::inputs(const SizeValues& sizes) const {
-  return ports_of(impl_->plans.graph_at(sizes), StorageClass::input);
+const std::vector<std::string>& Model::entries() const noexcept { return impl_->plans.entries(); }
+
+std::vector<Port> Model::inputs_of(std::string_view entry, const SizeValues& sizes) const {
+  return impl_->ports_at(impl_->plans.entries()[impl_->entry(entry)], sizes).first;
 }
 
-std::vector<Port> Model::outputs(const SizeValues& sizes) const {
-  return outputs_of(impl_->plans.graph_at(sizes));
+std::vector<Port> Model::outputs_of(std::string_view entry, const SizeValues& sizes) const {
+  return impl_->ports_at(impl_->plans.entries()[impl_->entry(entry)], sizes).second;
 }
 
 }  // namespace arenite

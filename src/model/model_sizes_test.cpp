@@ -207,12 +207,9 @@ TEST_F(ModelSizes, AreCutAsTheLargestWhereTheyWouldNotFit) {
   how.target.two_lanes_microseconds = how.target.four_shards_microseconds =
       (work(48) + work(64)) / 2;
   ModelPlans plans(graph, "model", how);
-  const compile::Compiled largest = plans.largest(ModelPlans::Entry::train);
+  const compile::Compiled largest = plans.largest("train");
   EXPECT_EQ(largest.cut.shards, 4);
-  const auto at = [&](int rows) {
-    const graph::SizeValues sizes{{"rows", rows}};
-    return plans.smaller(ModelPlans::Entry::train, sizes, plans.graph_at(sizes));
-  };
+  const auto at = [&](int rows) { return plans.smaller("train", {{"rows", rows}}); };
   EXPECT_EQ(at(48).fit, Fit::cut_of_largest);
   EXPECT_EQ(at(48).program.cut.shards, 4);
   EXPECT_EQ(at(1).fit, Fit::own_plan);
@@ -278,6 +275,32 @@ TEST_F(ModelSizes, LetBlocksGrowWhereTheyDoNotFit) {
   EXPECT_EQ(run(9), "9: own plan, 8: own plan, 1: grown blocks, ");
   EXPECT_EQ(run(6), "9: own plan, 8: own plan, 6: own plan, ");
   EXPECT_EQ(model.evaluations(), 7);
+  EXPECT_EQ(model.programs()[0].runs, 2);  // through all that
+}
+
+/// What grows for one of them leaves none of the others behind.
+TEST_F(ModelSizes, ArePreparedForAllEntries) {
+  register_hoarder();
+  Model model(session,
+              graph::parse(R"(
+                $1 = InputTensor(x, float32, [rows<=9, 2]);
+                $2 = relu($1);
+                $3 = hoarder($1);
+                $4 = add($3, $3);
+                entry hoard = $4;
+                result = $2;)",
+                           operators()),
+              {});
+  model.prepare({{"rows", 2}});
+  std::string made;
+  for (const ModelProgram& one : model.programs())
+    made += one.entry + std::to_string(one.sizes.at("rows")) + " " + one.fit + ", ";
+  EXPECT_EQ(made, "evaluate9 own plan, hoard9 own plan, evaluate2 own plan, hoard2 grown blocks, ");
+  EXPECT_EQ(error_of([&] {
+              model.prepare({{"rows", 10}});
+            }),
+            "size rows=10; expected 1 to 9, its upper bound");
+  EXPECT_EQ(model.programs().size(), 4U);
 }
 
 /// Does something when it is first written to.

@@ -1,5 +1,8 @@
 #include "src/model/plans.hpp"
 
+#include <arenite/graph/entries.hpp>
+#include <arenite/operators.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -28,46 +31,33 @@ std::string_view to_string(Fit fit) noexcept {
   return "";
 }
 
-std::string_view to_string(ModelPlans::Entry entry) noexcept {
-  switch (entry) {
-    case ModelPlans::Entry::train:
-      return "train";
-    case ModelPlans::Entry::evaluate:
-      return "evaluate";
-    case ModelPlans::Entry::averaged:
-      return "averaged";
-  }
-  return "";
-}
-
 ModelPlans::ModelPlans(graph::Graph graph, std::string name, compile::Options how)
     : graph_(std::move(graph)), name_(std::move(name)), how_(std::move(how)) {
   for (const auto& [size, bound] : graph::run_time_sizes(graph_)) bounds_[size] = bound;
+  if (graph_.training) entries_.emplace_back("train");
+  entries_.emplace_back("evaluate");
+  if (graph_.training && graph_.training->averaging) entries_.emplace_back("averaged");
+  for (const graph::Entry& own : graph_.entries) entries_.push_back(own.name);
 }
 
-std::vector<ModelPlans::Entry> ModelPlans::entries() const {
-  if (!graph_.training) return {Entry::evaluate};
-  if (!graph_.training->averaging) return {Entry::train, Entry::evaluate};
-  return {Entry::train, Entry::evaluate, Entry::averaged};
+graph::Graph ModelPlans::graph_of(const std::string& entry, const graph::SizeValues& sizes) const {
+  const bool own =
+      std::ranges::find(graph_.entries, entry, &graph::Entry::name) != graph_.entries.end();
+  // What other ways to run it need may not hold at these sizes.
+  graph::Graph all = own ? graph::at_entry(graph_, operators(), entry) : graph_;
+  return sizes.empty() ? all : graph::at_sizes(all, sizes);
 }
 
-graph::Graph ModelPlans::graph_at(const graph::SizeValues& sizes) const {
-  return graph::at_sizes(graph_, sizes);
-}
-
-compile::Entry ModelPlans::named(Entry entry, const graph::SizeValues& sizes) const {
-  std::string name = name_;
-  if (entry != Entry::evaluate) name += "." + std::string(to_string(entry));
+compile::Entry ModelPlans::named(const std::string& entry, const graph::SizeValues& sizes) const {
+  std::string name = entry == "evaluate" ? name_ : name_ + "." + entry;
   if (!sizes.empty()) name += " at " + text_of(sizes);
-  return {.name = std::move(name),
-          .train = entry == Entry::train,
-          .averaged = entry == Entry::averaged};
+  return {.name = std::move(name), .train = entry == "train", .averaged = entry == "averaged"};
 }
 
-compile::Compiled ModelPlans::largest(Entry entry) {
-  compile::Compiled made = compile::compile(graph_, named(entry, {}), how_, state_);
+compile::Compiled ModelPlans::largest(const std::string& entry) {
+  compile::Compiled made = compile::compile(graph_of(entry, {}), named(entry, {}), how_, state_);
   largest_.push_back({entry, made.cut, made.at_once});
-  make_room(made.spec);
+  set_room(room_with(made.spec));
   return made;
 }
 
@@ -88,21 +78,23 @@ bool ModelPlans::fits(const runtime::ProgramSpec& spec) const {
   });
 }
 
-void ModelPlans::make_room(const runtime::ProgramSpec& spec) {
+std::vector<runtime::BlockRoom> ModelPlans::room_with(const runtime::ProgramSpec& spec) const {
+  std::vector<runtime::BlockRoom> all = room_;
   const std::string& entry = spec.entry.empty() ? spec.name : spec.entry;
   for (const plan::BlockPlan& block : spec.plan.blocks) {
     const auto same =
-        std::ranges::find_if(room_, [&](const auto& room) { return is_same(room, block, entry); });
-    if (same == room_.end()) {
-      room_.push_back({block, entry});
+        std::ranges::find_if(all, [&](const auto& room) { return is_same(room, block, entry); });
+    if (same == all.end()) {
+      all.push_back({block, entry});
     } else {
       same->block.bytes = std::max(same->block.bytes, block.bytes);
     }
   }
+  return all;
 }
 
-ModelPlans::Sized ModelPlans::smaller(Entry entry, const graph::SizeValues& sizes,
-                                      const graph::Graph& graph) {
+ModelPlans::Sized ModelPlans::smaller(const std::string& entry, const graph::SizeValues& sizes) {
+  const graph::Graph graph = graph_of(entry, sizes);
   const compile::Entry how_named = named(entry, sizes);
   const auto compiled = [&](const compile::Options& how, Fit fit) {
     Sized made{compile::compile(graph, how_named, how, state_), fit};
@@ -120,7 +112,6 @@ ModelPlans::Sized ModelPlans::smaller(Entry entry, const graph::SizeValues& size
     Sized cut = compiled(how, Fit::cut_of_largest);
     if (fits(cut.program.spec)) return cut;
   }
-  make_room(own.program.spec);
   own.fit = Fit::grown_blocks;
   return own;
 }

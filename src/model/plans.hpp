@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace arenite {
@@ -29,52 +30,51 @@ std::string_view to_string(Fit fit) noexcept;
 
 class ModelPlans {
  public:
-  /// A way to run the graph.
-  enum class Entry { train, evaluate, averaged };
-
   /// Of a graph with all sizes at their bounds, or left open.
   ModelPlans(graph::Graph graph, std::string name, compile::Options how);
 
-  /// That the graph has, "train" first, if there is one: it has all states.
-  std::vector<Entry> entries() const;
+  /// Ways to run the graph: "train", "evaluate" and "averaged", as it has them, and its own
+  /// entries. The first has all states.
+  const std::vector<std::string>& entries() const noexcept { return entries_; }
   const graph::SizeValues& bounds() const noexcept { return bounds_; }
   const graph::Graph& graph() const noexcept { return graph_; }
-  /// The graph of a run; throws Error as graph::at_sizes does.
-  graph::Graph graph_at(const graph::SizeValues& sizes) const;
+  /// What an entry runs. Throws Error as graph::at_sizes does.
+  graph::Graph graph_of(const std::string& entry, const graph::SizeValues& sizes) const;
 
-  /// What the blocks have, by now.
+  /// What the blocks have, by now; and what they would have with one more program.
   const std::vector<runtime::BlockRoom>& room() const noexcept { return room_; }
+  std::vector<runtime::BlockRoom> room_with(const runtime::ProgramSpec& spec) const;
+  /// Once they have it.
+  void set_room(std::vector<runtime::BlockRoom> room) { room_ = std::move(room); }
 
   /// The program of an entry at its bounds: of all entries, before those of other sizes.
-  compile::Compiled largest(Entry entry);
+  compile::Compiled largest(const std::string& entry);
 
   struct Sized {
     compile::Compiled program;
     Fit fit = Fit::own_plan;
   };
-  /// One of sizes that were given a graph.
-  Sized smaller(Entry entry, const graph::SizeValues& sizes, const graph::Graph& graph);
+  /// One of these sizes.
+  Sized smaller(const std::string& entry, const graph::SizeValues& sizes);
 
  private:
   struct Largest {
-    Entry entry;
+    std::string entry;
     graph::BatchCut cut;
     int at_once;
   };
 
-  compile::Entry named(Entry entry, const graph::SizeValues& sizes) const;
+  compile::Entry named(const std::string& entry, const graph::SizeValues& sizes) const;
   bool fits(const runtime::ProgramSpec& spec) const;
-  void make_room(const runtime::ProgramSpec& spec);
 
   graph::Graph graph_;
   std::string name_;
   compile::Options how_;
   graph::SizeValues bounds_;
+  std::vector<std::string> entries_;
   plan::StateLayout state_;
   std::vector<Largest> largest_;
   std::vector<runtime::BlockRoom> room_;
 };
-
-std::string_view to_string(ModelPlans::Entry entry) noexcept;
 
 }  // namespace arenite
