@@ -81,7 +81,7 @@ _CHECKED: Dict[str, List[Any]] = {
     "infer": [c_char_p, *_PORTS, *_PORTS, POINTER(c_size_t)],
     "input": [c_void_p, c_size_t, POINTER(Port)],
     "output": [c_void_p, c_size_t, POINTER(Port)],
-    "output_at": [c_void_p, c_size_t, *_SIZES, POINTER(Port)],
+    "output_at": [c_void_p, c_char_p, c_size_t, *_SIZES, POINTER(Port)],
     "run": [c_void_p, c_char_p, *_SIZES, *_NAMED, *_OUTPUTS],
     "prepare": [c_void_p, *_SIZES],
     "model_programs": [c_void_p, _ANY_PLACE],

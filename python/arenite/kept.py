@@ -24,8 +24,8 @@ class TensorSpec(NamedTuple):
 
 
 def spec_of(port: Port, kind: str = "") -> TensorSpec:
-    name, shape = port.name.decode("utf-8", "surrogateescape"), tuple(port.shape[: port.rank])
-    return TensorSpec(name, NAMES[port.type], shape, kind)
+    name = (port.name or b"").decode("utf-8", "surrogateescape")
+    return TensorSpec(name, NAMES[port.type], tuple(port.shape[: port.rank]), kind)
 
 
 class State(MutableMapping[str, np.ndarray]):

@@ -8,27 +8,24 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 
 from . import graph
-from ._library import NamedData, NamedSize, Port, encode, library
-from .dtypes import NATIVE
+from ._library import NamedData, Port, encode, library
 from .errors import InvalidError, InvalidTypeError, warn
 from .graph import Data, Node, Update
 from .interop import as_array, borrow
 from .options import Options
 from .plan import Plan
-from .rules import integer, is_number, text
+from .ports import Ports, named_sizes
+from .rules import integer, is_number
 from .script import changes_parameters, declared_data, script_of
 from .session import Handle, Session, default_session
-from .sizes import Size, recognised, size
+from .sizes import Size, size
 from .kept import KINDS, State, TensorSpec, spec_of
 from .tensor import Tensor, frozen
-
-most_kept = 64  # of what is known of sizes that runs had
-
 
 class Program(NamedTuple):
     """What a model has built."""
 
-    entry: str  # "train", "evaluate" or "averaged"
+    entry: str  # "train", "evaluate", "averaged", or one of the model's own
     sizes: Dict[str, int]
     arena_bytes: int  # of a step; all share the memory of the largest
     fit: str  # how they do: by its "own plan", the "cut of the largest", or in "grown blocks"
@@ -36,12 +33,24 @@ class Program(NamedTuple):
     runs: int
 
 
-class _Sized(NamedTuple):
-    """How the library is called at some sizes."""
+class Entry:
+    """A way to run a model, with outputs of its own: `entry(image=array)` or `entry(array)`, as the
+    model itself is called.
 
-    sizes: Any  # NamedSizes
-    checks: Dict[str, Tuple[str, str, Tuple[int, ...]]]  # what `borrow` is told of each input
-    results: List[Tuple[Tuple[int, ...], Any]]  # shapes and types
+    inputs, outputs: what goes in, which is what the outputs need, and comes out
+    """
+
+    def __init__(self, model: "Model", name: str, ports: Ports):
+        self._model, self._name, self._ports = model, name, ports
+        self.inputs, self.outputs = ports.inputs, ports.outputs
+
+    def __call__(self, /, *arrays: Any, **inputs: Any) -> Any:
+        self._model._refresh()
+        made = self._ports.run(self._name, self._ports.assigned(arrays, inputs))
+        return self._ports.formed(made)
+
+    def __repr__(self) -> str:
+        return f"Entry({self._name!r}, {self._ports!r})"
 
 
 class Model:
@@ -54,6 +63,7 @@ class Model:
     script: the text that was compiled
     plan: where every byte lives
     state: what it keeps from run to run, by name
+    entries: other ways to run it, by name
 
     Threads may share a model: its runs wait for each other. Those of other models go on meanwhile.
     """
@@ -67,6 +77,7 @@ class Model:
         options: Optional[Mapping[str, Any]] = None,
         owned: Optional[Mapping[str, Data]] = None,
         changes: bool = False,
+        forms: Optional[Mapping[str, Any]] = None,
     ):
         lib = library()
         chosen = Options(**(options or {}))
@@ -83,28 +94,25 @@ class Model:
         session.handle.call(lib.compile_with, *given)
         self.handle = Handle(self, place.value, lib.model_free, "model")
         self.script = script
-        self._form = form  # how outputs are returned: None for a single one, "list", or names
-        read, outputs = self._specs("input"), self._specs("output")
         said = self._said()
         self.sizes: Dict[str, Size] = {n: size(n, bound) for n, bound in said["sizes"].items()}
-        if self.sizes:
-            read = [s._replace(shape=self._named(s, said["inputs"])) for s in read]
-            outputs = self._probed(outputs)
-        self.inputs: Dict[str, TensorSpec] = {spec.name: spec for spec in read}
-        if isinstance(form, list):
-            outputs = [spec._replace(name=name) for spec, name in zip(outputs, form)]
-        self.outputs: Tuple[TensorSpec, ...] = tuple(outputs)
-        self._open = [
-            (spec.name, axis, one.name)
-            for spec in read
-            for axis, one in enumerate(spec.shape)
-            if isinstance(one, Size)
-        ]
-        self._encoded = [encode(spec.name) for spec in read]
-        self._largest = _Sized(None, self._checks({}), [(s.shape, NATIVE[s.dtype]) for s in outputs])
-        self._known_sizes: Dict[Tuple[Tuple[str, int], ...], _Sized] = {}
-        self._items: Any = NamedData * len(read)
-        self._places: Any = ctypes.c_void_p * len(outputs)
+        specs = [s._replace(shape=self._shape(s, said["inputs"])) for s in self._specs("input")]
+        ports = {
+            one["name"]: Ports(
+                self.handle,
+                one["name"],
+                [spec for spec in specs if spec.name in one["inputs"]],
+                one["outputs"],
+                self.sizes,
+                # How results are returned: None for a single one, "list", or names.
+                (forms or {}).get(one["name"], form),
+            )
+            for one in said["entries"]
+            if one["name"] not in ("train", "averaged")
+        }
+        self._ports = ports.pop("evaluate")
+        self.inputs, self.outputs = self._ports.inputs, self._ports.outputs
+        self.entries = {name: Entry(self, name, its) for name, its in ports.items()}
         specs = {spec.name: spec for spec in self._specs("state")}
         self._state = State(specs, self.handle, self._changed)
         self.owned = dict(owned or {})  # what parameters and buffers were compiled from, by name
@@ -133,77 +141,13 @@ class Model:
         said: Dict[str, Any] = json.loads(library().take_text(place))
         return said
 
-    def _named(self, spec: TensorSpec, names: Mapping[str, List[str]]) -> Tuple[int, ...]:
+    def _shape(self, spec: TensorSpec, names: Mapping[str, List[str]]) -> Tuple[int, ...]:
         own = names.get(spec.name, [""] * len(spec.shape))
         return tuple(self.sizes[name] if name else n for name, n in zip(own, spec.shape))
 
-    def _probed(self, outputs: List[TensorSpec]) -> List[TensorSpec]:
-        """With the sizes that show where others are smaller; where these cannot be, as they are."""
-        try:
-            others = self._shapes({name: one.other for name, one in self.sizes.items()})
-        except InvalidError:
-            return outputs
-        known = self.sizes.values()
-        return [
-            spec._replace(shape=recognised(spec.shape, other, known))
-            for spec, other in zip(outputs, others)
-        ]
-
-    def _shapes(self, sizes: Mapping[str, int]) -> List[Tuple[int, ...]]:
-        """Of the outputs."""
-        lib, port, given = library(), Port(), _sizes(sizes)
-        found = []
-        for index in range(self.handle.call(lib.output_count)):
-            self.handle.call(lib.output_at, index, given, len(given), ctypes.byref(port))
-            found.append(tuple(port.shape[: port.rank]))
-        return found
-
-    def _checks(self, sizes: Mapping[str, int]) -> Dict[str, Tuple[str, str, Tuple[int, ...]]]:
-        """What `borrow` is told of each input."""
-
-        def at(shape: Tuple[int, ...]) -> Tuple[int, ...]:
-            return tuple(sizes.get(getattr(one, "name", ""), one) for one in shape)
-
-        return {s.name: (f"input {s.name!r}", s.dtype, at(s.shape)) for s in self.inputs.values()}
-
-    def _at(self, sizes: Mapping[str, int]) -> _Sized:
-        """At sizes that are within their bounds."""
-        key = tuple(sizes.items())
-        known = self._known_sizes.get(key)
-        if known is None:
-            types = [dtype for _, dtype in self._largest.results]
-            results = list(zip(self._shapes(sizes), types))
-            known = _Sized(_sizes(sizes), self._checks(sizes), results)
-            if len(self._known_sizes) >= most_kept:
-                self._known_sizes.clear()
-            self._known_sizes[key] = known
-        return known
-
-    def _sized(self, inputs: Mapping[str, Any]) -> _Sized:
-        """As the arrays have them."""
-        if not self._open:
-            return self._largest
-        sizes: Dict[str, int] = {}
-        owners: Dict[str, str] = {}
-        for name, axis, its_size in self._open:
-            shape = as_array(inputs[name]).shape
-            bounds = self.inputs[name].shape
-            fits = len(shape) == len(bounds) and 1 <= shape[axis] <= bounds[axis]
-            if not fits:
-                raise InvalidError(
-                    f"an array of shape {list(shape)} for input {name!r}; expected {list(bounds)}"
-                )
-            if sizes.setdefault(its_size, shape[axis]) != shape[axis]:
-                raise InvalidError(
-                    f"{its_size}={shape[axis]} in input {name!r}, and {its_size}={sizes[its_size]} "
-                    f"in input {owners[its_size]!r}; expected one size"
-                )
-            owners.setdefault(its_size, name)
-        return self._at(sizes)
-
     def prepare(self, **sizes: int) -> None:
         """Builds ahead what runs at these sizes; those not given are at their bounds."""
-        given = _sizes({name: integer(f"size {name!r}", n) for name, n in sizes.items()})
+        given = named_sizes({name: integer(f"size {name!r}", n) for name, n in sizes.items()})
         self.handle.call(library().prepare, given, len(given))
 
     @property
@@ -220,7 +164,7 @@ class Model:
         Dense arrays are read where they lie. Returns new arrays: one, a list, or a dict, as it was
         compiled.
         """
-        return self._formed(self._run("evaluate", self._assigned(arrays, inputs), None))
+        return self._called("evaluate", arrays, inputs)
 
     def run(
         self, inputs: Mapping[str, Any], out: Optional[Sequence[np.ndarray]] = None
@@ -232,15 +176,15 @@ class Model:
 
     def train_step(self, /, *arrays: Any, **inputs: Any) -> Any:
         """One step of training. Returns what a call does, from before the parameters change."""
-        made = self._run("train", self._assigned(arrays, inputs), None)
+        made = self._called("train", arrays, inputs)
         self._changed()
-        return self._formed(made)
+        return made
 
     def averaged(self, /, *arrays: Any, **inputs: Any) -> Any:
         """As a call, with the means of parameters that `train(…, average=…)` keeps, in their place.
         Before a first step those are the parameters.
         """
-        return self._formed(self._run("averaged", self._assigned(arrays, inputs), None))
+        return self._called("averaged", arrays, inputs)
 
     @property
     def trainable(self) -> bool:
@@ -301,24 +245,17 @@ class Model:
 
     def with_means_of(self, trained: "Model", *arrays: Any) -> Any:
         """As a call, with the means of parameters that another model keeps, in their place."""
-        named = self._assigned(arrays, {})
-        return self._formed(self._run("evaluate", named, None, trained))
+        return self._called("evaluate", arrays, {}, trained)
 
-    def _assigned(self, arrays: Sequence[Any], inputs: Dict[str, Any]) -> Dict[str, Any]:
-        if len(arrays) > len(self.inputs):
-            raise InvalidTypeError(
-                f"{len(arrays)} arrays; expected at most {len(self.inputs)}: {self._input_names()}"
-            )
-        for name, array in zip(self.inputs, arrays):
-            if name in inputs:
-                raise InvalidTypeError(
-                    f"input {name!r} twice, by its place and by its name; expected it once"
-                )
-            inputs[name] = array
-        return inputs
-
-    def _input_names(self) -> str:
-        return ", ".join(self.inputs) or "none"
+    def _called(
+        self,
+        entry: str,
+        arrays: Sequence[Any],
+        inputs: Dict[str, Any],
+        means_of: Optional["Model"] = None,
+    ) -> Any:
+        assigned = self._ports.assigned(arrays, inputs)
+        return self._ports.formed(self._run(entry, assigned, None, means_of))
 
     def _run(
         self,
@@ -328,53 +265,10 @@ class Model:
         means_of: Optional["Model"] = None,
     ) -> List[np.ndarray]:
         self._refresh(means_of)
-        if inputs.keys() != self.inputs.keys():
-            for name in inputs:
-                if name not in self.inputs:
-                    raise InvalidTypeError(
-                        f"an unknown input {name!r}; expected {self._input_names()}"
-                    )
-            missing = [name for name in self.inputs if name not in inputs]
-            raise InvalidTypeError(
-                f"no input {', '.join(map(repr, missing))}; expected all of {self._input_names()}"
-            )
-        # The arrays stay alive in this list as long as the library reads them.
-        here = self._sized(inputs)
-        borrowed = [borrow(inputs[name], *check) for name, check in here.checks.items()]
-        items = self._items(
-            *[(name, a.ctypes.data, a.nbytes) for name, a in zip(self._encoded, borrowed)]
-        )
-        if out is None:
-            made = [np.empty(shape, dtype) for shape, dtype in here.results]
-        else:
-            made = self._check_out(out, here)
-        places = self._places(*[array.ctypes.data for array in made])
-        sizes = here.sizes, len(here.sizes or ())
-        self.handle.call(
-            library().run, entry.encode(), *sizes, items, len(items), places, len(made)
-        )
+        made = self._ports.run(entry, inputs, out)
         if self._changes:
             self._changed()
         return made
-
-    def _check_out(self, out: Sequence[np.ndarray], here: _Sized) -> List[np.ndarray]:
-        if len(out) != len(self.outputs):
-            raise InvalidError(f"{len(out)} arrays for outputs; expected {len(self.outputs)}")
-        for array, at_bounds, (shape, _) in zip(out, self.outputs, here.results):
-            spec = at_bounds._replace(shape=shape)
-            fits = isinstance(array, np.ndarray) and text(array) == text(spec)
-            if not fits or not (array.flags.c_contiguous and array.flags.writeable):
-                found = text(array) if isinstance(array, np.ndarray) else type(array).__name__
-                raise InvalidError(
-                    f"{found} for output {spec.name!r}; expected a dense, writeable array of "
-                    f"{text(spec)}"
-                )
-        return list(out)
-
-    def _formed(self, made: List[np.ndarray]) -> Any:
-        if self._form is None:
-            return made[0]
-        return made if self._form == "list" else dict(zip(self._form, made))
 
     # ---- what it is and keeps
 
@@ -409,15 +303,7 @@ class Model:
         self.handle.close()
 
     def __repr__(self) -> str:
-        def texts(specs: Iterable[TensorSpec]) -> str:
-            return ", ".join(f"{spec.name}: {text(spec)}" for spec in specs) or "none"
-
-        return f"Model(inputs: {texts(self.inputs.values())}; outputs: {texts(self.outputs)})"
-
-
-def _sizes(sizes: Mapping[str, int]) -> Any:
-    named: Any = NamedSize * len(sizes)
-    return named(*[(encode(name), int(one)) for name, one in sizes.items()])
+        return f"Model({self._ports!r})"
 
 
 def _check_session(session: Any) -> Session:
@@ -436,6 +322,23 @@ def _check_inputs(inputs: Any) -> List[Node]:
     return list(dict.fromkeys(tensor.node for tensor in tensors))
 
 
+def _outputs(outputs: Any) -> Tuple[Any, List[Tensor]]:
+    """How they are returned, and what they are."""
+    form: Any = None
+    if isinstance(outputs, Mapping):
+        form, tensors = list(outputs), list(outputs.values())
+        if not all(isinstance(name, str) for name in form):
+            raise InvalidTypeError(f"outputs named {form}; expected texts")
+    elif isinstance(outputs, (list, tuple)):
+        form, tensors = "list", list(outputs)
+    else:
+        tensors = [outputs]
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            raise InvalidTypeError(f"{tensor!r} among the outputs; expected Tensors")
+    return form, tensors
+
+
 def compile(
     outputs: Any,
     inputs: Optional[Sequence[Tensor]] = None,
@@ -443,6 +346,7 @@ def compile(
     updates: Sequence[Any] = (),
     session: Optional[Session] = None,
     names: Optional[Mapping[Tensor, str]] = None,
+    entries: Optional[Mapping[str, Any]] = None,
     **options: Any,
 ) -> Model:
     """Plans the memory of what computes the outputs and makes it ready to run.
@@ -457,20 +361,16 @@ def compile(
         needs, `train(…)`.
     names: for parameters and buffers that have no name of their own; else they are named and
         counted.
+    entries: other outputs, by name, for runs of only what these need: `entries={"predict": y}` is
+        `model.entries["predict"](x)`.
     options: compute, shards, lanes, at_once, sizes: see `Options`.
     """
-    form: Any = None
-    if isinstance(outputs, Mapping):
-        form, tensors = list(outputs), list(outputs.values())
-        if not all(isinstance(name, str) for name in form):
-            raise InvalidTypeError(f"outputs named {form}; expected texts")
-    elif isinstance(outputs, (list, tuple)):
-        form, tensors = "list", list(outputs)
-    else:
-        tensors = [outputs]
-    for tensor in tensors:
-        if not isinstance(tensor, Tensor):
-            raise InvalidTypeError(f"{tensor!r} among the outputs; expected Tensors")
+    form, tensors = _outputs(outputs)
+    forms, others = {}, {}
+    for name, its in (entries or {}).items():
+        if not isinstance(name, str):
+            raise InvalidTypeError(f"an entry named {name!r}; expected a text")
+        forms[name], others[name] = _outputs(its)
     updates = list(updates) if isinstance(updates, (list, tuple)) else [updates]
     for update in updates:
         if not isinstance(update, (Tensor, Update)):
@@ -479,7 +379,7 @@ def compile(
             )
     given = None if inputs is None else _check_inputs(inputs)
     suggested = {tensor.node: name for tensor, name in (names or {}).items()}
-    script = script_of(tensors, given or (), updates, suggested)
+    script = script_of(tensors, given or (), updates, suggested, entries=others)
     if given is not None and len(script.inputs) > len(given):
         missing = [name for name in script.inputs if name not in {node.name for node in given}]
         raise InvalidError(
@@ -488,7 +388,7 @@ def compile(
     data = {name: holder.current() for name, holder in script.data.items()}
     by_hand = any(changes_parameters(update.node) for update in updates)
     return Model(
-        script.text, data, _check_session(session), form, options, script.owned, by_hand
+        script.text, data, _check_session(session), form, options, script.owned, by_hand, forms
     )
 
 
@@ -515,7 +415,4 @@ def compile_script(
             arrays[name] = borrow(value, f"constant {name!r}", *declared[name])
         else:
             arrays[name] = np.ascontiguousarray(as_array(value))
-    model = Model(text, arrays, _check_session(session), "list", options)
-    if len(model.outputs) == 1:
-        model._form = None
-    return model
+    return Model(text, arrays, _check_session(session), "one or list", options)

@@ -162,15 +162,19 @@ def script_of(
     updates: Iterable[Any] = (),
     suggested: Optional[Mapping[Node, str]] = None,
     sizes: Optional[Mapping[str, int]] = None,
+    entries: Optional[Mapping[str, Sequence[Any]]] = None,
 ) -> Script:
     """The script that computes the outputs, tensors, and does the updates.
 
     inputs: declared first, in this order, whether they are read or not.
     suggested: names of declarations that have none of their own.
     sizes: what named sizes are; others are left open.
+    entries: outputs of other ways to run it, by name.
     """
     inputs = list(inputs)
     ends = [tensor.node for tensor in outputs] + [update.node for update in updates]
+    for its in (entries or {}).values():
+        ends += [tensor.node for tensor in its]
     nodes = reachable([*inputs, *ends])
     declared = list(dict.fromkeys([*inputs, *(n for n in nodes if n.op in DECLARATIONS)]))
     names = _names(declared, suggested or {})
@@ -178,6 +182,9 @@ def script_of(
     for node in declared:
         printer.declare(node)
     printer.block(None)
+    for name, its in (entries or {}).items():
+        found = ", ".join(map(printer.reference, its)) or "_"
+        printer.lines.append(f"entry {quote(name)} = {found};")
     results = ", ".join(map(printer.reference, outputs)) or "_"
     printer.lines.append(f"result = {results};")
     kept = _kept_names(names)

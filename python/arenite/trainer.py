@@ -128,27 +128,34 @@ class Trainer:
         x, predicted = self._outputs(count)
         return Graph(predicted, [x])
 
-    def _evaluation(self, count: int) -> Graph:
+    def _losses(self, count: int) -> Graph:
         x, predicted = self._outputs(count)
         shape, dtype = self._target or (predicted.shape[1:], "float32")
         y = input("y" if self._input_name != "y" else "target", (count, *shape), dtype)
         found = self.loss(predicted, y)
+        outputs = {"loss": found}
         if isinstance(found, CrossEntropy):
-            return Graph({"loss": found.loss, "statistics": found.statistics}, [x, y])
-        return Graph({"loss": found}, [x, y])
+            outputs = {"loss": found.loss, "statistics": found.statistics}
+        return Graph(outputs, [x, y], entries={"predict": predicted})
+
+    def _evaluation(self, count: int) -> Graph:
+        return self._losses(count)._replace(entries={})
 
     def _training(self, count: int) -> Graph:
-        outputs, inputs, _ = self._evaluation(count)
+        losses = self._losses(count)
         parameters = [owner for owner in self._parameters.values() if owner.trainable]
-        step = train(outputs["loss"], self.optimizer, parameters, **self._settings)
-        return Graph(outputs, inputs, [step])
+        step = train(losses.outputs["loss"], self.optimizer, parameters, **self._settings)
+        return losses._replace(updates=[step])
+
+    def _frozen(self) -> Tuple[str, ...]:
+        return tuple(name for name, owner in self._parameters.items() if not owner.trainable)
 
     def _model(self, count: int) -> Model:
         """The model that trains this batch size, with the current state."""
-        frozen = tuple(name for name, owner in self._parameters.items() if not owner.trainable)
-        if frozen not in self._trained:
-            self._trained[frozen] = self._batches_of(self._training)
-        model = self._trained[frozen].model(count)
+        frozen = self._frozen()
+        batches = self._trained.get(frozen) or self._batches_of(self._training)
+        model = batches.model(count)
+        self._trained[frozen] = batches  # now that nothing is wrong with it
         self._share(model)
         return model
 
@@ -174,8 +181,13 @@ class Trainer:
         self._newest = model
 
     def _run(self, batches: Batches, averaged: bool, *arrays: np.ndarray) -> Any:
-        """Of those that only compute."""
-        model = batches.model(len(arrays[0]))
+        """Of the model that trains, where there is one, else of those that only compute."""
+        count = len(arrays[0])
+        training = self._trained.get(self._frozen())
+        if not averaged and training is not None and training.is_shared(count):
+            trained = self._model(count)
+            return (trained.entries["predict"] if batches is self._predicted else trained)(*arrays)
+        model = batches.model(count)
         if not averaged:
             return model(*arrays)
         if self._settings["average"] is None:
@@ -207,6 +219,8 @@ class Trainer:
             )
         if self._target is None:
             self._target = (array.shape[1:], "int32" if array.dtype.kind in "iu" else "float32")
+            # What was made before had to guess.
+            self._trained, self._evaluated = {}, self._batches_of(self._evaluation)
         dtype = self._target[1]
         if dtype == "int32" and array.dtype != np.int32:
             if array.dtype.kind not in "iu":

@@ -8,6 +8,7 @@ import testing
 from testing import floats, np, run
 
 import arenite
+import arenite.functional as F
 from arenite._library import library
 
 
@@ -195,6 +196,64 @@ class Calls(testing.TestCase):
         model.close()
         with self.raises(arenite.InvalidError, "a model that was closed; expected an open one"):
             model([1, 2])
+
+
+class Entries(testing.TestCase):
+    """Other outputs of one graph, over one set of parameters."""
+
+    def setUp(self):
+        self.weight = arenite.parameter(floats(4, 3), name="weight")
+        rows = arenite.size("rows", 6)
+        x, label = arenite.input("x", (rows, 4)), arenite.input("label", (rows,), "int32")
+        logits = x @ self.weight
+        loss = F.cross_entropy(logits, label)
+        self.model = arenite.compile(
+            loss,
+            updates=[arenite.train(loss, arenite.optim.SGD(lr=0.5))],
+            entries={
+                "predict": logits.softmax(-1),
+                "both": [logits, x],
+                "by name": {"logits": logits},
+            },
+        )
+
+    def test_take_what_their_outputs_need(self):
+        predict = self.model.entries["predict"]
+        self.assertEqual(list(predict.inputs), ["x"])
+        self.assertEqual([spec.shape for spec in predict.outputs], [(6, 3)])
+        self.assertEqual(repr(predict), "Entry('predict', inputs: x: float32 [rows<=6, 4]; "
+                         "outputs: output_0: float32 [rows<=6, 3])")
+        for rows in 6, 2, 1, 6:
+            x = floats(rows, 4)
+            logits = x @ self.model.state["weight"]
+            e = np.exp(logits - logits.max(1, keepdims=True))
+            self.assertClose(predict(x), e / e.sum(1, keepdims=True))
+            self.assertClose(self.model.entries["both"](x=x)[0], logits)
+            self.assertClose(self.model.entries["by name"](x)["logits"], logits)
+            before = self.model.state["weight"]
+            self.model.train_step(x, np.zeros(rows, np.int32))
+            self.assertFalse((self.model.state["weight"] == before).all())
+
+    def test_of_scripts(self):
+        model = arenite.compile_script(
+            "$1 = InputTensor(x, float32, [2]); $2 = relu($1); entry half = $2; result = $1, $2;"
+        )
+        self.assertEqual(model.entries["half"]([-1, 1]).tolist(), [0, 1])
+        self.assertEqual(len(model([-1, 1])), 2)
+
+    def test_refuse(self):
+        predict = self.model.entries["predict"]
+        with self.raises(TypeError, "an unknown input 'label'; expected x"):
+            predict(x=floats(2, 4), label=np.zeros(2, np.int32))
+        with self.raises(TypeError, "2 arrays; expected at most 1: x"):
+            predict(floats(2, 4), floats(2, 4))
+        y = arenite.input("y", (2,)).relu()
+        with self.raises(TypeError, "3 among the outputs; expected Tensors"):
+            arenite.compile(y, entries={"z": 3})
+        with self.raises(TypeError, "an entry named 3; expected a text"):
+            arenite.compile(y, entries={3: y})
+        with self.assertRaisesRegex(ValueError, "an entry named 'train'; expected another name"):
+            arenite.compile(y, entries={"train": y})
 
 
 class Scripts(testing.TestCase):

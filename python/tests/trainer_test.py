@@ -171,6 +171,7 @@ class Sizes(testing.TestCase):
             lambda x: x * (2.0 * len(range(x.shape[0]))),
             lambda x: x.reshape(len(range(x.shape[0])), 2, 3).sum((1, 2)) * 2,
             lambda x: x.reshape(-1)[: 6 * x.shape[0]].sum() / (x.shape[0] * 3),
+            lambda x: x * np.full((1, 6), 1 / len(range(x.shape[0])), np.float32),
         ):
             batches = self.batches(compute)
             for count in 8, 3, 1, 5, 7, 2, 6, 3:
@@ -180,6 +181,36 @@ class Sizes(testing.TestCase):
                 self.assertEqual(batches.model(count)(a).tolist(), wanted.tolist())
             self.assertIs(batches.model(3), batches.model(3))
             self.assertIsNot(batches.model(3), batches.model(2))
+
+    def test_of_networks_that_change_buffers(self):
+        class Counting(nn.Module):
+            def __init__(self):
+                self.linear = nn.Linear(6, 3)
+                self.calls = arenite.buffer((1, 3))
+
+            def forward(self, x):
+                total = self.calls + self.linear(x).sum(0, keepdim=True) * 0 + 1
+                return self.linear(x) + 0 * self.calls.replace(total, 0)
+
+        network = Counting()
+        trainer = arenite.Trainer(network, optimizer=SGD(0.1), batch=8)
+        x, y = samples(11)
+        trainer.fit(x, y, epochs=2)
+        self.assertEqual(trainer.predict(x).shape, (11, 3))
+
+    def test_after_something_was_refused(self):
+        trainer = arenite.Trainer(two_layers(), optimizer=SGD(0.1), batch=8)
+        with self.assertRaises(arenite.InvalidError):
+            trainer.learning_rate = 0.5
+        x, y = samples(20)
+        trainer.fit(x, y)
+        trainer.learning_rate = 0.25
+        self.assertEqual(trainer.learning_rate, 0.25)
+        guessing = arenite.Trainer(nn.Linear(6, 3), F.cross_entropy, SGD(0.1), (6,), batch=8)
+        with self.assertRaises((TypeError, ValueError)):
+            print(guessing.plan)
+        self.assertEqual(guessing.predict(x).shape, (20, 3))
+        self.assertGreater(guessing.step(x[:8], y[:8]), 0)
 
     def test_of_steps_are_numpys(self):
         network = two_layers()
@@ -208,7 +239,10 @@ class Sizes(testing.TestCase):
 
 class Epochs(testing.TestCase):
     def test_the_loss_goes_down_and_all_samples_count(self):
-        x, y = samples(100)
+        # Of samples with which no unit dies.
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal((100, 6)).astype(np.float32)
+        y = (x @ rng.standard_normal((6, 3)).astype(np.float32)).argmax(1)
         network = two_layers()
         trainer = arenite.Trainer(network, optimizer=SGD(0.2, momentum=0.9), batch=16)
         before = trainer.evaluate(x, y)
@@ -254,6 +288,16 @@ class Epochs(testing.TestCase):
         labels = RANDOM.integers(0, 2, 40)
         trainer = arenite.Trainer(nn.Linear(4, 2), F.cross_entropy, SGD(0.1), batch=16)
         self.assertLess(trainer.fit(x, labels, epochs=3)[-1].loss, 5)
+
+    def test_targets_may_be_other_ones_than_a_plan_had(self):
+        network = nn.Linear(4, 2)
+        trainer = arenite.Trainer(
+            network, lambda p, y: (p.sum() - y.sum()) ** 2, SGD(1e-3), inputs=(4,), batch=16
+        )
+        self.assertGreater(trainer.plan.bytes, 0)
+        x, y = floats(16, 4), floats(16)
+        before = trainer.step(x, y)
+        self.assertLess(trainer.evaluate(x, y).loss, before)
 
     def test_convolutions(self):
         x = floats(48, 8, 8, 1)
