@@ -192,5 +192,55 @@ result = $7;
   }
 }
 
+/// Programs come and go over state that a device has, and leave it as it is.
+TEST_F(OnGpus, RunsScriptsAtAllSizes) {
+  const std::string script = R"(
+$1 = InputTensor(x, float32, [rows<=6, 4]);
+$2 = InputTensor(y, int32, [rows]);
+$3 = ParameterTensor(w, float32, [4, 3], uniform(-1, 1, seed=3));
+$4 = ConstantTensor(k, float32, [1, 4]);
+$5 = mul($1, $4);
+$6 = matmul($5, $3);
+$7, $8, $9 = softmax_cross_entropy($6, $2, divisor=rows);
+train($7, optimizer=sgd, learning_rate=0.5, momentum=0.9, parameters=[$3]);
+entry predict = $6;
+result = $7;
+)";
+  const std::vector<float> k{0.5f, -1, 2, 0.25f};
+  std::vector<std::vector<float>> seen;
+  for (const char* device : {"cpu", "cuda", "cuda+cpu"}) {
+    runtime::Session session({.workers = 1, .device = device});
+    const std::vector<NamedBytes> constants{{"k", k.data()}};
+    Model model(session, graph::parse(script, operators(), "net.txt"), constants,
+                {.sizes_kept = 2});
+    auto& all = seen.emplace_back();
+    const auto note = [&](const float* values, std::size_t count) {
+      all.insert(all.end(), values, values + count);
+    };
+    for (const std::size_t rows : {6, 3, 1, 3, 5, 2, 6, 4, 1}) {
+      std::vector<float> x(4 * rows), logits(3 * rows);
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.3f * static_cast<float>(i % 7) - 1;
+      std::vector<std::int32_t> y(rows);
+      for (std::size_t i = 0; i < rows; ++i) y[i] = static_cast<std::int32_t>(i % 3);
+      const std::vector<NamedBytes> inputs{{"x", x.data()}, {"y", y.data()}};
+      const graph::SizeValues sizes{{"rows", static_cast<std::int64_t>(rows)}};
+      model.train_step(inputs, {}, sizes);
+      void* const places[] = {logits.data()};
+      model.run("predict", {inputs.data(), 1}, places, sizes);
+      note(logits.data(), logits.size());
+      for (const char* name : {"w", "w.velocity"}) {
+        const auto bytes = model.state(name);
+        note(reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float));
+      }
+    }
+    EXPECT_LE(model.programs().size(), 3U + 2 * 3);
+  }
+  for (std::size_t device = 1; device < seen.size(); ++device) {
+    ASSERT_EQ(seen[device].size(), seen[0].size());
+    for (std::size_t i = 0; i < seen[0].size(); ++i)
+      EXPECT_NEAR(seen[device][i], seen[0][i], 1e-4) << device << ' ' << i;
+  }
+}
+
 }  // namespace
 }  // namespace arenite::testing
