@@ -29,8 +29,9 @@ bool names_model(std::string_view input) noexcept;
 /// builds nothing.
 ModelRequest parse_model(const std::string& input);
 
-/// True when a file's text is a graph script rather than a table: where its name does not end with
-/// ".csv", and what it begins with, blanks aside, is `$`, `#` or `result =`.
+/// True when a file's text is a graph script rather than a table: where its name ends with
+/// ".arenite", or not with ".csv", and what it begins with, blanks aside, is `$`, `#`, `formula` or
+/// `result =`.
 bool is_script(std::string_view path, std::string_view text) noexcept;
 
 /// The whole file; of one above plan::max_csv_bytes a byte more than that. Throws Error.
