@@ -25,7 +25,7 @@ int launches_of(const graph::Graph& graph, const graph::Op& op) {
   // Nobody looks at what lies there.
   std::byte nothing;
   const std::vector<void*> operands(op.operands.size()), results(op.results.size());
-  const auto prepared = kernels().at(op.name(), op.kernel, DeviceKind::cuda).prepare({graph, op});
+  const auto prepared = kernels().at(op, op.kernel, DeviceKind::cuda).prepare({graph, op});
   runtime::KernelCall call;
   call.operands = operands.data();
   call.results = results.data();

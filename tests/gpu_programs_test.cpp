@@ -73,7 +73,7 @@ TEST_F(OnGpus, TakesTheKernelsThatWereChosen) {
       const graph::OpView op(step, step[id]);
       if (op.op().kernel.empty() || graph::space_of(step, step[id]).device == DeviceKind::cpu)
         continue;
-      for (const runtime::Kernel& kernel : kernels().find(op.op().name())) {
+      for (const runtime::Kernel& kernel : kernels().find(op.op())) {
         if (kernel.device == DeviceKind::cuda && kernel.compute == runtime::Compute::float32 &&
             selector->supports(op, kernel.name))
           choices.set(op, kernel.device, kernel.compute, kernel.name);

@@ -9,6 +9,7 @@
 
 #include "tests/heap_counted.hpp"
 #include "tests/networks.hpp"
+#include "tests/optimizers.hpp"
 #include "tests/passing_layer.hpp"
 
 #include <cstdlib>
@@ -68,16 +69,16 @@ INSTANTIATE_TEST_SUITE_P(Networks, NoAllocation,
 TEST(Optimizers, AllocateNothing) {
   const data::ImageData data = testing::drawn_images("mlp", small);
   runtime::Session session({.workers = 1});
-  for (const std::string& name : optim::names()) {
+  for (const optim::Optimizer& optimizer : testing::optimizers()) {
     train::TrainerOptions own = options();
-    own.optimizer = optim::named(name);
+    own.optimizer = optimizer;
     own.optimizer.schedule = optim::schedule("linear", {{"steps", std::int64_t{50}}});
     own.optimizer.clip_norm = 1;
     train::Trainer trainer(session, nn::model("mlp").layers, data.shape(), own);
     trainer.prepare(&data.train, nullptr);
     const long heap = runtime::heap_calls().value_or(0);
     trainer.fit(data.train, {.epochs = 1});
-    EXPECT_EQ(runtime::heap_calls().value_or(0) - heap, 0) << name;
+    EXPECT_EQ(runtime::heap_calls().value_or(0) - heap, 0) << optimizer.optimizer->name;
   }
 }
 

@@ -168,12 +168,9 @@ TEST(ScriptModel, LanesHaveTheGradientsOfTheWhole) {
     $12, $13, $14 = softmax_cross_entropy($10, $11);
     result = $12;)",
                                     operators());
-  whole.training =
-      graph::Training{.loss = whole.outputs.front(),
-                      .optimizer = "sgd",
-                      .attributes = {},
-                      .learning_rate = 0.1,
-                      .parameters = {whole.find("w"), whole.find("b"), whole.find("v")}};
+  whole.training = graph::Training{{.optimizer = operators().at("sgd"), .learning_rate = 0.1},
+                                   whole.outputs.front(),
+                                   {whole.find("w"), whole.find("b"), whole.find("v")}};
   const auto expected = gradients(whole, whole.outputs);
   for (const int lanes : {2, 3, 4}) {
     const auto batch = graph::split_batch(whole, operators(), {.lanes = lanes});

@@ -12,6 +12,8 @@
 
 #include "src/base/testing.hpp"
 
+#include "tests/optimizers.hpp"
+
 namespace arenite {
 namespace {
 
@@ -67,15 +69,16 @@ TEST(Shards, GiveTheSameBitsWhateverIsUnderWay) {
 
 /// With a schedule and gradients that are cut, which both ask for more of a step.
 TEST(Shards, GiveTheSameBitsWithAnyOptimizer) {
-  for (const std::string& name : optim::names()) {
-    train::TrainerOptions options{.batch = 16, .optimizer = optim::named(name), .shards = 4};
+  for (const optim::Optimizer& optimizer : testing::optimizers()) {
+    train::TrainerOptions options{.batch = 16, .optimizer = optimizer, .shards = 4};
     options.optimizer.schedule = optim::schedule("cosine", {{"steps", std::int64_t{6}}});
     options.optimizer.clip_norm = 0.5;
     options.shards_at_once = 1;
     const Outcome expected = train(1, options);
     for (const int workers : {2, 4}) {
       options.shards_at_once = workers;
-      EXPECT_EQ(train(workers, options), expected) << name << " with " << workers;
+      EXPECT_EQ(train(workers, options), expected)
+          << optimizer.optimizer->name << " with " << workers;
     }
   }
 }

@@ -13,6 +13,7 @@
 
 #include <arenite/expr/builder.hpp>
 #include <arenite/expr/text.hpp>
+#include <arenite/graph/formula.hpp>
 
 #include "codelets/registry.hpp"
 #include "codelets/rules.hpp"
@@ -20,6 +21,7 @@
 #include "src/expr/formulas.hpp"
 #include "src/expr/functions.hpp"
 #include "src/expr/scalar.hpp"
+#include "src/expr/written.hpp"
 
 #include <cmath>
 #include <map>
@@ -230,7 +232,13 @@ Results infer_named(const OpView& op, const expr::Formula& formula) {
     }
   }
   expect_numbers(op, formula);
-  return {{op.operand(0).type, shape_of_all(op)}};
+  const expr::Expression& standard = formula.standard(type_of(op.operand(0).type));
+  const Shape shape = shape_of_all(op);
+  expect_axes_of(standard, shape);
+  Results results;
+  for (std::size_t i = 0; i < standard.results().size(); ++i)
+    results.push_back({dtype_of(standard.result_type(i)), shape});
+  return results;
 }
 
 }  // namespace
@@ -298,12 +306,14 @@ graph::ElementFormula formula_named(std::string_view name, std::initializer_list
 
 namespace {
 
-std::optional<graph::OfShare> map_of_share(const OpView& op, const graph::Share& share) {
-  const expr::Expression formula = parsed(op);
-  const bool numbers_rows = std::ranges::any_of(formula.nodes(), [](const expr::Node& node) {
+bool numbers_rows(const expr::Expression& formula) {
+  return std::ranges::any_of(formula.nodes(), [](const expr::Node& node) {
     return node.function == expr::Function::index && node.payload == 0;
   });
-  return numbers_rows ? std::nullopt : share_of_elements(op, share);
+}
+
+std::optional<graph::OfShare> map_of_share(const OpView& op, const graph::Share& share) {
+  return numbers_rows(parsed(op)) ? std::nullopt : share_of_elements(op, share);
 }
 
 graph::ElementFormula formula_of(const OpView& op, const expr::Formula& formula) {
@@ -317,28 +327,33 @@ graph::Attributes attributes_of(const graph::ElementFormula& formula) {
   return {{map_expression, expr::print(formula.expression)}};
 }
 
-graph::OperatorDefinition named(const expr::Formula& formula) {
+}  // namespace
+
+graph::OperatorDefinition formula_operator(std::shared_ptr<const expr::Formula> formula) {
+  const std::size_t results = formula->standard(expr::Type::float32).results().size();
   graph::OperatorDefinition definition{
-      .name = std::string(formula.name),
+      .name = formula->name,
       .results = {"y"},
-      .attributes = schema_of(formula),
-      .infer = [&formula](const OpView& op) { return infer_named(op, formula); },
+      .attributes = schema_of(*formula),
+      .infer = [formula](const OpView& op) { return infer_named(op, *formula); },
       .gradient = map_gradient,
-      .in_place = in_place(formula.operands.size()),
-      .formula = [&formula](const OpView& op) { return formula_of(op, formula); },
+      .in_place = in_place(formula->operands.size(), std::min(results, most_results_in_place)),
+      .formula = [formula](const OpView& op) { return formula_of(op, *formula); },
       .cost = map_cost,
-      .simplify = simplify,
-      .of_share = formula.is_of_rows ? share_of_groups : share_of_elements};
-  const expr::Formula* gradient = expr::find_formula(std::string(formula.name) + "_grad");
+      .simplify = simplify};
+  if (formula->is_of_rows) {
+    definition.of_share = share_of_groups;
+  } else if (!numbers_rows(formula->standard(expr::Type::float32))) {
+    definition.of_share = share_of_elements;
+  }
+  const expr::Formula* gradient = expr::find_formula(formula->name + "_grad");
   if (gradient != nullptr && gradient->is_of_rows)
     definition.gradient = [gradient](graph::GradientContext& context) {
       stated_gradient(context, *gradient);
     };
-  for (const std::string& operand : formula.operands) definition.operands.push_back({operand});
+  for (const std::string& operand : formula->operands) definition.operands.push_back({operand});
   return definition;
 }
-
-}  // namespace
 
 void register_map(Registry& registry) {
   registry.add({.name = "map",
@@ -356,8 +371,15 @@ void register_map(Registry& registry) {
                 .of_share = map_of_share},
                map_kernels());
   for (const expr::Formula& formula : expr::formulas()) {
-    if (formula.is_operator) registry.add(named(formula), {});
+    if (formula.is_operator)
+      registry.add(formula_operator(std::make_shared<const expr::Formula>(formula)), {});
   }
+  registry.operators.define_by = [](const graph::WrittenFormula& written) {
+    auto formula = expr::written(written.name, written.operands, written.numbers, written.text);
+    return formula->is_optimizer ? optimizer(std::move(formula))
+                                 : formula_operator(std::move(formula));
+  };
+  registry.kernels.of_formulas = "map";
 }
 
 }  // namespace arenite::codelets

@@ -5,6 +5,7 @@
 
 #include <arenite/expr/expression.hpp>
 
+#include <memory>
 #include <string>
 
 #include "codelets/map/walk.hpp"
@@ -55,6 +56,9 @@ graph::ElementFormula formula_named(std::string_view name, std::initializer_list
 std::vector<graph::AttributeSchema> schema_of(const expr::Formula& formula);
 std::vector<double> numbers_of(const graph::Attributes& attributes, const expr::Formula& formula);
 void expect_numbers(const OpView& op, const expr::Formula& formula);
+/// The operators that a formula is.
+graph::OperatorDefinition formula_operator(std::shared_ptr<const expr::Formula> formula);
+graph::OperatorDefinition optimizer(std::shared_ptr<const expr::Formula> formula);
 /// Of reductions.
 std::optional<graph::OfShare> share_of_groups(const OpView& op, const graph::Share& share);
 

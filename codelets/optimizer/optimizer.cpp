@@ -32,6 +32,15 @@ bool is_renewed(const Formula& formula, std::size_t operand) {
 
 Results infer(const OpView& op, const Formula& formula) {
   expect_type(op, 0, DType::float32);
+  expect_numbers(op, formula);
+  if (formula.each_step) expect_numbers(op, *formula.each_step);
+  const expr::Expression made =
+      formula.with(expr::Type::float32, numbers_of(op.attributes(), formula));
+  const std::size_t wanted = made.operands().size();
+  if (op.operand_count() != wanted) {
+    fail({.found = std::to_string(op.operand_count()) + " operands",
+          .expected = std::to_string(wanted) + " with these numbers"});
+  }
   Results versions;
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
     if (is_renewed(formula, i)) versions.push_back({DType::float32, op.operand(0).shape});
@@ -41,8 +50,6 @@ Results infer(const OpView& op, const Formula& formula) {
       expect_value(op, i, DType::float32, {1}, "one number");
     }
   }
-  expect_numbers(op, formula);
-  if (const Formula* step = expr::find_formula(formula.each_step)) expect_numbers(op, *step);
   return versions;
 }
 
@@ -66,39 +73,40 @@ expr::Expression each_step(const Formula& formula, const graph::Attributes& attr
   return builder.finish(results);
 }
 
-graph::OperatorDefinition optimizer(const Formula& formula) {
+}  // namespace
+
+graph::OperatorDefinition optimizer(std::shared_ptr<const Formula> formula) {
   graph::OperatorDefinition definition{
-      .name = std::string(formula.name),
-      .attributes = schema_of(formula),
-      .infer = [&formula](const OpView& op) { return infer(op, formula); },
-      .formula = [&formula](const OpView& op) { return formula_of(op, formula); },
+      .name = formula->name,
+      .attributes = schema_of(*formula),
+      .infer = [formula](const OpView& op) { return infer(op, *formula); },
+      .formula = [formula](const OpView& op) { return formula_of(op, *formula); },
       .cost = map_cost};
-  if (!formula.is_of_rows) definition.of_share = share_of_elements;
-  for (std::size_t i = 0; i < formula.operands.size(); ++i) {
-    const bool has_version = is_renewed(formula, i);
+  if (!formula->is_of_rows) definition.of_share = share_of_elements;
+  for (std::size_t i = 0; i < formula->operands.size(); ++i) {
+    const bool has_version = is_renewed(*formula, i);
+    // Numbers may make some of what is new in each step the same: `infer` knows how many there are.
     definition.operands.push_back(
-        {.name = formula.operands[i],
+        {.name = formula->operands[i],
+         .optional = i > rate && !has_version,
          .renews = has_version ? graph::Renews::state : graph::Renews::nothing});
-    if (has_version) definition.results.push_back(formula.operands[i]);
+    if (has_version) definition.results.push_back(formula->operands[i]);
   }
-  if (const Formula* of_step = expr::find_formula(formula.each_step)) {
-    for (graph::AttributeSchema& number : schema_of(*of_step)) {
-      if (std::ranges::none_of(formula.numbers,
-                               [&](const Formula::Number& own) { return own.name == number.name; }))
-        definition.attributes.push_back(std::move(number));
-    }
-    definition.each_step = [of_step](const graph::Attributes& attributes) {
-      return each_step(*of_step, attributes);
-    };
+  if (!formula->each_step) return definition;
+  for (graph::AttributeSchema& number : schema_of(*formula->each_step)) {
+    const auto is_it = [&](const Formula::Number& own) { return own.name == number.name; };
+    if (std::ranges::none_of(formula->numbers, is_it))
+      definition.attributes.push_back(std::move(number));
   }
+  definition.each_step = [step = formula->each_step](const graph::Attributes& attributes) {
+    return each_step(*step, attributes);
+  };
   return definition;
 }
 
-}  // namespace
-
 void register_optimizer(Registry& registry) {
   for (const Formula& formula : expr::formulas()) {
-    if (formula.is_optimizer()) registry.add(optimizer(formula), {});
+    if (formula.is_optimizer) registry.add(optimizer(std::make_shared<const Formula>(formula)), {});
   }
 }
 

@@ -5,6 +5,7 @@
 #include <arenite/error.hpp>
 #include <arenite/graph/builder.hpp>
 #include <arenite/graph/dependencies.hpp>
+#include <arenite/graph/formula.hpp>
 #include <arenite/graph/graph.hpp>
 #include <arenite/graph/operator.hpp>
 #include <arenite/graph/passes.hpp>

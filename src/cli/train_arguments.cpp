@@ -341,7 +341,8 @@ optim::Optimizer optimizer_of(const TrainArguments& a, std::int64_t steps) {
     numbers.set(name, number);
   }
   const bool is_ours = a.optimizer == "sgd" && !a.lr;
-  optim::Optimizer optimizer = optim::named(a.optimizer, numbers, is_ours ? 0.02f : a.lr);
+  optim::Optimizer optimizer =
+      optim::named(a.optimizer, numbers, is_ours ? std::optional(0.02f) : a.lr);
   if (!a.schedule.empty()) optimizer.schedule = schedule_of(a.schedule, steps);
   optimizer.clip_norm = as_written(a.clip_norm);
   optimizer.clip_value = as_written(a.clip_value);

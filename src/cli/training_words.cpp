@@ -48,11 +48,12 @@ std::string kernels_text(const TrainingStart& s) {
 /// What is not as usual: with SGD alone nothing is said.
 std::string optimizer_text(const TrainingStart& s) {
   const optim::Optimizer& o = s.optimizer;
-  const bool is_usual = o.name == "sgd" && o.schedule.empty() && o.clip_norm == 0 &&
+  const bool is_usual = o.optimizer->name == "sgd" && o.schedule.empty() && o.clip_norm == 0 &&
                         o.clip_value == 0 && o.groups.empty() && !o.averaging && o.check_loss &&
                         s.arguments.accumulate == 1;
   if (is_usual) return "";
-  std::string text = fmt::format("optimizer {}: lr {}", o.name, o.learning_rate);
+  std::string text = fmt::format("optimizer {}: lr {}", o.optimizer->name,
+                                 as_written(static_cast<float>(o.learning_rate)));
   for (const auto& [name, number] : o.attributes.items())
     text += fmt::format(", {} {}", name, std::get<double>(number));
   if (!o.schedule.empty()) text += "; schedule " + s.arguments.schedule;

@@ -64,7 +64,7 @@ std::size_t computed(const Expression& expression) {
 }
 
 struct Kind {
-  bool is_operator = false, is_of_rows = false;
+  bool is_operator = false, is_of_rows = false, is_optimizer = false;
   double learning_rate = 0;
   std::string_view each_step = {};
 };
@@ -72,11 +72,12 @@ struct Kind {
 /// "(T x, double delta = 1)".
 Formula formula(std::string_view name, const Kind& kind, std::string_view parameters,
                 Expression (*make)(Type, std::span<const double>)) {
-  Formula made{.name = name,
+  Formula made{.name = std::string(name),
                .is_operator = kind.is_operator,
                .is_of_rows = kind.is_of_rows,
+               .is_optimizer = kind.is_optimizer,
                .learning_rate = kind.learning_rate,
-               .each_step = kind.each_step,
+               .each_step = {},
                .operands = {},
                .numbers = {},
                .make = make,
@@ -110,18 +111,28 @@ Formula formula(std::string_view name, const Kind& kind, std::string_view parame
 /// One by one: a list of all would stand on the stack.
 std::vector<Formula> all() {
   std::vector<Formula> made;
-#define ARENITE_MADE(NAME, GIVEN, ...) \
-  made.push_back(formula(#NAME, {__VA_ARGS__}, #GIVEN, &make<of::NAME>));
+  std::vector<std::string_view> each_step;  // by formula
+  const auto add = [&](std::string_view name, const Kind& kind, std::string_view parameters,
+                       Expression (*make)(Type, std::span<const double>)) {
+    made.push_back(formula(name, kind, parameters, make));
+    each_step.push_back(kind.each_step);
+  };
+#define ARENITE_MADE(NAME, GIVEN, ...) add(#NAME, {__VA_ARGS__}, #GIVEN, &make<of::NAME>);
 #define ARENITE_FORMULA(NAME, GIVEN, ...) ARENITE_MADE(NAME, GIVEN, true)
 #define ARENITE_LOOP(NAME, GIVEN, ...) ARENITE_MADE(NAME, GIVEN)
 #define ARENITE_ROWS(NAME, GIVEN, ...) ARENITE_MADE(NAME, GIVEN, true, true)
 #define ARENITE_ROWS_LOOP(NAME, GIVEN, ...) ARENITE_MADE(NAME, GIVEN, false, true)
 #define ARENITE_OPTIMIZER(NAME, RATE, EACH_STEP, GIVEN, ...) \
-  ARENITE_MADE(NAME, GIVEN, false, false, RATE, #EACH_STEP)
+  ARENITE_MADE(NAME, GIVEN, false, false, true, RATE, #EACH_STEP)
 #define ARENITE_ROWS_OPTIMIZER(NAME, RATE, EACH_STEP, GIVEN, ...) \
-  ARENITE_MADE(NAME, GIVEN, false, true, RATE, #EACH_STEP)
+  ARENITE_MADE(NAME, GIVEN, false, true, true, RATE, #EACH_STEP)
 #include "src/expr/formulas.def"
 #undef ARENITE_MADE
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    if (each_step[i].empty() || each_step[i] == "none") continue;
+    const auto found = std::ranges::find(made, each_step[i], &Formula::name);
+    made[i].each_step = std::make_shared<const Formula>(*found);
+  }
   return made;
 }
 

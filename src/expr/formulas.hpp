@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,20 +22,20 @@ struct Formula {
     Range range;
   };
 
-  std::string_view name;
+  std::string name;
   bool is_operator;  ///< with no other rules than the formula's
   bool is_of_rows;   ///< it reduces groups of elements: rows along the last axis
-  /// Of an optimizer: with which it begins, and the formula of what is new in each step, or "none".
-  double learning_rate;
-  std::string_view each_step;
+  bool is_optimizer;
+  double learning_rate;  ///< with which an optimizer begins
+  /// What of an optimizer is new in each step: of its number, from 1 on. Absent: nothing.
+  std::shared_ptr<const Formula> each_step;
   std::vector<std::string> operands;
   std::vector<Number> numbers;
-  Expression (*make)(Type type, std::span<const double> numbers);
+  std::function<Expression(Type type, std::span<const double> numbers)> make;
   std::array<Expression, 2> of_floats;  ///< with the standard numbers: of float32, of float64
   /// Nodes that are made of others, with standard numbers, and with such that no part is simpler.
   std::size_t least_computed, most_computed;
 
-  bool is_optimizer() const noexcept { return !each_step.empty(); }
   /// With its standard numbers; of floats.
   const Expression& standard(Type type) const noexcept { return of_floats[type == Type::float64]; }
   /// −0 is taken for 0: a formula steps over an operation where such a number is either.

@@ -85,6 +85,14 @@ std::optional<Term> of_numbers(Function function, std::span<const Term> x) noexc
   }
 }
 
+/// As the lexer reads one: [A-Za-z_][A-Za-z0-9_]*
+bool is_name(std::string_view text) {
+  if (text.empty() || text.size() > 1000) return false;
+  Lexer lexer(text);
+  const Token first = lexer.next();
+  return first.kind == TokenKind::name && first.text.size() == text.size();
+}
+
 class Parser {
  public:
   Parser(std::string_view text, std::span<const Type> operands) : lexer_(text) {
@@ -93,10 +101,29 @@ class Parser {
     take();
   }
 
+  Parser(std::string_view text, std::span<const Parameter> parameters)
+      : lexer_(text), parameters_(parameters), rounds_(true) {
+    for (const Parameter& parameter : parameters) {
+      const auto* type = std::get_if<Type>(&parameter.is);
+      if (type != nullptr) operands_.push_back(builder_.operand(*type));
+      const Term term =
+          type != nullptr ? Term(operands_.back()) : Term(std::get<double>(parameter.is));
+      // Functions have parentheses, and so their names are free.
+      const bool is_own = is_name(parameter.name) && parameter.name != "yield" &&
+                          parameter.name != "inf" && parameter.name != "nan";
+      if (is_own && names_.emplace(parameter.name, Name{term, {}}).second) continue;
+      fail({.found =
+                (is_own ? "a second parameter '" : "a parameter named '") + parameter.name + "'",
+            .expected = "a name of its own, of letters, digits and '_'"});
+    }
+    take();
+    take();
+  }
+
   Expression body() {
     while (token_.kind == TokenKind::name && next_.is("=")) define();
     const Token first = token_;
-    const bool bare = names_.empty() && token_.text != "yield";
+    const bool bare = defined_.empty() && token_.text != "yield";
     if (!bare && token_.text != "yield") {
       refuse(token_, describe(token_), "a definition, as in x = $1 * 2;, or 'yield'",
              "yield says what the results are");
@@ -116,6 +143,11 @@ class Parser {
         refuse(name, "the name " + describe(name) + ", which nothing reads", "names that are read",
                "leave it out");
       }
+    }
+    for (const Parameter& parameter : parameters_) {
+      if (names_.at(parameter.name).used) continue;
+      refuse(first, "a formula that does not read '" + parameter.name + "'",
+             "one that reads all its parameters");
     }
     return finish(first);
   }
@@ -173,7 +205,28 @@ class Parser {
         sources.size() == info(function).sources) {
       if (const auto number = of_numbers(function, sources)) return *number;
     }
+    if (rounds_) {
+      if (const auto rounded = with_one_type(sources))
+        return built(at, [&] { return builder_.apply(function, *rounded); });
+    }
     return built(at, [&] { return builder_.apply(function, sources); });
+  }
+
+  /// None: they are not of both float32 and float64.
+  std::optional<std::vector<Term>> with_one_type(std::span<const Term> sources) {
+    const auto is = [&](Type type) {
+      return [this, type](const Term& term) {
+        return !term.is_number() && builder_[term.node()].type == type;
+      };
+    };
+    if (std::ranges::none_of(sources, is(Type::float32)) ||
+        std::ranges::none_of(sources, is(Type::float64)))
+      return std::nullopt;
+    std::vector<Term> rounded(sources.begin(), sources.end());
+    for (Term& term : rounded) {
+      if (is(Type::float64)(term)) term = builder_.cast(Type::float32, term);
+    }
+    return rounded;
   }
 
   void define() {
@@ -185,7 +238,9 @@ class Parser {
     }
     if (const auto first = names_.find(name.text); first != names_.end()) {
       refuse(name, "a second definition of " + describe(name), "a name of its own",
-             "the first is at " + lexer_.place(first->second.token.text));
+             first->second.token.text.empty()
+                 ? "it is a parameter"
+                 : "the first is at " + lexer_.place(first->second.token.text));
     }
     const Term term = expression();
     expect(";", "the definition of " + describe(name));
@@ -289,8 +344,9 @@ class Parser {
       }
       Nearest nearest(token.text);
       for (const Token& name : defined_) nearest.consider(name.text);
+      for (const Parameter& parameter : parameters_) nearest.consider(parameter.name);
       refuse(token, "unknown name " + describe(token), "a name defined above",
-             nearest.hint("operands are $1, $2, …"));
+             nearest.hint(parameters_.empty() ? "operands are $1, $2, …" : ""));
     }
     known->second.used = true;
     return known->second.term;
@@ -347,6 +403,8 @@ class Parser {
 
   Lexer lexer_;
   Token token_, next_;
+  std::span<const Parameter> parameters_;
+  bool rounds_ = false;  // a float64 where it meets a float32
   Builder builder_;
   std::vector<Value> operands_;
   std::unordered_map<std::string_view, Name> names_;
@@ -358,6 +416,10 @@ class Parser {
 
 Expression parse(std::string_view text, std::span<const Type> operands) {
   return Parser(text, operands).body();
+}
+
+Expression parse_named(std::string_view text, std::span<const Parameter> parameters) {
+  return Parser(text, parameters).body();
 }
 
 std::size_t operand_count(std::string_view text) {

@@ -147,10 +147,10 @@ auto Builder::within(const OperatorDefinition& definition, Rule rule) const {
   }
 }
 
-Op Builder::begin(std::string_view name, std::vector<ValueId> operands,
-                  const Attributes& attributes) const {
+Op Builder::begin(std::shared_ptr<const OperatorDefinition> definition,
+                  std::vector<ValueId> operands, const Attributes& attributes) const {
   Op op;
-  op.definition = table_->at(name);
+  op.definition = std::move(definition);
   op.operands = std::move(operands);
   op.phase = context.phase;
   op.lane = context.lane;
@@ -162,7 +162,7 @@ Op Builder::begin(std::string_view name, std::vector<ValueId> operands,
 
 RegionId Builder::begin_region(std::string_view name, const std::vector<ValueId>& operands,
                                const Attributes& attributes, std::size_t index) {
-  const Op op = begin(name, operands, attributes);
+  const Op op = begin(table_->at(name), operands, attributes);
   const OperatorDefinition& definition = *op.definition;
   if (index >= definition.regions.size()) {
     refuse("block " + std::to_string(index + 1),
@@ -198,7 +198,13 @@ void Builder::end_region(std::vector<ValueId> results) {
 
 std::vector<ValueId> Builder::add(std::string_view name, std::vector<ValueId> operands,
                                   Attributes attributes, std::vector<RegionId> regions) {
-  Op op = begin(name, std::move(operands), attributes);
+  return add(table_->at(name), std::move(operands), std::move(attributes), std::move(regions));
+}
+
+std::vector<ValueId> Builder::add(std::shared_ptr<const OperatorDefinition> of,
+                                  std::vector<ValueId> operands, Attributes attributes,
+                                  std::vector<RegionId> regions) {
+  Op op = begin(std::move(of), std::move(operands), attributes);
   const OperatorDefinition& definition = *op.definition;
   op.regions = std::move(regions);
   if (op.regions.size() != definition.regions.size()) {

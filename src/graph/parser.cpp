@@ -41,19 +41,20 @@ const std::map<std::string_view, const char*>& earlier_names() {
   return names;
 }
 
-std::shared_ptr<const OperatorDefinition> definition_of(const std::string& statement,
-                                                        const OperatorTable& table) {
-  if (auto found = table.find(operator_of(statement))) return found;
+}  // namespace
+
+std::shared_ptr<const OperatorDefinition> Parser::definition_of(
+    const std::string& statement) const {
+  if (auto found = find_operator(operator_of(statement))) return found;
   Nearest nearest(statement);
-  for (const std::string& known : table.names()) nearest.consider(known);
+  for (const auto& [known, definition] : written_) nearest.consider(known);
+  for (const std::string& known : builder_.table().names()) nearest.consider(known);
   for (const auto& [known, name] : earlier_names()) nearest.consider(known);
   for (const Declaration& declaration : declarations()) nearest.consider(declaration.word);
   fail({.found = "unknown operator '" + printable(statement) + "'",
         .expected = "a registered operator",
         .hint = nearest.hint("register_operator adds one")});
 }
-
-}  // namespace
 
 std::string operator_of(const std::string& statement) {
   const auto found = earlier_names().find(statement);
@@ -103,7 +104,7 @@ std::vector<ResultType> Parser::infer(std::vector<Value> operands) {
   if (!made.definition->regions.empty()) blocks(made);
   if (token_.kind != TokenKind::end) unexpected("nothing after the call");
   const std::vector<ValueId> results =
-      builder_.add(made.word, made.operands, made.attributes, made.regions);
+      builder_.add(made.definition, made.operands, made.attributes, made.regions);
   std::vector<ResultType> types;
   for (ValueId id : results) types.push_back({graph_[id].type, graph_[id].shape});
   return types;
@@ -173,6 +174,7 @@ void Parser::statement() {
     if (token_.text == "grad") return gradients(left);
     if (token_.text == "train") return training(left);
     if (token_.text == "entry") return entry(left);
+    if (token_.text == "formula") return define_formula(left);
   }
   Call right = call();
   if (!right.definition->regions.empty()) blocks(right);
@@ -219,7 +221,7 @@ Parser::Call Parser::call() {
   if (token_.is_name("yield")) unexpected("a statement", "'yield' ends a block");
   const std::string statement = token_.text;
   made.word = operator_of(statement);
-  made.definition = at(token_.position, [&] { return definition_of(statement, builder_.table()); });
+  made.definition = at(token_.position, [&] { return definition_of(statement); });
   advance();
   expect('(', statement);
   std::size_t positional = 0;
@@ -306,7 +308,7 @@ void Parser::set_context(const OpNotes& notes) {
 void Parser::finish(const std::vector<Target>& left, const Call& made) {
   set_context(made.notes);
   const std::vector<ValueId> results = at(made.position, [&] {
-    return builder_.add(made.word, made.operands, made.attributes, made.regions);
+    return builder_.add(made.definition, made.operands, made.attributes, made.regions);
   });
   const OpId op(graph_.op_count() - 1);
   op_positions_.resize(graph_.op_count(), made.position);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <arenite/graph/builder.hpp>
+#include <arenite/graph/formula.hpp>
 
 #include <map>
 #include <unordered_map>
@@ -27,6 +28,9 @@ class Parser {
   /// values, which it has as $1, $2, …
   std::vector<ResultType> infer(std::vector<Value> operands);
 
+  /// For a text that declares a formula and nothing else.
+  WrittenFormula formula_alone();
+
  private:
   struct Target {
     std::int64_t number = 0;
@@ -45,6 +49,13 @@ class Parser {
     std::vector<RegionId> regions;
     std::vector<StorageId> carried;  ///< what its blocks make new versions of
   };
+
+  // Operators of the script's own (parser_formulas.cpp)
+  WrittenFormula written_formula();
+  void define_formula(const std::vector<Target>& left);
+  /// By its name, in the script or in the table; nullptr: there is none.
+  std::shared_ptr<const OperatorDefinition> find_operator(const std::string& name) const;
+  std::shared_ptr<const OperatorDefinition> definition_of(const std::string& statement) const;
 
   // Statements (parser.cpp)
   void statement();
@@ -177,6 +188,7 @@ class Parser {
     Position position;
   };
   std::unordered_map<std::int64_t, Definition> definitions_;
+  std::map<std::string, std::shared_ptr<const OperatorDefinition>> written_;  // formulas
   std::map<StorageId, Renewed> renewed_;
   std::map<StorageId, StorageId> origins_;                ///< of the storages of versions
   std::vector<Position> op_positions_, value_positions_;  // by id

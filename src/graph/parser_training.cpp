@@ -119,7 +119,7 @@ void Parser::training(const std::vector<Target>& left) {
     expect('=', word);
     if (word == "optimizer" && !optimizer) {
       optimizer = this->optimizer();
-      training.optimizer = optimizer->name;
+      training.optimizer = optimizer;
     } else if (word == "learning_rate" && !rate_given) {
       training.learning_rate = learning_rate();
       rate_given = true;
@@ -172,9 +172,12 @@ ValueId Parser::loss() {
 std::shared_ptr<const OperatorDefinition> Parser::optimizer() {
   const Token token = token_;
   const std::string name = text("an optimizer");
-  auto definition = at(token.position, [&] { return builder_.table().at(name); });
+  const auto definition = at(token.position, [&] { return definition_of(name); });
   if (!definition->is_optimizer()) {
     std::string known;
+    for (const auto& [other, own] : written_) {
+      if (own->is_optimizer()) known += (known.empty() ? "" : ", ") + other;
+    }
     for (const std::string& other : builder_.table().names()) {
       if (builder_.table().find(other)->is_optimizer())
         known += (known.empty() ? "" : ", ") + other;

@@ -36,7 +36,7 @@ TEST(ParseTraining, KeepsWhatTrainSays) {
       "parameters=[$3]);");
   ASSERT_TRUE(graph.training);
   EXPECT_EQ(graph[graph.training->loss].shape, Shape{1});
-  EXPECT_EQ(graph.training->optimizer, "sgd");
+  EXPECT_EQ(graph.training->optimizer->name, "sgd");
   EXPECT_EQ(graph.training->learning_rate, 1);
   EXPECT_EQ(graph.training->attributes, (Attributes{{"momentum", 0.9}, {"weight_decay", 0.5}}));
   ASSERT_EQ(graph.training->parameters.size(), 1U);

@@ -137,8 +137,11 @@ namespace {
 /// Reads ahead over the statements of blocks: what they make new versions of, by number.
 class Ahead {
  public:
-  Ahead(const Lexer& lexer, Token token, const OperatorTable& table)
-      : lexer_(lexer), token_(std::move(token)), table_(table) {}
+  using Find = std::function<std::shared_ptr<const OperatorDefinition>(const std::string&)>;
+
+  /// `find` knows operators by their names.
+  Ahead(const Lexer& lexer, Token token, Find find)
+      : lexer_(lexer), token_(std::move(token)), find_(std::move(find)) {}
 
   /// To the end of so many blocks.
   std::vector<std::int64_t> run(std::size_t blocks) {
@@ -172,7 +175,7 @@ class Ahead {
       if (token_.is('=')) now.has_targets = true;
       if (is_word && (now.has_targets || now.targets.empty())) {
         now.in_call = now.in_operands = true;
-        now.definition = table_.find(operator_of(token_.text));
+        now.definition = find_(operator_of(token_.text));
       }
       return;
     }
@@ -206,7 +209,7 @@ class Ahead {
 
   Lexer lexer_;
   Token token_;
-  const OperatorTable& table_;
+  Find find_;
   Statement statement_;
   std::unordered_map<std::int64_t, std::int64_t> viewed_;
   std::vector<std::int64_t> renewed_;
@@ -219,7 +222,9 @@ std::vector<StorageId> Parser::renewed_in_blocks(const OperatorDefinition& holde
   std::vector<StorageId> found;
   std::vector<std::int64_t> numbers;
   try {
-    numbers = Ahead(lexer_, token_, builder_.table()).run(holder.regions.size());
+    numbers = Ahead(lexer_, token_, [this](const std::string& name) {
+                return find_operator(name);
+              }).run(holder.regions.size());
   } catch (const Error&) {
     return found;  // said when it is the block's turn
   }

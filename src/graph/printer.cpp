@@ -3,6 +3,7 @@
 #include <arenite/graph/text.hpp>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "src/base/characters.hpp"
@@ -28,6 +29,7 @@ class Printer {
   }
 
   std::string run() {
+    print_formulas();
     for (OpId id : graph_[Graph::body].ops) {
       declare_before(graph_[id]);
       print_op(graph_[id]);
@@ -54,6 +56,20 @@ class Printer {
   [[noreturn]] static void refuse(std::string found,
                                   std::string expected = "a graph that verify accepts") {
     fail({.found = std::move(found), .expected = std::move(expected), .where = "graph::print"});
+  }
+
+  /// Each once, above what uses it.
+  void print_formulas() {
+    std::map<std::string, const std::string*> printed;
+    const auto print_one = [&](const OperatorDefinition& definition) {
+      if (definition.written.empty()) return;
+      const auto [known, is_new] = printed.emplace(definition.name, &definition.written);
+      if (is_new) out_ += definition.written + "\n";
+      if (*known->second != definition.written)
+        refuse("two formulas named '" + definition.name + "'", "a name of its own");
+    };
+    for (std::size_t i = 0; i < graph_.op_count(); ++i) print_one(*graph_[OpId(i)].definition);
+    if (graph_.training) print_one(*graph_.training->optimizer);
   }
 
   /// Declarations keep their order among themselves. They are printed where their ids put them, or
@@ -220,8 +236,9 @@ class Printer {
   void print_training() {
     if (!graph_.training) return;
     const Training& training = *graph_.training;
-    out_ += "train(" + reference(training.loss) + ", optimizer=" +
-            (is_name(training.optimizer) ? training.optimizer : quote(training.optimizer)) +
+    const std::string& optimizer = training.optimizer->name;
+    out_ += "train(" + reference(training.loss) +
+            ", optimizer=" + (is_name(optimizer) ? optimizer : quote(optimizer)) +
             ", learning_rate=" + to_string(AttributeValue(training.learning_rate));
     if (!training.schedule.empty()) out_ += ", schedule={ " + training.schedule + " }";
     for (const auto& [name, limit] :

@@ -283,5 +283,55 @@ TEST_F(ModelTrainingTest, GradIsTheSlope) {
   }
 }
 
+/// Weights after some steps of a script with these statements.
+std::vector<Floats> after_steps(const std::string& before, const std::string& optimizer) {
+  const std::string script =
+      before + forward + "\n  train($6, learning_rate=0.1, " + optimizer + ");\n  result = $6;";
+  runtime::Session session{{.workers = 2}};
+  const std::vector<NamedBytes> first{named("weight", first_weight), named("bias", first_bias)};
+  Model model(session, graph::parse(script, operators()), first);
+  for (int i = 0; i < 5; ++i) model.train_step(inputs, {});
+  return {floats(model.state("weight")), floats(model.state("bias"))};
+}
+
+TEST(ModelTraining, TakesOptimizersThatAScriptWrites) {
+  const std::string adam = R"(
+  formula mine(weight, gradient, learning_rate, exp_avg, exp_avg_sq, step,
+               weight_decay=0.5, beta1=0.9, beta2=0.999, eps=1e-8) {
+    g = fma(weight_decay, weight, gradient);
+    m = beta1 * exp_avg + (1 - beta1) * g;
+    s = beta2 * exp_avg_sq + (1 - beta2) * g * g;
+    rate = -learning_rate * (1 / (1 - pow(beta1, step)));
+    yield fma(rate, m / fma(sqrt(s), 1 / sqrt(1 - pow(beta2, step)), eps), weight), m, s
+  })";
+  EXPECT_EQ(after_steps(adam, "optimizer=mine"),
+            after_steps("", "optimizer=adam, weight_decay=0.5"));
+  // Both means are corrected alike.
+  EXPECT_EQ(after_steps(adam, "optimizer=mine, beta1=0.75, beta2=0.75, group(\"bias\", beta2=0.5)"),
+            after_steps("",
+                        "optimizer=adam, weight_decay=0.5, beta1=0.75, beta2=0.75, "
+                        "group(\"bias\", beta2=0.5)"));
+}
+
+TEST(ModelTraining, GoesThroughFormulasThatAScriptWrites) {
+  const auto gated = [](const std::string& formula, const std::string& op) {
+    std::string script = formula + forward + trained.substr(forward.size());
+    const std::size_t at = script.find("  $6,");
+    script.insert(at, "  $9 = " + op + ";\n");
+    script.replace(script.find("cross_entropy($5"), 16, "cross_entropy($9");
+    runtime::Session session{{.workers = 1}};
+    const std::vector<NamedBytes> first{named("weight", first_weight), named("bias", first_bias)};
+    Model model(session, graph::parse(script, operators()), first);
+    for (int i = 0; i < 3; ++i) model.train_step(inputs, {});
+    return floats(model.state("weight"));
+  };
+  EXPECT_EQ(gated("formula gate(x, beta=3) { x * sigmoid(beta * x) }", "gate($5, beta=1)"),
+            gated("", "silu($5)"));
+  const Floats rows = gated("formula norm(x) { e = exp(x - max(x)); yield e * (1 / sum(e)) }",
+                            "norm($5)"),
+               softmax = gated("", "softmax($5)");
+  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_NEAR(rows[i], softmax[i], 1e-6);
+}
+
 }  // namespace
 }  // namespace arenite

@@ -43,8 +43,8 @@ struct Network {
     builder.context.where = "loss";
     const ValueId loss =
         builder.add("softmax_cross_entropy", {x, y}, {{"divisor", std::int64_t{8}}}).front();
-    forward.training = graph::Training{
-        .loss = loss, .optimizer = "sgd", .attributes = {}, .learning_rate = 0.1, .parameters = {}};
+    forward.training =
+        graph::Training{{.optimizer = operators().at("sgd"), .learning_rate = 0.1}, loss, {}};
     for (const auto& name : weights) forward.training->parameters.push_back(forward.find(name));
     graph::BatchGraph split = *graph::split_batch(forward, operators(), {.lanes = lanes});
     graph::add_training(split.graph, operators(), split.losses);

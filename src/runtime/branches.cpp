@@ -32,7 +32,7 @@ std::vector<Footprint> footprints(const ProgramSpec& spec, std::size_t task,
     const graph::Op& op = spec.graph[id];
     Footprint& made = all.emplace_back();
     made.reports = op.definition->fault != nullptr;
-    made.exclusive = kernels.at(op.name(), op.kernel, of.space.device).exclusive;
+    made.exclusive = kernels.at(op, op.kernel, of.space.device).exclusive;
     for (const graph::Access& access : graph::accesses(spec.graph, id)) {
       made.updates_state = made.updates_state ||
                            (access.writes && is_persistent(spec.graph.storage(access.storage).cls));

@@ -39,8 +39,7 @@ void Program::Impl::build() {
     }
     const Space space = graph::space_of(spec.graph, op);
     if (space.device != DeviceKind::cpu) device_of(space).make_current();
-    prepared[id.index] =
-        set.kernels.at(op.name(), op.kernel, space.device).prepare({spec.graph, op});
+    prepared[id.index] = set.kernels.at(op, op.kernel, space.device).prepare({spec.graph, op});
   }
   name_kernels(prepared);
   for (int i = 0; i < set.options.task_sets; ++i) build_set(static_cast<std::size_t>(i), prepared);

@@ -50,6 +50,16 @@ const std::vector<Kernel>& KernelTable::find(std::string_view op) const noexcept
   return it == kernels_.end() ? none : it->second;
 }
 
+const std::vector<Kernel>& KernelTable::find(const graph::Op& op) const noexcept {
+  return find(op.definition->written.empty() ? op.name() : std::string_view(of_formulas));
+}
+
+const Kernel& KernelTable::at(const graph::Op& op, std::string_view kernel,
+                              DeviceKind device) const {
+  return at(op.definition->written.empty() ? op.name() : std::string_view(of_formulas), kernel,
+            device);
+}
+
 const Kernel& KernelTable::at(std::string_view op, std::string_view kernel,
                               DeviceKind device) const {
   for (const Kernel& known : find(op)) {
@@ -108,7 +118,7 @@ class TableSelector final : public graph::KernelSelector {
 
   bool knows(const graph::OpView& op, const std::string& kernel) const override {
     const DeviceKind device = graph::space_of(op.graph(), op.op()).device;
-    return std::ranges::any_of(table_.find(op.op().name()), [&](const Kernel& known) {
+    return std::ranges::any_of(table_.find(op.op()), [&](const Kernel& known) {
       return known.name == kernel && known.device == device;
     });
   }
@@ -144,7 +154,7 @@ class TableSelector final : public graph::KernelSelector {
   const Kernel& at(const graph::OpView& op, const std::string& kernel) const {
     const Space space = graph::space_of(op.graph(), op.op());
     make_current(space);
-    return table_.at(op.op().name(), kernel, space.device);
+    return table_.at(op.op(), kernel, space.device);
   }
 
   static graph::Support supports(const Kernel& kernel, const graph::OpView& op) {
@@ -155,7 +165,7 @@ class TableSelector final : public graph::KernelSelector {
 
   /// Those of operators that multiply nothing are float32 ones, all of them.
   bool multiplies(const graph::OpView& op) const {
-    return std::ranges::any_of(table_.find(op.op().name()), [](const Kernel& kernel) {
+    return std::ranges::any_of(table_.find(op.op()), [](const Kernel& kernel) {
       return kernel.compute != Compute::float32;
     });
   }
@@ -165,7 +175,7 @@ class TableSelector final : public graph::KernelSelector {
                      std::vector<graph::Refusal>* refused = nullptr) const {
     make_current(space);
     const DeviceKind device = space.device;
-    const bool rounds = std::ranges::any_of(table_.find(op.op().name()), [&](const Kernel& kernel) {
+    const bool rounds = std::ranges::any_of(table_.find(op.op()), [&](const Kernel& kernel) {
       return kernel.device == device && kernel.compute == wishes_.compute;
     });
     if (!rounds) return best(op, device, Compute::float32, refused);
@@ -184,7 +194,7 @@ class TableSelector final : public graph::KernelSelector {
 
   const Kernel* first(const graph::OpView& op, DeviceKind device, Compute compute,
                       std::vector<graph::Refusal>* refused) const {
-    for (const Kernel& kernel : table_.find(op.op().name())) {
+    for (const Kernel& kernel : table_.find(op.op())) {
       if (kernel.device != device || kernel.compute != compute) continue;
       const graph::Support support = takes(kernel, op, false);
       if (support) return &kernel;
@@ -214,7 +224,7 @@ class TableSelector final : public graph::KernelSelector {
                        std::vector<graph::Refusal>* refused) const {
     const std::string* const name = wishes_.choices.find(op, device, compute);
     if (name == nullptr) return nullptr;
-    for (const Kernel& kernel : table_.find(op.op().name())) {
+    for (const Kernel& kernel : table_.find(op.op())) {
       if (kernel.name != *name || kernel.device != device || kernel.compute != compute) continue;
       const graph::Support support = takes(kernel, op, true);
       if (support) return &kernel;

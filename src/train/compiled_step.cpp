@@ -86,17 +86,7 @@ graph::Graph step_graph(const nn::Layer& model, const nn::Loss& loss,
   const ValueId total =
       builder.declare(names::statistics, DType::float64, {2}, StorageClass::buffer);
   builder.add("accumulate", {total, values.statistics});
-  graph.training = graph::Training{.loss = values.value,
-                                   .optimizer = optimizer.name,
-                                   .attributes = optimizer.attributes,
-                                   .learning_rate = optimizer.learning_rate,
-                                   .schedule = optimizer.schedule,
-                                   .clip_value = optimizer.clip_value,
-                                   .clip_norm = optimizer.clip_norm,
-                                   .groups = optimizer.groups,
-                                   .averaging = optimizer.averaging,
-                                   .check_loss = optimizer.check_loss,
-                                   .parameters = graph.trainable()};
+  graph.training = graph::Training{optimizer, values.value, graph.trainable()};
   return graph;
 }
 

@@ -46,7 +46,7 @@ void ask_kernels(const Graph& read) {
   for (std::size_t i = 0; i < read.op_count(); ++i) {
     const graph::OpView op(read, read[graph::OpId(i)]);
     require(graph::default_target().microseconds(op) >= 0, "a cost below 0");
-    for (const runtime::Kernel& kernel : kernels().find(op.op().name())) {
+    for (const runtime::Kernel& kernel : kernels().find(op.op())) {
       if (kernel.supports && !kernel.supports(op)) continue;
       if (kernel.workspace) require(kernel.workspace(op) >= 0, "a workspace below 0");
       for (std::size_t k = 0; kernel.wanted_halo && k < op.operand_count(); ++k) {

@@ -205,6 +205,8 @@ class Statements {
     }
     if (rule == "NAME" && asked_by == "attribute")
       return any({"shape", "begin", "end", "eps", "kernel", "transpose_a", "momentum", "type"});
+    if (rule == "NAME" && asked_by == "formula") return any({"swish", "x", "beta"});
+    if (rule == "FORMULA" && asked_by == "formula") return any({"{ x }", "{ x * beta }", "{}"});
     if (rule == "NAME" && asked_by == "schedule") return any({"linear", "steps", "constant"});
     if (rule == "NAME" && asked_by == "setting") return any({"momentum", "weight_decay", "eps"});
     if (rule == "text" && asked_by == "setting") return any({"sgd", "\"sgd\"", "relu"});

@@ -119,7 +119,7 @@ Kernels real_kernels(const RandomProgram& program) {
   return make_all(program, [](const graph::Graph& graph, graph::OpId id) {
     const graph::Op& op = graph[id];
     const DeviceKind device = graph::space_of(graph, op).device;
-    return kernels().at(op.name(), op.kernel, device).prepare({graph, op});
+    return kernels().at(op, op.kernel, device).prepare({graph, op});
   });
 }
 

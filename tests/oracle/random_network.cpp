@@ -122,7 +122,7 @@ class RandomNetwork {
   nn::Layer dropout() {
     return [this, layer = nn::dropout(modes_.of({0.1, 0.5}))](nn::ModelBuilder& model,
                                                               graph::ValueId x) {
-      return optimizer_.name.starts_with("sgd") ? layer(model, x) : x;
+      return optimizer_.optimizer->name.starts_with("sgd") ? layer(model, x) : x;
     };
   }
 

@@ -30,7 +30,7 @@ class PlainKernels final : public graph::KernelSelector {
   }
   std::string choose(const graph::OpView& op) const override {
     std::string last;
-    for (const runtime::Kernel& kernel : kernels().find(op.op().name())) {
+    for (const runtime::Kernel& kernel : kernels().find(op.op())) {
       if (kernel.device == DeviceKind::cpu && kernel.compute == runtime::Compute::float32)
         last = kernel.name;
     }

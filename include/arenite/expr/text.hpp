@@ -29,6 +29,7 @@
 #include <arenite/expr/expression.hpp>
 
 #include <string>
+#include <variant>
 
 namespace arenite::expr {
 
@@ -37,6 +38,17 @@ namespace arenite::expr {
 /// bounded by the length of the text, whatever its bytes; it may nest 200 deep and make 100,000
 /// nodes.
 Expression parse(std::string_view text, std::span<const Type> operands);
+
+/// What a text reads by a name: an operand of this type, or a number.
+struct Parameter {
+  std::string name;
+  std::variant<Type, double> is;
+};
+
+/// The same of parameters, each of which has to be read; operands are numbered among themselves.
+/// What is float64 is rounded where it meets a float32. Throws Error on a name that no text could
+/// define.
+Expression parse_named(std::string_view text, std::span<const Parameter> parameters);
 
 /// The largest number behind a '$': how many operands a text is for. Throws Error on bytes that are
 /// no part of any text, and on numbers above 100,000.

@@ -32,6 +32,9 @@ class Builder {
   /// op that holds regions takes those that begin_region and end_region made.
   std::vector<ValueId> add(std::string_view op, std::vector<ValueId> operands,
                            Attributes attributes = {}, std::vector<RegionId> regions = {});
+  std::vector<ValueId> add(std::shared_ptr<const OperatorDefinition> op,
+                           std::vector<ValueId> operands, Attributes attributes = {},
+                           std::vector<RegionId> regions = {});
   /// The same for an op with exactly one result.
   ValueId add1(std::string_view op, std::vector<ValueId> operands, Attributes attributes = {});
 
@@ -58,7 +61,7 @@ class Builder {
   bool name_taken(StorageClass cls, const std::string& name);
   template <class Rule>
   auto within(const OperatorDefinition& definition, Rule rule) const;
-  Op begin(std::string_view name, std::vector<ValueId> operands,
+  Op begin(std::shared_ptr<const OperatorDefinition> op, std::vector<ValueId> operands,
            const Attributes& attributes) const;
 
   std::unordered_set<std::string> names_;  // of declared values among the first `indexed_`

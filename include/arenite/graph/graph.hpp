@@ -137,20 +137,24 @@ struct Averaging {
   friend bool operator==(const Averaging&, const Averaging&) = default;
 };
 
-/// What training would change, as `train` says in scripts: see add_training in passes.hpp.
-struct Training {
-  ValueId loss;              ///< one float32
-  std::string optimizer;     ///< an operator that updates, as "sgd"
-  Attributes attributes;     ///< of each update
-  double learning_rate = 0;  ///< at first
+/// How training changes parameters.
+struct UpdateRule {
+  std::shared_ptr<const OperatorDefinition> optimizer;
+  Attributes attributes = {};  ///< of each update
+  double learning_rate = 0;    ///< at first
   /// What multiplies the rate: a formula of the step's number `$1`, a float64, from 1 on; empty: 1.
-  std::string schedule;
+  std::string schedule = {};
   double clip_value = 0;  ///< no element of a gradient is farther from 0; 0: any may be
   double clip_norm = 0;   ///< all gradients together are made this long where they are longer
-  std::vector<ParameterGroup> groups;  ///< the first that a parameter is in counts
-  std::optional<Averaging> averaging;
+  std::vector<ParameterGroup> groups = {};  ///< the first that a parameter is in counts
+  std::optional<Averaging> averaging = {};
   /// A loss that is not finite is a fault: no parameter and no state changes.
   bool check_loss = true;
+};
+
+/// What training would change, as `train` says in scripts: see add_training in passes.hpp.
+struct Training : UpdateRule {
+  ValueId loss;  ///< one float32
   std::vector<ValueId> parameters;
 };
 

@@ -21,6 +21,7 @@
 namespace arenite::graph {
 
 class Builder;
+struct WrittenFormula;
 
 /// Of what persists a result is the new version, which the next step finds (see keep_state).
 enum class Renews : std::uint8_t {
@@ -231,6 +232,7 @@ class OperatorDefinition {
   std::size_t variadic = 0;  ///< so many last operand schemas repeat together, at least once
   std::vector<std::string> results;
   std::vector<AttributeSchema> attributes;
+  std::string written = {};  ///< of no table: the `formula` that it is, as scripts have it
 
   /// Blocks of ops that each op holds, by name; the first one's is not written in scripts.
   std::vector<std::string> regions;
@@ -321,6 +323,9 @@ class OperatorTable {
   /// Throws Error that lists near names.
   std::shared_ptr<const OperatorDefinition> at(std::string_view name) const;
   std::vector<std::string> names() const;
+
+  /// Makes the operator that a formula is (see formula.hpp). Absent: no formula is one.
+  std::function<OperatorDefinition(const WrittenFormula&)> define_by;
 
   using ByName = std::map<std::string, std::shared_ptr<const OperatorDefinition>, std::less<>>;
   const ByName& all() const noexcept { return definitions_; }

@@ -156,8 +156,13 @@ class KernelTable {
   void add(std::string_view op,
            Kernel kernel);  ///< throws Error on a second kernel of that name and device
   const std::vector<Kernel>& find(std::string_view op) const noexcept;
+  /// Those of its operator, or, where that is a formula that somebody wrote, of `of_formulas`.
+  const std::vector<Kernel>& find(const graph::Op& op) const noexcept;
   /// The named kernel; throws Error when there is none.
   const Kernel& at(std::string_view op, std::string_view kernel, DeviceKind device) const;
+  const Kernel& at(const graph::Op& op, std::string_view kernel, DeviceKind device) const;
+
+  std::string of_formulas;  ///< the operator whose kernels do any formula
 
  private:
   std::map<std::string, std::vector<Kernel>, std::less<>> kernels_;

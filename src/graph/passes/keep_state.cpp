@@ -200,7 +200,7 @@ class Keeper {
       const auto [operand, result] = owner(op, *view);
       std::vector<ValueId> operands = op.operands;
       operands[operand] = value;
-      value = builder_.add(op.name(), std::move(operands), op.attributes)[result];
+      value = builder_.add(op.definition, std::move(operands), op.attributes)[result];
     }
     return value;
   }

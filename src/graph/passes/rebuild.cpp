@@ -134,7 +134,7 @@ void copy_op(const Graph& source, OpId id, int lane, const Attributes& attribute
     builder.end_region(mapped(region.results, map));
   }
   builder.context = context;
-  const auto results = builder.add(op.name(), operands, attributes, std::move(regions));
+  const auto results = builder.add(op.definition, operands, attributes, std::move(regions));
   for (std::size_t i = 0; i < results.size(); ++i) {
     map[op.results[i].index] = results[i];
     if (lies_in_operand(source, op, op.results[i])) {

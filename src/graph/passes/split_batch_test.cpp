@@ -68,11 +68,9 @@ TEST(SplitBatch, GivesALossLaneByLane) {
     result = $4;)",
                       operators());
   const OpId loss = graph[Graph::body].ops.back();
-  graph.training = Training{.loss = graph[loss].results[0],
-                            .optimizer = "sgd",
-                            .attributes = {},
-                            .learning_rate = 0.5,
-                            .parameters = {graph.find("w")}};
+  graph.training = Training{{.optimizer = operators().at("sgd"), .learning_rate = 0.5},
+                            graph[loss].results[0],
+                            {graph.find("w")}};
   const auto batch = split_batch(graph, operators(), {.lanes = 3});
   ASSERT_TRUE(batch);
   ASSERT_EQ(batch->losses.size(), 3u);

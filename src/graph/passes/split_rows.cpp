@@ -147,7 +147,7 @@ class RowSplitter {
     builder.context = {.phase = mine ? update.phase : op.phase,
                        .lane = mine ? rows.lane : op.lane,
                        .where = op.where};
-    const ValueId part = builder.add1(op.name(), mapped(op.operands, map), of.made);
+    const ValueId part = builder.add(op.definition, mapped(op.operands, map), of.made)[0];
     check_share(graph_, id, 0, OfShare::Result::rows, count, builder.graph()[part].shape);
 
     builder.context = {

@@ -26,7 +26,7 @@ class Updates {
       : builder_(builder),
         training_(training),
         groups_(builder.graph(), training),
-        optimizer_(builder.table().at(training.optimizer)),
+        optimizer_(training.optimizer),
         rate_(declare(learning_rate_name, DType::float32, StorageClass::buffer)) {
     check_learning_rate(training.learning_rate);
     builder_.graph()[rate_].first = constant(training.learning_rate);
@@ -76,14 +76,19 @@ class Updates {
  private:
   std::string name_of(ValueId id) const { return builder_.graph()[id].name; }
 
-  std::vector<ValueId> op(const std::string& where, const std::string& name,
+  std::vector<ValueId> op(const std::string& where,
+                          std::shared_ptr<const OperatorDefinition> definition,
                           std::vector<ValueId> operands, const Attributes& attributes,
                           Phase phase = Phase::update) {
     const OpContext saved =
         std::exchange(builder_.context, {.phase = phase, .lane = Op::shared_lane, .where = where});
-    auto results = builder_.add(name, std::move(operands), attributes);
+    auto results = builder_.add(std::move(definition), std::move(operands), attributes);
     builder_.context = saved;
     return results;
+  }
+  std::vector<ValueId> op(const std::string& where, const char* name, std::vector<ValueId> operands,
+                          const Attributes& attributes, Phase phase = Phase::update) {
+    return op(where, builder_.table().at(name), std::move(operands), attributes, phase);
   }
 
   /// One number that persists.
@@ -100,7 +105,7 @@ class Updates {
                                const ElementFormula& made) {
     for (const auto& any : fused_operators<FormulaOf>(builder_.table())) {
       if (any.form->reduces == made.expression.reduces())
-        return op(where, any.by->name, std::move(operands), any.form->attributes(made));
+        return op(where, any.by, std::move(operands), any.form->attributes(made));
     }
     fail({.found = "no operator that does any formula", .expected = "`map` and `reduce`"});
   }
@@ -166,7 +171,7 @@ class Updates {
     }
     const std::vector<ValueId>& given = each_step(attributes);
     operands.insert(operands.end(), given.begin(), given.end());
-    const ValueId now = op(updated.name, training_.optimizer, std::move(operands), attributes)[0];
+    const ValueId now = op(updated.name, optimizer_, std::move(operands), attributes)[0];
     if (training_.averaging) average(parameter, now);
   }
 
