@@ -20,6 +20,17 @@ class Name(str):
     """An attribute that scripts write without quotes, as `optimizer=sgd`."""
 
 
+class WrittenName(Name):
+    """That of an operator that the script declares."""
+
+    def __new__(cls, name: str, declaration: str) -> "WrittenName":
+        made = super().__new__(cls, name)
+        made.declaration = declaration
+        return made
+
+    declaration: str
+
+
 class Bare(str):
     """An argument that scripts write without its name, as `group("*.bias", rate=0.1)`."""
 

@@ -4,9 +4,10 @@ An optimizer is an operator of scripts (`train($loss, optimizer=adam, …)`) wit
 attributes: `Optimizer("adam", 0.001, beta1=0.9)` is what `Adam(0.001)` makes.
 """
 
+import re
 from typing import Any, Dict, Optional, Tuple
 
-from .calls import Name, quote
+from .calls import Name, WrittenName, quote
 from .errors import InvalidError, InvalidTypeError
 from .rules import integer, is_number
 
@@ -43,7 +44,7 @@ class Optimizer:
                 f"{min(settings)!r} as a number of an optimizer; expected its own (hint: "
                 "arenite.train and arenite.Trainer take the others)"
             )
-        self.operator = operator
+        self.operator = operator if isinstance(operator, Name) else Name(operator)
         self._lr = _number("lr", lr)
         self.numbers = {name: _number(name, value) for name, value in numbers.items()}
 
@@ -61,12 +62,36 @@ class Optimizer:
 
     def attributes(self) -> Dict[str, Any]:
         """As the statement `train` has them."""
-        return {"optimizer": Name(self.operator), "learning_rate": self.lr, **self.numbers}
+        return {"optimizer": self.operator, "learning_rate": self.lr, **self.numbers}
 
     def __repr__(self) -> str:
         numbers = "".join(f", {name}={value}" for name, value in self.numbers.items())
-        operator = f"{self.operator!r}, " if type(self) is Optimizer else ""
+        operator = f"{str(self.operator)!r}, " if type(self) is Optimizer else ""
         return f"{type(self).__name__}({operator}lr={self.lr}{numbers})"
+
+
+class Formula(Optimizer):
+    """An optimizer of one's own, as scripts declare it:
+
+        heavy_ball = ""\"formula heavy_ball(weight, gradient, learning_rate, velocity, momentum=0.9) {
+            v = momentum * velocity + gradient;
+            yield weight - learning_rate * v, v
+        }""\"
+        optimizer = Formula(heavy_ball, lr=0.1, momentum=0.8)
+
+    Operands behind learning_rate are states like the weight, zeros at first, but for a last one
+    called `step`, the number of the step from 1 on; then come numbers with what they are unless
+    given here. Results are the next weight and states. docs/scripts.md has the rest.
+    """
+
+    def __init__(self, declaration: str, lr: float, **numbers: float):
+        named = re.match(r"\s*formula\s+([A-Za-z_][A-Za-z0-9_.]*)", str(declaration))
+        if named is None:
+            raise InvalidError(
+                f"an optimizer's formula {declaration!r}; expected formula NAME(weight, gradient, "
+                "learning_rate, …) { … }"
+            )
+        super().__init__(WrittenName(named[1], declaration.strip()), lr, **numbers)
 
 
 class Schedule:

@@ -5,7 +5,7 @@ import re
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from . import graph
-from .calls import call_text, number_text, quote
+from .calls import WrittenName, call_text, number_text, quote
 from .dtypes import NAMES
 from .errors import InvalidError
 from .graph import (
@@ -89,6 +89,12 @@ def declared_data(text: str) -> Dict[str, Tuple[str, graph.Shape]]:
     return found
 
 
+def formulas_of(nodes: Sequence[Node]) -> List[str]:
+    """The operators that nodes declare."""
+    rules = [node.attributes.get("optimizer") for node in nodes]
+    return list(dict.fromkeys(rule.declaration for rule in rules if isinstance(rule, WrittenName)))
+
+
 class _Printer:
     def __init__(
         self, nodes: Sequence[Node], names: Mapping[Node, str], sizes: Mapping[str, int]
@@ -96,7 +102,7 @@ class _Printer:
         self.names, self.sizes = names, sizes
         self.numbers: Dict[int, int] = {}  # of a node's first result
         self.next_number = 1
-        self.lines: List[str] = []
+        self.lines = formulas_of(nodes)
         self.of_block: Dict[Optional[Block], List[Node]] = {}
         for node in nodes:
             self.of_block.setdefault(node.block, []).append(node)

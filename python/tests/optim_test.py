@@ -46,7 +46,42 @@ class Numbers(testing.TestCase):
             for name, one in vars(optim).items()
             if isinstance(one, type) and issubclass(one, optim.Optimizer) and name[0] != "_"
         }
-        self.assertEqual(seen, offered - {"Optimizer"})
+        self.assertEqual(seen, offered - {"Optimizer", "Formula"})
+
+    def test_of_formulas_are_what_they_say(self):
+        heavy_ball = """
+            formula heavy_ball(weight, gradient, learning_rate, velocity, momentum=0.9, decay=0) {
+                v = momentum * velocity + gradient + decay * weight;
+                yield weight - learning_rate * v, v
+            }"""
+        mine = descent(optim.Formula(heavy_ball, 0.05, momentum=0.8), clip_value=2.0)
+        usual = descent(optim.SGD(0.05, momentum=0.8), clip_value=2.0)
+        for step in range(1, 6):
+            for model in (mine, usual):
+                model.train_step(slope=optimizers.slope(step))
+            self.assertClose(mine.state["weight"], usual.state["weight"], 1e-6)
+        self.assertEqual(repr(optim.Formula(heavy_ball, 0.05)), "Formula(lr=0.05)")
+
+    def test_of_formulas_may_ask_for_the_step(self):
+        slower = "formula slower(w, gradient, learning_rate, step) { w - learning_rate / step * gradient }"
+        self.follow_steps(descent(optim.Formula(slower, 0.5)), lambda step: 0.5 / step)
+
+    def follow_steps(self, model, rate):
+        weight = np.array(optimizers.WEIGHT)
+        for step in range(1, 6):
+            model.train_step(slope=optimizers.slope(step))
+            weight = weight - rate(step) * gradient(weight, step)
+            self.assertClose(model.state["weight"], weight, 1e-5)
+
+    def test_of_formulas_say_what_is_wrong(self):
+        with self.assertRaisesRegex(arenite.InvalidError, "expected formula NAME"):
+            optim.Formula("w - learning_rate * gradient", 0.1)
+        wrong = "formula wrong(w, gradient, learning_rate, m) { w - learning_rate * gradient * m }"
+        with self.assertRaisesRegex(arenite.Error, "1 results of optimizer 'wrong'; expected 2"):
+            descent(optim.Formula(wrong, 0.1))
+        right = "formula right(w, gradient, learning_rate) { w - learning_rate * gradient }"
+        with self.assertRaisesRegex(arenite.Error, "unknown attribute 'momentum'"):
+            descent(optim.Formula(right, 0.1, momentum=0.9))
 
 
 def gradient(weight, step):
