@@ -48,7 +48,8 @@ class Parts {
         shape_(builder_.graph()[operands_[input]].shape),
         type_(type_of(builder_.graph()[operands_[input]].type)),
         momentum_(context.op.attributes.real("momentum")),
-        eps_(context.op.attributes.real("eps")) {
+        eps_(context.op.attributes.real("eps")),
+        keeps_(context.keeps) {
     operands_.resize(bias + 1);
   }
 
@@ -75,6 +76,7 @@ class Parts {
     const std::vector<ValueId> found =
         map(b, all, {mean, variance, cast(type_, rsqrt(variance + eps_))});
     const ValueId y = normalised(found[0], found[2]);
+    if (!keeps_) return {y, operands_[running_mean], operands_[running_variance]};
     return {y, moved(running_mean, found[0], 1), moved(running_variance, found[1], n / (n - 1))};
   }
 
@@ -135,6 +137,7 @@ class Parts {
   const Shape shape_;
   const expr::Type type_;
   const double momentum_, eps_;
+  const bool keeps_;
 };
 
 std::vector<ValueId> in_mode(graph::ModeContext& context) {

@@ -126,7 +126,7 @@ class Compiler {
     Lowering& lowering = trial.lowering;
     if (entry_.averaged) graph::use_averages(lowering.graph, operators());
     if (!entry_.train) lowering.graph.training.reset();
-    lowering.graph.entries.clear();
+    if (!entry_.of_graph) lowering.graph.entries.clear();
     graph::fix_attributes(lowering.graph);
     compile::run(passes().first(behind_select()), lowering, trial.report);
     refuse_lost_shards(lowering);

@@ -25,6 +25,7 @@ struct Entry {
   std::string name;       ///< the program's
   bool train = false;     ///< … with the gradients and updates that `graph.training` asks for
   bool averaged = false;  ///< … of the means that it keeps, in place of the parameters
+  bool of_graph = false;  ///< … of the graph's only entry (graph::at_entry), in its mode
 };
 
 struct Options {

@@ -60,8 +60,10 @@ std::string not_on_gpus(const Lowering& l) {
 }
 
 int run_mode(Lowering& l, Remarks* remarks) {
-  const graph::Mode mode = l.entry.train ? graph::Mode::train : graph::Mode::evaluate;
+  graph::Mode mode = l.entry.train ? graph::Mode::train : graph::Mode::evaluate;
+  if (l.entry.of_graph) mode = l.graph.entries.at(0).mode;
   l.mode = graph::apply_mode(l.graph, operators(), mode, remarks);
+  l.graph.entries.clear();
   return l.mode.ops;
 }
 

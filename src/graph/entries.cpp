@@ -1,4 +1,5 @@
 #include <arenite/graph/entries.hpp>
+#include <arenite/graph/passes.hpp>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +9,7 @@
 #include "src/base/refuse.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/tidy_needs.hpp"
+#include "src/graph/values.hpp"
 #include "src/graph/versions.hpp"
 #include "src/graph/views.hpp"
 
@@ -27,8 +29,8 @@ const Entry& find(const Graph& graph, std::string_view name) {
 }
 
 /// The op that makes the new version of what persists that the value is, or that it is a view of;
-/// none: it is no such. What an op is in training alone is none either.
-OpId version_op(const Graph& graph, ValueId id) {
+/// none: it is no such, or one in training alone, and this is not that.
+OpId version_op(const Graph& graph, ValueId id, Mode mode) {
   while (id && graph[id].producer) {
     const OpId producer = graph[id].producer;
     const Op& op = graph[producer];
@@ -40,9 +42,9 @@ OpId version_op(const Graph& graph, ValueId id) {
     for_each_renewed(op, [&](std::size_t result, std::size_t operand) {
       if (op.results[result] == id) old = op.operands[operand];
     });
-    if (!old || op.definition->in_mode) return {};
+    if (!old || (op.definition->in_mode && mode != Mode::train)) return {};
     const bool persists =
-        is_persistent(graph.root_storage(old).cls) || version_op(graph, old) != OpId{};
+        is_persistent(graph.root_storage(old).cls) || version_op(graph, old, mode) != OpId{};
     return persists ? producer : OpId{};
   }
   return {};
@@ -63,15 +65,17 @@ Graph at_entry(const Graph& graph, const OperatorTable& table, std::string_view 
   const Entry& entry = find(graph, name);
   expect_before_select(graph, "entry");
   Graph chosen = graph;
-  chosen.training.reset();
-  chosen.entries.clear();
+  chosen.entries = {entry};
   chosen.outputs = entry.outputs;
+  if (entry.averaged) use_averages(chosen, table);
+  chosen.training.reset();
   std::vector<bool> kept(graph.op_count());
   for (const ValueId id : entry.keeps) {
-    const OpId op = version_op(graph, id);
+    const OpId op = version_op(graph, id, entry.mode);
     if (!op) {
       refuse("entry '" + entry.name + "' that keeps '" + graph[id].name + "'",
-             "a new version of what persists, such as a result of assign");
+             "a new version of what persists, such as a result of assign", {},
+             version_op(graph, id, Mode::train) ? "it is one in training: mode=train" : "");
     }
     kept[op.index] = true;
   }
@@ -82,17 +86,7 @@ Graph at_entry(const Graph& graph, const OperatorTable& table, std::string_view 
 }
 
 std::vector<ValueId> inputs_read(const Graph& graph) {
-  std::vector<bool> read(graph.value_count());
-  for (std::size_t r = 0; r < graph.region_count(); ++r) {
-    const Region& region = graph[RegionId(r)];
-    for (const ValueId id : region.results)
-      if (id) read[id.index] = true;
-    for (const OpId op : region.ops) {
-      for (const ValueId id : graph[op].operands)
-        if (id) read[id.index] = true;
-    }
-  }
-  for (const ValueId id : graph.outputs) read[id.index] = true;
+  const std::vector<bool> read = values_read(graph);
   std::vector<ValueId> inputs = graph.declared(StorageClass::input);
   std::erase_if(inputs, [&](ValueId id) { return !read[id.index]; });
   return inputs;

@@ -75,6 +75,8 @@ class Comparison {
     for (std::size_t i = 0; i < a_.entries.size(); ++i) {
       const Entry &x = a_.entries[i], &y = b_.entries[i];
       if (!same("an entry", "'{}'", x.name, y.name) ||
+          ((x.mode != y.mode || x.averaged != y.averaged) &&
+           !differ("entry '" + x.name + "'", "one mode", "another")) ||
           !uses("outputs of entry '" + x.name + "'", x.outputs, y.outputs) ||
           !uses("what entry '" + x.name + "' keeps", x.keeps, y.keeps))
         return false;

@@ -114,6 +114,7 @@ class Parser {
   void check_training() const;
 
   void entry(const std::vector<Target>& left);
+  void entry_setting(Entry& made);
   std::vector<ValueId> outputs(const std::string& of);
   void check_entries() const;
 

@@ -1,6 +1,7 @@
 // Reads operators that a script has of its own: `formula` statements.
 #include <arenite/graph/formula.hpp>
 
+#include <cmath>
 #include <utility>
 
 #include "src/graph/parser.hpp"
@@ -17,7 +18,10 @@ WrittenFormula Parser::written_formula() {
     const bool is_number = !made.numbers.empty() || (token_.is('=') && !made.operands.empty());
     if (is_number) {
       expect('=', own + ", as operands stand before numbers");
+      const Token given = token_;
       made.numbers.emplace_back(own, number());
+      if (!std::isfinite(made.numbers.back().second))
+        lexer_.refuse(given.position, own + "=" + describe(given), "a finite number");
     } else {
       made.operands.push_back(own);
     }
@@ -75,6 +79,8 @@ std::shared_ptr<const OperatorDefinition> define(const OperatorTable& table,
     fail({.found = "a formula named " + quote(formula.name),
           .expected = "letters, digits, '_' and '.'"});
   }
+  if (formula.text.find_first_of("{}") != std::string::npos)
+    fail({.found = "a brace in formula '" + formula.name + "'", .expected = "none"});
   if (table.find(formula.name)) {
     fail({.found = "a formula named '" + formula.name + "', as an operator is",
           .expected = "a name of its own"});

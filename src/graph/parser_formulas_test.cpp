@@ -102,6 +102,12 @@ TEST(ScriptFormulas, SayWhatIsWrong) {
             "f:1:12: '='; expected ',' or ')', as operands stand before numbers");
   EXPECT_EQ(error("formula f(x, a=1, b) { a * x * b }"),
             "f:1:20: ')'; expected '=' after b, as operands stand before numbers");
+  EXPECT_EQ(error("formula f(x, a=1e999) { a * x }"), "?");
+  EXPECT_EQ(error("formula f(x, a=+nan) { a * x }"), "f:1:16: a='+nan'; expected a finite number");
+  EXPECT_EQ(error_of([] {
+              define(operators(), {.name = "f", .operands = {"x"}, .numbers = {}, .text = "x # }"});
+            }),
+            "a brace in formula 'f'; expected none");
   EXPECT_EQ(error("formula f(x) { x + y }"),
             "f:1:1: expression:1:5: unknown name 'y'; expected a name defined above");
   EXPECT_EQ(error("$1 = formula f(x) { x + 1 }"),

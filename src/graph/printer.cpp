@@ -43,11 +43,7 @@ class Printer {
       }
     }
     print_training();
-    for (const Entry& entry : graph_.entries) {
-      out_ += "entry " + (is_name(entry.name) ? entry.name : quote(entry.name)) +
-              (entry.keeps.empty() ? "" : "(keeps=[" + references(entry.keeps) + "])") + " = " +
-              (entry.outputs.empty() ? "_" : references(entry.outputs)) + ";\n";
-    }
+    for (const Entry& entry : graph_.entries) print_entry(entry);
     out_ += "result = " + (graph_.outputs.empty() ? "_" : references(graph_.outputs)) + ";\n";
     return std::move(out_);
   }
@@ -254,6 +250,19 @@ class Printer {
               ", every=" + std::to_string(average->every) + ")";
     }
     out_ += ", parameters=[" + references(training.parameters) + "]);\n";
+  }
+
+  void print_entry(const Entry& entry) {
+    std::string settings;
+    const auto set = [&](const std::string& one) {
+      settings += (settings.empty() ? "(" : ", ") + one;
+    };
+    if (entry.mode == Mode::train) set("mode=train");
+    if (entry.averaged) set("averaged");
+    if (!entry.keeps.empty()) set("keeps=[" + references(entry.keeps) + "]");
+    out_ += "entry " + (is_name(entry.name) ? entry.name : quote(entry.name)) + settings +
+            (settings.empty() ? "" : ")") + " = " +
+            (entry.outputs.empty() ? "_" : references(entry.outputs)) + ";\n";
   }
 
   void print_group(const ParameterGroup& group) {

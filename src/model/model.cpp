@@ -119,7 +119,7 @@ bool Model::is_trainable() const noexcept { return impl_->plans.graph().training
 void Model::run(std::string_view entry, std::span<const NamedBytes> inputs,
                 std::span<void* const> outputs, const graph::SizeValues& sizes) {
   const Impl::Turn turn(*impl_);
-  if (entry == "averaged" && impl_->trains()) impl_->begin_averages();
+  if (impl_->plans.is_averaged(entry) && impl_->trains()) impl_->begin_averages();
   impl_->run(entry, inputs, outputs, sizes);
 }
 
@@ -174,8 +174,8 @@ void Model::Impl::run(std::string_view name, std::span<const NamedBytes> from,
                   static_cast<std::size_t>(inputs[i].bytes()));
     });
   }
-  const bool counts = training && !position.empty();
-  if (counts) *program.input<std::int64_t>(position) = drawn;
+  const bool counts = !how.position.empty();
+  if (counts) *program.input<std::int64_t>(how.position) = drawn[number];
   if (nobody_looks) {
     program.submit();
   } else {
@@ -183,7 +183,7 @@ void Model::Impl::run(std::string_view name, std::span<const NamedBytes> from,
   }
   ++how.count;
   ++runs[plans.entries()[number]];
-  if (counts) drawn += how.samples;
+  if (counts) drawn[number] += how.samples;
   std::size_t next = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
     auto* place = static_cast<std::byte*>(places[i]);
@@ -261,7 +261,7 @@ std::span<std::byte> Model::Impl::state(std::string_view name) {
   const std::size_t number = state_number(name);
   if (own_names[number].empty()) {
     settle();
-    return std::as_writable_bytes(std::span(&drawn, 1));
+    return std::as_writable_bytes(std::span(&drawn[entry("train")], 1));
   }
   return state(states[number].cls, own_names[number]);
 }

@@ -168,6 +168,105 @@ TEST(Entries, KeepWhatAViewOfABufferStandsFor) {
   EXPECT_EQ(run("double"), 4);
 }
 
+/// Each run draws others, as training does from where it is.
+TEST(Entries, MayBeAsInTraining) {
+  runtime::Session session{{.workers = 2}};
+  const std::string script = R"(
+    $1 = InputTensor(x, float32, [4, 6]);
+    $2 = ParameterTensor(w, float32, [6, 6], constant(1));
+    $3 = dropout($1, rate=0.5, seed=3);
+    $4 = matmul($3, $2);
+    $5 = reduce($4, axes=[0, 1]) { mean($1) }
+    train($5, optimizer=sgd, learning_rate=0);
+    entry sample(mode=train) = $3;
+    entry predict = $3;
+    result = $5, $3;)";
+  const Floats x(24, 1);
+  Model model(session, graph::parse(script, operators()), {}, {});
+  Model other(session, graph::parse(script, operators()), {}, {});
+  const auto run = [&](Model& of, const char* entry) {
+    Floats y(24);
+    of.run(entry, std::vector{named("x", x)}, std::vector<void*>{y.data()});
+    return y;
+  };
+  const auto train = [&](Model& of) {
+    float loss = 0;
+    Floats y(24);
+    of.train_step(std::vector{named("x", x)}, std::vector<void*>{&loss, y.data()});
+    return y;
+  };
+  const Floats first = run(model, "sample"), second = run(model, "sample");
+  EXPECT_EQ(run(model, "predict"), x);
+  EXPECT_EQ(std::ranges::count(first, 0.0f) + std::ranges::count(first, 2.0f), 24);
+  EXPECT_NE(first, second);
+  // Of their own count: training draws what it does without them.
+  EXPECT_EQ(train(model), train(other));
+  EXPECT_EQ(run(other, "sample"), first);
+  EXPECT_EQ(train(model), train(other));
+}
+
+/// Running statistics of weights that are means, say, made anew.
+TEST(Entries, InTrainingKeepNoStatisticsUnlessTheySay) {
+  runtime::Session session{{.workers = 1}};
+  Model model(session,
+              graph::parse(R"(
+    $1 = InputTensor(x, float32, [4, 2]);
+    $2 = BufferTensor(mean, float32, [2]);
+    $3 = BufferTensor(variance, float32, [2], constant(1));
+    $4, $5, $6 = batch_norm($1, $2, $3, momentum=1);
+    entry look(mode=train) = $4;
+    entry measure(mode=train, keeps=[$5]) = _;
+    result = $4;)",
+                           operators()),
+              {}, {});
+  const Floats x{0, 1, 2, 3, 4, 5, 6, 7};
+  const auto run = [&](const char* entry) {
+    Floats y(8);
+    std::vector<void*> places;
+    if (entry != std::string("measure")) places.push_back(y.data());
+    model.run(entry, std::vector{named("x", x)}, places);
+    return y;
+  };
+  const auto mean = [&] {
+    const auto bytes = model.state("mean");
+    const auto* values = reinterpret_cast<const float*>(bytes.data());
+    return Floats{values[0], values[1]};
+  };
+  const Floats looked = run("look");
+  EXPECT_EQ(mean(), (Floats{0, 0}));
+  EXPECT_NEAR(looked[0], -3 / std::sqrt(5.0), 1e-4);
+  run("measure");
+  EXPECT_EQ(mean(), (Floats{3, 4}));
+  EXPECT_NEAR(run("evaluate")[0], -3 / std::sqrt(20 / 3.0), 1e-4);
+  EXPECT_EQ(mean(), (Floats{3, 4}));
+}
+
+TEST(Entries, MayComputeWithMeans) {
+  runtime::Session session{{.workers = 1}};
+  Model model(session,
+              graph::parse(R"(
+    $1 = InputTensor(x, float32, [1]);
+    $2 = ParameterTensor(w, float32, [1], constant(1));
+    $3 = mul($1, $2);
+    train($3, optimizer=sgd, learning_rate=1, average());
+    entry best(averaged) = $3;
+    entry last = $3;
+    result = $3;)",
+                           operators()),
+              {}, {});
+  const Floats x{1};
+  const auto run = [&](const char* entry) {
+    float y = 0;
+    model.run(entry, std::vector{named("x", x)}, std::vector<void*>{&y});
+    return y;
+  };
+  EXPECT_EQ(run("best"), 1);
+  model.train_step(std::vector{named("x", x)}, {});
+  model.train_step(std::vector{named("x", x)}, {});
+  EXPECT_EQ(run("last"), -1);
+  EXPECT_EQ(run("best"), -0.5f);
+}
+
 TEST(Entries, SayWhatIsWrong) {
   const auto error = [](const std::string& entries) {
     std::string text = network;
@@ -190,7 +289,11 @@ TEST(Entries, SayWhatIsWrong) {
       error("entry p(keeps=[$10]) = $5;"),
       "f:13:3: entry 'p' that keeps 'add'; expected a new version of what persists, such as a "
       "result of assign");
-  EXPECT_EQ(error("entry p(keep=[$11]) = $5;"), "f:13:11: 'keep'; expected keeps=[$…]");
+  EXPECT_EQ(error("entry p(keep=[$11]) = $5;"),
+            "f:13:11: 'keep'; expected mode=…, averaged or keeps=[$…]");
+  EXPECT_EQ(error("entry p(mode=test) = $5;"), "f:13:16: 'test'; expected train or evaluate");
+  EXPECT_EQ(error("entry p(averaged, averaged) = $5;"),
+            "f:13:21: a second 'averaged'; expected one");
   EXPECT_EQ(error("entry = $5;"), "f:13:9: '='; expected a name");
   EXPECT_EQ(error("entry p;"), "f:13:10: ';'; expected '=' after entry p");
   EXPECT_EQ(error("entry p = $15;"),

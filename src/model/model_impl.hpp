@@ -24,6 +24,7 @@ struct Model::Impl {
     std::vector<Port> inputs, outputs;
     std::vector<std::size_t> pieces;  // as in compile::Compiled
     std::int64_t samples = 0;         // of a step
+    std::string position;             // the input that counts those before; empty: none does
     Fit fit = Fit::own_plan;
     double milliseconds = 0;  // that it took to build
     long count = 0;           // of runs
@@ -99,7 +100,7 @@ struct Model::Impl {
   plan::StepPlan plan;                       // of the largest step
   std::unique_ptr<runtime::ProgramSet> set;  // none: closed
   std::string position;                      // the input of training that counts; empty: none does
-  std::int64_t drawn = 0;                    // samples, of all steps so far
+  std::vector<std::int64_t> drawn;           // by entry: samples, of all steps so far
   std::map<std::string, long, std::less<>> runs;  // by entry
   long uses = 0;
   std::atomic_flag busy;

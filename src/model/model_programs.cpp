@@ -68,11 +68,12 @@ void Model::Impl::build() {
     const std::string& entry = plans.entries()[i];
     const Stopwatch watch;
     compile::Compiled compiled = plans.largest(entry);
+    Run& run = first.runs[i];
+    run.position = std::move(compiled.position);
     if (entry == "train") {
-      position = std::move(compiled.position);
+      position = run.position;
       untrained = std::move(compiled.untrained);
     }
-    Run& run = first.runs[i];
     std::tie(run.inputs, run.outputs) = ports_at(entry, {});
     run.pieces = std::move(compiled.pieces);
     run.samples = compiled.samples;
@@ -81,6 +82,7 @@ void Model::Impl::build() {
     bind_constants(compiled.spec);
     specs.push_back(std::move(compiled.spec));
   }
+  drawn.assign(first.runs.size(), 0);
   const runtime::ProgramSpec& step = specs.front();
   plan = step.plan;
   for (const auto& [op, reason] : graph::inserted_copies(step.graph))
@@ -189,6 +191,7 @@ Model::Impl::Run& Model::Impl::run_of(Sized& one, std::size_t entry) {
     if (made.fit == Fit::grown_blocks) grow_blocks(plans.room_with(made.program.spec));
     bind_constants(made.program.spec);
     run.pieces = std::move(made.program.pieces);
+    run.position = std::move(made.program.position);
     run.samples = made.program.samples;
     run.fit = made.fit;
     run.program = &set->add(std::move(made.program.spec));
@@ -237,8 +240,7 @@ std::pair<std::vector<Port>, std::vector<Port>> Model::Impl::ports_at(
     const std::string& entry, const SizeValues& sizes) const {
   const graph::Graph graph = plans.graph_of(entry, sizes);
   // What trains and evaluates is given all that the graph declares, for one call does for both.
-  const bool all = std::ranges::find(plans.graph().entries, entry, &graph::Entry::name) ==
-                   plans.graph().entries.end();
+  const bool all = !plans.is_own(entry);
   std::vector<Port> inputs;
   for (const graph::ValueId id : all ? graph.declared(StorageClass::input) : inputs_read(graph))
     inputs.push_back(port_of(graph[id]));

@@ -40,18 +40,29 @@ ModelPlans::ModelPlans(graph::Graph graph, std::string name, compile::Options ho
   for (const graph::Entry& own : graph_.entries) entries_.push_back(own.name);
 }
 
+bool ModelPlans::is_own(std::string_view entry) const {
+  return std::ranges::find(graph_.entries, entry, &graph::Entry::name) != graph_.entries.end();
+}
+
+bool ModelPlans::is_averaged(std::string_view entry) const {
+  return entry == "averaged" || std::ranges::any_of(graph_.entries, [&](const graph::Entry& own) {
+           return own.name == entry && own.averaged;
+         });
+}
+
 graph::Graph ModelPlans::graph_of(const std::string& entry, const graph::SizeValues& sizes) const {
-  const bool own =
-      std::ranges::find(graph_.entries, entry, &graph::Entry::name) != graph_.entries.end();
   // What other ways to run it need may not hold at these sizes.
-  graph::Graph all = own ? graph::at_entry(graph_, operators(), entry) : graph_;
+  graph::Graph all = is_own(entry) ? graph::at_entry(graph_, operators(), entry) : graph_;
   return sizes.empty() ? all : graph::at_sizes(all, sizes);
 }
 
 compile::Entry ModelPlans::named(const std::string& entry, const graph::SizeValues& sizes) const {
   std::string name = entry == "evaluate" ? name_ : name_ + "." + entry;
   if (!sizes.empty()) name += " at " + text_of(sizes);
-  return {.name = std::move(name), .train = entry == "train", .averaged = entry == "averaged"};
+  return {.name = std::move(name),
+          .train = entry == "train",
+          .averaged = entry == "averaged",
+          .of_graph = is_own(entry)};
 }
 
 compile::Compiled ModelPlans::largest(const std::string& entry) {

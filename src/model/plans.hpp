@@ -36,6 +36,10 @@ class ModelPlans {
   /// Ways to run the graph: "train", "evaluate" and "averaged", as it has them, and its own
   /// entries. The first has all states.
   const std::vector<std::string>& entries() const noexcept { return entries_; }
+  /// Whether the graph declares it.
+  bool is_own(std::string_view entry) const;
+  /// Whether it computes with the means that training keeps.
+  bool is_averaged(std::string_view entry) const;
   const graph::SizeValues& bounds() const noexcept { return bounds_; }
   const graph::Graph& graph() const noexcept { return graph_; }
   /// What an entry runs. Throws Error as graph::at_sizes does.

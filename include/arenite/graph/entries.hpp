@@ -2,10 +2,14 @@
 //
 //   entry predict = $9;
 //   entry decode(keeps=[$10]) = $9, $12;
+//   entry sample(mode=train) = $9;
+//   entry best(averaged) = $9;
 //
 // An entry has outputs of its own, and runs what these need and nothing else: labels that only a
-// loss reads are no inputs of `predict`. It is an evaluation. Of what persists it makes the new
-// versions that its outputs are made of, and those that it says it keeps.
+// loss reads are no inputs of `predict`. It is an evaluation, unless it says that ops that differ
+// by mode are what they are in training. Of what persists it makes the new versions that its
+// outputs are made of, and those that it says it keeps. Averaged, it computes with the means of
+// parameters.
 #pragma once
 
 #include <arenite/graph/graph.hpp>
@@ -20,8 +24,9 @@ namespace arenite::graph {
 /// has (train, evaluate, averaged), and no other entry's.
 void check_entry_name(const Graph& graph, std::string_view name);
 
-/// The graph of an entry: all declared values, and the ops that it needs. Throws Error on an entry
-/// that there is not, and on a value to be kept that is no new version of what persists.
+/// The graph of an entry, and it alone: all declared values, and the ops that it needs. Throws
+/// Error on an entry that there is not, on a value to be kept that is no new version of what
+/// persists, and on means where training keeps none.
 Graph at_entry(const Graph& graph, const OperatorTable& table, std::string_view name);
 
 /// Declared inputs that an op reads, or that are outputs, in the order of their declarations.

@@ -158,11 +158,16 @@ struct Training : UpdateRule {
   std::vector<ValueId> parameters;
 };
 
+/// What a program is for, as far as ops differ by it.
+enum class Mode : std::uint8_t { train, evaluate };
+
 /// A way to run a graph besides its own outputs: see entries.hpp.
 struct Entry {
   std::string name;
   std::vector<ValueId> outputs;
-  std::vector<ValueId> keeps;  ///< new versions of what persists
+  std::vector<ValueId> keeps = {};  ///< new versions of what persists
+  Mode mode = Mode::evaluate;
+  bool averaged = false;  ///< of the means that training keeps, in place of the parameters
 };
 
 class Graph {
@@ -213,7 +218,7 @@ class Graph {
   std::vector<ValueId> outputs;
 
   std::optional<Training> training;
-  /// Of front ends' graphs: passes see one entry at a time.
+  /// Of front ends' graphs: passes see one entry at a time, and forget it once its mode is there.
   std::vector<Entry> entries;
 
  private:

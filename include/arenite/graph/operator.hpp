@@ -203,9 +203,6 @@ struct FormulaOf {
   std::function<Attributes(const ElementFormula&)> attributes;
 };
 
-/// What a program is for, as far as ops differ by it.
-enum class Mode : std::uint8_t { train, evaluate };
-
 /// An op that is another one in each mode, as the pass `apply_mode` asks what it is in one. What
 /// takes its place is appended to a graph in which its operands are there already.
 struct ModeContext {
@@ -218,6 +215,8 @@ struct ModeContext {
   /// An int64 [1]: how many samples training has drawn before this batch. A program that asks for
   /// it is given it in each step.
   std::function<ValueId()> position;
+  /// Whether new versions of what persists are wanted; else the old ones may stand for them.
+  bool keeps = true;
   /// For the op to set: what it makes of a sample depends on all of the batch, by its own meaning.
   bool needs_whole_batch = false;
 };

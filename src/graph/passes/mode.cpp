@@ -4,6 +4,8 @@
 
 #include "src/graph/passes/batch_forms.hpp"
 #include "src/graph/passes/rebuild.hpp"
+#include "src/graph/values.hpp"
+#include "src/graph/versions.hpp"
 
 #include <algorithm>
 #include <map>
@@ -18,6 +20,7 @@ class ModeRewriter {
       : graph_(graph), mode_(mode), remarks_(remarks) {
     const std::vector<BatchAxis> axes = batch_axes(graph);
     if (!axes.empty()) samples_ = axes.front().rows;
+    if (!graph.entries.empty()) read_ = values_read(graph);
   }
 
   bool replace(OpId id, std::vector<ValueId>& map, Builder& builder) {
@@ -30,7 +33,8 @@ class ModeRewriter {
                         .operands = mapped(op.operands, map),
                         .number = numbers_[std::string(op.name())]++,
                         .samples = samples_,
-                        .position = [&] { return position(builder); }};
+                        .position = [&] { return position(builder); },
+                        .keeps = keeps(op)};
     const std::vector<ValueId> made = in_place_of(id, context);
     for (std::size_t i = 0; i < op.results.size(); ++i) {
       const bool is_operand =
@@ -60,6 +64,18 @@ class ModeRewriter {
     }
   }
 
+  /// An entry says what it keeps, and may read more; whatever else runs keeps all.
+  bool keeps(const Op& op) const {
+    if (graph_.entries.empty()) return true;
+    const auto is_wanted = [&](ValueId id) {
+      return std::ranges::count(graph_.entries.front().keeps, id) > 0 || read_[id.index];
+    };
+    bool any = false;
+    for_each_renewed(
+        op, [&](std::size_t result, std::size_t) { any = any || is_wanted(op.results[result]); });
+    return any;
+  }
+
   void take_after(ValueId original, Graph& target, ValueId made) const {
     copy_placement(graph_, original, target, made);
     target[made].name = graph_[original].name;
@@ -81,6 +97,7 @@ class ModeRewriter {
   std::int64_t samples_ = 0;
   std::map<std::string, std::int64_t> numbers_;  // by operator: of those so far
   ValueId position_;
+  std::vector<bool> read_;  // of an entry's graph
   ModeApplied applied_;
 };
 

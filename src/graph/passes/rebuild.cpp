@@ -165,6 +165,11 @@ Graph rebuild(const Graph& source, const OperatorTable& table, std::span<const O
     target.training->loss = map[source.training->loss.index];
     target.training->parameters = mapped(source.training->parameters, map);
   }
+  for (Entry entry : source.entries) {
+    entry.outputs = mapped(entry.outputs, map);
+    entry.keeps = mapped(entry.keeps, map);
+    target.entries.push_back(std::move(entry));
+  }
   verify_pass(target);
   return target;
 }
