@@ -23,7 +23,7 @@ from .errors import (
 )
 from .graph import Update as Update
 from .interop import from_dlpack as from_dlpack
-from .model import Model as Model, compile as compile, compile_script as compile_script
+from .model import Model as Model, compile as compile, compile_script as compile_script, entry as entry
 from .nn import manual_seed as manual_seed
 from .plan import Plan as Plan
 from .script import to_script as to_script

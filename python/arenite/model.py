@@ -339,6 +339,27 @@ def _outputs(outputs: Any) -> Tuple[Any, List[Tensor]]:
     return form, tensors
 
 
+class EntryOf(NamedTuple):
+    """Outputs, and what scripts say of their entry."""
+
+    outputs: Any
+    settings: str
+
+
+def entry(outputs: Any, *, mode: str = "evaluate", averaged: bool = False) -> EntryOf:
+    """For `compile(…, entries={name: entry(…)})`.
+
+    outputs: as those of `compile`
+    mode: "train": dropout drops and batch norm takes the batch's statistics, but nothing is kept
+    averaged: of the means of parameters that `train(…, average=…)` keeps
+    """
+    if mode not in ("train", "evaluate"):
+        raise InvalidError(f"mode {mode!r} of an entry; expected 'train' or 'evaluate'")
+    words = ["mode=train"] if mode == "train" else []
+    words += ["averaged"] if averaged else []
+    return EntryOf(outputs, f"({', '.join(words)})" if words else "")
+
+
 def compile(
     outputs: Any,
     inputs: Optional[Sequence[Tensor]] = None,
@@ -362,14 +383,16 @@ def compile(
     names: for parameters and buffers that have no name of their own; else they are named and
         counted.
     entries: other outputs, by name, for runs of only what these need: `entries={"predict": y}` is
-        `model.entries["predict"](x)`.
+        `model.entries["predict"](x)`. `entry(y, mode="train")` says more of one.
     options: compute, shards, lanes, at_once, sizes: see `Options`.
     """
     form, tensors = _outputs(outputs)
-    forms, others = {}, {}
+    forms, others, settings = {}, {}, {}
     for name, its in (entries or {}).items():
         if not isinstance(name, str):
             raise InvalidTypeError(f"an entry named {name!r}; expected a text")
+        if isinstance(its, EntryOf):
+            settings[name], its = its.settings, its.outputs
         forms[name], others[name] = _outputs(its)
     updates = list(updates) if isinstance(updates, (list, tuple)) else [updates]
     for update in updates:
@@ -379,7 +402,7 @@ def compile(
             )
     given = None if inputs is None else _check_inputs(inputs)
     suggested = {tensor.node: name for tensor, name in (names or {}).items()}
-    script = script_of(tensors, given or (), updates, suggested, entries=others)
+    script = script_of(tensors, given or (), updates, suggested, entries=others, settings=settings)
     if given is not None and len(script.inputs) > len(given):
         missing = [name for name in script.inputs if name not in {node.name for node in given}]
         raise InvalidError(

@@ -169,6 +169,7 @@ def script_of(
     suggested: Optional[Mapping[Node, str]] = None,
     sizes: Optional[Mapping[str, int]] = None,
     entries: Optional[Mapping[str, Sequence[Any]]] = None,
+    settings: Optional[Mapping[str, str]] = None,
 ) -> Script:
     """The script that computes the outputs, tensors, and does the updates.
 
@@ -176,6 +177,7 @@ def script_of(
     suggested: names of declarations that have none of their own.
     sizes: what named sizes are; others are left open.
     entries: outputs of other ways to run it, by name.
+    settings: what scripts say of these besides, "(mode=train)".
     """
     inputs = list(inputs)
     ends = [tensor.node for tensor in outputs] + [update.node for update in updates]
@@ -190,7 +192,8 @@ def script_of(
     printer.block(None)
     for name, its in (entries or {}).items():
         found = ", ".join(map(printer.reference, its)) or "_"
-        printer.lines.append(f"entry {quote(name)} = {found};")
+        said = (settings or {}).get(name, "")
+        printer.lines.append(f"entry {quote(name)}{said} = {found};")
     results = ", ".join(map(printer.reference, outputs)) or "_"
     printer.lines.append(f"result = {results};")
     kept = _kept_names(names)

@@ -37,6 +37,8 @@ class Trainer:
     inputs: the shape of one sample, without the batch, as (28, 28, 1), or an arenite.input with it;
         None: that of the first samples given
     batch: samples a step
+    accumulate: so many batches are one step, whose gradients are added up: the bits of one batch
+        of all their samples in so many shards, of which only those under way need memory
     options: compute, shards, lanes, at_once: see `arenite.Options`
 
     The last batch of an epoch, where the samples do not divide evenly, is a smaller size of the same
@@ -63,6 +65,7 @@ class Trainer:
         groups: Sequence[Group] = (),
         average: Optional[Average] = None,
         check_loss: bool = True,
+        accumulate: int = 1,
         **options: Any,
     ):
         Options(**options)  # which refuses what there is not
@@ -88,6 +91,14 @@ class Trainer:
         }
         settings_of(**self._settings)
         self.batch = integer("batch", batch, least=1)
+        if integer("accumulate", accumulate, least=1) > 1:
+            given = options.get("shards", 1)
+            shards = accumulate * (1 if given in (None, "auto") else int(given))
+            if shards > 64:
+                raise InvalidError(
+                    f"gradients of {shards} shards added up; expected at most 64 in all"
+                )
+            options["shards"], self.batch = shards, self.batch * accumulate
         self._session, self._options = session, options
         self._sample: Optional[Tuple[int, ...]] = None
         self._input_name = "x"

@@ -241,6 +241,28 @@ class Entries(testing.TestCase):
         self.assertEqual(model.entries["half"]([-1, 1]).tolist(), [0, 1])
         self.assertEqual(len(model([-1, 1])), 2)
 
+    def test_may_be_as_in_training(self):
+        x = arenite.input("x", (8, 32))
+        y = arenite.nn.Dropout(0.5)(x)
+        model = arenite.compile(y, entries={"sample": arenite.entry(y, mode="train")})
+        ones = np.ones((8, 32), np.float32)
+        first, second = (model.entries["sample"](ones) for _ in range(2))
+        self.assertEqual(set(first.flat), {0, 2})
+        self.assertTrue((first != second).any())
+        self.assertTrue((model(ones) == 1).all())
+
+    def test_may_compute_with_means(self):
+        weight = arenite.parameter(np.ones(1, np.float32), name="weight")
+        loss = (arenite.input("x", (1,)) * weight).sum()
+        step = arenite.train(loss, arenite.optim.SGD(1.0), average=arenite.optim.Average())
+        model = arenite.compile(
+            loss, updates=[step], entries={"mean": arenite.entry(loss, averaged=True)}
+        )
+        for _ in range(2):
+            model.train_step([1.0])
+        self.assertEqual(float(model.entries["mean"]([1.0])), -0.5)
+        self.assertEqual(float(model([1.0])), -1)
+
     def test_refuse(self):
         predict = self.model.entries["predict"]
         with self.raises(TypeError, "an unknown input 'label'; expected x"):
@@ -254,6 +276,8 @@ class Entries(testing.TestCase):
             arenite.compile(y, entries={3: y})
         with self.assertRaisesRegex(ValueError, "an entry named 'train'; expected another name"):
             arenite.compile(y, entries={"train": y})
+        with self.raises(ValueError, "mode 'test' of an entry; expected 'train' or 'evaluate'"):
+            arenite.entry(y, mode="test")
 
 
 class Scripts(testing.TestCase):

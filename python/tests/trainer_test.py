@@ -51,6 +51,18 @@ class Steps(testing.TestCase):
         with self.assertRaisesRegex(arenite.InvalidError, r"the option 'shard'; .*did you mean 'shards'\?"):
             arenite.Trainer(two_layers(), optimizer=SGD(0.1), shard=2)
 
+    def test_batches_add_up_to_one_in_shards(self):
+        x, y = samples(16)
+        bits = []
+        for options in {"batch": 4, "accumulate": 4}, {"batch": 16, "shards": 4}:
+            network = two_layers()
+            trainer = arenite.Trainer(network, optimizer=SGD(0.1, momentum=0.9), **options)
+            trainer.fit(x, y, epochs=3, shuffle=False)
+            bits.append([value.tobytes() for value in network.state_dict().values()])
+        self.assertEqual(bits[0], bits[1])
+        with self.raises(ValueError, "gradients of 80 shards added up; expected at most 64 in all"):
+            arenite.Trainer(two_layers(), optimizer=SGD(0.1), shards=8, accumulate=10)
+
     def assertSame(self, network, reference):
         for found, wanted in zip(network.state_dict().values(), reference.values):
             self.assertClose(found, wanted, 1e-5)
