@@ -27,7 +27,7 @@ using graph::ValueId;
 constexpr std::byte poison_byte{0xff};
 constexpr std::size_t task_sets = 2;
 
-/// Workers flush denormals; bits are to be theirs.
+/// CPU workers flush denormals, devices keep them; bits are to be theirs.
 class FlushedDenormals {
  public:
 #if defined(__SSE__)
@@ -73,6 +73,7 @@ struct BoundOp {
     bool reads = false;
   };
   runtime::KernelFunction run = nullptr;
+  bool on_cpu = true;
   std::vector<void*> operands, results;
   runtime::KernelCall call;
   std::vector<Use> uses;  // each storage once
@@ -96,7 +97,6 @@ class Machine {
   }
 
   Trace run(std::span<const Event> order) {
-    const FlushedDenormals like_a_worker;
     steps_.resize(program_.steps.size());
     submit_ready();
     for (const Event& event : order) {
@@ -180,7 +180,10 @@ class Machine {
       if (first != program_.state.end()) std::ranges::copy(first->second, place.data);
     }
     for (const graph::Task& task : spec.schedule.tasks) {
-      for (OpId id : task.ops) bind_op(graph, id, kernels[id.index], set);
+      for (OpId id : task.ops) {
+        bind_op(graph, id, kernels[id.index], set);
+        set.ops[id.index].on_cpu = task.space.device == DeviceKind::cpu;
+      }
     }
   }
 
@@ -258,7 +261,12 @@ class Machine {
       if (std::exchange(place.fresh, false) && poison_ && place.poisonable && !use.reads)
         std::fill_n(place.data, place.bytes, poison_byte);
     }
-    op.run(op.call);
+    if (op.on_cpu) {
+      const FlushedDenormals like_a_worker;
+      op.run(op.call);
+    } else {
+      op.run(op.call);
+    }
     for (const BoundOp::Use& use : op.uses) {
       Place& place = set.places[use.storage];
       if (--place.left == 0 && poison_ && place.dies)
