@@ -117,15 +117,6 @@ class RandomNetwork {
     };
   }
 
-  /// Squares of what it leaves of a gradient, which other optimizers keep, may be too small to be
-  /// normal: a processor takes them for 0, a device does not.
-  nn::Layer dropout() {
-    return [this, layer = nn::dropout(modes_.of({0.1, 0.5}))](nn::ModelBuilder& model,
-                                                              graph::ValueId x) {
-      return optimizer_.optimizer->name.starts_with("sgd") ? layer(model, x) : x;
-    };
-  }
-
   void add_layers() {
     std::vector<nn::Layer> layers;
     const auto try_layer = [&](nn::Layer layer) {
@@ -146,7 +137,7 @@ class RandomNetwork {
                                   .bias = draw_.chance(80),
                                   .init = nn::WeightInit::he}));
       if (draw_.chance(70)) layers.push_back(nn::relu());
-      if (modes_.chance(40)) layers.push_back(dropout());
+      if (modes_.chance(40)) layers.push_back(nn::dropout(modes_.of({0.1, 0.5})));
     }
     classes_ = draw_.between(2, 10);
     layers.push_back(nn::dense(classes_));
