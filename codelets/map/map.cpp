@@ -232,12 +232,20 @@ Results infer_named(const OpView& op, const expr::Formula& formula) {
     }
   }
   expect_numbers(op, formula);
-  const expr::Expression& standard = formula.standard(type_of(op.operand(0).type));
+  const expr::Expression made =
+      formula.with(type_of(op.operand(0).type), numbers_of(op.attributes(), formula));
+  if (made.operands().size() != op.operand_count() || made.reduces() != formula.is_of_rows) {
+    fail({.found = "numbers of " + formula.name + " with which it " +
+                   (made.reduces() == formula.is_of_rows ? "leaves out an operand"
+                    : made.reduces()                     ? "reduces rows"
+                                                         : "reduces nothing"),
+          .expected = "numbers with which it is as with those that it has unless said"});
+  }
   const Shape shape = shape_of_all(op);
-  expect_axes_of(standard, shape);
+  expect_axes_of(made, shape);
   Results results;
-  for (std::size_t i = 0; i < standard.results().size(); ++i)
-    results.push_back({dtype_of(standard.result_type(i)), shape});
+  for (std::size_t i = 0; i < made.results().size(); ++i)
+    results.push_back({dtype_of(made.result_type(i)), shape});
   return results;
 }
 
@@ -300,21 +308,19 @@ std::optional<graph::OfShare> share_of_elements(const OpView& op, const graph::S
   return all_rows(op, op.attributes());
 }
 
+std::optional<graph::OfShare> share_of_numbered(const OpView& op, const graph::Share& share) {
+  const expr::Expression made = op.op().definition->formula(op).expression;
+  const bool numbers_rows = std::ranges::any_of(made.nodes(), [](const expr::Node& node) {
+    return node.function == expr::Function::index && node.payload == 0;
+  });
+  return numbers_rows ? std::nullopt : share_of_elements(op, share);
+}
+
 graph::ElementFormula formula_named(std::string_view name, std::initializer_list<double> numbers) {
   return {expr::find_formula(name)->with(expr::Type::float32, std::span(numbers))};
 }
 
 namespace {
-
-bool numbers_rows(const expr::Expression& formula) {
-  return std::ranges::any_of(formula.nodes(), [](const expr::Node& node) {
-    return node.function == expr::Function::index && node.payload == 0;
-  });
-}
-
-std::optional<graph::OfShare> map_of_share(const OpView& op, const graph::Share& share) {
-  return numbers_rows(parsed(op)) ? std::nullopt : share_of_elements(op, share);
-}
 
 graph::ElementFormula formula_of(const OpView& op, const expr::Formula& formula) {
   graph::ElementFormula made{
@@ -341,13 +347,10 @@ graph::OperatorDefinition formula_operator(std::shared_ptr<const expr::Formula> 
       .formula = [formula](const OpView& op) { return formula_of(op, *formula); },
       .cost = map_cost,
       .simplify = simplify};
-  if (formula->is_of_rows) {
-    definition.of_share = share_of_groups;
-  } else if (!numbers_rows(formula->standard(expr::Type::float32))) {
-    definition.of_share = share_of_elements;
-  }
+  definition.of_share = formula->is_of_rows ? share_of_groups : share_of_numbered;
+  const bool is_row = expr::find_formula(formula->name) != nullptr;
   const expr::Formula* gradient = expr::find_formula(formula->name + "_grad");
-  if (gradient != nullptr && gradient->is_of_rows)
+  if (is_row && gradient != nullptr && gradient->is_of_rows)
     definition.gradient = [gradient](graph::GradientContext& context) {
       stated_gradient(context, *gradient);
     };
@@ -368,7 +371,7 @@ void register_map(Registry& registry) {
                 .cost = map_cost,
                 .simplify = simplify,
                 .does = graph::FormulaOf{.reduces = false, .attributes = attributes_of},
-                .of_share = map_of_share},
+                .of_share = share_of_numbered},
                map_kernels());
   for (const expr::Formula& formula : expr::formulas()) {
     if (formula.is_operator)

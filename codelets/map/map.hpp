@@ -50,6 +50,8 @@ void stated_gradient(graph::GradientContext& context, const expr::Formula& formu
 graph::Cost map_cost(const OpView& op);
 /// Some rows of the results are made of the same rows of operands that have them; others are whole.
 std::optional<graph::OfShare> share_of_elements(const OpView& op, const graph::Share& share);
+/// The same, unless it knows in which row it is.
+std::optional<graph::OfShare> share_of_numbered(const OpView& op, const graph::Share& share);
 /// A formula of formulas.def, of float32.
 graph::ElementFormula formula_named(std::string_view name, std::initializer_list<double> numbers);
 /// A formula's numbers are attributes. Throws Error where an op's are out of range.

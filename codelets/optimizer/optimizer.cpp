@@ -41,6 +41,12 @@ Results infer(const OpView& op, const Formula& formula) {
     fail({.found = std::to_string(op.operand_count()) + " operands",
           .expected = std::to_string(wanted) + " with these numbers"});
   }
+  if (made.reduces() != formula.is_of_rows) {
+    fail({.found = "numbers of " + formula.name + " with which it reduces " +
+                   (made.reduces() ? "a weight" : "nothing"),
+          .expected = "numbers with which it is as with those that it has unless said"});
+  }
+  expect_axes_of(made, op.operand(0).shape);
   Results versions;
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
     if (is_renewed(formula, i)) versions.push_back({DType::float32, op.operand(0).shape});
@@ -82,7 +88,7 @@ graph::OperatorDefinition optimizer(std::shared_ptr<const Formula> formula) {
       .infer = [formula](const OpView& op) { return infer(op, *formula); },
       .formula = [formula](const OpView& op) { return formula_of(op, *formula); },
       .cost = map_cost};
-  if (!formula->is_of_rows) definition.of_share = share_of_elements;
+  if (!formula->is_of_rows) definition.of_share = share_of_numbered;
   for (std::size_t i = 0; i < formula->operands.size(); ++i) {
     const bool has_version = is_renewed(*formula, i);
     // Numbers may make some of what is new in each step the same: `infer` knows how many there are.

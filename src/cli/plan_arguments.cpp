@@ -67,8 +67,9 @@ void add_input(Command& plan, PlanArguments& a) {
               "a table: a CSV with the columns id, lower, upper (or end, inclusive) and size; "
               "optional are alignment, space, alias, gaps and offset\n"
               "a graph script: what a model of it takes, one training step of it where it trains; "
-              "kernels that it names are kept. A file is a script if its name does not end with "
-              ".csv and it begins with $, # or result =\n" +
+              "kernels that it names are kept. A file is a script if its name ends with .arenite, "
+              "or "
+              "not with .csv and it begins with $, #, formula or result =\n" +
                   fmt::format("model:NAME?batch=64&mode=train, a step of a model as "
                               "`arenite train` plans it, with mode train or inference. Models "
                               "are {}",

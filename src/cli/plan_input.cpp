@@ -118,7 +118,7 @@ bool is_script(std::string_view path, std::string_view text) noexcept {
     text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   };
   skip_blanks();
-  if (text.starts_with('$') || text.starts_with('#') || text.starts_with("formula ")) return true;
+  if (text.starts_with('$') || text.starts_with('#') || text.starts_with("formula")) return true;
   constexpr std::string_view result = "result";
   if (!text.starts_with(result)) return false;
   text.remove_prefix(result.size());

@@ -9,6 +9,7 @@
 #include "src/base/nearest.hpp"
 #include "src/expr/functions.hpp"
 #include "src/expr/lexer.hpp"
+#include "src/expr/scalar.hpp"
 
 namespace arenite::expr {
 namespace {
@@ -206,27 +207,60 @@ class Parser {
       if (const auto number = of_numbers(function, sources)) return *number;
     }
     if (rounds_) {
+      if (const auto made = of_given_numbers(function, sources)) return *made;
       if (const auto rounded = with_one_type(sources))
         return built(at, [&] { return builder_.apply(function, *rounded); });
     }
     return built(at, [&] { return builder_.apply(function, sources); });
   }
 
-  /// None: they are not of both float32 and float64.
-  std::optional<std::vector<Term>> with_one_type(std::span<const Term> sources) {
-    const auto is = [&](Type type) {
-      return [this, type](const Term& term) {
-        return !term.is_number() && builder_[term.node()].type == type;
-      };
-    };
-    if (std::ranges::none_of(sources, is(Type::float32)) ||
-        std::ranges::none_of(sources, is(Type::float64)))
+  /// Parameters that are numbers are not written where they stand, and so functions of them alone
+  /// are done in float64. None: it is no such function.
+  std::optional<Term> of_given_numbers(Function function, std::span<const Term> sources) {
+    const FunctionInfo& f = info(function);
+    if (sources.size() != f.sources || f.sources == 0 ||
+        !std::ranges::all_of(sources, &Term::is_number) || !takes(f, Type::float64) ||
+        is_reduction(function) || f.is(draws) || f.is(places))
       return std::nullopt;
+    std::vector<std::uint64_t> payloads;
+    for (const Term& source : sources) payloads.push_back(payload_of(source.real()));
+    const Type type = f.is(predicate) ? Type::boolean : Type::float64;
+    const std::uint64_t made =
+        apply_scalar({.function = function, .type = type}, Type::float64, payloads);
+    if (type == Type::boolean) return Term(builder_.constant(type, value_of<bool>(made) ? 1 : 0));
+    return Term(value_of<double>(made));
+  }
+
+  /// Rounds what float64 parameters and numbers alone make. None: there is no such source beside a
+  /// float32.
+  std::optional<std::vector<Term>> with_one_type(std::span<const Term> sources) {
+    const auto is_node = [&](const Term& term, Type type) {
+      return !term.is_number() && builder_[term.node()].type == type;
+    };
     std::vector<Term> rounded(sources.begin(), sources.end());
+    bool has_float32 = false, has_rounded = false;
     for (Term& term : rounded) {
-      if (is(Type::float64)(term)) term = builder_.cast(Type::float32, term);
+      has_float32 = has_float32 || is_node(term, Type::float32);
+      if (!is_node(term, Type::float64) || !is_given(term.node())) continue;
+      term = builder_.cast(Type::float32, term);
+      has_rounded = true;
     }
-    return rounded;
+    return has_float32 && has_rounded ? std::optional(std::move(rounded)) : std::nullopt;
+  }
+
+  /// Of float64 parameters and numbers alone.
+  bool is_given(NodeId id) {
+    for (auto next = static_cast<NodeId>(is_given_.size()); next <= id; ++next) {
+      const Node& node = builder_[next];
+      const auto sources = sources_of(node);
+      const bool is_leaf = node.function == Function::constant ||
+                           (node.function == Function::operand && node.type == Type::float64);
+      is_given_.push_back(is_leaf || (!sources.empty() && !is_reduction(node.function) &&
+                                      std::ranges::all_of(sources, [&](NodeId source) {
+                                        return is_given_[source];
+                                      })));
+    }
+    return is_given_[id];
   }
 
   void define() {
@@ -404,7 +438,8 @@ class Parser {
   Lexer lexer_;
   Token token_, next_;
   std::span<const Parameter> parameters_;
-  bool rounds_ = false;  // a float64 where it meets a float32
+  bool rounds_ = false;         // what float64 parameters make, where it meets a float32
+  std::vector<bool> is_given_;  // by node
   Builder builder_;
   std::vector<Value> operands_;
   std::unordered_map<std::string_view, Name> names_;
@@ -419,7 +454,20 @@ Expression parse(std::string_view text, std::span<const Type> operands) {
 }
 
 Expression parse_named(std::string_view text, std::span<const Parameter> parameters) {
-  return Parser(text, parameters).body();
+  try {
+    return Parser(text, parameters).body();
+  } catch (const Error& error) {
+    // Operands have names here.
+    ErrorText said = error.text();
+    std::size_t number = 0;
+    for (const Parameter& parameter : parameters) {
+      if (!std::holds_alternative<Type>(parameter.is)) continue;
+      const std::string found = "operand $" + std::to_string(++number) + ",";
+      const std::size_t at = said.found.find(found);
+      if (at != said.found.npos) said.found.replace(at, found.size(), "'" + parameter.name + "',");
+    }
+    throw Error(said);
+  }
 }
 
 std::size_t operand_count(std::string_view text) {

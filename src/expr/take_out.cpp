@@ -30,7 +30,8 @@ class Taker {
     std::vector<Value> results;
     for (const NodeId result : whole_.results()) {
       if (!copies_[result]) {
-        fail({.found = "a result that is the same for all elements",
+        fail({.found = "result " + std::to_string(results.size() + 1) +
+                       ", which is the same for all elements",
               .expected = "one that is made of them"});
       }
       results.push_back(*copies_[result]);
@@ -42,6 +43,7 @@ class Taker {
   /// Of that operand and constants.
   bool is_of(const Node& node, std::size_t operand) const {
     if (node.function == Function::operand) return node.payload == operand;
+    if (is_reduction(node.function)) return false;
     bool any = false;
     for (const NodeId source : sources_of(node)) {
       if (!is_once_[source] && whole_[source].function != Function::constant) return false;

@@ -6,6 +6,9 @@
 #include "src/expr/take_out.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <map>
+#include <mutex>
 #include <utility>
 
 namespace arenite::expr {
@@ -13,11 +16,32 @@ namespace {
 
 constexpr std::string_view step = "step";
 
+/// Passes ask again and again: of some numbers it is known what they make.
+class Known {
+ public:
+  template <class Make>
+  Expression find(Type type, std::span<const double> given, Make make) {
+    constexpr std::size_t most = 64;
+    std::pair<Type, std::vector<std::uint64_t>> key{type, {}};
+    for (const double number : given) key.second.push_back(std::bit_cast<std::uint64_t>(number));
+    const std::lock_guard lock(mutex_);
+    const auto found = all_.find(key);
+    if (found != all_.end()) return found->second;
+    if (all_.size() == most) all_.clear();
+    return all_.emplace(key, make()).first->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<Type, std::vector<std::uint64_t>>, Expression> all_;  // by bits
+};
+
 struct Text {
   std::vector<std::string> operands;
   std::vector<Formula::Number> numbers;
   std::string text;
   bool is_optimizer = false;
+  std::shared_ptr<Known> known = std::make_shared<Known>();
 
   bool has_step() const { return is_optimizer && operands.back() == step; }
   /// Those of an optimizer's weight.
@@ -35,7 +59,11 @@ struct Text {
     return take_out(read(Type::float32, given), operands.size() - 1);
   }
   Expression made(Type type, std::span<const double> given) const {
-    return has_step() ? parted(given).rest : read(type, given);
+    return known->find(type, given,
+                       [&] { return has_step() ? parted(given).rest : read(type, given); });
+  }
+  Expression once(std::span<const double> given) const {
+    return known->find(Type::int64, given, [&] { return parted(given).once; });  // of steps
   }
 };
 
@@ -64,7 +92,7 @@ void expect_elements(const Expression& made) {
 }
 
 std::shared_ptr<const Formula> each_step(const Formula& of, const Text& text) {
-  const auto once = [text](Type, std::span<const double> given) { return text.parted(given).once; };
+  const auto once = [text](Type, std::span<const double> given) { return text.once(given); };
   std::vector<double> standards;
   for (const auto& number : text.numbers) standards.push_back(number.standard);
   const Expression standard = once({}, standards);

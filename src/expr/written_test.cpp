@@ -45,6 +45,18 @@ TEST(NamedParameters, RoundWhatIsFloat64WhereItMeetsAFloat32) {
             parse("fma($1, float32($2), 1)", std::array{f32, f64}));
 }
 
+TEST(NamedParameters, RoundNothingElse) {
+  EXPECT_EQ(error("float64(x) * x", {{"x", f32}}),
+            "expression:1:12: argument 2 of type float32 in '*'; expected float64, as the others");
+}
+
+TEST(NamedParameters, AreNumbersOfFunctions) {
+  EXPECT_EQ(read("x * sqrt(beta) + pow(beta, 2)", {{"x", f32}, {"beta", 4.0}}),
+            parse("$1 * 2 + 16", std::array{f32}));
+  EXPECT_EQ(read("select(beta > 1, x, -x)", {{"x", f32}, {"beta", 4.0}}),
+            parse("yield $1", std::array{f32}));
+}
+
 TEST(NamedParameters, AreAllRead) {
   EXPECT_EQ(error("x + 1", {{"x", f32}, {"beta", 1.0}}),
             "expression:1:1: a formula that does not read 'beta'; expected one that reads all its "
@@ -85,7 +97,7 @@ TEST(TakeOut, PartsWhatIsOfOneOperandAlone) {
   EXPECT_EQ(error_of([] {
               take_out(parse("yield $1, float32($2)", std::array{f32, f64}), 1);
             }),
-            "a result that is the same for all elements; expected one that is made of them");
+            "result 2, which is the same for all elements; expected one that is made of them");
 }
 
 const std::vector<std::string> adam_operands{"w", "gradient", "learning_rate", "m", "s", "step"};
@@ -148,6 +160,8 @@ TEST(Written, SaysWhatIsWrong) {
   EXPECT_EQ(error({"x", "y"}, "x + 1"),
             "expression:1:1: a formula that does not read 'y'; expected one that reads all its "
             "parameters");
+  EXPECT_EQ(error({"x", "y"}, "select(1 > 2, y, x)"),
+            "expression:1:1: 'y', which no result needs; expected operands that are needed");
 }
 
 }  // namespace

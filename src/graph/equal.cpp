@@ -87,12 +87,14 @@ class Comparison {
   bool training() {
     const auto &x = a_.training, &y = b_.training;
     if (!x || !y) return !x == !y || differ("training", x ? "some" : "none", y ? "some" : "none");
-    return same("the optimizer", "{}", x->optimizer->name, y->optimizer->name) &&
-           ((x->optimizer->written == y->optimizer->written &&
-             x->learning_rate == y->learning_rate && x->schedule == y->schedule &&
-             x->clip_value == y->clip_value && x->clip_norm == y->clip_norm &&
-             same_bits(x->attributes, y->attributes) && x->groups == y->groups &&
-             x->averaging == y->averaging && x->check_loss == y->check_loss) ||
+    const auto name = [](const auto& optimizer) { return optimizer ? optimizer->name : ""; };
+    const auto text = [](const auto& optimizer) { return optimizer ? optimizer->written : ""; };
+    return same("the optimizer", "{}", name(x->optimizer), name(y->optimizer)) &&
+           ((text(x->optimizer) == text(y->optimizer) && x->learning_rate == y->learning_rate &&
+             x->schedule == y->schedule && x->clip_value == y->clip_value &&
+             x->clip_norm == y->clip_norm && same_bits(x->attributes, y->attributes) &&
+             x->groups == y->groups && x->averaging == y->averaging &&
+             x->check_loss == y->check_loss) ||
             differ("the optimizer", "attributes", "others")) &&
            uses("loss", {x->loss}, {y->loss}) && uses("parameters", x->parameters, y->parameters);
   }

@@ -16,8 +16,8 @@ const std::vector<Declaration>& declarations() {
 
 bool needs_quotes(std::string_view name) noexcept {
   // Words of the grammar, present and foreseen.
-  constexpr std::array<std::string_view, 7> reserved{"_",     "result", "Tensor", "else",
-                                                     "yield", "grad",   "train"};
+  constexpr std::array<std::string_view, 9> reserved{"_",    "result", "Tensor", "else",   "yield",
+                                                     "grad", "train",  "entry",  "formula"};
   const auto& declared = declarations();
   return !is_name(name) || std::find(reserved.begin(), reserved.end(), name) != reserved.end() ||
          std::any_of(declared.begin(), declared.end(),

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "src/graph/notes.hpp"
 #include "src/graph/parser.hpp"
+#include "src/graph/words.hpp"
 
 namespace arenite::graph {
 
@@ -18,10 +20,7 @@ WrittenFormula Parser::written_formula() {
     const bool is_number = !made.numbers.empty() || (token_.is('=') && !made.operands.empty());
     if (is_number) {
       expect('=', own + ", as operands stand before numbers");
-      const Token given = token_;
       made.numbers.emplace_back(own, number());
-      if (!std::isfinite(made.numbers.back().second))
-        lexer_.refuse(given.position, own + "=" + describe(given), "a finite number");
     } else {
       made.operands.push_back(own);
     }
@@ -59,6 +58,13 @@ std::shared_ptr<const OperatorDefinition> Parser::find_operator(const std::strin
   return known != written_.end() ? known->second : builder_.table().find(name);
 }
 
+void check_optimizer(const OperatorDefinition& definition) {
+  if (definition.is_optimizer()) return;
+  fail({.found = "formula '" + definition.name + "', which is no optimizer",
+        .expected = "operands (weight, gradient, learning_rate, …), of which the second and third "
+                    "are called so"});
+}
+
 std::string to_string(const WrittenFormula& formula) {
   std::string text = "formula " + formula.name + "(";
   const char* comma = "";
@@ -75,9 +81,18 @@ WrittenFormula parse_formula(std::string_view declaration) {
 
 std::shared_ptr<const OperatorDefinition> define(const OperatorTable& table,
                                                  const WrittenFormula& formula) {
-  if (!is_name(formula.name)) {
+  if (needs_quotes(formula.name) || operator_of(formula.name) != formula.name) {
     fail({.found = "a formula named " + quote(formula.name),
-          .expected = "letters, digits, '_' and '.'"});
+          .expected = "letters, digits, '_' and '.', and no word of scripts"});
+  }
+  if (formula.operands.empty()) {
+    fail({.found = "formula '" + formula.name + "' of no operand", .expected = "at least one"});
+  }
+  for (const auto& [name, standard] : formula.numbers) {
+    if (std::isfinite(standard)) continue;
+    fail({.found = name + "=" + to_string(AttributeValue(standard)) + " of formula '" +
+                   formula.name + "'",
+          .expected = "a finite number"});
   }
   if (formula.text.find_first_of("{}") != std::string::npos)
     fail({.found = "a brace in formula '" + formula.name + "'", .expected = "none"});
@@ -90,6 +105,11 @@ std::shared_ptr<const OperatorDefinition> define(const OperatorTable& table,
           .expected = "an operator table that takes some, as arenite::operators()"});
   }
   OperatorDefinition made = table.define_by(formula);
+  for (const auto& [name, standard] : formula.numbers) {
+    if (!made.is_optimizer() || !is_training_setting(name)) continue;
+    fail({.found = "number '" + name + "' of optimizer '" + formula.name + "'",
+          .expected = "another name: `train` has a setting of this one"});
+  }
   made.written = to_string(formula);
   return std::make_shared<const OperatorDefinition>(std::move(made));
 }

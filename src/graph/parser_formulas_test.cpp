@@ -94,6 +94,19 @@ TEST(ScriptFormulas, AreReadAlone) {
             "formula:1:1: 'swish'; expected formula NAME(…) { … }");
 }
 
+TEST(ScriptFormulas, OfRowsThatTheyNumberAreOfTheWholeBatch) {
+  const Graph graph = read("formula f(x, a=0) { select(a > 0.5, x * float32(index(0)), x) }",
+                           "$4 = f($3, a=1);\n$5 = f($3);\nresult = $4;");
+  const auto of_rows = [&](OpId id) {
+    Share share{.split = {Split::rows}, .begin = 0, .count = 2};
+    const Op& op = graph[id];
+    return op.definition->of_share(OpView(graph, op), share).has_value();
+  };
+  const std::vector<OpId>& ops = graph[Graph::body].ops;
+  EXPECT_FALSE(of_rows(ops[1]));
+  EXPECT_TRUE(of_rows(ops[2]));
+}
+
 TEST(ScriptFormulas, SayWhatIsWrong) {
   EXPECT_EQ(error("formula relu(x) { x + 1 }"),
             "f:1:1: a formula named 'relu', as an operator is; expected a name of its own");
@@ -102,8 +115,18 @@ TEST(ScriptFormulas, SayWhatIsWrong) {
             "f:1:12: '='; expected ',' or ')', as operands stand before numbers");
   EXPECT_EQ(error("formula f(x, a=1, b) { a * x * b }"),
             "f:1:20: ')'; expected '=' after b, as operands stand before numbers");
-  EXPECT_EQ(error("formula f(x, a=1e999) { a * x }"), "?");
-  EXPECT_EQ(error("formula f(x, a=+nan) { a * x }"), "f:1:16: a='+nan'; expected a finite number");
+  EXPECT_EQ(error("formula f(x, a=+nan) { a * x }"),
+            "f:1:1: a=nan of formula 'f'; expected a finite number");
+  for (const char* name : {"ReLUNode", "train", "entry", "InputTensor", "update_slice"}) {
+    EXPECT_EQ(error("formula " + std::string(name) + "(x) { x + 1 }"),
+              "f:1:1: a formula named \"" + std::string(name) +
+                  "\"; expected letters, digits, '_' and '.', and no word of scripts");
+  }
+  EXPECT_EQ(
+      error(
+          "formula f(w, gradient, learning_rate, rate=1) { w - learning_rate * rate * gradient }"),
+      "f:1:1: number 'rate' of optimizer 'f'; expected another name: `train` has a setting of "
+      "this one");
   EXPECT_EQ(error_of([] {
               define(operators(), {.name = "f", .operands = {"x"}, .numbers = {}, .text = "x # }"});
             }),
@@ -115,9 +138,18 @@ TEST(ScriptFormulas, SayWhatIsWrong) {
   EXPECT_EQ(error(swish, "$4 = swich($3);\nresult = $4;"),
             "f:6:6: unknown operator 'swich'; expected a registered operator (hint: did you mean "
             "'swish'?)");
-  EXPECT_EQ(error(swish, "train($3, optimizer=swish, learning_rate=1);\nresult = $3;")
-                .find("f:6:7: a loss"),
-            0U);
+  EXPECT_EQ(error(swish,
+                  "$4 = reduce($3, axes=[0, 1]) { mean($1) }\n"
+                  "train($4, optimizer=swish, learning_rate=1);\nresult = $3;"),
+            "f:7:21: formula 'swish', which is no optimizer; expected operands (weight, gradient, "
+            "learning_rate, …), of which the second and third are called so");
+  EXPECT_EQ(error("formula f(x) { x * float32(index(2)) }", "$4 = f($3);\nresult = $4;"),
+            "f:5:6: f: index(2); expected an axis of the operands' joint shape [4, 2]");
+  const std::string turns = "formula f(x, a=1) { select(sum(x) > 0, x * a, x) }";
+  EXPECT_EQ(
+      error(turns, "$4 = f($3, a=2);\nresult = $4;"),
+      "f:5:6: f: numbers of f with which it reduces rows; expected numbers with which it is as "
+      "with those that it has unless said");
   EXPECT_EQ(error_of([] {
               define(OperatorTable(), {.name = "f", .operands = {"x"}, .numbers = {}, .text = "x"});
             }),

@@ -9,6 +9,7 @@
 #include "src/graph/parser.hpp"
 #include "src/graph/passes/backward.hpp"
 #include "src/graph/rate_schedules.hpp"
+#include "src/graph/words.hpp"
 
 namespace arenite::graph {
 
@@ -173,6 +174,7 @@ std::shared_ptr<const OperatorDefinition> Parser::optimizer() {
   const Token token = token_;
   const std::string name = text("an optimizer");
   const auto definition = at(token.position, [&] { return definition_of(name); });
+  if (!definition->written.empty()) at(token.position, [&] { check_optimizer(*definition); });
   if (!definition->is_optimizer()) {
     std::string known;
     for (const auto& [other, own] : written_) {
@@ -320,10 +322,7 @@ void Parser::optimizer_attribute(const Token& name, const OperatorDefinition* op
     lexer_.refuse(name.position, describe(name) + " before the optimizer", "optimizer=… first");
   }
   const auto schema = std::ranges::find(optimizer->attributes, name.text, &AttributeSchema::name);
-  constexpr std::string_view settings[] = {"optimizer",  "learning_rate", "parameters", "schedule",
-                                           "clip_value", "clip_norm",     "check_loss", "average",
-                                           "rank",       "rate"};
-  if (attributes.has(name.text) || std::ranges::count(settings, name.text) > 0) {
+  if (attributes.has(name.text) || is_training_setting(name.text)) {
     lexer_.refuse(name.position, "a second " + describe(name), "each argument once");
   }
   if (schema == optimizer->attributes.end()) unknown_attribute(name, *optimizer);

@@ -65,7 +65,9 @@ class Printer {
         refuse("two formulas named '" + definition.name + "'", "a name of its own");
     };
     for (std::size_t i = 0; i < graph_.op_count(); ++i) print_one(*graph_[OpId(i)].definition);
-    if (graph_.training) print_one(*graph_.training->optimizer);
+    if (!graph_.training) return;
+    if (!graph_.training->optimizer) refuse("training without an optimizer");
+    print_one(*graph_.training->optimizer);
   }
 
   /// Declarations keep their order among themselves. They are printed where their ids put them, or

@@ -23,4 +23,11 @@ const AttributeSchema* formula_of(const OperatorDefinition& definition) noexcept
   return found == definition.attributes.end() ? nullptr : &*found;
 }
 
+bool is_training_setting(std::string_view name) noexcept {
+  constexpr std::string_view settings[] = {"optimizer",  "learning_rate", "parameters", "schedule",
+                                           "clip_value", "clip_norm",     "check_loss", "average",
+                                           "group",      "rank",          "rate"};
+  return std::ranges::find(settings, name) != std::end(settings);
+}
+
 }  // namespace arenite::graph

@@ -14,6 +14,8 @@ std::string type_text(const Typed& typed) {
 }
 /// "a list of integers". AttributeValue has the same types in the same order.
 const char* kind_of(AttributeType type) noexcept;
+/// What `train` and its groups name besides the optimizer's numbers.
+bool is_training_setting(std::string_view name) noexcept;
 /// "one of stride, padding": what could stand in place of an attribute that nobody knows.
 std::string expected_attributes(const OperatorDefinition& definition);
 /// The attribute that scripts have in braces behind a call: a text that must be given. nullptr:

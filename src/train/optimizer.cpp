@@ -84,10 +84,7 @@ Optimizer named(std::string_view name, const graph::Attributes& numbers,
 Optimizer written(std::string_view formula, double learning_rate,
                   const graph::Attributes& numbers) {
   auto rule = graph::define(operators(), graph::parse_formula(formula));
-  if (!rule->is_optimizer()) {
-    fail({.found = "formula '" + rule->name + "', which is no optimizer",
-          .expected = "operands (weight, gradient, learning_rate, …)"});
-  }
+  graph::check_optimizer(*rule);
   return checked(std::move(rule), numbers, learning_rate);
 }
 

@@ -72,7 +72,7 @@ TEST(Optimizers, AreWritten) {
 TEST(Optimizers, SayWhatIsWrongWithAFormula) {
   EXPECT_EQ(error_of([] { written("formula twice(x) { 2 * x }", 1); }),
             "formula 'twice', which is no optimizer; expected operands (weight, gradient, "
-            "learning_rate, …)");
+            "learning_rate, …), of which the second and third are called so");
   EXPECT_EQ(error_of([] {
               written(heavy_ball, 1, {{"beta", 0.9}});
             }),

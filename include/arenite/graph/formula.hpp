@@ -48,4 +48,7 @@ WrittenFormula parse_formula(std::string_view declaration);
 std::shared_ptr<const OperatorDefinition> define(const OperatorTable& table,
                                                  const WrittenFormula& formula);
 
+/// Throws Error on an operator that a formula is, and that is no optimizer.
+void check_optimizer(const OperatorDefinition& definition);
+
 }  // namespace arenite::graph

@@ -248,6 +248,12 @@ void check_learning_rate(double rate) {
 std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
                                   const std::vector<ValueId>& losses, const BatchCut& cut) {
   const Training training = *std::exchange(graph.training, std::nullopt);
+  if (!training.optimizer || !training.optimizer->is_optimizer()) {
+    fail({.found = training.optimizer
+                       ? "training by '" + training.optimizer->name + "', which is no optimizer"
+                       : "training without an optimizer",
+          .expected = "one, as operators().at(\"sgd\")"});
+  }
   Builder builder(graph, table);
   keep_outputs(builder);
   Updates updates(builder, training, losses);
