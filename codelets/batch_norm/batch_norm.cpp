@@ -76,7 +76,6 @@ class Parts {
     const std::vector<ValueId> found =
         map(b, all, {mean, variance, cast(type_, rsqrt(variance + eps_))});
     const ValueId y = normalised(found[0], found[2]);
-    if (!keeps_) return {y, operands_[running_mean], operands_[running_variance]};
     return {y, moved(running_mean, found[0], 1), moved(running_variance, found[1], n / (n - 1))};
   }
 
@@ -122,6 +121,7 @@ class Parts {
   /// A running statistic nearer to that of the batch, unless that is not finite: nothing would mend
   /// it again.
   ValueId moved(std::size_t running, ValueId found, double factor) {
+    if (!keeps_[running]) return operands_[running];
     expr::Builder b;
     const auto before = cast(expr::Type::float64, b.operand(type_));
     const auto now = b.operand(expr::Type::float64) * factor;
@@ -137,7 +137,7 @@ class Parts {
   const Shape shape_;
   const expr::Type type_;
   const double momentum_, eps_;
-  const bool keeps_;
+  const std::vector<bool> keeps_;  // by result: a statistic's number is that of its operand
 };
 
 std::vector<ValueId> in_mode(graph::ModeContext& context) {

@@ -129,6 +129,7 @@ class Compiler {
     if (!entry_.of_graph) lowering.graph.entries.clear();
     graph::fix_attributes(lowering.graph);
     compile::run(passes().first(behind_select()), lowering, trial.report);
+    lowering.graph.entries.clear();
     refuse_lost_shards(lowering);
     return trial;
   }

@@ -28,12 +28,11 @@ const Entry& find(const Graph& graph, std::string_view name) {
          nearest.hint());
 }
 
-/// The op that makes the new version of what persists that the value is, or that it is a view of;
-/// none: it is no such, or one in training alone, and this is not that.
-OpId version_op(const Graph& graph, ValueId id, Mode mode) {
+/// The new version of what persists that the value is, or that it is a view of; none: it is no
+/// such, or one in training alone, and this is not that.
+ValueId version_of(const Graph& graph, ValueId id, Mode mode) {
   while (id && graph[id].producer) {
-    const OpId producer = graph[id].producer;
-    const Op& op = graph[producer];
+    const Op& op = graph[graph[id].producer];
     if (result_views(graph, op)[result_index(op, id)]) {
       id = op.operands.front();
       continue;
@@ -44,8 +43,8 @@ OpId version_op(const Graph& graph, ValueId id, Mode mode) {
     });
     if (!old || (op.definition->in_mode && mode != Mode::train)) return {};
     const bool persists =
-        is_persistent(graph.root_storage(old).cls) || version_op(graph, old, mode) != OpId{};
-    return persists ? producer : OpId{};
+        is_persistent(graph.root_storage(old).cls) || version_of(graph, old, mode) != ValueId{};
+    return persists ? id : ValueId{};
   }
   return {};
 }
@@ -70,13 +69,20 @@ Graph at_entry(const Graph& graph, const OperatorTable& table, std::string_view 
   if (entry.averaged) use_averages(chosen, table);
   chosen.training.reset();
   std::vector<bool> kept(graph.op_count());
-  for (const ValueId id : entry.keeps) {
-    const OpId op = version_op(graph, id, entry.mode);
-    if (!op) {
-      refuse("entry '" + entry.name + "' that keeps '" + graph[id].name + "'",
-             "a new version of what persists, such as a result of assign", {},
-             version_op(graph, id, Mode::train) ? "it is one in training: mode=train" : "");
+  for (ValueId& id : chosen.entries.front().keeps) {
+    const std::string keeps = "entry '" + entry.name + "' that keeps '" + graph[id].name + "'";
+    const ValueId version = version_of(graph, id, entry.mode);
+    if (!version) {
+      refuse(keeps, "a new version of what persists, such as a result of assign", {},
+             version_of(graph, id, Mode::train) ? "it is one in training: mode=train" : "");
     }
+    id = version;
+    const OpId op = graph[version].producer;
+    for_each_renewed(graph[op], [&](std::size_t, std::size_t operand) {
+      const ValueId old = graph[op].operands[operand];
+      if (entry.averaged && graph.root_storage(old).cls == StorageClass::parameter)
+        refuse(keeps, "no version of a parameter, as it computes with means");
+    });
     kept[op.index] = true;
   }
   const Needs needs(chosen, kept, std::vector<bool>(graph.op_count()), Needs::Reports::ignored);

@@ -215,7 +215,8 @@ TEST(Entries, InTrainingKeepNoStatisticsUnlessTheySay) {
     $3 = BufferTensor(variance, float32, [2], constant(1));
     $4, $5, $6 = batch_norm($1, $2, $3, momentum=1);
     entry look(mode=train) = $4;
-    entry measure(mode=train, keeps=[$5]) = _;
+    entry measure(mode=train, keeps=[$5, $6]) = _;
+    entry center(mode=train, keeps=[$5]) = _;
     result = $4;)",
                            operators()),
               {}, {});
@@ -223,7 +224,8 @@ TEST(Entries, InTrainingKeepNoStatisticsUnlessTheySay) {
   const auto run = [&](const char* entry) {
     Floats y(8);
     std::vector<void*> places;
-    if (entry != std::string("measure")) places.push_back(y.data());
+    if (entry == std::string("look") || entry == std::string("evaluate"))
+      places.push_back(y.data());
     model.run(entry, std::vector{named("x", x)}, places);
     return y;
   };
@@ -232,6 +234,11 @@ TEST(Entries, InTrainingKeepNoStatisticsUnlessTheySay) {
     const auto* values = reinterpret_cast<const float*>(bytes.data());
     return Floats{values[0], values[1]};
   };
+  run("center");
+  EXPECT_EQ(mean(), (Floats{3, 4}));
+  EXPECT_NEAR(run("evaluate")[0], -3, 1e-4);
+  const Floats zeros(2);
+  model.set_state("mean", std::as_bytes(std::span(zeros)));
   const Floats looked = run("look");
   EXPECT_EQ(mean(), (Floats{0, 0}));
   EXPECT_NEAR(looked[0], -3 / std::sqrt(5.0), 1e-4);
@@ -239,6 +246,27 @@ TEST(Entries, InTrainingKeepNoStatisticsUnlessTheySay) {
   EXPECT_EQ(mean(), (Floats{3, 4}));
   EXPECT_NEAR(run("evaluate")[0], -3 / std::sqrt(20 / 3.0), 1e-4);
   EXPECT_EQ(mean(), (Floats{3, 4}));
+}
+
+/// The second reads what the first makes of the statistics.
+TEST(Entries, InTrainingKeepNothingOfLayersThatShareStatistics) {
+  runtime::Session session{{.workers = 1}};
+  Model model(session,
+              graph::parse(R"(
+    $1 = InputTensor(x, float32, [4, 2]);
+    $2 = BufferTensor(mean, float32, [2]);
+    $3 = BufferTensor(variance, float32, [2], constant(1));
+    $4, $5, $6 = batch_norm($1, $2, $3);
+    $7, $8, $9 = batch_norm($4, $5, $6);
+    entry look(mode=train) = $7;
+    result = $7;)",
+                           operators()),
+              {}, {});
+  const Floats x{0, 1, 2, 3, 4, 5, 6, 7};
+  Floats y(8);
+  model.run("look", std::vector{named("x", x)}, std::vector<void*>{y.data()});
+  const auto bytes = model.state("mean");
+  EXPECT_EQ(reinterpret_cast<const float*>(bytes.data())[0], 0);
 }
 
 TEST(Entries, MayComputeWithMeans) {

@@ -215,8 +215,9 @@ struct ModeContext {
   /// An int64 [1]: how many samples training has drawn before this batch. A program that asks for
   /// it is given it in each step.
   std::function<ValueId()> position;
-  /// Whether new versions of what persists are wanted; else the old ones may stand for them.
-  bool keeps = true;
+  /// By result: of a new version of what persists, whether it is wanted; else the old one may stand
+  /// for it.
+  std::vector<bool> keeps;
   /// For the op to set: what it makes of a sample depends on all of the batch, by its own meaning.
   bool needs_whole_batch = false;
 };

@@ -4,7 +4,6 @@
 
 #include "src/graph/passes/batch_forms.hpp"
 #include "src/graph/passes/rebuild.hpp"
-#include "src/graph/values.hpp"
 #include "src/graph/versions.hpp"
 
 #include <algorithm>
@@ -20,7 +19,7 @@ class ModeRewriter {
       : graph_(graph), mode_(mode), remarks_(remarks) {
     const std::vector<BatchAxis> axes = batch_axes(graph);
     if (!axes.empty()) samples_ = axes.front().rows;
-    if (!graph.entries.empty()) read_ = values_read(graph);
+    if (!graph.entries.empty()) find_wanted();
   }
 
   bool replace(OpId id, std::vector<ValueId>& map, Builder& builder) {
@@ -64,16 +63,36 @@ class ModeRewriter {
     }
   }
 
-  /// An entry says what it keeps, and may read more; whatever else runs keeps all.
-  bool keeps(const Op& op) const {
-    if (graph_.entries.empty()) return true;
-    const auto is_wanted = [&](ValueId id) {
-      return std::ranges::count(graph_.entries.front().keeps, id) > 0 || read_[id.index];
+  /// By result: whether the new version that it is is wanted. An entry says what it keeps, and may
+  /// read more: not by what only makes another version of it. Whatever else runs keeps all.
+  std::vector<bool> keeps(const Op& op) const {
+    std::vector<bool> wanted(op.results.size(), true);
+    if (graph_.entries.empty()) return wanted;
+    for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = wanted_[op.results[i].index];
+    return wanted;
+  }
+
+  void find_wanted() {
+    wanted_.resize(graph_.value_count());
+    const auto want = [&](const std::vector<ValueId>& ids) {
+      for (const ValueId id : ids) {
+        if (id) wanted_[id.index] = true;
+      }
     };
-    bool any = false;
-    for_each_renewed(
-        op, [&](std::size_t result, std::size_t) { any = any || is_wanted(op.results[result]); });
-    return any;
+    want(graph_.outputs);
+    want(graph_.entries.front().keeps);
+    for (std::size_t r = 0; r < graph_.region_count(); ++r) want(graph_[RegionId(r)].results);
+    const std::vector<OpId> ops = nested_ops(graph_);
+    for (auto id = ops.rbegin(); id != ops.rend(); ++id) {
+      const Op& op = graph_[*id];
+      std::vector<ValueId> read = op.operands;
+      if (op.definition->in_mode) {
+        for_each_renewed(op, [&](std::size_t result, std::size_t operand) {
+          if (!wanted_[op.results[result].index]) read[operand] = {};
+        });
+      }
+      want(read);
+    }
   }
 
   void take_after(ValueId original, Graph& target, ValueId made) const {
@@ -97,7 +116,7 @@ class ModeRewriter {
   std::int64_t samples_ = 0;
   std::map<std::string, std::int64_t> numbers_;  // by operator: of those so far
   ValueId position_;
-  std::vector<bool> read_;  // of an entry's graph
+  std::vector<bool> wanted_;  // of an entry's graph, by value
   ModeApplied applied_;
 };
 
