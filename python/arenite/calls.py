@@ -2,7 +2,7 @@
 
 import ctypes
 import re
-from typing import Any, Callable, Dict, Iterator, List, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 
@@ -27,6 +27,9 @@ class WrittenName(Name):
         made = super().__new__(cls, name)
         made.declaration = declaration
         return made
+
+    def __getnewargs__(self) -> Tuple[str, str]:
+        return str(self), self.declaration
 
     declaration: str
 

@@ -339,11 +339,11 @@ def _outputs(outputs: Any) -> Tuple[Any, List[Tensor]]:
     return form, tensors
 
 
-class EntryOf(NamedTuple):
+class EntryOf:
     """Outputs, and what scripts say of their entry."""
 
-    outputs: Any
-    settings: str
+    def __init__(self, outputs: Any, settings: str):
+        self.outputs, self.settings = outputs, settings
 
 
 def entry(outputs: Any, *, mode: str = "evaluate", averaged: bool = False) -> EntryOf:

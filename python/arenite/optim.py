@@ -66,7 +66,8 @@ class Optimizer:
 
     def __repr__(self) -> str:
         numbers = "".join(f", {name}={value}" for name, value in self.numbers.items())
-        operator = f"{str(self.operator)!r}, " if type(self) is Optimizer else ""
+        named = type(self) is Optimizer or isinstance(self.operator, WrittenName)
+        operator = f"{str(self.operator)!r}, " if named else ""
         return f"{type(self).__name__}({operator}lr={self.lr}{numbers})"
 
 
@@ -84,8 +85,12 @@ class Formula(Optimizer):
     given here. Results are the next weight and states. docs/scripts.md has the rest.
     """
 
-    def __init__(self, declaration: str, lr: float, **numbers: float):
-        named = re.match(r"\s*formula\s+([A-Za-z_][A-Za-z0-9_.]*)", str(declaration))
+    def __init__(self, declaration: str, /, lr: float, **numbers: float):
+        blanks = r"(?:\s|#[^\n]*\n)*"
+        named = re.fullmatch(
+            rf"{blanks}formula\s+([A-Za-z_][A-Za-z0-9_.]*)[^{{}}]*{{[^{{}}]*}}{blanks}",
+            str(declaration) + "\n",
+        )
         if named is None:
             raise InvalidError(
                 f"an optimizer's formula {declaration!r}; expected formula NAME(weight, gradient, "

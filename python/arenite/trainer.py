@@ -38,7 +38,8 @@ class Trainer:
         None: that of the first samples given
     batch: samples a step
     accumulate: so many batches are one step, whose gradients are added up: the bits of one batch
-        of all their samples in so many shards, of which only those under way need memory
+        of all their samples in so many shards, of which only those under way need memory; batch
+        norm, whose samples meet, takes the statistics of all and has one shard
     options: compute, shards, lanes, at_once: see `arenite.Options`
 
     The last batch of an epoch, where the samples do not divide evenly, is a smaller size of the same
@@ -93,12 +94,12 @@ class Trainer:
         self.batch = integer("batch", batch, least=1)
         if integer("accumulate", accumulate, least=1) > 1:
             given = options.get("shards", 1)
-            shards = accumulate * (1 if given in (None, "auto") else int(given))
-            if shards > 64:
+            options["shards"] = accumulate * (1 if given in (None, "auto") else int(given))
+            if options["shards"] > 64:
                 raise InvalidError(
-                    f"gradients of {shards} shards added up; expected at most 64 in all"
+                    f"gradients of {options['shards']} shards added up; expected at most 64 in all"
                 )
-            options["shards"], self.batch = shards, self.batch * accumulate
+        self._most = self.batch * accumulate  # samples of a step
         self._session, self._options = session, options
         self._sample: Optional[Tuple[int, ...]] = None
         self._input_name = "x"
@@ -173,7 +174,7 @@ class Trainer:
     def _batches_of(self, build: Callable[[int], Graph]) -> Batches:
         owned = (*self._parameters.items(), *self._buffers.items())
         names = {tensor: name for name, tensor in owned}
-        return Batches(build, self.batch, names=names, session=self._session, **self._options)
+        return Batches(build, self._most, names=names, session=self._session, **self._options)
 
     def _share(self, model: Model) -> None:
         """What the optimizer keeps, and what counts, goes on from the newest model."""
@@ -254,22 +255,23 @@ class Trainer:
                 f"one of {self._classes} classes"
             )
 
-    def _batches(self, count: int) -> List[Tuple[int, int]]:
-        return [(begin, min(begin + self.batch, count)) for begin in range(0, count, self.batch)]
+    def _batches(self, count: int, most: int) -> List[Tuple[int, int]]:
+        return [(begin, min(begin + most, count)) for begin in range(0, count, most)]
 
     # ---- what it does
 
     def step(self, x: Any, y: Any) -> float:
-        """One step on at most `batch` samples. Returns their mean loss, from before the parameters
+        """One step on at most `batch` samples, times `accumulate`. Returns their mean loss, from before the parameters
         change.
         """
         return self._step(self._samples(x), y)["loss"].item()
 
     def _step(self, x: np.ndarray, y: Any) -> Dict[str, Any]:
-        if not 0 < len(x) <= self.batch:
+        if not 0 < len(x) <= self._most:
+            what = "the batch" if self._most == self.batch else "batches times accumulate"
             raise InvalidError(
-                f"a step on {len(x)} samples; expected 1 to {self.batch}, the batch (hint: fit "
-                "takes any number)"
+                f"a step on {len(x)} samples; expected 1 to {self._most}, {what} (hint: fit takes any "
+                "number)"
             )
         y = self._targets(y, len(x))
         return self._model(len(x)).train_step(x, y)
@@ -283,7 +285,7 @@ class Trainer:
         if len(x) == 0:
             raise InvalidError("an evaluation on 0 samples; expected at least 1")
         sums = np.zeros(2)
-        for begin, end in self._batches(len(x)):
+        for begin, end in self._batches(len(x), self.batch):
             batch = x[begin:end], y[begin:end]
             sums += _sums(self._run(self._evaluated, averaged, *batch), end - begin)
         return _means(sums, len(x))
@@ -297,7 +299,7 @@ class Trainer:
             raise InvalidError("a prediction for 0 samples; expected at least 1")
         parts = [
             self._run(self._predicted, averaged, x[begin:end])
-            for begin, end in self._batches(len(x))
+            for begin, end in self._batches(len(x), self.batch)
         ]
         return np.concatenate(parts)
 
@@ -332,7 +334,7 @@ class Trainer:
         for epoch in range(epochs):
             began, sums = time.perf_counter(), np.zeros(2)
             order = random.permutation(len(x)) if shuffle else None
-            for begin, end in self._batches(len(x)):
+            for begin, end in self._batches(len(x), self._most):
                 chosen = slice(begin, end) if order is None else order[begin:end]
                 sums += _sums(self._step(x[chosen], y[chosen]), end - begin)
                 line.show(epoch, end, sums[0] / end)
@@ -348,20 +350,20 @@ class Trainer:
 
     @learning_rate.setter
     def learning_rate(self, rate: float) -> None:
-        self._model(self.batch).learning_rate = rate
+        self._model(self._most).learning_rate = rate
 
     @property
     def plan(self) -> Plan:
         """Of a step on a whole batch."""
-        return self._model(self.batch).plan
+        return self._model(self._most).plan
 
     def save(self, path: Any) -> None:
         """Parameters, the optimizer's state and buffers, in one file."""
-        self._model(self.batch).save(path)
+        self._model(self._most).save(path)
 
     def load(self, path: Any) -> None:
         """What `save` wrote, for the same module and optimizer."""
-        self._model(self.batch).load(path)
+        self._model(self._most).load(path)
 
 
 def _sums(found: Dict[str, np.ndarray], count: int) -> Any:

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Optimizers: their numbers beside PyTorch's, and what they refuse."""
 
+import copy
 import json
 import pathlib
+import pickle
 import tempfile
 
 import optimizers
@@ -54,13 +56,16 @@ class Numbers(testing.TestCase):
                 v = momentum * velocity + gradient + decay * weight;
                 yield weight - learning_rate * v, v
             }"""
-        mine = descent(optim.Formula(heavy_ball, 0.05, momentum=0.8), clip_value=2.0)
+        mine = optim.Formula("# rolls\n" + heavy_ball, 0.05, momentum=0.8)
+        own = descent(mine, clip_value=2.0)
         usual = descent(optim.SGD(0.05, momentum=0.8), clip_value=2.0)
         for step in range(1, 6):
-            for model in (mine, usual):
+            for model in (own, usual):
                 model.train_step(slope=optimizers.slope(step))
-            self.assertClose(mine.state["weight"], usual.state["weight"], 1e-6)
-        self.assertEqual(repr(optim.Formula(heavy_ball, 0.05)), "Formula(lr=0.05)")
+            self.assertClose(own.state["weight"], usual.state["weight"], 1e-6)
+        self.assertEqual(repr(optim.Formula(heavy_ball, 0.05)), "Formula('heavy_ball', lr=0.05)")
+        for copied in copy.deepcopy(mine), pickle.loads(pickle.dumps(mine)):
+            self.assertEqual(copied.attributes(), mine.attributes())
 
     def test_of_formulas_may_ask_for_the_step(self):
         slower = "formula slower(w, gradient, learning_rate, step) { w - learning_rate / step * gradient }"
@@ -76,6 +81,8 @@ class Numbers(testing.TestCase):
     def test_of_formulas_say_what_is_wrong(self):
         with self.assertRaisesRegex(arenite.InvalidError, "expected formula NAME"):
             optim.Formula("w - learning_rate * gradient", 0.1)
+        with self.assertRaisesRegex(arenite.InvalidError, "expected formula NAME"):
+            optim.Formula("formula f(w, gradient, learning_rate) { w } $1 = relu($2);", 0.1)
         wrong = "formula wrong(w, gradient, learning_rate, m) { w - learning_rate * gradient * m }"
         with self.assertRaisesRegex(arenite.Error, "1 results of optimizer 'wrong'; expected 2"):
             descent(optim.Formula(wrong, 0.1))
