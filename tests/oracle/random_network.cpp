@@ -5,6 +5,7 @@
 #include <arenite/random.hpp>
 
 #include "src/train/compiled_step.hpp"
+#include "tests/optimizers.hpp"
 #include "tests/oracle/random_program.hpp"
 
 #include <cmath>
@@ -34,7 +35,7 @@ class RandomNetwork {
     const float momentum = draw_.of({0.0f, 0.9f}), decay = draw_.of({0.0f, 0.001f});
     optimizer_ = draw_.chance(60)
                      ? optim::sgd({.lr = 0.05f, .momentum = momentum, .weight_decay = decay})
-                     : optim::named(draw_.of(optim::names()));
+                     : draw_.of(testing::optimizers());
     if (draw_.chance(40)) {
       optimizer_.groups = {{.names = draw_.of({"*.bias", "*.weight", ""}),
                             .most_rank = draw_.of({1, 2, 4}),

@@ -45,7 +45,7 @@ Evaluator::Evaluator(const Graph& graph, const Rules& rules)
   for (OpId id : nested_ops(graph)) {
     const graph::Op& op = graph[id];
     if (op.definition->control != graph::Control::none) continue;
-    const auto rule = rules.find(op.name());
+    const auto rule = rules.find(op.definition->written.empty() ? op.name() : "formula");
     if (rule == rules.end() || !op.regions.empty()) {
       fail({.found = "operator '" + std::string(op.name()) + "' without a reference rule",
             .expected = "a rule for every operator",

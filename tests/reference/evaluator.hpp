@@ -64,6 +64,9 @@ class Call {
   std::size_t results() const noexcept { return op_.results.size(); }
   bool has(std::size_t i) const noexcept { return i < op_.operands.size() && op_.operands[i]; }
 
+  /// Of an operator that has one.
+  graph::ElementFormula formula() const { return op_.definition->formula({graph_, op_}); }
+
   DType type(std::size_t i) const { return graph_[op_.operands.at(i)].type; }
 
   const Tensor& in(std::size_t i) {
@@ -92,7 +95,7 @@ class Call {
 using Rule = std::function<void(Call&)>;
 using Rules = std::map<std::string, Rule, std::less<>>;
 
-/// A rule for each operator of codelets/ (rules.hpp).
+/// A rule for each operator of codelets/ (rules.hpp), and `formula` for those that scripts write.
 const Rules& rules();
 
 class Evaluator {

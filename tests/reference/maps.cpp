@@ -165,11 +165,13 @@ void run_all(Call& call, const expr::Expression& formula, const Groups& groups) 
   for (std::size_t i = 0; i < groups.elements.size(); ++i) Group(call, formula, groups, i).run();
 }
 
-void map(Call& call) {
+void run_each(Call& call, const expr::Expression& formula) {
   Groups groups{.whole = call.out(0).shape};
   for (std::int64_t i = 0; i < groups.whole.elements(); ++i) groups.elements.push_back({i});
-  run_all(call, formula_of(call), groups);
+  run_all(call, formula, groups);
 }
+
+void map(Call& call) { run_each(call, formula_of(call)); }
 
 /// The shape to which all operands are repeated.
 Shape whole_of(Call& call) {
@@ -186,12 +188,13 @@ Shape whole_of(Call& call) {
   return Shape(dims);
 }
 
-void reduce(Call& call) {
+void run_groups(Call& call, const expr::Expression& formula,
+                const std::vector<std::int64_t>& axes) {
   Groups groups{.whole = whole_of(call)};
   const int rank = groups.whole.rank();
   std::vector<bool> reduced(static_cast<std::size_t>(rank));
   std::int64_t kept = 1;
-  for (const std::int64_t axis : call.attributes().integers("axes"))
+  for (const std::int64_t axis : axes)
     reduced[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)] = true;
   for (int axis = 0; axis < rank; ++axis)
     (reduced[static_cast<std::size_t>(axis)] ? groups.size : kept) *= groups.whole[axis];
@@ -205,7 +208,15 @@ void reduce(Call& call) {
     }
     groups.elements[static_cast<std::size_t>(number)].push_back(i);
   }
-  run_all(call, formula_of(call), groups);
+  run_all(call, formula, groups);
+}
+
+void reduce(Call& call) { run_groups(call, formula_of(call), call.attributes().integers("axes")); }
+
+void written(Call& call) {
+  const graph::ElementFormula made = call.formula();
+  made.expression.reduces() ? run_groups(call, made.expression, made.axes)
+                            : run_each(call, made.expression);
 }
 
 }  // namespace
@@ -213,6 +224,7 @@ void reduce(Call& call) {
 void add_map_rules(Rules& rules) {
   rules["map"] = map;
   rules["reduce"] = reduce;
+  rules["formula"] = written;
 }
 
 }  // namespace arenite::reference
