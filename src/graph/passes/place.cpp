@@ -241,7 +241,7 @@ class Placer {
     const OpId maker = value.producer;
     std::vector<ValueId> operands = graph_[maker].operands;
     for (ValueId& operand : operands) operand = bring(operand, space);
-    const auto results = builder_.add(graph_[maker].name(), operands, graph_[maker].attributes);
+    const auto results = builder_.add(graph_[maker].definition, operands, graph_[maker].attributes);
     return results[result_index(graph_[maker], id)];
   }
 

@@ -310,8 +310,8 @@ class Emitter {
                   rows = builder_.add1("slice", {map_[first().operands[weight_operand].index]},
                                        {{"begin", begin}, {"end", end}});
     const std::string& name = part.of.name;
-    const ValueId made = builder_.add1(name.empty() ? first().name() : std::string_view(name),
-                                       {all, rows}, part.of.attributes);
+    const ValueId made = builder_.add(name.empty() ? first().definition : builder_.table().at(name),
+                                      {all, rows}, part.of.attributes)[0];
     check_part(part, made);
     return made;
   }

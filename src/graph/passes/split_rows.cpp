@@ -165,7 +165,7 @@ class RowSplitter {
         operands.push_back(map[operand.index]);
       }
     }
-    const auto made = builder.add(update.name(), operands, of.update);
+    const auto made = builder.add(update.definition, operands, of.update);
     for (std::size_t i = 0; i < made.size(); ++i) {
       check_share(graph_, reader, i, OfShare::Result::rows, count, builder.graph()[made[i]].shape);
     }
