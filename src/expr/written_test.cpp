@@ -46,8 +46,10 @@ TEST(NamedParameters, RoundWhatIsFloat64WhereItMeetsAFloat32) {
 }
 
 TEST(NamedParameters, RoundNothingElse) {
-  EXPECT_EQ(error("float64(x) * x", {{"x", f32}}),
-            "expression:1:12: argument 2 of type float32 in '*'; expected float64, as the others");
+  EXPECT_EQ(
+      error("float64(x) * x", {{"x", f32}}),
+      "expression:1:12: argument 2 of type float32 in '*'; expected float64, as the others (hint: "
+      "float64(…) casts)");
 }
 
 TEST(NamedParameters, AreNumbersOfFunctions) {
@@ -161,7 +163,7 @@ TEST(Written, SaysWhatIsWrong) {
             "expression:1:1: a formula that does not read 'y'; expected one that reads all its "
             "parameters");
   EXPECT_EQ(error({"x", "y"}, "select(1 > 2, y, x)"),
-            "expression:1:1: 'y', which no result needs; expected operands that are needed");
+            "expression:1:1: 'y', which no result needs; expected operands that some result needs");
 }
 
 }  // namespace

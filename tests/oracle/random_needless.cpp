@@ -31,7 +31,7 @@ void add_again(RandomValues& values) {
   const graph::Op op = values.graph[values.draw.of(all)];  // appending ops moves it
   if (values.draw.chance(80)) values.builder.context.lane = op.lane;
   if (values.draw.chance(80)) values.builder.context.phase = op.phase;
-  values.builder.add(op.name(), op.operands, op.attributes);
+  values.builder.add(op.definition, op.operands, op.attributes);
 }
 
 List permutation(RandomValues& values, int rank) {

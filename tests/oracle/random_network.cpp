@@ -33,7 +33,7 @@ class RandomNetwork {
     const std::int64_t whole = draw_.between(2, 3), rest = draw_.between(1, batch_ - 1);
     dataset_ = batch_ * whole + rest;
     const float momentum = draw_.of({0.0f, 0.9f}), decay = draw_.of({0.0f, 0.001f});
-    optimizer_ = draw_.chance(60)
+    optimizer_ = draw_.chance(40)
                      ? optim::sgd({.lr = 0.05f, .momentum = momentum, .weight_decay = decay})
                      : draw_.of(testing::optimizers());
     if (draw_.chance(40)) {
