@@ -16,6 +16,7 @@ from types import ModuleType as _ModuleType
 from . import functional as functional, nn as nn, optim as optim
 from ._version import __version__ as __version__
 from .blocks import cond as cond, loop as loop
+from .entries import entry as entry
 from .errors import (
     Error as Error,
     InvalidError as InvalidError,
@@ -23,7 +24,7 @@ from .errors import (
 )
 from .graph import Update as Update
 from .interop import from_dlpack as from_dlpack
-from .model import Model as Model, compile as compile, compile_script as compile_script, entry as entry
+from .model import Model as Model, compile as compile, compile_script as compile_script
 from .nn import manual_seed as manual_seed
 from .plan import Plan as Plan
 from .script import to_script as to_script

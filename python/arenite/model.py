@@ -9,6 +9,7 @@ import numpy as np
 
 from . import graph
 from ._library import NamedData, Port, encode, library
+from .entries import EntryOf
 from .errors import InvalidError, InvalidTypeError, warn
 from .graph import Data, Node, Update
 from .interop import as_array, borrow
@@ -337,27 +338,6 @@ def _outputs(outputs: Any) -> Tuple[Any, List[Tensor]]:
         if not isinstance(tensor, Tensor):
             raise InvalidTypeError(f"{tensor!r} among the outputs; expected Tensors")
     return form, tensors
-
-
-class EntryOf:
-    """Outputs, and what scripts say of their entry."""
-
-    def __init__(self, outputs: Any, settings: str):
-        self.outputs, self.settings = outputs, settings
-
-
-def entry(outputs: Any, *, mode: str = "evaluate", averaged: bool = False) -> EntryOf:
-    """For `compile(…, entries={name: entry(…)})`.
-
-    outputs: as those of `compile`
-    mode: "train": dropout drops and batch norm takes the batch's statistics, but nothing is kept
-    averaged: of the means of parameters that `train(…, average=…)` keeps
-    """
-    if mode not in ("train", "evaluate"):
-        raise InvalidError(f"mode {mode!r} of an entry; expected 'train' or 'evaluate'")
-    words = ["mode=train"] if mode == "train" else []
-    words += ["averaged"] if averaged else []
-    return EntryOf(outputs, f"({', '.join(words)})" if words else "")
 
 
 def compile(

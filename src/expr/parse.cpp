@@ -3,12 +3,12 @@
 #include <arenite/expr/text.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <unordered_map>
 
 #include "src/base/nearest.hpp"
 #include "src/expr/functions.hpp"
 #include "src/expr/lexer.hpp"
+#include "src/expr/parse_words.hpp"
 #include "src/expr/scalar.hpp"
 
 namespace arenite::expr {
@@ -17,82 +17,6 @@ namespace {
 // Each level takes up to ten frames, a binary operator's precedence each: far from a stack's end.
 constexpr int deepest = 200;
 constexpr std::size_t most_nodes = 100'000;
-
-/// The one that takes as many sources, or, where none does, another of that name.
-const FunctionInfo* function_named(std::string_view name, std::size_t sources = 1) noexcept {
-  const FunctionInfo* found = nullptr;
-  for (const FunctionInfo& f : all_functions()) {
-    if (f.name != name || f.sources == 0 || f.function == Function::cast) continue;
-    if (found == nullptr || f.sources == sources) found = &f;
-  }
-  return found;
-}
-
-/// What is made of others.
-struct Composed {
-  std::string_view name;
-  Value (*make)(Value);
-};
-constexpr Composed composed[] = {
-    {"all", all}, {"any", any}, {"logsumexp", logsumexp}, {"mean", mean}, {"variance", variance}};
-
-/// A symbol's function; none where no such one takes as many sources.
-const FunctionInfo* function_of(const Token& token, int sources) noexcept {
-  if (token.kind != TokenKind::symbol) return nullptr;
-  const std::string_view symbol = token.is(">")    ? "<"
-                                  : token.is(">=") ? "<="
-                                  : token.is("~")  ? "!"
-                                                   : token.text;
-  const auto all = all_functions();
-  const auto found = std::ranges::find_if(
-      all, [&](const FunctionInfo& f) { return f.symbol == symbol && f.sources == sources; });
-  return found == all.end() ? nullptr : &*found;
-}
-
-/// Names that no text defines.
-bool is_reserved(std::string_view name) noexcept {
-  return name == "yield" || name == "inf" || name == "nan" || type_named(name) ||
-         std::ranges::any_of(all_functions(), [&](const auto& f) { return f.name == name; }) ||
-         std::ranges::any_of(composed, [&](const auto& f) { return f.name == name; });
-}
-
-/// All NaNs are one.
-Term real_number(double real) noexcept {
-  return std::isnan(real) ? std::numeric_limits<double>::quiet_NaN() : real;
-}
-
-/// What is done of numbers alone.
-std::optional<Term> of_numbers(Function function, std::span<const Term> x) noexcept {
-  const Term a = x[0], b = x[x.size() - 1];
-  const bool integers = a.is_integer() && b.is_integer();
-  std::int64_t exact = 0;
-  switch (function) {
-    case Function::negate:
-      if (integers && !__builtin_sub_overflow(std::int64_t{0}, a.integer(), &exact)) return exact;
-      return real_number(-a.real());
-    case Function::add:
-      if (integers && !__builtin_add_overflow(a.integer(), b.integer(), &exact)) return exact;
-      return real_number(a.real() + b.real());
-    case Function::subtract:
-      if (integers && !__builtin_sub_overflow(a.integer(), b.integer(), &exact)) return exact;
-      return real_number(a.real() - b.real());
-    case Function::multiply:
-      if (integers && !__builtin_mul_overflow(a.integer(), b.integer(), &exact)) return exact;
-      return real_number(a.real() * b.real());
-    case Function::divide:
-      return real_number(a.real() / b.real());
-    default:
-      return std::nullopt;
-  }
-}
-
-/// As the lexer reads one: [A-Za-z_][A-Za-z0-9_]*
-bool is_name(std::string_view text) {
-  if (text.empty() || text.size() > 1000) return false;
-  Lexer lexer(text);
-  const Token first = lexer.next();
-  return first.kind == TokenKind::name && first.text.size() == text.size();
-}
 
 class Parser {
  public:
@@ -390,8 +314,9 @@ class Parser {
     const Token name = take();
     const auto type = type_named(name.text);
     const bool index = name.text == "index", count = name.text == "count";
-    const auto* made = std::ranges::find(composed, name.text, &Composed::name);
-    const bool is_composed = made != std::end(composed);
+    const auto known = all_composed();
+    const auto made = std::ranges::find(known, name.text, &Composed::name);
+    const bool is_composed = made != known.end();
     if (!type && !function_named(name.text) && !index && !count && !is_composed)
       refuse_function(name);
     take();
@@ -426,7 +351,7 @@ class Parser {
     for (const FunctionInfo& function : all_functions()) {
       if (function_named(function.name) != nullptr) nearest.consider(function.name);
     }
-    for (const Composed& one : composed) nearest.consider(one.name);
+    for (const Composed& one : all_composed()) nearest.consider(one.name);
     nearest.consider("index");
     nearest.consider("count");
     for (int i = 0; i <= static_cast<int>(Type::float64); ++i)

@@ -60,6 +60,7 @@ class Parser {
   // Statements (parser.cpp)
   void statement();
   void result();
+  std::vector<ValueId> outputs(const std::string& of);
   std::vector<Target> targets();
   Call call();
   void formula(Call& call);
@@ -113,9 +114,9 @@ class Parser {
   /// What `train` asks for can be done: said here, while the script's lines are known.
   void check_training() const;
 
+  // Entries (parser_entries.cpp)
   void entry(const std::vector<Target>& left);
   void entry_setting(Entry& made);
-  std::vector<ValueId> outputs(const std::string& of);
   void check_entries() const;
 
   // Blocks (parser_blocks.cpp)
