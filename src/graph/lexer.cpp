@@ -265,9 +265,15 @@ Token Lexer::raw_name() {
   return finish(std::move(token), begin);
 }
 
-std::string Lexer::formula(const Token& brace) {
-  std::size_t begin = at_;
-  const std::size_t end = std::min(script_.find_first_of("{}", begin), script_.size());
+Lexer::Formula Lexer::formula(const Token& brace) {
+  const std::size_t end = std::min(script_.find_first_of("{}", at_), script_.size());
+  while (at_ < end && is_space(script_[at_])) {
+    if (script_[at_++] != '\n') continue;
+    ++line_;
+    line_start_ = at_;
+  }
+  const std::size_t begin = at_;
+  const Position first = position();
   for (; at_ < end; ++at_) {
     if (script_[at_] != '\n') continue;
     ++line_;
@@ -277,9 +283,8 @@ std::string Lexer::formula(const Token& brace) {
     refuse(brace.position, "a formula without an end", "'}' behind it, and no brace within");
   ++at_;
   std::size_t last = end;
-  while (begin < last && is_space(script_[begin])) ++begin;
   while (begin < last && is_space(script_[last - 1])) --last;
-  return std::string(script_.substr(begin, last - begin));
+  return {std::string(script_.substr(begin, last - begin)), first};
 }
 
 }  // namespace arenite::graph

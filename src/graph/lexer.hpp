@@ -57,8 +57,13 @@ class Lexer {
   /// `,`, `)`, `;` or `#`.
   Token raw_name();
 
-  /// What stands behind a brace, up to the closing one, without white space at its ends.
-  std::string formula(const Token& brace);
+  /// What stands behind a brace, up to the closing one, without white space at its ends; and where
+  /// it begins.
+  struct Formula {
+    std::string text;
+    Position position;
+  };
+  Formula formula(const Token& brace);
 
   /// Throws Error at a position of this script.
   [[noreturn]] void refuse(Position position, std::string found, std::string expected,

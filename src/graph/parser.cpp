@@ -73,6 +73,7 @@ Graph Parser::run() {
   const Position position = token_.position;
   result();
   if (token_.kind != TokenKind::end) unexpected("nothing after the result");
+  formula_.reset();
   check_spaces();
   op_positions_.resize(graph_.op_count(), position);
   value_positions_.resize(graph_.value_count(), position);
@@ -130,6 +131,7 @@ std::vector<ValueId> Parser::outputs(const std::string& of) {
 }
 
 void Parser::statement() {
+  formula_.reset();
   std::vector<Target> left;
   if (token_.kind == TokenKind::reference) {
     left = targets();
@@ -216,7 +218,7 @@ void Parser::formula(Call& made) {
                   "a formula of " + made.word + " that has '" + schema->name + "' already",
                   "either of them");
   }
-  made.attributes.set(schema->name, lexer_.formula(token_));
+  made.attributes.set(schema->name, braced());
   made.has_formula = true;
   advance();
 }

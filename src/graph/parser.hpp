@@ -175,9 +175,12 @@ class Parser {
   void annotate(const Target& target, ValueId id, bool is_view = false);
   void check_spaces() const;
 
-  /// Runs `action`; an Error of it gets the position.
+  /// Runs `action`; an Error of it gets the position, or that within the statement's formula.
   template <class Action>
   auto at(Position position, Action action) const;
+  [[noreturn]] void refuse_at(Position position, ErrorText text) const;
+  /// What stands behind a brace.
+  std::string braced();
 
   std::string_view script_;
   std::string filename_;
@@ -197,6 +200,7 @@ class Parser {
   std::unordered_map<std::string, std::int64_t> bounds_;  // of named sizes
   Phase default_phase_ = Phase::forward;                  // of statements without a note
   std::vector<ValueId> gradients_;                        // results of grad
+  std::optional<Position> formula_;                       // where the statement's begins
   Position training_position_;
   std::vector<Position> entry_positions_;
   bool spaces_given_ = false;              // some value has a note of its space
@@ -218,9 +222,7 @@ auto Parser::at(Position position, Action action) const {
   try {
     return action();
   } catch (const Error& error) {
-    const ErrorText& text = error.text();
-    const std::string where = text.where.empty() ? "" : text.where + ": ";
-    lexer_.refuse(position, where + text.found, text.expected, text.hint);
+    refuse_at(position, error.text());
   }
 }
 

@@ -28,9 +28,15 @@ WrittenFormula Parser::written_formula() {
   if (token_.is('=')) unexpected("',' or ')', as operands stand before numbers");
   expect(')', "the parameters of " + made.name);
   if (!token_.is('{')) unexpected("a formula in braces");
-  made.text = lexer_.formula(token_);
+  made.text = braced();
   advance();
   return made;
+}
+
+std::string Parser::braced() {
+  Lexer::Formula found = lexer_.formula(token_);
+  formula_ = found.position;
+  return std::move(found.text);
 }
 
 void Parser::define_formula(const std::vector<Target>& left) {

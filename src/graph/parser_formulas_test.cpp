@@ -132,7 +132,11 @@ TEST(ScriptFormulas, SayWhatIsWrong) {
             }),
             "a brace in formula 'f'; expected none");
   EXPECT_EQ(error("formula f(x) { x + y }"),
-            "f:1:1: expression:1:5: unknown name 'y'; expected a name defined above");
+            "f:1:20: unknown name 'y'; expected a name defined above");
+  EXPECT_EQ(error("formula f(x) {\n  a = x;\n  yield a + y\n}"),
+            "f:3:13: unknown name 'y'; expected a name defined above");
+  EXPECT_EQ(error(swish, "$4 = map($3) { $1 + $2 };\nresult = $4;"),
+            "f:6:21: map: unknown operand '$2'; expected $1, the only one");
   EXPECT_EQ(error("$1 = formula f(x) { x + 1 }"),
             "f:1:1: a result of formula; expected formula NAME(…) { … }, which has none");
   EXPECT_EQ(error(swish, "$4 = swich($3);\nresult = $4;"),

@@ -1,6 +1,8 @@
 // What the parser says where arguments and references are not what they should be.
 #include "src/graph/parser.hpp"
 
+#include <cstdio>
+
 namespace arenite::graph {
 
 /// "_" in place of an operand.
@@ -25,6 +27,20 @@ void Parser::no_more_attributes(const Token& found, const Call& made) const {
     expected = "')', as all attributes of " + made.word + " are given";
   }
   lexer_.refuse(found.position, describe(found), expected);
+}
+
+void Parser::refuse_at(Position position, ErrorText text) const {
+  // "map, expression:2:7", of a formula that has been read: where that is in the script.
+  constexpr std::string_view within = "expression:";
+  const std::size_t at = text.where.find(within);
+  std::size_t line = 0, column = 0;
+  if (formula_ && at != text.where.npos &&
+      std::sscanf(text.where.c_str() + at + within.size(), "%zu:%zu", &line, &column) == 2) {
+    position = {formula_->line + line - 1, line == 1 ? formula_->column + column - 1 : column};
+    text.where.resize(at < 2 ? 0 : at - 2);
+  }
+  const std::string where = text.where.empty() ? "" : text.where + ": ";
+  lexer_.refuse(position, where + text.found, text.expected, text.hint);
 }
 
 void Parser::unknown_reference(const Token& reference) const {

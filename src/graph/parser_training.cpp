@@ -219,7 +219,7 @@ double Parser::limit() {
 std::string Parser::schedule() {
   const Token token = token_;
   if (token.is('{')) {
-    std::string formula = lexer_.formula(token);
+    std::string formula = lexer_.formula(token).text;
     if (formula.empty()) lexer_.refuse(token.position, "an empty schedule", "a formula in braces");
     advance();
     return formula;
