@@ -204,6 +204,31 @@ std::vector<double> numbers_of(const graph::Attributes& attributes, const expr::
   return all;
 }
 
+expr::Expression made_with_numbers(const OpView& op, const expr::Formula& formula,
+                                   expr::Type type) {
+  const auto refuse = [&](const std::string& what) {
+    fail({.found = "numbers of " + formula.name + " with which " + what,
+          .expected = "numbers with which it is as with those that it has unless said"});
+  };
+  expect_numbers(op, formula);
+  expr::Expression made;
+  try {
+    made = formula.with(type, numbers_of(op.attributes(), formula));
+  } catch (const Error& error) {
+    refuse("there is " + error.text().found);
+  }
+  if (made.reduces() != formula.is_of_rows) {
+    refuse(formula.is_of_rows     ? "nothing is reduced"
+           : formula.is_optimizer ? "a weight is reduced"
+                                  : "rows are reduced");
+  }
+  const std::vector<bool> varies = made.varying();
+  for (const expr::NodeId result : made.results()) {
+    if (made.reduces() && !varies[result]) refuse("a result is one for a row");
+  }
+  return made;
+}
+
 namespace {
 
 Results infer_map(const OpView& op) {
@@ -231,16 +256,7 @@ Results infer_named(const OpView& op, const expr::Formula& formula) {
             .expected = to_string(x) + ", the shape of '" + formula.operands[0] + "'"});
     }
   }
-  expect_numbers(op, formula);
-  const expr::Expression made =
-      formula.with(type_of(op.operand(0).type), numbers_of(op.attributes(), formula));
-  if (made.operands().size() != op.operand_count() || made.reduces() != formula.is_of_rows) {
-    fail({.found = "numbers of " + formula.name + " with which it " +
-                   (made.reduces() == formula.is_of_rows ? "leaves out an operand"
-                    : made.reduces()                     ? "reduces rows"
-                                                         : "reduces nothing"),
-          .expected = "numbers with which it is as with those that it has unless said"});
-  }
+  const expr::Expression made = made_with_numbers(op, formula, type_of(op.operand(0).type));
   const Shape shape = shape_of_all(op);
   expect_axes_of(made, shape);
   Results results;

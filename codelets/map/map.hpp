@@ -58,6 +58,9 @@ graph::ElementFormula formula_named(std::string_view name, std::initializer_list
 std::vector<graph::AttributeSchema> schema_of(const expr::Formula& formula);
 std::vector<double> numbers_of(const graph::Attributes& attributes, const expr::Formula& formula);
 void expect_numbers(const OpView& op, const expr::Formula& formula);
+/// What the formula is with an op's numbers. Throws Error where these are out of range, or make of
+/// it what is to be run otherwise.
+expr::Expression made_with_numbers(const OpView& op, const expr::Formula& formula, expr::Type type);
 /// The operators that a formula is.
 graph::OperatorDefinition formula_operator(std::shared_ptr<const expr::Formula> formula);
 graph::OperatorDefinition optimizer(std::shared_ptr<const expr::Formula> formula);

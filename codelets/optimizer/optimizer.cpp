@@ -32,19 +32,12 @@ bool is_renewed(const Formula& formula, std::size_t operand) {
 
 Results infer(const OpView& op, const Formula& formula) {
   expect_type(op, 0, DType::float32);
-  expect_numbers(op, formula);
+  const expr::Expression made = made_with_numbers(op, formula, expr::Type::float32);
   if (formula.each_step) expect_numbers(op, *formula.each_step);
-  const expr::Expression made =
-      formula.with(expr::Type::float32, numbers_of(op.attributes(), formula));
   const std::size_t wanted = made.operands().size();
   if (op.operand_count() != wanted) {
     fail({.found = std::to_string(op.operand_count()) + " operands",
           .expected = std::to_string(wanted) + " with these numbers"});
-  }
-  if (made.reduces() != formula.is_of_rows) {
-    fail({.found = "numbers of " + formula.name + " with which it reduces " +
-                   (made.reduces() ? "a weight" : "nothing"),
-          .expected = "numbers with which it is as with those that it has unless said"});
   }
   expect_axes_of(made, op.operand(0).shape);
   Results versions;

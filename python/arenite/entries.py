@@ -11,6 +11,9 @@ class EntryOf:
     def __init__(self, outputs: Any, settings: str):
         self.outputs, self.settings = outputs, settings
 
+    def __repr__(self) -> str:
+        return f"entry{self.settings or '()'} of {self.outputs!r}"
+
 
 def entry(outputs: Any, *, mode: str = "evaluate", averaged: bool = False) -> EntryOf:
     """For `compile(…, entries={name: entry(…)})`.

@@ -12,10 +12,12 @@ from .errors import InvalidError, InvalidTypeError
 from .rules import integer, is_number
 
 
-def _number(what: str, value: Any, below: float = float("inf")) -> float:
+def _number(
+    what: str, value: Any, below: float = float("inf"), least: float = 0.0
+) -> float:
     if not is_number(value):
         raise InvalidTypeError(f"{what} {value!r}; expected a number")
-    if not 0 <= value < below:
+    if not least <= value < below:
         limit = "" if below == float("inf") else f" and below {below:g}"
         raise InvalidError(f"{what} {value}; expected a number of at least 0{limit}")
     return float(value)
@@ -36,8 +38,11 @@ def _number_or_steps(what: str, value: Any) -> Any:
 class Optimizer:
     """Any optimizer that there is as an operator, by its name and the numbers that it has."""
 
-    def __init__(self, operator: str, lr: float, **numbers: float):
+    _least = 0.0  # of its numbers
+
+    def __init__(self, operator: str, /, lr: float, **numbers: float):
         others = {"learning_rate", "schedule", "clip_norm", "clip_value", "check_loss"}
+        others |= {"optimizer", "parameters", "group", "rank", "rate", "average"}
         settings = others & set(numbers)
         if settings:
             raise InvalidError(
@@ -46,7 +51,9 @@ class Optimizer:
             )
         self.operator = operator if isinstance(operator, Name) else Name(operator)
         self._lr = _number("lr", lr)
-        self.numbers = {name: _number(name, value) for name, value in numbers.items()}
+        self.numbers = {
+            name: _number(name, value, least=self._least) for name, value in numbers.items()
+        }
 
     @property
     def lr(self) -> float:
@@ -85,10 +92,12 @@ class Formula(Optimizer):
     given here. Results are the next weight and states. docs/scripts.md has the rest.
     """
 
+    _least = -float("inf")
+
     def __init__(self, declaration: str, /, lr: float, **numbers: float):
         blanks = r"(?:\s|#[^\n]*\n)*"
         named = re.fullmatch(
-            rf"{blanks}formula\s+([A-Za-z_][A-Za-z0-9_.]*)[^{{}}]*{{[^{{}}]*}}{blanks}",
+            rf"{blanks}formula\s+([A-Za-z_][A-Za-z0-9_.]*)[^{{}}]*{{[^{{}}]*}}{blanks};?{blanks}",
             str(declaration) + "\n",
         )
         if named is None:
@@ -148,7 +157,8 @@ class Group:
             raise InvalidTypeError(f'names {names!r} of a group; expected patterns, as "*.bias"')
         self.names, self.rate = names, _number("rate", rate)
         self.rank = None if rank is None else integer("rank", rank, least=0)
-        self.numbers = {name: _number(name, value) for name, value in numbers.items()}
+        least = -float("inf")  # the library knows which may be
+        self.numbers = {name: _number(name, value, least=least) for name, value in numbers.items()}
 
     def text(self) -> str:
         """As scripts have it."""

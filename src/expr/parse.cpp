@@ -31,6 +31,7 @@ class Parser {
     for (const Parameter& parameter : parameters) {
       const auto* type = std::get_if<Type>(&parameter.is);
       if (type != nullptr) operands_.push_back(builder_.operand(*type));
+      widens_ = widens_ && (type == nullptr || *type == Type::float64);
       const Term term =
           type != nullptr ? Term(operands_.back()) : Term(std::get<double>(parameter.is));
       // Functions have parentheses, and so their names are free.
@@ -132,6 +133,8 @@ class Parser {
     }
     if (rounds_) {
       if (const auto made = of_given_numbers(function, sources)) return *made;
+      if (function == Function::select && sources.size() == 3 && is_constant(sources[0]))
+        return sources[value_of<bool>(builder_[sources[0].node()].payload) ? 1 : 2];
       if (const auto rounded = with_one_type(sources))
         return built(at, [&] { return builder_.apply(function, *rounded); });
     }
@@ -155,21 +158,28 @@ class Parser {
     return Term(value_of<double>(made));
   }
 
-  /// Rounds what float64 parameters and numbers alone make. None: there is no such source beside a
-  /// float32.
+  bool is_constant(const Term& term) const {
+    return !term.is_number() && builder_[term.node()].function == Function::constant &&
+           builder_[term.node()].type == Type::boolean;
+  }
+
+  /// Where operands are float32, rounds what others and numbers alone make; where all are float64,
+  /// float32 is widened. None: there are not both.
   std::optional<std::vector<Term>> with_one_type(std::span<const Term> sources) {
     const auto is_node = [&](const Term& term, Type type) {
       return !term.is_number() && builder_[term.node()].type == type;
     };
-    std::vector<Term> rounded(sources.begin(), sources.end());
-    bool has_float32 = false, has_rounded = false;
-    for (Term& term : rounded) {
-      has_float32 = has_float32 || is_node(term, Type::float32);
-      if (!is_node(term, Type::float64) || !is_given(term.node())) continue;
-      term = builder_.cast(Type::float32, term);
-      has_rounded = true;
+    const Type from = widens_ ? Type::float32 : Type::float64,
+               to = widens_ ? Type::float64 : Type::float32;
+    std::vector<Term> cast(sources.begin(), sources.end());
+    bool has_other = false, has_cast = false;
+    for (Term& term : cast) {
+      has_other = has_other || is_node(term, to);
+      if (!is_node(term, from) || (!widens_ && !is_given(term.node()))) continue;
+      term = builder_.cast(to, term);
+      has_cast = true;
     }
-    return has_float32 && has_rounded ? std::optional(std::move(rounded)) : std::nullopt;
+    return has_other && has_cast ? std::optional(std::move(cast)) : std::nullopt;
   }
 
   /// Of float64 parameters and numbers alone.
@@ -363,6 +373,7 @@ class Parser {
   Lexer lexer_;
   Token token_, next_;
   std::span<const Parameter> parameters_;
+  bool widens_ = true;          // all operands are float64
   bool rounds_ = false;         // what float64 parameters make, where it meets a float32
   std::vector<bool> is_given_;  // by node
   Builder builder_;

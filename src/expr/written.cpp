@@ -56,7 +56,14 @@ struct Text {
     return parse_named(text, parameters);
   }
   TakenOut parted(std::span<const double> given) const {
-    return take_out(read(Type::float32, given), operands.size() - 1);
+    try {
+      return take_out(read(Type::float32, given), operands.size() - 1);
+    } catch (const Error& error) {
+      if (error.text().found != "'step', which no result needs") throw;
+      fail({.found = "numbers with which 'step' is not needed",
+            .expected = "some with which it is",
+            .hint = "another optimizer without it"});
+    }
   }
   Expression made(Type type, std::span<const double> given) const {
     return known->find(type, given,
@@ -116,11 +123,10 @@ std::shared_ptr<const Formula> written(std::string name, std::vector<std::string
                                        std::vector<std::pair<std::string, double>> numbers,
                                        std::string text) {
   Text read{.operands = std::move(operands), .numbers = {}, .text = std::move(text)};
-  std::vector<double> standards, uneven;
+  std::vector<double> standards;
   for (auto& [number, standard] : numbers) {
     read.numbers.push_back({std::move(number), standard, Formula::Number::Range::any});
     standards.push_back(standard);
-    uneven.push_back(0.3671875 * static_cast<double>(standards.size()));
   }
   read.is_optimizer = read.operands.size() > 2 && read.operands[1] == "gradient" &&
                       read.operands[2] == "learning_rate";
@@ -143,8 +149,9 @@ std::shared_ptr<const Formula> written(std::string name, std::vector<std::string
   made.is_of_rows = standard.reduces();
   read.is_optimizer ? expect_updates(made.name, read, standard) : expect_elements(standard);
   if (read.has_step()) {
-    const Expression other = read.made(Type::float32, uneven);
-    const std::size_t most = std::max(standard.operands().size(), other.operands().size());
+    // Numbers may make more of what is new in each step other than the standard ones do.
+    constexpr std::size_t spare = 8;
+    const std::size_t most = standard.operands().size() + spare;
     made.operands.pop_back();
     for (std::size_t i = 1; made.operands.size() < most; ++i)
       made.operands.push_back(std::string(step) + "_" + std::to_string(i));

@@ -80,7 +80,7 @@ Graph at_entry(const Graph& graph, const OperatorTable& table, std::string_view 
     const OpId op = graph[version].producer;
     for_each_renewed(graph[op], [&](std::size_t, std::size_t operand) {
       const ValueId old = graph[op].operands[operand];
-      if (entry.averaged && graph.root_storage(old).cls == StorageClass::parameter)
+      if (chosen[op].operands[operand] != old)
         refuse(keeps, "no version of a parameter, as it computes with means");
     });
     kept[op.index] = true;

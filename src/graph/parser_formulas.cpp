@@ -1,6 +1,7 @@
 // Reads operators that a script has of its own: `formula` statements.
 #include <arenite/graph/formula.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -111,6 +112,10 @@ std::shared_ptr<const OperatorDefinition> define(const OperatorTable& table,
           .expected = "an operator table that takes some, as arenite::operators()"});
   }
   OperatorDefinition made = table.define_by(formula);
+  if (made.is_optimizer() && std::ranges::count(formula.operands, "average") > 0) {
+    fail({.found = "state 'average' of optimizer '" + formula.name + "'",
+          .expected = "another name: means of parameters are called so"});
+  }
   for (const auto& [name, standard] : formula.numbers) {
     if (!made.is_optimizer() || !is_training_setting(name)) continue;
     fail({.found = "number '" + name + "' of optimizer '" + formula.name + "'",

@@ -152,8 +152,16 @@ TEST(ScriptFormulas, SayWhatIsWrong) {
   const std::string turns = "formula f(x, a=1) { select(sum(x) > 0, x * a, x) }";
   EXPECT_EQ(
       error(turns, "$4 = f($3, a=2);\nresult = $4;"),
-      "f:5:6: f: numbers of f with which it reduces rows; expected numbers with which it is as "
+      "f:5:6: f: numbers of f with which rows are reduced; expected numbers with which it is as "
       "with those that it has unless said");
+  EXPECT_EQ(
+      error("formula f(w, gradient, learning_rate, average) { yield w - learning_rate * gradient, "
+            "average }"),
+      "f:1:1: state 'average' of optimizer 'f'; expected another name: means of parameters are "
+      "called so");
+  EXPECT_EQ(error("formula f(x) {\n a = x;\n a = 2 * x; yield a }"),
+            "f:3:2: a second definition of 'a'; expected a name of its own (hint: the first is at "
+            "line 2, column 2)");
   EXPECT_EQ(error_of([] {
               define(OperatorTable(), {.name = "f", .operands = {"x"}, .numbers = {}, .text = "x"});
             }),

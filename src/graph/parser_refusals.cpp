@@ -2,6 +2,8 @@
 #include "src/graph/parser.hpp"
 
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 namespace arenite::graph {
 
@@ -31,13 +33,24 @@ void Parser::no_more_attributes(const Token& found, const Call& made) const {
 
 void Parser::refuse_at(Position position, ErrorText text) const {
   // "map, expression:2:7", of a formula that has been read: where that is in the script.
-  constexpr std::string_view within = "expression:";
-  const std::size_t at = text.where.find(within);
-  std::size_t line = 0, column = 0;
-  if (formula_ && at != text.where.npos &&
-      std::sscanf(text.where.c_str() + at + within.size(), "%zu:%zu", &line, &column) == 2) {
-    position = {formula_->line + line - 1, line == 1 ? formula_->column + column - 1 : column};
-    text.where.resize(at < 2 ? 0 : at - 2);
+  const auto in_script =
+      [&](const std::string& said) -> std::optional<std::pair<std::size_t, Position>> {
+    constexpr std::string_view within = "expression:";
+    const std::size_t at = said.find(within);
+    std::size_t line = 0, column = 0;
+    if (!formula_ || at == said.npos ||
+        std::sscanf(said.c_str() + at + within.size(), "%zu:%zu", &line, &column) != 2)
+      return {};
+    return {{at, {formula_->line + line - 1, line == 1 ? formula_->column + column - 1 : column}}};
+  };
+  if (const auto place = in_script(text.where)) {
+    position = place->second;
+    text.where.resize(place->first < 2 ? 0 : place->first - 2);
+  }
+  if (const auto place = in_script(text.hint)) {
+    text.hint.resize(place->first);
+    text.hint += "line " + std::to_string(place->second.line) + ", column " +
+                 std::to_string(place->second.column);
   }
   const std::string where = text.where.empty() ? "" : text.where + ": ";
   lexer_.refuse(position, where + text.found, text.expected, text.hint);

@@ -322,6 +322,10 @@ void Parser::optimizer_attribute(const Token& name, const OperatorDefinition* op
     lexer_.refuse(name.position, describe(name) + " before the optimizer", "optimizer=… first");
   }
   const auto schema = std::ranges::find(optimizer->attributes, name.text, &AttributeSchema::name);
+  if (name.text == "rank" || name.text == "rate" || name.text == "group") {
+    lexer_.refuse(name.position, describe(name) + " as a number of the optimizer",
+                  "its own, or group(…) of several");
+  }
   if (attributes.has(name.text) || is_training_setting(name.text)) {
     lexer_.refuse(name.position, "a second " + describe(name), "each argument once");
   }

@@ -46,8 +46,9 @@ struct Parameter {
 };
 
 /// The same of parameters, each of which has to be read; operands are numbered among themselves.
-/// What float64 parameters and numbers alone make is rounded where it meets a float32, and
-/// functions of numbers alone are done in float64. Throws Error on a name that no text could
+/// What float64 parameters and numbers alone make is rounded where it meets a float32; where all
+/// parameters are float64, a float32 is widened instead. Functions of numbers alone are done in
+/// float64. Throws Error on a name that no text could
 /// define.
 Expression parse_named(std::string_view text, std::span<const Parameter> parameters);
 
