@@ -51,13 +51,15 @@ const std::vector<Kernel>& KernelTable::find(std::string_view op) const noexcept
 }
 
 const std::vector<Kernel>& KernelTable::find(const graph::Op& op) const noexcept {
-  return find(op.definition->written.empty() ? op.name() : std::string_view(of_formulas));
+  const std::vector<Kernel>& own = find(op.name());
+  const bool is_written = op.definition && !op.definition->written.empty();
+  return own.empty() && is_written ? find(of_formulas) : own;
 }
 
 const Kernel& KernelTable::at(const graph::Op& op, std::string_view kernel,
                               DeviceKind device) const {
-  return at(op.definition->written.empty() ? op.name() : std::string_view(of_formulas), kernel,
-            device);
+  const bool has_own = !find(op.name()).empty() || op.definition->written.empty();
+  return at(has_own ? op.name() : std::string_view(of_formulas), kernel, device);
 }
 
 const Kernel& KernelTable::at(std::string_view op, std::string_view kernel,

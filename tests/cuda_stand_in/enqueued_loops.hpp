@@ -61,6 +61,7 @@ inline void put_loops_in_streams(runtime::KernelTable& table) {
   runtime::KernelTable loops, made;
   add_grids_as_loops(loops);
   made.on_devices = table.on_devices;
+  made.of_formulas = table.of_formulas;
   for (const std::string& op : operators().names()) {
     for (const runtime::Kernel& kernel : table.find(op)) {
       if (kernel.device == DeviceKind::cpu) made.add(op, kernel);
