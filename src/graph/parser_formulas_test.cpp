@@ -132,9 +132,9 @@ TEST(ScriptFormulas, SayWhatIsWrong) {
             }),
             "a brace in formula 'f'; expected none");
   EXPECT_EQ(error("formula f(x) { x + y }"),
-            "f:1:20: unknown name 'y'; expected a name defined above");
+            "f:1:20: formula: unknown name 'y'; expected a name defined above");
   EXPECT_EQ(error("formula f(x) {\n  a = x;\n  yield a + y\n}"),
-            "f:3:13: unknown name 'y'; expected a name defined above");
+            "f:3:13: formula: unknown name 'y'; expected a name defined above");
   EXPECT_EQ(error(swish, "$4 = map($3) { $1 + $2 };\nresult = $4;"),
             "f:6:21: map: unknown operand '$2'; expected $1, the only one");
   EXPECT_EQ(error("$1 = formula f(x) { x + 1 }"),
@@ -160,7 +160,8 @@ TEST(ScriptFormulas, SayWhatIsWrong) {
       "f:1:1: state 'average' of optimizer 'f'; expected another name: means of parameters are "
       "called so");
   EXPECT_EQ(error("formula f(x) {\n a = x;\n a = 2 * x; yield a }"),
-            "f:3:2: a second definition of 'a'; expected a name of its own (hint: the first is at "
+            "f:3:2: formula: a second definition of 'a'; expected a name of its own (hint: the "
+            "first is at "
             "line 2, column 2)");
   EXPECT_EQ(error_of([] {
               define(OperatorTable(), {.name = "f", .operands = {"x"}, .numbers = {}, .text = "x"});

@@ -46,6 +46,7 @@ void Parser::refuse_at(Position position, ErrorText text) const {
   if (const auto place = in_script(text.where)) {
     position = place->second;
     text.where.resize(place->first < 2 ? 0 : place->first - 2);
+    if (text.where.empty()) text.where = "formula";
   }
   if (const auto place = in_script(text.hint)) {
     text.hint.resize(place->first);
