@@ -11,45 +11,65 @@ namespace arenite::codelets::xsmm {
 /// Which size of a product is that of the batch.
 enum class SamplesAre { m, n, k };
 
-/// A batch-reduce product. Columns that are samples are walked 16 at a time, and the last 16 to 31
-/// in one go: code that LIBXSMM generates is never freed, and batches of all sizes share it so.
-/// (From 12 on it sums alike for any n, so that a sample's bits depend on none.)
+/// A batch-reduce product. Columns that are samples are walked 64 at a time where there are many,
+/// then 16, and the last 16 to 31 in one go: code that LIBXSMM generates is never freed, and
+/// batches of all sizes share it so. (From 12 on it sums alike for any n, so that a sample's bits
+/// depend on none.)
 class Columns {
  public:
   static constexpr std::int64_t most_terms = 64;  ///< of a call
 
   Columns() = default;
   explicit Columns(const Gemm& gemm, SamplesAre samples = SamplesAre::n)
-      : n_(gemm.n),
-        step_(samples == SamplesAre::n && gemm.n >= 32 ? 16 : gemm.n),
-        b_step_(gemm.transpose_b ? 1 : gemm.ldb),
-        c_step_(gemm.ldc) {
+      : b_step_(gemm.transpose_b ? 1 : gemm.ldb), c_step_(gemm.ldc) {
     if (!in_reach({gemm.n})) return;
-    Gemm part = gemm;
-    part.n = step_;
-    if (step_ < n_) more_ = dispatch(part);
-    part.n = step_ + n_ % step_;
-    last_ = dispatch(part);
+    std::int64_t left = gemm.n;
+    const auto walk = [&](std::int64_t step, std::int64_t count) {
+      left -= step * count;
+      add(gemm, step, count);
+    };
+    if (samples == SamplesAre::n) {
+      // A rest of 1 to 15 goes with some before it.
+      const std::int64_t rest = left % wide;
+      if (left >= 2 * wide) walk(wide, left / wide - (rest > 0 && rest < narrow ? 1 : 0));
+      if (left >= 2 * narrow) walk(narrow, left / narrow - 1);
+    }
+    if (left > 0) walk(left, 1);
   }
 
   /// LIBXSMM has the kernels that it takes.
-  explicit operator bool() const noexcept { return last_ && (step_ == n_ || more_); }
+  explicit operator bool() const noexcept {
+    return kinds_ > 0 && std::all_of(walks_, walks_ + kinds_, [](const Walk& w) { return w.run; });
+  }
 
   void operator()(const float* const* as, const float* const* bs, float* c,
                   Count count) const noexcept {
     const float* shifted[most_terms];
-    for (std::int64_t at = 0; at < n_; at += step_) {
-      const bool last = at + 2 * step_ > n_;
-      for (Count i = 0; i < count; ++i) shifted[i] = bs[i] + at * b_step_;
-      // LIBXSMM only reads the addresses.
-      (last ? last_ : more_)(const_cast<const float**>(as), shifted, c + at * c_step_, &count);
-      if (last) return;
+    std::int64_t at = 0;
+    for (const Walk* walk = walks_; walk != walks_ + kinds_; ++walk) {
+      for (const std::int64_t end = at + walk->step * walk->count; at < end; at += walk->step) {
+        for (Count i = 0; i < count; ++i) shifted[i] = bs[i] + at * b_step_;
+        // LIBXSMM only reads the addresses.
+        walk->run(const_cast<const float**>(as), shifted, c + at * c_step_, &count);
+      }
     }
   }
 
  private:
-  BatchReduce more_ = nullptr, last_ = nullptr;
-  std::int64_t n_ = 0, step_ = 0, b_step_ = 0, c_step_ = 0;
+  static constexpr std::int64_t wide = 64, narrow = 16;
+  struct Walk {
+    BatchReduce run = nullptr;
+    std::int64_t step = 0, count = 0;
+  };
+
+  void add(Gemm gemm, std::int64_t step, std::int64_t count) {
+    gemm.n = step;
+    walks_[kinds_++] = {dispatch(gemm), step, count};
+  }
+
+  Walk walks_[3];
+  int kinds_ = 0;
+  std::int64_t b_step_ = 0, c_step_ = 0;
 };
 
 /// C [+]= A·B with A m×k, B k×n, C m×n, all column-major; `transpose_b`: B lies in memory as n×k.
