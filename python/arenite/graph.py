@@ -88,6 +88,7 @@ class Node:
         "serial",
         "name",
         "data",
+        "is_update",
     )
 
     _serials = itertools.count()
@@ -111,6 +112,7 @@ class Node:
         self.serial = next(Node._serials)  # nodes read older ones only
         self.name = name
         self.data = data
+        self.is_update = False  # changes parameters, or what an optimizer keeps
         for tensor in self.reads():
             if not is_visible(tensor.node.block, self.block):
                 raise InvalidError(

@@ -17,7 +17,7 @@ from .options import Options
 from .plan import Plan
 from .ports import Ports, named_sizes
 from .rules import integer, is_number
-from .script import changes_parameters, declared_data, script_of
+from .script import declared_data, script_of
 from .session import Handle, Session, default_session
 from .sizes import Size, size
 from .kept import KINDS, State, TensorSpec, spec_of
@@ -389,7 +389,7 @@ def compile(
             f"outputs that need the inputs {', '.join(missing)}; expected all of them in `inputs`"
         )
     data = {name: holder.current() for name, holder in script.data.items()}
-    by_hand = any(changes_parameters(update.node) for update in updates)
+    by_hand = any(update.node.is_update for update in updates)
     return Model(
         script.text, data, _check_session(session), form, options, script.owned, by_hand, forms
     )

@@ -18,8 +18,9 @@ def _number(
     if not is_number(value):
         raise InvalidTypeError(f"{what} {value!r}; expected a number")
     if not least <= value < below:
-        limit = "" if below == float("inf") else f" and below {below:g}"
-        raise InvalidError(f"{what} {value}; expected a number of at least 0{limit}")
+        wanted = "a finite number" if least < 0 else f"a number of at least {least:g}"
+        wanted += "" if below == float("inf") else f" and below {below:g}"
+        raise InvalidError(f"{what} {value}; expected {wanted}")
     return float(value)
 
 

@@ -144,7 +144,7 @@ class _Printer:
                 continue
             call = self.call(node)
             left = f"{self.number(node)} = " if node.results else ""
-            note = " @update" if changes_parameters(node) else ""
+            note = " @update" if node.is_update else ""
             self.lines.append(f"{indent}{left}{call}{note}" + ("" if node.blocks else ";"))
             for inner in node.blocks:
                 parameters = inner.parameters and f" ({self.number(inner.parameters[0].node)})"
@@ -153,13 +153,6 @@ class _Printer:
                 yields = ", ".join(map(self.reference, inner.yields))
                 self.lines.append(f"{indent}  yield {yields};")
                 self.lines.append(indent + ("};" if inner is node.blocks[-1] else "} else"))
-
-
-def changes_parameters(node: Node) -> bool:
-    """Or what an optimizer keeps."""
-    return node.op in ("sgd", "multi_sgd") or (
-        node.op == "assign" and node.operands[0].node.op in (PARAMETER, STATE)
-    )
 
 
 def script_of(

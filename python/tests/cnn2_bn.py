@@ -43,11 +43,9 @@ def batch(number):
     return images[..., None].astype(np.float32), labels
 
 
-def trained(dtype):
-    import torch
-    from torch import nn
-
-    network = nn.Sequential(
+def network_of(nn):
+    """By a module of layers, with the names and arguments that PyTorch's have."""
+    return nn.Sequential(
         nn.Conv2d(1, 32, 3, padding="same", bias=False),
         nn.BatchNorm2d(32, eps=1e-5),
         nn.ReLU(),
@@ -61,6 +59,13 @@ def trained(dtype):
         nn.ReLU(),
         nn.Linear(128, CLASSES),
     )
+
+
+def trained(dtype):
+    import torch
+    from torch import nn
+
+    network = network_of(nn)
     first = {name: torch.tensor(array) for name, array in weights().items()}
     network.load_state_dict({**network.state_dict(), **first})
     kind = getattr(torch, dtype)

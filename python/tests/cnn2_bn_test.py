@@ -23,23 +23,6 @@ MOVED = {
 }
 
 
-def network():
-    return nn.Sequential(
-        nn.Conv2d(1, 32, 3, padding="same", bias=False),
-        nn.BatchNorm2d(32, eps=1e-5),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(32, 64, 3, padding="same", bias=False),
-        nn.BatchNorm2d(64, eps=1e-5),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(64 * 7 * 7, 128),
-        nn.ReLU(),
-        nn.Linear(128, cnn2_bn.CLASSES),
-    )
-
-
 def of_pytorch(name, weight):
     """As layers here have it: [KH, KW, in, out] and [in, out], channels last among pixels."""
     if name == "9.weight":
@@ -62,7 +45,7 @@ def layers(script):
 class Cnn2Bn(testing.TestCase):
     @classmethod
     def setUpClass(cls):
-        module = network()
+        module = cnn2_bn.network_of(nn)
         first = {name: of_pytorch(name, array) for name, array in cnn2_bn.weights().items()}
         module.load_state_dict({**module.state_dict(), **first})
         trainer = arenite.Trainer(
@@ -89,7 +72,7 @@ class Cnn2Bn(testing.TestCase):
         expected = [op for op in ops[begin:end] if op[0] != "dropout"]
         self.assertEqual(len(expected), end - begin - 1)
         x = arenite.input("x", (cnn2_bn.BATCH, cnn2_bn.SIDE, cnn2_bn.SIDE, 1))
-        self.assertEqual(layers(arenite.to_script(network()(x))), (expected, shapes))
+        self.assertEqual(layers(arenite.to_script(cnn2_bn.network_of(nn)(x))), (expected, shapes))
 
     def test_losses_are_those_of_pytorch(self):
         self.assertEqual([case["dtype"] for case in self.cases], list(cnn2_bn.DTYPES))

@@ -9,7 +9,6 @@
 #include "src/base/refuse.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/tidy_needs.hpp"
-#include "src/graph/values.hpp"
 #include "src/graph/versions.hpp"
 #include "src/graph/views.hpp"
 
@@ -47,6 +46,23 @@ ValueId version_of(const Graph& graph, ValueId id, Mode mode) {
     return persists ? id : ValueId{};
   }
   return {};
+}
+
+/// By value: whether an op or a block reads it, or it is an output.
+std::vector<bool> values_read(const Graph& graph) {
+  std::vector<bool> read(graph.value_count());
+  const auto note = [&](const std::vector<ValueId>& ids) {
+    for (const ValueId id : ids) {
+      if (id) read[id.index] = true;
+    }
+  };
+  for (std::size_t r = 0; r < graph.region_count(); ++r) {
+    const Region& region = graph[RegionId(r)];
+    note(region.results);
+    for (const OpId op : region.ops) note(graph[op].operands);
+  }
+  note(graph.outputs);
+  return read;
 }
 
 }  // namespace

@@ -96,22 +96,6 @@ Shape joint_shape(const Graph& graph, const std::vector<ValueId>& values) {
   return Shape(dims);
 }
 
-std::vector<bool> values_read(const Graph& graph) {
-  std::vector<bool> read(graph.value_count());
-  const auto note = [&](const std::vector<ValueId>& ids) {
-    for (const ValueId id : ids) {
-      if (id) read[id.index] = true;
-    }
-  };
-  for (std::size_t r = 0; r < graph.region_count(); ++r) {
-    const Region& region = graph[RegionId(r)];
-    note(region.results);
-    for (const OpId op : region.ops) note(graph[op].operands);
-  }
-  note(graph.outputs);
-  return read;
-}
-
 std::vector<ValueId> declared_values(const Graph& graph) {
   std::vector<ValueId> all;
   for (std::size_t i = 0; i < graph.value_count(); ++i) {

@@ -30,9 +30,6 @@ void add_workspace(Graph& graph, OpId id, std::int64_t bytes, const Space& space
 /// size is 1, and along axes in front that they lack. Those that are none count for nothing.
 Shape joint_shape(const Graph& graph, const std::vector<ValueId>& values);
 
-/// By value: whether an op or a block reads it, or it is an output.
-std::vector<bool> values_read(const Graph& graph);
-
 /// What is declared, in the order of ids.
 std::vector<ValueId> declared_values(const Graph& graph);
 
