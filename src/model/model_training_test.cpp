@@ -159,6 +159,36 @@ TEST(ModelTrainingShards, GiveTheSameBitsHoweverManyAreUnderWay) {
   }
 }
 
+/// Whose loss is scaled, and has a part of another sum.
+TEST(ModelTrainingShards, HaveTheirPartsOfALossThatIsLinearInSums) {
+  runtime::Session session{{.workers = 2}};
+  const std::string mean = R"(
+  $1 = InputTensor(x, float32, [4, 3]);
+  $2 = InputTensor(label, int32, [4]);
+  $3 = ParameterTensor(weight, float32, [3, 2], uniform(-1, 1, seed=5));
+  $4 = dense($1, $3);
+  $5 = mul($4, $4);
+  $6 = sum_to($5, shape=[1, 1]);
+  $7 = full(shape=[], value=0.3);
+  $8 = mul($6, $7);
+  $9 = reshape($8, [1]);
+  $10, $11, $12 = softmax_cross_entropy($4, $2, divisor=4);
+  $13 = add($9, $10);
+  train($13, optimizer=sgd, learning_rate=0.1);
+  result = $13;)";
+  Model one(session, graph::parse(mean, operators()), {}, {.shards = 1, .lanes = 1});
+  float expected = 0;
+  one.train_step(inputs, std::vector<void*>{&expected});
+  for (const int shards : {2, 4}) {
+    Model model(session, graph::parse(mean, operators()), {}, {.shards = shards});
+    float loss = 0;
+    model.train_step(inputs, std::vector<void*>{&loss});
+    EXPECT_NEAR(loss, expected, 1e-6);
+    const Floats found = floats(model.state("weight")), wanted = floats(one.state("weight"));
+    for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-6);
+  }
+}
+
 TEST_F(ModelTrainingTest, EvaluationChangesNothing) {
   Model model = compile(trained);
   const float before = evaluate(model);

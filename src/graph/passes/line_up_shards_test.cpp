@@ -173,5 +173,33 @@ TEST(LineUpShards, AreOneWhereTheyWouldWaitForEachOther) {
             "");
 }
 
+/// Each shard has its part of what is linear in sums over samples, and of nothing else.
+TEST(LineUpShards, HaveLossesThatAreLinearInSums) {
+  const auto with_loss = [](const std::string& loss) {
+    return one_shard_of(R"(
+      $1 = InputTensor(x, float32, [8, 5000]);
+      $2 = ParameterTensor(w, float32, [1, 5000]);
+      $3 = mul($1, $2);
+      $4 = sum_to($3, [1, 1]);
+      $5 = mul($3, $3);
+      $6 = sum_to($5, [1, 1]);
+      $7 = mul($2, $2);
+      $8 = sum_to($7, [1, 1]);
+      $9 = full(shape=[1, 1], value=0.125);
+      )" + loss + R"(
+      train($12, optimizer=sgd, learning_rate=0.1, parameters=[$2]);
+      result = _;)");
+  };
+  const std::string refused = "the loss 'loss' is no sum over samples";
+  EXPECT_EQ(with_loss("$12 = mul($4, $9);"), "");
+  EXPECT_EQ(with_loss("$10 = mul($9, $4); $11 = reshape($6, [1, 1]); $12 = add($11, $10);"), "");
+  EXPECT_EQ(with_loss("$12 = map($4, $6, $8) { ($1 - 2 * $2) / (1 + $3) };"), "");
+  EXPECT_EQ(with_loss("$12 @name(\"loss\") = add($4, $8);"), refused);
+  EXPECT_EQ(with_loss("$12 @name(\"loss\") = add($4, $9);"), refused);
+  EXPECT_EQ(with_loss("$12 @name(\"loss\") = mul($4, $6);"), refused);
+  EXPECT_EQ(with_loss("$12 @name(\"loss\") = map($4, $8) { $2 / $1 };"), refused);
+  EXPECT_EQ(with_loss("$12 @name(\"loss\") = map($4) { sqrt($1) };"), refused);
+}
+
 }  // namespace
 }  // namespace arenite::graph

@@ -3,6 +3,7 @@
 
 #include "src/graph/passes/ask_share.hpp"
 #include "src/graph/passes/batch_forms.hpp"
+#include "src/graph/passes/linear.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/shards.hpp"
 #include "src/graph/passes/verify_pass.hpp"
@@ -142,10 +143,27 @@ class Splitter {
 
   void carry(const Training& training) {
     const bool added = forms_.of(training.loss) == Result::sum;
-    out_.losses = added ? lanes_of(training.loss) : std::vector{whole(training.loss)};
+    out_.losses = added                 ? lanes_of(training.loss)
+                  : out_.cut.shards > 1 ? parts_of(training.loss)
+                                        : std::vector{whole(training.loss)};
     out_.graph.training = training;
     out_.graph.training->loss = out_.losses.front();
     for (ValueId& parameter : out_.graph.training->parameters) parameter = whole_[parameter.index];
+  }
+
+  /// Of what is linear in sums, by what lanes have of these.
+  std::vector<ValueId> parts_of(ValueId loss) {
+    std::vector<ValueId> parts;
+    const std::vector<OpId> ops = ops_from_sums(source_, forms_, loss);
+    for (const LaneRows& lane : out_.lanes) {
+      std::vector<ValueId> map = whole_;
+      for (std::size_t i = 0; i < map.size(); ++i) {
+        if (forms_.of(ValueId(i)) == Result::sum) map[i] = mine(lane)[i];
+      }
+      for (const OpId id : ops) copy_op(source_, id, lane.lane, map, builder_);
+      parts.push_back(map[loss.index]);
+    }
+    return parts;
   }
 
   const Graph& source_;
@@ -182,7 +200,7 @@ std::string one_shard(const Graph& graph, const BatchForms& forms) {
       waits[result.index] = all;
     }
   }
-  if (!graph.training || forms.of(graph.training->loss) == Result::sum) return {};
+  if (!graph.training || linear_in_sums(graph, forms)[graph.training->loss.index]) return {};
   return "the loss '" + graph[graph.training->loss].name + "' is no sum over samples";
 }
 
