@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/testing.hpp"
 #include "src/compile/compile.hpp"
 #include "tests/script_in_modes.hpp"
 
@@ -38,6 +39,7 @@ constexpr const char* normalising = R"(
 /// The same in double.
 struct Reference {
   Doubles weight, gain, offset;
+  std::size_t rows = arenite::rows;
   Doubles mean = Doubles(channels), variance = Doubles(channels), y = Doubles(rows * channels);
 
   /// Returns the loss; with the batch's statistics, or with those given.
@@ -51,8 +53,9 @@ struct Reference {
           z[n] += static_cast<double>(x[n * inputs + k]) * weight[k * channels + c];
       }
       mean[c] = variance[c] = 0;
-      for (const double v : z) mean[c] += v / rows;
-      for (const double v : z) variance[c] += (v - mean[c]) * (v - mean[c]) / rows;
+      const auto count = static_cast<double>(rows);
+      for (const double v : z) mean[c] += v / count;
+      for (const double v : z) variance[c] += (v - mean[c]) * (v - mean[c]) / count;
       const double m = means ? (*means)[c] : mean[c], v = variances ? (*variances)[c] : variance[c];
       for (std::size_t n = 0; n < rows; ++n) {
         const double made = (z[n] - m) / std::sqrt(v + eps) * gain[c] + offset[c];
@@ -140,6 +143,94 @@ TEST(BatchNorm, IsOneOfTheWholeBatchInAnyLanes) {
     expect_step("gain", gain, reference.gain);
     expect_step("offset", offset, reference.offset);
   }
+}
+
+/// What each shard makes of its samples, put together.
+TEST(BatchNorm, IsOfAShardWhereItIsToldTo) {
+  std::string script = normalising;
+  script.replace(script.find("momentum=0.3"), 12, "per_shard=1, momentum=0.3");
+  const Floats x = random_floats(rows * inputs, 1, 2), target = random_floats(rows * channels, 2);
+  const Floats weight = random_floats(inputs * channels, 3), gain{0.5f, 2.0f, -1.0f},
+               offset{0.25f, 0.0f, -3.0f}, mean{0.0f, 1.0f, -1.0f}, variance{1.0f, 2.0f, 0.5f};
+  const std::map<std::string, Floats> first{{"weight", weight},
+                                            {"gain", gain},
+                                            {"offset", offset},
+                                            {"mean", mean},
+                                            {"variance", variance}};
+  for (const int shards : {1, 3, 4}) {
+    const std::string where = std::to_string(shards) + " shards";
+    double loss = 0;
+    Doubles y, next_mean(channels), next_variance(channels), next_weight = widened(weight);
+    for (const graph::LaneRows& shard : graph::lane_rows(rows, {.shards = shards})) {
+      const auto begin = static_cast<std::size_t>(shard.begin),
+                 end = begin + static_cast<std::size_t>(shard.count);
+      const auto part = [&](const Floats& of, std::size_t width) {
+        return Floats(of.begin() + static_cast<std::ptrdiff_t>(begin * width),
+                      of.begin() + static_cast<std::ptrdiff_t>(end * width));
+      };
+      const Floats own = part(x, inputs), own_target = part(target, channels);
+      Reference reference{widened(weight), widened(gain), widened(offset), end - begin};
+      loss += reference.run(own, own_target);
+      y.insert(y.end(), reference.y.begin(), reference.y.end());
+      const auto n = static_cast<double>(end - begin), share = n / rows;
+      for (std::size_t c = 0; c < channels; ++c) {
+        next_mean[c] +=
+            share * ((1 - momentum) * static_cast<double>(mean[c]) + momentum * reference.mean[c]);
+        next_variance[c] += share * ((1 - momentum) * static_cast<double>(variance[c]) +
+                                     momentum * reference.variance[c] * n / (n - 1));
+      }
+      const Doubles slopes = reference.slopes(reference.weight, own, own_target);
+      for (std::size_t i = 0; i < slopes.size(); ++i) next_weight[i] -= slopes[i];
+    }
+    std::vector<Floats> known;
+    for (const int workers : {1, 2}) {
+      for (const int at_once : {1, shards}) {
+        runtime::Session session({.workers = workers});
+        ScriptModel run(session, script, first, {.shards = shards, .shards_at_once = at_once});
+        std::vector<Floats> found = run.train({{"x", x}, {"target", target}});
+        expect_near(found.at(0), {loss}, 1e-5, where);
+        expect_near(found.at(1), y, 1e-5, where);
+        for (const char* name : {"mean", "variance", "weight"}) found.push_back(run.state(name));
+        expect_near(found[2], next_mean, 1e-6, where + ", mean");
+        expect_near(found[3], next_variance, 1e-6, where + ", variance");
+        expect_near(found[4], next_weight, 2e-5, where + ", weight");
+        if (known.empty()) known = found;
+        EXPECT_EQ(found, known) << where;
+      }
+    }
+  }
+}
+
+TEST(BatchNorm, OfAShardTakesOneLaneAndTwoSamples) {
+  std::string script = normalising;
+  script.replace(script.find("momentum=0.3"), 12, "per_shard=1, momentum=0.3");
+  const graph::Graph graph = graph::parse(script, operators());
+  const compile::Compiled step = compile::lower(graph, {.name = "step", .train = true},
+                                                {.shards = 2, .lanes = 2, .remarks = true});
+  EXPECT_EQ(step.cut, (graph::BatchCut{.shards = 2, .lanes = 1}));
+  const auto pass =
+      std::ranges::find(step.report.passes, "split_batch", &compile::PassReport::name);
+  ASSERT_FALSE(pass->remarks.left.empty());
+  EXPECT_EQ(pass->remarks.left.back().why, "it is of a shard, which so is one lane");
+  // In one shard it is of the whole batch, in any lanes.
+  const compile::Compiled lanes =
+      compile::lower(graph, {.name = "step", .train = true}, {.shards = 1, .lanes = 2});
+  EXPECT_EQ(lanes.cut, (graph::BatchCut{.shards = 1, .lanes = 2}));
+
+  const auto replace_all = [&](const std::string& from, const std::string& to) {
+    for (std::size_t at = script.find(from); at != std::string::npos; at = script.find(from))
+      script.replace(at, from.size(), to);
+  };
+  replace_all("[400", "[3");
+  replace_all("32]", "4096]");
+  replace_all("[32,", "[4096,");
+  EXPECT_EQ(testing::error_of([&] {
+              compile::lower(graph::parse(script, operators()), {.name = "step", .train = true},
+                             {.shards = 2});
+            }),
+            "batch_norm_of_shard #1: 1 of each channel in a shard of training; expected 2 or more, "
+            "of which there is a variance (hint: another batch size, so that the last batch of an "
+            "epoch has more samples)");
 }
 
 /// x is normalised as it is given.

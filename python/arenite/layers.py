@@ -166,13 +166,16 @@ def batch_norm(
     bias: Optional[TensorLike] = None,
     momentum: float = 0.1,
     eps: float = 1e-5,
+    per_shard: bool = False,
 ) -> Tensor:
     """Each channel of x [..., C] less its mean, over √(variance + eps), · weight + bias.
 
-    A `train_step` takes both of the whole batch, and moves the running ones, buffers [C], towards
-    them by `momentum`; a plain run takes the running ones.
+    A `train_step` takes both of the whole batch, or `per_shard` of each shard of one that is cut in
+    several, and moves the running ones, buffers [C], towards them by `momentum`; a plain run takes
+    the running ones.
     """
-    numbers = {"momentum": float(momentum), "eps": float(eps)}
+    numbers: Dict[str, Any] = {"momentum": float(momentum), "eps": float(eps)}
+    numbers["per_shard"] = int(bool(per_shard))
     return one("batch_norm", x, running_mean, running_var, weight, bias, **numbers)
 
 

@@ -368,13 +368,18 @@ class _BatchNorm(Module):
     axes = ""
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        per_shard: bool = False,
     ):
         name = type(self).__name__
         self.num_features = integer(f"{name}: num_features", num_features, least=1)
         if not is_number(momentum):
             raise InvalidTypeError(f"{name}: momentum {momentum!r}; expected a number from 0 to 1")
-        self.eps, self.momentum = eps, momentum
+        self.eps, self.momentum, self.per_shard = eps, momentum, bool(per_shard)
         shape = (self.num_features,)
         self.weight = parameter(np.ones(shape, np.float32)) if affine else None
         self.bias = parameter(np.zeros(shape, np.float32)) if affine else None
@@ -387,13 +392,13 @@ class _BatchNorm(Module):
                 f"{type(self).__name__}: an input of shape {list(x.shape)}; expected "
                 + self.axes.replace("C", str(self.num_features))
             )
-        running = self.running_mean, self.running_var
-        return F.batch_norm(x, *running, self.weight, self.bias, self.momentum, self.eps)
+        given = x, self.running_mean, self.running_var, self.weight, self.bias
+        return F.batch_norm(*given, self.momentum, self.eps, self.per_shard)
 
     def extra(self) -> str:
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}" + (
-            "" if self.weight is not None else ", affine=False"
-        )
+        said = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
+        said += "" if self.weight is not None else ", affine=False"
+        return said + (", per_shard=True" if self.per_shard else "")
 
 
 class BatchNorm1d(_BatchNorm):

@@ -117,6 +117,27 @@ class BatchNorm(testing.TestCase):
         for name, value in kept.items():
             self.assertArray(trainer._newest.state[name], value)
 
+    def test_a_shard_has_its_own_statistics_where_it_is_told_to(self):
+        x = np.random.default_rng(4).standard_normal((64, 300)).astype(np.float32)
+        x[32:] += 5
+        given = arenite.input("x", (64, 300))
+
+        def trained(**options):
+            norm = nn.BatchNorm1d(300, **options)
+            y = norm(given)
+            step = arenite.train((y * y).sum(), arenite.optim.SGD(0.0))
+            model = arenite.compile(y, updates=[step], shards=2)
+            return model.train_step(x), norm.state_dict()["running_mean"]
+
+        whole, mean = trained()
+        halves, mean_of_halves = trained(per_shard=True)
+        np.testing.assert_allclose(whole.mean(axis=0), np.zeros(300), atol=1e-5)
+        self.assertGreater(whole[32:].mean(), 0.5)
+        for half, of in ((halves[:32], x[:32]), (halves[32:], x[32:])):
+            expected = (of - of.mean(axis=0)) / np.sqrt(of.var(axis=0) + 1e-5)
+            np.testing.assert_allclose(half, expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(mean_of_halves, mean, rtol=1e-6)
+
     def test_refuses_what_does_not_fit(self):
         self.assertError(
             "BatchNorm2d: an input of shape [4, 3]; expected [N, H, W, 3]",
@@ -137,6 +158,10 @@ class BatchNorm(testing.TestCase):
 
     def test_says_what_it_is(self):
         self.assertEqual(repr(nn.BatchNorm1d(3)), "BatchNorm1d(3, eps=1e-05, momentum=0.1)")
+        told = nn.BatchNorm1d(3, affine=False, per_shard=True)
+        self.assertEqual(
+            repr(told), "BatchNorm1d(3, eps=1e-05, momentum=0.1, affine=False, per_shard=True)"
+        )
         self.assertEqual(repr(nn.Dropout(0.25)), "Dropout(p=0.25)")
 
 

@@ -62,7 +62,7 @@ std::string not_on_gpus(const Lowering& l) {
 int run_mode(Lowering& l, Remarks* remarks) {
   graph::Mode mode = l.entry.train ? graph::Mode::train : graph::Mode::evaluate;
   if (l.entry.of_graph) mode = l.graph.entries.at(0).mode;
-  l.mode = graph::apply_mode(l.graph, operators(), mode, remarks);
+  l.mode = graph::apply_mode(l.graph, operators(), mode, l.cut.shards, remarks);
   l.graph.entries.clear();
   return l.mode.ops;
 }
@@ -74,6 +74,7 @@ int run_split(Lowering& l, Remarks* remarks) {
   auto batch = graph::split_batch(l.graph, operators(), wanted, l.options.target, &said);
   if (!batch) {
     l.undivided = said.left.front().what + ": " + said.left.front().why;
+    graph::apply_mode(l.graph, operators(), graph::Mode::train);  // what is of shards: there is one
     return 0;
   }
   const int lanes = static_cast<int>(batch->lanes.size());
@@ -88,7 +89,9 @@ int run_split(Lowering& l, Remarks* remarks) {
     said.left.push_back(
         {"the batch", fmt::format("one shard instead of {}: {}", wanted.shards, l.one_shard)});
   }
-  if (lanes < wanted.shards * wanted.lanes) {
+  const bool has_no_more = std::ranges::all_of(
+      batch->lanes, [](const graph::LaneRows& lane) { return lane.count == 1; });
+  if (has_no_more && lanes < wanted.shards * wanted.lanes) {
     said.left.push_back(
         {"the batch", fmt::format("it has no more than {} for {}", counted(lanes, "sample"),
                                   to_string(wanted, wanted.shards))});

@@ -182,7 +182,9 @@ Layer batch_norm(BatchNormOptions options) {
     }
     return model.graph()
         .add("batch_norm", std::move(operands),
-             {{"momentum", options.momentum}, {"eps", options.epsilon}})
+             {{"momentum", options.momentum},
+              {"eps", options.epsilon},
+              {"per_shard", std::int64_t{options.per_shard}}})
         .front();
   };
 }

@@ -112,7 +112,8 @@ class RandomNetwork {
   /// Of more than one pixel: a last batch may have one sample.
   nn::Layer normalisation() {
     const nn::BatchNormOptions options{.momentum = modes_.of({0.1, 0.5}),
-                                       .affine = modes_.chance(70)};
+                                       .affine = modes_.chance(70),
+                                       .per_shard = modes_.chance(50)};
     return [layer = nn::batch_norm(options)](nn::ModelBuilder& model, graph::ValueId x) {
       return model.shape(x)[1] * model.shape(x)[2] > 1 ? layer(model, x) : x;
     };

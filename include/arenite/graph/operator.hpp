@@ -212,6 +212,7 @@ struct ModeContext {
   std::vector<ValueId> operands;
   std::int64_t number = 0;   ///< how many ops of its operator stand before it
   std::int64_t samples = 0;  ///< rows of the batch; 0: there is none
+  int shards = 1;            ///< that it is to be cut in
   /// An int64 [1]: how many samples training has drawn before this batch. A program that asks for
   /// it is given it in each step.
   std::function<ValueId()> position;

@@ -37,9 +37,10 @@ struct ModeApplied {
 
 /// Makes ops that differ by mode what they are in this one (`OperatorDefinition::in_mode`), in
 /// blocks too. Before gradients, which are those of what takes their place, and at known sizes. An
-/// input for the position is declared where one is asked for, under a name that nobody has. Throws
-/// Error where an op has no meaning in the mode.
-ModeApplied apply_mode(Graph& graph, const OperatorTable& table, Mode mode,
+/// input for the position is declared where one is asked for, under a name that nobody has. What is
+/// of a shard, of several that the batch is to be cut in, becomes an op that split_batch makes into
+/// others. Throws Error where an op has no meaning in the mode.
+ModeApplied apply_mode(Graph& graph, const OperatorTable& table, Mode mode, int shards = 1,
                        Remarks* remarks = nullptr);
 
 // ---- tidying -----------------------------------------------------------------------------------

@@ -118,6 +118,8 @@ struct BatchNormOptions {
   double momentum = 0.1;  ///< of the newest batch in the running statistics
   double epsilon = 1e-5;
   bool affine = true;  ///< with a weight and a bias
+  /// In training over a shard alone, where the batch is cut in several; else it is not cut so.
+  bool per_shard = false;
 };
 
 /// [N, …, C] → the same: each channel with mean 0 and variance 1, over the batch in training, by

@@ -3,6 +3,7 @@
 #include <arenite/graph/regions.hpp>
 
 #include "src/graph/passes/batch_forms.hpp"
+#include "src/graph/passes/in_mode.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/versions.hpp"
 
@@ -15,8 +16,8 @@ namespace {
 
 class ModeRewriter {
  public:
-  ModeRewriter(const Graph& graph, Mode mode, Remarks* remarks)
-      : graph_(graph), mode_(mode), remarks_(remarks) {
+  ModeRewriter(const Graph& graph, Mode mode, int shards, Remarks* remarks)
+      : graph_(graph), mode_(mode), shards_(shards), remarks_(remarks) {
     const std::vector<BatchAxis> axes = batch_axes(graph);
     if (!axes.empty()) samples_ = axes.front().rows;
     if (!graph.entries.empty()) find_wanted();
@@ -32,9 +33,10 @@ class ModeRewriter {
                         .operands = mapped(op.operands, map),
                         .number = numbers_[std::string(op.name())]++,
                         .samples = samples_,
+                        .shards = shards_,
                         .position = [&] { return position(builder); },
                         .keeps = keeps(op)};
-    const std::vector<ValueId> made = in_place_of(id, context);
+    const std::vector<ValueId> made = made_in_mode(graph_, id, context);
     for (std::size_t i = 0; i < op.results.size(); ++i) {
       const bool is_operand =
           std::ranges::find(context.operands, made.at(i)) != context.operands.end();
@@ -53,16 +55,6 @@ class ModeRewriter {
   ModeApplied applied() && { return std::move(applied_); }
 
  private:
-  std::vector<ValueId> in_place_of(OpId id, ModeContext& context) const {
-    try {
-      return graph_[id].definition->in_mode(context);
-    } catch (const Error& error) {
-      ErrorText text = error.text();
-      text.where = describe(graph_, id) + (text.where.empty() ? "" : ", " + text.where);
-      throw Error(text);
-    }
-  }
-
   /// By result: whether the new version that it is is wanted. An entry says what it keeps, and may
   /// read more: not by what only makes another version of it. Whatever else runs keeps all.
   std::vector<bool> keeps(const Op& op) const {
@@ -112,6 +104,7 @@ class ModeRewriter {
 
   const Graph& graph_;
   const Mode mode_;
+  const int shards_;
   Remarks* const remarks_;
   std::int64_t samples_ = 0;
   std::map<std::string, std::int64_t> numbers_;  // by operator: of those so far
@@ -122,11 +115,22 @@ class ModeRewriter {
 
 }  // namespace
 
-ModeApplied apply_mode(Graph& graph, const OperatorTable& table, Mode mode, Remarks* remarks) {
+std::vector<ValueId> made_in_mode(const Graph& graph, OpId id, ModeContext& context) {
+  try {
+    return graph[id].definition->in_mode(context);
+  } catch (const Error& error) {
+    ErrorText text = error.text();
+    text.where = describe(graph, id) + (text.where.empty() ? "" : ", " + text.where);
+    throw Error(text);
+  }
+}
+
+ModeApplied apply_mode(Graph& graph, const OperatorTable& table, Mode mode, int shards,
+                       Remarks* remarks) {
   const auto differs = [&](OpId id) { return static_cast<bool>(graph[id].definition->in_mode); };
   if (std::ranges::none_of(nested_ops(graph), differs)) return {};
   expect_before_select(graph, "apply_mode");
-  ModeRewriter rewriter(graph, mode, remarks);
+  ModeRewriter rewriter(graph, mode, shards, remarks);
   Graph made = rebuild(graph, table, [&](OpId id, std::vector<ValueId>& map, Builder& builder) {
     return rewriter.replace(id, map, builder);
   });

@@ -48,7 +48,7 @@ TEST(Mode, LeavesAGraphWithoutSuchOpsAlone) {
 TEST(Mode, DropsNothingInAnEvaluationAndKeepsBuffers) {
   Graph graph = parse(network, operators());
   Remarks remarks;
-  const ModeApplied applied = apply_mode(graph, operators(), Mode::evaluate, &remarks);
+  const ModeApplied applied = apply_mode(graph, operators(), Mode::evaluate, 1, &remarks);
   EXPECT_EQ(applied.ops, 3);
   EXPECT_EQ(applied.position, "");
   EXPECT_FALSE(has_modes(graph));

@@ -3,6 +3,7 @@
 
 #include "src/graph/passes/ask_share.hpp"
 #include "src/graph/passes/batch_forms.hpp"
+#include "src/graph/passes/in_mode.hpp"
 #include "src/graph/passes/linear.hpp"
 #include "src/graph/passes/rebuild.hpp"
 #include "src/graph/passes/shards.hpp"
@@ -66,7 +67,25 @@ class Splitter {
     // Others may have to see what it makes a new version of as it was.
     if (only_renews(source_[id])) flush();
     forms_.for_each_read(id, [&](ValueId value) { whole(value, id); });
-    copy_op(source_, id, source_[id].lane, whole_, builder_);
+    copy(id, source_[id].lane, source_[id].attributes, whole_);
+  }
+
+  /// What differs by mode still is of a shard, or of the whole, and is made of that here.
+  void copy(OpId id, int lane, const Attributes& attributes, std::vector<ValueId>& map) {
+    const Op& op = source_[id];
+    if (!op.definition->in_mode) {
+      copy_op(source_, id, lane, attributes, map, builder_);
+      return;
+    }
+    const OpContext saved = std::exchange(builder_.context, {op.phase, lane, op.where});
+    ModeContext context{.builder = builder_,
+                        .op = op,
+                        .mode = Mode::train,
+                        .operands = mapped(op.operands, map),
+                        .position = {},
+                        .keeps = std::vector<bool>(op.results.size(), true)};
+    map_results(op, made_in_mode(source_, id, context), map);
+    builder_.context = saved;
   }
 
   /// The ops that wait, lane by lane.
@@ -77,8 +96,7 @@ class Splitter {
         for (const ValueId operand : source_[id].operands) {
           if (operand) map[operand.index] = of_lane(operand, lane);
         }
-        copy_op(source_, id, lane.lane, forms_.share_of(id, lane.begin, lane.count).attributes, map,
-                builder_);
+        copy(id, lane.lane, forms_.share_of(id, lane.begin, lane.count).attributes, map);
         const auto& results = source_[id].results;
         for (std::size_t i = 0; i < results.size(); ++i) {
           Value& part = out_.graph[mine(lane)[results[i].index]];
@@ -204,6 +222,14 @@ std::string one_shard(const Graph& graph, const BatchForms& forms) {
   return "the loss '" + graph[graph.training->loss].name + "' is no sum over samples";
 }
 
+/// An op that is to see the samples of a whole shard, in its one lane; none: no op is.
+OpId of_shard(const Graph& graph, const BatchForms& forms) {
+  const auto& ops = graph[Graph::body].ops;
+  const auto found = std::ranges::find_if(
+      ops, [&](OpId id) { return graph[id].definition->in_mode && forms.by_share(id); });
+  return found == ops.end() ? OpId{} : *found;
+}
+
 }  // namespace
 
 std::vector<LaneRows> lane_rows(std::int64_t batch, const BatchCut& cut) {
@@ -249,9 +275,13 @@ std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& t
         remarks->left.push_back({describe(graph, op), reason});
     }
     const std::string objection = cut.shards > 1 && axis.rows > 1 ? one_shard(graph, forms) : "";
-    BatchGraph made = Splitter(graph, table, forms,
-                               objection.empty() ? cut : BatchCut{.lanes = cut.shards * cut.lanes})
-                          .split();
+    BatchCut taken = objection.empty() ? cut : BatchCut{.lanes = cut.shards * cut.lanes};
+    if (const OpId op = of_shard(graph, forms)) {
+      if (remarks && taken.lanes > 1)
+        remarks->left.push_back({describe(graph, op), "it is of a shard, which so is one lane"});
+      taken.lanes = 1;
+    }
+    BatchGraph made = Splitter(graph, table, forms, taken).split();
     made.one_shard = objection;
     return made;
   }
