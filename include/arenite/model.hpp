@@ -85,7 +85,9 @@ struct ModelOptions {
 
 /// A program that a model has.
 struct ModelProgram {
-  std::string entry;             ///< as Model::entries
+  /// As Model::entries; of several for one also of which batch of an update it is the first time,
+  /// "accumulate.2", or the last, "train.3".
+  std::string entry;
   graph::SizeValues sizes;       ///< all that the model leaves open
   std::int64_t arena_bytes = 0;  ///< of the blocks of one step, which all programs share
   /// How it fits there: by its "own plan", by the "cut of the largest" in shards and lanes, or in
@@ -116,8 +118,8 @@ class Model {
   std::vector<Port> inputs_of(std::string_view entry, const graph::SizeValues& sizes = {}) const;
   std::vector<Port> outputs_of(std::string_view entry, const graph::SizeValues& sizes = {}) const;
 
-  /// Ways to run it: "train" and "averaged", where there are such, "evaluate", and the graph's own
-  /// (graph/entries.hpp), which take only the inputs that their outputs need.
+  /// Ways to run it: "train", "accumulate" and "averaged", where there are such, "evaluate", and
+  /// the graph's own (graph/entries.hpp), which take only the inputs that their outputs need.
   const std::vector<std::string>& entries() const noexcept;
   /// What a run may say, in the order of their first mention.
   std::vector<graph::RunTimeSize> open_sizes() const;
@@ -156,6 +158,14 @@ class Model {
   void train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
                   const graph::SizeValues& sizes = {});
 
+  /// The same without the update: the batch's gradient waits for those of later ones, and a step of
+  /// training takes the mean of all since the last update, its own among them. Everything else that
+  /// a step does to what persists is done. Of N batches the sum is that of as many shards: of equal
+  /// batches, N a power of two, the bits are those of one batch in N shards. Returns when it is
+  /// done. Throws Error as well on more batches than training takes (graph::Training::accumulate).
+  void accumulate(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
+                  const graph::SizeValues& sizes = {});
+
   /// What optimizer steps are scaled by: a state, changed at will between them. Throw Error on a
   /// model that has no training, on a rate below 0 and on one that is not finite.
   float learning_rate();
@@ -165,8 +175,9 @@ class Model {
   const std::vector<std::string>& untrained() const noexcept;
 
   /// Parameters, optimizer states, buffers; in this order, each in that of their declarations.
-  /// Where training draws random numbers, the last one is how many samples it has drawn so far,
-  /// int64 [1], "position" unless somebody else has that name.
+  /// Counted here, int64 [1], under these names unless somebody else has them: "accumulated", how
+  /// many batches wait for an update, where training takes several; and last, where it draws random
+  /// numbers, "position", how many samples it has drawn so far.
   const std::vector<StatePort>& states() const noexcept;
   /// Bytes of one of them, until the next evaluation, step or `prepare`. Waits for the steps under
   /// way, and throws what they found. Throws Error on an unknown name.

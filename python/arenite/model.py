@@ -26,7 +26,7 @@ from .tensor import Tensor, frozen
 class Program(NamedTuple):
     """What a model has built."""
 
-    entry: str  # "train", "evaluate", "averaged", or one of the model's own
+    entry: str  # "train", "accumulate", "evaluate", "averaged", or one of the model's own
     sizes: Dict[str, int]
     arena_bytes: int  # of a step; all share the memory of the largest
     fit: str  # how they do: by its "own plan", the "cut of the largest", or in "grown blocks"
@@ -109,7 +109,7 @@ class Model:
                 (forms or {}).get(one["name"], form),
             )
             for one in said["entries"]
-            if one["name"] not in ("train", "averaged")
+            if one["name"] not in ("train", "accumulate", "averaged")
         }
         self._ports = ports.pop("evaluate")
         self.inputs, self.outputs = self._ports.inputs, self._ports.outputs
@@ -178,6 +178,14 @@ class Model:
     def train_step(self, /, *arrays: Any, **inputs: Any) -> Any:
         """One step of training. Returns what a call does, from before the parameters change."""
         made = self._called("train", arrays, inputs)
+        self._changed()
+        return made
+
+    def accumulate(self, /, *arrays: Any, **inputs: Any) -> Any:
+        """A step without its update: the gradients wait, and the next `train_step` takes the mean of
+        all, with its own. For what `train(…, accumulate=4)` trains, of up to so many batches.
+        """
+        made = self._called("accumulate", arrays, inputs)
         self._changed()
         return made
 

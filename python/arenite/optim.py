@@ -42,7 +42,7 @@ class Optimizer:
     _least = 0.0  # of its numbers
 
     def __init__(self, operator: str, /, lr: float, **numbers: float):
-        others = {"learning_rate", "schedule", "clip_norm", "clip_value", "check_loss"}
+        others = {"learning_rate", "schedule", "clip_norm", "clip_value", "check_loss", "accumulate"}
         others |= {"optimizer", "parameters", "group", "rank", "rate", "average"}
         settings = others & set(numbers)
         if settings:

@@ -7,7 +7,7 @@ from .calls import Bare, Name
 from .errors import InvalidError, InvalidTypeError
 from .graph import Node, TensorList, Update, reachable
 from .optim import Average, Group, Schedule
-from .rules import is_number, text
+from .rules import integer, is_number, text
 from .shaping import replacement
 from .tensor import Tensor, TensorLike, as_tensor, node_of
 
@@ -149,6 +149,7 @@ def settings_of(
     groups: Any = (),
     average: Any = None,
     check_loss: Any = True,
+    accumulate: Any = 1,
 ) -> Dict[str, Any]:
     """What `train` says of all this in scripts."""
     settings: Dict[str, Any] = {}
@@ -180,6 +181,8 @@ def settings_of(
         settings["average"] = Bare(average.text())
     if not check_loss:
         settings["check_loss"] = 0
+    if integer("accumulate", accumulate, least=1) > 1:
+        settings["accumulate"] = int(accumulate)
     return settings
 
 
@@ -202,6 +205,7 @@ def train(
     groups: Sequence[Group] = (),
     average: Optional[Average] = None,
     check_loss: bool = True,
+    accumulate: int = 1,
 ) -> Update:
     """One step of an optimizer, of all trainable parameters that the loss depends on unless some are
     given.
@@ -212,6 +216,7 @@ def train(
     groups: parameters that are updated otherwise
     average: means of parameters, which the model's `averaged` computes with
     check_loss: a loss that is not finite is an error, and the step changes nothing
+    accumulate: batches that one update may take the mean gradient of, by the model's `accumulate`
 
     Give it to `arenite.compile(…, updates=[…])`; the model's `train_step` does it, a plain run does
     not.
@@ -223,7 +228,9 @@ def train(
         raise InvalidError("train: no parameters; expected a loss that depends on some that are trainable")
     for parameter in chosen:
         _target("train", parameter, graph.PARAMETER)
-    settings = settings_of(schedule, clip_norm, clip_value, groups, average, check_loss)
+    settings = settings_of(
+        schedule, clip_norm, clip_value, groups, average, check_loss, accumulate
+    )
     attributes = {**optimizer.attributes(), **settings}
     attributes["parameters"] = TensorList(chosen)
     return Update(Node("train", [loss], attributes, []))

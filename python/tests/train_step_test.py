@@ -59,6 +59,31 @@ class ByHand(testing.TestCase):
         ):
             arenite.compile(y).train_step(a)
 
+    def test_several_batches_update_by_their_mean(self):
+        def compiled(rows, most, **options):
+            x = arenite.input("x", (rows, 2))
+            w = arenite.parameter(np.array([[1], [2]], np.float32), name="w")
+            loss = ((x @ w) ** 2 / rows).sum()
+            step = arenite.train(loss, arenite.optim.Adam(0.1), accumulate=most)
+            return arenite.compile(loss, updates=[step], **options)
+
+        parts, whole = compiled(4, 4), compiled(16, 1, shards=4)
+        self.assertEqual(list(parts.entries), [])
+        for step in range(3):
+            a = floats(16, 2)
+            losses = [parts.accumulate(a[i : i + 4])[0] for i in (0, 4, 8)]
+            with self.assertRefused("one more batch to accumulate, behind 3; expected an update"):
+                parts.accumulate(a[:4])
+            self.assertEqual(parts.state["accumulated"].tolist(), [3])
+            losses.append(parts.train_step(a[12:])[0])
+            self.assertClose(np.mean(losses), whole.train_step(a)[0])
+            self.assertEqual(parts.state["w"].tobytes(), whole.state["w"].tobytes())
+        self.assertEqual(parts.state["accumulated"].tolist(), [0])
+        with self.assertRefused("accumulate 0; expected at least 1"):
+            compiled(4, 0)
+        with self.assertRefused("one more batch to accumulate, behind 0"):
+            compiled(4, 1).accumulate(a[:4])
+
     def test_an_optimizers_step_by_hand(self):
         w, rate = arenite.parameter([1], name="w"), arenite.input("rate", (1,))
         velocity = arenite.state((1,), name="v")

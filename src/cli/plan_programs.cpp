@@ -26,15 +26,17 @@ std::int64_t bytes_in(const plan::StepPlan& plan, std::string_view block) {
 ScriptPrograms::ScriptPrograms(const graph::Graph& graph, const graph::SizeValues& sizes,
                                const compile::Options& how) {
   ModelPlans plans(graph, "model", how);
-  for (const std::string& entry : plans.entries())
-    add(entry, plans.bounds(), plans.largest(entry).spec, Fit::own_plan);
+  for (const Way& way : plans.ways()) {
+    if (!way.is_rare) add(way.name, plans.bounds(), plans.largest(way).spec, Fit::own_plan);
+  }
   if (!sizes.empty()) {
     graph::SizeValues all = plans.bounds();
     for (const auto& [name, size] : sizes) all[name] = size;
-    for (const std::string& entry : plans.entries()) {
-      const ModelPlans::Sized made = plans.smaller(entry, all);
+    for (const Way& way : plans.ways()) {
+      if (way.is_rare) continue;
+      const ModelPlans::Sized made = plans.smaller(way, all);
       plans.set_room(plans.room_with(made.program.spec));
-      add(entry, all, made.program.spec, made.fit);
+      add(way.name, all, made.program.spec, made.fit);
     }
   }
   room_ = plans.room();

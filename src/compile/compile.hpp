@@ -8,6 +8,7 @@
 #pragma once
 
 #include <arenite/graph/graph.hpp>
+#include <arenite/graph/passes.hpp>
 #include <arenite/graph/target.hpp>
 #include <arenite/plan/step_plan.hpp>
 #include <arenite/runtime/program.hpp>
@@ -26,6 +27,7 @@ struct Entry {
   bool train = false;     ///< … with the gradients and updates that `graph.training` asks for
   bool averaged = false;  ///< … of the means that it keeps, in place of the parameters
   bool of_graph = false;  ///< … of the graph's only entry (graph::at_entry), in its mode
+  graph::BatchOfUpdate batch = {};  ///< of training
 };
 
 struct Options {

@@ -111,7 +111,7 @@ int run_merge_sums(Lowering& l, Remarks* remarks) {
 int run_gradients(Lowering& l, Remarks* remarks) {
   const auto parameters = l.graph.training->parameters.size();
   if (l.losses.empty()) l.losses = {l.graph.training->loss};
-  const auto unreached = graph::add_training(l.graph, operators(), l.losses, l.cut);
+  const auto unreached = graph::add_training(l.graph, operators(), l.losses, l.cut, l.entry.batch);
   for (const graph::ValueId id : unreached) {
     l.untrained.push_back(l.graph[id].name);
     if (remarks)

@@ -68,10 +68,11 @@ std::vector<bool> values_read(const Graph& graph) {
 }  // namespace
 
 void check_entry_name(const Graph& graph, std::string_view name) {
-  constexpr std::array given{"train", "evaluate", "averaged"};
+  constexpr std::array given{"train", "accumulate", "evaluate", "averaged"};
   const std::string found = "an entry named '" + std::string(name) + "'";
   if (name.empty() || std::ranges::find(given, name) != given.end())
-    refuse(found, "another name than train, evaluate and averaged, which are there already");
+    refuse(found,
+           "another name than train, accumulate, evaluate and averaged, which models have already");
   if (std::ranges::count(graph.entries, name, &Entry::name) > 1)
     refuse("a second " + found.substr(3), "a name of its own for each");
 }

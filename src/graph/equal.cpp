@@ -94,7 +94,7 @@ class Comparison {
              x->schedule == y->schedule && x->clip_value == y->clip_value &&
              x->clip_norm == y->clip_norm && same_bits(x->attributes, y->attributes) &&
              x->groups == y->groups && x->averaging == y->averaging &&
-             x->check_loss == y->check_loss) ||
+             x->check_loss == y->check_loss && x->accumulate == y->accumulate) ||
             differ("the optimizer", "attributes", "others")) &&
            uses("loss", {x->loss}, {y->loss}) && uses("parameters", x->parameters, y->parameters);
   }

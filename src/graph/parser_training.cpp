@@ -137,6 +137,11 @@ void Parser::training(const std::vector<Target>& left) {
       const double given = number();
       if (given != 0 && given != 1) lexer_.refuse(check.position, describe(check), "0 or 1");
       training.check_loss = given != 0;
+    } else if (word == "accumulate" && training.accumulate == 1) {
+      const Token batches = token_;
+      const std::int64_t given = integer("a number of batches");
+      at(batches.position, [&] { check_accumulated(given); });
+      training.accumulate = static_cast<int>(given);
     } else {
       optimizer_attribute(name, optimizer.get(), training.attributes);
     }

@@ -244,6 +244,7 @@ class Printer {
       if (limit > 0) out_ += ", " + std::string(name) + "=" + to_string(AttributeValue(limit));
     }
     if (!training.check_loss) out_ += ", check_loss=0";
+    if (training.accumulate > 1) out_ += ", accumulate=" + std::to_string(training.accumulate);
     attributes(training.attributes);
     for (const ParameterGroup& group : training.groups) print_group(group);
     if (const auto& average = training.averaging) {

@@ -24,9 +24,9 @@ const AttributeSchema* formula_of(const OperatorDefinition& definition) noexcept
 }
 
 bool is_training_setting(std::string_view name) noexcept {
-  constexpr std::string_view settings[] = {"optimizer",  "learning_rate", "parameters", "schedule",
-                                           "clip_value", "clip_norm",     "check_loss", "average",
-                                           "group",      "rank",          "rate"};
+  constexpr std::string_view settings[] = {
+      "optimizer",  "learning_rate", "parameters", "schedule", "clip_value", "clip_norm",
+      "check_loss", "accumulate",    "average",    "group",    "rank",       "rate"};
   return std::ranges::find(settings, name) != std::end(settings);
 }
 

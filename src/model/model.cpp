@@ -107,10 +107,10 @@ Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 
 const std::vector<Port>& Model::inputs() const noexcept {
-  return impl_->largest().runs[impl_->entry("evaluate")].inputs;
+  return impl_->largest().runs[impl_->way("evaluate")].inputs;
 }
 const std::vector<Port>& Model::outputs() const noexcept {
-  return impl_->largest().runs[impl_->entry("evaluate")].outputs;
+  return impl_->largest().runs[impl_->way("evaluate")].outputs;
 }
 
 const std::vector<StatePort>& Model::states() const noexcept { return impl_->states; }
@@ -133,6 +133,11 @@ void Model::evaluate_averaged(std::span<const NamedBytes> inputs, std::span<void
   run("averaged", inputs, outputs, sizes);
 }
 
+void Model::accumulate(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
+                       const graph::SizeValues& sizes) {
+  run("accumulate", inputs, outputs, sizes);
+}
+
 void Model::train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
                        const graph::SizeValues& sizes) {
   run("train", inputs, outputs, sizes);
@@ -143,28 +148,29 @@ void Model::Impl::begin_averages() {
   if (!plans.graph().training->averaging) return;
   std::int64_t steps = 0;
   std::memcpy(&steps, state(StorageClass::optimizer_state, graph::step_name).data(), sizeof steps);
-  const Run& training = largest().runs[entry("train")];
+  const Run& training = largest().runs[0];
   if (steps == 0) compile::begin_averages(*set, training.program->spec().graph);
 }
 
 void Model::Impl::run(std::string_view name, std::span<const NamedBytes> from,
                       std::span<void* const> places, const graph::SizeValues& sizes) {
-  if (name == "train" && !trains()) refuse_without_training();
+  if ((name == "train" || name == "accumulate") && !trains()) refuse_without_training();
   if (name == "averaged" && (!trains() || !plans.graph().training->averaging)) {
     refuse("means of parameters asked for, where training makes none",
            "a train statement that averages");
   }
-  const std::size_t number = entry(name);
-  const bool training = name == "train", nobody_looks = training && places.empty();
+  const std::size_t chosen = way(name), number = plans.ways()[chosen].entry;
+  const graph::BatchOfUpdate batch = plans.ways()[chosen].batch;
+  const bool needs_places = !trains(number) || !places.empty();
   // What is wrong is said before anything is built for it.
   if (const Sized* known = find(sizes);
-      known != nullptr && known->runs[number].program != nullptr) {
-    check(known->runs[number].inputs, known->runs[number].outputs, from, places, !nobody_looks);
+      known != nullptr && known->runs[chosen].program != nullptr) {
+    check(known->runs[chosen].inputs, known->runs[chosen].outputs, from, places, needs_places);
   } else {
     const auto [new_inputs, new_outputs] = ports_at(plans.entries()[number], sizes);
-    check(new_inputs, new_outputs, from, places, !nobody_looks);
+    check(new_inputs, new_outputs, from, places, needs_places);
   }
-  Run& how = run_of(at(sizes), number);
+  Run& how = run_of(at(sizes), chosen);
   const std::vector<Port>&inputs = how.inputs, &outputs = how.outputs;
   runtime::Program& program = *how.program;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -174,16 +180,18 @@ void Model::Impl::run(std::string_view name, std::span<const NamedBytes> from,
                   static_cast<std::size_t>(inputs[i].bytes()));
     });
   }
-  const bool counts = !how.position.empty();
-  if (counts) *program.input<std::int64_t>(how.position) = drawn[number];
-  if (nobody_looks) {
-    program.submit();
-  } else {
+  std::int64_t* const count = how.position.empty() ? nullptr : &drawn[trains(number) ? 0 : number];
+  if (count != nullptr) *program.input<std::int64_t>(how.position) = *count;
+  // Which batches wait has to be known for the next one.
+  if (needs_places || plans.graph().training->accumulate > 1) {
     program.run({.steps = 1});
+  } else {
+    program.submit();
   }
   ++how.count;
   ++runs[plans.entries()[number]];
-  if (counts) drawn[number] += how.samples;
+  if (count != nullptr) *count += how.samples;
+  if (trains(number)) accumulated = batch.batches > 0 ? 0 : accumulated + 1;
   std::size_t next = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
     auto* place = static_cast<std::byte*>(places[i]);
@@ -247,12 +255,14 @@ void Model::Impl::check_state(std::size_t number, std::span<const std::byte> byt
     graph::check_learning_rate(rate);
   }
   if (name.empty() || (cls == StorageClass::optimizer_state && name == graph::step_name)) {
-    constexpr std::int64_t most = std::int64_t{1} << 62;
+    const bool is_of_update = name.empty() && counted.at(number) == &accumulated;
+    const std::int64_t most =
+        is_of_update ? plans.graph().training->accumulate - 1 : std::int64_t{1} << 62;
     std::int64_t count = 0;
     std::memcpy(&count, bytes.data(), sizeof count);
     if (count < 0 || count > most) {
       refuse("'" + states[number].name + "' of " + std::to_string(count),
-             "a number that counts from 0 on");
+             is_of_update ? "0 to " + std::to_string(most) : "a number that counts from 0 on");
     }
   }
 }
@@ -261,7 +271,7 @@ std::span<std::byte> Model::Impl::state(std::string_view name) {
   const std::size_t number = state_number(name);
   if (own_names[number].empty()) {
     settle();
-    return std::as_writable_bytes(std::span(&drawn[entry("train")], 1));
+    return std::as_writable_bytes(std::span(counted.at(number), 1));
   }
   return state(states[number].cls, own_names[number]);
 }
@@ -362,7 +372,7 @@ const plan::StepPlan& Model::plan() const noexcept { return impl_->plan; }
 
 void Model::print_plan(std::ostream& out) const {
   const Impl::Turn turn(*impl_);
-  const std::size_t shown = impl_->entry(impl_->trains() ? "train" : "evaluate");
+  const std::size_t shown = impl_->trains() ? 0 : impl_->way("evaluate");
   impl_->set->print_table(out, impl_->largest().runs[shown].program->name());
 }
 

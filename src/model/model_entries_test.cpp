@@ -306,11 +306,11 @@ TEST(Entries, SayWhatIsWrong) {
   EXPECT_EQ(error("entry p = $11;"), "(no error)");
   EXPECT_EQ(
       error("entry train = $12;"),
-      "f:13:9: an entry named 'train'; expected another name than train, evaluate and averaged, "
-      "which are there already");
+      "f:13:9: an entry named 'train'; expected another name than train, accumulate, evaluate "
+      "and averaged, which models have already");
   EXPECT_EQ(error("entry \"\" = $12;"),
-            "f:13:9: an entry named ''; expected another name than train, evaluate and averaged, "
-            "which are there already");
+            "f:13:9: an entry named ''; expected another name than train, accumulate, "
+            "evaluate and averaged, which models have already");
   EXPECT_EQ(error("entry p = $12; entry p = $5;"),
             "f:13:24: a second entry named 'p'; expected a name of its own for each");
   EXPECT_EQ(

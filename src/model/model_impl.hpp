@@ -33,7 +33,7 @@ struct Model::Impl {
   /// What runs at some sizes.
   struct Sized {
     graph::SizeValues sizes;  // all that the model leaves open
-    std::vector<Run> runs;    // by entry
+    std::vector<Run> runs;    // by way
     long last_used = 0;
   };
 
@@ -56,6 +56,7 @@ struct Model::Impl {
         seed(options.seed) {}
 
   void build();
+  void count_states(const std::string& position);
   std::unique_ptr<runtime::ProgramSet> made_set(std::vector<runtime::ProgramSpec> specs,
                                                 std::vector<runtime::BlockRoom> room) const;
   void grow_blocks(std::vector<runtime::BlockRoom> room);
@@ -65,12 +66,18 @@ struct Model::Impl {
   Sized& make_sizes(const graph::SizeValues& sizes);
   void drop_unbuilt();
   void make_room();
-  Run& run_of(Sized& sized, std::size_t entry);
+  Run& run_of(Sized& sized, std::size_t way);
   std::pair<std::vector<Port>, std::vector<Port>> ports_at(const std::string& entry,
                                                            const graph::SizeValues& sizes) const;
   /// By name; throws Error on one that there is not.
   std::size_t entry(std::string_view name) const;
+  /// What it would run now; throws Error where that may not be.
+  std::size_t way(std::string_view entry) const;
   bool trains() const { return plans.graph().training.has_value(); }
+  /// The entry is one of training's steps: "train", or "accumulate" behind it.
+  bool trains(std::size_t entry) const {
+    return trains() && entry <= (plans.graph().training->accumulate > 1 ? 1U : 0U);
+  }
   Sized& largest() { return sized.front(); }
   const Sized& largest() const { return sized.front(); }
 
@@ -92,15 +99,16 @@ struct Model::Impl {
   const std::uint64_t seed;
   std::list<Sized> sized;  // the largest, then others as they came
   std::vector<StatePort> states;
-  std::vector<std::string> own_names;  // of the states, within their classes
+  std::vector<std::string> own_names;  // of the states, within their classes; empty: counted here
   std::vector<std::string> untrained;
   std::map<std::string, std::vector<std::byte>> constants;  // outlive the programs
   std::vector<const NamedBytes*> given;                     // by input, while it runs
   std::vector<std::string> copies;
   plan::StepPlan plan;                       // of the largest step
   std::unique_ptr<runtime::ProgramSet> set;  // none: closed
-  std::string position;                      // the input of training that counts; empty: none does
-  std::vector<std::int64_t> drawn;           // by entry: samples, of all steps so far
+  std::vector<std::int64_t> drawn;  // by entry: samples, of all steps so far; training's is one
+  std::int64_t accumulated = 0;     // batches that wait for an update
+  std::map<std::size_t, std::int64_t*> counted;   // states that are these, by number
   std::map<std::string, long, std::less<>> runs;  // by entry
   long uses = 0;
   std::atomic_flag busy;

@@ -61,20 +61,18 @@ void Model::Impl::bind_constants(runtime::ProgramSpec& spec) const {
 
 void Model::Impl::build() {
   Sized& first = sized.emplace_back(
-      Sized{.sizes = plans.bounds(), .runs = std::vector<Run>(plans.entries().size())});
+      Sized{.sizes = plans.bounds(), .runs = std::vector<Run>(plans.ways().size())});
   std::vector<runtime::ProgramSpec> specs;
   std::vector<std::pair<Run*, std::string>> made;
   for (std::size_t i = 0; i < first.runs.size(); ++i) {
-    const std::string& entry = plans.entries()[i];
+    const Way& way = plans.ways()[i];
+    if (way.is_rare) continue;
     const Stopwatch watch;
-    compile::Compiled compiled = plans.largest(entry);
+    compile::Compiled compiled = plans.largest(way);
     Run& run = first.runs[i];
     run.position = std::move(compiled.position);
-    if (entry == "train") {
-      position = run.position;
-      untrained = std::move(compiled.untrained);
-    }
-    std::tie(run.inputs, run.outputs) = ports_at(entry, {});
+    if (i == 0) untrained = std::move(compiled.untrained);
+    std::tie(run.inputs, run.outputs) = ports_at(plans.entries()[way.entry], {});
     run.pieces = std::move(compiled.pieces);
     run.samples = compiled.samples;
     run.milliseconds = watch.milliseconds();
@@ -82,7 +80,7 @@ void Model::Impl::build() {
     bind_constants(compiled.spec);
     specs.push_back(std::move(compiled.spec));
   }
-  drawn.assign(first.runs.size(), 0);
+  drawn.assign(plans.entries().size(), 0);
   const runtime::ProgramSpec& step = specs.front();
   plan = step.plan;
   for (const auto& [op, reason] : graph::inserted_copies(step.graph))
@@ -91,16 +89,25 @@ void Model::Impl::build() {
     states.push_back(std::move(one.port));
     own_names.push_back(std::move(one.own));
   }
-  if (!position.empty()) {
-    states.push_back({{position, DType::int64, Shape{1}}, StorageClass::buffer});
-    own_names.emplace_back();  // which is counted here
-  }
+  if (trains()) count_states(first.runs[0].position);
   const Stopwatch watch;
   set = made_set(std::move(specs), plans.room());
   for (auto& [run, name] : made) {
     run->program = &(*set)[name];
     run->milliseconds += watch.milliseconds() / static_cast<double>(made.size());
   }
+}
+
+/// What of training is counted here is a state as well.
+void Model::Impl::count_states(const std::string& position) {
+  const auto count = [&](std::string name, std::int64_t& number) {
+    while (std::ranges::find(states, name, &StatePort::name) != states.end()) name += "'";
+    counted[states.size()] = &number;
+    states.push_back({{std::move(name), DType::int64, Shape{1}}, StorageClass::buffer});
+    own_names.emplace_back();
+  };
+  if (plans.graph().training->accumulate > 1) count("accumulated", accumulated);
+  if (!position.empty()) count(position, drawn[0]);
 }
 
 std::unique_ptr<runtime::ProgramSet> Model::Impl::made_set(
@@ -156,7 +163,7 @@ Model::Impl::Sized& Model::Impl::make_sizes(const SizeValues& sizes) {
   for (const auto& [name, size] : sizes) all[name] = size;
   make_room();
   return sized.emplace_back(
-      Sized{.sizes = std::move(all), .runs = std::vector<Run>(plans.entries().size())});
+      Sized{.sizes = std::move(all), .runs = std::vector<Run>(plans.ways().size())});
 }
 
 /// Sizes of which no program could be built.
@@ -179,15 +186,15 @@ void Model::Impl::make_room() {
   }
 }
 
-/// With its program, which is built where there is none.
-Model::Impl::Run& Model::Impl::run_of(Sized& one, std::size_t entry) {
-  Run& run = one.runs[entry];
+/// With its program, which is built where there is none; by the number of its way.
+Model::Impl::Run& Model::Impl::run_of(Sized& one, std::size_t number) {
+  Run& run = one.runs[number];
   if (run.program != nullptr) return run;
   try {
     const Stopwatch watch;
-    const std::string& name = plans.entries()[entry];
-    ModelPlans::Sized made = plans.smaller(name, one.sizes);
-    std::tie(run.inputs, run.outputs) = ports_at(name, one.sizes);
+    const Way& way = plans.ways()[number];
+    ModelPlans::Sized made = plans.smaller(way, one.sizes);
+    std::tie(run.inputs, run.outputs) = ports_at(plans.entries()[way.entry], one.sizes);
     if (made.fit == Fit::grown_blocks) grow_blocks(plans.room_with(made.program.spec));
     bind_constants(made.program.spec);
     run.pieces = std::move(made.program.pieces);
@@ -208,10 +215,10 @@ std::vector<ModelProgram> Model::programs() const {
   const Impl& impl = *impl_;
   std::vector<ModelProgram> all;
   for (const Impl::Sized& sized : impl.sized) {
-    for (std::size_t entry = 0; entry < sized.runs.size(); ++entry) {
-      const Impl::Run& run = sized.runs[entry];
+    for (std::size_t way = 0; way < sized.runs.size(); ++way) {
+      const Impl::Run& run = sized.runs[way];
       if (run.program == nullptr) continue;
-      all.push_back({.entry = impl.plans.entries()[entry],
+      all.push_back({.entry = impl.plans.ways()[way].name,
                      .sizes = sized.sizes,
                      .arena_bytes = run.program->spec().plan.transient_bytes(),
                      .fit = std::string(to_string(run.fit)),
@@ -235,6 +242,19 @@ std::size_t Model::Impl::entry(std::string_view name) const {
   refuse("no entry '" + std::string(name) + "'", "one of " + known, {}, nearest.hint());
 }
 
+std::size_t Model::Impl::way(std::string_view name) const {
+  if (name == "accumulate" && trains()) {
+    const int most = plans.graph().training->accumulate;
+    if (accumulated + 1 >= most) {
+      refuse("one more batch to accumulate, behind " + std::to_string(accumulated),
+             "an update by a step of training, as it takes " + std::to_string(most) +
+                 (most == 1 ? " batch" : " batches"),
+             {}, most == 1 ? "train(…, accumulate=4) takes up to 4" : "");
+    }
+  }
+  return plans.way(entry(name), accumulated);
+}
+
 /// What goes into an entry and comes out of it.
 std::pair<std::vector<Port>, std::vector<Port>> Model::Impl::ports_at(
     const std::string& entry, const SizeValues& sizes) const {
@@ -254,7 +274,9 @@ void Model::prepare(const SizeValues& sizes) {
   Impl::Sized& sized = impl_->at(sizes);
   // Blocks that grow for one take the others' programs: now all fit.
   for (int round = 0; round < 2; ++round) {
-    for (std::size_t i = 0; i < sized.runs.size(); ++i) impl_->run_of(sized, i);
+    for (std::size_t i = 0; i < sized.runs.size(); ++i) {
+      if (!impl_->plans.ways()[i].is_rare) impl_->run_of(sized, i);
+    }
   }
 }
 

@@ -207,9 +207,9 @@ TEST_F(ModelSizes, AreCutAsTheLargestWhereTheyWouldNotFit) {
   how.target.two_lanes_microseconds = how.target.four_shards_microseconds =
       (work(48) + work(64)) / 2;
   ModelPlans plans(graph, "model", how);
-  const compile::Compiled largest = plans.largest("train");
+  const compile::Compiled largest = plans.largest(plans.ways()[0]);
   EXPECT_EQ(largest.cut.shards, 4);
-  const auto at = [&](int rows) { return plans.smaller("train", {{"rows", rows}}); };
+  const auto at = [&](int rows) { return plans.smaller(plans.ways()[0], {{"rows", rows}}); };
   EXPECT_EQ(at(48).fit, Fit::cut_of_largest);
   EXPECT_EQ(at(48).program.cut.shards, 4);
   EXPECT_EQ(at(1).fit, Fit::own_plan);

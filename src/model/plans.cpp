@@ -1,6 +1,7 @@
 #include "src/model/plans.hpp"
 
 #include <arenite/graph/entries.hpp>
+#include <arenite/graph/passes.hpp>
 #include <arenite/operators.hpp>
 
 #include <algorithm>
@@ -34,10 +35,47 @@ std::string_view to_string(Fit fit) noexcept {
 ModelPlans::ModelPlans(graph::Graph graph, std::string name, compile::Options how)
     : graph_(std::move(graph)), name_(std::move(name)), how_(std::move(how)) {
   for (const auto& [size, bound] : graph::run_time_sizes(graph_)) bounds_[size] = bound;
-  if (graph_.training) entries_.emplace_back("train");
-  entries_.emplace_back("evaluate");
-  if (graph_.training && graph_.training->averaging) entries_.emplace_back("averaged");
-  for (const graph::Entry& own : graph_.entries) entries_.push_back(own.name);
+  if (graph_.training) add_training();
+  add_entry("evaluate");
+  if (graph_.training && graph_.training->averaging) add_entry("averaged");
+  for (const graph::Entry& own : graph_.entries) add_entry(own.name);
+}
+
+void ModelPlans::add_entry(std::string name) {
+  ways_.push_back({name, entries_.size()});
+  entries_.push_back(std::move(name));
+}
+
+/// The first program is of an update for as many batches as there may be, which has all states.
+void ModelPlans::add_training() {
+  const int most = graph_.training->accumulate;
+  graph::check_accumulated(most);
+  add_entry("train");
+  ways_[0].batch = graph::batch_of_update(most, most - 1, true);
+  if (most == 1) return;
+  entries_.emplace_back("accumulate");
+  for (int before = 0; before < most - 1; ++before) {
+    const graph::BatchOfUpdate batch = graph::batch_of_update(most, before, false);
+    if (std::ranges::find(ways_, batch, &Way::batch) != ways_.end()) continue;
+    ways_.push_back(
+        {entries_[1] + (before == 0 ? "" : "." + std::to_string(before + 1)), 1, batch});
+  }
+  for (int before = 0; before < most - 1; ++before) {
+    ways_.push_back({"train." + std::to_string(before + 1), 0,
+                     graph::batch_of_update(most, before, true), true});
+  }
+}
+
+std::size_t ModelPlans::way(std::size_t entry, std::int64_t accumulated) const {
+  const auto of_entry = [&](const Way& way) { return way.entry == entry; };
+  auto found = std::ranges::find_if(ways_, of_entry);
+  if (found->batch != graph::BatchOfUpdate{}) {
+    const graph::BatchOfUpdate batch = graph::batch_of_update(
+        graph_.training->accumulate, static_cast<int>(accumulated), found->batch.batches > 0);
+    found = std::ranges::find_if(
+        ways_, [&](const Way& way) { return of_entry(way) && way.batch == batch; });
+  }
+  return static_cast<std::size_t>(found - ways_.begin());
 }
 
 bool ModelPlans::is_own(std::string_view entry) const {
@@ -56,18 +94,27 @@ graph::Graph ModelPlans::graph_of(const std::string& entry, const graph::SizeVal
   return sizes.empty() ? all : graph::at_sizes(all, sizes);
 }
 
-compile::Entry ModelPlans::named(const std::string& entry, const graph::SizeValues& sizes) const {
-  std::string name = entry == "evaluate" ? name_ : name_ + "." + entry;
+compile::Entry ModelPlans::named(const Way& way, const graph::SizeValues& sizes) const {
+  const std::string& entry = entries_[way.entry];
+  const bool is_own = this->is_own(entry);
+  std::string name = entry == "evaluate" ? name_ : name_ + "." + way.name;
   if (!sizes.empty()) name += " at " + text_of(sizes);
   return {.name = std::move(name),
-          .train = entry == "train",
+          .train = !is_own && (entry == "train" || entry == "accumulate"),
           .averaged = entry == "averaged",
-          .of_graph = is_own(entry)};
+          .of_graph = is_own,
+          .batch = way.batch};
 }
 
-compile::Compiled ModelPlans::largest(const std::string& entry) {
-  compile::Compiled made = compile::compile(graph_of(entry, {}), named(entry, {}), how_, state_);
-  largest_.push_back({entry, made.cut, made.at_once});
+std::string ModelPlans::program_of(std::size_t entry) const {
+  return named(*std::ranges::find(ways_, entry, &Way::entry), {}).name;
+}
+
+compile::Compiled ModelPlans::largest(const Way& way) {
+  compile::Compiled made =
+      compile::compile(graph_of(entries_[way.entry], {}), named(way, {}), how_, state_);
+  made.spec.entry = program_of(way.entry);
+  largest_.push_back({way.entry, made.cut, made.at_once});
   set_room(room_with(made.spec));
   return made;
 }
@@ -104,17 +151,17 @@ std::vector<runtime::BlockRoom> ModelPlans::room_with(const runtime::ProgramSpec
   return all;
 }
 
-ModelPlans::Sized ModelPlans::smaller(const std::string& entry, const graph::SizeValues& sizes) {
-  const graph::Graph graph = graph_of(entry, sizes);
-  const compile::Entry how_named = named(entry, sizes);
+ModelPlans::Sized ModelPlans::smaller(const Way& way, const graph::SizeValues& sizes) {
+  const graph::Graph graph = graph_of(entries_[way.entry], sizes);
+  const compile::Entry how_named = named(way, sizes);
   const auto compiled = [&](const compile::Options& how, Fit fit) {
     Sized made{compile::compile(graph, how_named, how, state_), fit};
-    made.program.spec.entry = named(entry, {}).name;
+    made.program.spec.entry = program_of(way.entry);
     return made;
   };
   Sized own = compiled(how_, Fit::own_plan);
   if (fits(own.program.spec)) return own;
-  const Largest& largest = *std::ranges::find(largest_, entry, &Largest::entry);
+  const Largest& largest = *std::ranges::find(largest_, way.entry, &Largest::entry);
   if (own.program.cut != largest.cut || own.program.at_once != largest.at_once) {
     compile::Options how = how_;
     how.shards = largest.cut.shards;

@@ -12,6 +12,7 @@
 #include "src/compile/compile.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,14 +29,27 @@ enum class Fit {
 
 std::string_view to_string(Fit fit) noexcept;
 
+/// A program of an entry, which has one, or one for each part that a step may have in an update
+/// (graph::BatchOfUpdate).
+struct Way {
+  std::string name;
+  std::size_t entry = 0;
+  graph::BatchOfUpdate batch = {};
+  bool is_rare = false;  ///< an update before all its batches are there
+};
+
 class ModelPlans {
  public:
   /// Of a graph with all sizes at their bounds, or left open.
   ModelPlans(graph::Graph graph, std::string name, compile::Options how);
 
-  /// Ways to run the graph: "train", "evaluate" and "averaged", as it has them, and its own
-  /// entries. The first has all states.
+  /// Ways to run the graph: "train", "accumulate", "evaluate" and "averaged", as it has them, and
+  /// its own entries.
   const std::vector<std::string>& entries() const noexcept { return entries_; }
+  /// Programs of all entries. The first has all states.
+  const std::vector<Way>& ways() const noexcept { return ways_; }
+  /// Which of them an entry runs, by number, when `accumulated` batches wait for an update.
+  std::size_t way(std::size_t entry, std::int64_t accumulated) const;
   /// Whether the graph declares it.
   bool is_own(std::string_view entry) const;
   /// Whether it computes with the means that training keeps.
@@ -51,24 +65,28 @@ class ModelPlans {
   /// Once they have it.
   void set_room(std::vector<runtime::BlockRoom> room) { room_ = std::move(room); }
 
-  /// The program of an entry at its bounds: of all entries, before those of other sizes.
-  compile::Compiled largest(const std::string& entry);
+  /// One at its bounds: of all but rare ones, before those of other sizes.
+  compile::Compiled largest(const Way& way);
 
   struct Sized {
     compile::Compiled program;
     Fit fit = Fit::own_plan;
   };
-  /// One of these sizes.
-  Sized smaller(const std::string& entry, const graph::SizeValues& sizes);
+  /// One of these sizes, or a rare one.
+  Sized smaller(const Way& way, const graph::SizeValues& sizes);
 
  private:
   struct Largest {
-    std::string entry;
+    std::size_t entry;
     graph::BatchCut cut;
     int at_once;
   };
 
-  compile::Entry named(const std::string& entry, const graph::SizeValues& sizes) const;
+  void add_training();
+  void add_entry(std::string name);
+  /// The name of an entry's first program, which its blocks go by.
+  std::string program_of(std::size_t entry) const;
+  compile::Entry named(const Way& way, const graph::SizeValues& sizes) const;
   bool fits(const runtime::ProgramSpec& spec) const;
 
   graph::Graph graph_;
@@ -76,6 +94,7 @@ class ModelPlans {
   compile::Options how_;
   graph::SizeValues bounds_;
   std::vector<std::string> entries_;
+  std::vector<Way> ways_;
   plan::StateLayout state_;
   std::vector<Largest> largest_;
   std::vector<runtime::BlockRoom> room_;

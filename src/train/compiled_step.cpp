@@ -108,7 +108,8 @@ compile::Compiled compile_step(const nn::Layer& model, const nn::Loss& loss,
   const graph::Graph graph = step_graph(model, loss, optimizer, request);
   const compile::Entry entry{.name = request.name,
                              .train = request.training,
-                             .averaged = !request.training && optimizer.averaging.has_value()};
+                             .averaged = !request.training && optimizer.averaging.has_value(),
+                             .batch = request.part};
   return state ? compile::compile(graph, entry, request.how, *state)
                : compile::lower(graph, entry, request.how);
 }

@@ -33,6 +33,7 @@ struct StepRequest {
   bool resident = false;
   std::string set;
   bool training = true;  ///< else forward and statistics only
+  graph::BatchOfUpdate part = {};
   /// In which all parameters begin, as ±range; none: as their layers ask for.
   std::optional<float> init_range = {};
   compile::Options how;

@@ -46,6 +46,9 @@ class Counter {
     if (std::ranges::any_of(graph_.declared(graph::StorageClass::buffer), is_running))
       add("programs of batch_norm");
     if (graph_.find("position")) add("programs of dropout");
+    const auto is_waiting = [&](ValueId id) { return graph_[id].name.ends_with(".gradient0"); };
+    if (std::ranges::any_of(graph_.declared(graph::StorageClass::optimizer_state), is_waiting))
+      add("programs of updates by several batches");
   }
 
   void add(const std::string& name, std::int64_t n = 1) { into_[name] += n; }

@@ -55,6 +55,7 @@ TEST(RandomPrograms, HaveEverythingInThemOften) {
       {"outputs of inputs or parameters", 30},
       {"programs of batch_norm", 8},
       {"programs of dropout", 8},
+      {"programs of updates by several batches", 8},
   };
   for (const auto& [name, least] : wanted) EXPECT_GE(found[name], least) << name;
   if (!ARENITE_PLAIN_KERNELS) {

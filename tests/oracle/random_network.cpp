@@ -67,6 +67,7 @@ class RandomNetwork {
       step(last, whole * batch_);
     }
     step(train, 0);
+    if (modes_.chance(25)) update_by_several(whole);
     complete(program_, data(), state_);
     return std::move(program_);
   }
@@ -173,6 +174,15 @@ class RandomNetwork {
     position_ = made.position.empty() ? position_ : made.position;
     program_.programs.push_back(std::move(made.spec));
     return program_.programs.size() - 1;
+  }
+
+  /// Gradients of some batches that wait for the last one's.
+  void update_by_several(std::int64_t whole) {
+    const int all = static_cast<int>(modes_.between(2, 5));
+    for (int before = 0; before < all; ++before) {
+      request_.part = graph::batch_of_update(all, before, before + 1 == all);
+      step(add("train.part" + std::to_string(before), batch_, true), before % whole * batch_);
+    }
   }
 
   void step(std::size_t program, std::int64_t cursor) {

@@ -21,7 +21,8 @@
 namespace arenite::graph {
 
 /// Throws Error unless an entry of the graph may have this name: not empty, none that every graph
-/// has (train, evaluate, averaged), and no other entry's.
+/// has (train, accumulate, evaluate,
+/// averaged), and no other entry's.
 void check_entry_name(const Graph& graph, std::string_view name);
 
 /// The graph of an entry, and it alone: all declared values, and the ops that it needs. Throws

@@ -156,6 +156,7 @@ struct UpdateRule {
 struct Training : UpdateRule {
   ValueId loss;  ///< one float32
   std::vector<ValueId> parameters;
+  int accumulate = 1;  ///< batches that one update may take the mean gradient of
 };
 
 /// What a program is for, as far as ops differ by it.

@@ -155,17 +155,37 @@ void check_learning_rate(double rate);
 /// Throws Error on a decay that is not from 0 to below 1, and on steps below 1.
 void check_averaging(const Averaging& averaging);
 
+/// Throws Error on less than one batch an update, and on more than 64.
+void check_accumulated(std::int64_t batches);
+
+/// What a step of training does of an update for several batches. Their gradients are added up as
+/// those of as many shards, in the midpoint tree: what is complete of it waits in states, named
+/// after the parameter as "weight.gradient1", no more than the tree is deep.
+struct BatchOfUpdate {
+  int waiting = 0;  ///< sums of batches before
+  int added = 0;    ///< how many of them, the last ones, its gradient is added to
+  int batches = 1;  ///< whose mean gradient it updates parameters by; 0: it leaves that to others
+
+  friend bool operator==(const BatchOfUpdate&, const BatchOfUpdate&) = default;
+};
+
+/// Of up to `all` batches an update this one, behind `before` others, of which it may be the last
+/// before all are there.
+BatchOfUpdate batch_of_update(int all, int before, bool is_last);
+
 /// Appends what `graph.training` says, which is taken from it: the gradients of the sum of
 /// `losses`, its own or what adds up to it lane by lane (`split_batch`), and an update of each
 /// parameter as soon as its gradient is complete. The learning rate is declared here; an
 /// optimizer's states are named after the parameter, as "weight.velocity", and so is its mean,
 /// "weight.average". What is asked for in each step needs the operators `full`, `accumulate`,
-/// `average`, `check_loss`, `sum` and those that do any formula. An output that is a parameter
-/// becomes a copy from before the updates. Returns the parameters that no loss depends on, and that
-/// stay as they are. Throws Error as `add_gradients` does, on settings and names that there cannot
-/// be, and on a group's pattern that no parameter has.
+/// `average`, `check_loss`, `sum` and those that do any formula; gradients that wait for other
+/// batches' need `assign`. An output that is a parameter becomes a copy from before the updates.
+/// Returns the parameters that no loss depends on, and that stay as they are. Throws Error as
+/// `add_gradients` does, on settings and names that there cannot be, and on a group's pattern that
+/// no parameter has.
 std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
-                                  const std::vector<ValueId>& losses, const BatchCut& cut = {});
+                                  const std::vector<ValueId>& losses, const BatchCut& cut = {},
+                                  const BatchOfUpdate& batch = {});
 
 /// What the mean of a parameter is called, an optimizer state.
 std::string average_name(const std::string& parameter);

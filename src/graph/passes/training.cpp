@@ -5,6 +5,7 @@
 #include <arenite/graph/passes.hpp>
 #include <arenite/graph/spaces.hpp>
 
+#include "src/base/sum_tree.hpp"
 #include "src/graph/passes/averages.hpp"
 #include "src/graph/passes/fused.hpp"
 #include "src/graph/passes/groups.hpp"
@@ -22,9 +23,11 @@ namespace {
 /// What happens behind the gradients, in phase update.
 class Updates {
  public:
-  Updates(Builder& builder, const Training& training, const std::vector<ValueId>& losses)
+  Updates(Builder& builder, const Training& training, const std::vector<ValueId>& losses,
+          const BatchOfUpdate& batch)
       : builder_(builder),
         training_(training),
+        batch_(batch),
         groups_(builder.graph(), training),
         optimizer_(training.optimizer),
         rate_(declare(learning_rate_name, DType::float32, StorageClass::buffer)) {
@@ -41,6 +44,7 @@ class Updates {
       operands.insert(operands.end(), losses.begin(), losses.end());
       rate_ = op("loss", "check_loss", std::move(operands), {}, Phase::forward)[0];
     }
+    if (batch_.batches == 0) return;
     if (optimizer_->each_step || !training.schedule.empty() || training.averaging) count_steps();
     if (!training.schedule.empty()) rate_ = scheduled();
     if (training.averaging) {
@@ -51,6 +55,18 @@ class Updates {
 
   /// A gradient is complete: its parameter's update can follow, unless it depends on all of them.
   void add(ValueId parameter, ValueId gradient) {
+    ValueId place;  // of the sum that is complete with this batch
+    for (int i = 1; i <= batch_.added; ++i) {
+      place = waiting_sum(parameter, batch_.waiting - i);
+      gradient = op(name_of(parameter), "sum", {place, gradient}, {})[0];
+    }
+    if (batch_.batches == 0) {
+      if (!place) place = waiting_sum(parameter, batch_.waiting);
+      // As updates do, it waits for a loss that is finite.
+      op(name_of(parameter), "assign", {place, gradient, rate_}, {});
+      return;
+    }
+    if (batch_.batches > 1) gradient = mean(parameter, gradient);
     if (training_.clip_value > 0) gradient = cut(parameter, gradient);
     if (training_.clip_norm > 0) {
       waiting_.emplace_back(parameter, gradient);
@@ -61,7 +77,7 @@ class Updates {
 
   /// Behind the last gradient. `unreached` stay as they are.
   void finish(const std::vector<ValueId>& unreached) {
-    if (training_.averaging) {
+    if (training_.averaging && batch_.batches > 0) {
       for (const ValueId parameter : unreached) average(parameter, parameter);
     }
     if (waiting_.empty()) return;
@@ -182,6 +198,20 @@ class Updates {
     op(value.name, "average", {mean, now, kept_}, {});
   }
 
+  /// A sum of earlier batches' gradients, the first of those that wait being 0.
+  ValueId waiting_sum(ValueId parameter, int number) {
+    const Value value = builder_.graph()[parameter];
+    return builder_.declare(value.name + ".gradient" + std::to_string(number), value.type,
+                            value.shape, StorageClass::optimizer_state);
+  }
+
+  /// Of all batches, of their sum.
+  ValueId mean(ValueId parameter, ValueId sum) {
+    expr::Builder b;
+    const auto all = b.operand(expr::Type::float32);
+    return formula(name_of(parameter), {sum}, {b.finish({all * (1.0 / batch_.batches)})})[0];
+  }
+
   ValueId cut(ValueId parameter, ValueId gradient) {
     expr::Builder b;
     const double most = training_.clip_value;
@@ -214,6 +244,7 @@ class Updates {
 
   Builder& builder_;
   const Training& training_;
+  const BatchOfUpdate batch_;
   const Groups groups_;
   const std::shared_ptr<const OperatorDefinition> optimizer_;
   struct EachStep {
@@ -245,8 +276,28 @@ void check_learning_rate(double rate) {
         .expected = "a number of at least 0 that a float can hold"});
 }
 
+void check_accumulated(std::int64_t batches) {
+  if (batches >= 1 && batches <= 64) return;
+  fail({.found = std::to_string(batches) + " batches an update", .expected = "1 to 64"});
+}
+
+BatchOfUpdate batch_of_update(int all, int before, bool is_last) {
+  BatchOfUpdate batch{.batches = is_last ? before + 1 : 0};
+  const auto place = static_cast<std::size_t>(before);
+  for (std::size_t from = 0, to = static_cast<std::size_t>(all); to - from > 1;) {
+    const std::size_t middle = middle_of(from, to);
+    const bool behind = place >= middle;  // what is before the middle waits, complete
+    (behind ? from : to) = middle;
+    batch.waiting += behind ? 1 : 0;
+    batch.added = behind ? batch.added + 1 : 0;
+  }
+  if (is_last) batch.added = batch.waiting;
+  return batch;
+}
+
 std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
-                                  const std::vector<ValueId>& losses, const BatchCut& cut) {
+                                  const std::vector<ValueId>& losses, const BatchCut& cut,
+                                  const BatchOfUpdate& batch) {
   const Training training = *std::exchange(graph.training, std::nullopt);
   if (!training.optimizer || !training.optimizer->is_optimizer()) {
     fail({.found = training.optimizer
@@ -256,7 +307,8 @@ std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
   }
   Builder builder(graph, table);
   keep_outputs(builder);
-  Updates updates(builder, training, losses);
+  check_accumulated(training.accumulate);
+  Updates updates(builder, training, losses, batch);
   const std::vector<ValueId> gradients = add_gradients(
       builder, losses, training.parameters,
       [&](std::size_t i, ValueId gradient) { updates.add(training.parameters[i], gradient); }, cut);
