@@ -36,12 +36,13 @@ TEST(ScriptModel, ALayerOfTheEarlierForm) {
   for (int time = 0; time < 3; ++time) EXPECT_LT(pair.difference(), 1e-5);
 }
 
-void expect_no_allocation(Model& model, std::span<const NamedBytes> inputs, void* place) {
-  model.evaluate(inputs, {&place, 1});
+template <class F>
+void expect_no_allocation(const F& run) {
+  run();
   ASSERT_EQ(runtime::heap_calls().has_value(), testing::heap_counted) << "run this through ctest";
   const runtime::Counters before = runtime::counters();
   const long heap = runtime::heap_calls().value_or(0), maps = runtime::map_calls().value_or(0);
-  for (int time = 0; time < 1000; ++time) model.evaluate(inputs, {&place, 1});
+  for (int time = 0; time < 1000; ++time) run();
   EXPECT_EQ(runtime::heap_calls().value_or(0) - heap, 0);
   EXPECT_EQ(runtime::map_calls().value_or(0) - maps, 0);
   EXPECT_EQ(runtime::counters().handles, before.handles);
@@ -66,7 +67,30 @@ TEST(ScriptModel, AllocatesNothingAfterTheFirstEvaluation) {
   const std::int64_t begin = 2;
   const std::vector<NamedBytes> inputs{{"begin", &begin, 8}, {"x", x.data(), 256}};
   std::vector<float> result(16);
-  expect_no_allocation(model, inputs, result.data());
+  void* const place = result.data();
+  expect_no_allocation([&] { model.evaluate(inputs, {&place, 1}); });
+}
+
+TEST(ScriptModel, AllocatesNothingWhileGradientsAddUp) {
+  runtime::Session session({.workers = 1});
+  Model model(session,
+              graph::parse(R"(
+    $1 = InputTensor(x, float32, [4, 64]);
+    $2 = ParameterTensor(w, float32, [64, 3], uniform(-1, 1, seed=1));
+    $3 = matmul($1, $2);
+    $4 = reduce($3, axes=[0, 1]) { sum($1 * $1) };
+    train($4, optimizer=adam, learning_rate=0.001, accumulate=5);
+    result = $4;)",
+                           operators()),
+              {});
+  const std::vector<float> x(256, 0.5f);
+  const std::vector<NamedBytes> inputs{{"x", x.data(), 1024}};
+  float loss = 0;
+  void* const place = &loss;
+  expect_no_allocation([&] {
+    for (int batch = 0; batch < 4; ++batch) model.accumulate(inputs, {&place, 1});
+    model.train_step(inputs, {&place, 1});
+  });
 }
 
 /// Two lanes, or four, wherever a batch can be split.
@@ -199,7 +223,8 @@ TEST(ScriptModel, AllocatesNothingWhereTheBatchIsSplit) {
                            operators()),
               {&constant, 1}, with_lanes(2));
   std::vector<float> result(7 * 8);
-  expect_no_allocation(model, {&input, 1}, result.data());
+  void* const place = result.data();
+  expect_no_allocation([&] { model.evaluate({&input, 1}, {&place, 1}); });
   EXPECT_EQ(result, std::vector<float>(7 * 8, 8));
 }
 
