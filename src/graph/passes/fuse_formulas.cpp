@@ -25,6 +25,8 @@ constexpr std::int64_t most_near = std::int64_t{256} << 10;
 constexpr std::int64_t most_kept = std::int64_t{1} << 16;
 /// Groups whose elements do not lie one behind the other are swept so many at once.
 constexpr std::int64_t side_by_side = 256;
+/// A byte may be kept longer for so many that are moved less.
+constexpr std::int64_t little = 128;
 
 class FormulaFuser {
  public:
@@ -129,6 +131,10 @@ class FormulaFuser {
     for (OpId op : made.ops()) done_by_[op.index] = reader;
     parts_[maker.index].reset();
     parts_[reader.index] = std::move(both);
+    for (const ValueId operand : parts_[reader.index]->operands()) {
+      std::size_t& last = last_read_[graph_.root(operand).index];
+      last = std::max(last, readers_.nesting().position_of(reader));
+    }
     ++joined_;
     return {};
   }
@@ -263,7 +269,8 @@ class FormulaFuser {
   }
 
   Obstacle costs(const FormulaPart& made, const FormulaPart& reads, const FormulaPart& both) const {
-    if (traffic(both) > traffic(made) + traffic(reads))
+    const std::int64_t fewer = traffic(made) + traffic(reads) - traffic(both);
+    if (fewer < 0)
       return {.words = "%o would read more in several sweeps", .op = reads.ops().back()};
     if (made.is_dear() && both.sweeps() > 1 && near(both) > most_kept)
       return {.words = "%o would compute it in several sweeps", .op = reads.ops().back()};
@@ -272,7 +279,7 @@ class FormulaFuser {
     for (ValueId operand : both.operands())
       longer += is_there(operand, reader) ? 0 : bytes(operand);
     for (ValueId value : made.results()) saved += bytes(value);
-    if (longer <= saved) return {};
+    if (longer <= saved + fewer / little) return {};
     // Nobody else needs the bytes before.
     const auto& ops = graph_[readers_.nesting().region_of(maker)].ops;
     for (std::size_t at = readers_.nesting().position_of(maker) + 1;

@@ -160,6 +160,14 @@ TEST_F(FuseFormulas, NothingIsKeptLonger) {
   expect_left("8192 bytes would have to be kept longer");
 }
 
+/// One number is, for a product that is never made.
+TEST_F(FuseFormulas, LittleMayBeKeptLonger) {
+  run(R"($5 = matmul($1, $2, transpose_b=1); $6 = slice($1, begin=0, end=1);
+         $7 = matmul($6, $6, transpose_b=1); $8 = mul($5, $7); $9 = matmul($5, $5);
+         $10 = add($8, $9); result = $10;)");
+  EXPECT_EQ(count, 1);
+}
+
 TEST_F(FuseFormulas, WhatIsNewInBetween) {
   run("$5 = relu($4); $6 = accumulate($4, $1); $7 = add($5, $1); result = $7;");
   EXPECT_EQ(count, 0);
