@@ -7,8 +7,9 @@
 // PyTorch's are of one process; what the running ones become is the mean of what each shard's would
 // make of them, by its samples.
 //
-// It is made of ops: sums, what they come to, the map of each element, and two assignments. So its
-// gradient follows from theirs. Those of shards are made when the batch is cut: until then there is
+// It is made of ops: sums, what they come to, normalize(x, mean, rest, factor, bias?) -> y of each
+// element, (x − mean − rest) · factor + bias, and two assignments. So its gradient follows from
+// theirs. Those of shards are made when the batch is cut: until then there is
 // batch_norm_of_shard(x, …; momentum, eps, rows) -> y, and for mean and variance, in float64, what
 // these samples of so many give to the next running ones.
 #include <arenite/expr/builder.hpp>
@@ -77,10 +78,18 @@ class Parts {
   }
 
   std::vector<ValueId> of_running() {
-    expr::Builder b;
+    expr::Builder s, b;
     const ValueId scale =
-        map(b, {operands_[running_variance]}, {rsqrt(b.operand(type_) + eps_)}).front();
-    return {normalised(operands_[running_mean], scale), operands_[running_mean],
+        map(s, {operands_[running_variance]}, {rsqrt(s.operand(type_) + eps_)}).front();
+    std::vector<ValueId> read{operands_[input], operands_[running_mean], factor(scale)};
+    const auto x = b.operand(type_);
+    const auto far = x - b.operand(type_);
+    auto y = far * b.operand(type_);
+    if (operands_[bias]) {
+      read.push_back(operands_[bias]);
+      y = y + b.operand(type_);
+    }
+    return {map(b, std::move(read), {y}).front(), operands_[running_mean],
             operands_[running_variance]};
   }
 
@@ -140,9 +149,13 @@ class Parts {
     expr::Builder b;
     const auto sum = b.operand(expr::Type::float64), squares = b.operand(expr::Type::float64);
     const auto mean = sum / n, variance = max(squares / n - mean * mean, 0);
+    const auto near = cast(type_, mean);
+    const auto rest = cast(type_, mean - cast(expr::Type::float64, near));
     const std::vector<ValueId> found =
-        map(b, all, {mean, variance, cast(type_, rsqrt(variance + eps_))});
-    return {normalised(found[0], found[2]), found[0], found[1]};
+        map(b, all, {mean, variance, cast(type_, rsqrt(variance + eps_)), near, rest});
+    std::vector<ValueId> read{operands_[input], found[3], found[4], factor(found[2])};
+    if (operands_[bias]) read.push_back(operands_[bias]);
+    return {builder_.add1("normalize", std::move(read)), found[0], found[1]};
   }
 
   std::vector<ValueId> map(expr::Builder& b, std::vector<ValueId> operands,
@@ -164,23 +177,11 @@ class Parts {
                          {map_expression, expr::print(b.finish({sum(x), sum(x * x)}))}});
   }
 
-  /// The distance is taken in the mean's type: of large numbers it is small. Its factor is made for
-  /// each channel first, so that there is one gradient less to be summed over all samples.
-  ValueId normalised(ValueId mean, ValueId scale) {
-    if (operands_[weight]) {
-      expr::Builder b;
-      scale = map(b, {scale, operands_[weight]}, {b.operand(type_) * b.operand(type_)}).front();
-    }
+  /// Made for each channel first, so that there is one gradient less to be summed over all samples.
+  ValueId factor(ValueId scale) {
+    if (!operands_[weight]) return scale;
     expr::Builder b;
-    std::vector<ValueId> operands{operands_[input], mean, scale};
-    const auto x = b.operand(type_);
-    const auto middle = b.operand(type_of(builder_.graph()[mean].type));
-    auto y = cast(type_, cast(middle.type(), x) - middle) * b.operand(type_);
-    if (operands_[bias]) {
-      operands.push_back(operands_[bias]);
-      y = y + b.operand(type_);
-    }
-    return map(b, std::move(operands), {y}).front();
+    return map(b, {scale, operands_[weight]}, {b.operand(type_) * b.operand(type_)}).front();
   }
 
   /// A running statistic, the first operand, nearer to that of the samples, unless that is not

@@ -43,6 +43,14 @@ void layer_norm(Call& call) {
   });
 }
 
+void normalize(Call& call) {
+  const Tensor &x = call.in(0), &mean = call.in(1), &rest = call.in(2), &factor = call.in(3);
+  for (std::int64_t i = 0; i < x.shape.elements(); ++i) {
+    const std::int64_t c = i % x.shape.at(-1);
+    call.out(0)[i] = (x[i] - mean[c] - rest[c]) * factor[c] + (call.has(4) ? call.in(4)[c] : 0.0);
+  }
+}
+
 /// The attribute, or the operand; 0 where the operand's is none.
 std::int64_t prefix_of(Call& call, std::size_t value, const Shape& shape) {
   if (!call.has(value)) return call.attributes().integer("prefix");
@@ -95,6 +103,7 @@ void sliced_softmax_grad(Call& call) {
 void add_norm_rules(Rules& rules) {
   rules["rms_norm"] = rms_norm;
   rules["layer_norm"] = layer_norm;
+  rules["normalize"] = normalize;
   rules["softmax"] = softmax;
   rules["log_softmax"] = log_softmax;
   rules["sliced_softmax"] = sliced_softmax;
