@@ -211,7 +211,7 @@ TEST(BatchNorm, OfAShardTakesOneLaneAndTwoSamples) {
   const auto pass =
       std::ranges::find(step.report.passes, "split_batch", &compile::PassReport::name);
   ASSERT_FALSE(pass->remarks.left.empty());
-  EXPECT_EQ(pass->remarks.left.back().why, "it is of a shard, which so is one lane");
+  EXPECT_EQ(pass->remarks.left.back().why, "it sees all of its shard, which has one lane then");
   // In one shard it is of the whole batch, in any lanes.
   const compile::Compiled lanes =
       compile::lower(graph, {.name = "step", .train = true}, {.shards = 1, .lanes = 2});
@@ -229,8 +229,8 @@ TEST(BatchNorm, OfAShardTakesOneLaneAndTwoSamples) {
                              {.shards = 2});
             }),
             "batch_norm_of_shard #1: 1 of each channel in a shard of training; expected 2 or more, "
-            "of which there is a variance (hint: another batch size, so that the last batch of an "
-            "epoch has more samples)");
+            "of which there is a variance (hint: fewer shards, or another batch size, so that the "
+            "last batch has more)");
 }
 
 /// x is normalised as it is given.

@@ -142,7 +142,10 @@ class Parts {
     if (count() < 2) {
       fail({.found = std::to_string(count()) + " of each channel in a " + what + " of training",
             .expected = "2 or more, of which there is a variance",
-            .hint = "another batch size, so that the last batch of an epoch has more samples"});
+            .hint =
+                what == "shard"
+                    ? "fewer shards, or another batch size, so that the last batch has more"
+                    : "another batch size, so that the last batch of an epoch has more samples"});
     }
     const auto n = static_cast<double>(count());
     const std::vector<ValueId> all = sums();

@@ -261,7 +261,8 @@ typedef struct arenite_size {
 /* `entry` says what: "evaluate", "averaged" or "train", as arenite_evaluate, arenite_evaluate_averaged
  * and arenite_train_step do, at these sizes; "accumulate", a step without its update, whose gradients
  * the next "train" takes as well, where the script says `train(…, accumulate=4)`; or one of the
- * script's own, `entry predict = $9;`, which takes the inputs that its outputs need, and no others. Programs of all sizes share the memory of the largest,
+ * script's own, `entry predict = $9;`, which takes the inputs that its outputs need, and no others.
+ * Programs of all sizes share the memory of the largest,
  * which grows where one does not fit. One that is not there yet is built, which is no step. */
 ARENITE_API arenite_status arenite_run(arenite_model* model, const char* entry,
                                        const arenite_size* sizes, size_t size_count,

@@ -153,16 +153,19 @@ class Model {
 
   bool is_trainable() const noexcept;
   /// One training step: as `evaluate`, then one update of each parameter. Outputs are those from
-  /// before it. Without any places for them it returns as soon as the inputs are copied, and what
-  /// the step finds out is thrown by a later call. Throws Error on a model that has no training.
+  /// before it. Without any places for them it returns as soon as the inputs are copied (unless an
+  /// update may take several batches), and what the step finds out is thrown by a later call.
+  /// Throws Error on a model that has no training.
   void train_step(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
                   const graph::SizeValues& sizes = {});
 
   /// The same without the update: the batch's gradient waits for those of later ones, and a step of
   /// training takes the mean of all since the last update, its own among them. Everything else that
-  /// a step does to what persists is done. Of N batches the sum is that of as many shards: of equal
-  /// batches, N a power of two, the bits are those of one batch in N shards. Returns when it is
-  /// done. Throws Error as well on more batches than training takes (graph::Training::accumulate).
+  /// a step does to what persists is done. The sum is that of as many shards as an update may take:
+  /// where these are a power of two, all there, and equal batches in one lane each, the bits are
+  /// those of one batch in so many shards. Returns when it is
+  /// done. An update before all batches are there is built when it first comes. Throws Error as
+  /// well on more batches than training takes (graph::Training::accumulate).
   void accumulate(std::span<const NamedBytes> inputs, std::span<void* const> outputs,
                   const graph::SizeValues& sizes = {});
 
@@ -175,9 +178,9 @@ class Model {
   const std::vector<std::string>& untrained() const noexcept;
 
   /// Parameters, optimizer states, buffers; in this order, each in that of their declarations.
-  /// Counted here, int64 [1], under these names unless somebody else has them: "accumulated", how
-  /// many batches wait for an update, where training takes several; and last, where it draws random
-  /// numbers, "position", how many samples it has drawn so far.
+  /// Counted here, int64, under these names unless somebody else has them: "accumulated" [2], how
+  /// many batches wait for an update, and how many it may take, where that is several; and last,
+  /// where training draws random numbers, "position" [1], how many samples it has drawn so far.
   const std::vector<StatePort>& states() const noexcept;
   /// Bytes of one of them, until the next evaluation, step or `prepare`. Waits for the steps under
   /// way, and throws what they found. Throws Error on an unknown name.
@@ -186,8 +189,8 @@ class Model {
   /// `set_learning_rate`.
   void set_state(std::string_view name, std::span<const std::byte> bytes);
 
-  /// All states in one file, which is replaced as a whole (in the safetensors format). Throws
-  /// Error.
+  /// All states in one file, which is replaced as a whole (in the safetensors format); of gradients
+  /// that wait for an update only if there are any. Throws Error.
   void save(const std::filesystem::path& path);
   /// Throws Error on a file that is damaged, or holds other names, types or shapes; then all states
   /// are what they were.

@@ -17,7 +17,7 @@ def _number(
 ) -> float:
     if not is_number(value):
         raise InvalidTypeError(f"{what} {value!r}; expected a number")
-    if not least <= value < below:
+    if not least <= value < below or value == -float("inf"):
         wanted = "a finite number" if least < 0 else f"a number of at least {least:g}"
         wanted += "" if below == float("inf") else f" and below {below:g}"
         raise InvalidError(f"{what} {value}; expected {wanted}")
@@ -42,8 +42,8 @@ class Optimizer:
     _least = 0.0  # of its numbers
 
     def __init__(self, operator: str, /, lr: float, **numbers: float):
-        others = {"learning_rate", "schedule", "clip_norm", "clip_value", "check_loss", "accumulate"}
-        others |= {"optimizer", "parameters", "group", "rank", "rate", "average"}
+        others = {"learning_rate", "schedule", "clip_norm", "clip_value", "check_loss"}
+        others |= {"optimizer", "parameters", "group", "rank", "rate", "average", "accumulate"}
         settings = others & set(numbers)
         if settings:
             raise InvalidError(

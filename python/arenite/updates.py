@@ -21,18 +21,20 @@ def _target(op: str, target: Any, *kinds: str) -> Tensor:
     return target
 
 
-def _update(op: str, target: Tensor, *operands: Any, **attributes: Any) -> Update:
-    """What changes its targets, all of one kind."""
+def _update(
+    op: str, *operands: Any, target: Optional[Tensor] = None, **attributes: Any
+) -> Update:
+    """What changes its targets, all of one kind: its first operand unless it is said."""
     made = node_of(op, operands, attributes)
     # A statement without targets: the numbers of what it changes stand for the new versions.
     node = Node(made.op, made.operands, made.attributes, [])
-    node.is_update = target.node.op != graph.BUFFER
+    node.is_update = (operands[0] if target is None else target).node.op != graph.BUFFER
     return Update(node)
 
 
 def _change(op: str, buffer: Tensor, *operands: Any) -> Update:
     _target(op, buffer, graph.BUFFER)
-    return _update(op, buffer, buffer, *[as_tensor(value, buffer.dtype) for value in operands])
+    return _update(op, buffer, *[as_tensor(value, buffer.dtype) for value in operands])
 
 
 def assign(target: Tensor, value: TensorLike) -> Update:
@@ -40,7 +42,7 @@ def assign(target: Tensor, value: TensorLike) -> Update:
     it. For `arenite.compile(…, updates=[…])`.
     """
     _target("assign", target, graph.BUFFER, graph.PARAMETER, graph.STATE)
-    return _update("assign", target, target, as_tensor(value, target.dtype))
+    return _update("assign", target, as_tensor(value, target.dtype))
 
 
 def update_slice(
@@ -75,7 +77,8 @@ def sgd(
     """
     operands = _updated("sgd", weight, gradient, velocity)
     operands.insert(2, as_tensor(learning_rate, "float32"))
-    return _update("sgd", weight, *operands, momentum=float(momentum), weight_decay=float(weight_decay))
+    rule = {"momentum": float(momentum), "weight_decay": float(weight_decay)}
+    return _update("sgd", *operands, **rule)
 
 
 def multi_sgd(
@@ -99,7 +102,7 @@ def multi_sgd(
             )
         operands += _updated("multi_sgd", *update)
     rule = {"momentum": float(momentum), "weight_decay": float(weight_decay)}
-    return _update("multi_sgd", updates[0][0], *operands, **rule)
+    return _update("multi_sgd", *operands, target=updates[0][0], **rule)
 
 
 def _updated(

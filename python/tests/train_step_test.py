@@ -74,14 +74,14 @@ class ByHand(testing.TestCase):
             losses = [parts.accumulate(a[i : i + 4])[0] for i in (0, 4, 8)]
             with self.assertRefused("one more batch to accumulate, behind 3; expected an update"):
                 parts.accumulate(a[:4])
-            self.assertEqual(parts.state["accumulated"].tolist(), [3])
+            self.assertEqual(parts.state["accumulated"].tolist(), [3, 4])
             losses.append(parts.train_step(a[12:])[0])
             self.assertClose(np.mean(losses), whole.train_step(a)[0])
             self.assertEqual(parts.state["w"].tobytes(), whole.state["w"].tobytes())
-        self.assertEqual(parts.state["accumulated"].tolist(), [0])
+        self.assertEqual(parts.state["accumulated"].tolist(), [0, 4])
         with self.assertRefused("accumulate 0; expected at least 1"):
             compiled(4, 0)
-        with self.assertRefused("one more batch to accumulate, behind 0"):
+        with self.assertRefused("a batch to accumulate, where each has an update of its own"):
             compiled(4, 1).accumulate(a[:4])
 
     def test_an_optimizers_step_by_hand(self):

@@ -14,6 +14,7 @@
 #include <arenite/runtime/program.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,8 @@ struct Entry {
   bool train = false;     ///< … with the gradients and updates that `graph.training` asks for
   bool averaged = false;  ///< … of the means that it keeps, in place of the parameters
   bool of_graph = false;  ///< … of the graph's only entry (graph::at_entry), in its mode
-  graph::BatchOfUpdate batch = {};  ///< of training
+  /// Of training; none: of an update by as many batches as there may be the last.
+  std::optional<graph::BatchOfUpdate> part = {};
 };
 
 struct Options {

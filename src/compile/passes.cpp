@@ -111,7 +111,10 @@ int run_merge_sums(Lowering& l, Remarks* remarks) {
 int run_gradients(Lowering& l, Remarks* remarks) {
   const auto parameters = l.graph.training->parameters.size();
   if (l.losses.empty()) l.losses = {l.graph.training->loss};
-  const auto unreached = graph::add_training(l.graph, operators(), l.losses, l.cut, l.entry.batch);
+  const int most = l.graph.training->accumulate;
+  const auto unreached =
+      graph::add_training(l.graph, operators(), l.losses, l.cut,
+                          l.entry.part.value_or(graph::batch_of_update(most, most - 1, true)));
   for (const graph::ValueId id : unreached) {
     l.untrained.push_back(l.graph[id].name);
     if (remarks)

@@ -104,7 +104,7 @@ void Parser::training(const std::vector<Target>& left) {
   Training training;
   training.loss = loss();
   std::shared_ptr<const OperatorDefinition> optimizer;
-  bool rate_given = false, check_given = false;
+  bool rate_given = false, check_given = false, batches_given = false;
   while (accept(',')) {
     const Token name = token_;
     const std::string word = this->word("name=…");
@@ -137,7 +137,7 @@ void Parser::training(const std::vector<Target>& left) {
       const double given = number();
       if (given != 0 && given != 1) lexer_.refuse(check.position, describe(check), "0 or 1");
       training.check_loss = given != 0;
-    } else if (word == "accumulate" && training.accumulate == 1) {
+    } else if (word == "accumulate" && !std::exchange(batches_given, true)) {
       const Token batches = token_;
       const std::int64_t given = integer("a number of batches");
       at(batches.position, [&] { check_accumulated(given); });
@@ -343,7 +343,9 @@ void Parser::check_training() const {
   at(training_position_, [&] {
     Graph trained = graph_;
     apply_mode(trained, builder_.table(), Mode::train);
-    const auto unreached = add_training(trained, builder_.table(), {trained.training->loss});
+    const int most = trained.training->accumulate;
+    const auto unreached = add_training(trained, builder_.table(), {trained.training->loss}, {},
+                                        batch_of_update(most, most - 1, true));
     if (unreached.size() < graph_.training->parameters.size()) return;
     fail({.found = "a loss that depends on no parameter, not even '" +
                    trained[unreached.front()].name + "'",

@@ -11,6 +11,7 @@
 #include "src/model/ports.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <exception>
 #include <utility>
@@ -160,7 +161,6 @@ void Model::Impl::run(std::string_view name, std::span<const NamedBytes> from,
            "a train statement that averages");
   }
   const std::size_t chosen = way(name), number = plans.ways()[chosen].entry;
-  const graph::BatchOfUpdate batch = plans.ways()[chosen].batch;
   const bool needs_places = !trains(number) || !places.empty();
   // What is wrong is said before anything is built for it.
   if (const Sized* known = find(sizes);
@@ -191,7 +191,7 @@ void Model::Impl::run(std::string_view name, std::span<const NamedBytes> from,
   ++how.count;
   ++runs[plans.entries()[number]];
   if (count != nullptr) *count += how.samples;
-  if (trains(number)) accumulated = batch.batches > 0 ? 0 : accumulated + 1;
+  if (trains(number)) batches[0] = name == "train" ? 0 : batches[0] + 1;
   std::size_t next = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
     auto* place = static_cast<std::byte*>(places[i]);
@@ -244,6 +244,15 @@ std::size_t Model::Impl::state_number(std::string_view name) const {
          nearest.hint());
 }
 
+void Model::Impl::check_batches(const std::string& name,
+                                const std::array<std::int64_t, 2>& counts) const {
+  const int most = plans.graph().training->accumulate;
+  if (counts[1] == most && counts[0] >= 0 && counts[0] < most) return;
+  refuse("'" + name + "' of " + std::to_string(counts[0]) + " batches of an update by " +
+             std::to_string(counts[1]),
+         "0 to " + std::to_string(most - 1) + " of one by " + std::to_string(most));
+}
+
 /// What only some bytes may be.
 void Model::Impl::check_state(std::size_t number, std::span<const std::byte> bytes) const {
   const std::string& name = own_names[number];
@@ -255,14 +264,14 @@ void Model::Impl::check_state(std::size_t number, std::span<const std::byte> byt
     graph::check_learning_rate(rate);
   }
   if (name.empty() || (cls == StorageClass::optimizer_state && name == graph::step_name)) {
-    const bool is_of_update = name.empty() && counted.at(number) == &accumulated;
-    const std::int64_t most =
-        is_of_update ? plans.graph().training->accumulate - 1 : std::int64_t{1} << 62;
-    std::int64_t count = 0;
-    std::memcpy(&count, bytes.data(), sizeof count);
-    if (count < 0 || count > most) {
-      refuse("'" + states[number].name + "' of " + std::to_string(count),
-             is_of_update ? "0 to " + std::to_string(most) : "a number that counts from 0 on");
+    constexpr std::int64_t most = std::int64_t{1} << 62;
+    std::array<std::int64_t, 2> counts{};
+    std::memcpy(counts.data(), bytes.data(), std::min(bytes.size(), sizeof counts));
+    if (bytes.size() == sizeof counts) {
+      check_batches(states[number].name, counts);
+    } else if (counts[0] < 0 || counts[0] > most) {
+      refuse("'" + states[number].name + "' of " + std::to_string(counts[0]),
+             "a number that counts from 0 on");
     }
   }
 }
@@ -271,7 +280,7 @@ std::span<std::byte> Model::Impl::state(std::string_view name) {
   const std::size_t number = state_number(name);
   if (own_names[number].empty()) {
     settle();
-    return std::as_writable_bytes(std::span(counted.at(number), 1));
+    return std::as_writable_bytes(counted.at(number));
   }
   return state(states[number].cls, own_names[number]);
 }
@@ -319,9 +328,13 @@ const std::vector<std::string>& Model::untrained() const noexcept { return impl_
 
 void Model::save(const std::filesystem::path& path) {
   const Impl::Turn turn(*impl_);
+  impl_->settle();
   std::vector<io::NamedTensor> tensors;
-  for (const StatePort& port : impl_->states)
+  for (std::size_t i = 0; i < impl_->states.size(); ++i) {
+    const StatePort& port = impl_->states[i];
+    if (impl_->waits(i) && impl_->batches[0] == 0) continue;
     tensors.push_back({port.name, port.type, port.shape, impl_->state(port.name)});
+  }
   io::save_tensors(path, tensors);
 }
 
@@ -332,7 +345,12 @@ void Model::load(const std::filesystem::path& path) {
     if (std::ranges::find(impl_->states, tensor.name, &StatePort::name) == impl_->states.end())
       refuse("'" + tensor.name + "'", "only what this model keeps", path.string());
   }
-  for (const StatePort& port : impl_->states) {
+  const bool any_wait = std::ranges::any_of(file.tensors(), [&](const io::NamedTensor& tensor) {
+    return impl_->waits(impl_->state_number(tensor.name));
+  });
+  for (std::size_t i = 0; i < impl_->states.size(); ++i) {
+    const StatePort& port = impl_->states[i];
+    if (impl_->waits(i) && !any_wait) continue;
     const io::NamedTensor* tensor = file.find(port.name);
     const std::string wanted = std::string(to_string(port.type)) + " " + to_string(port.shape);
     if (tensor == nullptr) {
@@ -344,10 +362,10 @@ void Model::load(const std::filesystem::path& path) {
                  to_string(tensor->shape),
              wanted + ", as in this model", path.string());
     }
-    impl_->check_state(impl_->state_number(port.name), tensor->bytes);
+    impl_->check_state(i, tensor->bytes);
   }
-  for (const StatePort& port : impl_->states)
-    impl_->set_state(port.name, file.find(port.name)->bytes);
+  impl_->batches[0] = 0;
+  for (const io::NamedTensor& tensor : file.tensors()) impl_->set_state(tensor.name, tensor.bytes);
 }
 
 void Model::close() {

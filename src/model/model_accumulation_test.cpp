@@ -5,6 +5,7 @@
 #include <arenite/operators.hpp>
 
 #include "src/base/sum_tree.hpp"
+#include "src/model/plans.hpp"
 #include "src/model/testing.hpp"
 
 #include <gtest/gtest.h>
@@ -228,6 +229,79 @@ TEST_F(Accumulation, GoesOnWhereItWasSaved) {
   EXPECT_EQ(states(model), states(other));
 }
 
+/// Where nothing waits a file is one of any model of the network.
+TEST_F(Accumulation, MayChangeWhereNothingWaits) {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() /
+                                     ("accumulation." + std::to_string(getpid()) + ".safetensors");
+  Model three = compiled(network(rows, 3)), four = compiled(network(rows, 4)),
+        one = compiled(network(rows, 1));
+  update(three, {batch_of(rows, 1), batch_of(rows, 2), batch_of(rows, 3)});
+  three.save(path);
+  for (Model* other : {&four, &one}) {
+    other->load(path);
+    EXPECT_EQ(states(*other), states(three));
+  }
+  one.save(path);
+  three.accumulate(batch_of(rows, 4).inputs(), {});
+  three.load(path);
+  EXPECT_EQ(counted(three, "accumulated"), 0);
+  three.accumulate(batch_of(rows, 4).inputs(), {});
+  three.save(path);
+  EXPECT_NE(error_of([&] { one.load(path); }), "(no error)");
+  // Of four other sums wait, under the same names.
+  EXPECT_EQ(error_of([&] { four.load(path); }),
+            "'accumulated' of 1 batches of an update by 3; expected 0 to 3 of one by 4");
+  std::filesystem::remove(path);
+}
+
+/// Though their estimates differ by the update.
+TEST_F(Accumulation, CutsAllBatchesOfAnUpdateAlike) {
+  const graph::Graph graph = graph::parse(network(512, 4), operators());
+  compile::Options how;
+  const auto work = [&](const graph::BatchOfUpdate& part) {
+    const compile::Compiled made = compile::lower(
+        graph, {.name = "step", .train = true, .part = part}, {.shards = 1, .lanes = 1});
+    return graph::estimate(made.spec.graph, how.target);
+  };
+  const double last = work(graph::batch_of_update(4, 3, true)),
+               first = work(graph::batch_of_update(4, 0, false));
+  ASSERT_LT(first, last);
+  how.target.two_lanes_microseconds = how.target.four_shards_microseconds = (first + last) / 2;
+  ModelPlans plans(graph, "model", how);
+  for (const Way& way : plans.ways()) {
+    if (way.entry > 1) continue;
+    if (!way.is_rare) {
+      EXPECT_EQ(plans.largest(way).cut.shards, 4) << way.name;
+    }
+    EXPECT_EQ(plans.smaller(way, {{"rows", 500}}).program.cut.shards, 4) << way.name;
+  }
+}
+
+/// Of the graph's own, whatever their names.
+TEST_F(Accumulation, HasProgramsThatNoEntryIsTakenFor) {
+  Model model = compiled(R"(
+    $1 = InputTensor(x, float32, [4]);
+    $2 = ParameterTensor(w, float32, [4]);
+    $3 = mul($1, $2);
+    $4 = reduce($3, axes=[0]) { sum($1) };
+    train($4, optimizer=sgd, learning_rate=0.5, accumulate=3);
+    entry "accumulate.2" = $3;
+    entry "train.1" = $1;
+    result = $4;)");
+  const Floats x{1, 2, 3, 4};
+  const std::vector<NamedBytes> inputs{named("x", x)};
+  Floats found(4);
+  model.accumulate(inputs, {});
+  model.run("accumulate.2", inputs, std::vector<void*>{found.data()});
+  EXPECT_EQ(found, Floats(4));
+  model.run("train.1", inputs, std::vector<void*>{found.data()});
+  EXPECT_EQ(found, x);
+  model.train_step(inputs, {});
+  std::memcpy(found.data(), model.state("w").data(), sizeof(float) * 4);
+  EXPECT_EQ(found, (Floats{-0.5f, -1, -1.5f, -2}));
+  model.train_step(inputs, {});
+}
+
 TEST_F(Accumulation, SaysWhatIsTooMuch) {
   Model model = compiled(network(rows, 2));
   const Batch batch = batch_of(rows, 1);
@@ -238,11 +312,15 @@ TEST_F(Accumulation, SaysWhatIsTooMuch) {
             "it takes 2 batches");
   Model plain = compiled(network(rows, 1));
   EXPECT_EQ(error_of([&] { plain.accumulate(batch.inputs(), {}); }),
-            "one more batch to accumulate, behind 0; expected an update by a step of training, as "
-            "it takes 1 batch (hint: train(…, accumulate=4) takes up to 4)");
-  const std::int64_t two = 2;
-  EXPECT_EQ(error_of([&] { model.set_state("accumulated", std::as_bytes(std::span(&two, 1))); }),
-            "'accumulated' of 2; expected 0 to 1");
+            "a batch to accumulate, where each has an update of its own; expected a step of "
+            "training (hint: train(…, accumulate=4) lets one update take up to 4)");
+  const std::string expected =
+      "'accumulated' of 2 batches of an update by 2; expected 0 to 1 of one by 2";
+  const std::int64_t too_many[]{2, 2};
+  EXPECT_EQ(error_of([&] { model.set_state("accumulated", std::as_bytes(std::span(too_many))); }),
+            expected);
+  std::memcpy(model.state("accumulated").data(), too_many, sizeof too_many);
+  EXPECT_EQ(error_of([&] { model.train_step(batch.inputs(), {}); }), expected);
   for (const int count : {0, 65}) {
     EXPECT_NE(error_of([&] { compiled(network(rows, count)); }), "(no error)");
   }

@@ -6,6 +6,7 @@
 
 #include "src/model/plans.hpp"
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <list>
@@ -91,7 +92,10 @@ struct Model::Impl {
   std::span<std::byte> state(std::string_view name);
   void set_state(std::string_view name, std::span<const std::byte> bytes);
   std::size_t state_number(std::string_view name) const;
+  void check_batches(const std::string& name, const std::array<std::int64_t, 2>& counts) const;
   void check_state(std::size_t number, std::span<const std::byte> bytes) const;
+  /// A state is of batches that wait for an update.
+  bool waits(std::size_t number) const;
   std::span<std::byte> learning_rate();
 
   ModelPlans plans;
@@ -107,9 +111,9 @@ struct Model::Impl {
   plan::StepPlan plan;                       // of the largest step
   std::unique_ptr<runtime::ProgramSet> set;  // none: closed
   std::vector<std::int64_t> drawn;  // by entry: samples, of all steps so far; training's is one
-  std::int64_t accumulated = 0;     // batches that wait for an update
-  std::map<std::size_t, std::int64_t*> counted;   // states that are these, by number
-  std::map<std::string, long, std::less<>> runs;  // by entry
+  std::array<std::int64_t, 2> batches{};  // that wait for an update, of how many it may take
+  std::map<std::size_t, std::span<std::int64_t>> counted;  // states that are these, by number
+  std::map<std::string, long, std::less<>> runs;           // by entry
   long uses = 0;
   std::atomic_flag busy;
 };

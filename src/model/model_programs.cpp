@@ -100,14 +100,28 @@ void Model::Impl::build() {
 
 /// What of training is counted here is a state as well.
 void Model::Impl::count_states(const std::string& position) {
-  const auto count = [&](std::string name, std::int64_t& number) {
+  const auto count = [&](std::string name, std::span<std::int64_t> numbers) {
     while (std::ranges::find(states, name, &StatePort::name) != states.end()) name += "'";
-    counted[states.size()] = &number;
-    states.push_back({{std::move(name), DType::int64, Shape{1}}, StorageClass::buffer});
+    counted[states.size()] = numbers;
+    states.push_back(
+        {{std::move(name), DType::int64, Shape{std::ssize(numbers)}}, StorageClass::buffer});
     own_names.emplace_back();
   };
-  if (plans.graph().training->accumulate > 1) count("accumulated", accumulated);
-  if (!position.empty()) count(position, drawn[0]);
+  batches[1] = plans.graph().training->accumulate;
+  if (batches[1] > 1) count("accumulated", batches);
+  if (!position.empty()) count(position, std::span(drawn).first(1));
+}
+
+bool Model::Impl::waits(std::size_t number) const {
+  if (own_names[number].empty()) return counted.at(number).data() == batches.data();
+  if (!trains() || states[number].cls != StorageClass::optimizer_state) return false;
+  const graph::Graph& graph = plans.graph();
+  return std::ranges::any_of(graph.training->parameters, [&](graph::ValueId parameter) {
+    for (int i = 0; 1 << i < graph.training->accumulate; ++i) {
+      if (own_names[number] == graph::waiting_name(graph[parameter].name, i)) return true;
+    }
+    return false;
+  });
 }
 
 std::unique_ptr<runtime::ProgramSet> Model::Impl::made_set(
@@ -243,16 +257,18 @@ std::size_t Model::Impl::entry(std::string_view name) const {
 }
 
 std::size_t Model::Impl::way(std::string_view name) const {
-  if (name == "accumulate" && trains()) {
-    const int most = plans.graph().training->accumulate;
-    if (accumulated + 1 >= most) {
-      refuse("one more batch to accumulate, behind " + std::to_string(accumulated),
-             "an update by a step of training, as it takes " + std::to_string(most) +
-                 (most == 1 ? " batch" : " batches"),
-             {}, most == 1 ? "train(…, accumulate=4) takes up to 4" : "");
-    }
+  if (!trains()) return plans.way(entry(name), 0);
+  if (batches[1] > 1) check_batches("accumulated", batches);
+  if (name == "accumulate" && batches[1] == 1) {
+    refuse("a batch to accumulate, where each has an update of its own", "a step of training", {},
+           "train(…, accumulate=4) lets one update take up to 4");
   }
-  return plans.way(entry(name), accumulated);
+  if (name == "accumulate" && batches[0] + 1 == batches[1]) {
+    refuse(
+        "one more batch to accumulate, behind " + std::to_string(batches[0]),
+        "an update by a step of training, as it takes " + std::to_string(batches[1]) + " batches");
+  }
+  return plans.way(entry(name), batches[0]);
 }
 
 /// What goes into an entry and comes out of it.

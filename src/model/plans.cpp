@@ -35,7 +35,7 @@ std::string_view to_string(Fit fit) noexcept {
 ModelPlans::ModelPlans(graph::Graph graph, std::string name, compile::Options how)
     : graph_(std::move(graph)), name_(std::move(name)), how_(std::move(how)) {
   for (const auto& [size, bound] : graph::run_time_sizes(graph_)) bounds_[size] = bound;
-  if (graph_.training) add_training();
+  if (graph_.training) add_update();
   add_entry("evaluate");
   if (graph_.training && graph_.training->averaging) add_entry("averaged");
   for (const graph::Entry& own : graph_.entries) add_entry(own.name);
@@ -47,18 +47,17 @@ void ModelPlans::add_entry(std::string name) {
 }
 
 /// The first program is of an update for as many batches as there may be, which has all states.
-void ModelPlans::add_training() {
+void ModelPlans::add_update() {
   const int most = graph_.training->accumulate;
   graph::check_accumulated(most);
   add_entry("train");
-  ways_[0].batch = graph::batch_of_update(most, most - 1, true);
   if (most == 1) return;
+  ways_[0].part = graph::batch_of_update(most, most - 1, true);
   entries_.emplace_back("accumulate");
   for (int before = 0; before < most - 1; ++before) {
-    const graph::BatchOfUpdate batch = graph::batch_of_update(most, before, false);
-    if (std::ranges::find(ways_, batch, &Way::batch) != ways_.end()) continue;
-    ways_.push_back(
-        {entries_[1] + (before == 0 ? "" : "." + std::to_string(before + 1)), 1, batch});
+    const graph::BatchOfUpdate part = graph::batch_of_update(most, before, false);
+    if (std::ranges::find(ways_, std::optional(part), &Way::part) != ways_.end()) continue;
+    ways_.push_back({entries_[1] + (before == 0 ? "" : "." + std::to_string(before + 1)), 1, part});
   }
   for (int before = 0; before < most - 1; ++before) {
     ways_.push_back({"train." + std::to_string(before + 1), 0,
@@ -69,11 +68,11 @@ void ModelPlans::add_training() {
 std::size_t ModelPlans::way(std::size_t entry, std::int64_t accumulated) const {
   const auto of_entry = [&](const Way& way) { return way.entry == entry; };
   auto found = std::ranges::find_if(ways_, of_entry);
-  if (found->batch != graph::BatchOfUpdate{}) {
-    const graph::BatchOfUpdate batch = graph::batch_of_update(
-        graph_.training->accumulate, static_cast<int>(accumulated), found->batch.batches > 0);
-    found = std::ranges::find_if(
-        ways_, [&](const Way& way) { return of_entry(way) && way.batch == batch; });
+  if (found->part) {
+    const std::optional part = graph::batch_of_update(
+        graph_.training->accumulate, static_cast<int>(accumulated), found->part->batches > 0);
+    found = std::ranges::find_if(ways_,
+                                 [&](const Way& way) { return of_entry(way) && way.part == part; });
   }
   return static_cast<std::size_t>(found - ways_.begin());
 }
@@ -97,22 +96,41 @@ graph::Graph ModelPlans::graph_of(const std::string& entry, const graph::SizeVal
 compile::Entry ModelPlans::named(const Way& way, const graph::SizeValues& sizes) const {
   const std::string& entry = entries_[way.entry];
   const bool is_own = this->is_own(entry);
-  std::string name = entry == "evaluate" ? name_ : name_ + "." + way.name;
+  // No entry of the graph's own has the name of a second program of another one.
+  std::string name = name_;
+  if (entry != "evaluate") name += (way.name == entry ? "." : "/") + way.name;
   if (!sizes.empty()) name += " at " + text_of(sizes);
   return {.name = std::move(name),
           .train = !is_own && (entry == "train" || entry == "accumulate"),
           .averaged = entry == "averaged",
           .of_graph = is_own,
-          .batch = way.batch};
+          .part = way.part};
 }
 
 std::string ModelPlans::program_of(std::size_t entry) const {
   return named(*std::ranges::find(ways_, entry, &Way::entry), {}).name;
 }
 
+/// What a part of an update is estimated to take is no reason to cut its batch otherwise.
+compile::Options ModelPlans::how_at(const Way& way, const graph::SizeValues& sizes) {
+  compile::Options how = how_;
+  if (!way.part || way.name == ways_[0].name) return how;
+  auto known = updates_.find(sizes);
+  if (known == updates_.end()) {
+    const compile::Compiled last =
+        compile::lower(graph_of(entries_[0], sizes), named(ways_[0], sizes), how_);
+    known = updates_.emplace(sizes, Largest{0, last.cut, last.at_once}).first;
+  }
+  how.shards = known->second.cut.shards;
+  how.lanes = known->second.cut.lanes;
+  how.at_once = known->second.at_once;
+  return how;
+}
+
 compile::Compiled ModelPlans::largest(const Way& way) {
   compile::Compiled made =
-      compile::compile(graph_of(entries_[way.entry], {}), named(way, {}), how_, state_);
+      compile::compile(graph_of(entries_[way.entry], {}), named(way, {}), how_at(way, {}), state_);
+  if (ways_[0].part && way.name == ways_[0].name) updates_[{}] = {0, made.cut, made.at_once};
   made.spec.entry = program_of(way.entry);
   largest_.push_back({way.entry, made.cut, made.at_once});
   set_room(room_with(made.spec));
@@ -159,7 +177,7 @@ ModelPlans::Sized ModelPlans::smaller(const Way& way, const graph::SizeValues& s
     made.program.spec.entry = program_of(way.entry);
     return made;
   };
-  Sized own = compiled(how_, Fit::own_plan);
+  Sized own = compiled(how_at(way, sizes), Fit::own_plan);
   if (fits(own.program.spec)) return own;
   const Largest& largest = *std::ranges::find(largest_, way.entry, &Largest::entry);
   if (own.program.cut != largest.cut || own.program.at_once != largest.at_once) {

@@ -13,6 +13,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,8 +36,8 @@ std::string_view to_string(Fit fit) noexcept;
 struct Way {
   std::string name;
   std::size_t entry = 0;
-  graph::BatchOfUpdate batch = {};
-  bool is_rare = false;  ///< an update before all its batches are there
+  std::optional<graph::BatchOfUpdate> part = {};  ///< as in compile::Entry
+  bool is_rare = false;                           ///< an update before all its batches are there
 };
 
 class ModelPlans {
@@ -82,11 +84,13 @@ class ModelPlans {
     int at_once;
   };
 
-  void add_training();
+  void add_update();
   void add_entry(std::string name);
   /// The name of an entry's first program, which its blocks go by.
   std::string program_of(std::size_t entry) const;
   compile::Entry named(const Way& way, const graph::SizeValues& sizes) const;
+  /// With the cut that all programs of an update have at these sizes.
+  compile::Options how_at(const Way& way, const graph::SizeValues& sizes);
   bool fits(const runtime::ProgramSpec& spec) const;
 
   graph::Graph graph_;
@@ -97,6 +101,7 @@ class ModelPlans {
   std::vector<Way> ways_;
   plan::StateLayout state_;
   std::vector<Largest> largest_;
+  std::map<graph::SizeValues, Largest> updates_;  ///< by sizes: that of their last batches
   std::vector<runtime::BlockRoom> room_;
 };
 

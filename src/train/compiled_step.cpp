@@ -109,7 +109,7 @@ compile::Compiled compile_step(const nn::Layer& model, const nn::Loss& loss,
   const compile::Entry entry{.name = request.name,
                              .train = request.training,
                              .averaged = !request.training && optimizer.averaging.has_value(),
-                             .batch = request.part};
+                             .part = request.part};
   return state ? compile::compile(graph, entry, request.how, *state)
                : compile::lower(graph, entry, request.how);
 }

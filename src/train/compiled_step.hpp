@@ -32,8 +32,8 @@ struct StepRequest {
   /// copied.
   bool resident = false;
   std::string set;
-  bool training = true;  ///< else forward and statistics only
-  graph::BatchOfUpdate part = {};
+  bool training = true;                           ///< else forward and statistics only
+  std::optional<graph::BatchOfUpdate> part = {};  ///< as in compile::Entry
   /// In which all parameters begin, as ±range; none: as their layers ask for.
   std::optional<float> init_range = {};
   compile::Options how;

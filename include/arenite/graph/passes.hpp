@@ -33,6 +33,8 @@ struct ModeApplied {
   std::int64_t samples = 0;  ///< of a step, by which that counts
   /// Some are of the whole batch: shards would wait for each other.
   bool needs_whole_batch = false;
+  /// The first that became one of a shard, for messages; empty: none did.
+  std::string of_shard;
 };
 
 /// Makes ops that differ by mode what they are in this one (`OperatorDefinition::in_mode`), in
@@ -159,8 +161,8 @@ void check_averaging(const Averaging& averaging);
 void check_accumulated(std::int64_t batches);
 
 /// What a step of training does of an update for several batches. Their gradients are added up as
-/// those of as many shards, in the midpoint tree: what is complete of it waits in states, named
-/// after the parameter as "weight.gradient1", no more than the tree is deep.
+/// those of as many shards, in the midpoint tree: what is complete of it waits in states, no more
+/// than the tree is deep.
 struct BatchOfUpdate {
   int waiting = 0;  ///< sums of batches before
   int added = 0;    ///< how many of them, the last ones, its gradient is added to
@@ -168,6 +170,9 @@ struct BatchOfUpdate {
 
   friend bool operator==(const BatchOfUpdate&, const BatchOfUpdate&) = default;
 };
+
+/// What the state of such a sum is called, "weight.gradient1".
+std::string waiting_name(const std::string& parameter, int number);
 
 /// Of up to `all` batches an update this one, behind `before` others, of which it may be the last
 /// before all are there.
@@ -185,7 +190,7 @@ BatchOfUpdate batch_of_update(int all, int before, bool is_last);
 /// no parameter has.
 std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
                                   const std::vector<ValueId>& losses, const BatchCut& cut = {},
-                                  const BatchOfUpdate& batch = {});
+                                  const BatchOfUpdate& part = {});
 
 /// What the mean of a parameter is called, an optimizer state.
 std::string average_name(const std::string& parameter);

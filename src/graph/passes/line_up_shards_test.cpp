@@ -194,6 +194,13 @@ TEST(LineUpShards, HaveLossesThatAreLinearInSums) {
   EXPECT_EQ(with_loss("$12 = mul($4, $9);"), "");
   EXPECT_EQ(with_loss("$10 = mul($9, $4); $11 = reshape($6, [1, 1]); $12 = add($11, $10);"), "");
   EXPECT_EQ(with_loss("$12 = map($4, $6, $8) { ($1 - 2 * $2) / (1 + $3) };"), "");
+  EXPECT_EQ(with_loss("$11 = sum_to($3, [1, 5000]); $12 = sum_to($11, [1, 1]);"), "");
+  EXPECT_EQ(with_loss("$12 = map($4, $6, $9) { fma($2, $3, $1) };"), "");
+  EXPECT_EQ(
+      with_loss("$11 = sum_to($5, [1, 5000]); $12 = reduce($11, axes=[0, 1], keep=1) { max($1) };")
+          .substr(0, 8),
+      "the loss");
+  EXPECT_EQ(with_loss("$12 @name(\"loss\") = map($4, $9) { fma($1, $2, $2) };"), refused);
   EXPECT_EQ(with_loss("$12 @name(\"loss\") = add($4, $8);"), refused);
   EXPECT_EQ(with_loss("$12 @name(\"loss\") = add($4, $9);"), refused);
   EXPECT_EQ(with_loss("$12 @name(\"loss\") = mul($4, $6);"), refused);

@@ -25,7 +25,14 @@ Degree degree(const expr::Node& node, const std::vector<Degree>& by_node,
   switch (node.function) {
     case expr::Function::negate:
     case expr::Function::cast:
+    case expr::Function::sum:
       return of(0);
+    case expr::Function::fma:
+      return of(2) == Degree::linear &&
+                     (of(0) == Degree::constant) != (of(1) == Degree::constant) &&
+                     of(0) != Degree::other && of(1) != Degree::other
+                 ? Degree::linear
+                 : Degree::other;
     case expr::Function::add:
     case expr::Function::subtract:
       return all(Degree::linear) ? Degree::linear : Degree::other;
@@ -43,7 +50,6 @@ Degree degree(const Graph& graph, const Op& op, const std::vector<Degree>& opera
   if (const auto view = result_views(graph, op)[0]) return operands[view->operand];
   if (!op.definition->formula) return Degree::other;
   const ElementFormula made = op.definition->formula({graph, op});
-  if (made.expression.reduces()) return Degree::other;
   std::vector<Degree> by_node;
   for (const expr::Node& node : made.expression.nodes()) {
     const bool is_real = node.type == expr::Type::float32 || node.type == expr::Type::float64;

@@ -37,6 +37,7 @@ class ModeRewriter {
                         .position = [&] { return position(builder); },
                         .keeps = keeps(op)};
     const std::vector<ValueId> made = made_in_mode(graph_, id, context);
+    note_if_of_shard(id, builder.graph(), made);
     for (std::size_t i = 0; i < op.results.size(); ++i) {
       const bool is_operand =
           std::ranges::find(context.operands, made.at(i)) != context.operands.end();
@@ -55,6 +56,18 @@ class ModeRewriter {
   ModeApplied applied() && { return std::move(applied_); }
 
  private:
+  /// Blocks are not cut.
+  void note_if_of_shard(OpId id, const Graph& target, const std::vector<ValueId>& made) {
+    const OpId maker = target[made.front()].producer;
+    if (!maker || !target[maker].definition->in_mode) return;
+    if (applied_.of_shard.empty()) applied_.of_shard = describe(graph_, id);
+    const auto& body = graph_[Graph::body].ops;
+    if (std::ranges::find(body, id) != body.end()) return;
+    fail({.found = "an op of each shard in a block",
+          .expected = "it outside of blocks, or of the whole batch",
+          .where = describe(graph_, id)});
+  }
+
   /// By result: whether the new version that it is is wanted. An entry says what it keeps, and may
   /// read more: not by what only makes another version of it. Whatever else runs keeps all.
   std::vector<bool> keeps(const Op& op) const {

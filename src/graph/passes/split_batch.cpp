@@ -278,7 +278,8 @@ std::optional<BatchGraph> split_batch(const Graph& graph, const OperatorTable& t
     BatchCut taken = objection.empty() ? cut : BatchCut{.lanes = cut.shards * cut.lanes};
     if (const OpId op = of_shard(graph, forms)) {
       if (remarks && taken.lanes > 1)
-        remarks->left.push_back({describe(graph, op), "it is of a shard, which so is one lane"});
+        remarks->left.push_back(
+            {describe(graph, op), "it sees all of its shard, which has one lane then"});
       taken.lanes = 1;
     }
     BatchGraph made = Splitter(graph, table, forms, taken).split();

@@ -24,10 +24,10 @@ namespace {
 class Updates {
  public:
   Updates(Builder& builder, const Training& training, const std::vector<ValueId>& losses,
-          const BatchOfUpdate& batch)
+          const BatchOfUpdate& part)
       : builder_(builder),
         training_(training),
-        batch_(batch),
+        part_(part),
         groups_(builder.graph(), training),
         optimizer_(training.optimizer),
         rate_(declare(learning_rate_name, DType::float32, StorageClass::buffer)) {
@@ -44,7 +44,7 @@ class Updates {
       operands.insert(operands.end(), losses.begin(), losses.end());
       rate_ = op("loss", "check_loss", std::move(operands), {}, Phase::forward)[0];
     }
-    if (batch_.batches == 0) return;
+    if (part_.batches == 0) return;
     if (optimizer_->each_step || !training.schedule.empty() || training.averaging) count_steps();
     if (!training.schedule.empty()) rate_ = scheduled();
     if (training.averaging) {
@@ -56,17 +56,17 @@ class Updates {
   /// A gradient is complete: its parameter's update can follow, unless it depends on all of them.
   void add(ValueId parameter, ValueId gradient) {
     ValueId place;  // of the sum that is complete with this batch
-    for (int i = 1; i <= batch_.added; ++i) {
-      place = waiting_sum(parameter, batch_.waiting - i);
+    for (int i = 1; i <= part_.added; ++i) {
+      place = waiting_sum(parameter, part_.waiting - i);
       gradient = op(name_of(parameter), "sum", {place, gradient}, {})[0];
     }
-    if (batch_.batches == 0) {
-      if (!place) place = waiting_sum(parameter, batch_.waiting);
+    if (part_.batches == 0) {
+      if (!place) place = waiting_sum(parameter, part_.waiting);
       // As updates do, it waits for a loss that is finite.
       op(name_of(parameter), "assign", {place, gradient, rate_}, {});
       return;
     }
-    if (batch_.batches > 1) gradient = mean(parameter, gradient);
+    if (part_.batches > 1) gradient = mean(parameter, gradient);
     if (training_.clip_value > 0) gradient = cut(parameter, gradient);
     if (training_.clip_norm > 0) {
       waiting_.emplace_back(parameter, gradient);
@@ -77,7 +77,7 @@ class Updates {
 
   /// Behind the last gradient. `unreached` stay as they are.
   void finish(const std::vector<ValueId>& unreached) {
-    if (training_.averaging && batch_.batches > 0) {
+    if (training_.averaging && part_.batches > 0) {
       for (const ValueId parameter : unreached) average(parameter, parameter);
     }
     if (waiting_.empty()) return;
@@ -201,15 +201,15 @@ class Updates {
   /// A sum of earlier batches' gradients, the first of those that wait being 0.
   ValueId waiting_sum(ValueId parameter, int number) {
     const Value value = builder_.graph()[parameter];
-    return builder_.declare(value.name + ".gradient" + std::to_string(number), value.type,
-                            value.shape, StorageClass::optimizer_state);
+    return builder_.declare(waiting_name(value.name, number), value.type, value.shape,
+                            StorageClass::optimizer_state);
   }
 
   /// Of all batches, of their sum.
   ValueId mean(ValueId parameter, ValueId sum) {
     expr::Builder b;
     const auto all = b.operand(expr::Type::float32);
-    return formula(name_of(parameter), {sum}, {b.finish({all * (1.0 / batch_.batches)})})[0];
+    return formula(name_of(parameter), {sum}, {b.finish({all * (1.0 / part_.batches)})})[0];
   }
 
   ValueId cut(ValueId parameter, ValueId gradient) {
@@ -244,7 +244,7 @@ class Updates {
 
   Builder& builder_;
   const Training& training_;
-  const BatchOfUpdate batch_;
+  const BatchOfUpdate part_;
   const Groups groups_;
   const std::shared_ptr<const OperatorDefinition> optimizer_;
   struct EachStep {
@@ -281,23 +281,27 @@ void check_accumulated(std::int64_t batches) {
   fail({.found = std::to_string(batches) + " batches an update", .expected = "1 to 64"});
 }
 
+std::string waiting_name(const std::string& parameter, int number) {
+  return parameter + ".gradient" + std::to_string(number);
+}
+
 BatchOfUpdate batch_of_update(int all, int before, bool is_last) {
-  BatchOfUpdate batch{.batches = is_last ? before + 1 : 0};
+  BatchOfUpdate part{.batches = is_last ? before + 1 : 0};
   const auto place = static_cast<std::size_t>(before);
   for (std::size_t from = 0, to = static_cast<std::size_t>(all); to - from > 1;) {
     const std::size_t middle = middle_of(from, to);
     const bool behind = place >= middle;  // what is before the middle waits, complete
     (behind ? from : to) = middle;
-    batch.waiting += behind ? 1 : 0;
-    batch.added = behind ? batch.added + 1 : 0;
+    part.waiting += behind ? 1 : 0;
+    part.added = behind ? part.added + 1 : 0;
   }
-  if (is_last) batch.added = batch.waiting;
-  return batch;
+  if (is_last) part.added = part.waiting;
+  return part;
 }
 
 std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
                                   const std::vector<ValueId>& losses, const BatchCut& cut,
-                                  const BatchOfUpdate& batch) {
+                                  const BatchOfUpdate& part) {
   const Training training = *std::exchange(graph.training, std::nullopt);
   if (!training.optimizer || !training.optimizer->is_optimizer()) {
     fail({.found = training.optimizer
@@ -308,7 +312,7 @@ std::vector<ValueId> add_training(Graph& graph, const OperatorTable& table,
   Builder builder(graph, table);
   keep_outputs(builder);
   check_accumulated(training.accumulate);
-  Updates updates(builder, training, losses, batch);
+  Updates updates(builder, training, losses, part);
   const std::vector<ValueId> gradients = add_gradients(
       builder, losses, training.parameters,
       [&](std::size_t i, ValueId gradient) { updates.add(training.parameters[i], gradient); }, cut);
