@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Layers that differ by mode: batch normalisation beside PyTorch's, and dropout."""
+"""Layers that differ by mode, beside PyTorch's: batch normalisation and dropout."""
 
 import json
 import pathlib
 import tempfile
 
 import batch_norm
+import dropout
 import testing
 from testing import np
 
@@ -32,7 +33,7 @@ def made(shape, arguments):
 class BatchNorm(testing.TestCase):
     def expect_close(self, found, wanted, what):
         found, wanted = np.ravel(found)[: len(wanted)], np.array(wanted)
-        self.assertLess(np.abs(found - wanted).max(), 2e-5, what)
+        self.assertLess(np.abs(found - wanted).max(), 1e-5, what)
 
     def test_numbers_are_those_of_pytorch(self):
         path = pathlib.Path(__file__).with_name("batch_norm.json")
@@ -185,6 +186,24 @@ class Dropout(testing.TestCase):
         self.assertEqual(model.state["position"].tolist(), [100])
         model.state["position"] = np.array([50])
         np.testing.assert_array_equal(model.train_step(ones), second)
+
+    def test_numbers_are_those_of_pytorch_for_its_mask(self):
+        case = json.loads(pathlib.Path(__file__).with_name("dropout.json").read_text())
+        self.assertEqual(dropout.masks(), case["masks"])
+        x = arenite.input("x", (dropout.ROWS, dropout.IN))
+        target = arenite.input("target", (dropout.ROWS, dropout.OUT))
+        first, second = (
+            arenite.parameter(array, name=name) for name, array in dropout.weights().items()
+        )
+        y = F.dropout(x @ first, dropout.RATE, dropout.SEED) @ second
+        loss = (y * target + y * y * 0.1).sum()
+        step = arenite.train(loss, arenite.optim.SGD(lr=dropout.LR))
+        model = arenite.compile(y, [x, target], updates=[step])
+        for number, wanted in enumerate(case["outputs"]):
+            found = model.train_step(*dropout.batch(number))
+            np.testing.assert_allclose(found.ravel(), wanted, rtol=1e-5, atol=1e-5)
+        for name, wanted in case["weights"].items():
+            np.testing.assert_allclose(model.state[name].ravel(), wanted, rtol=1e-5, atol=1e-5)
 
     def test_refuses_what_is_no_probability(self):
         for p in (-0.1, 1.5, "half"):
