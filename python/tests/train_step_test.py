@@ -84,6 +84,23 @@ class ByHand(testing.TestCase):
         with self.assertRefused("a batch to accumulate, where each has an update of its own"):
             compiled(4, 1).accumulate(a[:4])
 
+    def test_means_of_distances_have_shards(self):
+        def trained(**options):
+            x, target = arenite.input("x", (32, 40)), arenite.input("target", (32, 8))
+            first = np.random.default_rng(3).standard_normal((40, 8)).astype(np.float32)
+            w = arenite.parameter(first, name="w")
+            loss = ((x @ w - target) ** 2).mean()
+            model = arenite.compile(loss, updates=[arenite.train(loss, SGD(0.1))], **options)
+            rng = np.random.default_rng(4)
+            given = [rng.standard_normal(s).astype(np.float32) for s in ((32, 40), (32, 8))]
+            return model.train_step(*given), model.state["w"]
+
+        loss, weights = trained()
+        for shards in (2, 4):
+            found, moved = trained(shards=shards)
+            self.assertClose(found, loss)
+            self.assertClose(moved, weights)
+
     def test_an_optimizers_step_by_hand(self):
         w, rate = arenite.parameter([1], name="w"), arenite.input("rate", (1,))
         velocity = arenite.state((1,), name="v")

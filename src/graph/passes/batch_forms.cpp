@@ -141,7 +141,7 @@ bool BatchForms::look_at(OpId id) {
   return true;
 }
 
-/// Lets what the op would need by rows, too, have them.
+/// Lets what the op would need by rows, too, have them: its operands, or what these are made of.
 bool BatchForms::join(OpId id, std::vector<Split> split) {
   const auto& operands = graph_[id].operands;
   std::vector<ValueId> joining;
@@ -150,16 +150,27 @@ bool BatchForms::join(OpId id, std::vector<Split> split) {
     split[i] = Split::rows;
     joining.push_back(operands[i]);
   }
-  if (joining.empty() || !ask(id, std::move(split), 0, 1)) return false;
-  for (const ValueId value : joining) seed_[value.index] = true;
-  return true;
+  if (!joining.empty() && ask(id, std::move(split), 0, 1)) {
+    for (const ValueId value : joining) seed_[value.index] = true;
+    return true;
+  }
+  return std::ranges::any_of(operands, [&](ValueId operand) {
+    if (!operand || of(operand) || !is_as_long(operand)) return false;
+    const OpId maker = producer(operand);
+    return maker && !kept_[maker.index] && graph_[maker].regions.empty() &&
+           join(maker, split_operands(maker));
+  });
+}
+
+bool BatchForms::is_as_long(ValueId id) const {
+  const Value& value = graph_[id];
+  return value.batch.empty() && value.shape.rank() > 0 && value.shape[0] == axis_.rows;
 }
 
 /// As long as the batch, no other batch's, and no more bound to be whole than an input is.
 bool BatchForms::may_join(ValueId id) const {
-  if (!id || of(id)) return false;
+  if (!id || of(id) || !is_as_long(id)) return false;
   const Value& value = graph_[id];
-  if (!value.batch.empty() || value.shape.rank() == 0 || value.shape[0] != axis_.rows) return false;
   if (value.producer) return makes_rows(value.producer);
   const StorageClass cls = graph_.root_storage(id).cls;
   return value.is_declared() && (cls == StorageClass::input || cls == StorageClass::constant);

@@ -84,6 +84,8 @@ class BatchForms {
   void settle();
   bool look_at(OpId op);
   bool join(OpId op, std::vector<Split> split);
+  /// And no other batch's.
+  bool is_as_long(ValueId value) const;
   bool may_join(ValueId value) const;
   bool makes_rows(OpId op) const;
   void refuse(OpId op);

@@ -69,6 +69,20 @@ TEST(BatchForms, CutsConstantsWhereAnOperatorDemandsIt) {
   EXPECT_EQ(batch.pieces, (std::vector<std::size_t>{2}));
 }
 
+TEST(BatchForms, CutsWhatIsMadeOfInputsWhereAnOperatorDemandsIt) {
+  const BatchGraph batch = split(R"(
+    $1 = InputTensor(x, float32, [4, 300]);
+    $2 = InputTensor(target, float32, [4, 300]);
+    $3 = full(shape=[], value=-1);
+    $4 = mul($2, $3);
+    $5 = relu($4);
+    $6 = relu($1);
+    $7 = add($5, $6);
+    result = $7;)",
+                                 2);
+  EXPECT_EQ(batch.pieces, (std::vector<std::size_t>{2}));
+}
+
 // Whose first axis has a name is in that batch and no other.
 TEST(BatchForms, GoesByNames) {
   const std::string body = R"(
