@@ -217,6 +217,21 @@ TEST(BatchNorm, OfAShardTakesOneLaneAndTwoSamples) {
       compile::lower(graph, {.name = "step", .train = true}, {.shards = 1, .lanes = 2});
   EXPECT_EQ(lanes.cut, (graph::BatchCut{.shards = 1, .lanes = 2}));
 
+  // Beside one of the whole batch shards cannot be.
+  std::string both = script;
+  const std::string more = R"(
+  $18 = BufferTensor(another_mean, float32, [3]);
+  $19 = BufferTensor(another_variance, float32, [3]);
+  $15, $16, $17 = batch_norm($10, $18, $19);
+  $13 = InputTensor)";
+  both.replace(both.find("\n  $13 = InputTensor"), 20, more);
+  both.replace(both.find("reduce($10, "), 12, "reduce($15, ");
+  const std::string refused = testing::error_of([&] {
+    compile::lower(graph::parse(both, operators()), {.name = "step", .train = true}, {.shards = 2});
+  });
+  EXPECT_TRUE(refused.starts_with("program 'step': batch_norm #1 of each of 2 shards, where "))
+      << refused;
+
   const auto replace_all = [&](const std::string& from, const std::string& to) {
     for (std::size_t at = script.find(from); at != std::string::npos; at = script.find(from))
       script.replace(at, from.size(), to);

@@ -7,9 +7,9 @@
 // PyTorch's are of one process; what the running ones become is the mean of what each shard's would
 // make of them, by its samples.
 //
-// It is made of ops: sums, what they come to, normalize(x, mean, rest, factor, bias?) -> y of each
-// element, (x − mean − rest) · factor + bias, and two assignments. So its gradient follows from
-// theirs. Those of shards are made when the batch is cut: until then there is
+// It is made of ops: sums, what they come to, normalize_channels(x, mean, rest, factor, bias?) -> y
+// of each element, (x − mean − rest) · factor + bias, and two assignments. So its gradient follows
+// from theirs. Those of shards are made when the batch is cut: until then there is
 // batch_norm_of_shard(x, …; momentum, eps, rows) -> y, and for mean and variance, in float64, what
 // these samples of so many give to the next running ones.
 #include <arenite/expr/builder.hpp>
@@ -158,7 +158,7 @@ class Parts {
         map(b, all, {mean, variance, cast(type_, rsqrt(variance + eps_)), near, rest});
     std::vector<ValueId> read{operands_[input], found[3], found[4], factor(found[2])};
     if (operands_[bias]) read.push_back(operands_[bias]);
-    return {builder_.add1("normalize", std::move(read)), found[0], found[1]};
+    return {builder_.add1("normalize_channels", std::move(read)), found[0], found[1]};
   }
 
   std::vector<ValueId> map(expr::Builder& b, std::vector<ValueId> operands,

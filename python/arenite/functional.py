@@ -40,6 +40,7 @@ from .layers import (
     dropout as dropout,
     matmul as matmul,
     max_pool2d as max_pool2d,
+    normalize_channels as normalize_channels,
     log_softmax as log_softmax,
     rms_norm as rms_norm,
     sliced_softmax as sliced_softmax,

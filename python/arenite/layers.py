@@ -179,6 +179,19 @@ def batch_norm(
     return one("batch_norm", x, running_mean, running_var, weight, bias, **numbers)
 
 
+def normalize_channels(
+    x: TensorLike,
+    mean: TensorLike,
+    rest: TensorLike,
+    factor: TensorLike,
+    bias: Optional[TensorLike] = None,
+) -> Tensor:
+    """(x − mean − rest) · factor + bias of each channel of x [N, ..., C]: rest [C] is what the type
+    of a mean [C] cannot hold of it.
+    """
+    return one("normalize_channels", x, mean, rest, factor, bias)
+
+
 def dropout(x: TensorLike, p: float = 0.5, seed: int = 0) -> Tensor:
     """In a `train_step` each element is 0 with the probability p, else divided by 1 − p; a plain run
     leaves all as they are.

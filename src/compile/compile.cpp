@@ -137,14 +137,14 @@ class Compiler {
   /// Shards were asked for so that a step fits, or for the bits that it gives elsewhere. Layers
   /// that are of the whole batch by their meaning have lanes instead, as the report says.
   void refuse_lost_shards(const Lowering& lowering) const {
-    const bool is_cut = lowering.undivided.empty() && lowering.one_shard.empty();
-    if (options_.shards > 1 && !lowering.mode.of_shard.empty() && !is_cut) {
-      fail({.found = lowering.mode.of_shard + " of each shard, where the batch is not cut: " +
-                     (lowering.undivided.empty() ? lowering.one_shard : lowering.undivided),
+    if (options_.shards < 2 || lowering.one_shard.empty()) return;
+    if (!lowering.mode.of_shard.empty()) {
+      fail({.found = lowering.mode.of_shard + " of each of " + counted(options_.shards, "shard") +
+                     ", where " + lowering.one_shard,
             .expected = "a batch whose shards need nothing of each other, or one shard",
             .where = "program '" + entry_.name + "'"});
     }
-    if (options_.shards < 2 || !entry_.train || lowering.one_shard.empty()) return;
+    if (!entry_.train) return;
     if (lowering.mode.needs_whole_batch) return;
     fail({.found = counted(options_.shards, "shard") + ", where " + lowering.one_shard,
           .expected = "a batch whose shards need nothing of each other, or one shard",

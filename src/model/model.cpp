@@ -338,9 +338,24 @@ void Model::save(const std::filesystem::path& path) {
   io::save_tensors(path, tensors);
 }
 
+/// What waits in a file is of updates like this model's.
+void Model::Impl::expect_batches(const io::TensorFile& file,
+                                 const std::filesystem::path& path) const {
+  const io::NamedTensor* const waiting = file.find("accumulated");
+  std::array<std::int64_t, 2> counts{};
+  if (waiting == nullptr || waiting->type != DType::int64 || waiting->bytes.size() != sizeof counts)
+    return;
+  std::memcpy(counts.data(), waiting->bytes.data(), sizeof counts);
+  if (!trains() || counts[1] == batches[1]) return;
+  refuse("gradients that wait for an update by " + std::to_string(counts[1]) + " batches",
+         "those of one by " + std::to_string(batches[1]) + ", or none", path.string(),
+         "save behind an update");
+}
+
 void Model::load(const std::filesystem::path& path) {
   const Impl::Turn turn(*impl_);
   const io::TensorFile file(path);
+  impl_->expect_batches(file, path);
   for (const io::NamedTensor& tensor : file.tensors()) {
     if (std::ranges::find(impl_->states, tensor.name, &StatePort::name) == impl_->states.end())
       refuse("'" + tensor.name + "'", "only what this model keeps", path.string());

@@ -4,10 +4,12 @@
 #include <arenite/model.hpp>
 #include <arenite/runtime/program.hpp>
 
+#include "src/io/safetensors.hpp"
 #include "src/model/plans.hpp"
 
 #include <array>
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <list>
 #include <map>
@@ -94,6 +96,7 @@ struct Model::Impl {
   std::size_t state_number(std::string_view name) const;
   void check_batches(const std::string& name, const std::array<std::int64_t, 2>& counts) const;
   void check_state(std::size_t number, std::span<const std::byte> bytes) const;
+  void expect_batches(const io::TensorFile& file, const std::filesystem::path& path) const;
   /// A state is of batches that wait for an update.
   bool waits(std::size_t number) const;
   std::span<std::byte> learning_rate();

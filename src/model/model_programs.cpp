@@ -258,15 +258,15 @@ std::size_t Model::Impl::entry(std::string_view name) const {
 
 std::size_t Model::Impl::way(std::string_view name) const {
   if (!trains()) return plans.way(entry(name), 0);
-  if (batches[1] > 1) check_batches("accumulated", batches);
-  if (name == "accumulate" && batches[1] == 1) {
+  const int most = plans.graph().training->accumulate;
+  if (most > 1) check_batches("accumulated", batches);
+  if (name == "accumulate" && most == 1) {
     refuse("a batch to accumulate, where each has an update of its own", "a step of training", {},
            "train(…, accumulate=4) lets one update take up to 4");
   }
-  if (name == "accumulate" && batches[0] + 1 == batches[1]) {
-    refuse(
-        "one more batch to accumulate, behind " + std::to_string(batches[0]),
-        "an update by a step of training, as it takes " + std::to_string(batches[1]) + " batches");
+  if (name == "accumulate" && batches[0] + 1 == most) {
+    refuse("one more batch to accumulate, behind " + std::to_string(batches[0]),
+           "an update by a step of training, as it takes " + std::to_string(most) + " batches");
   }
   return plans.way(entry(name), batches[0]);
 }

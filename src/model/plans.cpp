@@ -180,7 +180,8 @@ ModelPlans::Sized ModelPlans::smaller(const Way& way, const graph::SizeValues& s
   Sized own = compiled(how_at(way, sizes), Fit::own_plan);
   if (fits(own.program.spec)) return own;
   const Largest& largest = *std::ranges::find(largest_, way.entry, &Largest::entry);
-  if (own.program.cut != largest.cut || own.program.at_once != largest.at_once) {
+  // Other parts of an update would be cut otherwise.
+  if (!way.part && (own.program.cut != largest.cut || own.program.at_once != largest.at_once)) {
     compile::Options how = how_;
     how.shards = largest.cut.shards;
     how.lanes = largest.cut.lanes;

@@ -28,6 +28,7 @@ class RandomNetwork {
     image_ = {side(), side(), draw_.of<std::int64_t>({1, 3})};
     max_pools_ = draw_.chance(60);
     normalises_ = modes_.chance(25);
+    per_shard_ = modes_.chance(50);
     add_layers();
     batch_ = draw_.between(2, 7);
     const std::int64_t whole = draw_.between(2, 3), rest = draw_.between(1, batch_ - 1);
@@ -112,9 +113,8 @@ class RandomNetwork {
 
   /// Of more than one pixel: a last batch may have one sample.
   nn::Layer normalisation() {
-    const nn::BatchNormOptions options{.momentum = modes_.of({0.1, 0.5}),
-                                       .affine = modes_.chance(70),
-                                       .per_shard = modes_.chance(50)};
+    const nn::BatchNormOptions options{
+        .momentum = modes_.of({0.1, 0.5}), .affine = modes_.chance(70), .per_shard = per_shard_};
     return [layer = nn::batch_norm(options)](nn::ModelBuilder& model, graph::ValueId x) {
       return model.shape(x)[1] * model.shape(x)[2] > 1 ? layer(model, x) : x;
     };
@@ -210,7 +210,7 @@ class RandomNetwork {
   Draw draw_, modes_, data_;
   const std::vector<Space> spaces_;
   Shape image_;
-  bool max_pools_ = false, normalises_ = false;
+  bool max_pools_ = false, normalises_ = false, per_shard_ = false;
   std::string position_;
   nn::Layer layers_;
   std::int64_t classes_ = 2, batch_ = 2, dataset_ = 2;

@@ -43,7 +43,7 @@ void layer_norm(Call& call) {
   });
 }
 
-void normalize(Call& call) {
+void normalize_channels(Call& call) {
   const Tensor &x = call.in(0), &mean = call.in(1), &rest = call.in(2), &factor = call.in(3);
   for (std::int64_t i = 0; i < x.shape.elements(); ++i) {
     const std::int64_t c = i % x.shape.at(-1);
@@ -103,7 +103,7 @@ void sliced_softmax_grad(Call& call) {
 void add_norm_rules(Rules& rules) {
   rules["rms_norm"] = rms_norm;
   rules["layer_norm"] = layer_norm;
-  rules["normalize"] = normalize;
+  rules["normalize_channels"] = normalize_channels;
   rules["softmax"] = softmax;
   rules["log_softmax"] = log_softmax;
   rules["sliced_softmax"] = sliced_softmax;

@@ -136,13 +136,15 @@ bool BatchForms::look_at(OpId id) {
     return true;
   }
   if (!reads) return true;  // makes all samples at once
-  if (join(id, std::move(split))) return false;
+  std::set<std::uint32_t> tried;
+  if (join(id, std::move(split), tried)) return false;
   refuse(id);
   return true;
 }
 
 /// Lets what the op would need by rows, too, have them: its operands, or what these are made of.
-bool BatchForms::join(OpId id, std::vector<Split> split) {
+bool BatchForms::join(OpId id, std::vector<Split> split, std::set<std::uint32_t>& tried) {
+  if (!tried.insert(id.index).second) return false;
   const auto& operands = graph_[id].operands;
   std::vector<ValueId> joining;
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -158,7 +160,7 @@ bool BatchForms::join(OpId id, std::vector<Split> split) {
     if (!operand || of(operand) || !is_as_long(operand)) return false;
     const OpId maker = producer(operand);
     return maker && !kept_[maker.index] && graph_[maker].regions.empty() &&
-           join(maker, split_operands(maker));
+           join(maker, split_operands(maker), tried);
   });
 }
 

@@ -5,7 +5,9 @@
 #include <arenite/graph/operator.hpp>
 #include <arenite/graph/target.hpp>
 
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -83,7 +85,7 @@ class BatchForms {
   bool reads_rows(OpId op) const;
   void settle();
   bool look_at(OpId op);
-  bool join(OpId op, std::vector<Split> split);
+  bool join(OpId op, std::vector<Split> split, std::set<std::uint32_t>& tried);
   /// And no other batch's.
   bool is_as_long(ValueId value) const;
   bool may_join(ValueId value) const;

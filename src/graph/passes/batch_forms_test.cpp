@@ -83,6 +83,20 @@ TEST(BatchForms, CutsWhatIsMadeOfInputsWhereAnOperatorDemandsIt) {
   EXPECT_EQ(batch.pieces, (std::vector<std::size_t>{2}));
 }
 
+/// Nothing at the bottom may, whatever way leads there.
+TEST(BatchForms, LooksAtWhatValuesAreMadeOfOnce) {
+  std::string text =
+      "$1 = InputTensor(x, float32, [4, 300]); $2 = ParameterTensor(w, float32, [4, 300]);"
+      "$3 = relu($1); $4 = relu($2);";
+  int last = 4;
+  for (; last < 64; ++last)
+    text += "$" + std::to_string(last + 1) + " = mul($" + std::to_string(last) + ", $" +
+            std::to_string(last) + ");";
+  text += "$" + std::to_string(last + 1) + " = add($3, $" + std::to_string(last) + "); result = $" +
+          std::to_string(last + 1) + ";";
+  EXPECT_NE(refusal(text), "");
+}
+
 // Whose first axis has a name is in that batch and no other.
 TEST(BatchForms, GoesByNames) {
   const std::string body = R"(

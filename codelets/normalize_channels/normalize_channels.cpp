@@ -1,7 +1,7 @@
-// normalize(x [N, …, C], mean [C], rest [C], factor [C], bias? [C]) -> y: (x − mean − rest) ·
-// factor + bias, by channels. What the elements' type cannot hold of a mean is its rest: so large
-// numbers keep the digits in which they differ. Two sums over all samples give the gradients of all
-// that is of channels, in one sweep.
+// normalize_channels(x [N, …, C], mean [C], rest [C], factor [C], bias? [C]) -> y: (x − mean −
+// rest) · factor + bias, by channels. What the elements' type cannot hold of a mean is its rest: so
+// large numbers keep the digits in which they differ. Two sums over all samples give the gradients
+// of all that is of channels, in one sweep.
 #include <arenite/expr/builder.hpp>
 #include <arenite/expr/text.hpp>
 
@@ -17,8 +17,11 @@ enum Operand : std::size_t { x, mean, rest, factor, bias };
 
 Results infer(const OpView& op) {
   expect_real(op, x);
-  expect_axes(op, x, "[..., C]");
   const graph::Value& all = op.operand(x);
+  if (all.shape.rank() < 2) {
+    fail({.found = operand_text(op, x) + " of shape " + to_string(all.shape),
+          .expected = "rank 2 or more, [N, ..., C]"});
+  }
   for (std::size_t i = mean; i < op.operand_count(); ++i) {
     if (op.has_operand(i))
       expect_value(op, i, all.type, Shape{all.shape.at(-1)}, "the channels of 'x'");
@@ -92,8 +95,8 @@ void gradient(graph::GradientContext& context) {
 
 }  // namespace
 
-void register_normalize(Registry& registry) {
-  registry.add({.name = "normalize",
+void register_normalize_channels(Registry& registry) {
+  registry.add({.name = "normalize_channels",
                 .operands = {{"x"}, {"mean"}, {"rest"}, {"factor"}, {"bias", true}},
                 .results = {"y"},
                 .infer = infer,
