@@ -136,32 +136,41 @@ bool BatchForms::look_at(OpId id) {
     return true;
   }
   if (!reads) return true;  // makes all samples at once
-  std::set<std::uint32_t> tried;
-  if (join(id, std::move(split), tried)) return false;
+  if (join(id)) return false;
   refuse(id);
   return true;
 }
 
-/// Lets what the op would need by rows, too, have them: its operands, or what these are made of.
-bool BatchForms::join(OpId id, std::vector<Split> split, std::set<std::uint32_t>& tried) {
-  if (!tried.insert(id.index).second) return false;
+/// Lets what the op would need by rows, too, have them: its operands, or what these are made of by
+/// the next few ops, as targets are negated.
+bool BatchForms::join(OpId id) {
+  constexpr std::size_t most = 8;
+  std::vector<OpId> near{id};
+  for (std::size_t i = 0; i < near.size(); ++i) {
+    if (join_operands(near[i])) return true;
+    for (const ValueId operand : graph_[near[i]].operands) {
+      if (!operand || of(operand) || !is_as_long(operand) || near.size() == most) continue;
+      const OpId maker = producer(operand);
+      if (maker && !kept_[maker.index] && graph_[maker].regions.empty() &&
+          std::ranges::find(near, maker) == near.end())
+        near.push_back(maker);
+    }
+  }
+  return false;
+}
+
+bool BatchForms::join_operands(OpId id) {
   const auto& operands = graph_[id].operands;
+  std::vector<Split> split = split_operands(id);
   std::vector<ValueId> joining;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (split[i] == Split::rows || !may_join(operands[i])) continue;
     split[i] = Split::rows;
     joining.push_back(operands[i]);
   }
-  if (!joining.empty() && ask(id, std::move(split), 0, 1)) {
-    for (const ValueId value : joining) seed_[value.index] = true;
-    return true;
-  }
-  return std::ranges::any_of(operands, [&](ValueId operand) {
-    if (!operand || of(operand) || !is_as_long(operand)) return false;
-    const OpId maker = producer(operand);
-    return maker && !kept_[maker.index] && graph_[maker].regions.empty() &&
-           join(maker, split_operands(maker), tried);
-  });
+  if (joining.empty() || !ask(id, std::move(split), 0, 1)) return false;
+  for (const ValueId value : joining) seed_[value.index] = true;
+  return true;
 }
 
 bool BatchForms::is_as_long(ValueId id) const {

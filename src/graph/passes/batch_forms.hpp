@@ -5,9 +5,7 @@
 #include <arenite/graph/operator.hpp>
 #include <arenite/graph/target.hpp>
 
-#include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -85,7 +83,8 @@ class BatchForms {
   bool reads_rows(OpId op) const;
   void settle();
   bool look_at(OpId op);
-  bool join(OpId op, std::vector<Split> split, std::set<std::uint32_t>& tried);
+  bool join(OpId op);
+  bool join_operands(OpId op);
   /// And no other batch's.
   bool is_as_long(ValueId value) const;
   bool may_join(ValueId value) const;
