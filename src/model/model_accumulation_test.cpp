@@ -248,13 +248,11 @@ TEST_F(Accumulation, MayChangeWhereNothingWaits) {
   three.accumulate(batch_of(rows, 4).inputs(), {});
   three.save(path);
   // Of four other sums wait, under the same names.
-  for (const auto& [other, most] : {std::pair{&one, "1"}, {&four, "4"}}) {
-    EXPECT_EQ(error_of([&] { other->load(path); }),
-              path.string() +
-                  ": gradients that wait for an update by 3 batches; expected those of "
-                  "one by " +
-                  most + ", or none (hint: save behind an update)");
-  }
+  const auto refusal = [&](Model& other) { return error_of([&] { other.load(path); }); };
+  const std::string found =
+      path.string() + ": gradients that wait for an update by 3 batches; expected those of one by ";
+  EXPECT_EQ(refusal(one), found + "1, or none (hint: save behind an update)");
+  EXPECT_EQ(refusal(four), found + "4, or none (hint: save behind an update)");
   std::filesystem::remove(path);
 }
 
