@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -270,12 +271,17 @@ TEST_F(Accumulation, CutsAllBatchesOfAnUpdateAlike) {
   ASSERT_LT(first, last);
   how.target.two_lanes_microseconds = how.target.four_shards_microseconds = (first + last) / 2;
   ModelPlans plans(graph, "model", how);
+  const auto smaller = [&](const Way& way) {
+    return plans.smaller(way, {{"rows", 500}}).program.cut;
+  };
+  std::optional<graph::BatchCut> cut;
   for (const Way& way : plans.ways()) {
     if (way.entry > 1) continue;
     if (!way.is_rare) {
       EXPECT_EQ(plans.largest(way).cut.shards, 4) << way.name;
     }
-    EXPECT_EQ(plans.smaller(way, {{"rows", 500}}).program.cut.shards, 4) << way.name;
+    if (!cut) cut = smaller(way);
+    EXPECT_EQ(smaller(way), *cut) << way.name;
   }
 }
 
