@@ -257,6 +257,29 @@ TEST_F(Accumulation, MayChangeWhereNothingWaits) {
   std::filesystem::remove(path);
 }
 
+/// What is the graph's own is no count of batches.
+TEST_F(Accumulation, KnowsABufferOfThatName) {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() /
+                                     ("accumulation." + std::to_string(getpid()) + ".safetensors");
+  for (const char* most : {"1", "2"}) {
+    Model model = compiled(R"(
+      $1 = InputTensor(x, float32, [4]);
+      $2 = ParameterTensor(w, float32, [4]);
+      $3 = BufferTensor(accumulated, int64, [2]);
+      $4 = mul($1, $2);
+      $5 = reduce($4, axes=[0]) { sum($1) };
+      train($5, optimizer=sgd, learning_rate=0.5, accumulate=)" +
+                           std::string(most) + R"();
+      result = $5, $3;)");
+    const std::int64_t own[]{7, 9};
+    model.set_state("accumulated", std::as_bytes(std::span(own)));
+    model.save(path);
+    model.load(path);
+    EXPECT_EQ(std::memcmp(model.state("accumulated").data(), own, sizeof own), 0);
+  }
+  std::filesystem::remove(path);
+}
+
 /// Though their estimates differ by the update.
 TEST_F(Accumulation, CutsAllBatchesOfAnUpdateAlike) {
   const graph::Graph graph = graph::parse(network(512, 4), operators());

@@ -20,6 +20,8 @@
 
 namespace arenite {
 
+[[noreturn]] void refuse_without_training();
+
 struct Model::Impl {
   /// How a program is run, and what became of it.
   struct Run {

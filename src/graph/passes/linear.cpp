@@ -13,31 +13,34 @@ namespace {
 
 enum class Degree : std::uint8_t { constant, linear, other };
 
+/// Of which not both are constant: a constant beside what is linear is none of each part's.
+Degree sum(Degree a, Degree b) {
+  return a == Degree::linear && b == Degree::linear ? Degree::linear : Degree::other;
+}
+
+Degree product(Degree a, Degree b) {
+  return a == Degree::constant ? b : b == Degree::constant ? a : Degree::other;
+}
+
 Degree degree(const expr::Node& node, const std::vector<Degree>& by_node,
               const std::vector<Degree>& operands) {
   if (node.function == expr::Function::operand) return operands[node.payload];
   const auto sources = expr::sources_of(node);
   const auto of = [&](std::size_t i) { return by_node[sources[i]]; };
-  const auto all = [&](Degree one) {
-    return std::ranges::all_of(sources, [&](expr::NodeId s) { return by_node[s] == one; });
-  };
-  if (all(Degree::constant)) return Degree::constant;
+  if (std::ranges::all_of(sources, [&](expr::NodeId s) { return by_node[s] == Degree::constant; }))
+    return Degree::constant;
   switch (node.function) {
     case expr::Function::negate:
     case expr::Function::cast:
     case expr::Function::sum:
       return of(0);
-    case expr::Function::fma:
-      return of(2) == Degree::linear &&
-                     (of(0) == Degree::constant) != (of(1) == Degree::constant) &&
-                     of(0) != Degree::other && of(1) != Degree::other
-                 ? Degree::linear
-                 : Degree::other;
     case expr::Function::add:
     case expr::Function::subtract:
-      return all(Degree::linear) ? Degree::linear : Degree::other;
+      return sum(of(0), of(1));
     case expr::Function::multiply:
-      return of(0) == Degree::constant ? of(1) : of(1) == Degree::constant ? of(0) : Degree::other;
+      return product(of(0), of(1));
+    case expr::Function::fma:
+      return sum(product(of(0), of(1)), of(2));
     case expr::Function::divide:
       return of(1) == Degree::constant ? of(0) : Degree::other;
     default:
