@@ -146,6 +146,17 @@ class History {
   std::vector<Reader> readers_;
 };
 
+/// Whoever reads a value of no bytes follows the op that made it.
+std::vector<OpId> makers_of_nothing(const Graph& graph, OpId id) {
+  std::vector<OpId> makers;
+  for (const ValueId operand : graph[id].operands) {
+    if (!operand || graph.root_storage(operand).bytes > 0) continue;
+    const OpId maker = graph[operand].producer;
+    if (maker && !result_views(graph, graph[maker]).all()) makers.push_back(maker);
+  }
+  return makers;
+}
+
 }  // namespace
 
 bool is_view_op(const Graph& graph, OpId op) { return result_views(graph, graph[op]).all(); }
@@ -177,6 +188,7 @@ Dependencies dependencies(const Graph& graph, RegionId region) {
   History history(graph.storage_count());
   for (OpId op : result.ops) {
     std::vector<OpId>& before = result.predecessors.at(op.index);
+    before = makers_of_nothing(graph, op);
     const std::vector<Access> touched = accesses(graph, op);
     for (const Access& access : touched) {
       if (access.reads) history.read(op, access, before);

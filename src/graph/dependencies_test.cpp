@@ -117,7 +117,7 @@ TEST_F(DependenciesTest, KnowsWorkspacesAndAbsentOperands) {
   EXPECT_EQ(accesses(graph, OpId(1)), (std::vector<Access>{{graph[b].storage, 0, 16, true, true}}));
 }
 
-TEST_F(DependenciesTest, CountsHalosAndSkipsEmptyValues) {
+TEST_F(DependenciesTest, CountsHalos) {
   const ValueId image =
       builder.declare("image", DType::float32, {1, 2, 2, 1}, StorageClass::buffer);
   graph[image].layout.halo = 1;
@@ -125,8 +125,16 @@ TEST_F(DependenciesTest, CountsHalosAndSkipsEmptyValues) {
   renew("fill", {image});
   EXPECT_EQ(accesses(graph, OpId(0)).front().bytes, 16);  // the result has no halo
   EXPECT_EQ(accesses(graph, OpId(0)).back().bytes, 64);
+}
+
+TEST_F(DependenciesTest, WhoReadsAValueOfNoBytesFollowsItsMaker) {
   const ValueId nothing = builder.declare("nothing", DType::float32, {0}, StorageClass::buffer);
-  renew("fill", {renew("fill", {nothing})});
+  const ValueId made = renew("fill", {nothing});  // 0
+  renew("fill", {made});                          // 1
+  renew("fill", {nothing});                       // 2
+  EXPECT_TRUE(accesses(graph, OpId(1)).empty());
+  EXPECT_EQ(before(0), Ids{});
+  EXPECT_EQ(before(1), ids({0}));
   EXPECT_EQ(before(2), Ids{});
 }
 
@@ -144,7 +152,7 @@ TEST_F(DependenciesTest, RegionsCountAsWhatTheyCapture) {
   EXPECT_EQ(all.predecessors[3], ids({2}));
 }
 
-/// Every pair of ops that meets in a byte, at least one of them writing.
+/// Every pair of ops that meets in a byte, at least one of them writing, or in a value of none.
 std::set<std::pair<std::uint32_t, std::uint32_t>> hazards(const Graph& graph) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
   const auto& ops = graph[Graph::body].ops;
@@ -156,6 +164,11 @@ std::set<std::pair<std::uint32_t, std::uint32_t>> hazards(const Graph& graph) {
                             c.offset < a.offset + a.bytes;
           if (meet && (a.writes || c.writes)) pairs.emplace(ops[i].index, ops[j].index);
         }
+      }
+      for (const ValueId operand : graph[ops[j]].operands) {
+        if (operand && graph[operand].producer == ops[i] &&
+            graph.root_storage(operand).bytes == 0 && !is_view_op(graph, ops[i]))
+          pairs.emplace(ops[i].index, ops[j].index);
       }
     }
   }

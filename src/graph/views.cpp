@@ -18,21 +18,22 @@ bool ResultViews::all() const noexcept {
          std::all_of(views_.begin(), views_.end(), [](const auto& v) { return v.has_value(); });
 }
 
-std::vector<OpId> with_views_early(const Graph& graph, RegionId region,
-                                   const std::vector<OpId>& order) {
-  std::vector<bool> there(graph.op_count(), false);
-  std::map<OpId, std::size_t> waiting;      // by view: operands that are not there yet
-  std::map<OpId, std::vector<OpId>> views;  // by what makes an operand
+std::vector<OpId> with_others_early(const Graph& graph, RegionId region,
+                                    const std::vector<OpId>& order) {
+  std::vector<bool> is_other(graph.op_count(), false), is_there(graph.op_count(), false);
+  std::map<OpId, std::size_t> waiting;       // by other op: operands that are not there yet
+  std::map<OpId, std::vector<OpId>> others;  // by what makes an operand
   std::vector<OpId> result, pending;
-  for (OpId id : graph[region].ops) there[id.index] = true;
+  for (OpId id : graph[region].ops) is_other[id.index] = is_there[id.index] = true;
+  for (OpId id : order) is_other[id.index] = false;
   for (OpId id : graph[region].ops) {
-    if (!is_view_op(graph, id)) continue;
+    if (!is_other[id.index]) continue;
     std::size_t& count = waiting[id];
     for (ValueId operand : graph[id].operands) {
       const OpId producer = operand ? graph[operand].producer : OpId{};
-      if (!producer || !there[producer.index]) continue;
+      if (!producer || !is_there[producer.index]) continue;
       ++count;
-      views[producer].push_back(id);
+      others[producer].push_back(id);
     }
     if (count == 0) pending.push_back(id);
   }
@@ -41,10 +42,10 @@ std::vector<OpId> with_views_early(const Graph& graph, RegionId region,
       const OpId id = pending.back();
       pending.pop_back();
       result.push_back(id);
-      const auto found = views.find(id);
-      if (found == views.end()) continue;
-      for (auto view = found->second.rbegin(); view != found->second.rend(); ++view) {
-        if (--waiting[*view] == 0) pending.push_back(*view);
+      const auto found = others.find(id);
+      if (found == others.end()) continue;
+      for (auto next = found->second.rbegin(); next != found->second.rend(); ++next) {
+        if (--waiting[*next] == 0) pending.push_back(*next);
       }
     }
   };

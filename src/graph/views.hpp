@@ -41,9 +41,9 @@ inline std::pair<std::int64_t, std::int64_t> byte_range(const Graph& graph, Valu
   return {value.offset, value.offset + byte_size(value.type, value.shape, value.layout)};
 }
 
-/// All ops of a region: those that run in the given order, each view as early as can be.
-std::vector<OpId> with_views_early(const Graph& graph, RegionId region,
-                                   const std::vector<OpId>& order);
+/// All ops of a region: those in the order given, each of the others as early as can be.
+std::vector<OpId> with_others_early(const Graph& graph, RegionId region,
+                                    const std::vector<OpId>& order);
 
 /// Views lie where their owners do, which may be other values now.
 void move_views(Graph& graph, OpId id);

@@ -106,7 +106,7 @@ class Meetings {
   void add(std::size_t before, std::size_t after, std::vector<Meeting>& into) const {
     for (OpId a : spec_.schedule.tasks[before].ops) {
       for (OpId b : spec_.schedule.tasks[after].ops) {
-        bool meet = false, matters = false;
+        bool meet = waits_for(b, a), matters = false;
         for (const Placed& x : touches_[a.index]) {
           for (const Placed& y : touches_[b.index]) {
             if (!meets(x, y)) continue;
@@ -130,6 +130,14 @@ class Meetings {
     if (x.touch.storage != y.touch.storage)
       return overlap(x.storage_begin, x.storage_end, y.storage_begin, y.storage_end);
     return (x.touch.writes || y.touch.writes) && overlap(x.begin, x.end, y.begin, y.end);
+  }
+
+  /// By a value of no bytes.
+  bool waits_for(OpId reader, OpId maker) const {
+    return std::ranges::any_of(spec_.graph[reader].operands, [&](graph::ValueId operand) {
+      return operand && spec_.graph[operand].producer == maker &&
+             spec_.graph.root_storage(operand).bytes == 0;
+    });
   }
 
   bool before(OpId a, OpId b) const {

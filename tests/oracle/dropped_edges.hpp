@@ -31,7 +31,7 @@ std::vector<Drop> drops(const RandomProgram& program);
 
 RandomProgram without(const RandomProgram& program, const Drop& drop);
 
-/// Two ops that only the dropped edge kept apart, and that meet in a byte.
+/// Two ops that only the dropped edge kept apart, and that meet in a byte, or in a value of none.
 struct Meeting {
   graph::OpId before, after;
   bool matters = false;  ///< one that reads there what the other spoils has a say in what is seen

@@ -40,7 +40,8 @@ std::vector<Access> accesses(const Graph& graph, OpId op);
 /// The order that program order and bytes demand of the ops of a region. Reads commute;
 /// everything else that meets in a byte keeps its program order: read after write, write after
 /// read, write after write. Edges of write after write that follow from the readers in between are
-/// left out.
+/// left out. Whoever reads a value of no bytes follows the op that made it, too: such a value says
+/// that something has been done.
 struct Dependencies {
   std::vector<OpId> ops;                        ///< the region's, in program order, view ops too
   std::vector<std::vector<OpId>> predecessors;  ///< by OpId::index; each list ascending, no doubles

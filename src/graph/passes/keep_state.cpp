@@ -94,7 +94,7 @@ class Keeper {
   void take_views_early() {
     std::vector<OpId> others = graph_[Graph::body].ops;
     std::erase_if(others, [&](OpId id) { return is_view_op(graph_, id); });
-    graph_[Graph::body].ops = with_views_early(graph_, Graph::body, others);
+    graph_[Graph::body].ops = with_others_early(graph_, Graph::body, others);
   }
 
   /// The new version has bytes of its own until all else is done.

@@ -24,6 +24,14 @@ void sort_unique(std::vector<std::size_t>& list) {
   list.erase(std::unique(list.begin(), list.end()), list.end());
 }
 
+/// Views, and what only looks at values: nothing is gained by waiting with it.
+bool comes_along(const Graph& graph, OpId id) {
+  const auto has_bytes = [&](ValueId result) { return graph.root_storage(result).bytes > 0; };
+  const Op& op = graph[id];
+  return is_view_op(graph, id) ||
+         (op.regions.empty() && !op.results.empty() && std::ranges::none_of(op.results, has_bytes));
+}
+
 class ListScheduler {
  public:
   ListScheduler(const OpSequence& sequence, Preference preference)
@@ -128,21 +136,24 @@ OpSequence::OpSequence(const Graph& graph, RegionId region, const std::vector<st
   const Dependencies demanded = dependencies(graph, region);
   std::vector<std::size_t> number(graph.op_count(), none), own(graph.storage_count(), 0);
   std::vector<std::vector<std::size_t>> roots_of;         // by op
-  std::map<OpId, std::vector<std::size_t>> sources;       // of views
+  std::map<OpId, std::vector<std::size_t>> sources;       // of what comes along
   std::map<StorageId, std::vector<std::size_t>> readers;  // of parameters
   for (OpId id : demanded.ops) {
     std::vector<std::size_t> needs, roots;
+    const auto follow = [&](OpId other) {
+      if (number[other.index] != none) needs.push_back(number[other.index]);
+      if (const auto along = sources.find(other); along != sources.end())
+        needs.insert(needs.end(), along->second.begin(), along->second.end());
+    };
     for_each_named(graph, id, [&](ValueId value) {
       ++own[graph.root(value).index];
       roots.push_back(graph.root(value).index);
       const OpId producer = graph[value].producer;
       if (!producer || producer == id) return;
-      if (number[producer.index] != none) needs.push_back(number[producer.index]);
-      if (const auto view = sources.find(producer); view != sources.end())
-        needs.insert(needs.end(), view->second.begin(), view->second.end());
+      follow(producer);
     });
-    for (OpId p : demanded.of(id)) needs.push_back(number[p.index]);
-    if (is_view_op(graph, id)) {
+    for (OpId p : demanded.of(id)) follow(p);
+    if (comes_along(graph, id)) {
       sources[id] = std::move(needs);
       continue;
     }
@@ -251,11 +262,11 @@ OpSequence OpSequence::reversed() const {
   return result;
 }
 
-std::vector<OpId> OpSequence::with_views(const Graph& graph,
-                                         const std::vector<std::size_t>& order) const {
+std::vector<OpId> OpSequence::with_others(const Graph& graph,
+                                          const std::vector<std::size_t>& order) const {
   std::vector<OpId> ordered;
   for (std::size_t i : order) ordered.push_back(ops[i]);
-  return with_views_early(graph, region_, ordered);
+  return with_others_early(graph, region_, ordered);
 }
 
 std::vector<std::size_t> list_schedule(const OpSequence& sequence, Preference preference) {

@@ -10,7 +10,8 @@
 
 namespace arenite::graph {
 
-/// The ops of a region that run, numbered in their order: views come with what they are of.
+/// The ops of a region that take time or bytes, numbered in their order. Others, as views, come
+/// with what they are of.
 struct OpSequence {
   /// `named`, by root storage: how often ops of the body name it, themselves or in their blocks.
   /// `tasks`, by op: whose ops change places among themselves; empty: those of a lane do.
@@ -20,8 +21,8 @@ struct OpSequence {
   std::size_t size() const noexcept { return ops.size(); }
   /// The other way round in time.
   OpSequence reversed() const;
-  /// All ops of the region with these in the given order, each view as early as can be.
-  std::vector<OpId> with_views(const Graph& graph, const std::vector<std::size_t>& order) const;
+  /// All ops of the region with these in the given order, each other one as early as can be.
+  std::vector<OpId> with_others(const Graph& graph, const std::vector<std::size_t>& order) const;
 
   std::vector<OpId> ops;
   std::vector<std::size_t> key;   ///< by op: who change places among themselves have one

@@ -120,7 +120,7 @@ class Orderer {
     for (const auto& [order, live] : found) {
       if (would_take_too_long()) return leave_as_too_long(region);
       if (!given_) given_ = planned(graph_[region].ops, region);
-      std::vector<OpId> ops = sequence.with_views(graph_, order);
+      std::vector<OpId> ops = sequence.with_others(graph_, order);
       PlannedBytes plan = planned(ops, region);
       if (!is_better(plan)) continue;
       const std::vector<bool> moves = moved(sequence, order);
