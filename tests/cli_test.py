@@ -107,7 +107,7 @@ class Run(unittest.TestCase):
     def test_a_loss_that_is_not_finite_ends_training(self):
         done = run("train", "--dataset", "synthetic", "--model", "cnn1", "--epochs", "2", "--limit", "640", "--lr", "1e38")
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"arenite: program 'train', step \d+, check_loss 'loss': a loss of (NaN|infinity); "
+        self.assertRegex(done.stderr, r"arenite: program 'train', step \d+, check_loss 'loss' \(lane \d\): a loss of (NaN|infinity); "
                          r"expected a finite number \(hint: a smaller learning rate")
         went_on = train("--model", "cnn1", "--lr", "1e38", "--check-loss", "off")
         self.assertIn("; goes on where the loss is not finite\n", went_on.stdout)

@@ -24,9 +24,15 @@ struct Losses {
   }
 };
 
-/// The losses of a call: its operands behind the first.
-Losses losses_of(const KernelCall& call, int count);
-int loss_count(const OpView& op);
+/// Which operands of an op hold losses that nobody has looked at yet.
+struct CheckLoss {
+  std::uint8_t operands[Losses::most] = {};
+  int count = 0;
+  bool renews = false;  ///< it hands on a learning rate
+};
+
+CheckLoss check_loss(const OpView& op);
+Losses losses_of(const KernelCall& call, const CheckLoss& of);
 
 std::vector<Kernel> check_loss_kernels();
 

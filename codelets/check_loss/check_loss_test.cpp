@@ -34,6 +34,30 @@ TEST(CheckLoss, ReportsSumsThatAreNotFinite) {
   }
 }
 
+TEST(CheckLoss, HandsOnNothingWithoutARate) {
+  OpHarness h;
+  const auto rate = h.declare("rate", DType::float32, {1}),
+             one = h.declare("one", DType::float32, {1}),
+             other = h.declare("other", DType::float32, {});
+  const auto looked_at = h.op("check_loss", {{}, one}).front();
+  EXPECT_EQ(h.graph()[looked_at].shape, Shape{0});
+  h.write<float>(one, {2});
+  EXPECT_EQ(h.run("plain"), runtime::StatusWord::ok);
+  h.write<float>(one, {std::nanf("")});
+  EXPECT_EQ(runtime::StatusWord::code_of(h.run("plain")),
+            static_cast<std::uint32_t>(LossFault::nan));
+
+  // The other op looks at what it is given beside that alone.
+  h.op("check_loss", {rate, looked_at, other});
+  h.write<float>(rate, {0.25f});
+  h.write<float>(other, {1});
+  EXPECT_EQ(h.run("plain"), runtime::StatusWord::ok);
+  EXPECT_EQ(h.read<float>(rate), std::vector<float>{0.25f});
+  h.write<float>(other, {std::numeric_limits<float>::infinity()});
+  EXPECT_EQ(runtime::StatusWord::code_of(h.run("plain")),
+            static_cast<std::uint32_t>(LossFault::infinite));
+}
+
 TEST(CheckLoss, RefusesWhatIsNoLoss) {
   OpHarness h;
   const auto rate = h.random("rate", {1}), two = h.random("two", {2});

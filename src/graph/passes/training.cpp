@@ -38,12 +38,7 @@ class Updates {
       fail({.found = "gradients cut at " + to_string(AttributeValue(limit)),
             .expected = "a finite number above 0, or 0 for none"});
     }
-    if (training.check_loss) {
-      // With what is known of the forward pass, long before the first update.
-      std::vector<ValueId> operands{rate_};
-      operands.insert(operands.end(), losses.begin(), losses.end());
-      rate_ = op("loss", "check_loss", std::move(operands), {}, Phase::forward)[0];
-    }
+    if (training.check_loss) rate_ = checked(losses);
     if (part_.batches == 0) return;
     if (optimizer_->each_step || !training.schedule.empty() || training.averaging) count_steps();
     if (!training.schedule.empty()) rate_ = scheduled();
@@ -92,19 +87,43 @@ class Updates {
  private:
   std::string name_of(ValueId id) const { return builder_.graph()[id].name; }
 
-  std::vector<ValueId> op(const std::string& where,
+  std::vector<ValueId> op(const OpContext& context,
                           std::shared_ptr<const OperatorDefinition> definition,
-                          std::vector<ValueId> operands, const Attributes& attributes,
-                          Phase phase = Phase::update) {
-    const OpContext saved =
-        std::exchange(builder_.context, {.phase = phase, .lane = Op::shared_lane, .where = where});
+                          std::vector<ValueId> operands, const Attributes& attributes) {
+    const OpContext saved = std::exchange(builder_.context, context);
     auto results = builder_.add(std::move(definition), std::move(operands), attributes);
     builder_.context = saved;
     return results;
   }
+  std::vector<ValueId> op(const std::string& where,
+                          std::shared_ptr<const OperatorDefinition> definition,
+                          std::vector<ValueId> operands, const Attributes& attributes) {
+    return op({.phase = Phase::update, .lane = Op::shared_lane, .where = where},
+              std::move(definition), std::move(operands), attributes);
+  }
   std::vector<ValueId> op(const std::string& where, const char* name, std::vector<ValueId> operands,
-                          const Attributes& attributes, Phase phase = Phase::update) {
-    return op(where, builder_.table().at(name), std::move(operands), attributes, phase);
+                          const Attributes& attributes) {
+    return op(where, builder_.table().at(name), std::move(operands), attributes);
+  }
+
+  /// The learning rate, once all losses are known to be finite: each is looked at as soon as it is
+  /// made, so that it need not be kept until the others are there.
+  ValueId checked(const std::vector<ValueId>& losses) {
+    std::vector<ValueId> operands{rate_};
+    if (losses.size() == 1) {
+      operands.push_back(losses[0]);
+      return check(std::move(operands), losses[0]);
+    }
+    for (const ValueId loss : losses) operands.push_back(check({{}, loss}, loss));
+    return check(std::move(operands), {});
+  }
+
+  /// In the lane of what makes the loss; none: where there is time.
+  ValueId check(std::vector<ValueId> operands, ValueId loss) {
+    const OpId maker = loss ? builder_.graph()[loss].producer : OpId{};
+    const int lane = maker ? builder_.graph()[maker].lane : Op::shared_lane;
+    return op({.phase = Phase::forward, .lane = lane, .where = "loss"},
+              builder_.table().at("check_loss"), std::move(operands), {})[0];
   }
 
   /// One number that persists.
