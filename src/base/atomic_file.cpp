@@ -3,6 +3,7 @@
 #include <arenite/error.hpp>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,34 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* expected_folder = "a path in a folder that exists and may be written";
+constexpr const char* mark = ".tmp-";
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+/// A writer holds a lock on its temporary file for as long as it lives: what can be locked is of
+/// one that was killed.
+void remove_leftovers(const fs::path& path) {
+  const std::string begin = path.filename().string() + mark;
+  std::error_code error;
+  for (fs::directory_iterator at(folder_of(path), error), end; !error && at != end;
+       at.increment(error)) {
+    if (!at->path().filename().string().starts_with(begin)) continue;
+    const int left = ::open(at->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (left < 0) continue;
+    if (::flock(left, LOCK_EX | LOCK_NB) == 0) ::unlink(at->path().c_str());
+    ::close(left);
+  }
+}
+
+/// So that the new name is there after a power cut. Some file systems know no such thing.
+void sync_folder(const fs::path& path) {
+  const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  ::fsync(folder);
+  ::close(folder);
+}
 
 }  // namespace
 
@@ -71,17 +100,27 @@ bool AtomicFile::open_directly() {
 
 void AtomicFile::open_temporary() {
   path_ = followed(path_);  // only that may be renamed over
+  remove_leftovers(path_);
   // Distinct for every process and call, so that two writers of one file never mix.
   static std::atomic<unsigned> calls{0};
   do {
-    temporary_ =
-        path_.string() + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(calls++);
+    temporary_ = path_.string() + mark + std::to_string(::getpid()) + "-" + std::to_string(calls++);
     descriptor_ =
         ::open(temporary_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  } while (descriptor_ < 0 && errno == EEXIST);
+  } while (descriptor_ < 0 ? errno == EEXIST : !take_lock());
   if (descriptor_ >= 0) return;
   temporary_.clear();
   fail_system("create", expected_folder);
+}
+
+/// False where another writer has taken the new file for a leftover: it is closed then. Where
+/// nothing can be locked nothing is removed, either.
+bool AtomicFile::take_lock() const {
+  struct stat file {};
+  const bool taken = ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (!taken && (::fstat(descriptor_, &file) != 0 || file.st_nlink > 0)) return true;
+  ::close(descriptor_);
+  return false;
 }
 
 void AtomicFile::write(std::span<const std::uint8_t> bytes) {
@@ -101,6 +140,7 @@ void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) fail_system("write", "a disk that keeps what is written");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_system("create", expected_folder);
   temporary_.clear();
+  sync_folder(path_);
 }
 
 std::size_t append(int descriptor, std::string_view bytes, bool regular) {

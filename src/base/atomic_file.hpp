@@ -10,7 +10,8 @@
 namespace arenite {
 
 /// A file under a temporary name beside `path`, made at once, so that a wrong path shows before any
-/// work is done. `commit` gives it its name; without it the destructor leaves all as it was.
+/// work is done. `commit` gives it its name; without it the destructor leaves all as it was. What
+/// writers of the same path have left that were killed is removed first.
 ///
 /// What `path` names is kept as it is where it is no regular file (a device, a pipe) or already
 /// open as standard output: it is then written directly. Links are followed. One thread at a time.
@@ -27,13 +28,15 @@ class AtomicFile {
   void write(std::span<const std::uint8_t> bytes);
   void write(std::string_view text);
 
-  /// Makes what was written durable, then renames: readers see all of it or what was there before.
-  /// Later calls of `write` append to the file under its name; a second `commit` does nothing.
+  /// Makes what was written durable, then renames, and makes that durable too: readers see all of
+  /// it or what was there before. Later calls of `write` append to the file under its name; a
+  /// second `commit` does nothing.
   void commit();
 
  private:
   bool open_directly();
   void open_temporary();
+  bool take_lock() const;
   [[noreturn]] void fail_system(const std::string& action, const std::string& expected) const;
 
   std::filesystem::path path_;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -150,6 +151,29 @@ TEST_F(AtomicFileTest, AFullDiskKeepsWhatWasWhole) {
             path.string() + ": cannot write it: File too large; expected room for 10 more bytes");
   EXPECT_EQ(text_of(path), "eight b\n");
   EXPECT_EQ(entries(), 1);
+}
+
+TEST_F(AtomicFileTest, RemovesWhatKilledWritersHaveLeft) {
+  const fs::path path = folder / "f", other = folder / "f2.tmp-1-0";
+  std::ofstream(other) << "of another path";
+  AtomicFile living(path);
+  living.write("living");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    AtomicFile killed(path);
+    killed.write("half");
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(entries(), 3);  // the other's, the living one's, the dead one's
+  write_file(path, "next");
+  EXPECT_EQ(entries(), 3);  // and the file itself in place of the dead one's
+  EXPECT_EQ(text_of(path), "next");
+  living.commit();
+  EXPECT_EQ(text_of(path), "living");
+  EXPECT_TRUE(fs::exists(other));
 }
 
 }  // namespace

@@ -16,8 +16,13 @@ namespace {
 constexpr std::size_t length_bytes = 8;
 constexpr std::size_t alignment = 64;  ///< of the first tensor, for whoever maps the file
 constexpr std::int64_t most_bytes = std::int64_t{1} << 48;
-constexpr const char* metadata = "__metadata__";
-constexpr const char* hash_name = "sha256";
+constexpr const char* about_file = "__metadata__";
+constexpr const char* format_name = "format";
+constexpr const char* own_format = "arenite";
+constexpr const char* checksum_name = "checksum";  ///< of header, its own digits being 0, and data
+constexpr const char* data_hash_name = "sha256";   ///< of data alone, in older files
+constexpr std::string_view no_digits =
+    "0000000000000000000000000000000000000000000000000000000000000000";
 
 constexpr Names<DType, 5> type_names{{{DType::float32, "F32"},
                                       {DType::float64, "F64"},
@@ -35,11 +40,13 @@ std::span<const std::uint8_t> plain(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
 }
 
-std::string header_of(std::span<const NamedTensor> tensors) {
+/// In whole, with its checksum.
+std::string header_of(std::span<const NamedTensor> tensors, const Metadata& metadata) {
   Json header;
-  Sha256 hash;
-  for (const NamedTensor& tensor : tensors) hash.update(tensor.bytes);
-  header[metadata] = {{"format", "arenite"}, {hash_name, hash.hex()}};
+  Json& about = header[about_file];
+  about[format_name] = own_format;
+  about[checksum_name] = no_digits;
+  for (const auto& [name, text] : metadata) about[name] = text;
   std::size_t begin = 0;
   for (const NamedTensor& tensor : tensors) {
     const std::size_t end = begin + tensor.bytes.size();
@@ -51,7 +58,10 @@ std::string header_of(std::span<const NamedTensor> tensors) {
   }
   std::string text = header.dump();
   text.append((alignment - (length_bytes + text.size()) % alignment) % alignment, ' ');
-  return text;
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  for (const NamedTensor& tensor : tensors) hash.update(tensor.bytes);
+  return text.replace(text.find(no_digits), no_digits.size(), hash.hex());
 }
 
 /// What the header says of one tensor, whose bytes are among `data`.
@@ -84,23 +94,33 @@ class Reader {
   Reader(std::span<const std::uint8_t> file, std::string where)
       : file_(file), where_(std::move(where)) {}
 
-  std::vector<NamedTensor> run() {
+  void run(std::vector<NamedTensor>& tensors, Metadata& metadata) {
     const std::string_view header = split();
     const Json document = plan::parse_document(header, where_, 3, "a header of tensors");
     const plan::Field root(document, "", where_);
     if (document.get<std::vector<Json::Member>>() == nullptr)
       root.wrong("no object", "one, with a field a tensor");
-    std::vector<NamedTensor> tensors;
     for (const auto& [name, value] : document.members()) {
-      if (name != metadata)
-        tensors.push_back(tensor_of(name, plan::Field(value, name, where_), data_));
+      const plan::Field field(value, name, where_);
+      if (name != about_file) {
+        tensors.push_back(tensor_of(name, field, data_));
+      } else if (value.get<std::vector<Json::Member>>() != nullptr) {
+        for (const auto& [key, said] : value.members())
+          metadata.emplace_back(key, plan::Field(said, key, where_).text());
+      } else {
+        field.wrong("no object", "one, with a text a name");
+      }
     }
     std::ranges::sort(tensors, {}, [](const NamedTensor& tensor) {
       return std::tuple(tensor.bytes.data(), tensor.bytes.size(), std::string_view(tensor.name));
     });
     check_cover(tensors);
-    if (root.has(metadata)) check_hash(root[metadata]);
-    return tensors;
+    check_hash(header, metadata);
+    const auto is_ours = [](const auto& said) {
+      return said.first == checksum_name || said.first == data_hash_name ||
+             (said.first == format_name && said.second == own_format);
+    };
+    std::erase_if(metadata, is_ours);
   }
 
  private:
@@ -140,13 +160,27 @@ class Reader {
     }
   }
 
-  void check_hash(const plan::Field& about) const {
-    if (!about.has(hash_name)) return;
+  void check_hash(std::string_view header, const Metadata& metadata) const {
+    const auto said = [&](std::string_view name) -> const std::string* {
+      const auto found = std::ranges::find(metadata, name, &Metadata::value_type::first);
+      return found == metadata.end() ? nullptr : &found->second;
+    };
     Sha256 hash;
-    hash.update(data_);
-    if (hash.hex() != about[hash_name].text()) {
-      refuse("bytes with another SHA-256 than the file says", "an undamaged file", where_);
+    const std::string* expected = said(checksum_name);
+    if (expected != nullptr) {
+      std::string text(header);
+      const std::size_t digits = text.find(*expected);
+      if (expected->size() == no_digits.size() && digits != std::string::npos)
+        text.replace(digits, no_digits.size(), no_digits);
+      hash.update(std::as_bytes(std::span(text)));
+    } else if ((expected = said(data_hash_name)) == nullptr) {
+      const std::string* const format = said(format_name);
+      if (format == nullptr || *format != own_format) return;  // another tool's
+      refuse("no checksum", "one, as all of arenite's files have", where_);
     }
+    hash.update(data_);
+    if (hash.hex() != *expected)
+      refuse("bytes with another SHA-256 than the file says", "an undamaged file", where_);
   }
 
   std::span<const std::uint8_t> file_;
@@ -156,8 +190,9 @@ class Reader {
 
 }  // namespace
 
-void save_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
-  const std::string header = header_of(tensors);
+void save_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                  const Metadata& metadata) {
+  const std::string header = header_of(tensors, metadata);
   std::array<std::uint8_t, length_bytes> length{};
   for (std::size_t i = 0; i < length_bytes; ++i)
     length[i] = static_cast<std::uint8_t>(static_cast<std::uint64_t>(header.size()) >> (8 * i));
@@ -169,12 +204,18 @@ void save_tensors(const std::filesystem::path& path, std::span<const NamedTensor
 }
 
 TensorFile::TensorFile(const std::filesystem::path& path)
-    : file_(map_file(path, "a safetensors file", most_bytes)),
-      tensors_(Reader(file_.bytes, path.string()).run()) {}
+    : file_(map_file(path, "a safetensors file", most_bytes)) {
+  Reader(file_.bytes, path.string()).run(tensors_, metadata_);
+}
 
 const NamedTensor* TensorFile::find(std::string_view name) const noexcept {
   const auto found = std::ranges::find(tensors_, name, &NamedTensor::name);
   return found == tensors_.end() ? nullptr : &*found;
+}
+
+const std::string* TensorFile::said(std::string_view name) const noexcept {
+  const auto found = std::ranges::find(metadata_, name, &Metadata::value_type::first);
+  return found == metadata_.end() ? nullptr : &found->second;
 }
 
 }  // namespace arenite::io

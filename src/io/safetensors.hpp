@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace arenite::io {
@@ -21,11 +23,16 @@ struct NamedTensor {
   std::span<const std::byte> bytes;  ///< dense, row-major
 };
 
-/// Writes all of them, and their SHA-256, or leaves what is there. Names differ. Throws Error.
-void save_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
+/// What the header says beside the tensors, by names that differ.
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+/// Writes all of them, and the SHA-256 of header and bytes, or leaves what is there. Names differ.
+/// Throws Error.
+void save_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                  const Metadata& metadata = {});
 
 /// A file of tensors, mapped and checked: every byte belongs to one tensor, and to the SHA-256 if
-/// the file has one.
+/// the file has one. Files of before version 0.2 have one of their tensors' bytes alone.
 class TensorFile {
  public:
   /// Throws Error on whatever is wrong with the file.
@@ -35,10 +42,15 @@ class TensorFile {
   const std::vector<NamedTensor>& tensors() const noexcept { return tensors_; }
   /// Null where there is none of this name.
   const NamedTensor* find(std::string_view name) const noexcept;
+  /// Of `save_tensors`, or another tool's.
+  const Metadata& metadata() const noexcept { return metadata_; }
+  /// Null where nothing of this name is said.
+  const std::string* said(std::string_view name) const noexcept;
 
  private:
   FileBytes file_;
   std::vector<NamedTensor> tensors_;
+  Metadata metadata_;
 };
 
 }  // namespace arenite::io

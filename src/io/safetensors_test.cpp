@@ -77,6 +77,27 @@ TEST_F(SafetensorsTest, ReadsFilesOfOtherTools) {
   EXPECT_EQ(error(), "no error");
 }
 
+TEST_F(SafetensorsTest, KeepsWhatIsSaidBesideTensors) {
+  const Metadata said{{"run", R"({"epoch": 3, "name": "a \"b\""})"}, {"empty", ""}};
+  save_tensors(path, {}, said);
+  EXPECT_EQ(TensorFile(path).metadata(), said);
+  EXPECT_EQ(*TensorFile(path).said("empty"), "");
+  EXPECT_EQ(TensorFile(path).said("none"), nullptr);
+}
+
+TEST_F(SafetensorsTest, ReadsFilesOfBeforeWithAHashOfDataAlone) {
+  const std::string hash = "e12e115acf4552b2568b55e93cbd39394c4ef81c82447fafc997882a02d23677";
+  const auto header = [](const std::string& digits) {
+    return R"({"__metadata__":{"format":"arenite","sha256":")" + digits +
+           R"("},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})";
+  };
+  write(header(hash), "ABCD");
+  EXPECT_EQ(error(), "no error");
+  write(header(hash), "ABCE");
+  EXPECT_EQ(error(),
+            "FILE: bytes with another SHA-256 than the file says; expected an undamaged file");
+}
+
 TEST_F(SafetensorsTest, EveryDamagedByteAndLengthIsFound) {
   save_two();
   std::ifstream in(path, std::ios::binary);
@@ -87,10 +108,12 @@ TEST_F(SafetensorsTest, EveryDamagedByteAndLengthIsFound) {
   }
   put(whole + "x");
   EXPECT_EQ(error(), "FILE: 25 bytes of data; expected 24, which the header tells of");
-  for (std::size_t at = whole.size() - 24; at < whole.size(); ++at) {
+  for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     std::string damaged = whole;
-    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
     put(damaged);
+    EXPECT_NE(error(), "no error") << "bit " << bit << " of:\n" << whole;
+    if (bit / 8 < whole.size() - 24) continue;
     EXPECT_EQ(error(),
               "FILE: bytes with another SHA-256 than the file says; expected an undamaged file");
   }
