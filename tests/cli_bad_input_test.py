@@ -133,7 +133,7 @@ class Arguments(BadInput):
                             ("-x", ""), ("-", ""), ("", ""), ("extraordinary", "")):
             with self.subTest(text=text):
                 guess = f" ({guess})" if guess else ""
-                self.refused(run(text), f"unknown subcommand or option '{text}'{guess}; expected one of train, plan, doctor, "
+                self.refused(run(text), f"unknown subcommand or option '{text}'{guess}; expected one of train, plan, show, doctor, "
                                         "completion, version (hint: see arenite --help)")
         for text, guess in (("--epoch", "--epochs"), ("--epoch=3", "--epochs"), ("--modle", "--model"), ("epochs", "--epochs"),
                             ("--no-log", "--log"), ("extra", ""), ("train", ""), ("-x", ""), ("-", ""), ("--lengthy", "")):

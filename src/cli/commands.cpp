@@ -5,6 +5,7 @@ namespace arenite::cli {
 void add_commands(Command& app, Arguments& a) {
   add_train_options(app, a.train)->run = [&] { return run_train(a.train); };
   add_plan_options(app, a.plan)->run = [&] { return run_plan(a.plan); };
+  add_show_options(app, a.show)->run = [&] { return run_show(a.show); };
   add_doctor_options(app, a.doctor)->run = [&] { return run_doctor(a.doctor); };
   add_completion_options(app, a.completion)->run = [&] {
     return run_completion(app, a.completion);

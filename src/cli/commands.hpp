@@ -21,10 +21,16 @@ struct VersionArguments {
   bool json = false;
 };
 
+struct ShowArguments {
+  std::string file;
+  bool json = false;
+};
+
 /// What the options of each were when the command line was read.
 struct Arguments {
   TrainArguments train;
   PlanArguments plan;
+  ShowArguments show;
   DoctorArguments doctor;
   CompletionArguments completion;
   VersionArguments version;
@@ -35,12 +41,14 @@ struct Arguments {
 void add_commands(Command& app, Arguments& arguments);
 
 Command* add_doctor_options(Command& app, DoctorArguments& arguments);
+Command* add_show_options(Command& app, ShowArguments& arguments);
 Command* add_version_options(Command& app, VersionArguments& arguments);
 
 int run_plan(const PlanArguments& arguments);
 int run_train(const TrainArguments& arguments);
 /// exit_failure where a check fails.
 int run_doctor(const DoctorArguments& arguments);
+int run_show(const ShowArguments& arguments);
 int run_version(const VersionArguments& arguments);
 
 /// This version, and the GPUs that there are.

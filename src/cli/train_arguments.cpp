@@ -361,6 +361,7 @@ Command* add_train_options(Command& app, TrainArguments& a) {
       "weights, which is the same for any number of workers."};
   add_subject(train, a);
   add_hyperparameters(train, a);
+  add_checkpoints(train, a.checkpoints);
   add_places(train, a);
   add_planning(train, a);
   add_reports(train, a);
@@ -372,6 +373,8 @@ Command* add_train_options(Command& app, TrainArguments& a) {
        "another optimizer, whose rate rises and falls"},
       {"train --optimizer adamw --weight-decay 0.05 --group rank=1:weight_decay=0 --ema 0.999",
        "only weights decay, and their means are tested"},
+      {"train --save run.st --save-every 60",
+       "saved every minute and at the end; --resume run.st goes on"},
       {"train --epochs 1 --limit 6400 --profile", "where the time goes"},
       {"train --json > run.jsonl", "for a program: what docs/command-line.md lists"},
       {"train --device auto", "on a GPU, where there is one"}};

@@ -5,6 +5,7 @@
 #include <arenite/runtime/kernel.hpp>
 #include <arenite/train/optimizer.hpp>
 
+#include "src/cli/checkpoints.hpp"
 #include "src/cli/command.hpp"
 #include "src/cli/cut_arguments.hpp"
 
@@ -53,6 +54,7 @@ struct TrainArguments {
   bool profile = false;
   bool count_heap = false;
   std::string plan_svg, plan_json;
+  CheckpointArguments checkpoints;
 };
 
 /// What they say of the optimizer; SGD begins with a rate of 0.02 and a momentum of 0.9, and a

@@ -20,6 +20,7 @@
 #include <dlfcn.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -106,6 +107,8 @@ void refuse_shared_outputs(const TrainArguments& a) {
   };
   refuse_shared_files({{"--kernels", a.kernels},
                        {"--log", a.log},
+                       {"--save", a.checkpoints.save},
+                       {"--save-best", a.checkpoints.save_best},
                        {"--plan-svg", a.plan_svg},
                        {"--plan-svg", second(a.plan_svg)},
                        {"--plan-json", a.plan_json},
@@ -159,6 +162,7 @@ int run_train(const TrainArguments& a) {
   PlanFiles plans(a.plan_svg, a.plan_json);
   std::optional<TrainingLog> log;
   if (!a.log.empty()) log.emplace(a.log);
+  const Checkpoints checkpoints(a.checkpoints);
   const std::unique_ptr<TrainingReport> report = make_report(a);
   const auto nothing_trained = [&] {
     report->interrupted(0);
@@ -194,6 +198,9 @@ int run_train(const TrainArguments& a) {
   if (interrupted()) return nothing_trained();
   trainer.prepare(&train_split, &data.test);
   tell_that_programs_are_built();
+  const std::string differs = checkpoints.resume(trainer);
+  const int done = trainer.epochs();
+  const long done_steps = trainer.steps();
   if (interrupted()) return nothing_trained();
 
   report->start({.arguments = a,
@@ -204,6 +211,7 @@ int run_train(const TrainArguments& a) {
                  .trainer = trainer,
                  .optimizer = optimizer,
                  .kernels = chosen});
+  checkpoints.report_resumed(differs, trainer, *report);
   show_plan(a, trainer);
   flush_output();
   plans.write(trainer.step_plan());
@@ -211,20 +219,29 @@ int run_train(const TrainArguments& a) {
   double training_seconds = 0;
   std::optional<double> first_step;
   const runtime::Counters before = runtime::counters();
-  train::FitOptions fit{
-      .epochs = a.epochs, .shuffle = a.shuffle, .seed = a.seed, .validation = &data.test};
+  train::FitOptions fit{.epochs = std::max(a.epochs - done, 0),
+                        .shuffle = a.shuffle,
+                        .seed = a.seed,
+                        .validation = &data.test};
+  checkpoints.add_to(fit, trainer, *report);
   fit.stop = &interrupted();
   if (a.profile) fit.profile_steps = profiled_steps;
   if (report->shows_progress())
-    fit.on_progress = [&](const train::Progress& progress) { report->progress(progress); };
+    fit.on_progress = [&](train::Progress progress) {
+      progress.epoch += done;
+      progress.epochs += done;
+      report->progress(progress);
+    };
   fit.on_first_step = [&] {
     first_step = process_age();
     if (first_step) report->first_step(*first_step);
   };
-  fit.on_epoch = [&](const train::EpochReport& epoch) {
+  fit.on_epoch = [&](train::EpochReport epoch) {
+    epoch.epoch += done;
     report->epoch(epoch);
     training_seconds += epoch.train.seconds;
     if (log) log->epoch(epoch);
+    checkpoints.epoch(epoch, trainer, *report);
   };
   const train::EpochReport last = [&] {
     try {
@@ -235,11 +252,11 @@ int run_train(const TrainArguments& a) {
   }();
 
   const bool cut_short = interrupted();
-  if (cut_short && trainer.steps() == 0) return nothing_trained();
+  if (cut_short && trainer.steps() == done_steps) return nothing_trained();
   if (cut_short) report->interrupted(trainer.steps());
   const double accuracy =
       last.validation ? last.validation->accuracy : trainer.evaluate(data.test).accuracy;
-  const auto steps = static_cast<double>(trainer.steps());
+  const auto steps = static_cast<double>(trainer.steps() - done_steps);
   const TrainingEnd end{.test_accuracy = accuracy,
                         .weights_sha256 = trainer.weights_sha256(),
                         .steps = trainer.steps(),
@@ -248,6 +265,7 @@ int run_train(const TrainArguments& a) {
                         .peak_rss = peak_rss_bytes(),
                         .costs = trainer.costs(),
                         .since = difference(runtime::counters(), before)};
+  checkpoints.end(trainer, *report);
   if (log) log->end(end);
   if (a.profile) report->profile(last.profile);
   report->end(end);

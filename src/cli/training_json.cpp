@@ -143,6 +143,22 @@ void JsonReport::first_step(double seconds) {
 
 void JsonReport::epoch(const train::EpochReport& report) { print(epoch_event(report)); }
 
+void JsonReport::resumed(const std::string& file, const train::Trainer& trainer,
+                         const std::string& differs) {
+  print({{"event", "resumed"},
+         {"file", file},
+         {"steps", trainer.steps()},
+         {"epochs", trainer.epochs()},
+         {"differs", differs}});
+}
+
+void JsonReport::saved(const std::string& file, const train::Trainer& trainer) {
+  print({{"event", "saved"},
+         {"file", file},
+         {"steps", trainer.steps()},
+         {"epochs", trainer.epochs()}});
+}
+
 void JsonReport::interrupted(long steps) { print({{"event", "interrupted"}, {"steps", steps}}); }
 
 void JsonReport::profile(const std::optional<runtime::Profile>& profile) {

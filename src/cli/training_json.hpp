@@ -15,6 +15,9 @@ class JsonReport : public TrainingReport {
   void start(const TrainingStart& start) override;  ///< "data", "model", "plan"
   void first_step(double seconds) override;
   void epoch(const train::EpochReport& report) override;
+  void resumed(const std::string& file, const train::Trainer& trainer,
+               const std::string& differs) override;
+  void saved(const std::string& file, const train::Trainer& trainer) override;
   void interrupted(long steps) override;
   void profile(const std::optional<runtime::Profile>& profile) override;
   void end(const TrainingEnd& end) override;

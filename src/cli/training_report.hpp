@@ -49,6 +49,10 @@ class TrainingReport {
   /// Only where it does.
   virtual void progress(const train::Progress& /*progress*/) {}
   virtual void epoch(const train::EpochReport& report) = 0;
+  /// Before the first step. `differs`: what may change bits; empty: nothing.
+  virtual void resumed(const std::string& file, const train::Trainer& trainer,
+                       const std::string& differs) = 0;
+  virtual void saved(const std::string& file, const train::Trainer& trainer) = 0;
   /// Training was cut short after so many steps. Without any, nothing follows.
   virtual void interrupted(long steps) = 0;
   /// None: it was asked for, but the last epoch, whose steps it is made of, did not begin.

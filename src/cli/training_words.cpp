@@ -148,6 +148,22 @@ void WordsReport::epoch(const train::EpochReport& report) {
   flush_output();
 }
 
+void WordsReport::resumed(const std::string& file, const train::Trainer& trainer,
+                          const std::string& differs) {
+  std::cout << fmt::format("goes on from {}: step {}, {} epochs done\n", file, trainer.steps(),
+                           trainer.epochs());
+  if (!differs.empty())
+    std::cout << fmt::format("its bits will not be those of a run without a break: {}\n", differs);
+}
+
+void WordsReport::saved(const std::string& file, const train::Trainer& trainer) {
+  std::fputs(
+      fmt::format("{}saved {} at step {}\n", terminal_ ? "\r\033[K" : "", file, trainer.steps())
+          .c_str(),
+      stdout);
+  flush_output();
+}
+
 void WordsReport::interrupted(long steps) {
   std::cout << (steps == 0 ? "interrupted before the first step: nothing was trained\n"
                            : "\ninterrupted: training ended after the current step\n");

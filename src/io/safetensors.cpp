@@ -94,7 +94,8 @@ class Reader {
   Reader(std::span<const std::uint8_t> file, std::string where)
       : file_(file), where_(std::move(where)) {}
 
-  void run(std::vector<NamedTensor>& tensors, Metadata& metadata) {
+  /// Returns whether there was a checksum.
+  bool run(std::vector<NamedTensor>& tensors, Metadata& metadata) {
     const std::string_view header = split();
     const Json document = plan::parse_document(header, where_, 3, "a header of tensors");
     const plan::Field root(document, "", where_);
@@ -115,12 +116,13 @@ class Reader {
       return std::tuple(tensor.bytes.data(), tensor.bytes.size(), std::string_view(tensor.name));
     });
     check_cover(tensors);
-    check_hash(header, metadata);
+    const bool checked = check_hash(header, metadata);
     const auto is_ours = [](const auto& said) {
       return said.first == checksum_name || said.first == data_hash_name ||
              (said.first == format_name && said.second == own_format);
     };
     std::erase_if(metadata, is_ours);
+    return checked;
   }
 
  private:
@@ -160,7 +162,8 @@ class Reader {
     }
   }
 
-  void check_hash(std::string_view header, const Metadata& metadata) const {
+  /// False where there is nothing to check.
+  bool check_hash(std::string_view header, const Metadata& metadata) const {
     const auto said = [&](std::string_view name) -> const std::string* {
       const auto found = std::ranges::find(metadata, name, &Metadata::value_type::first);
       return found == metadata.end() ? nullptr : &found->second;
@@ -175,12 +178,13 @@ class Reader {
       hash.update(std::as_bytes(std::span(text)));
     } else if ((expected = said(data_hash_name)) == nullptr) {
       const std::string* const format = said(format_name);
-      if (format == nullptr || *format != own_format) return;  // another tool's
+      if (format == nullptr || *format != own_format) return false;  // another tool's
       refuse("no checksum", "one, as all of arenite's files have", where_);
     }
     hash.update(data_);
     if (hash.hex() != *expected)
       refuse("bytes with another SHA-256 than the file says", "an undamaged file", where_);
+    return true;
   }
 
   std::span<const std::uint8_t> file_;
@@ -205,7 +209,7 @@ void save_tensors(const std::filesystem::path& path, std::span<const NamedTensor
 
 TensorFile::TensorFile(const std::filesystem::path& path)
     : file_(map_file(path, "a safetensors file", most_bytes)) {
-  Reader(file_.bytes, path.string()).run(tensors_, metadata_);
+  has_checksum_ = Reader(file_.bytes, path.string()).run(tensors_, metadata_);
 }
 
 const NamedTensor* TensorFile::find(std::string_view name) const noexcept {

@@ -44,6 +44,7 @@ class TensorFile {
   const NamedTensor* find(std::string_view name) const noexcept;
   /// Of `save_tensors`, or another tool's.
   const Metadata& metadata() const noexcept { return metadata_; }
+  bool has_checksum() const noexcept { return has_checksum_; }
   /// Null where nothing of this name is said.
   const std::string* said(std::string_view name) const noexcept;
 
@@ -51,6 +52,7 @@ class TensorFile {
   FileBytes file_;
   std::vector<NamedTensor> tensors_;
   Metadata metadata_;
+  bool has_checksum_ = false;
 };
 
 }  // namespace arenite::io

@@ -66,6 +66,17 @@ class Gather {
   const StepRequest& request_;
 };
 
+void refuse_tfloat32_on_cpus(const compile::Options& how) {
+  const bool uses_cpu = std::ranges::any_of(
+      how.spaces, [](const Space& space) { return space.device == DeviceKind::cpu; });
+  if (!uses_cpu || how.kernels.compute != runtime::Compute::tfloat32) return;
+  fail({.found = "products in tfloat32 on the CPU",
+        .expected = "float32 or bfloat16",
+        .hint = "TF32 is what tensor cores of GPUs multiply"});
+}
+
+}  // namespace
+
 graph::Graph step_graph(const nn::Layer& model, const nn::Loss& loss,
                         const optim::Optimizer& optimizer, const StepRequest& request) {
   graph::Graph graph;
@@ -89,17 +100,6 @@ graph::Graph step_graph(const nn::Layer& model, const nn::Loss& loss,
   graph.training = graph::Training{optimizer, values.value, graph.trainable()};
   return graph;
 }
-
-void refuse_tfloat32_on_cpus(const compile::Options& how) {
-  const bool uses_cpu = std::ranges::any_of(
-      how.spaces, [](const Space& space) { return space.device == DeviceKind::cpu; });
-  if (!uses_cpu || how.kernels.compute != runtime::Compute::tfloat32) return;
-  fail({.found = "products in tfloat32 on the CPU",
-        .expected = "float32 or bfloat16",
-        .hint = "TF32 is what tensor cores of GPUs multiply"});
-}
-
-}  // namespace
 
 compile::Compiled compile_step(const nn::Layer& model, const nn::Loss& loss,
                                const optim::Optimizer& optimizer, const StepRequest& request,

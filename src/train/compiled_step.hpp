@@ -44,6 +44,10 @@ inline std::string name_in(const std::string& set, const char* name) {
   return set.empty() ? name : set + "/" + name;
 }
 
+/// What the passes begin with: batches drawn, the layers, the loss, and how it is trained.
+graph::Graph step_graph(const nn::Layer& model, const nn::Loss& loss,
+                        const optim::Optimizer& optimizer, const StepRequest& request);
+
 /// All passes, and where `state` is given a plan, which places there what outlives a step.
 compile::Compiled compile_step(const nn::Layer& model, const nn::Loss& loss,
                                const optim::Optimizer& optimizer, const StepRequest& request,

@@ -3,8 +3,7 @@
 
 #include "src/base/refuse.hpp"
 #include "src/base/sha256.hpp"
-#include "src/train/step_costs.hpp"
-#include "src/train/trainer_programs.hpp"
+#include "src/train/trainer_impl.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -20,11 +19,14 @@
 namespace arenite::train {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+class Timer {
+ public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
 
 bool is_set(const std::atomic<bool>* stop) {
   return stop != nullptr && stop->load(std::memory_order_relaxed);
@@ -54,198 +56,186 @@ std::ostream& operator<<(std::ostream& out, const PlanReport& report) {
   return out << report.text_;
 }
 
-struct Trainer::Impl {
-  runtime::Session& session;
-  nn::Layer model;
-  Shape image;
-  TrainerOptions options;
-
-  plan::StateLayout state;    // of all programs so far: later ones add to it, and keep its places
-  compile::Compiled preview;  // the main program before any data is known
-  std::unique_ptr<TrainerPrograms> programs;
-  std::vector<TrainerPrograms::Wanted> wanted;  // that there are programs for, or were, and will be
-  TrainerPrograms::State saved;                 // of programs that are gone, until others have it
-  CostMeter meter;
-  bool running = false;
-  int epochs_done = 0;
-  long steps = 0;
-  std::int64_t drawn = 0;  // samples, by all steps of training
-
-  Impl(runtime::Session& s, nn::Layer m, Shape i, TrainerOptions o)
-      : session(s), model(std::move(m)), image(i), options(std::move(o)) {
-    if (image.rank() != 3) refuse("images of shape " + to_string(image), "[H, W, C]");
-    constexpr std::int64_t most = 1 << 20;
-    if (options.batch < 1 || options.batch > most)
-      refuse("a batch of " + std::to_string(options.batch), "1 to " + std::to_string(most));
-    accumulate();
-    if (options.init.range && !(std::isfinite(*options.init.range) && *options.init.range > 0)) {
-      refuse("an initial range of " + std::to_string(*options.init.range),
-             "a finite number above 0");
-    }
-    plan::StateLayout own;  // programs that run place their state anew
-    preview = compile_step(model, options.loss, options.optimizer, first_request(), &own);
+Trainer::Impl::Impl(runtime::Session& s, nn::Layer m, Shape i, TrainerOptions o)
+    : session(s), model(std::move(m)), image(i), options(std::move(o)) {
+  if (image.rank() != 3) refuse("images of shape " + to_string(image), "[H, W, C]");
+  constexpr std::int64_t most = 1 << 20;
+  if (options.batch < 1 || options.batch > most)
+    refuse("a batch of " + std::to_string(options.batch), "1 to " + std::to_string(most));
+  accumulate();
+  if (options.init.range && !(std::isfinite(*options.init.range) && *options.init.range > 0)) {
+    refuse("an initial range of " + std::to_string(*options.init.range), "a finite number above 0");
   }
+  plan::StateLayout own;  // programs that run place their state anew
+  preview = compile_step(model, options.loss, options.optimizer, first_request(), &own);
+  identity = known_facts();
+}
 
-  /// Several batches are one in shards.
-  void accumulate() {
-    if (options.accumulate == 1) return;
-    constexpr std::int64_t most = 64;
-    const std::int64_t shards = options.accumulate * std::max(options.shards, 1);
-    if (options.accumulate < 1 || options.accumulate > most || shards > most) {
-      refuse("gradients of " + std::to_string(options.accumulate) + " batches in " +
-                 std::to_string(std::max(options.shards, 1)) + " shards added up",
-             "1 to " + std::to_string(most) + " shards in all");
-    }
-    options.batch *= options.accumulate;
-    options.shards = static_cast<int>(shards);
+void Trainer::Impl::accumulate() {
+  if (options.accumulate == 1) return;
+  constexpr std::int64_t most = 64;
+  const std::int64_t shards = options.accumulate * std::max(options.shards, 1);
+  if (options.accumulate < 1 || options.accumulate > most || shards > most) {
+    refuse("gradients of " + std::to_string(options.accumulate) + " batches in " +
+               std::to_string(std::max(options.shards, 1)) + " shards added up",
+           "1 to " + std::to_string(most) + " shards in all");
   }
+  options.batch *= options.accumulate;
+  options.shards = static_cast<int>(shards);
+}
 
-  TrainerSetup setup() const {
-    return {model, image, options, session.spaces(), session.workers()};
+StepRequest Trainer::Impl::first_request() const {
+  return setup().request("train", options.batch, options.batch, true,
+                         std::numeric_limits<std::size_t>::max());
+}
+
+bool Trainer::Impl::is_new(const data::Split* split, bool training) const {
+  if (!split) return false;
+  check_split(*split, training, image, options.batch);
+  return !programs || !programs->find(*split, training);
+}
+
+void Trainer::Impl::prepare(const data::Split* train, const data::Split* test) {
+  if (running) {
+    refuse("a trainer asked for another sweep in the middle of one",
+           "calls from outside `on_progress`");
   }
-
-  /// The main program's, where nobody knows whether a GPU can hold the set.
-  StepRequest first_request() const {
-    return setup().request("train", options.batch, options.batch, true,
-                           std::numeric_limits<std::size_t>::max());
-  }
-
-  /// The training program that runs; null before there is one.
-  const SplitPrograms* training() const { return programs ? programs->training() : nullptr; }
-  const graph::BatchCut& cut() const { return training() ? training()->cut : preview.cut; }
-  const runtime::ProgramSpec& spec() const {
-    return training() ? training()->whole->spec() : preview.spec;
-  }
-
-  /// Checks a split; true when there are no programs for it yet.
-  bool is_new(const data::Split* split, bool training) const {
-    if (!split) return false;
-    check_split(*split, training, image, options.batch);
-    return !programs || !programs->find(*split, training);
-  }
-
-  /// All that is needed exists afterwards, or nothing has changed.
-  void prepare(const data::Split* train, const data::Split* test) {
-    if (running) {
-      refuse("a trainer asked for another sweep in the middle of one",
-             "calls from outside `on_progress`");
-    }
-    const bool new_train = is_new(train, true), new_test = is_new(test, false);
-    if (!new_train && !new_test) return;  // and allocate nothing: epochs come here
-    auto more = wanted;
-    const auto want = [&](const data::Split& split, bool training) {
-      if (!TrainerPrograms::has(more, split, training)) more.emplace_back(split, training);
-    };
-    if (new_train) want(*train, true);
-    if (new_test) want(*test, false);
-    if (programs) {
-      state = programs->state();
-      saved = programs->save();
-      programs.reset();  // first: the memory of both might be more than there is
-    }
-    try {
-      build(more);
-    } catch (...) {
-      if (!wanted.empty()) build(wanted);
-      throw;
-    }
-    wanted = std::move(more);
-  }
-
-  void build(const std::vector<TrainerPrograms::Wanted>& splits) {
-    auto made = std::make_unique<TrainerPrograms>(session, setup(), state, splits);
-    made->restore(saved);
-    programs = std::move(made);
-    saved.clear();
-  }
-
-  /// When a sweep pauses, and ends early.
-  struct Breaks {
-    const std::atomic<bool>* stop = nullptr;
-    double seconds = 0;  ///< between two pauses; 0: after each step
-    std::function<void(std::int64_t done)> pause;
-    std::function<void()> first_step;  ///< has ended
+  const bool new_train = is_new(train, true), new_test = is_new(test, false);
+  if (!new_train && !new_test) return;  // and allocate nothing: epochs come here
+  auto more = wanted;
+  const auto want = [&](const data::Split& split, bool training) {
+    if (!TrainerPrograms::has(more, split, training)) more.emplace_back(split, training);
   };
-
-  /// Counts steps of training, and what they draw; of one that fails, too: what is drawn next is
-  /// none of that.
-  class Counted {
-   public:
-    /// `samples` of a step; 0: it trains nothing.
-    Counted(Impl& impl, const runtime::Program& program, std::int64_t samples)
-        : impl_(impl), program_(program), samples_(samples), before_(program.steps()) {}
-    ~Counted() {
-      const long begun = program_.steps() - before_;
-      impl_.steps += samples_ > 0 ? begun : 0;
-      impl_.drawn += begun * samples_;
-    }
-    Counted(const Counted&) = delete;
-    Counted& operator=(const Counted&) = delete;
-
-   private:
-    Impl& impl_;
-    const runtime::Program& program_;
-    std::int64_t samples_;
-    long before_;
-  };
-
-  /// Runs one sweep over a split. Returns the samples that it took.
-  std::int64_t run(SplitPrograms& of, const Breaks& breaks) {
-    std::int64_t done = 0;
-    running = true;
-    struct Guard {
-      bool& flag;
-      ~Guard() { flag = false; }
-    } const guard{running};
-    const auto run_steps = [&](runtime::Program& program, std::int64_t size, std::int64_t end) {
-      while (done < end && !is_set(breaks.stop)) {
-        meter.begin();
-        const bool first = done == 0 && breaks.first_step;
-        const bool each = first || (breaks.pause && breaks.seconds <= 0);
-        const long ran = [&] {
-          const Counted counted(*this, program, of.training ? size : 0);
-          return program.run(
-              {.steps = each ? 1 : static_cast<long>((end - done) / size),
-               .counters = {{{names::cursor, done, size}, {of.position, drawn, size}}},
-               .stop = breaks.stop,
-               .seconds = breaks.seconds});
-        }();
-        meter.end();  // what a display costs is its own affair
-        done += ran * size;
-        (of.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
-        if (first && ran > 0) breaks.first_step();
-        if (first && breaks.seconds > 0) continue;  // too early for a pause
-        if (done < end && breaks.pause && !is_set(breaks.stop)) breaks.pause(done);
-      }
-    };
-    const std::int64_t whole = of.split.count / of.batch * of.batch;
-    run_steps(*of.whole, of.batch, whole);
-    if (of.rest && done == whole) run_steps(*of.rest, of.split.count - whole, of.split.count);
-    return done;
+  if (new_train) want(*train, true);
+  if (new_test) want(*test, false);
+  if (programs) {
+    state = programs->state();
+    saved = programs->save();
+    programs.reset();  // first: the memory of both might be more than there is
   }
-
-  /// No step has made any yet.
-  bool has_no_means() {
-    constexpr auto cls = graph::StorageClass::optimizer_state;
-    return !programs->has_state(cls, graph::step_name) ||
-           programs->set().state<std::int64_t>(cls, graph::step_name)[0] == 0;
+  try {
+    build(more);
+  } catch (...) {
+    if (!wanted.empty()) build(wanted);
+    throw;
   }
+  wanted = std::move(more);
+}
 
-  void clear_statistics() {
-    std::ranges::fill(programs->set().state<double>(graph::StorageClass::buffer, names::statistics),
-                      0.0);
-  }
+void Trainer::Impl::build(const std::vector<TrainerPrograms::Wanted>& splits) {
+  auto made = std::make_unique<TrainerPrograms>(session, setup(), state, splits);
+  made->restore(saved);
+  programs = std::move(made);
+  saved.clear();
+}
 
-  Metrics metrics(std::int64_t samples, double seconds) {
-    const auto statistics =
-        programs->set().state<double>(graph::StorageClass::buffer, names::statistics);
-    const double n = static_cast<double>(std::max<std::int64_t>(1, samples));
-    return {.loss = statistics[0] / n,
-            .accuracy = statistics[1] / n,
-            .samples = samples,
-            .seconds = seconds};
+/// Counts steps of training, and what they draw; of one that fails, too: what is drawn next is none
+/// of that.
+class Trainer::Impl::Counted {
+ public:
+  /// `samples` of a step; 0: it trains nothing.
+  Counted(RunPlace& place, const runtime::Program& program, std::int64_t samples)
+      : place_(place), program_(program), samples_(samples), before_(program.steps()) {}
+  ~Counted() {
+    const long begun = program_.steps() - before_;
+    place_.steps += samples_ > 0 ? begun : 0;
+    place_.drawn += begun * samples_;
   }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  RunPlace& place_;
+  const runtime::Program& program_;
+  std::int64_t samples_;
+  long before_;
 };
+
+std::int64_t Trainer::Impl::run(SplitPrograms& of, const Breaks& breaks, std::int64_t done) {
+  running = true;
+  struct Guard {
+    bool& flag;
+    ~Guard() { flag = false; }
+  } const guard{running};
+  const std::int64_t begun = done;
+  Timer since_pause, since_save;
+  const auto is_due = [](const Timer& since, double seconds) { return since.seconds() >= seconds; };
+  const auto run_steps = [&](runtime::Program& program, std::int64_t size, std::int64_t end) {
+    while (done < end && !is_set(breaks.stop)) {
+      const bool first = done == begun && breaks.first_step;
+      const bool each = first || (breaks.pause && breaks.seconds <= 0);
+      long most = each ? 1 : static_cast<long>((end - done) / size);
+      double seconds = breaks.pause ? breaks.seconds : 0;
+      if (breaks.save && breaks.save_steps > 0)
+        most = std::min(most, breaks.save_steps - place.steps % breaks.save_steps);
+      if (breaks.save && breaks.save_seconds > 0)
+        seconds = seconds > 0 ? std::min(seconds, breaks.save_seconds) : breaks.save_seconds;
+      meter.begin();
+      const long ran = [&] {
+        const Counted counted(place, program, of.training ? size : 0);
+        return program.run(
+            {.steps = most,
+             .counters = {{{names::cursor, done, size}, {of.position, place.drawn, size}}},
+             .stop = breaks.stop,
+             .seconds = seconds});
+      }();
+      meter.end();  // what a display costs is its own affair
+      done += ran * size;
+      (of.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
+      if (of.training) place.done = done;
+      if (first && ran > 0) breaks.first_step();
+      if (breaks.save && ran > 0 &&
+          (breaks.save_steps > 0 ? place.steps % breaks.save_steps == 0
+                                 : is_due(since_save, breaks.save_seconds))) {
+        keep_sums();
+        breaks.save();
+        since_save = {};
+      }
+      if (first && breaks.seconds > 0) continue;  // too early for a pause
+      if (done < end && breaks.pause && !is_set(breaks.stop) &&
+          is_due(since_pause, breaks.seconds)) {
+        breaks.pause(done);
+        since_pause = {};
+      }
+    }
+  };
+  const std::int64_t whole = of.split.count / of.batch * of.batch;
+  run_steps(*of.whole, of.batch, whole);
+  if (of.rest && done == whole) run_steps(*of.rest, of.split.count - whole, of.split.count);
+  return done;
+}
+
+/// An epoch, or what is left of it. Of one that fails nothing counts but what it has changed.
+std::int64_t Trainer::Impl::trained(SplitPrograms& of, const Breaks& breaks) {
+  try {
+    return run(of, breaks, place.done);
+  } catch (...) {
+    place.done = 0;
+    place.sums = {};
+    throw;
+  }
+}
+
+bool Trainer::Impl::has_no_means() {
+  constexpr auto cls = graph::StorageClass::optimizer_state;
+  return !programs->has_state(cls, graph::step_name) ||
+         programs->set().state<std::int64_t>(cls, graph::step_name)[0] == 0;
+}
+
+Metrics Trainer::Impl::metrics(std::int64_t samples, double seconds) {
+  const double n = static_cast<double>(std::max<std::int64_t>(1, samples));
+  return {.loss = statistics()[0] / n,
+          .accuracy = statistics()[1] / n,
+          .samples = samples,
+          .seconds = seconds};
+}
+
+bool Trainer::Impl::is_best(const Metrics& validation) {
+  const bool best = place.validations++ == 0 || validation.loss < place.best_loss;
+  place.since = best ? 0 : place.since + 1;
+  if (best) place.best_loss = validation.loss;
+  return best;
+}
 
 Trainer::Trainer(runtime::Session& session, nn::Layer model, Shape image, TrainerOptions options)
     : impl_(std::make_unique<Impl>(session, std::move(model), image, std::move(options))) {}
@@ -257,37 +247,47 @@ void Trainer::prepare(const data::Split* train, const data::Split* test) {
 
 EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
   if (options.epochs < 0) refuse(std::to_string(options.epochs) + " epochs", "at least 0");
+  if (options.patience < 0)
+    refuse("a patience of " + std::to_string(options.patience) + " epochs", "at least 0");
   if (options.profile_steps < 0 || options.profile_steps > runtime::max_profile_steps) {
     refuse("a profile of " + std::to_string(options.profile_steps) + " steps",
            "0 to " + std::to_string(runtime::max_profile_steps));
   }
   prepare(&train, options.validation);
   Impl& self = *impl_;
+  self.begin({train, options.shuffle, options.seed});
   EpochReport report;
-  for (int epoch = 0; epoch < options.epochs && !is_set(options.stop); ++epoch) {
+  const auto is_over = [&] {
+    return is_set(options.stop) ||
+           (options.patience > 0 && options.validation && self.place.since >= options.patience);
+  };
+  for (int epoch = 0; epoch < options.epochs && !is_over(); ++epoch) {
     // Anew: what `on_epoch` evaluates may have built the programs again, or failed to.
     self.prepare(&train, options.validation);
     SplitPrograms& of = *self.programs->find(train, true);
     // Before the first step of an epoch nothing is under way, so the order may be rewritten.
     if (options.shuffle) {
-      permutation(of.order, options.seed, static_cast<std::uint32_t>(self.epochs_done));
+      permutation(of.order, options.seed, static_cast<std::uint32_t>(self.place.epochs));
     } else {
       std::iota(of.order.begin(), of.order.end(), 0);
     }
-    self.clear_statistics();
+    std::ranges::copy(self.place.sums, self.statistics().begin());
     std::optional<ProfileGuard> profile;
     if (options.profile_steps > 0 && epoch + 1 == options.epochs) {
       // An epoch has no more steps than this: records of more would only take memory.
       profile.emplace(*of.whole,
                       std::min(options.profile_steps, static_cast<long>(train.count / of.batch)));
     }
-    const auto start = Clock::now();
-    Impl::Breaks breaks{.stop = options.stop};
+    const Timer timer;
+    Impl::Breaks breaks{.stop = options.stop,
+                        .save_seconds = options.save_seconds,
+                        .save_steps = options.save_steps,
+                        .save = options.on_save};
     if (epoch == 0) breaks.first_step = options.on_first_step;
     if (options.on_progress) {
       breaks.seconds = options.progress_seconds;
       breaks.pause = [&](std::int64_t samples) {
-        const Metrics now = self.metrics(samples, seconds_since(start));
+        const Metrics now = self.metrics(samples, timer.seconds());
         options.on_progress({.epoch = epoch,
                              .epochs = options.epochs,
                              .done = samples,
@@ -297,11 +297,18 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
                              .seconds = now.seconds});
       };
     }
-    const std::int64_t done = self.run(of, breaks);
-    report = {.epoch = epoch, .train = self.metrics(done, seconds_since(start)), .validation = {}};
+    const std::int64_t done = self.trained(of, breaks);
+    report = {.epoch = epoch, .train = self.metrics(done, timer.seconds()), .validation = {}};
     if (profile) report.profile = profile->take();
-    ++self.epochs_done;
+    if (done == train.count) {
+      self.place.done = 0;
+      self.place.sums = {};
+      ++self.place.epochs;
+    } else {
+      self.keep_sums();
+    }
     if (options.validation) report.validation = evaluate(*options.validation);
+    report.best = report.validation && done == train.count && self.is_best(*report.validation);
     if (options.on_epoch) options.on_epoch(report);
   }
   return report;
@@ -310,13 +317,13 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
 Metrics Trainer::evaluate(const data::Split& test) {
   prepare(nullptr, &test);
   Impl& self = *impl_;
-  self.clear_statistics();
+  std::ranges::fill(self.statistics(), 0.0);
   SplitPrograms& of = *self.programs->find(test, false);
   if (self.options.optimizer.averaging && self.has_no_means())
     compile::begin_averages(self.programs->set(), of.whole->spec().graph);
-  const auto start = Clock::now();
+  const Timer timer;
   const std::int64_t done = self.run(of, {});
-  return self.metrics(done, seconds_since(start));
+  return self.metrics(done, timer.seconds());
 }
 
 PlanReport Trainer::plan() const {
@@ -356,7 +363,7 @@ const std::string& Trainer::undivided() const noexcept {
 std::size_t Trainer::chosen_kernels() const {
   return impl_->options.kernels.taken_by(impl_->spec().graph, impl_->options.compute);
 }
-long Trainer::steps() const noexcept { return impl_->steps; }
+long Trainer::steps() const noexcept { return impl_->place.steps; }
 StepCosts Trainer::costs() const noexcept { return impl_->meter.costs(); }
 
 std::vector<Trainer::NamedParameter> Trainer::parameters() {

@@ -18,6 +18,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <iosfwd>
 #include <memory>
@@ -92,6 +93,8 @@ struct EpochReport {
   int epoch = 0;  ///< from 0
   Metrics train;  ///< on the batches as they pass
   std::optional<Metrics> validation;
+  /// The validation's loss is below those of all epochs before, whole ones.
+  bool best = false;
   /// Of whole batches, when FitOptions asks for it and the last epoch began.
   std::optional<runtime::Profile> profile;
 };
@@ -107,6 +110,13 @@ struct FitOptions {
   /// Called at most every `progress_seconds`; each call waits for the steps under way.
   std::function<void(const Progress&)> on_progress;
   double progress_seconds = 0.25;
+  /// Called every `save_seconds`, or whenever the number of steps of all is a multiple of
+  /// `save_steps`, when no step is under way: what Trainer::save is for.
+  std::function<void()> on_save;
+  double save_seconds = 0;
+  long save_steps = 0;
+  /// Training ends where so many epochs in a row were no better than one before; 0: never.
+  int patience = 0;
   /// Records where this many of the last epoch's first steps on whole batches spend their time: 0,
   /// for none, to runtime::max_profile_steps. Room is taken for no more steps than the epoch has.
   long profile_steps = 0;
@@ -152,11 +162,30 @@ class Trainer {
   /// was. While programs are built for a new split, the old ones' memory is held beside theirs.
   void prepare(const data::Split* train, const data::Split* test);
 
-  /// Returns the last epoch's report. Epochs go on counting over several calls. `on_epoch` may
-  /// evaluate; `on_progress` may not. Throws Error as `prepare` does, and what a step reports.
+  /// Returns the last epoch's report. Epochs go on counting over several calls, and one that was
+  /// stopped is gone on with where this call goes over the same data in the same order. `on_epoch`
+  /// may evaluate; `on_progress` and `on_save` may not. Throws Error as `prepare` does, and what a
+  /// step reports.
   EpochReport fit(const data::Split& train, const FitOptions& options = {});
   /// Of the parameters, or of their means where `optimizer.averaging` keeps some. Throws as `fit`.
   Metrics evaluate(const data::Split& test);
+
+  /// Writes all that this run keeps, and how far it is, into one file, which is replaced as a
+  /// whole: parameters, the optimizer's state, buffers; what has to be the same for a run to go on
+  /// with it (network, training, seeds, batch, data and their order), and what decides the bits
+  /// besides (version, instructions, lanes, kernels). It is in the safetensors format, which others
+  /// read too. Between steps, so from `on_save` as well. Throws Error before `fit` has seen any
+  /// data, and where the file cannot be written; an older one is then what it was.
+  void save(const std::filesystem::path& path);
+  /// Goes on with the run of a file that `save` wrote, also in the middle of an epoch: `fit` then
+  /// ends in the bits of a run that was never interrupted. Returns what differs that may change
+  /// bits, "version 0.2 for 0.1"; empty: nothing. Throws Error on a file that is damaged or of
+  /// another run, and names what differs; the trainer is then as it was. What is only known with
+  /// the data is checked by `fit`.
+  std::string resume(const std::filesystem::path& path);
+  /// Takes parameters and buffers alone, for a run of its own. Throws Error as `resume`.
+  void take_weights(const std::filesystem::path& path);
+  int epochs() const noexcept;  ///< done, of all
 
   PlanReport plan() const;
   /// The blocks in that table; none before the programs are built.

@@ -1,0 +1,55 @@
+// Files that `arenite train` saves runs to, and goes on from.
+#pragma once
+
+#include <arenite/train/trainer.hpp>
+
+#include "src/cli/command.hpp"
+#include "src/cli/training_report.hpp"
+
+#include <string>
+
+namespace arenite::cli {
+
+/// Between two saves; 0: not counted so.
+struct SaveEvery {
+  double seconds = 0;
+  long steps = 0;
+  int epochs = 0;
+
+  bool is_given() const { return seconds > 0 || steps > 0 || epochs > 0; }
+};
+
+struct CheckpointArguments {
+  std::string save, save_best;  ///< files; empty: none, and likewise the next two
+  std::string resume, resume_weights;
+  SaveEvery every;
+  int early_stop = 0;  ///< epochs; 0: never
+};
+
+void add_checkpoints(Command& train, CheckpointArguments& arguments);
+
+/// What is saved while a trainer trains. Borrows all.
+class Checkpoints {
+ public:
+  /// Throws Error where a file cannot be written, and on options that make no sense together:
+  /// before any work is done.
+  explicit Checkpoints(const CheckpointArguments& arguments);
+
+  /// Goes on from a file, if one was named. Returns what may change bits (Trainer::resume).
+  std::string resume(train::Trainer& trainer) const;
+  void report_resumed(const std::string& differs, const train::Trainer& trainer,
+                      TrainingReport& report) const;
+  /// Asks a fit for what there is to save.
+  void add_to(train::FitOptions& fit, train::Trainer& trainer, TrainingReport& report) const;
+  void epoch(const train::EpochReport& epoch, train::Trainer& trainer,
+             TrainingReport& report) const;
+  /// What was trained; throws Error where it cannot be written.
+  void end(train::Trainer& trainer, TrainingReport& report) const;
+
+ private:
+  void save(const std::string& file, train::Trainer& trainer, TrainingReport& report) const;
+
+  const CheckpointArguments& arguments_;
+};
+
+}  // namespace arenite::cli

@@ -1,0 +1,66 @@
+// What a run says of itself in a file, so that another one can go on where it was.
+#pragma once
+
+#include <arenite/data/dataset.hpp>
+
+#include "src/io/safetensors.hpp"
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace arenite::train {
+
+/// By name, in the order in which they are said.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// How far a run is.
+struct RunPlace {
+  long steps = 0;
+  std::int64_t drawn = 0;          ///< samples, by all steps of training
+  int epochs = 0;                  ///< done
+  std::int64_t done = 0;           ///< samples of the next one
+  std::array<double, 2> sums{};    ///< of these: their losses, and how many were right
+  double best_loss = 0;            ///< of a validation
+  int validations = 0, since = 0;  ///< how many there were; and since the best one
+
+  friend bool operator==(const RunPlace&, const RunPlace&) = default;
+};
+
+/// What epochs go over, and how.
+struct Epochs {
+  data::Split split;
+  bool shuffle = true;
+  std::uint64_t seed = 1;
+
+  friend bool operator==(const Epochs& a, const Epochs& b) {
+    return a.split.images.data() == b.split.images.data() &&
+           a.split.labels.data() == b.split.labels.data() && a.split.count == b.split.count &&
+           a.shuffle == b.shuffle && a.seed == b.seed;
+  }
+};
+
+/// The same for equal bytes in equal order.
+Facts facts_of(const Epochs& epochs);
+
+struct Checkpoint {
+  Facts identity;  ///< what a run has to have in common with one that it goes on with
+  Facts numerics;  ///< what decides the bits besides
+  RunPlace place;
+};
+
+io::Metadata metadata_of(const Checkpoint& checkpoint);
+/// Whether it says that it is one.
+bool is_checkpoint(const io::TensorFile& file);
+/// Throws Error where the file, which `where` calls so, says nothing of a run, or what is none.
+Checkpoint checkpoint_of(const io::TensorFile& file, const std::string& where);
+
+/// Throws Error that names what differs among these facts, all of which the other run has to have.
+void expect_same(const Facts& ours, const Facts& theirs, const std::string& where);
+/// "version 0.2 for 0.1, lanes 2 for 4"; empty where nothing differs.
+std::string differences(const Facts& ours, const Facts& theirs);
+
+}  // namespace arenite::train

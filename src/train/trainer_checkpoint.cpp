@@ -1,0 +1,159 @@
+// A trainer's run in a file, and out of it.
+#include <arenite/graph/text.hpp>
+
+#include "codelets/instruction_set.hpp"
+#include "src/base/refuse.hpp"
+#include "src/base/sha256.hpp"
+#include "src/model/ports.hpp"
+#include "src/train/trainer_impl.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <span>
+#include <utility>
+
+namespace arenite::train {
+namespace {
+
+using graph::StorageClass;
+
+std::string digest(std::string_view text) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  return hash.hex().substr(0, 16);
+}
+
+/// "…, learning_rate=0.02, momentum=0.9" of a graph's text, without its loss and parameters.
+std::string training_text(const std::string& text) {
+  const std::size_t begin = text.find("optimizer=", text.find("\ntrain(")),
+                    end = text.rfind(", parameters=[");
+  return text.substr(begin, end - begin);
+}
+
+std::string joined(std::span<const char* const> words) {
+  std::string text;
+  for (const char* const word : words) text += (text.empty() ? "" : " ") + std::string(word);
+  return text;
+}
+
+/// "float32 [3, 4]"
+std::string text_of(DType type, const Shape& shape) {
+  return std::string(to_string(type)) + " " + to_string(shape);
+}
+
+/// The file's tensor of a port. Throws Error where there is none like it.
+const io::NamedTensor& tensor_of(const StatePort& port, const io::TensorFile& file,
+                                 const std::string& where) {
+  const io::NamedTensor* const tensor = file.find(port.name);
+  const std::string wanted = text_of(port.type, port.shape);
+  if (tensor == nullptr)
+    refuse("no '" + port.name + "'", wanted + " of that name, which training keeps", where);
+  if (tensor->type != port.type || tensor->shape != port.shape) {
+    refuse("'" + port.name + "' as " + text_of(tensor->type, tensor->shape),
+           wanted + ", as in this network", where);
+  }
+  return *tensor;
+}
+
+std::vector<Kept> kept_in(const graph::Graph& graph) {
+  return kept_of(graph, ports_of(graph, StorageClass::constant));
+}
+
+}  // namespace
+
+Facts Trainer::Impl::known_facts() const {
+  graph::Graph graph = step_graph(model, options.loss, options.optimizer, first_request());
+  const std::string training = training_text(graph::print(graph));
+  graph.training.reset();
+  return {{"network", digest(graph::print(graph))},
+          {"training", training},
+          {"batch", std::to_string(options.batch)},
+          {"seed", std::to_string(options.init.seed)}};
+}
+
+Facts Trainer::Impl::numerics() const {
+  std::set<std::string> kernels;
+  const graph::Graph& graph = spec().graph;
+  for (const graph::OpId id : graph[graph::Graph::body].ops)
+    kernels.insert(describe(graph, id) + graph[id].kernel);
+  std::string all;
+  for (const std::string& kernel : kernels) all += kernel + '\n';
+  const std::string instructions = joined(codelets::kernel_instructions());
+  return {{"version", ARENITE_VERSION},
+          {"instructions", instructions.empty() ? "x86-64" : instructions},
+          {"shards", std::to_string(cut().shards)},
+          {"lanes", std::to_string(cut().lanes)},
+          {"products", std::string(runtime::to_string(options.compute))},
+          {"kernels", digest(all)}};
+}
+
+void Trainer::Impl::begin(const Epochs& begun) {
+  if (epochs != begun) of_epochs.clear();
+  if (continues) {
+    of_epochs = facts_of(begun);
+    expect_same(of_epochs, *continues, "the run that is resumed");
+  } else if (epochs != begun) {
+    place.done = 0;
+    place.sums = {};
+  }
+  continues.reset();
+  epochs = begun;
+}
+
+void Trainer::save(const std::filesystem::path& path) {
+  Impl& self = *impl_;
+  if (!self.epochs || !self.training()) {
+    refuse("a run to save that has not begun", "a call of fit first", path.string());
+  }
+  Checkpoint checkpoint{self.identity, self.numerics(), self.place};
+  if (self.of_epochs.empty()) self.of_epochs = facts_of(*self.epochs);
+  std::ranges::copy(self.of_epochs, std::back_inserter(checkpoint.identity));
+  std::vector<io::NamedTensor> tensors;
+  for (const Kept& kept : kept_in(self.spec().graph)) {
+    if (kept.own == names::statistics) continue;  // said with the place
+    tensors.push_back({kept.port.name, kept.port.type, kept.port.shape,
+                       self.programs->set().state<std::byte>(kept.port.cls, kept.own)});
+  }
+  io::save_tensors(path, tensors, metadata_of(checkpoint));
+}
+
+std::string Trainer::resume(const std::filesystem::path& path) {
+  Impl& self = *impl_;
+  const io::TensorFile file(path);
+  Checkpoint found = checkpoint_of(file, path.string());
+  expect_same(self.identity, found.identity, path.string());
+  TrainerPrograms::State state;
+  for (const Kept& kept : kept_in(self.preview.spec.graph)) {
+    if (kept.own == names::statistics) continue;
+    const auto bytes = tensor_of(kept.port, file, path.string()).bytes;
+    state[{kept.port.cls, kept.own}].assign(bytes.begin(), bytes.end());
+  }
+  self.take(std::move(state));
+  self.place = found.place;
+  self.continues = std::move(found.identity);
+  return differences(self.numerics(), found.numerics);
+}
+
+void Trainer::take_weights(const std::filesystem::path& path) {
+  Impl& self = *impl_;
+  const io::TensorFile file(path);
+  TrainerPrograms::State state;
+  for (const Kept& kept : kept_in(self.preview.spec.graph)) {
+    const bool counts = kept.own == names::statistics || kept.own == graph::learning_rate_name;
+    if (kept.port.cls == StorageClass::optimizer_state || counts) continue;
+    const auto bytes = tensor_of(kept.port, file, path.string()).bytes;
+    state[{kept.port.cls, kept.own}].assign(bytes.begin(), bytes.end());
+  }
+  self.take(std::move(state));
+}
+
+void Trainer::Impl::take(TrainerPrograms::State taken) {
+  if (running) refuse("weights taken in the middle of a sweep", "calls between sweeps");
+  if (programs) return programs->restore(taken);
+  for (auto& [key, bytes] : taken) saved[key] = std::move(bytes);
+}
+
+int Trainer::epochs() const noexcept { return impl_->place.epochs; }
+
+}  // namespace arenite::train
