@@ -18,11 +18,12 @@ void copy(const KernelCall& call, const std::int64_t& count) {
 
 /// Between spaces the device's copy engine works beside the kernels.
 void transfer(const KernelCall& call, const std::size_t& bytes) {
+  if (bytes == 0) return;  // where nothing is, nothing is pinned
 #ifdef __CUDACC__
   cudaMemcpyAsync(call.results[0], call.operands[0], bytes, cudaMemcpyDefault,
                   static_cast<cudaStream_t>(call.stream));
 #else
-  if (bytes > 0) std::memcpy(call.results[0], call.operands[0], bytes);
+  std::memcpy(call.results[0], call.operands[0], bytes);
 #endif
 }
 
