@@ -223,6 +223,12 @@ ARENITE_API arenite_status arenite_set_state(arenite_model* model, const char* n
 ARENITE_API arenite_status arenite_save(const arenite_model* model, const char* path,
                                         char** message);
 ARENITE_API arenite_status arenite_load(arenite_model* model, const char* path, char** message);
+/* The same with a text that the file keeps beside them, under a name: what the caller has to know to
+ * go on; and that text, the caller's, for arenite_free: NULL where the file has none of this name. */
+ARENITE_API arenite_status arenite_save_with(const arenite_model* model, const char* path,
+                                             const char* name, const char* text, char** message);
+ARENITE_API arenite_status arenite_saved_text(const char* path, const char* name, char** text,
+                                              char** message);
 
 /* ---- training ------------------------------------------------------------------------------- */
 

@@ -39,6 +39,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace arenite {
@@ -96,6 +97,12 @@ struct ModelProgram {
   double milliseconds = 0;  ///< that it took to build
   long runs = 0;
 };
+
+/// What a caller has a file keep beside a model's states.
+using SavedWords = std::vector<std::pair<std::string, std::string>>;
+
+/// Of a file in the safetensors format. Throws Error on one that is damaged.
+SavedWords saved_words(const std::filesystem::path& path);
 
 class Model {
  public:
@@ -190,8 +197,9 @@ class Model {
   void set_state(std::string_view name, std::span<const std::byte> bytes);
 
   /// All states in one file, which is replaced as a whole (in the safetensors format); of gradients
-  /// that wait for an update only if there are any. Throws Error.
-  void save(const std::filesystem::path& path);
+  /// that wait for an update only if there are any. `said`, texts by name, are kept beside them,
+  /// for `saved_words`. Throws Error.
+  void save(const std::filesystem::path& path, const SavedWords& said = {});
   /// Throws Error on a file that is damaged, or holds other names, types or shapes; then all states
   /// are what they were.
   void load(const std::filesystem::path& path);

@@ -93,6 +93,8 @@ _CHECKED: Dict[str, List[Any]] = {
     "set_state": [c_void_p, c_char_p, c_void_p, c_int64],
     "save": [c_void_p, c_char_p],
     "load": [c_void_p, c_char_p],
+    "save_with": [c_void_p, c_char_p, c_char_p, c_char_p],
+    "saved_text": [c_char_p, c_char_p, POINTER(c_void_p)],
 }
 
 
@@ -169,4 +171,15 @@ def library() -> Library:
 
 
 def encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+    """For the library, whose texts end at a character 0."""
+    return _whole(text.encode("utf-8", "surrogateescape"), text)
+
+
+def encode_path(path: Any) -> bytes:
+    return _whole(os.fsencode(path), path)
+
+
+def _whole(encoded: bytes, text: Any) -> bytes:
+    if b"\0" in encoded:
+        raise InvalidError(f"{text!r}; expected a text without a character 0")
+    return encoded

@@ -10,14 +10,35 @@ from .dtypes import NATIVE, REAL
 from .errors import InvalidError, InvalidTypeError
 
 
+# What is read as the numbers that it holds.
+_PLAIN = (np.ndarray, np.memmap, np.matrix, np.recarray)
+
+
+def _refuse(array: np.ndarray) -> None:
+    masked = isinstance(array, np.ma.MaskedArray)
+    found = "a masked array" if masked else f"a {type(array).__name__}"
+    hint = "array.filled(0)" if masked else "numpy.asarray(array)"
+    raise InvalidTypeError(
+        f"{found}, which means more than its numbers; expected a plain array (hint: {hint}, if they "
+        "are what is meant)"
+    )
+
+
 def as_array(value: Any) -> np.ndarray:
     """A NumPy array with the same bytes: of an array, a PyTorch tensor, whatever speaks DLPack, or
     numbers.
 
-    Of a PyTorch tensor on another device, or a value that no array stands for, an error.
+    Of a PyTorch tensor on another device, an array that means more than its numbers, as one with a
+    mask, or a value that no array stands for, an error.
     """
     if isinstance(value, np.ndarray):
+        if type(value) not in _PLAIN:
+            _refuse(value)
         return value
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            if isinstance(item, np.ndarray) and type(item) not in _PLAIN:
+                _refuse(item)
     if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
         if value.device.type != "cpu":
             raise InvalidError(

@@ -71,7 +71,9 @@ def _pairs(op: str, **given: Any) -> Dict[str, Any]:
 
 
 def _convolution(op: str, operands: Any, dilation: Any, padding: Any, **given: Any) -> Tensor:
-    if padding == "same":
+    if isinstance(padding, str) and padding == "valid":
+        padding = 0
+    if isinstance(padding, str) and padding == "same":
         weight = as_tensor(operands[1])
         kernel = weight.shape[:2] if weight.ndim == 4 else (1, 1)  # others the library refuses
         steps = pair(f"{op}: dilation", dilation, least=1)
@@ -94,7 +96,7 @@ def conv2d(
 ) -> Tensor:
     """x [N, H, W, C], weight [KH, KW, C, K], bias [K] → [N, OH, OW, K], float32.
 
-    OH = ⌊(H + 2·padding − (KH − 1)·dilation − 1) / stride⌋ + 1; padding "same" is that which keeps
+    OH = ⌊(H + 2·padding − (KH − 1)·dilation − 1) / stride⌋ + 1; padding "valid" is 0, "same" keeps
     the size at stride 1.
     """
     return _convolution("conv2d", (x, weight, bias), dilation, padding, stride=stride)

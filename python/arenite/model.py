@@ -2,13 +2,12 @@
 
 import ctypes
 import json
-import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from . import graph
-from ._library import NamedData, Port, encode, library
+from ._library import NamedData, Port, encode, encode_path, library
 from .entries import EntryOf
 from .errors import InvalidError, InvalidTypeError, warn
 from .graph import Data, Node, Update
@@ -297,13 +296,18 @@ class Model:
     def save(self, path: Any) -> None:
         """Writes all of `state` into one file, which is replaced as a whole."""
         self._refresh()
-        self.handle.call(library().save, os.fsencode(path))
+        self.handle.call(library().save, encode_path(path))
+
+    def save_with(self, path: Any, name: str, text: str) -> None:
+        """The same with a text beside them, which `saved_text` finds."""
+        self._refresh()
+        self.handle.call(library().save_with, encode_path(path), encode(name), encode(text))
 
     def load(self, path: Any) -> None:
         """Reads what `save` wrote. A damaged file, or another model's, is an error, and changes
         nothing.
         """
-        self.handle.call(library().load, os.fsencode(path))
+        self.handle.call(library().load, encode_path(path))
         self._changed()
 
     def close(self) -> None:
@@ -313,6 +317,13 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({self._ports!r})"
+
+
+def saved_text(path: Any, name: str) -> Optional[str]:
+    """What `save_with` has kept in a file; None where there is none of this name."""
+    text = ctypes.c_void_p()
+    library().saved_text(encode_path(path), encode(name), ctypes.byref(text))
+    return library().take_text(text) if text else None
 
 
 def _check_session(session: Any) -> Session:

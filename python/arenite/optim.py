@@ -9,7 +9,7 @@ from typing import Any, Dict, Optional, Tuple
 
 from .calls import Name, WrittenName, quote
 from .errors import InvalidError, InvalidTypeError
-from .rules import integer, is_number
+from .rules import integer, is_number, missing
 
 
 def _number(
@@ -36,10 +36,31 @@ def _number_or_steps(what: str, value: Any) -> Any:
     return _number(what, value)
 
 
+_INSTEAD = {
+    "step": "trainer.step(x, y), or model.train_step(…), is a step and its gradients",
+    "zero_grad": "gradients are each step's own: nothing is to be set to zero",
+    "param_groups": "groups=[optim.Group(…)] of arenite.Trainer, and trainer.learning_rate",
+    "state_dict": "trainer.save(path) keeps its states with the parameters",
+    "load_state_dict": "trainer.load(path)",
+    "add_param_group": "groups=[optim.Group(…)] of arenite.Trainer",
+}
+
+
 class Optimizer:
     """Any optimizer that there is as an operator, by its name and the numbers that it has."""
 
     _least = 0.0  # of its numbers
+
+    def __new__(cls, *given: Any, **_: Any) -> "Optimizer":
+        if given and not isinstance(given[0], str) and not is_number(given[0]):
+            raise InvalidTypeError(
+                f"a {type(given[0]).__name__} given to {cls.__name__}; expected numbers alone (hint: "
+                f"{cls.__name__}(lr=0.01); arenite.Trainer and arenite.train know the parameters)"
+            )
+        return super().__new__(cls)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(missing(self, name, _INSTEAD))
 
     def __init__(self, operator: str, /, lr: float, **numbers: float):
         others = {"learning_rate", "schedule", "clip_norm", "clip_value", "check_loss"}

@@ -189,7 +189,20 @@ class Ports:
                     f"{found} for output {spec.name!r}; expected a dense, writeable array of "
                     f"{text(spec)}"
                 )
+        self._refuse_overlaps(out)
         return list(out)
+
+    def _refuse_overlaps(self, out: Sequence[np.ndarray]) -> None:
+        """Each is written whole."""
+        ends = 0, ""
+        for begin, index in sorted((array.ctypes.data, i) for i, array in enumerate(out)):
+            name, bytes_ = self.outputs[index].name, out[index].nbytes
+            if bytes_ and begin < ends[0]:
+                raise InvalidError(
+                    f"arrays for outputs {ends[1]!r} and {name!r} with bytes in common; expected "
+                    "each in a place of its own"
+                )
+            ends = max(ends, (begin + bytes_, name))
 
     def formed(self, made: List[np.ndarray]) -> Any:
         if self._form is None or (self._form == "one or list" and len(made) == 1):

@@ -2,7 +2,7 @@
 tensors, the library checks.
 """
 
-from typing import TYPE_CHECKING, Any, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Tuple
 
 import numpy as np
 
@@ -13,15 +13,26 @@ if TYPE_CHECKING:
     from typing import TypeGuard  # from Python 3.10 on
 
 
+def missing(owner: Any, name: str, instead: Mapping[str, str]) -> str:
+    """Of an attribute that there is not; what PyTorch has of this name is written otherwise."""
+    hint = f" (hint: {instead[name]})" if name in instead else ""
+    return f"{type(owner).__name__!r} object has no attribute {name!r}{hint}"
+
+
 def text(tensor: Any) -> str:
     return f"{tensor.dtype} {list(tensor.shape)}"
 
 
 def is_integer(value: Any) -> "TypeGuard[int]":
+    if type(value) is np.ndarray and value.ndim == 0:
+        return value.dtype.kind in "iu"
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> "TypeGuard[float]":
+    """NumPy's numbers, and arrays without axes, are numbers as well."""
+    if type(value) is np.ndarray and value.ndim == 0:
+        return value.dtype.kind in "iuf"
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 

@@ -1,5 +1,6 @@
 """Symbolic tensors: a shape, an element type, and how the value is computed when a model runs."""
 
+import math
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -10,7 +11,7 @@ from .dtypes import dtype_name
 from .errors import InvalidError, InvalidTypeError
 from .graph import Block, Data, Node, Shape, check_name, check_shape, word
 from .interop import as_array, borrow
-from .rules import is_number
+from .rules import is_integer, is_number
 from .sizes import Size, refuse_size
 
 
@@ -109,9 +110,7 @@ class Tensor:
 
     def __truediv__(self, other: Any) -> "Tensor":
         if not is_number(other):
-            raise InvalidTypeError(
-                f"a Tensor divided by a {type(other).__name__}; expected a number"
-            )
+            return F.map("$1 / $2", self, as_tensor(other, self.dtype, "a divisor"))
         if isinstance(other, Size) and other.name:
             return F.map("$1 / $2", self, F.full((), other, self.dtype))
         refuse_size("a Tensor divided by", other)
@@ -120,16 +119,20 @@ class Tensor:
         return F.mul(self, 1 / float(other))
 
     def __rtruediv__(self, other: Any) -> "Tensor":
-        raise InvalidTypeError("a division by a Tensor; expected one by a number")
+        if is_number(other):
+            other = F.full((), other, self.dtype)
+        return F.map("$1 / $2", as_tensor(other, self.dtype, "a dividend"), self)
 
     def __pow__(self, power: Any) -> "Tensor":
-        if isinstance(power, bool) or not isinstance(power, int) or power < 1:
-            raise InvalidTypeError(
-                f"a Tensor to the power {power!r}; expected an integer of at least 1"
-            )
+        if not is_number(power):
+            raise InvalidTypeError(f"a Tensor to the power {power!r}; expected a number")
         refuse_size("a Tensor to the power of", power)
+        if not is_integer(power) or power < 1:
+            if not math.isfinite(power):
+                raise InvalidError(f"a Tensor to the power {power}; expected a finite number")
+            return F.map(f"pow($1, {float(power)!r})", self)
         result = self
-        for bit in bin(power)[3:]:  # from the second on
+        for bit in bin(int(power))[3:]:  # from the second on
             square = F.mul(result, result)
             result = F.mul(square, self) if bit == "1" else square
         return result

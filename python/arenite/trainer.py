@@ -2,6 +2,8 @@
 parameters.
 """
 
+import json
+import math
 import sys
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
@@ -14,11 +16,11 @@ from .errors import InvalidError, InvalidTypeError
 from .graph import INPUT, check_shape
 from .interop import as_array, borrow, exact
 from .layers import CrossEntropy
-from .model import Model
+from .model import Model, saved_text
 from .options import Options
 from .plan import Plan
 from .progress import Epoch, Evaluation, Progress
-from .rules import integer
+from .rules import integer, is_number
 from .session import Session
 from .optim import Average, Group
 from .tensor import Tensor, input
@@ -69,6 +71,8 @@ class Trainer:
         accumulate: int = 1,
         **options: Any,
     ):
+        for name in options:
+            _refuse_habit("Trainer", name)
         Options(**options)  # which refuses what there is not
         if not callable(module) or not hasattr(module, "named_parameters"):
             raise InvalidTypeError(f"module {module!r}; expected an arenite.nn.Module")
@@ -120,10 +124,12 @@ class Trainer:
         buffers = getattr(module, "named_buffers", None)
         self._buffers: Dict[str, Tensor] = {} if buffers is None else dict(buffers())
         self._classes: Optional[int] = None  # of a cross-entropy's logits
+        self._counted = 1  # labels a sample, where the loss counts them
         self._trained: Dict[Tuple[str, ...], Batches] = {}  # by what is frozen
         self._evaluated = self._batches_of(self._evaluation)
         self._predicted = self._batches_of(self._prediction)
         self._newest: Optional[Model] = None  # has the current state
+        self._place = _Place()
 
     # ---- models
 
@@ -148,6 +154,8 @@ class Trainer:
         outputs = {"loss": found}
         if isinstance(found, CrossEntropy):
             outputs = {"loss": found.loss, "statistics": found.statistics}
+            labels = found.statistics.node.operands[1]
+            self._counted = math.prod(map(int, labels.shape)) // int(count)
         return Graph(outputs, [x, y], entries={"predict": predicted})
 
     def _evaluation(self, count: int) -> Graph:
@@ -214,6 +222,11 @@ class Trainer:
     # ---- data
 
     def _samples(self, x: Any) -> np.ndarray:
+        if isinstance(x, tuple) and x and all(np.ndim(one) > 0 for one in x):
+            raise InvalidTypeError(
+                f"x that is a tuple of {len(x)} arrays; expected one array of samples [N, ...] (hint: "
+                "a module of several inputs is trained by arenite.compile and train_step)"
+            )
         array = as_array(x)
         if isinstance(x, (list, tuple)):
             array = array.astype(np.float32)
@@ -221,6 +234,11 @@ class Trainer:
             raise InvalidError("x of shape []; expected samples [N, ...]")
         if self._sample is None:
             self._sample = array.shape[1:]
+        if array.shape == self._sample and array.ndim > 0 and array.shape[1:] != self._sample:
+            raise InvalidError(
+                f"x of shape {list(array.shape)}, which is one sample; expected samples "
+                f"{_batch_of(self._sample)} (hint: x[None])"
+            )
         return array
 
     def _targets(self, y: Any, count: int) -> np.ndarray:
@@ -230,10 +248,12 @@ class Trainer:
                 f"y of shape {list(array.shape)} for {count} samples; expected a target for each"
             )
         if self._target is None:
-            self._target = (array.shape[1:], "int32" if array.dtype.kind in "iu" else "float32")
+            self._target = (array.shape[1:], self._target_type(array))
             # What was made before had to guess.
             self._trained, self._evaluated = {}, self._batches_of(self._evaluation)
         dtype = self._target[1]
+        if dtype == "float32" and array.dtype.kind in "iu":
+            array = array.astype(np.float32)
         if dtype == "int32" and array.dtype != np.int32:
             if array.dtype.kind not in "iu":
                 raise InvalidTypeError(f"{array.dtype.name} for y; expected integers")
@@ -241,6 +261,19 @@ class Trainer:
         if isinstance(self.loss, nn.CrossEntropyLoss):
             self._check_labels(array)
         return array
+
+    def _target_type(self, array: np.ndarray) -> str:
+        """Integers are what they are to a loss that takes such, and numbers to any other."""
+        if array.dtype.kind not in "iu":
+            return "float32"
+        self._target = (array.shape[1:], "int32")
+        try:
+            self._losses(1)
+        except InvalidTypeError:
+            return "float32"
+        finally:
+            self._target = None
+        return "int32"
 
     def _check_labels(self, labels: np.ndarray) -> None:
         """All of them, before a step is made with any."""
@@ -284,11 +317,11 @@ class Trainer:
         y = self._targets(y, len(x))
         if len(x) == 0:
             raise InvalidError("an evaluation on 0 samples; expected at least 1")
-        sums = np.zeros(2)
+        sums = np.zeros(3)
         for begin, end in self._batches(len(x), self.batch):
             batch = x[begin:end], y[begin:end]
-            sums += _sums(self._run(self._evaluated, averaged, *batch), end - begin)
-        return _means(sums, len(x))
+            sums += self._sums(self._run(self._evaluated, averaged, *batch), end - begin)
+        return _means(sums)
 
     def predict(self, x: Any, averaged: bool = False) -> np.ndarray:
         """What the module returns for any number of samples.
@@ -308,40 +341,59 @@ class Trainer:
         x: Any,
         y: Any,
         epochs: int = 1,
-        validation: Optional[Tuple[Any, Any]] = None,
+        validation: Any = None,
         shuffle: bool = True,
         seed: int = 0,
         progress: Optional[bool] = None,
+        **others: Any,
     ) -> List[Epoch]:
         """Goes over all samples `epochs` times, in another order each time, and evaluates
-        `validation`, (x, y), after each.
+        `validation` after each: (x, y), or a share of the samples, the last ones, which are then not
+        trained on.
+
+        Epochs go on counting over several calls, so that two of 5 are one of 10; an epoch that
+        Ctrl-C ended is gone on with where a call has as many samples, and their order, again.
 
         progress: writes to standard error how far it is; None: where that is a terminal.
         Ctrl-C leaves the trainer as the last whole step did.
         """
+        for name in others:
+            _refuse_habit("fit", name)
+            raise InvalidTypeError(f"fit: an unknown argument {name!r}")
         x = self._samples(x)
         y = self._targets(y, len(x))
+        epochs = integer("epochs", epochs)
+        x, y, validation = _set_apart(x, y, validation)
         if len(x) == 0 or epochs < 1:
             raise InvalidError(
                 f"{epochs} epochs of {len(x)} samples; expected at least one of both"
             )
-        if validation is not None and len(validation) != 2:
-            raise InvalidTypeError("validation that is no pair; expected (x, y)")
         # Before the first epoch, not after it, says what is wrong with the data.
         borrow(x[:1], "x", "float32", (1, *(self._sample or ())))
         line = Progress(epochs, len(x), sys.stderr.isatty() if progress is None else progress)
-        random, history = np.random.default_rng(seed), []
+        place, history = self._place, []
+        place.begin(len(x), integer("seed", seed, least=0) if shuffle else None)
         for epoch in range(epochs):
-            began, sums = time.perf_counter(), np.zeros(2)
-            order = random.permutation(len(x)) if shuffle else None
+            began = time.perf_counter()
+            order = place.order()
             for begin, end in self._batches(len(x), self._most):
+                if begin < place.done:
+                    continue
                 chosen = slice(begin, end) if order is None else order[begin:end]
-                sums += _sums(self._step(x[chosen], y[chosen]), end - begin)
-                line.show(epoch, end, sums[0] / end)
+                place.sums += self._sums(self._step(x[chosen], y[chosen]), end - begin)
+                place.done = end
+                line.show(epoch, end, place.sums[0] / place.sums[2])
+            found = _means(place.sums)
+            place.next()
             checked = None if validation is None else self.evaluate(*validation)
-            history.append(Epoch(*_means(sums, len(x)), checked, time.perf_counter() - began))
+            history.append(Epoch(*found, checked, time.perf_counter() - began))
             line.end(epoch, history[-1])
         return history
+
+    @property
+    def epochs(self) -> int:
+        """How many `fit` has gone over, in all its calls and those of a run that was loaded."""
+        return self._place.epochs
 
     @property
     def learning_rate(self) -> float:
@@ -358,21 +410,124 @@ class Trainer:
         return self._model(self._most).plan
 
     def save(self, path: Any) -> None:
-        """Parameters, the optimizer's state and buffers, in one file."""
-        self._model(self._most).save(path)
+        """Parameters, the optimizer's state, buffers, and how far `fit` is, in one file."""
+        model = self._model(self._most)
+        model.save_with(path, _PLACE, json.dumps({
+            **self._place.said(), "sample": self._sample, "target": self._target
+        }))
 
     def load(self, path: Any) -> None:
-        """What `save` wrote, for the same module and optimizer."""
+        """What `save` wrote, for the same module and optimizer: `fit` goes on where it was, and
+        ends in the bits of a run that was never interrupted.
+        """
+        text = saved_text(path, _PLACE)
+        said = {} if text is None else json.loads(text)
+        sample, target = said.get("sample"), said.get("target")
+        if self._sample is None and sample is not None:
+            self._sample = tuple(sample)
+        if self._target is None and target is not None:
+            self._target = tuple(target[0]), target[1]
         self._model(self._most).load(path)
+        self._place = _Place.of(said)
+
+    def _sums(self, found: Dict[str, np.ndarray], count: int) -> Any:
+        """Of a batch's samples: their losses, how many are classified correctly, and of how many:
+        what the loss counts itself.
+        """
+        if "statistics" in found:
+            return np.array([*found["statistics"], count * self._counted])
+        return np.array([found["loss"].item() * count, np.nan, count])
 
 
-def _sums(found: Dict[str, np.ndarray], count: int) -> Any:
-    """The losses of a batch's samples, and how many are classified correctly; NaN where the loss
-    does not tell.
-    """
-    return found.get("statistics", (found["loss"].item() * count, np.nan))
+_PLACE = "trainer"  # what a file says of one
 
 
-def _means(sums: np.ndarray, count: int) -> Evaluation:
-    loss, accuracy = (sums / count).tolist()
+class _Place:
+    """How far `fit` is."""
+
+    def __init__(self) -> None:
+        self.epochs = 0  # done
+        self.done = 0  # samples of the next one
+        self.sums = np.zeros(3)  # of these
+        self.count = 0  # samples of an epoch
+        self.seed: Optional[int] = None  # of their order; none: they are taken as they are
+
+    def begin(self, count: int, seed: Optional[int]) -> None:
+        """Goes on with an epoch that was begun like this."""
+        if (self.count, self.seed) != (count, seed):
+            self.done, self.sums = 0, np.zeros(3)
+        self.count, self.seed = count, seed
+
+    def order(self) -> Optional[np.ndarray]:
+        """Of the next epoch, the same whoever asks."""
+        if self.seed is None:
+            return None
+        return np.random.default_rng((self.seed, self.epochs)).permutation(self.count)
+
+    def next(self) -> None:
+        self.epochs += 1
+        self.done, self.sums = 0, np.zeros(3)
+
+    def said(self) -> Dict[str, Any]:
+        sums = [None if np.isnan(one) else one for one in self.sums.tolist()]
+        return {**vars(self), "sums": sums}
+
+    @classmethod
+    def of(cls, said: Dict[str, Any]) -> "_Place":
+        place = cls()
+        for name in vars(place):
+            setattr(place, name, said.get(name, getattr(place, name)))
+        place.sums = np.array([np.nan if one is None else one for one in place.sums])
+        return place
+
+
+_HABITS = {
+    "batch_size": "batch=64 of arenite.Trainer",
+    "validation_data": "validation=(x, y)",
+    "validation_split": "validation=0.1",
+    "verbose": "progress=True or False",
+    "lr": "optim.SGD(lr=0.01), and trainer.learning_rate",
+    "learning_rate": "optim.SGD(lr=0.01), and trainer.learning_rate",
+    "epochs": "trainer.fit(x, y, epochs=10)",
+    "num_epochs": "trainer.fit(x, y, epochs=10)",
+    "max_epochs": "trainer.fit(x, y, epochs=10)",
+    "criterion": "loss=",
+    "loss_fn": "loss=",
+    "scheduler": "schedule=optim.Cosine(…) of arenite.Trainer",
+    "lr_scheduler": "schedule=optim.Cosine(…) of arenite.Trainer",
+    "weight_decay": "optim.SGD(lr=0.01, weight_decay=1e-4)",
+    "momentum": "optim.SGD(lr=0.01, momentum=0.9)",
+    "gradient_accumulation_steps": "accumulate=4",
+    "max_norm": "clip_norm=1.0",
+}
+
+
+def _refuse_habit(where: str, name: str) -> None:
+    """What others call so."""
+    if name in _HABITS:
+        raise InvalidTypeError(f"{where}: no argument {name!r} (hint: {_HABITS[name]})")
+
+
+def _batch_of(sample: Tuple[int, ...]) -> str:
+    return f"[{', '.join(['N', *map(str, sample)])}]"
+
+
+def _set_apart(x: np.ndarray, y: np.ndarray, validation: Any) -> Tuple[np.ndarray, np.ndarray, Any]:
+    """What is trained on, and what is evaluated."""
+    if is_number(validation):
+        if not 0 < validation < 1:
+            raise InvalidError(f"validation {validation}; expected a share above 0 and below 1")
+        kept = len(x) - max(1, round(len(x) * float(validation)))
+        return x[:kept], y[:kept], (x[kept:], y[kept:])
+    if validation is not None and not (
+        isinstance(validation, (tuple, list)) and len(validation) == 2
+    ):
+        raise InvalidTypeError(
+            "validation that is no pair; expected (x, y), or a share of the samples, as 0.1"
+        )
+    return x, y, validation
+
+
+def _means(sums: np.ndarray) -> Evaluation:
+    loss, accuracy = (sums[:2] / sums[2]).tolist()
     return Evaluation(loss, None if np.isnan(accuracy) else accuracy)

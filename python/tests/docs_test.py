@@ -41,7 +41,7 @@ class Page(testing.TestCase):
                 for block in blocks:
                     with self.subTest(block), contextlib.redirect_stdout(io.StringIO()):
                         exec(compile(block, "docs/python.md", "exec"), names)
-                self.assertEqual(sorted(os.listdir()), ["digits.safetensors", "plan.svg"])
+                self.assertEqual(sorted(os.listdir()), ["digits.safetensors", "plan.svg", "run.safetensors"])
             finally:
                 os.chdir(here)
 

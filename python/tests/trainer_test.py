@@ -204,7 +204,7 @@ class Epochs(testing.TestCase):
             nn.Linear(4, 2, rng=rng),
         )
         trainer = arenite.Trainer(network, optimizer=SGD(0.1, momentum=0.9), batch=16)
-        history = trainer.fit(x, y, epochs=30)
+        history = trainer.fit(x, y, epochs=60)
         self.assertLess(history[-1].loss, 0.8 * history[0].loss)
 
     def test_progress_is_one_line_that_is_written_over_on_a_terminal(self):

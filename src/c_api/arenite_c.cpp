@@ -300,6 +300,27 @@ arenite_status arenite_load(arenite_model* model, const char* path, char** messa
   });
 }
 
+arenite_status arenite_save_with(const arenite_model* model, const char* path, const char* name,
+                                 const char* text, char** message) {
+  return run(message, [&] {
+    const arenite_model& one = given(model, "the model");
+    const SavedWords said{{&given(name, "the name"), &given(text, "the text")}};
+    const std::lock_guard lock(one.one_at_a_time);
+    one.model.save(&given(path, "the path"), said);
+  });
+}
+
+arenite_status arenite_saved_text(const char* path, const char* name, char** text, char** message) {
+  return run(message, [&] {
+    char*& place = given(text, "the text's place");
+    place = nullptr;
+    const std::string_view wanted = &given(name, "the name");
+    for (const auto& [one, its] : saved_words(&given(path, "the path"))) {
+      if (one == wanted) return hand_over(its, place);
+    }
+  });
+}
+
 arenite_status arenite_model_memory(const arenite_model* model, arenite_memory* memory,
                                     char** message) {
   return run(message, [&] {

@@ -300,6 +300,14 @@ TEST_F(TrainedCApi, SavesAndLoads) {
   EXPECT_NE(kept("weight", 3), saved);
   EXPECT_EQ(arenite_load(model, path.c_str(), nullptr), ARENITE_OK);
   EXPECT_EQ(kept("weight", 3), saved);
+  char* text = nullptr;
+  EXPECT_EQ(arenite_saved_text(path.c_str(), "place", &text, nullptr), ARENITE_OK);
+  EXPECT_EQ(text, nullptr);
+  EXPECT_EQ(arenite_save_with(model, path.c_str(), "place", "epoch 3", nullptr), ARENITE_OK);
+  EXPECT_EQ(arenite_saved_text(path.c_str(), "place", &text, nullptr), ARENITE_OK);
+  EXPECT_STREQ(text, "epoch 3");
+  arenite_free(text);
+  EXPECT_EQ(arenite_load(model, path.c_str(), nullptr), ARENITE_OK);
   EXPECT_EQ(std::remove(path.c_str()), 0);
   EXPECT_EQ(message_of(ARENITE_INVALID,
                        [&](char** message) { return arenite_load(model, path.c_str(), message); }),

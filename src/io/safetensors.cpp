@@ -46,7 +46,11 @@ std::string header_of(std::span<const NamedTensor> tensors, const Metadata& meta
   Json& about = header[about_file];
   about[format_name] = own_format;
   about[checksum_name] = no_digits;
-  for (const auto& [name, text] : metadata) about[name] = text;
+  for (const auto& [name, text] : metadata) {
+    if (about.find(name) != nullptr || name == data_hash_name)
+      refuse("'" + name + "' said beside tensors", "a name that nothing else has");
+    about[name] = text;
+  }
   std::size_t begin = 0;
   for (const NamedTensor& tensor : tensors) {
     const std::size_t end = begin + tensor.bytes.size();

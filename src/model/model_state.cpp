@@ -113,7 +113,11 @@ void Model::set_learning_rate(float rate) {
   std::memcpy(place.data(), &rate, sizeof rate);
 }
 
-void Model::save(const std::filesystem::path& path) {
+SavedWords saved_words(const std::filesystem::path& path) {
+  return io::TensorFile(path).metadata();
+}
+
+void Model::save(const std::filesystem::path& path, const SavedWords& said) {
   const Impl::Turn turn(*impl_);
   impl_->settle();
   std::vector<io::NamedTensor> tensors;
@@ -122,7 +126,7 @@ void Model::save(const std::filesystem::path& path) {
     if (impl_->waits(i) && impl_->batches[0] == 0) continue;
     tensors.push_back({port.name, port.type, port.shape, impl_->state(port.name)});
   }
-  io::save_tensors(path, tensors);
+  io::save_tensors(path, tensors, said);
 }
 
 /// What waits in a file is of updates like this model's.

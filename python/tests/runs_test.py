@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Epochs that go on counting, runs that are saved and gone on with, and what a loss counts."""
+
+import os
+import pathlib
+import tempfile
+import unittest
+
+import testing
+from testing import floats, np
+
+import arenite
+import arenite.functional as F
+from arenite import nn
+from arenite.optim import Adam, Average, SGD
+
+X, Y = floats(42, 4), (np.arange(42) % 3).astype(np.int32)  # no multiple of any batch here
+
+
+class Net(nn.Module):
+    def __init__(self):
+        nn.manual_seed(3)
+        self.first, self.drop, self.last = nn.Linear(4, 8), nn.Dropout(0.2), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.last(F.relu(self.drop(self.first(x))))
+
+
+def trainer(optimizer=None, **options):
+    return arenite.Trainer(Net(), optimizer=optimizer or Adam(0.01), batch=8, **options)
+
+
+def bits(made):
+    return [value.tobytes() for value in made.module.state_dict().values()]
+
+
+class Runs(testing.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = pathlib.Path(folder.name, "run.st")
+
+    def test_epochs_go_on_counting(self):
+        whole, parts = trainer(), trainer()
+        history = whole.fit(X, Y, epochs=3)
+        losses = [parts.fit(X, Y, epochs=1)[0].loss for _ in range(3)]
+        self.assertEqual(losses, [epoch.loss for epoch in history])
+        self.assertEqual(bits(parts), bits(whole))
+        self.assertEqual(parts.epochs, 3)
+        self.assertEqual(len(set(losses)), 3)
+
+    def test_a_saved_run_ends_in_the_same_bits(self):
+        for settings in {}, {"schedule": "1 / sqrt($1)"}, {"average": Average(0.9)}, {"accumulate": 2}:
+            if "schedule" in settings:
+                settings = {"schedule": arenite.optim.Schedule(formula=settings["schedule"])}
+            whole, first, second = trainer(**settings), trainer(**settings), trainer(**settings)
+            whole.fit(X, Y, epochs=4)
+            first.fit(X, Y, epochs=2)
+            first.save(self.file)
+            second.load(self.file)  # which has seen no samples
+            self.assertEqual(second.epochs, 2)
+            second.fit(X, Y, epochs=2)
+            self.assertEqual(bits(second), bits(whole), settings)
+
+    def test_in_the_middle_of_an_epoch(self):
+        """Ctrl-C leaves a trainer as the last whole step did."""
+        whole = trainer()
+        expected = whole.fit(X, Y, epochs=3)
+        for at in range(1, 7):
+            stopped = trainer()
+            steps = []
+
+            def step(*arrays, own=stopped._step, steps=steps, at=at):
+                if len(steps) == 6 + at:
+                    raise KeyboardInterrupt
+                steps.append(at)
+                return own(*arrays)
+
+            own, stopped._step = stopped._step, step
+            with self.assertRaises(KeyboardInterrupt):
+                stopped.fit(X, Y, epochs=3)
+            stopped._step = own
+            stopped.evaluate(X, Y)
+            stopped.save(self.file)
+            resumed = trainer()
+            resumed.load(self.file)
+            for other in resumed, stopped:
+                history = other.fit(X, Y, epochs=3 - other.epochs)
+                self.assertEqual([epoch.loss for epoch in history], [epoch.loss for epoch in expected[-len(history):]])
+                self.assertEqual(bits(other), bits(whole))
+
+    def test_another_order_begins_its_epoch_anew(self):
+        one = trainer()
+        one._place.begin(42, 0)
+        one._place.done = 8
+        history = one.fit(X, Y, seed=1)
+        other = trainer()
+        self.assertEqual(history[0].loss, other.fit(X, Y, seed=1)[0].loss)
+
+    def test_files_of_models_and_damaged_ones(self):
+        one = trainer()
+        one.fit(X, Y)
+        model = one._model(8)
+        model.save(self.file)  # says nothing of epochs
+        other = trainer()
+        with self.assertRefused("a trainer that has seen no samples"):
+            other.load(self.file)
+        one.load(self.file)
+        self.assertEqual(one.epochs, 0)
+        one.save(self.file)
+        data = bytearray(self.file.read_bytes())
+        for at in 9, len(data) // 2, len(data) - 1:
+            damaged = bytearray(data)
+            damaged[at] ^= 4
+            self.file.write_bytes(damaged)
+            with self.assertRaises(arenite.InvalidError):
+                other.load(self.file)
+            self.assertEqual(other.epochs, 0)
+        with self.assertRefused("'cut.st\\x00.png'; expected a text without a character 0"):
+            one.save("cut.st\0.png")
+        self.assertFalse(os.path.exists("cut.st"))
+
+
+class Losses(testing.TestCase):
+    def test_labels_that_a_loss_counts(self):
+        """Five of a sample: the mean is over all labels."""
+
+        class Each(nn.Module):
+            def __init__(self):
+                self.dense = nn.Linear(4, 3)
+
+            def forward(self, x):
+                return self.dense(x)
+
+        def loss(logits, labels):
+            return F.softmax_cross_entropy(logits.reshape((-1, 3)), labels.reshape((-1,)))
+
+        x, y = floats(20, 5, 4), (np.arange(100) % 3).reshape(20, 5).astype(np.int32)
+        made = arenite.Trainer(Each(), loss, SGD(0.0), batch=8)
+        found = made.fit(x, y)[0]
+        logits = made.predict(x).reshape(-1, 3).astype(np.float64)
+        shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+        self.assertClose(found.loss, -np.log(shares[np.arange(100), y.ravel()]).mean())
+        self.assertClose(found.accuracy, (logits.argmax(1) == y.ravel()).mean())
+        self.assertEqual(made.evaluate(x, y), found[:2])
+
+    def test_integers_are_numbers_to_a_loss_of_numbers(self):
+        made = arenite.Trainer(nn.Linear(4, 3), lambda y, t: ((y - t) ** 2).mean(), SGD(0.1), batch=8)
+        numbers = arenite.Trainer(nn.Linear(4, 3), lambda y, t: ((y - t) ** 2).mean(), SGD(0.1), batch=8)
+        numbers.module.load_state_dict(made.module.state_dict())
+        targets = np.arange(126).reshape(42, 3) % 5
+        self.assertEqual(made.fit(X, targets)[0].loss, numbers.fit(X, targets.astype(np.float32))[0].loss)
+
+
+class Habits(testing.TestCase):
+    """What people coming from elsewhere write works, or says what to write instead."""
+
+    def test_says_what_to_write(self):
+        made = trainer()
+        made.fit(X, Y)
+        net = made.module
+        for action, words in (
+            (lambda: made.predict(X[0]), r"x of shape \[4\], which is one sample; expected samples "
+                                         r"\[N, 4\] \(hint: x\[None\]\)"),
+            (lambda: made.fit((X, X), Y), "x that is a tuple of 2 arrays; expected one array of samples"),
+            (lambda: SGD(net.parameters(), lr=0.1), r"hint: SGD\(lr=0.01\); arenite.Trainer and arenite.train know"),
+            (lambda: Adam(net.parameters()), r"hint: Adam\(lr=0.01\)"),
+            (lambda: net.train(), "hint: fit and step train, predict and evaluate do not"),
+            (lambda: net.eval(), "hint: fit and step train, predict and evaluate do not"),
+            (lambda: net.to("cuda"), r"hint: arenite.Session\(device="),
+            (lambda: made.optimizer.zero_grad(), "hint: gradients are each step's own"),
+            (lambda: made.optimizer.step(), r"hint: trainer.step\(x, y\)"),
+            (lambda: trainer(batch_size=8), "hint: batch=64"),
+            (lambda: made.fit(X, Y, validation_data=(X, Y)), r"hint: validation=\(x, y\)"),
+            (lambda: made.fit(X, Y, bacth=3), "fit: an unknown argument 'bacth'"),
+            (lambda: made.fit(X, Y, validation=3), "validation 3; expected a share above 0 and below 1"),
+            (lambda: made.fit(X, Y, validation=X), "validation that is no pair"),
+        ):
+            with self.assertRaisesRegex((arenite.Error, AttributeError), words):
+                action()
+        self.assertFalse(hasattr(net, "cuda"))
+
+    def test_works(self):
+        self.assertEqual(F.conv2d(arenite.input("x", (1, 8, 8, 1)), floats(3, 3, 1, 2), padding="valid").shape,
+                         (1, 6, 6, 2))
+        made = trainer()
+        history = made.fit(X, Y, validation=0.25)
+        self.assertEqual(history[0].validation, made.evaluate(X[32:], Y[32:]))
+        x = arenite.input("x", (3,))
+        made = arenite.compile([1 / x, x / (x + 1), x**0.5, x**-1, x ** np.float64(2), x * np.array(2.0), x ** np.int64(3)])
+        given = np.array([0.5, 2, 4], np.float32)
+        for found, expected in zip(made(given), (1 / given, given / (given + 1), given**0.5, 1 / given, given**2,
+                                                 given * 2, given**3)):
+            self.assertClose(found, expected)
+        self.assertEqual(SGD(np.float32(0.5)).lr, 0.5)
+        self.assertEqual(SGD(np.array(0.5)).lr, 0.5)
+        self.assertEqual(arenite.input("y", (np.int64(2), np.array(3))).shape, (2, 3))
+
+    def test_arrays_that_mean_more_than_their_numbers(self):
+        made = trainer()
+        masked = np.ma.masked_array(X, X > 0.5)
+
+        class Metres(np.ndarray):
+            pass
+
+        for action in (
+            lambda: made.fit(masked, Y),
+            lambda: made.fit(X, np.ma.masked_array(Y, Y > 1)),
+            lambda: made.fit([*masked], Y),
+            lambda: made.predict(masked),
+            lambda: made.predict(X.view(Metres)),
+            lambda: F.add(arenite.input("x", (42, 4)), masked),
+            lambda: arenite.parameter(masked),
+            lambda: arenite.compile_script(
+                "$1 = ConstantTensor(c, float32, [42, 4]);\nresult = $1;", {"c": masked}),
+        ):
+            with self.assertRaisesRegex(TypeError, "which means more than its numbers; expected a plain array"):
+                action()
+
+    def test_outputs_that_overlap(self):
+        x = arenite.input("x", (4,))
+        made = arenite.compile([x + 1.0, x * 2.0, x * 3.0])
+        place, given = np.zeros(12, np.float32), np.arange(4, dtype=np.float32)
+        for out in ([place[:4], place[3:7], place[8:]], [place[8:], place[:4], place[:4]],
+                    [place[4:8], place[8:], place[5:9]]):
+            with self.assertRefused("arrays for outputs"):
+                made.run({"x": given}, out=out)
+        self.assertArray(place, np.zeros(12, np.float32))
+        made.run({"x": given}, out=[place[8:], place[:4], place[4:8]])
+        self.assertArray(place, np.concatenate([given * 2, given * 3, given + 1]).astype(np.float32))
+        made.run({"x": place[:4]}, out=[place[:4], place[4:8], place[8:]])  # an input may be
+
+
+if __name__ == "__main__":
+    unittest.main()
