@@ -136,7 +136,7 @@ class Table {
     for (const char* name : {"id", "lower", "size"}) {
       if (!has(name)) {
         wrong(header_, header_.cells[0], "no column '" + std::string(name) + "'",
-              "the columns id, lower, upper (or end) and size");
+              "the columns id, lower, upper (or end) and size", separator_hint());
       }
     }
     if (has("upper") == has("end")) {
@@ -169,14 +169,27 @@ class Table {
     const auto [stop, error] = std::from_chars(field.text.data(), end, value);
     if (error != std::errc{} || stop != end || value < low || value > Problem::limit) {
       const std::string range = digits(low) + " to " + digits(Problem::limit);
-      wrong(row, field, name + " " + shown(field.text), "a whole number of " + range);
+      const std::size_t point = field.text.find_first_not_of("0", field.text.find('.') + 1);
+      const bool is_whole = field.text.find('.') != std::string::npos && point == std::string::npos;
+      wrong(row, field, name + " " + shown(field.text), "a whole number of " + range,
+            is_whole ? "without a decimal point" : "");
     }
     return value;
   }
 
-  [[noreturn]] void wrong(const Row& row, const Cell& cell, std::string found,
-                          std::string expected) const {
-    refuse(std::move(found), std::move(expected), place(where_, row.line, cell.column));
+  [[noreturn]] void wrong(const Row& row, const Cell& cell, std::string found, std::string expected,
+                          std::string hint = {}) const {
+    refuse(std::move(found), std::move(expected), place(where_, row.line, cell.column),
+           std::move(hint));
+  }
+  /// Where what spreadsheets write, too, stands between columns.
+  std::string separator_hint() const {
+    const std::string& first = header_.cells[0].text;
+    const std::size_t other = first.find_first_of(";\t|");
+    if (other == std::string::npos) return {};
+    return "commas stand between columns, no " + std::string(first[other] == '\t'  ? "tabs"
+                                                             : first[other] == ';' ? "semicolons"
+                                                                                   : "bars");
   }
 
  private:

@@ -62,6 +62,12 @@ TEST(Csv, SaysWhatIsWrongAndWhere) {
   EXPECT_ERROR("line 1, column 1: the columns 'upper' and 'end'; expected one of 'upper'",
                header("id,lower,upper,end,size"));
   EXPECT_ERROR("line 1, column 1: no column 'upper' or 'end'", header("id,lower,size"));
+  EXPECT_ERROR("size (hint: commas stand between columns, no semicolons)",
+               header("id;lower;upper;size"));
+  EXPECT_ERROR("size (hint: commas stand between columns, no tabs)",
+               header("id\tlower\tupper\tsize"));
+  EXPECT_ERROR("(hint: without a decimal point)",
+               read_csv("id,lower,upper,size\na,0,2,64.0\n", "t"));
   EXPECT_ERROR("line 1, column 5: a second column 'id'; expected each name once", header("id, id"));
 
   const auto rows = [](const std::string& text) { read_csv("id,lower,upper,size\n" + text, "t"); };

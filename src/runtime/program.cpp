@@ -3,6 +3,7 @@
 
 #include "src/base/refuse.hpp"
 #include "src/runtime/crew.hpp"
+#include "src/runtime/forked.hpp"
 #include "src/runtime/program_impl.hpp"
 
 namespace arenite::runtime {
@@ -40,6 +41,7 @@ const Program::Impl::Slot& Program::Impl::input(std::string_view name) const {
 }
 
 void* Program::input(std::string_view name, std::size_t element_bytes) {
+  refuse_forked();
   Impl& p = *impl_;
   const Impl::Slot& slot = p.input(name);
   const graph::Value& value = p.spec.graph[slot.value];
@@ -146,17 +148,20 @@ long Program::run(const RunRequest& request) {
 }
 
 void Program::wait() {
+  refuse_forked();
   impl_->drain();
   impl_->report();
 }
 
 void Program::Impl::check_whole() const {
+  refuse_forked();
   if (!broken) return;
   refuse("program '" + spec.name + "' after StarPU refused one of its tasks",
          "a program set built anew");
 }
 
 void Program::Impl::drain() noexcept {
+  if (is_forked()) return;
   for (TaskSet& s : sets) s.wait();
 }
 

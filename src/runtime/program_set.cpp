@@ -1,5 +1,6 @@
 #include <arenite/error.hpp>
 
+#include "src/runtime/forked.hpp"
 #include "src/runtime/program_impl.hpp"
 
 #include <algorithm>
@@ -35,6 +36,7 @@ int task_sets_of(const plan::StepPlan& plan) noexcept {
 ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector<ProgramSpec> specs,
                        const ProgramOptions& options)
     : impl_(std::make_unique<Impl>(kernels, settled(options, specs))) {
+  refuse_forked();
   static_cast<void>(session);  // asked for so that nobody builds programs before starting StarPU
   std::vector<const plan::StepPlan*> plans;
   for (const ProgramSpec& spec : specs) {
@@ -56,7 +58,10 @@ ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector
   if (const auto request = capture_request()) impl_->begin_capture(*request);
 }
 
-ProgramSet::~ProgramSet() = default;
+/// A child leaves it all: others' locks may be held for ever there.
+ProgramSet::~ProgramSet() {
+  if (is_forked()) static_cast<void>(impl_.release());
+}
 
 ProgramSet::Impl::~Impl() {
   for (const auto& program : programs) program->impl_->drain();
@@ -242,6 +247,7 @@ void ProgramSet::Impl::check_fits(const ProgramSpec& spec) const {
 }
 
 Program& ProgramSet::add(ProgramSpec spec) {
+  refuse_forked();
   if (has(spec.name)) fail({.found = "a second program '" + spec.name + "'", .expected = "one"});
   if (impl_->options.verify) {
     plan::verify_step(spec.graph, spec.schedule, spec.plan);

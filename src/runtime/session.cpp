@@ -9,6 +9,7 @@
 #include "src/runtime/device.hpp"
 #include "src/runtime/device_choice.hpp"
 #include "src/runtime/environment.hpp"
+#include "src/runtime/forked.hpp"
 #include "src/runtime/idle.hpp"
 #include "src/runtime/measurements.hpp"
 #include "src/runtime/starpu.hpp"
@@ -182,6 +183,7 @@ void start(Shared& s, int workers, const std::vector<int>& chosen, std::int64_t 
     }
     starpu_execute_on_each_worker(flush_denormals, nullptr, STARPU_CPU);
     idle_watch().start();
+    mark_forks(true);
   } catch (...) {
     s.devices.clear();
     s.spaces.clear();
@@ -213,6 +215,7 @@ Counters counters() noexcept {
 int cpu_workers() { return wanted_workers({.device = {}}, 0, true); }
 
 Session::Session(const SessionOptions& options) {
+  refuse_forked();
   Shared& s = shared();
   const std::lock_guard lock(s.mutex);
   if (options.device_memory < 0) {
@@ -241,9 +244,11 @@ Session::Session(const SessionOptions& options) {
 }
 
 Session::~Session() {
+  if (is_forked()) return;  // it is the other process's
   Shared& s = shared();
   const std::lock_guard lock(s.mutex);
   if (--s.users > 0) return;
+  mark_forks(false);
   idle_watch().stop();
   s.spaces.clear();
   s.devices.clear();
