@@ -18,6 +18,7 @@ from cli_testing import run, start, train
 
 # 20 steps an epoch, the last of them on a remainder.
 NETWORK = ("--model", "lenet5", "--limit", "950", "--batch", "48", "--lr", "0.05")
+LONG = 400  # epochs, of which there is time to see one; sanitizers are a hundred times as slow
 SHA = re.compile(r"weights sha256: ([0-9a-f]{64})")
 
 
@@ -81,8 +82,10 @@ class Checkpoints(SavedRuns):
 
     def test_interrupted(self):
         """The step ends, and the run is saved: status 130."""
-        expected = self.expected(400)
-        process = start(*NETWORK, "--epochs", "400", "--save", self.file)
+        if cli_testing.SANITIZER:
+            self.skipTest("so many epochs take minutes")
+        expected = self.expected(LONG)
+        process = start(*NETWORK, "--epochs", str(LONG), "--save", self.file)
         for line in process.stdout:
             if line.startswith("epoch 3/"):
                 break
@@ -91,12 +94,12 @@ class Checkpoints(SavedRuns):
         self.assertEqual(process.returncode, 130, error)
         steps = re.search(r"^saved .* at step (\d+)$", out, re.MULTILINE)
         self.assertEqual(int(steps[1]), self.shown()["run"]["steps"])
-        self.assertLess(int(steps[1]), 400 * 20)
-        done = train(*NETWORK, "--epochs", "400", "--resume", self.file)
+        self.assertLess(int(steps[1]), LONG * 20)
+        done = train(*NETWORK, "--epochs", str(LONG), "--resume", self.file)
         self.assertEqual(self.sha(done), expected)
         self.assertRegex(done.stdout, rf"goes on from {self.file}: step {steps[1]}, \d+ epochs done\n")
-        self.assertNotIn("epoch 1/400", done.stdout)
-        self.assertIn("epoch 400/400", done.stdout)
+        self.assertNotIn(f"epoch 1/{LONG}", done.stdout)
+        self.assertIn(f"epoch {LONG}/{LONG}", done.stdout)
         # A run that is over has nothing left to do.
         train(*NETWORK, "--epochs", "2", "--save", self.file)
         again = train(*NETWORK, "--epochs", "2", "--resume", self.file)
@@ -179,9 +182,11 @@ class RefusedFiles(SavedRuns):
         self.assertEqual(os.listdir(disk), ["run.st"])
 
     def test_folder_that_goes_away(self):
+        if cli_testing.SANITIZER:
+            self.skipTest("so many epochs take minutes")
         folder = self.root / "gone"
         folder.mkdir()
-        process = start(*NETWORK, "--epochs", "400", "--save", str(folder / "run.st"), "--save-every", "1epochs")
+        process = start(*NETWORK, "--epochs", str(LONG), "--save", str(folder / "run.st"), "--save-every", "1epochs")
         for line in process.stdout:
             if line.startswith("saved "):
                 break
