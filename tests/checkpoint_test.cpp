@@ -246,6 +246,23 @@ TEST_F(CheckpointTest, WhatARunSaysIsCheckedToo) {
   EXPECT_EQ(say(R"({"steps":-1,"position":1,"epochs":0,"done":2)" + rest).substr(0, 20),
             "F, place, steps: -1;");
   EXPECT_NE(say(R"({"steps":3,"position":1,"epochs":1e99,"done":2)" + rest), "(no error)");
+  // What no epoch of this data can be at.
+  network.trainer.fit(drawn().train, {.epochs = 1});
+  network.trainer.save(file());
+  {
+    const io::TensorFile saved(file());
+    train::Checkpoint found = train::checkpoint_of(saved, "F");
+    for (const std::int64_t done : {5, 137, 144, 1'000'000}) {
+      found.place.done = done;
+      const fs::path other = folder / "other.st";
+      io::save_tensors(other, saved.tensors(), train::metadata_of(found));
+      Network same(with(optim::sgd({.lr = 0.02f})), "mlp");
+      same.trainer.resume(other);
+      EXPECT_EQ(error_of([&] { same.trainer.fit(drawn().train, {.epochs = 1}); }),
+                "the run that is resumed: " + std::to_string(done) +
+                    " samples done of an epoch of 141; expected whole batches of 16");
+    }
+  }
   EXPECT_NE(say("[]"), "(no error)");
   EXPECT_NE(say("{"), "(no error)");
   io::save_tensors(file(), {});

@@ -20,7 +20,7 @@ from .model import Model, saved_text
 from .options import Options
 from .plan import Plan
 from .progress import Epoch, Evaluation, Progress
-from .rules import integer, is_number
+from .rules import integer, is_integer, is_number
 from .session import Session
 from .optim import Average, Group
 from .tensor import Tensor, input
@@ -421,13 +421,15 @@ class Trainer:
         ends in the bits of a run that was never interrupted.
         """
         text = saved_text(path, _PLACE)
-        said = {} if text is None else json.loads(text)
-        sample, target = said.get("sample"), said.get("target")
-        if self._sample is None and sample is not None:
-            self._sample = tuple(sample)
-        if self._target is None and target is not None:
-            self._target = tuple(target[0]), target[1]
-        self._model(self._most).load(path)
+        said = {} if text is None else _said(path, text)
+        before = self._sample, self._target
+        self._sample = before[0] or said.get("sample")
+        self._target = before[1] or said.get("target")
+        try:
+            self._model(self._most).load(path)
+        except Exception:
+            self._sample, self._target = before
+            raise
         self._place = _Place.of(said)
 
     def _sums(self, found: Dict[str, np.ndarray], count: int) -> Any:
@@ -440,6 +442,35 @@ class Trainer:
 
 
 _PLACE = "trainer"  # what a file says of one
+
+
+def _said(path: Any, text: str) -> Dict[str, Any]:
+    """As `save` has it, with the types that it has."""
+
+    def count(value: Any) -> int:
+        if not is_integer(value) or value < 0:
+            raise ValueError
+        return int(value)
+
+    try:
+        said = json.loads(text)
+        sums = [np.nan if one is None else float(one) for one in said["sums"]]
+        if len(sums) != 3:
+            raise ValueError
+        sample, target = said["sample"], said["target"]
+        return {
+            "epochs": count(said["epochs"]),
+            "done": count(said["done"]),
+            "count": count(said["count"]),
+            "seed": None if said["seed"] is None else count(said["seed"]),
+            "sums": np.array(sums),
+            "sample": None if sample is None else check_shape(sample, "sample"),
+            "target": None if target is None else (check_shape(target[0], "target"), str(target[1])),
+        }
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        raise InvalidError(
+            f"{path}: what it says of a trainer, {text[:80]!r}; expected what Trainer.save writes"
+        ) from None
 
 
 class _Place:
@@ -477,7 +508,6 @@ class _Place:
         place = cls()
         for name in vars(place):
             setattr(place, name, said.get(name, getattr(place, name)))
-        place.sums = np.array([np.nan if one is None else one for one in place.sums])
         return place
 
 

@@ -116,6 +116,11 @@ class Runs(testing.TestCase):
             with self.assertRaises(arenite.InvalidError):
                 other.load(self.file)
             self.assertEqual(other.epochs, 0)
+        for text in "{", "[]", '{"epochs": 1}', "3", '{"epochs": -1, "done": 0, "sums": [0, 0, 0], "count": 1}':
+            model.save_with(self.file, "trainer", text)
+            with self.assertRefused(f"{self.file}: what it says of a trainer, {text!r}; expected"):
+                other.load(self.file)
+        self.assertIsNone(other._sample)
         with self.assertRefused("'cut.st\\x00.png'; expected a text without a character 0"):
             one.save("cut.st\0.png")
         self.assertFalse(os.path.exists("cut.st"))

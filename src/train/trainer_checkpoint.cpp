@@ -93,6 +93,11 @@ void Trainer::Impl::begin(const Epochs& begun) {
   if (continues) {
     of_epochs = facts_of(begun);
     expect_same(of_epochs, *continues, "the run that is resumed");
+    const std::int64_t count = begun.split.count;
+    if (place.done != count && (place.done > count || place.done % options.batch != 0)) {
+      refuse(std::to_string(place.done) + " samples done of an epoch of " + std::to_string(count),
+             "whole batches of " + std::to_string(options.batch), "the run that is resumed");
+    }
   } else if (epochs != begun) {
     place.done = 0;
     place.sums = {};
