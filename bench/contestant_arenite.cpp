@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 namespace arenite::bench {
 namespace {
@@ -58,7 +59,7 @@ class Arenite : public Contestant {
     one.progress_seconds = 0;
     one.on_progress = [&](const train::Progress&) { stop = true; };
     one.stop = &stop;
-    trainer_.fit(train_, one);
+    begun_ = trainer_.fit(train_, one).train.samples % train_.count;
   }
 
   Turn run(double seconds) override {
@@ -70,7 +71,9 @@ class Arenite : public Contestant {
     const Timer timer(stop, seconds);
     do {
       const train::Metrics now = trainer_.fit(train_, epoch).train;
-      if (now.samples > 0) turn.samples += now.samples, turn.loss = now.loss;
+      // An epoch that was stopped is gone on with.
+      turn.samples += now.samples - std::exchange(begun_, now.samples % train_.count);
+      if (now.samples > 0) turn.loss = now.loss;
     } while (!stop);
     turn.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     return turn;
@@ -82,8 +85,9 @@ class Arenite : public Contestant {
     profiled.profile_steps = 1000;
     profiled.stop = &stop;
     const Timer timer(stop, seconds);
-    const auto report = trainer_.fit(train_, profiled).profile;
-    return report ? parse_json(runtime::to_json(*report)) : Json();
+    const train::EpochReport report = trainer_.fit(train_, profiled);
+    begun_ = report.train.samples % train_.count;
+    return report.profile ? parse_json(runtime::to_json(*report.profile)) : Json();
   }
 
   std::string version() const override { return "Arenite on " + starpu_; }
@@ -103,7 +107,8 @@ class Arenite : public Contestant {
   const data::Split train_;
   runtime::Session session_;
   train::Trainer trainer_;
-  bool chosen_;  // kernels, by measurement
+  bool chosen_;             // kernels, by measurement
+  std::int64_t begun_ = 0;  // samples of an epoch that has not ended
   /// "StarPU 1.3.10"
   const std::string starpu_ = session_.description().substr(0, session_.description().find(','));
 };

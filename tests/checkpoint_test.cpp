@@ -241,7 +241,8 @@ TEST_F(CheckpointTest, WhatARunSaysIsCheckedToo) {
     const io::TensorFile said(file());
     return error_of([&] { train::checkpoint_of(said, "F"); });
   };
-  const std::string rest = R"(,"sums":[0,null],"best_loss":1,"validations":0,"since_best":0})";
+  const std::string rest =
+      R"(,"seconds":0,"sums":[0,null],"best_loss":1,"validations":0,"since_best":0})";
   EXPECT_EQ(say(R"({"steps":3,"position":1,"epochs":0,"done":2)" + rest), "(no error)");
   EXPECT_EQ(say(R"({"steps":-1,"position":1,"epochs":0,"done":2)" + rest).substr(0, 20),
             "F, place, steps: -1;");

@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -216,7 +217,7 @@ int run_train(const TrainArguments& a) {
   flush_output();
   plans.write(trainer.step_plan());
 
-  double training_seconds = 0;
+  double training_seconds = 0, trained_steps = 0;  // of all epochs that have an end here
   std::optional<double> first_step;
   const runtime::Counters before = runtime::counters();
   train::FitOptions fit{.epochs = std::max(a.epochs - done, 0),
@@ -240,6 +241,8 @@ int run_train(const TrainArguments& a) {
     epoch.epoch += done;
     report->epoch(epoch);
     training_seconds += epoch.train.seconds;
+    trained_steps +=
+        std::ceil(static_cast<double>(epoch.train.samples) / static_cast<double>(batch));
     if (log) log->epoch(epoch);
     checkpoints.epoch(epoch, trainer, *report);
   };
@@ -256,15 +259,15 @@ int run_train(const TrainArguments& a) {
   if (cut_short) report->interrupted(trainer.steps());
   const double accuracy =
       last.validation ? last.validation->accuracy : trainer.evaluate(data.test).accuracy;
-  const auto steps = static_cast<double>(trainer.steps() - done_steps);
-  const TrainingEnd end{.test_accuracy = accuracy,
-                        .weights_sha256 = trainer.weights_sha256(),
-                        .steps = trainer.steps(),
-                        .steps_per_second = training_seconds > 0 ? steps / training_seconds : 0,
-                        .first_step_seconds = first_step,
-                        .peak_rss = peak_rss_bytes(),
-                        .costs = trainer.costs(),
-                        .since = difference(runtime::counters(), before)};
+  const TrainingEnd end{
+      .test_accuracy = accuracy,
+      .weights_sha256 = trainer.weights_sha256(),
+      .steps = trainer.steps(),
+      .steps_per_second = training_seconds > 0 ? trained_steps / training_seconds : 0,
+      .first_step_seconds = first_step,
+      .peak_rss = peak_rss_bytes(),
+      .costs = trainer.costs(),
+      .since = difference(runtime::counters(), before)};
   checkpoints.end(trainer, *report);
   if (log) log->end(end);
   if (a.profile) report->profile(last.profile);

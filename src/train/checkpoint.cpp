@@ -21,6 +21,7 @@ constexpr const char* steps_name = "steps";
 constexpr const char* drawn_name = "position";
 constexpr const char* epochs_name = "epochs";
 constexpr const char* done_name = "done";
+constexpr const char* seconds_name = "seconds";
 constexpr const char* sums_name = "sums";
 constexpr const char* best_name = "best_loss";
 constexpr const char* validations_name = "validations";
@@ -44,13 +45,10 @@ Json object_of(const Facts& facts) {
 }
 
 Json object_of(const RunPlace& place) {
-  return {{steps_name, place.steps},
-          {drawn_name, place.drawn},
-          {epochs_name, place.epochs},
-          {done_name, place.done},
-          {sums_name, Json::list(place.sums[0], place.sums[1])},
-          {best_name, place.best_loss},
-          {validations_name, place.validations},
+  return {{steps_name, place.steps},     {drawn_name, place.drawn},
+          {epochs_name, place.epochs},   {done_name, place.done},
+          {seconds_name, place.seconds}, {sums_name, Json::list(place.sums[0], place.sums[1])},
+          {best_name, place.best_loss},  {validations_name, place.validations},
           {since_name, place.since}};
 }
 
@@ -128,6 +126,7 @@ Checkpoint checkpoint_of(const io::TensorFile& file, const std::string& where) {
                     .drawn = said[drawn_name].integer(0, most),
                     .epochs = static_cast<int>(said[epochs_name].integer(0, most_epochs)),
                     .done = said[done_name].integer(0, most),
+                    .seconds = said[seconds_name].duration(),
                     .sums = {number_of(sums[std::size_t{0}]), number_of(sums[std::size_t{1}])},
                     .best_loss = number_of(said[best_name]),
                     .validations = static_cast<int>(said[validations_name].integer(0, most_epochs)),

@@ -23,9 +23,17 @@ struct RunPlace {
   std::int64_t drawn = 0;          ///< samples, by all steps of training
   int epochs = 0;                  ///< done
   std::int64_t done = 0;           ///< samples of the next one
+  double seconds = 0;              ///< that these took
   std::array<double, 2> sums{};    ///< of these: their losses, and how many were right
   double best_loss = 0;            ///< of a validation
   int validations = 0, since = 0;  ///< how many there were; and since the best one
+
+  /// No sample of the next epoch is done.
+  void begin_epoch() {
+    done = 0;
+    seconds = 0;
+    sums = {};
+  }
 
   friend bool operator==(const RunPlace&, const RunPlace&) = default;
 };

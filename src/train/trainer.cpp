@@ -210,8 +210,7 @@ std::int64_t Trainer::Impl::trained(SplitPrograms& of, const Breaks& breaks) {
   try {
     return run(of, breaks, place.done);
   } catch (...) {
-    place.done = 0;
-    place.sums = {};
+    place.begin_epoch();
     throw;
   }
 }
@@ -279,15 +278,22 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
                       std::min(options.profile_steps, static_cast<long>(train.count / of.batch)));
     }
     const Timer timer;
+    const double before = self.place.seconds;
+    const auto seconds = [&] { return before + timer.seconds(); };
     Impl::Breaks breaks{.stop = options.stop,
                         .save_seconds = options.save_seconds,
-                        .save_steps = options.save_steps,
-                        .save = options.on_save};
+                        .save_steps = options.save_steps};
+    if (options.on_save) {
+      breaks.save = [&] {
+        self.place.seconds = seconds();
+        options.on_save();
+      };
+    }
     if (epoch == 0) breaks.first_step = options.on_first_step;
     if (options.on_progress) {
       breaks.seconds = options.progress_seconds;
       breaks.pause = [&](std::int64_t samples) {
-        const Metrics now = self.metrics(samples, timer.seconds());
+        const Metrics now = self.metrics(samples, seconds());
         options.on_progress({.epoch = epoch,
                              .epochs = options.epochs,
                              .done = samples,
@@ -298,13 +304,13 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
       };
     }
     const std::int64_t done = self.trained(of, breaks);
-    report = {.epoch = epoch, .train = self.metrics(done, timer.seconds()), .validation = {}};
+    report = {.epoch = epoch, .train = self.metrics(done, seconds()), .validation = {}};
     if (profile) report.profile = profile->take();
     if (done == train.count) {
-      self.place.done = 0;
-      self.place.sums = {};
+      self.place.begin_epoch();
       ++self.place.epochs;
     } else {
+      self.place.seconds = report.train.seconds;
       self.keep_sums();
     }
     if (options.validation) report.validation = evaluate(*options.validation);

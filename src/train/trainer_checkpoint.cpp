@@ -99,8 +99,7 @@ void Trainer::Impl::begin(const Epochs& begun) {
              "whole batches of " + std::to_string(options.batch), "the run that is resumed");
     }
   } else if (epochs != begun) {
-    place.done = 0;
-    place.sums = {};
+    place.begin_epoch();
   }
   continues.reset();
   epochs = begun;

@@ -91,7 +91,9 @@ struct Progress {
 
 struct EpochReport {
   int epoch = 0;  ///< from 0
-  Metrics train;  ///< on the batches as they pass
+  /// On the batches as they pass, and the seconds of training them; of an epoch that was stopped
+  /// and gone on with, all of them.
+  Metrics train;
   std::optional<Metrics> validation;
   /// The validation's loss is below those of all epochs before, whole ones.
   bool best = false;
