@@ -14,10 +14,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 import numpy as np
 
 from . import functional as F
+from . import habits
 from .errors import InvalidError, InvalidTypeError
 from .graph import BUFFER, Data
 from .interop import borrow
-from .rules import integer, is_number, missing, pair
+from .rules import integer, is_number, pair
 from .tensor import Parameter, Tensor, TensorLike, as_tensor, buffer, frozen, parameter
 
 _generator = np.random.default_rng(0)
@@ -56,22 +57,6 @@ def _owned(place: Place, value: Any) -> Iterator[Tuple[Place, Any]]:
             yield from _owned((*place, str(key)), item)
 
 
-_INSTEAD = {
-    "train": "fit and step train, predict and evaluate do not: nothing is to be switched",
-    "eval": "fit and step train, predict and evaluate do not: nothing is to be switched",
-    "to": "arenite.Session(device=…), or compile(…, device=…), says where it runs",
-    "cuda": "arenite.Session(device='cuda')",
-    "cpu": "arenite.Session(device='cpu')",
-    "zero_grad": "gradients are each step's own: nothing is to be set to zero",
-    "half": "compute='bfloat16' of arenite.compile and arenite.Trainer",
-    "bfloat16": "compute='bfloat16' of arenite.compile and arenite.Trainer",
-    "modules": "attributes that are modules are its own: vars(module)",
-    "children": "attributes that are modules are its own: vars(module)",
-    "register_buffer": "self.name = arenite.buffer(…)",
-    "register_parameter": "self.name = arenite.parameter(…)",
-}
-
-
 class Module:
     """What has parameters and a `forward`: a function from tensors to tensors that may be applied
     many times.
@@ -81,7 +66,7 @@ class Module:
     """
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(missing(self, name, _INSTEAD))
+        raise AttributeError(habits.missing(self, name, habits.MODULE))
 
     def forward(self, *tensors: Any) -> Any:
         raise NotImplementedError(

@@ -7,9 +7,10 @@ attributes: `Optimizer("adam", 0.001, beta1=0.9)` is what `Adam(0.001)` makes.
 import re
 from typing import Any, Dict, Optional, Tuple
 
+from . import habits
 from .calls import Name, WrittenName, quote
 from .errors import InvalidError, InvalidTypeError
-from .rules import integer, is_number, missing
+from .rules import integer, is_number
 
 
 def _number(
@@ -36,16 +37,6 @@ def _number_or_steps(what: str, value: Any) -> Any:
     return _number(what, value)
 
 
-_INSTEAD = {
-    "step": "trainer.step(x, y), or model.train_step(…), is a step and its gradients",
-    "zero_grad": "gradients are each step's own: nothing is to be set to zero",
-    "param_groups": "groups=[optim.Group(…)] of arenite.Trainer, and trainer.learning_rate",
-    "state_dict": "trainer.save(path) keeps its states with the parameters",
-    "load_state_dict": "trainer.load(path)",
-    "add_param_group": "groups=[optim.Group(…)] of arenite.Trainer",
-}
-
-
 class Optimizer:
     """Any optimizer that there is as an operator, by its name and the numbers that it has."""
 
@@ -60,7 +51,7 @@ class Optimizer:
         return super().__new__(cls)
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(missing(self, name, _INSTEAD))
+        raise AttributeError(habits.missing(self, name, habits.OPTIMIZER))
 
     def __init__(self, operator: str, /, lr: float, **numbers: float):
         others = {"learning_rate", "schedule", "clip_norm", "clip_value", "check_loss"}

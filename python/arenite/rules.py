@@ -2,7 +2,7 @@
 tensors, the library checks.
 """
 
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, List, Optional, Tuple
 
 import numpy as np
 
@@ -11,12 +11,6 @@ from .sizes import whole
 
 if TYPE_CHECKING:
     from typing import TypeGuard  # from Python 3.10 on
-
-
-def missing(owner: Any, name: str, instead: Mapping[str, str]) -> str:
-    """Of an attribute that there is not; what PyTorch has of this name is written otherwise."""
-    hint = f" (hint: {instead[name]})" if name in instead else ""
-    return f"{type(owner).__name__!r} object has no attribute {name!r}{hint}"
 
 
 def text(tensor: Any) -> str:

@@ -14,13 +14,15 @@ from . import nn
 from .batches import Batches, Graph
 from .errors import InvalidError, InvalidTypeError
 from .graph import INPUT, check_shape
+from .habits import refuse_habit
 from .interop import as_array, borrow, exact
 from .layers import CrossEntropy
 from .model import Model, saved_text
 from .options import Options
+from .place import PLACE, Place, means, said_of, set_apart
 from .plan import Plan
 from .progress import Epoch, Evaluation, Progress
-from .rules import integer, is_integer, is_number
+from .rules import integer
 from .session import Session
 from .optim import Average, Group
 from .tensor import Tensor, input
@@ -72,7 +74,7 @@ class Trainer:
         **options: Any,
     ):
         for name in options:
-            _refuse_habit("Trainer", name)
+            refuse_habit("Trainer", name)
         Options(**options)  # which refuses what there is not
         if not callable(module) or not hasattr(module, "named_parameters"):
             raise InvalidTypeError(f"module {module!r}; expected an arenite.nn.Module")
@@ -129,7 +131,7 @@ class Trainer:
         self._evaluated = self._batches_of(self._evaluation)
         self._predicted = self._batches_of(self._prediction)
         self._newest: Optional[Model] = None  # has the current state
-        self._place = _Place()
+        self._place = Place()
 
     # ---- models
 
@@ -321,7 +323,7 @@ class Trainer:
         for begin, end in self._batches(len(x), self.batch):
             batch = x[begin:end], y[begin:end]
             sums += self._sums(self._run(self._evaluated, averaged, *batch), end - begin)
-        return _means(sums)
+        return means(sums)
 
     def predict(self, x: Any, averaged: bool = False) -> np.ndarray:
         """What the module returns for any number of samples.
@@ -358,12 +360,12 @@ class Trainer:
         Ctrl-C leaves the trainer as the last whole step did.
         """
         for name in others:
-            _refuse_habit("fit", name)
+            refuse_habit("fit", name)
             raise InvalidTypeError(f"fit: an unknown argument {name!r}")
         x = self._samples(x)
         y = self._targets(y, len(x))
         epochs = integer("epochs", epochs)
-        x, y, validation = _set_apart(x, y, validation)
+        x, y, validation = set_apart(x, y, validation)
         if len(x) == 0 or epochs < 1:
             raise InvalidError(
                 f"{epochs} epochs of {len(x)} samples; expected at least one of both"
@@ -383,7 +385,7 @@ class Trainer:
                 place.sums += self._sums(self._step(x[chosen], y[chosen]), end - begin)
                 place.done = end
                 line.show(epoch, end, place.sums[0] / place.sums[2])
-            found = _means(place.sums)
+            found = means(place.sums)
             place.next()
             checked = None if validation is None else self.evaluate(*validation)
             history.append(Epoch(*found, checked, time.perf_counter() - began))
@@ -412,7 +414,7 @@ class Trainer:
     def save(self, path: Any) -> None:
         """Parameters, the optimizer's state, buffers, and how far `fit` is, in one file."""
         model = self._model(self._most)
-        model.save_with(path, _PLACE, json.dumps({
+        model.save_with(path, PLACE, json.dumps({
             **self._place.said(), "sample": self._sample, "target": self._target
         }))
 
@@ -420,8 +422,8 @@ class Trainer:
         """What `save` wrote, for the same module and optimizer: `fit` goes on where it was, and
         ends in the bits of a run that was never interrupted.
         """
-        text = saved_text(path, _PLACE)
-        said = {} if text is None else _said(path, text)
+        text = saved_text(path, PLACE)
+        said = {} if text is None else said_of(path, text)
         before = self._sample, self._target
         self._sample = before[0] or said.get("sample")
         self._target = before[1] or said.get("target")
@@ -430,7 +432,7 @@ class Trainer:
         except Exception:
             self._sample, self._target = before
             raise
-        self._place = _Place.of(said)
+        self._place = Place.of(said)
 
     def _sums(self, found: Dict[str, np.ndarray], count: int) -> Any:
         """Of a batch's samples: their losses, how many are classified correctly, and of how many:
@@ -441,123 +443,5 @@ class Trainer:
         return np.array([found["loss"].item() * count, np.nan, count])
 
 
-_PLACE = "trainer"  # what a file says of one
-
-
-def _said(path: Any, text: str) -> Dict[str, Any]:
-    """As `save` has it, with the types that it has."""
-
-    def count(value: Any) -> int:
-        if not is_integer(value) or value < 0:
-            raise ValueError
-        return int(value)
-
-    try:
-        said = json.loads(text)
-        sums = [np.nan if one is None else float(one) for one in said["sums"]]
-        if len(sums) != 3:
-            raise ValueError
-        sample, target = said["sample"], said["target"]
-        return {
-            "epochs": count(said["epochs"]),
-            "done": count(said["done"]),
-            "count": count(said["count"]),
-            "seed": None if said["seed"] is None else count(said["seed"]),
-            "sums": np.array(sums),
-            "sample": None if sample is None else check_shape(sample, "sample"),
-            "target": None if target is None else (check_shape(target[0], "target"), str(target[1])),
-        }
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
-        raise InvalidError(
-            f"{path}: what it says of a trainer, {text[:80]!r}; expected what Trainer.save writes"
-        ) from None
-
-
-class _Place:
-    """How far `fit` is."""
-
-    def __init__(self) -> None:
-        self.epochs = 0  # done
-        self.done = 0  # samples of the next one
-        self.sums = np.zeros(3)  # of these
-        self.count = 0  # samples of an epoch
-        self.seed: Optional[int] = None  # of their order; none: they are taken as they are
-
-    def begin(self, count: int, seed: Optional[int]) -> None:
-        """Goes on with an epoch that was begun like this."""
-        if (self.count, self.seed) != (count, seed):
-            self.done, self.sums = 0, np.zeros(3)
-        self.count, self.seed = count, seed
-
-    def order(self) -> Optional[np.ndarray]:
-        """Of the next epoch, the same whoever asks."""
-        if self.seed is None:
-            return None
-        return np.random.default_rng((self.seed, self.epochs)).permutation(self.count)
-
-    def next(self) -> None:
-        self.epochs += 1
-        self.done, self.sums = 0, np.zeros(3)
-
-    def said(self) -> Dict[str, Any]:
-        sums = [None if np.isnan(one) else one for one in self.sums.tolist()]
-        return {**vars(self), "sums": sums}
-
-    @classmethod
-    def of(cls, said: Dict[str, Any]) -> "_Place":
-        place = cls()
-        for name in vars(place):
-            setattr(place, name, said.get(name, getattr(place, name)))
-        return place
-
-
-_HABITS = {
-    "batch_size": "batch=64 of arenite.Trainer",
-    "validation_data": "validation=(x, y)",
-    "validation_split": "validation=0.1",
-    "verbose": "progress=True or False",
-    "lr": "optim.SGD(lr=0.01), and trainer.learning_rate",
-    "learning_rate": "optim.SGD(lr=0.01), and trainer.learning_rate",
-    "epochs": "trainer.fit(x, y, epochs=10)",
-    "num_epochs": "trainer.fit(x, y, epochs=10)",
-    "max_epochs": "trainer.fit(x, y, epochs=10)",
-    "criterion": "loss=",
-    "loss_fn": "loss=",
-    "scheduler": "schedule=optim.Cosine(…) of arenite.Trainer",
-    "lr_scheduler": "schedule=optim.Cosine(…) of arenite.Trainer",
-    "weight_decay": "optim.SGD(lr=0.01, weight_decay=1e-4)",
-    "momentum": "optim.SGD(lr=0.01, momentum=0.9)",
-    "gradient_accumulation_steps": "accumulate=4",
-    "max_norm": "clip_norm=1.0",
-}
-
-
-def _refuse_habit(where: str, name: str) -> None:
-    """What others call so."""
-    if name in _HABITS:
-        raise InvalidTypeError(f"{where}: no argument {name!r} (hint: {_HABITS[name]})")
-
-
 def _batch_of(sample: Tuple[int, ...]) -> str:
     return f"[{', '.join(['N', *map(str, sample)])}]"
-
-
-def _set_apart(x: np.ndarray, y: np.ndarray, validation: Any) -> Tuple[np.ndarray, np.ndarray, Any]:
-    """What is trained on, and what is evaluated."""
-    if is_number(validation):
-        if not 0 < validation < 1:
-            raise InvalidError(f"validation {validation}; expected a share above 0 and below 1")
-        kept = len(x) - max(1, round(len(x) * float(validation)))
-        return x[:kept], y[:kept], (x[kept:], y[kept:])
-    if validation is not None and not (
-        isinstance(validation, (tuple, list)) and len(validation) == 2
-    ):
-        raise InvalidTypeError(
-            "validation that is no pair; expected (x, y), or a share of the samples, as 0.1"
-        )
-    return x, y, validation
-
-
-def _means(sums: np.ndarray) -> Evaluation:
-    loss, accuracy = (sums[:2] / sums[2]).tolist()
-    return Evaluation(loss, None if np.isnan(accuracy) else accuracy)
