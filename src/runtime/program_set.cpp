@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 
 namespace arenite::runtime {
 
@@ -58,9 +59,11 @@ ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector
   if (const auto request = capture_request()) impl_->begin_capture(*request);
 }
 
-/// A child leaves it all: others' locks may be held for ever there.
+/// A child leaves it all where it is: others' locks may be held for ever there.
 ProgramSet::~ProgramSet() {
-  if (is_forked()) static_cast<void>(impl_.release());
+  if (!is_forked()) return;
+  static auto& left = *new std::vector<std::unique_ptr<Impl>>;
+  left.push_back(std::move(impl_));
 }
 
 ProgramSet::Impl::~Impl() {
