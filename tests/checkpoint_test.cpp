@@ -8,8 +8,10 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -154,6 +156,45 @@ TEST_F(CheckpointTest, SavesBetweenStepsAndSaysWhatWasBest) {
   EXPECT_EQ(other.trainer.weights_sha256(), trained);
 }
 
+/// Programs that only evaluate have no optimizer state: it waits for those that train.
+TEST_F(CheckpointTest, MayBeEvaluatedBeforeItTrains) {
+  Network whole;
+  whole.trainer.fit(drawn().train, {.epochs = 1});
+  whole.trainer.save(file());
+  const double tested = whole.trainer.evaluate(drawn().test).loss;
+  whole.trainer.fit(drawn().train, {.epochs = 1});
+  const fs::path copy = folder / "copy.st";
+  for (const bool first : {true, false}) {
+    Network other;
+    if (first) other.trainer.evaluate(drawn().test);
+    other.trainer.resume(file());
+    EXPECT_EQ(other.trainer.evaluate(drawn().test).loss, tested);
+    other.trainer.save(copy);
+    const io::TensorFile a(file()), b(copy);
+    ASSERT_EQ(a.tensors().size(), b.tensors().size());
+    for (const io::NamedTensor& tensor : a.tensors())
+      EXPECT_TRUE(std::ranges::equal(tensor.bytes, b.find(tensor.name)->bytes)) << tensor.name;
+    other.trainer.fit(drawn().train, {.epochs = 1});
+    EXPECT_EQ(other.trainer.weights_sha256(), whole.trainer.weights_sha256());
+    EXPECT_ERROR("weights taken by a run that has begun", other.trainer.take_weights(file()));
+  }
+}
+
+TEST_F(CheckpointTest, SavesAfterSecondsThatAreLongerThanAnEpoch) {
+  Network network(with(optim::sgd({.lr = 0.02f})), "mlp");
+  int saved = 0;
+  train::FitOptions how{.epochs = 400, .save_seconds = 0.05};
+  how.on_save = [&] { ++saved; };
+  const auto begin = std::chrono::steady_clock::now();
+  network.trainer.fit(drawn().train, how);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_GE(saved, took.count() >= 0.2 ? 2 : 0);
+  EXPECT_LE(saved, took.count() / 0.05 + 1);
+  how = {.epochs = 1};
+  how.on_save = [&] { ADD_FAILURE() << "nobody has asked for it"; };
+  network.trainer.fit(drawn().train, how);
+}
+
 TEST_F(CheckpointTest, EndsWithoutPatience) {
   Network network(with(optim::sgd({.lr = 0})), "mlp");  // no epoch is better than the first
   int epochs = 0;
@@ -237,15 +278,17 @@ TEST_F(CheckpointTest, ADamagedFileIsRefusedAndChangesNothing) {
 TEST_F(CheckpointTest, WhatARunSaysIsCheckedToo) {
   Network network(with(optim::sgd({.lr = 0.02f})), "mlp");
   const auto say = [&](const std::string& place) {
-    io::save_tensors(file(), {}, {{"identity", "{}"}, {"numerics", "{}"}, {"place", place}});
+    io::save_tensors(
+        file(), {},
+        {{"arenite.identity", "{}"}, {"arenite.numerics", "{}"}, {"arenite.place", place}});
     const io::TensorFile said(file());
     return error_of([&] { train::checkpoint_of(said, "F"); });
   };
   const std::string rest =
       R"(,"seconds":0,"sums":[0,null],"best_loss":1,"validations":0,"since_best":0})";
   EXPECT_EQ(say(R"({"steps":3,"position":1,"epochs":0,"done":2)" + rest), "(no error)");
-  EXPECT_EQ(say(R"({"steps":-1,"position":1,"epochs":0,"done":2)" + rest).substr(0, 20),
-            "F, place, steps: -1;");
+  EXPECT_EQ(say(R"({"steps":-1,"position":1,"epochs":0,"done":2)" + rest).substr(0, 28),
+            "F, arenite.place, steps: -1;");
   EXPECT_NE(say(R"({"steps":3,"position":1,"epochs":1e99,"done":2)" + rest), "(no error)");
   // What no epoch of this data can be at.
   network.trainer.fit(drawn().train, {.epochs = 1});
@@ -267,9 +310,10 @@ TEST_F(CheckpointTest, WhatARunSaysIsCheckedToo) {
   EXPECT_NE(say("[]"), "(no error)");
   EXPECT_NE(say("{"), "(no error)");
   io::save_tensors(file(), {});
-  EXPECT_EQ(refusal(network.trainer),
-            "FILE: a file that says nothing of a run ('place'); expected one that training has "
-            "saved (hint: weights alone: --resume-weights)");
+  EXPECT_EQ(
+      refusal(network.trainer),
+      "FILE: a file that says nothing of a run ('arenite.place'); expected one that training has "
+      "saved (hint: weights alone: --resume-weights)");
 }
 
 }  // namespace

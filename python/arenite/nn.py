@@ -66,6 +66,8 @@ class Module:
     """
 
     def __getattr__(self, name: str) -> Any:
+        if hasattr(type(self), name):  # a property that failed says itself of what
+            return object.__getattribute__(self, name)
         raise AttributeError(habits.missing(self, name, habits.MODULE))
 
     def forward(self, *tensors: Any) -> Any:

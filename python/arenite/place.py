@@ -31,12 +31,13 @@ def said_of(path: Any, text: str) -> Dict[str, Any]:
             "epochs": count(said["epochs"]),
             "done": count(said["done"]),
             "count": count(said["count"]),
+            "batch": count(said["batch"]),
             "seed": None if said["seed"] is None else count(said["seed"]),
             "sums": np.array(sums),
             "sample": None if sample is None else check_shape(sample, "sample"),
             "target": None if target is None else (check_shape(target[0], "target"), str(target[1])),
         }
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         raise InvalidError(
             f"{path}: what it says of a trainer, {text[:80]!r}; expected what Trainer.save writes"
         ) from None
@@ -50,13 +51,15 @@ class Place:
         self.done = 0  # samples of the next one
         self.sums = np.zeros(3)  # of these
         self.count = 0  # samples of an epoch
+        self.batch = 0  # samples of a step
         self.seed: Optional[int] = None  # of their order; none: they are taken as they are
 
-    def begin(self, count: int, seed: Optional[int]) -> None:
+    def begin(self, count: int, batch: int, seed: Optional[int]) -> None:
         """Goes on with an epoch that was begun like this."""
-        if (self.count, self.seed) != (count, seed):
+        whole = self.done == count or (self.done < count and self.done % batch == 0)
+        if (self.count, self.batch, self.seed) != (count, batch, seed) or not whole:
             self.done, self.sums = 0, np.zeros(3)
-        self.count, self.seed = count, seed
+        self.count, self.batch, self.seed = count, batch, seed
 
     def order(self) -> Optional[np.ndarray]:
         """Of the next epoch, the same whoever asks."""

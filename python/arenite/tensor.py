@@ -7,7 +7,7 @@ import numpy as np
 
 from . import graph
 from .calls import infer
-from .dtypes import dtype_name
+from .dtypes import REAL, dtype_name
 from .errors import InvalidError, InvalidTypeError
 from .graph import Block, Data, Node, Shape, check_name, check_shape, word
 from .interop import as_array, borrow
@@ -108,7 +108,14 @@ class Tensor:
     def __pos__(self) -> "Tensor":
         return self
 
+    def _expect_reals(self) -> None:
+        if self.dtype not in REAL:
+            raise InvalidTypeError(
+                f"a division with a Tensor of {self.dtype}; expected float32 or float64"
+            )
+
     def __truediv__(self, other: Any) -> "Tensor":
+        self._expect_reals()
         if not is_number(other):
             return F.map("$1 / $2", self, as_tensor(other, self.dtype, "a divisor"))
         if isinstance(other, Size) and other.name:
@@ -119,6 +126,7 @@ class Tensor:
         return F.mul(self, 1 / float(other))
 
     def __rtruediv__(self, other: Any) -> "Tensor":
+        self._expect_reals()
         if is_number(other):
             other = F.full((), other, self.dtype)
         return F.map("$1 / $2", as_tensor(other, self.dtype, "a dividend"), self)

@@ -15,6 +15,7 @@ from .batches import Batches, Graph
 from .errors import InvalidError, InvalidTypeError
 from .graph import INPUT, check_shape
 from .habits import refuse_habit
+from .interrupts import Interrupts
 from .interop import as_array, borrow, exact
 from .layers import CrossEntropy
 from .model import Model, saved_text
@@ -374,22 +375,25 @@ class Trainer:
         borrow(x[:1], "x", "float32", (1, *(self._sample or ())))
         line = Progress(epochs, len(x), sys.stderr.isatty() if progress is None else progress)
         place, history = self._place, []
-        place.begin(len(x), integer("seed", seed, least=0) if shuffle else None)
-        for epoch in range(epochs):
-            began = time.perf_counter()
-            order = place.order()
-            for begin, end in self._batches(len(x), self._most):
-                if begin < place.done:
-                    continue
-                chosen = slice(begin, end) if order is None else order[begin:end]
-                place.sums += self._sums(self._step(x[chosen], y[chosen]), end - begin)
-                place.done = end
-                line.show(epoch, end, place.sums[0] / place.sums[2])
-            found = means(place.sums)
-            place.next()
-            checked = None if validation is None else self.evaluate(*validation)
-            history.append(Epoch(*found, checked, time.perf_counter() - began))
-            line.end(epoch, history[-1])
+        place.begin(len(x), self._most, integer("seed", seed, least=0) if shuffle else None)
+        with Interrupts() as interrupts:
+            for epoch in range(epochs):
+                began = time.perf_counter()
+                order = place.order()
+                for begin, end in self._batches(len(x), self._most):
+                    if begin < place.done:
+                        continue
+                    chosen = slice(begin, end) if order is None else order[begin:end]
+                    place.sums += self._sums(self._step(x[chosen], y[chosen]), end - begin)
+                    place.done = end
+                    interrupts.raise_now()
+                    line.show(epoch, end, place.sums[0] / place.sums[2])
+                found = means(place.sums)
+                place.next()
+                checked = None if validation is None else self.evaluate(*validation)
+                interrupts.raise_now()
+                history.append(Epoch(*found, checked, time.perf_counter() - began))
+                line.end(epoch, history[-1])
         return history
 
     @property
@@ -424,13 +428,13 @@ class Trainer:
         """
         text = saved_text(path, PLACE)
         said = {} if text is None else said_of(path, text)
-        before = self._sample, self._target
+        before = self._sample, self._target, dict(self._trained), self._newest
         self._sample = before[0] or said.get("sample")
         self._target = before[1] or said.get("target")
         try:
             self._model(self._most).load(path)
-        except Exception:
-            self._sample, self._target = before
+        except BaseException:
+            self._sample, self._target, self._trained, self._newest = before
             raise
         self._place = Place.of(said)
 

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import signal
 import tempfile
 import unittest
 
@@ -91,11 +92,40 @@ class Runs(testing.TestCase):
 
     def test_another_order_begins_its_epoch_anew(self):
         one = trainer()
-        one._place.begin(42, 0)
+        one._place.begin(42, 8, 0)
         one._place.done = 8
         history = one.fit(X, Y, seed=1)
         other = trainer()
         self.assertEqual(history[0].loss, other.fit(X, Y, seed=1)[0].loss)
+        for batch, done in (16, 8), (8, 7), (8, 10**9):
+            place = arenite.trainer.Place()
+            place.begin(42, 8, 0)
+            place.done = done
+            place.begin(42, batch, 0)
+            self.assertEqual(place.done, 0)
+
+    def test_a_signal_ends_it_between_steps(self):
+        """Wherever Ctrl-C comes, what was done and what is written down are one."""
+        whole = trainer()
+        whole.fit(X, Y, epochs=3)
+        for at in range(7, 12):
+            stopped, steps = trainer(), []
+
+            def step(*arrays, own=stopped._step, steps=steps, at=at):
+                made = own(*arrays)
+                steps.append(1)
+                if len(steps) == at:
+                    os.kill(os.getpid(), signal.SIGINT)
+                return made
+
+            own, stopped._step = stopped._step, step
+            with self.assertRaises(KeyboardInterrupt):
+                stopped.fit(X, Y, epochs=3)
+            self.assertEqual(len(steps), at)
+            stopped._step = own
+            stopped.fit(X, Y, epochs=3 - stopped.epochs)
+            self.assertEqual(bits(stopped), bits(whole))
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
 
     def test_files_of_models_and_damaged_ones(self):
         one = trainer()
@@ -180,6 +210,7 @@ class Habits(testing.TestCase):
             (lambda: made.fit(X, Y, bacth=3), "fit: an unknown argument 'bacth'"),
             (lambda: made.fit(X, Y, validation=3), "validation 3; expected a share above 0 and below 1"),
             (lambda: made.fit(X, Y, validation=X), "validation that is no pair"),
+            (lambda: 12 / arenite.input("x", (4,), "int32"), "a division with a Tensor of int32; expected float32"),
         ):
             with self.assertRaisesRegex((arenite.Error, AttributeError), words):
                 action()

@@ -24,6 +24,17 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
+/// "f.tmp-12-0", of process 12.
+bool is_temporary(std::string_view name, const std::string& begin) {
+  if (!name.starts_with(begin)) return false;
+  name.remove_prefix(begin.size());
+  const auto has_digits = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+  };
+  const std::size_t dash = name.find('-');
+  return dash != name.npos && has_digits(name.substr(0, dash)) && has_digits(name.substr(dash + 1));
+}
+
 /// A writer holds a lock on its temporary file for as long as it lives: what can be locked is of
 /// one that was killed.
 void remove_leftovers(const fs::path& path) {
@@ -31,7 +42,7 @@ void remove_leftovers(const fs::path& path) {
   std::error_code error;
   for (fs::directory_iterator at(folder_of(path), error), end; !error && at != end;
        at.increment(error)) {
-    if (!at->path().filename().string().starts_with(begin)) continue;
+    if (!is_temporary(at->path().filename().string(), begin)) continue;
     const int left = ::open(at->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (left < 0) continue;
     if (::flock(left, LOCK_EX | LOCK_NB) == 0) ::unlink(at->path().c_str());

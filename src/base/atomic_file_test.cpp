@@ -154,8 +154,9 @@ TEST_F(AtomicFileTest, AFullDiskKeepsWhatWasWhole) {
 }
 
 TEST_F(AtomicFileTest, RemovesWhatKilledWritersHaveLeft) {
-  const fs::path path = folder / "f", other = folder / "f2.tmp-1-0";
+  const fs::path path = folder / "f", other = folder / "f2.tmp-1-0", own = folder / "f.tmp-backup";
   std::ofstream(other) << "of another path";
+  std::ofstream(own) << "somebody's own";
   AtomicFile living(path);
   living.write("living");
   const pid_t child = ::fork();
@@ -167,13 +168,13 @@ TEST_F(AtomicFileTest, RemovesWhatKilledWritersHaveLeft) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(status));
-  EXPECT_EQ(entries(), 3);  // the other's, the living one's, the dead one's
+  EXPECT_EQ(entries(), 4);  // two others', the living one's, the dead one's
   write_file(path, "next");
-  EXPECT_EQ(entries(), 3);  // and the file itself in place of the dead one's
+  EXPECT_EQ(entries(), 4);  // and the file itself in place of the dead one's
   EXPECT_EQ(text_of(path), "next");
   living.commit();
   EXPECT_EQ(text_of(path), "living");
-  EXPECT_TRUE(fs::exists(other));
+  EXPECT_TRUE(fs::exists(other) && fs::exists(own));
 }
 
 }  // namespace

@@ -173,16 +173,17 @@ class Reader {
       return found == metadata.end() ? nullptr : &found->second;
     };
     Sha256 hash;
-    const std::string* expected = said(checksum_name);
-    if (expected != nullptr) {
+    const std::string *expected = said(checksum_name), *const format = said(format_name);
+    const bool is_ours = format != nullptr && *format == own_format;
+    // Others may say something else under the name.
+    if (expected != nullptr && (is_ours || expected->size() == no_digits.size())) {
       std::string text(header);
       const std::size_t digits = text.find(*expected);
       if (expected->size() == no_digits.size() && digits != std::string::npos)
         text.replace(digits, no_digits.size(), no_digits);
       hash.update(std::as_bytes(std::span(text)));
     } else if ((expected = said(data_hash_name)) == nullptr) {
-      const std::string* const format = said(format_name);
-      if (format == nullptr || *format != own_format) return false;  // another tool's
+      if (!is_ours) return false;  // another tool's
       refuse("no checksum", "one, as all of arenite's files have", where_);
     }
     hash.update(data_);

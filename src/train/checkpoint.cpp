@@ -13,9 +13,9 @@
 namespace arenite::train {
 namespace {
 
-constexpr const char* identity_name = "identity";
-constexpr const char* numerics_name = "numerics";
-constexpr const char* place_name = "place";
+constexpr const char* identity_name = "arenite.identity";
+constexpr const char* numerics_name = "arenite.numerics";
+constexpr const char* place_name = "arenite.place";
 
 constexpr const char* steps_name = "steps";
 constexpr const char* drawn_name = "position";

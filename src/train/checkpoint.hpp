@@ -7,7 +7,7 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +20,13 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 /// How far a run is.
 struct RunPlace {
   long steps = 0;
-  std::int64_t drawn = 0;          ///< samples, by all steps of training
-  int epochs = 0;                  ///< done
-  std::int64_t done = 0;           ///< samples of the next one
-  double seconds = 0;              ///< that these took
-  std::array<double, 2> sums{};    ///< of these: their losses, and how many were right
-  double best_loss = 0;            ///< of a validation
+  std::int64_t drawn = 0;        ///< samples, by all steps of training
+  int epochs = 0;                ///< done
+  std::int64_t done = 0;         ///< samples of the next one
+  double seconds = 0;            ///< that these took
+  std::array<double, 2> sums{};  ///< of these: their losses, and how many were right
+  /// Of a validation; NaN: there was none that is a number.
+  double best_loss = std::numeric_limits<double>::quiet_NaN();
   int validations = 0, since = 0;  ///< how many there were; and since the best one
 
   /// No sample of the next epoch is done.

@@ -110,7 +110,7 @@ void Trainer::Impl::prepare(const data::Split* train, const data::Split* test) {
   if (new_test) want(*test, false);
   if (programs) {
     state = programs->state();
-    saved = programs->save();
+    for (auto& [key, bytes] : programs->save()) saved[key] = std::move(bytes);
     programs.reset();  // first: the memory of both might be more than there is
   }
   try {
@@ -126,7 +126,6 @@ void Trainer::Impl::build(const std::vector<TrainerPrograms::Wanted>& splits) {
   auto made = std::make_unique<TrainerPrograms>(session, setup(), state, splits);
   made->restore(saved);
   programs = std::move(made);
-  saved.clear();
 }
 
 /// Counts steps of training, and what they draw; of one that fails, too: what is drawn next is none
@@ -158,7 +157,7 @@ std::int64_t Trainer::Impl::run(SplitPrograms& of, const Breaks& breaks, std::in
     ~Guard() { flag = false; }
   } const guard{running};
   const std::int64_t begun = done;
-  Timer since_pause, since_save;
+  Timer since_pause;
   const auto is_due = [](const Timer& since, double seconds) { return since.seconds() >= seconds; };
   const auto run_steps = [&](runtime::Program& program, std::int64_t size, std::int64_t end) {
     while (done < end && !is_set(breaks.stop)) {
@@ -168,8 +167,10 @@ std::int64_t Trainer::Impl::run(SplitPrograms& of, const Breaks& breaks, std::in
       double seconds = breaks.pause ? breaks.seconds : 0;
       if (breaks.save && breaks.save_steps > 0)
         most = std::min(most, breaks.save_steps - place.steps % breaks.save_steps);
-      if (breaks.save && breaks.save_seconds > 0)
-        seconds = seconds > 0 ? std::min(seconds, breaks.save_seconds) : breaks.save_seconds;
+      if (breaks.save_in) {
+        const double left = std::max(breaks.save_in(), 1e-3);
+        seconds = seconds > 0 ? std::min(seconds, left) : left;
+      }
       meter.begin();
       const long ran = [&] {
         const Counted counted(place, program, of.training ? size : 0);
@@ -184,13 +185,9 @@ std::int64_t Trainer::Impl::run(SplitPrograms& of, const Breaks& breaks, std::in
       (of.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
       if (of.training) place.done = done;
       if (first && ran > 0) breaks.first_step();
-      if (breaks.save && ran > 0 &&
-          (breaks.save_steps > 0 ? place.steps % breaks.save_steps == 0
-                                 : is_due(since_save, breaks.save_seconds))) {
-        keep_sums();
-        breaks.save();
-        since_save = {};
-      }
+      const bool saves = (breaks.save_steps > 0 && place.steps % breaks.save_steps == 0) ||
+                         (breaks.save_in && breaks.save_in() <= 0);
+      if (breaks.save && ran > 0 && saves) breaks.save();
       if (first && breaks.seconds > 0) continue;  // too early for a pause
       if (done < end && breaks.pause && !is_set(breaks.stop) &&
           is_due(since_pause, breaks.seconds)) {
@@ -217,8 +214,9 @@ std::int64_t Trainer::Impl::trained(SplitPrograms& of, const Breaks& breaks) {
 
 bool Trainer::Impl::has_no_means() {
   constexpr auto cls = graph::StorageClass::optimizer_state;
-  return !programs->has_state(cls, graph::step_name) ||
-         programs->set().state<std::int64_t>(cls, graph::step_name)[0] == 0;
+  if (programs->has_state(cls, graph::step_name))
+    return programs->set().state<std::int64_t>(cls, graph::step_name)[0] == 0;
+  return place.steps == 0;  // those of a run that was resumed are there
 }
 
 Metrics Trainer::Impl::metrics(std::int64_t samples, double seconds) {
@@ -230,7 +228,8 @@ Metrics Trainer::Impl::metrics(std::int64_t samples, double seconds) {
 }
 
 bool Trainer::Impl::is_best(const Metrics& validation) {
-  const bool best = place.validations++ == 0 || validation.loss < place.best_loss;
+  const bool best = !std::isnan(validation.loss) && !(validation.loss >= place.best_loss);
+  ++place.validations;
   place.since = best ? 0 : place.since + 1;
   if (best) place.best_loss = validation.loss;
   return best;
@@ -254,7 +253,12 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
   }
   prepare(&train, options.validation);
   Impl& self = *impl_;
+  if (options.save_steps < 0 || !(options.save_seconds >= 0))
+    refuse("a save every " + std::to_string(options.save_steps) + " steps or " +
+               std::to_string(options.save_seconds) + " seconds",
+           "numbers of at least 0");
   self.begin({train, options.shuffle, options.seed});
+  Timer since_save;
   EpochReport report;
   const auto is_over = [&] {
     return is_set(options.stop) ||
@@ -280,15 +284,16 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
     const Timer timer;
     const double before = self.place.seconds;
     const auto seconds = [&] { return before + timer.seconds(); };
-    Impl::Breaks breaks{.stop = options.stop,
-                        .save_seconds = options.save_seconds,
-                        .save_steps = options.save_steps};
+    Impl::Breaks breaks{.stop = options.stop, .save_steps = options.save_steps};
     if (options.on_save) {
       breaks.save = [&] {
         self.place.seconds = seconds();
         options.on_save();
+        since_save = {};
       };
     }
+    if (options.on_save && options.save_seconds > 0)
+      breaks.save_in = [&] { return options.save_seconds - since_save.seconds(); };
     if (epoch == 0) breaks.first_step = options.on_first_step;
     if (options.on_progress) {
       breaks.seconds = options.progress_seconds;

@@ -107,17 +107,19 @@ void Trainer::Impl::begin(const Epochs& begun) {
 
 void Trainer::save(const std::filesystem::path& path) {
   Impl& self = *impl_;
-  if (!self.epochs || !self.training()) {
+  if (!self.epochs && !self.continues)
     refuse("a run to save that has not begun", "a call of fit first", path.string());
+  if (self.running) self.keep_sums();
+  Checkpoint checkpoint{self.continues.value_or(self.identity), self.numerics(), self.place};
+  if (!self.continues) {
+    if (self.of_epochs.empty()) self.of_epochs = facts_of(*self.epochs);
+    std::ranges::copy(self.of_epochs, std::back_inserter(checkpoint.identity));
   }
-  Checkpoint checkpoint{self.identity, self.numerics(), self.place};
-  if (self.of_epochs.empty()) self.of_epochs = facts_of(*self.epochs);
-  std::ranges::copy(self.of_epochs, std::back_inserter(checkpoint.identity));
   std::vector<io::NamedTensor> tensors;
-  for (const Kept& kept : kept_in(self.spec().graph)) {
+  for (const Kept& kept : kept_in(self.preview.spec.graph)) {
     if (kept.own == names::statistics) continue;  // said with the place
-    tensors.push_back({kept.port.name, kept.port.type, kept.port.shape,
-                       self.programs->set().state<std::byte>(kept.port.cls, kept.own)});
+    tensors.push_back(
+        {kept.port.name, kept.port.type, kept.port.shape, self.state_of(kept.port.cls, kept.own)});
   }
   io::save_tensors(path, tensors, metadata_of(checkpoint));
 }
@@ -141,6 +143,8 @@ std::string Trainer::resume(const std::filesystem::path& path) {
 
 void Trainer::take_weights(const std::filesystem::path& path) {
   Impl& self = *impl_;
+  if (self.place.steps > 0)
+    refuse("weights taken by a run that has begun", "a trainer without steps", path.string());
   const io::TensorFile file(path);
   TrainerPrograms::State state;
   for (const Kept& kept : kept_in(self.preview.spec.graph)) {
@@ -154,8 +158,14 @@ void Trainer::take_weights(const std::filesystem::path& path) {
 
 void Trainer::Impl::take(TrainerPrograms::State taken) {
   if (running) refuse("weights taken in the middle of a sweep", "calls between sweeps");
-  if (programs) return programs->restore(taken);
+  if (programs) programs->restore(taken);
   for (auto& [key, bytes] : taken) saved[key] = std::move(bytes);
+}
+
+std::span<const std::byte> Trainer::Impl::state_of(StorageClass cls, const std::string& name) {
+  if (programs && programs->has_state(cls, name))
+    return programs->set().state<std::byte>(cls, name);
+  return saved.at({cls, name});
 }
 
 int Trainer::epochs() const noexcept { return impl_->place.epochs; }

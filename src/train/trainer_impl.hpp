@@ -14,6 +14,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace arenite::train {
@@ -28,7 +30,7 @@ struct Trainer::Impl {
   compile::Compiled preview;  // the main program before any data is known
   std::unique_ptr<TrainerPrograms> programs;
   std::vector<TrainerPrograms::Wanted> wanted;  // that there are programs for, or were, and will be
-  TrainerPrograms::State saved;                 // of programs that are gone, until others have it
+  TrainerPrograms::State saved;                 // that programs lack, until others have it
   CostMeter meter;
   bool running = false;
   Facts identity;  // of what is known before any data
@@ -66,8 +68,8 @@ struct Trainer::Impl {
     double seconds = 0;  ///< between two pauses; 0: after each step
     std::function<void(std::int64_t done)> pause;
     std::function<void()> first_step;  ///< has ended
-    double save_seconds = 0;           ///< between two calls of `save`; 0: any time
-    long save_steps = 0;               ///< `save` is called when so many more are done; 0: never
+    long save_steps = 0;  ///< `save` is called when the steps of all are a multiple of it; 0: never
+    std::function<double()> save_in;  ///< seconds, until it is called besides; none: never
     std::function<void()> save;
   };
 
@@ -90,6 +92,8 @@ struct Trainer::Impl {
   /// Whether this validation is the best so far.
   bool is_best(const Metrics& validation);
 
+  /// Where it is now.
+  std::span<const std::byte> state_of(graph::StorageClass cls, const std::string& name);
   /// Of a file; the rest stays.
   void take(TrainerPrograms::State taken);
 

@@ -194,12 +194,14 @@ TrainerPrograms::State TrainerPrograms::save() {
   return state;
 }
 
-void TrainerPrograms::restore(const State& state) {
-  // An evaluation alone has no optimizer state.
-  for (const auto& [key, bytes] : state) {
-    const auto& [cls, name] = key;
-    if (has_state(cls, name)) std::ranges::copy(bytes, set_->state<std::byte>(cls, name).begin());
-  }
+void TrainerPrograms::restore(State& state) {
+  // An evaluation alone has no optimizer state, which waits for those that train.
+  std::erase_if(state, [&](const auto& entry) {
+    const auto& [cls, name] = entry.first;
+    if (!has_state(cls, name)) return false;
+    std::ranges::copy(entry.second, set_->state<std::byte>(cls, name).begin());
+    return true;
+  });
 }
 
 SplitPrograms* TrainerPrograms::find(const data::Split& split, bool training) noexcept {

@@ -61,8 +61,8 @@ class TrainerPrograms {
 
   /// What outlives a step: parameters, optimizer state, buffers.
   State save();
-  /// Of that, what these programs have too; what is new keeps its first value.
-  void restore(const State& state);
+  /// Takes of that what these programs have too; what is new keeps its first value.
+  void restore(State& state);
 
   SplitPrograms* find(const data::Split& split, bool training) noexcept;
   /// Whether a list has this split already.
