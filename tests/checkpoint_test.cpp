@@ -215,7 +215,12 @@ TEST_F(CheckpointTest, AnotherRunIsRefusedWithWhatDiffers) {
   const std::string as_in = ", as in the run to go on with" + hint;
 
   Network larger({.batch = 32, .optimizer = optim::sgd({.lr = 0.5f}), .init = {.seed = 5}}, "mlp");
-  EXPECT_TRUE(refusal(larger.trainer).starts_with("FILE: network: ")) << refusal(larger.trainer);
+  EXPECT_EQ(refusal(larger.trainer), "FILE: batch: 32; expected 16" + as_in);
+  Network begun(
+      {.batch = 16, .optimizer = optim::sgd({.lr = 0.5f}), .init = {.seed = 5, .range = 0.5f}},
+      "mlp");
+  EXPECT_EQ(refusal(begun.trainer),
+            "FILE: weights: begun in 0.5; expected begun as layers ask for" + as_in);
   Network seed({.batch = 16, .optimizer = optim::sgd({.lr = 0.5f}), .init = {.seed = 6}}, "mlp");
   EXPECT_EQ(refusal(seed.trainer), "FILE: seed: 6; expected 5" + as_in);
   Network slower(with(optim::sgd({.lr = 0.25f})), "mlp");

@@ -134,6 +134,13 @@ class Checkpoints(SavedRuns):
         self.assertEqual(held["run"]["identity"]["batch"], "48")
         self.assertEqual(held["tensors"][0], {"name": "conv1.weight", "type": "float32", "shape": [5, 5, 1, 6],
                                               "bytes": 600})
+        header = json.dumps({"\x1b[2Ja\n": {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]},
+                             "__metadata__": {"said": "\x1b[31m"}}).encode()
+        other = self.root / "other.st"
+        other.write_bytes(len(header).to_bytes(8, "little") + header)
+        self.assertEqual(run("show", str(other)).stdout,
+                         f"{other}: 1 tensors of 0 bytes in sum, without a checksum\n"
+                         '  said: "\\u001b[31m"\n  "\\u001b[2Ja\\n"  uint8    [0]                           0\n')
         data = bytearray(pathlib.Path(self.file).read_bytes())
         data[-1] ^= 1
         pathlib.Path(self.file).write_bytes(data)

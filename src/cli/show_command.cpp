@@ -28,10 +28,11 @@ std::int64_t bytes_of(const io::TensorFile& file) {
   return bytes;
 }
 
-Json json_of(const train::Facts& facts) {
-  Json object = Json::object();
-  for (const auto& [name, text] : facts) object[name] = text;
-  return object;
+/// What a file says may hold anything, and is printed on terminals.
+std::string printable(const std::string& text) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::ranges::none_of(text, is_control)) return text;
+  return Json(text).dump({.ascii = true, .replace = true});
 }
 
 Json json_of(const io::TensorFile& file, const std::optional<train::Checkpoint>& run) {
@@ -48,10 +49,10 @@ Json json_of(const io::TensorFile& file, const std::optional<train::Checkpoint>&
     json["run"] = {{"steps", run->place.steps},
                    {"epochs", run->place.epochs},
                    {"samples", run->place.done},
-                   {"identity", json_of(run->identity)},
-                   {"numerics", json_of(run->numerics)}};
+                   {"identity", train::json_of(run->identity)},
+                   {"numerics", train::json_of(run->numerics)}};
   } else {
-    json["said"] = json_of(file.metadata());
+    json["said"] = train::json_of(file.metadata());
   }
   return json;
 }
@@ -61,16 +62,17 @@ void print_run(const train::Checkpoint& run) {
   if (run.place.done > 0) std::cout << fmt::format(", and {} samples of the next", run.place.done);
   std::cout << '\n';
   for (const train::Facts* const facts : {&run.identity, &run.numerics}) {
-    for (const auto& [name, text] : *facts) std::cout << fmt::format("  {:<13} {}\n", name, text);
+    for (const auto& [name, text] : *facts)
+      std::cout << fmt::format("  {:<13} {}\n", printable(name), printable(text));
   }
 }
 
 void print_tensors(const io::TensorFile& file) {
   std::size_t longest = 0;
   for (const io::NamedTensor& tensor : file.tensors())
-    longest = std::max(longest, tensor.name.size());
+    longest = std::max(longest, printable(tensor.name).size());
   for (const io::NamedTensor& tensor : file.tensors()) {
-    std::cout << fmt::format("  {:<{}}  {:<7}  {:<18} {:>12}\n", tensor.name, longest,
+    std::cout << fmt::format("  {:<{}}  {:<7}  {:<18} {:>12}\n", printable(tensor.name), longest,
                              to_string(tensor.type), to_string(tensor.shape), tensor.bytes.size());
   }
 }
@@ -105,7 +107,7 @@ int run_show(const ShowArguments& a) {
     print_run(*run);
   } else {
     for (const auto& [name, text] : file.metadata())
-      std::cout << fmt::format("  {}: {}\n", name, text);
+      std::cout << fmt::format("  {}: {}\n", printable(name), printable(text));
   }
   print_tensors(file);
   return exit_ok;

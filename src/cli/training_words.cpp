@@ -153,7 +153,7 @@ void WordsReport::resumed(const std::string& file, const train::Trainer& trainer
   std::cout << fmt::format("goes on from {}: step {}, {} epochs done\n", file, trainer.steps(),
                            trainer.epochs());
   if (!differs.empty())
-    std::cout << fmt::format("its bits will not be those of a run without a break: {}\n", differs);
+    std::cout << fmt::format("its bits may not be those of a run without a break: {}\n", differs);
 }
 
 void WordsReport::saved(const std::string& file, const train::Trainer& trainer) {

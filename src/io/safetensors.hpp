@@ -32,7 +32,7 @@ void save_tensors(const std::filesystem::path& path, std::span<const NamedTensor
                   const Metadata& metadata = {});
 
 /// A file of tensors, mapped and checked: every byte belongs to one tensor, and to the SHA-256 if
-/// the file has one. Files of before version 0.2 have one of their tensors' bytes alone.
+/// the file has one. Older files have one of their tensors' bytes alone.
 class TensorFile {
  public:
   /// Throws Error on whatever is wrong with the file.

@@ -1,12 +1,12 @@
 #include "src/train/checkpoint.hpp"
 
+#include <spdlog/fmt/fmt.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <limits>
 #include <span>
 
-#include "src/base/json.hpp"
 #include "src/base/refuse.hpp"
 #include "src/plan/json_field.hpp"
 
@@ -31,20 +31,7 @@ std::uint32_t sum_of(std::span<const std::uint8_t> bytes, std::uint32_t before) 
   return static_cast<std::uint32_t>(crc32_z(before, bytes.data(), bytes.size()));
 }
 
-std::string hex(std::uint32_t number) {
-  constexpr const char* digits = "0123456789abcdef";
-  std::string text;
-  for (int shift = 28; shift >= 0; shift -= 4) text += digits[number >> shift & 15];
-  return text;
-}
-
-Json object_of(const Facts& facts) {
-  Json object = Json::object();
-  for (const auto& [name, text] : facts) object[name] = text;
-  return object;
-}
-
-Json object_of(const RunPlace& place) {
+Json json_of(const RunPlace& place) {
   return {{steps_name, place.steps},     {drawn_name, place.drawn},
           {epochs_name, place.epochs},   {done_name, place.done},
           {seconds_name, place.seconds}, {sums_name, Json::list(place.sums[0], place.sums[1])},
@@ -99,16 +86,23 @@ const std::string* find(const Facts& facts, std::string_view name) {
 
 Facts facts_of(const Epochs& epochs) {
   const data::Split& split = epochs.split;
-  return {{"data", std::to_string(split.count) + " images of " + to_string(split.shape()) +
-                       ", CRC-32 " + hex(sum_of(split.labels, sum_of(split.images, 0)))},
-          {"order", epochs.shuffle ? "shuffled with seed " + std::to_string(epochs.seed)
-                                   : std::string("as they are")}};
+  return {
+      {"data", std::to_string(split.count) + " images of " + to_string(split.shape()) +
+                   fmt::format(", CRC-32 {:08x}", sum_of(split.labels, sum_of(split.images, 0)))},
+      {"order", epochs.shuffle ? "shuffled with seed " + std::to_string(epochs.seed)
+                               : std::string("as they are")}};
+}
+
+Json json_of(const Facts& facts) {
+  Json object = Json::object();
+  for (const auto& [name, text] : facts) object[name] = text;
+  return object;
 }
 
 io::Metadata metadata_of(const Checkpoint& checkpoint) {
-  return {{identity_name, object_of(checkpoint.identity).dump()},
-          {numerics_name, object_of(checkpoint.numerics).dump()},
-          {place_name, object_of(checkpoint.place).dump()}};
+  return {{identity_name, json_of(checkpoint.identity).dump()},
+          {numerics_name, json_of(checkpoint.numerics).dump()},
+          {place_name, json_of(checkpoint.place).dump()}};
 }
 
 bool is_checkpoint(const io::TensorFile& file) { return file.said(place_name) != nullptr; }

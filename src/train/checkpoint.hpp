@@ -3,6 +3,7 @@
 
 #include <arenite/data/dataset.hpp>
 
+#include "src/base/json.hpp"
 #include "src/io/safetensors.hpp"
 
 #include <array>
@@ -16,6 +17,8 @@ namespace arenite::train {
 
 /// By name, in the order in which they are said.
 using Facts = std::vector<std::pair<std::string, std::string>>;
+
+Json json_of(const Facts& facts);  ///< an object
 
 /// How far a run is.
 struct RunPlace {

@@ -251,12 +251,12 @@ EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
     refuse("a profile of " + std::to_string(options.profile_steps) + " steps",
            "0 to " + std::to_string(runtime::max_profile_steps));
   }
-  prepare(&train, options.validation);
-  Impl& self = *impl_;
   if (options.save_steps < 0 || !(options.save_seconds >= 0))
     refuse("a save every " + std::to_string(options.save_steps) + " steps or " +
                std::to_string(options.save_seconds) + " seconds",
            "numbers of at least 0");
+  prepare(&train, options.validation);
+  Impl& self = *impl_;
   self.begin({train, options.shuffle, options.seed});
   Timer since_save;
   EpochReport report;

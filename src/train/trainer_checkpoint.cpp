@@ -66,10 +66,15 @@ Facts Trainer::Impl::known_facts() const {
   graph::Graph graph = step_graph(model, options.loss, options.optimizer, first_request());
   const std::string training = training_text(graph::print(graph));
   graph.training.reset();
-  return {{"network", digest(graph::print(graph))},
-          {"training", training},
-          {"batch", std::to_string(options.batch)},
-          {"seed", std::to_string(options.init.seed)}};
+  // The network last: its text has the batch and the first values in it.
+  return {
+      {"batch", std::to_string(options.batch)},
+      {"seed", std::to_string(options.init.seed)},
+      {"weights", options.init.range
+                      ? "begun in " + graph::to_string(graph::AttributeValue(*options.init.range))
+                      : std::string("begun as layers ask for")},
+      {"training", training},
+      {"network", digest(graph::print(graph))}};
 }
 
 Facts Trainer::Impl::numerics() const {
