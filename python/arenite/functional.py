@@ -37,6 +37,7 @@ from .layers import (
     cross_entropy as cross_entropy,
     dense as dense,
     dense_relu as dense_relu,
+    draw as draw,
     dropout as dropout,
     matmul as matmul,
     max_pool2d as max_pool2d,

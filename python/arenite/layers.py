@@ -249,6 +249,30 @@ def cross_entropy(logits: TensorLike, labels: TensorLike) -> Tensor:
     return softmax_cross_entropy(logits, labels).loss
 
 
+def draw(
+    data: TensorLike,
+    order: TensorLike,
+    cursor: TensorLike,
+    count: int,
+    begin: int = 0,
+    dtype: str = "float32",
+    scale: float = 1.0,
+) -> Tensor:
+    """Rows order[cursor + begin] … of data [M, …], as numbers of `dtype`, real ones times `scale`.
+    No gradient.
+
+    order is int32 [P], cursor int64 [1]; what reaches out of them is an error of the run.
+    """
+    operands = [data, as_tensor(order, "int32"), as_tensor(cursor, "int64")]
+    chosen = {
+        "count": integer("draw: count", count),
+        "begin": integer("draw: begin", begin),
+        "type": dtype,
+        "scale": float(scale),
+    }
+    return results("draw", operands, chosen)[0]
+
+
 class Batch(NamedTuple):
     x: Tensor  # float32 [count, H, W, C]
     y: Tensor  # int32 [count]

@@ -68,7 +68,7 @@ class Cnn2Bn(testing.TestCase):
         named = text.split("# the front end's graph\n")[1].split("\n# after ")[0]
         ops, shapes = layers(named)
         names = [op for op, _ in ops]
-        begin, end = names.index("batch_gather") + 1, names.index("softmax_cross_entropy")
+        begin, end = names.index("draw") + 2, names.index("softmax_cross_entropy")
         expected = [op for op in ops[begin:end] if op[0] != "dropout"]
         self.assertEqual(len(expected), end - begin - 1)
         x = arenite.input("x", (cnn2_bn.BATCH, cnn2_bn.SIDE, cnn2_bn.SIDE, 1))

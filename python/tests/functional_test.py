@@ -465,6 +465,17 @@ class Losses(testing.TestCase):
         self.assertClose(found[0], images[order[5:8]] / np.float32(255))
         self.assertEqual(found[1].tolist(), order[5:8].tolist())
 
+    def test_rows_of_any_data(self):
+        prices, order = RANDOM.random((10, 3)), RANDOM.permutation(10).astype(np.int32)
+        at = arenite.input("at", (1,), "int64")
+        found = run(F.draw(prices, order, at, count=3, begin=1, scale=0.5), at=4)
+        self.assertClose(found, prices[order[5:8]] / 2)
+        tokens = RANDOM.integers(0, 1000, (10, 4, 2))
+        found = run(F.draw(tokens, order, at, count=10, dtype="int32"), at=0)
+        self.assertEqual(found.tolist(), tokens[order].tolist())
+        with self.assertRaisesRegex(arenite.InvalidTypeError, "drawn as int32; expected float32"):
+            F.draw(prices, order, at, count=3, dtype="int32")
+
 
 if __name__ == "__main__":
     testing.main()

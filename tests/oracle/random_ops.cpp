@@ -197,7 +197,7 @@ class RandomOps : private RandomValues {
     if (of >= classes && draw.chance(60)) {
       found = any([&](ValueId id) {
         if (graph[id].type != DType::int32 || shape(id) != Shape{count}) return false;
-        if (graph[id].producer) return graph[graph[id].producer].name() == "batch_gather";
+        if (graph[id].producer) return graph[graph[id].producer].name() == "draw";
         return range(id).high < static_cast<double>(of);
       });
     }
@@ -241,12 +241,15 @@ class RandomOps : private RandomValues {
     const std::int64_t count = draw.between(1, 4), begin = draw.between(0, 3);
     const double last = static_cast<double>(samples - begin - count);
     const ValueId cursor = declare(DType::int64, {1}, {0, last}, StorageClass::input);
-    const auto made = builder.add("batch_gather", {images, truth, order, cursor},
-                                  {{"count", count}, {"begin", begin}});
-    // Half of them run a step ahead.
-    for (ValueId id : made) {
-      if (gathers_ == 1) graph.storage(graph[id].storage).cls = StorageClass::input;
-    }
+    const auto drawn = [&](ValueId data, const char* type, double scale) {
+      const ValueId made = builder.add1(
+          "draw", {data, order, cursor},
+          {{"count", count}, {"begin", begin}, {"type", std::string(type)}, {"scale", scale}});
+      // Half of them run a step ahead.
+      if (gathers_ == 1) graph.storage(graph[made].storage).cls = StorageClass::input;
+    };
+    drawn(images, "float32", 1.0 / 255);
+    drawn(truth, "int32", 1);
   }
 
   /// What the gradient rule of an earlier op appends, for gradients from anywhere.

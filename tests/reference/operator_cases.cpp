@@ -107,11 +107,14 @@ std::vector<OperatorCase> losses() {
 /// What a step has besides a network.
 std::vector<OperatorCase> surroundings() {
   const CaseOperand images{{4, 3, 2, 2}, false, DType::uint8, 0, 255},
-      labels{{4}, false, DType::uint8, 0, 9}, order{{6}, false, DType::int32, 0, 3},
+      labels{{4}, false, DType::int64, 0, 9}, order{{6}, false, DType::int32, 0, 3},
       cursor{{1}, false, DType::int64, 0, 2}, weight{{3, 5}}, rate{{1}};
-  return {{"batch_gather",
-           {images, labels, order, cursor},
-           {{"count", std::int64_t{3}}, {"begin", std::int64_t{1}}}},
+  return {{"draw",
+           {images, order, cursor},
+           {{"count", std::int64_t{3}}, {"begin", std::int64_t{1}}, {"scale", 1.0 / 255}}},
+          {"draw",
+           {labels, order, cursor},
+           {{"count", std::int64_t{4}}, {"type", std::string("int32")}}},
           {"accumulate", {{{3, 7}}, {{3, 7}}}, {}},
           {"accumulate", {{{7}, true, DType::float64}, {{7}, true, DType::float64}}, {}},
           {"average", {{{3, 7}}, {{3, 7}}, {{1}}}, {}},

@@ -7,17 +7,16 @@
 namespace arenite::reference {
 namespace {
 
-/// Sample j is image order[cursor + begin + j], times `scale`.
-void batch_gather(Call& call) {
-  const Tensor &images = call.in(0), &labels = call.in(1), &order = call.in(2);
-  const std::int64_t first = static_cast<std::int64_t>(call.in(3)[0]) +
-                             call.attributes().integer("begin"),
-                     pixels = images.shape.elements() / images.shape[0];
+/// Sample j is row order[cursor + begin + j], times `scale`.
+void draw(Call& call) {
+  const Tensor &data = call.in(0), &order = call.in(1);
+  const std::int64_t first =
+      static_cast<std::int64_t>(call.in(2)[0]) + call.attributes().integer("begin");
+  const std::int64_t elements = data.shape.elements() / data.shape[0];
   for (std::int64_t j = 0; j < call.attributes().integer("count"); ++j) {
-    const auto image = static_cast<std::int64_t>(order[first + j]);
-    for (std::int64_t i = 0; i < pixels; ++i)
-      call.out(0)[j * pixels + i] = images[image * pixels + i] * call.attributes().real("scale");
-    call.out(1)[j] = labels[image];
+    const auto row = static_cast<std::int64_t>(order[first + j]);
+    for (std::int64_t i = 0; i < elements; ++i)
+      call.out(0)[j * elements + i] = data[row * elements + i] * call.attributes().real("scale");
   }
 }
 
@@ -105,7 +104,7 @@ void sgd_step(Call& call, const std::vector<double>& gradient, SgdOperands at) {
 }
 
 void add_training_rules(Rules& rules) {
-  rules["batch_gather"] = batch_gather;
+  rules["draw"] = draw;
   rules["softmax_cross_entropy"] = softmax_cross_entropy;
   rules["check_loss"] = check_loss;
   rules["sgd"] = sgd;
