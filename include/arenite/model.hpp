@@ -27,6 +27,7 @@
 #include <arenite/graph/target.hpp>
 #include <arenite/plan/step_plan.hpp>
 #include <arenite/runtime/kernel.hpp>
+#include <arenite/runtime/kernel_choices.hpp>
 #include <arenite/runtime/session.hpp>
 
 #include <cstddef>
@@ -78,6 +79,16 @@ struct ModelOptions {
   /// As in train::TrainerOptions: shards of the batch, lanes of a shard, shards under way together.
   int shards = 0, lanes = 0, shards_at_once = 0;
   std::uint64_t seed = 1;  ///< of first values that have none of their own
+  plan::ArenaLayout layout = plan::ArenaLayout::overlay;
+  /// Do chains of ops in one go where an operator can: convolution, ReLU and pooling; dense and
+  /// ReLU; a dense weight's gradient and its update.
+  bool fuse = true;
+  /// Kernels to take where they were measured; for other ops the table's own order counts.
+  runtime::KernelChoices kernels;
+  bool cuda_graphs = true;  ///< on GPUs, record what a task does once and launch it in one go
+  /// Keep data sets in the memory of GPUs, which then gather their batches themselves; else a CPU
+  /// worker does, and batches are copied. None: where all sets take at most a quarter of it.
+  std::optional<bool> resident_data = std::nullopt;
   /// Of sizes that the graph leaves to a run, for all runs of this model: see graph::at_sizes.
   graph::SizeValues sizes;
   /// Of how many smaller sizes programs are kept beside those of the largest; those used last stay.
@@ -216,7 +227,9 @@ class Model {
   long train_steps() const noexcept;
 
  private:
+  friend class Sweeps;  // src/model/sweeps.hpp
   struct Impl;
+  explicit Model(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -35,7 +35,7 @@ ScriptPrograms::ScriptPrograms(const graph::Graph& graph, const graph::SizeValue
     for (const Way& way : plans.ways()) {
       if (way.is_rare) continue;
       const ModelPlans::Sized made = plans.smaller(way, all);
-      plans.set_room(plans.room_with(made.program.spec));
+      plans.set_room(plans.room_with({&made.program.spec, 1}));
       add(way.name, all, made.program.spec, made.fit);
     }
   }

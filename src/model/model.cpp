@@ -47,17 +47,21 @@ void refuse_open_constants(const Graph& graph) {
   }
 }
 
+}  // namespace
+
 compile::Options options_of(const runtime::Session& session, const ModelOptions& options) {
   return {.spaces = spaces_of(session, options.device),
           .shards = options.shards,
           .lanes = options.lanes,
           .at_once = options.shards_at_once,
           .workers = session.workers(),
-          .kernels = {.compute = options.compute, .without = options.cudnn ? "" : "cudnn"},
-          .target = options.target};
+          .fuse = options.fuse,
+          .kernels = {.compute = options.compute,
+                      .without = options.cudnn ? "" : "cudnn",
+                      .choices = options.kernels},
+          .target = options.target,
+          .plan = {.layout = options.layout, .solve = {}}};
 }
-
-}  // namespace
 
 Model::Impl::Turn::Turn(Impl& impl, bool may_be_closed) : impl_(impl) {
   if (impl.busy.test_and_set()) {
@@ -81,7 +85,8 @@ Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes>
   for (const Kept& one : kept) ports.push_back(one.port);
   std::vector<const NamedBytes*> given;
   match(ports, constants, "constant", needed, given);
-  impl_ = std::make_unique<Impl>(std::move(graph), options, options_of(session, options));
+  impl_ = std::make_unique<Impl>(
+      ModelPlans(std::move(graph), options.name, options_of(session, options)), options);
   Impl& impl = *impl_;
   for (std::size_t i = 0; i < needed; ++i) {
     const auto* first = static_cast<const std::byte*>(given[i]->data);
@@ -96,6 +101,7 @@ Model::Model(runtime::Session& session, Graph graph, std::span<const NamedBytes>
   }
 }
 
+Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
@@ -221,6 +227,11 @@ void Model::Impl::settle() {
       if (run.program != nullptr) run.program->wait();
     }
   }
+  for (const Swept& swept : sweeps) {
+    for (runtime::Program* const program : {swept.whole, swept.rest}) {
+      if (program != nullptr) program->wait();
+    }
+  }
 }
 
 const std::vector<std::string>& Model::untrained() const noexcept { return impl_->untrained; }
@@ -239,6 +250,7 @@ void Model::close() {
     for (Impl::Run& run : one.runs) run.program = nullptr;
   }
   impl.set.reset();
+  impl.sweeps.clear();
   impl.constants.clear();
   if (found) std::rethrow_exception(found);
 }

@@ -6,6 +6,7 @@
 
 #include "src/io/safetensors.hpp"
 #include "src/model/plans.hpp"
+#include "src/model/sweeps.hpp"
 
 #include <array>
 #include <atomic>
@@ -14,6 +15,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +23,7 @@
 namespace arenite {
 
 [[noreturn]] void refuse_without_training();
+compile::Options options_of(const runtime::Session& session, const ModelOptions& options);
 
 struct Model::Impl {
   /// How a program is run, and what became of it.
@@ -55,16 +58,24 @@ struct Model::Impl {
     Impl& impl_;
   };
 
-  Impl(graph::Graph graph, const ModelOptions& options, compile::Options how)
-      : plans(std::move(graph), options.name, std::move(how)),
+  Impl(ModelPlans of, const ModelOptions& options)
+      : plans(std::move(of)),
         sizes_kept(options.sizes_kept),
-        seed(options.seed) {}
+        seed(options.seed),
+        record(options.cuda_graphs),
+        resident_data(options.resident_data) {}
 
   void build();
   void count_states(const std::string& position);
   std::unique_ptr<runtime::ProgramSet> made_set(std::vector<runtime::ProgramSpec> specs,
                                                 std::vector<runtime::BlockRoom> room) const;
-  void grow_blocks(std::vector<runtime::BlockRoom> room);
+  void grow_blocks(std::vector<runtime::BlockRoom> room,
+                   std::vector<runtime::ProgramSpec> more = {});
+  void add_programs(std::vector<runtime::ProgramSpec> specs, bool fit);
+  template <class F>
+  void for_each_kept(const F& f);
+  void for_each_persistent(const std::function<void(const plan::Placement&)>& f);
+  bool draws_on_devices(std::int64_t bytes) const;
   void bind_constants(runtime::ProgramSpec& spec) const;
   Sized& at(const graph::SizeValues& sizes);
   Sized* find(const graph::SizeValues& sizes);
@@ -106,7 +117,13 @@ struct Model::Impl {
   ModelPlans plans;
   const int sizes_kept;
   const std::uint64_t seed;
+  const bool record;
+  const std::optional<bool> resident_data;
   std::list<Sized> sized;  // the largest, then others as they came
+  std::list<Swept> sweeps;
+  std::string batch_size;      // the size that sweeps cut samples by
+  SweepProgram preview_sweep;  // of a model that was opened for them
+  std::optional<compile::Compiled> preview;
   std::vector<StatePort> states;
   std::vector<std::string> own_names;  // of the states, within their classes; empty: counted here
   std::vector<std::string> untrained;

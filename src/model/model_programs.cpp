@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -129,32 +131,92 @@ std::unique_ptr<runtime::ProgramSet> Model::Impl::made_set(
   runtime::Session session;  // that which runs
   return std::make_unique<runtime::ProgramSet>(
       session, kernels(), std::move(specs),
-      runtime::ProgramOptions{.seed = seed, .room = std::move(room)});
+      runtime::ProgramOptions{.record = record, .seed = seed, .room = std::move(room)});
 }
 
-/// States stay what they are; programs of smaller sizes are dropped. Where memory is refused all
-/// stays as it is.
-void Model::Impl::grow_blocks(std::vector<runtime::BlockRoom> room) {
-  settle();
-  std::vector<runtime::ProgramSpec> specs;
-  for (const Run& run : largest().runs) {
-    if (run.program != nullptr) specs.push_back(run.program->spec());
+/// Calls f(program) of each that stays when blocks grow.
+template <class F>
+void Model::Impl::for_each_kept(const F& f) {
+  const auto visit = [&](runtime::Program*& program) {
+    if (program != nullptr) f(program);
+  };
+  if (!sized.empty()) {
+    for (Run& run : largest().runs) visit(run.program);
   }
-  std::unique_ptr<runtime::ProgramSet> grown = made_set(std::move(specs), room);
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    if (own_names[i].empty()) continue;  // counted here
-    const StorageClass cls = states[i].cls;
-    std::ranges::copy(set->state<std::byte>(cls, own_names[i]),
-                      grown->state<std::byte>(cls, own_names[i]).begin());
+  for (Swept& swept : sweeps) {
+    visit(swept.whole);
+    visit(swept.rest);
   }
-  for (Sized& one : sized) {
-    for (Run& run : one.runs) {
-      if (run.program != nullptr)
-        run.program = &one == &largest() ? &(*grown)[run.program->name()] : nullptr;
+}
+
+/// Of all these programs, each name once.
+void Model::Impl::for_each_persistent(const std::function<void(const plan::Placement&)>& f) {
+  std::set<std::pair<StorageClass, std::string>> seen;
+  for_each_kept([&](const runtime::Program* program) {
+    for (const plan::Placement& place : program->spec().plan.placements) {
+      if (graph::is_persistent(place.cls) && seen.emplace(place.cls, place.name).second) f(place);
     }
+  });
+}
+
+/// States stay what they are; programs of smaller sizes are dropped, and there are `more`. What
+/// there was is freed first, for both might be more than the memory that there is, and made again
+/// where memory is refused.
+void Model::Impl::grow_blocks(std::vector<runtime::BlockRoom> room,
+                              std::vector<runtime::ProgramSpec> more) {
+  settle();
+  std::map<std::pair<StorageClass, std::string>, std::vector<std::byte>> persistent;
+  for_each_persistent([&](const plan::Placement& place) {
+    const auto bytes = set->state<std::byte>(place.cls, place.name);
+    persistent[{place.cls, place.name}].assign(bytes.begin(), bytes.end());
+  });
+  std::vector<std::pair<runtime::Program**, runtime::ProgramSpec>> kept;
+  for_each_kept([&](runtime::Program*& program) { kept.emplace_back(&program, program->spec()); });
+  for (Sized& one : sized) {
+    if (&one == &largest()) continue;
+    for (Run& run : one.runs) run.program = nullptr;
   }
-  set = std::move(grown);
+  const auto make = [&](std::vector<runtime::BlockRoom> with,
+                        std::vector<runtime::ProgramSpec> others) {
+    for (const auto& [program, spec] : kept) others.push_back(spec);
+    if (others.empty()) return;
+    set = made_set(std::move(others), std::move(with));
+    for (const auto& [program, spec] : kept) *program = &(*set)[spec.name];
+    for (const auto& [state, bytes] : persistent)
+      std::ranges::copy(bytes, set->state<std::byte>(state.first, state.second).begin());
+  };
+  set.reset();
+  try {
+    make(room, std::move(more));
+  } catch (...) {
+    make(plans.room(), {});
+    throw;
+  }
   plans.set_room(std::move(room));
+}
+
+/// All of them, or none; where they do not fit the blocks grow.
+void Model::Impl::add_programs(std::vector<runtime::ProgramSpec> specs, bool fit) {
+  if (!fit) {
+    return grow_blocks(plans.room_with(specs), std::move(specs));
+  }
+  std::vector<std::string> added;
+  try {
+    for (runtime::ProgramSpec& spec : specs) added.push_back(set->add(std::move(spec)).name());
+  } catch (...) {
+    for (const std::string& name : added) set->remove(name);
+    throw;
+  }
+}
+
+/// Whether samples of so many bytes in all stay in the memory of GPUs: where they leave most of
+/// each to others, unless somebody has said.
+bool Model::Impl::draws_on_devices(std::int64_t bytes) const {
+  const auto is_cpu = [](const Space& space) { return space.device == DeviceKind::cpu; };
+  const std::vector<Space>& spaces = plans.spaces();
+  if (std::ranges::all_of(spaces, is_cpu)) return false;
+  return resident_data.value_or(std::ranges::all_of(
+      spaces, [&](const Space& space) { return is_cpu(space) || bytes <= space.capacity / 4; }));
 }
 
 /// Null: they are new.
@@ -209,7 +271,7 @@ Model::Impl::Run& Model::Impl::run_of(Sized& one, std::size_t number) {
     const Way& way = plans.ways()[number];
     ModelPlans::Sized made = plans.smaller(way, one.sizes);
     std::tie(run.inputs, run.outputs) = ports_at(plans.entries()[way.entry], one.sizes);
-    if (made.fit == Fit::grown_blocks) grow_blocks(plans.room_with(made.program.spec));
+    if (made.fit == Fit::grown_blocks) grow_blocks(plans.room_with({&made.program.spec, 1}));
     bind_constants(made.program.spec);
     run.pieces = std::move(made.program.pieces);
     run.position = std::move(made.program.position);

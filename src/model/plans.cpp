@@ -32,8 +32,8 @@ std::string_view to_string(Fit fit) noexcept {
   return "";
 }
 
-ModelPlans::ModelPlans(graph::Graph graph, std::string name, compile::Options how)
-    : graph_(std::move(graph)), name_(std::move(name)), how_(std::move(how)) {
+ModelPlans::ModelPlans(graph::Graph graph, std::string name, compile::Options how, GraphAt at)
+    : graph_(std::move(graph)), name_(std::move(name)), how_(std::move(how)), at_(std::move(at)) {
   for (const auto& [size, bound] : graph::run_time_sizes(graph_)) bounds_[size] = bound;
   if (graph_.training) add_update();
   add_entry("evaluate");
@@ -88,8 +88,12 @@ bool ModelPlans::is_averaged(std::string_view entry) const {
 }
 
 graph::Graph ModelPlans::graph_of(const std::string& entry, const graph::SizeValues& sizes) const {
+  const auto chosen = [&](const graph::Graph& all) {
+    return is_own(entry) ? graph::at_entry(all, operators(), entry) : all;
+  };
+  if (at_) return chosen(at_(entry, sizes));
   // What other ways to run it need may not hold at these sizes.
-  graph::Graph all = is_own(entry) ? graph::at_entry(graph_, operators(), entry) : graph_;
+  const graph::Graph all = chosen(graph_);
   return sizes.empty() ? all : graph::at_sizes(all, sizes);
 }
 
@@ -133,7 +137,7 @@ compile::Compiled ModelPlans::largest(const Way& way) {
   if (ways_[0].part && way.name == ways_[0].name) updates_[{}] = {0, made.cut, made.at_once};
   made.spec.entry = program_of(way.entry);
   largest_.push_back({way.entry, made.cut, made.at_once});
-  set_room(room_with(made.spec));
+  set_room(room_with({&made.spec, 1}));
   return made;
 }
 
@@ -154,16 +158,19 @@ bool ModelPlans::fits(const runtime::ProgramSpec& spec) const {
   });
 }
 
-std::vector<runtime::BlockRoom> ModelPlans::room_with(const runtime::ProgramSpec& spec) const {
+std::vector<runtime::BlockRoom> ModelPlans::room_with(
+    std::span<const runtime::ProgramSpec> specs) const {
   std::vector<runtime::BlockRoom> all = room_;
-  const std::string& entry = spec.entry.empty() ? spec.name : spec.entry;
-  for (const plan::BlockPlan& block : spec.plan.blocks) {
-    const auto same =
-        std::ranges::find_if(all, [&](const auto& room) { return is_same(room, block, entry); });
-    if (same == all.end()) {
-      all.push_back({block, entry});
-    } else {
-      same->block.bytes = std::max(same->block.bytes, block.bytes);
+  for (const runtime::ProgramSpec& spec : specs) {
+    const std::string& entry = spec.entry.empty() ? spec.name : spec.entry;
+    for (const plan::BlockPlan& block : spec.plan.blocks) {
+      const auto same =
+          std::ranges::find_if(all, [&](const auto& room) { return is_same(room, block, entry); });
+      if (same == all.end()) {
+        all.push_back({block, entry});
+      } else {
+        same->block.bytes = std::max(same->block.bytes, block.bytes);
+      }
     }
   }
   return all;
@@ -191,6 +198,29 @@ ModelPlans::Sized ModelPlans::smaller(const Way& way, const graph::SizeValues& s
   }
   own.fit = Fit::grown_blocks;
   return own;
+}
+
+compile::Compiled ModelPlans::sweeping(const SweepProgram& program) {
+  return swept(program, how_, state_);
+}
+
+compile::Compiled ModelPlans::sweeping_alone(const SweepProgram& program, bool remarks) const {
+  compile::Options how = how_;
+  how.remarks = remarks;
+  plan::StateLayout own;
+  return swept(program, how, own);
+}
+
+compile::Compiled ModelPlans::swept(const SweepProgram& program, const compile::Options& how,
+                                    plan::StateLayout& state) const {
+  const Way& way = ways_.at(program.way);
+  const graph::Graph graph =
+      graph::swept(graph_of(entries_[way.entry], program.sizes), operators(), program.sweep);
+  compile::Entry entry = named(way, program.sizes);
+  entry.name = program.name;
+  compile::Compiled made = compile::compile(graph, entry, how, state);
+  made.spec.entry = program.entry;
+  return made;
 }
 
 }  // namespace arenite

@@ -7,14 +7,17 @@
 #pragma once
 
 #include <arenite/graph/run_time_sizes.hpp>
+#include <arenite/graph/sweep.hpp>
 #include <arenite/plan/step_plan.hpp>
 
 #include "src/compile/compile.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,10 +43,22 @@ struct Way {
   bool is_rare = false;                           ///< an update before all its batches are there
 };
 
+/// A program that draws its samples itself, and adds up what it gives.
+struct SweepProgram {
+  std::size_t way = 0;
+  graph::SizeValues sizes;
+  graph::Sweep sweep;
+  std::string name, entry;  ///< as of runtime::ProgramSpec
+};
+
 class ModelPlans {
  public:
-  /// Of a graph with all sizes at their bounds, or left open.
-  ModelPlans(graph::Graph graph, std::string name, compile::Options how);
+  /// What an entry runs at sizes, where that is no more than the graph at these.
+  using GraphAt = std::function<graph::Graph(std::string_view entry, const graph::SizeValues&)>;
+
+  /// Of a graph with all sizes at their bounds, or left open; `at` builds it for others, and may
+  /// be absent.
+  ModelPlans(graph::Graph graph, std::string name, compile::Options how, GraphAt at = {});
 
   /// Ways to run the graph: "train", "accumulate", "evaluate" and "averaged", as it has them, and
   /// its own entries.
@@ -56,14 +71,15 @@ class ModelPlans {
   bool is_own(std::string_view entry) const;
   /// Whether it computes with the means that training keeps.
   bool is_averaged(std::string_view entry) const;
+  const std::vector<Space>& spaces() const noexcept { return how_.spaces; }
   const graph::SizeValues& bounds() const noexcept { return bounds_; }
   const graph::Graph& graph() const noexcept { return graph_; }
   /// What an entry runs. Throws Error as graph::at_sizes does.
   graph::Graph graph_of(const std::string& entry, const graph::SizeValues& sizes) const;
 
-  /// What the blocks have, by now; and what they would have with one more program.
+  /// What the blocks have, by now; and what they would have with more programs.
   const std::vector<runtime::BlockRoom>& room() const noexcept { return room_; }
-  std::vector<runtime::BlockRoom> room_with(const runtime::ProgramSpec& spec) const;
+  std::vector<runtime::BlockRoom> room_with(std::span<const runtime::ProgramSpec> specs) const;
   /// Once they have it.
   void set_room(std::vector<runtime::BlockRoom> room) { room_ = std::move(room); }
 
@@ -77,6 +93,23 @@ class ModelPlans {
   /// One of these sizes, or a rare one.
   Sized smaller(const Way& way, const graph::SizeValues& sizes);
 
+  /// With its plan; its state goes among that of all others.
+  compile::Compiled sweeping(const SweepProgram& program);
+  /// The same by itself: what it would be if there were no other. `remarks` as in compile::Options.
+  compile::Compiled sweeping_alone(const SweepProgram& program, bool remarks = false) const;
+  /// Where states lie, and what the blocks have, of all programs so far.
+  struct Places {
+    plan::StateLayout state;
+    std::vector<runtime::BlockRoom> room;
+  };
+  Places places() const { return {state_, room_}; }
+  void set_places(Places places) {
+    state_ = std::move(places.state);
+    room_ = std::move(places.room);
+  }
+  /// Within the blocks that there are.
+  bool fits(const runtime::ProgramSpec& spec) const;
+
  private:
   struct Largest {
     std::size_t entry;
@@ -88,14 +121,16 @@ class ModelPlans {
   void add_entry(std::string name);
   /// The name of an entry's first program, which its blocks go by.
   std::string program_of(std::size_t entry) const;
+  compile::Compiled swept(const SweepProgram& program, const compile::Options& how,
+                          plan::StateLayout& state) const;
   compile::Entry named(const Way& way, const graph::SizeValues& sizes) const;
   /// With the cut that all programs of an update have at these sizes.
   compile::Options how_at(const Way& way, const graph::SizeValues& sizes);
-  bool fits(const runtime::ProgramSpec& spec) const;
 
   graph::Graph graph_;
   std::string name_;
   compile::Options how_;
+  GraphAt at_;
   graph::SizeValues bounds_;
   std::vector<std::string> entries_;
   std::vector<Way> ways_;

@@ -90,6 +90,10 @@ std::string ModelBuilder::begin(const std::string& kind) {
   return name;
 }
 
+graph::ValueId ModelBuilder::input(const std::string& name, const Shape& shape, DType type) {
+  return builder_.declare(name, type, shape, graph::StorageClass::input);
+}
+
 graph::ValueId ModelBuilder::kept(const std::string& name, const Shape& shape,
                                   const graph::FirstValue& first, graph::StorageClass cls) {
   const graph::ValueId value = builder_.declare(name, DType::float32, shape, cls);

@@ -34,7 +34,7 @@ std::uint32_t sum_of(std::span<const std::uint8_t> bytes, std::uint32_t before) 
 Json json_of(const RunPlace& place) {
   return {{steps_name, place.steps},     {drawn_name, place.drawn},
           {epochs_name, place.epochs},   {done_name, place.done},
-          {seconds_name, place.seconds}, {sums_name, Json::list(place.sums[0], place.sums[1])},
+          {seconds_name, place.seconds}, {sums_name, place.sums},
           {best_name, place.best_loss},  {validations_name, place.validations},
           {since_name, place.since}};
 }
@@ -85,12 +85,20 @@ const std::string* find(const Facts& facts, std::string_view name) {
 }  // namespace
 
 Facts facts_of(const Epochs& epochs) {
-  const data::Split& split = epochs.split;
-  return {
-      {"data", std::to_string(split.count) + " images of " + to_string(split.shape()) +
-                   fmt::format(", CRC-32 {:08x}", sum_of(split.labels, sum_of(split.images, 0)))},
-      {"order", epochs.shuffle ? "shuffled with seed " + std::to_string(epochs.seed)
-                               : std::string("as they are")}};
+  std::uint32_t sum = 0;
+  std::string text = std::to_string(epochs.samples->count()) + " samples";
+  const char* before = ": ";
+  for (const data::Column& column : epochs.samples->columns) {
+    sum = sum_of(
+        {static_cast<const std::uint8_t*>(column.data), static_cast<std::size_t>(column.bytes())},
+        sum);
+    text += fmt::format("{}{} {} {}", std::exchange(before, ", "), column.input,
+                        to_string(column.type), to_string(Shape(column.shape.dims().subspan(1))));
+    if (column.scale != 1) text += fmt::format(" times {:.9g}", column.scale);
+  }
+  return {{"data", text + fmt::format(", CRC-32 {:08x}", sum)},
+          {"order", epochs.shuffle ? "shuffled with seed " + std::to_string(epochs.seed)
+                                   : std::string("as they are")}};
 }
 
 Json json_of(const Facts& facts) {
@@ -113,7 +121,8 @@ Checkpoint checkpoint_of(const io::TensorFile& file, const std::string& where) {
   const Said place(file, place_name, where);
   const plan::Field said = place.field();
   const plan::Field sums = said[sums_name];
-  if (sums.size() != 2) sums.wrong(std::to_string(sums.size()) + " sums", "2");
+  std::vector<double> numbers;
+  for (std::size_t i = 0; i < sums.size(); ++i) numbers.push_back(number_of(sums[i]));
   return {.identity = Said(file, identity_name, where).facts(),
           .numerics = Said(file, numerics_name, where).facts(),
           .place = {.steps = static_cast<long>(said[steps_name].integer(0, most)),
@@ -121,7 +130,7 @@ Checkpoint checkpoint_of(const io::TensorFile& file, const std::string& where) {
                     .epochs = static_cast<int>(said[epochs_name].integer(0, most_epochs)),
                     .done = said[done_name].integer(0, most),
                     .seconds = said[seconds_name].duration(),
-                    .sums = {number_of(sums[std::size_t{0}]), number_of(sums[std::size_t{1}])},
+                    .sums = std::move(numbers),
                     .best_loss = number_of(said[best_name]),
                     .validations = static_cast<int>(said[validations_name].integer(0, most_epochs)),
                     .since = static_cast<int>(said[since_name].integer(0, most_epochs))}};

@@ -1,12 +1,11 @@
 // What a run says of itself in a file, so that another one can go on where it was.
 #pragma once
 
-#include <arenite/data/dataset.hpp>
+#include <arenite/data/samples.hpp>
 
 #include "src/base/json.hpp"
 #include "src/io/safetensors.hpp"
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -23,11 +22,11 @@ Json json_of(const Facts& facts);  ///< an object
 /// How far a run is.
 struct RunPlace {
   long steps = 0;
-  std::int64_t drawn = 0;        ///< samples, by all steps of training
-  int epochs = 0;                ///< done
-  std::int64_t done = 0;         ///< samples of the next one
-  double seconds = 0;            ///< that these took
-  std::array<double, 2> sums{};  ///< of these: their losses, and how many were right
+  std::int64_t drawn = 0;    ///< samples, by all steps of training
+  int epochs = 0;            ///< done
+  std::int64_t done = 0;     ///< samples of the next one
+  double seconds = 0;        ///< that these took
+  std::vector<double> sums;  ///< of these: what the network's metrics add up
   /// Of a validation; NaN: there was none that is a number.
   double best_loss = std::numeric_limits<double>::quiet_NaN();
   int validations = 0, since = 0;  ///< how many there were; and since the best one
@@ -36,7 +35,7 @@ struct RunPlace {
   void begin_epoch() {
     done = 0;
     seconds = 0;
-    sums = {};
+    sums.clear();
   }
 
   friend bool operator==(const RunPlace&, const RunPlace&) = default;
@@ -44,14 +43,12 @@ struct RunPlace {
 
 /// What epochs go over, and how.
 struct Epochs {
-  data::Split split;
+  const data::Samples* samples;
   bool shuffle = true;
   std::uint64_t seed = 1;
 
   friend bool operator==(const Epochs& a, const Epochs& b) {
-    return a.split.images.data() == b.split.images.data() &&
-           a.split.labels.data() == b.split.labels.data() && a.split.count == b.split.count &&
-           a.shuffle == b.shuffle && a.seed == b.seed;
+    return *a.samples == *b.samples && a.shuffle == b.shuffle && a.seed == b.seed;
   }
 };
 

@@ -19,7 +19,6 @@ inline compile::Compiled step_on_gpu(const std::string& network, std::int64_t ba
   request.dataset = 60'000;
   request.image = model.image;
   request.resident = true;
-  request.set = "train";
   request.how.spaces = {{.device = DeviceKind::cuda,
                          .index = 0,
                          .memory = MemoryKind::device,

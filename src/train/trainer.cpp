@@ -1,4 +1,3 @@
-#include <arenite/random.hpp>
 #include <arenite/train/trainer.hpp>
 
 #include "src/base/refuse.hpp"
@@ -6,74 +5,39 @@
 #include "src/train/trainer_impl.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstring>
-#include <limits>
-#include <numeric>
+#include <iterator>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <sstream>
 #include <utility>
 
 namespace arenite::train {
-namespace {
-
-class Timer {
- public:
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-};
-
-bool is_set(const std::atomic<bool>* stop) {
-  return stop != nullptr && stop->load(std::memory_order_relaxed);
+double Metrics::operator[](std::string_view name) const {
+  std::string known;
+  for (std::size_t i = 0; names && i < names->size(); ++i) {
+    if ((*names)[i] == name) return values[i];
+    known += (known.empty() ? "" : ", ") + (*names)[i];
+  }
+  refuse("no metric '" + std::string(name) + "'", known.empty() ? "none" : known);
 }
-
-/// A profile of a program's next steps, forgotten when an exception takes the way past `take`.
-class ProfileGuard {
- public:
-  ProfileGuard(runtime::Program& program, long steps) : program_(&program) {
-    program.start_profile(steps);
-  }
-  ~ProfileGuard() {
-    if (program_) program_->drop_profile();
-  }
-  ProfileGuard(const ProfileGuard&) = delete;
-  ProfileGuard& operator=(const ProfileGuard&) = delete;
-
-  runtime::Profile take() { return std::exchange(program_, nullptr)->stop_profile(); }
-
- private:
-  runtime::Program* program_;
-};
-
-}  // namespace
 
 std::ostream& operator<<(std::ostream& out, const PlanReport& report) {
   return out << report.text_;
 }
 
-Trainer::Impl::Impl(runtime::Session& s, nn::Layer m, Shape i, TrainerOptions o)
-    : session(s), model(std::move(m)), image(i), options(std::move(o)) {
-  if (image.rank() != 3) refuse("images of shape " + to_string(image), "[H, W, C]");
-  constexpr std::int64_t most = 1 << 20;
-  if (options.batch < 1 || options.batch > most)
-    refuse("a batch of " + std::to_string(options.batch), "1 to " + std::to_string(most));
-  accumulate();
+namespace {
+
+/// Several batches are one in shards.
+TrainerOptions accumulated(TrainerOptions options) {
+  constexpr std::int64_t most_samples = 1 << 20, most = 64;
+  if (options.batch < 1 || options.batch > most_samples)
+    refuse("a batch of " + std::to_string(options.batch), "1 to " + std::to_string(most_samples));
   if (options.init.range && !(std::isfinite(*options.init.range) && *options.init.range > 0)) {
     refuse("an initial range of " + std::to_string(*options.init.range), "a finite number above 0");
   }
-  plan::StateLayout own;  // programs that run place their state anew
-  preview = compile_step(model, options.loss, options.optimizer, first_request(), &own);
-  identity = known_facts();
-}
-
-void Trainer::Impl::accumulate() {
-  if (options.accumulate == 1) return;
-  constexpr std::int64_t most = 64;
+  if (options.accumulate == 1) return options;
   const std::int64_t shards = options.accumulate * std::max(options.shards, 1);
   if (options.accumulate < 1 || options.accumulate > most || shards > most) {
     refuse("gradients of " + std::to_string(options.accumulate) + " batches in " +
@@ -82,294 +46,174 @@ void Trainer::Impl::accumulate() {
   }
   options.batch *= options.accumulate;
   options.shards = static_cast<int>(shards);
+  return options;
 }
 
-StepRequest Trainer::Impl::first_request() const {
-  return setup().request("train", options.batch, options.batch, true,
-                         std::numeric_limits<std::size_t>::max());
+NetworkOptions network_options(const TrainerOptions& options, std::int64_t batch, bool training) {
+  return {.batch = batch, .training = training, .init_range = options.init.range};
 }
 
-bool Trainer::Impl::is_new(const data::Split* split, bool training) const {
-  if (!split) return false;
-  check_split(*split, training, image, options.batch);
-  return !programs || !programs->find(*split, training);
+ModelOptions model_options(const TrainerOptions& options) {
+  return {.name = "network",
+          .target = options.target,
+          .compute = options.compute,
+          .shards = options.shards,
+          .lanes = options.lanes,
+          .shards_at_once = options.shards_at_once,
+          .seed = options.init.seed,
+          .layout = options.layout,
+          .fuse = options.fuse,
+          .kernels = options.kernels,
+          .cuda_graphs = options.cuda_graphs,
+          .resident_data = options.resident_data};
 }
 
-void Trainer::Impl::prepare(const data::Split* train, const data::Split* test) {
+/// A batch of samples whose bytes nobody looks at.
+data::Samples samples_like(const graph::Graph& graph) {
+  data::Samples samples;
+  for (const graph::ValueId id : graph.declared(graph::StorageClass::input)) {
+    const graph::Value& input = graph[id];
+    samples.columns.push_back({input.name, nullptr, input.type, input.shape});
+  }
+  return samples;
+}
+
+void refuse_tfloat32_on_cpus(const runtime::Session& session, runtime::Compute compute) {
+  const bool uses_cpu = std::ranges::any_of(
+      session.spaces(), [](const Space& space) { return space.device == DeviceKind::cpu; });
+  if (!uses_cpu || compute != runtime::Compute::tfloat32) return;
+  refuse("products in tfloat32 on the CPU", "float32 or bfloat16", {},
+         "TF32 is what tensor cores of GPUs multiply");
+}
+
+Model opened(runtime::Session& session, const Build& build, const Network& network,
+             const TrainerOptions& options) {
+  refuse_tfloat32_on_cpus(session, options.compute);
+  const auto at = [build, options](std::string_view entry, const graph::SizeValues& sizes) {
+    const std::int64_t batch = sizes.empty() ? options.batch : sizes.at(batch_size);
+    return network_of(build, options.optimizer, network_options(options, batch, entry == "train"))
+        .graph;
+  };
+  return Sweeps::opened(session, network.graph, at, model_options(options), batch_size,
+                        {"train", samples_like(network.graph)});
+}
+
+}  // namespace
+
+Trainer::Impl::Impl(runtime::Session& session, Build b, std::optional<Shape> i, TrainerOptions o)
+    : build(std::move(b)),
+      image(i),
+      options(accumulated(std::move(o))),
+      network(network_of(build, options.optimizer, network_options(options, options.batch, true))),
+      model(opened(session, build, network, options)),
+      sweeps(model) {
+  std::vector<std::string> names;
+  for (const OutputMetric& metric : network.metrics) names.push_back(metric.name);
+  for (const graph::ValueId id : network.graph.outputs)
+    kept_sums += static_cast<std::size_t>(network.graph[id].shape.elements());
+  metric_names = std::make_shared<const std::vector<std::string>>(std::move(names));
+  place.sums.reserve(kept_sums);
+  identity = known_facts();
+}
+
+const data::Samples& Trainer::Impl::samples_of(const data::Split& split, bool training) {
+  const std::string_view kind = training ? "training" : "test";
+  const auto is_it = [&](const auto& known) {
+    const data::Split& one = known.first;
+    return one.images.data() == split.images.data() && one.labels.data() == split.labels.data() &&
+           one.images.size() == split.images.size() && one.labels.size() == split.labels.size() &&
+           one.count == split.count && one.shape() == split.shape();
+  };
+  auto found = std::ranges::find_if(splits, is_it);
+  if (found == splits.end()) {
+    const std::string images = std::string(kind) + " images";
+    if (!image) refuse(images, "samples, as the network's inputs are no images");
+    if (split.shape() != *image) {
+      refuse(images + " of shape " + to_string(split.shape()),
+             to_string(*image) + ", as the model was built for");
+    }
+    splits.emplace_back(split, data::samples_of(split, kind));
+    found = std::prev(splits.end());
+  }
+  if (training && split.count < options.batch) {
+    refuse("a batch of " + std::to_string(options.batch) + " from " + std::to_string(split.count) +
+               " training images",
+           "a batch no larger than the set", {}, "use a smaller --batch or a larger --limit");
+  }
+  return found->second;
+}
+
+void Trainer::Impl::prepare(const data::Samples* train, const data::Samples* test) {
   if (running) {
     refuse("a trainer asked for another sweep in the middle of one",
            "calls from outside `on_progress`");
   }
-  const bool new_train = is_new(train, true), new_test = is_new(test, false);
+  const bool new_train = train && !sweeps.find("train", *train),
+             new_test = test && !sweeps.find(evaluation(), *test);
   if (!new_train && !new_test) return;  // and allocate nothing: epochs come here
-  auto more = wanted;
-  const auto want = [&](const data::Split& split, bool training) {
-    if (!TrainerPrograms::has(more, split, training)) more.emplace_back(split, training);
-  };
-  if (new_train) want(*train, true);
-  if (new_test) want(*test, false);
-  if (programs) {
-    state = programs->state();
-    for (auto& [key, bytes] : programs->save()) saved[key] = std::move(bytes);
-    programs.reset();  // first: the memory of both might be more than there is
-  }
-  try {
-    build(more);
-  } catch (...) {
-    if (!wanted.empty()) build(wanted);
-    throw;
-  }
-  wanted = std::move(more);
-}
-
-void Trainer::Impl::build(const std::vector<TrainerPrograms::Wanted>& splits) {
-  auto made = std::make_unique<TrainerPrograms>(session, setup(), state, splits);
-  made->restore(saved);
-  programs = std::move(made);
-}
-
-/// Counts steps of training, and what they draw; of one that fails, too: what is drawn next is none
-/// of that.
-class Trainer::Impl::Counted {
- public:
-  /// `samples` of a step; 0: it trains nothing.
-  Counted(RunPlace& place, const runtime::Program& program, std::int64_t samples)
-      : place_(place), program_(program), samples_(samples), before_(program.steps()) {}
-  ~Counted() {
-    const long begun = program_.steps() - before_;
-    place_.steps += samples_ > 0 ? begun : 0;
-    place_.drawn += begun * samples_;
-  }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
- private:
-  RunPlace& place_;
-  const runtime::Program& program_;
-  std::int64_t samples_;
-  long before_;
-};
-
-std::int64_t Trainer::Impl::run(SplitPrograms& of, const Breaks& breaks, std::int64_t done) {
-  running = true;
-  struct Guard {
-    bool& flag;
-    ~Guard() { flag = false; }
-  } const guard{running};
-  const std::int64_t begun = done;
-  Timer since_pause;
-  const auto is_due = [](const Timer& since, double seconds) { return since.seconds() >= seconds; };
-  const auto run_steps = [&](runtime::Program& program, std::int64_t size, std::int64_t end) {
-    while (done < end && !is_set(breaks.stop)) {
-      const bool first = done == begun && breaks.first_step;
-      const bool each = first || (breaks.pause && breaks.seconds <= 0);
-      long most = each ? 1 : static_cast<long>((end - done) / size);
-      double seconds = breaks.pause ? breaks.seconds : 0;
-      if (breaks.save && breaks.save_steps > 0)
-        most = std::min(most, breaks.save_steps - place.steps % breaks.save_steps);
-      if (breaks.save_in) {
-        const double left = std::max(breaks.save_in(), 1e-3);
-        seconds = seconds > 0 ? std::min(seconds, left) : left;
-      }
-      meter.begin();
-      const long ran = [&] {
-        const Counted counted(place, program, of.training ? size : 0);
-        return program.run(
-            {.steps = most,
-             .counters = {{{names::cursor, done, size}, {of.position, place.drawn, size}}},
-             .stop = breaks.stop,
-             .seconds = seconds});
-      }();
-      meter.end();  // what a display costs is its own affair
-      done += ran * size;
-      (of.training ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
-      if (of.training) place.done = done;
-      if (first && ran > 0) breaks.first_step();
-      const bool saves = (breaks.save_steps > 0 && place.steps % breaks.save_steps == 0) ||
-                         (breaks.save_in && breaks.save_in() <= 0);
-      if (breaks.save && ran > 0 && saves) breaks.save();
-      if (first && breaks.seconds > 0) continue;  // too early for a pause
-      if (done < end && breaks.pause && !is_set(breaks.stop) &&
-          is_due(since_pause, breaks.seconds)) {
-        breaks.pause(done);
-        since_pause = {};
-      }
-    }
-  };
-  const std::int64_t whole = of.split.count / of.batch * of.batch;
-  run_steps(*of.whole, of.batch, whole);
-  if (of.rest && done == whole) run_steps(*of.rest, of.split.count - whole, of.split.count);
-  return done;
-}
-
-/// An epoch, or what is left of it. Of one that fails nothing counts but what it has changed.
-std::int64_t Trainer::Impl::trained(SplitPrograms& of, const Breaks& breaks) {
-  try {
-    return run(of, breaks, place.done);
-  } catch (...) {
-    place.begin_epoch();
-    throw;
-  }
-}
-
-bool Trainer::Impl::has_no_means() {
-  constexpr auto cls = graph::StorageClass::optimizer_state;
-  if (programs->has_state(cls, graph::step_name))
-    return programs->set().state<std::int64_t>(cls, graph::step_name)[0] == 0;
-  return place.steps == 0;  // those of a run that was resumed are there
-}
-
-Metrics Trainer::Impl::metrics(std::int64_t samples, double seconds) {
-  const double n = static_cast<double>(std::max<std::int64_t>(1, samples));
-  return {.loss = statistics()[0] / n,
-          .accuracy = statistics()[1] / n,
-          .samples = samples,
-          .seconds = seconds};
-}
-
-bool Trainer::Impl::is_best(const Metrics& validation) {
-  const bool best = !std::isnan(validation.loss) && !(validation.loss >= place.best_loss);
-  ++place.validations;
-  place.since = best ? 0 : place.since + 1;
-  if (best) place.best_loss = validation.loss;
-  return best;
+  std::vector<Sweeps::Wanted> wanted;
+  if (new_train) wanted.push_back({"train", *train});
+  if (new_test) wanted.push_back({evaluation(), *test});
+  sweeps.prepare(wanted);
+  restore(saved);
 }
 
 Trainer::Trainer(runtime::Session& session, nn::Layer model, Shape image, TrainerOptions options)
-    : impl_(std::make_unique<Impl>(session, std::move(model), image, std::move(options))) {}
+    : impl_(std::make_unique<Impl>(session, classify(std::move(model), image, options.loss), image,
+                                   std::move(options))) {}
+Trainer::Trainer(runtime::Session& session, Build build, TrainerOptions options)
+    : impl_(std::make_unique<Impl>(session, std::move(build), std::nullopt, std::move(options))) {}
 Trainer::~Trainer() = default;
 
 void Trainer::prepare(const data::Split* train, const data::Split* test) {
-  impl_->prepare(train, test);
+  impl_->prepare(train ? &impl_->samples_of(*train, true) : nullptr,
+                 test ? &impl_->samples_of(*test, false) : nullptr);
 }
 
 EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
-  if (options.epochs < 0) refuse(std::to_string(options.epochs) + " epochs", "at least 0");
-  if (options.patience < 0)
-    refuse("a patience of " + std::to_string(options.patience) + " epochs", "at least 0");
-  if (options.profile_steps < 0 || options.profile_steps > runtime::max_profile_steps) {
-    refuse("a profile of " + std::to_string(options.profile_steps) + " steps",
-           "0 to " + std::to_string(runtime::max_profile_steps));
-  }
-  if (options.save_steps < 0 || !(options.save_seconds >= 0))
-    refuse("a save every " + std::to_string(options.save_steps) + " steps or " +
-               std::to_string(options.save_seconds) + " seconds",
-           "numbers of at least 0");
-  prepare(&train, options.validation);
-  Impl& self = *impl_;
-  self.begin({train, options.shuffle, options.seed});
-  Timer since_save;
-  EpochReport report;
-  const auto is_over = [&] {
-    return is_set(options.stop) ||
-           (options.patience > 0 && options.validation && self.place.since >= options.patience);
-  };
-  for (int epoch = 0; epoch < options.epochs && !is_over(); ++epoch) {
-    // Anew: what `on_epoch` evaluates may have built the programs again, or failed to.
-    self.prepare(&train, options.validation);
-    SplitPrograms& of = *self.programs->find(train, true);
-    // Before the first step of an epoch nothing is under way, so the order may be rewritten.
-    if (options.shuffle) {
-      permutation(of.order, options.seed, static_cast<std::uint32_t>(self.place.epochs));
-    } else {
-      std::iota(of.order.begin(), of.order.end(), 0);
-    }
-    std::ranges::copy(self.place.sums, self.statistics().begin());
-    std::optional<ProfileGuard> profile;
-    if (options.profile_steps > 0 && epoch + 1 == options.epochs) {
-      // An epoch has no more steps than this: records of more would only take memory.
-      profile.emplace(*of.whole,
-                      std::min(options.profile_steps, static_cast<long>(train.count / of.batch)));
-    }
-    const Timer timer;
-    const double before = self.place.seconds;
-    const auto seconds = [&] { return before + timer.seconds(); };
-    Impl::Breaks breaks{.stop = options.stop, .save_steps = options.save_steps};
-    if (options.on_save) {
-      breaks.save = [&] {
-        self.place.seconds = seconds();
-        options.on_save();
-        since_save = {};
-      };
-    }
-    if (options.on_save && options.save_seconds > 0)
-      breaks.save_in = [&] { return options.save_seconds - since_save.seconds(); };
-    if (epoch == 0) breaks.first_step = options.on_first_step;
-    if (options.on_progress) {
-      breaks.seconds = options.progress_seconds;
-      breaks.pause = [&](std::int64_t samples) {
-        const Metrics now = self.metrics(samples, seconds());
-        options.on_progress({.epoch = epoch,
-                             .epochs = options.epochs,
-                             .done = samples,
-                             .total = train.count,
-                             .loss = now.loss,
-                             .accuracy = now.accuracy,
-                             .seconds = now.seconds});
-      };
-    }
-    const std::int64_t done = self.trained(of, breaks);
-    report = {.epoch = epoch, .train = self.metrics(done, seconds()), .validation = {}};
-    if (profile) report.profile = profile->take();
-    if (done == train.count) {
-      self.place.begin_epoch();
-      ++self.place.epochs;
-    } else {
-      self.place.seconds = report.train.seconds;
-      self.keep_sums();
-    }
-    if (options.validation) report.validation = evaluate(*options.validation);
-    report.best = report.validation && done == train.count && self.is_best(*report.validation);
-    if (options.on_epoch) options.on_epoch(report);
-  }
-  return report;
+  return fit(impl_->samples_of(train, true), options);
+}
+
+EpochReport Trainer::fit(const data::Samples& train, const FitOptions& options) {
+  const Validation& given = options.validation;
+  return impl_->fit(train, given.split ? &impl_->samples_of(*given.split, false) : given.samples,
+                    options);
 }
 
 Metrics Trainer::evaluate(const data::Split& test) {
-  prepare(nullptr, &test);
-  Impl& self = *impl_;
-  std::ranges::fill(self.statistics(), 0.0);
-  SplitPrograms& of = *self.programs->find(test, false);
-  if (self.options.optimizer.averaging && self.has_no_means())
-    compile::begin_averages(self.programs->set(), of.whole->spec().graph);
-  const Timer timer;
-  const std::int64_t done = self.run(of, {});
-  return self.metrics(done, timer.seconds());
+  return impl_->evaluate(impl_->samples_of(test, false));
 }
+Metrics Trainer::evaluate(const data::Samples& test) { return impl_->evaluate(test); }
 
 PlanReport Trainer::plan() const {
   std::ostringstream out;
-  if (impl_->training()) {
-    impl_->programs->set().print_table(out, impl_->training()->name);
+  if (const Swept* const training = impl_->training()) {
+    impl_->sweeps.set()->print_table(out, training->name);
   } else {
-    runtime::print_plan(out, impl_->preview.spec);
+    runtime::print_plan(out, impl_->sweeps.preview().spec);
   }
   return PlanReport(out.str());
 }
 
 std::vector<runtime::BlockUse> Trainer::blocks() const {
-  return impl_->programs ? impl_->programs->set().block_uses() : std::vector<runtime::BlockUse>();
+  const runtime::ProgramSet* const set = impl_->sweeps.set();
+  return set ? set->block_uses() : std::vector<runtime::BlockUse>();
 }
 
 void Trainer::explain(std::ostream& out) const {
-  const Impl& self = *impl_;
-  const SplitPrograms* const runs = self.training();
-  StepRequest request =
-      runs ? self.programs->request(self.setup(), *runs, runs->batch) : self.first_request();
-  request.how.remarks = true;
-  out << "passes of a training step:\n"
-      << compile_step(self.model, self.options.loss, self.options.optimizer, request).report;
-  if (self.programs) self.programs->set().explain(out);
+  out << "passes of a training step:\n" << impl_->sweeps.report(impl_->training());
+  if (impl_->sweeps.set()) impl_->sweeps.set()->explain(out);
 }
 
 const plan::StepPlan& Trainer::step_plan() const { return impl_->spec().plan; }
 int Trainer::shards() const noexcept { return impl_->cut().shards; }
 int Trainer::lanes() const noexcept { return impl_->cut().lanes; }
 int Trainer::shards_at_once() const noexcept {
-  return impl_->training() ? impl_->training()->at_once : impl_->preview.at_once;
+  return impl_->training() ? impl_->training()->at_once : impl_->sweeps.preview().at_once;
 }
 const std::string& Trainer::undivided() const noexcept {
-  return impl_->training() ? impl_->training()->undivided : impl_->preview.report.undivided;
+  return impl_->training() ? impl_->training()->undivided
+                           : impl_->sweeps.preview().report.undivided;
 }
 std::size_t Trainer::chosen_kernels() const {
   return impl_->options.kernels.taken_by(impl_->spec().graph, impl_->options.compute);
@@ -378,18 +222,18 @@ long Trainer::steps() const noexcept { return impl_->place.steps; }
 StepCosts Trainer::costs() const noexcept { return impl_->meter.costs(); }
 
 std::vector<Trainer::NamedParameter> Trainer::parameters() {
-  if (!impl_->programs) {
+  if (!impl_->sweeps.set()) {
     refuse("parameters asked for before any data was seen",
            "a call of prepare, fit or evaluate first");
   }
   std::vector<NamedParameter> all;
-  const graph::Graph& graph = impl_->preview.spec.graph;
+  const graph::Graph& graph = impl_->network.graph;
   for (const graph::ValueId id : graph.declared(graph::StorageClass::parameter)) {
     const graph::Value& value = graph[id];
-    all.push_back({.name = value.name,
-                   .shape = value.shape,
-                   .values = impl_->programs->set().state<float>(graph::StorageClass::parameter,
-                                                                 value.name)});
+    all.push_back(
+        {.name = value.name,
+         .shape = value.shape,
+         .values = impl_->sweeps.set()->state<float>(graph::StorageClass::parameter, value.name)});
   }
   return all;
 }
@@ -409,10 +253,12 @@ void Trainer::set_learning_rate(float learning_rate) {
   Impl& self = *impl_;
   self.options.optimizer.learning_rate = learning_rate;
   constexpr auto cls = graph::StorageClass::buffer;
-  if (self.programs && self.programs->has_state(cls, graph::learning_rate_name))
-    self.programs->set().state<float>(cls, graph::learning_rate_name)[0] = learning_rate;
-  const auto saved = self.saved.find({cls, graph::learning_rate_name});
-  if (saved != self.saved.end()) std::memcpy(saved->second.data(), &learning_rate, sizeof(float));
+  if (self.sweeps.has_state(cls, graph::learning_rate_name)) {
+    self.sweeps.set()->state<float>(cls, graph::learning_rate_name)[0] = learning_rate;
+  } else {
+    const auto bytes = std::as_bytes(std::span(&learning_rate, 1));
+    self.saved[{cls, graph::learning_rate_name}].assign(bytes.begin(), bytes.end());
+  }
 }
 
 }  // namespace arenite::train

@@ -56,14 +56,10 @@ const io::NamedTensor& tensor_of(const StatePort& port, const io::TensorFile& fi
   return *tensor;
 }
 
-std::vector<Kept> kept_in(const graph::Graph& graph) {
-  return kept_of(graph, ports_of(graph, StorageClass::constant));
-}
-
 }  // namespace
 
 Facts Trainer::Impl::known_facts() const {
-  graph::Graph graph = step_graph(model, options.loss, options.optimizer, first_request());
+  graph::Graph graph = network.graph;
   const std::string training = training_text(graph::print(graph));
   graph.training.reset();
   // The network last: its text has the batch and the first values in it.
@@ -98,11 +94,16 @@ void Trainer::Impl::begin(const Epochs& begun) {
   if (continues) {
     of_epochs = facts_of(begun);
     expect_same(of_epochs, *continues, "the run that is resumed");
-    const std::int64_t count = begun.split.count;
+    const std::int64_t count = begun.samples->count();
     if (place.done != count && (place.done > count || place.done % options.batch != 0)) {
       refuse(std::to_string(place.done) + " samples done of an epoch of " + std::to_string(count),
              "whole batches of " + std::to_string(options.batch), "the run that is resumed");
     }
+    if (place.done > 0 && place.sums.size() != kept_sums) {
+      refuse(std::to_string(place.sums.size()) + " sums of what is done of an epoch",
+             std::to_string(kept_sums), "the run that is resumed");
+    }
+    place.sums.reserve(kept_sums);
   } else if (epochs != begun) {
     place.begin_epoch();
   }
@@ -121,8 +122,7 @@ void Trainer::save(const std::filesystem::path& path) {
     std::ranges::copy(self.of_epochs, std::back_inserter(checkpoint.identity));
   }
   std::vector<io::NamedTensor> tensors;
-  for (const Kept& kept : kept_in(self.preview.spec.graph)) {
-    if (kept.own == names::statistics) continue;  // said with the place
+  for (const Kept& kept : self.kept()) {
     tensors.push_back(
         {kept.port.name, kept.port.type, kept.port.shape, self.state_of(kept.port.cls, kept.own)});
   }
@@ -134,9 +134,8 @@ std::string Trainer::resume(const std::filesystem::path& path) {
   const io::TensorFile file(path);
   Checkpoint found = checkpoint_of(file, path.string());
   expect_same(self.identity, found.identity, path.string());
-  TrainerPrograms::State state;
-  for (const Kept& kept : kept_in(self.preview.spec.graph)) {
-    if (kept.own == names::statistics) continue;
+  Trainer::Impl::State state;
+  for (const Kept& kept : self.kept()) {
     const auto bytes = tensor_of(kept.port, file, path.string()).bytes;
     state[{kept.port.cls, kept.own}].assign(bytes.begin(), bytes.end());
   }
@@ -151,25 +150,47 @@ void Trainer::take_weights(const std::filesystem::path& path) {
   if (self.place.steps > 0)
     refuse("weights taken by a run that has begun", "a trainer without steps", path.string());
   const io::TensorFile file(path);
-  TrainerPrograms::State state;
-  for (const Kept& kept : kept_in(self.preview.spec.graph)) {
-    const bool counts = kept.own == names::statistics || kept.own == graph::learning_rate_name;
-    if (kept.port.cls == StorageClass::optimizer_state || counts) continue;
+  Trainer::Impl::State state;
+  for (const Kept& kept : self.kept()) {
+    if (kept.port.cls == StorageClass::optimizer_state) continue;
+    if (kept.own == graph::learning_rate_name) continue;
     const auto bytes = tensor_of(kept.port, file, path.string()).bytes;
     state[{kept.port.cls, kept.own}].assign(bytes.begin(), bytes.end());
   }
   self.take(std::move(state));
 }
 
-void Trainer::Impl::take(TrainerPrograms::State taken) {
+void Trainer::Impl::take(State taken) {
   if (running) refuse("weights taken in the middle of a sweep", "calls between sweeps");
-  if (programs) programs->restore(taken);
+  restore(taken);
   for (auto& [key, bytes] : taken) saved[key] = std::move(bytes);
 }
 
+void Trainer::Impl::restore(State& state) {
+  // An evaluation alone has no optimizer state, which waits for those that train.
+  std::erase_if(state, [&](const auto& entry) {
+    const auto& [cls, name] = entry.first;
+    if (!sweeps.has_state(cls, name)) return false;
+    std::ranges::copy(entry.second, sweeps.set()->state<std::byte>(cls, name).begin());
+    return true;
+  });
+}
+
+std::vector<Kept> Trainer::Impl::kept() const {
+  const graph::Graph& step = sweeps.preview().spec.graph;
+  std::vector<Kept> all = kept_of(step, ports_of(step, StorageClass::constant));
+  // Said with the place.
+  std::erase_if(all, [&](const Kept& one) {
+    return one.port.cls == StorageClass::buffer &&
+           std::ranges::any_of(network.graph.outputs, [&](graph::ValueId id) {
+             return network.graph[id].name == one.own;
+           });
+  });
+  return all;
+}
+
 std::span<const std::byte> Trainer::Impl::state_of(StorageClass cls, const std::string& name) {
-  if (programs && programs->has_state(cls, name))
-    return programs->set().state<std::byte>(cls, name);
+  if (sweeps.has_state(cls, name)) return sweeps.set()->state<std::byte>(cls, name);
   return saved.at({cls, name});
 }
 

@@ -188,7 +188,7 @@ class RandomNetwork {
   void step(std::size_t program, std::int64_t cursor) {
     Bytes bytes(sizeof cursor);
     std::memcpy(bytes.data(), &cursor, sizeof cursor);
-    NamedBytes inputs{{train::names::cursor, bytes}};
+    NamedBytes inputs{{"cursor", bytes}};
     if (!position_.empty() && program_.programs[program].graph.find(position_)) {
       const auto position = static_cast<std::int64_t>(program_.steps.size()) * batch_;
       std::memcpy(bytes.data(), &position, sizeof position);
@@ -200,11 +200,11 @@ class RandomNetwork {
   NamedBytes data() {
     const std::vector<std::int32_t> order = permutation(dataset_, data_.below(1000), 0);
     const std::span<const std::byte> shuffled = std::as_bytes(std::span(order));
-    return {{train::names::images,
+    return {{"images",
              random_bytes(data_, DType::uint8, dataset_ * image_.elements(), 0, 255)},
-            {train::names::labels,
+            {"labels",
              random_bytes(data_, DType::uint8, dataset_, 0, static_cast<double>(classes_ - 1))},
-            {train::names::order, Bytes(shuffled.begin(), shuffled.end())}};
+            {"order", Bytes(shuffled.begin(), shuffled.end())}};
   }
 
   Draw draw_, modes_, data_;

@@ -30,6 +30,8 @@ class ModelBuilder {
 
   /// Starts a layer of this kind: the ops that follow carry its name. Returns the name.
   std::string begin(const std::string& kind);
+  /// What each step is given: [batch, …].
+  graph::ValueId input(const std::string& name, const Shape& shape, DType type = DType::float32);
   /// float32 values that begin so.
   graph::ValueId parameter(const std::string& name, const Shape& shape,
                            const graph::FirstValue& first);

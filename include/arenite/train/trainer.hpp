@@ -1,4 +1,4 @@
-// Trains a model on images: plans once, then submits steps.
+// Trains a network on samples: plans once, then submits steps.
 //
 //   train::Trainer trainer(session, model, data.shape(), {.batch = 64, .optimizer = optim::sgd({.lr
 //   = 0.02f})}); std::cout << trainer.plan(); trainer.fit(data.train, {.epochs = 10, .validation =
@@ -9,18 +9,21 @@
 // One thread at a time.
 #pragma once
 
-#include <arenite/data/dataset.hpp>
+#include <arenite/data/samples.hpp>
 #include <arenite/nn/nn.hpp>
 #include <arenite/plan/step_plan.hpp>
 #include <arenite/runtime/program.hpp>
 #include <arenite/runtime/session.hpp>
+#include <arenite/train/objective.hpp>
 #include <arenite/train/optimizer.hpp>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <iosfwd>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,7 +46,7 @@ struct TrainerOptions {
   /// So many batches make a step, whose gradients are added up: shards of it (see below), each of
   /// them cut further where `shards` is given too.
   std::int64_t accumulate = 1;
-  nn::Loss loss = nn::cross_entropy();
+  nn::Loss loss = nn::cross_entropy();  ///< of images; a Build has its own
   optim::Optimizer optimizer = optim::sgd({.lr = 0.02f, .momentum = 0.9f});
   Initializer init;
   /// Shards of a batch, whose gradients are complete by themselves and are added in a fixed tree,
@@ -76,9 +79,15 @@ struct TrainerOptions {
 /// Means over the samples of a sweep over a set.
 struct Metrics {
   double loss = 0;
-  double accuracy = 0;  ///< 0 to 1
+  double accuracy = std::numeric_limits<double>::quiet_NaN();  ///< 0 to 1; NaN: nobody tells
   std::int64_t samples = 0;
   double seconds = 0;
+  /// All of the objective's, and their names.
+  std::array<double, most_metrics> values = {};
+  std::shared_ptr<const std::vector<std::string>> names = {};
+
+  /// Throws Error on a name that the objective has not.
+  double operator[](std::string_view name) const;
 };
 
 struct Progress {
@@ -101,11 +110,22 @@ struct EpochReport {
   std::optional<runtime::Profile> profile;
 };
 
+/// What to evaluate behind each epoch: images, samples, or nothing. Borrowed.
+struct Validation {
+  const data::Split* split = nullptr;
+  const data::Samples* samples = nullptr;
+
+  Validation(std::nullptr_t = nullptr) {}
+  Validation(const data::Split* images) : split(images) {}
+  Validation(const data::Samples* any) : samples(any) {}
+  explicit operator bool() const noexcept { return split || samples; }
+};
+
 struct FitOptions {
   int epochs = 10;
   bool shuffle = true;
   std::uint64_t seed = 1;  ///< of the shuffling
-  const data::Split* validation = nullptr;
+  Validation validation = nullptr;
   /// Called once, when the first step of all has ended.
   std::function<void()> on_first_step;
   std::function<void(const EpochReport&)> on_epoch;
@@ -154,6 +174,8 @@ class Trainer {
   /// `image` is [H, W, C]. Throws Error when the model cannot take it, or an option is out of
   /// range.
   Trainer(runtime::Session& session, nn::Layer model, Shape image, TrainerOptions options);
+  /// Any network, of any inputs.
+  Trainer(runtime::Session& session, Build build, TrainerOptions options);
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -169,8 +191,10 @@ class Trainer {
   /// may evaluate; `on_progress` and `on_save` may not. Throws Error as `prepare` does, and what a
   /// step reports.
   EpochReport fit(const data::Split& train, const FitOptions& options = {});
+  EpochReport fit(const data::Samples& train, const FitOptions& options = {});
   /// Of the parameters, or of their means where `optimizer.averaging` keeps some. Throws as `fit`.
   Metrics evaluate(const data::Split& test);
+  Metrics evaluate(const data::Samples& test);
 
   /// Writes all that this run keeps, and how far it is, into one file, which is replaced as a
   /// whole: parameters, the optimizer's state, buffers; what has to be the same for a run to go on

@@ -145,6 +145,20 @@ void copy_op(const Graph& source, OpId id, int lane, const Attributes& attribute
   }
 }
 
+void copy_ends(const Graph& source, const std::vector<ValueId>& map, Graph& target) {
+  target.outputs = mapped(source.outputs, map);
+  if (source.training) {
+    target.training = source.training;
+    target.training->loss = map[source.training->loss.index];
+    target.training->parameters = mapped(source.training->parameters, map);
+  }
+  for (Entry entry : source.entries) {
+    entry.outputs = mapped(entry.outputs, map);
+    entry.keeps = mapped(entry.keeps, map);
+    target.entries.push_back(std::move(entry));
+  }
+}
+
 Graph rebuild(const Graph& source, const OperatorTable& table, const Replace& replace) {
   return rebuild(source, table, source[Graph::body].ops, replace);
 }
@@ -159,17 +173,7 @@ Graph rebuild(const Graph& source, const OperatorTable& table, std::span<const O
   for (OpId id : order) {
     if (!replace(id, map, builder)) copy_op(source, id, source[id].lane, map, builder, replace);
   }
-  target.outputs = mapped(source.outputs, map);
-  if (source.training) {
-    target.training = source.training;
-    target.training->loss = map[source.training->loss.index];
-    target.training->parameters = mapped(source.training->parameters, map);
-  }
-  for (Entry entry : source.entries) {
-    entry.outputs = mapped(entry.outputs, map);
-    entry.keeps = mapped(entry.keeps, map);
-    target.entries.push_back(std::move(entry));
-  }
+  copy_ends(source, map, target);
   verify_pass(target);
   return target;
 }

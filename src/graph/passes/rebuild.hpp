@@ -51,6 +51,9 @@ void copy_op(const Graph& source, OpId id, int lane, std::vector<ValueId>& map, 
 void copy_op(const Graph& source, OpId id, int lane, const Attributes& attributes,
              std::vector<ValueId>& map, Builder& builder, const Replace& replace = {});
 
+/// Outputs, training and entries, of values that are copied.
+void copy_ends(const Graph& source, const std::vector<ValueId>& map, Graph& target);
+
 /// A graph with all declared values, the ops replaced or copied, those in blocks of copied ones
 /// too, and the outputs.
 Graph rebuild(const Graph& source, const OperatorTable& table, const Replace& replace);

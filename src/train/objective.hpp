@@ -1,0 +1,44 @@
+// The graph of an objective.
+#pragma once
+
+#include <arenite/train/objective.hpp>
+#include <arenite/train/optimizer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace arenite::train {
+
+/// A metric, by outputs of the graph.
+struct OutputMetric {
+  std::string name;
+  std::size_t output = 0, element = 0;
+  std::optional<std::size_t> count_output = {};
+  std::size_t count_element = 0;
+  double each = 1;
+};
+
+/// The batch's size, in graphs of inputs whose samples it names.
+inline constexpr const char* batch_size = "N";
+
+struct Network {
+  /// Its outputs are sums over a batch, its inputs [N<=batch, …], and "predict" is an entry.
+  graph::Graph graph;
+  std::vector<OutputMetric> metrics;
+};
+
+struct NetworkOptions {
+  std::int64_t batch = 0;
+  bool training = true;  ///< else its ops are those of an evaluation
+  /// In which all parameters begin that layers let begin at random, as ±range.
+  std::optional<float> init_range = {};
+};
+
+/// Throws Error on an objective that is none.
+Network network_of(const Build& build, const optim::Optimizer& optimizer,
+                   const NetworkOptions& options);
+
+}  // namespace arenite::train
