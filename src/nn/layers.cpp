@@ -231,14 +231,4 @@ Layer sequential(std::vector<Layer> layers) {
   };
 }
 
-Loss cross_entropy() {
-  return
-      [](ModelBuilder& model, graph::ValueId logits, graph::ValueId labels, std::int64_t divisor) {
-        model.begin("loss");
-        const auto results =
-            model.graph().add("softmax_cross_entropy", {logits, labels}, {{"divisor", divisor}});
-        return LossValues{.value = results.at(0), .statistics = results.at(1)};
-      };
-}
-
 }  // namespace arenite::nn

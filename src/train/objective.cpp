@@ -57,6 +57,12 @@ std::size_t output_of(Graph& graph, ValueId sums, std::size_t element, const std
   }
   const auto known = std::ranges::find(graph.outputs, sums);
   if (known != graph.outputs.end()) return static_cast<std::size_t>(known - graph.outputs.begin());
+  // What adds it up in a sweep is a buffer of its name.
+  const auto is_taken = [&](const std::string& one) {
+    return graph.find(StorageClass::buffer, one) ||
+           std::ranges::any_of(graph.outputs, [&](ValueId id) { return graph[id].name == one; });
+  };
+  while (graph[sums].name.empty() || is_taken(graph[sums].name)) graph[sums].name += "." + metric;
   graph.outputs.push_back(sums);
   return graph.outputs.size() - 1;
 }

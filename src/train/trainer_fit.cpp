@@ -192,6 +192,7 @@ EpochReport Trainer::Impl::fit(const data::Samples& train, const data::Samples* 
     refuse("a save every " + std::to_string(how.save_steps) + " steps or " +
                std::to_string(how.save_seconds) + " seconds",
            "numbers of at least 0");
+  if (!sweeps.find("train", train)) data::check(train);
   if (train.count() < options.batch) {
     refuse("a batch of " + std::to_string(options.batch) + " from " +
                std::to_string(train.count()) + " samples",

@@ -177,6 +177,23 @@ using Loss = std::function<LossValues(ModelBuilder&, graph::ValueId logits, grap
 
 Loss cross_entropy();  ///< softmax cross-entropy with integer labels
 
+/// A loss of each element of predictions and of targets like them: the mean of all, float32 [1].
+using ElementLoss = std::function<graph::ValueId(ModelBuilder&, graph::ValueId predictions,
+                                                 graph::ValueId targets)>;
+
+ElementLoss mse();  ///< (prediction − target)²
+ElementLoss l1();   ///< |prediction − target|
+ElementLoss huber(
+    double delta = 1);  ///< ½·d² of differences d up to delta, else delta·(|d| − ½·delta)
+ElementLoss
+binary_cross_entropy();  ///< of logits, and targets from 0 to 1: several labels may hold
+/// One of one's own, as `map` has formulas in scripts: `$1` is a prediction, `$2` its target.
+ElementLoss of_elements(std::string name, std::string formula);
+
+/// A metric's sums: float64 [1], a formula of elements, `$1` of the first value and so on, summed.
+graph::ValueId sum_over(ModelBuilder& model, const std::vector<graph::ValueId>& values,
+                        const std::string& formula);
+
 /// The networks of the command line by name. Throws Error on an unknown one.
 struct NamedModel {
   std::string name, summary;

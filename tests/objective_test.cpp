@@ -1,0 +1,309 @@
+// Networks of any inputs, losses and metrics, trained on samples of any type.
+#include <arenite/arenite.hpp>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace arenite {
+namespace {
+
+using graph::ValueId;
+using nn::ModelBuilder;
+
+/// Houses: sizes as doubles, places as bytes, and what they cost.
+struct Houses {
+  static constexpr std::int64_t count = 203;
+  std::vector<double> sizes = std::vector<double>(count * 3);
+  std::vector<std::uint8_t> places = std::vector<std::uint8_t>(count * 2);
+  std::vector<float> prices = std::vector<float>(count);
+
+  Houses() {
+    std::mt19937 engine(7);
+    std::uniform_real_distribution<double> size(0, 1);
+    std::uniform_int_distribution<int> place(0, 255);
+    for (std::size_t i = 0; i < prices.size(); ++i) {
+      double price = 0.2;
+      for (std::size_t k = 0; k < 3; ++k)
+        price += static_cast<double>(k + 1) * (sizes[i * 3 + k] = size(engine));
+      for (std::size_t k = 0; k < 2; ++k) {
+        places[i * 2 + k] = static_cast<std::uint8_t>(place(engine));
+        price += places[i * 2 + k] / 255.0;
+      }
+      prices[i] = static_cast<float>(price);
+    }
+  }
+
+  data::Samples samples() const {
+    return {{{"sizes", sizes.data(), DType::float64, {count, 3}},
+             {"places", places.data(), DType::uint8, {count, 2}, 1.0 / 255},
+             {"prices", prices.data(), DType::float32, {count, 1}}}};
+  }
+};
+
+const Houses& houses() {
+  static const Houses all;
+  return all;
+}
+
+ValueId dense_relu(ModelBuilder& model, ValueId x, std::int64_t features) {
+  return nn::relu()(model, nn::dense(features)(model, x));
+}
+
+/// Two inputs, each through a layer of its own.
+train::Objective price(ModelBuilder& model, std::int64_t batch) {
+  const ValueId sizes = model.input("sizes", {batch, 3}),
+                places = model.input("places", {batch, 2}),
+                prices = model.input("prices", {batch, 1});
+  const ValueId of_sizes = dense_relu(model, sizes, 16), of_places = dense_relu(model, places, 16);
+  const ValueId both = model.graph().add1("add", {of_sizes, of_places});
+  const ValueId guess = nn::dense(1)(model, both);
+  return {.loss = nn::mse()(model, guess, prices),
+          .metrics = {{"mae", nn::sum_over(model, {guess, prices}, "abs($1 - $2)")},
+                      {"near", nn::sum_over(model, {guess, prices}, "abs($1 - $2) < 0.1")}},
+          .predictions = guess};
+}
+
+train::TrainerOptions options(std::int64_t batch = 32) {
+  return {.batch = batch, .optimizer = optim::adam({.lr = 0.01})};
+}
+
+train::Metrics last_of(train::Trainer& trainer, int epochs, const data::Samples& samples) {
+  return trainer.fit(samples, {.epochs = epochs}).train;
+}
+
+TEST(Objectives, TwoInputsAreRegressedOnTheirTargets) {
+  runtime::Session session({.workers = 2});
+  train::Trainer trainer(session, price, options());
+  const data::Samples samples = houses().samples();
+  const train::Metrics before = trainer.evaluate(samples);
+  const train::Metrics last = last_of(trainer, 60, samples);
+  EXPECT_EQ(last.samples, Houses::count);
+  EXPECT_GT(before.loss, 1);
+  EXPECT_LT(last.loss, 0.01);
+  EXPECT_TRUE(std::isnan(last.accuracy));
+  const train::Metrics now = trainer.evaluate(samples);
+  EXPECT_EQ(now["loss"], now.loss);
+  EXPECT_LT(now["mae"], std::sqrt(now.loss) + 1e-6);
+  EXPECT_GT(now["near"], 0.8);
+  EXPECT_LE(now["near"], 1);
+  try {
+    static_cast<void>(now["mea"]);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "no metric 'mea'; expected loss, mae, near");
+  }
+}
+
+// By hand, from the parameters that were trained: in whole batches and what is left.
+TEST(Objectives, MetricsAreMeansOfAllSamples) {
+  runtime::Session session({.workers = 1});
+  train::Trainer trainer(session, price, options());
+  last_of(trainer, 3, houses().samples());
+  const train::Metrics found = trainer.evaluate(houses().samples());
+  std::vector<std::span<float>> p;
+  for (const auto& parameter : trainer.parameters()) p.push_back(parameter.values);
+  ASSERT_EQ(p.size(), 6U);
+  double loss = 0, mae = 0;
+  for (std::size_t i = 0; i < Houses::count; ++i) {
+    double guess = p[5][0];
+    for (std::size_t h = 0; h < 16; ++h) {
+      double of_sizes = p[1][h], of_places = p[3][h];
+      for (std::size_t k = 0; k < 3; ++k) of_sizes += houses().sizes[i * 3 + k] * p[0][k * 16 + h];
+      for (std::size_t k = 0; k < 2; ++k)
+        of_places += houses().places[i * 2 + k] / 255.0 * p[2][k * 16 + h];
+      guess += (std::max(of_sizes, 0.0) + std::max(of_places, 0.0)) * p[4][h];
+    }
+    const double d = guess - houses().prices[i];
+    loss += d * d / Houses::count;
+    mae += std::abs(d) / Houses::count;
+  }
+  EXPECT_NEAR(found.loss, loss, 1e-5 * loss);
+  EXPECT_NEAR(found["mae"], mae, 1e-5 * mae);
+}
+
+TEST(Objectives, HaveTheSameBitsForAnyWorkersAndShardsAtOnce) {
+  std::string first;
+  for (const int workers : {1, 2, 3}) {
+    for (const int at_once : {1, 4}) {
+      runtime::Session session({.workers = workers});
+      train::TrainerOptions how = options();
+      how.shards = 4;
+      how.shards_at_once = at_once;
+      train::Trainer trainer(session, price, how);
+      last_of(trainer, 2, houses().samples());
+      EXPECT_TRUE(trainer.undivided().empty()) << trainer.undivided();
+      if (first.empty()) first = trainer.weights_sha256();
+      EXPECT_EQ(trainer.weights_sha256(), first) << workers << ", " << at_once;
+    }
+  }
+}
+
+TEST(Objectives, GoOnInTheMiddleOfAnEpoch) {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("arenite_objective." + std::to_string(getpid()));
+  runtime::Session session({.workers = 2});
+  train::Trainer whole(session, price, options());
+  const train::Metrics expected = last_of(whole, 3, houses().samples());
+  train::Trainer stopped(session, price, options());
+  std::atomic<bool> stop = false;
+  stopped.fit(houses().samples(), {.epochs = 3,
+                                   .on_save =
+                                       [&] {
+                                         stopped.save(file);
+                                         stop = true;
+                                       },
+                                   .save_steps = 10,
+                                   .stop = &stop});
+  train::Trainer other(session, price, options());
+  EXPECT_EQ(other.resume(file), "");
+  const train::Metrics found = last_of(other, 2, houses().samples());
+  EXPECT_EQ(other.weights_sha256(), whole.weights_sha256());
+  EXPECT_EQ(found.values, expected.values);
+  std::filesystem::remove(file);
+}
+
+/// Sequences of tokens, of which it is told how many are even: one-hot, then a mean of embeddings.
+train::Objective counted(ModelBuilder& model, std::int64_t batch) {
+  const ValueId tokens = model.input("tokens", {batch, 8, 1}, DType::int32),
+                labels = model.input("labels", {batch}, DType::int32),
+                places = model.graph().add1("full", {}, {{"shape", std::vector<std::int64_t>{10}}});
+  const ValueId one_hot = model.graph().add1(
+      "map", {tokens, places}, {{"expression", "yield select(int64($1) == index(2), 1, $2)"}});
+  const ValueId counts =
+      model.graph().add1("reduce", {one_hot},
+                         {{"axes", std::vector<std::int64_t>{1}}, {"expression", "yield sum($1)"}});
+  const ValueId logits = nn::dense(9)(model, dense_relu(model, counts, 32));
+  const nn::LossValues loss = nn::cross_entropy()(model, logits, labels, batch);
+  return {.loss = loss.value,
+          .metrics = {{"loss", loss.statistics}, {"accuracy", loss.statistics, 1}},
+          .predictions = logits};
+}
+
+TEST(Objectives, SequencesOfTokensAreIntegers) {
+  std::mt19937 engine(3);
+  std::uniform_int_distribution<std::int64_t> token(0, 9);
+  std::vector<std::int64_t> tokens(600 * 8), labels(600);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    for (std::size_t k = 0; k < 8; ++k) labels[i] += (tokens[i * 8 + k] = token(engine)) % 2 == 0;
+  }
+  data::Samples samples{{{"tokens", tokens.data(), DType::int64, {600, 8, 1}},
+                         {"labels", labels.data(), DType::int64, {600}}}};
+  runtime::Session session({.workers = 2});
+  train::Trainer trainer(session, counted, options());
+  EXPECT_GT(last_of(trainer, 30, samples).accuracy, 0.9);
+  EXPECT_EQ(trainer.evaluate(samples).accuracy, trainer.evaluate(samples)["accuracy"]);
+  // A label that int32 does not hold is none of another sample.
+  labels[17] = (std::int64_t{1} << 32) + 1;
+  try {
+    trainer.fit(samples, {.epochs = 1});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("an integer beyond those of the type"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Objectives, AnAutoencoderHasItsInputForATarget) {
+  const data::ImageData data = data::synthetic({.train = 600, .test = 10});
+  data::Samples samples = data::samples_of(data.train);
+  samples.columns.pop_back();
+  const train::Build build = [](ModelBuilder& model, std::int64_t batch) {
+    const ValueId images = model.input("images", {batch, 28, 28, 1}),
+                  flat = nn::flatten()(model, images), code = dense_relu(model, flat, 32),
+                  again = nn::dense(784)(model, code);
+    return train::Objective{.loss = nn::mse()(model, again, flat), .predictions = again};
+  };
+  runtime::Session session({.workers = 2});
+  train::Trainer trainer(session, build, options());
+  const double before = trainer.evaluate(samples).loss;
+  EXPECT_LT(last_of(trainer, 10, samples).loss, before / 3);
+}
+
+TEST(Objectives, SeveralLabelsMayHold) {
+  std::mt19937 engine(5);
+  std::normal_distribution<float> number;
+  std::vector<float> x(500 * 6);
+  std::vector<std::uint8_t> y(500 * 3);
+  for (float& one : x) one = number(engine);
+  for (std::size_t i = 0; i < 500; ++i) {
+    for (std::size_t k = 0; k < 3; ++k) y[i * 3 + k] = x[i * 6 + k] + x[i * 6 + k + 3] > 0;
+  }
+  const data::Samples samples{
+      {{"x", x.data(), DType::float32, {500, 6}}, {"y", y.data(), DType::uint8, {500, 3}}}};
+  const train::Build build = [](ModelBuilder& model, std::int64_t batch) {
+    const ValueId in = model.input("x", {batch, 6}), out = model.input("y", {batch, 3}),
+                  logits = nn::dense(3)(model, in);
+    return train::Objective{
+        .loss = nn::binary_cross_entropy()(model, logits, out),
+        .metrics = {{.name = "right",
+                     .sums = nn::sum_over(model, {logits, out}, "($1 > 0) == ($2 > 0.5)"),
+                     .each = 3}},
+        .predictions = logits};
+  };
+  runtime::Session session({.workers = 1});
+  train::Trainer trainer(session, build, options());
+  EXPECT_GT(last_of(trainer, 20, samples)["right"], 0.95);
+}
+
+std::string refusal(const train::Build& build, const data::Samples& samples) {
+  try {
+    runtime::Session session({.workers = 1});
+    train::Trainer trainer(session, build, options());
+    trainer.fit(samples);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "taken";
+}
+
+TEST(Objectives, RefuseWhatDoesNotMatch) {
+  const Houses& all = houses();
+  data::Samples samples = all.samples();
+  samples.columns.pop_back();
+  EXPECT_EQ(refusal(price, samples),
+            "samples without a column 'prices'; expected one for each input");
+  samples = all.samples();
+  samples.columns[0].shape = {Houses::count, 2};
+  EXPECT_EQ(refusal(price, samples),
+            "samples [2] of column 'sizes'; expected [3], as the input has");
+  samples = all.samples();
+  samples.columns[2].shape = {100, 1};
+  EXPECT_EQ(refusal(price, samples),
+            "column 'prices' of 100 samples; expected 203, as column 'sizes' has");
+  samples = all.samples();
+  samples.columns.push_back({"extra", all.prices.data(), DType::float32, {Houses::count}});
+  EXPECT_EQ(refusal(price, samples),
+            "samples for an unknown input 'extra'; expected sizes, places, prices");
+  for (data::Column& column : samples.columns) column.shape = column.shape.with(0, 20);
+  EXPECT_EQ(refusal(price, samples),
+            "a batch of 32 from 20 samples; expected a batch no larger than the set");
+  EXPECT_EQ(refusal(price, {}), "samples of no columns; expected a column for each input");
+  const auto loss_of = [](const std::function<train::Objective(ModelBuilder&, ValueId)>& made) {
+    return [made](ModelBuilder& model, std::int64_t batch) {
+      return made(model, nn::dense(2)(model, model.input("sizes", {batch, 3})));
+    };
+  };
+  EXPECT_EQ(refusal(loss_of([](ModelBuilder&, ValueId x) { return train::Objective{x}; }), {}),
+            "a loss float32 [32, 2]; expected float32 [1], the mean over the batch");
+  EXPECT_EQ(refusal(loss_of([](ModelBuilder&, ValueId) { return train::Objective{}; }), {}),
+            "an objective without a loss; expected a float32 [1]");
+  EXPECT_EQ(
+      refusal(loss_of([](ModelBuilder& model, ValueId x) {
+                return train::Objective{.loss = nn::mse()(model, x, x), .metrics = {{"x", x}}};
+              }),
+              {}),
+      "metric 'x' of sums float32 [32, 2]; expected float64 [k]");
+}
+
+}  // namespace
+}  // namespace arenite
