@@ -233,7 +233,8 @@ TEST_F(CheckpointTest, AnotherRunIsRefusedWithWhatDiffers) {
   EXPECT_EQ(error_of([&] { same.trainer.fit(drawn().train, {.shuffle = false}); }),
             "the run that is resumed: order: as they are; expected shuffled with seed 1" + as_in);
   const std::string other_data = error_of([&] { same.trainer.fit(drawn().train.first(100)); });
-  EXPECT_TRUE(other_data.starts_with("the run that is resumed: data: 100 samples: images uint8 [28, 28, 1] "))
+  EXPECT_TRUE(other_data.starts_with(
+      "the run that is resumed: data: 100 samples: images uint8 [28, 28, 1] "))
       << other_data;
   Network lanes(
       {.batch = 16, .optimizer = optim::sgd({.lr = 0.5f}), .init = {.seed = 5}, .lanes = 4}, "mlp");

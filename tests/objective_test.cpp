@@ -171,6 +171,66 @@ TEST(Objectives, GoOnInTheMiddleOfAnEpoch) {
   std::filesystem::remove(file);
 }
 
+// A loop of one's own over events, with evaluations in between, ends in the bits of `fit`.
+TEST(Events, LeadThroughEpochsStepByStep) {
+  const data::Samples samples = houses().samples();
+  runtime::Session session({.workers = 2});
+  train::Trainer whole(session, price, options());
+  const train::EpochReport expected = whole.fit(samples, {.epochs = 2, .validation = &samples});
+  train::Trainer trainer(session, price, options());
+  EXPECT_FALSE(trainer.advance());
+  trainer.begin(samples, {.epochs = 2, .validation = &samples});
+  std::vector<std::int64_t> done;
+  int epochs = 0;
+  while (const train::Event event = trainer.advance({.steps = 3})) {
+    done.push_back(event.progress.done);
+    EXPECT_FALSE(event.stopped);
+    if (event.kind == train::Event::Kind::epoch) {
+      EXPECT_EQ(event.report.epoch, epochs++);
+      EXPECT_TRUE(event.report.validation);
+      if (epochs == 2) {
+        EXPECT_EQ(event.report.train.values, expected.train.values);
+        EXPECT_EQ(event.report.validation->values, expected.validation->values);
+      }
+    } else {
+      static_cast<void>(trainer.evaluate(samples));
+    }
+  }
+  // Six whole batches of 32 and one of 11.
+  EXPECT_EQ(done, (std::vector<std::int64_t>{96, 192, 203, 96, 192, 203}));
+  EXPECT_EQ(epochs, 2);
+  EXPECT_EQ(trainer.weights_sha256(), whole.weights_sha256());
+}
+
+TEST(Events, EndWhereTrainingIsStopped) {
+  const data::Samples samples = houses().samples();
+  runtime::Session session({.workers = 1});
+  train::Trainer trainer(session, price, options());
+  std::atomic<bool> stop = false;
+  trainer.begin(samples, {.epochs = 3, .stop = &stop});
+  EXPECT_EQ(trainer.advance({.steps = 2}).progress.done, 64);
+  stop = true;
+  const train::Event event = trainer.advance();
+  EXPECT_EQ(event.kind, train::Event::Kind::epoch);
+  EXPECT_TRUE(event.stopped);
+  EXPECT_EQ(event.report.train.samples, 64);
+  EXPECT_FALSE(trainer.advance());
+  stop = false;
+  // A fit over the same samples goes on where it was.
+  train::Trainer whole(session, price, options());
+  trainer.fit(samples, {.epochs = 1});
+  whole.fit(samples, {.epochs = 1});
+  EXPECT_EQ(trainer.weights_sha256(), whole.weights_sha256());
+  try {
+    trainer.fit(samples, {.epochs = 1,
+                          .on_progress = [&](const train::Progress&) { trainer.fit(samples); },
+                          .progress_seconds = 0});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "a fit in a callback of another one; expected one behind the other");
+  }
+}
+
 /// Sequences of tokens, of which it is told how many are even: one-hot, then a mean of embeddings.
 train::Objective counted(ModelBuilder& model, std::int64_t batch) {
   const ValueId tokens = model.input("tokens", {batch, 8, 1}, DType::int32),

@@ -143,6 +143,10 @@ const data::Samples& Trainer::Impl::samples_of(const data::Split& split, bool tr
   return found->second;
 }
 
+const data::Samples* Trainer::Impl::samples_to_validate(const Validation& given) {
+  return given.split ? &samples_of(*given.split, false) : given.samples;
+}
+
 void Trainer::Impl::prepare(const data::Samples* train, const data::Samples* test) {
   if (running) {
     refuse("a trainer asked for another sweep in the middle of one",
@@ -151,6 +155,8 @@ void Trainer::Impl::prepare(const data::Samples* train, const data::Samples* tes
   const bool new_train = train && !sweeps.find("train", *train),
              new_test = test && !sweeps.find(evaluation(), *test);
   if (!new_train && !new_test) return;  // and allocate nothing: epochs come here
+  if (going && going->profiles)
+    refuse("new samples while a profile is under way", "them before, or behind it");
   std::vector<Sweeps::Wanted> wanted;
   if (new_train) wanted.push_back({"train", *train});
   if (new_test) wanted.push_back({evaluation(), *test});
@@ -170,14 +176,25 @@ void Trainer::prepare(const data::Split* train, const data::Split* test) {
                  test ? &impl_->samples_of(*test, false) : nullptr);
 }
 
+void Trainer::begin(const data::Split& train, const FitOptions& options) {
+  begin(impl_->samples_of(train, true), options);
+}
+
+void Trainer::begin(const data::Samples& train, const FitOptions& options) {
+  impl_->begin(train, impl_->samples_to_validate(options.validation), options);
+}
+
+Event Trainer::advance(const Advance& far) {
+  if (impl_->fitting) refuse("an advance in a callback of a fit", "one behind the other");
+  return impl_->advance({far.steps, far.seconds});
+}
+
 EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
   return fit(impl_->samples_of(train, true), options);
 }
 
 EpochReport Trainer::fit(const data::Samples& train, const FitOptions& options) {
-  const Validation& given = options.validation;
-  return impl_->fit(train, given.split ? &impl_->samples_of(*given.split, false) : given.samples,
-                    options);
+  return impl_->fit(train, impl_->samples_to_validate(options.validation), options);
 }
 
 Metrics Trainer::evaluate(const data::Split& test) {

@@ -115,7 +115,6 @@ void Trainer::save(const std::filesystem::path& path) {
   Impl& self = *impl_;
   if (!self.epochs && !self.continues)
     refuse("a run to save that has not begun", "a call of fit first", path.string());
-  if (self.running) self.keep_sums();
   Checkpoint checkpoint{self.continues.value_or(self.identity), self.numerics(), self.place};
   if (!self.continues) {
     if (self.of_epochs.empty()) self.of_epochs = facts_of(*self.epochs);
@@ -161,7 +160,7 @@ void Trainer::take_weights(const std::filesystem::path& path) {
 }
 
 void Trainer::Impl::take(State taken) {
-  if (running) refuse("weights taken in the middle of a sweep", "calls between sweeps");
+  if (running || fitting) refuse("weights taken in the middle of a fit", "calls between them");
   restore(taken);
   for (auto& [key, bytes] : taken) saved[key] = std::move(bytes);
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -26,24 +27,6 @@ class Timer {
 bool is_set(const std::atomic<bool>* stop) {
   return stop != nullptr && stop->load(std::memory_order_relaxed);
 }
-
-/// A profile of a program's next steps, forgotten when an exception takes the way past `take`.
-class ProfileGuard {
- public:
-  ProfileGuard(runtime::Program& program, long steps) : program_(&program) {
-    program.start_profile(steps);
-  }
-  ~ProfileGuard() {
-    if (program_) program_->drop_profile();
-  }
-  ProfileGuard(const ProfileGuard&) = delete;
-  ProfileGuard& operator=(const ProfileGuard&) = delete;
-
-  runtime::Profile take() { return std::exchange(program_, nullptr)->stop_profile(); }
-
- private:
-  runtime::Program* program_;
-};
 
 }  // namespace
 
@@ -69,67 +52,38 @@ class Trainer::Impl::Counted {
   long before_;
 };
 
-std::int64_t Trainer::Impl::run(Swept& of, const Breaks& breaks, std::int64_t done) {
+void Trainer::Impl::run(Swept& of, std::int64_t& done, const Limits& limits) {
   running = true;
   struct Guard {
     bool& flag;
     ~Guard() { flag = false; }
   } const guard{running};
   const bool trains = of.entry == "train";
-  const std::int64_t begun = done, count = of.samples.count();
-  Timer since_pause;
-  const auto is_due = [](const Timer& since, double seconds) { return since.seconds() >= seconds; };
-  const auto run_steps = [&](runtime::Program& program, std::int64_t size, std::int64_t end) {
-    while (done < end && !is_set(breaks.stop)) {
-      const bool first = done == begun && breaks.first_step;
-      const bool each = first || (breaks.pause && breaks.seconds <= 0);
-      long most = each ? 1 : static_cast<long>((end - done) / size);
-      double seconds = breaks.pause ? breaks.seconds : 0;
-      if (breaks.save && breaks.save_steps > 0)
-        most = std::min(most, breaks.save_steps - place.steps % breaks.save_steps);
-      if (breaks.save_in) {
-        const double left = std::max(breaks.save_in(), 1e-3);
-        seconds = seconds > 0 ? std::min(seconds, left) : left;
-      }
-      meter.begin();
-      const long ran = [&] {
-        const Counted counted(place, program, trains ? size : 0);
-        return program.run(
-            {.steps = most,
-             .counters = {{{"cursor", done, size}, {of.position, place.drawn, size}}},
-             .stop = breaks.stop,
-             .seconds = seconds});
-      }();
-      meter.end();  // what a display costs is its own affair
-      done += ran * size;
-      (trains ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
-      if (trains) place.done = done;
-      if (first && ran > 0) breaks.first_step();
-      const bool saves = (breaks.save_steps > 0 && place.steps % breaks.save_steps == 0) ||
-                         (breaks.save_in && breaks.save_in() <= 0);
-      if (breaks.save && ran > 0 && saves) breaks.save();
-      if (first && breaks.seconds > 0) continue;  // too early for a pause
-      if (done < end && breaks.pause && !is_set(breaks.stop) &&
-          is_due(since_pause, breaks.seconds)) {
-        breaks.pause(done);
-        since_pause = {};
-      }
-    }
+  const std::int64_t count = of.samples.count(), whole = count / of.batch * of.batch;
+  const Timer timer;
+  long left = limits.steps > 0 ? limits.steps : std::numeric_limits<long>::max();
+  const auto is_over = [&] {
+    return left == 0 || is_set(limits.stop) ||
+           (limits.seconds > 0 && timer.seconds() >= limits.seconds);
   };
-  const std::int64_t whole = count / of.batch * of.batch;
+  const auto run_steps = [&](runtime::Program& program, std::int64_t size, std::int64_t end) {
+    if (done >= end || is_over()) return;
+    meter.begin();
+    const long ran = [&] {
+      const Counted counted(place, program, trains ? size : 0);
+      const double seconds = limits.seconds > 0 ? limits.seconds - timer.seconds() : 0;
+      return program.run({.steps = std::min(left, static_cast<long>((end - done) / size)),
+                          .counters = {{{"cursor", done, size}, {of.position, place.drawn, size}}},
+                          .stop = limits.stop,
+                          .seconds = limits.seconds > 0 ? std::max(seconds, 1e-6) : 0});
+    }();
+    meter.end();  // what a display costs is its own affair
+    done += ran * size;
+    left -= ran;
+    (trains ? meter.costs().training_steps : meter.costs().evaluation_steps) += ran;
+  };
   run_steps(*of.whole, of.batch, whole);
   if (of.rest && done == whole) run_steps(*of.rest, count - whole, count);
-  return done;
-}
-
-/// An epoch, or what is left of it. Of one that fails nothing counts but what it has changed.
-std::int64_t Trainer::Impl::trained(Swept& of, const Breaks& breaks) {
-  try {
-    return run(of, breaks, place.done);
-  } catch (...) {
-    place.begin_epoch();
-    throw;
-  }
 }
 
 bool Trainer::Impl::has_no_means() {
@@ -179,8 +133,8 @@ bool Trainer::Impl::is_best(const Metrics& validation) {
   return best;
 }
 
-EpochReport Trainer::Impl::fit(const data::Samples& train, const data::Samples* validation,
-                               const FitOptions& how) {
+void Trainer::Impl::begin(const data::Samples& train, const data::Samples* validation,
+                          const FitOptions& how) {
   if (how.epochs < 0) refuse(std::to_string(how.epochs) + " epochs", "at least 0");
   if (how.patience < 0)
     refuse("a patience of " + std::to_string(how.patience) + " epochs", "at least 0");
@@ -192,78 +146,153 @@ EpochReport Trainer::Impl::fit(const data::Samples& train, const data::Samples* 
     refuse("a save every " + std::to_string(how.save_steps) + " steps or " +
                std::to_string(how.save_seconds) + " seconds",
            "numbers of at least 0");
+  if (fitting) refuse("a fit in a callback of another one", "one behind the other");
   if (!sweeps.find("train", train)) data::check(train);
   if (train.count() < options.batch) {
     refuse("a batch of " + std::to_string(options.batch) + " from " +
                std::to_string(train.count()) + " samples",
            "a batch no larger than the set");
   }
-  const std::int64_t count = train.count();
   prepare(&train, validation);
-  begin({&sweeps.find("train", train)->samples, how.shuffle, how.seed});
-  Timer since_save;
-  EpochReport report;
+  going.reset();
+  const data::Samples& known = sweeps.find("train", train)->samples;
+  begin({&known, how.shuffle, how.seed});
+  going.emplace(
+      Going{.train = &known,
+            .validation = validation ? &sweeps.find(evaluation(), *validation)->samples : nullptr,
+            .epochs = how.epochs,
+            .shuffle = how.shuffle,
+            .seed = how.seed,
+            .patience = how.patience,
+            .profile_steps = how.profile_steps,
+            .stop = how.stop});
+}
+
+/// Before the first step of an epoch nothing is under way, so the order may be rewritten.
+void Trainer::Impl::begin_epoch(Swept& of) {
+  if (going->shuffle) {
+    permutation(of.order, going->seed, static_cast<std::uint32_t>(place.epochs));
+  } else {
+    std::iota(of.order.begin(), of.order.end(), 0);
+  }
+  if (going->profile_steps > 0 && going->epoch + 1 == going->epochs) {
+    // An epoch has no more steps than this: records of more would only take memory.
+    of.whole->start_profile(
+        std::min(going->profile_steps, static_cast<long>(of.samples.count() / of.batch)));
+    going->profiles = true;
+  }
+  going->in_epoch = true;
+}
+
+Event Trainer::Impl::advance(const Limits& limits) {
   const auto is_over = [&] {
-    return is_set(how.stop) || (how.patience > 0 && validation && place.since >= how.patience);
+    if (!going || going->in_epoch) return !going;
+    return going->epoch >= going->epochs || is_set(going->stop) ||
+           (going->patience > 0 && going->validation && place.since >= going->patience);
   };
-  for (int epoch = 0; epoch < how.epochs && !is_over(); ++epoch) {
-    // Anew: what `on_epoch` evaluates may have built the programs again, or failed to.
-    prepare(&train, validation);
-    Swept& of = *sweeps.find("train", train);
-    // Before the first step of an epoch nothing is under way, so the order may be rewritten.
-    if (how.shuffle) {
-      permutation(of.order, how.seed, static_cast<std::uint32_t>(place.epochs));
-    } else {
-      std::iota(of.order.begin(), of.order.end(), 0);
-    }
-    put_back_sums();
-    std::optional<ProfileGuard> profile;
-    if (how.profile_steps > 0 && epoch + 1 == how.epochs) {
-      // An epoch has no more steps than this: records of more would only take memory.
-      profile.emplace(*of.whole, std::min(how.profile_steps, static_cast<long>(count / of.batch)));
-    }
+  if (is_over()) {
+    going.reset();
+    return {};
+  }
+  Swept& of = *sweeps.find("train", *going->train);
+  const std::int64_t count = of.samples.count();
+  if (!going->in_epoch) begin_epoch(of);
+  try {
+    put_back_sums();  // somebody may have evaluated
     const Timer timer;
     const double before = place.seconds;
-    const auto seconds = [&] { return before + timer.seconds(); };
-    Breaks breaks{.stop = how.stop, .save_steps = how.save_steps};
-    if (how.on_save) {
-      breaks.save = [&] {
-        place.seconds = seconds();
-        how.on_save();
-        since_save = {};
-      };
-    }
-    if (how.on_save && how.save_seconds > 0)
-      breaks.save_in = [&] { return how.save_seconds - since_save.seconds(); };
-    if (epoch == 0) breaks.first_step = how.on_first_step;
-    if (how.on_progress) {
-      breaks.seconds = how.progress_seconds;
-      breaks.pause = [&](std::int64_t samples) {
-        const Metrics now = metrics(samples, seconds());
-        how.on_progress({.epoch = epoch,
-                         .epochs = how.epochs,
-                         .done = samples,
-                         .total = count,
-                         .loss = now.loss,
-                         .accuracy = now.accuracy,
-                         .seconds = now.seconds});
-      };
-    }
-    const std::int64_t done = trained(of, breaks);
-    report = {.epoch = epoch, .train = metrics(done, seconds()), .validation = {}};
-    if (profile) report.profile = profile->take();
-    if (done == count) {
-      place.begin_epoch();
-      ++place.epochs;
-    } else {
-      place.seconds = report.train.seconds;
-      keep_sums();
-    }
-    if (validation) report.validation = evaluate(*validation);
-    report.best = report.validation && done == count && is_best(*report.validation);
-    if (how.on_epoch) how.on_epoch(report);
+    run(of, place.done, {limits.steps, limits.seconds, going->stop});
+    place.seconds = before + timer.seconds();
+    keep_sums();
+  } catch (...) {
+    // Of one that fails nothing counts but what it has changed.
+    if (std::exchange(going->profiles, false)) of.whole->drop_profile();
+    going.reset();
+    place.begin_epoch();
+    throw;
   }
-  return report;
+  const bool whole = place.done == count;
+  const Metrics now = metrics(place.done, place.seconds);
+  Event event{.kind = Event::Kind::progress,
+              .progress = {.epoch = going->epoch,
+                           .epochs = going->epochs,
+                           .done = place.done,
+                           .total = count,
+                           .loss = now.loss,
+                           .accuracy = now.accuracy,
+                           .seconds = now.seconds}};
+  if (!whole && !is_set(going->stop)) return event;
+  event.kind = Event::Kind::epoch;
+  event.stopped = !whole;
+  event.report = {.epoch = going->epoch, .train = now, .validation = {}};
+  if (std::exchange(going->profiles, false)) event.report.profile = of.whole->stop_profile();
+  going->in_epoch = false;
+  ++going->epoch;
+  if (whole) {
+    place.begin_epoch();
+    ++place.epochs;
+  }
+  if (going->validation) event.report.validation = evaluate(*going->validation);
+  event.report.best = event.report.validation && whole && is_best(*event.report.validation);
+  return event;
+}
+
+/// Events, and who is told of them.
+EpochReport Trainer::Impl::fit(const data::Samples& train, const data::Samples* validation,
+                               const FitOptions& how) {
+  begin(train, validation, how);
+  fitting = true;
+  struct Guard {
+    Impl& of;
+    ~Guard() {
+      of.fitting = false;
+      of.end_profile();
+      of.going.reset();
+    }
+  } const guard{*this};
+  Timer since_save, since_progress;
+  EpochReport last;
+  bool first = true;
+  const auto save_in = [&] {
+    return how.save_seconds > 0 ? how.save_seconds - since_save.seconds() : 0;
+  };
+  while (true) {
+    Limits limits;
+    if (how.on_progress) limits.seconds = how.progress_seconds;
+    const bool each = how.on_progress && how.progress_seconds <= 0;
+    if (each || (first && how.on_first_step)) limits.steps = 1;
+    if (how.on_save && how.save_steps > 0 && limits.steps == 0)
+      limits.steps = how.save_steps - place.steps % how.save_steps;
+    if (how.on_save && how.save_seconds > 0) {
+      const double left = std::max(save_in(), 1e-3);
+      limits.seconds = limits.seconds > 0 ? std::min(limits.seconds, left) : left;
+    }
+    const long before = place.steps;
+    Event event = advance(limits);
+    if (!event) return last;
+    if (std::exchange(first, false) && how.on_first_step && place.steps > before)
+      how.on_first_step();
+    const bool saves = (how.save_steps > 0 && place.steps % how.save_steps == 0) ||
+                       (how.save_seconds > 0 && save_in() <= 0);
+    if (how.on_save && place.steps > before && saves) {
+      how.on_save();
+      since_save = {};
+    }
+    if (event.kind == Event::Kind::epoch) {
+      last = std::move(event.report);
+      if (how.on_epoch) how.on_epoch(last);
+      since_progress = {};
+    } else if (how.on_progress && !is_set(how.stop) &&
+               (each || since_progress.seconds() >= how.progress_seconds)) {
+      how.on_progress(event.progress);
+      since_progress = {};
+    }
+  }
+}
+
+void Trainer::Impl::end_profile() {
+  if (going && std::exchange(going->profiles, false))
+    sweeps.find("train", *going->train)->whole->drop_profile();
 }
 
 Metrics Trainer::Impl::evaluate(const data::Samples& test) {
@@ -273,7 +302,8 @@ Metrics Trainer::Impl::evaluate(const data::Samples& test) {
   if (options.optimizer.averaging && has_no_means())
     compile::begin_averages(*sweeps.set(), of.whole->spec().graph);
   const Timer timer;
-  const std::int64_t done = run(of, {});
+  std::int64_t done = 0;
+  run(of, done, {});
   return metrics(done, timer.seconds());
 }
 

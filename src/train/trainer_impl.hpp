@@ -29,6 +29,19 @@ namespace arenite::train {
 struct Trainer::Impl {
   using State = std::map<std::pair<graph::StorageClass, std::string>, std::vector<std::byte>>;
 
+  /// Epochs that were begun, between two events.
+  struct Going {
+    const data::Samples* train;
+    const data::Samples* validation;  ///< null: there is none
+    int epochs, epoch = 0;            ///< of these
+    bool shuffle;
+    std::uint64_t seed;
+    int patience;
+    long profile_steps;
+    const std::atomic<bool>* stop;
+    bool in_epoch = false, profiles = false;
+  };
+
   Build build;
   std::optional<Shape> image;  // that images of splits have
   TrainerOptions options;
@@ -40,7 +53,9 @@ struct Trainer::Impl {
   std::shared_ptr<const std::vector<std::string>> metric_names;
   std::size_t kept_sums = 0;  // numbers of all outputs
   CostMeter meter;
-  bool running = false;
+  bool running = false;  // a sweep
+  bool fitting = false;  // and its callbacks
+  std::optional<Going> going;
   Facts identity;  // of what is known before any data
   RunPlace place;
   std::optional<Epochs> epochs;    // that `fit` has begun
@@ -61,26 +76,27 @@ struct Trainer::Impl {
 
   /// Of a split, checked. Valid until the trainer ends.
   const data::Samples& samples_of(const data::Split& split, bool training);
+  /// Null: none.
+  const data::Samples* samples_to_validate(const Validation& given);
   /// All that is needed exists afterwards, or nothing has changed.
   void prepare(const data::Samples* train, const data::Samples* test);
 
-  /// When a sweep pauses, and ends early.
-  struct Breaks {
+  /// When a sweep pauses.
+  struct Limits {
+    long steps = 0;      ///< 0: none
+    double seconds = 0;  ///< likewise
     const std::atomic<bool>* stop = nullptr;
-    double seconds = 0;  ///< between two pauses; 0: after each step
-    std::function<void(std::int64_t done)> pause;
-    std::function<void()> first_step;  ///< has ended
-    long save_steps = 0;  ///< `save` is called when the steps of all are a multiple of it; 0: never
-    std::function<double()> save_in;  ///< seconds, until it is called besides; none: never
-    std::function<void()> save;
   };
 
   class Counted;
-  /// Runs one sweep, from this sample on. Returns how many are done then.
-  std::int64_t run(Swept& of, const Breaks& breaks, std::int64_t done = 0);
-  std::int64_t trained(Swept& of, const Breaks& breaks);
+  /// Steps of a sweep, from sample `done` on, which goes along.
+  void run(Swept& of, std::int64_t& done, const Limits& limits);
+  void begin(const data::Samples& train, const data::Samples* validation, const FitOptions& how);
+  void begin_epoch(Swept& of);
+  Event advance(const Limits& limits);
   EpochReport fit(const data::Samples& train, const data::Samples* validation,
                   const FitOptions& how);
+  void end_profile();
   Metrics evaluate(const data::Samples& test);
 
   /// No step has made any yet.

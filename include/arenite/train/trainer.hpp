@@ -129,7 +129,7 @@ struct FitOptions {
   /// Called once, when the first step of all has ended.
   std::function<void()> on_first_step;
   std::function<void(const EpochReport&)> on_epoch;
-  /// Called at most every `progress_seconds`; each call waits for the steps under way.
+  /// Called every `progress_seconds`, between steps; 0: after each.
   std::function<void(const Progress&)> on_progress;
   double progress_seconds = 0.25;
   /// Called every `save_seconds`, or whenever the number of steps of all is a multiple of
@@ -144,6 +144,27 @@ struct FitOptions {
   long profile_steps = 0;
   const std::atomic<bool>* stop =
       nullptr;  ///< when it turns true, training ends after the steps under way
+};
+
+/// How far to go until the next event.
+struct Advance {
+  long steps = 0;      ///< at most; 0: to the epoch's end
+  double seconds = 0;  ///< no step is begun after so long; 0: no limit
+};
+
+/// What has become of a run.
+struct Event {
+  enum class Kind : std::uint8_t {
+    progress,  ///< in the middle of an epoch
+    epoch,     ///< one has ended, and was validated
+    ended,     ///< all have, or training has: nothing was done
+  };
+  Kind kind = Kind::ended;
+  Progress progress = {};
+  EpochReport report = {};  ///< of `epoch`
+  bool stopped = false;     ///< before the epoch's end
+
+  explicit operator bool() const noexcept { return kind != Kind::ended; }
 };
 
 /// What steps asked of the system, training and evaluation together: every call of the process
@@ -187,11 +208,23 @@ class Trainer {
   void prepare(const data::Split* train, const data::Split* test);
 
   /// Returns the last epoch's report. Epochs go on counting over several calls, and one that was
-  /// stopped is gone on with where this call goes over the same data in the same order. `on_epoch`
-  /// may evaluate; `on_progress` and `on_save` may not. Throws Error as `prepare` does, and what a
+  /// stopped is gone on with where this call goes over the same data in the same order. Its
+  /// functions may evaluate and save. Throws Error as `prepare` does, and what a
   /// step reports.
   EpochReport fit(const data::Split& train, const FitOptions& options = {});
   EpochReport fit(const data::Samples& train, const FitOptions& options = {});
+
+  /// The same for loops of one's own, which `fit` is one of: begins epochs, then goes on until
+  /// something is to be told. In between all but another `fit` may be called.
+  ///
+  ///   trainer.begin(samples, {.epochs = 10});
+  ///   while (auto event = trainer.advance({.seconds = 0.1})) …
+  ///
+  /// `begin` calls none of its options' functions. Both throw as `fit`.
+  void begin(const data::Split& train, const FitOptions& options = {});
+  void begin(const data::Samples& train, const FitOptions& options = {});
+  Event advance(const Advance& far = {});
+
   /// Of the parameters, or of their means where `optimizer.averaging` keeps some. Throws as `fit`.
   Metrics evaluate(const data::Split& test);
   Metrics evaluate(const data::Samples& test);
