@@ -24,8 +24,7 @@ void add_again(RandomValues& values) {
   std::vector<graph::OpId> all;
   for (graph::OpId id : values.graph[graph::Graph::body].ops) {
     const graph::Op& op = values.graph[id];
-    if (op.regions.empty() && op.name() != "draw" && !graph::only_renews(op))
-      all.push_back(id);
+    if (op.regions.empty() && op.name() != "draw" && !graph::only_renews(op)) all.push_back(id);
   }
   if (all.empty()) return;
   const graph::Op op = values.graph[values.draw.of(all)];  // appending ops moves it

@@ -200,8 +200,7 @@ class RandomNetwork {
   NamedBytes data() {
     const std::vector<std::int32_t> order = permutation(dataset_, data_.below(1000), 0);
     const std::span<const std::byte> shuffled = std::as_bytes(std::span(order));
-    return {{"images",
-             random_bytes(data_, DType::uint8, dataset_ * image_.elements(), 0, 255)},
+    return {{"images", random_bytes(data_, DType::uint8, dataset_ * image_.elements(), 0, 255)},
             {"labels",
              random_bytes(data_, DType::uint8, dataset_, 0, static_cast<double>(classes_ - 1))},
             {"order", Bytes(shuffled.begin(), shuffled.end())}};
