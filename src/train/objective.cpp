@@ -79,7 +79,7 @@ Build classify(nn::Layer model, Shape image, nn::Loss loss) {
     const nn::LossValues values = loss(builder, logits, labels, batch);
     graph::Graph& graph = builder.graph().graph();
     graph::Value& statistics = graph[values.statistics];
-    statistics.name = graph.storage(statistics.storage).name = "statistics";
+    statistics.name = "statistics";
     return Objective{.loss = values.value,
                      .metrics = {{.name = "loss", .sums = values.statistics},
                                  {.name = "accuracy", .sums = values.statistics, .element = 1}},
