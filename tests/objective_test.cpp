@@ -208,12 +208,15 @@ TEST(Events, EndWhereTrainingIsStopped) {
   train::Trainer trainer(session, price, options());
   std::atomic<bool> stop = false;
   trainer.begin(samples, {.epochs = 3, .stop = &stop});
-  EXPECT_EQ(trainer.advance({.steps = 2}).progress.done, 64);
+  // However short the time, a step is made.
+  const std::int64_t done = trainer.advance({.seconds = 1e-12}).progress.done;
+  EXPECT_GT(done, 0);
+  EXPECT_EQ(trainer.advance({.steps = 1}).progress.done, done + 32);
   stop = true;
   const train::Event event = trainer.advance();
   EXPECT_EQ(event.kind, train::Event::Kind::epoch);
   EXPECT_TRUE(event.stopped);
-  EXPECT_EQ(event.report.train.samples, 64);
+  EXPECT_EQ(event.report.train.samples, done + 32);
   EXPECT_FALSE(trainer.advance());
   stop = false;
   // A fit over the same samples goes on where it was.
@@ -348,6 +351,13 @@ TEST(Objectives, RefuseWhatDoesNotMatch) {
   EXPECT_EQ(refusal(price, samples),
             "a batch of 32 from 20 samples; expected a batch no larger than the set");
   EXPECT_EQ(refusal(price, {}), "samples of no columns; expected a column for each input");
+  EXPECT_EQ(refusal(
+                [](ModelBuilder& model, std::int64_t batch) {
+                  const ValueId x = model.input("cursor", {batch, 3});
+                  return train::Objective{.loss = nn::mse()(model, x, x)};
+                },
+                {}),
+            "an input named 'cursor'; expected another name: steps count by that");
   const auto loss_of = [](const std::function<train::Objective(ModelBuilder&, ValueId)>& made) {
     return [made](ModelBuilder& model, std::int64_t batch) {
       return made(model, nn::dense(2)(model, model.input("sizes", {batch, 3})));

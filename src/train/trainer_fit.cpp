@@ -59,12 +59,12 @@ void Trainer::Impl::run(Swept& of, std::int64_t& done, const Limits& limits) {
     ~Guard() { flag = false; }
   } const guard{running};
   const bool trains = of.entry == "train";
-  const std::int64_t count = of.samples.count(), whole = count / of.batch * of.batch;
+  const std::int64_t begun = done, count = of.samples.count(), whole = count / of.batch * of.batch;
   const Timer timer;
   long left = limits.steps > 0 ? limits.steps : std::numeric_limits<long>::max();
   const auto is_over = [&] {
     return left == 0 || is_set(limits.stop) ||
-           (limits.seconds > 0 && timer.seconds() >= limits.seconds);
+           (limits.seconds > 0 && done > begun && timer.seconds() >= limits.seconds);
   };
   const auto run_steps = [&](runtime::Program& program, std::int64_t size, std::int64_t end) {
     if (done >= end || is_over()) return;
