@@ -31,7 +31,10 @@ def counts(mallocs, host_allocations):
 
 def program(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!{sys.executable} -SE\n{text}")  # without its site it starts sooner
+    # A name of its own first: what runs cannot be written. Without its site it starts sooner.
+    new = path.with_name(path.name + ".new")
+    new.write_text(f"#!{sys.executable} -SE\n{text}")
+    new.replace(path)
     path.chmod(0o755)
     return path
 

@@ -357,7 +357,7 @@ TEST(Objectives, RefuseWhatDoesNotMatch) {
                   return train::Objective{.loss = nn::mse()(model, x, x)};
                 },
                 {}),
-            "an input named 'cursor'; expected another name: steps count by that");
+            "an input named 'cursor'; expected another name: sweeps have one of that");
   const auto loss_of = [](const std::function<train::Objective(ModelBuilder&, ValueId)>& made) {
     return [made](ModelBuilder& model, std::int64_t batch) {
       return made(model, nn::dense(2)(model, model.input("sizes", {batch, 3})));

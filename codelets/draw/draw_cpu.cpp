@@ -55,23 +55,26 @@ void run(const KernelCall& call, const State& state) {
   // Written so that no cursor can overflow the sum.
   const bool in_order = cursor >= 0 && cursor <= state.order - state.begin - state.count;
   if (!in_order) report(DrawFault::cursor);
-  const auto sample = [&](std::int64_t j) -> const From* {
-    if (!in_order || j >= state.count) return nullptr;
+  // Its number, or -1.
+  const auto sample = [&](std::int64_t j) -> std::int64_t {
+    if (!in_order || j >= state.count) return -1;
     const std::int64_t i = call.in<std::int32_t>(1)[cursor + state.begin + j];
-    return i >= 0 && i < state.samples ? data + i * state.elements : nullptr;
+    return i >= 0 && i < state.samples ? i : -1;
   };
   // Rows of a sample without a halo touch.
   const std::int64_t rows = state.halo ? state.halo->h : 1,
                      length = state.elements / std::max<std::int64_t>(rows, 1);
   bool held = true;
   for (std::int64_t j = 0; j < state.count; ++j) {
-    const From *from = sample(j), *next = sample(j + 1);
-    if (in_order && !from) report(DrawFault::index);
-    if (next) prefetch(next, state.elements);
+    const std::int64_t chosen = sample(j), next = sample(j + 1);
+    if (in_order && chosen < 0) report(DrawFault::index);
+    if (next >= 0) prefetch(data + next * state.elements, state.elements);
     for (std::int64_t row = 0; row < rows; ++row) {
       To* out = y + (state.halo ? state.halo->at(j, row, 0) : j * state.elements);
-      if (from) {
-        held = write(from + row * length, length, static_cast<To>(state.scale), out) && held;
+      if (chosen >= 0) {
+        held = write(data + chosen * state.elements + row * length, length,
+                     static_cast<To>(state.scale), out) &&
+               held;
       } else {
         std::fill_n(out, length, To{0});
       }

@@ -36,6 +36,11 @@ void check(const Samples& samples) {
     }
     if (column.data == nullptr && column.bytes() > 0)
       refuse("null for the bytes of " + name, std::to_string(column.bytes()) + " bytes");
+    if (reinterpret_cast<std::uintptr_t>(column.data) % size_of(column.type) != 0) {
+      refuse("bytes of " + name + " that begin in the middle of a number",
+             "a multiple of " + std::to_string(size_of(column.type)) + " for " +
+                 std::string(to_string(column.type)));
+    }
   }
   if (count < 1 || count > most_samples)
     refuse(std::to_string(count) + " samples", "1 to " + std::to_string(most_samples));

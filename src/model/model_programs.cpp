@@ -186,6 +186,7 @@ void Model::Impl::grow_blocks(std::vector<runtime::BlockRoom> room,
       std::ranges::copy(bytes, set->state<std::byte>(state.first, state.second).begin());
   };
   set.reset();
+  for (const auto& [program, spec] : kept) *program = nullptr;
   try {
     make(room, std::move(more));
   } catch (...) {
@@ -198,7 +199,8 @@ void Model::Impl::grow_blocks(std::vector<runtime::BlockRoom> room,
 /// All of them, or none; where they do not fit the blocks grow.
 void Model::Impl::add_programs(std::vector<runtime::ProgramSpec> specs, bool fit) {
   if (!fit) {
-    return grow_blocks(plans.room_with(specs), std::move(specs));
+    std::vector<runtime::BlockRoom> room = plans.room_with(specs);
+    return grow_blocks(std::move(room), std::move(specs));
   }
   std::vector<std::string> added;
   try {

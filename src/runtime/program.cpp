@@ -131,7 +131,8 @@ long Program::run(const RunRequest& request) {
     order.counted[i] = {&slot.addresses, counter.first, counter.stride};
   }
   if (request.seconds > 0)
-    order.until = StepRecords::now() + static_cast<std::int64_t>(request.seconds * 1e9);
+    order.until =
+        StepRecords::now() + static_cast<std::int64_t>(std::min(request.seconds, 1e9) * 1e9);
   p.set.activate(p);
   wait();
   if (request.steps == 0) return 0;

@@ -28,6 +28,7 @@ constexpr const char* validations_name = "validations";
 constexpr const char* since_name = "since_best";
 
 std::uint32_t sum_of(std::span<const std::uint8_t> bytes, std::uint32_t before) {
+  if (bytes.empty()) return before;
   return static_cast<std::uint32_t>(crc32_z(before, bytes.data(), bytes.size()));
 }
 

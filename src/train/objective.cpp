@@ -1,7 +1,6 @@
 #include "src/train/objective.hpp"
 
 #include <arenite/graph/run_time_sizes.hpp>
-#include <arenite/graph/sweep.hpp>
 #include <arenite/operators.hpp>
 
 #include <algorithm>
@@ -36,8 +35,8 @@ void check_inputs(const Graph& graph, std::int64_t batch) {
   if (inputs.empty()) refuse("an objective without inputs", "inputs [batch, …]");
   for (const ValueId id : inputs) {
     const graph::Value& value = graph[id];
-    if (value.name == graph::Sweep().cursor)
-      refuse("an input named '" + value.name + "'", "another name: steps count by that");
+    if (value.name == "cursor" || value.name == "order" || value.name == "first")
+      refuse("an input named '" + value.name + "'", "another name: sweeps have one of that");
     if (value.shape.rank() > 0 && value.shape[0] == batch) continue;
     refuse("input '" + value.name + "' " + to_string(value.shape) + " of a batch of " +
                std::to_string(batch),

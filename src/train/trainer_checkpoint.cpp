@@ -99,9 +99,10 @@ void Trainer::Impl::begin(const Epochs& begun) {
       refuse(std::to_string(place.done) + " samples done of an epoch of " + std::to_string(count),
              "whole batches of " + std::to_string(options.batch), "the run that is resumed");
     }
-    if (place.done > 0 && place.sums.size() != kept_sums) {
+    const std::size_t sums = place.done > 0 ? kept_sums : 0;
+    if (place.sums.size() != sums) {
       refuse(std::to_string(place.sums.size()) + " sums of what is done of an epoch",
-             std::to_string(kept_sums), "the run that is resumed");
+             std::to_string(sums), "the run that is resumed");
     }
     place.sums.reserve(kept_sums);
   } else if (epochs != begun) {
@@ -160,7 +161,8 @@ void Trainer::take_weights(const std::filesystem::path& path) {
 }
 
 void Trainer::Impl::take(State taken) {
-  if (running || fitting) refuse("weights taken in the middle of a fit", "calls between them");
+  if (running || fitting || going)
+    refuse("weights taken in the middle of a fit", "calls between them");
   restore(taken);
   for (auto& [key, bytes] : taken) saved[key] = std::move(bytes);
 }

@@ -153,8 +153,9 @@ void Trainer::Impl::begin(const data::Samples& train, const data::Samples* valid
                std::to_string(train.count()) + " samples",
            "a batch no larger than the set");
   }
-  prepare(&train, validation);
+  end_profile();
   going.reset();
+  prepare(&train, validation);
   const data::Samples& known = sweeps.find("train", train)->samples;
   begin({&known, how.shuffle, how.seed});
   going.emplace(

@@ -92,7 +92,8 @@ TEST(SplitBatch, CutsWhatMakesSamples) {
     $2 = ConstantTensor(labels, uint8, [9]);
     $3 = ConstantTensor(order, int32, [9]);
     $4 = InputTensor(cursor, int64, [1]);
-    $5 @batch("N"), $6 @batch("N") = batch_gather($1, $2, $3, $4, count=5);
+    $5 @batch("N") = draw($1, $3, $4, count=5);
+    $6 @batch("N") = draw($2, $3, $4, count=5, type="int32");
     $7 = full([5, 2, 2, 1], 0.5);
     $8 = mul($5, $7);
     result = $8, $6;)",
@@ -102,10 +103,12 @@ TEST(SplitBatch, CutsWhatMakesSamples) {
     $2 = ConstantTensor(labels, uint8, [9]);
     $3 = ConstantTensor(order, int32, [9]);
     $4 = InputTensor(cursor, int64, [1]);
-    $5, $6 = batch_gather($1, $2, $3, $4, count=3) @lane(0);
+    $5 = draw($1, $3, $4, count=3) @lane(0);
+    $6 = draw($2, $3, $4, count=3, type="int32") @lane(0);
     $7 = full([3, 2, 2, 1], 0.5) @lane(0);
     $8 = mul($5, $7) @lane(0);
-    $9, $10 = batch_gather($1, $2, $3, $4, count=2, begin=3) @lane(1);
+    $9 = draw($1, $3, $4, count=2, begin=3) @lane(1);
+    $10 = draw($2, $3, $4, count=2, begin=3, type="int32") @lane(1);
     $11 = full([2, 2, 2, 1], 0.5) @lane(1);
     $12 = mul($9, $11) @lane(1);
     result = $8, $12, $6, $10;)");

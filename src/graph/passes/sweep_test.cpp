@@ -42,11 +42,12 @@ TEST(Sweep, DrawsInputsAndAddsUpOutputs) {
     $9 = mul($5, $7);
     $10 = dense($9, $8);
     $11, $12, $13 = softmax_cross_entropy($10, $6);
-    $14 = BufferTensor(output_0, float32, [1]);
-    $15 = BufferTensor(output_1, float64, [2]);
-    accumulate($14, $11);
-    accumulate($15, $12);
-    train($11, optimizer=sgd, learning_rate=0.5, parameters=[$8]);)");
+    $14 = BufferTensor(softmax_cross_entropy.loss, float32, [1]);
+    accumulate($14, $11) @where("softmax_cross_entropy.loss");
+    $16 = BufferTensor(softmax_cross_entropy.statistics, float64, [2]);
+    accumulate($16, $12) @where("softmax_cross_entropy.statistics");
+    train($11, optimizer=sgd, learning_rate=0.5, parameters=[$8]);
+    result = _;)");
 }
 
 // A device that has the data is sent which samples, and draws them itself.
@@ -69,8 +70,9 @@ TEST(Sweep, DrawsOnDevicesFromWhatIsChosen) {
     $6 = draw($1, $5, $4, count=4, scale=0.5) @where("batch");
     $7 = relu($6);
     $8 = sum($7, $7);
-    $9 = BufferTensor(output_0, float32, [4, 3]);
-    accumulate($9, $8);)");
+    $9 = BufferTensor(sum, float32, [4, 3]);
+    accumulate($9, $8) @where("sum");
+    result = _;)");
 }
 
 std::string refusal(const Sweep& sweep) {
@@ -89,12 +91,14 @@ TEST(Sweep, RefusesWhatItCannotDraw) {
             "samples for an unknown input 'z'; expected x, factor, y");
   EXPECT_EQ(refusal({.inputs = {{"x", "data"}, {"factor", "factors"}}, .samples = 9}),
             "samples for input 'factor' [1]; expected an input of the batch of 4");
-  EXPECT_EQ(refusal({.inputs = {{"y", "labels", DType::float32}}, .samples = 9}),
-            "batch: draw: operand 'data' (labels) of type float32 drawn as int32; expected float32 "
-            "or float64, or a data set of integers");
-  EXPECT_EQ(refusal({.inputs = {{"x", "data"}}, .samples = 3}),
-            "batch: draw: begin=0 and count=4 in an order of 3 entries; expected a batch no longer "
-            "than the order");
+  EXPECT_EQ(
+      refusal({.inputs = {{"y", "labels", DType::float32}}, .samples = 9}),
+      "draw 'batch': operand 'data' (labels) of type float32 drawn as int32; expected float32 "
+      "or float64, or a data set of integers");
+  EXPECT_EQ(
+      refusal({.inputs = {{"x", "data"}}, .samples = 3}),
+      "draw 'batch': begin=0 and count=4 in an order of 3 entries; expected a batch no longer "
+      "than the order");
 }
 
 }  // namespace
