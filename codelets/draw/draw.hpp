@@ -3,6 +3,8 @@
 
 #include "codelets/cuda/qualifiers.hpp"
 #include "codelets/registry.hpp"
+#include "codelets/words.hpp"
+#include "src/base/element.hpp"
 
 #include <cstdint>
 #include <type_traits>
@@ -32,6 +34,22 @@ ARENITE_GPU inline To drawn(From element, To scale, bool& held) {
   } else {
     return scale * static_cast<To>(element);
   }
+}
+
+/// What `prepare` makes of an op: f(from, to) is called with a zero of each of its types.
+template <class F>
+PreparedKernel prepared_by_types(const OpView& op, F f) {
+  return with_element(op.operand(0).type, [&](auto from) {
+    using From =
+        decltype(from);  // of what a lambda has captured GCC 12 says that it is a reference
+    return with_element(op.result(0).type, [&](auto to) -> PreparedKernel {
+      if constexpr (can_draw<From, decltype(to)>) {
+        return f(From{}, to);
+      } else {
+        return {};  // the shape rule refuses it
+      }
+    });
+  });
 }
 
 std::vector<Kernel> draw_kernels();

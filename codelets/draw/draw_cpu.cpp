@@ -1,7 +1,5 @@
 #include "codelets/draw/draw.hpp"
 #include "codelets/image.hpp"
-#include "codelets/words.hpp"
-#include "src/base/element.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -96,14 +94,8 @@ State state_of(const OpView& op) {
 }
 
 PreparedKernel prepare_draw(const OpView& op) {
-  return with_element(op.operand(0).type, [&](auto from) {
-    return with_element(op.result(0).type, [&](auto to) -> PreparedKernel {
-      if constexpr (can_draw<decltype(from), decltype(to)>) {
-        return prepare<state_of, run<decltype(from), decltype(to)>>(op);
-      } else {
-        return {};  // the shape rule refuses it
-      }
-    });
+  return prepared_by_types(op, [&](auto from, auto to) {
+    return prepare<state_of, run<decltype(from), decltype(to)>>(op);
   });
 }
 

@@ -1,7 +1,6 @@
 #include "codelets/cuda/kernel.hpp"
 #include "codelets/cuda/status.hpp"
 #include "codelets/draw/draw.hpp"
-#include "src/base/element.hpp"
 
 namespace arenite::codelets {
 namespace {
@@ -59,14 +58,8 @@ void run(const KernelCall& call, const State& s) {
 }
 
 PreparedKernel prepare_draw(const OpView& op) {
-  return with_element(op.operand(0).type, [&](auto from) {
-    return with_element(op.result(0).type, [&](auto to) -> PreparedKernel {
-      if constexpr (can_draw<decltype(from), decltype(to)>) {
-        return prepare<state_of, run<decltype(from), decltype(to)>>(op);
-      } else {
-        return {};  // the shape rule refuses it
-      }
-    });
+  return prepared_by_types(op, [&](auto from, auto to) {
+    return prepare<state_of, run<decltype(from), decltype(to)>>(op);
   });
 }
 
