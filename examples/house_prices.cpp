@@ -40,7 +40,7 @@ struct Houses {
     }
   }
 
-  data::Samples samples() const {
+  Samples samples() const {
     const auto count = static_cast<std::int64_t>(prices.size());
     return {{{"sizes", sizes.data(), DType::float64, {count, 3}},
              {"places", places.data(), DType::uint8, {count, 2}, 1.0 / 255},
@@ -63,7 +63,7 @@ train::Objective guess_prices(nn::ModelBuilder& model, std::int64_t batch) {
 
 int main() {
   const Houses known(2000, 1), others(500, 2);
-  const data::Samples tested = others.samples();
+  const Samples tested = others.samples();
   runtime::Session session;
   train::Trainer trainer(session, guess_prices,
                          {.batch = 50, .optimizer = optim::adam({.lr = 0.005})});

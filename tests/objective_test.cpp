@@ -42,7 +42,7 @@ struct Houses {
     }
   }
 
-  data::Samples samples() const {
+  Samples samples() const {
     return {{{"sizes", sizes.data(), DType::float64, {count, 3}},
              {"places", places.data(), DType::uint8, {count, 2}, 1.0 / 255},
              {"prices", prices.data(), DType::float32, {count, 1}}}};
@@ -76,14 +76,14 @@ train::TrainerOptions options(std::int64_t batch = 32) {
   return {.batch = batch, .optimizer = optim::adam({.lr = 0.01})};
 }
 
-train::Metrics last_of(train::Trainer& trainer, int epochs, const data::Samples& samples) {
+train::Metrics last_of(train::Trainer& trainer, int epochs, const Samples& samples) {
   return trainer.fit(samples, {.epochs = epochs}).train;
 }
 
 TEST(Objectives, TwoInputsAreRegressedOnTheirTargets) {
   runtime::Session session({.workers = 2});
   train::Trainer trainer(session, price, options());
-  const data::Samples samples = houses().samples();
+  const Samples samples = houses().samples();
   const train::Metrics before = trainer.evaluate(samples);
   const train::Metrics last = last_of(trainer, 60, samples);
   EXPECT_EQ(last.samples, Houses::count);
@@ -173,7 +173,7 @@ TEST(Objectives, GoOnInTheMiddleOfAnEpoch) {
 
 // A loop of one's own over events, with evaluations in between, ends in the bits of `fit`.
 TEST(Events, LeadThroughEpochsStepByStep) {
-  const data::Samples samples = houses().samples();
+  const Samples samples = houses().samples();
   runtime::Session session({.workers = 2});
   train::Trainer whole(session, price, options());
   const train::EpochReport expected = whole.fit(samples, {.epochs = 2, .validation = &samples});
@@ -202,8 +202,42 @@ TEST(Events, LeadThroughEpochsStepByStep) {
   EXPECT_EQ(trainer.weights_sha256(), whole.weights_sha256());
 }
 
+// What is due at the end of an epoch is saved before it is validated.
+TEST(Events, SaveBeforeTheEpochEnds) {
+  const Samples samples = houses().samples();
+  runtime::Session session({.workers = 1});
+  train::Trainer trainer(session, price, options());
+  std::vector<std::string> calls;
+  trainer.fit(samples, {.epochs = 2,
+                        .validation = &samples,
+                        .on_first_step =
+                            [&] { calls.push_back("first of " + std::to_string(trainer.steps())); },
+                        .on_epoch = [&](const train::EpochReport&) { calls.emplace_back("epoch"); },
+                        .on_save =
+                            [&] {
+                              calls.push_back("save at " + std::to_string(trainer.steps()) + ", " +
+                                              std::to_string(trainer.costs().evaluation_steps));
+                            },
+                        .save_steps = 7});
+  EXPECT_EQ(calls, (std::vector<std::string>{"first of 1", "save at 7, 0", "epoch", "save at 14, 7",
+                                             "epoch"}));
+}
+
+// What fits in the blocks that there are is added to them.
+TEST(Trainers, EvaluateMoreSamplesInTheBlocksThatThereAre) {
+  runtime::Session session({.workers = 1});
+  train::Trainer trainer(session, price, options());
+  std::vector<Houses> sets(4);
+  trainer.fit(sets[0].samples(), {.epochs = 1});
+  const double expected = trainer.evaluate(sets[1].samples()).loss;
+  const long blocks = runtime::counters().blocks;
+  for (std::size_t i = 2; i < sets.size(); ++i)
+    EXPECT_EQ(trainer.evaluate(sets[i].samples()).loss, expected);
+  EXPECT_EQ(runtime::counters().blocks, blocks);
+}
+
 TEST(Events, EndWhereTrainingIsStopped) {
-  const data::Samples samples = houses().samples();
+  const Samples samples = houses().samples();
   runtime::Session session({.workers = 1});
   train::Trainer trainer(session, price, options());
   std::atomic<bool> stop = false;
@@ -258,8 +292,8 @@ TEST(Objectives, SequencesOfTokensAreIntegers) {
   for (std::size_t i = 0; i < labels.size(); ++i) {
     for (std::size_t k = 0; k < 8; ++k) labels[i] += (tokens[i * 8 + k] = token(engine)) % 2 == 0;
   }
-  data::Samples samples{{{"tokens", tokens.data(), DType::int64, {600, 8, 1}},
-                         {"labels", labels.data(), DType::int64, {600}}}};
+  Samples samples{{{"tokens", tokens.data(), DType::int64, {600, 8, 1}},
+                   {"labels", labels.data(), DType::int64, {600}}}};
   runtime::Session session({.workers = 2});
   train::Trainer trainer(session, counted, options());
   EXPECT_GT(last_of(trainer, 30, samples).accuracy, 0.9);
@@ -278,7 +312,7 @@ TEST(Objectives, SequencesOfTokensAreIntegers) {
 
 TEST(Objectives, AnAutoencoderHasItsInputForATarget) {
   const data::ImageData data = data::synthetic({.train = 600, .test = 10});
-  data::Samples samples = data::samples_of(data.train);
+  Samples samples = data::samples_of(data.train);
   samples.columns.pop_back();
   const train::Build build = [](ModelBuilder& model, std::int64_t batch) {
     const ValueId images = model.input("images", {batch, 28, 28, 1}),
@@ -301,7 +335,7 @@ TEST(Objectives, SeveralLabelsMayHold) {
   for (std::size_t i = 0; i < 500; ++i) {
     for (std::size_t k = 0; k < 3; ++k) y[i * 3 + k] = x[i * 6 + k] + x[i * 6 + k + 3] > 0;
   }
-  const data::Samples samples{
+  const Samples samples{
       {{"x", x.data(), DType::float32, {500, 6}}, {"y", y.data(), DType::uint8, {500, 3}}}};
   const train::Build build = [](ModelBuilder& model, std::int64_t batch) {
     const ValueId in = model.input("x", {batch, 6}), out = model.input("y", {batch, 3}),
@@ -318,7 +352,7 @@ TEST(Objectives, SeveralLabelsMayHold) {
   EXPECT_GT(last_of(trainer, 20, samples)["right"], 0.95);
 }
 
-std::string refusal(const train::Build& build, const data::Samples& samples) {
+std::string refusal(const train::Build& build, const Samples& samples) {
   try {
     runtime::Session session({.workers = 1});
     train::Trainer trainer(session, build, options());
@@ -329,9 +363,20 @@ std::string refusal(const train::Build& build, const data::Samples& samples) {
   return "taken";
 }
 
+TEST(Objectives, HaveTheSameMetricsForAllBatches) {
+  const auto build = [](ModelBuilder& model, std::int64_t batch) {
+    train::Objective objective = price(model, batch);
+    if (batch < 32) objective.metrics.pop_back();
+    return objective;
+  };
+  EXPECT_EQ(refusal(build, houses().samples()),
+            "metrics loss, mae of a batch of 11; expected the same as of a whole batch: loss, mae, "
+            "near");
+}
+
 TEST(Objectives, RefuseWhatDoesNotMatch) {
   const Houses& all = houses();
-  data::Samples samples = all.samples();
+  Samples samples = all.samples();
   samples.columns.pop_back();
   EXPECT_EQ(refusal(price, samples),
             "samples without a column 'prices'; expected one for each input");
@@ -340,6 +385,15 @@ TEST(Objectives, RefuseWhatDoesNotMatch) {
   EXPECT_EQ(refusal(price, samples),
             "samples [2] of column 'sizes'; expected [3], as the input has");
   samples = all.samples();
+  samples.columns[0].data = reinterpret_cast<const char*>(all.sizes.data()) + 1;
+  samples.columns[0].shape = {Houses::count - 1, 3};
+  samples.columns[1].shape = {Houses::count - 1, 2};
+  samples.columns[2].shape = {Houses::count - 1, 1};
+  EXPECT_EQ(
+      refusal(price, samples),
+      "bytes of column 'sizes' that begin in the middle of a number; expected a multiple of 8 "
+      "for float64");
+  samples = all.samples();
   samples.columns[2].shape = {100, 1};
   EXPECT_EQ(refusal(price, samples),
             "column 'prices' of 100 samples; expected 203, as column 'sizes' has");
@@ -347,7 +401,7 @@ TEST(Objectives, RefuseWhatDoesNotMatch) {
   samples.columns.push_back({"extra", all.prices.data(), DType::float32, {Houses::count}});
   EXPECT_EQ(refusal(price, samples),
             "samples for an unknown input 'extra'; expected sizes, places, prices");
-  for (data::Column& column : samples.columns) column.shape = column.shape.with(0, 20);
+  for (Column& column : samples.columns) column.shape = column.shape.with(0, 20);
   EXPECT_EQ(refusal(price, samples),
             "a batch of 32 from 20 samples; expected a batch no larger than the set");
   EXPECT_EQ(refusal(price, {}), "samples of no columns; expected a column for each input");

@@ -28,6 +28,7 @@
 #include <arenite/runtime/heap_calls.hpp>
 #include <arenite/runtime/program.hpp>
 #include <arenite/runtime/session.hpp>
+#include <arenite/samples.hpp>
 #include <arenite/train/objective.hpp>
 #include <arenite/train/optimizer.hpp>
 #include <arenite/train/trainer.hpp>

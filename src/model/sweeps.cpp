@@ -19,7 +19,7 @@ std::string in_set(const std::string& set, const std::string& name) { return set
 
 graph::Sweep sweep_of(const Swept& swept, bool on_devices) {
   graph::Sweep sweep{.samples = swept.samples.count(), .order = in_set(swept.name, "order")};
-  for (const data::Column& column : swept.samples.columns) {
+  for (const Column& column : swept.samples.columns) {
     sweep.inputs.push_back(
         {column.input, in_set(swept.name, column.input), column.type, column.scale});
   }
@@ -28,18 +28,18 @@ graph::Sweep sweep_of(const Swept& swept, bool on_devices) {
 }
 
 void bind(runtime::ProgramSpec& spec, const Swept& swept) {
-  for (const data::Column& column : swept.samples.columns)
+  for (const Column& column : swept.samples.columns)
     spec.constants[in_set(swept.name, column.input)] = {column.data, column.bytes()};
   spec.constants[in_set(swept.name, "order")] = {
       swept.order.data(), static_cast<std::int64_t>(swept.order.size() * sizeof(std::int32_t))};
   spec.constants[in_set(swept.name, "first")] = {&zero, sizeof zero};
 }
 
-void check_columns(const graph::Graph& graph, const data::Samples& samples) {
-  data::check(samples);
+void check_columns(const graph::Graph& graph, const Samples& samples) {
+  check(samples);
   for (const graph::ValueId id : graph.declared(graph::StorageClass::input)) {
     const graph::Value& input = graph[id];
-    const auto column = std::ranges::find(samples.columns, input.name, &data::Column::input);
+    const auto column = std::ranges::find(samples.columns, input.name, &Column::input);
     if (column == samples.columns.end())
       refuse("samples without a column '" + input.name + "'", "one for each input");
     if (column->shape.with(0, 1) == input.shape.with(0, 1)) continue;
@@ -144,7 +144,7 @@ void Sweeps::build(std::list<Swept>& made) {
   impl_.sweeps.splice(impl_.sweeps.end(), made);
 }
 
-Swept* Sweeps::find(std::string_view entry, const data::Samples& samples) noexcept {
+Swept* Sweeps::find(std::string_view entry, const Samples& samples) noexcept {
   const auto found = std::ranges::find_if(impl_.sweeps, [&](const Swept& swept) {
     return swept.entry == entry && swept.samples == samples;
   });

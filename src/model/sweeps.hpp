@@ -6,9 +6,9 @@
 // where new ones do not fit: then the blocks grow.
 #pragma once
 
-#include <arenite/data/samples.hpp>
 #include <arenite/model.hpp>
 #include <arenite/runtime/program.hpp>
+#include <arenite/samples.hpp>
 
 #include "src/compile/compile.hpp"
 #include "src/model/plans.hpp"
@@ -25,7 +25,7 @@ namespace arenite {
 struct Swept {
   std::string name;  ///< of `whole`: "train", "evaluate.2"
   std::string entry;
-  data::Samples samples;   ///< borrowed
+  Samples samples;         ///< borrowed
   std::int64_t batch = 0;  ///< no larger than the samples
   std::vector<std::int32_t>
       order;  ///< bound by address: may be rewritten when no step is under way
@@ -41,7 +41,7 @@ class Sweeps {
  public:
   struct Wanted {
     std::string entry;
-    data::Samples samples;
+    Samples samples;
   };
 
   /// A model whose programs are made when samples come, and that is planned as if they were
@@ -55,7 +55,7 @@ class Sweeps {
   /// does not take.
   void prepare(const std::vector<Wanted>& wanted);
   /// Null: there is none yet.
-  Swept* find(std::string_view entry, const data::Samples& samples) noexcept;
+  Swept* find(std::string_view entry, const Samples& samples) noexcept;
   const Swept* first(std::string_view entry) const noexcept;
 
   /// The first entry's program over the samples that the model was opened with.

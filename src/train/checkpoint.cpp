@@ -89,7 +89,7 @@ Facts facts_of(const Epochs& epochs) {
   std::uint32_t sum = 0;
   std::string text = std::to_string(epochs.samples->count()) + " samples";
   const char* before = ": ";
-  for (const data::Column& column : epochs.samples->columns) {
+  for (const Column& column : epochs.samples->columns) {
     sum = sum_of(
         {static_cast<const std::uint8_t*>(column.data), static_cast<std::size_t>(column.bytes())},
         sum);

@@ -1,7 +1,7 @@
 // What a run says of itself in a file, so that another one can go on where it was.
 #pragma once
 
-#include <arenite/data/samples.hpp>
+#include <arenite/samples.hpp>
 
 #include "src/base/json.hpp"
 #include "src/io/safetensors.hpp"
@@ -43,7 +43,7 @@ struct RunPlace {
 
 /// What epochs go over, and how.
 struct Epochs {
-  const data::Samples* samples;
+  const Samples* samples;
   bool shuffle = true;
   std::uint64_t seed = 1;
 

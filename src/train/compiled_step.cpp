@@ -30,9 +30,8 @@ graph::Sweep sweep_of(const StepRequest& request) {
 compile::Compiled compile_step(const nn::Layer& model, const nn::Loss& loss,
                                const optim::Optimizer& optimizer, const StepRequest& request,
                                plan::StateLayout* state) {
-  const Network network = network_of(
-      classify(model, request.image, loss), optimizer,
-      {.batch = request.batch, .training = request.training, .init_range = request.init_range});
+  const Network network = network_of(classify(model, request.image, loss), optimizer,
+                                     {.batch = request.batch, .training = request.training});
   const graph::Graph graph = graph::swept(network.graph, operators(), sweep_of(request));
   const compile::Entry entry{.name = request.name,
                              .train = request.training,

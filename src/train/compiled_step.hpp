@@ -22,8 +22,6 @@ struct StepRequest {
   bool resident = false;
   bool training = true;                           ///< else forward and statistics only
   std::optional<graph::BatchOfUpdate> part = {};  ///< as in compile::Entry
-  /// In which all parameters begin, as ±range; none: as their layers ask for.
-  std::optional<float> init_range = {};
   compile::Options how;
 };
 

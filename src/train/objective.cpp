@@ -71,6 +71,18 @@ std::size_t output_of(Graph& graph, ValueId sums, std::size_t element, const std
 
 }  // namespace
 
+void expect_same(const std::vector<OutputMetric>& metrics, const std::vector<OutputMetric>& others,
+                 std::int64_t batch) {
+  if (metrics == others) return;
+  const auto names = [](const std::vector<OutputMetric>& all) {
+    std::string text;
+    for (const OutputMetric& metric : all) text += (text.empty() ? "" : ", ") + metric.name;
+    return text;
+  };
+  refuse("metrics " + names(others) + " of a batch of " + std::to_string(batch),
+         "the same as of a whole batch: " + names(metrics));
+}
+
 Build classify(nn::Layer model, Shape image, nn::Loss loss) {
   if (image.rank() != 3) refuse("images of shape " + to_string(image), "[H, W, C]");
   return [model = std::move(model), image, loss = std::move(loss)](nn::ModelBuilder& builder,

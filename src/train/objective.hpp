@@ -19,7 +19,14 @@ struct OutputMetric {
   std::optional<std::size_t> count_output = {};
   std::size_t count_element = 0;
   double each = 1;
+
+  friend bool operator==(const OutputMetric&, const OutputMetric&) = default;
 };
+
+/// Throws Error where a network for another batch has other metrics than the first one: they add up
+/// to one number.
+void expect_same(const std::vector<OutputMetric>& metrics, const std::vector<OutputMetric>& others,
+                 std::int64_t batch);
 
 /// The batch's size, in graphs of inputs whose samples it names.
 inline constexpr const char* batch_size = "N";

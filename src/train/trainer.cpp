@@ -69,8 +69,8 @@ ModelOptions model_options(const TrainerOptions& options) {
 }
 
 /// A batch of samples whose bytes nobody looks at.
-data::Samples samples_like(const graph::Graph& graph) {
-  data::Samples samples;
+Samples samples_like(const graph::Graph& graph) {
+  Samples samples;
   for (const graph::ValueId id : graph.declared(graph::StorageClass::input)) {
     const graph::Value& input = graph[id];
     samples.columns.push_back({input.name, nullptr, input.type, input.shape});
@@ -89,10 +89,13 @@ void refuse_tfloat32_on_cpus(const runtime::Session& session, runtime::Compute c
 Model opened(runtime::Session& session, const Build& build, const Network& network,
              const TrainerOptions& options) {
   refuse_tfloat32_on_cpus(session, options.compute);
-  const auto at = [build, options](std::string_view entry, const graph::SizeValues& sizes) {
+  const auto at = [build, options, metrics = network.metrics](std::string_view entry,
+                                                              const graph::SizeValues& sizes) {
     const std::int64_t batch = sizes.empty() ? options.batch : sizes.at(batch_size);
-    return network_of(build, options.optimizer, network_options(options, batch, entry == "train"))
-        .graph;
+    Network made =
+        network_of(build, options.optimizer, network_options(options, batch, entry == "train"));
+    expect_same(metrics, made.metrics, batch);
+    return std::move(made.graph);
   };
   return Sweeps::opened(session, network.graph, at, model_options(options), batch_size,
                         {"train", samples_like(network.graph)});
@@ -100,9 +103,9 @@ Model opened(runtime::Session& session, const Build& build, const Network& netwo
 
 }  // namespace
 
-Trainer::Impl::Impl(runtime::Session& session, Build b, std::optional<Shape> i, TrainerOptions o)
-    : build(std::move(b)),
-      image(i),
+Trainer::Impl::Impl(runtime::Session& session, const Build& build, std::optional<Shape> i,
+                    TrainerOptions o)
+    : image(i),
       options(accumulated(std::move(o))),
       network(network_of(build, options.optimizer, network_options(options, options.batch, true))),
       model(opened(session, build, network, options)),
@@ -116,7 +119,7 @@ Trainer::Impl::Impl(runtime::Session& session, Build b, std::optional<Shape> i, 
   identity = known_facts();
 }
 
-const data::Samples& Trainer::Impl::samples_of(const data::Split& split, bool training) {
+const Samples& Trainer::Impl::samples_of(const data::Split& split, bool training) {
   const std::string_view kind = training ? "training" : "test";
   const auto is_it = [&](const auto& known) {
     const data::Split& one = known.first;
@@ -127,7 +130,8 @@ const data::Samples& Trainer::Impl::samples_of(const data::Split& split, bool tr
   auto found = std::ranges::find_if(splits, is_it);
   if (found == splits.end()) {
     const std::string images = std::string(kind) + " images";
-    if (!image) refuse(images, "samples, as the network's inputs are no images");
+    if (!image)
+      refuse(images, "samples", {}, "data::samples_of makes those of inputs 'images' and 'labels'");
     if (split.shape() != *image) {
       refuse(images + " of shape " + to_string(split.shape()),
              to_string(*image) + ", as the model was built for");
@@ -143,14 +147,13 @@ const data::Samples& Trainer::Impl::samples_of(const data::Split& split, bool tr
   return found->second;
 }
 
-const data::Samples* Trainer::Impl::samples_to_validate(const Validation& given) {
+const Samples* Trainer::Impl::samples_to_validate(const Validation& given) {
   return given.split ? &samples_of(*given.split, false) : given.samples;
 }
 
-void Trainer::Impl::prepare(const data::Samples* train, const data::Samples* test) {
+void Trainer::Impl::prepare(const Samples* train, const Samples* test) {
   if (running) {
-    refuse("a trainer asked for another sweep in the middle of one",
-           "calls from outside `on_progress`");
+    refuse("a trainer asked for another sweep in the middle of one", "one behind the other");
   }
   const bool new_train = train && !sweeps.find("train", *train),
              new_test = test && !sweeps.find(evaluation(), *test);
@@ -180,27 +183,32 @@ void Trainer::begin(const data::Split& train, const FitOptions& options) {
   begin(impl_->samples_of(train, true), options);
 }
 
-void Trainer::begin(const data::Samples& train, const FitOptions& options) {
+void Trainer::begin(const Samples& train, const FitOptions& options) {
   impl_->begin(train, impl_->samples_to_validate(options.validation), options);
 }
 
 Event Trainer::advance(const Advance& far) {
+  if (far.steps < 0 || !(far.seconds >= 0)) {
+    refuse("an advance by " + std::to_string(far.steps) + " steps or " +
+               std::to_string(far.seconds) + " seconds",
+           "numbers of at least 0");
+  }
   if (impl_->fitting) refuse("an advance in a callback of a fit", "one behind the other");
-  return impl_->advance({far.steps, far.seconds});
+  return impl_->advance({.steps = far.steps, .seconds = far.seconds});
 }
 
 EpochReport Trainer::fit(const data::Split& train, const FitOptions& options) {
   return fit(impl_->samples_of(train, true), options);
 }
 
-EpochReport Trainer::fit(const data::Samples& train, const FitOptions& options) {
+EpochReport Trainer::fit(const Samples& train, const FitOptions& options) {
   return impl_->fit(train, impl_->samples_to_validate(options.validation), options);
 }
 
 Metrics Trainer::evaluate(const data::Split& test) {
   return impl_->evaluate(impl_->samples_of(test, false));
 }
-Metrics Trainer::evaluate(const data::Samples& test) { return impl_->evaluate(test); }
+Metrics Trainer::evaluate(const Samples& test) { return impl_->evaluate(test); }
 
 PlanReport Trainer::plan() const {
   std::ostringstream out;

@@ -53,6 +53,10 @@ class Trainer::Impl::Counted {
 };
 
 void Trainer::Impl::run(Swept& of, std::int64_t& done, const Limits& limits) {
+  if (of.whole == nullptr) {
+    refuse("a trainer that found no memory for more samples, nor for those before",
+           "another one, which goes on from a checkpoint");
+  }
   running = true;
   struct Guard {
     bool& flag;
@@ -133,8 +137,7 @@ bool Trainer::Impl::is_best(const Metrics& validation) {
   return best;
 }
 
-void Trainer::Impl::begin(const data::Samples& train, const data::Samples* validation,
-                          const FitOptions& how) {
+void Trainer::Impl::begin(const Samples& train, const Samples* validation, const FitOptions& how) {
   if (how.epochs < 0) refuse(std::to_string(how.epochs) + " epochs", "at least 0");
   if (how.patience < 0)
     refuse("a patience of " + std::to_string(how.patience) + " epochs", "at least 0");
@@ -147,7 +150,7 @@ void Trainer::Impl::begin(const data::Samples& train, const data::Samples* valid
                std::to_string(how.save_seconds) + " seconds",
            "numbers of at least 0");
   if (fitting) refuse("a fit in a callback of another one", "one behind the other");
-  if (!sweeps.find("train", train)) data::check(train);
+  if (!sweeps.find("train", train)) check(train);
   if (train.count() < options.batch) {
     refuse("a batch of " + std::to_string(options.batch) + " from " +
                std::to_string(train.count()) + " samples",
@@ -156,7 +159,7 @@ void Trainer::Impl::begin(const data::Samples& train, const data::Samples* valid
   end_profile();
   going.reset();
   prepare(&train, validation);
-  const data::Samples& known = sweeps.find("train", train)->samples;
+  const Samples& known = sweeps.find("train", train)->samples;
   begin({&known, how.shuffle, how.seed});
   going.emplace(
       Going{.train = &known,
@@ -185,7 +188,7 @@ void Trainer::Impl::begin_epoch(Swept& of) {
   going->in_epoch = true;
 }
 
-Event Trainer::Impl::advance(const Limits& limits) {
+Event Trainer::Impl::advance(const Limits& limits, const std::function<void()>& stepped) {
   const auto is_over = [&] {
     if (!going || going->in_epoch) return !going;
     return going->epoch >= going->epochs || is_set(going->stop) ||
@@ -212,6 +215,7 @@ Event Trainer::Impl::advance(const Limits& limits) {
     place.begin_epoch();
     throw;
   }
+  if (stepped) stepped();
   const bool whole = place.done == count;
   const Metrics now = metrics(place.done, place.seconds);
   Event event{.kind = Event::Kind::progress,
@@ -239,7 +243,7 @@ Event Trainer::Impl::advance(const Limits& limits) {
 }
 
 /// Events, and who is told of them.
-EpochReport Trainer::Impl::fit(const data::Samples& train, const data::Samples* validation,
+EpochReport Trainer::Impl::fit(const Samples& train, const Samples* validation,
                                const FitOptions& how) {
   begin(train, validation, how);
   fitting = true;
@@ -254,9 +258,22 @@ EpochReport Trainer::Impl::fit(const data::Samples& train, const data::Samples* 
   Timer since_save, since_progress;
   EpochReport last;
   bool first = true;
+  long before = 0;
   const auto save_in = [&] {
     return how.save_seconds > 0 ? how.save_seconds - since_save.seconds() : 0;
   };
+  std::function<void()> stepped;
+  if (how.on_first_step || how.on_save) {
+    stepped = [&] {
+      if (place.steps == before) return;
+      if (std::exchange(first, false) && how.on_first_step) how.on_first_step();
+      const bool saves = (how.save_steps > 0 && place.steps % how.save_steps == 0) ||
+                         (how.save_seconds > 0 && save_in() <= 0);
+      if (!how.on_save || !saves) return;
+      how.on_save();
+      since_save = {};
+    };
+  }
   while (true) {
     Limits limits;
     if (how.on_progress) limits.seconds = how.progress_seconds;
@@ -268,17 +285,9 @@ EpochReport Trainer::Impl::fit(const data::Samples& train, const data::Samples* 
       const double left = std::max(save_in(), 1e-3);
       limits.seconds = limits.seconds > 0 ? std::min(limits.seconds, left) : left;
     }
-    const long before = place.steps;
-    Event event = advance(limits);
+    before = place.steps;
+    Event event = advance(limits, stepped);
     if (!event) return last;
-    if (std::exchange(first, false) && how.on_first_step && place.steps > before)
-      how.on_first_step();
-    const bool saves = (how.save_steps > 0 && place.steps % how.save_steps == 0) ||
-                       (how.save_seconds > 0 && save_in() <= 0);
-    if (how.on_save && place.steps > before && saves) {
-      how.on_save();
-      since_save = {};
-    }
     if (event.kind == Event::Kind::epoch) {
       last = std::move(event.report);
       if (how.on_epoch) how.on_epoch(last);
@@ -296,7 +305,7 @@ void Trainer::Impl::end_profile() {
     sweeps.find("train", *going->train)->whole->drop_profile();
 }
 
-Metrics Trainer::Impl::evaluate(const data::Samples& test) {
+Metrics Trainer::Impl::evaluate(const Samples& test) {
   prepare(nullptr, &test);
   for (std::size_t i = 0; i < network.graph.outputs.size(); ++i) std::ranges::fill(sums(i), 0.0);
   Swept& of = *sweeps.find(evaluation(), test);

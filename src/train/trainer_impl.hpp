@@ -31,9 +31,9 @@ struct Trainer::Impl {
 
   /// Epochs that were begun, between two events.
   struct Going {
-    const data::Samples* train;
-    const data::Samples* validation;  ///< null: there is none
-    int epochs, epoch = 0;            ///< of these
+    const Samples* train;
+    const Samples* validation;  ///< null: there is none
+    int epochs, epoch = 0;      ///< of these
     bool shuffle;
     std::uint64_t seed;
     int patience;
@@ -42,14 +42,13 @@ struct Trainer::Impl {
     bool in_epoch = false, profiles = false;
   };
 
-  Build build;
   std::optional<Shape> image;  // that images of splits have
   TrainerOptions options;
   Network network;  // at the whole batch, in training
   Model model;
   Sweeps sweeps;
-  State saved;  // that programs lack, until some have it
-  std::list<std::pair<data::Split, data::Samples>> splits;  // that were seen
+  State saved;                                        // that programs lack, until some have it
+  std::list<std::pair<data::Split, Samples>> splits;  // that were seen
   std::shared_ptr<const std::vector<std::string>> metric_names;
   std::size_t kept_sums = 0;  // numbers of all outputs
   CostMeter meter;
@@ -62,9 +61,9 @@ struct Trainer::Impl {
   Facts of_epochs;                 // none: nobody has asked yet
   std::optional<Facts> continues;  // the identity of the run that was resumed, until `fit` begins
 
-  Impl(runtime::Session& session, Build build, std::optional<Shape> image, TrainerOptions options);
+  Impl(runtime::Session& session, const Build& build, std::optional<Shape> image,
+       TrainerOptions options);
 
-  Network network_at(std::int64_t batch, bool training) const;
   std::string evaluation() const { return options.optimizer.averaging ? "averaged" : "evaluate"; }
 
   /// Over the first samples that are trained on; null before there are some.
@@ -75,11 +74,11 @@ struct Trainer::Impl {
   }
 
   /// Of a split, checked. Valid until the trainer ends.
-  const data::Samples& samples_of(const data::Split& split, bool training);
+  const Samples& samples_of(const data::Split& split, bool training);
   /// Null: none.
-  const data::Samples* samples_to_validate(const Validation& given);
+  const Samples* samples_to_validate(const Validation& given);
   /// All that is needed exists afterwards, or nothing has changed.
-  void prepare(const data::Samples* train, const data::Samples* test);
+  void prepare(const Samples* train, const Samples* test);
 
   /// When a sweep pauses.
   struct Limits {
@@ -91,13 +90,13 @@ struct Trainer::Impl {
   class Counted;
   /// Steps of a sweep, from sample `done` on, which goes along.
   void run(Swept& of, std::int64_t& done, const Limits& limits);
-  void begin(const data::Samples& train, const data::Samples* validation, const FitOptions& how);
+  void begin(const Samples& train, const Samples* validation, const FitOptions& how);
   void begin_epoch(Swept& of);
-  Event advance(const Limits& limits);
-  EpochReport fit(const data::Samples& train, const data::Samples* validation,
-                  const FitOptions& how);
+  /// `stepped` is called behind the steps, before the epoch ends.
+  Event advance(const Limits& limits, const std::function<void()>& stepped = {});
+  EpochReport fit(const Samples& train, const Samples* validation, const FitOptions& how);
   void end_profile();
-  Metrics evaluate(const data::Samples& test);
+  Metrics evaluate(const Samples& test);
 
   /// No step has made any yet.
   bool has_no_means();

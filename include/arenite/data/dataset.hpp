@@ -8,6 +8,7 @@
 // `Split` alone does not keep them alive.
 #pragma once
 
+#include <arenite/samples.hpp>
 #include <arenite/types.hpp>
 
 #include <cstdint>
@@ -40,6 +41,10 @@ struct Split {
   /// The first `n` samples (all of them if there are fewer). Throws Error where n < 1.
   Split first(std::int64_t n) const;
 };
+
+/// "images", bytes divided by 255, and "labels". Throws Error on a split that is empty or lacks
+/// some bytes, and on a label outside its classes; `kind` says whose in messages: "training".
+Samples samples_of(const Split& split, std::string_view kind = {});
 
 struct ImageData {
   std::string name;    ///< "fashion-mnist"

@@ -9,7 +9,7 @@
 // One thread at a time.
 #pragma once
 
-#include <arenite/data/samples.hpp>
+#include <arenite/data/dataset.hpp>
 #include <arenite/nn/nn.hpp>
 #include <arenite/plan/step_plan.hpp>
 #include <arenite/runtime/program.hpp>
@@ -113,11 +113,11 @@ struct EpochReport {
 /// What to evaluate behind each epoch: images, samples, or nothing. Borrowed.
 struct Validation {
   const data::Split* split = nullptr;
-  const data::Samples* samples = nullptr;
+  const Samples* samples = nullptr;
 
   Validation(std::nullptr_t = nullptr) {}
   Validation(const data::Split* images) : split(images) {}
-  Validation(const data::Samples* any) : samples(any) {}
+  Validation(const Samples* any) : samples(any) {}
   explicit operator bool() const noexcept { return split || samples; }
 };
 
@@ -168,8 +168,8 @@ struct Event {
 };
 
 /// What steps asked of the system, training and evaluation together: every call of the process
-/// while they were under way, whoever made it. Between sweeps and during `on_progress` nothing is
-/// counted.
+/// while they were under way, whoever made it. Between stretches of steps, and in callbacks,
+/// nothing is counted.
 ///
 /// All of them count, from the first on: the warm-up is the building of their programs, which
 /// submits each task once, dry, before any data moves. Both sums stay 0, but for one heap call a
@@ -204,15 +204,17 @@ class Trainer {
   /// Builds the programs for these splits now; `fit` and `evaluate` do it when needed. The splits'
   /// bytes are borrowed until the trainer ends. Throws Error on a split that is empty, incomplete
   /// or of another shape, and on a batch larger than the training set; the trainer is then as it
-  /// was. While programs are built for a new split, the old ones' memory is held beside theirs.
+  /// was.
   void prepare(const data::Split* train, const data::Split* test);
 
   /// Returns the last epoch's report. Epochs go on counting over several calls, and one that was
   /// stopped is gone on with where this call goes over the same data in the same order. Its
-  /// functions may evaluate and save. Throws Error as `prepare` does, and what a
+  /// functions may evaluate and save; what one throws ends the call, and the epoch may be gone on
+  /// with. Samples, as splits, are borrowed until the trainer ends, and have to stay as they are.
+  /// Throws Error as `prepare` does, and what a
   /// step reports.
   EpochReport fit(const data::Split& train, const FitOptions& options = {});
-  EpochReport fit(const data::Samples& train, const FitOptions& options = {});
+  EpochReport fit(const Samples& train, const FitOptions& options = {});
 
   /// The same for loops of one's own, which `fit` is one of: begins epochs, then goes on until
   /// something is to be told. In between all but another `fit` may be called.
@@ -222,12 +224,12 @@ class Trainer {
   ///
   /// `begin` calls none of its options' functions. Both throw as `fit`.
   void begin(const data::Split& train, const FitOptions& options = {});
-  void begin(const data::Samples& train, const FitOptions& options = {});
+  void begin(const Samples& train, const FitOptions& options = {});
   Event advance(const Advance& far = {});
 
   /// Of the parameters, or of their means where `optimizer.averaging` keeps some. Throws as `fit`.
   Metrics evaluate(const data::Split& test);
-  Metrics evaluate(const data::Samples& test);
+  Metrics evaluate(const Samples& test);
 
   /// Writes all that this run keeps, and how far it is, into one file, which is replaced as a
   /// whole: parameters, the optimizer's state, buffers; what has to be the same for a run to go on
