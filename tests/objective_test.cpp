@@ -130,6 +130,168 @@ TEST(Objectives, MetricsAreMeansOfAllSamples) {
   EXPECT_NEAR(found["mae"], mae, 1e-5 * mae);
 }
 
+/// The price of one house, by hand.
+double priced(const std::vector<train::Trainer::NamedParameter>& p, std::size_t house) {
+  double guess = p[5].values[0];
+  for (std::size_t h = 0; h < 16; ++h) {
+    double of_sizes = p[1].values[h], of_places = p[3].values[h];
+    for (std::size_t k = 0; k < 3; ++k)
+      of_sizes += houses().sizes[house * 3 + k] * p[0].values[k * 16 + h];
+    for (std::size_t k = 0; k < 2; ++k)
+      of_places += houses().places[house * 2 + k] / 255.0 * p[2].values[k * 16 + h];
+    guess += (std::max(of_sizes, 0.0) + std::max(of_places, 0.0)) * p[4].values[h];
+  }
+  return guess;
+}
+
+// Of any number of samples, of columns that predictions depend on, anywhere in memory; a sample's
+// do not depend on the others.
+TEST(Objectives, PredictAnyNumberOfSamples) {
+  runtime::Session session({.workers = 2});
+  train::Trainer trainer(session, price, options());
+  last_of(trainer, 3, houses().samples());
+  Samples unpriced = houses().samples();
+  unpriced.columns.pop_back();
+  std::swap(unpriced.columns[0], unpriced.columns[1]);
+  const train::Predictions all = trainer.predict(unpriced);
+  EXPECT_EQ(all.type, DType::float32);
+  EXPECT_EQ(all.shape, (Shape{Houses::count, 1}));
+  const auto prices = all.values<float>();
+  ASSERT_EQ(std::ssize(prices), Houses::count);
+  for (std::size_t i = 0; i < prices.size(); ++i)
+    EXPECT_NEAR(prices[i], priced(trainer.parameters(), i), 1e-4) << i;
+
+  // One of them, of a copy of its bytes; and more than go through in one stretch.
+  const std::vector<double> sizes(houses().sizes.end() - 3, houses().sizes.end());
+  const std::vector<std::uint8_t> places(houses().places.end() - 2, houses().places.end());
+  const train::Predictions last =
+      trainer.predict({{{"sizes", sizes.data(), DType::float64, {1, 3}},
+                        {"places", places.data(), DType::uint8, {1, 2}, 1.0 / 255}}});
+  ASSERT_EQ(last.shape, (Shape{1, 1}));
+  EXPECT_EQ(last.values<float>()[0], prices[Houses::count - 1]);
+
+  const std::int64_t times = 20, many = times * Houses::count;
+  std::vector<double> more_sizes;
+  std::vector<std::uint8_t> more_places;
+  for (std::int64_t i = 0; i < times; ++i) {
+    more_sizes.insert(more_sizes.end(), houses().sizes.begin(), houses().sizes.end());
+    more_places.insert(more_places.end(), houses().places.begin(), houses().places.end());
+  }
+  const train::Predictions more =
+      trainer.predict({{{"sizes", more_sizes.data(), DType::float64, {many, 3}},
+                        {"places", more_places.data(), DType::uint8, {many, 2}, 1.0 / 255}}});
+  for (std::size_t i = 0; i < static_cast<std::size_t>(many); ++i)
+    ASSERT_EQ(more.values<float>()[i], prices[i % Houses::count]) << i;
+
+  // Training goes on as if nobody had asked, and what it learns shows.
+  train::Trainer other(session, price, options());
+  last_of(other, 4, houses().samples());
+  last_of(trainer, 1, houses().samples());
+  EXPECT_EQ(trainer.weights_sha256(), other.weights_sha256());
+  EXPECT_NE(trainer.predict(unpriced).values<float>()[0], prices[0]);
+}
+
+std::filesystem::path file_named(const std::string& name) {
+  return std::filesystem::temp_directory_path() / (name + "." + std::to_string(getpid()));
+}
+
+// Of weights that a file has, before anything was trained; of their means, where it keeps some.
+TEST(Objectives, PredictWithTheMeansOfParametersAndFromFiles) {
+  runtime::Session session({.workers = 1});
+  train::TrainerOptions how = options();
+  how.optimizer.averaging = graph::Averaging{.decay = 0.9};
+  const Samples samples = houses().samples();
+  train::Trainer trainer(session, price, how);
+  const float before = trainer.predict(samples).values<float>()[0];
+  EXPECT_NEAR(before, priced(trainer.parameters(), 0), 1e-4);
+  last_of(trainer, 3, samples);
+  const train::Predictions found = trainer.predict(samples);
+  EXPECT_GT(std::abs(found.values<float>()[0] - priced(trainer.parameters(), 0)), 1e-3);
+  double error = 0;
+  for (std::size_t i = 0; i < Houses::count; ++i) {
+    const double d = found.values<float>()[i] - houses().prices[i];
+    error += d * d / Houses::count;
+  }
+  EXPECT_NEAR(error, trainer.evaluate(samples).loss, 1e-4 * error);
+
+  const std::filesystem::path file = file_named("predict.st");
+  trainer.save(file);
+  train::Trainer resumed(session, price, how);
+  resumed.resume(file);
+  EXPECT_EQ(resumed.predict(samples).bytes, found.bytes);
+  std::filesystem::remove(file);
+}
+
+// What a file says of a run is all that it takes to evaluate it, to predict with it, and to go on.
+TEST(Objectives, AreInTheFilesOfTheirRuns) {
+  runtime::Session session({.workers = 2});
+  const Samples samples = houses().samples();
+  const std::filesystem::path file = file_named("run.st");
+  for (const int lanes : {0, 2}) {
+    for (const bool averages : {false, true}) {
+      train::TrainerOptions how = options();
+      how.lanes = lanes;
+      if (averages) how.optimizer.averaging = graph::Averaging{.decay = 0.9};
+      train::Trainer trainer(session, price, how);
+      last_of(trainer, 2, samples);
+      trainer.save(file, {{"of", "houses"}});
+      const train::Metrics found = trainer.evaluate(samples);
+      const train::SavedRun run = train::saved_run(file);
+      EXPECT_EQ(run.epochs, 2);
+      EXPECT_EQ(run.steps, 14);
+      EXPECT_EQ(run.said, (SavedWords{{"of", "houses"}}));
+      train::Trainer other(session, run.build, run.options);
+      other.take_states(file);
+      EXPECT_EQ(other.inputs().size(), 3U);
+      EXPECT_EQ(other.predict(samples).bytes, trainer.predict(samples).bytes);
+      const train::Metrics again = other.evaluate(samples);
+      EXPECT_EQ(*again.names, *found.names);
+      EXPECT_EQ(again.values, found.values);
+
+      train::Trainer resumed(session, run.build, run.options);
+      EXPECT_EQ(resumed.resume(file), "");
+      last_of(resumed, 1, samples);
+      last_of(trainer, 1, samples);
+      EXPECT_EQ(resumed.weights_sha256(), trainer.weights_sha256());
+    }
+  }
+  std::filesystem::remove(file);
+}
+
+std::string refusal_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "taken";
+}
+
+TEST(Objectives, RefuseToPredictWhatTheyCannot) {
+  runtime::Session session({.workers = 1});
+  train::Trainer trainer(session, price, options());
+  Samples samples = houses().samples();
+  std::vector<std::byte> few(3);
+  EXPECT_EQ(refusal_of([&] { trainer.predict(samples, few); }),
+            "3 bytes for predictions of 203 samples; expected 812");
+  EXPECT_EQ(refusal_of([&] { static_cast<void>(trainer.predict(samples).values<std::int32_t>()); }),
+            "predictions read as int32; expected float32");
+  samples.columns[0].shape = {Houses::count, 2};
+  EXPECT_EQ(refusal_of([&] { static_cast<void>(trainer.predict(samples)); }),
+            "samples [2] of column 'sizes'; expected [3], as the input has");
+  samples.columns.erase(samples.columns.begin());
+  EXPECT_EQ(refusal_of([&] { static_cast<void>(trainer.predict(samples)); }),
+            "samples without a column 'sizes'; expected one for each input that predictions depend "
+            "on");
+  const train::Build no_predictions = [](ModelBuilder& model, std::int64_t batch) {
+    return train::Objective{.loss = price(model, batch).loss};
+  };
+  train::Trainer silent(session, no_predictions, options());
+  EXPECT_EQ(refusal_of([&] { static_cast<void>(silent.predict(houses().samples())); }),
+            "predictions of an objective that has none; expected one that names them (hint: "
+            "Objective{.loss = …, .predictions = …})");
+}
+
 TEST(Objectives, HaveTheSameBitsForAnyWorkersAndShardsAtOnce) {
   std::string first;
   for (const int workers : {1, 2, 3}) {

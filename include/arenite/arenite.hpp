@@ -31,5 +31,7 @@
 #include <arenite/samples.hpp>
 #include <arenite/train/objective.hpp>
 #include <arenite/train/optimizer.hpp>
+#include <arenite/train/saved_run.hpp>
+#include <arenite/train/script.hpp>
 #include <arenite/train/trainer.hpp>
 #include <arenite/types.hpp>

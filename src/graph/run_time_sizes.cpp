@@ -106,8 +106,8 @@ void for_each_name(const Value& value, F f) {
 
 class Resized {
  public:
-  Resized(const Graph& graph, const SizeValues& sizes)
-      : bounds_(graph), sizes_(sizes), graph_(graph) {
+  Resized(const Graph& graph, const SizeValues& sizes, bool are_bounds)
+      : bounds_(graph), sizes_(sizes), are_bounds_(are_bounds), graph_(graph) {
     for (const auto& [name, size] : sizes)
       said_ += (said_.empty() ? "at " : ", ") + name + "=" + std::to_string(size);
     for (std::size_t i = 0; i < graph_.value_count(); ++i) declare(ValueId(i));
@@ -127,7 +127,7 @@ class Resized {
       if (given == sizes_.end()) return;
       smaller_ = smaller_ || given->second < shape[axis];
       shape = shape.with(axis, given->second);
-      graph_[id].size_names[static_cast<std::size_t>(axis)].clear();
+      if (!are_bounds_) graph_[id].size_names[static_cast<std::size_t>(axis)].clear();
     });
     drop_if_none(graph_[id].size_names);
     resize(id, shape);
@@ -146,7 +146,7 @@ class Resized {
         const auto given = sizes_.find(names[i]);
         if (given == sizes_.end()) continue;
         put_number(value, i, given->second);
-        left[i].clear();
+        if (!are_bounds_) left[i].clear();
       }
       drop_if_none(left);
       attributes.set(attribute, std::move(value), std::move(left));
@@ -230,6 +230,7 @@ class Resized {
 
   const Graph& bounds_;
   const SizeValues& sizes_;
+  const bool are_bounds_;
   Graph graph_;
   std::string said_;      // "at rows=40, tokens=7"
   bool smaller_ = false;  // than at the bounds
@@ -300,7 +301,9 @@ void fix_attributes(Graph& graph) {
   if (graph.training) fix(graph.training->attributes);
 }
 
-Graph at_sizes(const Graph& graph, const SizeValues& sizes) {
+namespace {
+
+Graph resized(const Graph& graph, const SizeValues& sizes, bool are_bounds) {
   const std::vector<RunTimeSize> known = run_time_sizes(graph);
   for (const auto& [name, size] : sizes) {
     Nearest nearest(name);
@@ -321,7 +324,14 @@ Graph at_sizes(const Graph& graph, const SizeValues& sizes) {
             .expected = "1 to " + std::to_string(found->bound) + ", its upper bound"});
     }
   }
-  return Resized(graph, sizes).take();
+  return Resized(graph, sizes, are_bounds).take();
+}
+
+}  // namespace
+
+Graph at_sizes(const Graph& graph, const SizeValues& sizes) { return resized(graph, sizes, false); }
+Graph at_bounds(const Graph& graph, const SizeValues& bounds) {
+  return resized(graph, bounds, true);
 }
 
 }  // namespace arenite::graph

@@ -2,6 +2,7 @@
 
 #include "src/base/refuse.hpp"
 #include "src/model/model_impl.hpp"
+#include "src/model/ports.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -24,6 +25,7 @@ graph::Sweep sweep_of(const Swept& swept, bool on_devices) {
         {column.input, in_set(swept.name, column.input), column.type, column.scale});
   }
   if (on_devices) sweep.first = in_set(swept.name, "first");
+  if (swept.rows) sweep.rows = in_set(swept.name, "");
   return sweep;
 }
 
@@ -35,10 +37,10 @@ void bind(runtime::ProgramSpec& spec, const Swept& swept) {
   spec.constants[in_set(swept.name, "first")] = {&zero, sizeof zero};
 }
 
-void check_columns(const graph::Graph& graph, const Samples& samples) {
+/// Of all inputs that an entry reads, and no others.
+void check_columns(const std::vector<Port>& inputs, const Samples& samples) {
   check(samples);
-  for (const graph::ValueId id : graph.declared(graph::StorageClass::input)) {
-    const graph::Value& input = graph[id];
+  for (const Port& input : inputs) {
     const auto column = std::ranges::find(samples.columns, input.name, &Column::input);
     if (column == samples.columns.end())
       refuse("samples without a column '" + input.name + "'", "one for each input");
@@ -71,7 +73,10 @@ Sweeps::Sweeps(Model& model) : impl_(*model.impl_) {}
 
 /// Of an entry over samples, before there is any program.
 Swept Sweeps::begun(const Wanted& wanted, std::string name) const {
-  Swept swept{.name = std::move(name), .entry = wanted.entry, .samples = wanted.samples};
+  Swept swept{.name = std::move(name),
+              .entry = wanted.entry,
+              .samples = wanted.samples,
+              .rows = wanted.rows};
   const std::int64_t count = wanted.samples.count();
   swept.batch = std::min(impl_.plans.bounds().at(impl_.batch_size), count);
   swept.order.resize(static_cast<std::size_t>(count));
@@ -95,7 +100,10 @@ void Sweeps::prepare(const std::vector<Wanted>& wanted) {
       return swept.entry == one.entry && swept.samples == one.samples;
     };
     if (find(one.entry, one.samples) != nullptr || std::ranges::any_of(made, is_it)) continue;
-    check_columns(impl_.plans.graph(), one.samples);
+    check_columns(impl_.plans.is_own(one.entry)
+                      ? impl_.ports_at(one.entry, {}).first
+                      : ports_of(impl_.plans.graph(), graph::StorageClass::input),
+                  one.samples);
     // The first of an entry has the plain name, later ones a number.
     const auto is_of_entry = [&](const Swept& swept) { return swept.entry == one.entry; };
     const auto number = std::ranges::count_if(impl_.sweeps, is_of_entry) +
@@ -109,7 +117,7 @@ void Sweeps::prepare(const std::vector<Wanted>& wanted) {
 void Sweeps::build(std::list<Swept>& made) {
   std::int64_t bytes = 0;
   for (const std::list<Swept>* all : {&std::as_const(impl_.sweeps), &std::as_const(made)}) {
-    for (const Swept& swept : *all) bytes += swept.samples.bytes();
+    for (const Swept& swept : *all) bytes += swept.rows ? 0 : swept.samples.bytes();
   }
   const bool on_devices = impl_.draws_on_devices(bytes);
   const ModelPlans::Places before = impl_.plans.places();
@@ -118,7 +126,8 @@ void Sweeps::build(std::list<Swept>& made) {
     bool fit = impl_.set != nullptr;
     for (Swept& swept : made) {
       const auto add = [&](std::int64_t batch) {
-        compile::Compiled built = impl_.plans.sweeping(program_of(swept, batch, on_devices));
+        compile::Compiled built =
+            impl_.plans.sweeping(program_of(swept, batch, on_devices && !swept.rows));
         bind(built.spec, swept);
         if (batch == swept.batch) {
           swept.cut = built.cut;
@@ -154,6 +163,15 @@ Swept* Sweeps::find(std::string_view entry, const Samples& samples) noexcept {
 const Swept* Sweeps::first(std::string_view entry) const noexcept {
   const auto found = std::ranges::find(impl_.sweeps, entry, &Swept::entry);
   return found == impl_.sweeps.end() ? nullptr : &*found;
+}
+
+std::span<const std::byte> Sweeps::rows_of(const Swept& swept) {
+  const std::string prefix = in_set(swept.name, "");
+  for (const plan::Placement& place : swept.whole->spec().plan.placements) {
+    if (place.cls == graph::StorageClass::buffer && place.name.starts_with(prefix))
+      return impl_.set->state<std::byte>(place.cls, place.name);
+  }
+  return {};
 }
 
 const compile::Compiled& Sweeps::preview() const noexcept { return *impl_.preview; }

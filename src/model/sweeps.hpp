@@ -1,6 +1,6 @@
 // Sweeps of a model over data sets: programs that draw their samples themselves, batch after batch,
-// and add up what an entry gives. Steps of one touch no byte of the host's, so that they follow
-// each other without it.
+// and add up what an entry gives, or keep its rows. Steps of one touch no byte of the host's, so
+// that they follow each other without it.
 //
 // They share states and blocks with all other programs of their model. Those that there are stay
 // where new ones do not fit: then the blocks grow.
@@ -13,8 +13,10 @@
 #include "src/compile/compile.hpp"
 #include "src/model/plans.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,7 @@ struct Swept {
   std::string name;  ///< of `whole`: "train", "evaluate.2"
   std::string entry;
   Samples samples;         ///< borrowed
+  bool rows = false;       ///< of outputs are kept; else these are added up
   std::int64_t batch = 0;  ///< no larger than the samples
   std::vector<std::int32_t>
       order;  ///< bound by address: may be rewritten when no step is under way
@@ -42,6 +45,9 @@ class Sweeps {
   struct Wanted {
     std::string entry;
     Samples samples;
+    /// Keeps rows of outputs, in buffers that `rows_of` gives. The samples' bytes may be rewritten
+    /// when no step is under way.
+    bool rows = false;
   };
 
   /// A model whose programs are made when samples come, and that is planned as if they were
@@ -57,6 +63,9 @@ class Sweeps {
   /// Null: there is none yet.
   Swept* find(std::string_view entry, const Samples& samples) noexcept;
   const Swept* first(std::string_view entry) const noexcept;
+  /// Of the first output, of all samples that a sweep has drawn: dense, in their order. Valid until
+  /// the next step.
+  std::span<const std::byte> rows_of(const Swept& swept);
 
   /// The first entry's program over the samples that the model was opened with.
   const compile::Compiled& preview() const noexcept;

@@ -91,7 +91,29 @@ std::string ModelBuilder::begin(const std::string& kind) {
 }
 
 graph::ValueId ModelBuilder::input(const std::string& name, const Shape& shape, DType type) {
-  return builder_.declare(name, type, shape, graph::StorageClass::input);
+  const graph::ValueId value = builder_.declare(name, type, shape, graph::StorageClass::input);
+  if (batch_ && shape.rank() > 0 && shape[0] == batch_->bound)
+    graph::name_size(builder_.graph(), value, 0, batch_->name);
+  return value;
+}
+
+graph::Attributes ModelBuilder::samples(const std::string& attribute, std::int64_t number) const {
+  graph::Attributes attributes;
+  std::vector<std::string> names;
+  if (batch_ && number == batch_->bound) names.push_back(batch_->name);
+  attributes.set(attribute, number, std::move(names));
+  return attributes;
+}
+
+graph::ValueId ModelBuilder::elements(std::int64_t number) {
+  const std::int64_t batch = batch_ && number % batch_->bound == 0 ? batch_->bound : 1;
+  graph::Attributes attributes = samples("value", batch);
+  attributes.set("shape", std::vector<std::int64_t>{1});
+  attributes.set("type", std::string("float64"));
+  const graph::ValueId samples = builder_.add1("full", {}, attributes);
+  if (number == batch) return samples;
+  return builder_.add1("map", {samples},
+                       {{"expression", "yield $1 * " + std::to_string(number / batch)}});
 }
 
 graph::ValueId ModelBuilder::kept(const std::string& name, const Shape& shape,

@@ -12,8 +12,8 @@ Loss cross_entropy() {
   return
       [](ModelBuilder& model, graph::ValueId logits, graph::ValueId labels, std::int64_t divisor) {
         model.begin("loss");
-        const auto results =
-            model.graph().add("softmax_cross_entropy", {logits, labels}, {{"divisor", divisor}});
+        const auto results = model.graph().add("softmax_cross_entropy", {logits, labels},
+                                               model.samples("divisor", divisor));
         return LossValues{.value = results.at(0), .statistics = results.at(1)};
       };
 }
@@ -36,10 +36,9 @@ ElementLoss of_elements(std::string name, std::string formula) {
       refuse("predictions " + to_string(shape) + " and targets " + to_string(wanted),
              "equal shapes, of one element or more", "loss '" + where + "'");
     }
-    const double share = 1 / static_cast<double>(shape.elements());
-    const graph::ValueId sum = sum_over(model, {predictions, targets}, formula);
-    return model.graph().add1("map", {sum},
-                              {{"expression", fmt::format("yield float32($1 * {})", share)}});
+    const graph::ValueId elements = model.elements(shape.elements()),
+                         sum = sum_over(model, {predictions, targets}, formula);
+    return model.graph().add1("map", {sum, elements}, {{"expression", "yield float32($1 / $2)"}});
   };
 }
 

@@ -1,5 +1,6 @@
 #include "src/train/objective.hpp"
 
+#include <arenite/graph/entries.hpp>
 #include <arenite/graph/run_time_sizes.hpp>
 #include <arenite/operators.hpp>
 
@@ -16,10 +17,12 @@ using graph::StorageClass;
 using graph::ValueId;
 
 /// The batch's loss times its samples.
-Metric mean_loss(graph::Builder& builder, ValueId loss, std::int64_t batch) {
-  builder.context.where = "loss";
-  const std::string sum = "yield float64($1) * " + std::to_string(batch);
-  return {.name = "loss", .sums = builder.add1("map", {loss}, {{"expression", sum}})};
+Metric mean_loss(nn::ModelBuilder& model, ValueId loss, std::int64_t batch) {
+  model.graph().context.where = "loss";
+  const ValueId samples = model.elements(batch);
+  return {.name = "loss",
+          .sums = model.graph().add1("map", {loss, samples},
+                                     {{"expression", std::string("yield float64($1) * $2")}})};
 }
 
 void check_loss(const Graph& graph, ValueId loss) {
@@ -107,13 +110,13 @@ Network network_of(const Build& build, const optim::Optimizer& optimizer,
   Graph& graph = network.graph;
   graph::Builder builder(graph, operators());
   builder.context.phase = options.training ? Phase::forward : Phase::evaluate;
-  nn::ModelBuilder layers(builder);
+  nn::ModelBuilder layers(builder, graph::RunTimeSize{batch_size, options.batch});
   Objective objective = build(layers, options.batch);
   check_loss(graph, objective.loss);
   check_inputs(graph, options.batch);
   if (std::ranges::find(objective.metrics, "loss", &Metric::name) == objective.metrics.end()) {
     objective.metrics.insert(objective.metrics.begin(),
-                             mean_loss(builder, objective.loss, options.batch));
+                             mean_loss(layers, objective.loss, options.batch));
   }
   if (objective.metrics.size() > most_metrics) {
     refuse(std::to_string(objective.metrics.size()) + " metrics",
@@ -122,6 +125,8 @@ Network network_of(const Build& build, const optim::Optimizer& optimizer,
   for (const Metric& metric : objective.metrics) {
     if (std::ranges::count(objective.metrics, metric.name, &Metric::name) > 1)
       refuse("a second metric '" + metric.name + "'", "a name of its own for each");
+    if (metric.name == "predict") refuse("a metric named 'predict'", "another name");
+    graph::check_entry_name(graph, metric.name);
     OutputMetric place{.name = metric.name,
                        .output = output_of(graph, metric.sums, metric.element, metric.name),
                        .element = metric.element,
@@ -140,7 +145,9 @@ Network network_of(const Build& build, const optim::Optimizer& optimizer,
   for (const ValueId id : graph.declared(StorageClass::input))
     graph::name_size(graph, id, 0, batch_size);
   if (objective.predictions)
-    graph.entries.push_back({.name = "predict", .outputs = {objective.predictions}});
+    graph.entries.push_back({.name = "predict",
+                             .outputs = {objective.predictions},
+                             .averaged = optimizer.averaging.has_value()});
   graph.training = graph::Training{optimizer, objective.loss, graph.trainable()};
   return network;
 }

@@ -44,6 +44,9 @@ struct NetworkOptions {
   std::optional<float> init_range = {};
 };
 
+/// The network as read_script takes one.
+std::string script_of(const Network& network);
+
 /// Throws Error on an objective that is none.
 Network network_of(const Build& build, const optim::Optimizer& optimizer,
                    const NetworkOptions& options);

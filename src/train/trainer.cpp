@@ -49,10 +49,6 @@ TrainerOptions accumulated(TrainerOptions options) {
   return options;
 }
 
-NetworkOptions network_options(const TrainerOptions& options, std::int64_t batch, bool training) {
-  return {.batch = batch, .training = training, .init_range = options.init.range};
-}
-
 ModelOptions model_options(const TrainerOptions& options) {
   return {.name = "network",
           .target = options.target,
@@ -103,9 +99,9 @@ Model opened(runtime::Session& session, const Build& build, const Network& netwo
 
 }  // namespace
 
-Trainer::Impl::Impl(runtime::Session& session, const Build& build, std::optional<Shape> i,
-                    TrainerOptions o)
-    : image(i),
+Trainer::Impl::Impl(runtime::Session& session, Build b, std::optional<Shape> i, TrainerOptions o)
+    : build(std::move(b)),
+      image(i),
       options(accumulated(std::move(o))),
       network(network_of(build, options.optimizer, network_options(options, options.batch, true))),
       model(opened(session, build, network, options)),
@@ -230,6 +226,9 @@ void Trainer::explain(std::ostream& out) const {
   if (impl_->sweeps.set()) impl_->sweeps.set()->explain(out);
 }
 
+std::vector<Port> Trainer::inputs() const {
+  return ports_of(impl_->network.graph, graph::StorageClass::input);
+}
 const plan::StepPlan& Trainer::step_plan() const { return impl_->spec().plan; }
 int Trainer::shards() const noexcept { return impl_->cut().shards; }
 int Trainer::lanes() const noexcept { return impl_->cut().lanes; }

@@ -1,13 +1,20 @@
 // A trainer's run in a file, and out of it.
+#include <arenite/graph/run_time_sizes.hpp>
 #include <arenite/graph/text.hpp>
+#include <arenite/train/saved_run.hpp>
+#include <arenite/train/script.hpp>
 
 #include "codelets/instruction_set.hpp"
+#include "src/base/json.hpp"
 #include "src/base/refuse.hpp"
 #include "src/base/sha256.hpp"
 #include "src/model/ports.hpp"
+#include "src/plan/json_field.hpp"
 #include "src/train/trainer_impl.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <iterator>
 #include <set>
 #include <span>
@@ -56,12 +63,38 @@ const io::NamedTensor& tensor_of(const StatePort& port, const io::TensorFile& fi
   return *tensor;
 }
 
+// Names in a file's metadata: the network, and the cut that was asked for.
+constexpr const char* script_name = "arenite.script";
+constexpr const char* cut_name = "arenite.cut";
+
+const std::string& fact(const Facts& facts, const char* name, const std::string& where) {
+  const auto found = std::ranges::find(facts, name, &Facts::value_type::first);
+  if (found == facts.end()) refuse("a run that does not say its " + std::string(name), "it", where);
+  return found->second;
+}
+
+std::uint64_t seed_of(const std::string& said, const std::string& where) {
+  std::uint64_t seed = 0;
+  const auto [end, wrong] = std::from_chars(said.data(), said.data() + said.size(), seed);
+  if (wrong != std::errc() || end != said.data() + said.size())
+    refuse("a seed '" + said + "'", "a number below 2^64", where);
+  return seed;
+}
+
+runtime::Compute compute_of(const std::string& said, const std::string& where) {
+  using runtime::Compute;
+  for (const Compute compute : {Compute::float32, Compute::bfloat16, Compute::tfloat32}) {
+    if (said == runtime::to_string(compute)) return compute;
+  }
+  refuse("products '" + said + "'", "float32, bfloat16 or tfloat32", where);
+}
+
 }  // namespace
 
 Facts Trainer::Impl::known_facts() const {
-  graph::Graph graph = network.graph;
-  const std::string training = training_text(graph::print(graph));
-  graph.training.reset();
+  const std::string training = training_text(graph::print(network.graph));
+  Network untrained = network;
+  untrained.graph.training.reset();
   // The network last: its text has the batch and the first values in it.
   return {
       {"batch", std::to_string(options.batch)},
@@ -70,14 +103,18 @@ Facts Trainer::Impl::known_facts() const {
                       ? "begun in " + graph::to_string(graph::AttributeValue(*options.init.range))
                       : std::string("begun as layers ask for")},
       {"training", training},
-      {"network", digest(graph::print(graph))}};
+      {"network", digest(script_of(untrained))}};
 }
 
 Facts Trainer::Impl::numerics() const {
   std::set<std::string> kernels;
   const graph::Graph& graph = spec().graph;
-  for (const graph::OpId id : graph[graph::Graph::body].ops)
-    kernels.insert(describe(graph, id) + graph[id].kernel);
+  // What adds up metrics is no part of what is trained.
+  for (const graph::OpId id : graph[graph::Graph::body].ops) {
+    const graph::Op& op = graph[id];
+    if (!op.kernel.empty() && op.name() != "accumulate")
+      kernels.insert(describe(graph, id) + op.kernel);
+  }
   std::string all;
   for (const std::string& kernel : kernels) all += kernel + '\n';
   const std::string instructions = joined(codelets::kernel_instructions());
@@ -112,7 +149,23 @@ void Trainer::Impl::begin(const Epochs& begun) {
   epochs = begun;
 }
 
-void Trainer::save(const std::filesystem::path& path) {
+const std::string& Trainer::Impl::script() {
+  if (as_script) return *as_script;
+  const auto is_open = [&] {
+    const std::int64_t fewer = options.batch - 1;
+    if (fewer == 0) return true;
+    try {
+      const Network other =
+          network_of(build, options.optimizer, network_options(options, fewer, true));
+      return graph::equal(graph::at_bounds(network.graph, {{batch_size, fewer}}), other.graph);
+    } catch (const Error&) {
+      return false;  // a network of this batch alone
+    }
+  };
+  return as_script.emplace(is_open() ? script_of(network) : std::string());
+}
+
+void Trainer::save(const std::filesystem::path& path, const SavedWords& said) {
   Impl& self = *impl_;
   if (!self.epochs && !self.continues)
     refuse("a run to save that has not begun", "a call of fit first", path.string());
@@ -126,7 +179,12 @@ void Trainer::save(const std::filesystem::path& path) {
     tensors.push_back(
         {kept.port.name, kept.port.type, kept.port.shape, self.state_of(kept.port.cls, kept.own)});
   }
-  io::save_tensors(path, tensors, metadata_of(checkpoint));
+  io::Metadata metadata = metadata_of(checkpoint);
+  if (!self.script().empty()) metadata.emplace_back(script_name, self.script());
+  metadata.emplace_back(
+      cut_name, Json({{"shards", self.options.shards}, {"lanes", self.options.lanes}}).dump());
+  std::ranges::copy(said, std::back_inserter(metadata));
+  io::save_tensors(path, tensors, metadata);
 }
 
 std::string Trainer::resume(const std::filesystem::path& path) {
@@ -134,30 +192,38 @@ std::string Trainer::resume(const std::filesystem::path& path) {
   const io::TensorFile file(path);
   Checkpoint found = checkpoint_of(file, path.string());
   expect_same(self.identity, found.identity, path.string());
-  Trainer::Impl::State state;
-  for (const Kept& kept : self.kept()) {
-    const auto bytes = tensor_of(kept.port, file, path.string()).bytes;
-    state[{kept.port.cls, kept.own}].assign(bytes.begin(), bytes.end());
-  }
-  self.take(std::move(state));
+  self.take(self.states_of(file, path.string()));
   self.place = found.place;
   self.continues = std::move(found.identity);
   return differences(self.numerics(), found.numerics);
+}
+
+Trainer::Impl::State Trainer::Impl::states_of(const io::TensorFile& file, const std::string& where,
+                                              bool weights_alone) const {
+  State state;
+  for (const Kept& one : kept()) {
+    const bool is_weight =
+        one.port.cls != StorageClass::optimizer_state && one.own != graph::learning_rate_name;
+    if (weights_alone && !is_weight) continue;
+    const auto bytes = tensor_of(one.port, file, where).bytes;
+    state[{one.port.cls, one.own}].assign(bytes.begin(), bytes.end());
+  }
+  return state;
 }
 
 void Trainer::take_weights(const std::filesystem::path& path) {
   Impl& self = *impl_;
   if (self.place.steps > 0)
     refuse("weights taken by a run that has begun", "a trainer without steps", path.string());
+  self.take(self.states_of(io::TensorFile(path), path.string(), true));
+}
+
+void Trainer::take_states(const std::filesystem::path& path) {
+  Impl& self = *impl_;
   const io::TensorFile file(path);
-  Trainer::Impl::State state;
-  for (const Kept& kept : self.kept()) {
-    if (kept.port.cls == StorageClass::optimizer_state) continue;
-    if (kept.own == graph::learning_rate_name) continue;
-    const auto bytes = tensor_of(kept.port, file, path.string()).bytes;
-    state[{kept.port.cls, kept.own}].assign(bytes.begin(), bytes.end());
-  }
-  self.take(std::move(state));
+  const RunPlace place = checkpoint_of(file, path.string()).place;
+  self.take(self.states_of(file, path.string()));
+  self.place = {.steps = place.steps, .drawn = place.drawn, .epochs = place.epochs};
 }
 
 void Trainer::Impl::take(State taken) {
@@ -193,6 +259,38 @@ std::vector<Kept> Trainer::Impl::kept() const {
 std::span<const std::byte> Trainer::Impl::state_of(StorageClass cls, const std::string& name) {
   if (sweeps.has_state(cls, name)) return sweeps.set()->state<std::byte>(cls, name);
   return saved.at({cls, name});
+}
+
+SavedRun saved_run(const std::filesystem::path& path) {
+  const std::string where = path.string();
+  const io::TensorFile file(path);
+  const Checkpoint checkpoint = checkpoint_of(file, where);
+  const std::string* const text = file.said(script_name);
+  if (text == nullptr) {
+    refuse("a run without its network", "one whose batches are all built alike", where,
+           "the program that trained it can go on with it");
+  }
+  Script script = read_script(*text, where);
+  const std::string* const asked = file.said(cut_name);
+  const Json cut = plan::parse_document(asked ? *asked : "{}", where, 1, "how a batch is cut");
+  const plan::Field of_cut(cut, cut_name, where);
+  constexpr std::int64_t most_lanes = 64;
+  const std::string seed = fact(checkpoint.identity, "seed", where),
+                    products = fact(checkpoint.numerics, "products", where);
+  SavedRun run{.build = std::move(script.build),
+               .options = {.batch = script.most,
+                           .optimizer = std::move(script.optimizer),
+                           .init = {.seed = seed_of(seed, where)},
+                           .shards = static_cast<int>(of_cut["shards"].integer(0, most_lanes)),
+                           .lanes = static_cast<int>(of_cut["lanes"].integer(0, most_lanes)),
+                           .compute = compute_of(products, where)},
+               .epochs = checkpoint.place.epochs,
+               .steps = checkpoint.place.steps,
+               .said = {}};
+  for (const auto& [name, said] : file.metadata()) {
+    if (!name.starts_with("arenite.")) run.said.emplace_back(name, said);
+  }
+  return run;
 }
 
 int Trainer::epochs() const noexcept { return impl_->place.epochs; }

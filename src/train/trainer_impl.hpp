@@ -26,6 +26,11 @@
 
 namespace arenite::train {
 
+inline NetworkOptions network_options(const TrainerOptions& options, std::int64_t batch,
+                                      bool training) {
+  return {.batch = batch, .training = training, .init_range = options.init.range};
+}
+
 struct Trainer::Impl {
   using State = std::map<std::pair<graph::StorageClass, std::string>, std::vector<std::byte>>;
 
@@ -42,6 +47,13 @@ struct Trainer::Impl {
     bool in_epoch = false, profiles = false;
   };
 
+  /// Rows of samples on their way through a sweep that predicts.
+  struct Stretch {
+    std::vector<std::vector<std::byte>> bytes;  ///< by column
+    Samples samples;                            ///< over these
+  };
+
+  Build build;
   std::optional<Shape> image;  // that images of splits have
   TrainerOptions options;
   Network network;  // at the whole batch, in training
@@ -50,19 +62,22 @@ struct Trainer::Impl {
   State saved;                                        // that programs lack, until some have it
   std::list<std::pair<data::Split, Samples>> splits;  // that were seen
   std::shared_ptr<const std::vector<std::string>> metric_names;
-  std::size_t kept_sums = 0;  // numbers of all outputs
+  std::size_t kept_sums = 0;                                     // numbers of all outputs
+  std::optional<std::pair<std::vector<Port>, Port>> predicting;  // what goes in and comes out
+  std::list<Stretch> stretches;
+  std::vector<const Column*> chosen;  // of the samples that are predicted now
   CostMeter meter;
   bool running = false;  // a sweep
   bool fitting = false;  // and its callbacks
   std::optional<Going> going;
-  Facts identity;  // of what is known before any data
+  std::optional<std::string> as_script;  // once somebody has asked
+  Facts identity;                        // of what is known before any data
   RunPlace place;
   std::optional<Epochs> epochs;    // that `fit` has begun
   Facts of_epochs;                 // none: nobody has asked yet
   std::optional<Facts> continues;  // the identity of the run that was resumed, until `fit` begins
 
-  Impl(runtime::Session& session, const Build& build, std::optional<Shape> image,
-       TrainerOptions options);
+  Impl(runtime::Session& session, Build build, std::optional<Shape> image, TrainerOptions options);
 
   std::string evaluation() const { return options.optimizer.averaging ? "averaged" : "evaluate"; }
 
@@ -86,6 +101,14 @@ struct Trainer::Impl {
     double seconds = 0;  ///< likewise
     const std::atomic<bool>* stop = nullptr;
   };
+
+  /// For such columns.
+  Stretch& stretch_of(const std::vector<const Column*>& columns);
+  /// The columns that predictions depend on.
+  const std::vector<const Column*>& predicted_from(const Samples& samples);
+  void predict(const Samples& samples, std::span<std::byte> into);
+  /// What they are of a batch; throws Error where there are none.
+  const Port& prediction();
 
   class Counted;
   /// Steps of a sweep, from sample `done` on, which goes along.
@@ -116,6 +139,9 @@ struct Trainer::Impl {
   std::vector<Kept> kept() const;
   /// Where it is now.
   std::span<const std::byte> state_of(graph::StorageClass cls, const std::string& name);
+  /// All that a file has of what persists, or weights alone: parameters and buffers.
+  State states_of(const io::TensorFile& file, const std::string& where,
+                  bool weights_alone = false) const;
   /// Of a file; the rest stays.
   void take(State taken);
   /// Gives programs what they have of it; what is new in them keeps its first value.
@@ -124,6 +150,8 @@ struct Trainer::Impl {
   /// Of a run's identity what is known before any data, and all of its numerics.
   Facts known_facts() const;
   Facts numerics() const;
+  /// The network as a script, where it is the same graph for all batches; else nothing.
+  const std::string& script();
 };
 
 }  // namespace arenite::train

@@ -52,5 +52,7 @@ void fix_attributes(Graph& graph);
 /// phase backward where one is smaller than its bound, and a value that would need more bytes than
 /// at the bounds.
 Graph at_sizes(const Graph& graph, const SizeValues& sizes);
+/// The graph in which these are the bounds, and no larger than they were: the sizes stay open.
+Graph at_bounds(const Graph& graph, const SizeValues& bounds);
 
 }  // namespace arenite::graph

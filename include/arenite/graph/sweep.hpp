@@ -1,10 +1,10 @@
 // Sweeps: a graph that draws its inputs from a data set itself, batch after batch, and adds up what
-// it gives.
+// it gives, or keeps it row by row.
 //
 // Inputs become draws of rows of constants, in an order that is a constant too, from a cursor on,
 // which is an input and counts. They touch nothing else, so a step's are made behind the step
-// before it. Outputs are added to buffers, which begin with zeros: nobody looks at them after each
-// step.
+// before it. Outputs are added to buffers, which begin with zeros, or put among those of all
+// samples: nobody looks at them after each step.
 #pragma once
 
 #include <arenite/graph/builder.hpp>
@@ -31,11 +31,14 @@ struct Sweep {
   /// Name of the constant int64 [1] that is 0: devices draw by themselves, from data in their
   /// memory, and are sent which samples. Empty: a CPU worker draws, and what is drawn is copied.
   std::string first = {};
+  /// What names of buffers [samples, …] begin with that keep outputs [N, …], a row a sample, in the
+  /// order in which they are drawn. Empty: outputs are added up.
+  std::string rows = {};
 };
 
-/// The graph of a sweep. Each output goes to a buffer of its name, "output_0" where it has none.
-/// Throws Error where an input is none of the graph, or not of a batch, and where `draw` refuses
-/// it.
+/// The graph of a sweep, at the bounds of sizes that are left open. Each output goes to a buffer of
+/// its name, "output_0" where it has none. Throws Error where an input is none of the graph, or not
+/// of a batch, where `draw` refuses it, and on rows of an output that has none.
 Graph swept(const Graph& graph, const OperatorTable& table, const Sweep& sweep);
 
 }  // namespace arenite::graph

@@ -9,10 +9,12 @@
 #pragma once
 
 #include <arenite/graph/builder.hpp>
+#include <arenite/graph/run_time_sizes.hpp>
 
 #include <concepts>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,7 +25,9 @@ namespace arenite::nn {
 /// What a layer builds with: appends ops, hands out names ("conv1", "conv2", "dense1", …).
 class ModelBuilder {
  public:
-  explicit ModelBuilder(graph::Builder& builder) : builder_(builder) {}
+  /// `batch`: the size of a batch, where the graph leaves it open (graph/run_time_sizes.hpp).
+  explicit ModelBuilder(graph::Builder& builder, std::optional<graph::RunTimeSize> batch = {})
+      : builder_(builder), batch_(std::move(batch)) {}
 
   graph::Builder& graph() noexcept { return builder_; }
   const Shape& shape(graph::ValueId value) const { return builder_.graph()[value].shape; }
@@ -32,6 +36,10 @@ class ModelBuilder {
   std::string begin(const std::string& kind);
   /// What each step is given: [batch, …].
   graph::ValueId input(const std::string& name, const Shape& shape, DType type = DType::float32);
+  /// An attribute of an op that counts the batch's samples: in a smaller batch it is less.
+  graph::Attributes samples(const std::string& attribute, std::int64_t number) const;
+  /// float64 [1]: how many elements there are, of which each sample has as many.
+  graph::ValueId elements(std::int64_t number);
   /// float32 values that begin so.
   graph::ValueId parameter(const std::string& name, const Shape& shape,
                            const graph::FirstValue& first);
@@ -44,6 +52,7 @@ class ModelBuilder {
                       graph::StorageClass cls);
 
   graph::Builder& builder_;
+  std::optional<graph::RunTimeSize> batch_;
   std::map<std::string, int> counts_;
 };
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <arenite/data/dataset.hpp>
+#include <arenite/model.hpp>
 #include <arenite/nn/nn.hpp>
 #include <arenite/plan/step_plan.hpp>
 #include <arenite/runtime/program.hpp>
@@ -20,6 +21,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <iosfwd>
@@ -180,6 +182,23 @@ struct StepCosts {
   std::optional<long> heap_calls, map_calls;
 };
 
+/// What a network says of samples, row by row.
+struct Predictions {
+  DType type = DType::float32;
+  Shape shape;                   ///< [M, …]
+  std::vector<std::byte> bytes;  ///< dense, row-major
+
+  /// Throws Error where they are of another type.
+  template <class T>
+  std::span<const T> values() const {
+    check(dtype_of<T>);
+    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+
+ private:
+  void check(DType asked) const;
+};
+
 /// Prints the table of arenas, blocks, bounds and pinning.
 class PlanReport {
  public:
@@ -231,13 +250,28 @@ class Trainer {
   Metrics evaluate(const data::Split& test);
   Metrics evaluate(const Samples& test);
 
+  /// The objective's predictions of any number of samples, by the parameters as `evaluate`, in
+  /// whole batches. Only the columns that predictions depend on are looked at, during the call
+  /// alone; others need not be there. The first call for columns of some types takes room for a
+  /// stretch of samples; later ones allocate nothing but what they return. Throws Error as
+  /// `evaluate`, and where the objective has none.
+  Predictions predict(const Samples& samples);
+  /// The same into a caller's bytes, as many as `shape_of_predictions` has. Allocates nothing.
+  void predict(const Samples& samples, std::span<std::byte> into);
+  /// Of so many samples: [count, …].
+  Shape shape_of_predictions(std::int64_t count) const;
+  DType type_of_predictions() const;
+  /// What samples are given by name, for batches of the whole size.
+  std::vector<Port> inputs() const;
+
   /// Writes all that this run keeps, and how far it is, into one file, which is replaced as a
   /// whole: parameters, the optimizer's state, buffers; what has to be the same for a run to go on
   /// with it (network, training, seeds, batch, data and their order), and what decides the bits
-  /// besides (version, instructions, lanes, kernels). It is in the safetensors format, which others
-  /// read too. Between steps, so from `on_save` as well. Throws Error before `fit` has seen any
-  /// data, and where the file cannot be written; an older one is then what it was.
-  void save(const std::filesystem::path& path);
+  /// besides (version, instructions, lanes, kernels); the network as a script, for `saved_run`; and
+  /// what is `said`. It is in the safetensors format, which others read too. Between steps, so from
+  /// `on_save` as well. Throws Error before `fit` has seen any data, and where the file cannot be
+  /// written; an older one is then what it was.
+  void save(const std::filesystem::path& path, const SavedWords& said = {});
   /// Goes on with the run of a file that `save` wrote, also in the middle of an epoch: `fit` then
   /// ends in the bits of a run that was never interrupted. Returns what differs that may change
   /// bits, "version 0.2 for 0.1"; empty: nothing. Throws Error on a file that is damaged or of
@@ -246,6 +280,8 @@ class Trainer {
   std::string resume(const std::filesystem::path& path);
   /// Takes parameters and buffers alone, for a run of its own. Throws Error as `resume`.
   void take_weights(const std::filesystem::path& path);
+  /// Takes all that persists, whatever run it is of: to evaluate it, or to predict with it.
+  void take_states(const std::filesystem::path& path);
   int epochs() const noexcept;  ///< done, of all
 
   PlanReport plan() const;

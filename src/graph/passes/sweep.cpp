@@ -1,3 +1,4 @@
+#include <arenite/graph/run_time_sizes.hpp>
 #include <arenite/graph/sweep.hpp>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ class Sweeper {
     for (const OpId id : source_[Graph::body].ops)
       copy_op(source_, id, source_[id].lane, map_, builder_);
     copy_ends(source_, map_, target_);
-    add_up();
+    keep();
     return std::move(target_);
   }
 
@@ -38,13 +39,13 @@ class Sweeper {
       data.push_back(builder_.declare(drawn.data, drawn.type, value.shape.with(0, sweep_.samples),
                                       StorageClass::constant));
     }
-    const ValueId order = builder_.declare(sweep_.order, DType::int32, {sweep_.samples},
-                                           StorageClass::constant),
-                  cursor = builder_.declare(sweep_.cursor, DType::int64, {1}, StorageClass::input);
-    if (sweep_.first.empty()) return draw(inputs, data, order, cursor, true);
+    batch_ = source_[inputs.front()].shape[0];
+    const ValueId order =
+        builder_.declare(sweep_.order, DType::int32, {sweep_.samples}, StorageClass::constant);
+    cursor_ = builder_.declare(sweep_.cursor, DType::int64, {1}, StorageClass::input);
+    if (sweep_.first.empty()) return draw(inputs, data, order, cursor_, true);
     const ValueId first = builder_.declare(sweep_.first, DType::int64, {1}, StorageClass::constant),
-                  chosen = builder_.add1("dynamic_slice", {order, cursor},
-                                         {{"rows", source_[inputs.front()].shape[0]}});
+                  chosen = builder_.add1("dynamic_slice", {order, cursor_}, {{"rows", batch_}});
     as_input(chosen, inputs.front());
     draw(inputs, data, chosen, first, false);
   }
@@ -94,15 +95,27 @@ class Sweeper {
         all, [&](ValueId id) { return source_[id].name == sweep_.inputs.front().input; });
   }
 
-  void add_up() {
+  /// What comes out.
+  void keep() {
     for (std::size_t i = 0; i < target_.outputs.size(); ++i) {
       const ValueId output = target_.outputs[i];
       std::string name = target_[output].name;
       if (name.empty()) name = "output_" + std::to_string(i);
       builder_.context.where = name;
-      const ValueId total =
-          builder_.declare(name, target_[output].type, target_[output].shape, StorageClass::buffer);
-      builder_.add("accumulate", {total, output});
+      const DType type = target_[output].type;
+      const Shape shape = target_[output].shape;
+      if (sweep_.rows.empty()) {
+        const ValueId total = builder_.declare(name, type, shape, StorageClass::buffer);
+        builder_.add("accumulate", {total, output});
+        continue;
+      }
+      if (shape.rank() == 0 || shape[0] != batch_) {
+        refuse("rows of output '" + name + "' " + to_string(shape),
+               "[" + std::to_string(batch_) + ", …], one for each sample");
+      }
+      const ValueId all = builder_.declare(sweep_.rows + name, type, shape.with(0, sweep_.samples),
+                                           StorageClass::buffer);
+      builder_.add("replace_slice", {all, output, cursor_});
     }
     target_.outputs.clear();
   }
@@ -112,6 +125,8 @@ class Sweeper {
   Graph target_;
   Builder builder_;
   std::vector<ValueId> map_;
+  std::int64_t batch_ = 0;
+  ValueId cursor_;
 };
 
 }  // namespace
@@ -119,7 +134,9 @@ class Sweeper {
 Graph swept(const Graph& graph, const OperatorTable& table, const Sweep& sweep) {
   expect_before_select(graph, "a sweep");
   if (sweep.inputs.empty()) refuse("a sweep over no data", "samples for one input or more");
-  return Sweeper(graph, table, sweep).run();
+  Graph at_bounds = graph;
+  fix_attributes(at_bounds);
+  return Sweeper(at_bounds, table, sweep).run();
 }
 
 }  // namespace arenite::graph

@@ -1,0 +1,34 @@
+// Networks that scripts say (docs/scripts.md), trained as those that C++ builds.
+//
+//   $1 = InputTensor(x, float32, [N<=64, 784]);
+//   …
+//   train($9, optimizer=adam, learning_rate=0.001);
+//   entry predict = $8;
+//   entry mae = $12;
+//   result = _;
+//
+// The script's size of a batch is open, and at most what it says. `train` has the loss and how
+// parameters change; the entry `predict` has the predictions; an entry of one or two float64 [1] is
+// a metric of its name: a sum over the batch, by samples or by the second sum. What else the script
+// gives is not asked for.
+#pragma once
+
+#include <arenite/train/objective.hpp>
+#include <arenite/train/optimizer.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace arenite::train {
+
+struct Script {
+  Build build;
+  optim::Optimizer optimizer;  ///< of its train statement
+  std::int64_t most = 0;       ///< samples of a batch
+};
+
+/// Throws Error on whatever is wrong with the script, on one that does not train, on inputs without
+/// an open batch, and on constants, whose bytes nobody has.
+Script read_script(std::string_view text, std::string_view filename = "<script>");
+
+}  // namespace arenite::train
