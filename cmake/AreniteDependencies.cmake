@@ -3,6 +3,7 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(ZLIB REQUIRED)
+find_package(PNG REQUIRED)     # pictures that `arenite predict` is given
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)  # SHA-256 of the weights
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -12,6 +12,7 @@
   gtest,
   hwloc,
   libhwy,
+  libpng,
   libxsmm,
   mpfr,
   ninja,
@@ -67,6 +68,7 @@ builder.mkDerivation {
 
   buildInputs = [
     cli11
+    libpng
     nlohmann_json
   ]
   ++ lib.optionals tests [

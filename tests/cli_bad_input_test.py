@@ -133,7 +133,8 @@ class Arguments(BadInput):
                             ("-x", ""), ("-", ""), ("", ""), ("extraordinary", "")):
             with self.subTest(text=text):
                 guess = f" ({guess})" if guess else ""
-                self.refused(run(text), f"unknown subcommand or option '{text}'{guess}; expected one of train, plan, show, doctor, "
+                self.refused(run(text), f"unknown subcommand or option '{text}'{guess}; expected one of train, evaluate, "
+                             "predict, plan, show, doctor, "
                                         "completion, version (hint: see arenite --help)")
         for text, guess in (("--epoch", "--epochs"), ("--epoch=3", "--epochs"), ("--modle", "--model"), ("epochs", "--epochs"),
                             ("--no-log", "--log"), ("extra", ""), ("train", ""), ("-x", ""), ("-", ""), ("--lengthy", "")):
@@ -412,8 +413,8 @@ class Data(BadInput):
 
     def test_a_batch_larger_than_the_set(self):
         larger = "expected a batch no larger than the set (hint: use a smaller --batch or a larger --limit)"
-        self.damaged(f"a batch of 21 from 20 training images; {larger}", "--batch", "21")
-        self.damaged(f"a batch of 8 from 7 training images; {larger}", "--batch", "8", "--limit", "7")
+        self.damaged(f"a batch of 21 from 20 training samples; {larger}", "--batch", "21")
+        self.damaged(f"a batch of 8 from 7 training samples; {larger}", "--batch", "8", "--limit", "7")
 
     def test_an_unsound_layout(self):
         self.damaged("arena layout 'reset': 2 values cross from forward to backward (dense1, dense2); "

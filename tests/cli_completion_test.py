@@ -15,7 +15,7 @@ import unittest
 import cli_testing
 from cli_testing import run
 
-SUBCOMMANDS = ("train", "plan", "show", "doctor", "completion", "version")
+SUBCOMMANDS = ("train", "evaluate", "predict", "plan", "show", "doctor", "completion", "version")
 
 
 def options_of(*command):

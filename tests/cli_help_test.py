@@ -10,9 +10,10 @@ import unittest
 import cli_testing
 from cli_testing import run
 
-SUBCOMMANDS = ("train", "plan", "show", "doctor", "completion", "version")
+SUBCOMMANDS = ("train", "evaluate", "predict", "plan", "show", "doctor", "completion", "version")
 # Those that each can end with, besides 0 and 2.
-STATUSES = {"": {1, 3, 130}, "train": {1, 130}, "plan": {1, 3, 130}, "show": set(), "doctor": {1, 130}, "completion": set(), "version": set()}
+STATUSES = {"": {1, 3, 130}, "train": {1, 130}, "evaluate": {1, 130},
+            "predict": {1, 130}, "plan": {1, 3, 130}, "show": set(), "doctor": {1, 130}, "completion": set(), "version": set()}
 
 
 def help_of(*command):

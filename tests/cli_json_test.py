@@ -98,7 +98,7 @@ class Train(Case):
     def test_errors_are_messages(self):
         done = train("--json", "--batch", "201")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertTrue(done.stderr.startswith("arenite: a batch of 201 from 200 training images; expected "))
+        self.assertTrue(done.stderr.startswith("arenite: a batch of 201 from 200 training samples; expected "))
 
     def test_interrupts(self):
         process = start("--json", "--epochs", "1000000")

@@ -12,9 +12,11 @@
 #include "tests/optimizers.hpp"
 #include "tests/passing_layer.hpp"
 
+#include <cstddef>
 #include <cstdlib>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace arenite {
 namespace {
@@ -80,6 +82,29 @@ TEST(Optimizers, AllocateNothing) {
     trainer.fit(data.train, {.epochs = 1});
     EXPECT_EQ(runtime::heap_calls().value_or(0) - heap, 0) << optimizer.optimizer->name;
   }
+}
+
+// Of other samples each time, too, and between epochs.
+TEST(Predictions, AllocateNothingAfterTheFirst) {
+  const data::ImageData data = testing::drawn_images("mlp", small);
+  runtime::Session session({.workers = 2});
+  train::Trainer trainer(session, nn::model("mlp").layers, data.shape(), options());
+  trainer.prepare(&data.train, &data.test);
+  const Samples test = data::samples_of(data.test), train = data::samples_of(data.train);
+  const auto bytes = [&](const Samples& samples) {
+    return static_cast<std::size_t>(trainer.shape_of_predictions(samples.count()).elements()) *
+           sizeof(float);
+  };
+  std::vector<std::byte> of_test(bytes(test)), of_train(bytes(train));
+  trainer.predict(test, of_test);
+  const long heap = runtime::heap_calls().value_or(0), maps = runtime::map_calls().value_or(0);
+  const runtime::Counters before = runtime::counters();
+  trainer.predict(train, of_train);
+  trainer.fit(data.train, {.epochs = 1, .validation = &data.test});
+  trainer.predict(test, of_test);
+  EXPECT_EQ(runtime::heap_calls().value_or(0) - heap, 0);
+  EXPECT_EQ(runtime::map_calls().value_or(0) - maps, 0);
+  EXPECT_EQ(runtime::counters().handles, before.handles);
 }
 
 TEST(MoreWorkersThanCores, MakeAtMostOneHeapCall) {

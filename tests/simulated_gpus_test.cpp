@@ -56,6 +56,25 @@ TEST_F(OnSimulatedGpus, LeavesDataThatTakesTooMuchToTheHost) {
   EXPECT_NE(explained(4 * bytes - 1, true).find(chosen), std::string::npos);
 }
 
+TEST_F(OnSimulatedGpus, PredictAsProcessorsDo) {
+  const Samples samples = data::samples_of(small_set().test);
+  const auto predicted = [&](const std::string& device, std::optional<bool> resident) {
+    runtime::Session session({.workers = 1, .device = device});
+    train::Trainer trainer(session, nn::model("cnn1").layers, small_set().shape(),
+                           {.batch = 32, .lanes = 2, .resident_data = resident});
+    trainer.fit(small_set().train, {.epochs = 1});
+    return trainer.predict(samples);
+  };
+  const train::Predictions expected = predicted("cpu", {});
+  for (const auto& [device, resident] :
+       {std::pair("cuda", std::optional(true)), {"cuda", false}, {"cuda+cpu", {}}}) {
+    const train::Predictions found = predicted(device, resident);
+    ASSERT_EQ(found.shape, expected.shape);
+    for (std::size_t i = 0; i < found.values<float>().size(); ++i)
+      ASSERT_NEAR(found.values<float>()[i], expected.values<float>()[i], 1e-3) << device << i;
+  }
+}
+
 TEST_F(OnSimulatedGpus, RefusesWhatDoesNotFit) {
   // One block alone is too large for the first, and their sum for the second.
   for (const auto& [memory, part] :

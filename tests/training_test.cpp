@@ -215,7 +215,7 @@ TEST(TrainingStep, RefusesABatchLargerThanTheSet) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.what(), "a batch of 1000 from " + std::to_string(small_set().train.count) +
-                                " training images; expected a batch no larger than the set "
+                                " training samples; expected a batch no larger than the set "
                                 "(hint: use a smaller --batch or a larger --limit)");
   }
 }

@@ -29,6 +29,7 @@
 #include <arenite/runtime/program.hpp>
 #include <arenite/runtime/session.hpp>
 #include <arenite/samples.hpp>
+#include <arenite/train/classes.hpp>
 #include <arenite/train/objective.hpp>
 #include <arenite/train/optimizer.hpp>
 #include <arenite/train/saved_run.hpp>

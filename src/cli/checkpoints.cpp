@@ -98,7 +98,7 @@ void Checkpoints::epoch(const train::EpochReport& epoch, train::Trainer& trainer
 
 void Checkpoints::end(train::Trainer& trainer, TrainingReport& report) const {
   if (arguments_.save.empty()) return;
-  trainer.save(arguments_.save);
+  trainer.save(arguments_.save, words_);
   report.saved(arguments_.save, trainer);
 }
 
@@ -106,7 +106,7 @@ void Checkpoints::end(train::Trainer& trainer, TrainingReport& report) const {
 void Checkpoints::save(const std::string& file, train::Trainer& trainer,
                        TrainingReport& report) const {
   try {
-    trainer.save(file);
+    trainer.save(file, words_);
   } catch (const Error& error) {
     flush_output();
     std::cerr << "arenite: not saved, and training goes on: " << error.what() << '\n';

@@ -7,6 +7,7 @@
 #include "src/cli/training_report.hpp"
 
 #include <string>
+#include <utility>
 
 namespace arenite::cli {
 
@@ -35,6 +36,9 @@ class Checkpoints {
   /// before any work is done.
   explicit Checkpoints(const CheckpointArguments& arguments);
 
+  /// What files of the run say of it (words_of in saved_network.hpp).
+  void say(SavedWords words) { words_ = std::move(words); }
+
   /// Goes on from a file, if one was named. Returns what may change bits (Trainer::resume).
   std::string resume(train::Trainer& trainer) const;
   void report_resumed(const std::string& differs, const train::Trainer& trainer,
@@ -50,6 +54,7 @@ class Checkpoints {
   void save(const std::string& file, train::Trainer& trainer, TrainingReport& report) const;
 
   const CheckpointArguments& arguments_;
+  SavedWords words_;
 };
 
 }  // namespace arenite::cli

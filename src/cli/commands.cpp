@@ -4,6 +4,8 @@ namespace arenite::cli {
 
 void add_commands(Command& app, Arguments& a) {
   add_train_options(app, a.train)->run = [&] { return run_train(a.train); };
+  add_evaluate_options(app, a.evaluate)->run = [&] { return run_evaluate(a.evaluate); };
+  add_predict_options(app, a.predict)->run = [&] { return run_predict(a.predict); };
   add_plan_options(app, a.plan)->run = [&] { return run_plan(a.plan); };
   add_show_options(app, a.show)->run = [&] { return run_show(a.show); };
   add_doctor_options(app, a.doctor)->run = [&] { return run_doctor(a.doctor); };

@@ -34,9 +34,8 @@ std::string usage(const Command& command) {
   if (!command.subcommands.empty()) text += " SUBCOMMAND";
   for (const Option& option : command.options) {
     if (!option.is_argument()) continue;
-    text += option.is_required ? " " + option.name()
-            : option.repeats   ? " [" + option.name() + "]…"
-                               : " [" + option.name() + "]";
+    text += option.is_required ? " " + option.name() : " [" + option.name() + "]";
+    if (option.repeats) text += "…";
   }
   return text + " [OPTION]…\n";
 }

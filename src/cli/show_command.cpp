@@ -85,8 +85,11 @@ Command* add_show_options(Command& app, ShowArguments& a) {
       "Any file in the safetensors format will do. Of one that training has saved it says how far "
       "the run is, and what it has to have in common with one that goes on with it."};
   show.add_path("FILE", a.file, "FILE", "a file in the safetensors format")->required();
+  show.add_switch("--script", a.script,
+                  "print the network of a run as a script (docs/scripts.md), and nothing else");
   show.add_switch("--json", a.json, "as a JSON object (docs/command-line.md)");
-  show.examples = {{"show run.st", "how far the run is, and its tensors"}};
+  show.examples = {{"show run.st", "how far the run is, and its tensors"},
+                   {"show run.st --script > net.arenite", "its network, for train --script"}};
   show.statuses = {{exit_ok, "the file is whole, and this is what it holds"},
                    {exit_bad_input, "wrong arguments, or a file that is damaged or none of these"}};
   show.read_on = "docs/checkpoints.md";
@@ -96,6 +99,15 @@ Command* add_show_options(Command& app, ShowArguments& a) {
 int run_show(const ShowArguments& a) {
   const io::TensorFile file(a.file);
   const std::optional<train::Checkpoint> run = run_of(file, a.file);
+  if (a.script) {
+    const std::string* const script = file.said(train::script_name);
+    if (script == nullptr)
+      fail({.found = "a file without a network",
+            .expected = "a run, as train --save writes it",
+            .where = a.file});
+    std::cout << *script;
+    return exit_ok;
+  }
   if (a.json) {
     std::cout << line_of(json_of(file, run));
     return exit_ok;

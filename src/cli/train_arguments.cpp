@@ -5,8 +5,8 @@
 #include <arenite/nn/nn.hpp>
 
 #include "src/cli/checks.hpp"
+#include "src/cli/saved_network.hpp"
 #include "src/graph/rate_schedules.hpp"
-#include "src/runtime/device_choice.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
@@ -142,6 +142,12 @@ std::string schedule_of(const std::string& text, std::int64_t steps) {
   return optim::schedule(name, numbers);
 }
 
+std::optional<float> share_of(const std::string& text) {
+  const auto number = number_from_0_to_below_1(text);
+  return number && *number > 0 ? number : std::nullopt;
+}
+constexpr const char* a_share = "a number above 0 and below 1";
+
 void add_on_off(Command& train, const std::string& name, bool& into, const std::string& help) {
   add_named<bool>(train, name, into, {{"on", true}, {"off", false}}, help);
 }
@@ -149,6 +155,10 @@ void add_on_off(Command& train, const std::string& name, bool& into, const std::
 void add_subject(Command& train, TrainArguments& a) {
   train.heading("What is trained");
   train.add_choice("--model", a.model, names_of(nn::models()), model_help())->default_str(a.model);
+  train.add_path(
+      "--script", a.script, "FILE",
+      "a network of one's own, in place of those: a script with a train statement, which "
+      "says how it is trained (docs/scripts.md)");
   train.add_choice("--dataset", a.dataset, data::names(),
                    "the images to train on (else those the model is meant for), never replaced by "
                    "another set; the synthetic ones are drawn in memory");
@@ -157,6 +167,10 @@ void add_subject(Command& train, TrainArguments& a) {
                  "which Arenite's script datasets/fetch fills)");
   add_whole_number(train, "--limit", a.limit, 1, std::numeric_limits<std::int64_t>::max(),
                    "use the first N training images only (all, if there are fewer)");
+  add_option<float>(train, "--validation", a.validation, share_of, a_share,
+                    "keep this share of the training images, the last of them, to test each epoch "
+                    "on: test images then are for the end alone")
+      ->type_name("SHARE");
 }
 
 void add_hyperparameters(Command& train, TrainArguments& a) {
@@ -165,7 +179,7 @@ void add_hyperparameters(Command& train, TrainArguments& a) {
   add_whole_number(train, "--epochs", a.epochs, 0, 1000000, "sweeps over the training images")
       ->default_str(text(a.epochs));
   add_whole_number(train, "--batch", a.batch, 1, 1 << 20, "samples of a step")
-      ->default_str(text(a.batch));
+      ->default_str(text(usual_batch));
   train
       .add_choice("--optimizer", a.optimizer, optim::names(),
                   "how gradients change weights (docs/scripts.md lists their numbers)")
@@ -226,11 +240,7 @@ void add_hyperparameters(Command& train, TrainArguments& a) {
                    "batches whose gradients a step adds up, as shards of it (--at-once 1: in the "
                    "memory of one; but what looks at all samples, as batch norm, sees all of them)")
       ->default_str(text(a.accumulate));
-  const auto share = [](const std::string& given) {
-    const auto number = number_from_0_to_below_1(given);
-    return number && *number > 0 ? number : std::nullopt;
-  };
-  add_option<float>(train, "--ema", a.ema, share, "a number above 0 and below 1",
+  add_option<float>(train, "--ema", a.ema, share_of, a_share,
                     "keep a mean of the weights, of which this share stays in each step (as in "
                     "0.999), and test that")
       ->type_name("X");
@@ -259,19 +269,8 @@ void add_hyperparameters(Command& train, TrainArguments& a) {
 
 void add_places(Command& train, TrainArguments& a) {
   train.heading("Where it runs");
-  const auto has_form = [](const std::string& text) {
-    return runtime::has_device_form(text) ? std::optional(text) : std::nullopt;
-  };
-  add_option<std::string>(train, "--device", a.device, has_form, runtime::device_form,
-                          "where tasks run: cpu, cuda (the first GPU), cuda:1, auto (a GPU if "
-                          "there is one); or several, on which "
-                          "lanes are dealt out, as in cuda:0+cuda:1 or cuda+cpu")
-      ->type_name("WHERE")
-      ->default_str(a.device)
-      ->offers({"cpu", "cuda", "auto", "cuda+cpu"});
-  add_whole_number(
-      train, "--workers", a.workers, 1, 1024,
-      "CPU workers (else $STARPU_NCPU, else one a usable processor; 2 beside GPUs alone)");
+  add_device(train, a.device);
+  add_workers(train, a.workers);
   add_cut(train, a.cut);
   add_option<std::int64_t>(train, "--memory", a.memory, bytes_of, a_number_of_bytes,
                            "memory that may be taken of each GPU, as in 64MiB or 1.5GiB (else "
@@ -331,6 +330,8 @@ void add_reports(Command& train, TrainArguments& a) {
 
 }  // namespace
 
+const char* tested_by(const TrainArguments& a) { return a.validation ? "validation" : "test"; }
+
 optim::Optimizer optimizer_of(const TrainArguments& a, std::int64_t steps) {
   graph::Attributes numbers;
   if (a.optimizer == "sgd") numbers.set("momentum", 0.9);
@@ -365,6 +366,11 @@ Command* add_train_options(Command& app, TrainArguments& a) {
   add_places(train, a);
   add_planning(train, a);
   add_reports(train, a);
+  // The script says all of it.
+  std::ranges::find(train.options, "--script", &Option::name)->excluded = {
+      "--model", "--optimizer",  "--lr",        "--momentum",   "--weight-decay",
+      "--opt",   "--schedule",   "--clip-norm", "--clip-value", "--group",
+      "--ema",   "--check-loss", "--init"};
   train.examples = {
       {"train --dataset synthetic --epochs 2", "a first training: nothing to download"},
       {"train", "cnn2 on Fashion-MNIST, ten epochs"},
@@ -375,6 +381,7 @@ Command* add_train_options(Command& app, TrainArguments& a) {
        "only weights decay, and their means are tested"},
       {"train --save run.st --save-every 60",
        "saved every minute and at the end; --resume run.st goes on"},
+      {"train --script net.arenite --validation 0.1", "a network of one's own"},
       {"train --epochs 1 --limit 6400 --profile", "where the time goes"},
       {"train --json > run.jsonl", "for a program: what docs/command-line.md lists"},
       {"train --device auto", "on a GPU, where there is one"}};

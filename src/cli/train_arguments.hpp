@@ -17,13 +17,16 @@
 
 namespace arenite::cli {
 
+inline constexpr std::int64_t usual_batch = 64;
+
 /// Each is in the range that its option's help names.
 struct TrainArguments {
   std::string model = "cnn2";
+  std::string script;   ///< a file, in place of a model; empty: none
   std::string dataset;  ///< empty: the model's own
   std::string data;
   int epochs = 10;
-  std::int64_t batch = 64;
+  std::int64_t batch = 0;  ///< 0: not given
   std::string optimizer = "sgd";
   std::vector<std::pair<std::string, double>> numbers;  ///< of the optimizer, in their order
   std::optional<float> lr;
@@ -42,6 +45,7 @@ struct TrainArguments {
   int workers = 0;      ///< 0: not given, and likewise the next and limit
   CutArguments cut;
   std::int64_t limit = 0;
+  std::optional<float> validation;  ///< share of the training images; none: the test images
   bool shuffle = true;
   std::optional<float> init;  ///< the A of uniform:A
   plan::ArenaLayout arenas = plan::ArenaLayout::overlay;
@@ -61,6 +65,9 @@ struct TrainArguments {
 /// schedule is one of all steps unless it says of how many. Throws Error on names and numbers that
 /// there are not.
 optim::Optimizer optimizer_of(const TrainArguments& arguments, std::int64_t steps);
+
+/// What epochs are told of: "test" or "validation" images.
+const char* tested_by(const TrainArguments& arguments);
 
 /// Steps that --profile records: enough for means; the records of more would outgrow the caches.
 inline constexpr long profiled_steps = 1000;

@@ -3,6 +3,7 @@
 #include <arenite/nn/nn.hpp>
 #include <arenite/plan/draw.hpp>
 #include <arenite/plan/json.hpp>
+#include <arenite/train/script.hpp>
 #include <arenite/train/trainer.hpp>
 
 #include "src/base/atomic_file.hpp"
@@ -10,22 +11,28 @@
 #include "src/base/process_start.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/count_heap.hpp"
+#include "src/cli/image_samples.hpp"
 #include "src/cli/interrupt.hpp"
 #include "src/cli/output.hpp"
+#include "src/cli/saved_network.hpp"
 #include "src/cli/train_arguments.hpp"
 #include "src/cli/training_json.hpp"
 #include "src/cli/training_words.hpp"
+#include "src/plan/json_field.hpp"
 #include "src/runtime/environment.hpp"
 
 #include <dlfcn.h>
+#include <spdlog/fmt/fmt.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -96,8 +103,8 @@ class PlanFiles {
 };
 
 std::unique_ptr<TrainingReport> make_report(const TrainArguments& a) {
-  if (a.json) return std::make_unique<JsonReport>();
-  return std::make_unique<WordsReport>(a.epochs);
+  if (a.json) return std::make_unique<JsonReport>(tested_by(a));
+  return std::make_unique<WordsReport>(a.epochs, tested_by(a));
 }
 
 /// None may replace another, nor be replaced by the captures that are written at the end.
@@ -144,6 +151,48 @@ runtime::Counters difference(const runtime::Counters& now, const runtime::Counte
           .tasks = now.tasks - before.tasks};
 }
 
+/// What is trained, and how.
+struct Subject {
+  nn::NamedModel model;
+  std::optional<train::Script> script;
+  /// Of all steps there will be; and the batch that is taken unless another is asked for.
+  std::function<optim::Optimizer(std::int64_t steps)> optimizer;
+  std::int64_t batch = usual_batch;
+};
+
+Subject subject_of(const TrainArguments& a) {
+  if (a.script.empty()) {
+    optimizer_of(a, 1);  // what is wrong with it is said before data is read
+    return {nn::model(a.model), {}, [&a](std::int64_t steps) { return optimizer_of(a, steps); }};
+  }
+  const train::Script script =
+      train::read_script(plan::read_document(a.script, "a script"), a.script);
+  const nn::NamedModel& usual = nn::model(TrainArguments().model);
+  return {.model = {.name = a.script,
+                    .summary = "a script",
+                    .dataset = usual.dataset,
+                    .image = usual.image,
+                    .layers = {}},
+          .script = script,
+          .optimizer = [optimizer = script.optimizer](std::int64_t) { return optimizer; },
+          .batch = std::min(usual_batch, script.most)};
+}
+
+/// The first images, and those behind them that epochs are tested on.
+std::pair<data::Split, data::Split> with_validation(const data::Split& all, float share) {
+  const auto wanted = std::llround(static_cast<double>(share) * static_cast<double>(all.count));
+  const std::int64_t kept = std::clamp<std::int64_t>(wanted, 1, all.count - 1);
+  if (all.count < 2) {
+    fail({.found = fmt::format("--validation {} of {} image", as_written(share), all.count),
+          .expected = "2 images or more"});
+  }
+  data::Split behind = all;
+  behind.count = kept;
+  behind.images = all.images.last(static_cast<std::size_t>(kept * all.image_bytes()));
+  behind.labels = all.labels.last(static_cast<std::size_t>(kept));
+  return {all.first(all.count - kept), behind};
+}
+
 /// To the library in src/cuda_counter, where it is preloaded: kernels are tried while programs are
 /// built.
 void tell_that_programs_are_built() {
@@ -155,49 +204,61 @@ void tell_that_programs_are_built() {
 
 }  // namespace
 
-int run_train(const TrainArguments& a) {
+int run_train(const TrainArguments& given) {
+  TrainArguments a = given;
   if (a.count_heap) count_heap();
   catch_interrupts();
   refuse_shared_outputs(a);
   // All files are made before the long work begins, so that a wrong path costs nothing.
   PlanFiles plans(a.plan_svg, a.plan_json);
   std::optional<TrainingLog> log;
-  if (!a.log.empty()) log.emplace(a.log);
-  const Checkpoints checkpoints(a.checkpoints);
+  if (!a.log.empty()) log.emplace(a.log, tested_by(a));
+  Checkpoints checkpoints(a.checkpoints);
   const std::unique_ptr<TrainingReport> report = make_report(a);
   const auto nothing_trained = [&] {
     report->interrupted(0);
     return exit_interrupted;
   };
-  optimizer_of(a, 1);  // what is wrong with it is said before data is read
-  const nn::NamedModel& model = nn::model(a.model);
+  const Subject subject = subject_of(given);
+  const nn::NamedModel& model = subject.model;
+  if (a.batch == 0) a.batch = subject.batch;
   const runtime::KernelChoices chosen =
       a.kernels.empty() ? runtime::KernelChoices() : runtime::KernelChoices::read(a.kernels);
   const data::ImageData data = data::find(a.dataset.empty() ? model.dataset : a.dataset, a.data);
-  const data::Split train_split = a.limit > 0 ? data.train.first(a.limit) : data.train;
+  checkpoints.say(words_of(data, model.name));
+  data::Split train_split = a.limit > 0 ? data.train.first(a.limit) : data.train,
+              tested_split = data.test;
+  if (a.validation)
+    std::tie(train_split, tested_split) = with_validation(train_split, *a.validation);
   const std::int64_t batch = a.batch * a.accumulate,
                      steps_an_epoch = (train_split.count + batch - 1) / batch;
-  const optim::Optimizer optimizer = optimizer_of(a, a.epochs * steps_an_epoch);
+  const optim::Optimizer optimizer = subject.optimizer(a.epochs * steps_an_epoch);
   if (interrupted()) return nothing_trained();
 
   if (a.profile) name_kernels();
   runtime::Session session({.workers = a.workers, .device = a.device, .device_memory = a.memory});
-  train::Trainer trainer(session, model.layers, data.shape(),
-                         {.batch = a.batch,
-                          .accumulate = a.accumulate,
-                          .optimizer = optimizer,
-                          .init = {.seed = a.seed, .range = a.init},
-                          .shards = a.cut.shards,
-                          .lanes = a.cut.lanes,
-                          .shards_at_once = a.cut.at_once,
-                          .layout = a.arenas,
-                          .fuse = a.fuse,
-                          .compute = a.compute,
-                          .kernels = chosen,
-                          .cuda_graphs = a.cuda_graphs,
-                          .resident_data = a.resident_data});
+  train::Trainer trainer(
+      session, subject.script ? subject.script->build : train::classify(model.layers, data.shape()),
+      {.batch = a.batch,
+       .accumulate = a.accumulate,
+       .optimizer = optimizer,
+       .init = {.seed = a.seed, .range = a.init},
+       .shards = a.cut.shards,
+       .lanes = a.cut.lanes,
+       .shards_at_once = a.cut.at_once,
+       .layout = a.arenas,
+       .fuse = a.fuse,
+       .compute = a.compute,
+       .kernels = chosen,
+       .cuda_graphs = a.cuda_graphs,
+       .resident_data = a.resident_data});
   if (interrupted()) return nothing_trained();
-  trainer.prepare(&train_split, &data.test);
+  const std::vector<Port> inputs = trainer.inputs();
+  const Samples train_samples = samples_for(inputs, train_split, "training"),
+                tested = samples_for(inputs, tested_split, tested_by(a)),
+                test = samples_for(inputs, data.test, "test");
+  trainer.prepare(&train_samples, &tested);
+  trainer.prepare(nullptr, &test);
   tell_that_programs_are_built();
   const std::string differs = checkpoints.resume(trainer);
   const int done = trainer.epochs();
@@ -223,7 +284,7 @@ int run_train(const TrainArguments& a) {
   train::FitOptions fit{.epochs = std::max(a.epochs - done, 0),
                         .shuffle = a.shuffle,
                         .seed = a.seed,
-                        .validation = &data.test};
+                        .validation = &tested};
   checkpoints.add_to(fit, trainer, *report);
   fit.stop = &interrupted();
   if (a.profile) fit.profile_steps = profiled_steps;
@@ -248,7 +309,7 @@ int run_train(const TrainArguments& a) {
   };
   const train::EpochReport last = [&] {
     try {
-      return trainer.fit(train_split, fit);
+      return trainer.fit(train_samples, fit);
     } catch (const runtime::StepError& error) {  // no wrong input, but a run that failed
       throw Failure(error.text());
     }
@@ -257,10 +318,11 @@ int run_train(const TrainArguments& a) {
   const bool cut_short = interrupted();
   if (cut_short && trainer.steps() == done_steps) return nothing_trained();
   if (cut_short) report->interrupted(trainer.steps());
-  const double accuracy =
-      last.validation ? last.validation->accuracy : trainer.evaluate(data.test).accuracy;
+  const train::Metrics tested_last =
+      last.validation && !a.validation ? *last.validation : trainer.evaluate(test);
   const TrainingEnd end{
-      .test_accuracy = accuracy,
+      .test_accuracy = tested_last.accuracy,
+      .test_loss = tested_last.loss,
       .weights_sha256 = trainer.weights_sha256(),
       .steps = trainer.steps(),
       .steps_per_second = training_seconds > 0 ? trained_steps / training_seconds : 0,

@@ -100,14 +100,17 @@ Json plan_event(const train::Trainer& trainer) {
           {"separate", plan.separate}};
 }
 
-Json epoch_event(const train::EpochReport& report) {
+Json epoch_event(const train::EpochReport& report, const std::string& tested) {
   const train::Metrics& m = report.train;
   Json json{{"event", "epoch"},
             {"epoch", report.epoch},
             {"samples", m.samples},
             {"loss", m.loss},
             {"train_accuracy", m.accuracy}};
-  if (report.validation) json["test_accuracy"] = report.validation->accuracy;
+  if (report.validation) {
+    json[tested + "_accuracy"] = report.validation->accuracy;
+    json[tested + "_loss"] = report.validation->loss;
+  }
   json["seconds"] = m.seconds;
   json["samples_per_second"] = m.seconds > 0 ? static_cast<double>(m.samples) / m.seconds : 0.0;
   if (report.validation) json["eval_seconds"] = report.validation->seconds;
@@ -117,6 +120,7 @@ Json epoch_event(const train::EpochReport& report) {
 Json end_event(const TrainingEnd& end) {
   return {{"event", "end"},
           {"test_accuracy", end.test_accuracy},
+          {"test_loss", end.test_loss},
           {"weights_sha256", end.weights_sha256},
           {"steps", end.steps},
           {"steps_per_second", end.steps_per_second},
@@ -141,7 +145,7 @@ void JsonReport::first_step(double seconds) {
   print({{"event", "first_step"}, {"seconds", seconds}});
 }
 
-void JsonReport::epoch(const train::EpochReport& report) { print(epoch_event(report)); }
+void JsonReport::epoch(const train::EpochReport& report) { print(epoch_event(report, tested_)); }
 
 void JsonReport::resumed(const std::string& file, const train::Trainer& trainer,
                          const std::string& differs) {
@@ -169,7 +173,9 @@ void JsonReport::profile(const std::optional<runtime::Profile>& profile) {
 
 void JsonReport::end(const TrainingEnd& end) { print(end_event(end)); }
 
-void TrainingLog::epoch(const train::EpochReport& report) { line(line_of(epoch_event(report))); }
+void TrainingLog::epoch(const train::EpochReport& report) {
+  line(line_of(epoch_event(report, tested_)));
+}
 
 void TrainingLog::end(const TrainingEnd& end) { line(line_of(end_event(end))); }
 

@@ -6,12 +6,16 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 
 namespace arenite::cli {
 
 /// `--json`: an object a line on standard output, one for each event.
 class JsonReport : public TrainingReport {
  public:
+  /// `tested`: by which images epochs are, "test" or "validation".
+  explicit JsonReport(std::string tested) : tested_(std::move(tested)) {}
+
   void start(const TrainingStart& start) override;  ///< "data", "model", "plan"
   void first_step(double seconds) override;
   void epoch(const train::EpochReport& report) override;
@@ -21,6 +25,9 @@ class JsonReport : public TrainingReport {
   void interrupted(long steps) override;
   void profile(const std::optional<runtime::Profile>& profile) override;
   void end(const TrainingEnd& end) override;
+
+ private:
+  std::string tested_;
 };
 
 /// `--log`: the lines of epochs and of the end, each written when it is so far; complete lines
@@ -29,8 +36,8 @@ class TrainingLog {
  public:
   /// Makes sure that the file can be written; an older one of this name stays until the first line
   /// is complete. Throws Error when it cannot.
-  explicit TrainingLog(const std::filesystem::path& file)
-      : file_(file, "log '" + file.string() + "'") {}
+  TrainingLog(const std::filesystem::path& file, std::string tested)
+      : file_(file, "log '" + file.string() + "'"), tested_(std::move(tested)) {}
 
   /// These throw Error on a full disk, with the lines before whole.
   void epoch(const train::EpochReport& report);
@@ -40,6 +47,7 @@ class TrainingLog {
   void line(const std::string& text);
 
   AtomicFile file_;
+  std::string tested_;
 };
 
 }  // namespace arenite::cli

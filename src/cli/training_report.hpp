@@ -27,7 +27,8 @@ struct TrainingStart {
 };
 
 struct TrainingEnd {
-  double test_accuracy = 0;  ///< 0 to 1
+  double test_accuracy = 0;  ///< 0 to 1; NaN: the network does not tell
+  double test_loss = 0;
   std::string weights_sha256;
   long steps = 0;
   double steps_per_second = 0;               ///< while training, without evaluations

@@ -75,6 +75,10 @@ std::string optimizer_text(const TrainingStart& s) {
   return text + "\n";
 }
 
+std::string metric_text(const std::string& name, double value) {
+  return name == "accuracy" ? fmt::format("{:.2f} %", value * 100) : fmt::format("{:.4f}", value);
+}
+
 int columns() {
   winsize size{};
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -90,7 +94,8 @@ std::string duration_text(double seconds) {
 
 }  // namespace
 
-WordsReport::WordsReport(int epochs) : epochs_(epochs), terminal_(isatty(STDOUT_FILENO) != 0) {}
+WordsReport::WordsReport(int epochs, std::string tested)
+    : epochs_(epochs), tested_(std::move(tested)), terminal_(isatty(STDOUT_FILENO) != 0) {}
 
 void WordsReport::start(const TrainingStart& s) {
   const TrainArguments& a = s.arguments;
@@ -122,8 +127,10 @@ void WordsReport::progress(const train::Progress& p) {
   const double rate = p.seconds > 0 ? static_cast<double>(p.done) / p.seconds : 0;
   const double left = done > 0 ? p.seconds / done * (p.epochs - p.epoch - done) : 0;
   const std::string text = fmt::format(
-      "epoch {}/{} {:3.0f} %  {:.0f} samples/s  loss {:.4f}  accuracy {:.2f} %  ETA {}",
-      p.epoch + 1, p.epochs, done * 100, rate, p.loss, p.accuracy * 100, duration_text(left));
+      "epoch {}/{} {:3.0f} %  {:.0f} samples/s  loss {:.4f}{}  ETA {}", p.epoch + 1, p.epochs,
+      done * 100, rate, p.loss,
+      std::isnan(p.accuracy) ? "" : fmt::format("  accuracy {:.2f} %", p.accuracy * 100),
+      duration_text(left));
   const int room = std::clamp(columns() - static_cast<int>(text.size()) - 4, 0, 30);
   std::string bar;
   if (room >= 5) {
@@ -137,11 +144,21 @@ void WordsReport::progress(const train::Progress& p) {
 
 void WordsReport::epoch(const train::EpochReport& report) {
   const train::Metrics& m = report.train;
-  std::string text =
-      fmt::format("{}epoch {}/{}  loss {:.4f}  train accuracy {:.2f} %",
-                  terminal_ ? "\r\033[K" : "", report.epoch + 1, epochs_, m.loss, m.accuracy * 100);
-  if (report.validation)
-    text += fmt::format("  test accuracy {:.2f} %", report.validation->accuracy * 100);
+  std::string text = fmt::format("{}epoch {}/{}  loss {:.4f}", terminal_ ? "\r\033[K" : "",
+                                 report.epoch + 1, epochs_, m.loss);
+  const auto add = [&](const std::string& of, const train::Metrics& metrics) {
+    for (std::size_t i = 0; i < metrics.names->size(); ++i) {
+      const std::string& name = (*metrics.names)[i];
+      if (name != "loss")
+        text += "  " + of + " " + name + " " + metric_text(name, metrics.values[i]);
+    }
+  };
+  add("train", m);
+  if (report.validation) {
+    if (m.names->size() == 1)
+      text += fmt::format("  {} loss {:.4f}", tested_, report.validation->loss);
+    add(tested_, *report.validation);
+  }
   text += fmt::format("  {:.2f} s  {:.0f} samples/s\n", m.seconds,
                       m.seconds > 0 ? static_cast<double>(m.samples) / m.seconds : 0);
   std::fputs(text.c_str(), stdout);
@@ -180,7 +197,10 @@ void WordsReport::profile(const std::optional<runtime::Profile>& profile) {
 void WordsReport::end(const TrainingEnd& end) {
   std::cout << fmt::format("{} steps, {:.1f} steps/s; peak RSS {:.1f} MiB\n", end.steps,
                            end.steps_per_second, static_cast<double>(end.peak_rss) / (1024 * 1024))
-            << costs_text(end) << fmt::format("test accuracy: {:.2f} %\n", end.test_accuracy * 100)
+            << costs_text(end)
+            << (std::isnan(end.test_accuracy)
+                    ? fmt::format("test loss: {:.4f}\n", end.test_loss)
+                    : fmt::format("test accuracy: {:.2f} %\n", end.test_accuracy * 100))
             << "weights sha256: " << end.weights_sha256 << '\n';
 }
 

@@ -4,11 +4,14 @@
 
 #include "src/cli/training_report.hpp"
 
+#include <string>
+
 namespace arenite::cli {
 
 class WordsReport : public TrainingReport {
  public:
-  explicit WordsReport(int epochs);
+  /// `tested`: by which images epochs are, "test" or "validation".
+  WordsReport(int epochs, std::string tested);
 
   void start(const TrainingStart& start) override;
   void first_step(double seconds) override;
@@ -24,6 +27,7 @@ class WordsReport : public TrainingReport {
 
  private:
   int epochs_;
+  std::string tested_;
   bool terminal_;
 };
 

@@ -126,6 +126,20 @@ TEST(RunTimeSizes, OfAttributesFollowForEachSize) {
   }
 }
 
+TEST(RunTimeSizes, MayHaveLowerBounds) {
+  const Graph graph = parse(script_with_attributes, table());
+  const Graph lower = at_bounds(graph, {{"rows", 40}});
+  EXPECT_EQ(run_time_sizes(lower), (std::vector<RunTimeSize>{{"rows", 40}, {"width", 8}}));
+  EXPECT_EQ(lower[lower[Graph::body].ops[0]].attributes.size_names("shape"),
+            (std::vector<std::string>{"rows", "", "", "width"}));
+  EXPECT_EQ(why_not_equal(parse(print(lower), table()), lower), "equal");
+  for (const int rows : {1, 40}) {
+    EXPECT_EQ(why_not_equal(at_sizes(lower, {{"rows", rows}}), at_sizes(graph, {{"rows", rows}})),
+              "equal");
+  }
+  EXPECT_EQ(why_not_equal(at_bounds(graph, {{"rows", 64}, {"width", 8}}), graph), "equal");
+}
+
 TEST(RunTimeSizes, OfAttributesAreDeclaredBeforeTheyStandThere) {
   Graph graph = parse(
       "$1 = InputTensor(x, float32, [6]);\n$2 = slice($1, 0, 4);\n"

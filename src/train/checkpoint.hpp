@@ -55,6 +55,9 @@ struct Epochs {
 /// The same for equal bytes in equal order.
 Facts facts_of(const Epochs& epochs);
 
+/// The name of a network in a file's metadata, as a script.
+inline constexpr const char* script_name = "arenite.script";
+
 struct Checkpoint {
   Facts identity;  ///< what a run has to have in common with one that it goes on with
   Facts numerics;  ///< what decides the bits besides

@@ -135,12 +135,16 @@ const Samples& Trainer::Impl::samples_of(const data::Split& split, bool training
     splits.emplace_back(split, data::samples_of(split, kind));
     found = std::prev(splits.end());
   }
-  if (training && split.count < options.batch) {
-    refuse("a batch of " + std::to_string(options.batch) + " from " + std::to_string(split.count) +
-               " training images",
-           "a batch no larger than the set", {}, "use a smaller --batch or a larger --limit");
-  }
+  if (training) check_training(found->second);
   return found->second;
+}
+
+void Trainer::Impl::check_training(const Samples& samples) {
+  if (sweeps.find("train", samples) == nullptr) check(samples);
+  if (samples.count() >= options.batch) return;
+  refuse("a batch of " + std::to_string(options.batch) + " from " +
+             std::to_string(samples.count()) + " training samples",
+         "a batch no larger than the set", {}, "use a smaller --batch or a larger --limit");
 }
 
 const Samples* Trainer::Impl::samples_to_validate(const Validation& given) {
@@ -173,6 +177,11 @@ Trainer::~Trainer() = default;
 void Trainer::prepare(const data::Split* train, const data::Split* test) {
   impl_->prepare(train ? &impl_->samples_of(*train, true) : nullptr,
                  test ? &impl_->samples_of(*test, false) : nullptr);
+}
+
+void Trainer::prepare(const Samples* train, const Samples* test) {
+  if (train) impl_->check_training(*train);
+  impl_->prepare(train, test);
 }
 
 void Trainer::begin(const data::Split& train, const FitOptions& options) {

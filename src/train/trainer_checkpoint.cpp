@@ -63,8 +63,7 @@ const io::NamedTensor& tensor_of(const StatePort& port, const io::TensorFile& fi
   return *tensor;
 }
 
-// Names in a file's metadata: the network, and the cut that was asked for.
-constexpr const char* script_name = "arenite.script";
+// The name of the cut that was asked for, in a file's metadata.
 constexpr const char* cut_name = "arenite.cut";
 
 const std::string& fact(const Facts& facts, const char* name, const std::string& where) {

@@ -150,12 +150,7 @@ void Trainer::Impl::begin(const Samples& train, const Samples* validation, const
                std::to_string(how.save_seconds) + " seconds",
            "numbers of at least 0");
   if (fitting) refuse("a fit in a callback of another one", "one behind the other");
-  if (!sweeps.find("train", train)) check(train);
-  if (train.count() < options.batch) {
-    refuse("a batch of " + std::to_string(options.batch) + " from " +
-               std::to_string(train.count()) + " samples",
-           "a batch no larger than the set");
-  }
+  check_training(train);
   end_profile();
   going.reset();
   prepare(&train, validation);

@@ -113,6 +113,7 @@ void Trainer::Impl::predict(const Samples& samples, std::span<std::byte> into) {
   }
 }
 
+bool Trainer::has_predictions() const noexcept { return !impl_->network.graph.entries.empty(); }
 Shape Trainer::shape_of_predictions(std::int64_t count) const {
   return impl_->prediction().shape.with(0, count);
 }

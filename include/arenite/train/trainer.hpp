@@ -225,6 +225,7 @@ class Trainer {
   /// or of another shape, and on a batch larger than the training set; the trainer is then as it
   /// was.
   void prepare(const data::Split* train, const data::Split* test);
+  void prepare(const Samples* train, const Samples* test);
 
   /// Returns the last epoch's report. Epochs go on counting over several calls, and one that was
   /// stopped is gone on with where this call goes over the same data in the same order. Its
@@ -258,6 +259,7 @@ class Trainer {
   Predictions predict(const Samples& samples);
   /// The same into a caller's bytes, as many as `shape_of_predictions` has. Allocates nothing.
   void predict(const Samples& samples, std::span<std::byte> into);
+  bool has_predictions() const noexcept;
   /// Of so many samples: [count, …].
   Shape shape_of_predictions(std::int64_t count) const;
   DType type_of_predictions() const;

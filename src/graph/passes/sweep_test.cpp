@@ -75,9 +75,34 @@ TEST(Sweep, DrawsOnDevicesFromWhatIsChosen) {
     result = _;)");
 }
 
-std::string refusal(const Sweep& sweep) {
+// Or it is kept, each sample in the row of its place in the order.
+TEST(Sweep, KeepsRowsOfOutputs) {
+  Sweep sweep = both;
+  sweep.rows = "predict/";
+  const Graph graph = of(R"(
+    $1 = InputTensor(x, float32, [4, 3]);
+    $2 = InputTensor(y, int32, [4]);
+    $3 = relu($1);
+    result = $3, $2;)",
+                         sweep);
+  expect_equal(graph, R"(
+    $1 = ConstantTensor(images, uint8, [9, 3]);
+    $2 = ConstantTensor(labels, int64, [9]);
+    $3 = ConstantTensor(order, int32, [9]);
+    $4 = InputTensor(cursor, int64, [1]);
+    $5 @batch("N") @class(input) = draw($1, $3, $4, count=4, scale=0.5) @where("batch");
+    $6 @batch("N") @class(input) = draw($2, $3, $4, count=4, type="int32") @where("batch");
+    $7 = relu($5);
+    $8 = BufferTensor(predict/relu, float32, [9, 3]);
+    replace_slice($8, $7, $4) @where("relu");
+    $10 = BufferTensor(predict/y, int32, [9]);
+    replace_slice($10, $6, $4) @where("y");
+    result = _;)");
+}
+
+std::string refusal(const Sweep& sweep, const char* script = network) {
   try {
-    of(network, sweep);
+    of(script, sweep);
   } catch (const Error& error) {
     return error.what();
   }
@@ -95,6 +120,11 @@ TEST(Sweep, RefusesWhatItCannotDraw) {
       refusal({.inputs = {{"y", "labels", DType::float32}}, .samples = 9}),
       "draw 'batch': operand 'data' (labels) of type float32 drawn as int32; expected float32 "
       "or float64, or a data set of integers");
+  Sweep rows = both;
+  rows.rows = "rows/";
+  EXPECT_EQ(refusal(rows),
+            "rows of output 'softmax_cross_entropy.loss' [1]; expected [4, …], one "
+            "for each sample");
   EXPECT_EQ(
       refusal({.inputs = {{"x", "data"}}, .samples = 3}),
       "draw 'batch': begin=0 and count=4 in an order of 3 entries; expected a batch no longer "
