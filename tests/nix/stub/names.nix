@@ -8,6 +8,7 @@
   gtest = "pkgs/by-name/gt/gtest/package.nix";
   hwloc = "pkgs/by-name/hw/hwloc/package.nix";
   libhwy = "pkgs/by-name/li/libhwy/package.nix";
+  libpng = "pkgs/by-name/li/libpng/package.nix";
   libxsmm = "pkgs/by-name/li/libxsmm/package.nix"; # 1.17, marked broken on aarch64-linux
   mpfr = "pkgs/by-name/mp/mpfr/package.nix";
   nlohmann_json = "pkgs/by-name/nl/nlohmann_json/package.nix";
