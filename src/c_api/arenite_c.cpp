@@ -62,23 +62,12 @@ std::vector<graph::ResultType> infer(const char* call, const arenite_port* opera
   }
 }
 
-arenite_state_kind kind_of(graph::StorageClass cls) {
-  if (cls == graph::StorageClass::parameter) return ARENITE_PARAMETER;
-  return cls == graph::StorageClass::optimizer_state ? ARENITE_OPTIMIZER_STATE : ARENITE_BUFFER;
-}
-
 /// The caller's `bytes` bytes of `data` for a state, or as many as it has.
 std::span<const std::byte> bytes_of_state(Model& model, const char* name, const void* data,
                                           std::int64_t bytes) {
-  const auto size = static_cast<std::int64_t>(model.state(&given(name, "the name")).size());
-  if (bytes != ARENITE_UNKNOWN_BYTES && bytes != size) {
-    refuse(std::to_string(bytes) + " bytes of state '" + name + "'", std::to_string(size));
-  }
-  if (data == nullptr && size > 0) {
-    refuse("null for the bytes of state '" + std::string(name) + "'",
-           std::to_string(size) + " bytes");
-  }
-  return {static_cast<const std::byte*>(data), static_cast<std::size_t>(size)};
+  const std::size_t size = model.state(&given(name, "the name")).size();
+  check_state(name, size, data, bytes);
+  return {static_cast<const std::byte*>(data), size};
 }
 
 std::string lines_of(const std::vector<std::string>& all) {

@@ -107,6 +107,23 @@ inline void write(const Port& from, arenite_port* port) {
   std::ranges::copy(from.shape, to.shape);
 }
 
+inline arenite_state_kind kind_of(graph::StorageClass cls) {
+  if (cls == graph::StorageClass::parameter) return ARENITE_PARAMETER;
+  return cls == graph::StorageClass::optimizer_state ? ARENITE_OPTIMIZER_STATE : ARENITE_BUFFER;
+}
+
+/// The caller's `bytes` bytes of `data` for a state of `size`, or as many as it has.
+inline void check_state(const char* name, std::size_t size, const void* data, std::int64_t bytes) {
+  const auto known = static_cast<std::int64_t>(size);
+  if (bytes != ARENITE_UNKNOWN_BYTES && bytes != known) {
+    refuse(std::to_string(bytes) + " bytes of state '" + name + "'", std::to_string(known));
+  }
+  if (data == nullptr && known > 0) {
+    refuse("null for the bytes of state '" + std::string(name) + "'",
+           std::to_string(known) + " bytes");
+  }
+}
+
 /// A copy of the text, which is the caller's.
 inline void hand_over(const std::string& text, char*& place) {
   char* copy = copy_text(text);

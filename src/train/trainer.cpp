@@ -1,11 +1,13 @@
 #include <arenite/train/trainer.hpp>
 
+#include "src/base/nearest.hpp"
 #include "src/base/refuse.hpp"
 #include "src/base/sha256.hpp"
 #include "src/train/trainer_impl.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -238,6 +240,8 @@ void Trainer::explain(std::ostream& out) const {
 std::vector<Port> Trainer::inputs() const {
   return ports_of(impl_->network.graph, graph::StorageClass::input);
 }
+const std::vector<std::string>& Trainer::metrics() const noexcept { return *impl_->metric_names; }
+std::int64_t Trainer::batch() const noexcept { return impl_->options.batch; }
 const plan::StepPlan& Trainer::step_plan() const { return impl_->spec().plan; }
 int Trainer::shards() const noexcept { return impl_->cut().shards; }
 int Trainer::lanes() const noexcept { return impl_->cut().lanes; }
@@ -281,17 +285,62 @@ std::string Trainer::weights_sha256() {
   return hash.hex();
 }
 
+std::vector<StatePort> Trainer::states() const {
+  std::vector<StatePort> all;
+  for (Kept& kept : impl_->kept()) all.push_back(std::move(kept.port));
+  return all;
+}
+
+Kept Trainer::Impl::kept(std::string_view name) const {
+  Nearest nearest(name);
+  for (Kept& one : kept()) {
+    if (one.port.name == name) return std::move(one);
+    nearest.consider(one.port.name);
+  }
+  refuse("no state '" + std::string(name) + "'", "one that training keeps", {}, nearest.hint());
+}
+
+std::span<const std::byte> Trainer::state(std::string_view name) {
+  const Kept kept = impl_->kept(name);
+  return impl_->state_of(kept.port.cls, kept.own);
+}
+
+void Trainer::set_state(std::string_view name, std::span<const std::byte> bytes) {
+  const Kept kept = impl_->kept(name);
+  if (std::ssize(bytes) != kept.port.bytes()) {
+    refuse(std::to_string(bytes.size()) + " bytes of state '" + std::string(name) + "'",
+           std::to_string(kept.port.bytes()));
+  }
+  if (kept.own == graph::learning_rate_name && kept.port.cls == graph::StorageClass::buffer) {
+    float rate = 0;
+    std::memcpy(&rate, bytes.data(), sizeof rate);
+    graph::check_learning_rate(rate);
+  }
+  impl_->set(kept.port.cls, kept.own, bytes);
+}
+
+void Trainer::Impl::set(graph::StorageClass cls, const std::string& name,
+                        std::span<const std::byte> bytes) {
+  if (running) refuse("a state set in the middle of a sweep", "calls between them");
+  saved[{cls, name}].assign(bytes.begin(), bytes.end());
+  restore(saved);
+}
+
+float Trainer::learning_rate() {
+  constexpr auto cls = graph::StorageClass::buffer;
+  const bool is_known = impl_->sweeps.has_state(cls, graph::learning_rate_name) ||
+                        impl_->saved.contains({cls, graph::learning_rate_name});
+  if (!is_known) return static_cast<float>(impl_->options.optimizer.learning_rate);
+  float rate = 0;
+  std::memcpy(&rate, impl_->state_of(cls, graph::learning_rate_name).data(), sizeof rate);
+  return rate;
+}
+
 void Trainer::set_learning_rate(float learning_rate) {
   graph::check_learning_rate(learning_rate);
-  Impl& self = *impl_;
-  self.options.optimizer.learning_rate = learning_rate;
-  constexpr auto cls = graph::StorageClass::buffer;
-  if (self.sweeps.has_state(cls, graph::learning_rate_name)) {
-    self.sweeps.set()->state<float>(cls, graph::learning_rate_name)[0] = learning_rate;
-  } else {
-    const auto bytes = std::as_bytes(std::span(&learning_rate, 1));
-    self.saved[{cls, graph::learning_rate_name}].assign(bytes.begin(), bytes.end());
-  }
+  impl_->options.optimizer.learning_rate = learning_rate;
+  impl_->set(graph::StorageClass::buffer, graph::learning_rate_name,
+             std::as_bytes(std::span(&learning_rate, 1)));
 }
 
 }  // namespace arenite::train

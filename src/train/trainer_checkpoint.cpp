@@ -257,7 +257,10 @@ std::vector<Kept> Trainer::Impl::kept() const {
 
 std::span<const std::byte> Trainer::Impl::state_of(StorageClass cls, const std::string& name) {
   if (sweeps.has_state(cls, name)) return sweeps.set()->state<std::byte>(cls, name);
-  return saved.at({cls, name});
+  const auto known = saved.find({cls, name});
+  if (known != saved.end()) return known->second;
+  refuse("state '" + name + "' asked for before any data was seen",
+         "a call of prepare, begin, fit or evaluate first");
 }
 
 SavedRun saved_run(const std::filesystem::path& path) {

@@ -220,11 +220,11 @@ Event Trainer::Impl::advance(const Limits& limits, const std::function<void()>& 
                            .total = count,
                            .loss = now.loss,
                            .accuracy = now.accuracy,
-                           .seconds = now.seconds}};
+                           .seconds = now.seconds},
+              .report = {.epoch = going->epoch, .train = now, .validation = {}}};
   if (!whole && !is_set(going->stop)) return event;
   event.kind = Event::Kind::epoch;
   event.stopped = !whole;
-  event.report = {.epoch = going->epoch, .train = now, .validation = {}};
   if (std::exchange(going->profiles, false)) event.report.profile = of.whole->stop_profile();
   going->in_epoch = false;
   ++going->epoch;

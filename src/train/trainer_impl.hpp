@@ -21,6 +21,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -139,11 +140,14 @@ struct Trainer::Impl {
 
   /// What the model keeps, but for what sweeps add up.
   std::vector<Kept> kept() const;
+  Kept kept(std::string_view name) const;
   /// Where it is now.
   std::span<const std::byte> state_of(graph::StorageClass cls, const std::string& name);
   /// All that a file has of what persists, or weights alone: parameters and buffers.
   State states_of(const io::TensorFile& file, const std::string& where,
                   bool weights_alone = false) const;
+  /// For the programs that have it, now or once there are some.
+  void set(graph::StorageClass cls, const std::string& name, std::span<const std::byte> bytes);
   /// Of a file; the rest stays.
   void take(State taken);
   /// Gives programs what they have of it; what is new in them keeps its first value.

@@ -163,7 +163,7 @@ struct Event {
   };
   Kind kind = Kind::ended;
   Progress progress = {};
-  EpochReport report = {};  ///< of `epoch`
+  EpochReport report = {};  ///< of `epoch`; in the middle of one its `train` so far
   bool stopped = false;     ///< before the epoch's end
 
   explicit operator bool() const noexcept { return kind != Kind::ended; }
@@ -265,6 +265,8 @@ class Trainer {
   DType type_of_predictions() const;
   /// What samples are given by name, for batches of the whole size.
   std::vector<Port> inputs() const;
+  const std::vector<std::string>& metrics() const noexcept;  ///< their names, of all Metrics
+  std::int64_t batch() const noexcept;                       ///< samples of a step
 
   /// Writes all that this run keeps, and how far it is, into one file, which is replaced as a
   /// whole: parameters, the optimizer's state, buffers; what has to be the same for a run to go on
@@ -317,6 +319,17 @@ class Trainer {
   /// SHA-256 over names, shapes and bytes of all parameters, in hex.
   std::string weights_sha256();
 
+  /// What training keeps, as Model::states: parameters, optimizer states, buffers, among them
+  /// "learning_rate".
+  std::vector<StatePort> states() const;
+  /// Bytes of one of them, valid as those of `parameters`. Throws Error on an unknown name, and
+  /// before samples were seen that have a use for it, unless it was set.
+  std::span<const std::byte> state(std::string_view name);
+  /// Before any samples were seen, too. Throws Error on an unknown name, on another number of
+  /// bytes, and on a learning rate that is none.
+  void set_state(std::string_view name, std::span<const std::byte> bytes);
+
+  float learning_rate();
   void set_learning_rate(float learning_rate);  ///< throws Error unless it is at least 0
   long steps() const noexcept;                  ///< training steps submitted
   StepCosts costs() const noexcept;             ///< of all sweeps so far

@@ -1,0 +1,164 @@
+/* Training for C: whole runs over data in memory, as the command and C++ train.
+ *
+ *   arenite_trainer* trainer;
+ *   arenite_trainer_options* options;
+ *   arenite_trainer_options_create(&options, &message);
+ *   arenite_trainer_options_set(options, "batch", "64", &message);
+ *   arenite_trainer_create(session, script, options, &trainer, &message);
+ *   const int64_t shape[] = {60000, 784}, labels[] = {60000};
+ *   const arenite_column samples[] = {{"x", pixels, ARENITE_UINT8, 2, shape, 1.0 / 255},
+ *                                     {"label", classes, ARENITE_UINT8, 1, labels, 1}};
+ *   arenite_trainer_begin(trainer, samples, 2, NULL, 0, options, &message);
+ *   arenite_event event;
+ *   while (arenite_trainer_advance(trainer, 0, 0.5, &event, &message) == ARENITE_OK &&
+ *          event.kind != ARENITE_ENDED) …
+ *   arenite_trainer_free(trainer);
+ *
+ * A script says the network, its loss and its optimizer (docs/scripts.md, "Training a script"); one
+ * seed ends in one set of bits, whoever trains it, on any number of workers. Statuses, messages and
+ * threads are as arenite.h has them: calls on one trainer wait for each other.
+ */
+#ifndef ARENITE_TRAINER_H
+#define ARENITE_TRAINER_H
+
+#include <arenite/arenite.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct arenite_trainer arenite_trainer;
+
+/* Rows of one array, dense and in row-major order, for an input of the network: [M, …]. Numbers
+ * become those of the input's type: bytes and integers real ones, times `scale`, or other integers
+ * where these hold them. A scale of 0 is 1. */
+typedef struct arenite_column {
+  const char* input;
+  const void* data;
+  arenite_type type;
+  int rank;
+  const int64_t* shape;
+  double scale;
+} arenite_column;
+
+/* How it is trained; may serve for several, which have what was set by then. One thread at a time. */
+typedef struct arenite_trainer_options arenite_trainer_options;
+
+ARENITE_API arenite_status arenite_trainer_options_create(arenite_trainer_options** options,
+                                                          char** message);
+/* Sets one by its name, which is the command's; what is refused changes nothing:
+ *   batch       samples of a step, "1" to "1048576"; "64" unless it is set
+ *   accumulate  "1" to "64" batches whose gradients a step adds up; "1" unless it is set
+ *   seed        of random first values that have none of their own, and of the order of samples
+ *   compute, shards, lanes, at-once  as arenite_options_set has them
+ * and for arenite_trainer_begin
+ *   epochs      "0" to "1000000"; "10" unless it is set
+ *   shuffle     "on" or "off": visit samples in a new order each epoch; "on" unless it is set
+ *   early-stop  end behind so many epochs in a row that validated no better; "0", never, unless set */
+ARENITE_API arenite_status arenite_trainer_options_set(arenite_trainer_options* options,
+                                                       const char* name, const char* value,
+                                                       char** message);
+/* NULL is fine. */
+ARENITE_API void arenite_trainer_options_free(arenite_trainer_options* options);
+
+/* `options` may be NULL. */
+ARENITE_API arenite_status arenite_trainer_create(arenite_session* session, const char* script,
+                                                  const arenite_trainer_options* options,
+                                                  arenite_trainer** trainer, char** message);
+/* The network of a run in a file, with all that it keeps: `train --save` or arenite_trainer_save
+ * wrote it. Its batch, seed and what decided its bits are those of the run. */
+ARENITE_API arenite_status arenite_trainer_open(arenite_session* session, const char* path,
+                                                arenite_trainer** trainer, char** message);
+/* NULL is fine. */
+ARENITE_API void arenite_trainer_free(arenite_trainer* trainer);
+
+/* What samples are given, for a whole batch; and what predictions of one are. Names belong to the
+ * trainer. */
+ARENITE_API size_t arenite_trainer_input_count(const arenite_trainer* trainer);
+ARENITE_API arenite_status arenite_trainer_input(const arenite_trainer* trainer, size_t index,
+                                                 arenite_port* port, char** message);
+ARENITE_API arenite_status arenite_trainer_prediction(arenite_trainer* trainer, arenite_port* port,
+                                                      char** message);
+/* "loss" and the script's own. Not to be freed; NULL where there are fewer. */
+ARENITE_API size_t arenite_trainer_metric_count(const arenite_trainer* trainer);
+ARENITE_API const char* arenite_trainer_metric_name(const arenite_trainer* trainer, size_t index);
+
+/* Begins epochs over samples, and plans all that they need. A run that was resumed goes on, in the
+ * middle of an epoch too. Samples and those that each epoch is validated on (count 0: none) are
+ * borrowed until the trainer is freed. `options` may be NULL. */
+ARENITE_API arenite_status arenite_trainer_begin(arenite_trainer* trainer,
+                                                 const arenite_column* samples, size_t count,
+                                                 const arenite_column* validation,
+                                                 size_t validation_count,
+                                                 const arenite_trainer_options* options, char** message);
+
+typedef enum arenite_event_kind {
+  ARENITE_ENDED = 0,    /* all epochs are over: nothing was done */
+  ARENITE_PROGRESS = 1, /* in the middle of an epoch */
+  ARENITE_EPOCH = 2     /* one has ended, and was validated */
+} arenite_event_kind;
+
+typedef struct arenite_event {
+  arenite_event_kind kind;
+  int epoch, epochs;        /* which, from 0, of how many */
+  int64_t done, total;      /* samples of it */
+  double seconds;           /* that these took, training alone */
+  const double* metrics;    /* of the samples done, one for each metric; until the next call */
+  const double* validation; /* likewise; NULL: it was not validated */
+  int is_best;              /* its loss is below those of all validations before */
+} arenite_event;
+
+/* Makes steps: at most `steps` of them (0: to the epoch's end), and begins none behind `seconds` (0:
+ * no limit). In between anything else may be asked of the trainer. */
+ARENITE_API arenite_status arenite_trainer_advance(arenite_trainer* trainer, int64_t steps,
+                                                   double seconds, arenite_event* event,
+                                                   char** message);
+
+/* Metrics over samples, which are borrowed until the trainer is freed; `room` for all of them. */
+ARENITE_API arenite_status arenite_trainer_evaluate(arenite_trainer* trainer,
+                                                    const arenite_column* samples, size_t count,
+                                                    double* metrics, size_t room, char** message);
+/* Predictions of M samples, [M, …], into `bytes` bytes; samples are looked at during the call alone,
+ * and only columns that predictions depend on. */
+ARENITE_API arenite_status arenite_trainer_predict(arenite_trainer* trainer,
+                                                   const arenite_column* samples, size_t count,
+                                                   void* into, int64_t bytes, char** message);
+
+/* Steps and epochs done, of a run that was resumed as well. */
+ARENITE_API int64_t arenite_trainer_steps(const arenite_trainer* trainer);
+ARENITE_API int arenite_trainer_epochs(const arenite_trainer* trainer);
+
+/* As arenite_state_count and those behind it. States may be set before samples are seen, and read
+ * behind them. */
+ARENITE_API size_t arenite_trainer_state_count(const arenite_trainer* trainer);
+ARENITE_API arenite_status arenite_trainer_state(const arenite_trainer* trainer, size_t index,
+                                                 arenite_port* port, arenite_state_kind* kind,
+                                                 char** message);
+ARENITE_API arenite_status arenite_trainer_get_state(arenite_trainer* trainer, const char* name,
+                                                     void* data, int64_t bytes, char** message);
+ARENITE_API arenite_status arenite_trainer_set_state(arenite_trainer* trainer, const char* name,
+                                                     const void* data, int64_t bytes,
+                                                     char** message);
+/* SHA-256 over names, shapes and bytes of all parameters, in hex: the caller's, for arenite_free. */
+ARENITE_API arenite_status arenite_trainer_weights_sha256(arenite_trainer* trainer, char** text,
+                                                          char** message);
+
+/* All that a run keeps, and how far it is, in one file, which is replaced as a whole. */
+ARENITE_API arenite_status arenite_trainer_save(arenite_trainer* trainer, const char* path,
+                                                char** message);
+/* Goes on with such a run of this network, to the bit, once its epochs are begun again. *differs is
+ * what may change bits, "" where nothing does: the caller's, for arenite_free; may be NULL. */
+ARENITE_API arenite_status arenite_trainer_resume(arenite_trainer* trainer, const char* path,
+                                                  char** differs, char** message);
+/* Its parameters and buffers alone, for a run of its own. */
+ARENITE_API arenite_status arenite_trainer_take_weights(arenite_trainer* trainer, const char* path,
+                                                        char** message);
+/* The table of the memory of a step, as the command prints it: the caller's, for arenite_free. */
+ARENITE_API arenite_status arenite_trainer_plan(const arenite_trainer* trainer, char** text,
+                                                char** message);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ARENITE_TRAINER_H */

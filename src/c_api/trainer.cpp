@@ -1,0 +1,279 @@
+// Whole runs: what trainer.h has.
+#include <arenite/trainer.h>
+#include <arenite/train/saved_run.hpp>
+#include <arenite/train/script.hpp>
+#include <arenite/train/trainer.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/c_api/handles.hpp"
+#include "src/c_api/options.hpp"
+
+struct arenite_trainer_options {
+  arenite::c_api::TrainingOptions all;
+};
+
+struct arenite_trainer {
+  std::shared_ptr<arenite::runtime::Session> workers;  // as long as the trainer needs them
+  mutable arenite::train::Trainer trainer;
+  const std::vector<arenite::Port> inputs = trainer.inputs();
+  const std::vector<arenite::StatePort> states = trainer.states();
+  const std::vector<std::string> metrics = trainer.metrics();
+  arenite::train::Event event{};  // that the caller looks at
+  mutable std::mutex one_at_a_time{};
+};
+
+namespace {
+
+using namespace arenite;
+using namespace arenite::c_api;
+
+Column column_of(const arenite_column& from) {
+  const int type = static_cast<int>(from.type);
+  const std::string name = &given(from.input, "a column's input");
+  if (type < ARENITE_FLOAT32 || type > ARENITE_UINT8 || from.rank < 0 ||
+      from.rank > ARENITE_MAX_RANK) {
+    refuse("column '" + name + "' of type " + std::to_string(type) + " and rank " +
+               std::to_string(from.rank),
+           "one of arenite_type, and a rank of 0 to 8");
+  }
+  if (from.rank > 0) given(from.shape, "a column's shape");
+  return {.input = name,
+          .data = from.data,
+          .type = static_cast<DType>(type),
+          .shape = Shape(std::span(from.shape, static_cast<std::size_t>(from.rank))),
+          .scale = from.scale == 0 ? 1 : from.scale};
+}
+
+Samples samples_of(const arenite_column* columns, std::size_t count) {
+  Samples samples;
+  if (count > 0) given(columns, "the columns");
+  for (std::size_t i = 0; i < count; ++i) samples.columns.push_back(column_of(columns[i]));
+  return samples;
+}
+
+template <class Action>
+arenite_status with(const arenite_trainer* trainer, char** message, Action action) {
+  return run(message, [&] {
+    const arenite_trainer& one = given(trainer, "the trainer");
+    const std::lock_guard lock(one.one_at_a_time);
+    action(one.trainer);
+  });
+}
+
+arenite_event event_of(const arenite_trainer& trainer) {
+  const train::Event& event = trainer.event;
+  const auto numbers = [](const train::Metrics& metrics) { return metrics.values.data(); };
+  const auto& validation = event.report.validation;
+  const bool ended = !event;
+  return {.kind = event.kind == train::Event::Kind::progress ? ARENITE_PROGRESS
+                  : ended                                    ? ARENITE_ENDED
+                                                             : ARENITE_EPOCH,
+          .epoch = event.progress.epoch,
+          .epochs = event.progress.epochs,
+          .done = event.progress.done,
+          .total = event.progress.total,
+          .seconds = event.progress.seconds,
+          .metrics = ended ? nullptr : numbers(event.report.train),
+          .validation = validation ? numbers(*validation) : nullptr,
+          .is_best = event.report.best ? 1 : 0};
+}
+
+}  // namespace
+
+arenite_status arenite_trainer_options_create(arenite_trainer_options** options, char** message) {
+  return run(message, [&] { given(options, "the options' place") = new arenite_trainer_options; });
+}
+
+arenite_status arenite_trainer_options_set(arenite_trainer_options* options, const char* name,
+                                           const char* value, char** message) {
+  return run(message, [&] {
+    TrainingOptions& chosen = given(options, "the options").all;
+    set_option(chosen, &given(name, "the name"), &given(value, "the value"));
+  });
+}
+
+void arenite_trainer_options_free(arenite_trainer_options* options) { delete options; }
+
+arenite_status arenite_trainer_create(arenite_session* session, const char* script,
+                                      const arenite_trainer_options* options,
+                                      arenite_trainer** trainer, char** message) {
+  return run(message, [&] {
+    const auto& workers = given(session, "the session").workers;
+    arenite_trainer*& made = given(trainer, "the trainer's place");
+    train::Script network = train::read_script(&given(script, "the script"));
+    train::TrainerOptions chosen = options ? options->all.of_trainer : train::TrainerOptions();
+    chosen.optimizer = std::move(network.optimizer);
+    made = new arenite_trainer{workers, train::Trainer(*workers, network.build, chosen)};
+  });
+}
+
+arenite_status arenite_trainer_open(arenite_session* session, const char* path,
+                                    arenite_trainer** trainer, char** message) {
+  return run(message, [&] {
+    const auto& workers = given(session, "the session").workers;
+    arenite_trainer*& place = given(trainer, "the trainer's place");
+    const std::string file = &given(path, "the path");
+    const train::SavedRun saved = train::saved_run(file);
+    auto made = std::unique_ptr<arenite_trainer>(
+        new arenite_trainer{workers, train::Trainer(*workers, saved.build, saved.options)});
+    made->trainer.take_states(file);
+    place = made.release();
+  });
+}
+
+void arenite_trainer_free(arenite_trainer* trainer) { delete trainer; }
+
+size_t arenite_trainer_input_count(const arenite_trainer* trainer) {
+  return trainer == nullptr ? 0 : trainer->inputs.size();
+}
+
+arenite_status arenite_trainer_input(const arenite_trainer* trainer, size_t index,
+                                     arenite_port* port, char** message) {
+  return run(message,
+             [&] { write(one_of(given(trainer, "the trainer").inputs, index, "input"), port); });
+}
+
+arenite_status arenite_trainer_prediction(arenite_trainer* trainer, arenite_port* port,
+                                          char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    write({.name = {},
+           .type = one.type_of_predictions(),
+           .shape = one.shape_of_predictions(one.batch())},
+          port);
+    port->name = nullptr;
+  });
+}
+
+size_t arenite_trainer_metric_count(const arenite_trainer* trainer) {
+  return trainer == nullptr ? 0 : trainer->metrics.size();
+}
+
+const char* arenite_trainer_metric_name(const arenite_trainer* trainer, size_t index) {
+  return index < arenite_trainer_metric_count(trainer) ? trainer->metrics[index].c_str() : nullptr;
+}
+
+arenite_status arenite_trainer_begin(arenite_trainer* trainer, const arenite_column* samples,
+                                     size_t count, const arenite_column* validation,
+                                     size_t validation_count,
+                                     const arenite_trainer_options* options, char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    const Samples tested = samples_of(validation, validation_count);
+    train::FitOptions how = options ? options->all.of_fit : train::FitOptions();
+    if (validation_count > 0) how.validation = &tested;
+    one.begin(samples_of(samples, count), how);
+  });
+}
+
+arenite_status arenite_trainer_advance(arenite_trainer* trainer, int64_t steps, double seconds,
+                                       arenite_event* event, char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    arenite_event& place = given(event, "the event's place");
+    trainer->event = one.advance({.steps = static_cast<long>(steps), .seconds = seconds});
+    place = event_of(*trainer);
+  });
+}
+
+arenite_status arenite_trainer_evaluate(arenite_trainer* trainer, const arenite_column* samples,
+                                        size_t count, double* metrics, size_t room,
+                                        char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    if (room < trainer->metrics.size()) {
+      refuse("room for " + std::to_string(room) + " metrics",
+             std::to_string(trainer->metrics.size()));
+    }
+    given(metrics, "the metrics' place");
+    const train::Metrics found = one.evaluate(samples_of(samples, count));
+    std::copy_n(found.values.begin(), trainer->metrics.size(), metrics);
+  });
+}
+
+arenite_status arenite_trainer_predict(arenite_trainer* trainer, const arenite_column* samples,
+                                       size_t count, void* into, int64_t bytes, char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    if (bytes < 0) refuse(std::to_string(bytes) + " bytes for predictions", "0 or more");
+    if (into == nullptr && bytes > 0) refuse("null for the predictions' place", "a pointer");
+    one.predict(samples_of(samples, count),
+                {static_cast<std::byte*>(into), static_cast<std::size_t>(bytes)});
+  });
+}
+
+int64_t arenite_trainer_steps(const arenite_trainer* trainer) {
+  return trainer == nullptr ? 0 : trainer->trainer.steps();
+}
+int arenite_trainer_epochs(const arenite_trainer* trainer) {
+  return trainer == nullptr ? 0 : trainer->trainer.epochs();
+}
+
+size_t arenite_trainer_state_count(const arenite_trainer* trainer) {
+  return trainer == nullptr ? 0 : trainer->states.size();
+}
+
+arenite_status arenite_trainer_state(const arenite_trainer* trainer, size_t index,
+                                     arenite_port* port, arenite_state_kind* kind, char** message) {
+  return run(message, [&] {
+    const StatePort& state = one_of(given(trainer, "the trainer").states, index, "state");
+    arenite_state_kind& to = given(kind, "the kind's place");
+    write(state, port);
+    to = kind_of(state.cls);
+  });
+}
+
+arenite_status arenite_trainer_get_state(arenite_trainer* trainer, const char* name, void* data,
+                                         int64_t bytes, char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    const auto found = one.state(&given(name, "the name"));
+    check_state(name, found.size(), data, bytes);
+    std::ranges::copy(found, static_cast<std::byte*>(data));
+  });
+}
+
+arenite_status arenite_trainer_set_state(arenite_trainer* trainer, const char* name,
+                                         const void* data, int64_t bytes, char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    const std::string wanted = &given(name, "the name");
+    const auto known = std::ranges::find(trainer->states, wanted, &StatePort::name);
+    const std::size_t size =
+        known == trainer->states.end() ? 0 : static_cast<std::size_t>(known->bytes());
+    if (size > 0) check_state(name, size, data, bytes);
+    one.set_state(wanted, {static_cast<const std::byte*>(data), size});
+  });
+}
+
+arenite_status arenite_trainer_weights_sha256(arenite_trainer* trainer, char** text,
+                                              char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    hand_over(one.weights_sha256(), given(text, "the text's place"));
+  });
+}
+
+arenite_status arenite_trainer_save(arenite_trainer* trainer, const char* path, char** message) {
+  return with(trainer, message, [&](train::Trainer& one) { one.save(&given(path, "the path")); });
+}
+
+arenite_status arenite_trainer_resume(arenite_trainer* trainer, const char* path, char** differs,
+                                      char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    const std::string text = one.resume(&given(path, "the path"));
+    if (differs != nullptr) hand_over(text, *differs);
+  });
+}
+
+arenite_status arenite_trainer_take_weights(arenite_trainer* trainer, const char* path,
+                                            char** message) {
+  return with(trainer, message,
+              [&](train::Trainer& one) { one.take_weights(&given(path, "the path")); });
+}
+
+arenite_status arenite_trainer_plan(const arenite_trainer* trainer, char** text, char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    std::ostringstream table;
+    table << one.plan();
+    hand_over(table.str(), given(text, "the text's place"));
+  });
+}
