@@ -103,6 +103,7 @@ class Checkpoints(SavedRuns):
         # A run that is over has nothing left to do.
         train(*NETWORK, "--epochs", "2", "--save", self.file)
         again = train(*NETWORK, "--epochs", "2", "--resume", self.file)
+        self.assertIn("\nnothing is left to train: ", again.stdout)
         self.assertEqual(self.sha(again), self.expected(2))
         self.assertNotIn("epoch 3/", again.stdout)
 

@@ -107,6 +107,23 @@ TEST(Predictions, AllocateNothingAfterTheFirst) {
   EXPECT_EQ(runtime::counters().handles, before.handles);
 }
 
+TEST(Steps, AllocateNothingAfterTheFirstOfTheirSize) {
+  const data::ImageData data = testing::drawn_images("mlp", small);
+  runtime::Session session({.workers = 2});
+  train::Trainer trainer(session, nn::model("mlp").layers, data.shape(), options());
+  const Samples four = data::samples_of(data.train.first(4)),
+                three = data::samples_of(data.test.first(3));
+  trainer.step(four);
+  trainer.step(three);
+  const long heap = runtime::heap_calls().value_or(0), maps = runtime::map_calls().value_or(0);
+  for (int i = 0; i < 3; ++i) {
+    trainer.step(four);
+    trainer.step(three);
+  }
+  EXPECT_EQ(runtime::heap_calls().value_or(0) - heap, 0);
+  EXPECT_EQ(runtime::map_calls().value_or(0) - maps, 0);
+}
+
 TEST(MoreWorkersThanCores, MakeAtMostOneHeapCall) {
   // StarPU's central queue has a bitmap of waiting workers that grows once, to eight bytes, when
   // one of them first finds the queue emptied by another.

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <random>
@@ -281,8 +282,7 @@ TEST(Objectives, RefuseToPredictWhatTheyCannot) {
             "samples [2] of column 'sizes'; expected [3], as the input has");
   samples.columns.erase(samples.columns.begin());
   EXPECT_EQ(refusal_of([&] { static_cast<void>(trainer.predict(samples)); }),
-            "samples without a column 'sizes'; expected one for each input that predictions depend "
-            "on");
+            "samples without a column 'sizes'; expected one for each input that is read");
   const train::Build no_predictions = [](ModelBuilder& model, std::int64_t batch) {
     return train::Objective{.loss = price(model, batch).loss};
   };
@@ -334,6 +334,73 @@ TEST(Objectives, GoOnInTheMiddleOfAnEpoch) {
 }
 
 // A loop of one's own over events, with evaluations in between, ends in the bits of `fit`.
+/// Rows `first` to `first + count` of the houses, elsewhere in memory.
+struct Batch {
+  Batch(std::int64_t first, std::int64_t count)
+      : sizes(houses().sizes.begin() + first * 3, houses().sizes.begin() + (first + count) * 3),
+        places(houses().places.begin() + first * 2, houses().places.begin() + (first + count) * 2),
+        prices(houses().prices.begin() + first, houses().prices.begin() + first + count),
+        samples{{{"places", places.data(), DType::uint8, {count, 2}, 1.0 / 255},
+                 {"sizes", sizes.data(), DType::float64, {count, 3}},
+                 {"prices", prices.data(), DType::float32, {count, 1}}}} {}
+  std::vector<double> sizes;
+  std::vector<std::uint8_t> places;
+  std::vector<float> prices;
+  Samples samples;
+};
+
+// The same steps, with the same bits, as over the whole set; the last one is on fewer samples.
+TEST(Steps, OnBatchesOneByOneAreThoseOfAnEpoch) {
+  runtime::Session session({.workers = 2});
+  train::Trainer whole(session, price, options()), stepped(session, price, options());
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    const train::Metrics expected =
+        whole.fit(houses().samples(), {.epochs = 1, .shuffle = false}).train;
+    double loss = 0;
+    for (std::int64_t first = 0; first < Houses::count; first += 32) {
+      const std::int64_t count = std::min<std::int64_t>(32, Houses::count - first);
+      const train::Metrics found = stepped.step(Batch(first, count).samples);
+      EXPECT_EQ(found.samples, count);
+      loss += found.loss * static_cast<double>(count) / Houses::count;
+    }
+    EXPECT_NEAR(loss, expected.loss, 1e-12);
+  }
+  EXPECT_EQ(stepped.steps(), whole.steps());
+  EXPECT_EQ(stepped.weights_sha256(), whole.weights_sha256());
+}
+
+// In the middle of an epoch they change what it goes on from, and nothing else of it.
+TEST(Steps, MayStandBetweenEvents) {
+  runtime::Session session({.workers = 1});
+  train::Trainer trainer(session, price, options());
+  const Batch batch(10, 32);
+  trainer.begin(houses().samples(), {.epochs = 1});
+  train::Event event = trainer.advance({.steps = 3});
+  const double before = event.progress.loss;
+  const train::Metrics own = trainer.step(batch.samples);
+  EXPECT_NE(own.loss, before);
+  std::int64_t done = event.progress.done;
+  event = trainer.advance({.steps = 1});
+  EXPECT_EQ(event.progress.done, done + 32);
+  while (event.kind == train::Event::Kind::progress) event = trainer.advance();
+  EXPECT_EQ(event.report.train.samples, Houses::count);
+  EXPECT_EQ(trainer.steps(), 8);
+
+  // A run of steps alone is saved, too.
+  const std::filesystem::path file = file_named("steps.st");
+  train::Trainer alone(session, price, options()), resumed(session, price, options());
+  alone.step(batch.samples);
+  alone.save(file);
+  EXPECT_EQ(resumed.resume(file), "");
+  EXPECT_EQ(resumed.steps(), 1);
+  alone.step(batch.samples);
+  resumed.step(batch.samples);
+  EXPECT_EQ(alone.weights_sha256(), resumed.weights_sha256());
+  std::filesystem::remove(file);
+  EXPECT_EQ(refusal_of([&] { alone.step(houses().samples()); }),
+            "a step on 203 samples; expected at most 32, the batch");
+}
+
 TEST(Events, LeadThroughEpochsStepByStep) {
   const Samples samples = houses().samples();
   runtime::Session session({.workers = 2});
@@ -396,6 +463,32 @@ TEST(Trainers, EvaluateMoreSamplesInTheBlocksThatThereAre) {
   for (std::size_t i = 2; i < sets.size(); ++i)
     EXPECT_EQ(trainer.evaluate(sets[i].samples()).loss, expected);
   EXPECT_EQ(runtime::counters().blocks, blocks);
+}
+
+// Nothing gets better at such a rate: it falls behind every second epoch, to the least.
+TEST(Events, LowerTheRateOnAPlateau) {
+  runtime::Session session({.workers = 1});
+  train::TrainerOptions how = options();
+  how.optimizer.learning_rate = 1e-30;
+  train::Trainer trainer(session, price, how);
+  const Samples samples = houses().samples();
+  std::vector<float> rates;
+  train::FitOptions fit{.epochs = 9, .validation = &samples};
+  fit.plateau = {.patience = 2, .factor = 0.5f, .least = 2e-31f};
+  fit.on_epoch = [&](const train::EpochReport& report) { rates.push_back(report.learning_rate); };
+  trainer.fit(samples, fit);
+  EXPECT_EQ(rates, (std::vector<float>{1e-30f, 1e-30f, 1e-30f, 0.5e-30f, 0.5e-30f, 0.25e-30f,
+                                       0.25e-30f, 2e-31f, 2e-31f}));
+  EXPECT_EQ(trainer.learning_rate(), 2e-31f);
+  const auto bytes = trainer.state("learning_rate");
+  float kept = 0;
+  std::memcpy(&kept, bytes.data(), sizeof kept);
+  EXPECT_EQ(kept, 2e-31f);
+  fit.plateau.factor = 1.5f;
+  EXPECT_EQ(
+      refusal_of([&] { trainer.fit(samples, fit); }),
+      "a plateau of 2 epochs, times 1.500000, at least 0.000000; expected 0 or more epochs, a "
+      "factor of 0 to 1, and a rate of at least 0");
 }
 
 TEST(Events, EndWhereTrainingIsStopped) {

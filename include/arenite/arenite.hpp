@@ -1,6 +1,7 @@
 // Everything a program that trains networks needs; the parts can be included one by one.
 #pragma once
 
+#include <arenite/data/array.hpp>
 #include <arenite/data/dataset.hpp>
 #include <arenite/error.hpp>
 #include <arenite/graph/builder.hpp>

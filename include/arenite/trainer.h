@@ -114,6 +114,12 @@ ARENITE_API arenite_status arenite_trainer_advance(arenite_trainer* trainer, int
                                                    double seconds, arenite_event* event,
                                                    char** message);
 
+/* One step on a batch that comes from anywhere, and is copied: at most as many samples as a batch has.
+ * Metrics are those of the batch before the step; NULL and a room of 0: nobody asks. */
+ARENITE_API arenite_status arenite_trainer_step(arenite_trainer* trainer,
+                                                const arenite_column* batch, size_t count,
+                                                double* metrics, size_t room, char** message);
+
 /* Metrics over samples, which are borrowed until the trainer is freed; `room` for all of them. */
 ARENITE_API arenite_status arenite_trainer_evaluate(arenite_trainer* trainer,
                                                     const arenite_column* samples, size_t count,

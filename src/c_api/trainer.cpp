@@ -66,6 +66,16 @@ arenite_status with(const arenite_trainer* trainer, char** message, Action actio
   });
 }
 
+/// Room for all metrics, or for none where nobody asks.
+void check_room(const arenite_trainer& trainer, const double* metrics, std::size_t room,
+                bool is_optional) {
+  if (is_optional && metrics == nullptr && room == 0) return;
+  if (room < trainer.metrics.size()) {
+    refuse("room for " + std::to_string(room) + " metrics", std::to_string(trainer.metrics.size()));
+  }
+  given(metrics, "the metrics' place");
+}
+
 arenite_event event_of(const arenite_trainer& trainer) {
   const train::Event& event = trainer.event;
   const auto numbers = [](const train::Metrics& metrics) { return metrics.values.data(); };
@@ -179,15 +189,20 @@ arenite_status arenite_trainer_advance(arenite_trainer* trainer, int64_t steps, 
   });
 }
 
+arenite_status arenite_trainer_step(arenite_trainer* trainer, const arenite_column* batch,
+                                    size_t count, double* metrics, size_t room, char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    check_room(*trainer, metrics, room, true);
+    const train::Metrics found = one.step(samples_of(batch, count));
+    if (room > 0) std::copy_n(found.values.begin(), trainer->metrics.size(), metrics);
+  });
+}
+
 arenite_status arenite_trainer_evaluate(arenite_trainer* trainer, const arenite_column* samples,
                                         size_t count, double* metrics, size_t room,
                                         char** message) {
   return with(trainer, message, [&](train::Trainer& one) {
-    if (room < trainer->metrics.size()) {
-      refuse("room for " + std::to_string(room) + " metrics",
-             std::to_string(trainer->metrics.size()));
-    }
-    given(metrics, "the metrics' place");
+    check_room(*trainer, metrics, room, false);
     const train::Metrics found = one.evaluate(samples_of(samples, count));
     std::copy_n(found.values.begin(), trainer->metrics.size(), metrics);
   });

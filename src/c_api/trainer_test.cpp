@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -238,6 +239,35 @@ TEST_F(CTrainer, GoesOnFromFilesToTheBit) {
   EXPECT_EQ(sha(trainer), expected);
   EXPECT_EQ(arenite_trainer_epochs(trainer), 2);
   std::filesystem::remove(path);
+}
+
+// Batches that come one by one make the same run.
+TEST_F(CTrainer, StepsOnBatchesOfTheCallers) {
+  set("shuffle", "off");
+  set("epochs", "1");
+  create();
+  fit(train);
+  const std::string expected = sha(trainer);
+  arenite_trainer_free(trainer);
+  trainer = nullptr;
+  create();
+  std::array<double, 2> found{};
+  for (std::int64_t first = 0; first < 470; first += 64) {
+    const std::int64_t count = std::min<std::int64_t>(64, 470 - first);
+    data::Split part = images().train;
+    part.images = part.images.subspan(static_cast<std::size_t>(first * 784),
+                                      static_cast<std::size_t>(count * 784));
+    part.labels =
+        part.labels.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    part.count = count;
+    const Columns batch(part);
+    good(arenite_trainer_step(trainer, batch.all.data(), 2, found.data(), 2, &message));
+    EXPECT_GT(found[0], 0);
+  }
+  EXPECT_EQ(sha(trainer), expected);
+  EXPECT_EQ(arenite_trainer_steps(trainer), 8);
+  EXPECT_EQ(refused(arenite_trainer_step(trainer, train.all.data(), 2, nullptr, 0, &message)),
+            "a step on 470 samples; expected at most 64, the batch");
 }
 
 TEST_F(CTrainer, HasStatesThatMayBeSetBeforeThereAreSamples) {

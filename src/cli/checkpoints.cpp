@@ -97,7 +97,7 @@ void Checkpoints::epoch(const train::EpochReport& epoch, train::Trainer& trainer
 }
 
 void Checkpoints::end(train::Trainer& trainer, TrainingReport& report) const {
-  if (arguments_.save.empty()) return;
+  if (arguments_.save.empty() || saved_at_ == std::pair(trainer.steps(), trainer.epochs())) return;
   trainer.save(arguments_.save, words_);
   report.saved(arguments_.save, trainer);
 }
@@ -112,6 +112,7 @@ void Checkpoints::save(const std::string& file, train::Trainer& trainer,
     std::cerr << "arenite: not saved, and training goes on: " << error.what() << '\n';
     return;
   }
+  if (file == arguments_.save) saved_at_.emplace(trainer.steps(), trainer.epochs());
   report.saved(file, trainer);
 }
 

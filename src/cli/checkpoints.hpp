@@ -6,6 +6,7 @@
 #include "src/cli/command.hpp"
 #include "src/cli/training_report.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -55,6 +56,8 @@ class Checkpoints {
 
   const CheckpointArguments& arguments_;
   SavedWords words_;
+  /// Steps of the run when --save's file was written last, and epochs.
+  mutable std::optional<std::pair<long, int>> saved_at_;
 };
 
 }  // namespace arenite::cli

@@ -1,10 +1,10 @@
 #include "src/cli/image_samples.hpp"
 
+#include <arenite/data/array.hpp>
 #include <arenite/data/idx.hpp>
 
 #include "src/base/file.hpp"
 #include "src/base/refuse.hpp"
-#include "src/io/npy.hpp"
 
 #include <png.h>
 
@@ -100,7 +100,7 @@ class Png {
 };
 
 std::int64_t append_array(const std::filesystem::path& file, const Shape& image, Images& images) {
-  const io::Npy array = io::read_npy(file);
+  const data::Array array = data::read_npy(file);
   if (array.type != DType::uint8 && !is_real(array.type)) {
     refuse("an array of " + std::string(to_string(array.type)),
            "bytes, or real numbers as they are", file.string());

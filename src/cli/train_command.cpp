@@ -324,6 +324,7 @@ int run_train(const TrainArguments& given) {
       .test_accuracy = tested_last.accuracy,
       .test_loss = tested_last.loss,
       .weights_sha256 = trainer.weights_sha256(),
+      .stopped_early = !cut_short && trainer.epochs() < a.epochs,
       .steps = trainer.steps(),
       .steps_per_second = training_seconds > 0 ? trained_steps / training_seconds : 0,
       .first_step_seconds = first_step,

@@ -122,6 +122,7 @@ Json end_event(const TrainingEnd& end) {
           {"test_accuracy", end.test_accuracy},
           {"test_loss", end.test_loss},
           {"weights_sha256", end.weights_sha256},
+          {"stopped_early", end.stopped_early},
           {"steps", end.steps},
           {"steps_per_second", end.steps_per_second},
           {"first_step_seconds", or_null(end.first_step_seconds)},

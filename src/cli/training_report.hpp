@@ -30,6 +30,8 @@ struct TrainingEnd {
   double test_accuracy = 0;  ///< 0 to 1; NaN: the network does not tell
   double test_loss = 0;
   std::string weights_sha256;
+  /// Before all epochs were done, as several in a row tested no better.
+  bool stopped_early = false;
   long steps = 0;
   double steps_per_second = 0;               ///< while training, without evaluations
   std::optional<double> first_step_seconds;  ///< from the process's start to the first step's end

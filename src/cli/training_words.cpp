@@ -169,6 +169,8 @@ void WordsReport::resumed(const std::string& file, const train::Trainer& trainer
                           const std::string& differs) {
   std::cout << fmt::format("goes on from {}: step {}, {} epochs done\n", file, trainer.steps(),
                            trainer.epochs());
+  if (trainer.epochs() >= epochs_)
+    std::cout << "nothing is left to train: --epochs are those of all, with those that are done\n";
   if (!differs.empty())
     std::cout << fmt::format("its bits may not be those of a run without a break: {}\n", differs);
 }
@@ -195,6 +197,8 @@ void WordsReport::profile(const std::optional<runtime::Profile>& profile) {
 }
 
 void WordsReport::end(const TrainingEnd& end) {
+  if (end.stopped_early)
+    std::cout << "ended early: no later epoch tested better than one before (--early-stop)\n";
   std::cout << fmt::format("{} steps, {:.1f} steps/s; peak RSS {:.1f} MiB\n", end.steps,
                            end.steps_per_second, static_cast<double>(end.peak_rss) / (1024 * 1024))
             << costs_text(end)

@@ -76,6 +76,7 @@ Swept Sweeps::begun(const Wanted& wanted, std::string name) const {
   Swept swept{.name = std::move(name),
               .entry = wanted.entry,
               .samples = wanted.samples,
+              .staged = wanted.staged,
               .rows = wanted.rows};
   const std::int64_t count = wanted.samples.count();
   swept.batch = std::min(impl_.plans.bounds().at(impl_.batch_size), count);
@@ -117,7 +118,7 @@ void Sweeps::prepare(const std::vector<Wanted>& wanted) {
 void Sweeps::build(std::list<Swept>& made) {
   std::int64_t bytes = 0;
   for (const std::list<Swept>* all : {&std::as_const(impl_.sweeps), &std::as_const(made)}) {
-    for (const Swept& swept : *all) bytes += swept.rows ? 0 : swept.samples.bytes();
+    for (const Swept& swept : *all) bytes += swept.staged ? 0 : swept.samples.bytes();
   }
   const bool on_devices = impl_.draws_on_devices(bytes);
   const ModelPlans::Places before = impl_.plans.places();
@@ -127,7 +128,7 @@ void Sweeps::build(std::list<Swept>& made) {
     for (Swept& swept : made) {
       const auto add = [&](std::int64_t batch) {
         compile::Compiled built =
-            impl_.plans.sweeping(program_of(swept, batch, on_devices && !swept.rows));
+            impl_.plans.sweeping(program_of(swept, batch, on_devices && !swept.staged));
         bind(built.spec, swept);
         if (batch == swept.batch) {
           swept.cut = built.cut;
@@ -161,7 +162,9 @@ Swept* Sweeps::find(std::string_view entry, const Samples& samples) noexcept {
 }
 
 const Swept* Sweeps::first(std::string_view entry) const noexcept {
-  const auto found = std::ranges::find(impl_.sweeps, entry, &Swept::entry);
+  const auto found = std::ranges::find_if(impl_.sweeps, [&](const Swept& swept) {
+    return swept.entry == entry && swept.batch == impl_.plans.bounds().at(impl_.batch_size);
+  });
   return found == impl_.sweeps.end() ? nullptr : &*found;
 }
 

@@ -28,6 +28,7 @@ struct Swept {
   std::string name;  ///< of `whole`: "train", "evaluate.2"
   std::string entry;
   Samples samples;         ///< borrowed
+  bool staged = false;     ///< samples' bytes are rewritten between steps, and stay on the host
   bool rows = false;       ///< of outputs are kept; else these are added up
   std::int64_t batch = 0;  ///< no larger than the samples
   std::vector<std::int32_t>
@@ -45,9 +46,8 @@ class Sweeps {
   struct Wanted {
     std::string entry;
     Samples samples;
-    /// Keeps rows of outputs, in buffers that `rows_of` gives. The samples' bytes may be rewritten
-    /// when no step is under way.
-    bool rows = false;
+    bool staged = false;  ///< their bytes may be rewritten when no step is under way
+    bool rows = false;    ///< of outputs are kept, in buffers that `rows_of` gives
   };
 
   /// A model whose programs are made when samples come, and that is planned as if they were
@@ -62,6 +62,7 @@ class Sweeps {
   void prepare(const std::vector<Wanted>& wanted);
   /// Null: there is none yet.
   Swept* find(std::string_view entry, const Samples& samples) noexcept;
+  /// In whole batches.
   const Swept* first(std::string_view entry) const noexcept;
   /// Of the first output, of all samples that a sweep has drawn: dense, in their order. Valid until
   /// the next step.

@@ -112,6 +112,7 @@ Trainer::Impl::Impl(runtime::Session& session, Build b, std::optional<Shape> i, 
   for (const OutputMetric& metric : network.metrics) names.push_back(metric.name);
   for (const graph::ValueId id : network.graph.outputs)
     kept_sums += static_cast<std::size_t>(network.graph[id].shape.elements());
+  inputs = ports_of(network.graph, graph::StorageClass::input);
   metric_names = std::make_shared<const std::vector<std::string>>(std::move(names));
   place.sums.reserve(kept_sums);
   identity = known_facts();
@@ -237,9 +238,7 @@ void Trainer::explain(std::ostream& out) const {
   if (impl_->sweeps.set()) impl_->sweeps.set()->explain(out);
 }
 
-std::vector<Port> Trainer::inputs() const {
-  return ports_of(impl_->network.graph, graph::StorageClass::input);
-}
+const std::vector<Port>& Trainer::inputs() const noexcept { return impl_->inputs; }
 const std::vector<std::string>& Trainer::metrics() const noexcept { return *impl_->metric_names; }
 std::int64_t Trainer::batch() const noexcept { return impl_->options.batch; }
 const plan::StepPlan& Trainer::step_plan() const { return impl_->spec().plan; }
@@ -326,15 +325,17 @@ void Trainer::Impl::set(graph::StorageClass cls, const std::string& name,
   restore(saved);
 }
 
-float Trainer::learning_rate() {
+float Trainer::Impl::learning_rate() {
   constexpr auto cls = graph::StorageClass::buffer;
-  const bool is_known = impl_->sweeps.has_state(cls, graph::learning_rate_name) ||
-                        impl_->saved.contains({cls, graph::learning_rate_name});
-  if (!is_known) return static_cast<float>(impl_->options.optimizer.learning_rate);
+  const bool is_known = sweeps.has_state(cls, graph::learning_rate_name) ||
+                        saved.contains({cls, graph::learning_rate_name});
+  if (!is_known) return static_cast<float>(options.optimizer.learning_rate);
   float rate = 0;
-  std::memcpy(&rate, impl_->state_of(cls, graph::learning_rate_name).data(), sizeof rate);
+  std::memcpy(&rate, state_of(cls, graph::learning_rate_name).data(), sizeof rate);
   return rate;
 }
+
+float Trainer::learning_rate() { return impl_->learning_rate(); }
 
 void Trainer::set_learning_rate(float learning_rate) {
   graph::check_learning_rate(learning_rate);

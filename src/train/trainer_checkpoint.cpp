@@ -166,10 +166,10 @@ const std::string& Trainer::Impl::script() {
 
 void Trainer::save(const std::filesystem::path& path, const SavedWords& said) {
   Impl& self = *impl_;
-  if (!self.epochs && !self.continues)
-    refuse("a run to save that has not begun", "a call of fit first", path.string());
+  if (!self.epochs && !self.continues && self.place.steps == 0)
+    refuse("a run to save that has not begun", "a call of fit or step first", path.string());
   Checkpoint checkpoint{self.continues.value_or(self.identity), self.numerics(), self.place};
-  if (!self.continues) {
+  if (!self.continues && self.epochs) {
     if (self.of_epochs.empty()) self.of_epochs = facts_of(*self.epochs);
     std::ranges::copy(self.of_epochs, std::back_inserter(checkpoint.identity));
   }

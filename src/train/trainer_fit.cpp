@@ -2,10 +2,10 @@
 #include <arenite/random.hpp>
 
 #include "src/base/refuse.hpp"
+#include "src/train/timer.hpp"
 #include "src/train/trainer_impl.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -14,15 +14,6 @@
 
 namespace arenite::train {
 namespace {
-
-class Timer {
- public:
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-};
 
 bool is_set(const std::atomic<bool>* stop) {
   return stop != nullptr && stop->load(std::memory_order_relaxed);
@@ -137,10 +128,25 @@ bool Trainer::Impl::is_best(const Metrics& validation) {
   return best;
 }
 
+void Trainer::Impl::lower_rate(const Plateau& plateau) {
+  if (plateau.patience == 0 || place.since == 0 || place.since % plateau.patience != 0) return;
+  const float rate = learning_rate(), lower = std::max(rate * plateau.factor, plateau.least);
+  if (!(lower < rate)) return;
+  options.optimizer.learning_rate = lower;
+  set(graph::StorageClass::buffer, graph::learning_rate_name, std::as_bytes(std::span(&lower, 1)));
+}
+
 void Trainer::Impl::begin(const Samples& train, const Samples* validation, const FitOptions& how) {
   if (how.epochs < 0) refuse(std::to_string(how.epochs) + " epochs", "at least 0");
   if (how.patience < 0)
     refuse("a patience of " + std::to_string(how.patience) + " epochs", "at least 0");
+  const Plateau& plateau = how.plateau;
+  if (plateau.patience < 0 || !(plateau.factor >= 0 && plateau.factor <= 1) ||
+      !(plateau.least >= 0)) {
+    refuse("a plateau of " + std::to_string(plateau.patience) + " epochs, times " +
+               std::to_string(plateau.factor) + ", at least " + std::to_string(plateau.least),
+           "0 or more epochs, a factor of 0 to 1, and a rate of at least 0");
+  }
   if (how.profile_steps < 0 || how.profile_steps > runtime::max_profile_steps) {
     refuse("a profile of " + std::to_string(how.profile_steps) + " steps",
            "0 to " + std::to_string(runtime::max_profile_steps));
@@ -163,6 +169,7 @@ void Trainer::Impl::begin(const Samples& train, const Samples* validation, const
             .shuffle = how.shuffle,
             .seed = how.seed,
             .patience = how.patience,
+            .plateau = plateau,
             .profile_steps = how.profile_steps,
             .stop = how.stop});
 }
@@ -234,6 +241,8 @@ Event Trainer::Impl::advance(const Limits& limits, const std::function<void()>& 
   }
   if (going->validation) event.report.validation = evaluate(*going->validation);
   event.report.best = event.report.validation && whole && is_best(*event.report.validation);
+  event.report.learning_rate = learning_rate();
+  if (event.report.validation && whole) lower_rate(going->plateau);
   return event;
 }
 

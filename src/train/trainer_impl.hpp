@@ -43,13 +43,15 @@ struct Trainer::Impl {
     bool shuffle;
     std::uint64_t seed;
     int patience;
+    Plateau plateau;
     long profile_steps;
     const std::atomic<bool>* stop;
     bool in_epoch = false, profiles = false;
   };
 
-  /// Rows of samples on their way through a sweep that predicts.
+  /// Rows of samples on their way through a sweep, copied from wherever they are.
   struct Stretch {
+    std::string entry;
     std::vector<std::vector<std::byte>> bytes;  ///< by column
     Samples samples;                            ///< over these
   };
@@ -66,7 +68,8 @@ struct Trainer::Impl {
   std::size_t kept_sums = 0;                                     // numbers of all outputs
   std::optional<std::pair<std::vector<Port>, Port>> predicting;  // what goes in and comes out
   std::list<Stretch> stretches;
-  std::vector<const Column*> chosen;  // of the samples that are predicted now
+  std::vector<Port> inputs;           // of training
+  std::vector<const Column*> chosen;  // of the samples that are asked about now
   CostMeter meter;
   bool running = false;  // a sweep
   bool fitting = false;  // and its callbacks
@@ -105,10 +108,13 @@ struct Trainer::Impl {
     const std::atomic<bool>* stop = nullptr;
   };
 
-  /// For such columns.
-  Stretch& stretch_of(const std::vector<const Column*>& columns);
-  /// The columns that predictions depend on.
-  const std::vector<const Column*>& predicted_from(const Samples& samples);
+  /// For such columns, and so many rows of them; 0: a number that suits.
+  Stretch& stretch_of(std::string_view entry, const std::vector<const Column*>& columns,
+                      std::int64_t rows);
+  /// The columns for these inputs, in their order; until the next call.
+  const std::vector<const Column*>& columns_of(const Samples& samples,
+                                               const std::vector<Port>& inputs);
+  Metrics step(const Samples& batch);
   void predict(const Samples& samples, std::span<std::byte> into);
   /// What they are of a batch; throws Error where there are none.
   const Port& prediction();
@@ -135,6 +141,8 @@ struct Trainer::Impl {
 
   /// Of these epochs, and of what this trainer goes on with where that is in the middle of one.
   void begin(const Epochs& begun);
+  /// Behind a validation, whose place knows how many were no better.
+  void lower_rate(const Plateau& plateau);
   /// Whether this validation is the best so far.
   bool is_best(const Metrics& validation);
 
@@ -146,6 +154,7 @@ struct Trainer::Impl {
   /// All that a file has of what persists, or weights alone: parameters and buffers.
   State states_of(const io::TensorFile& file, const std::string& where,
                   bool weights_alone = false) const;
+  float learning_rate();
   /// For the programs that have it, now or once there are some.
   void set(graph::StorageClass cls, const std::string& name, std::span<const std::byte> bytes);
   /// Of a file; the rest stays.

@@ -1,6 +1,8 @@
-// A trainer's predictions: samples go through a sweep in stretches of whole batches, whose bytes it
-// owns, so that one program does for any samples.
+// Samples that a trainer sees once: they go through a sweep in stretches, whose bytes it owns, so
+// that one program does for any of them. Predictions are made so, and steps on batches that come
+// one by one.
 #include "src/base/refuse.hpp"
+#include "src/train/timer.hpp"
 #include "src/train/trainer_impl.hpp"
 
 #include <algorithm>
@@ -10,7 +12,7 @@
 namespace arenite::train {
 namespace {
 
-constexpr const char* entry = "predict";
+constexpr const char* predict_entry = "predict";
 
 std::int64_t row_bytes(DType type, const Shape& shape) {
   return shape.elements() / shape[0] * size_of(type);
@@ -31,59 +33,98 @@ const Port& Trainer::Impl::prediction() {
       refuse("predictions of an objective that has none", "one that names them", {},
              "Objective{.loss = …, .predictions = …}");
     }
-    predicting.emplace(model.inputs_of(entry), model.outputs_of(entry).front());
+    predicting.emplace(model.inputs_of(predict_entry), model.outputs_of(predict_entry).front());
   }
   return predicting->second;
 }
 
-const std::vector<const Column*>& Trainer::Impl::predicted_from(const Samples& samples) {
-  static_cast<void>(prediction());
+const std::vector<const Column*>& Trainer::Impl::columns_of(const Samples& samples,
+                                                            const std::vector<Port>& needed) {
   check(samples);
   chosen.clear();
-  for (const Port& input : predicting->first) {
+  for (const Port& input : needed) {
     const auto column = std::ranges::find(samples.columns, input.name, &Column::input);
-    if (column == samples.columns.end()) {
-      refuse("samples without a column '" + input.name + "'",
-             "one for each input that predictions depend on");
-    }
+    if (column == samples.columns.end())
+      refuse("samples without a column '" + input.name + "'", "one for each input that is read");
     chosen.push_back(&*column);
   }
   return chosen;
 }
 
-Trainer::Impl::Stretch& Trainer::Impl::stretch_of(const std::vector<const Column*>& columns) {
+Trainer::Impl::Stretch& Trainer::Impl::stretch_of(std::string_view entry,
+                                                  const std::vector<const Column*>& columns,
+                                                  std::int64_t rows) {
   const auto is_like = [](const Column& a, const Column* b) {
     return a.input == b->input && a.type == b->type && a.scale == b->scale &&
            a.shape.with(0, 1) == b->shape.with(0, 1);
   };
   const auto known = std::ranges::find_if(stretches, [&](const Stretch& stretch) {
-    return std::ranges::equal(stretch.samples.columns, columns, is_like);
+    return stretch.entry == entry && (rows == 0 || stretch.samples.count() == rows) &&
+           std::ranges::equal(stretch.samples.columns, columns, is_like);
   });
   if (known != stretches.end()) return *known;
 
-  // So many batches that beginning a sweep costs little beside them, and that they stay in caches.
-  constexpr std::int64_t enough_bytes = std::int64_t{1} << 20, most_batches = 32;
-  std::int64_t one = row_bytes(prediction().type, prediction().shape);
-  for (const Column* const column : columns) one += row_bytes(*column);
-  const std::int64_t batches = std::clamp<std::int64_t>(
-                         enough_bytes / std::max<std::int64_t>(one * options.batch, 1), 1,
-                         most_batches),
-                     rows = batches * options.batch;
-  Stretch made;
+  const bool predicts = entry == predict_entry;
+  if (rows == 0) {
+    // So many batches that beginning a sweep costs little beside them, and that they stay in
+    // caches.
+    constexpr std::int64_t enough_bytes = std::int64_t{1} << 20, most_batches = 32;
+    std::int64_t one = row_bytes(prediction().type, prediction().shape);
+    for (const Column* const column : columns) one += row_bytes(*column);
+    rows = options.batch *
+           std::clamp<std::int64_t>(enough_bytes / std::max<std::int64_t>(one * options.batch, 1),
+                                    1, most_batches);
+  }
+  Stretch made{.entry = std::string(entry), .bytes = {}, .samples = {}};
   for (const Column* const column : columns) {
     auto& bytes = made.bytes.emplace_back(static_cast<std::size_t>(rows * row_bytes(*column)));
     Column& own = made.samples.columns.emplace_back(*column);
     own.data = bytes.data();
     own.shape = own.shape.with(0, rows);
   }
-  sweeps.prepare({{entry, made.samples, true}});
+  sweeps.prepare({{made.entry, made.samples, true, predicts}});
   restore(saved);
   return stretches.emplace_back(std::move(made));
 }
 
+namespace {
+
+/// Rows from `first` on, to the beginning.
+void copy_rows(const std::vector<const Column*>& columns, std::int64_t first, std::int64_t rows,
+               std::vector<std::vector<std::byte>>& to) {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const std::int64_t bytes = row_bytes(*columns[i]);
+    if (rows * bytes == 0) continue;
+    std::memcpy(to[i].data(), static_cast<const std::byte*>(columns[i]->data) + first * bytes,
+                static_cast<std::size_t>(rows * bytes));
+  }
+}
+
+}  // namespace
+
+Metrics Trainer::Impl::step(const Samples& batch) {
+  const std::vector<const Column*>& columns = columns_of(batch, inputs);
+  const std::int64_t rows = batch.count();
+  if (rows > options.batch) {
+    refuse("a step on " + std::to_string(rows) + " samples",
+           "at most " + std::to_string(options.batch) + ", the batch");
+  }
+  if (running) refuse("a step in the middle of a sweep", "one behind the other");
+  Stretch& stretch = stretch_of("train", columns, rows);
+  Swept& of = *sweeps.find("train", stretch.samples);
+  copy_rows(columns, 0, rows, stretch.bytes);
+  for (std::size_t i = 0; i < network.graph.outputs.size(); ++i) std::ranges::fill(sums(i), 0.0);
+  const Timer timer;
+  std::int64_t done = 0;
+  run(of, done, {.steps = 1});
+  return metrics(rows, timer.seconds());
+}
+
+Metrics Trainer::step(const Samples& batch) { return impl_->step(batch); }
+
 void Trainer::Impl::predict(const Samples& samples, std::span<std::byte> into) {
-  const std::vector<const Column*>& columns = predicted_from(samples);
   const Port& what = prediction();
+  const std::vector<const Column*>& columns = columns_of(samples, predicting->first);
   const std::int64_t count = samples.count();
   const auto one = static_cast<std::size_t>(row_bytes(what.type, what.shape));
   if (into.size() != one * static_cast<std::size_t>(count)) {
@@ -92,19 +133,14 @@ void Trainer::Impl::predict(const Samples& samples, std::span<std::byte> into) {
            std::to_string(one * static_cast<std::size_t>(count)));
   }
   if (running) refuse("predictions in the middle of a sweep", "one behind the other");
-  Stretch& stretch = stretch_of(columns);
-  Swept& of = *sweeps.find(entry, stretch.samples);
+  Stretch& stretch = stretch_of(predict_entry, columns, 0);
+  Swept& of = *sweeps.find(predict_entry, stretch.samples);
   if (options.optimizer.averaging && has_no_means())
     compile::begin_averages(*sweeps.set(), of.whole->spec().graph);
   const std::int64_t most = stretch.samples.count();
   for (std::int64_t first = 0; first < count; first += most) {
     const std::int64_t rows = std::min(most, count - first);
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      const std::int64_t bytes = row_bytes(*columns[i]);
-      std::memcpy(stretch.bytes[i].data(),
-                  static_cast<const std::byte*>(columns[i]->data) + first * bytes,
-                  static_cast<std::size_t>(rows * bytes));
-    }
+    copy_rows(columns, first, rows, stretch.bytes);
     // What is left of the last batch are rows of a stretch before, or zeros.
     std::int64_t done = 0;
     run(of, done, {.steps = static_cast<long>((rows + of.batch - 1) / of.batch)});

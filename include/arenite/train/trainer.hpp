@@ -108,6 +108,7 @@ struct EpochReport {
   std::optional<Metrics> validation;
   /// The validation's loss is below those of all epochs before, whole ones.
   bool best = false;
+  float learning_rate = 0;  ///< of the epoch; a plateau may have lowered that of the next
   /// Of whole batches, when FitOptions asks for it and the last epoch began.
   std::optional<runtime::Profile> profile;
 };
@@ -121,6 +122,13 @@ struct Validation {
   Validation(const data::Split* images) : split(images) {}
   Validation(const Samples* any) : samples(any) {}
   explicit operator bool() const noexcept { return split || samples; }
+};
+
+/// Lowers the learning rate where validations are no better.
+struct Plateau {
+  int patience = 0;     ///< epochs in a row that were no better; 0: it never does
+  float factor = 0.1f;  ///< times so much, each time
+  float least = 0;      ///< but never below this
 };
 
 struct FitOptions {
@@ -141,6 +149,7 @@ struct FitOptions {
   long save_steps = 0;
   /// Training ends where so many epochs in a row were no better than one before; 0: never.
   int patience = 0;
+  Plateau plateau = {};
   /// Records where this many of the last epoch's first steps on whole batches spend their time: 0,
   /// for none, to runtime::max_profile_steps. Room is taken for no more steps than the epoch has.
   long profile_steps = 0;
@@ -247,6 +256,13 @@ class Trainer {
   void begin(const Samples& train, const FitOptions& options = {});
   Event advance(const Advance& far = {});
 
+  /// One step on a batch that comes from anywhere, and is copied: at most `batch` samples, in
+  /// columns for all inputs. Returns what they were worth before it. A number of samples that is
+  /// new, or a new type of a column, lets a program be built, in the memory that there is; then a
+  /// step allocates nothing. Between events of epochs it is a step of its own. Throws Error as
+  /// `fit`.
+  Metrics step(const Samples& batch);
+
   /// Of the parameters, or of their means where `optimizer.averaging` keeps some. Throws as `fit`.
   Metrics evaluate(const data::Split& test);
   Metrics evaluate(const Samples& test);
@@ -264,7 +280,7 @@ class Trainer {
   Shape shape_of_predictions(std::int64_t count) const;
   DType type_of_predictions() const;
   /// What samples are given by name, for batches of the whole size.
-  std::vector<Port> inputs() const;
+  const std::vector<Port>& inputs() const noexcept;
   const std::vector<std::string>& metrics() const noexcept;  ///< their names, of all Metrics
   std::int64_t batch() const noexcept;                       ///< samples of a step
 

@@ -1,12 +1,13 @@
+#include <arenite/data/array.hpp>
 #include <arenite/error.hpp>
 
 #include "src/base/testing.hpp"
-#include "src/io/npy.hpp"
 
 #include <gtest/gtest.h>
 
 #include <unistd.h>
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -16,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace arenite::io {
+namespace arenite::data {
 namespace {
 
 struct NpyTest : ::testing::Test {
@@ -57,7 +58,7 @@ const std::string six = "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3
 TEST_F(NpyTest, ReadsArrays) {
   for (const int version : {1, 2, 3}) {
     put(file(six, "abcdef", version));
-    const Npy array = read_npy(path);
+    const Array array = read_npy(path);
     EXPECT_EQ(array.type, DType::uint8);
     EXPECT_EQ(array.shape, (Shape{2, 3}));
     ASSERT_EQ(array.bytes.size(), 6U);
@@ -70,6 +71,22 @@ TEST_F(NpyTest, ReadsArrays) {
   EXPECT_EQ(read_npy(path).shape, (Shape{1, 3, 1}));
   put(file("{'descr': '<i8', 'fortran_order': False, 'shape': (0, 3)}", ""));
   EXPECT_EQ(read_npy(path).shape, (Shape{0, 3}));
+}
+
+TEST_F(NpyTest, GivesColumnsOfSamplesThatStayWhereTheyAre) {
+  // As numpy.save does: elements begin at a multiple of 64 bytes.
+  std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 1), }";
+  header.resize(64 * 2 - 10 - 1, ' ');
+  header += '\n';
+  const std::array<double, 2> numbers{1.5, -2};
+  put(file(header, {reinterpret_cast<const char*>(numbers.data()), sizeof numbers}));
+  const Array array = read_npy(path);
+  const Column column = array.column("price", 0.5);
+  EXPECT_EQ(column.input, "price");
+  EXPECT_EQ(column.scale, 0.5);
+  EXPECT_EQ(static_cast<const double*>(column.data)[1], -2);
+  EXPECT_EQ(column.data, array.column("price").data);
+  check(Samples{{column}});
 }
 
 TEST_F(NpyTest, RefusesOthers) {
@@ -122,4 +139,4 @@ TEST_F(NpyTest, StandsAnyBytes) {
 }
 
 }  // namespace
-}  // namespace arenite::io
+}  // namespace arenite::data

@@ -1,4 +1,4 @@
-#include "src/io/npy.hpp"
+#include <arenite/data/array.hpp>
 
 #include <algorithm>
 #include <array>
@@ -9,10 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/file.hpp"
 #include "src/base/json.hpp"
 #include "src/base/refuse.hpp"
 
-namespace arenite::io {
+namespace arenite::data {
 namespace {
 
 constexpr std::int64_t most_bytes = std::int64_t{1} << 40;
@@ -144,11 +145,11 @@ class Header {
 
 }  // namespace
 
-Npy read_npy(const std::filesystem::path& path) {
+Array read_npy(const std::filesystem::path& path) {
   const std::string where = path.string();
-  Npy array;
-  array.file = map_file(path, "an array as numpy.save writes it", most_bytes);
-  const std::span<const std::uint8_t> bytes = array.file.bytes;
+  Array array;
+  const FileBytes file = map_file(path, "an array as numpy.save writes it", most_bytes);
+  const std::span<const std::uint8_t> bytes = file.bytes;
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   constexpr std::size_t version_at = magic.size(), length_at = version_at + 2;
   if (!text.starts_with(magic))
@@ -192,8 +193,9 @@ Npy read_npy(const std::filesystem::path& path) {
            std::to_string(wanted) + ", as its shape says", where);
   }
   array.shape = Shape(std::span(dims));
+  array.owner = file.owner;
   array.bytes = std::as_bytes(bytes.subspan(begin + length));
   return array;
 }
 
-}  // namespace arenite::io
+}  // namespace arenite::data
