@@ -234,7 +234,7 @@ class Scripts(Networks):
         script = self.put("net.arenite", SCRIPT.encode())
         self.bad("--script together with --lr; expected one of them (hint: see arenite train --help)", "train",
                  "--script", script, "--lr", "1")
-        self.bad("net.arenite: a batch of 101; expected at most 100 (hint: its inputs say so)", "train",
+        self.bad("net.arenite: a step on 101 samples; expected at most 100 (hint: its inputs say so: [N<=101, …])", "train",
                  "--dataset", "synthetic", "--script", script, "--batch", "101")
         self.bad("nothing: cannot read it: No such file or directory; expected a script", "train", "--script",
                  str(self.root / "nothing"))

@@ -232,6 +232,7 @@ TEST(Objectives, AreInTheFilesOfTheirRuns) {
     for (const bool averages : {false, true}) {
       train::TrainerOptions how = options();
       how.lanes = lanes;
+      if (lanes > 0) how.init.range = 0.1f;
       if (averages) how.optimizer.averaging = graph::Averaging{.decay = 0.9};
       train::Trainer trainer(session, price, how);
       last_of(trainer, 2, samples);
@@ -266,6 +267,36 @@ std::string refusal_of(const std::function<void()>& f) {
     return error.what();
   }
   return "taken";
+}
+
+// One that no number of the input's type is does not spoil those that are asked about later.
+TEST(Objectives, PredictWhateverWasWrongBefore) {
+  const train::Build build = [](ModelBuilder& model, std::int64_t batch) {
+    const ValueId token = model.input("token", {batch, 1}, DType::int32),
+                  target = model.input("target", {batch, 1});
+    const ValueId real =
+        model.graph().add1("map", {token}, {{"expression", std::string("yield float32($1)")}});
+    const ValueId guess = nn::dense(1)(model, real);
+    return train::Objective{.loss = nn::mse()(model, guess, target), .predictions = guess};
+  };
+  runtime::Session session({.workers = 1});
+  train::Trainer trainer(session, build, options(32));
+  std::vector<std::int64_t> tokens(32, 1);
+  const auto samples = [&](std::int64_t count) {
+    return Samples{{{"token", tokens.data(), DType::int64, {count, 1}}}};
+  };
+  const auto expected = trainer.predict(samples(10)).bytes;
+  tokens[20] = std::int64_t{1} << 40;
+  EXPECT_NE(refusal_of([&] { static_cast<void>(trainer.predict(samples(32))); }), "taken");
+  EXPECT_EQ(trainer.predict(samples(10)).bytes, expected);
+
+  const train::Build of_none = [&](ModelBuilder& model, std::int64_t batch) {
+    train::Objective made = price(model, batch);
+    made.predictions = made.metrics[0].sums;
+    return made;
+  };
+  EXPECT_EQ(refusal_of([&] { train::Trainer(session, of_none, options()); }),
+            "predictions [1] of a batch of 32; expected [32, …], a row for each sample");
 }
 
 TEST(Objectives, RefuseToPredictWhatTheyCannot) {

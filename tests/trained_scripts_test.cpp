@@ -130,6 +130,9 @@ TEST(TrainedScripts, AreRefusedWhereTheyAreNone) {
             "batches make a step");
   EXPECT_EQ(refused(with("entry predict = $7", "entry predict = $7, $6")),
             "net: an entry predict of 2 values; expected one");
+  EXPECT_EQ(refused(with("entry predict", "entry predict(mode=train)")),
+            "net: entry 'predict' with a mode, means or values that it keeps; expected predictions "
+            "and metrics of an evaluation");
   EXPECT_EQ(refused(with("ParameterTensor(scale, float32, [10], constant(1), frozen)",
                          "ConstantTensor(scale, float32, [10])")),
             "net: constant 'scale', whose bytes nobody has; expected none (hint: a parameter that "
@@ -153,7 +156,7 @@ TEST(TrainedScripts, AreRefusedWhereTheyAreNone) {
   EXPECT_EQ(testing::error_of([&] {
               train::Trainer(session, script.build, {.batch = 41, .optimizer = script.optimizer});
             }),
-            "net: a batch of 41; expected at most 40 (hint: its inputs say so)");
+            "net: a step on 41 samples; expected at most 40 (hint: its inputs say so: [N<=41, …])");
 }
 
 // One whose batches are built differently is of the program that builds them.

@@ -47,7 +47,7 @@ typedef struct arenite_trainer_options arenite_trainer_options;
 ARENITE_API arenite_status arenite_trainer_options_create(arenite_trainer_options** options,
                                                           char** message);
 /* Sets one by its name, which is the command's; what is refused changes nothing:
- *   batch       samples of a step, "1" to "1048576"; "64" unless it is set
+ *   batch       samples of a step, "1" to "1048576"; else "64", or as many as the script takes
  *   accumulate  "1" to "64" batches whose gradients a step adds up; "1" unless it is set
  *   seed        of random first values that have none of their own, and of the order of samples
  *   compute, shards, lanes, at-once  as arenite_options_set has them
@@ -66,7 +66,8 @@ ARENITE_API arenite_status arenite_trainer_create(arenite_session* session, cons
                                                   const arenite_trainer_options* options,
                                                   arenite_trainer** trainer, char** message);
 /* The network of a run in a file, with all that it keeps: `train --save` or arenite_trainer_save
- * wrote it. Its batch, seed and what decided its bits are those of the run. */
+ * wrote it. Its batch, seed and what decided its bits are those of the run. It evaluates and
+ * predicts; whoever goes on with the run calls arenite_trainer_resume, too. */
 ARENITE_API arenite_status arenite_trainer_open(arenite_session* session, const char* path,
                                                 arenite_trainer** trainer, char** message);
 /* NULL is fine. */
@@ -124,7 +125,7 @@ ARENITE_API arenite_status arenite_trainer_step(arenite_trainer* trainer,
 ARENITE_API arenite_status arenite_trainer_evaluate(arenite_trainer* trainer,
                                                     const arenite_column* samples, size_t count,
                                                     double* metrics, size_t room, char** message);
-/* Predictions of M samples, [M, …], into `bytes` bytes; samples are looked at during the call alone,
+/* Predictions of M samples, [M, …], into `bytes` bytes (as in arenite_tensor); samples are looked at during the call alone,
  * and only columns that predictions depend on. */
 ARENITE_API arenite_status arenite_trainer_predict(arenite_trainer* trainer,
                                                    const arenite_column* samples, size_t count,

@@ -106,7 +106,10 @@ constexpr std::array of_training{
         [](Training& o, auto v) { return take_parts(v, o.of_trainer.shards_at_once); }},
     Option<Training>{"batch", "a whole number of 1 to 1048576",
                      [](Training& o, auto v) {
-                       return take_number<std::int64_t>(v, 1, most_batch, o.of_trainer.batch);
+                       const bool good =
+                           take_number<std::int64_t>(v, 1, most_batch, o.of_trainer.batch);
+                       o.has_batch = o.has_batch || good;
+                       return good;
                      }},
     Option<Training>{"compute", computes,
                      [](Training& o, auto v) { return take_compute(v, o.of_trainer.compute); }},

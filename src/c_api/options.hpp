@@ -12,6 +12,7 @@ namespace arenite::c_api {
 struct TrainingOptions {
   train::TrainerOptions of_trainer;
   train::FitOptions of_fit;
+  bool has_batch = false;  ///< somebody has set it
 };
 
 /// Throw Error on a name that there is not, and on a value that it does not have.

@@ -118,6 +118,8 @@ arenite_status arenite_trainer_create(arenite_session* session, const char* scri
     arenite_trainer*& made = given(trainer, "the trainer's place");
     train::Script network = train::read_script(&given(script, "the script"));
     train::TrainerOptions chosen = options ? options->all.of_trainer : train::TrainerOptions();
+    if (options == nullptr || !options->all.has_batch)
+      chosen.batch = std::min(chosen.batch, network.most);
     chosen.optimizer = std::move(network.optimizer);
     made = new arenite_trainer{workers, train::Trainer(*workers, network.build, chosen)};
   });
@@ -130,8 +132,8 @@ arenite_status arenite_trainer_open(arenite_session* session, const char* path,
     arenite_trainer*& place = given(trainer, "the trainer's place");
     const std::string file = &given(path, "the path");
     const train::SavedRun saved = train::saved_run(file);
-    auto made = std::unique_ptr<arenite_trainer>(
-        new arenite_trainer{workers, train::Trainer(*workers, saved.build, saved.options)});
+    auto made = std::unique_ptr<arenite_trainer>(new arenite_trainer{
+        workers, train::Trainer(*workers, saved.build, train::options_on(saved, *workers))});
     made->trainer.take_states(file);
     place = made.release();
   });
@@ -211,18 +213,26 @@ arenite_status arenite_trainer_evaluate(arenite_trainer* trainer, const arenite_
 arenite_status arenite_trainer_predict(arenite_trainer* trainer, const arenite_column* samples,
                                        size_t count, void* into, int64_t bytes, char** message) {
   return with(trainer, message, [&](train::Trainer& one) {
+    const Samples asked = samples_of(samples, count);
+    if (bytes == ARENITE_UNKNOWN_BYTES) {
+      bytes =
+          one.shape_of_predictions(asked.count()).elements() * size_of(one.type_of_predictions());
+    }
     if (bytes < 0) refuse(std::to_string(bytes) + " bytes for predictions", "0 or more");
     if (into == nullptr && bytes > 0) refuse("null for the predictions' place", "a pointer");
-    one.predict(samples_of(samples, count),
-                {static_cast<std::byte*>(into), static_cast<std::size_t>(bytes)});
+    one.predict(asked, {static_cast<std::byte*>(into), static_cast<std::size_t>(bytes)});
   });
 }
 
 int64_t arenite_trainer_steps(const arenite_trainer* trainer) {
-  return trainer == nullptr ? 0 : trainer->trainer.steps();
+  if (trainer == nullptr) return 0;
+  const std::lock_guard lock(trainer->one_at_a_time);
+  return trainer->trainer.steps();
 }
 int arenite_trainer_epochs(const arenite_trainer* trainer) {
-  return trainer == nullptr ? 0 : trainer->trainer.epochs();
+  if (trainer == nullptr) return 0;
+  const std::lock_guard lock(trainer->one_at_a_time);
+  return trainer->trainer.epochs();
 }
 
 size_t arenite_trainer_state_count(const arenite_trainer* trainer) {

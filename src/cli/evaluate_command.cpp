@@ -173,6 +173,7 @@ int run_evaluate(const EvaluateArguments& a) {
           .where = a.network.file});
   }
   const data::ImageData data = data::find(dataset, a.data);
+  network.take_names(data.class_names);
   data::Split split = a.images == "test" ? data.test : data.train;
   if (a.limit > 0) split = split.first(a.limit);
   const Evaluated found = evaluated(network, samples_for(network.inputs(), split, a.images), a.top);

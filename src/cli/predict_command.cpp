@@ -31,7 +31,11 @@ class Printer {
   Printer(SavedNetwork& network, const PredictArguments& arguments)
       : network_(network), classes_(network.classes()), json_(arguments.json) {
     top_ = arguments.top > 0 ? arguments.top : most_shown;
-    if (classes_ > 0 && arguments.top > classes_) {
+    if (classes_ == 0 && arguments.top > 0) {
+      fail({.found = "--top for a network whose predictions are no scores of classes",
+            .expected = "no such option"});
+    }
+    if (arguments.top > classes_) {
       fail({.found = fmt::format("--top {}", arguments.top),
             .expected = fmt::format("at most the {} classes of the network", classes_)});
     }

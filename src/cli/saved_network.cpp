@@ -53,7 +53,7 @@ SavedNetwork::SavedNetwork(const SavedNetworkArguments& arguments)
     : file_(arguments.file),
       run_(train::saved_run(file_)),
       session_({.workers = arguments.workers, .device = arguments.device}),
-      trainer_(session_, run_.build, run_.options),
+      trainer_(session_, run_.build, train::options_on(run_, session_)),
       inputs_(trainer_.inputs()) {
   trainer_.take_states(file_);
   if (const std::string text = said(classes_name); !text.empty()) {
@@ -78,12 +78,16 @@ std::string SavedNetwork::name_of(std::int64_t label) const {
   return at < names_.size() ? names_[at] : std::to_string(label);
 }
 
+void SavedNetwork::take_names(const std::vector<std::string>& names) {
+  if (names_.empty()) names_ = names;
+}
+
 std::int64_t SavedNetwork::classes() const {
-  if (!trainer_.has_predictions()) return 0;
+  if (!trainer_.has_predictions() || names_.size() < 2) return 0;
   const Shape shape = trainer_.shape_of_predictions(1);
   const DType type = trainer_.type_of_predictions();
   const bool are_scores =
-      (type == DType::float32 || type == DType::float64) && shape.rank() == 2 && shape[1] > 1;
+      (type == DType::float32 || type == DType::float64) && shape == Shape{1, std::ssize(names_)};
   return are_scores ? shape[1] : 0;
 }
 

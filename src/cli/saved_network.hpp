@@ -47,8 +47,9 @@ class SavedNetwork {
   std::string model() const { return said("model"); }
   /// "Sneaker"; its number where nobody has said.
   std::string name_of(std::int64_t label) const;
-  /// How many scores predictions are of, where they are that: of several classes, in real numbers;
-  /// else 0.
+  /// Where the run names no classes, these are.
+  void take_names(const std::vector<std::string>& names);
+  /// How many classes predictions are scores of: as many as are named, in real numbers; else 0.
   std::int64_t classes() const;
 
  private:

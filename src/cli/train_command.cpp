@@ -180,12 +180,12 @@ Subject subject_of(const TrainArguments& a) {
 
 /// The first images, and those behind them that epochs are tested on.
 std::pair<data::Split, data::Split> with_validation(const data::Split& all, float share) {
-  const auto wanted = std::llround(static_cast<double>(share) * static_cast<double>(all.count));
-  const std::int64_t kept = std::clamp<std::int64_t>(wanted, 1, all.count - 1);
   if (all.count < 2) {
     fail({.found = fmt::format("--validation {} of {} image", as_written(share), all.count),
           .expected = "2 images or more"});
   }
+  const auto wanted = std::llround(static_cast<double>(share) * static_cast<double>(all.count));
+  const std::int64_t kept = std::clamp<std::int64_t>(wanted, 1, all.count - 1);
   data::Split behind = all;
   behind.count = kept;
   behind.images = all.images.last(static_cast<std::size_t>(kept * all.image_bytes()));

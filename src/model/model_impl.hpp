@@ -75,6 +75,7 @@ struct Model::Impl {
   template <class F>
   void for_each_kept(const F& f);
   void for_each_persistent(const std::function<void(const plan::Placement&)>& f);
+  bool keeps(graph::StorageClass cls, std::string_view name);
   bool draws_on_devices(std::int64_t bytes) const;
   void bind_constants(runtime::ProgramSpec& spec) const;
   Sized& at(const graph::SizeValues& sizes);

@@ -159,6 +159,18 @@ void Model::Impl::for_each_persistent(const std::function<void(const plan::Place
   });
 }
 
+/// Some program that stays has the state. Allocates nothing.
+bool Model::Impl::keeps(StorageClass cls, std::string_view name) {
+  bool found = false;
+  for_each_kept([&](const runtime::Program* program) {
+    const auto& places = program->spec().plan.placements;
+    found = found || std::ranges::any_of(places, [&](const plan::Placement& place) {
+              return place.cls == cls && place.name == name;
+            });
+  });
+  return found;
+}
+
 /// States stay what they are; programs of smaller sizes are dropped, and there are `more`. What
 /// there was is freed first, for both might be more than the memory that there is, and made again
 /// where memory is refused.

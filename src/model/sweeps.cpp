@@ -25,7 +25,7 @@ graph::Sweep sweep_of(const Swept& swept, bool on_devices) {
         {column.input, in_set(swept.name, column.input), column.type, column.scale});
   }
   if (on_devices) sweep.first = in_set(swept.name, "first");
-  if (swept.rows) sweep.rows = in_set(swept.name, "");
+  if (swept.rows) sweep.rows = in_set(swept.name, "rows");
   return sweep;
 }
 
@@ -169,12 +169,7 @@ const Swept* Sweeps::first(std::string_view entry) const noexcept {
 }
 
 std::span<const std::byte> Sweeps::rows_of(const Swept& swept) {
-  const std::string prefix = in_set(swept.name, "");
-  for (const plan::Placement& place : swept.whole->spec().plan.placements) {
-    if (place.cls == graph::StorageClass::buffer && place.name.starts_with(prefix))
-      return impl_.set->state<std::byte>(place.cls, place.name);
-  }
-  return {};
+  return impl_.set->state<std::byte>(graph::StorageClass::buffer, in_set(swept.name, "rows"));
 }
 
 const compile::Compiled& Sweeps::preview() const noexcept { return *impl_.preview; }
@@ -188,11 +183,7 @@ compile::Report Sweeps::report(const Swept* swept) const {
 runtime::ProgramSet* Sweeps::set() const noexcept { return impl_.set.get(); }
 
 bool Sweeps::has_state(graph::StorageClass cls, std::string_view name) const noexcept {
-  bool found = false;
-  impl_.for_each_persistent([&](const plan::Placement& place) {
-    found = found || (place.cls == cls && place.name == name);
-  });
-  return found;
+  return impl_.keeps(cls, name);
 }
 
 }  // namespace arenite

@@ -23,6 +23,10 @@ std::int64_t classes_of(const Predictions& scores) {
     refuse("predictions " + std::string(to_string(scores.type)) + " " + to_string(scores.shape),
            "scores of classes, real numbers [M, classes]");
   }
+  if (std::ssize(scores.bytes) != scores.shape.elements() * size_of(scores.type)) {
+    refuse(std::to_string(scores.bytes.size()) + " bytes of predictions " + to_string(scores.shape),
+           std::to_string(scores.shape.elements() * size_of(scores.type)));
+  }
   return scores.shape[1];
 }
 
@@ -41,6 +45,7 @@ std::vector<std::int64_t> labels_of(const Column& labels, const Predictions& sco
     all.assign(first, first + labels.shape.elements());
   };
   const std::int64_t count = scores.shape[0], classes = scores.shape[1];
+  check(Samples{{labels}});
   if (labels.shape != Shape{count}) {
     refuse("labels " + to_string(labels.shape), "[" + std::to_string(count) + "], one a sample");
   }
@@ -159,12 +164,17 @@ std::vector<Guess> guesses(const Predictions& scores, std::int64_t k) {
     sort_classes(of_sample, order, k);
     const bool shares = are_shares(of_sample);
     const double most = rank(of_sample[static_cast<std::size_t>(order[0])]);
+    // Those that are as infinite as the highest share it all.
+    const auto part = [&](double score) {
+      if (std::isnan(score)) return 0.0;
+      return score == most ? 1.0 : std::exp(score - most);
+    };
     double sum = 0;
-    for (const double score : of_sample) sum += std::isnan(score) ? 0 : std::exp(score - most);
+    for (const double score : of_sample) sum += part(score);
     for (std::int64_t i = 0; i < k; ++i) {
       const std::int64_t label = order[static_cast<std::size_t>(i)];
       const double score = of_sample[static_cast<std::size_t>(label)];
-      all.push_back({label, shares ? score : std::isnan(score) ? 0 : std::exp(score - most) / sum});
+      all.push_back({label, shares ? score : sum > 0 ? part(score) / sum : 0});
     }
   });
   return all;

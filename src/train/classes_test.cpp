@@ -68,6 +68,12 @@ TEST(Classes, HaveSharesOfOne) {
   ASSERT_EQ(of_shares.size(), 2U);
   EXPECT_EQ(of_shares[0].share, 0.5);
   EXPECT_EQ(of_shares[1].label, 0);
+  constexpr float infinite = std::numeric_limits<float>::infinity();
+  for (const float most : {infinite, -infinite}) {
+    const std::vector<Guess> found = guesses(scores(std::vector{most, nan, most, -infinite}, 4), 4);
+    for (const Guess& guess : found) EXPECT_TRUE(guess.share >= 0 && guess.share <= 1);
+    EXPECT_EQ(found[0].share, most > 0 ? 0.5 : 1.0 / 3);
+  }
   const std::vector<Guess> of_huge = guesses(scores(std::vector{1e300, nan + 0.0, 1e300}, 3), 3);
   EXPECT_EQ(of_huge[0].share, 0.5);
   EXPECT_EQ(of_huge[2].label, 1);
@@ -83,6 +89,11 @@ TEST(Classes, RefuseWhatIsNone) {
                static_cast<void>(confusion(two, labels(reals))));
   EXPECT_ERROR("labels [5]; expected [2], one a sample",
                static_cast<void>(top_k(two, labels(right), 1)));
+  Predictions cut = two;
+  cut.bytes.pop_back();
+  EXPECT_ERROR("23 bytes of predictions [2, 3]; expected 24", static_cast<void>(guesses(cut, 1)));
+  EXPECT_ERROR("null for the bytes of column 'labels'; expected 16 bytes",
+               static_cast<void>(confusion(two, {"labels", nullptr, DType::int64, {2}})));
   EXPECT_ERROR("4 of the classes; expected 1 to 3", static_cast<void>(guesses(two, 4)));
   EXPECT_ERROR("predictions int64 [2, 1]; expected scores of classes, real numbers [M, classes]",
                static_cast<void>(guesses(scores(std::vector<std::int64_t>{1, 2}, 1), 1)));

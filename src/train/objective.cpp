@@ -144,10 +144,16 @@ Network network_of(const Build& build, const optim::Optimizer& optimizer,
   }
   for (const ValueId id : graph.declared(StorageClass::input))
     graph::name_size(graph, id, 0, batch_size);
-  if (objective.predictions)
+  if (objective.predictions) {
+    const Shape& shape = graph[objective.predictions].shape;
+    if (shape.rank() == 0 || shape[0] != options.batch || shape.elements() == 0) {
+      refuse("predictions " + to_string(shape) + " of a batch of " + std::to_string(options.batch),
+             "[" + std::to_string(options.batch) + ", …], a row for each sample");
+    }
     graph.entries.push_back({.name = "predict",
                              .outputs = {objective.predictions},
                              .averaged = optimizer.averaging.has_value()});
+  }
   graph.training = graph::Training{optimizer, objective.loss, graph.trainable()};
   return network;
 }

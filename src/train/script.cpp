@@ -77,10 +77,21 @@ bool is_metric(const Graph& graph, const graph::Entry& entry) {
          std::ranges::all_of(entry.outputs, [&](ValueId id) { return is_sum(graph, id); });
 }
 
-void check_predict(const Graph& graph, const std::string& where) {
-  const auto found = std::ranges::find(graph.entries, "predict", &graph::Entry::name);
-  if (found == graph.entries.end() || found->outputs.size() == 1) return;
-  refuse("an entry predict of " + std::to_string(found->outputs.size()) + " values", "one", where);
+/// Whoever trains runs them as evaluations, and by the means that training keeps where it does.
+void check_entries(const Graph& graph, const std::string& where) {
+  for (const graph::Entry& entry : graph.entries) {
+    const bool predicts = entry.name == "predict";
+    if (predicts && entry.outputs.size() != 1) {
+      refuse("an entry predict of " + std::to_string(entry.outputs.size()) + " values", "one",
+             where);
+    }
+    if (!predicts && !is_metric(graph, entry)) continue;
+    const bool averages = predicts && graph.training->averaging.has_value();
+    if (entry.mode == graph::Mode::evaluate && entry.keeps.empty() && (!entry.averaged || averages))
+      continue;
+    refuse("entry '" + entry.name + "' with a mode, means or values that it keeps",
+           "predictions and metrics of an evaluation", where);
+  }
 }
 
 /// All of `graph` among what the builder has.
@@ -114,15 +125,15 @@ Script read_script(std::string_view text, std::string_view filename) {
   const std::string where(filename);
   Graph graph = graph::parse(text, operators(), filename);
   check_script(graph, where);
-  check_predict(graph, where);
+  check_entries(graph, where);
   const graph::RunTimeSize batch = batch_of(graph, where);
   rename(graph, batch.name);
   Script script{.build = {}, .optimizer = *graph.training, .most = batch.bound};
   script.build = [graph = std::make_shared<const Graph>(std::move(graph)), most = batch.bound,
                   where](nn::ModelBuilder& model, std::int64_t samples) {
     if (samples > most) {
-      refuse("a batch of " + std::to_string(samples), "at most " + std::to_string(most), where,
-             "its inputs say so");
+      refuse("a step on " + std::to_string(samples) + " samples", "at most " + std::to_string(most),
+             where, "its inputs say so: [N<=" + std::to_string(samples) + ", …]");
     }
     return appended(graph::at_bounds(*graph, {{batch_size, samples}}), model);
   };

@@ -161,13 +161,17 @@ void Trainer::Impl::prepare(const Samples* train, const Samples* test) {
   const bool new_train = train && !sweeps.find("train", *train),
              new_test = test && !sweeps.find(evaluation(), *test);
   if (!new_train && !new_test) return;  // and allocate nothing: epochs come here
-  if (going && going->profiles)
-    refuse("new samples while a profile is under way", "them before, or behind it");
+  refuse_while_profiled();
   std::vector<Sweeps::Wanted> wanted;
   if (new_train) wanted.push_back({"train", *train});
   if (new_test) wanted.push_back({evaluation(), *test});
   sweeps.prepare(wanted);
   restore(saved);
+}
+
+void Trainer::Impl::refuse_while_profiled() const {
+  if (going && going->profiles)
+    refuse("new samples while a profile is under way", "them before, or behind it");
 }
 
 Trainer::Trainer(runtime::Session& session, nn::Layer model, Shape image, TrainerOptions options)

@@ -15,7 +15,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <exception>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -63,8 +65,8 @@ const io::NamedTensor& tensor_of(const StatePort& port, const io::TensorFile& fi
   return *tensor;
 }
 
-// The name of the cut that was asked for, in a file's metadata.
-constexpr const char* cut_name = "arenite.cut";
+// The name of what was asked of the compiler, in a file's metadata.
+constexpr const char* asked_name = "arenite.asked";
 
 const std::string& fact(const Facts& facts, const char* name, const std::string& where) {
   const auto found = std::ranges::find(facts, name, &Facts::value_type::first);
@@ -150,18 +152,17 @@ void Trainer::Impl::begin(const Epochs& begun) {
 
 const std::string& Trainer::Impl::script() {
   if (as_script) return *as_script;
-  const auto is_open = [&] {
-    const std::int64_t fewer = options.batch - 1;
-    if (fewer == 0) return true;
+  const auto is_at = [&](std::int64_t fewer) {
     try {
       const Network other =
           network_of(build, options.optimizer, network_options(options, fewer, true));
       return graph::equal(graph::at_bounds(network.graph, {{batch_size, fewer}}), other.graph);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       return false;  // a network of this batch alone
     }
   };
-  return as_script.emplace(is_open() ? script_of(network) : std::string());
+  const bool is_open = options.batch == 1 || (is_at(options.batch - 1) && is_at(1));
+  return as_script.emplace(is_open ? script_of(network) : std::string());
 }
 
 void Trainer::save(const std::filesystem::path& path, const SavedWords& said) {
@@ -180,8 +181,13 @@ void Trainer::save(const std::filesystem::path& path, const SavedWords& said) {
   }
   io::Metadata metadata = metadata_of(checkpoint);
   if (!self.script().empty()) metadata.emplace_back(script_name, self.script());
-  metadata.emplace_back(
-      cut_name, Json({{"shards", self.options.shards}, {"lanes", self.options.lanes}}).dump());
+  const TrainerOptions& asked = self.options;
+  metadata.emplace_back(asked_name,
+                        Json({{"shards", asked.shards},
+                              {"lanes", asked.lanes},
+                              {"fuse", asked.fuse},
+                              {"range", asked.init.range ? Json(*asked.init.range) : Json()}})
+                            .dump());
   std::ranges::copy(said, std::back_inserter(metadata));
   io::save_tensors(path, tensors, metadata);
 }
@@ -223,6 +229,10 @@ void Trainer::take_states(const std::filesystem::path& path) {
   const RunPlace place = checkpoint_of(file, path.string()).place;
   self.take(self.states_of(file, path.string()));
   self.place = {.steps = place.steps, .drawn = place.drawn, .epochs = place.epochs};
+  // It is no longer the run that was resumed, or begun.
+  self.continues.reset();
+  self.epochs.reset();
+  self.of_epochs.clear();
 }
 
 void Trainer::Impl::take(State taken) {
@@ -263,6 +273,15 @@ std::span<const std::byte> Trainer::Impl::state_of(StorageClass cls, const std::
          "a call of prepare, begin, fit or evaluate first");
 }
 
+TrainerOptions options_on(const SavedRun& run, const runtime::Session& session) {
+  TrainerOptions options = run.options;
+  const bool uses_cpu = std::ranges::any_of(
+      session.spaces(), [](const Space& space) { return space.device == DeviceKind::cpu; });
+  if (uses_cpu && options.compute == runtime::Compute::tfloat32)
+    options.compute = runtime::Compute::float32;
+  return options;
+}
+
 SavedRun saved_run(const std::filesystem::path& path) {
   const std::string where = path.string();
   const io::TensorFile file(path);
@@ -273,24 +292,29 @@ SavedRun saved_run(const std::filesystem::path& path) {
            "the program that trained it can go on with it");
   }
   Script script = read_script(*text, where);
-  const std::string* const asked = file.said(cut_name);
-  const Json cut = plan::parse_document(asked ? *asked : "{}", where, 1, "how a batch is cut");
-  const plan::Field of_cut(cut, cut_name, where);
+  const std::string* const asked = file.said(asked_name);
+  const Json json =
+      plan::parse_document(asked ? *asked : "{}", where, 1, "what was asked of the compiler");
+  const plan::Field said(json, asked_name, where);
+  std::optional<float> range;
+  if (const Json& given = said["range"].value(); given.is_number())
+    range = static_cast<float>(given.number());
   constexpr std::int64_t most_lanes = 64;
   const std::string seed = fact(checkpoint.identity, "seed", where),
                     products = fact(checkpoint.numerics, "products", where);
   SavedRun run{.build = std::move(script.build),
                .options = {.batch = script.most,
                            .optimizer = std::move(script.optimizer),
-                           .init = {.seed = seed_of(seed, where)},
-                           .shards = static_cast<int>(of_cut["shards"].integer(0, most_lanes)),
-                           .lanes = static_cast<int>(of_cut["lanes"].integer(0, most_lanes)),
+                           .init = {.seed = seed_of(seed, where), .range = range},
+                           .shards = static_cast<int>(said["shards"].integer(0, most_lanes)),
+                           .lanes = static_cast<int>(said["lanes"].integer(0, most_lanes)),
+                           .fuse = said["fuse"].boolean(),
                            .compute = compute_of(products, where)},
                .epochs = checkpoint.place.epochs,
                .steps = checkpoint.place.steps,
                .said = {}};
-  for (const auto& [name, said] : file.metadata()) {
-    if (!name.starts_with("arenite.")) run.said.emplace_back(name, said);
+  for (const auto& [name, text_of] : file.metadata()) {
+    if (!name.starts_with("arenite.")) run.said.emplace_back(name, text_of);
   }
   return run;
 }

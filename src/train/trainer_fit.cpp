@@ -217,9 +217,9 @@ Event Trainer::Impl::advance(const Limits& limits, const std::function<void()>& 
     place.begin_epoch();
     throw;
   }
-  if (stepped) stepped();
   const bool whole = place.done == count;
   const Metrics now = metrics(place.done, place.seconds);
+  if (stepped) stepped();  // which may evaluate
   Event event{.kind = Event::Kind::progress,
               .progress = {.epoch = going->epoch,
                            .epochs = going->epochs,

@@ -96,6 +96,7 @@ struct Trainer::Impl {
   const Samples& samples_of(const data::Split& split, bool training);
   /// Null: none.
   const Samples* samples_to_validate(const Validation& given);
+  void refuse_while_profiled() const;
   /// That a whole batch is there.
   void check_training(const Samples& samples);
   /// All that is needed exists afterwards, or nothing has changed.

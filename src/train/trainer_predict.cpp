@@ -82,6 +82,7 @@ Trainer::Impl::Stretch& Trainer::Impl::stretch_of(std::string_view entry,
     own.data = bytes.data();
     own.shape = own.shape.with(0, rows);
   }
+  refuse_while_profiled();
   sweeps.prepare({{made.entry, made.samples, true, predicts}});
   restore(saved);
   return stretches.emplace_back(std::move(made));
@@ -89,13 +90,14 @@ Trainer::Impl::Stretch& Trainer::Impl::stretch_of(std::string_view entry,
 
 namespace {
 
-/// Rows from `first` on, to the beginning.
+/// Rows from `first` on, to row `at` and those behind it.
 void copy_rows(const std::vector<const Column*>& columns, std::int64_t first, std::int64_t rows,
-               std::vector<std::vector<std::byte>>& to) {
+               std::int64_t at, std::vector<std::vector<std::byte>>& to) {
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const std::int64_t bytes = row_bytes(*columns[i]);
     if (rows * bytes == 0) continue;
-    std::memcpy(to[i].data(), static_cast<const std::byte*>(columns[i]->data) + first * bytes,
+    std::memcpy(to[i].data() + at * bytes,
+                static_cast<const std::byte*>(columns[i]->data) + first * bytes,
                 static_cast<std::size_t>(rows * bytes));
   }
 }
@@ -112,7 +114,7 @@ Metrics Trainer::Impl::step(const Samples& batch) {
   if (running) refuse("a step in the middle of a sweep", "one behind the other");
   Stretch& stretch = stretch_of("train", columns, rows);
   Swept& of = *sweeps.find("train", stretch.samples);
-  copy_rows(columns, 0, rows, stretch.bytes);
+  copy_rows(columns, 0, rows, 0, stretch.bytes);
   for (std::size_t i = 0; i < network.graph.outputs.size(); ++i) std::ranges::fill(sums(i), 0.0);
   const Timer timer;
   std::int64_t done = 0;
@@ -135,15 +137,18 @@ void Trainer::Impl::predict(const Samples& samples, std::span<std::byte> into) {
   if (running) refuse("predictions in the middle of a sweep", "one behind the other");
   Stretch& stretch = stretch_of(predict_entry, columns, 0);
   Swept& of = *sweeps.find(predict_entry, stretch.samples);
-  if (options.optimizer.averaging && has_no_means())
+  if (of.whole != nullptr && options.optimizer.averaging && has_no_means())
     compile::begin_averages(*sweeps.set(), of.whole->spec().graph);
   const std::int64_t most = stretch.samples.count();
   for (std::int64_t first = 0; first < count; first += most) {
     const std::int64_t rows = std::min(most, count - first);
-    copy_rows(columns, first, rows, stretch.bytes);
-    // What is left of the last batch are rows of a stretch before, or zeros.
+    copy_rows(columns, first, rows, 0, stretch.bytes);
+    // The last batch is filled up with the last sample, which nothing can be wrong with.
+    const std::int64_t whole = (rows + of.batch - 1) / of.batch * of.batch;
+    for (std::int64_t row = rows; row < whole; ++row)
+      copy_rows(columns, first + rows - 1, 1, row, stretch.bytes);
     std::int64_t done = 0;
-    run(of, done, {.steps = static_cast<long>((rows + of.batch - 1) / of.batch)});
+    run(of, done, {.steps = static_cast<long>(whole / of.batch)});
     std::ranges::copy(sweeps.rows_of(of).first(one * static_cast<std::size_t>(rows)),
                       into.begin() + first * static_cast<std::int64_t>(one));
   }

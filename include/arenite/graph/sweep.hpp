@@ -31,8 +31,8 @@ struct Sweep {
   /// Name of the constant int64 [1] that is 0: devices draw by themselves, from data in their
   /// memory, and are sent which samples. Empty: a CPU worker draws, and what is drawn is copied.
   std::string first = {};
-  /// What names of buffers [samples, …] begin with that keep outputs [N, …], a row a sample, in the
-  /// order in which they are drawn. Empty: outputs are added up.
+  /// Name of a buffer [samples, …] that keeps the only output [N, …], a row a sample, in the order
+  /// in which they are drawn. Empty: outputs are added up.
   std::string rows = {};
 };
 

@@ -1,7 +1,7 @@
 // Runs in files: a network that was trained, without the program that built it.
 //
 //   const train::SavedRun run = train::saved_run("run.st");
-//   train::Trainer trainer(session, run.build, run.options);
+//   train::Trainer trainer(session, run.build, options_on(run, session));
 //   trainer.take_states("run.st");
 //   trainer.predict(samples);
 #pragma once
@@ -15,7 +15,7 @@ namespace arenite::train {
 
 struct SavedRun {
   Build build;
-  TrainerOptions options;  ///< its batch, optimizer, seed, and what decided its bits
+  TrainerOptions options;  ///< its batch, optimizer, first values, cut, fusion and products
   int epochs = 0;          ///< done
   long steps = 0;
   SavedWords said;  ///< what Trainer::save was given beside it
@@ -25,5 +25,9 @@ struct SavedRun {
 /// and on a network whose batch is not open: one that another number of samples would build
 /// otherwise, in more than this number.
 SavedRun saved_run(const std::filesystem::path& path);
+
+/// Its options where that can be trained: products in tfloat32, which processors have not, are in
+/// float32 there, and so have other bits.
+TrainerOptions options_on(const SavedRun& run, const runtime::Session& session);
 
 }  // namespace arenite::train

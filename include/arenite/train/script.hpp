@@ -24,7 +24,7 @@ namespace arenite::train {
 struct Script {
   Build build;
   optim::Optimizer optimizer;  ///< of its train statement
-  std::int64_t most = 0;       ///< samples of a batch
+  std::int64_t most = 0;       ///< samples of a step: of all batches that it adds up
 };
 
 /// Throws Error on whatever is wrong with the script, on one that does not train, on inputs without

@@ -268,10 +268,11 @@ class Trainer {
   Metrics evaluate(const Samples& test);
 
   /// The objective's predictions of any number of samples, by the parameters as `evaluate`, in
-  /// whole batches. Only the columns that predictions depend on are looked at, during the call
-  /// alone; others need not be there. The first call for columns of some types takes room for a
-  /// stretch of samples; later ones allocate nothing but what they return. Throws Error as
-  /// `evaluate`, and where the objective has none.
+  /// whole batches: the last one is filled up with its last sample. Only the columns that
+  /// predictions depend on are looked at, during the call alone; others need not be there. The
+  /// first call for columns of some types, shapes and scales builds a program and takes room for a
+  /// stretch of samples, which stay; later ones allocate nothing but what they return. Throws Error
+  /// as `evaluate`, and where the objective has none.
   Predictions predict(const Samples& samples);
   /// The same into a caller's bytes, as many as `shape_of_predictions` has. Allocates nothing.
   void predict(const Samples& samples, std::span<std::byte> into);

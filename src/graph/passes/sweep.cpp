@@ -113,8 +113,12 @@ class Sweeper {
         refuse("rows of output '" + name + "' " + to_string(shape),
                "[" + std::to_string(batch_) + ", …], one for each sample");
       }
-      const ValueId all = builder_.declare(sweep_.rows + name, type, shape.with(0, sweep_.samples),
-                                           StorageClass::buffer);
+      if (target_.find(StorageClass::buffer, sweep_.rows) || target_.outputs.size() > 1) {
+        refuse("a buffer '" + sweep_.rows + "' that is there already",
+               "another name, and one output whose rows are kept");
+      }
+      const ValueId all =
+          builder_.declare(sweep_.rows, type, shape.with(0, sweep_.samples), StorageClass::buffer);
       builder_.add("replace_slice", {all, output, cursor_});
     }
     target_.outputs.clear();
