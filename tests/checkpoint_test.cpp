@@ -206,8 +206,9 @@ TEST_F(CheckpointTest, EndsWithoutPatience) {
 
 TEST_F(CheckpointTest, AnotherRunIsRefusedWithWhatDiffers) {
   Network network(with(optim::sgd({.lr = 0.5f})), "mlp");
-  EXPECT_EQ(error_of([&] { network.trainer.save(file()); }),
-            file().string() + ": a run to save that has not begun; expected a call of fit or step first");
+  EXPECT_EQ(
+      error_of([&] { network.trainer.save(file()); }),
+      file().string() + ": a run to save that has not begun; expected a call of fit or step first");
   network.trainer.fit(drawn().train, {.epochs = 1});
   network.trainer.save(file());
   const std::string hint =
