@@ -1,6 +1,7 @@
 // Arguments of `arenite`, cut from the bytes at each line break: a message, or values in the ranges
 // that --help names, each read as what its text says.
 #include "src/cli/command_line.hpp"
+#include "src/cli/commands.hpp"
 #include "src/cli/plan_arguments.hpp"
 #include "src/cli/plan_input.hpp"
 #include "src/cli/train_arguments.hpp"
@@ -39,12 +40,15 @@ void check_cut(const cli::CutArguments& cut) {
     require(number >= 0 && number <= 64, "--shards, --lanes, --at-once");
 }
 
+template <class T>
+bool within(T value, std::int64_t least, std::int64_t most) {
+  return value >= least && value <= most;
+}
+
 void check_ranges(const cli::TrainArguments& a) {
-  const auto within = [](auto value, auto least, auto most) {
-    return value >= least && value <= most;
-  };
   require(within(a.epochs, 0, 1000000), "--epochs");
-  require(within(a.batch, 1, 1 << 20), "--batch");
+  require(within(a.batch, 0, 1 << 20), "--batch");  // 0: not given
+  require(!a.validation || (*a.validation > 0 && *a.validation < 1), "--validation");
   const auto is_sound = [](auto number) { return std::isfinite(number) && number >= 0; };
   require(!a.lr || is_sound(*a.lr), "--lr");
   for (const auto& [name, number] : a.numbers)
@@ -108,6 +112,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   cli::add_train_options(app, read);
   cli::PlanArguments read_plan;
   const cli::Command* plan = cli::add_plan_options(app, read_plan);
+  cli::EvaluateArguments read_evaluate;
+  const cli::Command* evaluate = cli::add_evaluate_options(app, read_evaluate);
+  cli::PredictArguments read_predict;
+  const cli::Command* predict = cli::add_predict_options(app, read_predict);
   const cli::Asked asked =
       cli::read_command_line(app, static_cast<int>(pointers.size()), pointers.data());
   if (asked.command == nullptr) {
@@ -118,11 +126,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   check_ranges(read);
   check_ranges(read_plan);
+  require(read_evaluate.limit >= 0 && within(read_evaluate.top, 1, 1000000), "evaluate");
+  require(within(read_predict.top, 0, 1000000), "predict");
   if (asked.command == plan) {
     require(!read_plan.input.empty(), "INPUT");
     check_model(read_plan.input);
     check_digits(arguments, "--capacity",
                  static_cast<std::uint64_t>(read_plan.capacity.value_or(0)));
+    return 0;
+  }
+  if (asked.command == evaluate) {
+    require(!read_evaluate.network.file.empty(), "FILE");
+    check_digits(arguments, "--limit", static_cast<std::uint64_t>(read_evaluate.limit));
+    return 0;
+  }
+  if (asked.command == predict) {
+    require(!read_predict.images.empty(), "IMAGE");
     return 0;
   }
   check_digits(arguments, "--epochs", static_cast<std::uint64_t>(read.epochs));
