@@ -107,7 +107,8 @@ Trainer::Impl::Impl(runtime::Session& session, Build b, std::optional<Shape> i, 
       options(accumulated(std::move(o))),
       network(network_of(build, options.optimizer, network_options(options, options.batch, true))),
       model(opened(session, build, network, options)),
-      sweeps(model) {
+      sweeps(model),
+      rate(static_cast<float>(options.optimizer.learning_rate)) {
   std::vector<std::string> names;
   for (const OutputMetric& metric : network.metrics) names.push_back(metric.name);
   for (const graph::ValueId id : network.graph.outputs)
@@ -325,25 +326,15 @@ void Trainer::set_state(std::string_view name, std::span<const std::byte> bytes)
 void Trainer::Impl::set(graph::StorageClass cls, const std::string& name,
                         std::span<const std::byte> bytes) {
   if (running) refuse("a state set in the middle of a sweep", "calls between them");
-  saved[{cls, name}].assign(bytes.begin(), bytes.end());
-  restore(saved);
+  State one;
+  one[{cls, name}].assign(bytes.begin(), bytes.end());
+  put(std::move(one));
 }
 
-float Trainer::Impl::learning_rate() {
-  constexpr auto cls = graph::StorageClass::buffer;
-  const bool is_known = sweeps.has_state(cls, graph::learning_rate_name) ||
-                        saved.contains({cls, graph::learning_rate_name});
-  if (!is_known) return static_cast<float>(options.optimizer.learning_rate);
-  float rate = 0;
-  std::memcpy(&rate, state_of(cls, graph::learning_rate_name).data(), sizeof rate);
-  return rate;
-}
-
-float Trainer::learning_rate() { return impl_->learning_rate(); }
+float Trainer::learning_rate() { return impl_->rate; }
 
 void Trainer::set_learning_rate(float learning_rate) {
   graph::check_learning_rate(learning_rate);
-  impl_->options.optimizer.learning_rate = learning_rate;
   impl_->set(graph::StorageClass::buffer, graph::learning_rate_name,
              std::as_bytes(std::span(&learning_rate, 1)));
 }

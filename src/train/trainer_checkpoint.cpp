@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <iterator>
 #include <optional>
@@ -238,8 +239,15 @@ void Trainer::take_states(const std::filesystem::path& path) {
 void Trainer::Impl::take(State taken) {
   if (running || fitting || going)
     refuse("weights taken in the middle of a fit", "calls between them");
-  restore(taken);
-  for (auto& [key, bytes] : taken) saved[key] = std::move(bytes);
+  put(std::move(taken));
+}
+
+void Trainer::Impl::put(State given) {
+  const auto known = given.find({StorageClass::buffer, graph::learning_rate_name});
+  if (known != given.end() && known->second.size() == sizeof rate)
+    std::memcpy(&rate, known->second.data(), sizeof rate);
+  restore(given);
+  for (auto& [key, bytes] : given) saved[key] = std::move(bytes);  // what no program has yet
 }
 
 void Trainer::Impl::restore(State& state) {

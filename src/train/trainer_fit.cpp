@@ -130,9 +130,8 @@ bool Trainer::Impl::is_best(const Metrics& validation) {
 
 void Trainer::Impl::lower_rate(const Plateau& plateau) {
   if (plateau.patience == 0 || place.since == 0 || place.since % plateau.patience != 0) return;
-  const float rate = learning_rate(), lower = std::max(rate * plateau.factor, plateau.least);
+  const float lower = std::max(rate * plateau.factor, plateau.least);
   if (!(lower < rate)) return;
-  options.optimizer.learning_rate = lower;
   set(graph::StorageClass::buffer, graph::learning_rate_name, std::as_bytes(std::span(&lower, 1)));
 }
 
@@ -241,7 +240,7 @@ Event Trainer::Impl::advance(const Limits& limits, const std::function<void()>& 
   }
   if (going->validation) event.report.validation = evaluate(*going->validation);
   event.report.best = event.report.validation && whole && is_best(*event.report.validation);
-  event.report.learning_rate = learning_rate();
+  event.report.learning_rate = rate;
   if (event.report.validation && whole) lower_rate(going->plateau);
   return event;
 }

@@ -71,6 +71,7 @@ struct Trainer::Impl {
   std::vector<Port> inputs;           // of training
   std::vector<const Column*> chosen;  // of the samples that are asked about now
   CostMeter meter;
+  float rate;            // as the programs have it: asking a device would be a copy
   bool running = false;  // a sweep
   bool fitting = false;  // and its callbacks
   std::optional<Going> going;
@@ -155,11 +156,11 @@ struct Trainer::Impl {
   /// All that a file has of what persists, or weights alone: parameters and buffers.
   State states_of(const io::TensorFile& file, const std::string& where,
                   bool weights_alone = false) const;
-  float learning_rate();
   /// For the programs that have it, now or once there are some.
   void set(graph::StorageClass cls, const std::string& name, std::span<const std::byte> bytes);
   /// Of a file; the rest stays.
   void take(State taken);
+  void put(State given);
   /// Gives programs what they have of it; what is new in them keeps its first value.
   void restore(State& state);
 
