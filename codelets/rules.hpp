@@ -6,6 +6,7 @@
 #include <arenite/graph/rules.hpp>
 
 #include "codelets/words.hpp"
+#include "src/base/element.hpp"
 
 #include <algorithm>
 #include <span>
@@ -53,11 +54,6 @@ inline auto faults(FaultTexts texts) {
 /// An operand that is only multiplied, by another factor.
 inline graph::OperandSchema factor(std::string name) {
   return {.name = std::move(name), .factor = true};
-}
-
-/// Integers have no gradient.
-inline bool is_real(DType type) noexcept {
-  return type == DType::float32 || type == DType::float64;
 }
 
 inline void expect_real(const OpView& op, std::size_t i) {

@@ -8,6 +8,11 @@
 
 namespace arenite {
 
+/// Others are integers.
+constexpr bool is_real(DType type) noexcept {
+  return type == DType::float32 || type == DType::float64;
+}
+
 /// What to add such elements in: integers wrap around instead of overflowing.
 template <class T>
 using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,

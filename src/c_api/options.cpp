@@ -1,13 +1,13 @@
 #include "src/c_api/options.hpp"
 #include "src/base/nearest.hpp"
 #include "src/base/refuse.hpp"
+#include "src/runtime/compute_names.hpp"
 
 #include <array>
 #include <charconv>
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 
 namespace arenite::c_api {
@@ -36,13 +36,9 @@ bool take_parts(std::string_view value, int& into) {
 }
 
 bool take_compute(std::string_view value, runtime::Compute& into) {
-  using runtime::Compute;
-  for (const Compute compute : {Compute::float32, Compute::bfloat16, Compute::tfloat32}) {
-    if (runtime::to_string(compute) != value) continue;
-    into = compute;
-    return true;
-  }
-  return false;
+  const auto compute = runtime::compute_named(value);
+  if (compute) into = *compute;
+  return compute.has_value();
 }
 
 /// "rows=40"; whether there is such a size is seen when a model is compiled.
@@ -61,7 +57,7 @@ bool take_seed(std::string_view value, std::uint64_t& into) {
 }
 
 constexpr std::string_view parts = "a whole number of 1 to 64, or auto",
-                           computes = "float32, bfloat16 or tfloat32",
+                           computes = runtime::compute_names,
                            seeds = "a whole number of 0 to 2^64 - 1", on_off = "on or off",
                            few = "a whole number of 1 to 64",
                            count = "a whole number of 0 to 1000000";

@@ -7,13 +7,13 @@
 #include "src/cli/confusion_picture.hpp"
 #include "src/cli/image_samples.hpp"
 #include "src/cli/interrupt.hpp"
+#include "src/cli/metric_text.hpp"
 #include "src/cli/output.hpp"
 #include "src/cli/saved_network.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <limits>
 #include <memory>
@@ -51,10 +51,6 @@ Evaluated evaluated(SavedNetwork& network, const Samples& samples, std::int64_t 
   return found;
 }
 
-std::string percent(double share) {
-  return std::isnan(share) ? "–" : fmt::format("{:.2f} %", share * 100);
-}
-
 void print_words(const SavedNetwork& network, const data::ImageData& data, const data::Split& split,
                  const std::string& images, const Evaluated& found) {
   std::string text =
@@ -62,9 +58,8 @@ void print_words(const SavedNetwork& network, const data::ImageData& data, const
                   data.origin, split.count, images, to_string(split.shape()));
   for (std::size_t i = 0; i < found.metrics.names->size(); ++i) {
     const std::string& name = (*found.metrics.names)[i];
-    const double value = found.metrics.values.at(i);
     text += fmt::format("{}{} {}", i == 0 ? "" : "  ", name,
-                        name == "accuracy" ? percent(value) : fmt::format("{:.4f}", value));
+                        metric_text(name, found.metrics.values.at(i)));
   }
   if (found.confusion) text += fmt::format("  top-{} {}", found.k, percent(found.top_k));
   text += fmt::format("  {:.2f} s  {:.0f} samples/s\n", found.metrics.seconds,

@@ -3,6 +3,7 @@
 #include <arenite/data/array.hpp>
 #include <arenite/data/idx.hpp>
 
+#include "src/base/element.hpp"
 #include "src/base/file.hpp"
 #include "src/base/refuse.hpp"
 
@@ -14,8 +15,6 @@
 
 namespace arenite::cli {
 namespace {
-
-bool is_real(DType type) { return type == DType::float32 || type == DType::float64; }
 
 Shape shape_of_one(const Port& input) { return Shape(input.shape.dims().subspan(1)); }
 

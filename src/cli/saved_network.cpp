@@ -1,5 +1,6 @@
 #include "src/cli/saved_network.hpp"
 
+#include "src/base/element.hpp"
 #include "src/base/json.hpp"
 #include "src/cli/checks.hpp"
 #include "src/plan/json_field.hpp"
@@ -85,9 +86,8 @@ void SavedNetwork::take_names(const std::vector<std::string>& names) {
 std::int64_t SavedNetwork::classes() const {
   if (!trainer_.has_predictions() || names_.size() < 2) return 0;
   const Shape shape = trainer_.shape_of_predictions(1);
-  const DType type = trainer_.type_of_predictions();
   const bool are_scores =
-      (type == DType::float32 || type == DType::float64) && shape == Shape{1, std::ssize(names_)};
+      is_real(trainer_.type_of_predictions()) && shape == Shape{1, std::ssize(names_)};
   return are_scores ? shape[1] : 0;
 }
 

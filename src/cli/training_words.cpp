@@ -1,6 +1,7 @@
 #include "src/cli/training_words.hpp"
 
 #include "src/base/words.hpp"
+#include "src/cli/metric_text.hpp"
 #include "src/cli/output.hpp"
 #include "src/cli/train_arguments.hpp"
 
@@ -73,10 +74,6 @@ std::string optimizer_text(const TrainingStart& s) {
   if (o.averaging) text += fmt::format("; means that keep {} are tested", o.averaging->decay);
   if (!o.check_loss) text += "; goes on where the loss is not finite";
   return text + "\n";
-}
-
-std::string metric_text(const std::string& name, double value) {
-  return name == "accuracy" ? fmt::format("{:.2f} %", value * 100) : fmt::format("{:.4f}", value);
 }
 
 int columns() {

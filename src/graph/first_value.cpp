@@ -102,8 +102,8 @@ void check(const FirstValue& first, DType type) {
           .expected = std::move(expected)});
   };
   const bool is_constant = first.kind == FirstValue::Kind::constant;
-  const bool is_real = type == DType::float32 || type == DType::float64;
-  if (!is_constant && !is_real) refuse("constant(…), for random numbers are float32 or float64");
+  if (!is_constant && !is_real(type))
+    refuse("constant(…), for random numbers are float32 or float64");
   with_element(type, [&](auto element) {
     using T = decltype(element);
     if (!holds<T>(first.a) || (!is_constant && !holds<T>(first.b)))

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 
+#include "src/base/element.hpp"
 #include "src/base/refuse.hpp"
 
 namespace arenite::train {
@@ -18,8 +19,7 @@ double ratio(std::int64_t part, std::int64_t whole) {
 }
 
 std::int64_t classes_of(const Predictions& scores) {
-  const bool real = scores.type == DType::float32 || scores.type == DType::float64;
-  if (!real || scores.shape.rank() != 2 || scores.shape[1] < 1) {
+  if (!is_real(scores.type) || scores.shape.rank() != 2 || scores.shape[1] < 1) {
     refuse("predictions " + std::string(to_string(scores.type)) + " " + to_string(scores.shape),
            "scores of classes, real numbers [M, classes]");
   }

@@ -10,15 +10,12 @@
 #include <algorithm>
 #include <set>
 
+#include "src/base/element.hpp"
 #include "src/graph/passes/backward.hpp"
 #include "src/graph/values.hpp"
 
 namespace arenite::graph {
 namespace {
-
-bool is_real(const Value& value) {
-  return value.type == DType::float32 || value.type == DType::float64;
-}
 
 /// One more value that a loop carries, before the loop's op is there.
 ValueId add_parameter(Graph& graph, RegionId region, const std::string& name, ValueId first) {
@@ -45,7 +42,7 @@ void Backward::differentiate_loop(OpId id) {
   if (moving.empty()) return;
   std::vector<ValueId> captured;
   for (ValueId source : captures(id)) {
-    if (wanted(source) && is_real(graph()[source])) captured.push_back(source);
+    if (wanted(source) && is_real(graph()[source].type)) captured.push_back(source);
   }
 
   const OpContext context = builder_.context;
@@ -123,7 +120,8 @@ std::vector<std::size_t> Backward::carried_gradients(const Op& loop,
     known = reached.size();
     moving.clear();
     for (std::size_t i = 0; i < carried.size(); ++i) {
-      if (!reached.contains(carried[i]) || !wanted(carried[i]) || !is_real(graph()[carried[i]]))
+      if (!reached.contains(carried[i]) || !wanted(carried[i]) ||
+          !is_real(graph()[carried[i]].type))
         continue;
       moving.push_back(i);
       reached.insert(yielded[i]);
