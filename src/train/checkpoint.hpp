@@ -55,8 +55,8 @@ struct Epochs {
 /// The same for equal bytes in equal order.
 Facts facts_of(const Epochs& epochs);
 
-/// The name of a network in a file's metadata, as a script.
-inline constexpr const char* script_name = "arenite.script";
+// Names in a file's metadata: of a network, as a script; and of what was asked of the compiler.
+inline constexpr const char *script_name = "arenite.script", *asked_name = "arenite.asked";
 
 struct Checkpoint {
   Facts identity;  ///< what a run has to have in common with one that it goes on with

@@ -77,9 +77,7 @@ Samples samples_like(const graph::Graph& graph) {
 }
 
 void refuse_tfloat32_on_cpus(const runtime::Session& session, runtime::Compute compute) {
-  const bool uses_cpu = std::ranges::any_of(
-      session.spaces(), [](const Space& space) { return space.device == DeviceKind::cpu; });
-  if (!uses_cpu || compute != runtime::Compute::tfloat32) return;
+  if (!uses_cpu(session) || compute != runtime::Compute::tfloat32) return;
   refuse("products in tfloat32 on the CPU", "float32 or bfloat16", {},
          "TF32 is what tensor cores of GPUs multiply");
 }
@@ -100,6 +98,11 @@ Model opened(runtime::Session& session, const Build& build, const Network& netwo
 }
 
 }  // namespace
+
+bool uses_cpu(const runtime::Session& session) {
+  return std::ranges::any_of(session.spaces(),
+                             [](const Space& space) { return space.device == DeviceKind::cpu; });
+}
 
 Trainer::Impl::Impl(runtime::Session& session, Build b, std::optional<Shape> i, TrainerOptions o)
     : build(std::move(b)),

@@ -1,24 +1,18 @@
 // A trainer's run in a file, and out of it.
 #include <arenite/graph/run_time_sizes.hpp>
 #include <arenite/graph/text.hpp>
-#include <arenite/train/saved_run.hpp>
-#include <arenite/train/script.hpp>
 
 #include "codelets/instruction_set.hpp"
 #include "src/base/json.hpp"
 #include "src/base/refuse.hpp"
 #include "src/base/sha256.hpp"
 #include "src/model/ports.hpp"
-#include "src/plan/json_field.hpp"
 #include "src/train/trainer_impl.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <iterator>
-#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -64,31 +58,6 @@ const io::NamedTensor& tensor_of(const StatePort& port, const io::TensorFile& fi
            wanted + ", as in this network", where);
   }
   return *tensor;
-}
-
-// The name of what was asked of the compiler, in a file's metadata.
-constexpr const char* asked_name = "arenite.asked";
-
-const std::string& fact(const Facts& facts, const char* name, const std::string& where) {
-  const auto found = std::ranges::find(facts, name, &Facts::value_type::first);
-  if (found == facts.end()) refuse("a run that does not say its " + std::string(name), "it", where);
-  return found->second;
-}
-
-std::uint64_t seed_of(const std::string& said, const std::string& where) {
-  std::uint64_t seed = 0;
-  const auto [end, wrong] = std::from_chars(said.data(), said.data() + said.size(), seed);
-  if (wrong != std::errc() || end != said.data() + said.size())
-    refuse("a seed '" + said + "'", "a number below 2^64", where);
-  return seed;
-}
-
-runtime::Compute compute_of(const std::string& said, const std::string& where) {
-  using runtime::Compute;
-  for (const Compute compute : {Compute::float32, Compute::bfloat16, Compute::tfloat32}) {
-    if (said == runtime::to_string(compute)) return compute;
-  }
-  refuse("products '" + said + "'", "float32, bfloat16 or tfloat32", where);
 }
 
 }  // namespace
@@ -279,52 +248,6 @@ std::span<const std::byte> Trainer::Impl::state_of(StorageClass cls, const std::
   if (known != saved.end()) return known->second;
   refuse("state '" + name + "' asked for before any data was seen",
          "a call of prepare, begin, fit or evaluate first");
-}
-
-TrainerOptions options_on(const SavedRun& run, const runtime::Session& session) {
-  TrainerOptions options = run.options;
-  const bool uses_cpu = std::ranges::any_of(
-      session.spaces(), [](const Space& space) { return space.device == DeviceKind::cpu; });
-  if (uses_cpu && options.compute == runtime::Compute::tfloat32)
-    options.compute = runtime::Compute::float32;
-  return options;
-}
-
-SavedRun saved_run(const std::filesystem::path& path) {
-  const std::string where = path.string();
-  const io::TensorFile file(path);
-  const Checkpoint checkpoint = checkpoint_of(file, where);
-  const std::string* const text = file.said(script_name);
-  if (text == nullptr) {
-    refuse("a run without its network", "one whose batches are all built alike", where,
-           "the program that trained it can go on with it");
-  }
-  Script script = read_script(*text, where);
-  const std::string* const asked = file.said(asked_name);
-  const Json json =
-      plan::parse_document(asked ? *asked : "{}", where, 1, "what was asked of the compiler");
-  const plan::Field said(json, asked_name, where);
-  std::optional<float> range;
-  if (const Json& given = said["range"].value(); given.is_number())
-    range = static_cast<float>(given.number());
-  constexpr std::int64_t most_lanes = 64;
-  const std::string seed = fact(checkpoint.identity, "seed", where),
-                    products = fact(checkpoint.numerics, "products", where);
-  SavedRun run{.build = std::move(script.build),
-               .options = {.batch = script.most,
-                           .optimizer = std::move(script.optimizer),
-                           .init = {.seed = seed_of(seed, where), .range = range},
-                           .shards = static_cast<int>(said["shards"].integer(0, most_lanes)),
-                           .lanes = static_cast<int>(said["lanes"].integer(0, most_lanes)),
-                           .fuse = said["fuse"].boolean(),
-                           .compute = compute_of(products, where)},
-               .epochs = checkpoint.place.epochs,
-               .steps = checkpoint.place.steps,
-               .said = {}};
-  for (const auto& [name, text_of] : file.metadata()) {
-    if (!name.starts_with("arenite.")) run.said.emplace_back(name, text_of);
-  }
-  return run;
 }
 
 int Trainer::epochs() const noexcept { return impl_->place.epochs; }

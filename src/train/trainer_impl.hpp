@@ -32,6 +32,9 @@ inline NetworkOptions network_options(const TrainerOptions& options, std::int64_
   return {.batch = batch, .training = training, .init_range = options.init.range};
 }
 
+/// For some of its lanes at least.
+bool uses_cpu(const runtime::Session& session);
+
 struct Trainer::Impl {
   using State = std::map<std::pair<graph::StorageClass, std::string>, std::vector<std::byte>>;
 

@@ -38,7 +38,8 @@ struct Sweep {
 
 /// The graph of a sweep, at the bounds of sizes that are left open. Each output goes to a buffer of
 /// its name, "output_0" where it has none. Throws Error where an input is none of the graph, or not
-/// of a batch, where `draw` refuses it, and on rows of an output that has none.
+/// of a batch, where `draw` refuses it, and on rows of an output that has none, of several outputs,
+/// and in a buffer that there is already.
 Graph swept(const Graph& graph, const OperatorTable& table, const Sweep& sweep);
 
 }  // namespace arenite::graph

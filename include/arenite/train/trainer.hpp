@@ -258,9 +258,9 @@ class Trainer {
 
   /// One step on a batch that comes from anywhere, and is copied: at most `batch` samples, in
   /// columns for all inputs. Returns what they were worth before it. A number of samples that is
-  /// new, or a new type of a column, lets a program be built, in the memory that there is; then a
-  /// step allocates nothing. Between events of epochs it is a step of its own. Throws Error as
-  /// `fit`.
+  /// new, or a new type, shape or scale of a column, lets a program be built, which stays; later
+  /// steps like it allocate nothing. Between events of epochs it is a step of its own. Throws Error
+  /// as `fit`.
   Metrics step(const Samples& batch);
 
   /// Of the parameters, or of their means where `optimizer.averaging` keeps some. Throws as `fit`.
