@@ -161,7 +161,7 @@ ARENITE_API arenite_status arenite_trainer_resume(arenite_trainer* trainer, cons
 ARENITE_API arenite_status arenite_trainer_take_weights(arenite_trainer* trainer, const char* path,
                                                         char** message);
 /* The table of the memory of a step, as the command prints it: the caller's, for arenite_free. */
-ARENITE_API arenite_status arenite_trainer_plan(const arenite_trainer* trainer, char** text,
+ARENITE_API arenite_status arenite_trainer_table(const arenite_trainer* trainer, char** text,
                                                 char** message);
 
 #ifdef __cplusplus

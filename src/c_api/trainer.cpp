@@ -295,7 +295,7 @@ arenite_status arenite_trainer_take_weights(arenite_trainer* trainer, const char
               [&](train::Trainer& one) { one.take_weights(&given(path, "the path")); });
 }
 
-arenite_status arenite_trainer_plan(const arenite_trainer* trainer, char** text, char** message) {
+arenite_status arenite_trainer_table(const arenite_trainer* trainer, char** text, char** message) {
   return with(trainer, message, [&](train::Trainer& one) {
     std::ostringstream table;
     table << one.plan();

@@ -294,6 +294,31 @@ TEST_F(CTrainer, HasStatesThatMayBeSetBeforeThereAreSamples) {
             "no state 'bios'; expected one that training keeps (hint: did you mean 'bias'?)");
 }
 
+TEST_F(CTrainer, TakesWeightsAloneAndShowsItsMemory) {
+  const std::string path = file("weights.st");
+  set("epochs", "1");
+  create();
+  fit(train);
+  good(arenite_trainer_save(trainer, path.c_str(), &message));
+  const std::string expected = sha(trainer);
+  EXPECT_NE(refused(arenite_trainer_take_weights(trainer, path.c_str(), &message))
+                .find("weights taken by a run that has begun"),
+            std::string::npos);
+  arenite_trainer_free(trainer);
+  trainer = nullptr;
+  create();
+  char* table = nullptr;
+  good(arenite_trainer_table(trainer, &table, &message));
+  EXPECT_EQ(std::string(table).find("memory plan of 'train'"), 0U);
+  arenite_free(table);
+  good(arenite_trainer_take_weights(trainer, path.c_str(), &message));
+  std::array<double, 2> found{};
+  good(arenite_trainer_evaluate(trainer, test.all.data(), 2, found.data(), 2, &message));
+  EXPECT_EQ(sha(trainer), expected);
+  EXPECT_EQ(arenite_trainer_steps(trainer), 0);
+  std::filesystem::remove(path);
+}
+
 TEST_F(CTrainer, RefusesWhatIsWrong) {
   EXPECT_EQ(refused(arenite_trainer_create(session, "result = _;", options, &trainer, &message)),
             "<script>: a script that does not train; expected a train statement");
