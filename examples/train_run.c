@@ -76,7 +76,8 @@ int main(int argc, char** argv) {
   const int64_t two[] = {2, 2};
   const arenite_column asked = {"point", ring, ARENITE_FLOAT64, 2, two, 1};
   float scores[2][2];
-  check(arenite_trainer_predict(trainer, &asked, 1, scores, sizeof scores, &message));
+  check(arenite_trainer_predict(trainer, &asked, 1, ARENITE_CURRENT, scores, sizeof scores,
+                                &message));
   for (int i = 0; i < 2; ++i) {
     printf("(%g, %g) is %s the ring\n", ring[i][0], ring[i][1],
            scores[i][1] > scores[i][0] ? "in" : "not in");

@@ -100,6 +100,17 @@ TEST(Predictions, AreOfMeansOfParametersAndFromFiles) {
   }
   EXPECT_NEAR(error, trainer.evaluate(samples).loss, 1e-4 * error);
 
+  // By the parameters, where that is asked for.
+  using train::Weights;
+  const train::Predictions current = trainer.predict(samples, Weights::current);
+  EXPECT_NEAR(current.values<float>()[0], priced(trainer.parameters(), 0), 1e-4);
+  how.optimizer.averaging.reset();
+  train::Trainer plain(session, price, how);
+  last_of(plain, 3, samples);
+  EXPECT_EQ(plain.predict(samples).bytes, current.bytes);
+  EXPECT_EQ(plain.evaluate(samples).values, trainer.evaluate(samples, Weights::current).values);
+  how.optimizer.averaging = graph::Averaging{.decay = 0.9};
+
   const std::filesystem::path file = file_named("predict.st");
   trainer.save(file);
   train::Trainer resumed(session, price, how);

@@ -41,7 +41,8 @@ typedef struct arenite_column {
   double scale;
 } arenite_column;
 
-/* How it is trained; may serve for several, which have what was set by then. One thread at a time. */
+/* How it is trained; may serve for several, which have what was set by then. One thread at a time.
+ */
 typedef struct arenite_trainer_options arenite_trainer_options;
 
 ARENITE_API arenite_status arenite_trainer_options_create(arenite_trainer_options** options,
@@ -54,7 +55,8 @@ ARENITE_API arenite_status arenite_trainer_options_create(arenite_trainer_option
  * and for arenite_trainer_begin
  *   epochs      "0" to "1000000"; "10" unless it is set
  *   shuffle     "on" or "off": visit samples in a new order each epoch; "on" unless it is set
- *   early-stop  end behind so many epochs in a row that validated no better; "0", never, unless set */
+ *   early-stop  end behind so many epochs in a row that validated no better; "0", never, unless set
+ */
 ARENITE_API arenite_status arenite_trainer_options_set(arenite_trainer_options* options,
                                                        const char* name, const char* value,
                                                        char** message);
@@ -91,7 +93,8 @@ ARENITE_API arenite_status arenite_trainer_begin(arenite_trainer* trainer,
                                                  const arenite_column* samples, size_t count,
                                                  const arenite_column* validation,
                                                  size_t validation_count,
-                                                 const arenite_trainer_options* options, char** message);
+                                                 const arenite_trainer_options* options,
+                                                 char** message);
 
 typedef enum arenite_event_kind {
   ARENITE_ENDED = 0,    /* all epochs are over: nothing was done */
@@ -109,27 +112,32 @@ typedef struct arenite_event {
   int is_best;              /* its loss is below those of all validations before */
 } arenite_event;
 
-/* Makes steps: at most `steps` of them (0: to the epoch's end), and begins none behind `seconds` (0:
- * no limit). In between anything else may be asked of the trainer. */
+/* Makes steps: at most `steps` of them (0: to the epoch's end), and begins none behind `seconds`
+ * (0: no limit). In between anything else may be asked of the trainer. */
 ARENITE_API arenite_status arenite_trainer_advance(arenite_trainer* trainer, int64_t steps,
                                                    double seconds, arenite_event* event,
                                                    char** message);
 
-/* One step on a batch that comes from anywhere, and is copied: at most as many samples as a batch has.
- * Metrics are those of the batch before the step; NULL and a room of 0: nobody asks. */
+/* One step on a batch that comes from anywhere, and is copied: at most as many samples as a batch
+ * has. Metrics are those of the batch before the step; NULL and a room of 0: nobody asks. */
 ARENITE_API arenite_status arenite_trainer_step(arenite_trainer* trainer,
                                                 const arenite_column* batch, size_t count,
                                                 double* metrics, size_t room, char** message);
 
+/* What computes: means of parameters, where `train(…, average(…))` keeps some, else these. */
+typedef enum arenite_weights { ARENITE_AVERAGED = 0, ARENITE_CURRENT = 1 } arenite_weights;
+
 /* Metrics over samples, which are borrowed until the trainer is freed; `room` for all of them. */
 ARENITE_API arenite_status arenite_trainer_evaluate(arenite_trainer* trainer,
                                                     const arenite_column* samples, size_t count,
-                                                    double* metrics, size_t room, char** message);
-/* Predictions of M samples, [M, …], into `bytes` bytes (as in arenite_tensor); samples are looked at during the call alone,
- * and only columns that predictions depend on. */
+                                                    arenite_weights weights, double* metrics,
+                                                    size_t room, char** message);
+/* Predictions of M samples, [M, …], into `bytes` bytes (as in arenite_tensor); samples are looked
+ * at during the call alone, and only columns that predictions depend on. */
 ARENITE_API arenite_status arenite_trainer_predict(arenite_trainer* trainer,
                                                    const arenite_column* samples, size_t count,
-                                                   void* into, int64_t bytes, char** message);
+                                                   arenite_weights weights, void* into,
+                                                   int64_t bytes, char** message);
 
 /* Steps and epochs done, of a run that was resumed as well. */
 ARENITE_API int64_t arenite_trainer_steps(const arenite_trainer* trainer);
@@ -146,7 +154,8 @@ ARENITE_API arenite_status arenite_trainer_get_state(arenite_trainer* trainer, c
 ARENITE_API arenite_status arenite_trainer_set_state(arenite_trainer* trainer, const char* name,
                                                      const void* data, int64_t bytes,
                                                      char** message);
-/* SHA-256 over names, shapes and bytes of all parameters, in hex: the caller's, for arenite_free. */
+/* SHA-256 over names, shapes and bytes of all parameters, in hex: the caller's, for arenite_free.
+ */
 ARENITE_API arenite_status arenite_trainer_weights_sha256(arenite_trainer* trainer, char** text,
                                                           char** message);
 
@@ -160,9 +169,17 @@ ARENITE_API arenite_status arenite_trainer_resume(arenite_trainer* trainer, cons
 /* Its parameters and buffers alone, for a run of its own. */
 ARENITE_API arenite_status arenite_trainer_take_weights(arenite_trainer* trainer, const char* path,
                                                         char** message);
-/* The table of the memory of a step, as the command prints it: the caller's, for arenite_free. */
-ARENITE_API arenite_status arenite_trainer_table(const arenite_trainer* trainer, char** text,
+/* The memory of a step on a whole batch, as arenite_model_memory, arenite_model_plan and
+ * arenite_model_picture have it; and its table, as the command prints it. Texts are the caller's,
+ * for arenite_free. */
+ARENITE_API arenite_status arenite_trainer_memory(const arenite_trainer* trainer,
+                                                  arenite_memory* memory, char** message);
+ARENITE_API arenite_status arenite_trainer_plan(const arenite_trainer* trainer, char** json,
                                                 char** message);
+ARENITE_API arenite_status arenite_trainer_picture(const arenite_trainer* trainer, char** svg,
+                                                   char** message);
+ARENITE_API arenite_status arenite_trainer_table(const arenite_trainer* trainer, char** text,
+                                                 char** message);
 
 #ifdef __cplusplus
 }

@@ -313,17 +313,7 @@ arenite_status arenite_saved_text(const char* path, const char* name, char** tex
 arenite_status arenite_model_memory(const arenite_model* model, arenite_memory* memory,
                                     char** message) {
   return run(message, [&] {
-    const plan::StepPlan& plan = given(model, "the model").model.plan();
-    arenite_memory sums{.bytes = 0,
-                        .arena_bytes = plan.transient_bytes(),
-                        .lower_bound = plan.lower_bound,
-                        .separate = plan.separate,
-                        .optimal = plan.optimal ? 1 : 0};
-    const std::int64_t task_sets = runtime::task_sets_of(plan);
-    for (const plan::BlockPlan& block : plan.blocks) {
-      sums.bytes += block.per_task_set ? task_sets * block.bytes : block.bytes;
-    }
-    given(memory, "the memory's place") = sums;
+    given(memory, "the memory's place") = memory_of(given(model, "the model").model.plan());
   });
 }
 

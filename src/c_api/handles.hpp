@@ -4,6 +4,8 @@
 
 #include <arenite/arenite.h>
 #include <arenite/model.hpp>
+#include <arenite/plan/step_plan.hpp>
+#include <arenite/runtime/program.hpp>
 
 #include "src/base/refuse.hpp"
 #include "src/c_api/guard.hpp"
@@ -122,6 +124,18 @@ inline void check_state(const char* name, std::size_t size, const void* data, st
     refuse("null for the bytes of state '" + std::string(name) + "'",
            std::to_string(known) + " bytes");
   }
+}
+
+inline arenite_memory memory_of(const plan::StepPlan& plan) {
+  arenite_memory sums{.bytes = 0,
+                      .arena_bytes = plan.transient_bytes(),
+                      .lower_bound = plan.lower_bound,
+                      .separate = plan.separate,
+                      .optimal = plan.optimal ? 1 : 0};
+  const std::int64_t task_sets = runtime::task_sets_of(plan);
+  for (const plan::BlockPlan& block : plan.blocks)
+    sums.bytes += block.per_task_set ? task_sets * block.bytes : block.bytes;
+  return sums;
 }
 
 /// A copy of the text, which is the caller's.

@@ -1,5 +1,7 @@
 // Whole runs: what trainer.h has.
 #include <arenite/trainer.h>
+#include <arenite/plan/draw.hpp>
+#include <arenite/plan/step_json.hpp>
 #include <arenite/train/saved_run.hpp>
 #include <arenite/train/script.hpp>
 #include <arenite/train/trainer.hpp>
@@ -55,6 +57,13 @@ Samples samples_of(const arenite_column* columns, std::size_t count) {
   if (count > 0) given(columns, "the columns");
   for (std::size_t i = 0; i < count; ++i) samples.columns.push_back(column_of(columns[i]));
   return samples;
+}
+
+train::Weights weights_of(arenite_weights weights) {
+  const int given = static_cast<int>(weights);
+  if (given == ARENITE_AVERAGED) return train::Weights::averaged;
+  if (given == ARENITE_CURRENT) return train::Weights::current;
+  refuse("weights " + std::to_string(given), "one of arenite_weights");
 }
 
 template <class Action>
@@ -201,17 +210,18 @@ arenite_status arenite_trainer_step(arenite_trainer* trainer, const arenite_colu
 }
 
 arenite_status arenite_trainer_evaluate(arenite_trainer* trainer, const arenite_column* samples,
-                                        size_t count, double* metrics, size_t room,
-                                        char** message) {
+                                        size_t count, arenite_weights weights, double* metrics,
+                                        size_t room, char** message) {
   return with(trainer, message, [&](train::Trainer& one) {
     check_room(*trainer, metrics, room, false);
-    const train::Metrics found = one.evaluate(samples_of(samples, count));
+    const train::Metrics found = one.evaluate(samples_of(samples, count), weights_of(weights));
     std::copy_n(found.values.begin(), trainer->metrics.size(), metrics);
   });
 }
 
 arenite_status arenite_trainer_predict(arenite_trainer* trainer, const arenite_column* samples,
-                                       size_t count, void* into, int64_t bytes, char** message) {
+                                       size_t count, arenite_weights weights, void* into,
+                                       int64_t bytes, char** message) {
   return with(trainer, message, [&](train::Trainer& one) {
     const Samples asked = samples_of(samples, count);
     if (bytes == ARENITE_UNKNOWN_BYTES) {
@@ -220,7 +230,8 @@ arenite_status arenite_trainer_predict(arenite_trainer* trainer, const arenite_c
     }
     if (bytes < 0) refuse(std::to_string(bytes) + " bytes for predictions", "0 or more");
     if (into == nullptr && bytes > 0) refuse("null for the predictions' place", "a pointer");
-    one.predict(asked, {static_cast<std::byte*>(into), static_cast<std::size_t>(bytes)});
+    one.predict(asked, {static_cast<std::byte*>(into), static_cast<std::size_t>(bytes)},
+                weights_of(weights));
   });
 }
 
@@ -293,6 +304,25 @@ arenite_status arenite_trainer_take_weights(arenite_trainer* trainer, const char
                                             char** message) {
   return with(trainer, message,
               [&](train::Trainer& one) { one.take_weights(&given(path, "the path")); });
+}
+
+arenite_status arenite_trainer_memory(const arenite_trainer* trainer, arenite_memory* memory,
+                                      char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    given(memory, "the memory's place") = memory_of(one.step_plan());
+  });
+}
+
+arenite_status arenite_trainer_plan(const arenite_trainer* trainer, char** json, char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    hand_over(plan::to_json(one.step_plan()), given(json, "the plan's place"));
+  });
+}
+
+arenite_status arenite_trainer_picture(const arenite_trainer* trainer, char** svg, char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    hand_over(plan::to_svg(plan::whole_plan(one.step_plan())), given(svg, "the picture's place"));
+  });
 }
 
 arenite_status arenite_trainer_table(const arenite_trainer* trainer, char** text, char** message) {

@@ -186,10 +186,11 @@ TEST_F(CTrainer, TrainsAsCxxDoes) {
   EXPECT_EQ(sha(trainer), other.weights_sha256());
 
   std::array<double, 2> found{};
-  good(arenite_trainer_evaluate(trainer, test.all.data(), 2, found.data(), 2, &message));
+  good(arenite_trainer_evaluate(trainer, test.all.data(), 2, ARENITE_AVERAGED, found.data(), 2,
+                                &message));
   EXPECT_EQ(found[1], validated);
   std::vector<float> scores(130 * 10);
-  good(arenite_trainer_predict(trainer, test.all.data(), 1, scores.data(),
+  good(arenite_trainer_predict(trainer, test.all.data(), 1, ARENITE_CURRENT, scores.data(),
                                static_cast<std::int64_t>(scores.size() * sizeof(float)), &message));
   const train::Predictions expected = other.predict(tested);
   EXPECT_EQ(std::memcmp(scores.data(), expected.bytes.data(), expected.bytes.size()), 0);
@@ -235,7 +236,8 @@ TEST_F(CTrainer, GoesOnFromFilesToTheBit) {
 
   good(arenite_trainer_open(session, path.c_str(), &trainer, &message));
   std::array<double, 2> found{};
-  good(arenite_trainer_evaluate(trainer, test.all.data(), 2, found.data(), 2, &message));
+  good(arenite_trainer_evaluate(trainer, test.all.data(), 2, ARENITE_AVERAGED, found.data(), 2,
+                                &message));
   EXPECT_EQ(sha(trainer), expected);
   EXPECT_EQ(arenite_trainer_epochs(trainer), 2);
   std::filesystem::remove(path);
@@ -281,7 +283,8 @@ TEST_F(CTrainer, HasStatesThatMayBeSetBeforeThereAreSamples) {
   good(arenite_trainer_get_state(trainer, "bias", none.data(), bytes, &message));
   EXPECT_EQ(none, bias);
   std::array<double, 2> found{};
-  good(arenite_trainer_evaluate(trainer, test.all.data(), 2, found.data(), 2, &message));
+  good(arenite_trainer_evaluate(trainer, test.all.data(), 2, ARENITE_AVERAGED, found.data(), 2,
+                                &message));
   none.assign(10, 0);
   good(arenite_trainer_get_state(trainer, "bias", none.data(), bytes, &message));
   EXPECT_EQ(none, bias);
@@ -311,9 +314,21 @@ TEST_F(CTrainer, TakesWeightsAloneAndShowsItsMemory) {
   good(arenite_trainer_table(trainer, &table, &message));
   EXPECT_EQ(std::string(table).find("memory plan of 'train'"), 0U);
   arenite_free(table);
+  char *plan = nullptr, *picture = nullptr;
+  arenite_memory memory{};
+  good(arenite_trainer_plan(trainer, &plan, &message));
+  good(arenite_trainer_picture(trainer, &picture, &message));
+  good(arenite_trainer_memory(trainer, &memory, &message));
+  EXPECT_NE(std::string(plan).find("\"blocks\""), std::string::npos);
+  EXPECT_EQ(std::string(picture).find("<svg"), 0U);
+  EXPECT_GT(memory.bytes, memory.arena_bytes);
+  EXPECT_GE(memory.arena_bytes, memory.lower_bound);
+  arenite_free(plan);
+  arenite_free(picture);
   good(arenite_trainer_take_weights(trainer, path.c_str(), &message));
   std::array<double, 2> found{};
-  good(arenite_trainer_evaluate(trainer, test.all.data(), 2, found.data(), 2, &message));
+  good(arenite_trainer_evaluate(trainer, test.all.data(), 2, ARENITE_AVERAGED, found.data(), 2,
+                                &message));
   EXPECT_EQ(sha(trainer), expected);
   EXPECT_EQ(arenite_trainer_steps(trainer), 0);
   std::filesystem::remove(path);
@@ -330,19 +345,20 @@ TEST_F(CTrainer, RefusesWhatIsWrong) {
   EXPECT_EQ(trainer, nullptr);
   create();
   std::array<double, 2> found{};
-  EXPECT_EQ(
-      refused(arenite_trainer_evaluate(trainer, test.all.data(), 1, found.data(), 2, &message)),
-      "samples without a column 'label'; expected one for each input");
-  EXPECT_EQ(
-      refused(arenite_trainer_evaluate(trainer, test.all.data(), 2, found.data(), 1, &message)),
-      "room for 1 metrics; expected 2");
+  EXPECT_EQ(refused(arenite_trainer_evaluate(trainer, test.all.data(), 1, ARENITE_AVERAGED,
+                                             found.data(), 2, &message)),
+            "samples without a column 'label'; expected one for each input");
+  EXPECT_EQ(refused(arenite_trainer_evaluate(trainer, test.all.data(), 2, ARENITE_AVERAGED,
+                                             found.data(), 1, &message)),
+            "room for 1 metrics; expected 2");
   Columns wrong(images().test);
   wrong.all[0].rank = 9;
-  EXPECT_EQ(
-      refused(arenite_trainer_evaluate(trainer, wrong.all.data(), 2, found.data(), 2, &message)),
-      "column 'pixels' of type 4 and rank 9; expected one of arenite_type, and a rank of 0 "
-      "to 8");
-  EXPECT_EQ(refused(arenite_trainer_predict(trainer, test.all.data(), 2, nullptr, 5200, &message)),
+  EXPECT_EQ(refused(arenite_trainer_evaluate(trainer, wrong.all.data(), 2, ARENITE_AVERAGED,
+                                             found.data(), 2, &message)),
+            "column 'pixels' of type 4 and rank 9; expected one of arenite_type, and a rank of 0 "
+            "to 8");
+  EXPECT_EQ(refused(arenite_trainer_predict(trainer, test.all.data(), 2, ARENITE_CURRENT, nullptr,
+                                            5200, &message)),
             "null for the predictions' place; expected a pointer");
   arenite_event event{};
   EXPECT_EQ(refused(arenite_trainer_advance(trainer, -1, 0, &event, &message)).substr(0, 11),

@@ -125,7 +125,8 @@ Network network_of(const Build& build, const optim::Optimizer& optimizer,
   for (const Metric& metric : objective.metrics) {
     if (std::ranges::count(objective.metrics, metric.name, &Metric::name) > 1)
       refuse("a second metric '" + metric.name + "'", "a name of its own for each");
-    if (metric.name == "predict") refuse("a metric named 'predict'", "another name");
+    if (metric.name == predict_name || metric.name == predict_current_name)
+      refuse("a metric named '" + metric.name + "'", "another name");
     graph::check_entry_name(graph, metric.name);
     OutputMetric place{.name = metric.name,
                        .output = output_of(graph, metric.sums, metric.element, metric.name),
@@ -150,9 +151,11 @@ Network network_of(const Build& build, const optim::Optimizer& optimizer,
       refuse("predictions " + to_string(shape) + " of a batch of " + std::to_string(options.batch),
              "[" + std::to_string(options.batch) + ", …], a row for each sample");
     }
-    graph.entries.push_back({.name = "predict",
-                             .outputs = {objective.predictions},
-                             .averaged = optimizer.averaging.has_value()});
+    const bool averages = optimizer.averaging.has_value();
+    graph.entries.push_back(
+        {.name = predict_name, .outputs = {objective.predictions}, .averaged = averages});
+    if (averages)
+      graph.entries.push_back({.name = predict_current_name, .outputs = {objective.predictions}});
   }
   graph.training = graph::Training{optimizer, objective.loss, graph.trainable()};
   return network;

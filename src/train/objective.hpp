@@ -31,8 +31,12 @@ void expect_same(const std::vector<OutputMetric>& metrics, const std::vector<Out
 /// The batch's size, in graphs of inputs whose samples it names.
 inline constexpr const char* batch_size = "N";
 
+/// Entries of what has predictions: by the means that training keeps, or by the parameters where
+/// there is no other; and by these where there are means.
+inline constexpr const char *predict_name = "predict", *predict_current_name = "predict_current";
+
 struct Network {
-  /// Its outputs are sums over a batch, its inputs [N<=batch, …], and "predict" is an entry.
+  /// Its outputs are sums over a batch, its inputs [N<=batch, …], and those are entries.
   graph::Graph graph;
   std::vector<OutputMetric> metrics;
 };

@@ -73,14 +73,15 @@ bool is_sum(const Graph& graph, ValueId id) {
 }
 
 bool is_metric(const Graph& graph, const graph::Entry& entry) {
-  return !entry.outputs.empty() && entry.outputs.size() <= 2 &&
+  return entry.name != predict_name && entry.name != predict_current_name &&
+         !entry.outputs.empty() && entry.outputs.size() <= 2 &&
          std::ranges::all_of(entry.outputs, [&](ValueId id) { return is_sum(graph, id); });
 }
 
 /// Whoever trains runs them as evaluations, and by the means that training keeps where it does.
 void check_entries(const Graph& graph, const std::string& where) {
   for (const graph::Entry& entry : graph.entries) {
-    const bool predicts = entry.name == "predict";
+    const bool predicts = entry.name == predict_name;
     if (predicts && entry.outputs.size() != 1) {
       refuse("an entry predict of " + std::to_string(entry.outputs.size()) + " values", "one",
              where);
@@ -109,7 +110,7 @@ Objective appended(const Graph& graph, nn::ModelBuilder& model) {
     graph::copy_op(graph, id, graph[id].lane, map, builder);
   Objective objective{.loss = map[training.loss.index]};
   for (const graph::Entry& entry : graph.entries) {
-    if (entry.name == "predict") {
+    if (entry.name == predict_name) {
       objective.predictions = map[entry.outputs[0].index];
     } else if (is_metric(graph, entry)) {
       objective.metrics.push_back({.name = entry.name, .sums = map[entry.outputs[0].index]});

@@ -158,17 +158,17 @@ const Samples* Trainer::Impl::samples_to_validate(const Validation& given) {
   return given.split ? &samples_of(*given.split, false) : given.samples;
 }
 
-void Trainer::Impl::prepare(const Samples* train, const Samples* test) {
+void Trainer::Impl::prepare(const Samples* train, const Samples* test, Weights weights) {
   if (running) {
     refuse("a trainer asked for another sweep in the middle of one", "one behind the other");
   }
   const bool new_train = train && !sweeps.find("train", *train),
-             new_test = test && !sweeps.find(evaluation(), *test);
+             new_test = test && !sweeps.find(evaluation(weights), *test);
   if (!new_train && !new_test) return;  // and allocate nothing: epochs come here
   refuse_while_profiled();
   std::vector<Sweeps::Wanted> wanted;
   if (new_train) wanted.push_back({"train", *train});
-  if (new_test) wanted.push_back({evaluation(), *test});
+  if (new_test) wanted.push_back({evaluation(weights), *test});
   sweeps.prepare(wanted);
   restore(saved);
 }
@@ -221,10 +221,12 @@ EpochReport Trainer::fit(const Samples& train, const FitOptions& options) {
   return impl_->fit(train, impl_->samples_to_validate(options.validation), options);
 }
 
-Metrics Trainer::evaluate(const data::Split& test) {
-  return impl_->evaluate(impl_->samples_of(test, false));
+Metrics Trainer::evaluate(const data::Split& test, Weights weights) {
+  return impl_->evaluate(impl_->samples_of(test, false), weights);
 }
-Metrics Trainer::evaluate(const Samples& test) { return impl_->evaluate(test); }
+Metrics Trainer::evaluate(const Samples& test, Weights weights) {
+  return impl_->evaluate(test, weights);
+}
 
 PlanReport Trainer::plan() const {
   std::ostringstream out;

@@ -238,7 +238,7 @@ Event Trainer::Impl::advance(const Limits& limits, const std::function<void()>& 
     place.begin_epoch();
     ++place.epochs;
   }
-  if (going->validation) event.report.validation = evaluate(*going->validation);
+  if (going->validation) event.report.validation = evaluate(*going->validation, Weights::averaged);
   event.report.best = event.report.validation && whole && is_best(*event.report.validation);
   event.report.learning_rate = rate;
   if (event.report.validation && whole) lower_rate(going->plateau);
@@ -308,12 +308,16 @@ void Trainer::Impl::end_profile() {
     sweeps.find("train", *going->train)->whole->drop_profile();
 }
 
-Metrics Trainer::Impl::evaluate(const Samples& test) {
-  prepare(nullptr, &test);
-  for (std::size_t i = 0; i < network.graph.outputs.size(); ++i) std::ranges::fill(sums(i), 0.0);
-  Swept& of = *sweeps.find(evaluation(), test);
-  if (options.optimizer.averaging && has_no_means())
+void Trainer::Impl::begin_means(const Swept& of, Weights weights) {
+  if (of.whole != nullptr && averages(weights) && has_no_means())
     compile::begin_averages(*sweeps.set(), of.whole->spec().graph);
+}
+
+Metrics Trainer::Impl::evaluate(const Samples& test, Weights weights) {
+  prepare(nullptr, &test, weights);
+  for (std::size_t i = 0; i < network.graph.outputs.size(); ++i) std::ranges::fill(sums(i), 0.0);
+  Swept& of = *sweeps.find(evaluation(weights), test);
+  begin_means(of, weights);
   const Timer timer;
   std::int64_t done = 0;
   run(of, done, {});

@@ -87,7 +87,12 @@ struct Trainer::Impl {
 
   Impl(runtime::Session& session, Build build, std::optional<Shape> image, TrainerOptions options);
 
-  std::string evaluation() const { return options.optimizer.averaging ? "averaged" : "evaluate"; }
+  bool averages(Weights weights) const {
+    return weights == Weights::averaged && options.optimizer.averaging.has_value();
+  }
+  std::string evaluation(Weights weights = Weights::averaged) const {
+    return averages(weights) ? "averaged" : "evaluate";
+  }
 
   /// Over the first samples that are trained on; null before there are some.
   const Swept* training() const { return sweeps.first("train"); }
@@ -104,7 +109,9 @@ struct Trainer::Impl {
   /// That a whole batch is there.
   void check_training(const Samples& samples);
   /// All that is needed exists afterwards, or nothing has changed.
-  void prepare(const Samples* train, const Samples* test);
+  void prepare(const Samples* train, const Samples* test, Weights weights = Weights::averaged);
+  /// Of a sweep that computes with them, where no step has made any yet.
+  void begin_means(const Swept& of, Weights weights);
 
   /// When a sweep pauses.
   struct Limits {
@@ -120,7 +127,7 @@ struct Trainer::Impl {
   const std::vector<const Column*>& columns_of(const Samples& samples,
                                                const std::vector<Port>& inputs);
   Metrics step(const Samples& batch);
-  void predict(const Samples& samples, std::span<std::byte> into);
+  void predict(const Samples& samples, std::span<std::byte> into, Weights weights);
   /// What they are of a batch; throws Error where there are none.
   const Port& prediction();
 
@@ -133,7 +140,7 @@ struct Trainer::Impl {
   Event advance(const Limits& limits, const std::function<void()>& stepped = {});
   EpochReport fit(const Samples& train, const Samples* validation, const FitOptions& how);
   void end_profile();
-  Metrics evaluate(const Samples& test);
+  Metrics evaluate(const Samples& test, Weights weights);
 
   /// No step has made any yet.
   bool has_no_means();

@@ -12,8 +12,6 @@
 namespace arenite::train {
 namespace {
 
-constexpr const char* predict_entry = "predict";
-
 std::int64_t row_bytes(DType type, const Shape& shape) {
   return shape.elements() / shape[0] * size_of(type);
 }
@@ -33,7 +31,7 @@ const Port& Trainer::Impl::prediction() {
       refuse("predictions of an objective that has none", "one that names them", {},
              "Objective{.loss = …, .predictions = …}");
     }
-    predicting.emplace(model.inputs_of(predict_entry), model.outputs_of(predict_entry).front());
+    predicting.emplace(model.inputs_of(predict_name), model.outputs_of(predict_name).front());
   }
   return predicting->second;
 }
@@ -64,7 +62,7 @@ Trainer::Impl::Stretch& Trainer::Impl::stretch_of(std::string_view entry,
   });
   if (known != stretches.end()) return *known;
 
-  const bool predicts = entry == predict_entry;
+  const bool predicts = entry != "train";
   if (rows == 0) {
     // So many batches that beginning a sweep costs little beside them, and that they stay in
     // caches.
@@ -124,7 +122,9 @@ Metrics Trainer::Impl::step(const Samples& batch) {
 
 Metrics Trainer::step(const Samples& batch) { return impl_->step(batch); }
 
-void Trainer::Impl::predict(const Samples& samples, std::span<std::byte> into) {
+void Trainer::Impl::predict(const Samples& samples, std::span<std::byte> into, Weights weights) {
+  const std::string_view entry =
+      options.optimizer.averaging && !averages(weights) ? predict_current_name : predict_name;
   const Port& what = prediction();
   const std::vector<const Column*>& columns = columns_of(samples, predicting->first);
   const std::int64_t count = samples.count();
@@ -135,10 +135,9 @@ void Trainer::Impl::predict(const Samples& samples, std::span<std::byte> into) {
            std::to_string(one * static_cast<std::size_t>(count)));
   }
   if (running) refuse("predictions in the middle of a sweep", "one behind the other");
-  Stretch& stretch = stretch_of(predict_entry, columns, 0);
-  Swept& of = *sweeps.find(predict_entry, stretch.samples);
-  if (of.whole != nullptr && options.optimizer.averaging && has_no_means())
-    compile::begin_averages(*sweeps.set(), of.whole->spec().graph);
+  Stretch& stretch = stretch_of(entry, columns, 0);
+  Swept& of = *sweeps.find(entry, stretch.samples);
+  begin_means(of, weights);
   const std::int64_t most = stretch.samples.count();
   for (std::int64_t first = 0; first < count; first += most) {
     const std::int64_t rows = std::min(most, count - first);
@@ -160,14 +159,14 @@ Shape Trainer::shape_of_predictions(std::int64_t count) const {
 }
 DType Trainer::type_of_predictions() const { return impl_->prediction().type; }
 
-void Trainer::predict(const Samples& samples, std::span<std::byte> into) {
-  impl_->predict(samples, into);
+void Trainer::predict(const Samples& samples, std::span<std::byte> into, Weights weights) {
+  impl_->predict(samples, into, weights);
 }
 
-Predictions Trainer::predict(const Samples& samples) {
+Predictions Trainer::predict(const Samples& samples, Weights weights) {
   Predictions made{.type = type_of_predictions(), .shape = shape_of_predictions(samples.count())};
   made.bytes.resize(static_cast<std::size_t>(made.shape.elements() * size_of(made.type)));
-  predict(samples, made.bytes);
+  predict(samples, made.bytes, weights);
   return made;
 }
 

@@ -208,6 +208,12 @@ struct Predictions {
   void check(DType asked) const;
 };
 
+/// What is evaluated, and predicts.
+enum class Weights : std::uint8_t {
+  averaged,  ///< the means that training keeps, where it does (optim::Optimizer::averaging)
+  current,   ///< the parameters
+};
+
 /// Prints the table of arenas, blocks, bounds and pinning.
 class PlanReport {
  public:
@@ -263,9 +269,10 @@ class Trainer {
   /// as `fit`.
   Metrics step(const Samples& batch);
 
-  /// Of the parameters, or of their means where `optimizer.averaging` keeps some. Throws as `fit`.
-  Metrics evaluate(const data::Split& test);
-  Metrics evaluate(const Samples& test);
+  /// By the means of parameters that `optimizer.averaging` keeps, if any, or by these. Throws as
+  /// `fit`.
+  Metrics evaluate(const data::Split& test, Weights weights = Weights::averaged);
+  Metrics evaluate(const Samples& test, Weights weights = Weights::averaged);
 
   /// The objective's predictions of any number of samples, by the parameters as `evaluate`, in
   /// whole batches: the last one is filled up with its last sample. Only the columns that
@@ -273,9 +280,10 @@ class Trainer {
   /// first call for columns of some types, shapes and scales builds a program and takes room for a
   /// stretch of samples, which stay; later ones allocate nothing but what they return. Throws Error
   /// as `evaluate`, and where the objective has none.
-  Predictions predict(const Samples& samples);
+  Predictions predict(const Samples& samples, Weights weights = Weights::averaged);
   /// The same into a caller's bytes, as many as `shape_of_predictions` has. Allocates nothing.
-  void predict(const Samples& samples, std::span<std::byte> into);
+  void predict(const Samples& samples, std::span<std::byte> into,
+               Weights weights = Weights::averaged);
   bool has_predictions() const noexcept;
   /// Of so many samples: [count, …].
   Shape shape_of_predictions(std::int64_t count) const;
