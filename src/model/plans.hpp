@@ -107,6 +107,10 @@ class ModelPlans {
     state_ = std::move(places.state);
     room_ = std::move(places.room);
   }
+  /// What only programs that have ended had there is for others now.
+  void release(const plan::Placement& place, const Space& space) {
+    state_.release(place.cls, place.name, space);
+  }
   /// Within the blocks that there are.
   bool fits(const runtime::ProgramSpec& spec) const;
 

@@ -106,10 +106,13 @@ void Sweeps::prepare(const std::vector<Wanted>& wanted) {
                       : ports_of(impl_.plans.graph(), graph::StorageClass::input),
                   one.samples);
     // The first of an entry has the plain name, later ones a number.
-    const auto is_of_entry = [&](const Swept& swept) { return swept.entry == one.entry; };
-    const auto number = std::ranges::count_if(impl_.sweeps, is_of_entry) +
-                        std::ranges::count_if(made, is_of_entry) + 1;
-    made.push_back(begun(one, one.entry + (number == 1 ? "" : "." + std::to_string(number))));
+    std::string name = one.entry;
+    const auto is_called = [&](const Swept& swept) { return swept.name == name; };
+    for (int number = 2;
+         std::ranges::any_of(impl_.sweeps, is_called) || std::ranges::any_of(made, is_called);
+         ++number)
+      name = one.entry + "." + std::to_string(number);
+    made.push_back(begun(one, name));
   }
   if (!made.empty()) build(made);
 }
@@ -166,6 +169,27 @@ const Swept* Sweeps::first(std::string_view entry) const noexcept {
     return swept.entry == entry && swept.batch == impl_.plans.bounds().at(impl_.batch_size);
   });
   return found == impl_.sweeps.end() ? nullptr : &*found;
+}
+
+void Sweeps::release(const Samples& samples) {
+  const auto end = [&](const Swept& swept, const runtime::Program* program) {
+    if (program == nullptr) return;
+    const runtime::ProgramSpec spec = program->spec();
+    impl_.set->remove(spec.name);
+    for (const plan::Placement& place : spec.plan.placements) {
+      const bool is_own = place.cls == graph::StorageClass::constant
+                              ? place.name.starts_with(in_set(swept.name, ""))
+                              : place.name == in_set(swept.name, "rows");
+      if (is_own && !place.external)
+        impl_.plans.release(place, spec.plan.blocks[place.block].space);
+    }
+  };
+  std::erase_if(impl_.sweeps, [&](const Swept& swept) {
+    if (swept.samples != samples) return false;
+    end(swept, swept.rest);
+    end(swept, swept.whole);
+    return true;
+  });
 }
 
 std::span<const std::byte> Sweeps::rows_of(const Swept& swept) {

@@ -3,6 +3,7 @@
 #include <arenite/plan/step_plan.hpp>
 
 #include <algorithm>
+#include <iterator>
 
 #include "src/base/names.hpp"
 #include "src/plan/overlap.hpp"
@@ -254,12 +255,48 @@ StepPlan plan_step(const graph::Graph& graph, const graph::Schedule& schedule, S
   return StepPlanner(graph, schedule, state, options).run();
 }
 
+/// The first hole that is large enough, or the end.
+std::int64_t StateLayout::Block::take(std::int64_t size) {
+  const auto hole =
+      std::ranges::find_if(holes, [&](const auto& one) { return size > 0 && one.second >= size; });
+  if (hole == holes.end()) {
+    bytes += size;
+    return bytes - size;
+  }
+  const auto [begin, had] = *hole;
+  holes.erase(hole);
+  if (had > size) holes[begin + size] = had - size;
+  return begin;
+}
+
+void StateLayout::release(graph::StorageClass cls, const std::string& name, const Space& space) {
+  const auto block = blocks_.find(to_string(space));
+  if (block == blocks_.end()) return;
+  auto& [places, holes, bytes] = block->second;
+  const auto known = places.find({cls, name});
+  if (known == places.end()) return;
+  auto [begin, size] = known->second;
+  places.erase(known);
+  size = round_up(size, default_alignment);
+  if (size == 0) return;
+  auto next = holes.lower_bound(begin);
+  if (next != holes.end() && next->first == begin + size) {
+    size += next->second;
+    next = holes.erase(next);
+  }
+  if (next != holes.begin() && std::prev(next)->first + std::prev(next)->second == begin) {
+    std::prev(next)->second += size;
+  } else {
+    holes[begin] = size;
+  }
+}
+
 std::int64_t StateLayout::place(graph::StorageClass cls, const std::string& name,
                                 std::int64_t bytes, const Space& space) {
   Block& block = blocks_[to_string(space)];
-  auto [it, added] = block.places.try_emplace({cls, name}, block.bytes, bytes);
+  auto [it, added] = block.places.try_emplace({cls, name}, 0, bytes);
   if (added) {
-    block.bytes = round_up(block.bytes + bytes, default_alignment);
+    it->second.first = block.take(round_up(bytes, default_alignment));
   } else if (it->second.second != bytes) {
     fail({.found = "persistent storage '" + name + "' of " + std::to_string(bytes) + " bytes",
           .expected = std::to_string(it->second.second) + " bytes, as in an earlier program"});

@@ -188,6 +188,29 @@ TEST(StepPlan, VerifierCatchesMovedBytes) {
   EXPECT_GT(moved, 20);
 }
 
+TEST(StateLayouts, GiveReleasedPlacesToOthers) {
+  constexpr auto buffer = StorageClass::buffer, parameter = StorageClass::parameter;
+  StateLayout state;
+  const std::int64_t one = default_alignment;
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(state.place(buffer, std::to_string(i), one), i * one);
+  state.release(buffer, "1");
+  state.release(buffer, "1");     // which is gone
+  state.release(parameter, "2");  // which never was
+  state.release(buffer, "3");
+  EXPECT_EQ(state.place(buffer, "large", 2 * one), 5 * one);
+  state.release(buffer, "2");  // between two that are free
+  EXPECT_EQ(state.place(buffer, "three", 2 * one + 1), one);
+  state.release(buffer, "three");
+  EXPECT_EQ(state.place(parameter, "two", 2 * one), one);
+  EXPECT_EQ(state.place(buffer, "empty", 0), 7 * one);
+  EXPECT_EQ(state.place(buffer, "small", 1), 3 * one);
+  EXPECT_EQ(state.place(buffer, "0", one), 0);
+  EXPECT_EQ(state.bytes(), 7 * one);
+  state.release(buffer, "empty");
+  EXPECT_EQ(state.place(buffer, "next", 1), 7 * one);
+  EXPECT_THROW(static_cast<void>(state.offset(buffer, "3")), Error);
+}
+
 TEST(StepPlan, VerifierBelievesNoLabel) {
   const Network network(1, 2, 0);
   const graph::Schedule& schedule = network.schedule;

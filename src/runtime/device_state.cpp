@@ -130,6 +130,23 @@ void ProgramSet::Impl::fill_constants(const ProgramSpec& spec) {
   }
 }
 
+/// What other programs have no place for: others' bytes may be put there.
+void ProgramSet::Impl::forget_copies(const ProgramSpec& spec) {
+  const auto has = [](const ProgramSpec& other, const plan::Placement& place) {
+    return std::ranges::any_of(other.plan.placements, [&](const plan::Placement& one) {
+      return !one.external && one.cls == place.cls && one.name == place.name;
+    });
+  };
+  for (const plan::Placement& place : spec.plan.placements) {
+    const bool is_constant = place.cls == graph::StorageClass::constant;
+    if (place.external || !(is_constant || graph::is_persistent(place.cls))) continue;
+    if (std::ranges::any_of(programs, [&](const auto& one) { return has(one->spec(), place); }))
+      continue;
+    if (is_constant) filled.erase({block_index(spec, place, 0), place.offset});
+    mirrors.erase({place.cls, place.name});
+  }
+}
+
 void ProgramSet::Impl::lend_state(const ProgramSpec& spec) {
   for (const plan::Placement& place : spec.plan.placements) {
     if (place.external || !graph::is_persistent(place.cls)) continue;

@@ -63,8 +63,7 @@ void Program::Impl::make_handles() {
   problem.ordered = [&](std::size_t a, std::size_t b) {
     return order.before(a, b) || order.before(b, a);
   };
-  const bool comes_and_goes = set.first_programs > 0;
-  guarded.classes = comes_and_goes ? whole_blocks(problem) : plan::handle_classes(problem);
+  guarded.classes = set.is_made ? whole_blocks(problem) : plan::handle_classes(problem);
 
   for (const plan::HandleClass& c : guarded.classes) {
     const ProgramSet::Impl::BlockGroup& g = set.groups[c.block];

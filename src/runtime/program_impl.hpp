@@ -174,7 +174,8 @@ struct ProgramSet::Impl {
   void check_fits(const ProgramSpec& spec) const;
   std::span<std::byte> lend(const plan::Placement& place, Block& block);
   void lend_state(const ProgramSpec& spec);  ///< all of it that is on devices
-  void take_back();                          ///< what was lent; before a step, with none under way
+  void forget_copies(const ProgramSpec& removed);
+  void take_back();  ///< what was lent; before a step, with none under way
   Program& make_program(ProgramSpec spec);
   void begin_state();
   std::span<std::byte> state(graph::StorageClass cls, std::string_view name,
@@ -195,7 +196,7 @@ struct ProgramSet::Impl {
   std::deque<Ownership> owners;  // by block; checked build only
   std::vector<BlockGroup> groups;
   std::vector<std::unique_ptr<Program>> programs;
-  std::size_t first_programs = 0;  // that the set was made with, and whose blocks these are
+  bool is_made = false;  // with its first programs; more of them come and go
   std::map<std::pair<std::size_t, std::int64_t>, const void*> filled;  // constants on devices
   Program::Impl* active = nullptr;  // whose steps may be under way
   std::map<std::pair<graph::StorageClass, std::string>, Mirror> mirrors;  // of what persists

@@ -54,7 +54,7 @@ ProgramSet::ProgramSet(Session& session, const KernelTable& kernels, std::vector
     impl_->check_pinned(spec);
   }
   for (ProgramSpec& spec : specs) impl_->make_program(std::move(spec));
-  impl_->first_programs = impl_->programs.size();
+  impl_->is_made = true;
   impl_->begin_state();
   if (const auto request = capture_request()) impl_->begin_capture(*request);
 }
@@ -268,17 +268,13 @@ Program& ProgramSet::add(ProgramSpec spec) {
 }
 
 void ProgramSet::remove(std::string_view name) {
-  Program& program = (*this)[name];
+  (*this)[name].wait();
   auto& all = impl_->programs;
   const auto place =
-      std::ranges::find_if(all, [&](const auto& one) { return one.get() == &program; });
-  if (place - all.begin() < static_cast<std::ptrdiff_t>(impl_->first_programs)) {
-    fail(
-        {.found = "program '" + std::string(name) + "', which the set was made with, to be removed",
-         .expected = "one that was added"});
-  }
-  program.wait();
+      std::ranges::find_if(all, [&](const auto& one) { return one->name() == name; });
+  const std::unique_ptr<Program> removed = std::move(*place);
   all.erase(place);
+  impl_->forget_copies(removed->spec());
 }
 
 }  // namespace arenite::runtime

@@ -109,7 +109,7 @@ struct TaskEdge {
 };
 
 /// Offsets of what outlives steps, in each space. Shared by all programs over one "state" block: a
-/// name of a class keeps its place for ever, and nothing else is ever put there.
+/// name of a class keeps its place until it is released, and nothing else is put there.
 class StateLayout {
  public:
   /// Offset of the named storage; adds it when it is new. Throws Error when it is known with
@@ -120,12 +120,17 @@ class StateLayout {
   std::int64_t offset(graph::StorageClass cls, const std::string& name,
                       const Space& space = {}) const;
   std::int64_t bytes(const Space& space = {}) const;
+  /// Gives a place to whatever comes next and fits in it: nothing may have it any more. Does
+  /// nothing where there is none of that name.
+  void release(graph::StorageClass cls, const std::string& name, const Space& space = {});
 
  private:
   struct Block {
     std::map<std::pair<graph::StorageClass, std::string>, std::pair<std::int64_t, std::int64_t>>
-        places;  // offset, bytes
+        places;                                  // offset, bytes
+    std::map<std::int64_t, std::int64_t> holes;  // bytes by offset, none next to another
     std::int64_t bytes = 0;
+    std::int64_t take(std::int64_t size);
   };
   std::map<std::string, Block> blocks_;  // by space, whatever its capacity
 };

@@ -205,8 +205,8 @@ class ProgramSet {
   /// there is, which stays. Not between the steps of a profile or a capture. Throws Error on a name
   /// that is taken, on what is wrong with the plan, and on what has no place.
   Program& add(ProgramSpec spec);
-  /// Ends a program that was added. Waits for its steps, and throws what they reported; then it
-  /// stays. Throws Error on an unknown name, and on a program that the set was made with.
+  /// Ends a program. Waits for its steps, and throws what they reported; then it stays. What only
+  /// it has of the state is lost. Throws Error on an unknown name.
   void remove(std::string_view name);
 
   /// Throws Error on an unknown name.
