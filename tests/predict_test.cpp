@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -275,6 +276,94 @@ TEST(Steps, MayStandBetweenEvents) {
   std::filesystem::remove(file);
   EXPECT_EQ(refusal_of([&] { alone.step(houses().samples()); }),
             "a step on 203 samples; expected at most 32, the batch");
+}
+
+// Data of which a trainer has let go is nobody's any more, and training goes on with others.
+TEST(Samples, AreLetGoOf) {
+  runtime::Session session({.workers = 2});
+  train::Trainer trainer(session, price, options()), other(session, price, options());
+  std::vector<std::size_t> blocks;
+  std::string bits;
+  for (int round = 0; round < 4; ++round) {
+    auto copy = std::make_unique<Houses>();  // elsewhere in memory each time
+    trainer.fit(copy->samples(), {.epochs = 1, .seed = 3});
+    const double loss = trainer.evaluate(copy->samples()).loss;
+    last_of(other, 0, houses().samples());
+    other.fit(houses().samples(), {.epochs = 1, .seed = 3});
+    EXPECT_EQ(loss, other.evaluate(houses().samples()).loss);
+    trainer.release(copy->samples());
+    trainer.release(copy->samples());  // which is nobody's
+    std::ranges::fill(copy->sizes, std::nan(""));
+    EXPECT_EQ(trainer.weights_sha256(), other.weights_sha256());
+    EXPECT_EQ(trainer.epochs(), round + 1);
+    blocks.push_back(trainer.blocks().size());
+  }
+  EXPECT_EQ(blocks.back(), blocks.front());
+
+  // In the middle of an epoch, which is begun anew.
+  const Samples samples = houses().samples();
+  trainer.begin(samples, {.epochs = 1});
+  trainer.advance({.steps = 2});
+  trainer.release(samples);
+  EXPECT_FALSE(trainer.advance());
+  EXPECT_EQ(trainer.fit(samples, {.epochs = 1}).train.samples, Houses::count);
+  bool refused = false;
+  trainer.fit(samples, {.epochs = 1, .on_epoch = [&](const train::EpochReport&) {
+                          refused = refusal_of([&] { trainer.release(samples); }) ==
+                                    "samples let go of in the middle of a fit; expected calls "
+                                    "between them";
+                        }});
+  EXPECT_TRUE(refused);
+}
+
+// Programs of sizes that were used last stay, others are built anew: with the same bits.
+TEST(Steps, MayBeOfAnySize) {
+  runtime::Session session({.workers = 1});
+  train::Trainer trainer(session, price, options()), other(session, price, options());
+  for (int round = 0; round < 2; ++round) {
+    for (std::int64_t count = 1; count <= 32; count += 2) {
+      trainer.step(Batch(count, count).samples);
+      train::Trainer next(session, price, options());
+      next.take_over(other);
+      next.step(Batch(count, count).samples);
+      other.take_over(next);
+    }
+    EXPECT_EQ(trainer.weights_sha256(), other.weights_sha256());
+  }
+  EXPECT_EQ(other.steps(), trainer.steps());
+}
+
+// What was trained in one way is trained on in another.
+TEST(Trainers, TakeOverFromEachOther) {
+  runtime::Session session({.workers = 1});
+  const Samples samples = houses().samples();
+  const train::Build frozen = [](ModelBuilder& model, std::int64_t batch) {
+    const train::Objective made = price(model, batch);
+    graph::Graph& graph = model.graph().graph();
+    graph[graph.declared(graph::StorageClass::parameter)[0]].frozen = true;
+    return made;
+  };
+  train::TrainerOptions how = options();
+  how.optimizer.averaging = graph::Averaging{.decay = 0.5};
+  train::Trainer part(session, frozen, how), whole(session, price, how);
+  last_of(part, 2, samples);
+  const std::string bits = part.weights_sha256();
+  whole.take_over(part);
+  EXPECT_EQ(whole.weights_sha256(), bits);
+  EXPECT_EQ(whole.epochs(), 2);
+  EXPECT_EQ(whole.steps(), part.steps());
+  EXPECT_EQ(whole.evaluate(samples).values, part.evaluate(samples).values);
+  const std::string first = part.parameters()[0].name;
+  const auto bytes_of = [](train::Trainer& of, const std::string& name) {
+    const auto bytes = of.state(name);
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  EXPECT_EQ(bytes_of(whole, first + ".average"), bytes_of(part, first));
+  last_of(whole, 1, samples);
+  EXPECT_NE(bytes_of(whole, first), bytes_of(part, first));
+  part.take_over(whole);
+  EXPECT_EQ(part.weights_sha256(), whole.weights_sha256());
+  EXPECT_EQ(part.epochs(), 3);
 }
 
 }  // namespace

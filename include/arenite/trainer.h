@@ -67,6 +67,16 @@ ARENITE_API void arenite_trainer_options_free(arenite_trainer_options* options);
 ARENITE_API arenite_status arenite_trainer_create(arenite_session* session, const char* script,
                                                   const arenite_trainer_options* options,
                                                   arenite_trainer** trainer, char** message);
+/* The same of a network whose text depends on the samples of a step: a script for each number of
+ * them, at most the batch and all that it adds up, by a function that is called with `context`
+ * whenever a number is new. It calls nothing of the trainer; what it returns has to last until it
+ * is called again; NULL: it has no script, and the call that asked for it fails. All scripts keep
+ * the same. */
+typedef const char* (*arenite_script_for)(void* context, int64_t samples);
+ARENITE_API arenite_status arenite_trainer_create_sized(arenite_session* session,
+                                                        arenite_script_for script, void* context,
+                                                        const arenite_trainer_options* options,
+                                                        arenite_trainer** trainer, char** message);
 /* The network of a run in a file, with all that it keeps: `train --save` or arenite_trainer_save
  * wrote it. Its batch, seed and what decided its bits are those of the run. It evaluates and
  * predicts; whoever goes on with the run calls arenite_trainer_resume, too. */
@@ -88,7 +98,7 @@ ARENITE_API const char* arenite_trainer_metric_name(const arenite_trainer* train
 
 /* Begins epochs over samples, and plans all that they need. A run that was resumed goes on, in the
  * middle of an epoch too. Samples and those that each epoch is validated on (count 0: none) are
- * borrowed until the trainer is freed. `options` may be NULL. */
+ * borrowed until they are released, or the trainer is freed. `options` may be NULL. */
 ARENITE_API arenite_status arenite_trainer_begin(arenite_trainer* trainer,
                                                  const arenite_column* samples, size_t count,
                                                  const arenite_column* validation,
@@ -127,7 +137,7 @@ ARENITE_API arenite_status arenite_trainer_step(arenite_trainer* trainer,
 /* What computes: means of parameters, where `train(…, average(…))` keeps some, else these. */
 typedef enum arenite_weights { ARENITE_AVERAGED = 0, ARENITE_CURRENT = 1 } arenite_weights;
 
-/* Metrics over samples, which are borrowed until the trainer is freed; `room` for all of them. */
+/* Metrics over samples, which are borrowed as by arenite_trainer_begin; `room` for all of them. */
 ARENITE_API arenite_status arenite_trainer_evaluate(arenite_trainer* trainer,
                                                     const arenite_column* samples, size_t count,
                                                     arenite_weights weights, double* metrics,
@@ -138,6 +148,12 @@ ARENITE_API arenite_status arenite_trainer_predict(arenite_trainer* trainer,
                                                    const arenite_column* samples, size_t count,
                                                    arenite_weights weights, void* into,
                                                    int64_t bytes, char** message);
+
+/* Lets go of samples that were borrowed, these very ones: programs over them end, and so do epochs
+ * over them that were begun. What is trained stays. Samples that were never given are none. */
+ARENITE_API arenite_status arenite_trainer_release(arenite_trainer* trainer,
+                                                   const arenite_column* samples, size_t count,
+                                                   char** message);
 
 /* Steps and epochs done, of a run that was resumed as well. */
 ARENITE_API int64_t arenite_trainer_steps(const arenite_trainer* trainer);
@@ -159,9 +175,13 @@ ARENITE_API arenite_status arenite_trainer_set_state(arenite_trainer* trainer, c
 ARENITE_API arenite_status arenite_trainer_weights_sha256(arenite_trainer* trainer, char** text,
                                                           char** message);
 
-/* All that a run keeps, and how far it is, in one file, which is replaced as a whole. */
+/* All that a run keeps, and how far it is, in one file, which is replaced as a whole; and with a
+ * text of the caller's, as arenite_save_with, for arenite_saved_text. */
 ARENITE_API arenite_status arenite_trainer_save(arenite_trainer* trainer, const char* path,
                                                 char** message);
+ARENITE_API arenite_status arenite_trainer_save_with(arenite_trainer* trainer, const char* path,
+                                                     const char* name, const char* text,
+                                                     char** message);
 /* Goes on with such a run of this network, to the bit, once its epochs are begun again. *differs is
  * what may change bits, "" where nothing does: the caller's, for arenite_free; may be NULL. */
 ARENITE_API arenite_status arenite_trainer_resume(arenite_trainer* trainer, const char* path,
@@ -169,6 +189,13 @@ ARENITE_API arenite_status arenite_trainer_resume(arenite_trainer* trainer, cons
 /* Its parameters and buffers alone, for a run of its own. */
 ARENITE_API arenite_status arenite_trainer_take_weights(arenite_trainer* trainer, const char* path,
                                                         char** message);
+/* Goes on from what another trainer keeps by now, of all that this one keeps, by name, and from its
+ * counts of steps and epochs: of a network whose parameters are frozen or freed on the way. */
+ARENITE_API arenite_status arenite_trainer_take_over(arenite_trainer* trainer,
+                                                     arenite_trainer* before, char** message);
+/* Parameters that the loss does not depend on, a name a line: the caller's, for arenite_free. */
+ARENITE_API arenite_status arenite_trainer_untrained(const arenite_trainer* trainer, char** text,
+                                                     char** message);
 /* The memory of a step on a whole batch, as arenite_model_memory, arenite_model_plan and
  * arenite_model_picture have it; and its table, as the command prints it. Texts are the caller's,
  * for arenite_free. */

@@ -70,12 +70,6 @@ std::span<const std::byte> bytes_of_state(Model& model, const char* name, const 
   return {static_cast<const std::byte*>(data), size};
 }
 
-std::string lines_of(const std::vector<std::string>& all) {
-  std::string lines;
-  for (const std::string& line : all) lines += line + "\n";
-  return lines;
-}
-
 }  // namespace
 
 const char* arenite_version(void) { return ARENITE_VERSION; }

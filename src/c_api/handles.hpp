@@ -138,6 +138,12 @@ inline arenite_memory memory_of(const plan::StepPlan& plan) {
   return sums;
 }
 
+inline std::string lines_of(const std::vector<std::string>& all) {
+  std::string lines;
+  for (const std::string& line : all) lines += line + "\n";
+  return lines;
+}
+
 /// A copy of the text, which is the caller's.
 inline void hand_over(const std::string& text, char*& place) {
   char* copy = copy_text(text);

@@ -103,6 +103,12 @@ arenite_event event_of(const arenite_trainer& trainer) {
           .is_best = event.report.best ? 1 : 0};
 }
 
+arenite_trainer* created(const std::shared_ptr<runtime::Session>& workers, train::Script network,
+                         train::TrainerOptions options) {
+  options.optimizer = std::move(network.optimizer);
+  return new arenite_trainer{workers, train::Trainer(*workers, network.build, options)};
+}
+
 }  // namespace
 
 arenite_status arenite_trainer_options_create(arenite_trainer_options** options, char** message) {
@@ -129,8 +135,26 @@ arenite_status arenite_trainer_create(arenite_session* session, const char* scri
     train::TrainerOptions chosen = options ? options->all.of_trainer : train::TrainerOptions();
     if (options == nullptr || !options->all.has_batch)
       chosen.batch = std::min(chosen.batch, network.most);
-    chosen.optimizer = std::move(network.optimizer);
-    made = new arenite_trainer{workers, train::Trainer(*workers, network.build, chosen)};
+    made = created(workers, std::move(network), chosen);
+  });
+}
+
+arenite_status arenite_trainer_create_sized(arenite_session* session, arenite_script_for script,
+                                            void* context, const arenite_trainer_options* options,
+                                            arenite_trainer** trainer, char** message) {
+  return run(message, [&] {
+    const auto& workers = given(session, "the session").workers;
+    arenite_trainer*& made = given(trainer, "the trainer's place");
+    if (script == nullptr) refuse("null for the scripts' function", "a function");
+    const auto text_for = [script, context](std::int64_t samples) {
+      const char* const text = script(context, samples);
+      if (text != nullptr) return std::string(text);
+      refuse("no script for " + std::to_string(samples) + " samples", "a text");
+    };
+    const train::TrainerOptions chosen =
+        options ? options->all.of_trainer : train::TrainerOptions();
+    made =
+        created(workers, train::read_scripts(text_for, chosen.batch * chosen.accumulate), chosen);
   });
 }
 
@@ -235,6 +259,12 @@ arenite_status arenite_trainer_predict(arenite_trainer* trainer, const arenite_c
   });
 }
 
+arenite_status arenite_trainer_release(arenite_trainer* trainer, const arenite_column* samples,
+                                       size_t count, char** message) {
+  return with(trainer, message,
+              [&](train::Trainer& one) { one.release(samples_of(samples, count)); });
+}
+
 int64_t arenite_trainer_steps(const arenite_trainer* trainer) {
   if (trainer == nullptr) return 0;
   const std::lock_guard lock(trainer->one_at_a_time);
@@ -292,6 +322,13 @@ arenite_status arenite_trainer_save(arenite_trainer* trainer, const char* path, 
   return with(trainer, message, [&](train::Trainer& one) { one.save(&given(path, "the path")); });
 }
 
+arenite_status arenite_trainer_save_with(arenite_trainer* trainer, const char* path,
+                                         const char* name, const char* text, char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    one.save(&given(path, "the path"), {{&given(name, "the name"), &given(text, "the text")}});
+  });
+}
+
 arenite_status arenite_trainer_resume(arenite_trainer* trainer, const char* path, char** differs,
                                       char** message) {
   return with(trainer, message, [&](train::Trainer& one) {
@@ -304,6 +341,24 @@ arenite_status arenite_trainer_take_weights(arenite_trainer* trainer, const char
                                             char** message) {
   return with(trainer, message,
               [&](train::Trainer& one) { one.take_weights(&given(path, "the path")); });
+}
+
+arenite_status arenite_trainer_take_over(arenite_trainer* trainer, arenite_trainer* before,
+                                         char** message) {
+  return run(message, [&] {
+    arenite_trainer &one = given(trainer, "the trainer"),
+                    &other = given(before, "the trainer before it");
+    if (&one == &other) refuse("a trainer that takes over from itself", "two of them");
+    const std::scoped_lock lock(one.one_at_a_time, other.one_at_a_time);
+    one.trainer.take_over(other.trainer);
+  });
+}
+
+arenite_status arenite_trainer_untrained(const arenite_trainer* trainer, char** text,
+                                         char** message) {
+  return with(trainer, message, [&](const train::Trainer& one) {
+    hand_over(lines_of(one.untrained()), given(text, "the text's place"));
+  });
 }
 
 arenite_status arenite_trainer_memory(const arenite_trainer* trainer, arenite_memory* memory,

@@ -168,4 +168,15 @@ std::string script_of(const Network& network) {
   return graph::print(graph);
 }
 
+Script read_scripts(std::function<std::string(std::int64_t)> text_for, std::int64_t most) {
+  const auto at = [text_for = std::move(text_for)](std::int64_t samples) {
+    return read_script(text_for(samples), "<script for " + std::to_string(samples) + ">");
+  };
+  optim::Optimizer optimizer = at(most).optimizer;
+  return {.build = [at](nn::ModelBuilder& model,
+                        std::int64_t samples) { return at(samples).build(model, samples); },
+          .optimizer = std::move(optimizer),
+          .most = most};
+}
+
 }  // namespace arenite::train

@@ -122,15 +122,18 @@ Trainer::Impl::Impl(runtime::Session& session, Build b, std::optional<Shape> i, 
   identity = known_facts();
 }
 
-const Samples& Trainer::Impl::samples_of(const data::Split& split, bool training) {
-  const std::string_view kind = training ? "training" : "test";
-  const auto is_it = [&](const auto& known) {
+Trainer::Impl::Splits::iterator Trainer::Impl::find(const data::Split& split) {
+  return std::ranges::find_if(splits, [&](const auto& known) {
     const data::Split& one = known.first;
     return one.images.data() == split.images.data() && one.labels.data() == split.labels.data() &&
            one.images.size() == split.images.size() && one.labels.size() == split.labels.size() &&
            one.count == split.count && one.shape() == split.shape();
-  };
-  auto found = std::ranges::find_if(splits, is_it);
+  });
+}
+
+const Samples& Trainer::Impl::samples_of(const data::Split& split, bool training) {
+  const std::string_view kind = training ? "training" : "test";
+  auto found = find(split);
   if (found == splits.end()) {
     const std::string images = std::string(kind) + " images";
     if (!image)
@@ -173,6 +176,30 @@ void Trainer::Impl::prepare(const Samples* train, const Samples* test, Weights w
   restore(saved);
 }
 
+void Trainer::Impl::release(const Samples& samples) {
+  const bool goes =
+      going && (*going->train == samples || (going->validation && *going->validation == samples));
+  if (running || (fitting && goes))
+    refuse("samples let go of in the middle of a fit", "calls between them");
+  if (goes) {
+    end_profile();
+    going.reset();
+  }
+  if (epochs && *epochs->samples == samples) {
+    epochs.reset();
+    of_epochs.clear();
+    place.begin_epoch();
+  }
+  State kept_now;
+  for (const Kept& one : kept()) {
+    if (!sweeps.has_state(one.port.cls, one.own)) continue;
+    const auto bytes = state_of(one.port.cls, one.own);
+    kept_now[{one.port.cls, one.own}].assign(bytes.begin(), bytes.end());
+  }
+  sweeps.release(samples);
+  put(std::move(kept_now));
+}
+
 void Trainer::Impl::refuse_while_profiled() const {
   if (going && going->profiles)
     refuse("new samples while a profile is under way", "them before, or behind it");
@@ -193,6 +220,14 @@ void Trainer::prepare(const data::Split* train, const data::Split* test) {
 void Trainer::prepare(const Samples* train, const Samples* test) {
   if (train) impl_->check_training(*train);
   impl_->prepare(train, test);
+}
+
+void Trainer::release(const Samples& samples) { impl_->release(samples); }
+void Trainer::release(const data::Split& split) {
+  const auto known = impl_->find(split);
+  if (known == impl_->splits.end()) return;
+  impl_->release(known->second);
+  impl_->splits.erase(known);
 }
 
 void Trainer::begin(const data::Split& train, const FitOptions& options) {
@@ -248,6 +283,9 @@ void Trainer::explain(std::ostream& out) const {
   if (impl_->sweeps.set()) impl_->sweeps.set()->explain(out);
 }
 
+const std::vector<std::string>& Trainer::untrained() const noexcept {
+  return impl_->sweeps.preview().untrained;
+}
 const std::vector<Port>& Trainer::inputs() const noexcept { return impl_->inputs; }
 const std::vector<std::string>& Trainer::metrics() const noexcept { return *impl_->metric_names; }
 std::int64_t Trainer::batch() const noexcept { return impl_->options.batch; }
@@ -268,18 +306,15 @@ long Trainer::steps() const noexcept { return impl_->place.steps; }
 StepCosts Trainer::costs() const noexcept { return impl_->meter.costs(); }
 
 std::vector<Trainer::NamedParameter> Trainer::parameters() {
-  if (!impl_->sweeps.set()) {
-    refuse("parameters asked for before any data was seen",
-           "a call of prepare, fit or evaluate first");
-  }
   std::vector<NamedParameter> all;
   const graph::Graph& graph = impl_->network.graph;
   for (const graph::ValueId id : graph.declared(graph::StorageClass::parameter)) {
     const graph::Value& value = graph[id];
+    const auto bytes = impl_->state_of(graph::StorageClass::parameter, value.name);
     all.push_back(
         {.name = value.name,
          .shape = value.shape,
-         .values = impl_->sweeps.set()->state<float>(graph::StorageClass::parameter, value.name)});
+         .values = {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)}});
   }
   return all;
 }

@@ -1,4 +1,5 @@
 // A trainer's run in a file, and out of it.
+#include <arenite/graph/passes.hpp>
 #include <arenite/graph/run_time_sizes.hpp>
 #include <arenite/graph/text.hpp>
 
@@ -199,10 +200,42 @@ void Trainer::take_states(const std::filesystem::path& path) {
   const RunPlace place = checkpoint_of(file, path.string()).place;
   self.take(self.states_of(file, path.string()));
   self.place = {.steps = place.steps, .drawn = place.drawn, .epochs = place.epochs};
-  // It is no longer the run that was resumed, or begun.
-  self.continues.reset();
-  self.epochs.reset();
-  self.of_epochs.clear();
+  self.forget_epochs();
+}
+
+void Trainer::take_over(Trainer& before) {
+  Impl &self = *impl_, &other = *before.impl_;
+  if (other.running || other.fitting)
+    refuse("what another trainer keeps, in the middle of its fit", "calls between them");
+  const std::vector<Kept> known = other.kept();
+  Impl::State state;
+  const auto copy = [&](const Kept& from, const Kept& to) {
+    if (from.port.type != to.port.type || from.port.shape != to.port.shape ||
+        !other.has_state(from.port.cls, from.own))
+      return;
+    const auto bytes = other.state_of(from.port.cls, from.own);
+    state[{to.port.cls, to.own}].assign(bytes.begin(), bytes.end());
+  };
+  for (const Kept& one : self.kept()) {
+    const bool may_be_mean = one.port.cls == StorageClass::optimizer_state;
+    for (const Kept& from : known) {
+      const bool is_parameter = from.port.cls == StorageClass::parameter;
+      if (may_be_mean && is_parameter && graph::average_name(from.own) == one.own) copy(from, one);
+    }
+    for (const Kept& from : known) {
+      if (from.port.cls == one.port.cls && from.own == one.own) copy(from, one);
+    }
+  }
+  self.take(std::move(state));
+  self.place = other.place;
+  self.place.begin_epoch();
+  self.forget_epochs();
+}
+
+void Trainer::Impl::forget_epochs() {
+  continues.reset();
+  epochs.reset();
+  of_epochs.clear();
 }
 
 void Trainer::Impl::take(State taken) {
@@ -242,7 +275,7 @@ std::vector<Kept> Trainer::Impl::kept() const {
   return all;
 }
 
-std::span<const std::byte> Trainer::Impl::state_of(StorageClass cls, const std::string& name) {
+std::span<std::byte> Trainer::Impl::state_of(StorageClass cls, const std::string& name) {
   if (sweeps.has_state(cls, name)) return sweeps.set()->state<std::byte>(cls, name);
   const auto known = saved.find({cls, name});
   if (known != saved.end()) return known->second;

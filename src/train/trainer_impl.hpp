@@ -36,6 +36,7 @@ inline NetworkOptions network_options(const TrainerOptions& options, std::int64_
 bool uses_cpu(const runtime::Session& session);
 
 struct Trainer::Impl {
+  using Splits = std::list<std::pair<data::Split, Samples>>;
   using State = std::map<std::pair<graph::StorageClass, std::string>, std::vector<std::byte>>;
 
   /// Epochs that were begun, between two events.
@@ -65,8 +66,8 @@ struct Trainer::Impl {
   Network network;  // at the whole batch, in training
   Model model;
   Sweeps sweeps;
-  State saved;                                        // that programs lack, until some have it
-  std::list<std::pair<data::Split, Samples>> splits;  // that were seen
+  State saved;    // that programs lack, until some have it
+  Splits splits;  // that were seen
   std::shared_ptr<const std::vector<std::string>> metric_names;
   std::size_t kept_sums = 0;                                     // numbers of all outputs
   std::optional<std::pair<std::vector<Port>, Port>> predicting;  // what goes in and comes out
@@ -101,7 +102,8 @@ struct Trainer::Impl {
     return training() ? training()->whole->spec() : sweeps.preview().spec;
   }
 
-  /// Of a split, checked. Valid until the trainer ends.
+  Splits::iterator find(const data::Split& split);
+  /// Of a split, checked. Valid until it is released.
   const Samples& samples_of(const data::Split& split, bool training);
   /// Null: none.
   const Samples* samples_to_validate(const Validation& given);
@@ -162,7 +164,11 @@ struct Trainer::Impl {
   std::vector<Kept> kept() const;
   Kept kept(std::string_view name) const;
   /// Where it is now.
-  std::span<const std::byte> state_of(graph::StorageClass cls, const std::string& name);
+  std::span<std::byte> state_of(graph::StorageClass cls, const std::string& name);
+  /// It is somewhere: in programs, or waits for some.
+  bool has_state(graph::StorageClass cls, const std::string& name) const {
+    return sweeps.has_state(cls, name) || saved.contains({cls, name});
+  }
   /// All that a file has of what persists, or weights alone: parameters and buffers.
   State states_of(const io::TensorFile& file, const std::string& where,
                   bool weights_alone = false) const;
@@ -173,7 +179,11 @@ struct Trainer::Impl {
   void put(State given);
   /// Gives programs what they have of it; what is new in them keeps its first value.
   void restore(State& state);
+  /// Ends what there is over these samples; what is kept stays.
+  void release(const Samples& samples);
 
+  /// It is no longer the run that was resumed, or begun.
+  void forget_epochs();
   /// Of a run's identity what is known before any data, and all of its numerics.
   Facts known_facts() const;
   Facts numerics() const;

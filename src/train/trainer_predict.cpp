@@ -60,7 +60,10 @@ Trainer::Impl::Stretch& Trainer::Impl::stretch_of(std::string_view entry,
     return stretch.entry == entry && (rows == 0 || stretch.samples.count() == rows) &&
            std::ranges::equal(stretch.samples.columns, columns, is_like);
   });
-  if (known != stretches.end()) return *known;
+  if (known != stretches.end()) {
+    stretches.splice(stretches.begin(), stretches, known);
+    return *known;
+  }
 
   const bool predicts = entry != "train";
   if (rows == 0) {
@@ -81,9 +84,15 @@ Trainer::Impl::Stretch& Trainer::Impl::stretch_of(std::string_view entry,
     own.shape = own.shape.with(0, rows);
   }
   refuse_while_profiled();
+  // Those that were used last stay.
+  constexpr std::size_t most_stretches = 8;
+  while (stretches.size() >= most_stretches) {
+    release(stretches.back().samples);
+    stretches.pop_back();
+  }
   sweeps.prepare({{made.entry, made.samples, true, predicts}});
   restore(saved);
-  return stretches.emplace_back(std::move(made));
+  return stretches.emplace_front(std::move(made));
 }
 
 namespace {

@@ -17,6 +17,8 @@
 #include <arenite/train/optimizer.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
 
 namespace arenite::train {
@@ -30,5 +32,10 @@ struct Script {
 /// Throws Error on whatever is wrong with the script, on one that does not train, on inputs without
 /// an open batch, and on constants, whose bytes nobody has.
 Script read_script(std::string_view text, std::string_view filename = "<script>");
+
+/// A network whose text depends on the samples of a step, which is at most `most`: `text_for` says
+/// it for each number that there is. All of them are to keep the same. Throws Error as
+/// `read_script`, and what `text_for` throws; so does the network's `build`.
+Script read_scripts(std::function<std::string(std::int64_t samples)> text_for, std::int64_t most);
 
 }  // namespace arenite::train

@@ -236,18 +236,23 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   /// Builds the programs for these splits now; `fit` and `evaluate` do it when needed. The splits'
-  /// bytes are borrowed until the trainer ends. Throws Error on a split that is empty, incomplete
-  /// or of another shape, and on a batch larger than the training set; the trainer is then as it
-  /// was.
+  /// bytes are borrowed until the trainer ends, or they are released. Throws Error on a split that
+  /// is empty, incomplete or of another shape, and on a batch larger than the training set; the
+  /// trainer is then as it was.
   void prepare(const data::Split* train, const data::Split* test);
   void prepare(const Samples* train, const Samples* test);
+
+  /// Lets go of bytes that were borrowed: ends the programs over them, and epochs over them that
+  /// were begun. What training keeps stays, and so do programs over others. Samples that were never
+  /// seen are none.
+  void release(const data::Split& split);
+  void release(const Samples& samples);
 
   /// Returns the last epoch's report. Epochs go on counting over several calls, and one that was
   /// stopped is gone on with where this call goes over the same data in the same order. Its
   /// functions may evaluate and save; what one throws ends the call, and the epoch may be gone on
-  /// with. Samples, as splits, are borrowed until the trainer ends, and have to stay as they are.
-  /// Throws Error as `prepare` does, and what a
-  /// step reports.
+  /// with. Samples, as splits, are borrowed until the trainer ends or releases them, and have to
+  /// stay as they are. Throws Error as `prepare` does, and what a step reports.
   EpochReport fit(const data::Split& train, const FitOptions& options = {});
   EpochReport fit(const Samples& train, const FitOptions& options = {});
 
@@ -264,9 +269,9 @@ class Trainer {
 
   /// One step on a batch that comes from anywhere, and is copied: at most `batch` samples, in
   /// columns for all inputs. Returns what they were worth before it. A number of samples that is
-  /// new, or a new type, shape or scale of a column, lets a program be built, which stays; later
-  /// steps like it allocate nothing. Between events of epochs it is a step of its own. Throws Error
-  /// as `fit`.
+  /// new, or a new type, shape or scale of a column, lets a program be built. The eight of these
+  /// that were used last stay, those of predictions among them, and steps like theirs allocate
+  /// nothing. Between events of epochs it is a step of its own. Throws Error as `fit`.
   Metrics step(const Samples& batch);
 
   /// By the means of parameters that `optimizer.averaging` keeps, if any, or by these. Throws as
@@ -288,6 +293,8 @@ class Trainer {
   /// Of so many samples: [count, …].
   Shape shape_of_predictions(std::int64_t count) const;
   DType type_of_predictions() const;
+  /// Parameters that the loss does not depend on: they stay as they are.
+  const std::vector<std::string>& untrained() const noexcept;
   /// What samples are given by name, for batches of the whole size.
   const std::vector<Port>& inputs() const noexcept;
   const std::vector<std::string>& metrics() const noexcept;  ///< their names, of all Metrics
@@ -309,6 +316,11 @@ class Trainer {
   std::string resume(const std::filesystem::path& path);
   /// Takes parameters and buffers alone, for a run of its own. Throws Error as `resume`.
   void take_weights(const std::filesystem::path& path);
+  /// Goes on, with a new epoch, from what another trainer has kept by now of all that this one
+  /// keeps, by name, type and shape: of a network whose parameters are frozen or freed on the way,
+  /// or trained in another way. Means of what was frozen there are its values. Throws Error in the
+  /// middle of a fit of either.
+  void take_over(Trainer& before);
   /// Takes all that persists, whatever run it is of: to evaluate it, or to predict with it.
   void take_states(const std::filesystem::path& path);
   int epochs() const noexcept;  ///< done, of all
