@@ -120,6 +120,34 @@ TEST(Predictions, AreOfMeansOfParametersAndFromFiles) {
   std::filesystem::remove(file);
 }
 
+// Samples that meet in a batch meet those that were given, and no others.
+TEST(Predictions, AreOfTheSamplesOfABatch) {
+  const train::Build centred = [](ModelBuilder& model, std::int64_t batch) {
+    const ValueId x = model.input("x", {batch, 3}), y = model.input("y", {batch, 2});
+    const ValueId mean = model.graph().add1("reduce", {x},
+                                            {{"axes", std::vector<std::int64_t>{0}},
+                                             {"expression", std::string("yield mean($1)")},
+                                             {"keep", std::int64_t{1}}});
+    const ValueId guess = nn::dense(2)(
+        model,
+        model.graph().add1("map", {x, mean}, {{"expression", std::string("yield $1 - $2")}}));
+    return train::Objective{.loss = nn::mse()(model, guess, y), .predictions = guess};
+  };
+  runtime::Session session({.workers = 2});
+  train::Trainer trainer(session, centred, options(8)), few(session, centred, options(3));
+  std::vector<float> x(3 * 19);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i));
+  const auto rows = [&](std::int64_t first, std::int64_t count) {
+    return Samples{{{"x", x.data() + 3 * first, DType::float32, {count, 3}}}};
+  };
+  const auto all = trainer.predict(rows(0, 19)), last = few.predict(rows(16, 3)),
+             second = trainer.predict(rows(8, 8));
+  for (std::size_t i = 0; i < 6; ++i)
+    EXPECT_EQ(all.values<float>()[32 + i], last.values<float>()[i]) << i;
+  for (std::size_t i = 0; i < 16; ++i)
+    EXPECT_EQ(all.values<float>()[16 + i], second.values<float>()[i]) << i;
+}
+
 // What a file says of a run is all that it takes to evaluate it, to predict with it, and to go on.
 TEST(SavedRuns, HaveTheirNetworks) {
   runtime::Session session({.workers = 2});

@@ -137,10 +137,9 @@ TEST(TrainedScripts, AreRefusedWhereTheyAreNone) {
                          "ConstantTensor(scale, float32, [10])")),
             "net: constant 'scale', whose bytes nobody has; expected none (hint: a parameter that "
             "is frozen has a first value, and keeps it)");
-  const std::string open =
-      "expected inputs of an open batch, as InputTensor(x, float32, [N<=64, 784])";
+  const std::string open = "expected inputs of a batch, as InputTensor(x, float32, [N<=64, 784])";
   EXPECT_EQ(refused(with("class, int32, [images]", "class, int32, [40]")),
-            "net: input 'class' [40] of a known batch; " + open);
+            "net: input 'class' [40] beside an open batch 'images'; " + open);
   EXPECT_EQ(refused("$1 = ParameterTensor(w, float32, [1]);\n"
                     "$2 = mul($1, $1);\ntrain($2, optimizer=sgd, learning_rate=1);\nresult = _;"),
             "net: a script without inputs; " + open);
@@ -157,6 +156,32 @@ TEST(TrainedScripts, AreRefusedWhereTheyAreNone) {
               train::Trainer(session, script.build, {.batch = 41, .optimizer = script.optimizer});
             }),
             "net: a step on 41 samples; expected at most 40 (hint: its inputs say so: [N<=41, …])");
+
+  // Of a known batch, of which there are to be whole ones.
+  const auto known = [](std::string text) {
+    for (const std::string name : {"images<=40", "images"}) {
+      for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos;)
+        text.replace(at, name.size(), "40");
+    }
+    return text;
+  };
+  const train::Script whole = train::read_script(known(small), "net");
+  const Samples train = numbers_of(images().train);
+  std::string bits;
+  for (const train::Script* const one : {&script, &whole}) {
+    train::Trainer trainer(session, one->build, {.batch = 40, .optimizer = one->optimizer});
+    Samples some = train;
+    for (Column& column : some.columns) column.shape = column.shape.with(0, 120);
+    trainer.fit(some, {.epochs = 1});
+    if (one == &whole) {
+      EXPECT_EQ(trainer.weights_sha256(), bits);
+      EXPECT_EQ(testing::error_of([&] { trainer.fit(train); }),
+                "net: a step on " + std::to_string(train.count() % 40) +
+                    " samples; expected 40 (hint: its inputs say so: [N<=" +
+                    std::to_string(train.count() % 40) + ", …])");
+    }
+    bits = trainer.weights_sha256();
+  }
 }
 
 // One whose batches are built differently is of the program that builds them.

@@ -21,22 +21,33 @@ using graph::StorageClass;
 using graph::ValueId;
 
 /// The size of a batch, which all inputs begin with.
-graph::RunTimeSize batch_of(const Graph& graph, const std::string& where) {
+struct Batch {
+  std::string name;  ///< empty: it is known
+  std::int64_t most = 0;
+};
+
+Batch batch_of(const Graph& graph, const std::string& where) {
   const std::vector<graph::RunTimeSize> open = graph::run_time_sizes(graph);
   const std::vector<ValueId> inputs = graph.declared(StorageClass::input);
-  const std::string expected = "inputs of an open batch, as InputTensor(x, float32, [N<=64, 784])";
+  const std::string expected = "inputs of a batch, as InputTensor(x, float32, [N<=64, 784])";
   if (inputs.empty()) refuse("a script without inputs", expected, where);
-  for (const ValueId id : inputs) {
-    const graph::Value& input = graph[id];
-    if (!input.size_names.empty() && input.size_names[0] == open[0].name) continue;
-    refuse("input '" + input.name + "' " + to_string(input.shape) + " of a known batch", expected,
-           where);
-  }
   if (open.size() > 1) {
     refuse("sizes '" + open[0].name + "' and '" + open[1].name + "' left open", "one, of the batch",
            where);
   }
-  return open[0];
+  Batch batch;
+  if (!open.empty()) batch = {open[0].name, open[0].bound};
+  for (const ValueId id : inputs) {
+    const graph::Value& input = graph[id];
+    const std::string& name = input.size_names.empty() ? std::string() : input.size_names[0];
+    if (batch.most == 0 && input.shape.rank() > 0) batch.most = input.shape[0];
+    if (input.shape.rank() > 0 && input.shape[0] == batch.most && name == batch.name) continue;
+    refuse("input '" + input.name + "' " + to_string(input.shape) + " beside " +
+               (batch.name.empty() ? "a batch of " + std::to_string(batch.most)
+                                   : "an open batch '" + batch.name + "'"),
+           expected, where);
+  }
+  return batch;
 }
 
 /// Lets the batch's size be called as in all networks that are trained.
@@ -127,16 +138,18 @@ Script read_script(std::string_view text, std::string_view filename) {
   Graph graph = graph::parse(text, operators(), filename);
   check_script(graph, where);
   check_entries(graph, where);
-  const graph::RunTimeSize batch = batch_of(graph, where);
-  rename(graph, batch.name);
-  Script script{.build = {}, .optimizer = *graph.training, .most = batch.bound};
-  script.build = [graph = std::make_shared<const Graph>(std::move(graph)), most = batch.bound,
-                  where](nn::ModelBuilder& model, std::int64_t samples) {
-    if (samples > most) {
-      refuse("a step on " + std::to_string(samples) + " samples", "at most " + std::to_string(most),
-             where, "its inputs say so: [N<=" + std::to_string(samples) + ", …]");
+  const Batch batch = batch_of(graph, where);
+  if (!batch.name.empty()) rename(graph, batch.name);
+  Script script{.build = {}, .optimizer = *graph.training, .most = batch.most};
+  script.build = [graph = std::make_shared<const Graph>(std::move(graph)), batch, where](
+                     nn::ModelBuilder& model, std::int64_t samples) {
+    const bool is_known = batch.name.empty();
+    if (is_known ? samples != batch.most : samples > batch.most) {
+      refuse("a step on " + std::to_string(samples) + " samples",
+             (is_known ? "" : "at most ") + std::to_string(batch.most), where,
+             "its inputs say so: [N<=" + std::to_string(samples) + ", …]");
     }
-    return appended(graph::at_bounds(*graph, {{batch_size, samples}}), model);
+    return appended(is_known ? *graph : graph::at_bounds(*graph, {{batch_size, samples}}), model);
   };
   return script;
 }

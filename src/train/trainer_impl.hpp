@@ -56,6 +56,7 @@ struct Trainer::Impl {
   /// Rows of samples on their way through a sweep, copied from wherever they are.
   struct Stretch {
     std::string entry;
+    std::int64_t asked;                         ///< rows; 0: of a number that suits
     std::vector<std::vector<std::byte>> bytes;  ///< by column
     Samples samples;                            ///< over these
   };

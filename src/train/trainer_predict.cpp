@@ -57,7 +57,7 @@ Trainer::Impl::Stretch& Trainer::Impl::stretch_of(std::string_view entry,
            a.shape.with(0, 1) == b->shape.with(0, 1);
   };
   const auto known = std::ranges::find_if(stretches, [&](const Stretch& stretch) {
-    return stretch.entry == entry && (rows == 0 || stretch.samples.count() == rows) &&
+    return stretch.entry == entry && stretch.asked == rows &&
            std::ranges::equal(stretch.samples.columns, columns, is_like);
   });
   if (known != stretches.end()) {
@@ -66,6 +66,7 @@ Trainer::Impl::Stretch& Trainer::Impl::stretch_of(std::string_view entry,
   }
 
   const bool predicts = entry != "train";
+  const std::int64_t asked = rows;
   if (rows == 0) {
     // So many batches that beginning a sweep costs little beside them, and that they stay in
     // caches.
@@ -76,7 +77,7 @@ Trainer::Impl::Stretch& Trainer::Impl::stretch_of(std::string_view entry,
            std::clamp<std::int64_t>(enough_bytes / std::max<std::int64_t>(one * options.batch, 1),
                                     1, most_batches);
   }
-  Stretch made{.entry = std::string(entry), .bytes = {}, .samples = {}};
+  Stretch made{.entry = std::string(entry), .asked = asked, .bytes = {}, .samples = {}};
   for (const Column* const column : columns) {
     auto& bytes = made.bytes.emplace_back(static_cast<std::size_t>(rows * row_bytes(*column)));
     Column& own = made.samples.columns.emplace_back(*column);
@@ -147,19 +148,25 @@ void Trainer::Impl::predict(const Samples& samples, std::span<std::byte> into, W
   Stretch& stretch = stretch_of(entry, columns, 0);
   Swept& of = *sweeps.find(entry, stretch.samples);
   begin_means(of, weights);
-  const std::int64_t most = stretch.samples.count();
-  for (std::int64_t first = 0; first < count; first += most) {
-    const std::int64_t rows = std::min(most, count - first);
-    copy_rows(columns, first, rows, 0, stretch.bytes);
+  const auto predict_in = [&](Stretch& through, Swept& by, std::int64_t first, std::int64_t rows) {
+    copy_rows(columns, first, rows, 0, through.bytes);
     // The last batch is filled up with the last sample, which nothing can be wrong with.
-    const std::int64_t whole = (rows + of.batch - 1) / of.batch * of.batch;
+    const std::int64_t whole = (rows + by.batch - 1) / by.batch * by.batch;
     for (std::int64_t row = rows; row < whole; ++row)
-      copy_rows(columns, first + rows - 1, 1, row, stretch.bytes);
+      copy_rows(columns, first + rows - 1, 1, row, through.bytes);
     std::int64_t done = 0;
-    run(of, done, {.steps = static_cast<long>(whole / of.batch)});
-    std::ranges::copy(sweeps.rows_of(of).first(one * static_cast<std::size_t>(rows)),
+    run(by, done, {.steps = static_cast<long>(whole / by.batch)});
+    std::ranges::copy(sweeps.rows_of(by).first(one * static_cast<std::size_t>(rows)),
                       into.begin() + first * static_cast<std::int64_t>(one));
-  }
+  };
+  const std::int64_t most = stretch.samples.count(),
+                     // Samples that meet in a batch are not to meet others that nobody gave.
+      alone = of.undivided.empty() ? 0 : count % of.batch;
+  for (std::int64_t first = 0; first < count - alone; first += most)
+    predict_in(stretch, of, first, std::min(most, count - alone - first));
+  if (alone == 0) return;
+  Stretch& rest = stretch_of(entry, columns, alone);
+  predict_in(rest, *sweeps.find(entry, rest.samples), count - alone, alone);
 }
 
 bool Trainer::has_predictions() const noexcept { return !impl_->network.graph.entries.empty(); }

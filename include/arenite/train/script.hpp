@@ -7,10 +7,10 @@
 //   entry mae = $12;
 //   result = _;
 //
-// The script's size of a batch is open, and at most what it says. `train` has the loss and how
-// parameters change; the entry `predict` has the predictions; an entry of one or two float64 [1] is
-// a metric of its name: a sum over the batch, by samples or by the second sum. What else the script
-// gives is not asked for.
+// The script's size of a batch is open, and at most what it says; or it is known, and all steps are
+// on as many samples. `train` has the loss and how parameters change; the entry `predict` has the
+// predictions; an entry of one or two float64 [1] is a metric of its name: a sum over the batch, by
+// samples or by the second sum. What else the script gives is not asked for.
 #pragma once
 
 #include <arenite/train/objective.hpp>
@@ -29,8 +29,8 @@ struct Script {
   std::int64_t most = 0;       ///< samples of a step: of all batches that it adds up
 };
 
-/// Throws Error on whatever is wrong with the script, on one that does not train, on inputs without
-/// an open batch, and on constants, whose bytes nobody has.
+/// Throws Error on whatever is wrong with the script, on one that does not train, on inputs that
+/// are of no batch, or not of one, and on constants, whose bytes nobody has.
 Script read_script(std::string_view text, std::string_view filename = "<script>");
 
 /// A network whose text depends on the samples of a step, which is at most `most`: `text_for` says

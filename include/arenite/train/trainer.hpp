@@ -280,7 +280,8 @@ class Trainer {
   Metrics evaluate(const Samples& test, Weights weights = Weights::averaged);
 
   /// The objective's predictions of any number of samples, by the parameters as `evaluate`, in
-  /// whole batches: the last one is filled up with its last sample. Only the columns that
+  /// batches. The last one is filled up with its last sample, unless samples meet in the network:
+  /// then it has a program of its own, as a batch of fewer samples in `step`. Only the columns that
   /// predictions depend on are looked at, during the call alone; others need not be there. The
   /// first call for columns of some types, shapes and scales builds a program and takes room for a
   /// stretch of samples, which stay; later ones allocate nothing but what they return. Throws Error
