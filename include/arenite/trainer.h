@@ -159,6 +159,12 @@ ARENITE_API arenite_status arenite_trainer_release(arenite_trainer* trainer,
 ARENITE_API int64_t arenite_trainer_steps(const arenite_trainer* trainer);
 ARENITE_API int arenite_trainer_epochs(const arenite_trainer* trainer);
 
+/* As arenite_learning_rate and arenite_set_learning_rate. */
+ARENITE_API arenite_status arenite_trainer_learning_rate(arenite_trainer* trainer, float* rate,
+                                                         char** message);
+ARENITE_API arenite_status arenite_trainer_set_learning_rate(arenite_trainer* trainer, float rate,
+                                                             char** message);
+
 /* As arenite_state_count and those behind it. States may be set before samples are seen, and read
  * behind them. */
 ARENITE_API size_t arenite_trainer_state_count(const arenite_trainer* trainer);

@@ -311,6 +311,18 @@ arenite_status arenite_trainer_set_state(arenite_trainer* trainer, const char* n
   });
 }
 
+arenite_status arenite_trainer_learning_rate(arenite_trainer* trainer, float* rate,
+                                             char** message) {
+  return with(trainer, message, [&](train::Trainer& one) {
+    given(rate, "the learning rate's place") = one.learning_rate();
+  });
+}
+
+arenite_status arenite_trainer_set_learning_rate(arenite_trainer* trainer, float rate,
+                                                 char** message) {
+  return with(trainer, message, [&](train::Trainer& one) { one.set_learning_rate(rate); });
+}
+
 arenite_status arenite_trainer_weights_sha256(arenite_trainer* trainer, char** text,
                                               char** message) {
   return with(trainer, message, [&](train::Trainer& one) {

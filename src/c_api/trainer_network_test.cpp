@@ -114,6 +114,14 @@ TEST_F(CTrainer, TakesOverFromAnother) {
   EXPECT_NE(sha(trainer), before);
   good(arenite_trainer_get_state(trainer, "bias", now.data(), sizeof now, &message));
   EXPECT_EQ(now, bias);
+  float rate = 0;
+  good(arenite_trainer_learning_rate(trainer, &rate, &message));
+  EXPECT_EQ(rate, 0.05f);
+  good(arenite_trainer_set_learning_rate(trainer, 0.5f, &message));
+  good(arenite_trainer_learning_rate(trainer, &rate, &message));
+  EXPECT_EQ(rate, 0.5f);
+  EXPECT_NE(refused(arenite_trainer_set_learning_rate(trainer, -1, &message)).find("-1"),
+            std::string::npos);
   char* text = nullptr;
   good(arenite_trainer_untrained(trainer, &text, &message));
   EXPECT_STREQ(text, "");
